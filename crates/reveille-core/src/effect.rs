@@ -1,0 +1,343 @@
+//! Everything that the engine can ask of the outside: one closed list.
+//!
+//! `engine::step` returns [`Effect`]s and does nothing itself. The controller performs them with real adapters; the
+//! simulator performs them on its world, late, twice, out of order or not at all. Whoever performs an effect answers
+//! with an event: `Record` with `Recorded`, `Look` with `Looked`, `Call` with `Done`. An answer may be "I do not know".
+//!
+//! A [`Call`] is only ever emitted after the intent that announces it was recorded (DESIGN, invariant 6), and carries
+//! what it needs to be refused when the world has moved on: a fencing number, revisions, uids.
+
+use std::fmt;
+use std::sync::Arc;
+
+use ipnet::IpNet;
+use thiserror::Error;
+
+use crate::model::id::{
+    CloudName, Fence, GroupId, InstanceId, IntentId, LookId, NodeName, NodeUid, PortId, RecordId, RequestId,
+    RouterId, RuleId,
+};
+use crate::model::network::{Route, RuleSpec};
+use crate::model::time::{Span, Time};
+use crate::record::Record;
+
+/// One thing to be done outside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Make this record durable, then say `Recorded`.
+    Record {
+        /// Its number, to be echoed.
+        id: RecordId,
+        /// What to keep.
+        record: Record,
+    },
+    /// Change something outside. Its intent is in the ledger already.
+    Call {
+        /// Whose call this is.
+        intent: IntentId,
+        /// Who may make it. A performer that holds another number refuses.
+        fence: Fence,
+        /// What to do.
+        call: Call,
+    },
+    /// Read one thing afresh, past every cache, then say `Looked`.
+    Look {
+        /// Its number, to be echoed.
+        id: LookId,
+        /// What to read.
+        look: Look,
+    },
+    /// Take a full listing of this cloud now rather than at its next period.
+    List {
+        /// Which one.
+        cloud: CloudName,
+    },
+    /// Send a `Tick` at this time, at the latest. The newest replaces older ones.
+    WakeAt(Time),
+}
+
+/// A change to the outside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Call {
+    /// Put these rules into the group, one by one; one that exists already counts as put.
+    AddRules {
+        /// Where.
+        cloud: CloudName,
+        /// Which group.
+        group: GroupId,
+        /// What is missing, and nothing else.
+        rules: Vec<RuleSpec>,
+    },
+    /// Take one rule out of the group.
+    DropRule {
+        /// Where.
+        cloud: CloudName,
+        /// Which group.
+        group: GroupId,
+        /// Which rule.
+        rule: RuleId,
+    },
+    /// Put a harmless rule and take it back at once, so that the data plane reads the group again.
+    NudgeGroup {
+        /// Where.
+        cloud: CloudName,
+        /// Which group.
+        group: GroupId,
+        /// Description of the rule; begins with `NUDGE_MARK`, ends with the intent's number.
+        mark: Arc<str>,
+    },
+    /// Replace the port's groups, if it is still at this revision.
+    SetPortGroups {
+        /// Where.
+        cloud: CloudName,
+        /// Which port.
+        port: PortId,
+        /// The whole new list.
+        groups: Vec<GroupId>,
+        /// The revision that the list was derived from.
+        if_revision: u64,
+    },
+    /// Replace the port's allowed address pairs, if it is still at this revision. Existing pairs keep their MAC.
+    AddPortPairs {
+        /// Where.
+        cloud: CloudName,
+        /// Which port.
+        port: PortId,
+        /// The pairs to add to what is there.
+        pairs: Vec<IpNet>,
+        /// The revision that was read.
+        if_revision: u64,
+    },
+    /// Take exactly these routes out, all or none, leaving all others alone.
+    RemoveRoutes {
+        /// Where.
+        cloud: CloudName,
+        /// Which router.
+        router: RouterId,
+        /// Exact pairs of destination and next hop.
+        routes: Vec<Route>,
+    },
+    /// Put exactly these routes in, all or none.
+    AddRoutes {
+        /// Where.
+        cloud: CloudName,
+        /// Which router.
+        router: RouterId,
+        /// Exact pairs.
+        routes: Vec<Route>,
+    },
+    /// Put a harmless route and take it back at once, so that the device writes its whole table again.
+    NudgeRouter {
+        /// Where.
+        cloud: CloudName,
+        /// Which router.
+        router: RouterId,
+        /// A route to a documentation range through an address that the router accepts.
+        route: Route,
+    },
+    /// Reboot the instance.
+    Reboot {
+        /// Where.
+        cloud: CloudName,
+        /// Which one.
+        instance: InstanceId,
+        /// True: power cycle. False: ask the guest.
+        hard: bool,
+    },
+    /// Start a stopped instance.
+    Start {
+        /// Where.
+        cloud: CloudName,
+        /// Which one.
+        instance: InstanceId,
+    },
+    /// Delete the instance. Its successor is the pool's owner's business.
+    DeleteInstance {
+        /// Where.
+        cloud: CloudName,
+        /// Which one.
+        instance: InstanceId,
+    },
+    /// Delete the Node object, if it still has this uid.
+    DeleteNode {
+        /// Its name.
+        name: NodeName,
+        /// Its uid.
+        uid: NodeUid,
+    },
+}
+
+impl Call {
+    /// True when a mistake would cost somebody a running machine or its Node.
+    pub const fn is_destructive(&self) -> bool {
+        matches!(self, Self::Reboot { .. } | Self::DeleteInstance { .. } | Self::DeleteNode { .. })
+    }
+}
+
+impl fmt::Display for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::AddRules { group, rules, .. } => {
+                write!(f, "add {} rule(s) to group {group}:", rules.len())?;
+                for rule in rules {
+                    write!(f, " [{rule}]")?;
+                }
+                Ok(())
+            }
+            Self::DropRule { group, rule, .. } => write!(f, "remove rule {rule} from group {group}"),
+            Self::NudgeGroup { group, .. } => write!(f, "put and take back a harmless rule in group {group}"),
+            Self::SetPortGroups { port, groups, .. } => {
+                write!(f, "set the groups of port {port} to")?;
+                for group in groups {
+                    write!(f, " {group}")?;
+                }
+                Ok(())
+            }
+            Self::AddPortPairs { port, pairs, .. } => {
+                write!(f, "allow on port {port}:")?;
+                for pair in pairs {
+                    write!(f, " {pair}")?;
+                }
+                Ok(())
+            }
+            Self::RemoveRoutes { router, routes, .. } => {
+                write!(f, "remove from router {router}:")?;
+                for route in routes {
+                    write!(f, " [{route}]")?;
+                }
+                Ok(())
+            }
+            Self::AddRoutes { router, routes, .. } => {
+                write!(f, "add to router {router}:")?;
+                for route in routes {
+                    write!(f, " [{route}]")?;
+                }
+                Ok(())
+            }
+            Self::NudgeRouter { router, route, .. } => {
+                write!(f, "put and take back a harmless route on router {router} ({route})")
+            }
+            Self::Reboot { instance, hard: true, .. } => write!(f, "power-cycle instance {instance}"),
+            Self::Reboot { instance, hard: false, .. } => write!(f, "reboot instance {instance}"),
+            Self::Start { instance, .. } => write!(f, "start instance {instance}"),
+            Self::DeleteInstance { instance, .. } => write!(f, "delete instance {instance}"),
+            Self::DeleteNode { name, .. } => write!(f, "delete the Node object {name}"),
+        }
+    }
+}
+
+/// How a call ended. "I do not know" is an answer of its own.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The other side accepted it. Proves nothing about its effect.
+    Accepted {
+        /// The other side's request id, for its operator.
+        request: Option<RequestId>,
+    },
+    /// The other side says that it was so already.
+    AlreadySo {
+        /// In its words.
+        text: Arc<str>,
+    },
+    /// It moved on since we read it (412, uid conflict): read again, then decide again. Nothing happened.
+    Moved {
+        /// In its words.
+        text: Arc<str>,
+    },
+    /// A limit or quota is reached (400 RoutesExhausted, 409 OverQuota, 403 quota): stop, do not retry.
+    Limit {
+        /// The limit, where the answer names it.
+        limit: Option<u32>,
+        /// In its words.
+        text: Arc<str>,
+    },
+    /// Refused for good: trying the same again is useless (400, 403, 404, locked).
+    Refused {
+        /// In its words.
+        text: Arc<str>,
+    },
+    /// It did not happen, and may later (429, 503, connection refused).
+    Failed {
+        /// In its words.
+        text: Arc<str>,
+        /// Not before this long, when the other side said so.
+        retry_after: Option<Span>,
+    },
+    /// Nobody can say whether it happened (time-out after sending, connection lost, restart of ours).
+    Unknown {
+        /// What is known.
+        text: Arc<str>,
+    },
+    /// The performer's fencing number is another one: somebody else leads now.
+    Fenced,
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Accepted { request: Some(request) } => write!(f, "accepted ({request})"),
+            Self::Accepted { request: None } => f.write_str("accepted"),
+            Self::AlreadySo { text } => write!(f, "was so already: {text}"),
+            Self::Moved { text } => write!(f, "changed meanwhile: {text}"),
+            Self::Limit { text, .. } => write!(f, "limit reached: {text}"),
+            Self::Refused { text } => write!(f, "refused: {text}"),
+            Self::Failed { text, .. } => write!(f, "failed: {text}"),
+            Self::Unknown { text } => write!(f, "unknown: {text}"),
+            Self::Fenced => f.write_str("refused here: another process leads"),
+        }
+    }
+}
+
+/// A targeted read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Look {
+    /// The instance by its id.
+    Instance(CloudName, InstanceId),
+    /// The instance's ports.
+    Ports(CloudName, InstanceId),
+    /// The group with its rules.
+    Group(CloudName, GroupId),
+    /// The router with its routes.
+    Router(CloudName, RouterId),
+    /// The last lines of the instance's console.
+    Console(CloudName, InstanceId),
+    /// The instance's log of actions.
+    Actions(CloudName, InstanceId),
+    /// The Node by its name.
+    Node(NodeName),
+    /// The events about that node.
+    NodeEvents(NodeName),
+}
+
+/// Why a read could not tell. Never "it is not there": that is an answer.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{text}")]
+pub struct ReadError {
+    /// What kind of failure.
+    pub kind: ReadErrorKind,
+    /// What was tried, what went wrong, what comes next: one sentence, no secrets.
+    pub text: Arc<str>,
+    /// Not before this long, when the other side said so.
+    pub retry_after: Option<Span>,
+}
+
+/// Kinds of failed reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ReadErrorKind {
+    /// The credentials were not accepted, also after logging in once more.
+    Unauthorized,
+    /// They were, and may not do this.
+    Forbidden,
+    /// Too many requests (429, 498).
+    Throttled,
+    /// The other side does not answer, or answers 5xx.
+    Unavailable,
+    /// No answer in time.
+    TimedOut,
+    /// A page was missing, repeated or cut: the whole listing is void.
+    Incomplete,
+    /// The answer could not be read.
+    Malformed,
+    /// The watch lost its place and must be listed anew.
+    Gap,
+}

@@ -1,0 +1,161 @@
+//! Everything that can reach the engine: one closed list.
+//!
+//! Adapters turn what the worlds say into [`Event`]s and hand them to `engine::step`, one at a time, with the time. An
+//! adapter never judges: a listing is handed over only when it is complete, a failed read is handed over as a failure,
+//! and nothing is guessed in between.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::effect::{Outcome, ReadError};
+use crate::model::id::{CloudName, InstanceId, IntentId, LookId, NodeName, NodeUid, RecordId};
+use crate::model::instance::{Instance, InstanceAction, Port};
+use crate::model::network::{Router, SecurityGroup};
+use crate::model::node::{LeaseFact, Node, NodeEvent};
+
+/// One thing that happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A cloud said something.
+    Cloud {
+        /// Which one.
+        cloud: CloudName,
+        /// What.
+        fact: CloudFact,
+    },
+    /// The cluster's API said something.
+    Cluster(ClusterFact),
+    /// A targeted read came back.
+    Looked {
+        /// Which one.
+        look: LookId,
+        /// What it found, or why it could not tell.
+        answer: Result<Answer, ReadError>,
+    },
+    /// The ledger holds a record, durably.
+    Recorded(RecordId),
+    /// The ledger could not take a record; nothing that rests on it may happen.
+    RecordFailed(RecordId),
+    /// A call is over, one way or another.
+    Done {
+        /// Whose.
+        intent: IntentId,
+        /// How it ended.
+        outcome: Outcome,
+    },
+    /// A person said something.
+    Command(Command),
+    /// Time passed. The driver sends one at every `WakeAt`, and at least one every ten seconds.
+    Tick,
+}
+
+/// What a cloud can say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CloudFact {
+    /// A complete reading of the project.
+    Snapshot(Arc<CloudSnapshot>),
+    /// The reading failed, or was incomplete; nothing of it counts.
+    Failed(ReadError),
+}
+
+/// One complete reading of one project: every page of every list.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct CloudSnapshot {
+    /// All instances (`Scope::Full`), or those that changed or went since the last reading (`Scope::Changes`, which
+    /// then may hold instances in state `Gone`).
+    pub instances: Vec<Arc<Instance>>,
+    /// How much `instances` covers. Ports, groups and routers are always whole.
+    pub scope: Scope,
+    /// All ports that belong to an instance, by that instance.
+    pub ports: Vec<(InstanceId, Arc<Port>)>,
+    /// The groups that rosters name, with their rules. A name may be there several times, or not at all.
+    pub groups: Vec<Arc<SecurityGroup>>,
+    /// The routers that rosters name, where they were found.
+    pub routers: Vec<Arc<Router>>,
+}
+
+/// How much a snapshot's instance list covers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Scope {
+    /// Everything that carries a roster's cluster mark: what is not there was not listed.
+    #[default]
+    Full,
+    /// Only what changed: what is not there is as before.
+    Changes,
+}
+
+/// What the cluster's API can say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ClusterFact {
+    /// A complete list of nodes: at the start, and after each gap in the watch.
+    Synced(Vec<Arc<Node>>),
+    /// A node appeared or changed.
+    Applied(Arc<Node>),
+    /// A node was deleted.
+    Deleted {
+        /// Its name.
+        name: NodeName,
+        /// Its uid, so that a late delivery does not remove its successor.
+        uid: NodeUid,
+    },
+    /// A complete list of node leases.
+    Leases(Vec<LeaseFact>),
+    /// Somebody did something to a node.
+    NodeEvent(NodeEvent),
+    /// The API answered (bookmark, probe): the watch is not just quiet, it is alive and current.
+    Alive,
+    /// The API could not be read, or the watch broke.
+    Failed(ReadError),
+}
+
+/// What a targeted read found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Answer {
+    /// The instance; `None` is a positive "no such id" (404), never a failed read.
+    Instance(Option<Arc<Instance>>),
+    /// All ports of the instance.
+    Ports(Vec<Arc<Port>>),
+    /// The group; `None` is a positive 404.
+    Group(Option<Arc<SecurityGroup>>),
+    /// The router; `None` is a positive 404.
+    Router(Option<Arc<Router>>),
+    /// The last lines of the console log, control characters stripped.
+    Console(Arc<str>),
+    /// The cloud has no console log for it, and why (no console, not ready, driver cannot).
+    NoConsole(Arc<str>),
+    /// The log of actions, newest first.
+    Actions(Vec<InstanceAction>),
+    /// The node; `None` is a positive 404.
+    Node(Option<Arc<Node>>),
+    /// The events about a node that the API still holds, oldest first.
+    NodeEvents(Vec<NodeEvent>),
+}
+
+/// What a person can say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// These are all the pauses there are, each by its scope, with who and why.
+    Pauses(BTreeSet<Pause>),
+}
+
+/// A standing "hands off", set by a person.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Pause {
+    /// What it covers.
+    pub scope: PauseScope,
+    /// Who said so.
+    pub by: Arc<str>,
+    /// Why.
+    pub reason: Arc<str>,
+}
+
+/// What a pause covers.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PauseScope {
+    /// The whole roster.
+    Roster,
+    /// One pool, by name.
+    Pool(Arc<str>),
+    /// One machine, by instance id, instance name or node name.
+    Machine(Arc<str>),
+}

@@ -1,0 +1,302 @@
+//! The words for "something is amiss": machine, subject, fault, finding, evidence, incident.
+//!
+//! An [`Incident`] is one fault of one subject from first sight to verdict. It is the only memory that the engine keeps
+//! of anything, and the only thing that the ledger stores: healthy machines leave no trace.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::cause::Cause;
+use super::id::{CloudName, GroupId, IncidentId, InstanceId, IntentId, NodeName, PoolName, RouterId};
+use super::stage::Stage;
+use super::time::Time;
+
+/// One row of the roll: an instance with or without its node, or a node without an instance.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum MachineKey {
+    /// Known by its instance; the instance's id is its identity for life.
+    Instance(CloudName, InstanceId),
+    /// A node that no instance stands behind.
+    Node(NodeName),
+}
+
+impl fmt::Display for MachineKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Instance(_, id) => f.pad(id.as_str()),
+            Self::Node(name) => f.pad(name.as_str()),
+        }
+    }
+}
+
+/// What an incident is about.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Subject {
+    /// One machine.
+    Machine(MachineKey),
+    /// A security group of a cloud.
+    Group(CloudName, GroupId),
+    /// A router of a cloud.
+    Router(CloudName, RouterId),
+    /// A pool as a whole.
+    Pool(PoolName),
+    /// A cloud as a source of truth.
+    Cloud(CloudName),
+    /// The cluster's API as a source of truth.
+    Cluster,
+}
+
+impl fmt::Display for Subject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Machine(key) => write!(f, "{key}"),
+            Self::Group(_, id) => write!(f, "group {id}"),
+            Self::Router(_, id) => write!(f, "router {id}"),
+            Self::Pool(name) => write!(f, "pool {name}"),
+            Self::Cloud(name) => write!(f, "cloud {name}"),
+            Self::Cluster => f.write_str("cluster"),
+        }
+    }
+}
+
+/// What is amiss with a subject: one kind, one way of handling it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum FaultKind {
+    /// A running instance that no node ever stood for.
+    NeverJoined,
+    /// It joined once; its node is gone and the instance lives.
+    Vanished,
+    /// Its node is there and not Ready.
+    NotReady,
+    /// A node whose instance is gone, asked by id.
+    Ghost,
+    /// An instance that carries the cluster's mark and that no pool claims.
+    Stray,
+    /// The cloud says ERROR.
+    Errored,
+    /// Building for too long.
+    StuckBuilding,
+    /// Deleting for too long.
+    StuckDeleting,
+    /// Two claim one identity.
+    Duplicate,
+    /// Shut off.
+    Stopped,
+    /// A port lacks a group.
+    GroupMissing,
+    /// A group lacks pod rules.
+    RulesMissing,
+    /// The roster's group is not exactly one group.
+    GroupUnresolved,
+    /// The node says that its pods cannot be reached.
+    Unreachable,
+    /// Several routes to one pod range.
+    DuplicateRoute,
+    /// No route to a node's pod range.
+    MissingRoute,
+    /// The router is full, or will be.
+    RouteLimit,
+    /// A port does not allow its node's pod range.
+    PairMissing,
+    /// A leftover of an interrupted nudge.
+    NudgeLeftover,
+    /// A source says what cannot be true.
+    SourceSuspect,
+}
+
+impl FaultKind {
+    /// Every kind.
+    pub const ALL: [Self; 20] = [
+        Self::NeverJoined,
+        Self::Vanished,
+        Self::NotReady,
+        Self::Ghost,
+        Self::Stray,
+        Self::Errored,
+        Self::StuckBuilding,
+        Self::StuckDeleting,
+        Self::Duplicate,
+        Self::Stopped,
+        Self::GroupMissing,
+        Self::RulesMissing,
+        Self::GroupUnresolved,
+        Self::Unreachable,
+        Self::DuplicateRoute,
+        Self::MissingRoute,
+        Self::RouteLimit,
+        Self::PairMissing,
+        Self::NudgeLeftover,
+        Self::SourceSuspect,
+    ];
+
+    /// The word for it in tables, files and metrics.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::NeverJoined => "never-joined",
+            Self::Vanished => "vanished",
+            Self::NotReady => "not-ready",
+            Self::Ghost => "ghost",
+            Self::Stray => "stray",
+            Self::Errored => "errored",
+            Self::StuckBuilding => "stuck-building",
+            Self::StuckDeleting => "stuck-deleting",
+            Self::Duplicate => "duplicate",
+            Self::Stopped => "stopped",
+            Self::GroupMissing => "group-missing",
+            Self::RulesMissing => "rules-missing",
+            Self::GroupUnresolved => "group-unresolved",
+            Self::Unreachable => "unreachable",
+            Self::DuplicateRoute => "duplicate-route",
+            Self::MissingRoute => "missing-route",
+            Self::RouteLimit => "route-limit",
+            Self::PairMissing => "pair-missing",
+            Self::NudgeLeftover => "nudge-leftover",
+            Self::SourceSuspect => "source-suspect",
+        }
+    }
+
+    /// The kind of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
+    /// True when a machine with this fault does not answer the roll.
+    pub const fn is_absence(self) -> bool {
+        matches!(
+            self,
+            Self::NeverJoined
+                | Self::Vanished
+                | Self::NotReady
+                | Self::Ghost
+                | Self::Stray
+                | Self::Errored
+                | Self::StuckBuilding
+                | Self::StuckDeleting
+                | Self::Duplicate
+                | Self::Stopped
+        )
+    }
+}
+
+impl fmt::Display for FaultKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// What was concluded, and from what.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// Why.
+    pub cause: Cause,
+    /// Where the machine stopped; usually the cause's own stage.
+    pub stage: Stage,
+    /// How sure.
+    pub confidence: Confidence,
+    /// What speaks for it, strongest first. Bounded.
+    pub evidence: Vec<Evidence>,
+    /// What speaks against it.
+    pub against: Vec<Evidence>,
+}
+
+/// How sure a finding is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Confidence {
+    /// A guess from what is missing.
+    Possible,
+    /// Symptoms that mostly mean this.
+    Likely,
+    /// The object itself says so.
+    Sure,
+}
+
+impl Confidence {
+    /// The word for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Possible => "possible",
+            Self::Likely => "likely",
+            Self::Sure => "sure",
+        }
+    }
+}
+
+/// One quoted fact.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Evidence {
+    /// Where it was read: `port 5f0c…`, `console`, `event DeletingNode`, `router`.
+    pub source: Arc<str>,
+    /// The fact, quoted; secrets masked; at most [`Evidence::TEXT_BYTES_MAX`] bytes.
+    pub text: Arc<str>,
+    /// When we read it.
+    pub read_at: Time,
+}
+
+impl Evidence {
+    /// Longer quotes are cut: an incident must stay small however talkative a console is.
+    pub const TEXT_BYTES_MAX: usize = 512;
+
+    /// A quoted fact, cut to size at a character border.
+    pub fn new(source: impl Into<Arc<str>>, text: &str, read_at: Time) -> Self {
+        let mut end = text.len().min(Self::TEXT_BYTES_MAX);
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        Self { source: source.into(), text: Arc::from(&text[..end]), read_at }
+    }
+}
+
+/// Key of an open incident: a subject has at most one open incident of a kind.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct IncidentKey {
+    /// About what.
+    pub subject: Subject,
+    /// What is amiss.
+    pub kind: FaultKind,
+}
+
+/// One fault from first sight to verdict.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Incident {
+    /// Its number.
+    pub id: IncidentId,
+    /// About what, and what is amiss.
+    pub key: IncidentKey,
+    /// The pool that it is charged to, where there is one.
+    pub pool: Option<PoolName>,
+    /// The subject's name for people, as of the last sight.
+    pub label: Arc<str>,
+    /// When we first saw it, on our clock. For people; timers use `counted_from`.
+    pub first_seen: Time,
+    /// What the timers count from: first sight, or the return of sight after blindness, pause or jump.
+    pub counted_from: Time,
+    /// Since when it has looked well again, if it does.
+    pub well_since: Option<Time>,
+    /// What was concluded; the first is the one to act on.
+    pub findings: Vec<Finding>,
+    /// What was tried, in order. Bounded by the ladder: rungs × tries.
+    pub attempts: Vec<Attempt>,
+    /// The rung that the next try is on.
+    pub rung: u8,
+    /// Tries made on this rung.
+    pub tries: u32,
+    /// Not before this.
+    pub not_before: Option<Time>,
+    /// Every rung is used up: a person is asked, nothing more is tried.
+    pub given_up: bool,
+}
+
+/// One try: an intent, what the call said, and what a fresh read said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attempt {
+    /// The intent's number.
+    pub intent: IntentId,
+    /// What was to be done, in words.
+    pub what: Arc<str>,
+    /// When it was decided.
+    pub at: Time,
+    /// What the call said, once known.
+    pub outcome: Option<(Time, Arc<str>)>,
+    /// What a fresh read said: true when it held.
+    pub verdict: Option<(Time, bool, Arc<str>)>,
+}

@@ -1,0 +1,138 @@
+//! What a cloud says of one machine: the instance, its ports, and the marks that prove whose it is.
+//!
+//! Adapters build these from the provider's answers; nothing here knows a provider. Values that many machines share
+//! (zone, image, the set of marks) are shared bytes, because adapters intern them.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use ipnet::IpNet;
+
+use super::id::{GroupId, ImageId, InstanceId, InstanceName, NetworkId, PortId, RequestId, ZoneName};
+
+/// One instance as its cloud last described it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Instance {
+    /// The cloud's id. The only identity.
+    pub id: InstanceId,
+    /// The display name: a hint for people, and the last resort of joining when it is unique.
+    pub name: InstanceName,
+    /// Where the instance is in its life, in provider-neutral words.
+    pub state: InstanceState,
+    /// The provider's own word for work under way (`rebooting`, `image_uploading`, …). Somebody is at work on it.
+    pub task: Option<Arc<str>>,
+    /// Why the cloud put it into an error state; only there when the state is [`InstanceState::Errored`].
+    pub fault: Option<Fault>,
+    /// Failure domain.
+    pub zone: Option<ZoneName>,
+    /// What it was made from; pools whose images differ are rolling.
+    pub image: Option<ImageId>,
+    /// Every tag and metadata pair on the object.
+    pub marks: Arc<BTreeSet<Mark>>,
+    /// All addresses of all its ports.
+    pub addresses: Box<[IpAddr]>,
+    /// True when a config drive is attached: first boot then needs no metadata service.
+    pub config_drive: bool,
+    /// True when the cloud refuses changes to it (Nova `locked`).
+    pub locked: bool,
+    /// When the cloud says it was made: its own text, for people. Never subtracted from anything.
+    pub created: Option<Arc<str>>,
+}
+
+/// Life of an instance in words that fit every cloud.
+///
+/// Everything a provider says that is not plainly one of these is [`InstanceState::Other`]: alive, unknown, left alone.
+/// Nova has forty-two task states; reading an unknown one as "going away" once made Kubernikus replace live machines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum InstanceState {
+    /// Being made; no guest runs yet.
+    Building,
+    /// Running, as far as the cloud knows.
+    Active,
+    /// The provider reboots it now.
+    Rebooting,
+    /// Shut off, paused, suspended, shelved: it exists and does not run.
+    Stopped,
+    /// The cloud gave up on it. See [`Instance::fault`].
+    Errored,
+    /// Going away: deleting or soft-deleting.
+    Deleting,
+    /// Gone: deleted or soft-deleted, still listed.
+    Gone,
+    /// Anything else, and everything new: alive, unknown.
+    Other,
+}
+
+impl InstanceState {
+    /// True for the two states that mean "this one leaves or has left".
+    pub const fn is_leaving(self) -> bool {
+        matches!(self, Self::Deleting | Self::Gone)
+    }
+}
+
+/// The cloud's reason for an errored instance.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Fault {
+    /// The provider's number (Nova: 500 and friends).
+    pub code: u32,
+    /// The provider's words.
+    pub message: Arc<str>,
+}
+
+/// A tag or metadata pair on the object itself: the only proof of ownership (DESIGN, invariant 5).
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Mark {
+    /// A tag, compared whole: `k8s-cluster=prod`.
+    Tag(Arc<str>),
+    /// A metadata pair.
+    Metadata(Arc<str>, Arc<str>),
+}
+
+/// One network port. Security is decided here and not on the server: a server's own list of groups is the union over
+/// its ports, so a port without its group hides behind a healthy sibling (flight control D13).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Port {
+    /// The port's id.
+    pub id: PortId,
+    /// The network that it is on.
+    pub network: NetworkId,
+    /// Its fixed addresses.
+    pub addresses: Box<[IpAddr]>,
+    /// The groups bound to it, sorted.
+    pub groups: Box<[GroupId]>,
+    /// Allowed address pairs (plain addresses are /32 or /128), sorted.
+    pub pairs: Box<[IpNet]>,
+    /// False where port security is off: groups and pairs cannot be set there.
+    pub security: bool,
+    /// Whether the cloud has wired it.
+    pub status: PortStatus,
+    /// The revision that a write must name, so that nobody else's change is undone (DESIGN, invariant 10).
+    pub revision: u64,
+}
+
+/// Whether a port's wiring is done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum PortStatus {
+    /// Wired.
+    Active,
+    /// Not wired, or being wired (Neutron DOWN, BUILD). On a running server: the latency of the data plane.
+    Down,
+    /// The cloud does not say.
+    Unknown,
+}
+
+/// One entry of the cloud's log of what was done to an instance. Best evidence of who rebooted or deleted it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InstanceAction {
+    /// The request that did it; unique per action.
+    pub request: RequestId,
+    /// `create`, `reboot`, `delete`, …
+    pub action: Arc<str>,
+    /// When it began: the cloud's own text.
+    pub started: Arc<str>,
+    /// Who asked: the cloud's user id, when it tells.
+    pub user: Option<Arc<str>>,
+    /// The cloud's message: `Error`, or nothing.
+    pub message: Option<Arc<str>>,
+}

@@ -1,0 +1,14 @@
+//! The nouns: what the worlds say, in one vocabulary, and the roster that says what should be.
+//!
+//! Plain data. No stage of the pipeline lives here, nothing here decides, and nothing here is serialisable: the border
+//! crates (`reveille-wire`, the adapters) map to and from these.
+
+pub mod cause;
+pub mod id;
+pub mod incident;
+pub mod instance;
+pub mod network;
+pub mod node;
+pub mod roster;
+pub mod stage;
+pub mod time;

@@ -1,0 +1,170 @@
+//! What a project's network holds: security groups with their rules, and routers with their routes.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use ipnet::IpNet;
+
+use super::id::{GroupId, RouterId, RuleId};
+
+/// A security group with all its rules.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SecurityGroup {
+    /// Its id; rosters may name groups, calls use ids.
+    pub id: GroupId,
+    /// Its name. Several groups of one project may share it.
+    pub name: Arc<str>,
+    /// The owning project: groups of other projects may be visible and carry the same name (flight control D11).
+    pub project: Option<Arc<str>>,
+    /// Every rule.
+    pub rules: Vec<GroupRule>,
+}
+
+/// One rule, normalised: protocol spellings (`tcp`, `6`, `TCP`) are one value, prefixes are networks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupRule {
+    /// The rule's id.
+    pub id: RuleId,
+    /// What it allows.
+    pub allows: RuleSpec,
+    /// Free text; ours starts with [`NUDGE_MARK`] or [`REPAIR_MARK`].
+    pub description: Arc<str>,
+}
+
+/// Begins the description of a rule or route that was put only to be taken back.
+pub const NUDGE_MARK: &str = "reveille-nudge";
+/// Begins the description of a rule that Reveille put because it was missing.
+pub const REPAIR_MARK: &str = "reveille";
+
+/// What a rule allows, without its identity.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RuleSpec {
+    /// Into or out of the port.
+    pub direction: Direction,
+    /// Address family.
+    pub family: Family,
+    /// IP protocol; `None` allows all.
+    pub protocol: Option<Protocol>,
+    /// First and last port (ICMP: type and code); `None` allows all.
+    pub ports: Option<(u16, u16)>,
+    /// Who is at the other end.
+    pub remote: Remote,
+}
+
+/// Direction of a rule as seen from the port.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Direction {
+    /// Into the machine.
+    Ingress,
+    /// Out of the machine.
+    Egress,
+}
+
+/// Address family of a rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Family {
+    /// IPv4.
+    V4,
+    /// IPv6.
+    V6,
+}
+
+impl Family {
+    /// The family that a network belongs to.
+    pub const fn of(net: &IpNet) -> Self {
+        match net {
+            IpNet::V4(_) => Self::V4,
+            IpNet::V6(_) => Self::V6,
+        }
+    }
+}
+
+/// An IP protocol by its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Protocol(pub u8);
+
+impl Protocol {
+    /// ICMP for IPv4.
+    pub const ICMP: Self = Self(1);
+    /// TCP.
+    pub const TCP: Self = Self(6);
+    /// UDP.
+    pub const UDP: Self = Self(17);
+    /// ICMP for IPv6.
+    pub const ICMP6: Self = Self(58);
+}
+
+impl fmt::Display for Protocol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::ICMP => f.write_str("icmp"),
+            Self::TCP => f.write_str("tcp"),
+            Self::UDP => f.write_str("udp"),
+            Self::ICMP6 => f.write_str("ipv6-icmp"),
+            Self(other) => write!(f, "{other}"),
+        }
+    }
+}
+
+/// The other end of a rule.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Remote {
+    /// Anybody.
+    Any,
+    /// Addresses within a network.
+    Prefix(IpNet),
+    /// Ports that carry a group. Does not reach pod addresses, whatever the group.
+    Group(GroupId),
+    /// An address group or something newer: allows an unknown set, so it proves nothing.
+    Other,
+}
+
+impl fmt::Display for RuleSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let direction = match self.direction {
+            Direction::Ingress => "ingress",
+            Direction::Egress => "egress",
+        };
+        write!(f, "{direction} ")?;
+        match self.protocol {
+            Some(protocol) => write!(f, "{protocol}")?,
+            None => f.write_str("any protocol")?,
+        }
+        if let Some((first, last)) = self.ports {
+            write!(f, " {first}-{last}")?;
+        }
+        match &self.remote {
+            Remote::Any => f.write_str(" from anywhere"),
+            Remote::Prefix(net) => write!(f, " from {net}"),
+            Remote::Group(group) => write!(f, " from group {group}"),
+            Remote::Other => f.write_str(" from an address group"),
+        }
+    }
+}
+
+/// A router that carries the cluster's pod routes, perhaps among those of others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Router {
+    /// Its id.
+    pub id: RouterId,
+    /// All extra routes, as listed.
+    pub routes: Vec<Route>,
+    /// How many routes it may hold, where the cloud tells (quota `router_route`) or a refusal taught us.
+    pub limit: Option<u32>,
+}
+
+/// One static route.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Route {
+    /// Where to.
+    pub destination: IpNet,
+    /// Through whom.
+    pub next_hop: IpAddr,
+}
+
+impl fmt::Display for Route {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} via {}", self.destination, self.next_hop)
+    }
+}

@@ -1,0 +1,111 @@
+//! What the cluster's API says of one machine: the Node, its lease, and the events about it.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use ipnet::IpNet;
+
+use super::id::{InstanceId, NodeName, NodeUid, ZoneName};
+
+/// One Node object, cut down to what decisions need.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Node {
+    /// The object's name. May be reused by another machine.
+    pub name: NodeName,
+    /// The object's uid. Two nodes of one name differ here.
+    pub uid: NodeUid,
+    /// `spec.providerID`, read: the instance's id when it was understood.
+    pub provider: Provider,
+    /// `status.nodeInfo.systemUUID`, lower case, with dashes, as its machine says it.
+    pub system_uuid: Option<InstanceId>,
+    /// `status.nodeInfo.bootID`: changes with each boot, so it proves a reboot.
+    pub boot_id: Option<Arc<str>>,
+    /// `status.nodeInfo.kubeletVersion`; pools whose versions differ are rolling.
+    pub kubelet: Option<Arc<str>>,
+    /// All InternalIP addresses.
+    pub addresses: Box<[IpAddr]>,
+    /// `spec.podCIDRs`.
+    pub pod_ranges: Box<[IpNet]>,
+    /// The Ready condition.
+    pub ready: Ready,
+    /// Every other condition whose status is `True`, plus Ready's reason when it is not True.
+    pub conditions: Box<[Condition]>,
+    /// Zone label (`topology.kubernetes.io/zone`).
+    pub zone: Option<ZoneName>,
+    /// Somebody cordoned it.
+    pub cordoned: bool,
+    /// Signs that somebody removes it on purpose, or asks to leave it alone.
+    pub intent: NodeIntent,
+    /// The taint `node.cloudprovider.kubernetes.io/uninitialized` is still there.
+    pub uninitialized: bool,
+}
+
+/// What `spec.providerID` says.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Provider {
+    /// Not set yet: registered, not initialised. Never "unregistered".
+    Unset,
+    /// Understood.
+    Instance(InstanceId),
+    /// Set, but not in a spelling that names an instance of a cloud we know.
+    Unread(Arc<str>),
+}
+
+/// Signs on a Node of what people and programs want with it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NodeIntent {
+    /// `metadata.deletionTimestamp` is set.
+    pub deleting: bool,
+    /// A taint or annotation of a program that takes the node away (autoscaler, Karpenter, a drain), by its key.
+    pub leaving: Option<Arc<str>>,
+    /// Annotation `reveille.dev/pause` with the literal value `true`.
+    pub paused: bool,
+}
+
+/// The Ready condition, with silence as a value of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Ready {
+    /// The kubelet says it is ready.
+    True,
+    /// The kubelet says it is not.
+    False,
+    /// Nobody has heard from the kubelet, or the condition was never written.
+    Unknown,
+}
+
+/// A node condition worth keeping.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Condition {
+    /// `type`.
+    pub kind: Arc<str>,
+    /// `reason`.
+    pub reason: Arc<str>,
+    /// `message`, cut to 256 bytes.
+    pub message: Arc<str>,
+}
+
+/// One node lease, as a list or watch shows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LeaseFact {
+    /// The lease's and the node's name.
+    pub node: NodeName,
+    /// `spec.renewTime`, as text. Only ever compared for "it changed": the kubelet's clock is not ours.
+    pub renewed: Arc<str>,
+}
+
+/// A Kubernetes Event about a Node that says what somebody did to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeEvent {
+    /// The node's name.
+    pub node: NodeName,
+    /// The uid that the event names, when it does (the cloud controller writes the name there).
+    pub uid: Option<NodeUid>,
+    /// `DeletingNode`, `RemovingNode`, …
+    pub reason: Arc<str>,
+    /// The event's own sentence.
+    pub message: Arc<str>,
+    /// Who wrote it.
+    pub reporter: Arc<str>,
+    /// When, in the writer's own words.
+    pub stamped: Option<Arc<str>>,
+}

@@ -1,0 +1,264 @@
+//! The roster: who should answer, where they live, and what Reveille may do when they do not.
+//!
+//! This is the *checked* form: every number is possible, every name resolves, every default is filled in. The file that
+//! people write is `reveille-wire`'s; it refuses what is wrong there, with line and field, and hands this on. Nothing
+//! here can be invalid, so nothing here is checked again.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use ipnet::IpNet;
+
+use super::id::{CloudName, GroupId, PoolName, RosterName, RouterId};
+use super::instance::{Instance, Mark};
+use super::time::Span;
+
+/// A checked roster: one cluster, its clouds and its pools.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Roster {
+    /// Its name.
+    pub name: RosterName,
+    /// The clouds that its pools live in.
+    pub clouds: Vec<CloudName>,
+    /// The pod network.
+    pub network: Network,
+    /// The pools by name.
+    pub pools: BTreeMap<PoolName, Pool>,
+    /// How much may be done at once.
+    pub limits: Limits,
+    /// How old a source may be, and how long things may take.
+    pub timing: Timing,
+}
+
+/// What the roster says of the pod network.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Network {
+    /// The cluster's pod ranges, both families. Empty where an overlay needs no rules.
+    pub pod_ranges: Vec<IpNet>,
+    /// The router that carries pod routes and the cloud it is in; none where an overlay does.
+    pub router: Option<(CloudName, RouterId)>,
+    /// True when ports must allow their node's pod range as an address pair.
+    pub address_pairs: bool,
+    /// Node conditions whose `True` says that a node's pods cannot be reached.
+    pub unreachable_conditions: Vec<Arc<str>>,
+}
+
+/// One pool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pool {
+    /// Its name.
+    pub name: PoolName,
+    /// The cloud it lives in.
+    pub cloud: CloudName,
+    /// What proves, on the object itself, that an instance is of this cluster and of this pool.
+    pub owned: Ownership,
+    /// Groups that every port of its machines must carry.
+    pub groups: Vec<GroupRef>,
+    /// Never fewer live instances than this through our own acts.
+    pub min: u32,
+    /// Deadlines of its machines.
+    pub deadlines: Deadlines,
+    /// What may be done.
+    pub repair: Repair,
+    /// The roster's file says: hands off.
+    pub paused: bool,
+}
+
+/// Proof of ownership. Both marks must be on the object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ownership {
+    /// Says which cluster.
+    pub cluster: Mark,
+    /// Says which pool. `None` only when the roster has one pool with this cluster mark.
+    pub pool: Option<Mark>,
+}
+
+/// A security group by name or id, as the roster gives it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum GroupRef {
+    /// By its id.
+    Id(GroupId),
+    /// By its name, which must be unique in the project.
+    Name(Arc<str>),
+}
+
+/// How long each part of a machine's life may take, on our own clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Deadlines {
+    /// From first seen running to Ready. `None`: never act on missing nodes, still report.
+    pub join_within: Option<Span>,
+    /// From first seen building to running.
+    pub build_within: Span,
+    /// From first seen leaving to gone.
+    pub delete_within: Span,
+    /// From Ready lost to a step.
+    pub not_ready_within: Span,
+    /// From node lost to a step.
+    pub vanished_within: Span,
+    /// How long it must have been well before an incident closes.
+    pub dwell: Span,
+}
+
+impl Default for Deadlines {
+    fn default() -> Self {
+        Self {
+            join_within: Some(Span::from_min(15)),
+            build_within: Span::from_min(10),
+            delete_within: Span::from_min(10),
+            not_ready_within: Span::from_min(5),
+            vanished_within: Span::from_min(2),
+            dwell: Span::from_s(60),
+        }
+    }
+}
+
+/// What may be done, by class of remedy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Repair {
+    /// Groups, rules, routes, address pairs: nothing is lost by it.
+    pub network: Mode,
+    /// Making a running machine join again (kubelet restart through its agent).
+    pub rejoin: Mode,
+    /// Rebooting or starting the instance.
+    pub reboot: Mode,
+    /// Deleting the instance, so that whoever keeps the pool at size makes another.
+    pub replace: Mode,
+    /// Deleting the Node object of an instance that is proved gone.
+    pub cleanup: Mode,
+}
+
+impl Default for Repair {
+    /// A roster starts by looking.
+    fn default() -> Self {
+        Self {
+            network: Mode::Propose,
+            rejoin: Mode::Propose,
+            reboot: Mode::Propose,
+            replace: Mode::Off,
+            cleanup: Mode::Off,
+        }
+    }
+}
+
+/// Whether a class of remedy is carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Mode {
+    /// Not even proposed.
+    Off,
+    /// Told, not done.
+    Propose,
+    /// Done.
+    Act,
+}
+
+/// How much may be done at once. Counts only remedies that can hurt (reboot, replace, cleanup) unless said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Machines under repair at the same time, over the whole roster.
+    pub at_once: u32,
+    /// Repairs begun within any hour, over the whole roster.
+    pub per_hour: u32,
+    /// Above this share of absent or faulty machines (of a pool, or of the roster) nothing is done to any. Percent, 1–100.
+    pub freeze_above_pct: u8,
+    /// Network repairs under way at the same time.
+    pub network_at_once: u32,
+    /// After this many errored instances of one pool with the same fault, deleting them stops.
+    pub same_fault_stops_at: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { at_once: 1, per_hour: 4, freeze_above_pct: 30, network_at_once: 8, same_fault_stops_at: 3 }
+    }
+}
+
+impl Limits {
+    /// How many of `total` may be amiss before everything stops: the share, rounded up, so that one of three is one.
+    pub const fn tolerated(&self, total: u32) -> u32 {
+        (total as u64 * self.freeze_above_pct as u64).div_ceil(100) as u32
+    }
+}
+
+/// Ages and rhythms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timing {
+    /// How often a cloud is listed.
+    pub cloud_period: Span,
+    /// How often every n-th listing must be a full one: the longest time between full listings.
+    pub cloud_full_period: Span,
+    /// A cloud listing older than this proves nothing.
+    pub cloud_stale_after: Span,
+    /// Silence of the API server longer than this proves nothing.
+    pub cluster_stale_after: Span,
+    /// A node lease not renewed for this long (seen by us) is silent.
+    pub lease_silent_after: Span,
+    /// A gap between two steps longer than this means that we slept: every timer starts anew.
+    pub pause_jump: Span,
+    /// The longest share of a listing that may go missing at once before the listing is doubted. Percent.
+    pub shrink_pct: u8,
+    /// First wait after a repair that did not hold; doubles up to `backoff_max`.
+    pub backoff_min: Span,
+    /// Longest wait between two tries.
+    pub backoff_max: Span,
+    /// Tries of one rung before the next rung or a person.
+    pub tries: u32,
+    /// How long an accepted call may take to show before it counts as "did not hold".
+    pub verify_within: Span,
+    /// How long we wait, after sight returns, before anything that can hurt.
+    pub settle: Span,
+    /// A pool whose images or kubelet versions changed less than this ago is rolling.
+    pub rollout_quiet: Span,
+}
+
+impl Default for Timing {
+    fn default() -> Self {
+        Self {
+            cloud_period: Span::from_s(30),
+            cloud_full_period: Span::from_min(10),
+            cloud_stale_after: Span::from_s(120),
+            cluster_stale_after: Span::from_s(30),
+            lease_silent_after: Span::from_s(40),
+            pause_jump: Span::from_s(60),
+            shrink_pct: 30,
+            backoff_min: Span::from_s(60),
+            backoff_max: Span::from_min(30),
+            tries: 4,
+            verify_within: Span::from_s(60),
+            settle: Span::from_s(60),
+            rollout_quiet: Span::from_min(30),
+        }
+    }
+}
+
+/// Whose an instance is, as the marks on the object prove it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Claim {
+    /// It carries none of the roster's cluster marks: not ours, never touched.
+    Foreign,
+    /// It carries a cluster mark and no pool's: a stray.
+    Unclaimed,
+    /// Exactly one pool claims it.
+    Pool(PoolName),
+    /// Several pools claim it: reported, never touched.
+    Contested(Vec<PoolName>),
+}
+
+impl Roster {
+    /// Reads an instance's marks.
+    pub fn claim(&self, cloud: &CloudName, instance: &Instance) -> Claim {
+        let here = || self.pools.values().filter(|pool| pool.cloud == *cloud);
+        let marked = |mark: &Mark| instance.marks.contains(mark);
+        if !here().any(|pool| marked(&pool.owned.cluster)) {
+            return Claim::Foreign;
+        }
+        let mut claimants: Vec<PoolName> = here()
+            .filter(|pool| marked(&pool.owned.cluster) && pool.owned.pool.as_ref().is_none_or(marked))
+            .map(|pool| pool.name.clone())
+            .collect();
+        match claimants.len() {
+            0 => Claim::Unclaimed,
+            1 => Claim::Pool(claimants.remove(0)),
+            _ => Claim::Contested(claimants),
+        }
+    }
+}

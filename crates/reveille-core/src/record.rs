@@ -1,0 +1,182 @@
+//! What the ledger keeps: the engine's memory, one closed list.
+//!
+//! Records are facts in the past tense. Replaying them in order (`engine::restore`) gives back everything that a restart
+//! must not forget: who had joined, what is amiss since when, what was decided and how it ended. A healthy fleet adds
+//! none. The bytes on disk are `reveille-wire`'s and `reveille-record`'s business.
+
+use std::sync::Arc;
+
+use crate::effect::{Call, Outcome};
+use crate::model::id::{Fence, IncidentId, InstanceId, IntentId, NodeName, PoolName, ZoneName};
+use crate::model::incident::{Finding, IncidentKey, FaultKind, MachineKey};
+use crate::model::time::Time;
+
+/// One line of the ledger.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Record {
+    /// A process took the ledger.
+    Started {
+        /// When.
+        at: Time,
+        /// Its fencing number; higher than all before.
+        fence: Fence,
+    },
+    /// These machines were seen with their node: they have joined once, for good.
+    Joined {
+        /// When.
+        at: Time,
+        /// Who, and under which node name.
+        machines: Vec<(MachineKey, NodeName)>,
+    },
+    /// These instances are gone for good; nothing about them needs to be kept.
+    Forgotten {
+        /// When.
+        at: Time,
+        /// Who.
+        machines: Vec<MachineKey>,
+    },
+    /// A fault was seen for the first time.
+    Opened {
+        /// When: the first sight.
+        at: Time,
+        /// Its number.
+        incident: IncidentId,
+        /// About what, and what.
+        key: IncidentKey,
+        /// Charged to.
+        pool: Option<PoolName>,
+        /// The subject's name for people.
+        label: Arc<str>,
+    },
+    /// The conclusion about it changed.
+    Diagnosed {
+        /// When.
+        at: Time,
+        /// Which.
+        incident: IncidentId,
+        /// What is concluded now.
+        findings: Vec<Finding>,
+    },
+    /// Something was decided. Recorded before it is done.
+    Intended {
+        /// When.
+        at: Time,
+        /// Its number.
+        intent: IntentId,
+        /// For which incident.
+        incident: IncidentId,
+        /// Which rung of its ladder.
+        rung: u8,
+        /// By whom.
+        fence: Fence,
+        /// What will be called.
+        call: Call,
+        /// What must be told apart afterwards: boot id or newest action before the call.
+        before: Option<Arc<str>>,
+    },
+    /// A recorded intent was not carried out after all, and why.
+    Dropped {
+        /// When.
+        at: Time,
+        /// Which.
+        intent: IntentId,
+        /// Why.
+        why: Arc<str>,
+    },
+    /// The call ended.
+    Ended {
+        /// When.
+        at: Time,
+        /// Which.
+        intent: IntentId,
+        /// How.
+        outcome: Outcome,
+    },
+    /// A fresh read told whether it worked.
+    Judged {
+        /// When.
+        at: Time,
+        /// Which.
+        intent: IntentId,
+        /// True when it held.
+        held: bool,
+        /// What was seen.
+        text: Arc<str>,
+    },
+    /// Every rung is used up, or a limit was met: a person is asked.
+    GivenUp {
+        /// When.
+        at: Time,
+        /// Which.
+        incident: IncidentId,
+        /// Why.
+        why: Arc<str>,
+    },
+    /// The fault is over.
+    Closed {
+        /// When.
+        at: Time,
+        /// Which.
+        incident: IncidentId,
+        /// How it ended.
+        verdict: Verdict,
+    },
+    /// The probe width of a domain changed.
+    Width {
+        /// When.
+        at: Time,
+        /// Which domain.
+        domain: Domain,
+        /// How many at once from now on.
+        width: u32,
+        /// Nothing there before this.
+        not_before: Option<Time>,
+    },
+    /// An instance was deleted for this fault text; counted against "the same fault k times".
+    FaultSeen {
+        /// When.
+        at: Time,
+        /// Of which pool.
+        pool: PoolName,
+        /// Which instance.
+        instance: InstanceId,
+        /// The cloud's words, normalised.
+        fault: Arc<str>,
+    },
+}
+
+/// Where trust is earned: machines of one pool, in one zone, with one kind of fault.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Domain {
+    /// Pool.
+    pub pool: PoolName,
+    /// Zone; `None` where nobody says.
+    pub zone: Option<ZoneName>,
+    /// Kind of fault.
+    pub kind: FaultKind,
+}
+
+/// How an incident ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Verdict {
+    /// A repair of ours held.
+    Mended,
+    /// It went away without us.
+    Recovered,
+    /// The subject itself is gone (deleted, replaced, out of the roster).
+    SubjectGone,
+    /// It turned out to be another fault, which has an incident of its own.
+    Superseded,
+}
+
+impl Verdict {
+    /// The word for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Mended => "mended",
+            Self::Recovered => "recovered",
+            Self::SubjectGone => "subject-gone",
+            Self::Superseded => "superseded",
+        }
+    }
+}

@@ -1,0 +1,1 @@
+//! (opened by its first commit)

@@ -40,7 +40,7 @@ def main():
     with open(os.path.join(home, '.lock'), 'a') as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         taken = set()
-        for f in glob.glob(os.path.join(glob.escape(home), '*', 'ports')):
+        for f in glob.glob(os.path.join(glob.escape(home), '*', 'ports')) + glob.glob(os.path.join(glob.escape(home), '*', 'nodes', '*', 'ports')):
             with open(f) as h:
                 taken.update(int(p) for p in re.findall(r'=(\d+)', h.read()))
         lines = []

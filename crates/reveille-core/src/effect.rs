@@ -289,7 +289,7 @@ impl fmt::Display for Outcome {
 }
 
 /// A targeted read.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Look {
     /// The instance by its id.
     Instance(CloudName, InstanceId),

@@ -13,4 +13,5 @@
 pub mod effect;
 pub mod event;
 pub mod model;
+pub mod observe;
 pub mod record;

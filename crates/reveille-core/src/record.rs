@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::effect::{Call, Outcome};
 use crate::model::id::{Fence, IncidentId, InstanceId, IntentId, NodeName, PoolName, ZoneName};
-use crate::model::incident::{Finding, IncidentKey, FaultKind, MachineKey};
+use crate::model::incident::{Attempt, FaultKind, Finding, IncidentKey, MachineKey};
 use crate::model::time::Time;
 
 /// One line of the ledger.
@@ -27,6 +27,15 @@ pub enum Record {
         at: Time,
         /// Who, and under which node name.
         machines: Vec<(MachineKey, NodeName)>,
+    },
+    /// A machine's node left on purpose (drained, scaled down): it is not expected back.
+    Left {
+        /// When.
+        at: Time,
+        /// Who.
+        machine: MachineKey,
+        /// By which sign.
+        why: Arc<str>,
     },
     /// These instances are gone for good; nothing about them needs to be kept.
     Forgotten {
@@ -73,6 +82,15 @@ pub enum Record {
         call: Call,
         /// What must be told apart afterwards: boot id or newest action before the call.
         before: Option<Arc<str>>,
+    },
+    /// A try that is over, as a checkpoint of a rotated ledger keeps it.
+    Tried {
+        /// For which incident.
+        incident: IncidentId,
+        /// The try, with its outcome and verdict as far as they are known.
+        attempt: Attempt,
+        /// The rung that the incident is on now.
+        rung: u8,
     },
     /// A recorded intent was not carried out after all, and why.
     Dropped {

@@ -89,6 +89,15 @@ pub enum Mark {
     Metadata(Arc<str>, Arc<str>),
 }
 
+impl std::fmt::Display for Mark {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Tag(tag) => write!(f, "tag {tag}"),
+            Self::Metadata(key, value) => write!(f, "metadata {key}={value}"),
+        }
+    }
+}
+
 /// One network port. Security is decided here and not on the server: a server's own list of groups is the union over
 /// its ports, so a port without its group hides behind a healthy sibling (flight control D13).
 #[derive(Clone, Debug, PartialEq, Eq)]

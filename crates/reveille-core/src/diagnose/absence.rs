@@ -1,0 +1,299 @@
+//! Does this machine answer the roll? If not: in which of the ways of not answering?
+//!
+//! A pure reading of one machine's facts and of how far their sources may be believed. The answer names the kind of
+//! absence, the cause as far as the objects themselves tell it, and how long that kind is waited for before anything is
+//! done. It holds no timers and proposes nothing.
+//!
+//! The order of the questions matters and is the order of the code: presence in the cloud, ownership, the cloud's own
+//! state, then the node. A question whose source cannot be believed ends in "cannot tell", never in "absent".
+
+use std::sync::Arc;
+
+use crate::model::cause::Cause;
+use crate::model::id::NodeName;
+use crate::model::incident::{Confidence, Evidence, FaultKind, Finding};
+use crate::model::instance::InstanceState;
+use crate::model::node::{NodeEvent, Ready};
+use crate::model::roster::{Deadlines, Roster};
+use crate::model::stage::Stage;
+use crate::model::time::{Span, Time};
+use crate::observe::cloud::{CloudView, Seen, Whose};
+use crate::observe::cluster::{ClusterView, NodeSeen};
+use crate::observe::source::Trust;
+
+/// How one machine stands at roll call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It is here.
+    Answers,
+    /// It is not here and nobody should expect it: it leaves on purpose, or has not come yet by rule.
+    Excused(Arc<str>),
+    /// It is not here.
+    Absent(Absence),
+    /// Nobody can say, and why.
+    CannotTell(Arc<str>),
+}
+
+/// One way of not being here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Absence {
+    /// Which way.
+    pub kind: FaultKind,
+    /// What the objects themselves say of the reason.
+    pub finding: Finding,
+    /// How long this is waited for from first sight. `None`: reported, never acted on.
+    pub due_after: Option<Span>,
+    /// Timers rest on the cluster's view as well as the cloud's.
+    pub rests_on_cluster: bool,
+}
+
+/// Everything that the question needs.
+#[derive(Clone, Copy)]
+pub struct Witness<'a> {
+    /// The roster.
+    pub roster: &'a Roster,
+    /// The machine's cloud.
+    pub cloud: &'a CloudView,
+    /// The cluster.
+    pub cluster: &'a ClusterView,
+    /// The time of the question.
+    pub now: Time,
+}
+
+impl Witness<'_> {
+    fn deadlines(&self, seen: &Seen) -> Deadlines {
+        seen.pool().and_then(|name| self.roster.pools.get(name)).map_or_else(Deadlines::default, |p| p.deadlines)
+    }
+
+    fn evidence(&self, source: &str, text: &str) -> Evidence {
+        Evidence::new(source, text, self.now)
+    }
+
+    /// The node's lease was seen to change lately: its kubelet lives.
+    pub fn lease_is_fresh(&self, name: &NodeName) -> bool {
+        let limit = self.roster.timing.lease_silent_after;
+        self.cluster.lease_age(self.now, name).is_some_and(|age| age <= limit)
+    }
+
+    fn ready(&self, seen: &Seen) -> bool {
+        seen.nodes.iter().any(|name| self.cluster.answers(name))
+    }
+}
+
+fn finding(cause: Cause, confidence: Confidence, evidence: Vec<Evidence>) -> Finding {
+    Finding { cause, stage: cause.stage(), confidence, evidence, against: Vec::new() }
+}
+
+fn absent(kind: FaultKind, finding: Finding, due_after: Option<Span>, rests_on_cluster: bool) -> Standing {
+    Standing::Absent(Absence { kind, finding, due_after, rests_on_cluster })
+}
+
+/// Judges a machine that has, or had, an instance.
+pub fn judge_instance(witness: Witness<'_>, seen: &Seen) -> Standing {
+    if let Some(standing) = judge_presence(witness, seen) {
+        return standing;
+    }
+    if let Some(standing) = judge_claim(witness, seen) {
+        return standing;
+    }
+    match seen.instance.state {
+        InstanceState::Deleting | InstanceState::Gone => judge_leaving(witness, seen),
+        InstanceState::Building => judge_building(witness, seen),
+        InstanceState::Errored => judge_errored(witness, seen),
+        InstanceState::Stopped => judge_stopped(witness, seen),
+        InstanceState::Active | InstanceState::Rebooting | InstanceState::Other => judge_running(witness, seen),
+    }
+}
+
+/// Is the instance there at all?
+fn judge_presence(witness: Witness<'_>, seen: &Seen) -> Option<Standing> {
+    let ready = witness.ready(seen);
+    if let Trust::No(why) = witness.cloud.source.trust(witness.now) {
+        // A Ready node is its own proof, whatever the cloud's API does.
+        return Some(if ready && seen.unlisted.is_none() && seen.pool().is_some() {
+            Standing::Answers
+        } else {
+            Standing::CannotTell(Arc::from(format!("{}: {why}", witness.cloud.name)))
+        });
+    }
+    let unlisted = seen.unlisted?;
+    let missing_for = witness.now.since(unlisted.since);
+    if ready {
+        let text =
+            format!("not in the listing for {missing_for}, yet its node is Ready: the cloud's view is wrong");
+        return Some(Standing::CannotTell(Arc::from(text)));
+    }
+    if !unlisted.is_gone() {
+        let text = format!("not in the listing for {missing_for}; asked by id: not yet proved gone");
+        return Some(Standing::CannotTell(Arc::from(text)));
+    }
+    if seen.nodes.is_empty() {
+        return Some(Standing::Excused(Arc::from("its instance is gone")));
+    }
+    let text = format!("asked for by id {} times: no such instance", unlisted.denials);
+    let evidence = vec![witness.evidence("instance", &text)];
+    let finding = finding(Cause::InstanceGone, Confidence::Sure, evidence);
+    Some(absent(FaultKind::Ghost, finding, Some(Span::from_s(60)), true))
+}
+
+/// Is it ours, and only ours? Do two nodes claim it?
+fn judge_claim(witness: Witness<'_>, seen: &Seen) -> Option<Standing> {
+    let cause = match seen.claim {
+        Whose::Pool(_) if seen.nodes.len() > 1 => {
+            let names: Vec<&str> = seen.nodes.iter().map(NodeName::as_str).collect();
+            let evidence =
+                vec![witness.evidence("nodes", &format!("{} name this instance", names.join(" and ")))];
+            let finding = finding(Cause::DuplicateNode, Confidence::Sure, evidence);
+            return Some(absent(FaultKind::Duplicate, finding, None, true));
+        }
+        Whose::Pool(_) => return None,
+        Whose::Nobody => Cause::Unclaimed,
+        Whose::Several => Cause::Contested,
+    };
+    let marks = seen.instance.marks.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let finding = finding(cause, Confidence::Sure, vec![witness.evidence("marks", &marks)]);
+    Some(absent(FaultKind::Stray, finding, None, false))
+}
+
+fn judge_leaving(witness: Witness<'_>, seen: &Seen) -> Standing {
+    let since = witness.now.since(seen.state_since);
+    if since < witness.deadlines(seen).delete_within {
+        return Standing::Excused(Arc::from("it is being deleted"));
+    }
+    let task = seen.instance.task.as_deref().unwrap_or("none");
+    let evidence = vec![witness.evidence("instance", &format!("task_state {task} for {since}"))];
+    let finding = finding(Cause::StuckDeleting, Confidence::Sure, evidence);
+    absent(FaultKind::StuckDeleting, finding, Some(Span::ZERO), false)
+}
+
+fn judge_building(witness: Witness<'_>, seen: &Seen) -> Standing {
+    let since = witness.now.since(seen.state_since);
+    if since < witness.deadlines(seen).build_within {
+        return Standing::Excused(Arc::from("it is being built"));
+    }
+    let task = seen.instance.task.as_deref().unwrap_or("none");
+    let evidence = vec![witness.evidence("instance", &format!("building for {since}, task_state {task}"))];
+    let finding = finding(Cause::StuckBuilding, Confidence::Sure, evidence);
+    absent(FaultKind::StuckBuilding, finding, Some(Span::ZERO), false)
+}
+
+fn judge_errored(witness: Witness<'_>, seen: &Seen) -> Standing {
+    let text = match &seen.instance.fault {
+        Some(fault) => format!("fault {}: {}", fault.code, fault.message),
+        None => "status ERROR, and the cloud gives no fault".to_owned(),
+    };
+    let evidence = vec![witness.evidence("instance", &text)];
+    let mut finding = finding(Cause::InstanceErrored, Confidence::Sure, evidence);
+    if witness.ready(seen) {
+        finding.against.push(witness.evidence("node", "its node is Ready"));
+    }
+    absent(FaultKind::Errored, finding, Some(Span::from_s(30)), false)
+}
+
+fn judge_stopped(witness: Witness<'_>, seen: &Seen) -> Standing {
+    if witness.ready(seen) {
+        return Standing::Answers;
+    }
+    let text = format!("shut off for {}", witness.now.since(seen.state_since));
+    let finding =
+        finding(Cause::InstanceStopped, Confidence::Sure, vec![witness.evidence("instance", &text)]);
+    absent(FaultKind::Stopped, finding, Some(witness.deadlines(seen).not_ready_within), false)
+}
+
+fn judge_running(witness: Witness<'_>, seen: &Seen) -> Standing {
+    if let Trust::No(why) = witness.cluster.source.trust(witness.now) {
+        return Standing::CannotTell(Arc::from(format!("cluster: {why}")));
+    }
+    match seen.nodes.first().and_then(|name| witness.cluster.nodes.get(name)) {
+        Some(node) => judge_node(witness, seen, node),
+        None => judge_missing(witness, seen),
+    }
+}
+
+fn judge_node(witness: Witness<'_>, seen: &Seen, node: &NodeSeen) -> Standing {
+    if node.lost {
+        return Standing::CannotTell(Arc::from("its node is in no list that can be believed"));
+    }
+    if node.node.ready == Ready::True {
+        return Standing::Answers;
+    }
+    if node.node.intent.deleting {
+        return Standing::Excused(Arc::from("its node is being deleted"));
+    }
+    if let Some(sign) = &node.node.intent.leaving {
+        return Standing::Excused(Arc::from(format!("it is being removed on purpose ({sign})")));
+    }
+    let quoted = node.node.conditions.iter().find(|condition| &*condition.kind == "Ready");
+    let text = quoted.map_or_else(
+        || "Ready was never reported".to_owned(),
+        |condition| format!("Ready is {:?}: {}: {}", node.node.ready, condition.reason, condition.message),
+    );
+    let cause = match node.node.ready {
+        Ready::False => Cause::NodeNotReady,
+        Ready::True | Ready::Unknown => Cause::KubeletSilent,
+    };
+    let source = format!("node {}", node.node.name);
+    let mut finding = finding(cause, Confidence::Likely, vec![witness.evidence(&source, &text)]);
+    if witness.lease_is_fresh(&node.node.name) {
+        finding.against.push(witness.evidence("lease", "its lease was renewed lately: its kubelet lives"));
+    }
+    let deadlines = witness.deadlines(seen);
+    // A node that has never been Ready is still joining: the wider deadline counts.
+    let due_after =
+        if seen.was_ready { Some(deadlines.not_ready_within) } else { deadlines.join_within };
+    absent(FaultKind::NotReady, finding, due_after, true)
+}
+
+fn judge_missing(witness: Witness<'_>, seen: &Seen) -> Standing {
+    if let Some(sign) = &seen.left {
+        return Standing::Excused(Arc::from(format!("its node was removed on purpose ({sign})")));
+    }
+    let deadlines = witness.deadlines(seen);
+    if let Some(name) = &seen.joined {
+        return judge_vanished(witness, name, deadlines.vanished_within);
+    }
+    let namesake = NodeName::new(seen.instance.name.shared());
+    if let Some(other) = witness.cluster.nodes.get(&namesake) {
+        let whose = other.link.as_ref().map_or_else(|| "nobody we know".to_owned(), |l| l.instance.to_string());
+        let text = format!("node {namesake} exists and stands for {whose}");
+        let finding =
+            finding(Cause::DuplicateInstance, Confidence::Likely, vec![witness.evidence("nodes", &text)]);
+        return absent(FaultKind::Duplicate, finding, None, true);
+    }
+    // Without a memory of ours, the cluster's own events still tell that a node of this name was there once.
+    if witness.cluster.events_about(&namesake).any(is_removal) {
+        return judge_vanished(witness, &namesake, deadlines.vanished_within);
+    }
+    let mut evidence = vec![witness.evidence("cluster", "no node has its provider ID, UUID, name or address")];
+    if !seen.born_in_sight {
+        evidence.push(witness.evidence("ledger", "it is older than our watch: it may have joined before"));
+    }
+    let mut finding = finding(Cause::Unknown, Confidence::Possible, evidence);
+    finding.stage = Stage::Network;
+    absent(FaultKind::NeverJoined, finding, deadlines.join_within, true)
+}
+
+fn judge_vanished(witness: Witness<'_>, name: &NodeName, due_after: Span) -> Standing {
+    let told: Vec<&NodeEvent> =
+        witness.cluster.events_about(name).filter(|event| is_removal(event)).collect();
+    let by_controller = told.iter().any(|event| &*event.reason == "DeletingNode");
+    let mut finding = if by_controller {
+        finding(Cause::NodeDeletedByCloudController, Confidence::Sure, Vec::new())
+    } else {
+        finding(Cause::NodeDeletedByPerson, Confidence::Likely, Vec::new())
+    };
+    for event in told.iter().rev().take(3) {
+        let text = format!("{} (by {})", event.message, event.reporter);
+        finding.evidence.push(witness.evidence(&format!("event {}", event.reason), &text));
+    }
+    finding.evidence.push(witness.evidence("cluster", &format!("node {name} was there once and is gone")));
+    if witness.lease_is_fresh(name) {
+        finding.evidence.push(witness.evidence("lease", "its lease is still renewed: its kubelet lives"));
+    }
+    absent(FaultKind::Vanished, finding, Some(due_after), true)
+}
+
+/// The two events that tell that somebody removed a node: the cloud controller's, and the controller manager's after it.
+pub fn is_removal(event: &NodeEvent) -> bool {
+    matches!(&*event.reason, "DeletingNode" | "RemovingNode")
+}

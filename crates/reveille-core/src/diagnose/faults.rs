@@ -1,0 +1,398 @@
+//! The faults that a machine, a group or a router has now, each with its finding.
+//!
+//! Gathers what `network` and `absence` can tell from the views into one list of [`Fault`]s per subject. The engine
+//! opens an incident for each and closes those that are in no list any more. Pure readings; nothing here proposes.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use crate::model::cause::Cause;
+use crate::model::id::{GroupId, InstanceId, NodeName, PoolName, RouterId, RuleId};
+use crate::model::incident::{Confidence, Evidence, FaultKind, Finding, Gathered, Subject};
+use crate::model::instance::InstanceState;
+use crate::model::network::{NUDGE_MARK, Route, RuleSpec, SecurityGroup};
+use crate::model::node::Ready;
+use crate::model::roster::{GroupRef, Pool, Roster};
+use crate::model::time::{Span, Time};
+use crate::observe::cloud::{CloudView, Seen};
+use crate::observe::cluster::{ClusterView, NodeSeen};
+
+use super::absence::Absence;
+use super::console::{self, NeverJoinedFacts};
+use super::network::membership::{self, PortNeed, Verdict};
+use super::network::pairs::{self, PairNeed};
+use super::network::routes::{self, RouteHolder, RouteReport};
+use super::network::rules;
+
+/// One thing amiss, with what explains it and how long it is waited for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// What.
+    pub kind: FaultKind,
+    /// The finding to act on.
+    pub finding: Finding,
+    /// Further findings, in order.
+    pub more: Vec<Finding>,
+    /// How long it is waited for; `None`: reported only.
+    pub due_after: Option<Span>,
+    /// Rests on the cluster's view, too.
+    pub rests_on_cluster: bool,
+}
+
+impl From<Absence> for Fault {
+    fn from(absence: Absence) -> Self {
+        Self {
+            kind: absence.kind,
+            finding: absence.finding,
+            more: Vec::new(),
+            due_after: absence.due_after,
+            rests_on_cluster: absence.rests_on_cluster,
+        }
+    }
+}
+
+/// A missing group or rule is seen on the object itself: one more look, then act.
+const AT_ONCE: Span = Span::ZERO;
+/// A route of a node that has just come is the cloud controller's to make; ours only when it does not.
+const ROUTE_PATIENCE: Span = Span::from_min(2);
+/// A condition that says "unreachable" must last this long.
+const UNREACHABLE_PATIENCE: Span = Span::from_min(1);
+
+fn fault(kind: FaultKind, cause: Cause, evidence: Vec<Evidence>, due_after: Option<Span>, cluster: bool) -> Fault {
+    let confidence = Confidence::Sure;
+    let finding = Finding { cause, stage: cause.stage(), confidence, evidence, against: Vec::new() };
+    Fault { kind, finding, more: Vec::new(), due_after, rests_on_cluster: cluster }
+}
+
+fn pool_of<'a>(roster: &'a Roster, seen: &Seen) -> Option<&'a Pool> {
+    seen.pool().and_then(|name| roster.pools.get(name))
+}
+
+/// Everything amiss with a machine's ports and reachability. Its absence is told apart elsewhere.
+pub fn of_machine(
+    roster: &Roster,
+    cloud: &CloudView,
+    cluster: &ClusterView,
+    seen: &Seen,
+    now: Time,
+) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    let runs = matches!(seen.instance.state, InstanceState::Active | InstanceState::Rebooting);
+    if pool_of(roster, seen).is_none() || !runs {
+        return faults;
+    }
+    group_missing(roster, cloud, seen, now, &mut faults);
+    let Some(node) = seen.nodes.first().and_then(|name| cluster.nodes.get(name)) else { return faults };
+    if let Some(need) = pairs_needed(roster, cluster, seen) {
+        let wanted: Vec<String> = need.missing.iter().map(ToString::to_string).collect();
+        let evidence = vec![Evidence::new(format!("port {}", need.port), &format!("does not allow {}", wanted.join(", ")), now)];
+        faults.push(fault(FaultKind::PairMissing, Cause::AddressPairMissing, evidence, Some(AT_ONCE), true));
+    }
+    unreachable(roster, node, now, &mut faults);
+    let router = roster.network.router.as_ref().filter(|(name, _)| *name == cloud.name);
+    if let Some((_, router)) = router {
+        let needed = routes_needed(cloud, cluster, router, seen);
+        if !needed.is_empty() && cloud.routers.contains_key(router) {
+            let listed: Vec<String> = needed.iter().map(ToString::to_string).collect();
+            let evidence = vec![Evidence::new(format!("router {router}"), &format!("holds no {}", listed.join(", ")), now)];
+            faults.push(fault(FaultKind::MissingRoute, Cause::MissingRoute, evidence, Some(ROUTE_PATIENCE), true));
+        }
+    }
+    faults
+}
+
+fn group_missing(roster: &Roster, cloud: &CloudView, seen: &Seen, now: Time, faults: &mut Vec<Fault>) {
+    let mut lacking = Vec::new();
+    let mut unsecurable = Vec::new();
+    for need in port_needs(roster, cloud, seen) {
+        let missing: Vec<String> = need.missing.iter().map(|id| named(cloud, id)).collect();
+        let text = format!("lacks {}; carries {} group(s)", missing.join(", "), need.full_list.len() - need.missing.len());
+        let source = format!("port {}", need.port);
+        match &need.verdict {
+            Verdict::Applicable => lacking.push(Evidence::new(source, &text, now)),
+            Verdict::NotApplicable(why) => {
+                unsecurable.push(Evidence::new(source, &format!("{text}; {why}"), now));
+            }
+        }
+    }
+    if !lacking.is_empty() {
+        lacking.extend(unsecurable);
+        faults.push(fault(FaultKind::GroupMissing, Cause::SecurityGroupMissing, lacking, Some(AT_ONCE), false));
+    } else if !unsecurable.is_empty() {
+        // Nothing can be put there, so nothing is tried: it is reported, once.
+        faults.push(fault(FaultKind::GroupMissing, Cause::PortUnsecurable, unsecurable, None, false));
+    }
+}
+
+fn named(cloud: &CloudView, id: &GroupId) -> String {
+    cloud.group(id).map_or_else(|| id.to_string(), |group| format!("group \"{}\"", group.name))
+}
+
+fn unreachable(roster: &Roster, node: &NodeSeen, now: Time, faults: &mut Vec<Fault>) {
+    let told = node.node.conditions.iter().find(|condition| {
+        roster.network.unreachable_conditions.iter().any(|kind| *kind == condition.kind)
+    });
+    let Some(condition) = told else { return };
+    let text = format!("{} is True: {}: {}", condition.kind, condition.reason, condition.message);
+    let evidence = vec![Evidence::new(format!("node {}", node.node.name), &text, now)];
+    faults.push(fault(FaultKind::Unreachable, Cause::PodsUnreachable, evidence, Some(UNREACHABLE_PATIENCE), true));
+}
+
+/// The groups that a pool's machines must carry, as far as each is exactly one group.
+pub fn wanted_groups(cloud: &CloudView, pool: &Pool) -> Vec<GroupId> {
+    pool.groups.iter().filter_map(|group| cloud.resolve(group).ok()).collect()
+}
+
+/// Ports of the machine that lack a group.
+pub fn port_needs(roster: &Roster, cloud: &CloudView, seen: &Seen) -> Vec<PortNeed> {
+    pool_of(roster, seen)
+        .map(|pool| membership::membership(&seen.ports, &wanted_groups(cloud, pool)))
+        .unwrap_or_default()
+}
+
+/// What the machine's port must allow and does not.
+pub fn pairs_needed(roster: &Roster, cluster: &ClusterView, seen: &Seen) -> Option<PairNeed> {
+    if !roster.network.address_pairs {
+        return None;
+    }
+    let node = seen.nodes.first().and_then(|name| cluster.nodes.get(name))?;
+    pairs::missing_pairs(&seen.ports, &node.node.addresses, &node.node.pod_ranges)
+}
+
+/// The rules that a group lacks: those that no group of any pool that uses it provides.
+pub fn rules_needed(roster: &Roster, cloud: &CloudView, group: &GroupId) -> Vec<RuleSpec> {
+    let mut needed: Vec<RuleSpec> = Vec::new();
+    for pool in roster.pools.values().filter(|pool| pool.cloud == cloud.name) {
+        let wanted = wanted_groups(cloud, pool);
+        // What is missing is put into the pool's first group; a rule in any of them counts.
+        if wanted.first() != Some(group) {
+            continue;
+        }
+        let groups: Vec<&SecurityGroup> =
+            wanted.iter().filter_map(|id| cloud.group(id)).map(|group| &**group).collect();
+        for rule in rules::missing_rules(&groups, &roster.network.pod_ranges) {
+            if !needed.contains(&rule) {
+                needed.push(rule);
+            }
+        }
+    }
+    needed.sort();
+    needed
+}
+
+/// A rule that an interrupted nudge left in the group.
+pub fn nudge_leftover(cloud: &CloudView, group: &GroupId) -> Option<RuleId> {
+    let group = cloud.group(group)?;
+    group.rules.iter().find(|rule| rule.description.starts_with(NUDGE_MARK)).map(|rule| rule.id.clone())
+}
+
+/// Everything amiss with the groups of a cloud. `own_nudges` are marks of nudges on their way.
+pub fn of_groups(
+    roster: &Roster,
+    cloud: &CloudView,
+    own_nudges: &[Arc<str>],
+    now: Time,
+) -> Vec<(Subject, Arc<str>, Vec<Fault>)> {
+    let mut found: Vec<(Subject, Arc<str>, Vec<Fault>)> = Vec::new();
+    let mut refs: Vec<(&GroupRef, &PoolName)> = Vec::new();
+    for pool in roster.pools.values().filter(|pool| pool.cloud == cloud.name) {
+        for group in &pool.groups {
+            if !refs.iter().any(|(known, _)| *known == group) {
+                refs.push((group, &pool.name));
+            }
+        }
+    }
+    for (wanted, pool) in refs {
+        match cloud.resolve(wanted) {
+            Ok(id) => {
+                let subject = Subject::Group(cloud.name.clone(), id.clone());
+                if !found.iter().any(|(known, ..)| *known == subject) {
+                    let label = Arc::from(named(cloud, &id));
+                    found.push((subject, label, of_group(roster, cloud, &id, own_nudges, now)));
+                }
+            }
+            Err(count) => {
+                let text = format!("{count} groups are called so in the project");
+                let (GroupRef::Name(name), evidence) = (wanted, |source: String| vec![Evidence::new(source, &text, now)])
+                else {
+                    continue;
+                };
+                let evidence = evidence(format!("group \"{name}\" of pool {pool}"));
+                let fault = fault(FaultKind::GroupUnresolved, Cause::GroupUnresolved, evidence, None, false);
+                let subject = Subject::Group(cloud.name.clone(), GroupId::new(name.clone()));
+                found.push((subject, name.clone(), vec![fault]));
+            }
+        }
+    }
+    found
+}
+
+fn of_group(roster: &Roster, cloud: &CloudView, id: &GroupId, own_nudges: &[Arc<str>], now: Time) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    let missing = rules_needed(roster, cloud, id);
+    if !missing.is_empty() {
+        let evidence =
+            missing.iter().map(|rule| Evidence::new(named(cloud, id), &format!("no rule allows {rule}"), now));
+        let evidence = evidence.collect();
+        faults.push(fault(FaultKind::RulesMissing, Cause::PodRulesMissing, evidence, Some(AT_ONCE), false));
+    }
+    let leftover = cloud.group(id).and_then(|group| {
+        group.rules.iter().find(|rule| {
+            rule.description.starts_with(NUDGE_MARK) && !own_nudges.iter().any(|own| *own == rule.description)
+        })
+    });
+    if let Some(rule) = leftover {
+        let text = format!("rule {} \"{}\" was put for a nudge and not taken back", rule.id, rule.description);
+        let evidence = vec![Evidence::new(named(cloud, id), &text, now)];
+        faults.push(fault(FaultKind::NudgeLeftover, Cause::PodsUnreachable, evidence, Some(Span::from_min(1)), false));
+    }
+    faults
+}
+
+fn report(roster: &Roster, cloud: &CloudView, cluster: &ClusterView, router: &RouterId, limit: Option<u32>) -> Option<RouteReport> {
+    let held = cloud.routers.get(router)?;
+    let holders = cluster.nodes.values().filter(|node| !node.lost).map(|node| RouteHolder {
+        node: node.node.name.clone(),
+        pod_ranges: node.node.pod_ranges.to_vec(),
+        addresses: node.node.addresses.to_vec(),
+        alive: node.node.ready == Ready::True,
+    });
+    let mut router = (**held).clone();
+    router.limit = router.limit.or(limit);
+    Some(routes::report(&router, &roster.network.pod_ranges, holders, &cloud.addresses))
+}
+
+/// Everything amiss with the router as a whole.
+pub fn of_router(
+    roster: &Roster,
+    cloud: &CloudView,
+    cluster: &ClusterView,
+    router: &RouterId,
+    limit: Option<u32>,
+    now: Time,
+) -> Vec<Fault> {
+    let Some(report) = report(roster, cloud, cluster, router, limit) else { return Vec::new() };
+    let mut faults = Vec::new();
+    let source = format!("router {router}");
+    let stale = stale_of(&report);
+    let undecided: Vec<String> =
+        report.duplicates.iter().flat_map(|duplicate| &duplicate.undecided).map(ToString::to_string).collect();
+    if !stale.is_empty() {
+        let evidence = stale.iter().map(|route| {
+            Evidence::new(source.clone(), &format!("{route}: no live machine has that address"), now)
+        });
+        let evidence: Vec<Evidence> = evidence.collect();
+        faults.push(fault(FaultKind::DuplicateRoute, Cause::DuplicateRoute, evidence, Some(AT_ONCE), true));
+    } else if !undecided.is_empty() {
+        let text = format!("{}: more than one next hop is alive", undecided.join(", "));
+        let evidence = vec![Evidence::new(source.clone(), &text, now)];
+        faults.push(fault(FaultKind::DuplicateRoute, Cause::DuplicateRoute, evidence, None, true));
+    }
+    if let Some(outlook) = &report.limit {
+        if outlook.used + outlook.needed_next.max(1) > outlook.limit {
+            let text = format!(
+                "holds {} of {} routes ({} of them not of this cluster), {} more needed now, and the next node needs one",
+                outlook.used, outlook.limit, report.foreign, outlook.needed_next
+            );
+            let evidence = vec![Evidence::new(source, &text, now)];
+            faults.push(fault(FaultKind::RouteLimit, Cause::RouteLimit, evidence, None, true));
+        }
+    }
+    faults
+}
+
+fn stale_of(report: &RouteReport) -> Vec<Route> {
+    let mut stale: Vec<Route> =
+        report.duplicates.iter().flat_map(|duplicate| duplicate.stale.iter().copied()).collect();
+    stale.extend(report.orphaned.iter().copied());
+    stale.sort();
+    stale.dedup();
+    stale
+}
+
+/// Routes inside our ranges whose next hop is proved to be nobody.
+pub fn stale_routes(roster: &Roster, cloud: &CloudView, cluster: &ClusterView, router: &RouterId) -> Vec<Route> {
+    report(roster, cloud, cluster, router, None).map(|report| stale_of(&report)).unwrap_or_default()
+}
+
+/// Routes that a machine's node needs and the router lacks.
+pub fn routes_needed(cloud: &CloudView, cluster: &ClusterView, router: &RouterId, seen: &Seen) -> Vec<Route> {
+    let Some(held) = cloud.routers.get(router) else { return Vec::new() };
+    let Some(node) = seen.nodes.first().and_then(|name| cluster.nodes.get(name)) else { return Vec::new() };
+    let on_ports: Vec<IpAddr> = seen.ports.iter().flat_map(|port| port.addresses.iter().copied()).collect();
+    let mut needed = Vec::new();
+    for range in &node.node.pod_ranges {
+        let family = |address: &&IpAddr| address.is_ipv4() == range.addr().is_ipv4();
+        let mine: Vec<IpAddr> = node.node.addresses.iter().filter(family).copied().collect();
+        let next_hop = mine.iter().find(|address| on_ports.contains(address));
+        let has = held.routes.iter().any(|r| r.destination == *range && mine.contains(&r.next_hop));
+        if let (false, Some(next_hop)) = (has, next_hop) {
+            needed.push(Route { destination: *range, next_hop: *next_hop });
+        }
+    }
+    needed
+}
+
+/// Machines whose node's route is not there: each is judged anew when the router changed.
+pub fn machines_without_route(
+    cloud: &CloudView,
+    cluster: &ClusterView,
+    roster: &Roster,
+    router: &RouterId,
+) -> Vec<InstanceId> {
+    let limit = None;
+    let Some(report) = report(roster, cloud, cluster, router, limit) else { return Vec::new() };
+    let lacking = |name: &NodeName| cluster.nodes.get(name).and_then(|node| node.link.clone());
+    let owners = report.missing.iter().flat_map(|route| {
+        cluster.nodes.values().filter(|node| node.node.pod_ranges.contains(&route.destination)).map(|n| &n.node.name)
+    });
+    owners.filter_map(lacking).filter(|link| link.cloud == cloud.name).map(|link| link.instance).collect()
+}
+
+/// A node that names an instance which its cloud denies, and which this ledger never knew: reported only, because
+/// nothing proves that it was ever ours.
+pub fn ghost_without_memory(node: &NodeName, instance: &InstanceId, denials: u8, now: Time) -> Fault {
+    let text = format!("its provider ID names {instance}, which was denied by id {denials} times");
+    let evidence = vec![Evidence::new(format!("node {node}"), &text, now)];
+    fault(FaultKind::Ghost, Cause::InstanceGone, evidence, None, true)
+}
+
+/// Findings that rest on what was read on purpose (console, action log) take the place of the first guess.
+pub fn enrich(
+    fault: &mut Fault,
+    gathered: &Gathered,
+    roster: &Roster,
+    cloud: &CloudView,
+    seen: &Seen,
+    now: Time,
+) {
+    let read_at = gathered.asked_at.unwrap_or(now);
+    if let Some(action) = &gathered.last_action {
+        fault.finding.evidence.push(Evidence::new("action log", action, read_at));
+    }
+    if fault.kind != FaultKind::NeverJoined || !gathered.is_complete() {
+        return;
+    }
+    let (text, absent) = match &gathered.console {
+        Some(Ok(text)) => (Some(text), None),
+        Some(Err(why)) => (None, Some(why.clone())),
+        None => (None, None),
+    };
+    let needs = port_needs(roster, cloud, seen);
+    let facts = NeverJoinedFacts {
+        console: text.map(|text| console::read_console(text, read_at)),
+        no_console: absent,
+        ports: &seen.ports,
+        group_needs: &needs,
+        instance: &seen.instance,
+        read_at,
+    };
+    let mut findings = console::explain_never_joined(&facts);
+    if findings.is_empty() {
+        return;
+    }
+    let mut first = findings.remove(0);
+    first.evidence.append(&mut fault.finding.evidence);
+    fault.finding = first;
+    fault.more = findings;
+}

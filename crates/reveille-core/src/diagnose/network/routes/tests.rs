@@ -1,0 +1,214 @@
+use super::*;
+use crate::model::id::RouterId;
+
+const POD_RANGE: &str = "198.19.0.0/16";
+
+fn ip(text: &str) -> IpAddr {
+    text.parse().unwrap()
+}
+
+fn net(text: &str) -> IpNet {
+    text.parse().unwrap()
+}
+
+/// `"198.19.1.0/24>10.0.0.1"`.
+fn route(text: &str) -> Route {
+    let (destination, next_hop) = text.split_once('>').unwrap();
+    Route { destination: net(destination), next_hop: ip(next_hop) }
+}
+
+fn routes(text: &[&str]) -> Vec<Route> {
+    text.iter().map(|text| route(text)).collect()
+}
+
+fn router(text: &[&str]) -> Router {
+    Router { id: RouterId::from("r"), routes: routes(text), limit: None }
+}
+
+fn node(name: &str, address: &str, range: &str) -> RouteHolder {
+    RouteHolder {
+        node: NodeName::from(name),
+        pod_ranges: if range.is_empty() { vec![] } else { vec![net(range)] },
+        addresses: vec![ip(address)],
+        port_addresses: vec![],
+        alive: true,
+    }
+}
+
+/// Two Ready nodes, one range each.
+fn pair() -> Vec<RouteHolder> {
+    vec![node("a", "10.0.0.1", "198.19.1.0/24"), node("b", "10.0.0.2", "198.19.2.0/24")]
+}
+
+fn look(text: &[&str], holders: &[RouteHolder], live: &[&str]) -> RouteReport {
+    let live = live.iter().map(|address| ip(address)).collect();
+    report(&router(text), &[net(POD_RANGE)], holders, &live)
+}
+
+#[test]
+fn a_table_as_it_should_be_says_nothing() {
+    let report = look(&["198.19.1.0/24>10.0.0.1", "198.19.2.0/24>10.0.0.2"], &pair(), &[]);
+    assert_eq!(report, RouteReport { ours: 2, ..RouteReport::default() });
+}
+
+/// Routes of other clusters and of operators are counted and left alone, dead or doubled as they may be.
+#[test]
+fn foreign_routes_are_never_touched() {
+    let foreign = [
+        "198.20.1.0/24>10.0.0.77",
+        "198.20.1.0/24>10.0.0.78",
+        "0.0.0.0/0>10.0.0.254",
+        "198.18.0.0/15>10.0.0.77",
+        "fd00:9::/64>fd01::9",
+    ];
+    let report = look(&foreign, &[], &[]);
+    assert_eq!(report, RouteReport { foreign: 5, ..RouteReport::default() });
+}
+
+/// I109: three routes to one range, two next hops are nobody's: those two go, the live one stays.
+#[test]
+fn i109_dead_next_hops_go_and_the_owner_stays() {
+    let all = ["198.19.1.0/24>10.0.0.1", "198.19.1.0/24>10.0.0.8", "198.19.1.0/24>10.0.0.9", "198.19.2.0/24>10.0.0.2"];
+    let report = look(&all, &pair(), &[]);
+    let stale = routes(&all[1..3]);
+    let keep = Some(route(all[0]));
+    let destination = net("198.19.1.0/24");
+    assert_eq!(report.duplicates, vec![DuplicateRoute { destination, keep, stale: stale.clone(), undecided: vec![] }]);
+    assert_eq!(report.removable(), stale);
+    assert!(report.missing.is_empty());
+}
+
+/// What becomes of the second route to a's range, by who is at its next hop. The first, to a itself, always stays.
+#[test]
+fn a_live_duplicate_goes_only_when_every_object_says_that_it_is_wrong() {
+    let ours = "198.19.1.0/24>10.0.0.1";
+    let two = |alive: bool, second: RouteHolder| {
+        vec![RouteHolder { alive, ..node("a", "10.0.0.1", "198.19.1.0/24") }, second]
+    };
+    let with_range = || node("b", "10.0.0.2", "198.19.2.0/24");
+    let dual = RouteHolder { addresses: vec![ip("10.0.0.1"), ip("10.0.0.2")], ..node("a", "10.0.0.1", "198.19.1.0/24") };
+    let six_only = RouteHolder { pod_ranges: vec![net("fd00::/64")], ..with_range() };
+    let table: Vec<(&str, Vec<RouteHolder>, &[&str], bool)> = vec![
+        ("its node owns another range", two(true, with_range()), &[], true),
+        ("nobody is there", two(true, node("b", "10.0.0.3", "198.19.2.0/24")), &[], true),
+        ("the owner is not Ready", two(false, with_range()), &[], false),
+        ("its node has no range yet", two(true, node("b", "10.0.0.2", "")), &[], false),
+        ("its node has a range of the other family", two(true, six_only), &[], false),
+        ("an instance that is no node is there", two(true, node("b", "10.0.0.3", "198.19.2.0/24")), &["10.0.0.2"], false),
+        ("a second address of the owner", vec![dual], &[], false),
+    ];
+    for (case, holders, live, stale) in table {
+        let report = look(&[ours, "198.19.1.0/24>10.0.0.2"], &holders, live);
+        let judged = &report.duplicates[0];
+        assert_eq!(judged.keep, Some(route(ours)), "{case}");
+        let other = routes(&["198.19.1.0/24>10.0.0.2"]);
+        let expected = if stale { (other, vec![]) } else { (vec![], other) };
+        assert_eq!((judged.stale.clone(), judged.undecided.clone()), expected, "{case}");
+    }
+}
+
+#[test]
+fn without_a_certain_owner_live_routes_are_undecided() {
+    let both = ["198.19.1.0/24>10.0.0.1", "198.19.1.0/24>10.0.0.2"];
+    let claimed_twice = vec![node("a", "10.0.0.1", "198.19.1.0/24"), node("b", "10.0.0.2", "198.19.1.0/24")];
+    let owner_elsewhere = vec![
+        node("c", "10.0.0.3", "198.19.1.0/24"),
+        node("a", "10.0.0.1", "198.19.5.0/24"),
+        node("b", "10.0.0.2", "198.19.6.0/24"),
+    ];
+    for (case, holders, live) in [
+        ("no node owns it", vec![], vec!["10.0.0.1", "10.0.0.2"]),
+        ("two nodes claim it", claimed_twice, vec![]),
+        ("neither leads to the owner", owner_elsewhere, vec![]),
+    ] {
+        let report = look(&both, &holders, &live);
+        assert_eq!(report.duplicates[0].undecided, routes(&both), "{case}");
+        assert_eq!(report.removable(), vec![], "{case}");
+    }
+    let report = look(&both, &[], &["10.0.0.2"]);
+    assert_eq!(report.duplicates[0].stale, routes(&both[..1]), "a dead one is dead whoever owns the range");
+    assert_eq!(report.duplicates[0].undecided, routes(&both[1..]));
+}
+
+#[test]
+fn single_routes_are_removable_only_when_their_next_hop_is_nobody() {
+    let table: Vec<(&str, &str, &[&str], &str)> = vec![
+        ("nobody's range, nobody there", "198.19.9.0/24>10.0.0.9", &[], "orphaned"),
+        ("nobody's range, a live instance there", "198.19.9.0/24>10.0.0.9", &["10.0.0.9"], "kept"),
+        ("nobody's range, a node there", "198.19.9.0/24>10.0.0.2", &[], "kept"),
+        ("a's range, nobody there", "198.19.1.0/24>10.0.0.9", &[], "misdirected"),
+        ("a's range, a live instance there", "198.19.1.0/24>10.0.0.9", &["10.0.0.9"], "kept"),
+    ];
+    for (case, text, live, expected) in table {
+        let report = look(&[text], &pair(), live);
+        let place = |routes: &[Route]| routes == [route(text)];
+        let got = match (place(&report.orphaned), place(&report.misdirected)) {
+            (true, false) => "orphaned",
+            (false, true) => "misdirected",
+            _ => "kept",
+        };
+        assert_eq!(got, expected, "{case}");
+        assert!(report.duplicates.is_empty(), "{case}");
+    }
+}
+
+#[test]
+fn every_node_with_address_and_range_gets_a_route_to_its_own_port() {
+    let dual = RouteHolder {
+        pod_ranges: vec![net("198.19.3.0/24"), net("fd00:3::/64")],
+        addresses: vec![ip("fd01::3"), ip("172.16.0.3"), ip("10.0.0.3")],
+        port_addresses: vec![ip("10.0.0.3"), ip("fd01::3")],
+        ..node("c", "10.0.0.3", "")
+    };
+    let off_port = RouteHolder { port_addresses: vec![ip("10.0.0.99")], ..node("d", "172.16.0.4", "198.19.4.0/24") };
+    let not_ready = RouteHolder { alive: false, ..node("e", "10.0.0.5", "198.19.5.0/24") };
+    let no_address = RouteHolder { addresses: vec![], ..node("f", "10.0.0.6", "198.19.6.0/24") };
+    let six_range_only = node("g", "10.0.0.7", "fd00:7::/64");
+    let outside = node("h", "10.0.0.8", "10.244.8.0/24");
+    let holders = [dual, off_port, not_ready, no_address, six_range_only, outside];
+    let report = report(&router(&[]), &[net(POD_RANGE), net("fd00::/16")], &holders, &BTreeSet::new());
+    let expected = ["198.19.3.0/24>10.0.0.3", "198.19.5.0/24>10.0.0.5", "fd00:3::/64>fd01::3"];
+    assert_eq!(report.missing, routes(&expected));
+}
+
+#[test]
+fn a_route_to_somebody_else_does_not_count_as_the_nodes_route() {
+    let report = look(&["198.19.1.0/24>10.0.0.2", "198.19.2.0/24>10.0.0.2"], &pair(), &[]);
+    assert_eq!(report.missing, routes(&["198.19.1.0/24>10.0.0.1"]));
+    assert_eq!(report.removable(), vec![]);
+    let twice = vec![node("a", "10.0.0.1", "198.19.1.0/24"), node("b", "10.0.0.2", "198.19.1.0/24")];
+    assert!(look(&[], &twice, &[]).missing.is_empty(), "two nodes claim the range: no route by guess");
+}
+
+#[test]
+fn routes_across_a_nodes_range_are_told_and_left() {
+    let report = look(&["198.19.0.0/20>10.0.0.2", "198.19.1.128/25>10.0.0.2", "198.19.1.0/24>10.0.0.1"], &pair(), &[]);
+    let told: Vec<String> = report.overlaps.iter().map(|o| format!("{} {} {}", o.route, o.node, o.range)).collect();
+    assert_eq!(told, [
+        "198.19.0.0/20 via 10.0.0.2 a 198.19.1.0/24",
+        "198.19.0.0/20 via 10.0.0.2 b 198.19.2.0/24",
+        "198.19.1.128/25 via 10.0.0.2 a 198.19.1.0/24",
+    ]);
+    assert_eq!(report.removable(), vec![]);
+}
+
+/// I110: the limit counts everybody's routes, and is seen before the refusal.
+#[test]
+fn i110_the_outlook_counts_foreign_routes_too() {
+    let full = Router { limit: Some(3), ..router(&["0.0.0.0/0>10.0.0.254", "198.19.1.0/24>10.0.0.1"]) };
+    let report = report(&full, &[net(POD_RANGE)], &pair(), &BTreeSet::new());
+    let outlook = report.limit.unwrap();
+    assert_eq!(outlook, LimitOutlook { limit: 3, used: 2, needed_next: 3 });
+    assert!(!outlook.is_reached());
+}
+
+#[test]
+fn adding_what_is_missing_and_removing_what_is_removable_mends_the_table() {
+    let mut broken = router(&["198.19.1.0/24>10.0.0.9", "198.19.7.0/24>10.0.0.7", "192.168.0.0/24>10.0.0.9"]);
+    let first = report(&broken, &[net(POD_RANGE)], &pair(), &BTreeSet::new());
+    let removable = first.removable();
+    broken.routes.retain(|route| !removable.contains(route));
+    broken.routes.extend(first.missing);
+    let after = report(&broken, &[net(POD_RANGE)], &pair(), &BTreeSet::new());
+    assert_eq!(after, RouteReport { ours: 2, foreign: 1, ..RouteReport::default() });
+}

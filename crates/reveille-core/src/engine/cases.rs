@@ -1,0 +1,416 @@
+//! Judging: each dirty machine is looked at once, and its incidents are opened, refreshed, or closed.
+//!
+//! A fault that is seen opens an incident; seen again, it refreshes the incident's findings; not seen any more, it looks
+//! well, and the incident closes when it has looked well for the pool's dwell. While nobody can tell, nothing opens,
+//! nothing closes and no timer runs out.
+
+use std::sync::Arc;
+
+use crate::diagnose::absence::{self, Standing, Witness};
+use crate::diagnose::faults::{self, Fault};
+use crate::effect::Look;
+use crate::model::id::{InstanceId, InstanceName, NodeName, PoolName};
+use crate::model::incident::{FaultKind, Finding, Gathered, Incident, IncidentKey, MachineKey, Subject};
+use crate::model::instance::InstanceState;
+use crate::model::node::{Provider, Ready};
+use crate::model::time::{Span, Time};
+use crate::observe::cloud::{Seen, Unlisted};
+use crate::observe::tally::{Place, Rank};
+use crate::plan::desk::Case;
+use crate::plan::interlock;
+use crate::record::{Record, Verdict};
+
+use super::{CLOSED_MAX, Closed, LookFor, RECURS_WITHIN, State, Wake};
+
+/// Evidence kept per finding: an incident stays small however much there is to quote.
+const EVIDENCE_MAX: usize = 12;
+
+impl State {
+    pub(super) fn judge_dirty(&mut self) {
+        while let Some(key) = self.dirty.pop_first() {
+            match &key {
+                MachineKey::Instance(..) => self.judge_machine(&key),
+                MachineKey::Node(name) => self.judge_node_only(&key, &name.clone()),
+            }
+        }
+    }
+
+    /// How a machine stands now; asked by the roll as well.
+    pub fn standing(&self, key: &MachineKey) -> Option<Standing> {
+        let (cloud, seen) = self.desk().seen(key)?;
+        let witness = Witness { roster: &self.roster, cloud, cluster: &self.cluster, now: self.now };
+        Some(absence::judge_instance(witness, seen))
+    }
+
+    fn judge_machine(&mut self, key: &MachineKey) {
+        let desk = self.desk();
+        let Some((cloud, seen)) = desk.seen(key) else {
+            self.forget(key, Verdict::SubjectGone);
+            return;
+        };
+        let witness = Witness { roster: &self.roster, cloud, cluster: &self.cluster, now: self.now };
+        let standing = absence::judge_instance(witness, seen);
+        let sighted = cloud.source.trust(self.now).is_given();
+        let mut faults: Vec<Fault> = Vec::new();
+        if let Standing::Absent(absence) = &standing {
+            faults.push(Fault::from(absence.clone()));
+        }
+        let steady = !matches!(standing, Standing::Excused(_)) && seen.unlisted.is_none();
+        if sighted && steady {
+            faults.extend(faults::of_machine(&self.roster, cloud, &self.cluster, seen, self.now));
+        }
+        self.enrich(key, &mut faults);
+        let place = self.place(seen, &standing);
+        let (label, pool) = (label(seen), seen.pool().cloned());
+        let (forget, wake) = self.watch_presence(key, seen, &standing);
+        self.tally.set(key, place);
+        if let Some(at) = wake {
+            self.wake(at, Wake::Machine(key.clone()));
+        }
+        if let Some(look) = forget.look {
+            let MachineKey::Instance(cloud, id) = key else { return };
+            self.ask(look, LookFor::Missing(cloud.clone(), id.clone()));
+        }
+        if forget.gone {
+            self.forget(key, Verdict::SubjectGone);
+            return;
+        }
+        if matches!(standing, Standing::CannotTell(_)) {
+            self.unsure.insert(key.clone());
+        }
+        let blind = !sighted || matches!(standing, Standing::CannotTell(_));
+        self.settle_cases(&Subject::Machine(key.clone()), faults, blind, label, pool);
+    }
+
+    /// What else must happen for a machine that is being proved gone, or whose state has a deadline.
+    fn watch_presence(&self, key: &MachineKey, seen: &Seen, standing: &Standing) -> (Presence, Option<Time>) {
+        let mut presence = Presence::default();
+        let deadlines = seen.pool().and_then(|pool| self.roster.pools.get(pool)).map(|pool| pool.deadlines);
+        let deadline = deadlines.and_then(|deadlines| match seen.instance.state {
+            InstanceState::Building => Some(seen.state_since + deadlines.build_within),
+            InstanceState::Deleting | InstanceState::Gone => Some(seen.state_since + deadlines.delete_within),
+            _ => None,
+        });
+        let mut wake = deadline.filter(|at| *at > self.now && matches!(standing, Standing::Excused(_)));
+        if let Some(unlisted) = seen.unlisted {
+            if unlisted.is_gone() {
+                presence.gone = seen.nodes.is_empty();
+            } else if let (Some(last), MachineKey::Instance(cloud, id)) = (unlisted.last_denial, key) {
+                let again = last + Unlisted::APART;
+                if self.now >= again {
+                    presence.look = Some(Look::Instance(cloud.clone(), id.clone()));
+                } else {
+                    wake = Some(again);
+                }
+            }
+        }
+        (presence, wake)
+    }
+
+    fn place(&self, seen: &Seen, standing: &Standing) -> Option<Place> {
+        let pool = seen.pool()?.clone();
+        let node_zone =
+            || seen.nodes.first().and_then(|name| self.cluster.nodes.get(name)).and_then(|n| n.node.zone.clone());
+        let zone = seen.instance.zone.clone().or_else(node_zone);
+        let rank = match standing {
+            Standing::Answers => Rank::Present,
+            Standing::CannotTell(_) => Rank::Undecided,
+            Standing::Excused(_) if seen.instance.state == InstanceState::Building => Rank::Undecided,
+            Standing::Excused(_) => Rank::Leaving,
+            Standing::Absent(absence) => match absence.kind {
+                // A machine that was seen being born is still on its way until its deadline.
+                FaultKind::NeverJoined if !self.is_due(seen, absence.kind) => Rank::Undecided,
+                FaultKind::StuckDeleting | FaultKind::Ghost => Rank::Leaving,
+                _ => Rank::Amiss,
+            },
+        };
+        Some(Place { pool, zone, rank })
+    }
+
+    fn is_due(&self, seen: &Seen, kind: FaultKind) -> bool {
+        let machine = self.clouds.values().find(|c| c.instances.contains_key(&seen.instance.id));
+        let Some(cloud) = machine else { return false };
+        let key = MachineKey::Instance(cloud.name.clone(), seen.instance.id.clone());
+        let key = IncidentKey { subject: Subject::Machine(key), kind };
+        self.cases.get(&key).is_some_and(|case| {
+            let due = crate::plan::decide::due_at(&self.desk(), case);
+            matches!(due, Ok(Some(at)) if self.now >= at)
+        })
+    }
+
+    /// A node without a known instance: ours only if its instance was, and a ghost only if its id is denied.
+    fn judge_node_only(&mut self, key: &MachineKey, name: &NodeName) {
+        let mut faults = Vec::new();
+        let listed = self.clouds.values().all(|c| c.listed_once() && c.source.trust(self.now).is_given());
+        let unlinked = self
+            .cluster
+            .nodes
+            .get(name)
+            .filter(|seen| seen.link.is_none() && seen.node.ready != Ready::True && listed)
+            .cloned();
+        if let Some(seen) = unlinked {
+            if let Provider::Instance(id) = &seen.node.provider {
+                if seen.denials >= Unlisted::DENIALS {
+                    faults.push(faults::ghost_without_memory(name, id, seen.denials, self.now));
+                } else {
+                    self.ask_for_namesakes(name, id, seen.last_denial);
+                    self.wake(self.now + Unlisted::APART, Wake::Machine(key.clone()));
+                }
+            }
+        }
+        let label: Arc<str> = name.shared();
+        let blind = !self.cluster.source.trust(self.now).is_given();
+        self.settle_cases(&Subject::Machine(key.clone()), faults, blind, label, None);
+    }
+
+    fn ask_for_namesakes(&mut self, name: &NodeName, id: &InstanceId, last_denial: Option<Time>) {
+        if last_denial.is_some_and(|last| self.now.since(last) < Unlisted::APART) {
+            return;
+        }
+        for cloud in self.roster.clouds.clone() {
+            let purpose = LookFor::Namesake(cloud.clone(), id.clone(), name.clone());
+            self.ask(Look::Instance(cloud, id.clone()), purpose);
+        }
+    }
+
+    /// Findings that rest on evidence read on purpose replace the first guess.
+    fn enrich(&self, key: &MachineKey, faults: &mut [Fault]) {
+        for fault in faults {
+            let incident = IncidentKey { subject: Subject::Machine(key.clone()), kind: fault.kind };
+            let Some(case) = self.cases.get(&incident) else { continue };
+            let desk = self.desk();
+            let Some((cloud, seen)) = desk.seen(key) else { continue };
+            faults::enrich(fault, &case.gathered, &self.roster, cloud, seen, self.now);
+        }
+    }
+
+    /// Brings the open incidents of a subject in line with the faults that are seen now.
+    pub(super) fn settle_cases(
+        &mut self,
+        subject: &Subject,
+        faults: Vec<Fault>,
+        blind: bool,
+        label: Arc<str>,
+        pool: Option<PoolName>,
+    ) {
+        let kinds: Vec<FaultKind> = faults.iter().map(|fault| fault.kind).collect();
+        for fault in faults {
+            let key = IncidentKey { subject: subject.clone(), kind: fault.kind };
+            if self.cases.contains_key(&key) {
+                self.refresh(&key, fault, &label);
+            } else {
+                self.open(key, fault, label.clone(), pool.clone());
+            }
+        }
+        let open: Vec<IncidentKey> = self.cases_of(subject).filter(|key| !kinds.contains(&key.kind)).collect();
+        let other_absence = kinds.iter().any(|kind| kind.is_absence());
+        for key in open {
+            if key.kind.is_absence() && other_absence {
+                self.close(&key, Verdict::Superseded);
+            } else if !blind {
+                self.look_well(&key);
+            }
+        }
+    }
+
+    fn cases_of(&self, subject: &Subject) -> impl Iterator<Item = IncidentKey> {
+        let first = IncidentKey { subject: subject.clone(), kind: FaultKind::ALL[0] };
+        let last = IncidentKey { subject: subject.clone(), kind: FaultKind::ALL[FaultKind::ALL.len() - 1] };
+        self.cases.range(first..=last).map(|(key, _)| key.clone())
+    }
+
+    fn open(&mut self, key: IncidentKey, fault: Fault, label: Arc<str>, pool: Option<PoolName>) {
+        self.numbers.incident = self.numbers.incident.next();
+        let at = self.now;
+        let id = self.numbers.incident;
+        // One that closed a moment ago and is back did not hold: it goes on counting.
+        let recurs = self.closed.iter().rev().find(|closed| {
+            closed.incident.key == key
+                && closed.verdict == Verdict::Mended
+                && at.since(closed.at) <= RECURS_WITHIN
+        });
+        let (rung, tries) =
+            recurs.map_or((0, 0), |closed| (closed.incident.rung, closed.incident.tries.saturating_add(1)));
+        let timing = self.roster.timing;
+        let not_before =
+            (tries > 0).then(|| at + timing.backoff_min.doubled(tries - 1, timing.backoff_max));
+        let mut incident = Incident {
+            id,
+            key: key.clone(),
+            pool: pool.clone(),
+            label: label.clone(),
+            first_seen: at,
+            counted_from: at,
+            well_since: None,
+            findings: Vec::new(),
+            attempts: Vec::new(),
+            rung,
+            tries,
+            not_before,
+            given_up: false,
+        };
+        self.record(Record::Opened { at, incident: id, key: key.clone(), pool, label });
+        if tries >= timing.tries {
+            incident.given_up = true;
+            let why = Arc::from("it was mended and came back too often");
+            self.record(Record::GivenUp { at, incident: id, why });
+        }
+        let mut findings = vec![bounded(fault.finding)];
+        findings.extend(fault.more.into_iter().map(bounded));
+        incident.findings.clone_from(&findings);
+        self.record(Record::Diagnosed { at, incident: id, findings });
+        let case = Case {
+            incident,
+            due_after: fault.due_after,
+            rests_on_cluster: fault.rests_on_cluster,
+            gathered: Gathered::default(),
+        };
+        self.cases.insert(key.clone(), case);
+        self.ripe.insert(key);
+    }
+
+    fn refresh(&mut self, key: &IncidentKey, fault: Fault, label: &Arc<str>) {
+        let now = self.now;
+        let timing = self.roster.timing;
+        let Some(case) = self.cases.get_mut(key) else { return };
+        case.due_after = fault.due_after;
+        case.rests_on_cluster = fault.rests_on_cluster;
+        let incident = &mut case.incident;
+        if incident.label != *label {
+            incident.label = label.clone();
+        }
+        if incident.well_since.take().is_some() {
+            self.ripe.insert(key.clone());
+            let held = incident.attempts.last().and_then(|attempt| attempt.verdict.as_ref());
+            if held.is_some_and(|(_, held, _)| *held) {
+                // It looked mended and is back within the dwell: that repair did not hold.
+                incident.tries = incident.tries.saturating_add(1);
+                let wait = timing.backoff_min.doubled(incident.tries - 1, timing.backoff_max);
+                incident.not_before = Some(now + wait);
+            }
+        }
+        let mut findings = vec![bounded(fault.finding)];
+        findings.extend(fault.more.into_iter().map(bounded));
+        if !same_conclusion(&incident.findings, &findings) {
+            let id = incident.id;
+            incident.findings.clone_from(&findings);
+            self.ripe.insert(key.clone());
+            self.record(Record::Diagnosed { at: now, incident: id, findings });
+        }
+    }
+
+    /// It is not seen any more: the dwell begins, or is over.
+    fn look_well(&mut self, key: &IncidentKey) {
+        let dwell = self.dwell(key);
+        let now = self.now;
+        let Some(case) = self.cases.get_mut(key) else { return };
+        let since = *case.incident.well_since.get_or_insert(now);
+        let over = since + dwell;
+        if now < over {
+            self.wake(over, Wake::Case(key.clone()));
+            return;
+        }
+        let mended = case.incident.attempts.iter().any(|a| a.verdict.as_ref().is_some_and(|(_, held, _)| *held));
+        self.close(key, if mended { Verdict::Mended } else { Verdict::Recovered });
+    }
+
+    fn dwell(&self, key: &IncidentKey) -> Span {
+        let pool = self.cases.get(key).and_then(|case| case.incident.pool.as_ref());
+        let pool = pool.and_then(|name| self.roster.pools.get(name));
+        // What is read back afresh needs no dwell of a machine's length, only one more look.
+        match (key.kind.is_absence() || key.kind == FaultKind::Unreachable, pool) {
+            (true, Some(pool)) => pool.deadlines.dwell,
+            _ => self.roster.timing.cloud_period,
+        }
+    }
+
+    pub(super) fn close(&mut self, key: &IncidentKey, verdict: Verdict) {
+        let Some(case) = self.cases.remove(key) else { return };
+        let at = self.now;
+        self.ripe.remove(key);
+        self.held.remove(key);
+        self.unwake(&Wake::Case(key.clone()));
+        self.record(Record::Closed { at, incident: case.incident.id, verdict });
+        self.land_closed(&case, verdict);
+        if key.kind == FaultKind::GroupMissing {
+            // Its reason not to join is gone: it gets its whole time to join anew.
+            let follower = IncidentKey { subject: key.subject.clone(), kind: FaultKind::NeverJoined };
+            if let Some(follower) = self.cases.get_mut(&follower) {
+                follower.incident.counted_from = at;
+            }
+        }
+        let domain = self.domain_of(&case);
+        if self.closed.len() == CLOSED_MAX {
+            self.closed.pop_front();
+        }
+        self.closed.push_back(Closed { incident: case.incident, at, verdict });
+        if let Some(domain) = domain {
+            let busy = self.cases.values().any(|other| self.domain_of(other).as_ref() == Some(&domain));
+            if !busy && self.book.under_way_in(&domain) == 0 && self.book.quiet(&domain) {
+                self.record(Record::Width { at, domain, width: 1, not_before: None });
+            }
+        }
+        self.rouse_held();
+    }
+
+    pub(super) fn domain_of(&self, case: &Case) -> Option<crate::record::Domain> {
+        let (_, seen) = self.desk().seen_of(&case.incident.key.subject)?;
+        interlock::domain(case, seen)
+    }
+
+    /// The machine is no more: everything about it closes, and the ledger may forget it.
+    fn forget(&mut self, key: &MachineKey, verdict: Verdict) {
+        for incident in self.cases_of(&Subject::Machine(key.clone())).collect::<Vec<_>>() {
+            self.close(&incident, verdict);
+        }
+        self.tally.set(key, None);
+        self.unwake(&Wake::Machine(key.clone()));
+        let MachineKey::Instance(cloud, id) = key else { return };
+        let Some(seen) = self.clouds.get_mut(cloud).and_then(|view| view.remove(id)) else { return };
+        self.note_foreign(key, &seen);
+        let at = self.now;
+        if seen.joined.is_some() {
+            self.record(Record::Forgotten { at, machines: vec![key.clone()] });
+        }
+    }
+
+    /// An instance that went without us was somebody else's doing: the pool is left alone for a while.
+    fn note_foreign(&mut self, key: &MachineKey, seen: &Seen) {
+        let Some(pool) = seen.pool().cloned() else { return };
+        let MachineKey::Instance(cloud, id) = key else { return };
+        if self.was_deleted_by_us(id) {
+            return;
+        }
+        let what = Arc::from(format!("somebody deleted instance {id}"));
+        self.foreign.insert(pool.clone(), (self.now, what));
+        self.ask(Look::Actions(cloud.clone(), id.clone()), LookFor::Deleter(pool, id.clone()));
+    }
+}
+
+#[derive(Default)]
+struct Presence {
+    gone: bool,
+    look: Option<Look>,
+}
+
+/// What people call the machine: its instance's name, or its id where it has none.
+fn label(seen: &Seen) -> Arc<str> {
+    let name: &InstanceName = &seen.instance.name;
+    if name.as_str().is_empty() { seen.instance.id.shared() } else { name.shared() }
+}
+
+fn bounded(mut finding: Finding) -> Finding {
+    finding.evidence.truncate(EVIDENCE_MAX);
+    finding.against.truncate(EVIDENCE_MAX);
+    finding
+}
+
+/// Findings are alike when they conclude the same from the same sources; times and ages in a quote may differ, or every
+/// reading would be news.
+fn same_conclusion(a: &[Finding], b: &[Finding]) -> bool {
+    let key = |finding: &Finding| {
+        let sources: Vec<Arc<str>> = finding.evidence.iter().map(|e| e.source.clone()).collect();
+        (finding.cause, finding.stage, finding.confidence, sources, finding.against.len())
+    };
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| key(a) == key(b))
+}

@@ -1,0 +1,514 @@
+//! From a decision to a verdict: an intent is recorded, called, verified by a fresh read, and proved by what follows.
+//!
+//! ```text
+//!  decide ─▶ Record(Intended) ─▶ recorded ─▶ asked again ─▶ Call ─▶ Done ─▶ Look … Look ─▶ held / did not hold
+//!                                     └▶ Dropped (the world moved on)                  └▶ proved / failed (machines)
+//! ```
+//!
+//! A crash between any two of these neither repeats nor loses the intent: what the ledger has is verified first on
+//! restart (`restore`), before anything else is decided for its subject.
+
+use std::sync::Arc;
+
+use crate::effect::{Call, Effect, Outcome, ReadError};
+use crate::event::Answer;
+use crate::model::id::{InstanceId, IntentId, RecordId};
+use crate::model::incident::{Attempt, IncidentKey, Subject};
+use crate::model::time::{Span, Time};
+use crate::plan::budget::{Flight, Phase, Width, normalise_fault};
+use crate::plan::decide::{self, Next};
+use crate::plan::desk::{Case, Desk};
+use crate::plan::interlock;
+use crate::plan::ladder::{self, Class, Rung};
+use crate::record::{Record, Verdict};
+use crate::verify::{self, Effectiveness};
+
+use super::{LEDGER_RETRY, LookFor, State, Wake};
+
+/// Between two reads for a verdict.
+const READ_AGAIN: Span = Span::from_s(5);
+/// After "it moved on since we read it".
+const MOVED_WAIT: Span = Span::from_s(2);
+/// A call that nobody answers counts as "unknown" after this; performers have shorter deadlines of their own.
+const CALL_WITHIN: Span = Span::from_min(3);
+
+impl State {
+    pub(super) fn decide_ripe(&mut self) {
+        while let Some(key) = self.ripe.pop_first() {
+            let Some(case) = self.cases.get(&key) else { continue };
+            let decision = decide::decide(&self.desk(), case);
+            match decision.next {
+                Next::Act { rung, call } => {
+                    self.held.remove(&key);
+                    self.begin(&key, rung, call);
+                }
+                Next::Held { .. } => {
+                    let earliest = self.held_until(&decision.held);
+                    self.held.insert(key.clone());
+                    if let Some(at) = earliest {
+                        self.wake(at, Wake::Case(key));
+                    }
+                }
+                Next::Wait { until, .. } => self.wake(until, Wake::Case(key)),
+                Next::Gather(looks) => {
+                    let now = self.now;
+                    if let Some(case) = self.cases.get_mut(&key) {
+                        case.gathered.asked_at = Some(now);
+                        case.gathered.outstanding = looks.len() as u8;
+                    }
+                    for look in looks {
+                        self.ask(look, LookFor::Evidence(key.clone()));
+                    }
+                }
+                Next::Blind(_) => {
+                    self.held.insert(key);
+                }
+                Next::UnderWay(_) | Next::Ask(_) | Next::Well => {}
+            }
+        }
+    }
+
+    /// Holds that end by time alone say when; others end by an event. An offer to a person ends by time, too.
+    fn held_until(&self, held: &[(Rung, Vec<crate::plan::hold::Hold>)]) -> Option<Time> {
+        use crate::plan::hold::Hold;
+        let spans = held.iter().flat_map(|(_, holds)| holds).map(|hold| match hold {
+            Hold::Settling(left) | Hold::CoolingDown(left) => *left,
+            Hold::PerHour { free_in, .. } => *free_in,
+            _ => self.roster.timing.backoff_min,
+        });
+        spans.min().map(|span| self.now + span + Span::from_ms(1))
+    }
+
+    fn begin(&mut self, key: &IncidentKey, rung: Rung, call: Call) {
+        let at = self.now;
+        self.numbers.intent = self.numbers.intent.next();
+        let intent = self.numbers.intent;
+        let Some(case) = self.cases.get(key) else { return };
+        let domain = rung.class().is_destructive().then(|| self.domain_of(case)).flatten();
+        let before = case.gathered.newest_reboot.clone().filter(|_| matches!(call, Call::Reboot { .. }));
+        let (incident, place) = (case.incident.id, case.incident.rung);
+        let record = Record::Intended {
+            at,
+            intent,
+            incident,
+            rung: place,
+            fence: self.start.fence,
+            call: call.clone(),
+            before: before.clone(),
+        };
+        let id = self.record(record);
+        self.recording.insert(id, intent);
+        if rung.class().is_destructive() {
+            self.book.begin(at);
+            self.count_same_fault(key, rung);
+        }
+        if let Some(case) = self.cases.get_mut(key) {
+            let position = ladder::ladder(key.kind).iter().position(|known| *known == rung).unwrap_or(0) as u8;
+            if position != case.incident.rung {
+                case.incident.rung = position;
+                case.incident.tries = 0;
+            }
+            let what = Arc::from(call.to_string());
+            case.incident.attempts.push(Attempt { intent, what, at, outcome: None, verdict: None });
+        }
+        let phase = Phase::Recording;
+        self.book.flights.insert(intent, Flight { incident, key: key.clone(), rung, call, before, domain, phase });
+    }
+
+    fn count_same_fault(&mut self, key: &IncidentKey, rung: Rung) {
+        if rung != Rung::Replace {
+            return;
+        }
+        let Some((_, seen)) = self.desk().seen_of(&key.subject) else { return };
+        let (Some(pool), Some(fault)) = (seen.pool().cloned(), seen.instance.fault.clone()) else { return };
+        let (instance, fault) = (seen.instance.id.clone(), normalise_fault(&fault.message));
+        self.book.count_fault(&pool, &instance, &fault);
+        let at = self.now;
+        self.record(Record::FaultSeen { at, pool, instance, fault });
+    }
+
+    pub(super) fn on_recorded(&mut self, record: RecordId) {
+        if self.ledger_error.take().is_some() {
+            self.rouse_held();
+        }
+        let Some(intent) = self.recording.remove(&record) else { return };
+        let Some(flight) = self.book.flights.remove(&intent) else { return };
+        let destructive = flight.rung.class().is_destructive();
+        if destructive {
+            self.book.unbegin();
+        }
+        match self.still_right(&flight) {
+            Ok(()) => {
+                if destructive {
+                    self.book.begin(self.now);
+                }
+                let (call, fence) = (flight.call.clone(), self.start.fence);
+                let phase = Phase::Calling { since: self.now };
+                self.book.flights.insert(intent, Flight { phase, ..flight });
+                self.wake(self.now + CALL_WITHIN, Wake::Flight(intent));
+                self.effects.push(Effect::Call { intent, fence, call });
+            }
+            Err(why) => {
+                let at = self.now;
+                self.note_attempt(&flight.key, intent, |attempt| {
+                    attempt.outcome = Some((at, Arc::from(format!("dropped: {why}"))));
+                });
+                self.record(Record::Dropped { at, intent, why });
+                self.ripe.insert(flight.key);
+            }
+        }
+    }
+
+    /// Asked again when the ledger has it, without counting the intent itself: the world does not wait for a disk.
+    fn still_right(&self, flight: &Flight) -> Result<(), Arc<str>> {
+        let Some(case) = self.cases.get(&flight.key) else { return Err(Arc::from("the fault is over")) };
+        if case.incident.well_since.is_some() {
+            return Err(Arc::from("the fault cleared before the call"));
+        }
+        let holds = interlock::holds(&self.desk(), case, flight.rung, Some(&flight.call));
+        match holds.first() {
+            None => Ok(()),
+            Some(hold) => Err(Arc::from(hold.to_string())),
+        }
+    }
+
+    pub(super) fn on_record_failed(&mut self, record: RecordId) {
+        self.ledger_error = Some(Arc::from("the last record was refused"));
+        self.wake(self.now + LEDGER_RETRY, Wake::Ledger);
+        let Some(intent) = self.recording.remove(&record) else { return };
+        if let Some(flight) = self.book.flights.remove(&intent) {
+            if flight.rung.class().is_destructive() {
+                self.book.unbegin();
+            }
+            if let Some(case) = self.cases.get_mut(&flight.key) {
+                case.incident.attempts.retain(|attempt| attempt.intent != intent);
+            }
+            self.held.insert(flight.key);
+        }
+    }
+
+    pub(super) fn on_done(&mut self, intent: IntentId, outcome: Outcome) {
+        let calling = |flight: &Flight| matches!(flight.phase, Phase::Calling { .. });
+        let Some(flight) = self.book.flights.get(&intent).filter(|flight| calling(flight)).cloned() else {
+            return;
+        };
+        let at = self.now;
+        let text: Arc<str> = Arc::from(outcome.to_string());
+        self.record(Record::Ended { at, intent, outcome: outcome.clone() });
+        self.note_attempt(&flight.key, intent, |attempt| attempt.outcome = Some((at, text)));
+        match outcome {
+            Outcome::Accepted { .. } | Outcome::AlreadySo { .. } | Outcome::Unknown { .. } => {
+                self.verify(intent);
+            }
+            Outcome::Moved { .. } => {
+                self.book.flights.remove(&intent);
+                self.refresh_subject(&flight);
+                self.try_again(&flight, Some(MOVED_WAIT));
+            }
+            Outcome::Failed { retry_after, .. } => {
+                self.book.flights.remove(&intent);
+                self.try_again(&flight, retry_after);
+            }
+            Outcome::Limit { limit, text } => {
+                self.book.flights.remove(&intent);
+                self.learn_limit(&flight, limit);
+                self.give_up(&flight.key, text);
+            }
+            Outcome::Refused { text } => {
+                self.book.flights.remove(&intent);
+                self.next_rung(&flight.key, &text);
+            }
+            Outcome::Fenced => {
+                self.book.flights.remove(&intent);
+                self.leading = false;
+            }
+        }
+        self.rouse_held();
+    }
+
+    fn learn_limit(&mut self, flight: &Flight, limit: Option<u32>) {
+        if let (Call::AddRoutes { cloud, router, .. } | Call::NudgeRouter { cloud, router, .. }, Some(limit)) =
+            (&flight.call, limit)
+        {
+            self.route_limits.insert(router.clone(), limit);
+            self.dirty_projects.insert(cloud.clone());
+        }
+    }
+
+    pub(super) fn verify(&mut self, intent: IntentId) {
+        let now = self.now;
+        let deadline = now + self.roster.timing.verify_within;
+        if let Some(flight) = self.book.flights.get_mut(&intent) {
+            flight.phase = Phase::Verifying { deadline, next_look: now };
+        }
+        self.read_back(intent);
+    }
+
+    fn read_back(&mut self, intent: IntentId) {
+        let Some(flight) = self.book.flights.get(&intent) else { return };
+        let instance = Desk::instance_of(&flight.key.subject).map(|(_, id)| id.clone());
+        if let Some(look) = verify::look_after(&flight.call, instance.as_ref()) {
+            self.ask(look, LookFor::Verdict(intent));
+        }
+        self.wake(self.now + READ_AGAIN, Wake::Flight(intent));
+    }
+
+    fn refresh_subject(&mut self, flight: &Flight) {
+        let instance = Desk::instance_of(&flight.key.subject).map(|(_, id)| id.clone());
+        if let Some(look) = verify::look_after(&flight.call, instance.as_ref()) {
+            self.ask(look, LookFor::Refresh);
+        }
+    }
+
+    pub(super) fn on_verdict_answer(&mut self, intent: IntentId, answer: Result<Answer, ReadError>) {
+        let Some(flight) = self.book.flights.get(&intent).cloned() else { return };
+        let Phase::Verifying { deadline, .. } = flight.phase else { return };
+        let effect = match &answer {
+            Err(error) => Effectiveness::NotSeen(Arc::from(format!("could not be read back: {}", error.text))),
+            Ok(answer) => self.effect_of(&flight, answer),
+        };
+        match effect {
+            Effectiveness::Seen(text) => self.took_effect(intent, &flight, text),
+            Effectiveness::NotSeen(text) if self.now >= deadline => self.did_not_hold(intent, &flight, text),
+            Effectiveness::NotSeen(_) => self.wake(self.now + READ_AGAIN, Wake::Flight(intent)),
+        }
+    }
+
+    /// Rules may be there in another spelling than ours: what counts is that nothing is missing any more.
+    fn effect_of(&self, flight: &Flight, answer: &Answer) -> Effectiveness {
+        if let (Call::AddRules { cloud, group, .. }, Answer::Group(Some(_))) = (&flight.call, answer) {
+            if let Some(view) = self.clouds.get(cloud) {
+                if crate::diagnose::faults::rules_needed(&self.roster, view, group).is_empty() {
+                    return Effectiveness::Seen(Arc::from("read back: no pod rule is missing"));
+                }
+            }
+        }
+        verify::judge(&flight.call, flight.before.as_deref(), answer)
+    }
+
+    fn took_effect(&mut self, intent: IntentId, flight: &Flight, text: Arc<str>) {
+        let at = self.now;
+        self.record(Record::Judged { at, intent, held: true, text: text.clone() });
+        self.note_attempt(&flight.key, intent, |attempt| attempt.verdict = Some((at, true, text)));
+        self.unwake(&Wake::Flight(intent));
+        let patience = self.patience(flight);
+        if let Some(case) = self.cases.get_mut(&flight.key) {
+            case.incident.not_before = Some(at + patience);
+        }
+        let nudge = matches!(flight.call, Call::NudgeGroup { .. } | Call::NudgeRouter { .. });
+        let must_be_proved = nudge || matches!(flight.rung.class(), Class::Reboot | Class::Replace);
+        if must_be_proved {
+            let present_before = flight
+                .domain
+                .as_ref()
+                .map_or(0, |domain| self.tally.pool(&domain.pool).present);
+            if let Some(flight) = self.book.flights.get_mut(&intent) {
+                let deadline = at + patience;
+                flight.phase = Phase::Proving { deadline, present_before, well_since: None };
+            }
+            self.wake(at + patience, Wake::Flight(intent));
+        } else {
+            self.book.flights.remove(&intent);
+            if let Some(domain) = &flight.domain {
+                self.earn(&domain.clone());
+            }
+        }
+        if let Subject::Machine(key) = &flight.key.subject {
+            self.dirty.insert(key.clone());
+            self.judge_dirty();
+        }
+        self.ripe.insert(flight.key.clone());
+        self.rouse_held();
+    }
+
+    /// How long a repair may take to help before the next is thought of.
+    fn patience(&self, flight: &Flight) -> Span {
+        let pool = self.cases.get(&flight.key).and_then(|case| case.incident.pool.as_ref());
+        let deadlines = pool.and_then(|name| self.roster.pools.get(name)).map(|pool| pool.deadlines);
+        let deadlines = deadlines.unwrap_or_default();
+        let join = deadlines.join_within.unwrap_or(Span::from_min(15));
+        match flight.rung.class() {
+            Class::Replace => deadlines.build_within + join + deadlines.dwell,
+            Class::Reboot => join + deadlines.dwell,
+            _ => self.roster.timing.verify_within,
+        }
+    }
+
+    fn did_not_hold(&mut self, intent: IntentId, flight: &Flight, text: Arc<str>) {
+        let at = self.now;
+        self.record(Record::Judged { at, intent, held: false, text: text.clone() });
+        self.note_attempt(&flight.key, intent, |attempt| attempt.verdict = Some((at, false, text)));
+        self.land_failed(intent, flight);
+    }
+
+    /// The intent failed: its domain cools down, and the case tries again later or climbs.
+    fn land_failed(&mut self, intent: IntentId, flight: &Flight) {
+        self.book.flights.remove(&intent);
+        self.unwake(&Wake::Flight(intent));
+        if let Some(domain) = &flight.domain {
+            let width = self.book.failed(domain, self.now);
+            self.record_width(domain, width);
+        }
+        self.try_again(flight, None);
+        self.rouse_held();
+    }
+
+    fn record_width(&mut self, domain: &crate::record::Domain, width: Width) {
+        let (at, domain) = (self.now, domain.clone());
+        self.record(Record::Width { at, domain, width: width.width, not_before: width.not_before });
+    }
+
+    fn earn(&mut self, domain: &crate::record::Domain) {
+        let width = self.book.proved(domain);
+        self.record_width(domain, width);
+    }
+
+    /// One more try of this rung after a backoff, or the next rung when its tries are used up.
+    fn try_again(&mut self, flight: &Flight, at_least: Option<Span>) {
+        let timing = self.roster.timing;
+        let now = self.now;
+        let Some(case) = self.cases.get_mut(&flight.key) else { return };
+        let incident = &mut case.incident;
+        incident.tries = incident.tries.saturating_add(1);
+        let moved = at_least == Some(MOVED_WAIT);
+        let backoff = if moved {
+            MOVED_WAIT
+        } else {
+            timing.backoff_min.doubled(incident.tries - 1, timing.backoff_max).max(at_least.unwrap_or(Span::ZERO))
+        };
+        incident.not_before = Some(now + backoff);
+        let used_up = incident.tries >= timing.tries;
+        self.ripe.insert(flight.key.clone());
+        if used_up {
+            let why = format!("tried {} times and did not hold: {}", timing.tries, flight.rung.says());
+            self.next_rung(&flight.key, &why);
+        }
+    }
+
+    fn next_rung(&mut self, key: &IncidentKey, why: &str) {
+        let Some(case) = self.cases.get_mut(key) else { return };
+        case.incident.rung = case.incident.rung.saturating_add(1);
+        case.incident.tries = 0;
+        let rungs = ladder::ladder(key.kind).len();
+        self.ripe.insert(key.clone());
+        if usize::from(case.incident.rung) >= rungs {
+            self.give_up(key, Arc::from(why));
+        }
+    }
+
+    fn give_up(&mut self, key: &IncidentKey, why: Arc<str>) {
+        let at = self.now;
+        let Some(case) = self.cases.get_mut(key) else { return };
+        if std::mem::replace(&mut case.incident.given_up, true) {
+            return;
+        }
+        let incident = case.incident.id;
+        self.record(Record::GivenUp { at, incident, why });
+    }
+
+    fn note_attempt(&mut self, key: &IncidentKey, intent: IntentId, note: impl FnOnce(&mut Attempt)) {
+        let Some(case) = self.cases.get_mut(key) else { return };
+        if let Some(attempt) = case.incident.attempts.iter_mut().find(|attempt| attempt.intent == intent) {
+            note(attempt);
+        }
+    }
+
+    pub(super) fn on_flight_timer(&mut self, intent: IntentId) {
+        let Some(flight) = self.book.flights.get(&intent).cloned() else { return };
+        match flight.phase {
+            Phase::Recording => {}
+            Phase::Calling { .. } => {
+                let text = Arc::from("no answer came");
+                self.on_done(intent, Outcome::Unknown { text });
+            }
+            Phase::Verifying { deadline, .. } => {
+                let out = self.looks.values().any(|(_, purpose)| *purpose == LookFor::Verdict(intent));
+                if out || self.now < deadline {
+                    self.read_back(intent);
+                } else {
+                    // The last read was before the deadline: one more decides.
+                    self.read_back(intent);
+                }
+            }
+            Phase::Proving { deadline, .. } if self.now >= deadline => {
+                let text = Arc::from("it took effect and did not help in time");
+                self.did_not_hold(intent, &flight, text);
+            }
+            Phase::Proving { .. } => {}
+        }
+    }
+
+    /// A case is over: what was under way for it is proved, or has nothing left to prove.
+    pub(super) fn land_closed(&mut self, case: &Case, verdict: Verdict) {
+        let Some((intent, flight)) = self.book.flight_of(case.incident.id) else { return };
+        let flight = flight.clone();
+        let replaced = flight.rung == Rung::Replace;
+        match (&flight.phase, verdict) {
+            // The machine is gone, as was wanted: the pool's health is the proof, and keeps the slot.
+            (Phase::Proving { .. }, Verdict::SubjectGone | Verdict::Superseded) if replaced => {}
+            (Phase::Proving { .. }, Verdict::Mended | Verdict::Recovered) => {
+                self.book.flights.remove(&intent);
+                self.unwake(&Wake::Flight(intent));
+                if let Some(domain) = &flight.domain {
+                    self.earn(&domain.clone());
+                }
+            }
+            (Phase::Proving { .. }, _) => {
+                self.book.flights.remove(&intent);
+                self.unwake(&Wake::Flight(intent));
+            }
+            // Calls on their way are waited for: their outcome belongs into the ledger.
+            _ => {}
+        }
+    }
+
+    /// A replacement is proved when the pool answers with more machines than before, for the pool's dwell.
+    pub(super) fn review_proofs(&mut self) {
+        let now = self.now;
+        let mut proved = Vec::new();
+        let mut wake = None;
+        for (intent, flight) in &mut self.book.flights {
+            let (Phase::Proving { present_before, well_since, .. }, Some(domain)) =
+                (&mut flight.phase, &flight.domain)
+            else {
+                continue;
+            };
+            if flight.rung != Rung::Replace {
+                continue;
+            }
+            if self.tally.pool(&domain.pool).present > *present_before {
+                let dwell = self.roster.pools.get(&domain.pool).map_or(Span::ZERO, |p| p.deadlines.dwell);
+                let over = *well_since.get_or_insert(now) + dwell;
+                if now >= over {
+                    proved.push((*intent, domain.clone()));
+                } else {
+                    wake = Some(over);
+                }
+            } else {
+                *well_since = None;
+            }
+        }
+        if let Some(at) = wake {
+            self.wake(at, Wake::Proofs);
+        }
+        for (intent, domain) in proved {
+            self.book.flights.remove(&intent);
+            self.unwake(&Wake::Flight(intent));
+            self.earn(&domain);
+            self.rouse_held();
+            self.book.forgive_faults(&domain.pool);
+        }
+    }
+
+    pub(super) fn was_deleted_by_us(&self, id: &InstanceId) -> bool {
+        let ours = |call: &Call| matches!(call, Call::DeleteInstance { instance, .. } if instance == id);
+        let flying = self.book.flights.values().any(|flight| ours(&flight.call));
+        let wanted = format!("delete instance {id}");
+        let ended = || {
+            self.closed.iter().rev().take(64).any(|closed| {
+                closed.incident.attempts.iter().any(|attempt| *attempt.what == *wanted)
+            })
+        };
+        flying || ended()
+    }
+}

@@ -1,0 +1,178 @@
+//! The safety invariants of DESIGN §4 as assertions over one step: the state before, the effects, the state after.
+//!
+//! The simulator and the tests call [`check`] after every step; what it returns names the invariant and what broke it.
+//! Some invariants speak of one step and are checked here whole (1, 2, 5, 6, 8, 9, 10, 11, 12); those that speak of
+//! history (3, 4, 7) are checked for their trace in the state: episodes have starts of their own, timers are never older
+//! than sight, and no intent is repeated while one is under way.
+//!
+//! It judges from the views directly, not by asking the interlocks again: a check that called the guard it checks would
+//! pass with the guard broken.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::effect::{Call, Effect};
+use crate::model::id::IntentId;
+use crate::model::incident::MachineKey;
+use crate::model::roster::Mode;
+use crate::observe::cloud::Seen;
+use crate::record::Record;
+
+use super::State;
+
+/// A broken invariant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// Its number in DESIGN §4.
+    pub invariant: u8,
+    /// What broke it.
+    pub what: String,
+}
+
+impl std::fmt::Display for Violation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "invariant {}: {}", self.invariant, self.what)
+    }
+}
+
+/// What has been seen over a run: intents recorded and calls made, each once.
+#[derive(Clone, Debug, Default)]
+pub struct Witnessed {
+    recorded: BTreeMap<IntentId, Call>,
+    durable: BTreeSet<IntentId>,
+    called: BTreeSet<IntentId>,
+    asked: BTreeMap<crate::model::id::RecordId, IntentId>,
+}
+
+impl Witnessed {
+    /// The ledger acknowledged a record.
+    pub fn acknowledge(&mut self, record: crate::model::id::RecordId) {
+        if let Some(intent) = self.asked.get(&record) {
+            self.durable.insert(*intent);
+        }
+    }
+
+    /// A process died: what was not acknowledged does not exist.
+    pub fn crash(&mut self) {
+        self.asked.clear();
+    }
+}
+
+/// Checks one step's effects against the state after it.
+pub fn check(state: &State, effects: &[Effect], witnessed: &mut Witnessed) -> Result<(), Violation> {
+    for effect in effects {
+        match effect {
+            Effect::Record { id, record: Record::Intended { intent, call, fence, .. } } => {
+                ensure(*fence == state.start.fence, 9, || format!("{intent} carries {fence}"))?;
+                ensure(!witnessed.recorded.contains_key(intent), 6, || format!("{intent} was recorded twice"))?;
+                witnessed.recorded.insert(*intent, call.clone());
+                witnessed.asked.insert(*id, *intent);
+            }
+            Effect::Call { intent, fence, call } => {
+                ensure(*fence == state.start.fence, 9, || format!("{intent} is called with {fence}"))?;
+                ensure(witnessed.durable.contains(intent), 6, || format!("{intent} is called before the ledger has it"))?;
+                ensure(witnessed.called.insert(*intent), 6, || format!("{intent} is called twice"))?;
+                ensure(witnessed.recorded.get(intent) == Some(call), 6, || format!("{intent} is not what was recorded"))?;
+                ensure(state.start.acting, 12, || format!("{call}: a dry run acts"))?;
+                ensure(state.leading, 9, || format!("{call}: another process leads"))?;
+                check_call(state, call)?;
+            }
+            _ => {}
+        }
+    }
+    check_state(state)
+}
+
+fn ensure(holds: bool, invariant: u8, what: impl FnOnce() -> String) -> Result<(), Violation> {
+    if holds { Ok(()) } else { Err(Violation { invariant, what: what() }) }
+}
+
+fn check_call(state: &State, call: &Call) -> Result<(), Violation> {
+    match call {
+        Call::SetPortGroups { groups, port, .. } => {
+            return ensure(!groups.is_empty(), 10, || format!("port {port} would lose all its groups"));
+        }
+        Call::RemoveRoutes { routes, router, .. } => {
+            let ours = |net: &ipnet::IpNet| state.roster.network.pod_ranges.iter().any(|range| range.contains(net));
+            let foreign = routes.iter().find(|route| !ours(&route.destination));
+            return ensure(foreign.is_none(), 5, || format!("router {router} would lose a route of others"));
+        }
+        _ if !call.is_destructive() => return Ok(()),
+        _ => {}
+    }
+    let seen = match call {
+        Call::Reboot { cloud, instance, .. } | Call::DeleteInstance { cloud, instance } => {
+            state.clouds.get(cloud).and_then(|view| view.instances.get(instance))
+        }
+        Call::DeleteNode { name, .. } => state
+            .cluster
+            .nodes
+            .get(name)
+            .and_then(|node| node.link.as_ref())
+            .and_then(|link| state.clouds.get(&link.cloud)?.instances.get(&link.instance)),
+        _ => None,
+    };
+    let Some(seen) = seen else { return ensure(false, 5, || format!("{call}: nobody knows that machine")) };
+    check_destructive(state, call, seen)
+}
+
+fn check_destructive(state: &State, call: &Call, seen: &Seen) -> Result<(), Violation> {
+    let now = state.now;
+    let ready = seen.nodes.iter().any(|name| state.cluster.answers(name));
+    ensure(!ready, 1, || format!("{call}: its node is Ready"))?;
+    let fresh = seen.nodes.iter().chain(&seen.joined).any(|name| {
+        state.cluster.lease_age(now, name).is_some_and(|age| age <= state.roster.timing.lease_silent_after)
+    });
+    ensure(!fresh, 1, || format!("{call}: its lease is fresh"))?;
+    let believed = state.clouds.values().all(|cloud| cloud.source.trust(now).is_given() || cloud.instances.is_empty());
+    ensure(believed, 2, || format!("{call}: a cloud cannot be believed"))?;
+    ensure(state.cluster.source.trust(now).is_given(), 2, || format!("{call}: the cluster cannot be believed"))?;
+    let Some(pool) = seen.pool().and_then(|name| state.roster.pools.get(name)) else {
+        return ensure(false, 5, || format!("{call}: no pool owns it"));
+    };
+    let marks = &seen.instance.marks;
+    let owned = marks.contains(&pool.owned.cluster) && pool.owned.pool.as_ref().is_none_or(|m| marks.contains(m));
+    ensure(owned, 5, || format!("{call}: its marks do not prove that it is ours"))?;
+    let under_way = state.book.destructive_under_way();
+    ensure(under_way <= state.roster.limits.at_once, 5, || format!("{call}: {under_way} repairs at once"))?;
+    let (begun, _) = state.book.begun_within_hour(now);
+    ensure(begun <= state.roster.limits.per_hour, 5, || format!("{call}: {begun} repairs within the hour"))?;
+    let count = state.tally.pool(&pool.name);
+    let tolerated = state.roster.limits.tolerated(count.total());
+    ensure(count.amiss <= tolerated, 5, || format!("{call}: {} of {} are amiss", count.amiss, count.total()))?;
+    let allowed = match call {
+        Call::DeleteInstance { .. } => pool.repair.replace,
+        Call::DeleteNode { .. } => pool.repair.cleanup,
+        _ => pool.repair.reboot,
+    };
+    ensure(allowed == Mode::Act, 8, || format!("{call}: the roster does not allow it"))?;
+    if let Call::DeleteInstance { .. } = call {
+        ensure(!seen.instance.state.is_leaving(), 7, || format!("{call}: it is being deleted already"))?;
+        let errored = seen.instance.state == crate::model::instance::InstanceState::Errored;
+        ensure(errored || count.total() > pool.min, 5, || format!("{call}: the pool's minimum is {}", pool.min))?;
+    }
+    Ok(())
+}
+
+fn check_state(state: &State) -> Result<(), Violation> {
+    for (key, case) in &state.cases {
+        let incident = &case.incident;
+        ensure(incident.counted_from >= incident.first_seen || incident.first_seen > state.now, 4, || {
+            format!("{} counts from before it was first seen", incident.id)
+        })?;
+        let never_joined = key.kind == crate::model::incident::FaultKind::NeverJoined;
+        if let (true, crate::model::incident::Subject::Machine(MachineKey::Instance(cloud, id))) =
+            (never_joined, &key.subject)
+        {
+            let joined = state.clouds.get(cloud).and_then(|v| v.instances.get(id)).and_then(|s| s.joined.as_ref());
+            let well = incident.well_since.is_some();
+            ensure(joined.is_none() || well || state.unsure.contains(&MachineKey::Instance(cloud.clone(), id.clone())), 3, || {
+                format!("{} calls a machine never-joined that joined", incident.id)
+            })?;
+        }
+    }
+    let mut busy = BTreeSet::new();
+    for flight in state.book.flights.values() {
+        ensure(busy.insert(flight.incident), 7, || format!("two intents are under way for {}", flight.incident))?;
+    }
+    Ok(())
+}

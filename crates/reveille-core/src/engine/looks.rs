@@ -1,0 +1,176 @@
+//! Targeted reads: asked for by the engine, a bounded number at a time, each for one purpose.
+//!
+//! A read that is asked for twice is made once. An answer changes the views first and is then handed to whoever asked:
+//! a machine that is missing from a list, a case that wants evidence, an intent that wants its verdict.
+
+use std::sync::Arc;
+
+use crate::diagnose::console;
+use crate::effect::{Effect, Look, ReadError};
+use crate::event::Answer;
+use crate::model::id::{CloudName, InstanceId, IntentId, LookId, NodeName, PoolName};
+use crate::model::incident::{IncidentKey, MachineKey};
+use crate::model::instance::InstanceAction;
+use crate::observe::cloud::CloudChange;
+use crate::verify;
+
+use super::State;
+
+/// So many reads are out at once; the rest waits in line.
+const LOOKS_AT_ONCE: usize = 16;
+
+/// What a read is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LookFor {
+    /// A listing lacks this instance: is it gone?
+    Missing(CloudName, InstanceId),
+    /// A node names an instance that no listing holds: is there one?
+    Namesake(CloudName, InstanceId, NodeName),
+    /// Who deleted an instance of this pool?
+    Deleter(PoolName, InstanceId),
+    /// Evidence for a case.
+    Evidence(IncidentKey),
+    /// Did this intent take effect?
+    Verdict(IntentId),
+    /// The views want to know how it is now.
+    Refresh,
+}
+
+impl State {
+    pub(super) fn ask(&mut self, look: Look, purpose: LookFor) {
+        let asked = |known: &(Look, LookFor)| known.0 == look && known.1 == purpose;
+        if self.looks.values().any(asked) || self.look_queue.iter().any(asked) {
+            return;
+        }
+        self.look_queue.push_back((look, purpose));
+    }
+
+    pub(super) fn send_looks(&mut self) {
+        while self.looks.len() < LOOKS_AT_ONCE {
+            let Some((look, purpose)) = self.look_queue.pop_front() else { return };
+            self.numbers.look = self.numbers.look.next();
+            let id = self.numbers.look;
+            self.effects.push(Effect::Look { id, look: look.clone() });
+            self.looks.insert(id, (look, purpose));
+        }
+    }
+
+    pub(super) fn on_looked(&mut self, id: LookId, answer: Result<Answer, ReadError>) {
+        let Some((look, purpose)) = self.looks.remove(&id) else { return };
+        if let Ok(answer) = &answer {
+            self.learn(&look, answer);
+        }
+        match purpose {
+            LookFor::Missing(cloud, instance) => self.on_missing_answer(&cloud, &instance, &answer),
+            LookFor::Namesake(_, _, node) => self.on_namesake_answer(&node, &answer),
+            LookFor::Deleter(pool, instance) => self.on_deleter_answer(&pool, &instance, answer),
+            LookFor::Evidence(key) => self.on_evidence(&key, &look, answer),
+            LookFor::Verdict(intent) => self.on_verdict_answer(intent, answer),
+            LookFor::Refresh => {}
+        }
+    }
+
+    /// A fresh read is the newest truth there is: the views take it in, whoever asked for it.
+    fn learn(&mut self, look: &Look, answer: &Answer) {
+        match (look, answer) {
+            (Look::Instance(cloud, _), Answer::Instance(Some(instance))) => {
+                let mut change = CloudChange::default();
+                let now = self.now;
+                if let Some(view) = self.clouds.get_mut(cloud) {
+                    view.upsert(&self.roster, now, instance, &mut change);
+                }
+                self.after_cloud_change(cloud, change);
+            }
+            (Look::Ports(cloud, instance), Answer::Ports(ports)) => {
+                if let Some(seen) = self.clouds.get_mut(cloud).and_then(|view| view.instances.get_mut(instance)) {
+                    let mut ports = ports.clone();
+                    ports.sort_by(|a, b| a.id.cmp(&b.id));
+                    seen.ports = ports;
+                    self.dirty.insert(MachineKey::Instance(cloud.clone(), instance.clone()));
+                }
+            }
+            (Look::Group(cloud, id), Answer::Group(Some(group))) => {
+                if let Some(view) = self.clouds.get_mut(cloud) {
+                    if let Some(known) = view.groups.iter_mut().find(|known| known.id == *id) {
+                        *known = group.clone();
+                    }
+                    self.dirty_projects.insert(cloud.clone());
+                }
+            }
+            (Look::Router(cloud, id), Answer::Router(Some(router))) => {
+                if let Some(view) = self.clouds.get_mut(cloud) {
+                    view.routers.insert(id.clone(), router.clone());
+                    self.dirty_projects.insert(cloud.clone());
+                }
+            }
+            (Look::NodeEvents(_), Answer::NodeEvents(events)) => {
+                for event in events {
+                    self.cluster.remember(event.clone());
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn on_missing_answer(&mut self, cloud: &CloudName, id: &InstanceId, answer: &Result<Answer, ReadError>) {
+        if !matches!(answer, Ok(Answer::Instance(None))) {
+            return;
+        }
+        let Some(view) = self.clouds.get_mut(cloud) else { return };
+        view.denied(self.now, id);
+        self.dirty.insert(MachineKey::Instance(cloud.clone(), id.clone()));
+    }
+
+    fn on_namesake_answer(&mut self, node: &NodeName, answer: &Result<Answer, ReadError>) {
+        let Some(seen) = self.cluster.nodes.get_mut(node) else { return };
+        match answer {
+            Ok(Answer::Instance(None)) => {
+                seen.denials = seen.denials.saturating_add(1);
+                seen.last_denial = Some(self.now);
+            }
+            Ok(_) => seen.denials = 0,
+            Err(_) => {}
+        }
+        self.dirty.insert(MachineKey::Node(node.clone()));
+    }
+
+    fn on_deleter_answer(&mut self, pool: &PoolName, instance: &InstanceId, answer: Result<Answer, ReadError>) {
+        let Ok(Answer::Actions(actions)) = answer else { return };
+        let Some(who) = actions.iter().find(|action| &*action.action == "delete").and_then(|a| a.user.clone())
+        else {
+            return;
+        };
+        if let Some((_, what)) = self.foreign.get_mut(pool) {
+            *what = Arc::from(format!("user {who} deleted instance {instance}"));
+        }
+    }
+
+    fn on_evidence(&mut self, key: &IncidentKey, look: &Look, answer: Result<Answer, ReadError>) {
+        let Some(case) = self.cases.get_mut(key) else { return };
+        let gathered = &mut case.gathered;
+        gathered.outstanding = gathered.outstanding.saturating_sub(1);
+        match (look, answer) {
+            (_, Ok(Answer::Console(text))) => gathered.console = Some(Ok(console::keep(&text))),
+            (_, Ok(Answer::NoConsole(why))) => gathered.console = Some(Err(why)),
+            (Look::Console(..), Err(error)) => gathered.console = Some(Err(error.text)),
+            (_, Ok(Answer::Actions(actions))) => {
+                gathered.newest_reboot = Some(verify::newest_reboot(&actions));
+                gathered.last_action = Some(describe(actions.first()));
+            }
+            _ => {}
+        }
+        if gathered.outstanding == 0 {
+            if let crate::model::incident::Subject::Machine(machine) = &key.subject {
+                self.dirty.insert(machine.clone());
+            }
+            self.ripe.insert(key.clone());
+        }
+    }
+}
+
+fn describe(action: Option<&InstanceAction>) -> Arc<str> {
+    let Some(action) = action else { return Arc::from("the action log is empty") };
+    let by = action.user.as_deref().unwrap_or("nobody named");
+    let message = action.message.as_deref().map_or_else(String::new, |message| format!(": {message}"));
+    Arc::from(format!("{} at {} by user {by}{message}", action.action, action.started))
+}

@@ -1,0 +1,365 @@
+//! The loop's one function: `step(state, now, event) -> effects`.
+//!
+//! ```text
+//!  Event ─▶ sight (views change, machines become dirty)
+//!         ─▶ cases (each dirty machine is judged: incidents open, refresh, close)
+//!         ─▶ flights (each ripe case is decided: evidence, intent, call, fresh read, verdict)
+//!         ─▶ Effect
+//! ```
+//!
+//! One owner, no interior mutability, no clock: time comes with the event. After every step the invariants of
+//! `engine::invariants` hold. What is dirty and what is ripe are sets, so that one event costs what it touches and not
+//! what the fleet weighs; a lease that changed or a budget that was freed wakes just those that waited for it.
+//!
+//! It performs nothing, prints nothing and serialises nothing.
+
+mod cases;
+mod flights;
+pub mod invariants;
+mod looks;
+mod projects;
+mod restore;
+mod sight;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use crate::effect::{Effect, Look};
+use crate::event::{Command, Event, Pause};
+use crate::model::id::{
+    CloudName, Fence, IncidentId, IntentId, LookId, NodeName, PoolName, RecordId, RouterId,
+};
+use crate::model::incident::{Incident, IncidentKey, MachineKey, Subject};
+use crate::model::roster::Roster;
+use crate::model::time::{Span, Time};
+use crate::observe::cloud::CloudView;
+use crate::observe::cluster::ClusterView;
+use crate::observe::tally::Tally;
+use crate::plan::budget::Book;
+use crate::plan::desk::{Case, Desk};
+use crate::record::Record;
+
+pub use looks::LookFor;
+pub use restore::Restored;
+
+/// Incidents that are over and still remembered for `incidents` and for "it came back".
+const CLOSED_MAX: usize = 256;
+/// An incident that reopens within this time continues its count of tries.
+const RECURS_WITHIN: Span = Span::from_min(60);
+/// After the ledger refused a record, nothing is decided for this long.
+const LEDGER_RETRY: Span = Span::from_s(30);
+
+/// How an engine is started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Start {
+    /// Our fencing number.
+    pub fence: Fence,
+    /// False: observe and decide, but never begin an intent.
+    pub acting: bool,
+}
+
+/// Everything the engine knows.
+#[derive(Clone, Debug)]
+pub struct State {
+    roster: Roster,
+    start: Start,
+    leading: bool,
+    ledger_error: Option<Arc<str>>,
+    clouds: BTreeMap<CloudName, CloudView>,
+    cluster: ClusterView,
+    tally: Tally,
+    cases: BTreeMap<IncidentKey, Case>,
+    closed: VecDeque<Closed>,
+    book: Book,
+    pauses: BTreeSet<Pause>,
+    rollouts: BTreeMap<PoolName, Rollout>,
+    rolling: BTreeMap<PoolName, Time>,
+    foreign: BTreeMap<PoolName, (Time, Arc<str>)>,
+    route_limits: BTreeMap<RouterId, u32>,
+    /// What the ledger remembers of machines that have not been seen since the restart.
+    remembered: BTreeMap<MachineKey, restore::Remembered>,
+    now: Time,
+    stepped: bool,
+    numbers: Numbers,
+    dirty: BTreeSet<MachineKey>,
+    /// Machines of whom nobody could say when they were last judged.
+    unsure: BTreeSet<MachineKey>,
+    dirty_projects: BTreeSet<CloudName>,
+    /// Cases to decide in this step.
+    ripe: BTreeSet<IncidentKey>,
+    /// Cases that something stands against: decided again when a gate or a budget changes.
+    held: BTreeSet<IncidentKey>,
+    gates: Vec<bool>,
+    timers: BTreeSet<(Time, Wake)>,
+    wakes: BTreeMap<Wake, Time>,
+    announced_wake: Option<Time>,
+    looks: BTreeMap<LookId, (Look, LookFor)>,
+    look_queue: VecDeque<(Look, LookFor)>,
+    recording: BTreeMap<RecordId, IntentId>,
+    effects: Vec<Effect>,
+}
+
+/// An incident that is over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Closed {
+    /// As it was when it closed.
+    pub incident: Incident,
+    /// When.
+    pub at: Time,
+    /// How.
+    pub verdict: crate::record::Verdict,
+}
+
+/// Images and versions of a pool, and when they last changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Rollout {
+    kinds: BTreeSet<Arc<str>>,
+    changed_at: Option<Time>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Numbers {
+    incident: IncidentId,
+    intent: IntentId,
+    record: RecordId,
+    look: LookId,
+}
+
+/// Why to wake.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Wake {
+    Machine(MachineKey),
+    Case(IncidentKey),
+    Flight(IntentId),
+    Ledger,
+    Proofs,
+}
+
+impl State {
+    /// An engine that remembers nothing.
+    pub fn new(roster: Roster, start: Start) -> Self {
+        let timing = roster.timing;
+        let clouds = roster
+            .clouds
+            .iter()
+            .map(|name| (name.clone(), CloudView::new(name.clone(), timing.cloud_stale_after)))
+            .collect();
+        Self {
+            cluster: ClusterView::new(timing.cluster_stale_after),
+            roster,
+            start,
+            leading: true,
+            ledger_error: None,
+            clouds,
+            tally: Tally::default(),
+            cases: BTreeMap::new(),
+            closed: VecDeque::new(),
+            book: Book::default(),
+            pauses: BTreeSet::new(),
+            rollouts: BTreeMap::new(),
+            rolling: BTreeMap::new(),
+            foreign: BTreeMap::new(),
+            route_limits: BTreeMap::new(),
+            remembered: BTreeMap::new(),
+            now: Time::default(),
+            stepped: false,
+            numbers: Numbers::default(),
+            dirty: BTreeSet::new(),
+            unsure: BTreeSet::new(),
+            dirty_projects: BTreeSet::new(),
+            ripe: BTreeSet::new(),
+            held: BTreeSet::new(),
+            gates: Vec::new(),
+            timers: BTreeSet::new(),
+            wakes: BTreeMap::new(),
+            announced_wake: None,
+            looks: BTreeMap::new(),
+            look_queue: VecDeque::new(),
+            recording: BTreeMap::new(),
+            effects: Vec::new(),
+        }
+    }
+
+    /// Takes in one event and says what is to be done. Everything that changes, changes here.
+    pub fn step(&mut self, now: Time, event: Event) -> Vec<Effect> {
+        self.keep_time(now);
+        match event {
+            Event::Cloud { cloud, fact } => self.on_cloud(&cloud, fact),
+            Event::Cluster(fact) => self.on_cluster(fact),
+            Event::Looked { look, answer } => self.on_looked(look, answer),
+            Event::Recorded(record) => self.on_recorded(record),
+            Event::RecordFailed(record) => self.on_record_failed(record),
+            Event::Done { intent, outcome } => self.on_done(intent, outcome),
+            Event::Command(Command::Pauses(pauses)) => {
+                if self.pauses != pauses {
+                    self.pauses = pauses;
+                    self.rouse_held();
+                }
+            }
+            Event::Tick => {}
+        }
+        self.ring_timers();
+        self.judge_dirty();
+        self.review_projects();
+        self.review_gates();
+        self.review_proofs();
+        self.decide_ripe();
+        self.send_looks();
+        self.announce_wake();
+        std::mem::take(&mut self.effects)
+    }
+
+    /// A gap between two steps, or a clock that went back, means that we slept: every timer starts anew.
+    fn keep_time(&mut self, now: Time) {
+        let jumped = self.stepped
+            && (now < self.now || now.since(self.now) > self.roster.timing.pause_jump);
+        self.now = now;
+        self.stepped = true;
+        if jumped {
+            self.cluster.source.restart_sight(now);
+            for cloud in self.clouds.values_mut() {
+                cloud.source.restart_sight(now);
+            }
+            for case in self.cases.values_mut() {
+                case.incident.counted_from = now;
+            }
+        }
+    }
+
+    /// Everything that a decision may look at.
+    pub fn desk(&self) -> Desk<'_> {
+        Desk {
+            roster: &self.roster,
+            clouds: &self.clouds,
+            cluster: &self.cluster,
+            tally: &self.tally,
+            cases: &self.cases,
+            book: &self.book,
+            pauses: &self.pauses,
+            rolling: &self.rolling,
+            foreign: &self.foreign,
+            route_limits: &self.route_limits,
+            next_intent: self.numbers.intent.next(),
+            acting: self.start.acting,
+            ledger_error: self.ledger_error.as_ref(),
+            leading: self.leading,
+            now: self.now,
+        }
+    }
+
+    /// Incidents that are over, oldest first.
+    pub fn closed(&self) -> impl Iterator<Item = &Closed> {
+        self.closed.iter()
+    }
+
+    /// Our fencing number.
+    pub const fn fence(&self) -> Fence {
+        self.start.fence
+    }
+
+    /// True when nothing is on its way: no read, no record, no call, nothing to verify.
+    pub fn is_settled(&self) -> bool {
+        use crate::plan::budget::Phase;
+        let proving = |flight: &crate::plan::budget::Flight| matches!(flight.phase, Phase::Proving { .. });
+        self.looks.is_empty() && self.look_queue.is_empty() && self.book.flights.values().all(proving)
+    }
+
+    fn record(&mut self, record: Record) -> RecordId {
+        self.numbers.record = self.numbers.record.next();
+        let id = self.numbers.record;
+        self.effects.push(Effect::Record { id, record });
+        id
+    }
+
+    fn wake(&mut self, at: Time, why: Wake) {
+        if let Some(old) = self.wakes.insert(why.clone(), at) {
+            if old == at {
+                return;
+            }
+            self.timers.remove(&(old, why.clone()));
+        }
+        self.timers.insert((at, why));
+    }
+
+    fn unwake(&mut self, why: &Wake) {
+        if let Some(old) = self.wakes.remove(why) {
+            self.timers.remove(&(old, why.clone()));
+        }
+    }
+
+    fn ring_timers(&mut self) {
+        while let Some((at, _)) = self.timers.first() {
+            if *at > self.now {
+                break;
+            }
+            let Some((_, why)) = self.timers.pop_first() else { break };
+            self.wakes.remove(&why);
+            match why {
+                Wake::Machine(key) => {
+                    self.dirty.insert(key);
+                }
+                Wake::Case(key) => {
+                    if let Subject::Machine(machine) = &key.subject {
+                        self.dirty.insert(machine.clone());
+                    }
+                    self.ripe.insert(key);
+                }
+                Wake::Flight(intent) => self.on_flight_timer(intent),
+                Wake::Ledger => {
+                    self.ledger_error = None;
+                    self.rouse_held();
+                }
+                Wake::Proofs => {}
+            }
+        }
+    }
+
+    fn announce_wake(&mut self) {
+        let next = self.timers.first().map(|(at, _)| *at);
+        if next != self.announced_wake {
+            self.announced_wake = next;
+            if let Some(at) = next {
+                self.effects.push(Effect::WakeAt(at));
+            }
+        }
+    }
+
+    fn rouse_held(&mut self) {
+        let held = std::mem::take(&mut self.held);
+        self.ripe.extend(held);
+    }
+
+    /// Freezes that many cases hang on, each as one bit: when one flips, what was held is decided again.
+    fn review_gates(&mut self) {
+        let mut gates = Vec::with_capacity(8);
+        let limits = self.roster.limits;
+        for name in self.roster.pools.keys() {
+            let count = self.tally.pool(name);
+            gates.push(count.amiss > limits.tolerated(count.total()));
+            gates.push(self.rolling.get(name).is_some_and(|until| self.now < *until));
+        }
+        let all = self.tally.all();
+        gates.push(all.amiss > limits.tolerated(all.total()));
+        gates.extend(self.tally.zones().map(|(_, count)| count.present == 0));
+        gates.push(self.cluster.source.trust(self.now).is_given());
+        gates.extend(self.clouds.values().map(|cloud| cloud.source.trust(self.now).is_given()));
+        let (silent, total) = self.cluster.silence();
+        gates.push(total > 0 && silent * 100 >= total * 60);
+        if gates != self.gates {
+            self.gates = gates;
+            self.rouse_held();
+        }
+    }
+
+    fn mark(&mut self, cloud: &CloudName, ids: impl IntoIterator<Item = crate::model::id::InstanceId>) {
+        self.dirty.extend(ids.into_iter().map(|id| MachineKey::Instance(cloud.clone(), id)));
+    }
+
+    fn mark_node(&mut self, name: &NodeName) {
+        let key = match self.cluster.nodes.get(name).and_then(|seen| seen.link.as_ref()) {
+            Some(link) => MachineKey::Instance(link.cloud.clone(), link.instance.clone()),
+            None => MachineKey::Node(name.clone()),
+        };
+        self.dirty.insert(key);
+    }
+}

@@ -1,0 +1,78 @@
+//! What is amiss with a project rather than with a machine: its groups and its routers.
+//!
+//! Judged when a snapshot or a fresh read changed them, once per project and not once per machine: a router is compared
+//! with all nodes in one pass. Routes that are missing are charged to the machine that lacks them, everything else to
+//! the group or router itself.
+
+use std::sync::Arc;
+
+use crate::diagnose::faults;
+use crate::model::id::CloudName;
+use crate::model::incident::{FaultKind, IncidentKey, Subject};
+
+use super::State;
+
+impl State {
+    pub(super) fn review_projects(&mut self) {
+        let projects = std::mem::take(&mut self.dirty_projects);
+        for cloud in projects {
+            self.review_groups(&cloud);
+            self.review_router(&cloud);
+        }
+    }
+
+    fn review_groups(&mut self, name: &CloudName) {
+        let Some(view) = self.clouds.get(name) else { return };
+        let blind = !view.source.trust(self.now).is_given();
+        let mut found = faults::of_groups(&self.roster, view, &self.own_nudges(name), self.now);
+        // Groups that had an open case and are well again, or gone, are told so.
+        for key in self.cases.keys() {
+            let here = matches!(&key.subject, Subject::Group(cloud, _) if cloud == name);
+            if here && !found.iter().any(|(subject, ..)| *subject == key.subject) {
+                found.push((key.subject.clone(), Arc::from(key.subject.to_string()), Vec::new()));
+            }
+        }
+        for (subject, label, faults) in found {
+            self.settle_cases(&subject, faults, blind, label, None);
+        }
+    }
+
+    /// Nudges of ours that are on their way are no leftovers.
+    fn own_nudges(&self, cloud: &CloudName) -> Vec<Arc<str>> {
+        use crate::effect::Call;
+        let marks = self.book.flights.values().filter_map(|flight| match &flight.call {
+            Call::NudgeGroup { cloud: there, mark, .. } if there == cloud => Some(mark.clone()),
+            _ => None,
+        });
+        marks.collect()
+    }
+
+    fn review_router(&mut self, name: &CloudName) {
+        let Some((cloud, router)) = self.roster.network.router.clone() else { return };
+        if cloud != *name {
+            return;
+        }
+        let Some(view) = self.clouds.get(&cloud) else { return };
+        let cluster_believed = self.cluster.source.trust(self.now).is_given() && self.cluster.synced_once();
+        let blind = !view.source.trust(self.now).is_given() || !cluster_believed;
+        if blind {
+            return;
+        }
+        let limit = self.desk().route_limit(&router);
+        let found = faults::of_router(&self.roster, view, &self.cluster, &router, limit, self.now);
+        let subject = Subject::Router(cloud.clone(), router.clone());
+        let label = Arc::from(subject.to_string());
+        let lacking_route = faults::machines_without_route(view, &self.cluster, &self.roster, &router);
+        // Machines whose missing route came back are judged with the rest of their faults.
+        let lacking = |key: &&IncidentKey| key.kind == FaultKind::MissingRoute;
+        let waiting: Vec<Subject> = self.cases.keys().filter(lacking).map(|key| key.subject.clone()).collect();
+        for subject in waiting {
+            if let Subject::Machine(machine) = subject {
+                self.dirty.insert(machine);
+            }
+        }
+        self.settle_cases(&subject, found, false, label, None);
+        self.mark(&cloud, lacking_route);
+        self.judge_dirty();
+    }
+}

@@ -1,0 +1,333 @@
+//! What a restart remembers: the ledger's records, replayed into a state that then observes before it decides.
+//!
+//! Incidents come back with their first sight, tries and attempts; intents that have no outcome come back as "nobody
+//! knows whether it happened" and are verified by a fresh read before anything else is decided for their subject.
+//! Machines come back only as a memory of who had joined: what they are now, the worlds must say.
+//!
+//! `checkpoint` is the inverse: the shortest list of records that restores the same memory, for a rotated ledger.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::effect::Outcome;
+use crate::model::id::{IncidentId, IntentId, NodeName};
+use crate::model::incident::{Attempt, Gathered, Incident, IncidentKey, MachineKey};
+use crate::model::roster::Roster;
+use crate::model::time::Time;
+use crate::plan::budget::{Flight, Phase, Width};
+use crate::plan::desk::Case;
+use crate::plan::ladder;
+use crate::record::Record;
+
+use super::{CLOSED_MAX, Closed, Start, State, Wake};
+
+/// What the ledger knows of a machine that has not been seen yet.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Remembered {
+    pub(super) node: Option<NodeName>,
+    pub(super) left: Option<Arc<str>>,
+}
+
+/// How a restart began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Restored {
+    /// Our fencing number, and whether we act.
+    pub start: Start,
+    /// When we begin.
+    pub now: Time,
+    /// When the last process was last known to be alive; `None` if nobody knows. Timers go on counting only when the
+    /// gap is no longer than a pause that the roster allows.
+    pub last_alive: Option<Time>,
+}
+
+struct Replay {
+    state: State,
+    keys: BTreeMap<IncidentId, IncidentKey>,
+    open_intents: BTreeMap<IntentId, IncidentKey>,
+}
+
+impl State {
+    /// Replays a ledger.
+    pub fn restore(roster: Roster, how: Restored, records: impl IntoIterator<Item = Record>) -> Self {
+        let mut replay = Replay {
+            state: Self::new(roster, how.start),
+            keys: BTreeMap::new(),
+            open_intents: BTreeMap::new(),
+        };
+        replay.state.now = how.now;
+        for record in records {
+            replay.take(record);
+        }
+        replay.finish(how)
+    }
+
+    /// The shortest list of records that restores this memory.
+    pub fn checkpoint(&self) -> Vec<Record> {
+        let at = self.now;
+        let mut records = vec![Record::Started { at, fence: self.start.fence }];
+        let joined: Vec<(MachineKey, NodeName)> = self
+            .clouds
+            .iter()
+            .flat_map(|(cloud, view)| view.instances.iter().map(move |(id, seen)| (cloud, id, seen)))
+            .filter_map(|(cloud, id, seen)| {
+                seen.joined.clone().map(|node| (MachineKey::Instance(cloud.clone(), id.clone()), node))
+            })
+            .chain(self.remembered.iter().filter_map(|(k, m)| m.node.clone().map(|node| (k.clone(), node))))
+            .collect();
+        if !joined.is_empty() {
+            records.push(Record::Joined { at, machines: joined });
+        }
+        self.checkpoint_left(&mut records);
+        let closed = self.closed.iter().map(|closed| (&closed.incident, Some((closed.at, closed.verdict))));
+        let open = self.cases.values().map(|case| (&case.incident, None));
+        for (incident, verdict) in closed.chain(open) {
+            self.checkpoint_incident(incident, &mut records);
+            if let Some((at, verdict)) = verdict {
+                records.push(Record::Closed { at, incident: incident.id, verdict });
+            }
+        }
+        for (domain, width) in self.book.widths() {
+            let (domain, width, not_before) = (domain.clone(), width.width, width.not_before);
+            records.push(Record::Width { at, domain, width, not_before });
+        }
+        for (pool, fault, instance) in self.book.faults() {
+            let (pool, fault, instance) = (pool.clone(), fault.clone(), instance.clone());
+            records.push(Record::FaultSeen { at, pool, instance, fault });
+        }
+        records
+    }
+
+    fn checkpoint_left(&self, records: &mut Vec<Record>) {
+        for (cloud, view) in &self.clouds {
+            for (id, seen) in &view.instances {
+                if let Some(why) = seen.left.clone() {
+                    let machine = MachineKey::Instance(cloud.clone(), id.clone());
+                    records.push(Record::Left { at: self.now, machine, why });
+                }
+            }
+        }
+    }
+
+    fn checkpoint_incident(&self, incident: &Incident, records: &mut Vec<Record>) {
+        let id = incident.id;
+        records.push(Record::Opened {
+            at: incident.first_seen,
+            incident: id,
+            key: incident.key.clone(),
+            pool: incident.pool.clone(),
+            label: incident.label.clone(),
+        });
+        let findings = incident.findings.clone();
+        records.push(Record::Diagnosed { at: incident.first_seen, incident: id, findings });
+        for attempt in &incident.attempts {
+            let Some(flight) = self.book.flights.get(&attempt.intent) else {
+                records.push(Record::Tried { incident: id, attempt: attempt.clone(), rung: incident.rung });
+                continue;
+            };
+            records.push(Record::Intended {
+                at: attempt.at,
+                intent: attempt.intent,
+                incident: id,
+                rung: incident.rung,
+                fence: self.start.fence,
+                call: flight.call.clone(),
+                before: flight.before.clone(),
+            });
+        }
+        if incident.given_up {
+            records.push(Record::GivenUp { at: self.now, incident: id, why: Arc::from("as before") });
+        }
+    }
+}
+
+impl Replay {
+    fn take(&mut self, record: Record) {
+        let numbers = &mut self.state.numbers;
+        match record {
+            Record::Started { .. } => {}
+            Record::Joined { machines, .. } => {
+                for (key, node) in machines {
+                    let memory = self.state.remembered.entry(key).or_default();
+                    memory.node = Some(node);
+                    memory.left = None;
+                }
+            }
+            Record::Left { machine, why, .. } => {
+                self.state.remembered.entry(machine).or_default().left = Some(why);
+            }
+            Record::Forgotten { machines, .. } => {
+                for key in machines {
+                    self.state.remembered.remove(&key);
+                }
+            }
+            Record::Opened { at, incident, key, pool, label } => {
+                numbers.incident = numbers.incident.max(incident);
+                self.keys.insert(incident, key.clone());
+                self.open(at, incident, key, pool, label);
+            }
+            Record::Diagnosed { incident, findings, .. } => {
+                self.with(incident, |found| found.findings = findings);
+            }
+            Record::GivenUp { incident, .. } => self.with(incident, |found| found.given_up = true),
+            Record::Closed { at, incident, verdict } => self.close(at, incident, verdict),
+            Record::Width { domain, width, not_before, .. } => {
+                self.state.book.set_width(domain, Width { width, not_before, failures: 0 });
+            }
+            Record::FaultSeen { pool, instance, fault, .. } => {
+                self.state.book.count_fault(&pool, &instance, &fault);
+            }
+            Record::Tried { incident, attempt, rung } => {
+                numbers.intent = numbers.intent.max(attempt.intent);
+                self.with(incident, |found| {
+                    found.rung = rung;
+                    found.tries += u32::from(!matches!(&attempt.verdict, Some((_, true, _))));
+                    found.attempts.push(attempt);
+                });
+            }
+            intent => self.take_intent(intent),
+        }
+    }
+
+    fn take_intent(&mut self, record: Record) {
+        let state = &mut self.state;
+        match record {
+            Record::Intended { at, intent, incident, rung, call, before, .. } => {
+                state.numbers.intent = state.numbers.intent.max(intent);
+                let Some(key) = self.keys.get(&incident).cloned() else { return };
+                let what = Arc::from(call.to_string());
+                let Some(step) = ladder::ladder(key.kind).get(usize::from(rung)).copied() else { return };
+                if call.is_destructive() {
+                    state.book.begin(at);
+                }
+                let phase = Phase::Recording;
+                let flight =
+                    Flight { incident, key: key.clone(), rung: step, call, before, domain: None, phase };
+                state.book.flights.insert(intent, flight);
+                self.open_intents.insert(intent, key);
+                self.with(incident, |found| {
+                    found.rung = rung;
+                    found.attempts.push(Attempt { intent, what, at, outcome: None, verdict: None });
+                });
+            }
+            Record::Dropped { at, intent, why } => {
+                state.book.flights.remove(&intent);
+                self.note(intent, |attempt| attempt.outcome = Some((at, Arc::from(format!("dropped: {why}")))));
+                self.open_intents.remove(&intent);
+            }
+            Record::Ended { at, intent, outcome } => {
+                let text = Arc::from(outcome.to_string());
+                self.note(intent, |attempt| attempt.outcome = Some((at, text)));
+                if !matches!(
+                    outcome,
+                    Outcome::Accepted { .. } | Outcome::AlreadySo { .. } | Outcome::Unknown { .. }
+                ) {
+                    self.failed(at, intent);
+                }
+            }
+            Record::Judged { at, intent, held, text } => {
+                self.note(intent, |attempt| attempt.verdict = Some((at, held, text)));
+                if held {
+                    self.held(at, intent);
+                } else {
+                    self.failed(at, intent);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn open(
+        &mut self,
+        at: Time,
+        id: IncidentId,
+        key: IncidentKey,
+        pool: Option<crate::model::id::PoolName>,
+        label: Arc<str>,
+    ) {
+        let incident = Incident {
+            id,
+            key: key.clone(),
+            pool,
+            label,
+            first_seen: at,
+            counted_from: at,
+            well_since: None,
+            findings: Vec::new(),
+            attempts: Vec::new(),
+            rung: 0,
+            tries: 0,
+            not_before: None,
+            given_up: false,
+        };
+        let case = Case { incident, due_after: None, rests_on_cluster: true, gathered: Gathered::default() };
+        self.state.cases.insert(key, case);
+    }
+
+    fn with(&mut self, id: IncidentId, change: impl FnOnce(&mut Incident)) {
+        let Some(key) = self.keys.get(&id) else { return };
+        if let Some(case) = self.state.cases.get_mut(key).filter(|case| case.incident.id == id) {
+            change(&mut case.incident);
+        }
+    }
+
+    fn note(&mut self, intent: IntentId, change: impl FnOnce(&mut Attempt)) {
+        let Some(key) = self.open_intents.get(&intent) else { return };
+        let Some(case) = self.state.cases.get_mut(key) else { return };
+        if let Some(attempt) = case.incident.attempts.iter_mut().find(|attempt| attempt.intent == intent) {
+            change(attempt);
+        }
+    }
+
+    /// It took effect: nothing to verify again. What it should have helped is seen or not seen from here on.
+    fn held(&mut self, at: Time, intent: IntentId) {
+        self.state.book.flights.remove(&intent);
+        let wait = self.state.roster.timing.verify_within;
+        if let Some(case) = self.open_intents.remove(&intent).and_then(|key| self.state.cases.get_mut(&key)) {
+            case.incident.not_before = Some(at + wait);
+        }
+    }
+
+    fn failed(&mut self, at: Time, intent: IntentId) {
+        self.state.book.flights.remove(&intent);
+        let timing = self.state.roster.timing;
+        if let Some(case) = self.open_intents.remove(&intent).and_then(|key| self.state.cases.get_mut(&key)) {
+            let incident = &mut case.incident;
+            incident.tries = incident.tries.saturating_add(1);
+            incident.not_before = Some(at + timing.backoff_min.doubled(incident.tries - 1, timing.backoff_max));
+        }
+    }
+
+    fn close(&mut self, at: Time, id: IncidentId, verdict: crate::record::Verdict) {
+        let Some(key) = self.keys.remove(&id) else { return };
+        if self.state.cases.get(&key).is_none_or(|case| case.incident.id != id) {
+            return;
+        }
+        if let Some(case) = self.state.cases.remove(&key) {
+            if self.state.closed.len() == CLOSED_MAX {
+                self.state.closed.pop_front();
+            }
+            self.state.closed.push_back(Closed { incident: case.incident, at, verdict });
+        }
+    }
+
+    /// Timers go on only across a short gap; intents without an outcome are read back first.
+    fn finish(self, how: Restored) -> State {
+        let mut state = self.state;
+        let pause = state.roster.timing.pause_jump;
+        let blind = how.last_alive.is_none_or(|last| how.now < last || how.now.since(last) > pause);
+        if blind {
+            for case in state.cases.values_mut() {
+                case.incident.counted_from = how.now;
+            }
+        }
+        let open: Vec<IntentId> = state.book.flights.keys().copied().collect();
+        for intent in open {
+            if let Some(flight) = state.book.flights.get_mut(&intent) {
+                flight.phase = Phase::Calling { since: how.now };
+            }
+            state.wake(how.now, Wake::Flight(intent));
+        }
+        state.ripe.extend(state.cases.keys().cloned());
+        state
+    }
+}

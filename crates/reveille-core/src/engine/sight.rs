@@ -1,0 +1,321 @@
+//! Events into views: what the worlds say is taken in, machines are linked, and those that changed become dirty.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::effect::Look;
+use crate::event::{CloudFact, CloudSnapshot, ClusterFact, Scope};
+use crate::model::id::{CloudName, InstanceId, NodeName};
+use crate::model::incident::MachineKey;
+use crate::model::instance::InstanceState;
+use crate::model::node::Ready;
+use crate::observe::cloud::CloudChange;
+use crate::observe::cluster::{ClusterChange, Link, NodeSeen};
+use crate::observe::join;
+use crate::record::Record;
+
+use super::{LookFor, Rollout, State};
+
+impl State {
+    pub(super) fn on_cloud(&mut self, name: &CloudName, fact: CloudFact) {
+        match fact {
+            CloudFact::Failed(error) => {
+                if let Some(view) = self.clouds.get_mut(name) {
+                    view.source.failed(self.now, error);
+                }
+            }
+            CloudFact::Snapshot(snapshot) => self.on_snapshot(name, &snapshot),
+        }
+    }
+
+    fn on_snapshot(&mut self, name: &CloudName, snapshot: &CloudSnapshot) {
+        let Some(mut view) = self.clouds.remove(name) else { return };
+        let trusted_before = view.source.trust(self.now).is_given();
+        let silent_after = self.roster.timing.lease_silent_after;
+        let (cluster, now) = (&self.cluster, self.now);
+        let lives = view_of_the_living(cluster, now, silent_after, name);
+        let change = view.apply(&self.roster, now, snapshot, &|id| lives.contains(id));
+        let trusted = view.source.trust(now).is_given();
+        self.clouds.insert(name.clone(), view);
+        self.remember_joined(name);
+        self.after_cloud_change(name, change);
+        if snapshot.scope == Scope::Full {
+            self.review_rollouts(name);
+        }
+        if trusted != trusted_before || !self.unsure.is_empty() {
+            self.dirty.append(&mut self.unsure);
+        }
+        self.dirty_projects.insert(name.clone());
+        self.review_cluster_doubt();
+    }
+
+    pub(super) fn after_cloud_change(&mut self, name: &CloudName, change: CloudChange) {
+        for id in change.ask {
+            self.ask(Look::Instance(name.clone(), id.clone()), LookFor::Missing(name.clone(), id));
+        }
+        if change.touched.is_empty() {
+            return;
+        }
+        // Instances came, went or were renamed: nodes that hang on a weak link, or on none, may belong elsewhere now.
+        for node in self.cluster.weak.clone() {
+            self.relink(&node);
+        }
+        let weakly: Vec<NodeName> = change
+            .touched
+            .iter()
+            .filter_map(|id| self.clouds.get(name).and_then(|view| view.instances.get(id)))
+            .flat_map(|seen| seen.nodes.iter().cloned())
+            .collect();
+        for node in weakly {
+            self.relink(&node);
+        }
+        self.mark(name, change.touched);
+    }
+
+    pub(super) fn on_cluster(&mut self, fact: ClusterFact) {
+        let now = self.now;
+        let trusted_before = self.cluster.source.trust(now).is_given();
+        match fact {
+            ClusterFact::Synced(list) => {
+                let (running, total) = self.running();
+                let shrink = self.roster.timing.shrink_pct;
+                let is_running = |link: &Link| running.contains(&(link.cloud.clone(), link.instance.clone()));
+                let change = self.cluster.sync(now, shrink, &list, &is_running, total);
+                self.after_cluster_change(change);
+            }
+            ClusterFact::Applied(node) => {
+                let mut change = ClusterChange::default();
+                self.cluster.apply(now, &node, &mut change);
+                self.cluster.source.heard(now);
+                self.after_cluster_change(change);
+                self.review_cluster_doubt();
+            }
+            ClusterFact::Deleted { name, uid } => {
+                let mut change = ClusterChange::default();
+                self.cluster.delete(&name, &uid, &mut change);
+                self.cluster.source.heard(now);
+                self.after_cluster_change(change);
+            }
+            ClusterFact::Leases(list) => {
+                self.cluster.leases(now, self.roster.timing.lease_silent_after, &list);
+            }
+            ClusterFact::NodeEvent(event) => {
+                let name = event.node.clone();
+                self.cluster.remember(event);
+                self.mark_former(&name);
+            }
+            ClusterFact::Alive => self.cluster.source.heard(now),
+            ClusterFact::Failed(error) => self.cluster.source.failed(now, error),
+        }
+        if !trusted_before && self.cluster.source.trust(now).is_given() {
+            self.dirty.append(&mut self.unsure);
+        }
+    }
+
+    /// A watch event alone never makes the first sight: only a complete list does.
+    fn after_cluster_change(&mut self, change: ClusterChange) {
+        for gone in change.removed {
+            self.unlink(&gone);
+        }
+        for name in change.applied {
+            self.relink(&name);
+            self.note_joined(&name);
+            self.mark_node(&name);
+        }
+    }
+
+    /// Instances that run, for judging a node list that lacks their nodes.
+    fn running(&self) -> (BTreeSet<(CloudName, InstanceId)>, usize) {
+        let mut running = BTreeSet::new();
+        for (name, view) in &self.clouds {
+            for (id, seen) in &view.instances {
+                let runs = matches!(seen.instance.state, InstanceState::Active | InstanceState::Rebooting);
+                if runs && seen.unlisted.is_none() && seen.pool().is_some() {
+                    running.insert((name.clone(), id.clone()));
+                }
+            }
+        }
+        let total = running.len();
+        (running, total)
+    }
+
+    fn review_cluster_doubt(&mut self) {
+        if self.cluster.source.doubted().is_none() {
+            return;
+        }
+        let (running, total) = self.running();
+        let is_running = |link: &Link| running.contains(&(link.cloud.clone(), link.instance.clone()));
+        let change = self.cluster.review_doubt(self.now, self.roster.timing.shrink_pct, &is_running, total);
+        self.after_cluster_change(change);
+    }
+
+    /// Finds the node's instance anew, and moves it there.
+    fn relink(&mut self, name: &NodeName) {
+        let Some(seen) = self.cluster.nodes.get(name) else { return };
+        let link = join::find(&self.clouds, &self.cluster, &seen.node);
+        let old = seen.link.clone();
+        if old == link {
+            return;
+        }
+        if let Some(old) = &old {
+            self.detach(old, name);
+        }
+        if let Some(new) = &link {
+            if let Some(seen) = self.clouds.get_mut(&new.cloud).and_then(|c| c.instances.get_mut(&new.instance)) {
+                if let Err(place) = seen.nodes.binary_search(name) {
+                    seen.nodes.insert(place, name.clone());
+                }
+            }
+            self.dirty.insert(MachineKey::Instance(new.cloud.clone(), new.instance.clone()));
+            self.dirty.insert(MachineKey::Node(name.clone()));
+        }
+        let strong = link.as_ref().is_some_and(|link| {
+            matches!(link.by, crate::observe::cluster::LinkedBy::ProviderId | crate::observe::cluster::LinkedBy::SystemUuid)
+        });
+        if strong {
+            self.cluster.weak.remove(name);
+        } else {
+            self.cluster.weak.insert(name.clone());
+        }
+        if let Some(seen) = self.cluster.nodes.get_mut(name) {
+            seen.link = link;
+        }
+        self.note_joined(name);
+    }
+
+    fn detach(&mut self, link: &Link, name: &NodeName) {
+        if let Some(seen) = self.clouds.get_mut(&link.cloud).and_then(|c| c.instances.get_mut(&link.instance)) {
+            seen.nodes.retain(|node| node != name);
+        }
+        self.dirty.insert(MachineKey::Instance(link.cloud.clone(), link.instance.clone()));
+    }
+
+    /// A node is gone. If it went with a sign of intent on it, its machine is not expected back.
+    fn unlink(&mut self, gone: &NodeSeen) {
+        self.dirty.insert(MachineKey::Node(gone.node.name.clone()));
+        let Some(link) = &gone.link else { return };
+        self.detach(link, &gone.node.name);
+        let Some(sign) = gone.node.intent.leaving.clone() else { return };
+        let key = MachineKey::Instance(link.cloud.clone(), link.instance.clone());
+        if let Some(seen) = self.clouds.get_mut(&link.cloud).and_then(|c| c.instances.get_mut(&link.instance)) {
+            seen.left = Some(sign.clone());
+            let at = self.now;
+            self.record(Record::Left { at, machine: key, why: sign });
+        }
+    }
+
+    /// The machine of this node has joined: remembered for good, in the ledger too.
+    fn note_joined(&mut self, name: &NodeName) {
+        let Some(node) = self.cluster.nodes.get(name) else { return };
+        let Some(link) = node.link.clone() else { return };
+        let ready = node.node.ready == Ready::True;
+        let Some(seen) = self.clouds.get_mut(&link.cloud).and_then(|c| c.instances.get_mut(&link.instance)) else {
+            return;
+        };
+        seen.was_ready |= ready;
+        seen.left = None;
+        if seen.joined.as_ref() == Some(name) {
+            return;
+        }
+        seen.joined = Some(name.clone());
+        let machine = (MachineKey::Instance(link.cloud, link.instance), name.clone());
+        // Many machines join in one step at the start: one record holds them all.
+        if let Some(crate::effect::Effect::Record { record: Record::Joined { machines, .. }, .. }) =
+            self.effects.last_mut()
+        {
+            machines.push(machine);
+            return;
+        }
+        let at = self.now;
+        self.record(Record::Joined { at, machines: vec![machine] });
+    }
+
+    /// What the ledger remembers is given to machines as they are seen for the first time.
+    fn remember_joined(&mut self, cloud: &CloudName) {
+        if self.remembered.is_empty() {
+            return;
+        }
+        let Some(view) = self.clouds.get_mut(cloud) else { return };
+        for (id, seen) in &mut view.instances {
+            let key = MachineKey::Instance(cloud.clone(), id.clone());
+            if let Some(memory) = self.remembered.remove(&key) {
+                seen.joined = seen.joined.take().or(memory.node);
+                seen.left = seen.left.take().or(memory.left);
+            }
+        }
+    }
+
+    /// An event about a node that is no more concerns the machine that it stood for.
+    fn mark_former(&mut self, name: &NodeName) {
+        for (cloud, view) in &self.clouds {
+            let former = |id: &&InstanceId| view.instances.contains_key(*id);
+            for id in view.named(name.as_str()).iter().filter(former) {
+                self.dirty.insert(MachineKey::Instance(cloud.clone(), id.clone()));
+            }
+        }
+        let machines = self.cases.keys().filter_map(|key| match &key.subject {
+            crate::model::incident::Subject::Machine(machine) => Some(machine),
+            _ => None,
+        });
+        let desk = self.desk();
+        let former = |key: &&MachineKey| desk.seen(key).is_some_and(|(_, seen)| seen.joined.as_ref() == Some(name));
+        let found: Vec<MachineKey> = machines.filter(former).cloned().collect();
+        self.dirty.extend(found);
+    }
+
+    /// A pool whose set of images or kubelet versions changed lately, and which has more than one, is rolling.
+    fn review_rollouts(&mut self, cloud: &CloudName) {
+        let Some(view) = self.clouds.get(cloud) else { return };
+        let pools: Vec<_> = self.roster.pools.values().filter(|pool| pool.cloud == *cloud).collect();
+        let mut kinds: std::collections::BTreeMap<_, BTreeSet<Arc<str>>> =
+            pools.iter().map(|pool| (pool.name.clone(), BTreeSet::new())).collect();
+        for seen in view.instances.values() {
+            let Some(found) = seen.pool().and_then(|pool| kinds.get_mut(pool)) else { continue };
+            if let Some(image) = &seen.instance.image {
+                if !found.contains(image.as_str()) {
+                    found.insert(Arc::from(image.as_str()));
+                }
+            }
+            let node = seen.nodes.first().and_then(|name| self.cluster.nodes.get(name));
+            if let Some(version) = node.and_then(|node| node.node.kubelet.as_ref()) {
+                if !found.contains(version) {
+                    found.insert(version.clone());
+                }
+            }
+        }
+        for (pool, kinds) in kinds {
+            let known = self.rollouts.entry(pool.clone()).or_insert_with(Rollout::default);
+            if known.kinds != kinds {
+                // The first reading is no change: a pool may have two images for years.
+                if !known.kinds.is_empty() && kinds.difference(&known.kinds).next().is_some() {
+                    known.changed_at = Some(self.now);
+                }
+                known.kinds = kinds;
+            }
+            match known.changed_at {
+                Some(at) => self.rolling.insert(pool, at + self.roster.timing.rollout_quiet),
+                None => self.rolling.remove(&pool),
+            };
+        }
+    }
+}
+
+/// The instances whose node is Ready or whose lease is fresh: they live, whatever a list says.
+fn view_of_the_living(
+    cluster: &crate::observe::cluster::ClusterView,
+    now: crate::model::time::Time,
+    silent_after: crate::model::time::Span,
+    cloud: &CloudName,
+) -> BTreeSet<InstanceId> {
+    let lives = |seen: &NodeSeen| {
+        seen.node.ready == Ready::True
+            || cluster.lease_age(now, &seen.node.name).is_some_and(|age| age <= silent_after)
+    };
+    cluster
+        .nodes
+        .values()
+        .filter(|seen| lives(seen))
+        .filter_map(|seen| seen.link.as_ref().filter(|link| link.cloud == *cloud))
+        .map(|link| link.instance.clone())
+        .collect()
+}

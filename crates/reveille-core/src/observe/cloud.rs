@@ -1,0 +1,400 @@
+//! One cloud as we see it: its instances with their ports, groups and routers, and which of them went missing.
+//!
+//! A snapshot goes in; what changed comes out as a set of instance ids to look at again. An instance that a full listing
+//! no longer holds is *unlisted*, not gone: it stays in the view until it was asked for by id and answered "no such id"
+//! twice, some time apart (lists omit servers of a down cell, and a wrong project answers with an empty list and 200).
+//! A listing that shrank too much at once is doubted as a whole, and nothing in it is unlisted.
+//!
+//! It keeps only instances that carry one of the roster's cluster marks. It does not know nodes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use crate::event::{CloudSnapshot, Scope};
+use crate::model::id::{CloudName, GroupId, InstanceId, InstanceName, NodeName, PoolName, RouterId};
+use crate::model::instance::{Instance, InstanceState, Port};
+use crate::model::network::{Router, SecurityGroup};
+use crate::model::roster::{Claim, GroupRef, Roster};
+use crate::model::time::{Span, Time};
+
+use super::source::Source;
+
+/// One instance and what we remember of it.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    /// As last described.
+    pub instance: Arc<Instance>,
+    /// Whose it is, by its marks.
+    pub claim: Whose,
+    /// Its ports, as of the newest snapshot or fresh read.
+    pub ports: Vec<Arc<Port>>,
+    /// The nodes that stand for it, in order of name. More than one is a conflict.
+    pub nodes: Vec<NodeName>,
+    /// It was seen with a node, in this life or an earlier one of ours.
+    pub joined: Option<NodeName>,
+    /// Its node was seen Ready.
+    pub was_ready: bool,
+    /// Its node left on purpose; it is not expected back.
+    pub left: Option<Arc<str>>,
+    /// It appeared while we watched: its whole history is known.
+    pub born_in_sight: bool,
+    /// Since when it has been in its present state.
+    pub state_since: Time,
+    /// Missing from listings since then, and how often it was asked for by id in vain.
+    pub unlisted: Option<Unlisted>,
+}
+
+/// A claim in the space of one pointer-sized name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Whose {
+    /// Exactly this pool's.
+    Pool(PoolName),
+    /// The cluster's and no pool's.
+    Nobody,
+    /// Of several pools.
+    Several,
+}
+
+/// An instance that the listing no longer holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Unlisted {
+    /// Since when.
+    pub since: Time,
+    /// How often its id was answered with "no such id".
+    pub denials: u8,
+    /// When the last of these was.
+    pub last_denial: Option<Time>,
+}
+
+impl Unlisted {
+    /// So many denials prove that it is gone.
+    pub const DENIALS: u8 = 2;
+    /// The least time between two denials that count separately.
+    pub const APART: Span = Span::from_s(10);
+
+    /// Proved gone.
+    pub const fn is_gone(&self) -> bool {
+        self.denials >= Self::DENIALS
+    }
+}
+
+impl Seen {
+    /// The pool, when exactly one claims it.
+    pub const fn pool(&self) -> Option<&PoolName> {
+        match &self.claim {
+            Whose::Pool(pool) => Some(pool),
+            _ => None,
+        }
+    }
+
+    /// Proved gone by id.
+    pub fn is_gone(&self) -> bool {
+        self.unlisted.is_some_and(|unlisted| unlisted.is_gone())
+    }
+}
+
+/// A cloud.
+#[derive(Clone, Debug)]
+pub struct CloudView {
+    /// Its name in the roster.
+    pub name: CloudName,
+    /// How far it may be believed.
+    pub source: Source,
+    /// Everything that carries a cluster mark of ours.
+    pub instances: BTreeMap<InstanceId, Seen>,
+    /// The roster's groups, as found.
+    pub groups: Vec<Arc<SecurityGroup>>,
+    /// The roster's routers, as found.
+    pub routers: BTreeMap<RouterId, Arc<Router>>,
+    /// Every address on any port of the project: next hops that are somebody.
+    pub addresses: BTreeSet<IpAddr>,
+    by_name: BTreeMap<InstanceName, Vec<InstanceId>>,
+    by_address: BTreeMap<IpAddr, Vec<InstanceId>>,
+    /// The first full listing has been seen.
+    listed_once: bool,
+    /// What the last doubted listing lacked: two that agree are asked about.
+    doubted_missing: BTreeSet<InstanceId>,
+}
+
+/// What a snapshot changed.
+#[derive(Clone, Debug, Default)]
+pub struct CloudChange {
+    /// Look at these machines again.
+    pub touched: BTreeSet<InstanceId>,
+    /// Ask for these by id: a listing lacks them.
+    pub ask: BTreeSet<InstanceId>,
+    /// Groups or routers differ from before.
+    pub network: bool,
+}
+
+impl CloudView {
+    /// An empty view.
+    pub fn new(name: CloudName, stale_after: Span) -> Self {
+        Self {
+            name,
+            source: Source::new(stale_after),
+            instances: BTreeMap::new(),
+            groups: Vec::new(),
+            routers: BTreeMap::new(),
+            addresses: BTreeSet::new(),
+            by_name: BTreeMap::new(),
+            by_address: BTreeMap::new(),
+            listed_once: false,
+            doubted_missing: BTreeSet::new(),
+        }
+    }
+
+    /// Takes in a complete snapshot. `alive` tells of an instance whether its node is Ready or its lease is fresh: such
+    /// a one cannot be gone, whatever a list says.
+    pub fn apply(
+        &mut self,
+        roster: &Roster,
+        now: Time,
+        snapshot: &CloudSnapshot,
+        alive: &dyn Fn(&InstanceId) -> bool,
+    ) -> CloudChange {
+        let mut change = CloudChange::default();
+        for instance in &snapshot.instances {
+            self.upsert(roster, now, instance, &mut change);
+        }
+        if snapshot.scope == Scope::Full {
+            self.find_missing(roster, now, snapshot, alive, &mut change);
+            self.listed_once = true;
+        }
+        self.source.heard(now);
+        self.set_ports(snapshot, &mut change);
+        change.network = self.groups != snapshot.groups
+            || self.routers.len() != snapshot.routers.len()
+            || snapshot.routers.iter().any(|router| self.routers.get(&router.id) != Some(router));
+        if change.network {
+            self.groups.clone_from(&snapshot.groups);
+            self.routers = snapshot.routers.iter().map(|r| (r.id.clone(), r.clone())).collect();
+        }
+        change
+    }
+
+    /// Takes in one instance from a listing or from a read by id.
+    pub fn upsert(&mut self, roster: &Roster, now: Time, instance: &Arc<Instance>, change: &mut CloudChange) {
+        let claim = match roster.claim(&self.name, instance) {
+            Claim::Foreign => {
+                if self.remove(&instance.id).is_some() {
+                    change.touched.insert(instance.id.clone());
+                }
+                return;
+            }
+            Claim::Unclaimed => Whose::Nobody,
+            Claim::Pool(pool) => Whose::Pool(pool),
+            Claim::Contested(_) => Whose::Several,
+        };
+        // A listing that still shows what is gone says nothing new: absence is proved by id.
+        if instance.state == InstanceState::Gone {
+            if self.instances.contains_key(&instance.id) {
+                change.ask.insert(instance.id.clone());
+            }
+            return;
+        }
+        if let Some(seen) = self.instances.get_mut(&instance.id) {
+            let differs = *seen.instance != **instance || seen.claim != claim || seen.unlisted.is_some();
+            if !differs {
+                return;
+            }
+            if seen.instance.state != instance.state {
+                seen.state_since = now;
+            }
+            let reindex = seen.instance.name != instance.name || seen.instance.addresses != instance.addresses;
+            let before = reindex.then(|| seen.instance.clone());
+            seen.instance = instance.clone();
+            seen.claim = claim;
+            seen.unlisted = None;
+            if let Some(before) = before {
+                self.unindex(&before);
+                self.index(instance);
+            }
+        } else {
+            self.index(instance);
+            self.instances.insert(
+                instance.id.clone(),
+                Seen {
+                    instance: instance.clone(),
+                    claim,
+                    ports: Vec::new(),
+                    nodes: Vec::new(),
+                    joined: None,
+                    was_ready: false,
+                    left: None,
+                    born_in_sight: self.listed_once,
+                    state_since: now,
+                    unlisted: None,
+                },
+            );
+        }
+        change.touched.insert(instance.id.clone());
+    }
+
+    /// What the full listing lacks is unlisted, unless it lacks so much that the listing itself is doubted.
+    fn find_missing(
+        &mut self,
+        roster: &Roster,
+        now: Time,
+        snapshot: &CloudSnapshot,
+        alive: &dyn Fn(&InstanceId) -> bool,
+        change: &mut CloudChange,
+    ) {
+        let listed: BTreeSet<&InstanceId> = snapshot.instances.iter().map(|instance| &instance.id).collect();
+        let expected =
+            || self.instances.values().filter(|seen| !seen.is_gone() && !seen.instance.state.is_leaving());
+        let known = expected().count();
+        let missing: BTreeSet<InstanceId> = expected()
+            .filter(|seen| !listed.contains(&seen.instance.id))
+            .map(|seen| seen.instance.id.clone())
+            .collect();
+        let newly = missing.iter().filter(|id| self.instances[*id].unlisted.is_none()).count();
+        let tolerated = (known * usize::from(roster.timing.shrink_pct) / 100).max(1);
+        let owned_listed = known - missing.len();
+        let emptied = owned_listed == 0 && known > 0;
+        let living = missing.iter().filter(|id| alive(id)).count();
+        let why = if emptied && living > 0 {
+            Some(format!("its list is empty of our machines, yet {living} of them have a live node"))
+        } else if emptied && known > 1 {
+            Some(format!("its list is empty, and held {known} of our machines before"))
+        } else if newly > tolerated {
+            Some(format!("{newly} of {known} machines went missing from its list at once"))
+        } else {
+            None
+        };
+        let Some(why) = why else {
+            self.doubted_missing.clear();
+            self.source.doubt(now, None);
+            for id in missing {
+                self.unlist(now, &id, change);
+            }
+            self.finish_leaving(&listed, change);
+            return;
+        };
+        self.source.doubt(now, Some(Arc::from(why)));
+        // Two listings that agree, each of whose missing machines denies itself by id and has no live node, are
+        // believed in the end: the machines are then unlisted one by one, by their ids.
+        if living == 0 && self.doubted_missing == missing {
+            change.ask.extend(missing.iter().cloned());
+        }
+        self.doubted_missing = missing;
+    }
+
+    /// Leaving instances that the listing no longer holds need the same proof as any other, but raise no doubt.
+    fn finish_leaving(&mut self, listed: &BTreeSet<&InstanceId>, change: &mut CloudChange) {
+        for seen in self.instances.values() {
+            if seen.instance.state.is_leaving() && !seen.is_gone() && !listed.contains(&seen.instance.id) {
+                change.ask.insert(seen.instance.id.clone());
+            }
+        }
+    }
+
+    fn unlist(&mut self, now: Time, id: &InstanceId, change: &mut CloudChange) {
+        if let Some(seen) = self.instances.get_mut(id) {
+            seen.unlisted.get_or_insert(Unlisted { since: now, denials: 0, last_denial: None });
+            change.ask.insert(id.clone());
+            change.touched.insert(id.clone());
+        }
+    }
+
+    /// The id was asked for and answered "no such id". Returns true when that now proves that it is gone.
+    pub fn denied(&mut self, now: Time, id: &InstanceId) -> bool {
+        let Some(seen) = self.instances.get_mut(id) else { return false };
+        let unlisted = seen.unlisted.get_or_insert(Unlisted { since: now, denials: 0, last_denial: None });
+        if unlisted.last_denial.is_none_or(|last| now.since(last) >= Unlisted::APART) {
+            unlisted.denials = unlisted.denials.saturating_add(1);
+            unlisted.last_denial = Some(now);
+        }
+        let gone = unlisted.is_gone();
+        if gone && self.doubted_missing.remove(id) && self.doubted_missing.is_empty() {
+            self.source.doubt(now, None);
+        }
+        gone
+    }
+
+    /// Drops an instance from the view and returns it.
+    pub fn remove(&mut self, id: &InstanceId) -> Option<Seen> {
+        let seen = self.instances.remove(id)?;
+        let instance = seen.instance.clone();
+        self.unindex(&instance);
+        Some(seen)
+    }
+
+    fn set_ports(&mut self, snapshot: &CloudSnapshot, change: &mut CloudChange) {
+        let mut by_instance: BTreeMap<&InstanceId, Vec<Arc<Port>>> = BTreeMap::new();
+        self.addresses.clear();
+        for (instance, port) in &snapshot.ports {
+            self.addresses.extend(port.addresses.iter().copied());
+            if self.instances.contains_key(instance) {
+                by_instance.entry(instance).or_default().push(port.clone());
+            }
+        }
+        for (id, seen) in &mut self.instances {
+            let mut ports = by_instance.remove(id).unwrap_or_default();
+            ports.sort_by(|a, b| a.id.cmp(&b.id));
+            if ports != seen.ports {
+                ports.shrink_to_fit();
+                seen.ports = ports;
+                change.touched.insert(id.clone());
+            }
+        }
+    }
+
+    fn index(&mut self, instance: &Instance) {
+        self.by_name.entry(instance.name.clone()).or_default().push(instance.id.clone());
+        for address in &instance.addresses {
+            self.by_address.entry(*address).or_default().push(instance.id.clone());
+        }
+    }
+
+    fn unindex(&mut self, instance: &Instance) {
+        if let Some(ids) = self.by_name.get_mut(&instance.name) {
+            ids.retain(|id| *id != instance.id);
+            if ids.is_empty() {
+                self.by_name.remove(&instance.name);
+            }
+        }
+        for address in &instance.addresses {
+            if let Some(ids) = self.by_address.get_mut(address) {
+                ids.retain(|id| *id != instance.id);
+                if ids.is_empty() {
+                    self.by_address.remove(address);
+                }
+            }
+        }
+    }
+
+    /// Every instance of that display name.
+    pub fn named(&self, name: &str) -> &[InstanceId] {
+        self.by_name.get(&InstanceName::from(name)).map_or(&[], Vec::as_slice)
+    }
+
+    /// Every instance of that address.
+    pub fn addressed(&self, address: &IpAddr) -> &[InstanceId] {
+        self.by_address.get(address).map_or(&[], Vec::as_slice)
+    }
+
+    /// The one group that the roster means: its id, or how many groups were found instead.
+    pub fn resolve(&self, wanted: &GroupRef) -> Result<GroupId, usize> {
+        let mut found = self.groups.iter().filter(|group| match wanted {
+            GroupRef::Id(id) => group.id == *id,
+            GroupRef::Name(name) => group.name == *name,
+        });
+        match (found.next(), found.next()) {
+            (Some(group), None) => Ok(group.id.clone()),
+            (None, _) => Err(0),
+            (Some(_), Some(_)) => Err(2 + found.count()),
+        }
+    }
+
+    /// The group of that id.
+    pub fn group(&self, id: &GroupId) -> Option<&Arc<SecurityGroup>> {
+        self.groups.iter().find(|group| group.id == *id)
+    }
+
+    /// True once a full listing was seen.
+    pub const fn listed_once(&self) -> bool {
+        self.listed_once
+    }
+}

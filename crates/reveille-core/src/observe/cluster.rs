@@ -1,0 +1,292 @@
+//! The cluster as we see it: its nodes, their leases, and what was said about nodes that are no more.
+//!
+//! Watch events and complete lists go in; the names of nodes to look at again come out. A complete list that lacks nodes
+//! which a moment ago stood for running instances is doubted when it lacks too many of them: an etcd restored from a
+//! backup and a wrong endpoint look just like "everybody left" (flight control D6: 100 of 100 deleted). While it is
+//! doubted, the lost nodes stay in the view, marked as lost.
+//!
+//! Lease times are only compared for "it changed since we last looked", on our clock.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use crate::model::id::{CloudName, InstanceId, NodeName, NodeUid};
+use crate::model::node::{LeaseFact, Node, NodeEvent, Ready};
+use crate::model::time::{Span, Time};
+
+use super::source::Source;
+
+/// A node and what we remember of it.
+#[derive(Clone, Debug)]
+pub struct NodeSeen {
+    /// As last described.
+    pub node: Arc<Node>,
+    /// The instance that it stands for, and how that was found.
+    pub link: Option<Link>,
+    /// Since when Ready has had its present value.
+    pub ready_since: Time,
+    /// A doubted list lacks it.
+    pub lost: bool,
+    /// Its providerID names an instance that its cloud denies by id: so often, the last time then.
+    pub denials: u8,
+    /// When its instance was last denied.
+    pub last_denial: Option<Time>,
+}
+
+/// Which instance a node stands for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Link {
+    /// Its cloud.
+    pub cloud: CloudName,
+    /// Its id.
+    pub instance: InstanceId,
+    /// By what it was found.
+    pub by: LinkedBy,
+}
+
+/// The evidence for a link, strongest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LinkedBy {
+    /// `spec.providerID`.
+    ProviderId,
+    /// `status.nodeInfo.systemUUID`.
+    SystemUuid,
+    /// A name that only one instance and one node have.
+    UniqueName,
+    /// An address that only one instance and one node have.
+    UniqueAddress,
+}
+
+/// A lease, as our clock saw it.
+#[derive(Clone, Debug)]
+struct LeaseSeen {
+    renewed: Arc<str>,
+    changed_at: Time,
+}
+
+/// The cluster.
+#[derive(Clone, Debug)]
+pub struct ClusterView {
+    /// How far it may be believed.
+    pub source: Source,
+    /// Its nodes by name.
+    pub nodes: BTreeMap<NodeName, NodeSeen>,
+    /// Nodes whose link is weak or absent: looked at again whenever instances change.
+    pub weak: BTreeSet<NodeName>,
+    leases: BTreeMap<NodeName, LeaseSeen>,
+    /// The newest events about nodes, oldest first.
+    events: VecDeque<NodeEvent>,
+    synced_once: bool,
+    /// Nodes whose lease was silent at the last list of leases, and nodes that had one.
+    silence: (u32, u32),
+}
+
+/// So many node events are remembered.
+const EVENTS_MAX: usize = 1024;
+
+/// What a list or event changed.
+#[derive(Clone, Debug, Default)]
+pub struct ClusterChange {
+    /// These nodes appeared or changed.
+    pub applied: Vec<NodeName>,
+    /// These went, with what they were.
+    pub removed: Vec<NodeSeen>,
+}
+
+impl ClusterView {
+    /// An empty view.
+    pub const fn new(stale_after: Span) -> Self {
+        Self {
+            source: Source::new(stale_after),
+            nodes: BTreeMap::new(),
+            weak: BTreeSet::new(),
+            leases: BTreeMap::new(),
+            events: VecDeque::new(),
+            synced_once: false,
+            silence: (0, 0),
+        }
+    }
+
+    /// Takes in a complete list. `running` tells whether the instance of a link runs, as far as its cloud knows.
+    pub fn sync(
+        &mut self,
+        now: Time,
+        shrink_pct: u8,
+        list: &[Arc<Node>],
+        running: &dyn Fn(&Link) -> bool,
+        running_total: usize,
+    ) -> ClusterChange {
+        let mut change = ClusterChange::default();
+        let listed: BTreeSet<&NodeName> = list.iter().map(|node| &node.name).collect();
+        let known = self.nodes.len();
+        let absent: Vec<NodeName> =
+            self.nodes.keys().filter(|name| !listed.contains(name)).cloned().collect();
+        let torn: Vec<&NodeName> = absent
+            .iter()
+            .filter(|name| self.nodes[*name].link.as_ref().is_some_and(running))
+            .collect();
+        let tolerated = (known * usize::from(shrink_pct) / 100).max(1);
+        let why = if list.is_empty() && running_total > 0 {
+            Some(format!("the node list is empty beside {running_total} running instances"))
+        } else if torn.len() > tolerated {
+            Some(format!("{} of {known} nodes went missing at once while their instances run", torn.len()))
+        } else {
+            None
+        };
+        let doubted = why.is_some();
+        self.source.heard(now);
+        self.source.doubt(now, why.map(Arc::from));
+        for name in absent {
+            if doubted {
+                if let Some(seen) = self.nodes.get_mut(&name) {
+                    seen.lost = true;
+                    change.applied.push(name);
+                }
+            } else if let Some(seen) = self.remove(&name) {
+                change.removed.push(seen);
+            }
+        }
+        for node in list {
+            self.apply(now, node, &mut change);
+        }
+        self.synced_once = true;
+        change
+    }
+
+    /// Lost nodes that came back, or whose instances went, end the doubt. Called when either may have happened.
+    pub fn review_doubt(
+        &mut self,
+        now: Time,
+        shrink_pct: u8,
+        running: &dyn Fn(&Link) -> bool,
+        running_total: usize,
+    ) -> ClusterChange {
+        let mut change = ClusterChange::default();
+        if self.source.doubted().is_none() {
+            return change;
+        }
+        let known = self.nodes.len();
+        let lost: Vec<NodeName> =
+            self.nodes.iter().filter(|(_, seen)| seen.lost).map(|(name, _)| name.clone()).collect();
+        let torn = lost.iter().filter(|name| self.nodes[*name].link.as_ref().is_some_and(running)).count();
+        let tolerated = (known * usize::from(shrink_pct) / 100).max(1);
+        let empty = lost.len() == known && running_total > 0;
+        if empty || torn > tolerated {
+            return change;
+        }
+        self.source.doubt(now, None);
+        for name in lost {
+            if let Some(seen) = self.remove(&name) {
+                change.removed.push(seen);
+            }
+        }
+        change
+    }
+
+    /// Takes in one node.
+    pub fn apply(&mut self, now: Time, node: &Arc<Node>, change: &mut ClusterChange) {
+        if let Some(seen) = self.nodes.get_mut(&node.name) {
+            if seen.node == *node && !seen.lost {
+                return;
+            }
+            if seen.node.uid == node.uid {
+                if seen.node.ready != node.ready {
+                    seen.ready_since = now;
+                }
+                seen.node = node.clone();
+                seen.lost = false;
+                change.applied.push(node.name.clone());
+                return;
+            }
+            // Another object of the same name: the old one is gone, whatever the watch has told.
+            if let Some(old) = self.remove(&node.name) {
+                change.removed.push(old);
+            }
+        }
+        self.weak.insert(node.name.clone());
+        let fresh = NodeSeen {
+            node: node.clone(),
+            link: None,
+            ready_since: now,
+            lost: false,
+            denials: 0,
+            last_denial: None,
+        };
+        self.nodes.insert(node.name.clone(), fresh);
+        change.applied.push(node.name.clone());
+    }
+
+    /// A node was deleted. A late delivery for another uid changes nothing.
+    pub fn delete(&mut self, name: &NodeName, uid: &NodeUid, change: &mut ClusterChange) {
+        if self.nodes.get(name).is_some_and(|seen| seen.node.uid == *uid) {
+            if let Some(seen) = self.remove(name) {
+                change.removed.push(seen);
+            }
+        }
+    }
+
+    fn remove(&mut self, name: &NodeName) -> Option<NodeSeen> {
+        self.weak.remove(name);
+        self.nodes.remove(name)
+    }
+
+    /// Takes in a complete list of leases.
+    pub fn leases(&mut self, now: Time, silent_after: Span, list: &[LeaseFact]) {
+        let listed: BTreeSet<&NodeName> = list.iter().map(|lease| &lease.node).collect();
+        self.leases.retain(|name, _| listed.contains(name));
+        for fact in list {
+            match self.leases.get_mut(&fact.node) {
+                Some(seen) if seen.renewed == fact.renewed => {}
+                Some(seen) => {
+                    seen.renewed = fact.renewed.clone();
+                    seen.changed_at = now;
+                }
+                None => {
+                    let seen = LeaseSeen { renewed: fact.renewed.clone(), changed_at: now };
+                    self.leases.insert(fact.node.clone(), seen);
+                }
+            }
+        }
+        let ages = self.nodes.keys().filter_map(|name| self.lease_age(now, name));
+        self.silence = ages.fold((0, 0), |(silent, total), age| {
+            (silent + u32::from(age > silent_after), total + 1)
+        });
+    }
+
+    /// How many nodes had a silent lease at the last list of leases, of how many that had one.
+    pub const fn silence(&self) -> (u32, u32) {
+        self.silence
+    }
+
+    /// How long ago we saw this node's lease change; `None` without a lease. A lease seen for the first time counts as
+    /// just changed: silence has to be watched before it is believed.
+    pub fn lease_age(&self, now: Time, name: &NodeName) -> Option<Span> {
+        self.leases.get(name).map(|lease| now.since(lease.changed_at))
+    }
+
+    /// Remembers an event, and drops the oldest beyond the bound.
+    pub fn remember(&mut self, event: NodeEvent) {
+        if self.events.contains(&event) {
+            return;
+        }
+        if self.events.len() == EVENTS_MAX {
+            self.events.pop_front();
+        }
+        self.events.push_back(event);
+    }
+
+    /// Everything remembered about nodes of that name, oldest first.
+    pub fn events_about<'a>(&'a self, name: &'a NodeName) -> impl Iterator<Item = &'a NodeEvent> {
+        self.events.iter().filter(move |event| event.node == *name)
+    }
+
+    /// Whether this node answers: Ready, and not lost.
+    pub fn answers(&self, name: &NodeName) -> bool {
+        self.nodes.get(name).is_some_and(|seen| !seen.lost && seen.node.ready == Ready::True)
+    }
+
+    /// True once a complete list was seen.
+    pub const fn synced_once(&self) -> bool {
+        self.synced_once
+    }
+}

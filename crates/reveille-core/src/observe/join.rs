@@ -1,0 +1,59 @@
+//! Which instance a node stands for: provider ID, then system UUID, then a unique name, then a unique address.
+//!
+//! The first of the four that gives an answer decides. A name or an address links only when exactly one instance and one
+//! node have it; anything else links nothing and is left to `diagnose` as a conflict. Names are hints: two servers may
+//! share one, and clusters of like names claimed each other's machines in flight control (D8).
+
+use std::collections::BTreeMap;
+
+use crate::model::id::{CloudName, NodeName};
+use crate::model::node::{Node, Provider};
+
+use super::cloud::CloudView;
+use super::cluster::{ClusterView, Link, LinkedBy};
+
+/// Finds the instance that the node stands for.
+pub fn find(clouds: &BTreeMap<CloudName, CloudView>, cluster: &ClusterView, node: &Node) -> Option<Link> {
+    if let Provider::Instance(id) = &node.provider {
+        // A provider ID that names an instance nobody lists is still an identity: no weaker hint may replace it.
+        let cloud = clouds.values().find(|cloud| cloud.instances.contains_key(id))?;
+        return Some(Link { cloud: cloud.name.clone(), instance: id.clone(), by: LinkedBy::ProviderId });
+    }
+    by_uuid(clouds, node).or_else(|| by_name(clouds, node)).or_else(|| by_address(clouds, cluster, node))
+}
+
+fn by_uuid(clouds: &BTreeMap<CloudName, CloudView>, node: &Node) -> Option<Link> {
+    let uuid = node.system_uuid.as_ref()?;
+    let cloud = clouds.values().find(|cloud| cloud.instances.contains_key(uuid))?;
+    Some(Link { cloud: cloud.name.clone(), instance: uuid.clone(), by: LinkedBy::SystemUuid })
+}
+
+fn by_name(clouds: &BTreeMap<CloudName, CloudView>, node: &Node) -> Option<Link> {
+    let mut found = clouds
+        .values()
+        .flat_map(|cloud| cloud.named(node.name.as_str()).iter().map(move |id| (cloud, id)))
+        .filter(|(cloud, id)| cloud.instances.get(*id).is_some_and(|seen| !seen.instance.state.is_leaving()));
+    let (cloud, id) = found.next()?;
+    if found.next().is_some() {
+        return None;
+    }
+    Some(Link { cloud: cloud.name.clone(), instance: id.clone(), by: LinkedBy::UniqueName })
+}
+
+fn by_address(clouds: &BTreeMap<CloudName, CloudView>, cluster: &ClusterView, node: &Node) -> Option<Link> {
+    node.addresses.iter().find_map(|address| {
+        let mut found = clouds
+            .values()
+            .flat_map(|cloud| cloud.addressed(address).iter().map(move |id| (cloud, id)));
+        let (cloud, id) = found.next()?;
+        let unique = found.next().is_none() && !shared(cluster, &node.name, address);
+        unique.then(|| Link { cloud: cloud.name.clone(), instance: id.clone(), by: LinkedBy::UniqueAddress })
+    })
+}
+
+/// Only nodes without a strong link are searched: those with a provider ID need no address.
+fn shared(cluster: &ClusterView, except: &NodeName, address: &std::net::IpAddr) -> bool {
+    cluster.weak.iter().filter(|name| *name != except).any(|name| {
+        cluster.nodes.get(name).is_some_and(|seen| seen.node.addresses.contains(address))
+    })
+}

@@ -1,0 +1,16 @@
+//! Stage one: what each world says, joined into one machine per machine, with how far each source may be believed.
+//!
+//! ```text
+//!  CloudSnapshot ─▶ cloud::CloudView ──┐
+//!                                      ├─▶ join::link ─▶ Seen.nodes / NodeSeen.link
+//!  nodes, leases ─▶ cluster::ClusterView┘
+//! ```
+//!
+//! Views hold facts and their freshness. They judge nothing, with one exception that only they can see: a reading that
+//! cannot be true is doubted here, before anything is concluded from it.
+
+pub mod cloud;
+pub mod cluster;
+pub mod join;
+pub mod source;
+pub mod tally;

@@ -1,0 +1,144 @@
+//! How many answer and how many do not, by pool and by zone, kept up to date one machine at a time.
+//!
+//! Breakers and zone freezes ask "what share is amiss?" after every event, so the counts cannot be taken anew each time:
+//! each machine's [`Place`] is remembered, and moving it costs two map look-ups whatever the size of the fleet.
+
+use std::collections::BTreeMap;
+
+use crate::model::id::{PoolName, ZoneName};
+use crate::model::incident::MachineKey;
+
+/// Where a machine is counted, and as what.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Its pool; machines of no pool are not counted.
+    pub pool: PoolName,
+    /// Its zone, when somebody says.
+    pub zone: Option<ZoneName>,
+    /// As what it counts.
+    pub rank: Rank,
+}
+
+/// What a machine counts as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Rank {
+    /// It answers.
+    Present,
+    /// It is amiss, from first sight on: correlation starts when machines turn, not when patience ends.
+    Amiss,
+    /// It has not come yet, or nobody can say: neither well nor amiss.
+    Undecided,
+    /// It leaves. Not part of the fleet any more.
+    Leaving,
+}
+
+/// Counts of one pool, one zone, or all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Count {
+    /// Those that answer.
+    pub present: u32,
+    /// Those amiss.
+    pub amiss: u32,
+    /// Those of whom nobody can say.
+    pub undecided: u32,
+}
+
+impl Count {
+    /// The fleet that these are counted in.
+    pub const fn total(&self) -> u32 {
+        self.present + self.amiss + self.undecided
+    }
+
+    fn slot(&mut self, rank: Rank) -> Option<&mut u32> {
+        match rank {
+            Rank::Present => Some(&mut self.present),
+            Rank::Amiss => Some(&mut self.amiss),
+            Rank::Undecided => Some(&mut self.undecided),
+            Rank::Leaving => None,
+        }
+    }
+}
+
+/// All counts.
+#[derive(Clone, Debug, Default)]
+pub struct Tally {
+    places: BTreeMap<MachineKey, Place>,
+    pools: BTreeMap<PoolName, Count>,
+    zones: BTreeMap<ZoneName, Count>,
+    all: Count,
+}
+
+impl Tally {
+    /// Moves a machine to its place, or takes it out of the count.
+    pub fn set(&mut self, key: &MachineKey, place: Option<Place>) {
+        if self.places.get(key) == place.as_ref() {
+            return;
+        }
+        if let Some(old) = self.places.remove(key) {
+            self.add(&old, false);
+        }
+        if let Some(new) = place {
+            self.add(&new, true);
+            self.places.insert(key.clone(), new);
+        }
+    }
+
+    fn add(&mut self, place: &Place, enters: bool) {
+        let pool = self.pools.entry(place.pool.clone()).or_default();
+        let zone = place.zone.as_ref().map(|zone| self.zones.entry(zone.clone()).or_default());
+        for count in [Some(pool), zone, Some(&mut self.all)].into_iter().flatten() {
+            if let Some(slot) = count.slot(place.rank) {
+                *slot = if enters { *slot + 1 } else { *slot - 1 };
+            }
+        }
+    }
+
+    /// Counts of one pool.
+    pub fn pool(&self, pool: &PoolName) -> Count {
+        self.pools.get(pool).copied().unwrap_or_default()
+    }
+
+    /// Counts of one zone.
+    pub fn zone(&self, zone: &ZoneName) -> Count {
+        self.zones.get(zone).copied().unwrap_or_default()
+    }
+
+    /// Counts of the roster.
+    pub const fn all(&self) -> Count {
+        self.all
+    }
+
+    /// Every zone with its counts.
+    pub fn zones(&self) -> impl Iterator<Item = (&ZoneName, Count)> {
+        self.zones.iter().map(|(zone, count)| (zone, *count))
+    }
+
+    /// Where a machine is counted.
+    pub fn place(&self, key: &MachineKey) -> Option<&Place> {
+        self.places.get(key)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::id::NodeName;
+
+    fn place(rank: Rank) -> Option<Place> {
+        Some(Place { pool: PoolName::from("p"), zone: Some(ZoneName::from("z")), rank })
+    }
+
+    #[test]
+    fn a_machine_is_counted_once_wherever_it_moves() {
+        let mut tally = Tally::default();
+        let key = MachineKey::Node(NodeName::from("n"));
+        tally.set(&key, place(Rank::Present));
+        tally.set(&key, place(Rank::Amiss));
+        assert_eq!(tally.all(), Count { present: 0, amiss: 1, undecided: 0 });
+        assert_eq!(tally.zone(&ZoneName::from("z")).total(), 1);
+        tally.set(&key, place(Rank::Leaving));
+        assert_eq!(tally.pool(&PoolName::from("p")).total(), 0);
+        tally.set(&key, None);
+        assert_eq!(tally.all(), Count::default());
+    }
+}

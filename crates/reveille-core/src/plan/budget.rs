@@ -1,0 +1,274 @@
+//! How much at once: what is under way, what was begun within the hour, and how far each domain is trusted.
+//!
+//! The book is written by the engine (a flight begins, advances, lands) and read by the interlocks. Three limits are kept
+//! here: machines under repair at once, repairs begun in any hour, and the probe width of a domain (pool, zone and kind
+//! of fault): one at first, doubled only when a repair was proved, back to one and cooling down when it failed, and back
+//! to one when the domain falls quiet, because success long ago is no licence.
+//!
+//! A deleted machine keeps its slot until the pool is as large and as well as before, or until the wait is over.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use crate::effect::Call;
+use crate::model::id::{IncidentId, InstanceId, IntentId, PoolName};
+use crate::model::incident::IncidentKey;
+use crate::model::time::{Span, Time};
+use crate::record::Domain;
+
+use super::ladder::Rung;
+
+/// One intent on its way.
+#[derive(Clone, Debug)]
+pub struct Flight {
+    /// For which incident.
+    pub incident: IncidentId,
+    /// The incident's key.
+    pub key: IncidentKey,
+    /// Which rung.
+    pub rung: Rung,
+    /// What is called.
+    pub call: Call,
+    /// What was true before, to tell afterwards whether it happened.
+    pub before: Option<Arc<str>>,
+    /// Where its trust is earned; none for network repairs.
+    pub domain: Option<Domain>,
+    /// How far it is.
+    pub phase: Phase,
+}
+
+/// How far an intent is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// The ledger is asked to keep it.
+    Recording,
+    /// The call is out.
+    Calling {
+        /// Since when: a call without an answer ends as "unknown".
+        since: Time,
+    },
+    /// The call ended; fresh reads tell whether it took effect.
+    Verifying {
+        /// When it counts as not held.
+        deadline: Time,
+        /// When to read next.
+        next_look: Time,
+    },
+    /// The effect was seen; whether it *helped* shows when the machine, or its successor, is well.
+    Proving {
+        /// When it counts as a failure.
+        deadline: Time,
+        /// Machines of the pool that answered before, for a replacement.
+        present_before: u32,
+        /// Since when the proof has held.
+        well_since: Option<Time>,
+    },
+}
+
+/// Trust in one domain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Width {
+    /// How many at once.
+    pub width: u32,
+    /// Nothing before this.
+    pub not_before: Option<Time>,
+    /// Failures in a row; sets the length of the next pause.
+    pub failures: u32,
+}
+
+impl Default for Width {
+    fn default() -> Self {
+        Self { width: 1, not_before: None, failures: 0 }
+    }
+}
+
+/// The widest that a domain can become.
+const WIDTH_MAX: u32 = 64;
+/// First pause after a failed probe; doubles up to [`COOLDOWN_MAX`].
+const COOLDOWN_MIN: Span = Span::from_min(1);
+/// Longest pause: a failed probe pauses its domain and never halts it.
+const COOLDOWN_MAX: Span = Span::from_min(10);
+/// One hour.
+const HOUR: Span = Span::from_min(60);
+
+/// All budgets.
+#[derive(Clone, Debug, Default)]
+pub struct Book {
+    /// What is under way.
+    pub flights: BTreeMap<IntentId, Flight>,
+    /// When destructive intents began, within the hour, oldest first.
+    begun: VecDeque<Time>,
+    widths: BTreeMap<Domain, Width>,
+    /// Instances deleted for a fault, by pool and normalised fault text.
+    same_faults: BTreeMap<(PoolName, Arc<str>), Vec<InstanceId>>,
+}
+
+impl Book {
+    /// The intent that is under way for an incident.
+    pub fn flight_of(&self, incident: IncidentId) -> Option<(IntentId, &Flight)> {
+        self.flights.iter().find(|(_, flight)| flight.incident == incident).map(|(id, flight)| (*id, flight))
+    }
+
+    /// Destructive intents under way, over the whole roster.
+    pub fn destructive_under_way(&self) -> u32 {
+        self.flights.values().filter(|flight| flight.rung.class().is_destructive()).count() as u32
+    }
+
+    /// Network intents under way.
+    pub fn network_under_way(&self) -> u32 {
+        self.flights.values().filter(|flight| !flight.rung.class().is_destructive()).count() as u32
+    }
+
+    /// Intents under way in a domain.
+    pub fn under_way_in(&self, domain: &Domain) -> u32 {
+        self.flights.values().filter(|flight| flight.domain.as_ref() == Some(domain)).count() as u32
+    }
+
+    /// A destructive intent began.
+    pub fn begin(&mut self, at: Time) {
+        self.begun.push_back(at);
+        self.forget_old(at);
+    }
+
+    /// An intent was dropped before its call: it does not count.
+    pub fn unbegin(&mut self) {
+        self.begun.pop_back();
+    }
+
+    fn forget_old(&mut self, now: Time) {
+        while self.begun.front().is_some_and(|first| now.since(*first) >= HOUR) {
+            self.begun.pop_front();
+        }
+    }
+
+    /// How many destructive intents began within the hour before `now`, and when the oldest of them no longer counts.
+    pub fn begun_within_hour(&self, now: Time) -> (u32, Option<Time>) {
+        let mut recent = self.begun.iter().filter(|at| now.since(**at) < HOUR);
+        let first = recent.clone().next().map(|at| *at + HOUR);
+        (recent.by_ref().count() as u32, first)
+    }
+
+    /// Trust in a domain.
+    pub fn width(&self, domain: &Domain) -> Width {
+        self.widths.get(domain).copied().unwrap_or_default()
+    }
+
+    /// Sets trust in a domain, as the ledger remembers it.
+    pub fn set_width(&mut self, domain: Domain, width: Width) {
+        self.widths.insert(domain, width);
+    }
+
+    /// A repair was proved: twice as many next time.
+    pub fn proved(&mut self, domain: &Domain) -> Width {
+        let old = self.width(domain);
+        let new = Width { width: old.width.saturating_mul(2).min(WIDTH_MAX), not_before: None, failures: 0 };
+        self.widths.insert(domain.clone(), new);
+        new
+    }
+
+    /// A repair failed: one at a time, and not at once.
+    pub fn failed(&mut self, domain: &Domain, now: Time) -> Width {
+        let old = self.width(domain);
+        let pause = COOLDOWN_MIN.doubled(old.failures, COOLDOWN_MAX);
+        let new = Width { width: 1, not_before: Some(now + pause), failures: old.failures.saturating_add(1) };
+        self.widths.insert(domain.clone(), new);
+        new
+    }
+
+    /// Nothing is amiss in the domain any more: trust falls back to one. True when that changed anything.
+    pub fn quiet(&mut self, domain: &Domain) -> bool {
+        self.widths.remove(domain).is_some_and(|width| width != Width::default())
+    }
+
+    /// Every domain whose trust differs from the default.
+    pub fn widths(&self) -> impl Iterator<Item = (&Domain, &Width)> {
+        self.widths.iter()
+    }
+
+    /// An instance of the pool is deleted for this fault.
+    pub fn count_fault(&mut self, pool: &PoolName, instance: &InstanceId, fault: &Arc<str>) {
+        let seen = self.same_faults.entry((pool.clone(), fault.clone())).or_default();
+        if !seen.contains(instance) {
+            seen.push(instance.clone());
+        }
+    }
+
+    /// How many instances of the pool were deleted for this fault.
+    pub fn fault_count(&self, pool: &PoolName, fault: &str) -> u32 {
+        let key = (pool.clone(), Arc::from(fault));
+        self.same_faults.get(&key).map_or(0, |seen| seen.len() as u32)
+    }
+
+    /// A machine of the pool joined: what was wrong with its image or quota is over.
+    pub fn forgive_faults(&mut self, pool: &PoolName) -> bool {
+        let before = self.same_faults.len();
+        self.same_faults.retain(|(of, _), _| of != pool);
+        before != self.same_faults.len()
+    }
+
+    /// Every fault counted, for the ledger's checkpoint.
+    pub fn faults(&self) -> impl Iterator<Item = (&PoolName, &Arc<str>, &InstanceId)> {
+        self.same_faults.iter().flat_map(|((pool, text), seen)| seen.iter().map(move |id| (pool, text, id)))
+    }
+
+    /// Times of destructive intents within the hour, for the ledger's checkpoint.
+    pub fn begun(&self) -> impl Iterator<Item = Time> {
+        self.begun.iter().copied()
+    }
+}
+
+/// A fault text with what differs from machine to machine taken out (ids, numbers), so that "the same fault" is counted
+/// as the same.
+pub fn normalise_fault(text: &str) -> Arc<str> {
+    let words: Vec<&str> = text
+        .split_whitespace()
+        .map(|word| if word.bytes().any(|b| b.is_ascii_digit()) { "#" } else { word })
+        .collect();
+    Arc::from(words.join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::incident::FaultKind;
+
+    fn domain() -> Domain {
+        Domain { pool: PoolName::from("p"), zone: None, kind: FaultKind::NotReady }
+    }
+
+    #[test]
+    fn width_doubles_on_proof_and_resets_on_failure() {
+        let mut book = Book::default();
+        assert_eq!(book.width(&domain()).width, 1);
+        assert_eq!(book.proved(&domain()).width, 2);
+        assert_eq!(book.proved(&domain()).width, 4);
+        let failed = book.failed(&domain(), Time::from_ms(0));
+        assert_eq!((failed.width, failed.not_before), (1, Some(Time::from_ms(60_000))));
+        let again = book.failed(&domain(), Time::from_ms(0));
+        assert_eq!(again.not_before, Some(Time::from_ms(120_000)));
+    }
+
+    #[test]
+    fn past_success_is_no_licence() {
+        let mut book = Book::default();
+        book.proved(&domain());
+        assert!(book.quiet(&domain()));
+        assert_eq!(book.width(&domain()).width, 1);
+    }
+
+    #[test]
+    fn the_hour_slides() {
+        let mut book = Book::default();
+        book.begin(Time::from_ms(0));
+        book.begin(Time::from_ms(1_800_000));
+        assert_eq!(book.begun_within_hour(Time::from_ms(3_599_999)).0, 2);
+        assert_eq!(book.begun_within_hour(Time::from_ms(3_600_000)).0, 1);
+    }
+
+    #[test]
+    fn the_same_fault_of_two_machines_is_one_fault() {
+        let a = normalise_fault("No valid host was found. request req-1f for 10.0.0.7");
+        let b = normalise_fault("No valid host was found. request req-2a for 10.0.0.9");
+        assert_eq!(a, b);
+    }
+}

@@ -1,0 +1,230 @@
+//! The question "what now?" for one case, answered completely and without changing anything.
+//!
+//! In order: is something under way, is anything left to try, is it time, does another fault explain this one, is the
+//! evidence read, which rung is next, what exactly would be called, and what stands against it. The first of these that
+//! is not passed is the answer. The acting engine and the `plan` command both ask here.
+
+use std::sync::Arc;
+
+use crate::effect::{Call, Look};
+use crate::model::cause::Cause;
+use crate::model::id::IntentId;
+use crate::model::incident::{FaultKind, IncidentKey, Subject};
+use crate::model::instance::InstanceState;
+use crate::model::roster::Mode;
+use crate::model::time::{Span, Time};
+use crate::observe::source::Trust;
+
+use super::desk::{Case, Desk};
+use super::hold::Hold;
+use super::interlock;
+use super::ladder::{self, Rung};
+use super::remedy;
+
+/// What should happen next with a case, and everything that is held back meanwhile.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// What is next.
+    pub next: Next,
+    /// Rungs that are not climbed, and why. In order of the ladder.
+    pub held: Vec<(Rung, Vec<Hold>)>,
+    /// Rungs that would not help, and why.
+    pub no_use: Vec<(Rung, Arc<str>)>,
+}
+
+/// What is next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// This, now.
+    Act {
+        /// Which rung.
+        rung: Rung,
+        /// The call, complete.
+        call: Call,
+    },
+    /// This would be next; something stands against it (see `held`).
+    Held {
+        /// Which rung.
+        rung: Rung,
+        /// The call, complete, when there is one.
+        call: Option<Call>,
+    },
+    /// Nothing before this time, and why.
+    Wait {
+        /// Until when.
+        until: Time,
+        /// Why.
+        why: Arc<str>,
+    },
+    /// First read these.
+    Gather(Vec<Look>),
+    /// An intent is on its way.
+    UnderWay(IntentId),
+    /// Nothing can be told, so nothing is decided.
+    Blind(Arc<str>),
+    /// Only a person can go on, and how.
+    Ask(Arc<str>),
+    /// It looks well; it closes by itself.
+    Well,
+}
+
+impl Decision {
+    fn just(next: Next) -> Self {
+        Self { next, held: Vec::new(), no_use: Vec::new() }
+    }
+}
+
+/// Console and action log older than this are read again before something that can hurt.
+const EVIDENCE_FRESH: Span = Span::from_min(10);
+
+/// When the case is due: from first sight, or from when sight returned if that is later (DESIGN, invariant 4).
+pub fn due_at(desk: &Desk<'_>, case: &Case) -> Result<Option<Time>, Arc<str>> {
+    let mut from = case.incident.counted_from;
+    for trust in sources(desk, case) {
+        match trust {
+            Trust::No(why) => return Err(why),
+            Trust::Since(since) => from = from.max(since),
+        }
+    }
+    Ok(case.due_after.map(|after| from + after))
+}
+
+fn sources(desk: &Desk<'_>, case: &Case) -> impl Iterator<Item = Trust> {
+    let cloud = match &case.incident.key.subject {
+        Subject::Machine(crate::model::incident::MachineKey::Instance(cloud, _))
+        | Subject::Group(cloud, _)
+        | Subject::Router(cloud, _) => desk.clouds.get(cloud).map(|cloud| cloud.source.trust(desk.now)),
+        _ => None,
+    };
+    let cluster = case.rests_on_cluster.then(|| desk.cluster.source.trust(desk.now));
+    cloud.into_iter().chain(cluster)
+}
+
+/// Decides about one case.
+pub fn decide(desk: &Desk<'_>, case: &Case) -> Decision {
+    let incident = &case.incident;
+    if let Some((intent, _)) = desk.book.flight_of(incident.id) {
+        return Decision::just(Next::UnderWay(intent));
+    }
+    if incident.well_since.is_some() {
+        return Decision::just(Next::Well);
+    }
+    if incident.given_up || case.due_after.is_none() || ladder::ladder(incident.key.kind).is_empty() {
+        return Decision::just(Next::Ask(Arc::from(ladder::ask(incident.key.kind))));
+    }
+    let due = match due_at(desk, case) {
+        Err(why) => return Decision::just(Next::Blind(why)),
+        Ok(due) => due.unwrap_or(desk.now),
+    };
+    if desk.now < due {
+        let why = format!("waits until {} after first sight", case.due_after.unwrap_or_default());
+        return Decision::just(Next::Wait { until: due, why: why.into() });
+    }
+    if let Some(root) = explained_by(desk, case) {
+        let why = format!("first its {}: that explains this", root.kind);
+        return Decision::just(Next::Wait { until: desk.now + desk.roster.timing.backoff_min, why: why.into() });
+    }
+    if let Some(until) = incident.not_before.filter(|until| desk.now < *until) {
+        let why = match incident.attempts.last() {
+            Some(last) => format!("{}: time is given to show an effect, or to try again", last.what),
+            None => "backs off".to_owned(),
+        };
+        return Decision::just(Next::Wait { until, why: why.into() });
+    }
+    let looks = evidence_wanted(desk, case);
+    if !looks.is_empty() {
+        return Decision::just(Next::Gather(looks));
+    }
+    climb(desk, case, due)
+}
+
+/// The first rung from the present one on that is allowed at all, of use, and has something to call.
+fn climb(desk: &Desk<'_>, case: &Case, due: Time) -> Decision {
+    let incident = &case.incident;
+    let cause = incident.findings.first().map_or(Cause::Unknown, |finding| finding.cause);
+    let mut decision = Decision::just(Next::Ask(Arc::from(ladder::ask(incident.key.kind))));
+    let rungs = ladder::ladder(incident.key.kind).iter().copied().enumerate();
+    for (index, rung) in rungs.skip(usize::from(incident.rung)) {
+        if let Some(why) = ladder::no_use(rung, cause) {
+            decision.no_use.push((rung, Arc::from(why)));
+            continue;
+        }
+        let mode = interlock::mode_of(desk, case, rung.class());
+        if mode == Mode::Off {
+            decision.held.push((rung, vec![Hold::Off(rung.class())]));
+            continue;
+        }
+        if rung == Rung::Rejoin {
+            // Offered to a person for as long again as was waited: no agent is there to do it.
+            let offered_until = due + case.due_after.unwrap_or_default();
+            decision.held.push((rung, interlock::holds(desk, case, rung, None)));
+            if desk.now < offered_until || is_last_allowed(desk, case, index) {
+                decision.next = Next::Held { rung, call: None };
+                return decision;
+            }
+            continue;
+        }
+        match remedy::call(desk, case, rung) {
+            Err(why) => decision.no_use.push((rung, why)),
+            Ok(call) => {
+                let holds = interlock::holds(desk, case, rung, Some(&call));
+                decision.next = if holds.is_empty() {
+                    Next::Act { rung, call }
+                } else {
+                    decision.held.push((rung, holds));
+                    Next::Held { rung, call: Some(call) }
+                };
+                return decision;
+            }
+        }
+    }
+    decision
+}
+
+fn is_last_allowed(desk: &Desk<'_>, case: &Case, index: usize) -> bool {
+    let rungs = ladder::ladder(case.incident.key.kind);
+    rungs.iter().skip(index + 1).all(|rung| interlock::mode_of(desk, case, rung.class()) == Mode::Off)
+}
+
+/// A machine without its group, rules or route cannot join: those are mended first and explain the rest.
+fn explained_by<'a>(desk: &Desk<'a>, case: &Case) -> Option<&'a IncidentKey> {
+    let absence = matches!(case.incident.key.kind, FaultKind::NeverJoined | FaultKind::NotReady);
+    if !absence {
+        return None;
+    }
+    [FaultKind::GroupMissing, FaultKind::PairMissing, FaultKind::MissingRoute].into_iter().find_map(|kind| {
+        let key = IncidentKey { subject: case.incident.key.subject.clone(), kind };
+        desk.cases.get_key_value(&key).filter(|(_, root)| !root.incident.given_up).map(|(key, _)| key)
+    })
+}
+
+/// Evidence comes first: what the console and the action log say is read before anything is done, and again before
+/// anything that can hurt, because a deleted machine takes them along.
+fn evidence_wanted(desk: &Desk<'_>, case: &Case) -> Vec<Look> {
+    let wants = matches!(
+        case.incident.key.kind,
+        FaultKind::NeverJoined
+            | FaultKind::Vanished
+            | FaultKind::NotReady
+            | FaultKind::Errored
+            | FaultKind::StuckBuilding
+    );
+    let stale = case.gathered.asked_at.is_none_or(|at| desk.now.since(at) > EVIDENCE_FRESH);
+    if !wants || (!stale && case.gathered.outstanding == 0) {
+        return Vec::new();
+    }
+    let Some((cloud, instance)) = Desk::instance_of(&case.incident.key.subject) else { return Vec::new() };
+    let mut looks = vec![Look::Actions(cloud.clone(), instance.clone())];
+    let has_guest = desk
+        .seen_of(&case.incident.key.subject)
+        .is_some_and(|(_, seen)| !matches!(seen.instance.state, InstanceState::Building));
+    if has_guest {
+        looks.push(Look::Console(cloud.clone(), instance.clone()));
+    }
+    if let (FaultKind::Vanished, Some((_, seen))) =
+        (case.incident.key.kind, desk.seen_of(&case.incident.key.subject))
+    {
+        looks.extend(seen.joined.iter().cloned().map(Look::NodeEvents));
+    }
+    looks
+}

@@ -1,0 +1,110 @@
+//! What lies on the desk when something is decided: every view, every open case, every budget, and the time.
+//!
+//! A bundle of shared references, nothing else. Whoever decides can read all of it and change none of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::event::Pause;
+use crate::model::id::{CloudName, InstanceId, IntentId, NodeName, PoolName, RouterId};
+use crate::model::incident::{Gathered, Incident, IncidentKey, MachineKey, Subject};
+use crate::model::roster::{Pool, Roster};
+use crate::model::time::{Span, Time};
+use crate::observe::cloud::{CloudView, Seen};
+use crate::observe::cluster::{ClusterView, NodeSeen};
+use crate::observe::tally::Tally;
+
+use super::budget::Book;
+
+/// An open incident with what is needed to decide about it.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// The incident.
+    pub incident: Incident,
+    /// How long this fault is waited for from `counted_from`; `None`: reported, never acted on.
+    pub due_after: Option<Span>,
+    /// Its timers rest on the cluster's view, too.
+    pub rests_on_cluster: bool,
+    /// What was read about it on purpose.
+    pub gathered: Gathered,
+}
+
+/// The desk.
+#[derive(Clone, Copy)]
+pub struct Desk<'a> {
+    /// The roster.
+    pub roster: &'a Roster,
+    /// Its clouds.
+    pub clouds: &'a BTreeMap<CloudName, CloudView>,
+    /// Its cluster.
+    pub cluster: &'a ClusterView,
+    /// Who is counted as what.
+    pub tally: &'a Tally,
+    /// Everything that is amiss.
+    pub cases: &'a BTreeMap<IncidentKey, Case>,
+    /// Budgets.
+    pub book: &'a Book,
+    /// What people paused.
+    pub pauses: &'a BTreeSet<Pause>,
+    /// Pools that are rolling, and until when that is assumed.
+    pub rolling: &'a BTreeMap<PoolName, Time>,
+    /// Pools in which somebody else deleted an instance, when last, and which.
+    pub foreign: &'a BTreeMap<PoolName, (Time, Arc<str>)>,
+    /// Route limits that a refusal taught us.
+    pub route_limits: &'a BTreeMap<RouterId, u32>,
+    /// The number that the next intent will have.
+    pub next_intent: IntentId,
+    /// False in a dry run.
+    pub acting: bool,
+    /// The ledger refused a record, and why.
+    pub ledger_error: Option<&'a Arc<str>>,
+    /// False once a performer told us that another process leads.
+    pub leading: bool,
+    /// The time of the decision.
+    pub now: Time,
+}
+
+impl<'a> Desk<'a> {
+    /// The instance of a machine, with its cloud.
+    pub fn seen(&self, key: &MachineKey) -> Option<(&'a CloudView, &'a Seen)> {
+        match key {
+            MachineKey::Instance(cloud, id) => {
+                let cloud = self.clouds.get(cloud)?;
+                cloud.instances.get(id).map(|seen| (cloud, seen))
+            }
+            MachineKey::Node(_) => None,
+        }
+    }
+
+    /// The instance that a subject means.
+    pub fn seen_of(&self, subject: &Subject) -> Option<(&'a CloudView, &'a Seen)> {
+        match subject {
+            Subject::Machine(key) => self.seen(key),
+            _ => None,
+        }
+    }
+
+    /// The instance's id, when the subject is a machine with one.
+    pub const fn instance_of(subject: &Subject) -> Option<(&CloudName, &InstanceId)> {
+        match subject {
+            Subject::Machine(MachineKey::Instance(cloud, id)) => Some((cloud, id)),
+            _ => None,
+        }
+    }
+
+    /// The first node of a machine.
+    pub fn node(&self, seen: &Seen) -> Option<(&'a NodeName, &'a NodeSeen)> {
+        seen.nodes.first().and_then(|name| self.cluster.nodes.get_key_value(name))
+    }
+
+    /// The pool of a machine.
+    pub fn pool(&self, seen: &Seen) -> Option<&'a Pool> {
+        seen.pool().and_then(|name| self.roster.pools.get(name))
+    }
+
+    /// How many routes a router may hold, as far as anybody told.
+    pub fn route_limit(&self, router: &RouterId) -> Option<u32> {
+        let told = self.clouds.values().find_map(|cloud| cloud.routers.get(router)).and_then(|r| r.limit);
+        told.or_else(|| self.route_limits.get(router).copied())
+    }
+}

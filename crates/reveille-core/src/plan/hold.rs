@@ -1,0 +1,179 @@
+//! Every reason not to act, each explaining itself in one line.
+//!
+//! A [`Hold`] is data, so that it can be counted, tested and shown alike everywhere. Nothing here decides.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::model::id::{PoolName, ZoneName};
+use crate::model::time::Span;
+
+use super::ladder::Class;
+
+/// A reason not to act now.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Hold {
+    /// The roster switches this class off.
+    Off(Class),
+    /// The roster wants it told, not done.
+    Propose(Class),
+    /// This run looks only.
+    DryRun,
+    /// A person said: hands off.
+    Paused {
+        /// What the pause covers.
+        scope: Arc<str>,
+        /// Who said so, and why.
+        by: Arc<str>,
+    },
+    /// A source that this rests on cannot be believed.
+    Blind {
+        /// Which.
+        source: Arc<str>,
+        /// Why.
+        why: Arc<str>,
+    },
+    /// Sight has only just returned.
+    Settling(Span),
+    /// Its node is Ready.
+    Ready,
+    /// Its lease was renewed lately: its kubelet lives.
+    LeaseFresh(Span),
+    /// No mark on the object proves that it is ours alone.
+    NotOwned,
+    /// Two claim one identity.
+    Contested,
+    /// Nothing in its zone answers.
+    ZoneDark {
+        /// The zone.
+        zone: ZoneName,
+        /// How many machines it has.
+        machines: u32,
+    },
+    /// Most of the fleet is silent.
+    FleetDark {
+        /// How many are silent.
+        silent: u32,
+        /// Of how many.
+        total: u32,
+    },
+    /// Too many are amiss at once.
+    Breaker {
+        /// Pool or roster.
+        scope: Arc<str>,
+        /// How many are amiss.
+        amiss: u32,
+        /// Of how many.
+        total: u32,
+        /// How many may be.
+        tolerated: u32,
+    },
+    /// The pool is being rolled to another image or version.
+    Rolling(PoolName),
+    /// Somebody else is at work there.
+    OtherActor(Arc<str>),
+    /// The instance is locked.
+    Locked,
+    /// The roster's limit of repairs at once is used up.
+    AtOnce {
+        /// Under way.
+        used: u32,
+        /// Allowed.
+        limit: u32,
+    },
+    /// The roster's limit of repairs an hour is used up.
+    PerHour {
+        /// Begun within the hour.
+        used: u32,
+        /// Allowed.
+        limit: u32,
+        /// Until the next is free.
+        free_in: Span,
+    },
+    /// The domain's probe width is used up.
+    Width {
+        /// Under way.
+        used: u32,
+        /// Allowed until one of them is proved.
+        width: u32,
+    },
+    /// The last repair in the domain failed, and it cools down.
+    CoolingDown(Span),
+    /// The pool would fall below its minimum.
+    PoolMinimum {
+        /// Live instances now.
+        live: u32,
+        /// The minimum.
+        min: u32,
+    },
+    /// Deleting for this fault has not helped so often that it stops.
+    SameFault {
+        /// How often.
+        times: u32,
+        /// The fault.
+        text: Arc<str>,
+    },
+    /// A successor's route would not fit.
+    RouterFull {
+        /// Routes now.
+        used: u32,
+        /// Routes allowed.
+        limit: u32,
+    },
+    /// Its history before our watch is unknown: it may have joined once.
+    HistoryUnknown,
+    /// The ledger cannot be written, so nothing may be decided.
+    Ledger(Arc<str>),
+    /// Another process leads.
+    NotLeading,
+    /// No agent runs there to do it.
+    NoAgent,
+}
+
+impl fmt::Display for Hold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Off(class) => write!(f, "{}: off for this pool", class.name()),
+            Self::Propose(class) => write!(f, "{}: proposed only, for this pool", class.name()),
+            Self::DryRun => f.write_str("dry run: nothing is done"),
+            Self::Paused { scope, by } => write!(f, "{scope} is paused {by}"),
+            Self::Blind { source, why } => write!(f, "{source} cannot be believed: {why}"),
+            Self::Settling(left) => write!(f, "sight has only just returned; waits {left} more"),
+            Self::Ready => f.write_str("its node is Ready"),
+            Self::LeaseFresh(age) => write!(f, "its kubelet lives: its lease was renewed {age} ago"),
+            Self::NotOwned => f.write_str("no mark on the instance proves that it belongs to exactly one pool"),
+            Self::Contested => f.write_str("two claim one identity"),
+            Self::ZoneDark { zone, machines } => {
+                write!(f, "zone {zone} is dark: none of {machines} machines answers; nothing is done to it until one does")
+            }
+            Self::FleetDark { silent, total } => {
+                write!(f, "{silent} of {total} nodes are silent: this looks like the network or the control plane, not like machines")
+            }
+            Self::Breaker { scope, amiss, total, tolerated } => {
+                write!(f, "{amiss} of {total} machines of {scope} are amiss, fresh faults included; more than {tolerated} freezes it")
+            }
+            Self::Rolling(pool) => write!(f, "pool {pool} is rolling to another image or version"),
+            Self::OtherActor(who) => write!(f, "somebody else is at work: {who}"),
+            Self::Locked => f.write_str("the instance is locked in the cloud"),
+            Self::AtOnce { used, limit } => write!(f, "{used} of {limit} repairs under way"),
+            Self::PerHour { used, limit, free_in } => {
+                write!(f, "{used} of {limit} repairs begun within the hour; the next in {free_in}")
+            }
+            Self::Width { used, width } => {
+                write!(f, "{used} of {width} under way for this fault in this pool and zone; more when one is proved")
+            }
+            Self::CoolingDown(left) => write!(f, "the last repair of this kind here failed; tries again in {left}"),
+            Self::PoolMinimum { live, min } => write!(f, "the pool has {live} live machines and must keep {min}"),
+            Self::SameFault { times, text } => {
+                write!(f, "{times} machines were deleted for the same fault and it came back: {text}")
+            }
+            Self::RouterFull { used, limit } => {
+                write!(f, "the router holds {used} of {limit} routes: a successor would get none")
+            }
+            Self::HistoryUnknown => f.write_str("it is older than our watch and may have joined once"),
+            Self::Ledger(why) => write!(f, "the ledger cannot be written: {why}"),
+            Self::NotLeading => f.write_str("another process leads"),
+            Self::NoAgent => f.write_str("no agent answers there: a person has to do it"),
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! The one place that every act passes before it may happen: all reasons not to, collected.
+//!
+//! Given the desk, the case and the call, the answer is the list of [`Hold`]s; an empty list is the only permission
+//! there is. It is asked twice for each intent: when it is decided, and again when the ledger has it, because the world
+//! does not wait for a disk. All reasons are collected, not the first, so that a person sees what stands in the way.
+
+use std::sync::Arc;
+
+use crate::effect::Call;
+use crate::event::PauseScope;
+use crate::model::incident::{FaultKind, MachineKey, Subject};
+use crate::model::roster::{Mode, Pool};
+use crate::model::time::Span;
+use crate::observe::cloud::{CloudView, Seen};
+use crate::observe::source::Trust;
+use crate::record::Domain;
+
+use super::budget::normalise_fault;
+use super::desk::{Case, Desk};
+use super::hold::Hold;
+use super::ladder::{Class, Rung};
+
+/// Share of silent leases that makes the fleet dark, percent (the early warning of Gardener's dependency watchdog).
+const FLEET_DARK_PCT: u32 = 60;
+/// After a foreign deletion, a pool is left alone for this long.
+const FOREIGN_QUIET: Span = Span::from_min(10);
+
+/// Everything that stands against this act now. Empty: it may happen.
+pub fn holds(desk: &Desk<'_>, case: &Case, rung: Rung, call: Option<&Call>) -> Vec<Hold> {
+    let mut holds = Vec::new();
+    let class = rung.class();
+    mode(desk, case, class, &mut holds);
+    paused(desk, case, &mut holds);
+    sight(desk, case, class, &mut holds);
+    if class.is_destructive() {
+        if let Some((cloud, seen)) = desk.seen_of(&case.incident.key.subject) {
+            machine(desk, case, seen, &mut holds);
+            correlated(desk, seen, rung, &mut holds);
+            budget(desk, case, cloud, seen, rung, &mut holds);
+        } else {
+            holds.push(Hold::NotOwned);
+        }
+    } else if class == Class::Network {
+        network(desk, case, &mut holds);
+    }
+    if class == Class::Rejoin && call.is_none() {
+        holds.push(Hold::NoAgent);
+    }
+    holds
+}
+
+fn mode(desk: &Desk<'_>, case: &Case, class: Class, holds: &mut Vec<Hold>) {
+    match mode_of(desk, case, class) {
+        Mode::Off => holds.push(Hold::Off(class)),
+        Mode::Propose => holds.push(Hold::Propose(class)),
+        Mode::Act => {}
+    }
+    if !desk.acting {
+        holds.push(Hold::DryRun);
+    }
+    if let Some(why) = desk.ledger_error {
+        holds.push(Hold::Ledger(why.clone()));
+    }
+    if !desk.leading {
+        holds.push(Hold::NotLeading);
+    }
+}
+
+/// What the roster allows for the case: its pool's mode, or for what pools share the most careful of them.
+pub fn mode_of(desk: &Desk<'_>, case: &Case, class: Class) -> Mode {
+    if let Some(pool) = case.incident.pool.as_ref().and_then(|name| desk.roster.pools.get(name)) {
+        return class.mode(&pool.repair);
+    }
+    desk.roster.pools.values().map(|pool| class.mode(&pool.repair)).min().unwrap_or(Mode::Off)
+}
+
+fn paused(desk: &Desk<'_>, case: &Case, holds: &mut Vec<Hold>) {
+    let pool = case.incident.pool.as_ref();
+    let seen = desk.seen_of(&case.incident.key.subject).map(|(_, seen)| seen);
+    for pause in desk.pauses {
+        let scope = match &pause.scope {
+            PauseScope::Roster => format!("roster {}", desk.roster.name),
+            PauseScope::Pool(name) if pool.is_some_and(|pool| pool.as_str() == &**name) => format!("pool {name}"),
+            PauseScope::Machine(name) if is_named(case, seen, name) => format!("machine {name}"),
+            _ => continue,
+        };
+        let by = format!("by {}: {}", pause.by, pause.reason);
+        holds.push(Hold::Paused { scope: scope.into(), by: by.into() });
+    }
+    if let Some(pool) = pool.and_then(|name| desk.roster.pools.get(name)).filter(|pool| pool.paused) {
+        holds.push(Hold::Paused { scope: format!("pool {}", pool.name).into(), by: "in the roster".into() });
+    }
+    let node = seen.and_then(|seen| desk.node(seen));
+    if let Some((name, _)) = node.filter(|(_, node)| node.node.intent.paused) {
+        let by = "by the annotation reveille.dev/pause".into();
+        holds.push(Hold::Paused { scope: format!("node {name}").into(), by });
+    }
+}
+
+fn is_named(case: &Case, seen: Option<&Seen>, name: &str) -> bool {
+    if let Subject::Machine(MachineKey::Node(node)) = &case.incident.key.subject {
+        return node.as_str() == name;
+    }
+    seen.is_some_and(|seen| {
+        seen.instance.id.as_str() == name
+            || seen.instance.name.as_str() == name
+            || seen.nodes.iter().chain(&seen.joined).any(|node| node.as_str() == name)
+    })
+}
+
+/// Sources that this rests on must be believed, and believed for a while.
+fn sight(desk: &Desk<'_>, case: &Case, class: Class, holds: &mut Vec<Hold>) {
+    let cloud = match &case.incident.key.subject {
+        Subject::Machine(MachineKey::Instance(cloud, _)) | Subject::Group(cloud, _) | Subject::Router(cloud, _) => {
+            desk.clouds.get(cloud)
+        }
+        _ => None,
+    };
+    let cloud = cloud.map(|cloud| (Arc::<str>::from(cloud.name.as_str()), cloud.source.trust(desk.now)));
+    let rests_on_cluster = class.is_destructive() || case.rests_on_cluster;
+    let cluster = rests_on_cluster.then(|| (Arc::from("cluster"), desk.cluster.source.trust(desk.now)));
+    for (source, trust) in [cloud, cluster].into_iter().flatten() {
+        match trust {
+            Trust::No(why) => holds.push(Hold::Blind { source, why }),
+            Trust::Since(since) if class.is_destructive() => {
+                let settled = since + desk.roster.timing.settle;
+                if desk.now < settled {
+                    holds.push(Hold::Settling(settled.since(desk.now)));
+                }
+            }
+            Trust::Since(_) => {}
+        }
+    }
+}
+
+/// What the machine itself says against it.
+fn machine(desk: &Desk<'_>, case: &Case, seen: &Seen, holds: &mut Vec<Hold>) {
+    if seen.pool().is_none() {
+        holds.push(Hold::NotOwned);
+    }
+    if seen.nodes.len() > 1 || case.incident.key.kind == FaultKind::Duplicate {
+        holds.push(Hold::Contested);
+    }
+    if seen.nodes.iter().any(|name| desk.cluster.answers(name)) {
+        holds.push(Hold::Ready);
+    }
+    for name in seen.nodes.iter().chain(&seen.joined) {
+        if let Some(age) = desk.cluster.lease_age(desk.now, name) {
+            if age <= desk.roster.timing.lease_silent_after {
+                holds.push(Hold::LeaseFresh(age));
+                break;
+            }
+        }
+    }
+    if seen.instance.locked {
+        holds.push(Hold::Locked);
+    }
+    if let Some(task) = &seen.instance.task {
+        holds.push(Hold::OtherActor(format!("the cloud says task {task}").into()));
+    }
+    let leaving = seen.nodes.iter().filter_map(|name| desk.cluster.nodes.get(name));
+    for node in leaving {
+        if let Some(sign) = &node.node.intent.leaving {
+            holds.push(Hold::OtherActor(sign.clone()));
+        }
+    }
+    let unknown_history = case.incident.key.kind == FaultKind::NeverJoined && !seen.born_in_sight;
+    if unknown_history && case.gathered.last_action.is_none() && case.gathered.console.is_none() {
+        holds.push(Hold::HistoryUnknown);
+    }
+}
+
+/// Many at once is another fault than each alone.
+fn correlated(desk: &Desk<'_>, seen: &Seen, rung: Rung, holds: &mut Vec<Hold>) {
+    let Some(pool) = desk.pool(seen) else { return };
+    let node_zone = desk.node(seen).and_then(|(_, node)| node.node.zone.clone());
+    if let Some(zone) = seen.instance.zone.clone().or(node_zone) {
+        let count = desk.tally.zone(&zone);
+        if count.total() >= 2 && count.present == 0 {
+            holds.push(Hold::ZoneDark { zone, machines: count.total() });
+        }
+    }
+    let (silent, total) = desk.cluster.silence();
+    if total >= 2 && silent * 100 >= FLEET_DARK_PCT * total {
+        holds.push(Hold::FleetDark { silent, total });
+    }
+    for (scope, count) in
+        [(format!("pool {}", pool.name), desk.tally.pool(&pool.name)), ("the roster".to_owned(), desk.tally.all())]
+    {
+        let tolerated = desk.roster.limits.tolerated(count.total());
+        if count.amiss > tolerated {
+            let scope = scope.into();
+            holds.push(Hold::Breaker { scope, amiss: count.amiss, total: count.total(), tolerated });
+        }
+    }
+    if desk.rolling.get(&pool.name).is_some_and(|until| desk.now < *until) {
+        holds.push(Hold::Rolling(pool.name.clone()));
+    }
+    if let Some((at, what)) = desk.foreign.get(&pool.name) {
+        if desk.now.since(*at) < FOREIGN_QUIET {
+            holds.push(Hold::OtherActor(format!("{what}, {} ago", desk.now.since(*at)).into()));
+        }
+    }
+    if rung == Rung::Replace {
+        router_room(desk, pool, holds);
+    }
+}
+
+/// A successor needs a route of its own: its predecessor's may linger.
+fn router_room(desk: &Desk<'_>, pool: &Pool, holds: &mut Vec<Hold>) {
+    let Some((cloud, router)) = &desk.roster.network.router else { return };
+    if pool.cloud != *cloud {
+        return;
+    }
+    let Some(limit) = desk.route_limit(router) else { return };
+    let used = desk.clouds.get(cloud).and_then(|c| c.routers.get(router)).map_or(0, |r| r.routes.len() as u32);
+    if used >= limit {
+        holds.push(Hold::RouterFull { used, limit });
+    }
+}
+
+/// Level, rate, width, minimum, and "the same fault again".
+fn budget(desk: &Desk<'_>, case: &Case, cloud: &CloudView, seen: &Seen, rung: Rung, holds: &mut Vec<Hold>) {
+    let limits = desk.roster.limits;
+    let used = desk.book.destructive_under_way();
+    if used >= limits.at_once {
+        holds.push(Hold::AtOnce { used, limit: limits.at_once });
+    }
+    let (begun, free_at) = desk.book.begun_within_hour(desk.now);
+    if begun >= limits.per_hour {
+        let free_in = free_at.map_or(Span::ZERO, |at| at.since(desk.now));
+        holds.push(Hold::PerHour { used: begun, limit: limits.per_hour, free_in });
+    }
+    if let Some(domain) = domain(case, seen) {
+        let width = desk.book.width(&domain);
+        let under_way = desk.book.under_way_in(&domain);
+        if under_way >= width.width {
+            holds.push(Hold::Width { used: under_way, width: width.width });
+        }
+        if let Some(left) = width.not_before.filter(|at| desk.now < *at).map(|at| at.since(desk.now)) {
+            holds.push(Hold::CoolingDown(left));
+        }
+    }
+    let Some(pool) = desk.pool(seen) else { return };
+    if rung == Rung::Replace {
+        let errored = case.incident.key.kind == FaultKind::Errored;
+        let live = desk.tally.pool(&pool.name).total();
+        if !errored && live <= pool.min {
+            holds.push(Hold::PoolMinimum { live, min: pool.min });
+        }
+        if let Some(fault) = &seen.instance.fault {
+            let text = normalise_fault(&fault.message);
+            let times = desk.book.fault_count(&pool.name, &text);
+            if times >= limits.same_fault_stops_at {
+                holds.push(Hold::SameFault { times, text });
+            }
+        }
+    }
+    debug_assert!(cloud.instances.contains_key(&seen.instance.id), "the machine is in its cloud's view");
+}
+
+/// Where the act earns or loses trust.
+pub fn domain(case: &Case, seen: &Seen) -> Option<Domain> {
+    let pool = seen.pool()?.clone();
+    Some(Domain { pool, zone: seen.instance.zone.clone(), kind: case.incident.key.kind })
+}
+
+fn network(desk: &Desk<'_>, case: &Case, holds: &mut Vec<Hold>) {
+    if let Some((_, seen)) = desk.seen_of(&case.incident.key.subject) {
+        if seen.pool().is_none() {
+            holds.push(Hold::NotOwned);
+        }
+    }
+    let (used, limit) = (desk.book.network_under_way(), desk.roster.limits.network_at_once);
+    if used >= limit {
+        holds.push(Hold::AtOnce { used, limit });
+    }
+}

@@ -1,0 +1,177 @@
+//! The rungs of each fault's ladder, cheapest first; deletion is the last rung of each (DESIGN, invariant 8).
+//!
+//! A static table: what may be tried for a fault, in which order. Whether a rung is of use for *this* machine and
+//! whether it may be climbed *now* is decided elsewhere (`remedy`, `interlock`).
+
+use crate::model::cause::Cause;
+use crate::model::incident::FaultKind;
+use crate::model::roster::{Mode, Repair};
+
+/// One thing that can be tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Rung {
+    /// Put the missing groups on a port.
+    SetGroups,
+    /// Put the missing pod rules into the group.
+    AddRules,
+    /// Make the data plane read the group again.
+    NudgeGroup,
+    /// Make the router write its table again.
+    NudgeRouter,
+    /// Remove routes whose next hop is nobody.
+    RemoveRoutes,
+    /// Add a node's route.
+    AddRoutes,
+    /// Allow a node's pod range on its port.
+    AddPairs,
+    /// Take back what an interrupted nudge left.
+    DropLeftover,
+    /// Restart the kubelet, so that it registers again.
+    Rejoin,
+    /// Start a stopped instance.
+    Start,
+    /// Reboot the instance.
+    Reboot,
+    /// Delete the instance, so that the pool's owner makes another.
+    Replace,
+    /// Delete the Node object of an instance that is gone.
+    Cleanup,
+}
+
+/// Classes of remedy that a roster switches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Class {
+    /// Nothing is lost by it.
+    Network,
+    /// On the machine, through its agent.
+    Rejoin,
+    /// The machine's pods are interrupted.
+    Reboot,
+    /// The machine is lost.
+    Replace,
+    /// The Node object is lost.
+    Cleanup,
+}
+
+impl Class {
+    /// The roster's word for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Network => "network",
+            Self::Rejoin => "rejoin",
+            Self::Reboot => "reboot",
+            Self::Replace => "replace",
+            Self::Cleanup => "cleanup",
+        }
+    }
+
+    /// What the roster allows of it.
+    pub const fn mode(self, repair: &Repair) -> Mode {
+        match self {
+            Self::Network => repair.network,
+            Self::Rejoin => repair.rejoin,
+            Self::Reboot => repair.reboot,
+            Self::Replace => repair.replace,
+            Self::Cleanup => repair.cleanup,
+        }
+    }
+
+    /// True when a mistake would cost somebody a running machine or its Node.
+    pub const fn is_destructive(self) -> bool {
+        matches!(self, Self::Reboot | Self::Replace | Self::Cleanup)
+    }
+}
+
+impl Rung {
+    /// Its class.
+    pub const fn class(self) -> Class {
+        match self {
+            Self::SetGroups
+            | Self::AddRules
+            | Self::NudgeGroup
+            | Self::NudgeRouter
+            | Self::RemoveRoutes
+            | Self::AddRoutes
+            | Self::AddPairs
+            | Self::DropLeftover => Class::Network,
+            Self::Rejoin => Class::Rejoin,
+            Self::Start | Self::Reboot => Class::Reboot,
+            Self::Replace => Class::Replace,
+            Self::Cleanup => Class::Cleanup,
+        }
+    }
+
+    /// What it does, as an imperative.
+    pub const fn says(self) -> &'static str {
+        match self {
+            Self::SetGroups => "put the missing security group on the port",
+            Self::AddRules => "put the missing pod rules into the group",
+            Self::NudgeGroup => "put and take back a harmless rule, so that the data plane reads the group again",
+            Self::NudgeRouter => "put and take back a harmless route, so that the router writes its table again",
+            Self::RemoveRoutes => "remove the routes whose next hop is nobody",
+            Self::AddRoutes => "add the node's route",
+            Self::AddPairs => "allow the node's pod range on its port",
+            Self::DropLeftover => "take back the rule that an interrupted nudge left",
+            Self::Rejoin => "restart its kubelet",
+            Self::Start => "start the instance",
+            Self::Reboot => "reboot the instance",
+            Self::Replace => "delete the instance, so that its pool makes another",
+            Self::Cleanup => "delete the left-over Node object",
+        }
+    }
+}
+
+/// The ladder of a fault. Empty: it is reported and nothing is tried.
+pub const fn ladder(kind: FaultKind) -> &'static [Rung] {
+    match kind {
+        FaultKind::NeverJoined => &[Rung::Reboot, Rung::Replace],
+        FaultKind::Vanished | FaultKind::NotReady => &[Rung::Rejoin, Rung::Reboot, Rung::Replace],
+        FaultKind::Ghost => &[Rung::Cleanup],
+        FaultKind::Errored | FaultKind::StuckBuilding => &[Rung::Replace],
+        FaultKind::Stopped => &[Rung::Start],
+        FaultKind::GroupMissing => &[Rung::SetGroups],
+        FaultKind::RulesMissing => &[Rung::AddRules],
+        FaultKind::Unreachable => &[Rung::NudgeGroup, Rung::NudgeRouter],
+        FaultKind::DuplicateRoute => &[Rung::RemoveRoutes],
+        FaultKind::MissingRoute => &[Rung::AddRoutes, Rung::NudgeRouter],
+        FaultKind::PairMissing => &[Rung::AddPairs],
+        FaultKind::NudgeLeftover => &[Rung::DropLeftover],
+        FaultKind::Stray
+        | FaultKind::Duplicate
+        | FaultKind::StuckDeleting
+        | FaultKind::GroupUnresolved
+        | FaultKind::RouteLimit
+        | FaultKind::SourceSuspect => &[],
+    }
+}
+
+/// Why a rung is of no use against a cause, if it is not.
+///
+/// A first boot happens once: a reboot does not run Ignition or cloud-init's first-boot part again, so it cannot help a
+/// machine whose first boot failed, and a deleted Node comes back by restarting the kubelet, not the machine.
+pub const fn no_use(rung: Rung, cause: Cause) -> Option<&'static str> {
+    match (rung, cause) {
+        (Rung::Reboot, Cause::NoNetworkAtBoot) => Some("no use: its first boot failed before it had a network, and a reboot does not repeat a first boot"),
+        (Rung::Reboot, Cause::MetadataUnavailable | Cause::FirstBootFailed) => {
+            Some("no use: its first boot failed, and a reboot does not repeat a first boot")
+        }
+        (Rung::Reboot, Cause::TokenInvalid) => Some("no use: the token stays invalid"),
+        (Rung::Reboot | Rung::Replace, Cause::ApiUnreachable) => {
+            Some("no use while the API server cannot be reached from there: its successor could not reach it either")
+        }
+        _ => None,
+    }
+}
+
+/// What the rest of the ladder is for faults that only a person can end.
+pub const fn ask(kind: FaultKind) -> &'static str {
+    match kind {
+        FaultKind::StuckDeleting => "another DELETE does nothing: the cloud's operator has to reset its state",
+        FaultKind::Stray => "mark it with its pool, or remove it by hand",
+        FaultKind::Duplicate => "two claim one identity: nothing is done to either until a person has told them apart",
+        FaultKind::GroupUnresolved => "name the group in the roster by its id",
+        FaultKind::RouteLimit => "raise the router's limit or remove routes before more nodes come",
+        FaultKind::SourceSuspect => "check project, endpoint and credentials",
+        _ => "every rung that is allowed was tried",
+    }
+}

@@ -1,0 +1,17 @@
+//! Stage three: what should be done about an incident, what is held back, and what is waited for.
+//!
+//! ```text
+//!  Incident ─▶ ladder::ladder(kind) ─▶ remedy::call(rung) ─▶ interlock::holds(..) ─▶ decide::Decision
+//!                                                     budget::Book ──┘
+//! ```
+//!
+//! [`decide::decide`] is a pure function of the desk: it changes nothing, so the `plan` command and the acting engine
+//! ask the very same question. Its product is complete: a call with everything in it, or every reason why not.
+
+pub mod budget;
+pub mod decide;
+pub mod desk;
+pub mod hold;
+pub mod interlock;
+pub mod ladder;
+pub mod remedy;

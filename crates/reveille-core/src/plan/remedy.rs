@@ -1,0 +1,193 @@
+//! Turns a rung into the exact call, from what the views say at this moment.
+//!
+//! A call names everything it needs to be refused when the world has moved on: the revision that a port's list was read
+//! at, the uid of a Node, exact pairs of routes. When the facts leave nothing to call (already so, not possible here),
+//! the answer is why.
+
+use std::sync::Arc;
+
+use crate::diagnose::faults;
+use crate::diagnose::network::membership::Verdict;
+use crate::effect::Call;
+use crate::model::id::{CloudName, GroupId, RouterId};
+use crate::model::incident::{FaultKind, Subject};
+use crate::model::instance::InstanceState;
+use crate::model::network::{NUDGE_MARK, Route};
+use crate::observe::cloud::{CloudView, Seen};
+
+use super::desk::{Case, Desk};
+use super::ladder::Rung;
+
+/// Why there is nothing to call.
+pub type NoCall = Arc<str>;
+
+fn no_call<T>(why: &str) -> Result<T, NoCall> {
+    Err(Arc::from(why))
+}
+
+/// The call that this rung means for this case now.
+pub fn call(desk: &Desk<'_>, case: &Case, rung: Rung) -> Result<Call, NoCall> {
+    match rung {
+        Rung::SetGroups => set_groups(desk, case),
+        Rung::AddRules => add_rules(desk, case),
+        Rung::NudgeGroup => nudge_group(desk, case),
+        Rung::NudgeRouter => nudge_router(desk, case),
+        Rung::RemoveRoutes => remove_routes(desk, case),
+        Rung::AddRoutes => add_routes(desk, case),
+        Rung::AddPairs => add_pairs(desk, case),
+        Rung::DropLeftover => drop_leftover(desk, case),
+        Rung::Rejoin => no_call("no agent runs there"),
+        Rung::Start | Rung::Reboot | Rung::Replace => on_instance(desk, case, rung),
+        Rung::Cleanup => cleanup(desk, case),
+    }
+}
+
+fn machine<'a>(desk: &Desk<'a>, case: &Case) -> Result<(&'a CloudView, &'a Seen), NoCall> {
+    desk.seen_of(&case.incident.key.subject).ok_or_else(|| Arc::from("it has no instance"))
+}
+
+fn set_groups(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
+    let (cloud, seen) = machine(desk, case)?;
+    let needs = faults::port_needs(desk.roster, cloud, seen);
+    let mut refused = None;
+    for need in needs {
+        match need.verdict {
+            Verdict::Applicable => {
+                assert!(!need.full_list.is_empty(), "a port's groups are never emptied");
+                return Ok(Call::SetPortGroups {
+                    cloud: cloud.name.clone(),
+                    port: need.port,
+                    groups: need.full_list,
+                    if_revision: need.revision,
+                });
+            }
+            Verdict::NotApplicable(why) => refused = Some(why.to_string()),
+        }
+    }
+    no_call(refused.as_deref().unwrap_or("every port has its groups"))
+}
+
+fn add_rules(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
+    let Subject::Group(cloud, group) = &case.incident.key.subject else { return no_call("not a group") };
+    let view = desk.clouds.get(cloud).ok_or_else(|| NoCall::from("its cloud is not in the roster"))?;
+    let rules = faults::rules_needed(desk.roster, view, group);
+    if rules.is_empty() {
+        return no_call("every rule is there");
+    }
+    Ok(Call::AddRules { cloud: cloud.clone(), group: group.clone(), rules })
+}
+
+fn nudge_group(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
+    let (cloud, seen) = machine(desk, case)?;
+    let pool = desk.pool(seen).ok_or_else(|| NoCall::from("no pool claims it"))?;
+    let group: Option<GroupId> = pool.groups.iter().find_map(|group| cloud.resolve(group).ok());
+    let group = group.ok_or_else(|| NoCall::from("its pool names no security group"))?;
+    let mark = format!("{NUDGE_MARK}-{}", desk.next_intent.0).into();
+    Ok(Call::NudgeGroup { cloud: cloud.name.clone(), group, mark })
+}
+
+fn router<'a>(desk: &Desk<'a>) -> Result<(&'a CloudName, &'a RouterId, &'a CloudView), NoCall> {
+    let (cloud, router) =
+        desk.roster.network.router.as_ref().ok_or_else(|| NoCall::from("the roster names no router"))?;
+    let view = desk.clouds.get(cloud).ok_or_else(|| NoCall::from("its cloud is not in the roster"))?;
+    Ok((cloud, router, view))
+}
+
+/// A harmless route: a documentation address (RFC 5737) through the node's own address, which the router accepts.
+fn nudge_router(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
+    let (cloud, router, view) = router(desk)?;
+    let (_, seen) = machine(desk, case)?;
+    let held = view.routers.get(router).ok_or_else(|| NoCall::from("the router was not found"))?;
+    let next_hop = desk
+        .node(seen)
+        .and_then(|(_, node)| node.node.addresses.iter().find(|address| address.is_ipv4()).copied())
+        .ok_or_else(|| NoCall::from("its node has no IPv4 address"))?;
+    let free = (1..=254_u8).find_map(|last| {
+        let destination = ipnet::IpNet::from(std::net::IpAddr::from([198, 51, 100, last]));
+        (!held.routes.iter().any(|route| route.destination == destination)).then_some(destination)
+    });
+    let destination = free.ok_or_else(|| NoCall::from("no documentation address is free for a nudge"))?;
+    Ok(Call::NudgeRouter { cloud: cloud.clone(), router: router.clone(), route: Route { destination, next_hop } })
+}
+
+fn remove_routes(desk: &Desk<'_>, _case: &Case) -> Result<Call, NoCall> {
+    let (cloud, router, view) = router(desk)?;
+    let routes = faults::stale_routes(desk.roster, view, desk.cluster, router);
+    if routes.is_empty() {
+        return no_call("no route is proved stale");
+    }
+    Ok(Call::RemoveRoutes { cloud: cloud.clone(), router: router.clone(), routes })
+}
+
+fn add_routes(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
+    let (cloud, router, view) = router(desk)?;
+    let (_, seen) = machine(desk, case)?;
+    let routes = faults::routes_needed(view, desk.cluster, router, seen);
+    if routes.is_empty() {
+        return no_call("its routes are there");
+    }
+    if let (Some(limit), Some(held)) = (desk.route_limit(router), view.routers.get(router)) {
+        if held.routes.len() + routes.len() > limit as usize {
+            return no_call("the router is full");
+        }
+    }
+    Ok(Call::AddRoutes { cloud: cloud.clone(), router: router.clone(), routes })
+}
+
+fn add_pairs(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
+    let (cloud, seen) = machine(desk, case)?;
+    match faults::pairs_needed(desk.roster, desk.cluster, seen) {
+        Some(need) => match need.verdict {
+            Verdict::Applicable => Ok(Call::AddPortPairs {
+                cloud: cloud.name.clone(),
+                port: need.port,
+                pairs: need.missing,
+                if_revision: need.revision,
+            }),
+            Verdict::NotApplicable(why) => no_call(&why.to_string()),
+        },
+        None => no_call("its port allows its pod range"),
+    }
+}
+
+fn drop_leftover(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
+    let Subject::Group(cloud, group) = &case.incident.key.subject else { return no_call("not a group") };
+    let view = desk.clouds.get(cloud).ok_or_else(|| NoCall::from("its cloud is not in the roster"))?;
+    match faults::nudge_leftover(view, group) {
+        Some(rule) => Ok(Call::DropRule { cloud: cloud.clone(), group: group.clone(), rule }),
+        None => no_call("nothing is left over"),
+    }
+}
+
+fn on_instance(desk: &Desk<'_>, case: &Case, rung: Rung) -> Result<Call, NoCall> {
+    let (view, seen) = machine(desk, case)?;
+    let (cloud, instance) = (view.name.clone(), seen.instance.id.clone());
+    let state = seen.instance.state;
+    if state.is_leaving() {
+        return no_call("it is being deleted already");
+    }
+    match rung {
+        Rung::Start if state == InstanceState::Stopped => Ok(Call::Start { cloud, instance }),
+        Rung::Start => no_call("it is not shut off"),
+        // A guest that still answers its cloud is asked first; one that was asked in vain is power-cycled.
+        Rung::Reboot if case.gathered.newest_reboot.is_none() => {
+            no_call("its action log could not be read, so a reboot could not be verified")
+        }
+        Rung::Reboot if state == InstanceState::Active => {
+            Ok(Call::Reboot { cloud, instance, hard: case.incident.tries > 0 })
+        }
+        Rung::Reboot => no_call("only a running instance can be rebooted"),
+        _ => Ok(Call::DeleteInstance { cloud, instance }),
+    }
+}
+
+fn cleanup(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
+    let (_, seen) = machine(desk, case)?;
+    if case.incident.key.kind != FaultKind::Ghost || !seen.is_gone() {
+        return no_call("its instance is not proved gone");
+    }
+    match desk.node(seen) {
+        Some((name, node)) => Ok(Call::DeleteNode { name: name.clone(), uid: node.node.uid.clone() }),
+        None => no_call("it has no node"),
+    }
+}

@@ -10,6 +10,7 @@
 //! over ordered maps. The same events give the same bytes out on every run. A stage imports `model` and earlier stages,
 //! never a later one.
 
+pub mod diagnose;
 pub mod effect;
 pub mod event;
 pub mod model;

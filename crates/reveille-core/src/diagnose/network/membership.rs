@@ -78,7 +78,8 @@ pub fn membership(ports: &[Arc<Port>], wanted: &[GroupId]) -> Vec<PortNeed> {
     let provided: BTreeSet<&GroupId> = ports
         .iter()
         .flat_map(|port| {
-            let could: Vec<&GroupId> = if obstacle(port).is_none() { wanted.iter().copied().collect() } else { vec![] };
+            let could: Vec<&GroupId> =
+                if obstacle(port).is_none() { wanted.iter().copied().collect() } else { vec![] };
             port.groups.iter().chain(could)
         })
         .collect();
@@ -92,9 +93,10 @@ fn need(port: &Port, wanted: &BTreeSet<&GroupId>, provided: &BTreeSet<&GroupId>)
     let lacking = wanted.difference(&carried).copied();
     let (missing, verdict): (Vec<GroupId>, Verdict) = match obstacle(port) {
         None => (lacking.cloned().collect(), Verdict::Applicable),
-        Some(why) => {
-            (lacking.filter(|group| !provided.contains(group)).cloned().collect(), Verdict::NotApplicable(why))
-        }
+        Some(why) => (
+            lacking.filter(|group| !provided.contains(group)).cloned().collect(),
+            Verdict::NotApplicable(why),
+        ),
     };
     if missing.is_empty() {
         return None;
@@ -140,7 +142,9 @@ impl Unresolved {
         };
         match (self.found, self.elsewhere) {
             (0, 0) => format!("no {wanted} is in the project; make it, or correct the roster"),
-            (0, more) => format!("no {wanted} is in the project ({more} in other projects); correct the roster"),
+            (0, more) => {
+                format!("no {wanted} is in the project ({more} in other projects); correct the roster")
+            }
             (found, _) => format!("{found} groups match the {wanted}; name the one that is meant by its id"),
         }
     }
@@ -167,7 +171,11 @@ pub fn resolve(
         }
         let foreign = matches!(group_ref, GroupRef::Name(_))
             && matches!((group.project.as_deref(), project), (Some(theirs), Some(ours)) if theirs != ours);
-        if foreign { elsewhere.insert(&group.id) } else { here.insert(&group.id) };
+        if foreign {
+            elsewhere.insert(&group.id)
+        } else {
+            here.insert(&group.id)
+        };
     }
     match (here.len(), here.first()) {
         (1, Some(id)) => Ok((*id).clone()),
@@ -224,26 +232,51 @@ mod tests {
     fn b1_b2_d13_d14_each_port_is_asked_for_itself() {
         let no_address = Port { addresses: Box::new([]), ..port("p2", &[]) };
         let table: Vec<(&str, Vec<Port>, &[&str], &[&str])> = vec![
-            ("B1 default only", vec![port("p1", &["default"])], &["custom"], &[
-                r#"p1 ["custom"] ["custom", "default"] add"#,
-            ]),
+            (
+                "B1 default only",
+                vec![port("p1", &["default"])],
+                &["custom"],
+                &[r#"p1 ["custom"] ["custom", "default"] add"#],
+            ),
             ("B2 none at all", vec![port("p1", &[])], &["custom"], &[r#"p1 ["custom"] ["custom"] add"#]),
             ("B2 has it", vec![port("p1", &["custom"])], &["custom"], &[]),
             ("B2 has both", vec![port("p1", &["custom", "default"])], &["custom"], &[]),
-            ("D13 a bare port beside a grouped one", vec![port("p2", &[]), port("p1", &["custom"])], &["custom"], &[
-                r#"p2 ["custom"] ["custom"] add"#,
-            ]),
-            ("several wanted, one there", vec![port("p1", &["b", "x"])], &["c", "a", "b", "a"], &[
-                r#"p1 ["a", "c"] ["a", "b", "c", "x"] add"#,
-            ]),
-            ("D14 no security, sibling has it", vec![bare("p2", &[]), port("p1", &["custom"])], &["custom"], &[]),
-            ("D14 no security, sibling can have it", vec![bare("p2", &[]), port("p1", &[])], &["custom"], &[
-                r#"p1 ["custom"] ["custom"] add"#,
-            ]),
-            ("D14 no security anywhere", vec![bare("p1", &[])], &["custom"], &[r#"p1 ["custom"] ["custom"] off"#]),
-            ("D14 no address anywhere", vec![no_address.clone()], &["custom"], &[
-                r#"p2 ["custom"] ["custom"] cannot"#,
-            ]),
+            (
+                "D13 a bare port beside a grouped one",
+                vec![port("p2", &[]), port("p1", &["custom"])],
+                &["custom"],
+                &[r#"p2 ["custom"] ["custom"] add"#],
+            ),
+            (
+                "several wanted, one there",
+                vec![port("p1", &["b", "x"])],
+                &["c", "a", "b", "a"],
+                &[r#"p1 ["a", "c"] ["a", "b", "c", "x"] add"#],
+            ),
+            (
+                "D14 no security, sibling has it",
+                vec![bare("p2", &[]), port("p1", &["custom"])],
+                &["custom"],
+                &[],
+            ),
+            (
+                "D14 no security, sibling can have it",
+                vec![bare("p2", &[]), port("p1", &[])],
+                &["custom"],
+                &[r#"p1 ["custom"] ["custom"] add"#],
+            ),
+            (
+                "D14 no security anywhere",
+                vec![bare("p1", &[])],
+                &["custom"],
+                &[r#"p1 ["custom"] ["custom"] off"#],
+            ),
+            (
+                "D14 no address anywhere",
+                vec![no_address.clone()],
+                &["custom"],
+                &[r#"p2 ["custom"] ["custom"] cannot"#],
+            ),
             ("D14 no address, sibling has it", vec![no_address, port("p1", &["custom"])], &["custom"], &[]),
             ("nothing wanted", vec![port("p1", &[]), bare("p2", &[])], &[], &[]),
             ("no ports", vec![], &["custom"], &[]),
@@ -291,7 +324,10 @@ mod tests {
         let error = |found, elsewhere| {
             Unresolved { wanted: GroupRef::Name(Arc::from("nodes")), found, elsewhere }.to_string()
         };
-        assert_eq!(error(0, 0), "no security group named \"nodes\" is in the project; make it, or correct the roster");
+        assert_eq!(
+            error(0, 0),
+            "no security group named \"nodes\" is in the project; make it, or correct the roster"
+        );
         assert!(error(0, 3).contains("3 in other projects"));
         assert!(error(2, 0).ends_with("by its id"));
     }

@@ -21,7 +21,8 @@ use crate::model::network::Family;
 
 /// True when the networks of `held`, taken together, hold all of `wanted`. Two halves hold their whole.
 fn together_cover(held: &[IpNet], wanted: &IpNet) -> bool {
-    let held: Vec<IpNet> = held.iter().filter(|net| Family::of(net) == Family::of(wanted)).map(IpNet::trunc).collect();
+    let held: Vec<IpNet> =
+        held.iter().filter(|net| Family::of(net) == Family::of(wanted)).map(IpNet::trunc).collect();
     IpNet::aggregate(&held).iter().any(|net| net.contains(wanted))
 }
 
@@ -54,7 +55,11 @@ mod tests {
             (&["10.0.0.9/16"], "10.0.0.0/16", true),
             (&[], "10.0.0.0/16", false),
         ] {
-            assert_eq!(together_cover(&nets(held), &wanted.parse().unwrap()), covered, "{held:?} for {wanted}");
+            assert_eq!(
+                together_cover(&nets(held), &wanted.parse().unwrap()),
+                covered,
+                "{held:?} for {wanted}"
+            );
         }
     }
 

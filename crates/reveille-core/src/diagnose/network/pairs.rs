@@ -39,7 +39,11 @@ pub struct PairNeed {
 ///
 /// `None` when nothing is missing: the ranges are allowed (an equal or wider pair, or several that together cover), no
 /// port holds the node's addresses, or port security is off and every packet passes anyway.
-pub fn missing_pairs(ports: &[Arc<Port>], node_addresses: &[IpAddr], pod_ranges: &[IpNet]) -> Option<PairNeed> {
+pub fn missing_pairs(
+    ports: &[Arc<Port>],
+    node_addresses: &[IpAddr],
+    pod_ranges: &[IpNet],
+) -> Option<PairNeed> {
     let ranges = outermost(pod_ranges);
     node_addresses.iter().find_map(|address| {
         let port = ports.iter().find(|port| port.addresses.contains(address))?;
@@ -103,10 +107,34 @@ mod tests {
             ("nothing allowed", vec![none()], HERE, RANGE, "p1 add 198.19.1.0/24"),
             ("equal pair", vec![port("p1", "10.0.0.5", RANGE)], HERE, RANGE, "fine"),
             ("wider pair", vec![port("p1", "10.0.0.5", &["198.19.0.0/16"])], HERE, RANGE, "fine"),
-            ("narrower pair", vec![port("p1", "10.0.0.5", &["198.19.1.0/25"])], HERE, RANGE, "p1 add 198.19.1.0/24"),
-            ("two halves", vec![port("p1", "10.0.0.5", &["198.19.1.0/25", "198.19.1.128/25"])], HERE, RANGE, "fine"),
-            ("another node's range", vec![port("p1", "10.0.0.5", &["198.19.2.0/24"])], HERE, RANGE, "p1 add 198.19.1.0/24"),
-            ("pair on another port", vec![port("p0", "10.9.0.5", RANGE), none()], HERE, RANGE, "p1 add 198.19.1.0/24"),
+            (
+                "narrower pair",
+                vec![port("p1", "10.0.0.5", &["198.19.1.0/25"])],
+                HERE,
+                RANGE,
+                "p1 add 198.19.1.0/24",
+            ),
+            (
+                "two halves",
+                vec![port("p1", "10.0.0.5", &["198.19.1.0/25", "198.19.1.128/25"])],
+                HERE,
+                RANGE,
+                "fine",
+            ),
+            (
+                "another node's range",
+                vec![port("p1", "10.0.0.5", &["198.19.2.0/24"])],
+                HERE,
+                RANGE,
+                "p1 add 198.19.1.0/24",
+            ),
+            (
+                "pair on another port",
+                vec![port("p0", "10.9.0.5", RANGE), none()],
+                HERE,
+                RANGE,
+                "p1 add 198.19.1.0/24",
+            ),
             ("no port holds the address", vec![port("p1", "10.0.0.9", &[])], HERE, RANGE, "fine"),
             ("port security off", vec![Port { security: false, ..none() }], HERE, RANGE, "fine"),
             ("full port", vec![port("p1", "10.0.0.5", &ten)], HERE, RANGE, "p1 full 198.19.1.0/24"),
@@ -122,6 +150,9 @@ mod tests {
     #[test]
     fn each_family_is_asked_of_the_port_that_holds_it() {
         let ports = [port("p4", "10.0.0.5", &["198.19.1.0/24"]), port("p6", "fd01::5", &[])];
-        assert_eq!(told(&ports, &["10.0.0.5", "fd01::5"], &["198.19.1.0/24", "fd00::/64"]), "p6 add fd00::/64");
+        assert_eq!(
+            told(&ports, &["10.0.0.5", "fd01::5"], &["198.19.1.0/24", "fd00::/64"]),
+            "p6 add fd00::/64"
+        );
     }
 }

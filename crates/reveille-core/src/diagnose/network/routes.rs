@@ -42,9 +42,6 @@ pub struct RouteHolder {
     pub pod_ranges: Vec<IpNet>,
     /// Its InternalIP addresses, in the node's own order.
     pub addresses: Vec<IpAddr>,
-    /// The addresses of its instance's ports; empty when the instance is not known. A router accepts and reaches only
-    /// these, so a new route is made to none but them.
-    pub port_addresses: Vec<IpAddr>,
     /// The node is Ready.
     pub alive: bool,
 }
@@ -116,23 +113,26 @@ enum Owner<'a> {
 struct Ground<'a> {
     ranges: Vec<IpNet>,
     holders: &'a [RouteHolder],
-    live: BTreeSet<IpAddr>,
+    /// Addresses of nodes: alive, whatever the cloud says of them.
+    nodes: BTreeSet<IpAddr>,
+    /// Addresses on ports of live instances.
+    live: &'a BTreeSet<IpAddr>,
 }
 
 /// Holds the routes of `router` against `holders`, all nodes of the cluster, Ready or not.
 ///
-/// `live` are the addresses of all instances of the *project* that are not gone, also of those that are no node of
-/// this cluster; the holders' own addresses are added to them. `cluster_ranges` are the cluster's pod ranges: only
-/// routes inside them are ours.
+/// `live` are the addresses on ports of all instances of the *project* that are not gone, also of those that are no
+/// node of this cluster; the holders' own addresses count as alive as well. `cluster_ranges` are the cluster's pod
+/// ranges: only routes inside them are ours.
 pub fn report(
     router: &Router,
     cluster_ranges: &[IpNet],
-    holders: &[RouteHolder],
+    holders: impl IntoIterator<Item = RouteHolder>,
     live: &BTreeSet<IpAddr>,
 ) -> RouteReport {
-    let nodes = holders.iter().flat_map(|holder| holder.addresses.iter().chain(&holder.port_addresses));
-    let ground =
-        Ground { ranges: outermost(cluster_ranges), holders, live: live.iter().chain(nodes).copied().collect() };
+    let holders: Vec<RouteHolder> = holders.into_iter().collect();
+    let nodes = holders.iter().flat_map(|holder| &holder.addresses).copied().collect();
+    let ground = Ground { ranges: outermost(cluster_ranges), holders: &holders, nodes, live };
     let mut ours: BTreeMap<IpNet, BTreeSet<Route>> = BTreeMap::new();
     let mut report = RouteReport::default();
     for route in &router.routes {
@@ -158,8 +158,8 @@ pub fn report(
     report.missing = ground.missing(&ours);
     report.limit = router.limit.map(|limit| LimitOutlook {
         limit,
-        used: router.routes.len(),
-        needed_next: router.routes.len() + report.missing.len(),
+        used: limit::count(&router.routes),
+        needed_next: limit::count(&report.missing),
     });
     assert!(
         report.removable().iter().all(|route| ground.is_ours(&route.destination)),
@@ -183,7 +183,7 @@ impl<'a> Ground<'a> {
     }
 
     fn is_dead(&self, route: &Route) -> bool {
-        !self.live.contains(&route.next_hop)
+        !self.live.contains(&route.next_hop) && !self.nodes.contains(&route.next_hop)
     }
 
     fn judge_single(&self, route: Route, report: &mut RouteReport) {
@@ -197,14 +197,15 @@ impl<'a> Ground<'a> {
     }
 
     fn judge_duplicate(&self, destination: IpNet, routes: Vec<Route>) -> DuplicateRoute {
-        let (stale, alive): (Vec<Route>, Vec<Route>) = routes.into_iter().partition(|route| self.is_dead(route));
+        let (stale, alive): (Vec<Route>, Vec<Route>) =
+            routes.into_iter().partition(|route| self.is_dead(route));
         let owner = match self.owner(&destination) {
             Owner::One(owner) => Some(owner),
             Owner::Nobody | Owner::Contested => None,
         };
         let mut judged = DuplicateRoute { destination, keep: None, stale, undecided: vec![] };
         judged.keep = owner.and_then(|owner| {
-            let preferred = owner.next_hop(Family::of(&destination));
+            let preferred = owner.next_hop(Family::of(&destination), self.live);
             let mut to_owner = alive.iter().filter(|route| owner.addresses.contains(&route.next_hop));
             let first = to_owner.clone().next();
             to_owner.find(|route| Some(route.next_hop) == preferred).or(first).copied()
@@ -227,7 +228,8 @@ impl<'a> Ground<'a> {
         let mut there = self.holders.iter().filter(|holder| holder.addresses.contains(&route.next_hop));
         match (there.next(), there.next()) {
             (Some(node), None) => {
-                !node.owns(&route.destination) && node.pod_ranges.iter().any(|range| Family::of(range) == family)
+                !node.owns(&route.destination)
+                    && node.pod_ranges.iter().any(|range| Family::of(range) == family)
             }
             _ => false,
         }
@@ -238,7 +240,8 @@ impl<'a> Ground<'a> {
             range.trunc() != route.destination.trunc()
                 && (range.contains(&route.destination) || route.destination.contains(range))
         };
-        let every = self.holders.iter().flat_map(|holder| holder.pod_ranges.iter().map(move |range| (holder, range)));
+        let every =
+            self.holders.iter().flat_map(|holder| holder.pod_ranges.iter().map(move |range| (holder, range)));
         every
             .filter(|(_, range)| cuts(range))
             .map(|(holder, range)| Overlap { route: *route, node: holder.node.clone(), range: *range })
@@ -257,7 +260,7 @@ impl<'a> Ground<'a> {
                 if there || !self.is_ours(&range) || !matches!(self.owner(&range), Owner::One(_)) {
                     continue;
                 }
-                if let Some(next_hop) = holder.next_hop(Family::of(&range)) {
+                if let Some(next_hop) = holder.next_hop(Family::of(&range), self.live) {
                     missing.insert(Route { destination: range, next_hop });
                 }
             }
@@ -271,13 +274,15 @@ impl RouteHolder {
         self.pod_ranges.iter().any(|own| own.trunc() == range.trunc())
     }
 
-    /// Where a route to this node should lead: its first InternalIP of that family that is on a port of its instance.
-    /// Where the ports are known and hold none of them there is no good answer, and none is made up.
-    pub fn next_hop(&self, family: Family) -> Option<IpAddr> {
+    /// Where a route to this node should lead: its first InternalIP of that family that is on a port of a live
+    /// instance, because a router accepts and reaches no other. When none of its addresses is on such a port, its
+    /// instance is not known, and the first of the family has to do.
+    fn next_hop(&self, family: Family, live: &BTreeSet<IpAddr>) -> Option<IpAddr> {
+        let known = self.addresses.iter().any(|address| live.contains(address));
         self.addresses
             .iter()
             .filter(|address| Family::of(&IpNet::from(**address)) == family)
-            .find(|address| self.port_addresses.is_empty() || self.port_addresses.contains(address))
+            .find(|address| !known || live.contains(address))
             .copied()
     }
 }

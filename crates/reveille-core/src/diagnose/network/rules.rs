@@ -147,12 +147,18 @@ mod tests {
             ("a narrower prefix", vec![spec(Some(17), None, from("198.19.0.0/17"))], "icmp tcp udp"),
             (
                 "two halves",
-                vec![spec(Some(17), None, from("198.19.0.0/17")), spec(Some(17), None, from("198.19.128.0/17"))],
+                vec![
+                    spec(Some(17), None, from("198.19.0.0/17")),
+                    spec(Some(17), None, from("198.19.128.0/17")),
+                ],
                 "icmp tcp",
             ),
             (
                 "two halves of different protocols",
-                vec![spec(Some(17), None, from("198.19.0.0/17")), spec(Some(6), None, from("198.19.128.0/17"))],
+                vec![
+                    spec(Some(17), None, from("198.19.0.0/17")),
+                    spec(Some(6), None, from("198.19.128.0/17")),
+                ],
                 "icmp tcp udp",
             ),
             ("all ports from 1", vec![spec(Some(6), Some((1, 65535)), from(RANGE))], "icmp udp"),
@@ -161,7 +167,11 @@ mod tests {
             ("some ports of any", vec![spec(None, Some((30000, 32767)), Remote::Any)], "icmp tcp udp"),
             ("all of icmp", vec![spec(Some(1), None, from(RANGE))], "tcp udp"),
             ("echo only", vec![spec(Some(1), Some((8, 0)), from(RANGE))], "icmp tcp udp"),
-            ("icmp numbers that look like all ports", vec![spec(Some(1), Some((0, 65535)), from(RANGE))], "icmp tcp udp"),
+            (
+                "icmp numbers that look like all ports",
+                vec![spec(Some(1), Some((0, 65535)), from(RANGE))],
+                "icmp tcp udp",
+            ),
             ("members of a group", vec![spec(None, None, other_group)], "icmp tcp udp"),
             ("an address group", vec![spec(None, None, Remote::Other)], "icmp tcp udp"),
             ("egress", vec![egress], "icmp tcp udp"),
@@ -175,7 +185,8 @@ mod tests {
 
     #[test]
     fn ipv6_ranges_want_icmpv6_and_take_its_old_spelling() {
-        let six = |protocol| RuleSpec { family: Family::V6, ..spec(Some(protocol), None, from("fd00:10::/48")) };
+        let six =
+            |protocol| RuleSpec { family: Family::V6, ..spec(Some(protocol), None, from("fd00:10::/48")) };
         assert_eq!(lacking(vec![], "fd00:10::/48"), "tcp udp ipv6-icmp");
         assert_eq!(lacking(vec![six(58)], "fd00:10::/48"), "tcp udp");
         assert_eq!(lacking(vec![six(1)], "fd00:10::/48"), "tcp udp");
@@ -184,7 +195,8 @@ mod tests {
     #[test]
     fn rules_of_all_groups_of_a_port_add_up() {
         let tcp = group(vec![spec(Some(6), None, from("198.19.0.0/17"))]);
-        let rest = group(vec![spec(Some(6), None, from("198.19.128.0/17")), spec(Some(1), None, Remote::Any)]);
+        let rest =
+            group(vec![spec(Some(6), None, from("198.19.128.0/17")), spec(Some(1), None, Remote::Any)]);
         let missing = missing_rules(&[&tcp, &rest], &[RANGE.parse().unwrap()]);
         assert_eq!(missing, vec![spec(Some(17), None, from(RANGE))]);
     }

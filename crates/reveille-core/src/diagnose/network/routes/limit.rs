@@ -4,26 +4,33 @@
 //! refusal (400 `RoutesExhausted`); from 2026.2 it is the quota `router_route` (409 `OverQuota`). Both mean the same:
 //! stop, a retry is useless. The limit is held against the *resulting* list, also when that is shorter than before.
 
+use crate::model::network::Route;
+
 /// How full a router is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LimitOutlook {
     /// How many routes it may hold.
     pub limit: u32,
     /// How many it holds, everybody's.
-    pub used: usize,
-    /// How many it must hold so that no node lacks one, before anything is taken out.
-    pub needed_next: usize,
+    pub used: u32,
+    /// How many more it must take so that no node lacks one.
+    pub needed_next: u32,
+}
+
+/// How many routes these are.
+pub(super) fn count(routes: &[Route]) -> u32 {
+    u32::try_from(routes.len()).unwrap_or(u32::MAX)
 }
 
 impl LimitOutlook {
     /// How many more routes it takes now.
-    pub const fn free(&self) -> usize {
-        (self.limit as usize).saturating_sub(self.used)
+    pub const fn free(&self) -> u32 {
+        self.limit.saturating_sub(self.used)
     }
 
-    /// True when the routes that are missing do not all fit.
+    /// True when the routes that are missing do not all fit, before anything is taken out.
     pub const fn is_reached(&self) -> bool {
-        self.needed_next > self.limit as usize
+        self.needed_next > self.free()
     }
 }
 
@@ -72,7 +79,11 @@ mod tests {
             (format!("400 RoutesExhausted: {exhausted} 31"), true, Some(31)),
             ("Quota exceeded for resources: ['router_route'].".into(), true, None),
             ("Quota exceeded for resources: ['router_route']. Limit: 30".into(), true, Some(30)),
-            ("{\"type\":\"OverQuota\",\"message\":\"quota router_route, limit=512 used=512\"}".into(), true, Some(512)),
+            (
+                "{\"type\":\"OverQuota\",\"message\":\"quota router_route, limit=512 used=512\"}".into(),
+                true,
+                Some(512),
+            ),
             ("Quota exceeded for resources: ['security_group_rule'], limit 100".into(), false, None),
             ("The number of allowed address pair exceeds the maximum 10.".into(), false, None),
             ("429 Too Many Requests: rate limit 60r/m".into(), false, None),
@@ -87,8 +98,9 @@ mod tests {
     #[test]
     fn a_router_is_full_when_what_is_needed_does_not_fit() {
         let outlook = |used, needed_next| LimitOutlook { limit: 30, used, needed_next };
-        assert_eq!((outlook(29, 30).free(), outlook(29, 30).is_reached()), (1, false));
-        assert_eq!((outlook(30, 31).free(), outlook(30, 31).is_reached()), (0, true));
-        assert_eq!(outlook(31, 31).free(), 0, "a lowered limit leaves no room");
+        assert_eq!((outlook(29, 1).free(), outlook(29, 1).is_reached()), (1, false));
+        assert_eq!((outlook(30, 1).free(), outlook(30, 1).is_reached()), (0, true));
+        assert_eq!((outlook(30, 0).free(), outlook(30, 0).is_reached()), (0, false));
+        assert_eq!(outlook(31, 0).free(), 0, "a lowered limit leaves no room");
     }
 }

@@ -1,1 +1,41 @@
-//! (opened by its first commit)
+//! OpenStack as events in and effects out.
+//!
+//! ```text
+//! clouds ─▶ client (Keystone behind it) ─▶ project ─┬─ list: CloudSnapshot, complete or void   ─▶ events
+//!             http · catalog · refusal              ├─ look: Answer, past every cache          ─▶ events
+//!                                                   └─ act:  Call carried out, Outcome         ◀─ effects
+//!           instance · port · group · router: the services' words ⇄ the model's
+//! ```
+//!
+//! [`Project::connect`] logs in to one project; a [`Lister`] reads it over and over for the union of what rosters want
+//! ([`Interest`]); [`Project::look`] answers the engine's questions; [`Project::perform`] makes its calls. Nothing here
+//! decides, judges or retries, with one exception: a token that is refused is replaced once. What a failure means is
+//! said in the engine's words ([`reveille_core::effect::ReadError`], [`reveille_core::effect::Outcome`]) and in one
+//! sentence for people. No password and no token reaches a log, an error or a Debug output.
+
+mod act;
+mod catalog;
+mod client;
+mod clouds;
+mod group;
+mod http;
+mod instance;
+mod interest;
+mod intern;
+mod list;
+mod look;
+mod paging;
+mod port;
+mod project;
+mod refusal;
+mod report;
+mod router;
+
+pub use catalog::CatalogError;
+pub use client::LoginError;
+pub use clouds::{CloudConfig, CloudEntry, ConfigError, Environment, list_clouds, list_clouds_in};
+pub use http::{ExchangeError, TrafficCount, TransportError};
+pub use interest::Interest;
+pub use list::Lister;
+pub use project::{ConnectError, Project};
+pub use refusal::Refusal;

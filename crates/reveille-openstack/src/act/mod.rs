@@ -1,0 +1,49 @@
+//! The engine's calls, carried out exactly as they stand, and how each ended.
+//!
+//! Nothing here decides: a call names its target, its new value and the revision it was derived from. What this adds is
+//! the care that the services ask for: lists are never replaced without a revision check, a refusal is told from a
+//! silence, several steps of one call are summed up in one [`Outcome`]. Nothing is retried; the engine does that, with
+//! the incident's history in view.
+
+mod instances;
+mod ports;
+mod routes;
+mod rules;
+
+use reveille_core::effect::{Call, Outcome};
+
+use crate::catalog::Service;
+use crate::project::Project;
+use crate::report::Writing;
+
+impl Project {
+    /// Makes one call. Always comes back with an outcome, and within the deadlines of its few requests.
+    pub async fn perform(&self, call: &Call) -> Outcome {
+        let outcome = match call {
+            Call::AddRules { group, rules, .. } => rules::add(self, group, rules).await,
+            Call::DropRule { rule, .. } => rules::drop_rule(self, rule).await,
+            Call::NudgeGroup { group, mark, .. } => rules::nudge(self, group, mark).await,
+            Call::SetPortGroups { port, groups, if_revision, .. } => {
+                ports::set_groups(self, port, groups, *if_revision).await
+            }
+            Call::AddPortPairs { port, pairs, if_revision, .. } => {
+                ports::add_pairs(self, port, pairs, *if_revision).await
+            }
+            Call::RemoveRoutes { router, routes, .. } => {
+                routes::change(self, router, routes, routes::Change::Remove).await
+            }
+            Call::AddRoutes { router, routes, .. } => {
+                routes::change(self, router, routes, routes::Change::Add).await
+            }
+            Call::NudgeRouter { router, route, .. } => routes::nudge(self, router, route).await,
+            Call::Reboot { instance, hard, .. } => instances::reboot(self, instance, *hard).await,
+            Call::Start { instance, .. } => instances::start(self, instance).await,
+            Call::DeleteInstance { instance, .. } => instances::delete(self, instance).await,
+            Call::DeleteNode { .. } => {
+                Writing::new(Service::Compute, call.to_string()).refuse("a Node is not a cloud's to delete")
+            }
+        };
+        tracing::info!(%call, %outcome, "openstack call");
+        outcome
+    }
+}

@@ -1,0 +1,92 @@
+//! A port's groups and address pairs: lists that are replaced as a whole, and therefore only at a known revision.
+
+use std::sync::Arc;
+
+use ipnet::IpNet;
+use reveille_core::effect::Outcome;
+use reveille_core::model::id::{GroupId, PortId};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::catalog::Service;
+use crate::client::Request;
+use crate::port::Pair;
+use crate::project::Project;
+use crate::report::Writing;
+
+pub(super) async fn set_groups(
+    project: &Project,
+    port: &PortId,
+    groups: &[GroupId],
+    if_revision: u64,
+) -> Outcome {
+    let writing = Writing::new(Service::Network, format!("set the groups of port {port}"));
+    if groups.is_empty() {
+        return writing.refuse("the new list is empty, which would cut the machine off");
+    }
+    let groups: Vec<&str> = groups.iter().map(GroupId::as_str).collect();
+    put(project, port, &writing, json!({ "port": { "security_groups": groups } }), if_revision).await
+}
+
+pub(super) async fn add_pairs(
+    project: &Project,
+    port: &PortId,
+    pairs: &[IpNet],
+    if_revision: u64,
+) -> Outcome {
+    #[derive(Deserialize)]
+    struct Body {
+        port: Port,
+    }
+    #[derive(Deserialize)]
+    struct Port {
+        #[serde(default)]
+        allowed_address_pairs: Vec<Pair>,
+        #[serde(default)]
+        revision_number: u64,
+    }
+    let writing = Writing::new(Service::Network, format!("allow address pairs on port {port}"));
+    let reading = project.look_at(format!("read port {port}"));
+    let request = Request::get(Service::Network, &["ports", port.as_str()])
+        .queries("fields", ["allowed_address_pairs", "revision_number"]);
+    let now = match project.read_one::<Body>(&request, &reading).await {
+        Ok(Some(body)) => body.port,
+        Ok(None) => return writing.refuse("there is no such port"),
+        Err(error) => return writing.unread(&error),
+    };
+    if now.revision_number != if_revision {
+        let cause = format!("it is at revision {} by now, not {if_revision}", now.revision_number);
+        return Outcome::Moved { text: writing.text(&cause) };
+    }
+    let there: Vec<IpNet> = now.allowed_address_pairs.iter().filter_map(Pair::net).collect();
+    let mut missing: Vec<IpNet> = pairs.iter().map(IpNet::trunc).filter(|net| !there.contains(net)).collect();
+    missing.sort_unstable();
+    missing.dedup();
+    if missing.is_empty() {
+        return Outcome::AlreadySo { text: Arc::from(format!("port {port} allows them already")) };
+    }
+    let mut all = now.allowed_address_pairs;
+    all.extend(missing.into_iter().map(Pair::of));
+    put(project, port, &writing, json!({ "port": { "allowed_address_pairs": all } }), if_revision).await
+}
+
+async fn put(project: &Project, port: &PortId, writing: &Writing, body: Value, if_revision: u64) -> Outcome {
+    match revisions_checked(project, writing).await {
+        Ok(()) => {}
+        Err(outcome) => return outcome,
+    }
+    let request = Request::put(Service::Network, &["ports", port.as_str()], body).if_revision(if_revision);
+    writing.outcome(project.client().send(&request).await)
+}
+
+/// Without this extension Neutron ignores the revision silently, and a list would be replaced blindly.
+pub(super) async fn revisions_checked(project: &Project, writing: &Writing) -> Result<(), Outcome> {
+    match project.has_extension("revision-if-match").await {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(writing.refuse(
+            "this cloud's network API does not check revisions (extension revision-if-match), so a change of \
+             somebody else's could be undone; change it by hand",
+        )),
+        Err(error) => Err(writing.unread(&error)),
+    }
+}

@@ -1,0 +1,373 @@
+//! Requests to Nova and Neutron, with a token that is fetched, renewed and replaced behind them.
+//!
+//! ```text
+//! Request ─▶ session (login only when there is none, it nears its end, or a 401 says so) ─▶ exchange ─▶ Reply
+//! ```
+//!
+//! One login at a time: whoever finds the token refused waits for the one who already fetches another. A login that
+//! fails is not tried again at once, least of all one that was refused: Keystone locks users who try too often. A login
+//! reads clouds.yaml anew, so rotated credentials count, but never into another project than the first one. Every
+//! answer of a service is a [`Reply`], whatever its status; nothing is retried but the one request that met a 401.
+
+use std::borrow::Cow;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue, IF_MATCH};
+use reqwest::{Method, StatusCode, Url};
+use reveille_core::effect::ReadErrorKind;
+use reveille_core::model::time::Span;
+use serde_json::Value;
+use thiserror::Error;
+use tokio::sync::Mutex;
+
+use crate::catalog::{CatalogError, Grant, Service};
+use crate::clouds::{self, CloudConfig, ConfigError, Environment};
+use crate::http::{ExchangeError, Reply, Traffic, Transport, TransportError};
+use crate::refusal::Refusal;
+
+/// After a login that the other side refused, the next one waits this long.
+const HOLD_REFUSED: Duration = Duration::from_secs(60);
+/// After a login that went wrong otherwise.
+const HOLD_FAILED: Duration = Duration::from_secs(3);
+/// A token is replaced this long before its end, or at four fifths of a short life.
+const RENEW_MARGIN_MAX: Duration = Duration::from_secs(300);
+/// Where Keystone does not say how long a token lives.
+const LIFETIME_UNKNOWN: Duration = Duration::from_secs(1800);
+
+/// Why no token could be had.
+#[derive(Clone, Debug, Error)]
+pub enum LoginError {
+    /// The entry of clouds.yaml cannot be used.
+    #[error("{source}")]
+    Config {
+        /// Why.
+        source: Arc<ConfigError>,
+    },
+    /// Keystone did not answer.
+    #[error("Keystone did not answer: {source}")]
+    Exchange {
+        /// Why.
+        source: Arc<ExchangeError>,
+    },
+    /// Keystone answered no.
+    #[error("Keystone does not let {who} in: {source}")]
+    Refused {
+        /// Who tried.
+        who: String,
+        /// In its words.
+        source: Refusal,
+    },
+    /// The token does not lead to the services.
+    #[error("{source}")]
+    Catalog {
+        /// Why.
+        source: CatalogError,
+    },
+    /// Keystone accepted and sent no usable token.
+    #[error("Keystone's answer carries no token")]
+    NoToken,
+    /// The credentials changed and now open another project.
+    #[error("the entry now opens project {now} and not {before}; nothing is done there until a restart")]
+    OtherProject {
+        /// The project that we were connected to.
+        before: String,
+        /// The one that the credentials open now.
+        now: String,
+    },
+}
+
+impl LoginError {
+    /// What kind of failed read this is.
+    pub(crate) fn kind(&self) -> ReadErrorKind {
+        match self {
+            Self::Refused { source, .. } if source.says_throttled() => ReadErrorKind::Throttled,
+            Self::Refused { source, .. } if source.status == StatusCode::UNAUTHORIZED => {
+                ReadErrorKind::Unauthorized
+            }
+            Self::Refused { source, .. } if source.status.is_server_error() => ReadErrorKind::Unavailable,
+            Self::Refused { .. } => ReadErrorKind::Unauthorized,
+            Self::Exchange { source } if matches!(**source, ExchangeError::TimedOut) => {
+                ReadErrorKind::TimedOut
+            }
+            Self::Exchange { .. } => ReadErrorKind::Unavailable,
+            Self::Config { .. } | Self::OtherProject { .. } => ReadErrorKind::Unauthorized,
+            Self::Catalog { .. } | Self::NoToken => ReadErrorKind::Malformed,
+        }
+    }
+
+    pub(crate) fn retry_after(&self) -> Option<Span> {
+        match self {
+            Self::Refused { source, .. } => source.retry_after,
+            _ => None,
+        }
+    }
+
+    fn hold(&self) -> Duration {
+        match self.kind() {
+            ReadErrorKind::Unauthorized if matches!(self, Self::Refused { .. }) => HOLD_REFUSED,
+            _ => HOLD_FAILED,
+        }
+    }
+}
+
+/// Why a request has no answer.
+#[derive(Debug, Error)]
+pub(crate) enum SendError {
+    /// No token: the request was not sent, or was answered 401 and not carried out.
+    #[error("{0}")]
+    Login(#[source] LoginError),
+    /// The exchange failed.
+    #[error("{0}")]
+    Exchange(#[source] ExchangeError),
+}
+
+/// One request to a service.
+#[derive(Clone, Debug)]
+pub(crate) struct Request {
+    pub(crate) service: Service,
+    method: Method,
+    segments: Vec<String>,
+    query: Vec<(&'static str, Cow<'static, str>)>,
+    body: Option<Value>,
+    if_match: Option<u64>,
+}
+
+impl Request {
+    fn new(service: Service, method: Method, segments: &[&str]) -> Self {
+        let segments = segments.iter().map(|segment| (*segment).to_owned()).collect();
+        Self { service, method, segments, query: Vec::new(), body: None, if_match: None }
+    }
+
+    pub(crate) fn get(service: Service, segments: &[&str]) -> Self {
+        Self::new(service, Method::GET, segments)
+    }
+
+    pub(crate) fn delete(service: Service, segments: &[&str]) -> Self {
+        Self::new(service, Method::DELETE, segments)
+    }
+
+    pub(crate) fn post(service: Service, segments: &[&str], body: Value) -> Self {
+        Self { body: Some(body), ..Self::new(service, Method::POST, segments) }
+    }
+
+    pub(crate) fn put(service: Service, segments: &[&str], body: Value) -> Self {
+        Self { body: Some(body), ..Self::new(service, Method::PUT, segments) }
+    }
+
+    /// Adds a query pair; the same key may stand several times.
+    pub(crate) fn query(mut self, key: &'static str, value: impl Into<Cow<'static, str>>) -> Self {
+        self.query.push((key, value.into()));
+        self
+    }
+
+    /// Adds the same key once for each value.
+    pub(crate) fn queries<V: Into<Cow<'static, str>>>(
+        self,
+        key: &'static str,
+        values: impl IntoIterator<Item = V>,
+    ) -> Self {
+        values.into_iter().fold(self, |request, value| request.query(key, value))
+    }
+
+    /// Carried out only while the object is at this revision.
+    pub(crate) fn if_revision(self, revision: u64) -> Self {
+        Self { if_match: Some(revision), ..self }
+    }
+
+    fn url(&self, base: &Url) -> Url {
+        let mut url = base.clone();
+        if let Ok(mut path) = url.path_segments_mut() {
+            path.pop_if_empty().extend(&self.segments);
+        }
+        if !self.query.is_empty() {
+            url.query_pairs_mut().extend_pairs(self.query.iter().map(|(key, value)| (key, value.as_ref())));
+        }
+        url
+    }
+}
+
+/// A token and what it opens. The token's header is marked sensitive, so that no Debug output shows it.
+#[derive(Debug)]
+pub(crate) struct Session {
+    generation: u64,
+    token: HeaderValue,
+    /// From here on a new one is fetched, and this one serves while that fails.
+    renew_at: Instant,
+    ends_at: Instant,
+    pub(crate) grant: Grant,
+}
+
+#[derive(Debug, Default)]
+struct Logins {
+    session: Option<Arc<Session>>,
+    /// The last failure and when the next try may be.
+    failed: Option<(Instant, LoginError)>,
+    count: u64,
+}
+
+/// The way to one project of one cloud.
+#[derive(Debug)]
+pub(crate) struct Client {
+    config: CloudConfig,
+    env: Environment,
+    transport: Transport,
+    logins: Mutex<Logins>,
+    compute_microversion: OnceLock<HeaderValue>,
+    /// The compute API's own root, where discovery found another one than the catalogue's.
+    compute_root: OnceLock<Url>,
+}
+
+impl Client {
+    /// Sets up the transport; logs in nowhere yet.
+    pub(crate) fn new(config: CloudConfig, env: Environment) -> Result<Self, NewClientError> {
+        let cloud = clouds::load(&config, &env).map_err(NewClientError::Config)?;
+        let transport = Transport::new(&cloud.tls).map_err(NewClientError::Transport)?;
+        Ok(Self {
+            config,
+            env,
+            transport,
+            logins: Mutex::default(),
+            compute_microversion: OnceLock::new(),
+            compute_root: OnceLock::new(),
+        })
+    }
+
+    pub(crate) fn traffic(&self) -> &Arc<Traffic> {
+        self.transport.traffic()
+    }
+
+    /// From now on, every compute request names this microversion.
+    pub(crate) fn set_compute(&self, microversion: HeaderValue, root: Option<Url>) {
+        // Both are set once, by the connection's only discovery; a second discovery would say the same.
+        let _ = self.compute_microversion.set(microversion);
+        if let Some(root) = root {
+            let _ = self.compute_root.set(root);
+        }
+    }
+
+    /// A session that is good now. `refused` is one that a service answered 401 to.
+    pub(crate) async fn session(&self, refused: Option<&Session>) -> Result<Arc<Session>, LoginError> {
+        let mut logins = self.logins.lock().await;
+        let held = logins.session.clone().filter(|held| {
+            let refused = refused.is_some_and(|refused| refused.generation == held.generation);
+            !refused && Instant::now() < held.ends_at
+        });
+        if let Some(held) = held.as_ref().filter(|held| Instant::now() < held.renew_at) {
+            return Ok(held.clone());
+        }
+        if let Some((until, error)) = &logins.failed
+            && Instant::now() < *until
+        {
+            return held.ok_or_else(|| error.clone());
+        }
+        logins.count += 1;
+        let before = logins.session.as_ref().map(|session| session.grant.project_id.clone());
+        match self.login(logins.count, before).await {
+            Ok(session) => {
+                let session = Arc::new(session);
+                logins.session = Some(session.clone());
+                logins.failed = None;
+                Ok(session)
+            }
+            Err(error) => {
+                logins.failed = Some((Instant::now() + error.hold(), error.clone()));
+                held.ok_or(error)
+            }
+        }
+    }
+
+    async fn login(&self, generation: u64, before: Option<String>) -> Result<Session, LoginError> {
+        let cloud = clouds::load(&self.config, &self.env)
+            .map_err(|source| LoginError::Config { source: Arc::new(source) })?;
+        let mut url = cloud.keystone.clone();
+        if let Ok(mut path) = url.path_segments_mut() {
+            path.pop_if_empty().extend(["auth", "tokens"]);
+        }
+        self.traffic().count_login();
+        let begun = Instant::now();
+        let body = cloud.credentials.body().to_string().into_bytes();
+        let (reply, headers) = self
+            .transport
+            .exchange_with_headers(Method::POST, url, HeaderMap::new(), Some(body))
+            .await
+            .map_err(|source| LoginError::Exchange { source: Arc::new(source) })?;
+        if reply.status != StatusCode::CREATED {
+            return Err(LoginError::Refused { who: cloud.credentials.who(), source: Refusal::read(&reply) });
+        }
+        let mut token = headers.get("x-subject-token").cloned().ok_or(LoginError::NoToken)?;
+        token.set_sensitive(true);
+        let grant = Grant::read(&reply.body, &cloud).map_err(|source| LoginError::Catalog { source })?;
+        if let Some(before) = before.filter(|before| *before != grant.project_id) {
+            return Err(LoginError::OtherProject { before, now: grant.project_id });
+        }
+        let lifetime = grant.lifetime.unwrap_or(LIFETIME_UNKNOWN);
+        let renew_at = begun + lifetime.saturating_sub(RENEW_MARGIN_MAX.min(lifetime / 5));
+        Ok(Session { generation, token, renew_at, ends_at: begun + lifetime, grant })
+    }
+
+    /// Sends the request; a 401 leads to one login and one more try.
+    pub(crate) async fn send(&self, request: &Request) -> Result<Reply, SendError> {
+        let session = self.session(None).await.map_err(SendError::Login)?;
+        let reply = self.send_once(request, &session).await.map_err(SendError::Exchange)?;
+        if reply.status != StatusCode::UNAUTHORIZED {
+            return Ok(reply);
+        }
+        let session = self.session(Some(&session)).await.map_err(SendError::Login)?;
+        self.send_once(request, &session).await.map_err(SendError::Exchange)
+    }
+
+    /// Asks the root of an API, whose address is not below the endpoint's.
+    pub(crate) async fn send_to_root(&self, root: &Url) -> Result<Reply, SendError> {
+        let session = self.session(None).await.map_err(SendError::Login)?;
+        let headers = Self::headers(&session);
+        self.transport.exchange(Method::GET, root.clone(), headers, None).await.map_err(SendError::Exchange)
+    }
+
+    fn headers(session: &Session) -> HeaderMap {
+        let mut headers = HeaderMap::new();
+        headers.insert(HeaderName::from_static("x-auth-token"), session.token.clone());
+        headers.insert(reqwest::header::ACCEPT, HeaderValue::from_static("application/json"));
+        headers
+    }
+
+    async fn send_once(&self, request: &Request, session: &Session) -> Result<Reply, ExchangeError> {
+        let base = match request.service {
+            Service::Compute => self.compute_root.get().unwrap_or(&session.grant.compute),
+            Service::Network => &session.grant.network,
+        };
+        let mut headers = Self::headers(session);
+        if let (Service::Compute, Some(version)) = (request.service, self.compute_microversion.get()) {
+            headers.insert(HeaderName::from_static("x-openstack-nova-api-version"), version.clone());
+            if let Ok(value) = HeaderValue::try_from([b"compute ", version.as_bytes()].concat()) {
+                headers.insert(HeaderName::from_static("openstack-api-version"), value);
+            }
+        }
+        if let Some(revision) = request.if_match
+            && let Ok(value) = HeaderValue::try_from(format!("revision_number={revision}"))
+        {
+            headers.insert(IF_MATCH, value);
+        }
+        let body = request.body.as_ref().map(|body| body.to_string().into_bytes());
+        let url = request.url(base);
+        tracing::debug!(method = %request.method, path = url.path(), "openstack request");
+        let reply = self.transport.exchange(request.method.clone(), url, headers, body).await?;
+        tracing::debug!(
+            status = reply.status.as_u16(),
+            took_ms = reply.took.as_millis() as u64,
+            bytes = reply.body.len(),
+            request = reply.request.as_ref().map(tracing::field::display),
+            "openstack answer"
+        );
+        Ok(reply)
+    }
+}
+
+/// Why there is no client.
+#[derive(Debug, Error)]
+pub(crate) enum NewClientError {
+    #[error("{0}")]
+    Config(#[source] ConfigError),
+    #[error("{0}")]
+    Transport(#[source] TransportError),
+}

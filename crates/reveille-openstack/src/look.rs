@@ -1,0 +1,226 @@
+//! One thing read afresh, past every cache: the engine's targeted questions.
+//!
+//! "No such thing" is an answer only where the service itself says so. A console log is cleaned of control characters;
+//! masking secrets in it is the core's part.
+
+use std::sync::Arc;
+
+use reqwest::StatusCode;
+use reveille_core::effect::{Look, ReadError, ReadErrorKind};
+use reveille_core::event::Answer;
+use reveille_core::model::id::{GroupId, InstanceId, RouterId};
+use reveille_core::model::instance::{Instance, InstanceAction};
+use reveille_core::model::network::SecurityGroup;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::json;
+
+use crate::catalog::Service;
+use crate::client::Request;
+use crate::group::{self, WireGroup};
+use crate::http::bounded;
+use crate::instance::{Action, Server, ServerTables};
+use crate::intern::Texts;
+use crate::port::{self, WirePort};
+use crate::project::Project;
+use crate::refusal::Refusal;
+use crate::report::Reading;
+use crate::router::{self, WireRouter};
+
+/// Lines that are asked for.
+const CONSOLE_LINES: u32 = 200;
+/// What is kept of them, from the end.
+const CONSOLE_MAX_BYTES: usize = 64 * 1024;
+
+impl Project {
+    /// Answers one of the engine's questions about this project.
+    ///
+    /// # Errors
+    /// [`ReadError`] whenever it cannot be told; questions that are not for a cloud are [`ReadErrorKind::Malformed`].
+    pub async fn look(&self, look: &Look) -> Result<Answer, ReadError> {
+        match look {
+            Look::Instance(_, id) => Ok(Answer::Instance(self.instance(id).await?.map(Arc::new))),
+            Look::Ports(_, id) => self.ports(id).await,
+            Look::Group(_, id) => self.group(id).await,
+            Look::Router(_, id) => self.router(id).await,
+            Look::Console(_, id) => self.console(id).await,
+            Look::Actions(_, id) => self.actions(id).await,
+            Look::Node(_) | Look::NodeEvents(_) => Err(self
+                .look_at("answer a question about a node")
+                .error(ReadErrorKind::Malformed, "only the cluster's API can answer it")),
+        }
+    }
+
+    pub(crate) async fn instance(&self, id: &InstanceId) -> Result<Option<Instance>, ReadError> {
+        #[derive(Deserialize)]
+        struct Body<'a> {
+            #[serde(borrow)]
+            server: Server<'a>,
+        }
+        let reading = self.look_at(format!("read instance {id}"));
+        let request = Request::get(Service::Compute, &["servers", id.as_str()]);
+        let Some(body) = self.read(&request, &reading).await? else { return Ok(None) };
+        let Body { server } = decode(&body, &reading)?;
+        Ok(Some(server.into_instance(&mut ServerTables::default())))
+    }
+
+    async fn ports(&self, id: &InstanceId) -> Result<Answer, ReadError> {
+        #[derive(Deserialize)]
+        struct Body<'a> {
+            #[serde(borrow)]
+            ports: Vec<WirePort<'a>>,
+        }
+        let reading = self.look_at(format!("list the ports of instance {id}"));
+        let request = Request::get(Service::Network, &["ports"])
+            .query("device_id", id.to_string())
+            .queries("fields", port::FIELDS);
+        let body = self.read_existing(&request, &reading).await?;
+        let Body { ports } = decode(&body, &reading)?;
+        let mut texts = Texts::default();
+        let ports = ports.into_iter().filter(|port| port.instance().as_ref() == Some(id));
+        let mut ports: Vec<_> = ports.map(|port| Arc::new(port.into_port(&mut texts))).collect();
+        ports.sort_by(|a, b| a.id.cmp(&b.id));
+        Ok(Answer::Ports(ports))
+    }
+
+    async fn group(&self, id: &GroupId) -> Result<Answer, ReadError> {
+        #[derive(Deserialize)]
+        struct Body {
+            security_group: WireGroup,
+        }
+        let reading = self.look_at(format!("read security group {id}"));
+        let request = Request::get(Service::Network, &["security-groups", id.as_str()])
+            .queries("fields", group::FIELDS);
+        let body: Option<Body> = self.read_one(&request, &reading).await?;
+        Ok(Answer::Group(body.map(|body| Arc::new(SecurityGroup::from(body.security_group)))))
+    }
+
+    async fn router(&self, id: &RouterId) -> Result<Answer, ReadError> {
+        let Some(wire) = self.wire_router(id).await? else { return Ok(Answer::Router(None)) };
+        let limit = self.route_limit(id).await;
+        Ok(Answer::Router(Some(Arc::new(wire.into_router(limit)))))
+    }
+
+    pub(crate) async fn wire_router(&self, id: &RouterId) -> Result<Option<WireRouter>, ReadError> {
+        #[derive(Deserialize)]
+        struct Body {
+            router: WireRouter,
+        }
+        let reading = self.look_at(format!("read router {id}"));
+        let request =
+            Request::get(Service::Network, &["routers", id.as_str()]).queries("fields", router::FIELDS);
+        let body: Option<Body> = self.read_one(&request, &reading).await?;
+        Ok(body.map(|body| body.router))
+    }
+
+    async fn console(&self, id: &InstanceId) -> Result<Answer, ReadError> {
+        #[derive(Deserialize)]
+        struct Body {
+            output: Option<String>,
+        }
+        let reading = self.look_at(format!("read the console of instance {id}"));
+        let body = json!({ "os-getConsoleOutput": { "length": CONSOLE_LINES } });
+        let request = Request::post(Service::Compute, &["servers", id.as_str(), "action"], body);
+        let reply = self.client().send(&request).await.map_err(|error| reading.unanswered(&error))?;
+        if reply.status == StatusCode::OK {
+            let Body { output } = decode(&reply.body, &reading)?;
+            return Ok(Answer::Console(Arc::from(printable(&output.unwrap_or_default()))));
+        }
+        let refusal = Refusal::read(&reply);
+        let none = match refusal.status {
+            StatusCode::CONFLICT | StatusCode::NOT_IMPLEMENTED => true,
+            _ => refusal.says_absent(Service::Compute),
+        };
+        if none {
+            Ok(Answer::NoConsole(Arc::from(refusal.to_string())))
+        } else {
+            Err(reading.refused(&refusal))
+        }
+    }
+
+    async fn actions(&self, id: &InstanceId) -> Result<Answer, ReadError> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Body<'a> {
+            #[serde(borrow)]
+            instance_actions: Vec<Action<'a>>,
+        }
+        let reading = self.look_at(format!("read the actions of instance {id}"));
+        let request = Request::get(Service::Compute, &["servers", id.as_str(), "os-instance-actions"]);
+        let Some(body) = self.read(&request, &reading).await? else { return Ok(Answer::Actions(Vec::new())) };
+        let Body { instance_actions } = decode(&body, &reading)?;
+        let mut actions: Vec<InstanceAction> = instance_actions.into_iter().map(Into::into).collect();
+        // Nova lists the newest first; its timestamps are one format of one clock and order as text.
+        actions.sort_by(|a, b| b.started.cmp(&a.started));
+        Ok(Answer::Actions(actions))
+    }
+
+    /// Reads a list: it exists, so a 404 is a failure.
+    async fn read_existing(&self, request: &Request, reading: &Reading) -> Result<Vec<u8>, ReadError> {
+        match self.read(request, reading).await? {
+            Some(body) => Ok(body),
+            None => Err(reading.error(ReadErrorKind::Malformed, "404 for a list")),
+        }
+    }
+
+    pub(crate) async fn read_one<T: DeserializeOwned>(
+        &self,
+        request: &Request,
+        reading: &Reading,
+    ) -> Result<Option<T>, ReadError> {
+        match self.read(request, reading).await? {
+            Some(body) => decode(&body, reading).map(Some),
+            None => Ok(None),
+        }
+    }
+}
+
+fn decode<'a, T: Deserialize<'a>>(body: &'a [u8], reading: &Reading) -> Result<T, ReadError> {
+    serde_json::from_slice(body).map_err(|error| reading.malformed(&error))
+}
+
+/// Lines and tabs stay; terminal sequences and every other control character go. Keeps the end, from a line's start.
+fn printable(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '\u{1b}' if chars.peek() == Some(&'[') => {
+                chars.next();
+                // A sequence ends with its first byte of @ to ~.
+                let _ = chars.by_ref().find(|c| ('@'..='~').contains(c));
+            }
+            '\r' if chars.peek() == Some(&'\n') => {}
+            '\r' => out.push('\n'),
+            '\n' | '\t' => out.push(c),
+            c if c.is_control() => {}
+            c => out.push(c),
+        }
+    }
+    if out.len() <= CONSOLE_MAX_BYTES {
+        return out;
+    }
+    let head = bounded(&out, out.len() - CONSOLE_MAX_BYTES).len();
+    let start = out[head..].find('\n').map_or(head, |at| head + at + 1);
+    out[start..].to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_console_is_plain_lines() {
+        let raw = "\u{1b}[0;32m[  OK  ]\u{1b}[0m Started\r\nlogin:\u{7}\tx\rprogress\u{0}\u{9b}K";
+        assert_eq!(printable(raw), "[  OK  ] Started\nlogin:\tx\nprogressK");
+    }
+
+    #[test]
+    fn a_long_console_keeps_its_end_from_a_lines_start() {
+        let line = "äbcdefg\n";
+        let text = line.repeat(20_000);
+        let kept = printable(&text);
+        assert!(kept.len() <= CONSOLE_MAX_BYTES && kept.len() > CONSOLE_MAX_BYTES - 20);
+        assert!(kept.starts_with('ä') && kept.ends_with(line));
+    }
+}

@@ -1,0 +1,232 @@
+//! What a service says when it says no, in its several dialects.
+//!
+//! Nova: `{"itemNotFound": {"code", "message"}}`. Neutron: `{"NeutronError": {"type", "message"}}`, and in old gateways
+//! plain text. Keystone and its middleware: `{"error": {"title", "message"}}`. A gateway in between: HTML, of which
+//! only the status is worth anything. Absence is believed from the service itself only: a balancer's 404 page once too
+//! often meant that the balancer was lost, not the machine.
+
+use std::fmt;
+
+use reqwest::StatusCode;
+use reveille_core::model::id::RequestId;
+use reveille_core::model::time::Span;
+use serde_json::Value;
+
+use crate::catalog::Service;
+use crate::http::{Reply, bounded};
+
+const MESSAGE_MAX: usize = 300;
+
+/// A negative answer, read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// The status.
+    pub status: StatusCode,
+    /// Whose dialect the answer is in; `None` where something in between answered.
+    by: Option<Service>,
+    /// The fault's name: `itemNotFound`, `RouterNotFound`, `OverQuota`. Only where the service itself answered.
+    pub fault: Option<String>,
+    /// In its words, cleaned and shortened.
+    pub message: String,
+    /// Not before this long, when it said so.
+    pub retry_after: Option<Span>,
+    /// Its operator's handle on this answer.
+    pub request: Option<RequestId>,
+}
+
+impl Refusal {
+    /// Reads an answer that is not a success.
+    pub(crate) fn read(reply: &Reply) -> Self {
+        let (by, fault, message) = match serde_json::from_slice::<Value>(&reply.body) {
+            Ok(body) => read_json(&body),
+            Err(_) => (None, None, read_plain(&reply.body)),
+        };
+        Self {
+            status: reply.status,
+            by,
+            fault,
+            message: clean(&message),
+            retry_after: reply.retry_after,
+            request: reply.request.clone(),
+        }
+    }
+
+    /// True when the service itself says that this thing does not exist.
+    pub(crate) fn says_absent(&self, service: Service) -> bool {
+        let fault = self.fault.as_deref().unwrap_or("");
+        self.status == StatusCode::NOT_FOUND
+            && self.by == Some(service)
+            && match service {
+                Service::Compute => fault == "itemNotFound",
+                // Its router's own 404, for a path that is no path.
+                Service::Network => fault.ends_with("NotFound") && fault != "HTTPNotFound",
+            }
+    }
+
+    /// True for the statuses that mean "later".
+    pub(crate) fn says_throttled(&self) -> bool {
+        matches!(self.status.as_u16(), 413 | 429 | 498)
+    }
+
+    /// True when a limit or quota is the reason, in any release's words.
+    pub(crate) fn says_limit(&self) -> bool {
+        let fault = self.fault.as_deref().unwrap_or("");
+        let limits = ["OverQuota", "RoutesExhausted", "AddressPairsExhausted", "AllowedAddressPairExhausted"];
+        let words = ["quota exceeded", "exceeds the maximum", "exceeded for resources"];
+        let text = self.message.to_ascii_lowercase();
+        matches!(self.status.as_u16(), 400 | 403 | 409)
+            && (limits.contains(&fault) || words.iter().any(|word| text.contains(word)))
+    }
+
+    /// The number in the words, where there is exactly what looks like one: `… exceeds the maximum 30.`
+    pub(crate) fn number(&self) -> Option<u32> {
+        self.message
+            .split(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '_')
+            .filter(|word| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit()))
+            .filter_map(|word| word.parse().ok())
+            .next_back()
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.status.canonical_reason() {
+            Some(reason) => write!(f, "{} {reason}", self.status.as_u16())?,
+            None => write!(f, "{}", self.status.as_u16())?,
+        }
+        if !self.message.is_empty() {
+            write!(f, ": {}", self.message)?;
+        }
+        match &self.request {
+            Some(request) => write!(f, " ({request})"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+fn read_json(body: &Value) -> (Option<Service>, Option<String>, String) {
+    let Some((name, inner)) = body.as_object().and_then(|object| object.iter().next()) else {
+        return (None, None, String::new());
+    };
+    let said = |key: &str| inner.get(key).and_then(Value::as_str).map(str::to_owned);
+    let message = said("message").or_else(|| inner.as_str().map(str::to_owned)).unwrap_or_default();
+    let (by, fault) = match name.as_str() {
+        "NeutronError" => (Some(Service::Network), said("type")),
+        "error" => (None, said("title")),
+        other if inner.get("message").is_some() => (Some(Service::Compute), Some(other.to_owned())),
+        _ => (None, None),
+    };
+    (by, fault, message)
+}
+
+fn read_plain(body: &[u8]) -> String {
+    let text = String::from_utf8_lossy(body);
+    let text = text.trim();
+    if text.starts_with('<') { String::new() } else { text.lines().next().unwrap_or("").to_owned() }
+}
+
+/// One line, printable, short. Ends without a full stop, so that it can stand inside a sentence.
+fn clean(text: &str) -> String {
+    let spaced: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let words = spaced.split_whitespace().collect::<Vec<_>>().join(" ");
+    let short = bounded(&words, MESSAGE_MAX);
+    if short.len() < words.len() { format!("{short}…") } else { short.trim_end_matches('.').to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    fn refusal(status: u16, body: &str) -> Refusal {
+        Refusal::read(&Reply {
+            status: StatusCode::from_u16(status).unwrap(),
+            request: None,
+            retry_after: None,
+            date: None,
+            took: Duration::ZERO,
+            body: body.as_bytes().to_vec(),
+        })
+    }
+
+    #[test]
+    fn every_dialect_is_understood() {
+        let cases = [
+            (
+                404,
+                r#"{"itemNotFound": {"code": 404, "message": "Instance a could not be found."}}"#,
+                "404 Not Found: Instance a could not be found",
+            ),
+            (
+                409,
+                r#"{"NeutronError": {"type": "OverQuota", "message": "Quota exceeded for resources: ['router_route'].", "detail": ""}}"#,
+                "409 Conflict: Quota exceeded for resources: ['router_route']",
+            ),
+            (
+                401,
+                r#"{"error": {"code": 401, "title": "Unauthorized", "message": "The request you have made requires authentication."}}"#,
+                "401 Unauthorized: The request you have made requires authentication",
+            ),
+            (498, "Rate Limit Exceeded\nmore", "498: Rate Limit Exceeded"),
+            (503, "<html><body>no backend</body></html>", "503 Service Unavailable"),
+            (500, "", "500 Internal Server Error"),
+            (
+                400,
+                r#"{"NeutronError": "plain words\u001b[0m here"}"#,
+                "400 Bad Request: plain words [0m here",
+            ),
+        ];
+        for (status, body, shown) in cases {
+            assert_eq!(refusal(status, body).to_string(), shown);
+        }
+    }
+
+    #[test]
+    fn only_the_service_itself_can_say_that_something_is_not_there() {
+        let nova = r#"{"itemNotFound": {"code": 404, "message": "x"}}"#;
+        let neutron = r#"{"NeutronError": {"type": "RouterNotFound", "message": "x", "detail": ""}}"#;
+        let gateway = r#"{"error": {"title": "Not Found", "message": "no route"}}"#;
+        assert!(refusal(404, nova).says_absent(Service::Compute));
+        assert!(refusal(404, neutron).says_absent(Service::Network));
+        for (service, body) in [
+            (Service::Compute, neutron),
+            (Service::Network, nova),
+            (Service::Compute, gateway),
+            (Service::Network, gateway),
+            (Service::Network, r#"{"NeutronError": {"type": "HTTPNotFound", "message": "x"}}"#),
+            (Service::Compute, "<html>404</html>"),
+            (Service::Compute, ""),
+        ] {
+            assert!(!refusal(404, body).says_absent(service), "{body}");
+        }
+        assert!(!refusal(500, nova).says_absent(Service::Compute));
+    }
+
+    #[test]
+    fn both_ages_of_the_route_limit_are_one_condition() {
+        let old = refusal(
+            400,
+            r#"{"NeutronError": {"type": "RoutesExhausted", "message": "Unable to complete operation for 0a1b2c3d-1111-2222-3333-444455556666. The number of routes exceeds the maximum 30.", "detail": ""}}"#,
+        );
+        let new = refusal(
+            409,
+            r#"{"NeutronError": {"type": "OverQuota", "message": "Quota exceeded for resources: ['router_route'].", "detail": ""}}"#,
+        );
+        assert!(old.says_limit() && new.says_limit());
+        assert_eq!(old.number(), Some(30));
+        assert_eq!(new.number(), None);
+        let nova = refusal(
+            403,
+            r#"{"forbidden": {"code": 403, "message": "Quota exceeded for cores: Requested 4, but already used 20 of 20 cores"}}"#,
+        );
+        assert!(nova.says_limit());
+        let policy = refusal(
+            403,
+            r#"{"forbidden": {"code": 403, "message": "Policy doesn't allow it to be performed."}}"#,
+        );
+        assert!(!policy.says_limit());
+    }
+}

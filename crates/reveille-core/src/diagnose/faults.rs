@@ -251,12 +251,13 @@ fn of_group(roster: &Roster, cloud: &CloudView, id: &GroupId, own_nudges: &[Arc<
 
 fn report(roster: &Roster, cloud: &CloudView, cluster: &ClusterView, router: &RouterId, limit: Option<u32>) -> Option<RouteReport> {
     let held = cloud.routers.get(router)?;
-    let holders = cluster.nodes.values().filter(|node| !node.lost).map(|node| RouteHolder {
+    let holder = |node: &NodeSeen| RouteHolder {
         node: node.node.name.clone(),
         pod_ranges: node.node.pod_ranges.to_vec(),
         addresses: node.node.addresses.to_vec(),
-        alive: node.node.ready == Ready::True,
-    });
+        alive: node.node.ready == Ready::True && !node.lost,
+    };
+    let holders = cluster.nodes.values().map(holder);
     let mut router = (**held).clone();
     router.limit = router.limit.or(limit);
     Some(routes::report(&router, &roster.network.pod_ranges, holders, &cloud.addresses))
@@ -289,9 +290,10 @@ pub fn of_router(
         faults.push(fault(FaultKind::DuplicateRoute, Cause::DuplicateRoute, evidence, None, true));
     }
     if let Some(outlook) = &report.limit {
-        if outlook.used + outlook.needed_next.max(1) > outlook.limit {
+        // One more than is needed now: the limit is to be met before the next node is made, not by it.
+        if outlook.used + outlook.needed_next + 1 > outlook.limit {
             let text = format!(
-                "holds {} of {} routes ({} of them not of this cluster), {} more needed now, and the next node needs one",
+                "holds {} of {} routes, {} of them not of this cluster; {} more are needed now, and one for the next node",
                 outlook.used, outlook.limit, report.foreign, outlook.needed_next
             );
             let evidence = vec![Evidence::new(source, &text, now)];
@@ -304,7 +306,7 @@ pub fn of_router(
 fn stale_of(report: &RouteReport) -> Vec<Route> {
     let mut stale: Vec<Route> =
         report.duplicates.iter().flat_map(|duplicate| duplicate.stale.iter().copied()).collect();
-    stale.extend(report.orphaned.iter().copied());
+    stale.extend(report.misdirected.iter().chain(&report.orphaned).copied());
     stale.sort();
     stale.dedup();
     stale

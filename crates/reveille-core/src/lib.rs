@@ -12,7 +12,10 @@
 
 pub mod diagnose;
 pub mod effect;
+pub mod engine;
 pub mod event;
 pub mod model;
 pub mod observe;
+pub mod plan;
 pub mod record;
+pub mod verify;

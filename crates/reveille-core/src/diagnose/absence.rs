@@ -62,7 +62,9 @@ pub struct Witness<'a> {
 
 impl Witness<'_> {
     fn deadlines(&self, seen: &Seen) -> Deadlines {
-        seen.pool().and_then(|name| self.roster.pools.get(name)).map_or_else(Deadlines::default, |p| p.deadlines)
+        seen.pool()
+            .and_then(|name| self.roster.pools.get(name))
+            .map_or_else(Deadlines::default, |p| p.deadlines)
     }
 
     fn evidence(&self, source: &str, text: &str) -> Evidence {
@@ -101,7 +103,9 @@ pub fn judge_instance(witness: Witness<'_>, seen: &Seen) -> Standing {
         InstanceState::Building => judge_building(witness, seen),
         InstanceState::Errored => judge_errored(witness, seen),
         InstanceState::Stopped => judge_stopped(witness, seen),
-        InstanceState::Active | InstanceState::Rebooting | InstanceState::Other => judge_running(witness, seen),
+        InstanceState::Active | InstanceState::Rebooting | InstanceState::Other => {
+            judge_running(witness, seen)
+        }
     }
 }
 
@@ -239,8 +243,7 @@ fn judge_node(witness: Witness<'_>, seen: &Seen, node: &NodeSeen) -> Standing {
     }
     let deadlines = witness.deadlines(seen);
     // A node that has never been Ready is still joining: the wider deadline counts.
-    let due_after =
-        if seen.was_ready { Some(deadlines.not_ready_within) } else { deadlines.join_within };
+    let due_after = if seen.was_ready { Some(deadlines.not_ready_within) } else { deadlines.join_within };
     absent(FaultKind::NotReady, finding, due_after, true)
 }
 
@@ -254,7 +257,8 @@ fn judge_missing(witness: Witness<'_>, seen: &Seen) -> Standing {
     }
     let namesake = NodeName::new(seen.instance.name.shared());
     if let Some(other) = witness.cluster.nodes.get(&namesake) {
-        let whose = other.link.as_ref().map_or_else(|| "nobody we know".to_owned(), |l| l.instance.to_string());
+        let whose =
+            other.link.as_ref().map_or_else(|| "nobody we know".to_owned(), |l| l.instance.to_string());
         let text = format!("node {namesake} exists and stands for {whose}");
         let finding =
             finding(Cause::DuplicateInstance, Confidence::Likely, vec![witness.evidence("nodes", &text)]);
@@ -264,7 +268,8 @@ fn judge_missing(witness: Witness<'_>, seen: &Seen) -> Standing {
     if witness.cluster.events_about(&namesake).any(is_removal) {
         return judge_vanished(witness, &namesake, deadlines.vanished_within);
     }
-    let mut evidence = vec![witness.evidence("cluster", "no node has its provider ID, UUID, name or address")];
+    let mut evidence =
+        vec![witness.evidence("cluster", "no node has its provider ID, UUID, name or address")];
     if !seen.born_in_sight {
         evidence.push(witness.evidence("ledger", "it is older than our watch: it may have joined before"));
     }

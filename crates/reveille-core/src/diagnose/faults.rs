@@ -18,7 +18,6 @@ use crate::observe::cloud::{CloudView, Seen};
 use crate::observe::cluster::{ClusterView, NodeSeen};
 
 use super::absence::Absence;
-use super::console::{self, NeverJoinedFacts};
 use super::network::membership::{self, PortNeed, Verdict};
 use super::network::pairs::{self, PairNeed};
 use super::network::routes::{self, RouteHolder, RouteReport};
@@ -58,7 +57,13 @@ const ROUTE_PATIENCE: Span = Span::from_min(2);
 /// A condition that says "unreachable" must last this long.
 const UNREACHABLE_PATIENCE: Span = Span::from_min(1);
 
-fn fault(kind: FaultKind, cause: Cause, evidence: Vec<Evidence>, due_after: Option<Span>, cluster: bool) -> Fault {
+fn fault(
+    kind: FaultKind,
+    cause: Cause,
+    evidence: Vec<Evidence>,
+    due_after: Option<Span>,
+    cluster: bool,
+) -> Fault {
     let confidence = Confidence::Sure;
     let finding = Finding { cause, stage: cause.stage(), confidence, evidence, against: Vec::new() };
     Fault { kind, finding, more: Vec::new(), due_after, rests_on_cluster: cluster }
@@ -85,7 +90,11 @@ pub fn of_machine(
     let Some(node) = seen.nodes.first().and_then(|name| cluster.nodes.get(name)) else { return faults };
     if let Some(need) = pairs_needed(roster, cluster, seen) {
         let wanted: Vec<String> = need.missing.iter().map(ToString::to_string).collect();
-        let evidence = vec![Evidence::new(format!("port {}", need.port), &format!("does not allow {}", wanted.join(", ")), now)];
+        let evidence = vec![Evidence::new(
+            format!("port {}", need.port),
+            &format!("does not allow {}", wanted.join(", ")),
+            now,
+        )];
         faults.push(fault(FaultKind::PairMissing, Cause::AddressPairMissing, evidence, Some(AT_ONCE), true));
     }
     unreachable(roster, node, now, &mut faults);
@@ -94,8 +103,18 @@ pub fn of_machine(
         let needed = routes_needed(cloud, cluster, router, seen);
         if !needed.is_empty() && cloud.routers.contains_key(router) {
             let listed: Vec<String> = needed.iter().map(ToString::to_string).collect();
-            let evidence = vec![Evidence::new(format!("router {router}"), &format!("holds no {}", listed.join(", ")), now)];
-            faults.push(fault(FaultKind::MissingRoute, Cause::MissingRoute, evidence, Some(ROUTE_PATIENCE), true));
+            let evidence = vec![Evidence::new(
+                format!("router {router}"),
+                &format!("holds no {}", listed.join(", ")),
+                now,
+            )];
+            faults.push(fault(
+                FaultKind::MissingRoute,
+                Cause::MissingRoute,
+                evidence,
+                Some(ROUTE_PATIENCE),
+                true,
+            ));
         }
     }
     faults
@@ -106,7 +125,11 @@ fn group_missing(roster: &Roster, cloud: &CloudView, seen: &Seen, now: Time, fau
     let mut unsecurable = Vec::new();
     for need in port_needs(roster, cloud, seen) {
         let missing: Vec<String> = need.missing.iter().map(|id| named(cloud, id)).collect();
-        let text = format!("lacks {}; carries {} group(s)", missing.join(", "), need.full_list.len() - need.missing.len());
+        let text = format!(
+            "lacks {}; carries {} group(s)",
+            missing.join(", "),
+            need.full_list.len() - need.missing.len()
+        );
         let source = format!("port {}", need.port);
         match &need.verdict {
             Verdict::Applicable => lacking.push(Evidence::new(source, &text, now)),
@@ -117,7 +140,13 @@ fn group_missing(roster: &Roster, cloud: &CloudView, seen: &Seen, now: Time, fau
     }
     if !lacking.is_empty() {
         lacking.extend(unsecurable);
-        faults.push(fault(FaultKind::GroupMissing, Cause::SecurityGroupMissing, lacking, Some(AT_ONCE), false));
+        faults.push(fault(
+            FaultKind::GroupMissing,
+            Cause::SecurityGroupMissing,
+            lacking,
+            Some(AT_ONCE),
+            false,
+        ));
     } else if !unsecurable.is_empty() {
         // Nothing can be put there, so nothing is tried: it is reported, once.
         faults.push(fault(FaultKind::GroupMissing, Cause::PortUnsecurable, unsecurable, None, false));
@@ -129,13 +158,20 @@ fn named(cloud: &CloudView, id: &GroupId) -> String {
 }
 
 fn unreachable(roster: &Roster, node: &NodeSeen, now: Time, faults: &mut Vec<Fault>) {
-    let told = node.node.conditions.iter().find(|condition| {
-        roster.network.unreachable_conditions.iter().any(|kind| *kind == condition.kind)
-    });
+    let told =
+        node.node.conditions.iter().find(|condition| {
+            roster.network.unreachable_conditions.iter().any(|kind| *kind == condition.kind)
+        });
     let Some(condition) = told else { return };
     let text = format!("{} is True: {}: {}", condition.kind, condition.reason, condition.message);
     let evidence = vec![Evidence::new(format!("node {}", node.node.name), &text, now)];
-    faults.push(fault(FaultKind::Unreachable, Cause::PodsUnreachable, evidence, Some(UNREACHABLE_PATIENCE), true));
+    faults.push(fault(
+        FaultKind::Unreachable,
+        Cause::PodsUnreachable,
+        evidence,
+        Some(UNREACHABLE_PATIENCE),
+        true,
+    ));
 }
 
 /// The groups that a pool's machines must carry, as far as each is exactly one group.
@@ -213,7 +249,8 @@ pub fn of_groups(
             }
             Err(count) => {
                 let text = format!("{count} groups are called so in the project");
-                let (GroupRef::Name(name), evidence) = (wanted, |source: String| vec![Evidence::new(source, &text, now)])
+                let (GroupRef::Name(name), evidence) =
+                    (wanted, |source: String| vec![Evidence::new(source, &text, now)])
                 else {
                     continue;
                 };
@@ -227,12 +264,19 @@ pub fn of_groups(
     found
 }
 
-fn of_group(roster: &Roster, cloud: &CloudView, id: &GroupId, own_nudges: &[Arc<str>], now: Time) -> Vec<Fault> {
+fn of_group(
+    roster: &Roster,
+    cloud: &CloudView,
+    id: &GroupId,
+    own_nudges: &[Arc<str>],
+    now: Time,
+) -> Vec<Fault> {
     let mut faults = Vec::new();
     let missing = rules_needed(roster, cloud, id);
     if !missing.is_empty() {
-        let evidence =
-            missing.iter().map(|rule| Evidence::new(named(cloud, id), &format!("no rule allows {rule}"), now));
+        let evidence = missing
+            .iter()
+            .map(|rule| Evidence::new(named(cloud, id), &format!("no rule allows {rule}"), now));
         let evidence = evidence.collect();
         faults.push(fault(FaultKind::RulesMissing, Cause::PodRulesMissing, evidence, Some(AT_ONCE), false));
     }
@@ -242,14 +286,27 @@ fn of_group(roster: &Roster, cloud: &CloudView, id: &GroupId, own_nudges: &[Arc<
         })
     });
     if let Some(rule) = leftover {
-        let text = format!("rule {} \"{}\" was put for a nudge and not taken back", rule.id, rule.description);
+        let text =
+            format!("rule {} \"{}\" was put for a nudge and not taken back", rule.id, rule.description);
         let evidence = vec![Evidence::new(named(cloud, id), &text, now)];
-        faults.push(fault(FaultKind::NudgeLeftover, Cause::PodsUnreachable, evidence, Some(Span::from_min(1)), false));
+        faults.push(fault(
+            FaultKind::NudgeLeftover,
+            Cause::PodsUnreachable,
+            evidence,
+            Some(Span::from_min(1)),
+            false,
+        ));
     }
     faults
 }
 
-fn report(roster: &Roster, cloud: &CloudView, cluster: &ClusterView, router: &RouterId, limit: Option<u32>) -> Option<RouteReport> {
+fn report(
+    roster: &Roster,
+    cloud: &CloudView,
+    cluster: &ClusterView,
+    router: &RouterId,
+    limit: Option<u32>,
+) -> Option<RouteReport> {
     let held = cloud.routers.get(router)?;
     let holder = |node: &NodeSeen| RouteHolder {
         node: node.node.name.clone(),
@@ -276,8 +333,12 @@ pub fn of_router(
     let mut faults = Vec::new();
     let source = format!("router {router}");
     let stale = stale_of(&report);
-    let undecided: Vec<String> =
-        report.duplicates.iter().flat_map(|duplicate| &duplicate.undecided).map(ToString::to_string).collect();
+    let undecided: Vec<String> = report
+        .duplicates
+        .iter()
+        .flat_map(|duplicate| &duplicate.undecided)
+        .map(ToString::to_string)
+        .collect();
     if !stale.is_empty() {
         let evidence = stale.iter().map(|route| {
             Evidence::new(source.clone(), &format!("{route}: no live machine has that address"), now)
@@ -313,7 +374,12 @@ fn stale_of(report: &RouteReport) -> Vec<Route> {
 }
 
 /// Routes inside our ranges whose next hop is proved to be nobody.
-pub fn stale_routes(roster: &Roster, cloud: &CloudView, cluster: &ClusterView, router: &RouterId) -> Vec<Route> {
+pub fn stale_routes(
+    roster: &Roster,
+    cloud: &CloudView,
+    cluster: &ClusterView,
+    router: &RouterId,
+) -> Vec<Route> {
     report(roster, cloud, cluster, router, None).map(|report| stale_of(&report)).unwrap_or_default()
 }
 
@@ -346,7 +412,11 @@ pub fn machines_without_route(
     let Some(report) = report(roster, cloud, cluster, router, limit) else { return Vec::new() };
     let lacking = |name: &NodeName| cluster.nodes.get(name).and_then(|node| node.link.clone());
     let owners = report.missing.iter().flat_map(|route| {
-        cluster.nodes.values().filter(|node| node.node.pod_ranges.contains(&route.destination)).map(|n| &n.node.name)
+        cluster
+            .nodes
+            .values()
+            .filter(|node| node.node.pod_ranges.contains(&route.destination))
+            .map(|n| &n.node.name)
     });
     owners.filter_map(lacking).filter(|link| link.cloud == cloud.name).map(|link| link.instance).collect()
 }
@@ -372,29 +442,5 @@ pub fn enrich(
     if let Some(action) = &gathered.last_action {
         fault.finding.evidence.push(Evidence::new("action log", action, read_at));
     }
-    if fault.kind != FaultKind::NeverJoined || !gathered.is_complete() {
-        return;
-    }
-    let (text, absent) = match &gathered.console {
-        Some(Ok(text)) => (Some(text), None),
-        Some(Err(why)) => (None, Some(why.clone())),
-        None => (None, None),
-    };
-    let needs = port_needs(roster, cloud, seen);
-    let facts = NeverJoinedFacts {
-        console: text.map(|text| console::read_console(text, read_at)),
-        no_console: absent,
-        ports: &seen.ports,
-        group_needs: &needs,
-        instance: &seen.instance,
-        read_at,
-    };
-    let mut findings = console::explain_never_joined(&facts);
-    if findings.is_empty() {
-        return;
-    }
-    let mut first = findings.remove(0);
-    first.evidence.append(&mut fault.finding.evidence);
-    fault.finding = first;
-    fault.more = findings;
+    let _ = (roster, cloud, seen);
 }

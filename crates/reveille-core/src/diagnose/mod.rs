@@ -5,4 +5,5 @@
 //! one list per subject. All of it is reading: nothing here proposes or remembers.
 
 pub mod absence;
+pub mod faults;
 pub mod network;

@@ -109,8 +109,9 @@ impl State {
 
     fn place(&self, seen: &Seen, standing: &Standing) -> Option<Place> {
         let pool = seen.pool()?.clone();
-        let node_zone =
-            || seen.nodes.first().and_then(|name| self.cluster.nodes.get(name)).and_then(|n| n.node.zone.clone());
+        let node_zone = || {
+            seen.nodes.first().and_then(|name| self.cluster.nodes.get(name)).and_then(|n| n.node.zone.clone())
+        };
         let zone = seen.instance.zone.clone().or_else(node_zone);
         let rank = match standing {
             Standing::Answers => Rank::Present,
@@ -202,7 +203,8 @@ impl State {
                 self.open(key, fault, label.clone(), pool.clone());
             }
         }
-        let open: Vec<IncidentKey> = self.cases_of(subject).filter(|key| !kinds.contains(&key.kind)).collect();
+        let open: Vec<IncidentKey> =
+            self.cases_of(subject).filter(|key| !kinds.contains(&key.kind)).collect();
         let other_absence = kinds.iter().any(|kind| kind.is_absence());
         for key in open {
             if key.kind.is_absence() && other_absence {
@@ -232,8 +234,7 @@ impl State {
         let (rung, tries) =
             recurs.map_or((0, 0), |closed| (closed.incident.rung, closed.incident.tries.saturating_add(1)));
         let timing = self.roster.timing;
-        let not_before =
-            (tries > 0).then(|| at + timing.backoff_min.doubled(tries - 1, timing.backoff_max));
+        let not_before = (tries > 0).then(|| at + timing.backoff_min.doubled(tries - 1, timing.backoff_max));
         let mut incident = Incident {
             id,
             key: key.clone(),
@@ -310,7 +311,8 @@ impl State {
             self.wake(over, Wake::Case(key.clone()));
             return;
         }
-        let mended = case.incident.attempts.iter().any(|a| a.verdict.as_ref().is_some_and(|(_, held, _)| *held));
+        let mended =
+            case.incident.attempts.iter().any(|a| a.verdict.as_ref().is_some_and(|(_, held, _)| *held));
         self.close(key, if mended { Verdict::Mended } else { Verdict::Recovered });
     }
 

@@ -103,7 +103,8 @@ impl State {
             self.count_same_fault(key, rung);
         }
         if let Some(case) = self.cases.get_mut(key) {
-            let position = ladder::ladder(key.kind).iter().position(|known| *known == rung).unwrap_or(0) as u8;
+            let position =
+                ladder::ladder(key.kind).iter().position(|known| *known == rung).unwrap_or(0) as u8;
             if position != case.incident.rung {
                 case.incident.rung = position;
                 case.incident.tries = 0;
@@ -112,7 +113,9 @@ impl State {
             case.incident.attempts.push(Attempt { intent, what, at, outcome: None, verdict: None });
         }
         let phase = Phase::Recording;
-        self.book.flights.insert(intent, Flight { incident, key: key.clone(), rung, call, before, domain, phase });
+        self.book
+            .flights
+            .insert(intent, Flight { incident, key: key.clone(), rung, call, before, domain, phase });
     }
 
     fn count_same_fault(&mut self, key: &IncidentKey, rung: Rung) {
@@ -227,8 +230,10 @@ impl State {
     }
 
     fn learn_limit(&mut self, flight: &Flight, limit: Option<u32>) {
-        if let (Call::AddRoutes { cloud, router, .. } | Call::NudgeRouter { cloud, router, .. }, Some(limit)) =
-            (&flight.call, limit)
+        if let (
+            Call::AddRoutes { cloud, router, .. } | Call::NudgeRouter { cloud, router, .. },
+            Some(limit),
+        ) = (&flight.call, limit)
         {
             self.route_limits.insert(router.clone(), limit);
             self.dirty_projects.insert(cloud.clone());
@@ -264,7 +269,9 @@ impl State {
         let Some(flight) = self.book.flights.get(&intent).cloned() else { return };
         let Phase::Verifying { deadline, .. } = flight.phase else { return };
         let effect = match &answer {
-            Err(error) => Effectiveness::NotSeen(Arc::from(format!("could not be read back: {}", error.text))),
+            Err(error) => {
+                Effectiveness::NotSeen(Arc::from(format!("could not be read back: {}", error.text)))
+            }
             Ok(answer) => self.effect_of(&flight, answer),
         };
         match effect {
@@ -298,10 +305,8 @@ impl State {
         let nudge = matches!(flight.call, Call::NudgeGroup { .. } | Call::NudgeRouter { .. });
         let must_be_proved = nudge || matches!(flight.rung.class(), Class::Reboot | Class::Replace);
         if must_be_proved {
-            let present_before = flight
-                .domain
-                .as_ref()
-                .map_or(0, |domain| self.tally.pool(&domain.pool).present);
+            let present_before =
+                flight.domain.as_ref().map_or(0, |domain| self.tally.pool(&domain.pool).present);
             if let Some(flight) = self.book.flights.get_mut(&intent) {
                 let deadline = at + patience;
                 flight.phase = Phase::Proving { deadline, present_before, well_since: None };
@@ -374,7 +379,10 @@ impl State {
         let backoff = if moved {
             MOVED_WAIT
         } else {
-            timing.backoff_min.doubled(incident.tries - 1, timing.backoff_max).max(at_least.unwrap_or(Span::ZERO))
+            timing
+                .backoff_min
+                .doubled(incident.tries - 1, timing.backoff_max)
+                .max(at_least.unwrap_or(Span::ZERO))
         };
         incident.not_before = Some(now + backoff);
         let used_up = incident.tries >= timing.tries;
@@ -505,9 +513,11 @@ impl State {
         let flying = self.book.flights.values().any(|flight| ours(&flight.call));
         let wanted = format!("delete instance {id}");
         let ended = || {
-            self.closed.iter().rev().take(64).any(|closed| {
-                closed.incident.attempts.iter().any(|attempt| *attempt.what == *wanted)
-            })
+            self.closed
+                .iter()
+                .rev()
+                .take(64)
+                .any(|closed| closed.incident.attempts.iter().any(|attempt| *attempt.what == *wanted))
         };
         flying || ended()
     }

@@ -63,15 +63,21 @@ pub fn check(state: &State, effects: &[Effect], witnessed: &mut Witnessed) -> Re
         match effect {
             Effect::Record { id, record: Record::Intended { intent, call, fence, .. } } => {
                 ensure(*fence == state.start.fence, 9, || format!("{intent} carries {fence}"))?;
-                ensure(!witnessed.recorded.contains_key(intent), 6, || format!("{intent} was recorded twice"))?;
+                ensure(!witnessed.recorded.contains_key(intent), 6, || {
+                    format!("{intent} was recorded twice")
+                })?;
                 witnessed.recorded.insert(*intent, call.clone());
                 witnessed.asked.insert(*id, *intent);
             }
             Effect::Call { intent, fence, call } => {
                 ensure(*fence == state.start.fence, 9, || format!("{intent} is called with {fence}"))?;
-                ensure(witnessed.durable.contains(intent), 6, || format!("{intent} is called before the ledger has it"))?;
+                ensure(witnessed.durable.contains(intent), 6, || {
+                    format!("{intent} is called before the ledger has it")
+                })?;
                 ensure(witnessed.called.insert(*intent), 6, || format!("{intent} is called twice"))?;
-                ensure(witnessed.recorded.get(intent) == Some(call), 6, || format!("{intent} is not what was recorded"))?;
+                ensure(witnessed.recorded.get(intent) == Some(call), 6, || {
+                    format!("{intent} is not what was recorded")
+                })?;
                 ensure(state.start.acting, 12, || format!("{call}: a dry run acts"))?;
                 ensure(state.leading, 9, || format!("{call}: another process leads"))?;
                 check_call(state, call)?;
@@ -92,7 +98,8 @@ fn check_call(state: &State, call: &Call) -> Result<(), Violation> {
             return ensure(!groups.is_empty(), 10, || format!("port {port} would lose all its groups"));
         }
         Call::RemoveRoutes { routes, router, .. } => {
-            let ours = |net: &ipnet::IpNet| state.roster.network.pod_ranges.iter().any(|range| range.contains(net));
+            let ours =
+                |net: &ipnet::IpNet| state.roster.network.pod_ranges.iter().any(|range| range.contains(net));
             let foreign = routes.iter().find(|route| !ours(&route.destination));
             return ensure(foreign.is_none(), 5, || format!("router {router} would lose a route of others"));
         }
@@ -123,14 +130,18 @@ fn check_destructive(state: &State, call: &Call, seen: &Seen) -> Result<(), Viol
         state.cluster.lease_age(now, name).is_some_and(|age| age <= state.roster.timing.lease_silent_after)
     });
     ensure(!fresh, 1, || format!("{call}: its lease is fresh"))?;
-    let believed = state.clouds.values().all(|cloud| cloud.source.trust(now).is_given() || cloud.instances.is_empty());
+    let believed =
+        state.clouds.values().all(|cloud| cloud.source.trust(now).is_given() || cloud.instances.is_empty());
     ensure(believed, 2, || format!("{call}: a cloud cannot be believed"))?;
-    ensure(state.cluster.source.trust(now).is_given(), 2, || format!("{call}: the cluster cannot be believed"))?;
+    ensure(state.cluster.source.trust(now).is_given(), 2, || {
+        format!("{call}: the cluster cannot be believed")
+    })?;
     let Some(pool) = seen.pool().and_then(|name| state.roster.pools.get(name)) else {
         return ensure(false, 5, || format!("{call}: no pool owns it"));
     };
     let marks = &seen.instance.marks;
-    let owned = marks.contains(&pool.owned.cluster) && pool.owned.pool.as_ref().is_none_or(|m| marks.contains(m));
+    let owned =
+        marks.contains(&pool.owned.cluster) && pool.owned.pool.as_ref().is_none_or(|m| marks.contains(m));
     ensure(owned, 5, || format!("{call}: its marks do not prove that it is ours"))?;
     let under_way = state.book.destructive_under_way();
     ensure(under_way <= state.roster.limits.at_once, 5, || format!("{call}: {under_way} repairs at once"))?;
@@ -138,7 +149,9 @@ fn check_destructive(state: &State, call: &Call, seen: &Seen) -> Result<(), Viol
     ensure(begun <= state.roster.limits.per_hour, 5, || format!("{call}: {begun} repairs within the hour"))?;
     let count = state.tally.pool(&pool.name);
     let tolerated = state.roster.limits.tolerated(count.total());
-    ensure(count.amiss <= tolerated, 5, || format!("{call}: {} of {} are amiss", count.amiss, count.total()))?;
+    ensure(count.amiss <= tolerated, 5, || {
+        format!("{call}: {} of {} are amiss", count.amiss, count.total())
+    })?;
     let allowed = match call {
         Call::DeleteInstance { .. } => pool.repair.replace,
         Call::DeleteNode { .. } => pool.repair.cleanup,
@@ -148,7 +161,9 @@ fn check_destructive(state: &State, call: &Call, seen: &Seen) -> Result<(), Viol
     if let Call::DeleteInstance { .. } = call {
         ensure(!seen.instance.state.is_leaving(), 7, || format!("{call}: it is being deleted already"))?;
         let errored = seen.instance.state == crate::model::instance::InstanceState::Errored;
-        ensure(errored || count.total() > pool.min, 5, || format!("{call}: the pool's minimum is {}", pool.min))?;
+        ensure(errored || count.total() > pool.min, 5, || {
+            format!("{call}: the pool's minimum is {}", pool.min)
+        })?;
     }
     Ok(())
 }
@@ -163,16 +178,23 @@ fn check_state(state: &State) -> Result<(), Violation> {
         if let (true, crate::model::incident::Subject::Machine(MachineKey::Instance(cloud, id))) =
             (never_joined, &key.subject)
         {
-            let joined = state.clouds.get(cloud).and_then(|v| v.instances.get(id)).and_then(|s| s.joined.as_ref());
+            let joined =
+                state.clouds.get(cloud).and_then(|v| v.instances.get(id)).and_then(|s| s.joined.as_ref());
             let well = incident.well_since.is_some();
-            ensure(joined.is_none() || well || state.unsure.contains(&MachineKey::Instance(cloud.clone(), id.clone())), 3, || {
-                format!("{} calls a machine never-joined that joined", incident.id)
-            })?;
+            ensure(
+                joined.is_none()
+                    || well
+                    || state.unsure.contains(&MachineKey::Instance(cloud.clone(), id.clone())),
+                3,
+                || format!("{} calls a machine never-joined that joined", incident.id),
+            )?;
         }
     }
     let mut busy = BTreeSet::new();
     for flight in state.book.flights.values() {
-        ensure(busy.insert(flight.incident), 7, || format!("two intents are under way for {}", flight.incident))?;
+        ensure(busy.insert(flight.incident), 7, || {
+            format!("two intents are under way for {}", flight.incident)
+        })?;
     }
     Ok(())
 }

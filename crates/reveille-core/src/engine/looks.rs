@@ -5,7 +5,6 @@
 
 use std::sync::Arc;
 
-use crate::diagnose::console;
 use crate::effect::{Effect, Look, ReadError};
 use crate::event::Answer;
 use crate::model::id::{CloudName, InstanceId, IntentId, LookId, NodeName, PoolName};
@@ -82,7 +81,9 @@ impl State {
                 self.after_cloud_change(cloud, change);
             }
             (Look::Ports(cloud, instance), Answer::Ports(ports)) => {
-                if let Some(seen) = self.clouds.get_mut(cloud).and_then(|view| view.instances.get_mut(instance)) {
+                if let Some(seen) =
+                    self.clouds.get_mut(cloud).and_then(|view| view.instances.get_mut(instance))
+                {
                     let mut ports = ports.clone();
                     ports.sort_by(|a, b| a.id.cmp(&b.id));
                     seen.ports = ports;
@@ -134,9 +135,15 @@ impl State {
         self.dirty.insert(MachineKey::Node(node.clone()));
     }
 
-    fn on_deleter_answer(&mut self, pool: &PoolName, instance: &InstanceId, answer: Result<Answer, ReadError>) {
+    fn on_deleter_answer(
+        &mut self,
+        pool: &PoolName,
+        instance: &InstanceId,
+        answer: Result<Answer, ReadError>,
+    ) {
         let Ok(Answer::Actions(actions)) = answer else { return };
-        let Some(who) = actions.iter().find(|action| &*action.action == "delete").and_then(|a| a.user.clone())
+        let Some(who) =
+            actions.iter().find(|action| &*action.action == "delete").and_then(|a| a.user.clone())
         else {
             return;
         };
@@ -150,7 +157,7 @@ impl State {
         let gathered = &mut case.gathered;
         gathered.outstanding = gathered.outstanding.saturating_sub(1);
         match (look, answer) {
-            (_, Ok(Answer::Console(text))) => gathered.console = Some(Ok(console::keep(&text))),
+            (_, Ok(Answer::Console(text))) => gathered.console = Some(Ok(text)),
             (_, Ok(Answer::NoConsole(why))) => gathered.console = Some(Err(why)),
             (Look::Console(..), Err(error)) => gathered.console = Some(Err(error.text)),
             (_, Ok(Answer::Actions(actions))) => {

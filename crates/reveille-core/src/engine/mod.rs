@@ -211,8 +211,7 @@ impl State {
 
     /// A gap between two steps, or a clock that went back, means that we slept: every timer starts anew.
     fn keep_time(&mut self, now: Time) {
-        let jumped = self.stepped
-            && (now < self.now || now.since(self.now) > self.roster.timing.pause_jump);
+        let jumped = self.stepped && (now < self.now || now.since(self.now) > self.roster.timing.pause_jump);
         self.now = now;
         self.stepped = true;
         if jumped {

@@ -65,7 +65,8 @@ impl State {
         let lacking_route = faults::machines_without_route(view, &self.cluster, &self.roster, &router);
         // Machines whose missing route came back are judged with the rest of their faults.
         let lacking = |key: &&IncidentKey| key.kind == FaultKind::MissingRoute;
-        let waiting: Vec<Subject> = self.cases.keys().filter(lacking).map(|key| key.subject.clone()).collect();
+        let waiting: Vec<Subject> =
+            self.cases.keys().filter(lacking).map(|key| key.subject.clone()).collect();
         for subject in waiting {
             if let Subject::Machine(machine) = subject {
                 self.dirty.insert(machine);

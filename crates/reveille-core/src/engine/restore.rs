@@ -211,7 +211,9 @@ impl Replay {
             }
             Record::Dropped { at, intent, why } => {
                 state.book.flights.remove(&intent);
-                self.note(intent, |attempt| attempt.outcome = Some((at, Arc::from(format!("dropped: {why}")))));
+                self.note(intent, |attempt| {
+                    attempt.outcome = Some((at, Arc::from(format!("dropped: {why}"))))
+                });
                 self.open_intents.remove(&intent);
             }
             Record::Ended { at, intent, outcome } => {
@@ -293,7 +295,8 @@ impl Replay {
         if let Some(case) = self.open_intents.remove(&intent).and_then(|key| self.state.cases.get_mut(&key)) {
             let incident = &mut case.incident;
             incident.tries = incident.tries.saturating_add(1);
-            incident.not_before = Some(at + timing.backoff_min.doubled(incident.tries - 1, timing.backoff_max));
+            incident.not_before =
+                Some(at + timing.backoff_min.doubled(incident.tries - 1, timing.backoff_max));
         }
     }
 

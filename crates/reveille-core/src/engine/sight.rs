@@ -161,7 +161,9 @@ impl State {
             self.detach(old, name);
         }
         if let Some(new) = &link {
-            if let Some(seen) = self.clouds.get_mut(&new.cloud).and_then(|c| c.instances.get_mut(&new.instance)) {
+            if let Some(seen) =
+                self.clouds.get_mut(&new.cloud).and_then(|c| c.instances.get_mut(&new.instance))
+            {
                 if let Err(place) = seen.nodes.binary_search(name) {
                     seen.nodes.insert(place, name.clone());
                 }
@@ -170,7 +172,10 @@ impl State {
             self.dirty.insert(MachineKey::Node(name.clone()));
         }
         let strong = link.as_ref().is_some_and(|link| {
-            matches!(link.by, crate::observe::cluster::LinkedBy::ProviderId | crate::observe::cluster::LinkedBy::SystemUuid)
+            matches!(
+                link.by,
+                crate::observe::cluster::LinkedBy::ProviderId | crate::observe::cluster::LinkedBy::SystemUuid
+            )
         });
         if strong {
             self.cluster.weak.remove(name);
@@ -184,7 +189,8 @@ impl State {
     }
 
     fn detach(&mut self, link: &Link, name: &NodeName) {
-        if let Some(seen) = self.clouds.get_mut(&link.cloud).and_then(|c| c.instances.get_mut(&link.instance)) {
+        if let Some(seen) = self.clouds.get_mut(&link.cloud).and_then(|c| c.instances.get_mut(&link.instance))
+        {
             seen.nodes.retain(|node| node != name);
         }
         self.dirty.insert(MachineKey::Instance(link.cloud.clone(), link.instance.clone()));
@@ -197,7 +203,8 @@ impl State {
         self.detach(link, &gone.node.name);
         let Some(sign) = gone.node.intent.leaving.clone() else { return };
         let key = MachineKey::Instance(link.cloud.clone(), link.instance.clone());
-        if let Some(seen) = self.clouds.get_mut(&link.cloud).and_then(|c| c.instances.get_mut(&link.instance)) {
+        if let Some(seen) = self.clouds.get_mut(&link.cloud).and_then(|c| c.instances.get_mut(&link.instance))
+        {
             seen.left = Some(sign.clone());
             let at = self.now;
             self.record(Record::Left { at, machine: key, why: sign });
@@ -209,7 +216,8 @@ impl State {
         let Some(node) = self.cluster.nodes.get(name) else { return };
         let Some(link) = node.link.clone() else { return };
         let ready = node.node.ready == Ready::True;
-        let Some(seen) = self.clouds.get_mut(&link.cloud).and_then(|c| c.instances.get_mut(&link.instance)) else {
+        let Some(seen) = self.clouds.get_mut(&link.cloud).and_then(|c| c.instances.get_mut(&link.instance))
+        else {
             return;
         };
         seen.was_ready |= ready;
@@ -258,7 +266,8 @@ impl State {
             _ => None,
         });
         let desk = self.desk();
-        let former = |key: &&MachineKey| desk.seen(key).is_some_and(|(_, seen)| seen.joined.as_ref() == Some(name));
+        let former =
+            |key: &&MachineKey| desk.seen(key).is_some_and(|(_, seen)| seen.joined.as_ref() == Some(name));
         let found: Vec<MachineKey> = machines.filter(former).cloned().collect();
         self.dirty.extend(found);
     }

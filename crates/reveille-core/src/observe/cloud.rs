@@ -202,7 +202,8 @@ impl CloudView {
             if seen.instance.state != instance.state {
                 seen.state_since = now;
             }
-            let reindex = seen.instance.name != instance.name || seen.instance.addresses != instance.addresses;
+            let reindex =
+                seen.instance.name != instance.name || seen.instance.addresses != instance.addresses;
             let before = reindex.then(|| seen.instance.clone());
             seen.instance = instance.clone();
             seen.claim = claim;

@@ -121,10 +121,8 @@ impl ClusterView {
         let known = self.nodes.len();
         let absent: Vec<NodeName> =
             self.nodes.keys().filter(|name| !listed.contains(name)).cloned().collect();
-        let torn: Vec<&NodeName> = absent
-            .iter()
-            .filter(|name| self.nodes[*name].link.as_ref().is_some_and(running))
-            .collect();
+        let torn: Vec<&NodeName> =
+            absent.iter().filter(|name| self.nodes[*name].link.as_ref().is_some_and(running)).collect();
         let tolerated = (known * usize::from(shrink_pct) / 100).max(1);
         let why = if list.is_empty() && running_total > 0 {
             Some(format!("the node list is empty beside {running_total} running instances"))
@@ -248,9 +246,8 @@ impl ClusterView {
             }
         }
         let ages = self.nodes.keys().filter_map(|name| self.lease_age(now, name));
-        self.silence = ages.fold((0, 0), |(silent, total), age| {
-            (silent + u32::from(age > silent_after), total + 1)
-        });
+        self.silence =
+            ages.fold((0, 0), |(silent, total), age| (silent + u32::from(age > silent_after), total + 1));
     }
 
     /// How many nodes had a silent lease at the last list of leases, of how many that had one.

@@ -42,9 +42,8 @@ fn by_name(clouds: &BTreeMap<CloudName, CloudView>, node: &Node) -> Option<Link>
 
 fn by_address(clouds: &BTreeMap<CloudName, CloudView>, cluster: &ClusterView, node: &Node) -> Option<Link> {
     node.addresses.iter().find_map(|address| {
-        let mut found = clouds
-            .values()
-            .flat_map(|cloud| cloud.addressed(address).iter().map(move |id| (cloud, id)));
+        let mut found =
+            clouds.values().flat_map(|cloud| cloud.addressed(address).iter().map(move |id| (cloud, id)));
         let (cloud, id) = found.next()?;
         let unique = found.next().is_none() && !shared(cluster, &node.name, address);
         unique.then(|| Link { cloud: cloud.name.clone(), instance: id.clone(), by: LinkedBy::UniqueAddress })
@@ -53,7 +52,9 @@ fn by_address(clouds: &BTreeMap<CloudName, CloudView>, cluster: &ClusterView, no
 
 /// Only nodes without a strong link are searched: those with a provider ID need no address.
 fn shared(cluster: &ClusterView, except: &NodeName, address: &std::net::IpAddr) -> bool {
-    cluster.weak.iter().filter(|name| *name != except).any(|name| {
-        cluster.nodes.get(name).is_some_and(|seen| seen.node.addresses.contains(address))
-    })
+    cluster
+        .weak
+        .iter()
+        .filter(|name| *name != except)
+        .any(|name| cluster.nodes.get(name).is_some_and(|seen| seen.node.addresses.contains(address)))
 }

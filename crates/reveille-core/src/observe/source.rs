@@ -115,10 +115,11 @@ impl Source {
             return Trust::No(doubt.why.clone());
         }
         let (Some(last), Some(since)) = (self.last_good, self.sight_since) else {
-            return Trust::No(self.failing.as_ref().map_or_else(
-                || Arc::from("not read yet"),
-                |failing| failing.error.text.clone(),
-            ));
+            return Trust::No(
+                self.failing
+                    .as_ref()
+                    .map_or_else(|| Arc::from("not read yet"), |failing| failing.error.text.clone()),
+            );
         };
         let age = now.since(last);
         if age > self.stale_after {
@@ -162,7 +163,11 @@ mod tests {
     }
 
     fn refused() -> ReadError {
-        ReadError { kind: ReadErrorKind::Unavailable, text: Arc::from("connection refused"), retry_after: None }
+        ReadError {
+            kind: ReadErrorKind::Unavailable,
+            text: Arc::from("connection refused"),
+            retry_after: None,
+        }
     }
 
     #[test]

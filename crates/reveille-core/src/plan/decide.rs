@@ -122,7 +122,10 @@ pub fn decide(desk: &Desk<'_>, case: &Case) -> Decision {
     }
     if let Some(root) = explained_by(desk, case) {
         let why = format!("first its {}: that explains this", root.kind);
-        return Decision::just(Next::Wait { until: desk.now + desk.roster.timing.backoff_min, why: why.into() });
+        return Decision::just(Next::Wait {
+            until: desk.now + desk.roster.timing.backoff_min,
+            why: why.into(),
+        });
     }
     if let Some(until) = incident.not_before.filter(|until| desk.now < *until) {
         let why = match incident.attempts.last() {

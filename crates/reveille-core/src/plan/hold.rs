@@ -141,16 +141,27 @@ impl fmt::Display for Hold {
             Self::Settling(left) => write!(f, "sight has only just returned; waits {left} more"),
             Self::Ready => f.write_str("its node is Ready"),
             Self::LeaseFresh(age) => write!(f, "its kubelet lives: its lease was renewed {age} ago"),
-            Self::NotOwned => f.write_str("no mark on the instance proves that it belongs to exactly one pool"),
+            Self::NotOwned => {
+                f.write_str("no mark on the instance proves that it belongs to exactly one pool")
+            }
             Self::Contested => f.write_str("two claim one identity"),
             Self::ZoneDark { zone, machines } => {
-                write!(f, "zone {zone} is dark: none of {machines} machines answers; nothing is done to it until one does")
+                write!(
+                    f,
+                    "zone {zone} is dark: none of {machines} machines answers; nothing is done to it until one does"
+                )
             }
             Self::FleetDark { silent, total } => {
-                write!(f, "{silent} of {total} nodes are silent: this looks like the network or the control plane, not like machines")
+                write!(
+                    f,
+                    "{silent} of {total} nodes are silent: this looks like the network or the control plane, not like machines"
+                )
             }
             Self::Breaker { scope, amiss, total, tolerated } => {
-                write!(f, "{amiss} of {total} machines of {scope} are amiss, fresh faults included; more than {tolerated} freezes it")
+                write!(
+                    f,
+                    "{amiss} of {total} machines of {scope} are amiss, fresh faults included; more than {tolerated} freezes it"
+                )
             }
             Self::Rolling(pool) => write!(f, "pool {pool} is rolling to another image or version"),
             Self::OtherActor(who) => write!(f, "somebody else is at work: {who}"),
@@ -160,10 +171,17 @@ impl fmt::Display for Hold {
                 write!(f, "{used} of {limit} repairs begun within the hour; the next in {free_in}")
             }
             Self::Width { used, width } => {
-                write!(f, "{used} of {width} under way for this fault in this pool and zone; more when one is proved")
+                write!(
+                    f,
+                    "{used} of {width} under way for this fault in this pool and zone; more when one is proved"
+                )
             }
-            Self::CoolingDown(left) => write!(f, "the last repair of this kind here failed; tries again in {left}"),
-            Self::PoolMinimum { live, min } => write!(f, "the pool has {live} live machines and must keep {min}"),
+            Self::CoolingDown(left) => {
+                write!(f, "the last repair of this kind here failed; tries again in {left}")
+            }
+            Self::PoolMinimum { live, min } => {
+                write!(f, "the pool has {live} live machines and must keep {min}")
+            }
             Self::SameFault { times, text } => {
                 write!(f, "{times} machines were deleted for the same fault and it came back: {text}")
             }

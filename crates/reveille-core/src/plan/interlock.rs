@@ -80,7 +80,9 @@ fn paused(desk: &Desk<'_>, case: &Case, holds: &mut Vec<Hold>) {
     for pause in desk.pauses {
         let scope = match &pause.scope {
             PauseScope::Roster => format!("roster {}", desk.roster.name),
-            PauseScope::Pool(name) if pool.is_some_and(|pool| pool.as_str() == &**name) => format!("pool {name}"),
+            PauseScope::Pool(name) if pool.is_some_and(|pool| pool.as_str() == &**name) => {
+                format!("pool {name}")
+            }
             PauseScope::Machine(name) if is_named(case, seen, name) => format!("machine {name}"),
             _ => continue,
         };
@@ -111,9 +113,9 @@ fn is_named(case: &Case, seen: Option<&Seen>, name: &str) -> bool {
 /// Sources that this rests on must be believed, and believed for a while.
 fn sight(desk: &Desk<'_>, case: &Case, class: Class, holds: &mut Vec<Hold>) {
     let cloud = match &case.incident.key.subject {
-        Subject::Machine(MachineKey::Instance(cloud, _)) | Subject::Group(cloud, _) | Subject::Router(cloud, _) => {
-            desk.clouds.get(cloud)
-        }
+        Subject::Machine(MachineKey::Instance(cloud, _))
+        | Subject::Group(cloud, _)
+        | Subject::Router(cloud, _) => desk.clouds.get(cloud),
         _ => None,
     };
     let cloud = cloud.map(|cloud| (Arc::<str>::from(cloud.name.as_str()), cloud.source.trust(desk.now)));
@@ -184,9 +186,10 @@ fn correlated(desk: &Desk<'_>, seen: &Seen, rung: Rung, holds: &mut Vec<Hold>) {
     if total >= 2 && silent * 100 >= FLEET_DARK_PCT * total {
         holds.push(Hold::FleetDark { silent, total });
     }
-    for (scope, count) in
-        [(format!("pool {}", pool.name), desk.tally.pool(&pool.name)), ("the roster".to_owned(), desk.tally.all())]
-    {
+    for (scope, count) in [
+        (format!("pool {}", pool.name), desk.tally.pool(&pool.name)),
+        ("the roster".to_owned(), desk.tally.all()),
+    ] {
         let tolerated = desk.roster.limits.tolerated(count.total());
         if count.amiss > tolerated {
             let scope = scope.into();
@@ -213,7 +216,8 @@ fn router_room(desk: &Desk<'_>, pool: &Pool, holds: &mut Vec<Hold>) {
         return;
     }
     let Some(limit) = desk.route_limit(router) else { return };
-    let used = desk.clouds.get(cloud).and_then(|c| c.routers.get(router)).map_or(0, |r| r.routes.len() as u32);
+    let used =
+        desk.clouds.get(cloud).and_then(|c| c.routers.get(router)).map_or(0, |r| r.routes.len() as u32);
     if used >= limit {
         holds.push(Hold::RouterFull { used, limit });
     }

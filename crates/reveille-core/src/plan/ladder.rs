@@ -106,8 +106,12 @@ impl Rung {
         match self {
             Self::SetGroups => "put the missing security group on the port",
             Self::AddRules => "put the missing pod rules into the group",
-            Self::NudgeGroup => "put and take back a harmless rule, so that the data plane reads the group again",
-            Self::NudgeRouter => "put and take back a harmless route, so that the router writes its table again",
+            Self::NudgeGroup => {
+                "put and take back a harmless rule, so that the data plane reads the group again"
+            }
+            Self::NudgeRouter => {
+                "put and take back a harmless route, so that the router writes its table again"
+            }
             Self::RemoveRoutes => "remove the routes whose next hop is nobody",
             Self::AddRoutes => "add the node's route",
             Self::AddPairs => "allow the node's pod range on its port",
@@ -151,14 +155,16 @@ pub const fn ladder(kind: FaultKind) -> &'static [Rung] {
 /// machine whose first boot failed, and a deleted Node comes back by restarting the kubelet, not the machine.
 pub const fn no_use(rung: Rung, cause: Cause) -> Option<&'static str> {
     match (rung, cause) {
-        (Rung::Reboot, Cause::NoNetworkAtBoot) => Some("no use: its first boot failed before it had a network, and a reboot does not repeat a first boot"),
+        (Rung::Reboot, Cause::NoNetworkAtBoot) => Some(
+            "no use: its first boot failed before it had a network, and a reboot does not repeat a first boot",
+        ),
         (Rung::Reboot, Cause::MetadataUnavailable | Cause::FirstBootFailed) => {
             Some("no use: its first boot failed, and a reboot does not repeat a first boot")
         }
         (Rung::Reboot, Cause::TokenInvalid) => Some("no use: the token stays invalid"),
-        (Rung::Reboot | Rung::Replace, Cause::ApiUnreachable) => {
-            Some("no use while the API server cannot be reached from there: its successor could not reach it either")
-        }
+        (Rung::Reboot | Rung::Replace, Cause::ApiUnreachable) => Some(
+            "no use while the API server cannot be reached from there: its successor could not reach it either",
+        ),
         _ => None,
     }
 }
@@ -166,9 +172,13 @@ pub const fn no_use(rung: Rung, cause: Cause) -> Option<&'static str> {
 /// What the rest of the ladder is for faults that only a person can end.
 pub const fn ask(kind: FaultKind) -> &'static str {
     match kind {
-        FaultKind::StuckDeleting => "another DELETE does nothing: the cloud's operator has to reset its state",
+        FaultKind::StuckDeleting => {
+            "another DELETE does nothing: the cloud's operator has to reset its state"
+        }
         FaultKind::Stray => "mark it with its pool, or remove it by hand",
-        FaultKind::Duplicate => "two claim one identity: nothing is done to either until a person has told them apart",
+        FaultKind::Duplicate => {
+            "two claim one identity: nothing is done to either until a person has told them apart"
+        }
         FaultKind::GroupUnresolved => "name the group in the roster by its id",
         FaultKind::RouteLimit => "raise the router's limit or remove routes before more nodes come",
         FaultKind::SourceSuspect => "check project, endpoint and credentials",

@@ -107,7 +107,11 @@ fn nudge_router(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
         (!held.routes.iter().any(|route| route.destination == destination)).then_some(destination)
     });
     let destination = free.ok_or_else(|| NoCall::from("no documentation address is free for a nudge"))?;
-    Ok(Call::NudgeRouter { cloud: cloud.clone(), router: router.clone(), route: Route { destination, next_hop } })
+    Ok(Call::NudgeRouter {
+        cloud: cloud.clone(),
+        router: router.clone(),
+        route: Route { destination, next_hop },
+    })
 }
 
 fn remove_routes(desk: &Desk<'_>, _case: &Case) -> Result<Call, NoCall> {

@@ -1,0 +1,341 @@
+//! A cluster in a few words, and a hand that answers what the engine asks from plain maps.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use reveille_core::diagnose::absence::Standing;
+use reveille_core::effect::{Call, Effect, Look, Outcome};
+use reveille_core::engine::invariants::{self, Witnessed};
+use reveille_core::engine::{Start, State};
+use reveille_core::event::{Answer, CloudFact, CloudSnapshot, ClusterFact, Event, Scope};
+use reveille_core::model::id::*;
+use reveille_core::model::incident::{FaultKind, IncidentKey, MachineKey, Subject};
+use reveille_core::model::instance::*;
+use reveille_core::model::network::*;
+use reveille_core::model::node::*;
+use reveille_core::model::roster::*;
+use reveille_core::model::time::{Span, Time};
+use reveille_core::plan::desk::Case;
+use reveille_core::record::Record;
+
+pub const CLOUD: &str = "os";
+
+pub fn roster() -> Roster {
+    let pool = Pool {
+        name: "workers".into(),
+        cloud: CLOUD.into(),
+        owned: Ownership {
+            cluster: Mark::Tag("k8s-cluster=prod".into()),
+            pool: Some(Mark::Tag("k8s-pool=workers".into())),
+        },
+        groups: vec![GroupRef::Name("k8s-nodes".into())],
+        min: 1,
+        deadlines: Deadlines::default(),
+        repair: Repair {
+            network: Mode::Act,
+            rejoin: Mode::Act,
+            reboot: Mode::Act,
+            replace: Mode::Act,
+            cleanup: Mode::Act,
+        },
+        paused: false,
+    };
+    Roster {
+        name: "prod".into(),
+        clouds: vec![CLOUD.into()],
+        network: Network { pod_ranges: vec!["198.19.0.0/16".parse().unwrap()], ..Network::default() },
+        pools: BTreeMap::from([(pool.name.clone(), pool)]),
+        limits: Limits::default(),
+        timing: Timing::default(),
+    }
+}
+
+pub fn instance(id: &str) -> Instance {
+    Instance {
+        id: id.into(),
+        name: format!("node-{id}").as_str().into(),
+        state: InstanceState::Active,
+        task: None,
+        fault: None,
+        zone: Some("z1".into()),
+        image: Some("image".into()),
+        marks: Arc::new([Mark::Tag("k8s-cluster=prod".into()), Mark::Tag("k8s-pool=workers".into())].into()),
+        addresses: Box::new([]),
+        config_drive: true,
+        locked: false,
+        created: None,
+    }
+}
+
+pub fn port(id: &str, groups: &[&str]) -> Port {
+    Port {
+        id: format!("port-{id}").as_str().into(),
+        network: "net".into(),
+        addresses: Box::new(["10.8.0.9".parse().unwrap()]),
+        groups: groups.iter().map(|group| GroupId::from(*group)).collect(),
+        pairs: Box::new([]),
+        security: true,
+        status: PortStatus::Active,
+        revision: 1,
+    }
+}
+
+pub fn node(id: &str, ready: Ready) -> Node {
+    Node {
+        name: format!("node-{id}").as_str().into(),
+        uid: format!("uid-{id}").as_str().into(),
+        provider: Provider::Instance(id.into()),
+        system_uuid: None,
+        boot_id: None,
+        kubelet: Some("v1.36.3".into()),
+        addresses: Box::new([]),
+        pod_ranges: Box::new([]),
+        ready,
+        conditions: Box::new([]),
+        zone: None,
+        cordoned: false,
+        intent: NodeIntent::default(),
+        uninitialized: false,
+    }
+}
+
+pub fn pod_rules() -> Vec<GroupRule> {
+    let rule = |protocol: Protocol| GroupRule {
+        id: format!("rule-{protocol}").as_str().into(),
+        allows: RuleSpec {
+            direction: Direction::Ingress,
+            family: Family::V4,
+            protocol: Some(protocol),
+            ports: None,
+            remote: Remote::Prefix("198.19.0.0/16".parse().unwrap()),
+        },
+        description: "".into(),
+    };
+    vec![rule(Protocol::TCP), rule(Protocol::UDP), rule(Protocol::ICMP)]
+}
+
+/// The world as plain maps, and the engine in it.
+pub struct Field {
+    pub state: State,
+    pub now: Time,
+    pub instances: BTreeMap<String, Instance>,
+    pub ports: BTreeMap<String, Port>,
+    pub nodes: BTreeMap<String, Node>,
+    pub rules: Vec<GroupRule>,
+    pub renewals: u64,
+    pub silent: Vec<String>,
+    pub console: String,
+    /// Calls are accepted and have no effect.
+    pub deaf: bool,
+    pub calls: Vec<Call>,
+    pub records: Vec<Record>,
+    witnessed: Witnessed,
+}
+
+impl Field {
+    pub fn new(roster: Roster) -> Self {
+        Self::with(State::new(roster, Start { fence: Fence(1), acting: true }))
+    }
+
+    pub fn with(state: State) -> Self {
+        Self {
+            state,
+            now: Time::from_ms(1_000_000),
+            instances: BTreeMap::new(),
+            ports: BTreeMap::new(),
+            nodes: BTreeMap::new(),
+            rules: pod_rules(),
+            renewals: 0,
+            silent: Vec::new(),
+            console: String::new(),
+            deaf: false,
+            calls: Vec::new(),
+            records: Vec::new(),
+            witnessed: Witnessed::default(),
+        }
+    }
+
+    /// `count` machines with their nodes, all well.
+    pub fn populate(mut self, count: usize) -> Self {
+        for number in 0..count {
+            self.add_machine(&format!("i{number:03}"), true);
+        }
+        self
+    }
+
+    pub fn add_machine(&mut self, id: &str, joined: bool) {
+        self.instances.insert(id.into(), instance(id));
+        self.ports.insert(id.into(), port(id, &["g-nodes"]));
+        if joined {
+            self.nodes.insert(id.into(), node(id, Ready::True));
+        }
+    }
+
+    /// Lets time pass in steps of ten seconds, with listings, leases and proofs of life as in production.
+    pub fn run(&mut self, span: Span) {
+        let end = self.now + span;
+        while self.now < end {
+            self.now = self.now + Span::from_s(10);
+            self.lists();
+        }
+    }
+
+    pub fn lists(&mut self) {
+        if (self.now.ms / 10_000) % 3 == 0 {
+            self.list_cloud();
+        }
+        self.sync_nodes();
+        self.renewals += 1;
+        let leases = self.nodes.values().map(|node| {
+            let silent = node.ready != Ready::True || self.silent.contains(&node.name.to_string());
+            let renewed = if silent { "long ago".to_owned() } else { self.renewals.to_string() };
+            LeaseFact { node: node.name.clone(), renewed: renewed.into() }
+        });
+        let leases = leases.collect();
+        self.feed(Event::Cluster(ClusterFact::Leases(leases)));
+        self.feed(Event::Cluster(ClusterFact::Alive));
+    }
+
+    pub fn sync_nodes(&mut self) {
+        let nodes = self.nodes.values().cloned().map(Arc::new).collect();
+        self.feed(Event::Cluster(ClusterFact::Synced(nodes)));
+    }
+
+    pub fn list_cloud(&mut self) {
+        let snapshot = self.snapshot();
+        self.feed(Event::Cloud { cloud: CLOUD.into(), fact: CloudFact::Snapshot(Arc::new(snapshot)) });
+    }
+
+    pub fn snapshot(&self) -> CloudSnapshot {
+        CloudSnapshot {
+            instances: self.instances.values().cloned().map(Arc::new).collect(),
+            scope: Scope::Full,
+            ports: self.ports.iter().map(|(id, port)| (id.as_str().into(), Arc::new(port.clone()))).collect(),
+            groups: vec![Arc::new(self.group())],
+            routers: Vec::new(),
+        }
+    }
+
+    fn group(&self) -> SecurityGroup {
+        let rules = self.rules.clone();
+        SecurityGroup { id: "g-nodes".into(), name: "k8s-nodes".into(), project: None, rules }
+    }
+
+    pub fn feed(&mut self, event: Event) {
+        let effects = self.step(event);
+        self.perform(effects);
+    }
+
+    /// One step, with the invariants asserted after it.
+    pub fn step(&mut self, event: Event) -> Vec<Effect> {
+        if let Event::Recorded(id) = &event {
+            self.witnessed.acknowledge(*id);
+        }
+        let effects = self.state.step(self.now, event);
+        if let Err(violation) = invariants::check(&self.state, &effects, &mut self.witnessed) {
+            panic!("{violation}");
+        }
+        effects
+    }
+
+    pub fn perform(&mut self, effects: Vec<Effect>) {
+        for effect in effects {
+            match effect {
+                Effect::Record { id, record } => {
+                    self.records.push(record);
+                    self.feed(Event::Recorded(id));
+                }
+                Effect::Look { id, look } => {
+                    let answer = self.answer(&look);
+                    self.feed(Event::Looked { look: id, answer: Ok(answer) });
+                }
+                Effect::Call { intent, call, .. } => {
+                    self.calls.push(call.clone());
+                    if !self.deaf {
+                        self.apply(&call);
+                    }
+                    self.feed(Event::Done { intent, outcome: Outcome::Accepted { request: None } });
+                }
+                Effect::List { .. } | Effect::WakeAt(_) => {}
+            }
+        }
+    }
+
+    fn answer(&self, look: &Look) -> Answer {
+        match look {
+            Look::Instance(_, id) => Answer::Instance(self.instances.get(id.as_str()).cloned().map(Arc::new)),
+            Look::Ports(_, id) => {
+                Answer::Ports(self.ports.get(id.as_str()).cloned().map(Arc::new).into_iter().collect())
+            }
+            Look::Group(..) => Answer::Group(Some(Arc::new(self.group()))),
+            Look::Router(..) => Answer::Router(None),
+            Look::Console(..) => Answer::Console(self.console.as_str().into()),
+            Look::Actions(_, id) => Answer::Actions(self.actions(id)),
+            Look::Node(name) => {
+                Answer::Node(self.nodes.values().find(|node| node.name == *name).cloned().map(Arc::new))
+            }
+            Look::NodeEvents(_) => Answer::NodeEvents(Vec::new()),
+        }
+    }
+
+    fn actions(&self, id: &InstanceId) -> Vec<InstanceAction> {
+        let reboots = self
+            .calls
+            .iter()
+            .filter(|call| !self.deaf && matches!(call, Call::Reboot { instance, .. } if instance == id));
+        let count = reboots.count();
+        let action = |number: usize| InstanceAction {
+            request: format!("req-{number}").as_str().into(),
+            action: "reboot".into(),
+            started: "".into(),
+            user: None,
+            message: None,
+        };
+        (0..count).rev().map(action).collect()
+    }
+
+    fn apply(&mut self, call: &Call) {
+        match call {
+            Call::SetPortGroups { port, groups, .. } => {
+                let found = self.ports.values_mut().find(|found| found.id == *port).unwrap();
+                found.groups = groups.iter().cloned().collect();
+                found.revision += 1;
+            }
+            Call::AddRules { rules, .. } => {
+                for allows in rules {
+                    let id = format!("new-{allows}");
+                    let rule =
+                        GroupRule { id: id.as_str().into(), allows: allows.clone(), description: "".into() };
+                    self.rules.push(rule);
+                }
+            }
+            Call::DeleteInstance { instance, .. } => {
+                self.instances.remove(instance.as_str());
+                self.ports.remove(instance.as_str());
+            }
+            Call::DeleteNode { name, .. } => self.nodes.retain(|_, node| node.name != *name),
+            _ => {}
+        }
+    }
+
+    pub fn case(&self, id: &str, kind: FaultKind) -> Option<&Case> {
+        let subject = Subject::Machine(MachineKey::Instance(CLOUD.into(), id.into()));
+        self.state.desk().cases.get(&IncidentKey { subject, kind })
+    }
+
+    pub fn standing(&self, id: &str) -> Standing {
+        self.state.standing(&MachineKey::Instance(CLOUD.into(), id.into())).expect("the machine is known")
+    }
+
+    pub fn destructive_calls(&self) -> usize {
+        self.calls.iter().filter(|call| call.is_destructive()).count()
+    }
+
+    /// Why nothing is done about a case, in the tool's own words.
+    pub fn held(&self, id: &str, kind: FaultKind) -> String {
+        let case = self.case(id, kind).expect("the case is open");
+        let decision = reveille_core::plan::decide::decide(&self.state.desk(), case);
+        let lines = decision.held.iter().flat_map(|(_, holds)| holds).map(ToString::to_string);
+        lines.collect::<Vec<_>>().join("\n")
+    }
+}

@@ -1,0 +1,95 @@
+//! Who answers, who does not, and in which way.
+
+use reveille_core::diagnose::absence::Standing;
+use reveille_core::effect::Call;
+use reveille_core::model::incident::FaultKind;
+use reveille_core::model::instance::{Fault, InstanceState};
+use reveille_core::model::node::Ready;
+use reveille_core::model::time::Span;
+
+use super::fixture::{Field, roster};
+
+#[test]
+fn a_healthy_fleet_costs_nothing() {
+    let mut field = Field::new(roster()).populate(20);
+    field.run(Span::from_min(2));
+    let before = field.records.len();
+    field.run(Span::from_min(60));
+    assert_eq!(field.records.len(), before, "{:?}", &field.records[before..]);
+    assert!(field.calls.is_empty());
+    assert_eq!(field.standing("i000"), Standing::Answers);
+}
+
+#[test]
+fn a_machine_that_never_joins_is_rebooted_then_replaced() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(Span::from_min(2));
+    field.add_machine("new", false);
+    field.run(Span::from_min(14));
+    assert!(field.calls.is_empty(), "the deadline is 15 min: {:?}", field.calls);
+    field.run(Span::from_min(3));
+    assert!(matches!(field.calls[..], [Call::Reboot { hard: false, .. }]), "{:?}", field.calls);
+    field.run(Span::from_min(180));
+    assert!(field.calls.iter().any(|call| matches!(call, Call::DeleteInstance { .. })), "{:?}", field.calls);
+    assert!(field.case("new", FaultKind::NeverJoined).is_none(), "gone, and so is its incident");
+}
+
+#[test]
+fn a_machine_that_joins_late_is_left_alone() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(Span::from_min(2));
+    field.add_machine("new", false);
+    field.run(Span::from_min(10));
+    field.add_machine("new", true);
+    field.run(Span::from_min(30));
+    assert!(field.calls.is_empty());
+    assert!(field.case("new", FaultKind::NeverJoined).is_none());
+}
+
+#[test]
+fn a_node_deleted_beside_a_living_instance_is_vanished_and_never_replaced_first() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(Span::from_min(2));
+    field.nodes.remove("i003");
+    field.run(Span::from_min(3));
+    let case = field.case("i003", FaultKind::Vanished).expect("it joined once");
+    assert_eq!(case.incident.findings[0].cause.label(), "node-object-deleted");
+    assert!(field.calls.is_empty(), "a person is asked to restart the kubelet first");
+    assert!(field.case("i003", FaultKind::NeverJoined).is_none());
+}
+
+#[test]
+fn a_ghost_is_cleaned_up_only_when_its_instance_is_denied_twice() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(Span::from_min(2));
+    field.instances.remove("i004");
+    field.ports.remove("i004");
+    field.run(Span::from_min(1));
+    assert!(matches!(field.standing("i004"), Standing::CannotTell(_)), "its node is Ready");
+    field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
+    field.run(Span::from_min(5));
+    assert!(matches!(field.calls[..], [Call::DeleteNode { .. }]), "{:?}", field.calls);
+}
+
+#[test]
+fn an_errored_instance_is_replaced_once_with_its_fault_as_evidence() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(Span::from_min(2));
+    field.add_machine("bad", false);
+    let bad = field.instances.get_mut("bad").unwrap();
+    bad.state = InstanceState::Errored;
+    bad.fault = Some(Fault { code: 500, message: "No valid host was found.".into() });
+    field.run(Span::from_min(5));
+    assert!(matches!(field.calls[..], [Call::DeleteInstance { .. }]), "{:?}", field.calls);
+}
+
+#[test]
+fn stuck_deleting_is_told_once_and_not_deleted_again() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(Span::from_min(2));
+    field.add_machine("old", false);
+    field.instances.get_mut("old").unwrap().state = InstanceState::Deleting;
+    field.run(Span::from_min(60));
+    assert!(field.calls.is_empty(), "{:?}", field.calls);
+    assert!(field.case("old", FaultKind::StuckDeleting).is_some());
+}

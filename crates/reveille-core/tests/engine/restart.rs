@@ -1,0 +1,136 @@
+//! A restart neither repeats nor loses an intent.
+
+use reveille_core::effect::{Call, Effect, Outcome};
+use reveille_core::engine::{Restored, Start, State};
+use reveille_core::event::Event;
+use reveille_core::model::id::Fence;
+use reveille_core::model::incident::FaultKind;
+use reveille_core::model::time::Span;
+use reveille_core::record::Record;
+
+use super::fixture::{Field, roster};
+
+/// Runs until a group repair is recorded, and stops the process at the given point.
+fn crashed(after_call: bool, after_effect: bool) -> Field {
+    let mut field = Field::new(roster()).populate(5);
+    field.run(Span::from_min(2));
+    field.ports.get_mut("i001").unwrap().groups = Box::new([]);
+    let snapshot = field.snapshot();
+    let mut effects = field.step(Event::Cloud {
+        cloud: "os".into(),
+        fact: reveille_core::event::CloudFact::Snapshot(std::sync::Arc::new(snapshot)),
+    });
+    let mut calls = Vec::new();
+    while let Some(effect) = effects.pop() {
+        match effect {
+            Effect::Record { id, record } => {
+                let intended = matches!(record, Record::Intended { .. });
+                field.records.push(record);
+                if !intended || after_call {
+                    effects.extend(field.step(Event::Recorded(id)));
+                }
+            }
+            Effect::Call { call, .. } => calls.push(call),
+            _ => {}
+        }
+    }
+    if after_effect {
+        if let Some(Call::SetPortGroups { groups, .. }) = calls.first() {
+            field.ports.get_mut("i001").unwrap().groups = groups.iter().cloned().collect();
+        }
+    }
+    assert_eq!(calls.len(), usize::from(after_call));
+    field
+}
+
+fn restarted(mut field: Field) -> Field {
+    field.records.sort_by_key(|record| matches!(record, Record::Intended { .. }));
+    let start = Start { fence: Fence(2), acting: true };
+    let how = Restored { start, now: field.now + Span::from_s(5), last_alive: Some(field.now) };
+    let state = State::restore(roster(), how, field.records.clone());
+    let mut next = Field::with(state);
+    next.now = field.now + Span::from_s(5);
+    next.instances = field.instances;
+    next.ports = field.ports;
+    next.nodes = field.nodes;
+    next
+}
+
+#[test]
+fn a_crash_between_record_and_call_loses_nothing() {
+    let mut field = restarted(crashed(false, false));
+    field.run(Span::from_min(10));
+    assert_eq!(field.calls.len(), 1, "{:?}", field.calls);
+    assert!(field.case("i001", FaultKind::GroupMissing).is_none());
+}
+
+#[test]
+fn a_crash_between_call_and_outcome_repeats_nothing() {
+    let mut field = restarted(crashed(true, true));
+    field.run(Span::from_min(10));
+    assert!(field.calls.is_empty(), "it had taken effect: {:?}", field.calls);
+    assert!(field.case("i001", FaultKind::GroupMissing).is_none());
+}
+
+#[test]
+fn a_checkpoint_restores_the_same_memory() {
+    let mut field = Field::new(roster()).populate(10);
+    field.deaf = true;
+    field.run(Span::from_min(2));
+    field.ports.get_mut("i001").unwrap().groups = Box::new([]);
+    field.run(Span::from_min(3));
+    let checkpoint = field.state.checkpoint();
+    let start = Start { fence: Fence(2), acting: true };
+    let how = Restored { start, now: field.now, last_alive: Some(field.now) };
+    let restored = State::restore(roster(), how, checkpoint);
+    let again = Field::with(restored);
+    let (old, new) =
+        (field.case("i001", FaultKind::GroupMissing), again.case("i001", FaultKind::GroupMissing));
+    let (old, new) = (&old.unwrap().incident, &new.unwrap().incident);
+    assert_eq!(new.id, old.id);
+    assert_eq!(new.first_seen, old.first_seen);
+    assert_eq!(new.attempts.len(), old.attempts.len());
+}
+
+#[test]
+fn a_ledger_that_refuses_stops_everything() {
+    let mut field = Field::new(roster()).populate(5);
+    field.run(Span::from_min(2));
+    field.ports.get_mut("i001").unwrap().groups = Box::new([]);
+    let snapshot = field.snapshot();
+    let effects = field.step(Event::Cloud {
+        cloud: "os".into(),
+        fact: reveille_core::event::CloudFact::Snapshot(std::sync::Arc::new(snapshot)),
+    });
+    for effect in effects {
+        if let Effect::Record { id, .. } = effect {
+            let more = field.step(Event::RecordFailed(id));
+            assert!(!more.iter().any(|effect| matches!(effect, Effect::Call { .. })));
+        }
+    }
+    let held = field.held("i001", FaultKind::GroupMissing);
+    assert!(held.contains("the ledger cannot be written"), "{held}");
+}
+
+#[test]
+fn a_fenced_engine_acts_no_more() {
+    let mut field = Field::new(roster()).populate(5);
+    field.run(Span::from_min(2));
+    field.ports.get_mut("i001").unwrap().groups = Box::new([]);
+    let snapshot = field.snapshot();
+    let mut effects = field.step(Event::Cloud {
+        cloud: "os".into(),
+        fact: reveille_core::event::CloudFact::Snapshot(std::sync::Arc::new(snapshot)),
+    });
+    while let Some(effect) = effects.pop() {
+        match effect {
+            Effect::Record { id, .. } => effects.extend(field.step(Event::Recorded(id))),
+            Effect::Call { intent, .. } => {
+                effects.extend(field.step(Event::Done { intent, outcome: Outcome::Fenced }));
+            }
+            _ => {}
+        }
+    }
+    field.run(Span::from_min(30));
+    assert!(field.calls.is_empty(), "{:?}", field.calls);
+}

@@ -67,6 +67,7 @@ build_openstack() {
       "apt-get install python3.11 python3.11-venv, or set RIG_VENV_PYTHON to one."
     "$interpreter" -c 'import ensurepip' 2>/dev/null || install_packages "openstack (its virtual environment)" python3-venv ca-certificates
     say "installing the OpenStack services from PyPI ($(grep -c == "$openstack/requirements.lock") packages) ..."
+    # shellcheck disable=SC2016
     env -u PYTHONDONTWRITEBYTECODE bash -c 'set -e
       "$1" -m venv "$2.installer"; "$2.installer/bin/pip" install -q --disable-pip-version-check uv
       "$2.installer/bin/uv" venv -q --clear --python "$1" "$2"

@@ -41,7 +41,8 @@ reserve_ports() { # reserve_ports KEY...: appends KEY=PORT lines to $state/ports
   "$python" "$root/lib/ports.py" "$home" "$state/ports" "$@" || die "no free ports could be reserved." "See the message above."
   load_ports
 }
-load_ports() { # shellcheck disable=SC1090,SC1091
+load_ports() {
+  # shellcheck disable=SC1091
   set -a; . "$state/ports"; set +a
 }
 
@@ -57,16 +58,26 @@ start_time() { # of a process id; empty when it has ended (a zombie has ended, t
 marked() { # does the process still carry the name this rig gave it?
   grep -qzxF "REVEILLE_RIG_PROCESS=$state" "/proc/$1/environ" 2>/dev/null || grep -qF -- "$state" "/proc/$1/cmdline" 2>/dev/null
 }
-pid_of() { # pid_of PART: prints its process id while it lives
+running() { # the recorded process lives; says nothing about whether we may signal it
   local pid began
-  read -r pid began 2>/dev/null <"$state/pid/$1" || return 1
-  [ -n "$began" ] && [ "$(start_time "$pid")" = "$began" ] && marked "$pid" && printf '%s' "$pid"
+  read -r pid began 2>/dev/null <"$state/pid/$1" && [ -n "$began" ] && [ "$(start_time "$pid")" = "$began" ]
 }
-running() { pid_of "$1" >/dev/null; }
+pid_of() { # pid_of PART: prints its process id while it lives and carries the mark
+  local pid
+  for _ in {1..50}; do      # a process that is just being started cannot show the mark yet
+    running "$1" || return 1
+    read -r pid _ <"$state/pid/$1"
+    ! marked "$pid" || { printf '%s' "$pid"; return 0; }
+    sleep 0.02
+  done
+  return 1
+}
 start() { # start PART COMMAND...: in the background, in a session of its own, holding none of our files
   local part=$1; shift
   setsid env REVEILLE_RIG_PROCESS="$state" "$@" >>"$state/log/$part.log" 2>&1 </dev/null 8>&- 9>&- &
-  record "$part" $!
+  local pid=$!
+  disown "$pid"
+  record "$part" "$pid"
 }
 record() { # record PART PID
   printf '%s %s\n' "$2" "$(start_time "$2")" >"$state/pid/$1"
@@ -110,5 +121,6 @@ sweep() { # ends what was started and not recorded: grandchildren, and parts of 
   done
 }
 describe() { # rig.json, env, clouds.yaml, rosters: from what is in the state directory now
+  RIG_KUBECTL=$(program kubectl); export RIG_KUBECTL
   "$python" "$root/lib/describe.py" "$state" || die "the rig runs, but its description could not be written to $state." "See the message above."
 }

@@ -110,6 +110,7 @@ start_kubernetes() {
 
 start_kwok() { # manages only nodes annotated kwok.x-k8s.io/node=fake: never a real kubelet's
   [ -s "$state/admin.conf" ] || die "kwok needs the part kubernetes, which rig \"$name\" does not have." "rig up --name $name kubernetes kwok"
+  kubectl apply -f "$root/templates/silent-leases.yaml" >/dev/null || die "the policy for silent kubelets could not be set." "See above."
   start kwok "$bin/kwok" --kubeconfig "$state/admin.conf" -c "$root/templates/kwok-stages.yaml" \
     --manage-nodes-with-annotation-selector kwok.x-k8s.io/node=fake --node-lease-duration-seconds 40 --server-address "127.0.0.1:$KWOK_PORT"
   await kwok 30 curl -sf -o /dev/null "http://127.0.0.1:$KWOK_PORT/healthz"
@@ -126,7 +127,7 @@ password=demo
 tenant-name=demo
 domain-name=Default
 region=RegionOne
-os-endpoint-type=internalURL
+os-endpoint-type=internal
 [Route]
 router-id=$("$python" -c 'import json,sys; print(json.load(open(sys.argv[1]))["router"])' "$state/cloud.json")
 [LoadBalancer]

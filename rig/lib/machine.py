@@ -16,7 +16,7 @@ import time
 
 root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, root + '/openstack')
-from osapi import Refused, admin, demo  # noqa: E402  (the path has to be there first)
+from osapi import Refused, demo  # noqa: E402  (the path has to be there first)
 
 STATE = os.environ['RIG_STATE']
 
@@ -128,9 +128,28 @@ def create(o):
     show([row(d.nova('GET', '/servers/' + i)['server']) for i in made], o.json)
 
 
+def set_silent(name, silent):
+    """The simulated kubelet of a node ends, or begins again: no lease, no heartbeat. Its Node object stays, as it would."""
+    mark = 'reveille.rig/silent' + ('=true' if silent else '-')
+    kubectl('annotate', 'node', name, '--overwrite', mark)
+    kubectl('-n', 'kube-node-lease', 'annotate', 'lease', name, '--overwrite', mark, check=False)
+
+
+def simulated_node_of(server):
+    """Whether the server's Kubernetes node is one that kwok plays."""
+    if not description().get('kubernetes'):
+        return False
+    r = kubectl('get', 'node', server['name'], '-o', 'json', check=False)
+    node = json.loads(r.stdout) if r.returncode == 0 else {}
+    return node.get('status', {}).get('nodeInfo', {}).get('systemUUID') == server['id'] and 'kwok.x-k8s.io/node' in node['metadata'].get('annotations', {})
+
+
 def delete(o):
     d = demo()
     gone = [find(d, n) for n in o.names]
+    for s in gone:
+        if not o.keep_kubelet and simulated_node_of(s):
+            set_silent(s['name'], True)
     for s in gone:
         d.call('nova', 'DELETE', '/servers/' + s['id'])
     if not o.no_wait:
@@ -200,6 +219,7 @@ def main():
     q = sub.add_parser('delete', help='delete servers and wait until they are gone')
     q.add_argument('names', nargs='+', metavar='NAME')
     q.add_argument('--no-wait', action='store_true')
+    q.add_argument('--keep-kubelet', action='store_true', help='its kubelet (simulated or real) goes on without it')
     q.set_defaults(do=delete)
     q = sub.add_parser('list', help='what Nova says')
     q.add_argument('--json', action='store_true')

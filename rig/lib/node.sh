@@ -163,6 +163,10 @@ node_down() { # NODE [--forget]: the machine is gone, as when its power fails; i
   forget_node_paths; describe
   say "node $node is down$([ "${2:-}" = --forget ] || echo "; its Node object stays (rig node down $node --forget deletes that, too)")"
 }
+nodes_lost() { # MACHINE...: their servers were deleted, so what ran on them has ended, too
+  local node
+  for node in "$@"; do [ ! -d "$state/nodes/$node" ] || node_down "$node"; done
+}
 node_end() { # its mounts are in its own namespace and end with its last process
   local node=$1 g
   stop_parts "node-$node" "node-$node.kubelet" "node-$node.containerd"
@@ -174,6 +178,7 @@ node_end() { # its mounts are in its own namespace and end with its last process
 }
 sweep_node() { # what else runs in it: shims, commands of `node exec`
   local pid
+  # shellcheck disable=SC2013
   for pid in $(grep -lszxF "RIG_NODE=$1" /proc/[0-9]*/environ | cut -d/ -f3); do
     marked "$pid" && kill -KILL "$pid" 2>/dev/null
   done

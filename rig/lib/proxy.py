@@ -14,7 +14,6 @@ carry the client's own Host) and holds no connection open to the services. What 
 """
 import asyncio
 import json
-import os
 import re
 import ssl
 import sys

@@ -1,7 +1,7 @@
 """A thin OpenStack client over plain HTTP, standard library only: every call is one request, as curl would send it.
 
-Talks to the services' own ports (never through the fault proxy), so the rig can look and mend whatever faults are armed.
-Ports come from the environment (KEYSTONE_PORT, NOVA_PORT, ...), which `rig` exports. No retries besides a stale connection, no
+Talks to the services' own ports, so the rig can look and mend whatever faults are armed; with `proxy` it takes the way clients
+take, through the fault proxy. Ports come from the environment (KEYSTONE_PORT, NOVA_PORT, ...), which `rig` exports. No retries besides a stale connection, no
 paging helpers beyond `all_servers`, no caching.
 """
 import http.client
@@ -17,8 +17,8 @@ class Refused(Exception):
 
 
 class Session:
-    def __init__(self, user, password, project):
-        self.connections, self.token = {}, None
+    def __init__(self, user, password, project, proxy=False, timeout=60):
+        self.connections, self.token, self.prefix, self.timeout = {}, None, 'PROXY_' if proxy else '', timeout
         r = self.call('keystone', 'POST', '/auth/tokens', {'auth': {
             'identity': {'methods': ['password'], 'password': {'user': {
                 'name': user, 'domain': {'id': 'default'}, 'password': password}}},
@@ -42,8 +42,8 @@ class Session:
         for last in (False, True):
             c = self.connections.get(service)
             if c is None:
-                port = int(os.environ[service.upper() + '_PORT'])
-                c = self.connections[service] = http.client.HTTPConnection('127.0.0.1', port, timeout=60)
+                port = int(os.environ[self.prefix + service.upper() + '_PORT'])
+                c = self.connections[service] = http.client.HTTPConnection('127.0.0.1', port, timeout=self.timeout)
             began = time.perf_counter()
             try:
                 c.request(method, PREFIX[service] + path, body, h)
@@ -54,6 +54,9 @@ class Session:
                 self.connections.pop(service).close()
                 if last:
                     raise
+            except OSError:
+                self.connections.pop(service).close()
+                raise
         r.seconds = time.perf_counter() - began
         try:
             r.body = json.loads(data) if data else None

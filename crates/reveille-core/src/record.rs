@@ -28,6 +28,13 @@ pub enum Record {
         /// Who, and under which node name.
         machines: Vec<(MachineKey, NodeName)>,
     },
+    /// This machine appeared while we watched and has not joined yet: its whole history is known, also after a restart.
+    Born {
+        /// When.
+        at: Time,
+        /// Who.
+        machine: MachineKey,
+    },
     /// A machine's node left on purpose (drained, scaled down): it is not expected back.
     Left {
         /// When.

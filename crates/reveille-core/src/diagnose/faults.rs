@@ -158,10 +158,11 @@ fn named(cloud: &CloudView, id: &GroupId) -> String {
 }
 
 fn unreachable(roster: &Roster, node: &NodeSeen, now: Time, faults: &mut Vec<Fault>) {
-    let told =
-        node.node.conditions.iter().find(|condition| {
-            roster.network.unreachable_conditions.iter().any(|kind| *kind == condition.kind)
-        });
+    let told = node
+        .node
+        .conditions
+        .iter()
+        .find(|condition| roster.network.unreachable_conditions.contains(&condition.kind));
     let Some(condition) = told else { return };
     let text = format!("{} is True: {}: {}", condition.kind, condition.reason, condition.message);
     let evidence = vec![Evidence::new(format!("node {}", node.node.name), &text, now)];
@@ -281,9 +282,10 @@ fn of_group(
         faults.push(fault(FaultKind::RulesMissing, Cause::PodRulesMissing, evidence, Some(AT_ONCE), false));
     }
     let leftover = cloud.group(id).and_then(|group| {
-        group.rules.iter().find(|rule| {
-            rule.description.starts_with(NUDGE_MARK) && !own_nudges.iter().any(|own| *own == rule.description)
-        })
+        group
+            .rules
+            .iter()
+            .find(|rule| rule.description.starts_with(NUDGE_MARK) && !own_nudges.contains(&rule.description))
     });
     if let Some(rule) = leftover {
         let text =

@@ -45,7 +45,10 @@ impl State {
     fn judge_machine(&mut self, key: &MachineKey) {
         let desk = self.desk();
         let Some((cloud, seen)) = desk.seen(key) else {
-            self.forget(key, Verdict::SubjectGone);
+            // After a restart a machine may be remembered and not have been listed yet: nobody can tell, so nothing ends.
+            if !self.remembered.contains_key(key) && self.has_listed(key) {
+                self.forget(key, Verdict::SubjectGone);
+            }
             return;
         };
         let witness = Witness { roster: &self.roster, cloud, cluster: &self.cluster, now: self.now };
@@ -80,6 +83,15 @@ impl State {
         }
         let blind = !sighted || matches!(standing, Standing::CannotTell(_));
         self.settle_cases(&Subject::Machine(key.clone()), faults, blind, label, pool);
+    }
+
+    fn has_listed(&self, key: &MachineKey) -> bool {
+        match key {
+            MachineKey::Instance(cloud, _) => {
+                self.clouds.get(cloud).is_none_or(|v| v.listed_once() && v.source.trust(self.now).is_given())
+            }
+            MachineKey::Node(_) => self.cluster.synced_once(),
+        }
     }
 
     /// What else must happen for a machine that is being proved gone, or whose state has a deadline.
@@ -149,14 +161,14 @@ impl State {
             .get(name)
             .filter(|seen| seen.link.is_none() && seen.node.ready != Ready::True && listed)
             .cloned();
-        if let Some(seen) = unlinked {
-            if let Provider::Instance(id) = &seen.node.provider {
-                if seen.denials >= Unlisted::DENIALS {
-                    faults.push(faults::ghost_without_memory(name, id, seen.denials, self.now));
-                } else {
-                    self.ask_for_namesakes(name, id, seen.last_denial);
-                    self.wake(self.now + Unlisted::APART, Wake::Machine(key.clone()));
-                }
+        if let Some(seen) = unlinked
+            && let Provider::Instance(id) = &seen.node.provider
+        {
+            if seen.denials >= Unlisted::DENIALS {
+                faults.push(faults::ghost_without_memory(name, id, seen.denials, self.now));
+            } else {
+                self.ask_for_namesakes(name, id, seen.last_denial);
+                self.wake(self.now + Unlisted::APART, Wake::Machine(key.clone()));
             }
         }
         let label: Arc<str> = name.shared();
@@ -251,6 +263,12 @@ impl State {
             given_up: false,
         };
         self.record(Record::Opened { at, incident: id, key: key.clone(), pool, label });
+        if let (FaultKind::NeverJoined, Subject::Machine(machine)) = (key.kind, &key.subject) {
+            let born = self.desk().seen(machine).is_some_and(|(_, seen)| seen.born_in_sight);
+            if born {
+                self.record(Record::Born { at, machine: machine.clone() });
+            }
+        }
         if tries >= timing.tries {
             incident.given_up = true;
             let why = Arc::from("it was mended and came back too often");
@@ -274,6 +292,9 @@ impl State {
         let now = self.now;
         let timing = self.roster.timing;
         let Some(case) = self.cases.get_mut(key) else { return };
+        if case.due_after != fault.due_after {
+            self.ripe.insert(key.clone());
+        }
         case.due_after = fault.due_after;
         case.rests_on_cluster = fault.rests_on_cluster;
         let incident = &mut case.incident;
@@ -380,7 +401,7 @@ impl State {
     fn note_foreign(&mut self, key: &MachineKey, seen: &Seen) {
         let Some(pool) = seen.pool().cloned() else { return };
         let MachineKey::Instance(cloud, id) = key else { return };
-        if self.was_deleted_by_us(id) {
+        if self.book.deleted_by_us(id) {
             return;
         }
         let what = Arc::from(format!("somebody deleted instance {id}"));

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use crate::effect::{Call, Effect, Outcome, ReadError};
 use crate::event::Answer;
-use crate::model::id::{InstanceId, IntentId, RecordId};
+use crate::model::id::{IntentId, RecordId};
 use crate::model::incident::{Attempt, IncidentKey, Subject};
 use crate::model::time::{Span, Time};
 use crate::plan::budget::{Flight, Phase, Width, normalise_fault};
@@ -101,6 +101,9 @@ impl State {
         if rung.class().is_destructive() {
             self.book.begin(at);
             self.count_same_fault(key, rung);
+        }
+        if let Call::DeleteInstance { instance, .. } = &call {
+            self.book.note_deleted(instance);
         }
         if let Some(case) = self.cases.get_mut(key) {
             let position =
@@ -283,12 +286,11 @@ impl State {
 
     /// Rules may be there in another spelling than ours: what counts is that nothing is missing any more.
     fn effect_of(&self, flight: &Flight, answer: &Answer) -> Effectiveness {
-        if let (Call::AddRules { cloud, group, .. }, Answer::Group(Some(_))) = (&flight.call, answer) {
-            if let Some(view) = self.clouds.get(cloud) {
-                if crate::diagnose::faults::rules_needed(&self.roster, view, group).is_empty() {
-                    return Effectiveness::Seen(Arc::from("read back: no pod rule is missing"));
-                }
-            }
+        if let (Call::AddRules { cloud, group, .. }, Answer::Group(Some(_))) = (&flight.call, answer)
+            && let Some(view) = self.clouds.get(cloud)
+            && crate::diagnose::faults::rules_needed(&self.roster, view, group).is_empty()
+        {
+            return Effectiveness::Seen(Arc::from("read back: no pod rule is missing"));
         }
         verify::judge(&flight.call, flight.before.as_deref(), answer)
     }
@@ -506,19 +508,5 @@ impl State {
             self.rouse_held();
             self.book.forgive_faults(&domain.pool);
         }
-    }
-
-    pub(super) fn was_deleted_by_us(&self, id: &InstanceId) -> bool {
-        let ours = |call: &Call| matches!(call, Call::DeleteInstance { instance, .. } if instance == id);
-        let flying = self.book.flights.values().any(|flight| ours(&flight.call));
-        let wanted = format!("delete instance {id}");
-        let ended = || {
-            self.closed
-                .iter()
-                .rev()
-                .take(64)
-                .any(|closed| closed.incident.attempts.iter().any(|attempt| *attempt.what == *wanted))
-        };
-        flying || ended()
     }
 }

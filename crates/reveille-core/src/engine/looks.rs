@@ -11,6 +11,7 @@ use crate::model::id::{CloudName, InstanceId, IntentId, LookId, NodeName, PoolNa
 use crate::model::incident::{IncidentKey, MachineKey};
 use crate::model::instance::InstanceAction;
 use crate::observe::cloud::CloudChange;
+use crate::record::Record;
 use crate::verify;
 
 use super::State;
@@ -118,8 +119,15 @@ impl State {
             return;
         }
         let Some(view) = self.clouds.get_mut(cloud) else { return };
-        view.denied(self.now, id);
-        self.dirty.insert(MachineKey::Instance(cloud.clone(), id.clone()));
+        let key = MachineKey::Instance(cloud.clone(), id.clone());
+        if !view.instances.contains_key(id) && self.remembered.remove(&key).is_some() {
+            // It went while nobody watched, and only the ledger knew it.
+            let at = self.now;
+            self.record(Record::Forgotten { at, machines: vec![key.clone()] });
+        } else {
+            view.denied(self.now, id);
+        }
+        self.dirty.insert(key);
     }
 
     fn on_namesake_answer(&mut self, node: &NodeName, answer: &Result<Answer, ReadError>) {

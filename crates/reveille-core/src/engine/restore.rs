@@ -12,8 +12,8 @@ use std::sync::Arc;
 use crate::effect::Outcome;
 use crate::model::id::{IncidentId, IntentId, NodeName};
 use crate::model::incident::{Attempt, Gathered, Incident, IncidentKey, MachineKey};
-use crate::model::roster::Roster;
-use crate::model::time::Time;
+use crate::model::roster::{Deadlines, Roster};
+use crate::model::time::{Span, Time};
 use crate::plan::budget::{Flight, Phase, Width};
 use crate::plan::desk::Case;
 use crate::plan::ladder;
@@ -26,6 +26,7 @@ use super::{CLOSED_MAX, Closed, Start, State, Wake};
 pub(super) struct Remembered {
     pub(super) node: Option<NodeName>,
     pub(super) left: Option<Arc<str>>,
+    pub(super) born: bool,
 }
 
 /// How a restart began.
@@ -100,8 +101,11 @@ impl State {
     fn checkpoint_left(&self, records: &mut Vec<Record>) {
         for (cloud, view) in &self.clouds {
             for (id, seen) in &view.instances {
+                let machine = MachineKey::Instance(cloud.clone(), id.clone());
+                if seen.born_in_sight && seen.joined.is_none() {
+                    records.push(Record::Born { at: self.now, machine: machine.clone() });
+                }
                 if let Some(why) = seen.left.clone() {
-                    let machine = MachineKey::Instance(cloud.clone(), id.clone());
                     records.push(Record::Left { at: self.now, machine, why });
                 }
             }
@@ -152,6 +156,9 @@ impl Replay {
                     memory.left = None;
                 }
             }
+            Record::Born { machine, .. } => {
+                self.state.remembered.entry(machine).or_default().born = true;
+            }
             Record::Left { machine, why, .. } => {
                 self.state.remembered.entry(machine).or_default().left = Some(why);
             }
@@ -198,6 +205,9 @@ impl Replay {
                 let Some(step) = ladder::ladder(key.kind).get(usize::from(rung)).copied() else { return };
                 if call.is_destructive() {
                     state.book.begin(at);
+                }
+                if let crate::effect::Call::DeleteInstance { instance, .. } = &call {
+                    state.book.note_deleted(instance);
                 }
                 let phase = Phase::Recording;
                 let flight =
@@ -280,10 +290,22 @@ impl Replay {
         }
     }
 
-    /// It took effect: nothing to verify again. What it should have helped is seen or not seen from here on.
+    /// It took effect: nothing to verify again. What can hurt keeps its slot until its time is over, because how well the
+    /// pool was before is not known any more; for the rest, what it should have helped is seen or not seen from here on.
     fn held(&mut self, at: Time, intent: IntentId) {
-        self.state.book.flights.remove(&intent);
-        let wait = self.state.roster.timing.verify_within;
+        let wait = match self.state.book.flights.get_mut(&intent) {
+            Some(flight) if flight.call.is_destructive() => {
+                let wait = Deadlines::default().build_within + Span::from_min(15);
+                let phase =
+                    Phase::Proving { deadline: at + wait, present_before: u32::MAX, well_since: None };
+                flight.phase = phase;
+                wait
+            }
+            _ => {
+                self.state.book.flights.remove(&intent);
+                self.state.roster.timing.verify_within
+            }
+        };
         if let Some(case) = self.open_intents.remove(&intent).and_then(|key| self.state.cases.get_mut(&key)) {
             case.incident.not_before = Some(at + wait);
         }
@@ -325,9 +347,12 @@ impl Replay {
         }
         let open: Vec<IntentId> = state.book.flights.keys().copied().collect();
         for intent in open {
-            if let Some(flight) = state.book.flights.get_mut(&intent) {
-                flight.phase = Phase::Calling { since: how.now };
+            let Some(flight) = state.book.flights.get_mut(&intent) else { continue };
+            if let Phase::Proving { deadline, .. } = flight.phase {
+                state.wake(deadline.max(how.now), Wake::Flight(intent));
+                continue;
             }
+            flight.phase = Phase::Calling { since: how.now };
             state.wake(how.now, Wake::Flight(intent));
         }
         state.ripe.extend(state.cases.keys().cloned());

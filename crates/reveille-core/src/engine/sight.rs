@@ -14,7 +14,7 @@ use crate::observe::cluster::{ClusterChange, Link, NodeSeen};
 use crate::observe::join;
 use crate::record::Record;
 
-use super::{LookFor, Rollout, State};
+use super::{LookFor, State};
 
 impl State {
     pub(super) fn on_cloud(&mut self, name: &CloudName, fact: CloudFact) {
@@ -34,7 +34,8 @@ impl State {
         let silent_after = self.roster.timing.lease_silent_after;
         let (cluster, now) = (&self.cluster, self.now);
         let lives = view_of_the_living(cluster, now, silent_after, name);
-        let change = view.apply(&self.roster, now, snapshot, &|id| lives.contains(id));
+        let remembered = self.remembered_in(name);
+        let change = view.apply(&self.roster, now, snapshot, &remembered, &|id| lives.contains(id));
         let trusted = view.source.trust(now).is_given();
         self.clouds.insert(name.clone(), view);
         self.remember_joined(name);
@@ -163,10 +164,9 @@ impl State {
         if let Some(new) = &link {
             if let Some(seen) =
                 self.clouds.get_mut(&new.cloud).and_then(|c| c.instances.get_mut(&new.instance))
+                && let Err(place) = seen.nodes.binary_search(name)
             {
-                if let Err(place) = seen.nodes.binary_search(name) {
-                    seen.nodes.insert(place, name.clone());
-                }
+                seen.nodes.insert(place, name.clone());
             }
             self.dirty.insert(MachineKey::Instance(new.cloud.clone(), new.instance.clone()));
             self.dirty.insert(MachineKey::Node(name.clone()));
@@ -238,6 +238,14 @@ impl State {
         self.record(Record::Joined { at, machines: vec![machine] });
     }
 
+    fn remembered_in(&self, cloud: &CloudName) -> Vec<InstanceId> {
+        let here = |key: &MachineKey| match key {
+            MachineKey::Instance(name, id) if name == cloud => Some(id.clone()),
+            _ => None,
+        };
+        self.remembered.keys().filter_map(here).collect()
+    }
+
     /// What the ledger remembers is given to machines as they are seen for the first time.
     fn remember_joined(&mut self, cloud: &CloudName) {
         if self.remembered.is_empty() {
@@ -249,6 +257,7 @@ impl State {
             if let Some(memory) = self.remembered.remove(&key) {
                 seen.joined = seen.joined.take().or(memory.node);
                 seen.left = seen.left.take().or(memory.left);
+                seen.born_in_sight |= memory.born;
             }
         }
     }
@@ -280,20 +289,20 @@ impl State {
             pools.iter().map(|pool| (pool.name.clone(), BTreeSet::new())).collect();
         for seen in view.instances.values() {
             let Some(found) = seen.pool().and_then(|pool| kinds.get_mut(pool)) else { continue };
-            if let Some(image) = &seen.instance.image {
-                if !found.contains(image.as_str()) {
-                    found.insert(Arc::from(image.as_str()));
-                }
+            if let Some(image) = &seen.instance.image
+                && !found.contains(image.as_str())
+            {
+                found.insert(Arc::from(image.as_str()));
             }
             let node = seen.nodes.first().and_then(|name| self.cluster.nodes.get(name));
-            if let Some(version) = node.and_then(|node| node.node.kubelet.as_ref()) {
-                if !found.contains(version) {
-                    found.insert(version.clone());
-                }
+            if let Some(version) = node.and_then(|node| node.node.kubelet.as_ref())
+                && !found.contains(version)
+            {
+                found.insert(version.clone());
             }
         }
         for (pool, kinds) in kinds {
-            let known = self.rollouts.entry(pool.clone()).or_insert_with(Rollout::default);
+            let known = self.rollouts.entry(pool.clone()).or_default();
             if known.kinds != kinds {
                 // The first reading is no change: a pool may have two images for years.
                 if !known.kinds.is_empty() && kinds.difference(&known.kinds).next().is_some() {

@@ -145,13 +145,15 @@ impl CloudView {
         }
     }
 
-    /// Takes in a complete snapshot. `alive` tells of an instance whether its node is Ready or its lease is fresh: such
+    /// Takes in a complete snapshot. `remembered` are machines that the ledger knows and no listing has shown since the
+    /// restart: the first listing is held against them. `alive` tells of an instance whether its node is Ready or its lease is fresh: such
     /// a one cannot be gone, whatever a list says.
     pub fn apply(
         &mut self,
         roster: &Roster,
         now: Time,
         snapshot: &CloudSnapshot,
+        remembered: &[InstanceId],
         alive: &dyn Fn(&InstanceId) -> bool,
     ) -> CloudChange {
         let mut change = CloudChange::default();
@@ -159,11 +161,13 @@ impl CloudView {
             self.upsert(roster, now, instance, &mut change);
         }
         if snapshot.scope == Scope::Full {
-            self.find_missing(roster, now, snapshot, alive, &mut change);
+            self.find_missing(roster, now, snapshot, remembered, alive, &mut change);
             self.listed_once = true;
         }
         self.source.heard(now);
-        self.set_ports(snapshot, &mut change);
+        if self.ports_are_plausible(roster, now, snapshot) {
+            self.set_ports(snapshot, &mut change);
+        }
         change.network = self.groups != snapshot.groups
             || self.routers.len() != snapshot.routers.len()
             || snapshot.routers.iter().any(|router| self.routers.get(&router.id) != Some(router));
@@ -239,18 +243,23 @@ impl CloudView {
         roster: &Roster,
         now: Time,
         snapshot: &CloudSnapshot,
+        remembered: &[InstanceId],
         alive: &dyn Fn(&InstanceId) -> bool,
         change: &mut CloudChange,
     ) {
         let listed: BTreeSet<&InstanceId> = snapshot.instances.iter().map(|instance| &instance.id).collect();
         let expected =
             || self.instances.values().filter(|seen| !seen.is_gone() && !seen.instance.state.is_leaving());
-        let known = expected().count();
+        let unseen = || remembered.iter().filter(|id| !self.instances.contains_key(*id));
+        let known = expected().count() + unseen().count();
         let missing: BTreeSet<InstanceId> = expected()
-            .filter(|seen| !listed.contains(&seen.instance.id))
-            .map(|seen| seen.instance.id.clone())
+            .map(|seen| &seen.instance.id)
+            .chain(unseen())
+            .filter(|id| !listed.contains(id))
+            .cloned()
             .collect();
-        let newly = missing.iter().filter(|id| self.instances[*id].unlisted.is_none()).count();
+        let is_new = |id: &&InstanceId| self.instances.get(*id).is_none_or(|seen| seen.unlisted.is_none());
+        let newly = missing.iter().filter(is_new).count();
         let tolerated = (known * usize::from(roster.timing.shrink_pct) / 100).max(1);
         let owned_listed = known - missing.len();
         let emptied = owned_listed == 0 && known > 0;
@@ -266,7 +275,6 @@ impl CloudView {
         };
         let Some(why) = why else {
             self.doubted_missing.clear();
-            self.source.doubt(now, None);
             for id in missing {
                 self.unlist(now, &id, change);
             }
@@ -292,9 +300,9 @@ impl CloudView {
     }
 
     fn unlist(&mut self, now: Time, id: &InstanceId, change: &mut CloudChange) {
+        change.ask.insert(id.clone());
         if let Some(seen) = self.instances.get_mut(id) {
             seen.unlisted.get_or_insert(Unlisted { since: now, denials: 0, last_denial: None });
-            change.ask.insert(id.clone());
             change.touched.insert(id.clone());
         }
     }
@@ -320,6 +328,35 @@ impl CloudView {
         let instance = seen.instance.clone();
         self.unindex(&instance);
         Some(seen)
+    }
+
+    /// A port list that lost the ports of many machines at once cannot be true: taken at its word, every next hop of
+    /// every route would be nobody (flight control D7).
+    fn ports_are_plausible(&mut self, roster: &Roster, now: Time, snapshot: &CloudSnapshot) -> bool {
+        let with_ports: BTreeSet<&InstanceId> = snapshot.ports.iter().map(|(instance, _)| instance).collect();
+        let runs = |seen: &&Seen| seen.instance.state == InstanceState::Active && seen.unlisted.is_none();
+        let running = self.instances.values().filter(runs).count();
+        let bare = self
+            .instances
+            .values()
+            .filter(runs)
+            .filter(|seen| !seen.ports.is_empty() && !with_ports.contains(&seen.instance.id))
+            .count();
+        let tolerated = (running * usize::from(roster.timing.shrink_pct) / 100).max(1);
+        let why = if running > 1 && with_ports.is_empty() {
+            Some(format!("its port list is empty beside {running} running machines"))
+        } else if bare > tolerated {
+            Some(format!("{bare} of {running} running machines lost all their ports at once"))
+        } else {
+            None
+        };
+        let plausible = why.is_none();
+        if let Some(why) = why {
+            self.source.doubt(now, Some(Arc::from(why)));
+        } else if self.doubted_missing.is_empty() {
+            self.source.doubt(now, None);
+        }
+        plausible
     }
 
     fn set_ports(&mut self, snapshot: &CloudSnapshot, change: &mut CloudChange) {

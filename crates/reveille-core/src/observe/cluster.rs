@@ -216,10 +216,10 @@ impl ClusterView {
 
     /// A node was deleted. A late delivery for another uid changes nothing.
     pub fn delete(&mut self, name: &NodeName, uid: &NodeUid, change: &mut ClusterChange) {
-        if self.nodes.get(name).is_some_and(|seen| seen.node.uid == *uid) {
-            if let Some(seen) = self.remove(name) {
-                change.removed.push(seen);
-            }
+        if self.nodes.get(name).is_some_and(|seen| seen.node.uid == *uid)
+            && let Some(seen) = self.remove(name)
+        {
+            change.removed.push(seen);
         }
     }
 

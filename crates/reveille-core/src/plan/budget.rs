@@ -88,6 +88,8 @@ const WIDTH_MAX: u32 = 64;
 const COOLDOWN_MIN: Span = Span::from_min(1);
 /// Longest pause: a failed probe pauses its domain and never halts it.
 const COOLDOWN_MAX: Span = Span::from_min(10);
+/// So many deletions of ours are remembered.
+const DELETED_MAX: usize = 256;
 /// One hour.
 const HOUR: Span = Span::from_min(60);
 
@@ -101,6 +103,8 @@ pub struct Book {
     widths: BTreeMap<Domain, Width>,
     /// Instances deleted for a fault, by pool and normalised fault text.
     same_faults: BTreeMap<(PoolName, Arc<str>), Vec<InstanceId>>,
+    /// Instances that we deleted, newest last: their going is nobody else's doing.
+    deleted: VecDeque<InstanceId>,
 }
 
 impl Book {
@@ -128,6 +132,19 @@ impl Book {
     pub fn begin(&mut self, at: Time) {
         self.begun.push_back(at);
         self.forget_old(at);
+    }
+
+    /// We are about to delete this instance.
+    pub fn note_deleted(&mut self, instance: &InstanceId) {
+        if self.deleted.len() == DELETED_MAX {
+            self.deleted.pop_front();
+        }
+        self.deleted.push_back(instance.clone());
+    }
+
+    /// Did we delete this instance?
+    pub fn deleted_by_us(&self, instance: &InstanceId) -> bool {
+        self.deleted.contains(instance)
     }
 
     /// An intent was dropped before its call: it does not count.

@@ -157,6 +157,13 @@ fn climb(desk: &Desk<'_>, case: &Case, due: Time) -> Decision {
             decision.held.push((rung, vec![Hold::Off(rung.class())]));
             continue;
         }
+        if rung == Rung::Rejoin && never_joined_for_sure(desk, case) {
+            decision.no_use.push((
+                rung,
+                Arc::from("no use: it has never joined, so its kubelet has nothing to come back to"),
+            ));
+            continue;
+        }
         if rung == Rung::Rejoin {
             // Offered to a person for as long again as was waited: no agent is there to do it.
             let offered_until = due + case.due_after.unwrap_or_default();
@@ -182,6 +189,13 @@ fn climb(desk: &Desk<'_>, case: &Case, due: Time) -> Decision {
         }
     }
     decision
+}
+
+/// It was seen being born and never had a node. Of one that is older than our watch nobody knows, so it is treated as one
+/// that vanished: asked to come back first (DESIGN, invariant 3).
+fn never_joined_for_sure(desk: &Desk<'_>, case: &Case) -> bool {
+    let seen = desk.seen_of(&case.incident.key.subject).map(|(_, seen)| seen);
+    case.incident.key.kind == FaultKind::NeverJoined && seen.is_some_and(|seen| seen.born_in_sight)
 }
 
 fn is_last_allowed(desk: &Desk<'_>, case: &Case, index: usize) -> bool {

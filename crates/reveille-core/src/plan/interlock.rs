@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use crate::effect::Call;
 use crate::event::PauseScope;
-use crate::model::incident::{FaultKind, MachineKey, Subject};
+use crate::model::cause::Cause;
+use crate::model::incident::{Confidence, FaultKind, MachineKey, Subject};
 use crate::model::roster::{Mode, Pool};
 use crate::model::time::Span;
 use crate::observe::cloud::{CloudView, Seen};
@@ -34,7 +35,7 @@ pub fn holds(desk: &Desk<'_>, case: &Case, rung: Rung, call: Option<&Call>) -> V
     sight(desk, case, class, &mut holds);
     if class.is_destructive() {
         if let Some((cloud, seen)) = desk.seen_of(&case.incident.key.subject) {
-            machine(desk, case, seen, &mut holds);
+            machine(desk, case, seen, rung, &mut holds);
             correlated(desk, seen, rung, &mut holds);
             budget(desk, case, cloud, seen, rung, &mut holds);
         } else {
@@ -136,7 +137,7 @@ fn sight(desk: &Desk<'_>, case: &Case, class: Class, holds: &mut Vec<Hold>) {
 }
 
 /// What the machine itself says against it.
-fn machine(desk: &Desk<'_>, case: &Case, seen: &Seen, holds: &mut Vec<Hold>) {
+fn machine(desk: &Desk<'_>, case: &Case, seen: &Seen, rung: Rung, holds: &mut Vec<Hold>) {
     if seen.pool().is_none() {
         holds.push(Hold::NotOwned);
     }
@@ -147,11 +148,11 @@ fn machine(desk: &Desk<'_>, case: &Case, seen: &Seen, holds: &mut Vec<Hold>) {
         holds.push(Hold::Ready);
     }
     for name in seen.nodes.iter().chain(&seen.joined) {
-        if let Some(age) = desk.cluster.lease_age(desk.now, name) {
-            if age <= desk.roster.timing.lease_silent_after {
-                holds.push(Hold::LeaseFresh(age));
-                break;
-            }
+        if let Some(age) = desk.cluster.lease_age(desk.now, name)
+            && age <= desk.roster.timing.lease_silent_after
+        {
+            holds.push(Hold::LeaseFresh(age));
+            break;
         }
     }
     if seen.instance.locked {
@@ -167,7 +168,14 @@ fn machine(desk: &Desk<'_>, case: &Case, seen: &Seen, holds: &mut Vec<Hold>) {
         }
     }
     let unknown_history = case.incident.key.kind == FaultKind::NeverJoined && !seen.born_in_sight;
-    if unknown_history && case.gathered.last_action.is_none() && case.gathered.console.is_none() {
+    let first_boot_failed = case.incident.findings.first().is_some_and(|finding| {
+        let failed = matches!(
+            finding.cause,
+            Cause::NoNetworkAtBoot | Cause::MetadataUnavailable | Cause::FirstBootFailed
+        );
+        failed && finding.confidence >= Confidence::Likely
+    });
+    if rung == Rung::Replace && unknown_history && !first_boot_failed {
         holds.push(Hold::HistoryUnknown);
     }
 }
@@ -199,10 +207,10 @@ fn correlated(desk: &Desk<'_>, seen: &Seen, rung: Rung, holds: &mut Vec<Hold>) {
     if desk.rolling.get(&pool.name).is_some_and(|until| desk.now < *until) {
         holds.push(Hold::Rolling(pool.name.clone()));
     }
-    if let Some((at, what)) = desk.foreign.get(&pool.name) {
-        if desk.now.since(*at) < FOREIGN_QUIET {
-            holds.push(Hold::OtherActor(format!("{what}, {} ago", desk.now.since(*at)).into()));
-        }
+    if let Some((at, what)) = desk.foreign.get(&pool.name)
+        && desk.now.since(*at) < FOREIGN_QUIET
+    {
+        holds.push(Hold::OtherActor(format!("{what}, {} ago", desk.now.since(*at)).into()));
     }
     if rung == Rung::Replace {
         router_room(desk, pool, holds);
@@ -270,10 +278,10 @@ pub fn domain(case: &Case, seen: &Seen) -> Option<Domain> {
 }
 
 fn network(desk: &Desk<'_>, case: &Case, holds: &mut Vec<Hold>) {
-    if let Some((_, seen)) = desk.seen_of(&case.incident.key.subject) {
-        if seen.pool().is_none() {
-            holds.push(Hold::NotOwned);
-        }
+    if let Some((_, seen)) = desk.seen_of(&case.incident.key.subject)
+        && seen.pool().is_none()
+    {
+        holds.push(Hold::NotOwned);
     }
     let (used, limit) = (desk.book.network_under_way(), desk.roster.limits.network_at_once);
     if used >= limit {

@@ -128,8 +128,9 @@ impl Rung {
 /// The ladder of a fault. Empty: it is reported and nothing is tried.
 pub const fn ladder(kind: FaultKind) -> &'static [Rung] {
     match kind {
-        FaultKind::NeverJoined => &[Rung::Reboot, Rung::Replace],
-        FaultKind::Vanished | FaultKind::NotReady => &[Rung::Rejoin, Rung::Reboot, Rung::Replace],
+        FaultKind::NeverJoined | FaultKind::Vanished | FaultKind::NotReady => {
+            &[Rung::Rejoin, Rung::Reboot, Rung::Replace]
+        }
         FaultKind::Ghost => &[Rung::Cleanup],
         FaultKind::Errored | FaultKind::StuckBuilding => &[Rung::Replace],
         FaultKind::Stopped => &[Rung::Start],

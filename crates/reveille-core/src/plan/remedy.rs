@@ -130,10 +130,10 @@ fn add_routes(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
     if routes.is_empty() {
         return no_call("its routes are there");
     }
-    if let (Some(limit), Some(held)) = (desk.route_limit(router), view.routers.get(router)) {
-        if held.routes.len() + routes.len() > limit as usize {
-            return no_call("the router is full");
-        }
+    if let (Some(limit), Some(held)) = (desk.route_limit(router), view.routers.get(router))
+        && held.routes.len() + routes.len() > limit as usize
+    {
+        return no_call("the router is full");
     }
     Ok(Call::AddRoutes { cloud: cloud.clone(), router: router.clone(), routes })
 }

@@ -1,5 +1,6 @@
 //! The engine through its one door: events in, effects out. No world model here; each test says what the world says.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may fail by panicking")]
 #![allow(unreachable_pub, reason = "one test binary, several files")]
 
 mod fixture;

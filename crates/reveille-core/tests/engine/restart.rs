@@ -34,10 +34,8 @@ fn crashed(after_call: bool, after_effect: bool) -> Field {
             _ => {}
         }
     }
-    if after_effect {
-        if let Some(Call::SetPortGroups { groups, .. }) = calls.first() {
-            field.ports.get_mut("i001").unwrap().groups = groups.iter().cloned().collect();
-        }
+    if after_effect && let Some(Call::SetPortGroups { groups, .. }) = calls.first() {
+        field.ports.get_mut("i001").unwrap().groups = groups.iter().cloned().collect();
     }
     assert_eq!(calls.len(), usize::from(after_call));
     field

@@ -87,7 +87,7 @@ impl LoginError {
             }
             Self::Refused { source, .. } if source.status.is_server_error() => ReadErrorKind::Unavailable,
             Self::Refused { .. } => ReadErrorKind::Unauthorized,
-            Self::Exchange { source } if matches!(**source, ExchangeError::TimedOut) => {
+            Self::Exchange { source } if matches!(**source, ExchangeError::TimedOut { .. }) => {
                 ReadErrorKind::TimedOut
             }
             Self::Exchange { .. } => ReadErrorKind::Unavailable,
@@ -222,7 +222,7 @@ impl Client {
     /// Sets up the transport; logs in nowhere yet.
     pub(crate) fn new(config: CloudConfig, env: Environment) -> Result<Self, NewClientError> {
         let cloud = clouds::load(&config, &env).map_err(NewClientError::Config)?;
-        let transport = Transport::new(&cloud.tls).map_err(NewClientError::Transport)?;
+        let transport = Transport::new(&cloud.tls, cloud.deadline).map_err(NewClientError::Transport)?;
         Ok(Self {
             config,
             env,

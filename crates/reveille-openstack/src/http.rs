@@ -19,8 +19,6 @@ use tokio::sync::Semaphore;
 
 use crate::clouds::Tls;
 
-/// Longer than the 20 s for which rate limiters are known to hold a request back.
-pub(crate) const EXCHANGE_DEADLINE: Duration = Duration::from_secs(25);
 const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
 const SLOTS: usize = 8;
 /// A page of a thousand servers is about 3 MB; ports of a very large project, 40 MB.
@@ -79,8 +77,11 @@ pub enum ExchangeError {
     #[error("nothing was sent: {SLOTS} other requests are still waiting for this cloud")]
     NoSlot,
     /// Sent, as far as we know, and not answered in time.
-    #[error("no answer within {} s", EXCHANGE_DEADLINE.as_secs())]
-    TimedOut,
+    #[error("no answer within {} s", after.as_secs())]
+    TimedOut {
+        /// How long we waited.
+        after: Duration,
+    },
     /// Sent, at least in part, and then the connection broke.
     #[error("the connection broke: {}", innermost(source))]
     Lost {
@@ -148,11 +149,12 @@ pub(crate) struct Reply {
 pub(crate) struct Transport {
     http: reqwest::Client,
     slots: Semaphore,
+    deadline: Duration,
     traffic: Arc<Traffic>,
 }
 
 impl Transport {
-    pub(crate) fn new(tls: &Tls) -> Result<Self, TransportError> {
+    pub(crate) fn new(tls: &Tls, deadline: Duration) -> Result<Self, TransportError> {
         let read = |path: &std::path::Path| {
             std::fs::read(path)
                 .map_err(|source| TransportError::Read { path: path.display().to_string(), source })
@@ -161,7 +163,7 @@ impl Transport {
         let mut builder = reqwest::Client::builder()
             .user_agent(concat!("reveille/", env!("CARGO_PKG_VERSION")))
             .connect_timeout(CONNECT_DEADLINE)
-            .timeout(EXCHANGE_DEADLINE)
+            .timeout(deadline)
             .pool_idle_timeout(Duration::from_secs(50))
             .redirect(reqwest::redirect::Policy::none());
         if let Some(path) = &tls.authority {
@@ -182,7 +184,7 @@ impl Transport {
             builder = builder.tls_danger_accept_invalid_certs(true);
         }
         let http = builder.build().map_err(setup("client".to_owned()))?;
-        Ok(Self { http, slots: Semaphore::new(SLOTS), traffic: Arc::default() })
+        Ok(Self { http, slots: Semaphore::new(SLOTS), deadline, traffic: Arc::default() })
     }
 
     pub(crate) fn traffic(&self) -> &Arc<Traffic> {
@@ -208,7 +210,7 @@ impl Transport {
         headers: HeaderMap,
         body: Option<Vec<u8>>,
     ) -> Result<(Reply, HeaderMap), ExchangeError> {
-        let slot = tokio::time::timeout(EXCHANGE_DEADLINE, self.slots.acquire()).await;
+        let slot = tokio::time::timeout(self.deadline, self.slots.acquire()).await;
         let Ok(Ok(_slot)) = slot else { return Err(ExchangeError::NoSlot) };
         self.traffic.calls.fetch_add(1, Ordering::Relaxed);
         let mut request = self.http.request(method, url).headers(headers);
@@ -217,9 +219,9 @@ impl Transport {
             request = request.header("content-type", "application/json").body(body);
         }
         let begun = Instant::now();
-        let mut response = request.send().await.map_err(classify)?;
+        let mut response = request.send().await.map_err(|error| self.classify(error))?;
         let mut body = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(classify)? {
+        while let Some(chunk) = response.chunk().await.map_err(|error| self.classify(error))? {
             if body.len() + chunk.len() > BODY_MAX {
                 return Err(ExchangeError::TooLarge);
             }
@@ -241,16 +243,16 @@ impl Transport {
         };
         Ok((reply, response.headers().clone()))
     }
-}
 
-fn classify(error: reqwest::Error) -> ExchangeError {
-    let source = error.without_url();
-    if source.is_connect() || source.is_builder() {
-        ExchangeError::NotSent { source }
-    } else if source.is_timeout() {
-        ExchangeError::TimedOut
-    } else {
-        ExchangeError::Lost { source }
+    fn classify(&self, error: reqwest::Error) -> ExchangeError {
+        let source = error.without_url();
+        if source.is_connect() || source.is_builder() {
+            ExchangeError::NotSent { source }
+        } else if source.is_timeout() {
+            ExchangeError::TimedOut { after: self.deadline }
+        } else {
+            ExchangeError::Lost { source }
+        }
     }
 }
 

@@ -160,8 +160,12 @@ impl Lister {
     fn take_servers(&mut self, listing: Listing<Instance>, scope: Scope) -> Vec<Arc<Instance>> {
         let mut before = std::mem::take(&mut self.known);
         let mut out = Vec::with_capacity(listing.items.len());
-        for instance in listing.items.into_values() {
+        for mut instance in listing.items.into_values() {
             let old = before.remove(&instance.id);
+            if let Some(old) = old.as_ref().filter(|_| is_partial(&instance)) {
+                instance.name = old.name.clone();
+                instance.marks = old.marks.clone();
+            }
             let ours = self.interest.claims(&instance) || (scope == Scope::Changes && old.is_some());
             if !ours {
                 continue;
@@ -198,6 +202,12 @@ impl Lister {
         out.sort_by(|a, b| (&a.0, &a.1.id).cmp(&(&b.0, &b.1.id)));
         out
     }
+}
+
+/// A record of a cell that is down, or one that could not be read: it names the machine and says nothing of it, so it
+/// does not unsay what the machine carried when it was last read. Its state is "alive, unknown", which nobody acts on.
+fn is_partial(instance: &Instance) -> bool {
+    instance.state == InstanceState::Other && instance.marks.is_empty() && instance.name.as_str().is_empty()
 }
 
 async fn list_servers(

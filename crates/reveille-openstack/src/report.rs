@@ -52,7 +52,7 @@ impl Reading {
     pub(crate) fn unanswered(&self, error: &SendError) -> ReadError {
         let (kind, retry_after) = match error {
             SendError::Login(error) => (error.kind(), error.retry_after()),
-            SendError::Exchange(ExchangeError::TimedOut) => (ReadErrorKind::TimedOut, None),
+            SendError::Exchange(ExchangeError::TimedOut { .. }) => (ReadErrorKind::TimedOut, None),
             SendError::Exchange(ExchangeError::TooLarge) => (ReadErrorKind::Malformed, None),
             SendError::Exchange(_) => (ReadErrorKind::Unavailable, None),
         };

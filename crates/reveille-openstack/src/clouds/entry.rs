@@ -57,7 +57,7 @@ layered! {
 layered! {
     /// Everything else of an entry that matters here, and the login keys that older files write beside `auth`.
     Place {
-        auth_type, profile, region_name, interface, endpoint_type, verify, insecure, cacert, cert, key,
+        auth_type, profile, region_name, interface, endpoint_type, verify, insecure, cacert, cert, key, api_timeout,
         compute_endpoint_override, network_endpoint_override, user_domain_name, user_domain_id, project_name,
         project_id, project_domain_name, project_domain_id, default_domain,
     } secret {}
@@ -92,7 +92,7 @@ macro_rules! entry_fields {
 }
 
 entry_fields! {
-    auth_type, profile, region_name, interface, endpoint_type, verify, insecure, cacert, cert, key,
+    auth_type, profile, region_name, interface, endpoint_type, verify, insecure, cacert, cert, key, api_timeout,
     compute_endpoint_override, network_endpoint_override, user_domain_name, user_domain_id, project_name,
     project_id, project_domain_name, project_domain_id, default_domain,
 }

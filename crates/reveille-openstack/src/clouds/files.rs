@@ -105,6 +105,7 @@ pub(super) fn from_environment(env: &Environment) -> Option<Entry> {
         cacert: get("OS_CACERT"),
         cert: get("OS_CERT"),
         key: get("OS_KEY"),
+        api_timeout: get("OS_API_TIMEOUT"),
         compute_endpoint_override: get("OS_COMPUTE_ENDPOINT_OVERRIDE"),
         network_endpoint_override: get("OS_NETWORK_ENDPOINT_OVERRIDE"),
         ..Place::default()

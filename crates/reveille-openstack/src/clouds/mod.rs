@@ -15,6 +15,7 @@ mod entry;
 mod files;
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use reqwest::Url;
 use reveille_core::model::id::CloudName;
@@ -24,6 +25,10 @@ pub(crate) use self::credentials::Credentials;
 use self::entry::Entry;
 pub use self::files::Environment;
 use self::files::{Files, from_environment};
+
+/// How long one request may take where the entry does not say: longer than the 20 s for which rate limiters are known to
+/// hold a request back.
+const DEADLINE: Duration = Duration::from_secs(25);
 
 /// The entry that stands for the `OS_*` variables.
 const ENVIRONMENT_ENTRY: &str = "envvars";
@@ -186,6 +191,8 @@ pub(crate) struct Cloud {
     pub(crate) compute: Option<Url>,
     pub(crate) network: Option<Url>,
     pub(crate) tls: Tls,
+    /// How long one request may take (`api_timeout`).
+    pub(crate) deadline: Duration,
 }
 
 /// What clouds.yaml offers, without a secret and in order of the names. Ends with `envvars` where `OS_AUTH_URL` is set.
@@ -258,7 +265,16 @@ fn check(cloud: &str, entry: &Entry, env: &Environment) -> Result<Cloud, ConfigE
     };
     let unverified = says(&place.verify, &["false", "no", "off", "0"])
         || says(&place.insecure, &["true", "yes", "on", "1"]);
+    let deadline = match place.api_timeout.as_deref().map(str::parse::<u64>) {
+        None => DEADLINE,
+        Some(Ok(seconds @ 1..=300)) => Duration::from_secs(seconds),
+        Some(_) => {
+            let key = "api_timeout";
+            return Err(ConfigError::Value { cloud: cloud.to_owned(), key, wanted: "1 to 300 seconds" });
+        }
+    };
     Ok(Cloud {
+        deadline,
         keystone: keystone_root(url("auth.auth_url", &auth_url)?),
         credentials: Credentials::check(cloud, entry)?,
         region: place.region_name.clone(),

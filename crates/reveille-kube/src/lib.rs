@@ -1,1 +1,49 @@
-//! (opened by its first commit)
+//! The cluster's API as one more world: `ClusterFact`s in, `Look`s and `Call`s out.
+//!
+//! ```text
+//!                 list, watch (turns of 10 s)  ┌──────────┐  Synced, Applied, Deleted, Failed(Gap)
+//!  nodes ────────────────────────────────────▶ │ roll     │ ─────────────────────────────┐
+//!  node leases ── list every 10 s ───────────▶ │ leases   │ ── Leases ──────────────────┤  bounded
+//!  events about nodes ── list, watch ────────▶ │ sayings  │ ── NodeEvent ───────────────┼─▶ channel
+//!  one node, with the count of all ── 10 s ──▶ │ pulse    │ ── Alive, Failed ───────────┘
+//!                                              └──────────┘
+//!  Look ─▶ look ─▶ Answer        Call ─▶ perform ─▶ Outcome        commands that look once ─▶ observe_once
+//! ```
+//!
+//! Every request goes through one [`session`](session::Session): it holds the credentials, gives each request a deadline,
+//! logs in once more after a 401, and turns each refusal into one [`Failure`](failure::Failure). What comes back is
+//! decoded by [`wire`] into a few borrowed fields and mapped by [`mapping`] into the core's words.
+//!
+//! # Why not kube's `watcher`
+//!
+//! kube's client is used whole: kubeconfigs, credentials, TLS, requests. Its `watcher` is not, because it keeps bookmarks
+//! and the end of each watch request to itself, and those are the only proofs that a quiet watch is a current one. The
+//! loop in [`roll`] is the same list-then-watch with the proofs handed on (see [`pulse`] for the rule).
+//!
+//! # What it does not do
+//!
+//! It decides nothing, keeps no state that decisions rest on, never writes except for a `Call` it was given, and never
+//! hands over half a list.
+
+mod act;
+mod backoff;
+mod cluster;
+mod config;
+mod failure;
+mod intern;
+mod leases;
+mod look;
+mod mapping;
+mod outlet;
+mod paths;
+mod proxy;
+mod pulse;
+pub mod rbac;
+mod roll;
+mod sayings;
+mod session;
+mod turn;
+mod wire;
+
+pub use cluster::{Cluster, Rhythm};
+pub use config::{ClusterConfig, ConnectError, ContextInfo, contexts};

@@ -1,0 +1,117 @@
+//! The one change that this world can be asked for: deleting a Node object that nothing stands behind.
+//!
+//! A [`Call`] goes in, how it ended comes out. The delete carries the uid that the decision was made for, so the API server
+//! itself refuses it when another machine has taken the name meanwhile. "I do not know" is said whenever the request may
+//! have arrived and its answer did not. Who may call at all (the fencing number) is checked by whoever calls this.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::header::HeaderMap;
+use reveille_core::effect::{Call, Outcome};
+use reveille_core::model::id::{NodeName, NodeUid, RequestId};
+
+use crate::cluster::Inner;
+use crate::failure::{Failure, Reached, span};
+use crate::paths;
+use crate::session::Question;
+
+const DELETE_WITHIN: Duration = Duration::from_secs(30);
+
+/// Under which name the server's audit log holds the request.
+const AUDIT_ID: &str = "audit-id";
+
+/// Carries out one call.
+pub(crate) async fn perform(cluster: &Inner, call: &Call) -> Outcome {
+    match call {
+        Call::DeleteNode { name, uid } => delete_node(cluster, name, uid).await,
+        other => refused(format!("cluster: cannot {other}: that is a cloud's business")),
+    }
+}
+
+async fn delete_node(cluster: &Inner, name: &NodeName, uid: &NodeUid) -> Outcome {
+    if !paths::is_safe(name) {
+        return refused(format!("cluster: {:?} cannot be the name of a node", name.as_str()));
+    }
+    if uid.as_str().is_empty() {
+        return refused(format!(
+            "cluster: node {name} is not deleted without its uid: it might be another by now"
+        ));
+    }
+    let ask = match paths::delete_node(name, uid) {
+        Ok(ask) => ask,
+        Err(error) => return refused(format!("cluster: cannot delete node {name}: {error}")),
+    };
+    let question = Question { ask, within: DELETE_WITHIN, about: Some(name.as_str().to_owned()) };
+    let mut body = Vec::new();
+    match cluster.session.read(question, &mut body).await {
+        Ok(headers) => Outcome::Accepted { request: request_id(&headers) },
+        Err(failure) => outcome(name, &failure),
+    }
+}
+
+fn request_id(headers: &HeaderMap) -> Option<RequestId> {
+    headers.get(AUDIT_ID)?.to_str().ok().map(RequestId::from)
+}
+
+fn outcome(name: &NodeName, failure: &Failure) -> Outcome {
+    let text: Arc<str> = Arc::from(format!("cluster: cannot delete node {name}: {}", failure.cause));
+    let later = |text| Outcome::Failed { text, retry_after: failure.retry_after.map(span) };
+    match failure.reached {
+        Reached::NotSent => later(text),
+        Reached::Unanswered => Outcome::Unknown { text },
+        Reached::Answered { missing: true, .. } => Outcome::AlreadySo { text },
+        Reached::Answered { code, .. } => match code {
+            // The answer came and broke off, or makes no sense: what was done is done.
+            200..=299 => Outcome::Unknown { text },
+            409 | 412 => Outcome::Moved { text },
+            401 | 408 | 429 | 503 => later(text),
+            // The server gave up on it, or something between us and it did: it may have happened.
+            500..=599 => Outcome::Unknown { text },
+            _ => Outcome::Refused { text },
+        },
+    }
+}
+
+fn refused(text: String) -> Outcome {
+    Outcome::Refused { text: Arc::from(text) }
+}
+
+#[cfg(test)]
+mod tests {
+    use reveille_core::effect::ReadErrorKind;
+
+    use super::*;
+
+    #[test]
+    fn what_may_have_happened_is_unknown_and_what_did_not_is_not() {
+        let answered = |code| outcome(&NodeName::from("a"), &Failure::of_status(code, "", None, false));
+        let word = |outcome: &Outcome| {
+            format!("{outcome:?}").split([' ', '{']).next().unwrap_or_default().to_owned()
+        };
+        let table = [
+            (400, "Refused"),
+            (401, "Failed"),
+            (403, "Refused"),
+            (404, "Refused"),
+            (405, "Refused"),
+            (408, "Failed"),
+            (409, "Moved"),
+            (412, "Moved"),
+            (422, "Refused"),
+            (429, "Failed"),
+            (500, "Unknown"),
+            (502, "Unknown"),
+            (503, "Failed"),
+            (504, "Unknown"),
+        ];
+        for (code, wanted) in table {
+            assert_eq!(word(&answered(code)), wanted, "{code}");
+        }
+        let lost =
+            |reached| outcome(&NodeName::from("a"), &Failure::new(ReadErrorKind::Unavailable, reached, "x"));
+        assert_eq!(word(&lost(Reached::NotSent)), "Failed");
+        assert_eq!(word(&lost(Reached::Unanswered)), "Unknown");
+        assert_eq!(word(&lost(Reached::Answered { code: 404, missing: true })), "AlreadySo");
+    }
+}

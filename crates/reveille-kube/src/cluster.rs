@@ -1,0 +1,177 @@
+//! The cluster as a whole: log in, watch, look, change, and look once.
+//!
+//! A [`Cluster`] is a handle that is cheap to clone: one task may watch while others look and perform. All of them share
+//! one login and one set of shared texts.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use reveille_core::effect::{Call, Look, Outcome, ReadError, ReadErrorKind};
+use reveille_core::event::{Answer, ClusterFact};
+use tokio::sync::mpsc::Sender;
+
+use crate::config::{ClusterConfig, ConnectError};
+use crate::intern::Interner;
+use crate::outlet::Outlet;
+use crate::pulse::{self, Pulse};
+use crate::session::Session;
+use crate::{act, leases, look, roll, sayings};
+
+/// How often what is read. The defaults suit a controller; tests of a driver may want shorter ones.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rhythm {
+    /// How long one watch request lasts; a bookmark comes shortly before its end. Bounds how late a silent watch is found
+    /// (this, and five seconds). Whole seconds.
+    pub watch_turn: Duration,
+    /// How often the store is asked for its count of nodes.
+    pub probe_period: Duration,
+    /// How often all node leases are listed.
+    pub lease_period: Duration,
+    /// How often all nodes are listed beside the watch, to find what it may have missed.
+    pub audit_period: Duration,
+    /// First wait after a failure; doubles.
+    pub backoff_min: Duration,
+    /// Longest wait between two tries. There is no last try.
+    pub backoff_max: Duration,
+}
+
+impl Default for Rhythm {
+    fn default() -> Self {
+        Self {
+            watch_turn: Duration::from_secs(10),
+            probe_period: Duration::from_secs(10),
+            lease_period: Duration::from_secs(10),
+            audit_period: Duration::from_secs(1800),
+            backoff_min: Duration::from_millis(800),
+            backoff_max: Duration::from_secs(30),
+        }
+    }
+}
+
+/// A cluster's API.
+#[derive(Clone)]
+pub struct Cluster {
+    inner: Arc<Inner>,
+}
+
+/// What all parts of the adapter share.
+pub(crate) struct Inner {
+    pub(crate) session: Session,
+    pub(crate) interner: Interner,
+    pub(crate) rhythm: Rhythm,
+    pub(crate) pulse: Pulse,
+}
+
+impl Cluster {
+    /// Logs in. Sends nothing to the API server yet; a credential plugin of the kubeconfig may run.
+    ///
+    /// # Errors
+    /// When there is no usable kubeconfig, context or credential.
+    pub async fn connect(config: &ClusterConfig) -> Result<Self, ConnectError> {
+        let (client, server) = config.client().await?;
+        Ok(Self::of(Session::new(client, server, Some(config.clone()))))
+    }
+
+    /// A cluster behind a client that is made already: an API server in this very process, or one behind other layers.
+    /// `server` names it in texts for people. Cannot log in again by itself.
+    pub fn from_client(client: kube::Client, server: &str) -> Self {
+        Self::of(Session::new(client, Arc::from(server), None))
+    }
+
+    fn of(session: Session) -> Self {
+        let (interner, rhythm, pulse) = (Interner::default(), Rhythm::default(), Pulse::default());
+        Self { inner: Arc::new(Inner { session, interner, rhythm, pulse }) }
+    }
+
+    /// The same cluster in another rhythm, with a watch of its own.
+    #[must_use]
+    pub fn with_rhythm(self, rhythm: Rhythm) -> Self {
+        match Arc::try_unwrap(self.inner) {
+            Ok(inner) => Self { inner: Arc::new(Inner { rhythm, ..inner }) },
+            Err(shared) => {
+                let session = shared.session.another();
+                let (interner, pulse) = (Interner::default(), Pulse::default());
+                Self { inner: Arc::new(Inner { session, interner, rhythm, pulse }) }
+            }
+        }
+    }
+
+    /// `host:port` of the API server, for people.
+    pub fn server(&self) -> &str {
+        self.inner.session.server()
+    }
+
+    /// Tells everything that happens to nodes, their leases and events about them, until `shutdown` resolves or the
+    /// receiver is dropped. Failures are facts (`Failed`) and never end it. One watch per handle at a time.
+    ///
+    /// In order: one `Synced`, then changes; after a lost place `Failed(Gap)` and `Synced` anew. `Alive` follows the rule
+    /// of the `pulse` module. A full channel slows the reading down; nothing is dropped but `Alive`.
+    pub async fn watch(&self, facts: Sender<ClusterFact>, shutdown: impl Future<Output = ()>) {
+        let cluster = &*self.inner;
+        let outlet = Outlet::new(facts.clone());
+        cluster.pulse.holds(None);
+        let told = async {
+            tokio::select! {
+                ended = roll::call(cluster, &outlet) => ended,
+                ended = leases::tell(cluster, &outlet) => ended,
+                ended = sayings::tell(cluster, &outlet) => ended,
+                ended = pulse::beat(cluster, &outlet) => ended,
+            }
+        };
+        tokio::select! {
+            biased;
+            () = shutdown => tracing::debug!("cluster: watch ended as asked"),
+            () = facts.closed() => tracing::debug!("cluster: watch ended, nobody listens"),
+            _ = told => {}
+        }
+    }
+
+    /// Reads nodes, leases and events once, one after the other: `Synced`, `Leases`, then each `NodeEvent`.
+    ///
+    /// # Errors
+    /// When nodes or leases cannot be read completely. Events that may not be read are left out.
+    pub async fn observe_once(&self) -> Result<Vec<ClusterFact>, ReadError> {
+        let cluster = &*self.inner;
+        let nodes = roll::list(cluster).await.map_err(|failure| failure.read_error("list nodes", None))?;
+        let (mut body, none) = (Vec::new(), leases::Reading::default());
+        let leases = leases::read(cluster, &mut body, &none)
+            .await
+            .map_err(|failure| failure.read_error("list node leases", None))?;
+        let mut facts = vec![
+            ClusterFact::Synced(nodes.nodes.into_values().collect()),
+            ClusterFact::Leases(leases.leases),
+        ];
+        match sayings::list(cluster, None).await {
+            Ok((events, _)) => {
+                let telling = events.into_iter().filter(crate::mapping::is_telling);
+                facts.extend(telling.map(ClusterFact::NodeEvent));
+            }
+            Err(failure) if failure.kind == ReadErrorKind::Forbidden => {
+                tracing::warn!("cluster: events about nodes may not be read: {}", failure.cause);
+            }
+            Err(failure) => return Err(failure.read_error("list events about nodes", None)),
+        }
+        Ok(facts)
+    }
+
+    /// Reads one thing afresh, past every cache: `Look::Node` and `Look::NodeEvents`.
+    ///
+    /// # Errors
+    /// When it cannot be told; "it is not there" is an answer. Looks at clouds fail as malformed.
+    pub async fn look(&self, look: &Look) -> Result<Answer, ReadError> {
+        look::look(&self.inner, look).await
+    }
+
+    /// Makes one change: `Call::DeleteNode`. Others are refused. The caller has checked the fencing number.
+    pub async fn perform(&self, call: &Call) -> Outcome {
+        act::perform(&self.inner, call).await
+    }
+}
+
+impl fmt::Debug for Cluster {
+    /// Never the login.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Cluster").field("server", &self.server()).finish_non_exhaustive()
+    }
+}

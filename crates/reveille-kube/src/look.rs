@@ -1,0 +1,76 @@
+//! Targeted reads: one thing, afresh, past every cache.
+//!
+//! A [`Look`] goes in; what was found, or why it could not be told, comes out. "It is not there" is only said when the API
+//! server itself says so of this very name; a 404 from anything in between is a failed read. Looks at clouds are not ours
+//! and fail as such.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use reveille_core::effect::{Look, ReadError, ReadErrorKind};
+use reveille_core::event::Answer;
+use reveille_core::model::id::NodeName;
+use reveille_core::model::node::Node;
+use serde_json::value::RawValue;
+
+use crate::cluster::Inner;
+use crate::failure::{Failure, Reached};
+use crate::mapping::read_node;
+use crate::session::Question;
+use crate::{paths, sayings};
+
+const LOOK_WITHIN: Duration = Duration::from_secs(30);
+
+/// Carries out one look.
+pub(crate) async fn look(cluster: &Inner, look: &Look) -> Result<Answer, ReadError> {
+    match look {
+        Look::Node(name) => node(cluster, name)
+            .await
+            .map(Answer::Node)
+            .map_err(|failure| failure.read_error(&format!("read node {name}"), None)),
+        Look::NodeEvents(name) => events(cluster, name)
+            .await
+            .map_err(|failure| failure.read_error(&format!("read events about node {name}"), None)),
+        Look::Instance(..)
+        | Look::Ports(..)
+        | Look::Group(..)
+        | Look::Router(..)
+        | Look::Console(..)
+        | Look::Actions(..) => Err(ReadError {
+            kind: ReadErrorKind::Malformed,
+            text: Arc::from("cluster: was asked about a cloud, which only the cloud's adapter can answer"),
+            retry_after: None,
+        }),
+    }
+}
+
+async fn node(cluster: &Inner, name: &NodeName) -> Result<Option<Arc<Node>>, Failure> {
+    check(name)?;
+    let ask = paths::node(name).map_err(|error| Failure::unsendable(&error))?;
+    let question = Question { ask, within: LOOK_WITHIN, about: Some(name.as_str().to_owned()) };
+    let mut body = Vec::new();
+    match cluster.session.read(question, &mut body).await {
+        Ok(_) => {}
+        Err(failure) if failure.is_missing() => return Ok(None),
+        Err(failure) => return Err(failure),
+    }
+    let raw: &RawValue = serde_json::from_slice(&body)
+        .map_err(|error| Failure::malformed(format!("the answer cannot be read: {error}")))?;
+    match read_node(raw, &cluster.interner) {
+        Some(read) if read.node.name == *name => Ok(Some(read.node)),
+        _ => Err(Failure::malformed("the answer is not that node")),
+    }
+}
+
+async fn events(cluster: &Inner, name: &NodeName) -> Result<Answer, Failure> {
+    check(name)?;
+    sayings::list(cluster, Some(name)).await.map(|(events, _)| Answer::NodeEvents(events))
+}
+
+fn check(name: &NodeName) -> Result<(), Failure> {
+    if paths::is_safe(name) {
+        return Ok(());
+    }
+    let cause = format!("{:?} cannot be the name of a node", name.as_str());
+    Err(Failure::new(ReadErrorKind::Malformed, Reached::NotSent, cause))
+}

@@ -1,0 +1,110 @@
+//! Names of instances as nodes spell them: `spec.providerID` and `status.nodeInfo.systemUUID`.
+//!
+//! Spellings come from the cloud providers: cloud-provider-openstack writes `openstack:///<id>`, and
+//! `openstack://<region>/<id>` where regions are on (its `pkg/openstack/instances.go`). The UUID is the kubelet's, from
+//! the machine's firmware: upper case on some machines, 32 digits without dashes on others, all zeros or ones on boards
+//! whose maker did not bother.
+
+use std::sync::Arc;
+
+use reveille_core::model::id::InstanceId;
+use reveille_core::model::node::Provider;
+
+const OPENSTACK: &str = "openstack://";
+
+/// Reads `spec.providerID`.
+pub(crate) fn provider(text: Option<&str>) -> Provider {
+    let text = text.unwrap_or_default().trim();
+    if text.is_empty() {
+        return Provider::Unset;
+    }
+    let id = text.strip_prefix(OPENSTACK).and_then(|rest| rest.split_once('/')).map(|(_region, id)| id);
+    match id {
+        Some(id) if is_plain(id) => Provider::Instance(InstanceId::new(canonical(id))),
+        _ => Provider::Unread(Arc::from(text)),
+    }
+}
+
+/// Reads `status.nodeInfo.systemUUID`; `None` when it is not a UUID or names no machine.
+pub(crate) fn system_uuid(text: Option<&str>) -> Option<InstanceId> {
+    let digits = uuid_digits(text?.trim())?;
+    let first = digits.as_bytes().first().copied()?;
+    let says_nothing = matches!(first, b'0' | b'f') && digits.bytes().all(|digit| digit == first);
+    (!says_nothing).then(|| InstanceId::new(dashed(&digits)))
+}
+
+fn is_plain(id: &str) -> bool {
+    !id.is_empty()
+        && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_'))
+}
+
+/// Lower case; a UUID with its dashes.
+fn canonical(id: &str) -> String {
+    uuid_digits(id).map_or_else(|| id.to_ascii_lowercase(), |digits| dashed(&digits))
+}
+
+/// The 32 lower-case digits of a UUID, spelled with its dashes or without.
+fn uuid_digits(text: &str) -> Option<String> {
+    let dashes: Vec<usize> = text.char_indices().filter(|(_, c)| *c == '-').map(|(at, _)| at).collect();
+    if !dashes.is_empty() && dashes != [8, 13, 18, 23] {
+        return None;
+    }
+    let digits: String = text.chars().filter(|c| *c != '-').map(|c| c.to_ascii_lowercase()).collect();
+    (digits.len() == 32 && digits.bytes().all(|byte| byte.is_ascii_hexdigit())).then_some(digits)
+}
+
+fn dashed(digits: &str) -> String {
+    [&digits[..8], &digits[8..12], &digits[12..16], &digits[16..20], &digits[20..]].join("-")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const UUID: &str = "5f0c1d2e-0000-4a5b-8c9d-0123456789ab";
+
+    #[test]
+    fn provider_ids() {
+        let instance = |id: &str| Provider::Instance(InstanceId::from(id));
+        let unread = |text: &str| Provider::Unread(Arc::from(text));
+        let table = [
+            (None, Provider::Unset),
+            (Some(""), Provider::Unset),
+            (Some("  "), Provider::Unset),
+            (Some("openstack:///5f0c1d2e-0000-4a5b-8c9d-0123456789ab"), instance(UUID)),
+            (Some("openstack:///5F0C1D2E-0000-4A5B-8C9D-0123456789AB"), instance(UUID)),
+            (Some("openstack:///5f0c1d2e00004a5b8c9d0123456789ab"), instance(UUID)),
+            (Some("openstack://qa-de-1/5f0c1d2e-0000-4a5b-8c9d-0123456789ab"), instance(UUID)),
+            (Some("openstack:///"), unread("openstack:///")),
+            (Some("openstack://only-region"), unread("openstack://only-region")),
+            (Some("openstack:///a/b"), unread("openstack:///a/b")),
+            (Some("aws:///eu-west-1a/i-0123"), unread("aws:///eu-west-1a/i-0123")),
+            (Some("kind://docker/kind/node"), unread("kind://docker/kind/node")),
+            (Some(UUID), unread(UUID)),
+        ];
+        for (text, wanted) in table {
+            assert_eq!(provider(text), wanted, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn system_uuids() {
+        let table = [
+            (None, None),
+            (Some(""), None),
+            (Some("5f0c1d2e-0000-4a5b-8c9d-0123456789ab"), Some(UUID)),
+            (Some("5F0C1D2E-0000-4A5B-8C9D-0123456789AB"), Some(UUID)),
+            (Some("5f0c1d2e00004a5b8c9d0123456789ab"), Some(UUID)),
+            (Some(" 5F0C1D2E00004A5B8C9D0123456789AB\n"), Some(UUID)),
+            (Some("00000000-0000-0000-0000-000000000000"), None),
+            (Some("ffffffffffffffffffffffffffffffff"), None),
+            (Some("FFFFFFFF-FFFF-FFFF-FFFF-FFFFFFFFFFFF"), None),
+            (Some("5f0c-1d2e00004a5b8c9d0123456789ab"), None),
+            (Some("Not Specified"), None),
+            (Some("03000200-0400-0500-0006-00070008000"), None),
+        ];
+        for (text, wanted) in table {
+            assert_eq!(system_uuid(text), wanted.map(InstanceId::from), "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! The one way out: a bounded channel of facts.
+//!
+//! A full channel makes the teller wait, and with it the connection it reads from: backpressure reaches the server. Only
+//! `Alive` never waits: one that arrives late would say something that is not true any more.
+
+use reveille_core::effect::ReadError;
+use reveille_core::event::ClusterFact;
+use tokio::sync::mpsc::Sender;
+
+/// The receiver is gone: nobody wants to know any more.
+#[derive(Debug)]
+pub(crate) struct Closed;
+
+/// Where facts go.
+pub(crate) struct Outlet {
+    facts: Sender<ClusterFact>,
+}
+
+impl Outlet {
+    /// Facts go into this channel.
+    pub(crate) const fn new(facts: Sender<ClusterFact>) -> Self {
+        Self { facts }
+    }
+
+    /// Hands over a fact, when there is room.
+    pub(crate) async fn tell(&self, fact: ClusterFact) -> Result<(), Closed> {
+        self.facts.send(fact).await.map_err(|_| Closed)
+    }
+
+    /// Hands over a failure, and says it in the log.
+    pub(crate) async fn fail(&self, error: ReadError) -> Result<(), Closed> {
+        tracing::warn!("{}", error.text);
+        self.tell(ClusterFact::Failed(error)).await
+    }
+
+    /// Says `Alive` if there is room for it now.
+    pub(crate) fn alive(&self) {
+        // Full: the receiver is behind, and will get the next one. Closed: the next `tell` notices.
+        let _ = self.facts.try_send(ClusterFact::Alive);
+    }
+}

@@ -1,0 +1,127 @@
+//! Every request that this crate can send, in one place.
+//!
+//! Names and versions go in, kube's request builder turns them into HTTP requests. `rbac` lists what they need, and a
+//! test holds the two lists against each other. Nothing else in the crate spells a path.
+
+use http::header::{ACCEPT, ACCEPT_ENCODING, HeaderValue};
+use kube::api::{DeleteParams, ListParams, Preconditions, VersionMatch, WatchParams};
+use kube::core::Request;
+use kube::core::params::GetParams;
+use kube::core::request::Error;
+use reveille_core::model::id::{NodeName, NodeUid};
+
+/// A request, ready to be sent.
+pub(crate) type Ask = http::Request<Vec<u8>>;
+
+/// Nodes.
+pub(crate) const NODES: &str = "/api/v1/nodes";
+/// Leases of nodes: the kubelet renews its own every ten seconds.
+pub(crate) const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases";
+/// Events about objects without a namespace, such as nodes, are written into this one.
+pub(crate) const EVENTS: &str = "/api/v1/namespaces/default/events";
+
+const ABOUT_NODES: &str = "involvedObject.kind=Node";
+
+/// One page of all nodes, read from the store and not from a cache.
+pub(crate) fn nodes_page(limit: u32, next: Option<String>) -> Result<Ask, Error> {
+    Request::new(NODES).list(&ListParams { limit: Some(limit), continue_token: next, ..Default::default() })
+}
+
+/// The metadata of one node and the count of the others, read from the store.
+pub(crate) fn nodes_count() -> Result<Ask, Error> {
+    Request::new(NODES).list_metadata(&ListParams { limit: Some(1), ..Default::default() })
+}
+
+/// What happened to nodes since `version`, for `turn_s` seconds.
+pub(crate) fn nodes_watch(version: &str, turn_s: u32) -> Result<Ask, Error> {
+    watch(NODES, None, version, turn_s)
+}
+
+/// One node, read from the store.
+pub(crate) fn node(name: &NodeName) -> Result<Ask, Error> {
+    Request::new(NODES).get(name.as_str(), &GetParams::default())
+}
+
+/// Deletes the node if it still has this uid.
+pub(crate) fn delete_node(name: &NodeName, uid: &NodeUid) -> Result<Ask, Error> {
+    let preconditions = Preconditions { resource_version: None, uid: Some(uid.as_str().to_owned()) };
+    let params = DeleteParams { preconditions: Some(preconditions), ..Default::default() };
+    Request::new(NODES).delete(name.as_str(), &params)
+}
+
+/// All leases, from the server's cache: a renewal that is a second late there does not matter, load on the store does.
+pub(crate) fn leases() -> Result<Ask, Error> {
+    Request::new(LEASES).list(&ListParams {
+        resource_version: Some("0".to_owned()),
+        version_match: Some(VersionMatch::NotOlderThan),
+        ..Default::default()
+    })
+}
+
+/// One page of all events about nodes, or about one of them.
+pub(crate) fn events_page(about: Option<&NodeName>, limit: u32, next: Option<String>) -> Result<Ask, Error> {
+    let selector = match about {
+        Some(name) => format!("{ABOUT_NODES},involvedObject.name={name}"),
+        None => ABOUT_NODES.to_owned(),
+    };
+    Request::new(EVENTS).list(&ListParams {
+        field_selector: Some(selector),
+        limit: Some(limit),
+        continue_token: next,
+        ..Default::default()
+    })
+}
+
+/// Events about nodes since `version`, for `turn_s` seconds.
+pub(crate) fn events_watch(version: &str, turn_s: u32) -> Result<Ask, Error> {
+    watch(EVENTS, Some(ABOUT_NODES.to_owned()), version, turn_s)
+}
+
+fn watch(path: &str, selector: Option<String>, version: &str, turn_s: u32) -> Result<Ask, Error> {
+    let params = WatchParams {
+        field_selector: selector,
+        timeout: Some(turn_s),
+        bookmarks: true,
+        ..Default::default()
+    };
+    let mut ask = Request::new(path).watch(&params, version)?;
+    // Compressed streams come in blocks; an event must not wait for the block to fill.
+    ask.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    ask.headers_mut().insert(ACCEPT, HeaderValue::from_static("application/json"));
+    Ok(ask)
+}
+
+/// True for a name that is safe in a path: what Kubernetes itself allows for nodes (RFC 1123 subdomain).
+pub(crate) fn is_safe(name: &NodeName) -> bool {
+    let name = name.as_str();
+    let fits = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '.';
+    (1..=253).contains(&name.len())
+        && name.chars().all(fits)
+        && !name.contains("..")
+        && !name.starts_with('.')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_that_kubernetes_allows_reach_a_path() {
+        for good in ["node-a", "ip-10-0-0-1.eu.internal", "7"] {
+            assert!(is_safe(&NodeName::from(good)), "{good}");
+        }
+        let long = "a".repeat(254);
+        for bad in ["", "a/b", "..", "a..b", ".a", "a?b", "a b", "A", "a%2f", "ä", long.as_str()] {
+            assert!(!is_safe(&NodeName::from(bad)), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_delete_carries_its_uid_and_a_single_read_asks_the_store() {
+        let ask = delete_node(&NodeName::from("a"), &NodeUid::from("u-1")).unwrap();
+        let body: serde_json::Value = serde_json::from_slice(ask.body()).unwrap();
+        assert_eq!(body["preconditions"]["uid"], "u-1");
+        assert_eq!(node(&NodeName::from("a")).unwrap().uri().query(), None);
+        assert!(!nodes_count().unwrap().uri().to_string().contains("resourceVersion"));
+    }
+}

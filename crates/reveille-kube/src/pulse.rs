@@ -1,0 +1,295 @@
+//! When the cluster counts as alive *and current*.
+//!
+//! # The rule
+//!
+//! An `Alive` spends two proofs, one of each kind, neither older than [`FRESH`]:
+//!
+//! 1. **The watch is current.** Its turn ended as asked, or a bookmark came, within the turn's deadline (see `turn`). An
+//!    ordinary event is no such proof: it may come out of a backlog.
+//! 2. **The API answers from its store**, and agrees with us: a read of one node, past every cache, tells how many nodes
+//!    there are. The count must be ours.
+//!
+//! Any failure takes both proofs back. So an API server that hangs gives neither; one whose watch hangs while it answers
+//! gives no first proof; one that answers from a cache which fell behind its store is found by the count.
+//!
+//! # Gaps
+//!
+//! A count that still differs after the watch has proved itself once more means that an event was lost; a store whose
+//! version is lower than the one we have seen is another store, or one restored from a backup. Both are reported to the
+//! roll, which says `Failed(Gap)` and lists anew. A change of a node that neither adds nor removes one is found by the
+//! roll's own quiet listing (`roll`).
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::sync::Notify;
+use tokio::time::{Instant, MissedTickBehavior, interval};
+
+use crate::backoff::Backoff;
+use crate::cluster::Inner;
+use crate::failure::Failure;
+use crate::outlet::{Closed, Outlet};
+use crate::paths;
+use crate::session::Question;
+use crate::wire::List;
+
+/// A proof older than this counts for nothing.
+const FRESH: Duration = Duration::from_secs(15);
+
+/// One node is a small answer; a server that needs longer is not well.
+const PROBE_WITHIN: Duration = Duration::from_secs(10);
+
+/// What is known of the watch and of the API at this moment.
+#[derive(Debug, Default)]
+pub(crate) struct Pulse {
+    state: Mutex<State>,
+    gap_found: Notify,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    watch_proof: Option<Instant>,
+    api_proof: Option<Instant>,
+    /// The newest proof of the watch, spent or not.
+    watch_proved_at: Option<Instant>,
+    /// What the roll holds; `None` while it has no complete list.
+    roll: Option<Held>,
+    /// Since when the counts differ.
+    differs_since: Option<Instant>,
+    gap: Option<String>,
+}
+
+/// What the roll holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Held {
+    /// How many nodes.
+    pub(crate) count: u64,
+    /// Up to which version of the store, where it is a number.
+    pub(crate) version: Option<u64>,
+}
+
+/// What a probe saw.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Counted {
+    /// How many nodes; `None` when the server does not say.
+    pub(crate) count: Option<u64>,
+    /// At which version of the store.
+    pub(crate) version: Option<u64>,
+}
+
+impl Pulse {
+    fn with<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        // Each change leaves the state whole, so a panic elsewhere cannot have broken it.
+        change(&mut self.state.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The roll changed; `None` when it lost its list.
+    pub(crate) fn holds(&self, held: Option<Held>) {
+        self.with(|state| {
+            state.roll = held;
+            if held.is_none() {
+                state.watch_proof = None;
+                state.differs_since = None;
+                state.gap = None;
+            }
+        });
+    }
+
+    /// The watch has proved that it is current. True when that makes the cluster alive.
+    pub(crate) fn watch_proved(&self, now: Instant) -> bool {
+        self.with(|state| {
+            state.watch_proof = Some(now);
+            state.watch_proved_at = Some(now);
+            state.spend(now)
+        })
+    }
+
+    /// The API answered. True when that makes the cluster alive.
+    pub(crate) fn counted(&self, now: Instant, counted: Counted) -> bool {
+        let (alive, gap) = self.with(|state| {
+            let Some(held) = state.roll else { return (false, false) };
+            if let Some(why) = state.compare(now, held, counted) {
+                state.gap = Some(why);
+                state.api_proof = None;
+                return (false, true);
+            }
+            if state.differs_since.is_some() {
+                return (false, false);
+            }
+            state.api_proof = Some(now);
+            (state.spend(now), false)
+        });
+        if gap {
+            self.gap_found.notify_one();
+        }
+        alive
+    }
+
+    /// Something failed: no proof from before it counts.
+    pub(crate) fn broken(&self) {
+        self.with(|state| {
+            state.watch_proof = None;
+            state.api_proof = None;
+        });
+    }
+
+    /// Waits until a gap was found, and tells how.
+    pub(crate) async fn gap(&self) -> String {
+        loop {
+            if let Some(why) = self.with(|state| state.gap.take()) {
+                return why;
+            }
+            self.gap_found.notified().await;
+        }
+    }
+}
+
+impl State {
+    fn spend(&mut self, now: Instant) -> bool {
+        let fresh = |proof: Option<Instant>| proof.is_some_and(|at| now.duration_since(at) <= FRESH);
+        let alive = fresh(self.watch_proof) && fresh(self.api_proof);
+        if alive {
+            self.watch_proof = None;
+            self.api_proof = None;
+        }
+        alive
+    }
+
+    fn compare(&mut self, now: Instant, held: Held, counted: Counted) -> Option<String> {
+        if let (Some(ours), Some(theirs)) = (held.version, counted.version)
+            && theirs < ours
+        {
+            return Some(format!(
+                "the store went back from version {ours} to {theirs}: another store, or a restored one"
+            ));
+        }
+        match counted.count {
+            Some(count) if count != held.count => {
+                let since = *self.differs_since.get_or_insert(now);
+                let had_its_chance = self.watch_proved_at.is_some_and(|at| at > since);
+                let why = || format!("the store holds {count} nodes, the watch has told of {}", held.count);
+                had_its_chance.then(why)
+            }
+            _ => {
+                self.differs_since = None;
+                None
+            }
+        }
+    }
+}
+
+/// Asks the store for one node and the count of all, again and again.
+pub(crate) async fn beat(cluster: &Inner, outlet: &Outlet) -> Result<(), Closed> {
+    let mut ticks = interval(cluster.rhythm.probe_period);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut backoff = Backoff::new(cluster.rhythm.backoff_min, cluster.rhythm.backoff_max);
+    let mut body = Vec::new();
+    loop {
+        ticks.tick().await;
+        match probe(cluster, &mut body).await {
+            Ok(counted) => {
+                backoff.worked();
+                if cluster.pulse.counted(Instant::now(), counted) {
+                    outlet.alive();
+                }
+            }
+            Err(failure) => {
+                cluster.pulse.broken();
+                let wait = backoff.failed(failure.retry_after);
+                outlet.fail(failure.read_error("count nodes", Some(wait))).await?;
+                tokio::time::sleep(wait).await;
+            }
+        }
+    }
+}
+
+async fn probe(cluster: &Inner, body: &mut Vec<u8>) -> Result<Counted, Failure> {
+    let ask = paths::nodes_count().map_err(|error| Failure::unsendable(&error))?;
+    cluster.session.read(Question { ask, within: PROBE_WITHIN, about: None }, body).await?;
+    let list: List<'_> = serde_json::from_slice(body)
+        .map_err(|error| Failure::malformed(format!("the count of nodes cannot be read: {error}")))?;
+    let Some(version) = list.metadata.resource_version.filter(|version| !version.is_empty()) else {
+        return Err(Failure::malformed("the count of nodes is no list: it has no version"));
+    };
+    let listed = list.items.as_ref().map_or(0, |items| items.len() as u64);
+    let more = list.metadata.next.as_deref().is_some_and(|next| !next.is_empty());
+    let count = match list.metadata.remaining_item_count {
+        Some(rest) => Some(listed + rest),
+        None => (!more).then_some(listed),
+    };
+    Ok(Counted { count, version: version.parse().ok() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn held(count: u64, version: u64) -> Option<Held> {
+        Some(Held { count, version: Some(version) })
+    }
+
+    const fn counted(count: u64, version: u64) -> Counted {
+        Counted { count: Some(count), version: Some(version) }
+    }
+
+    fn after(start: Instant, s: u64) -> Instant {
+        start + Duration::from_secs(s)
+    }
+
+    #[test]
+    fn alive_spends_one_fresh_proof_of_each_kind() {
+        let (pulse, t) = (Pulse::default(), Instant::now());
+        pulse.holds(held(3, 10));
+        assert!(!pulse.watch_proved(t));
+        assert!(pulse.counted(after(t, 1), counted(3, 10)));
+        assert!(!pulse.counted(after(t, 2), counted(3, 11)), "the watch's proof was spent");
+        assert!(pulse.watch_proved(after(t, 10)));
+        assert!(!pulse.watch_proved(after(t, 20)));
+        assert!(!pulse.counted(after(t, 36), counted(3, 11)), "the watch's proof is 16 s old");
+    }
+
+    #[test]
+    fn a_failure_and_a_lost_list_take_proofs_back() {
+        let (pulse, t) = (Pulse::default(), Instant::now());
+        pulse.holds(held(3, 10));
+        pulse.watch_proved(t);
+        pulse.broken();
+        assert!(!pulse.counted(after(t, 1), counted(3, 10)));
+        pulse.holds(None);
+        assert!(!pulse.counted(after(t, 2), counted(3, 10)));
+        pulse.holds(held(3, 10));
+        assert!(!pulse.counted(after(t, 3), counted(3, 10)), "no proof of the new watch yet");
+    }
+
+    #[tokio::test]
+    async fn a_count_that_differs_is_a_gap_only_after_the_watch_had_its_chance() {
+        let (pulse, t) = (Pulse::default(), Instant::now());
+        pulse.holds(held(3, 10));
+        pulse.watch_proved(t);
+        assert!(!pulse.counted(after(t, 1), counted(2, 11)));
+        assert!(!pulse.counted(after(t, 2), counted(2, 11)));
+        assert!(pulse.with(|state| state.gap.is_none()));
+        pulse.watch_proved(after(t, 3));
+        assert!(!pulse.counted(after(t, 4), counted(2, 11)));
+        assert_eq!(pulse.gap().await, "the store holds 2 nodes, the watch has told of 3");
+    }
+
+    #[test]
+    fn a_count_that_agrees_again_is_no_gap() {
+        let (pulse, t) = (Pulse::default(), Instant::now());
+        pulse.holds(held(3, 10));
+        assert!(!pulse.counted(t, counted(2, 11)));
+        pulse.holds(held(2, 11));
+        pulse.watch_proved(after(t, 1));
+        assert!(pulse.counted(after(t, 2), counted(2, 11)));
+    }
+
+    #[tokio::test]
+    async fn a_store_that_goes_back_is_a_gap_at_once() {
+        let (pulse, t) = (Pulse::default(), Instant::now());
+        pulse.holds(held(3, 1000));
+        pulse.watch_proved(t);
+        assert!(!pulse.counted(t, counted(3, 900)));
+        assert!(pulse.gap().await.contains("went back"));
+    }
+}

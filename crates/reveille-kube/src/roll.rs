@@ -1,0 +1,293 @@
+//! The nodes: one complete list, then every change, for ever.
+//!
+//! ```text
+//!   list (pages) ──▶ Synced ──▶ turn ──▶ turn ──▶ … ──▶ Applied, Deleted
+//!     ▲                           │ 410, count differs, store went back
+//!     └────── Failed(Gap) ◀───────┘
+//! ```
+//!
+//! A turn is one watch request of a few seconds (`turn`). It takes up where the last one ended, so a broken one costs
+//! nothing but a `Failed`; only a lost place needs a new list. The last node told is kept for each name, and shared with
+//! the engine: a heartbeat that changes nothing we read is not told. Every `audit_period` the nodes are listed once more,
+//! quietly, and what differs is told as the change it is, so that nothing missed stays missed.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use reveille_core::effect::ReadErrorKind;
+use reveille_core::event::ClusterFact;
+use reveille_core::model::id::{NodeName, NodeUid};
+use reveille_core::model::node::Node;
+use serde_json::value::RawValue;
+use tokio::time::Instant;
+
+use crate::backoff::Backoff;
+use crate::cluster::Inner;
+use crate::failure::Failure;
+use crate::mapping::read_node;
+use crate::outlet::{Closed, Outlet};
+use crate::paths;
+use crate::pulse::Held;
+use crate::session::Question;
+use crate::turn::{Step, Turn};
+use crate::wire::{Headed, List};
+
+/// Nodes of one page. Each is 5 to 20 KiB on the wire.
+const PAGE: u32 = 500;
+
+/// More pages than any cluster has: a server that goes on is going round in circles.
+const PAGES_MAX: usize = 1000;
+
+/// One page of a list.
+pub(crate) const PAGE_WITHIN: Duration = Duration::from_secs(30);
+
+/// A turn that ends sooner proves nothing and must not be repeated at once.
+const TURN_MIN: Duration = Duration::from_secs(1);
+
+/// A complete list.
+pub(crate) struct Listing {
+    /// All nodes that have a name.
+    pub(crate) nodes: BTreeMap<NodeName, Arc<Node>>,
+    /// How many had none.
+    nameless: u64,
+    /// Where the list stands in history.
+    version: String,
+}
+
+/// The list as it goes on.
+struct Roll {
+    known: BTreeMap<NodeName, Arc<Node>>,
+    nameless: u64,
+    version: String,
+    listed_at: Instant,
+}
+
+/// Lists and watches until nobody listens any more.
+pub(crate) async fn call(cluster: &Inner, outlet: &Outlet) -> Result<(), Closed> {
+    let mut backoff = Backoff::new(cluster.rhythm.backoff_min, cluster.rhythm.backoff_max);
+    loop {
+        let mut roll = match list(cluster).await {
+            Ok(listing) => Roll::of(listing),
+            Err(failure) => {
+                report(cluster, outlet, &mut backoff, "list nodes", &failure).await?;
+                continue;
+            }
+        };
+        outlet.tell(ClusterFact::Synced(roll.known.values().cloned().collect())).await?;
+        cluster.pulse.holds(Some(roll.held()));
+        let gap = follow(cluster, outlet, &mut roll, &mut backoff).await?;
+        cluster.pulse.holds(None);
+        report(cluster, outlet, &mut backoff, "follow the nodes", &gap).await?;
+    }
+}
+
+/// Says what failed and when the next try is, and waits until then.
+async fn report(
+    cluster: &Inner,
+    outlet: &Outlet,
+    backoff: &mut Backoff,
+    what: &str,
+    failure: &Failure,
+) -> Result<(), Closed> {
+    cluster.pulse.broken();
+    let wait = backoff.failed(failure.retry_after);
+    outlet.fail(failure.read_error(what, Some(wait))).await?;
+    tokio::time::sleep(wait).await;
+    Ok(())
+}
+
+/// Turn after turn, until the place in history is lost.
+async fn follow(
+    cluster: &Inner,
+    outlet: &Outlet,
+    roll: &mut Roll,
+    backoff: &mut Backoff,
+) -> Result<Failure, Closed> {
+    loop {
+        let began = Instant::now();
+        let turn = tokio::select! {
+            biased;
+            why = cluster.pulse.gap() => return Ok(Failure::gap(why)),
+            turn = turn(cluster, outlet, roll) => turn?,
+        };
+        match turn {
+            Ok(()) if began.elapsed() < TURN_MIN => tokio::time::sleep(TURN_MIN).await,
+            Ok(()) => {
+                backoff.worked();
+                proved(cluster, outlet);
+            }
+            Err(failure) if failure.kind == ReadErrorKind::Gap => return Ok(failure),
+            Err(failure) => report(cluster, outlet, backoff, "watch nodes", &failure).await?,
+        }
+        if roll.listed_at.elapsed() >= cluster.rhythm.audit_period {
+            match list(cluster).await {
+                Ok(listing) => audit(cluster, outlet, roll, listing).await?,
+                Err(failure) => report(cluster, outlet, backoff, "list nodes", &failure).await?,
+            }
+        }
+    }
+}
+
+/// One watch request from its first line to its end.
+async fn turn(cluster: &Inner, outlet: &Outlet, roll: &mut Roll) -> Result<Result<(), Failure>, Closed> {
+    let length = cluster.rhythm.watch_turn;
+    let seconds = u32::try_from(length.as_secs()).unwrap_or(u32::MAX).max(1);
+    let mut turn =
+        match Turn::open(&cluster.session, paths::nodes_watch(&roll.version, seconds), length).await {
+            Ok(turn) => turn,
+            Err(failure) => return Ok(Err(failure)),
+        };
+    loop {
+        let fact = match turn.next().await {
+            Ok(Some(Step::Put(raw))) => roll.put(raw, cluster),
+            Ok(Some(Step::Gone(raw))) => roll.gone(raw),
+            Ok(Some(Step::Mark(version))) => {
+                roll.reach(version);
+                cluster.pulse.holds(Some(roll.held()));
+                proved(cluster, outlet);
+                None
+            }
+            Ok(None) => return Ok(Ok(())),
+            Err(failure) => return Ok(Err(failure)),
+        };
+        if let Some(fact) = fact {
+            cluster.pulse.holds(Some(roll.held()));
+            outlet.tell(fact).await?;
+        }
+    }
+}
+
+fn proved(cluster: &Inner, outlet: &Outlet) {
+    if cluster.pulse.watch_proved(Instant::now()) {
+        outlet.alive();
+    }
+}
+
+/// Tells what the list has and the watch has not told.
+async fn audit(cluster: &Inner, outlet: &Outlet, roll: &mut Roll, listing: Listing) -> Result<(), Closed> {
+    let fresh = Roll::of(listing);
+    let old = std::mem::replace(roll, fresh);
+    cluster.pulse.holds(Some(roll.held()));
+    for (name, node) in &old.known {
+        if !roll.known.contains_key(name) {
+            outlet.tell(ClusterFact::Deleted { name: name.clone(), uid: node.uid.clone() }).await?;
+        }
+    }
+    for (name, node) in &mut roll.known {
+        match old.known.get(name) {
+            // The engine holds the old copy already; keeping it keeps one in memory.
+            Some(told) if told == node => *node = told.clone(),
+            _ => outlet.tell(ClusterFact::Applied(node.clone())).await?,
+        }
+    }
+    Ok(())
+}
+
+impl Roll {
+    fn of(listing: Listing) -> Self {
+        let Listing { nodes, nameless, version } = listing;
+        Self { known: nodes, nameless, version, listed_at: Instant::now() }
+    }
+
+    fn held(&self) -> Held {
+        Held { count: self.known.len() as u64 + self.nameless, version: self.version.parse().ok() }
+    }
+
+    fn reach(&mut self, version: Option<String>) {
+        if let Some(version) = version.filter(|version| !version.is_empty()) {
+            self.version = version;
+        }
+    }
+
+    /// The fact in an added or changed object; `None` when nothing that we read has changed.
+    fn put(&mut self, raw: &RawValue, cluster: &Inner) -> Option<ClusterFact> {
+        let read = read_node(raw, &cluster.interner)?;
+        self.reach(read.version);
+        match self.known.get(&read.node.name) {
+            Some(told) if *told == read.node => None,
+            _ => {
+                self.known.insert(read.node.name.clone(), read.node.clone());
+                Some(ClusterFact::Applied(read.node))
+            }
+        }
+    }
+
+    /// The fact in a deleted object.
+    fn gone(&mut self, raw: &RawValue) -> Option<ClusterFact> {
+        let last: Headed = serde_json::from_str(raw.get()).unwrap_or_default();
+        self.reach(last.metadata.resource_version);
+        let Some(name) = last.metadata.name.map(|name| NodeName::from(name.as_str())) else {
+            // The count tells that one is missing, and a new list which.
+            tracing::warn!("cluster: a node was deleted and its name cannot be read");
+            return None;
+        };
+        let told = self.known.get(&name).map(|node| node.uid.clone());
+        let uid = last.metadata.uid.map(|uid| NodeUid::from(uid.as_str())).or_else(|| told.clone())?;
+        if told.as_ref() == Some(&uid) {
+            self.known.remove(&name);
+        }
+        Some(ClusterFact::Deleted { name, uid })
+    }
+}
+
+/// All nodes, every page of one moment in history, or nothing.
+pub(crate) async fn list(cluster: &Inner) -> Result<Listing, Failure> {
+    let mut listing = Listing { nodes: BTreeMap::new(), nameless: 0, version: String::new() };
+    let mut next: Option<String> = None;
+    let mut body = Vec::new();
+    for page in 1..=PAGES_MAX {
+        let ask = paths::nodes_page(PAGE, next.clone()).map_err(|error| Failure::unsendable(&error))?;
+        let question = Question { ask, within: PAGE_WITHIN, about: None };
+        cluster.session.read(question, &mut body).await.map_err(|failure| on_page(failure, page))?;
+        let list: List<'_> = serde_json::from_slice(&body).map_err(|error| {
+            Failure::malformed(format!("page {page} of the nodes cannot be read: {error}"))
+        })?;
+        let version = list.metadata.resource_version.unwrap_or_default();
+        if version.is_empty() || (page > 1 && version != listing.version) {
+            return Err(Failure::incomplete(format!(
+                "page {page} of the nodes is of another moment than page 1"
+            )));
+        }
+        listing.version = version;
+        for raw in list.items.unwrap_or_default() {
+            listing.take(raw, cluster, page)?;
+        }
+        let following = list.metadata.next.filter(|next| !next.is_empty());
+        if following.is_none() {
+            return Ok(listing);
+        }
+        if following == next {
+            return Err(Failure::incomplete(format!("page {page} of the nodes names itself as the next")));
+        }
+        next = following;
+    }
+    Err(Failure::incomplete(format!("the list of nodes does not end after {PAGES_MAX} pages")))
+}
+
+impl Listing {
+    fn take(&mut self, raw: &RawValue, cluster: &Inner, page: usize) -> Result<(), Failure> {
+        let Some(read) = read_node(raw, &cluster.interner) else {
+            tracing::warn!(page, "cluster: a node without a readable name is left out of the list");
+            self.nameless += 1;
+            return Ok(());
+        };
+        match self.nodes.insert(read.node.name.clone(), read.node) {
+            None => Ok(()),
+            Some(twice) => {
+                Err(Failure::incomplete(format!("page {page} of the nodes repeats {}", twice.name)))
+            }
+        }
+    }
+}
+
+/// A list that broke after its first page is void as a whole; a place lost between pages is no gap of the watch.
+fn on_page(failure: Failure, page: usize) -> Failure {
+    match failure.kind {
+        ReadErrorKind::Gap => {
+            Failure::incomplete(format!("page {page} of the nodes came too late: {}", failure.cause))
+        }
+        _ if page > 1 => Failure { cause: format!("page {page}: {}", failure.cause), ..failure },
+        _ => failure,
+    }
+}

@@ -1,0 +1,145 @@
+//! Events about nodes: those that the API still holds, then new ones as they are written.
+//!
+//! They are hints: who deleted a node, and why. So nothing here ever becomes a `Failed`: without them the engine knows
+//! less and is not wrong. A refusal (403) is said once in the log, and tried again rarely, because rights may be granted
+//! later. The API keeps events for an hour or so; those from before our start are told first, oldest first.
+//!
+//! After a lost place everything is listed again, so an event may be told twice; the engine knows it by its content.
+
+use std::time::Duration;
+
+use reveille_core::effect::ReadErrorKind;
+use reveille_core::event::ClusterFact;
+use reveille_core::model::id::NodeName;
+use reveille_core::model::node::NodeEvent;
+use tokio::time::sleep;
+
+use crate::backoff::Backoff;
+use crate::cluster::Inner;
+use crate::failure::Failure;
+use crate::mapping::{is_telling, said};
+use crate::outlet::{Closed, Outlet};
+use crate::paths;
+use crate::roll::PAGE_WITHIN;
+use crate::session::Question;
+use crate::turn::{Step, Turn};
+use crate::wire::List;
+
+const PAGE: u32 = 500;
+
+/// Pages read at most: a cluster that writes more events about nodes in an hour is telling the same thing again.
+const PAGES_MAX: usize = 20;
+
+/// Events told at most from before the start, and kept at most of one node: the newest.
+const TOLD_MAX: usize = 1000;
+
+/// One watch request. Shorter than etcd's usual compaction of five minutes: events have no bookmarks that would move us on.
+const TURN: Duration = Duration::from_secs(240);
+
+/// How often a refused right is tried again.
+const REFUSED_WAIT: Duration = Duration::from_secs(600);
+
+/// Tells events until nobody listens any more.
+pub(crate) async fn tell(cluster: &Inner, outlet: &Outlet) -> Result<(), Closed> {
+    let mut backoff = Backoff::new(cluster.rhythm.backoff_min, cluster.rhythm.backoff_max);
+    let mut refused = false;
+    loop {
+        let failure = match list(cluster, None).await {
+            Ok((events, version)) => {
+                for event in events.into_iter().filter(is_telling) {
+                    outlet.tell(ClusterFact::NodeEvent(event)).await?;
+                }
+                follow(cluster, outlet, version, &mut backoff).await?
+            }
+            Err(failure) => failure,
+        };
+        if failure.kind == ReadErrorKind::Forbidden {
+            if !refused {
+                tracing::warn!(
+                    "cluster: events about nodes may not be read, so who deletes a node stays unknown: {}",
+                    failure.cause
+                );
+            }
+            refused = true;
+            sleep(REFUSED_WAIT).await;
+            continue;
+        }
+        if failure.kind != ReadErrorKind::Gap {
+            tracing::debug!("cluster: cannot follow events about nodes: {}", failure.cause);
+        }
+        sleep(backoff.failed(failure.retry_after)).await;
+    }
+}
+
+async fn follow(
+    cluster: &Inner,
+    outlet: &Outlet,
+    mut version: String,
+    backoff: &mut Backoff,
+) -> Result<Failure, Closed> {
+    loop {
+        let seconds = u32::try_from(TURN.as_secs()).unwrap_or(u32::MAX);
+        let mut turn = match Turn::open(&cluster.session, paths::events_watch(&version, seconds), TURN).await
+        {
+            Ok(turn) => turn,
+            Err(failure) => return Ok(failure),
+        };
+        let began = tokio::time::Instant::now();
+        loop {
+            let told = match turn.next().await {
+                Ok(Some(Step::Put(raw))) => said(raw, &cluster.interner),
+                Ok(Some(Step::Gone(_))) => None,
+                Ok(Some(Step::Mark(mark))) => {
+                    version = mark.filter(|mark| !mark.is_empty()).unwrap_or(version);
+                    None
+                }
+                Ok(None) => break,
+                Err(failure) => return Ok(failure),
+            };
+            let Some(told) = told else { continue };
+            version = told.version.filter(|reached| !reached.is_empty()).unwrap_or(version);
+            if is_telling(&told.event) {
+                outlet.tell(ClusterFact::NodeEvent(told.event)).await?;
+            }
+        }
+        if began.elapsed() < Duration::from_secs(1) {
+            sleep(backoff.failed(None)).await;
+        } else {
+            backoff.worked();
+        }
+    }
+}
+
+/// Events about all nodes or one, oldest first, the newest of them, and where the list stands in history.
+pub(crate) async fn list(
+    cluster: &Inner,
+    about: Option<&NodeName>,
+) -> Result<(Vec<NodeEvent>, String), Failure> {
+    let mut events = Vec::new();
+    let mut next = None;
+    let mut version = String::new();
+    let mut body = Vec::new();
+    for _ in 0..PAGES_MAX {
+        let ask = paths::events_page(about, PAGE, next).map_err(|error| Failure::unsendable(&error))?;
+        cluster.session.read(Question { ask, within: PAGE_WITHIN, about: None }, &mut body).await?;
+        let list: List<'_> = serde_json::from_slice(&body)
+            .map_err(|error| Failure::malformed(format!("the list of events cannot be read: {error}")))?;
+        version = list
+            .metadata
+            .resource_version
+            .filter(|version| !version.is_empty())
+            .ok_or_else(|| Failure::malformed("the list of events is no list: it has no version"))?;
+        let items = list.items.unwrap_or_default();
+        events
+            .extend(items.into_iter().filter_map(|raw| said(raw, &cluster.interner)).map(|said| said.event));
+        next = list.metadata.next.filter(|next| !next.is_empty());
+        if next.is_none() {
+            break;
+        }
+    }
+    // RFC 3339 in UTC sorts as text; the stamps are only compared with each other here.
+    events.sort_by(|a: &NodeEvent, b| a.stamped.cmp(&b.stamped));
+    let superfluous = events.len().saturating_sub(TOLD_MAX);
+    events.drain(..superfluous);
+    Ok((events, version))
+}

@@ -1,0 +1,131 @@
+//! One turn of a watch: a single request, from its first byte to its end, with a deadline for all of it.
+//!
+//! A turn asks the server to end it after so many seconds, and the server does (it sends a bookmark shortly before). So
+//! a turn that neither ends nor breaks has lost its server, and one that ended as asked was current up to its end: what
+//! was sent before the end has arrived, because one connection keeps its order. Lines come out one by one, undecoded.
+
+use std::time::Duration;
+
+use http_body_util::BodyExt;
+use kube::client::Body;
+use reveille_core::effect::ReadErrorKind;
+use serde_json::value::RawValue;
+use tokio::time::{Instant, timeout_at};
+
+use crate::failure::{Failure, Reached};
+use crate::session::{Question, Session};
+use crate::wire::{Headed, Line, Refusal};
+
+/// How much later than asked a turn may end.
+pub(crate) const MARGIN: Duration = Duration::from_secs(5);
+
+/// How long the server may take to begin a turn.
+const OPEN_WITHIN: Duration = Duration::from_secs(10);
+
+/// etcd takes no object above 1.5 MiB; a line beyond this is no object.
+const LINE_MAX_BYTES: usize = 8 << 20;
+
+/// A watch request under way.
+pub(crate) struct Turn {
+    body: Body,
+    /// Bytes read and not yet handed out; those before `taken` have been.
+    pending: Vec<u8>,
+    taken: usize,
+    within: Duration,
+    ends_by: Instant,
+    server: String,
+}
+
+/// One line of a watch.
+pub(crate) enum Step<'a> {
+    /// An object as it is now.
+    Put(&'a RawValue),
+    /// An object as it was before it went.
+    Gone(&'a RawValue),
+    /// Everything up to this version was sent.
+    Mark(Option<String>),
+}
+
+impl Turn {
+    /// Sends the request; it was asked to end after `turn`.
+    pub(crate) async fn open(
+        session: &Session,
+        ask: Result<crate::paths::Ask, kube::core::request::Error>,
+        turn: Duration,
+    ) -> Result<Self, Failure> {
+        let within = turn + MARGIN;
+        let ends_by = Instant::now() + within;
+        let ask = ask.map_err(|error| Failure::unsendable(&error))?;
+        let response = session.open(Question { ask, within: OPEN_WITHIN, about: None }).await?;
+        let body = response.into_body();
+        Ok(Self { body, pending: Vec::new(), taken: 0, within, ends_by, server: session.server().to_owned() })
+    }
+
+    /// The next line; `None` when the server has ended the turn.
+    pub(crate) async fn next(&mut self) -> Result<Option<Step<'_>>, Failure> {
+        self.pending.drain(..self.taken);
+        self.taken = 0;
+        let mut scanned = 0;
+        let end = loop {
+            if let Some(at) = self.pending[scanned..].iter().position(|byte| *byte == b'\n') {
+                break scanned + at;
+            }
+            scanned = self.pending.len();
+            if scanned > LINE_MAX_BYTES {
+                return Err(Failure::malformed(format!(
+                    "a line of the watch is longer than {} MiB",
+                    LINE_MAX_BYTES >> 20
+                )));
+            }
+            if !self.more().await? {
+                if self.pending.is_empty() {
+                    return Ok(None);
+                }
+                return Err(self.broken("the watch ended in the middle of a line"));
+            }
+        };
+        self.taken = end + 1;
+        step(&self.pending[..end]).map(Some)
+    }
+
+    /// Reads some more bytes; false at the end.
+    async fn more(&mut self) -> Result<bool, Failure> {
+        let silent = || {
+            let cause = format!(
+                "the watch is silent: neither its end nor a sign of life within {} s",
+                self.within.as_secs()
+            );
+            Failure::new(ReadErrorKind::TimedOut, Reached::Unanswered, format!("{cause} ({})", self.server))
+        };
+        let frame = timeout_at(self.ends_by, self.body.frame()).await.map_err(|_| silent())?;
+        let Some(frame) = frame else { return Ok(false) };
+        let frame = frame.map_err(|error| Failure::of_transport(&error, &self.server))?;
+        if let Ok(data) = frame.into_data() {
+            self.pending.extend_from_slice(&data);
+        }
+        Ok(true)
+    }
+
+    fn broken(&self, cause: &str) -> Failure {
+        Failure::new(ReadErrorKind::Unavailable, Reached::Unanswered, format!("{cause} ({})", self.server))
+    }
+}
+
+fn step(line: &[u8]) -> Result<Step<'_>, Failure> {
+    let line: Line<'_> = serde_json::from_slice(line)
+        .map_err(|error| Failure::malformed(format!("a line of the watch cannot be read: {error}")))?;
+    match &*line.kind {
+        "ADDED" | "MODIFIED" => Ok(Step::Put(line.object)),
+        "DELETED" => Ok(Step::Gone(line.object)),
+        "BOOKMARK" => {
+            let mark: Headed = serde_json::from_str(line.object.get()).unwrap_or_default();
+            Ok(Step::Mark(mark.metadata.resource_version))
+        }
+        "ERROR" => {
+            let refusal = Refusal::read(line.object.get().as_bytes());
+            let code = refusal.code.unwrap_or(500);
+            Err(refusal.into_failure(code, None, None))
+        }
+        other => Err(Failure::malformed(format!("the watch says {other:?}, which nobody knows"))),
+    }
+}

@@ -166,6 +166,7 @@ impl State {
                 self.clouds.get_mut(&new.cloud).and_then(|c| c.instances.get_mut(&new.instance))
                 && let Err(place) = seen.nodes.binary_search(name)
             {
+                seen.nodes.reserve_exact(1);
                 seen.nodes.insert(place, name.clone());
             }
             self.dirty.insert(MachineKey::Instance(new.cloud.clone(), new.instance.clone()));

@@ -7,6 +7,7 @@
 //!
 //! It keeps only instances that carry one of the roster's cluster marks. It does not know nodes.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -109,12 +110,57 @@ pub struct CloudView {
     pub routers: BTreeMap<RouterId, Arc<Router>>,
     /// Every address on any port of the project: next hops that are somebody.
     pub addresses: BTreeSet<IpAddr>,
-    by_name: BTreeMap<InstanceName, Vec<InstanceId>>,
-    by_address: BTreeMap<IpAddr, Vec<InstanceId>>,
+    by_name: BTreeMap<InstanceName, Holders>,
+    by_address: BTreeMap<IpAddr, Holders>,
     /// The first full listing has been seen.
     listed_once: bool,
     /// What the last doubted listing lacked: two that agree are asked about.
     doubted_missing: BTreeSet<InstanceId>,
+}
+
+/// Who holds a name or an address: almost always one, so that one costs no list.
+#[derive(Clone, Debug)]
+enum Holders {
+    One([InstanceId; 1]),
+    Many(Vec<InstanceId>),
+}
+
+impl Holders {
+    fn all(&self) -> &[InstanceId] {
+        match self {
+            Self::One(one) => one,
+            Self::Many(many) => many,
+        }
+    }
+
+    fn add<K: Ord>(index: &mut BTreeMap<K, Self>, key: K, id: &InstanceId) {
+        match index.entry(key) {
+            Entry::Vacant(entry) => {
+                entry.insert(Self::One([id.clone()]));
+            }
+            Entry::Occupied(mut entry) => {
+                let mut ids = entry.get().all().to_vec();
+                ids.push(id.clone());
+                entry.insert(Self::Many(ids));
+            }
+        }
+    }
+
+    fn remove<K: Ord>(index: &mut BTreeMap<K, Self>, key: &K, id: &InstanceId) {
+        let Some(held) = index.get_mut(key) else { return };
+        let mut ids = held.all().to_vec();
+        ids.retain(|known| known != id);
+        match (ids.pop(), ids.is_empty()) {
+            (None, _) => {
+                index.remove(key);
+            }
+            (Some(last), true) => *held = Self::One([last]),
+            (Some(last), false) => {
+                ids.push(last);
+                *held = Self::Many(ids);
+            }
+        }
+    }
 }
 
 /// What a snapshot changed.
@@ -380,37 +426,27 @@ impl CloudView {
     }
 
     fn index(&mut self, instance: &Instance) {
-        self.by_name.entry(instance.name.clone()).or_default().push(instance.id.clone());
+        Holders::add(&mut self.by_name, instance.name.clone(), &instance.id);
         for address in &instance.addresses {
-            self.by_address.entry(*address).or_default().push(instance.id.clone());
+            Holders::add(&mut self.by_address, *address, &instance.id);
         }
     }
 
     fn unindex(&mut self, instance: &Instance) {
-        if let Some(ids) = self.by_name.get_mut(&instance.name) {
-            ids.retain(|id| *id != instance.id);
-            if ids.is_empty() {
-                self.by_name.remove(&instance.name);
-            }
-        }
+        Holders::remove(&mut self.by_name, &instance.name, &instance.id);
         for address in &instance.addresses {
-            if let Some(ids) = self.by_address.get_mut(address) {
-                ids.retain(|id| *id != instance.id);
-                if ids.is_empty() {
-                    self.by_address.remove(address);
-                }
-            }
+            Holders::remove(&mut self.by_address, address, &instance.id);
         }
     }
 
     /// Every instance of that display name.
     pub fn named(&self, name: &str) -> &[InstanceId] {
-        self.by_name.get(&InstanceName::from(name)).map_or(&[], Vec::as_slice)
+        self.by_name.get(&InstanceName::from(name)).map_or(&[], Holders::all)
     }
 
     /// Every instance of that address.
     pub fn addressed(&self, address: &IpAddr) -> &[InstanceId] {
-        self.by_address.get(address).map_or(&[], Vec::as_slice)
+        self.by_address.get(address).map_or(&[], Holders::all)
     }
 
     /// The one group that the roster means: its id, or how many groups were found instead.

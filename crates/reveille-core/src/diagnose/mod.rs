@@ -5,5 +5,6 @@
 //! one list per subject. All of it is reading: nothing here proposes or remembers.
 
 pub mod absence;
+pub mod console;
 pub mod faults;
 pub mod network;

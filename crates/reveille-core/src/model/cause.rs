@@ -58,6 +58,15 @@ causes! {
     ApiUnreachable "RV116" "apiserver-unreachable" Network "it cannot reach the API server" "open the path: security group, route, balancer";
     TokenInvalid "RV117" "bootstrap-token-invalid" Authenticate "its bootstrap token is not accepted" "make a new token and join again";
     FirstBootFailed "RV118" "userdata-script-failed" FetchConfig "its first-boot configuration failed" "repair the user data, then replace the machine; a reboot does not repeat a first boot";
+    BootFailed "RV119" "os-boot-failed" OsBoot "its operating system did not come up" "read the console; reboot it once, then repair the image or disk and replace the machine";
+    DnsFailing "RV120" "dns-resolution-failure" Network "a name that the join needs does not resolve" "repair the resolver, the record, or the zone's association";
+    NoEgress "RV121" "no-egress" Network "it has no way out to what its first boot needs" "give its subnet a way out, or mirror what it needs";
+    EndpointWrong "RV122" "server-endpoint-wrong" Network "it asks an address that is not the API server's" "write the right address, a balancer's or a virtual one, into its configuration";
+    ClockSkew "RV123" "clock-skew" Trust "its clock is off, so certificates are not valid to it" "repair its time source";
+    CaUntrusted "RV124" "ca-untrusted" Trust "it does not hold the CA that signed the API server's certificate" "give it the right CA";
+    CaHashMismatch "RV125" "ca-hash-mismatch" Trust "the CA that the API server shows is not the pinned one" "join again with the present hash";
+    CertificateNameMismatch "RV126" "apiserver-cert-san-mismatch" Trust "the address that it asks is not in the API server's certificate" "add the address to the certificate, or use one that is in it";
+    BootstrapDataUnavailable "RV127" "bootstrap-data-unavailable" FetchConfig "the payload that its first boot points to could not be fetched" "make the payload readable by the machine, then replace the machine";
     NodeDeletedByCloudController "RV201" "node-deleted-not-in-cloud" Stay "the cloud controller deleted its Node although the instance runs" "restart the kubelet: it registers only when it starts; then look at the controller's view of the cloud";
     NodeDeletedByPerson "RV202" "node-object-deleted" Stay "somebody deleted its Node and the instance runs" "restart the kubelet: it registers only when it starts";
     InstanceGone "RV203" "instance-terminated" Stay "its instance is gone, asked by id" "none if it was wanted; the Node object is left over";

@@ -1,0 +1,235 @@
+//! Why a running machine never joined: its ports, its groups and its console, weighed against each other.
+//!
+//! Three things look alike from outside (nobody answers): a port without its group, a port that the cloud never wired,
+//! and a guest that failed on its own. The console tells them apart. Packets that went *unanswered* fit a port without
+//! any of its groups, and a port that is not wired; an answer of any kind (a 500, a refused token, a panic) shows that
+//! the wire works or that it does not matter, and then the console's own finding goes first.
+//!
+//! The order of the findings is the order in which to act. What can be mended from outside and is wrong for certain
+//! stands before what it explains; what merely could have contributed stands behind.
+
+use std::sync::Arc;
+
+use crate::diagnose::network::membership::{PortNeed, Verdict};
+use crate::model::cause::Cause;
+use crate::model::incident::{Confidence, Evidence, Finding};
+use crate::model::instance::{Instance, InstanceState, Port, PortStatus};
+use crate::model::stage::Stage;
+use crate::model::time::Time;
+
+use super::{BootProgress, ConfigDrive, ConsoleReading};
+
+/// Everything that was gathered about a machine that never joined.
+#[derive(Clone, Debug)]
+pub struct NeverJoinedFacts<'a> {
+    /// What its console says, where there is one.
+    pub console: Option<ConsoleReading>,
+    /// Why there is no console, where there is none.
+    pub no_console: Option<Arc<str>>,
+    /// Its ports.
+    pub ports: &'a [Arc<Port>],
+    /// What its ports lack.
+    pub group_needs: &'a [PortNeed],
+    /// The instance itself.
+    pub instance: &'a Instance,
+    /// When all this was read, on our clock.
+    pub read_at: Time,
+}
+
+/// Why it never joined. Never empty; the first finding is the one to act on.
+pub fn explain_never_joined(facts: &NeverJoinedFacts<'_>) -> Vec<Finding> {
+    let said: Vec<Finding> = facts.console.iter().flat_map(|console| console.findings.clone()).collect();
+    // With no word from the guest, or only that nothing answers it, the objects outside explain it best.
+    let outside_explains =
+        facts.console.as_ref().is_none_or(|console| console.findings.is_empty() || console.unanswered);
+    let mut first = Vec::new();
+    let mut last = Vec::new();
+    if let Some(finding) = group_missing(facts) {
+        let bare = no_port_carries_any(facts);
+        if outside_explains && (bare || said.is_empty()) { first.push(finding) } else { last.push(finding) }
+    }
+    if let Some(finding) = not_wired(facts) {
+        if outside_explains { first.push(finding) } else { last.push(finding) }
+    }
+    last.extend(unsecurable(facts));
+    let mut findings: Vec<Finding> = first.into_iter().chain(said).chain(last).collect();
+    note_what_follows(&mut findings, facts);
+    note_config_drive(&mut findings, facts);
+    if findings.is_empty() {
+        findings.push(unknown(facts));
+    }
+    findings
+}
+
+fn finding(cause: Cause, confidence: Confidence, evidence: Vec<Evidence>) -> Finding {
+    Finding { cause, stage: cause.stage(), confidence, evidence, against: Vec::new() }
+}
+
+fn names<T: ToString>(items: impl IntoIterator<Item = T>) -> String {
+    items.into_iter().map(|item| item.to_string()).collect::<Vec<_>>().join(", ")
+}
+
+/// True when there is a wanted group that no port of the machine carries.
+fn no_port_carries_any(facts: &NeverJoinedFacts<'_>) -> bool {
+    let mut wanted = facts.group_needs.iter().flat_map(|need| &need.missing);
+    wanted.any(|group| !facts.ports.iter().any(|port| port.groups.contains(group)))
+}
+
+fn lacks(need: &PortNeed, facts: &NeverJoinedFacts<'_>) -> Evidence {
+    let carried = facts
+        .ports
+        .iter()
+        .find(|port| port.id == need.port)
+        .map_or_else(String::new, |port| names(&*port.groups));
+    let mut text = format!("security_groups: [{carried}], lacks {}", names(&need.missing));
+    if let Verdict::NotApplicable(why) = need.verdict {
+        text = format!("{text}; {why}");
+    }
+    Evidence::new(format!("port {}", need.port), &text, facts.read_at)
+}
+
+fn group_missing(facts: &NeverJoinedFacts<'_>) -> Option<Finding> {
+    let needs = facts.group_needs.iter().filter(|need| need.verdict == Verdict::Applicable);
+    let evidence: Vec<Evidence> = needs.map(|need| lacks(need, facts)).collect();
+    if evidence.is_empty() {
+        return None;
+    }
+    let confidence = if no_port_carries_any(facts) { Confidence::Sure } else { Confidence::Possible };
+    let mut finding = finding(Cause::SecurityGroupMissing, confidence, evidence);
+    if let Some(dhcp) = facts.console.as_ref().and_then(|console| console.dhcp.as_ref()) {
+        let line = dhcp.evidence.first().map_or("", |line| &line.text);
+        let text = format!(
+            "DHCP failed as well (\"{line}\"); Neutron's own firewalls let DHCP pass without any group"
+        );
+        finding.against.push(Evidence::new("console", &text, facts.read_at));
+    } else if facts
+        .console
+        .as_ref()
+        .is_some_and(|console| !console.findings.is_empty() && !console.unanswered)
+    {
+        finding.against.push(Evidence::new(
+            "console",
+            "what failed there was answered: packets pass",
+            facts.read_at,
+        ));
+    }
+    Some(finding)
+}
+
+fn unsecurable(facts: &NeverJoinedFacts<'_>) -> Option<Finding> {
+    let needs = facts.group_needs.iter().filter(|need| need.verdict != Verdict::Applicable);
+    let evidence: Vec<Evidence> = needs.map(|need| lacks(need, facts)).collect();
+    (!evidence.is_empty()).then(|| finding(Cause::PortUnsecurable, Confidence::Possible, evidence))
+}
+
+/// A port that is DOWN under a running instance: nothing passes it, whatever its groups say.
+fn not_wired(facts: &NeverJoinedFacts<'_>) -> Option<Finding> {
+    if facts.instance.state != InstanceState::Active {
+        return None;
+    }
+    let down = facts.ports.iter().filter(|port| port.status == PortStatus::Down);
+    let evidence: Vec<Evidence> = down
+        .map(|port| {
+            let text =
+                format!("status DOWN while the instance is ACTIVE; addresses {}", names(&*port.addresses));
+            Evidence::new(format!("port {}", port.id), &text, facts.read_at)
+        })
+        .collect();
+    let all_down = evidence.len() == facts.ports.len();
+    if evidence.is_empty() {
+        return None;
+    }
+    let confidence = if all_down { Confidence::Sure } else { Confidence::Likely };
+    let mut finding = finding(Cause::PortNotWired, confidence, evidence);
+    if facts.console.as_ref().is_some_and(|console| !console.findings.is_empty() && !console.unanswered) {
+        finding.against.push(Evidence::new(
+            "console",
+            "what failed there was answered: packets pass",
+            facts.read_at,
+        ));
+    }
+    Some(finding)
+}
+
+/// The lines of the console that follow from the first finding are quoted under it, too.
+fn note_what_follows(findings: &mut [Finding], facts: &NeverJoinedFacts<'_>) {
+    let Some(first) = findings.first_mut() else { return };
+    if !matches!(first.cause, Cause::SecurityGroupMissing | Cause::PortNotWired) {
+        return;
+    }
+    let followed = facts
+        .console
+        .as_ref()
+        .and_then(|console| console.first_boot_failed.as_ref().or(console.findings.first()));
+    if let Some(line) = followed.and_then(|finding| finding.evidence.first()) {
+        first.evidence.push(line.clone());
+    }
+}
+
+/// What the cloud and the guest say of a config drive, where the first boot went without its configuration.
+fn note_config_drive(findings: &mut [Finding], facts: &NeverJoinedFacts<'_>) {
+    let guest = facts.console.as_ref().map_or(ConfigDrive::Unknown, |console| console.config_drive);
+    let text = match (facts.instance.config_drive, guest) {
+        (true, ConfigDrive::Absent) => {
+            "a config drive is attached, and the guest did not find it: look at the image"
+        }
+        (true, ConfigDrive::Present) => {
+            "a config drive is attached and was found: the first boot asked the network for more"
+        }
+        (true, ConfigDrive::Unknown) => "a config drive is attached",
+        (false, _) => "no config drive is attached: the first boot needs the network",
+    };
+    let about_configuration = |finding: &&mut Finding| {
+        matches!(
+            finding.cause,
+            Cause::NoNetworkAtBoot | Cause::MetadataUnavailable | Cause::BootstrapDataUnavailable
+        )
+    };
+    if let Some(finding) = findings.iter_mut().find(about_configuration) {
+        finding.evidence.push(Evidence::new("instance", text, facts.read_at));
+    }
+}
+
+/// Nothing is known to be wrong: where it stopped, and what to read next.
+fn unknown(facts: &NeverJoinedFacts<'_>) -> Finding {
+    let mut evidence = Vec::new();
+    let mut stage = Stage::OsBoot;
+    match (&facts.console, &facts.no_console) {
+        (Some(console), _) => {
+            stage = console.boot.stage();
+            let next = match console.boot {
+                BootProgress::Nothing => {
+                    "the console shows no kernel: see whether the image boots at all and writes to the serial console"
+                }
+                BootProgress::Kernel => {
+                    "the boot goes no further than the kernel: read the console again later"
+                }
+                BootProgress::FirstBoot => {
+                    "the first boot is not through: read its tool's journal on the machine"
+                }
+                BootProgress::Userland => {
+                    "it boots and nobody starts a kubelet: read the first boot's journal"
+                }
+                BootProgress::Kubelet => "the kubelet was started: read its journal",
+                BootProgress::Joined => {
+                    "the console says that it joined: look for its Node under another name"
+                }
+            };
+            evidence.push(Evidence::new("console", next, facts.read_at));
+            evidence.extend(console.tail.iter().cloned());
+        }
+        (None, Some(why)) => {
+            let text =
+                format!("there is no console log ({why}): collect the kubelet's journal on the machine");
+            evidence.push(Evidence::new("console", &text, facts.read_at));
+        }
+        (None, None) => {
+            evidence.push(Evidence::new("console", "not read yet: read the console log", facts.read_at));
+        }
+    }
+    if facts.ports.is_empty() {
+        stage = Stage::Network;
+        evidence.push(Evidence::new("instance", "it has no network port", facts.read_at));
+    }
+    Finding { cause: Cause::Unknown, stage, confidence: Confidence::Possible, evidence, against: Vec::new() }
+}

@@ -1,0 +1,91 @@
+//! One console line, made comparable.
+//!
+//! Serial consoles carry colour sequences (often with their escape byte already lost), carriage returns and columns of
+//! spaces. [`normalised`] takes these out, so that a literal matches whatever drew the line. Text and lines are cut to a
+//! bound here as well: what a guest prints is under nobody's control.
+
+/// How much of a console is read, from its end.
+pub(super) const READ_BYTES_MAX: usize = 1024 * 1024;
+/// How much of one line is read.
+const LINE_BYTES_MAX: usize = 4096;
+
+/// The last `bytes_max` bytes of the text, from the start of a line.
+pub(super) fn end_of(text: &str, bytes_max: usize) -> &str {
+    let mut start = text.len().saturating_sub(bytes_max);
+    if start == 0 {
+        return text;
+    }
+    while !text.is_char_boundary(start) {
+        start += 1;
+    }
+    match text[start..].find('\n') {
+        Some(line) => &text[start + line + 1..],
+        None => &text[start..],
+    }
+}
+
+/// The line in lower case, without colours and control characters, with single spaces and none at its ends.
+pub(super) fn normalised(line: &str) -> String {
+    plain(line).to_ascii_lowercase()
+}
+
+/// The line without colours and control characters, with single spaces and none at its ends.
+pub(super) fn plain(line: &str) -> String {
+    let mut end = line.len().min(LINE_BYTES_MAX);
+    while !line.is_char_boundary(end) {
+        end -= 1;
+    }
+    let mut rest = &line[..end];
+    let mut out = String::with_capacity(rest.len());
+    while let Some(c) = rest.chars().next() {
+        if let Some(length) = colour(rest) {
+            rest = &rest[length..];
+            continue;
+        }
+        rest = &rest[c.len_utf8()..];
+        if c.is_whitespace() || c.is_control() {
+            if !out.is_empty() && !out.ends_with(' ') {
+                out.push(' ');
+            }
+        } else {
+            out.push(c);
+        }
+    }
+    out.truncate(out.trim_end().len());
+    out
+}
+
+/// Length of the colour sequence that the text begins with: an escape byte or none, `[`, digits and semicolons, `m`.
+fn colour(text: &str) -> Option<usize> {
+    let body = text.strip_prefix('\u{1b}').unwrap_or(text);
+    let codes = body.strip_prefix('[')?;
+    let digits = codes.len() - codes.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';').len();
+    codes[digits..].starts_with('m').then(|| text.len() - codes.len() + digits + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_cut_from_its_start_at_a_line() {
+        assert_eq!(end_of("one\ntwo\nthree", 100), "one\ntwo\nthree");
+        assert_eq!(end_of("one\ntwo\nthree", 8), "three");
+        assert_eq!(end_of("éééééé", 3), "é");
+        assert_eq!(plain(&"x".repeat(10_000)).len(), LINE_BYTES_MAX);
+    }
+
+    #[test]
+    fn colours_columns_and_control_bytes_go() {
+        for (line, expected) in [
+            ("\u{1b}[0;32m  OK  \u{1b}[0m] Reached   target\t X.\r", "ok ] reached target x."),
+            ("[[0;1;31mFAILED[0m] Failed to start Y.", "[failed] failed to start y."),
+            ("[   12.345678] eth0: up", "[ 12.345678] eth0: up"),
+            ("a[12]m [m", "a[12]m"),
+            ("", ""),
+            ("Ünï", "Ünï"),
+        ] {
+            assert_eq!(normalised(line), expected, "{line:?}");
+        }
+    }
+}

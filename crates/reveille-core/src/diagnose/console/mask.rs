@@ -1,0 +1,347 @@
+//! Takes secrets out of text before anybody keeps or quotes it.
+//!
+//! A console shows what first boot saw: join tokens, cloud passwords, keys, whole user-data payloads. Text goes through
+//! [`mask_secrets`] before it is read any further, so that nothing which is quoted later can hold one. Masking keeps
+//! every line break (line numbers stay true) and is idempotent. When in doubt it masks: a lost word costs less than a
+//! leaked one. What it must not do is eat the facts of a failure: addresses, paths, ids, certificate hashes and token
+//! *ids* stay.
+//!
+//! Four detectors mark byte ranges, each in one pass: private keys, words that follow a secret's name, tokens by their
+//! shape, and passwords in URLs. The ranges are then blotted out together.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+const MASK: &str = "[masked]";
+
+/// Names whose value is a secret, wherever they stand in a key (`OS_PASSWORD`, `db-password`, `"apiToken"`).
+const SECRET_NAMES: [&str; 17] = [
+    "password",
+    "passwd",
+    "passphrase",
+    "secret",
+    "token",
+    "apikey",
+    "api_key",
+    "api-key",
+    "private_key",
+    "private-key",
+    "privatekey",
+    "access_key",
+    "access-key",
+    "accesskey",
+    "client-key-data",
+    "credential",
+    "certificate-key",
+];
+/// Header and payload names: everything after them, to the end of the line, is secret.
+const SECRET_LINES: [&str; 5] = ["authorization", "x-auth-token", "x-subject-token", "user-data", "userdata"];
+
+/// A run of base64 that is shorter than this is taken for a word.
+const BLOB_BYTES_MIN: usize = 40;
+
+/// The same text with every recognised secret replaced, or the text itself when there is none.
+pub fn mask_secrets(text: &str) -> Cow<'_, str> {
+    let mut ranges = Vec::new();
+    private_keys(text, &mut ranges);
+    named_values(text, &mut ranges);
+    shaped_tokens(text, &mut ranges);
+    url_passwords(text, &mut ranges);
+    if ranges.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    ranges.sort_unstable_by_key(|range| (range.start, range.end));
+    let mut masked = String::with_capacity(text.len());
+    let mut done = 0;
+    for range in ranges {
+        if range.end <= done {
+            continue;
+        }
+        let start = range.start.max(done);
+        masked.push_str(&text[done..start]);
+        // An overlap continues a stretch that is masked already.
+        if range.start >= done && !masked.ends_with(MASK) {
+            masked.push_str(MASK);
+        }
+        masked.extend(text[start..range.end].matches('\n'));
+        done = range.end;
+    }
+    masked.push_str(&text[done..]);
+    Cow::Owned(masked)
+}
+
+/// From `BEGIN … PRIVATE KEY` to its `END`. Where the end is cut off, as far as the lines look like key material.
+fn private_keys(text: &str, ranges: &mut Vec<Range<usize>>) {
+    const NEAR_BYTES: usize = 16 * 1024;
+    let mut from = 0;
+    while let Some(at) = text[from..].find("PRIVATE KEY-----").map(|at| from + at + "PRIVATE KEY-----".len())
+    {
+        from = at;
+        let rest = &text[at..];
+        if is_end_marker(text, at) {
+            continue;
+        }
+        let end = rest.find("-----END").filter(|end| *end <= NEAR_BYTES).unwrap_or_else(|| key_lines(rest));
+        if end > 0 {
+            ranges.push(at..at + end);
+        }
+        from = at + end;
+    }
+}
+
+fn is_end_marker(text: &str, marker_end: usize) -> bool {
+    let line = text[..marker_end].rfind('\n').map_or(0, |at| at + 1);
+    text[line..marker_end].contains("-----END")
+}
+
+/// How many bytes of lines whose last word is key material follow.
+fn key_lines(text: &str) -> usize {
+    let mut end = 0;
+    for line in text.split_inclusive('\n') {
+        let word = line.split_whitespace().next_back().unwrap_or("");
+        if !word.bytes().all(is_base64) {
+            break;
+        }
+        end += line.len();
+    }
+    end
+}
+
+/// `name=value`, `name: value`, `"name": "value"`, `--name value`: the value.
+fn named_values(text: &str, ranges: &mut Vec<Range<usize>>) {
+    let lower = text.to_ascii_lowercase();
+    for name in SECRET_NAMES.iter().chain(&SECRET_LINES) {
+        let whole_line = SECRET_LINES.contains(name);
+        for (at, _) in lower.match_indices(name) {
+            if let Some(start) = value_start(&lower, at, at + name.len()) {
+                let end = if whole_line { line_end(text, start) } else { value_end(text, start) };
+                if end > start && &text[start..end] != MASK {
+                    ranges.push(start..end);
+                }
+            }
+        }
+    }
+}
+
+/// Where the value of the key begins whose name stands at `at..end`; `None` when this is no key with a value.
+fn value_start(lower: &str, at: usize, end: usize) -> Option<usize> {
+    let key_byte = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
+    let before = lower[..at].bytes().rev().take_while(|byte| key_byte(*byte)).count();
+    let key_start = at - before;
+    // A path segment of that name (`/latest/user_data`) is no key.
+    if key_start > 0 && lower.as_bytes()[key_start - 1] == b'/' {
+        return None;
+    }
+    let key_end = end + lower[end..].bytes().take_while(|byte| key_byte(*byte)).count();
+    let suffix = &lower[end..key_end];
+    // `token-id`, `secret-name`, `password-file` name something that is not the secret.
+    if ["id", "name", "file", "path", "ref", "ttl", "url"]
+        .iter()
+        .any(|word| suffix.trim_start_matches(['-', '_']) == *word)
+    {
+        return None;
+    }
+    let is_flag = lower[key_start..].starts_with("--");
+    let rest = lower[key_end..].strip_prefix(['"', '\'']).unwrap_or(&lower[key_end..]);
+    let unspaced = rest.trim_start_matches([' ', '\t']);
+    let value = match unspaced.strip_prefix(['=', ':']) {
+        Some(value) => value,
+        None if is_flag && unspaced.len() < rest.len() => unspaced,
+        None => return None,
+    };
+    let value = value.trim_start_matches([' ', '\t', '=']);
+    Some(lower.len() - value.len())
+}
+
+fn line_end(text: &str, start: usize) -> usize {
+    text[start..].find('\n').map_or(text.len(), |at| start + at)
+}
+
+/// A quoted value ends at its closing quote, a bare one at the next space, comma, quote, ampersand or bracket.
+fn value_end(text: &str, start: usize) -> usize {
+    let end = line_end(text, start);
+    let value = &text[start..end];
+    if value.starts_with(MASK) {
+        return start + MASK.len();
+    }
+    let length = match value.chars().next() {
+        Some(quote @ ('"' | '\'')) => value[1..].find(quote).map_or(value.len(), |at| at + 2),
+        _ => value.find([' ', '\t', ',', ';', '"', '\'', '&', ')', '}', ']']).unwrap_or(value.len()),
+    };
+    // `Bearer abc` and `Basic abc` are one value of two words.
+    let scheme = ["bearer ", "basic "]
+        .iter()
+        .any(|word| value.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word)));
+    if scheme { end } else { start + length }
+}
+
+/// Bootstrap tokens (six characters, a dot, sixteen: only the second part is secret), JSON web tokens, and long base64.
+fn shaped_tokens(text: &str, ranges: &mut Vec<Range<usize>>) {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while at < bytes.len() {
+        if !is_base64(bytes[at]) {
+            at += 1;
+            continue;
+        }
+        let end = at + bytes[at..].iter().take_while(|byte| is_base64(**byte)).count();
+        let word = &text[at..end];
+        if is_lower_word(word, 6) && bytes.get(end) == Some(&b'.') {
+            let second = end + 1 + bytes[end + 1..].iter().take_while(|byte| is_base64(**byte)).count();
+            if is_lower_word(&text[end + 1..second], 16) {
+                ranges.push(end + 1..second);
+            }
+        }
+        if is_json_web_token(word) {
+            let whole =
+                end + bytes[end..].iter().take_while(|byte| is_base64(**byte) || **byte == b'.').count();
+            ranges.push(at..whole);
+        } else if is_blob(word) {
+            ranges.push(at..end);
+        } else if is_scheme(word) && bytes.get(end) == Some(&b' ') {
+            let credential =
+                end + 1 + bytes[end + 1..].iter().take_while(|byte| is_token_byte(**byte)).count();
+            if credential - end > 8 {
+                ranges.push(end + 1..credential);
+            }
+        }
+        at = end;
+    }
+}
+
+const fn is_base64(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/' | b'=' | b'_' | b'-')
+}
+
+const fn is_token_byte(byte: u8) -> bool {
+    is_base64(byte) || matches!(byte, b'.' | b'~' | b':')
+}
+
+fn is_scheme(word: &str) -> bool {
+    word.eq_ignore_ascii_case("bearer")
+}
+
+fn is_lower_word(word: &str, length: usize) -> bool {
+    word.len() == length && word.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
+}
+
+fn is_json_web_token(word: &str) -> bool {
+    word.len() >= 16 && word.find("eyJ").is_some_and(|at| at == 0 || word.as_bytes()[at - 1] == b'=')
+}
+
+/// A long run with a stretch of mixed case and digits. Paths and ids have no such stretch; hex digests have one case.
+fn is_blob(word: &str) -> bool {
+    const STRETCH_BYTES_MIN: usize = 16;
+    let is_mixed = |part: &str| {
+        part.len() >= STRETCH_BYTES_MIN
+            && part.bytes().any(|byte| byte.is_ascii_lowercase())
+            && part.bytes().any(|byte| byte.is_ascii_uppercase())
+            && part.bytes().any(|byte| byte.is_ascii_digit())
+    };
+    word.len() >= BLOB_BYTES_MIN && word.split(['/', '-', '_', '=']).any(is_mixed)
+}
+
+/// `scheme://user:password@host`: the password.
+fn url_passwords(text: &str, ranges: &mut Vec<Range<usize>>) {
+    for (at, _) in text.match_indices("://") {
+        let start = at + "://".len();
+        let authority = text[start..].split(['/', ' ', '"', '\'', '\n', '?']).next().unwrap_or("");
+        let Some(host) = authority.rfind('@') else { continue };
+        if let Some(colon) = authority[..host].find(':').filter(|colon| colon + 1 < host) {
+            ranges.push(start + colon + 1..start + host);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CANARY: &str = "cAnArY77";
+
+    /// Every way in which a secret was seen on a console, with the canary or a token in its place.
+    #[test]
+    fn canaries_do_not_survive() {
+        let blob = "H4sIAAAAAAAA".to_owned() + &"Qx7bT9zKwL2m".repeat(8);
+        let jwt = "eyJhbGciOiJSUzI1NiIsImtpZCI6IiJ9.eyJzdWIiOiJub2RlIn0.c2lnbmF0dXJlLWJ5dGVz";
+        let table: Vec<(String, &str)> = vec![
+            ("kubeadm join 10.0.0.1:6443 --token abcdef.0123456789abcdef".into(), "0123456789abcdef"),
+            ("level=info msg=\"token q1w2e3.zxcvbnmasdfghjkl used\"".into(), "zxcvbnmasdfghjkl"),
+            (format!("OS_PASSWORD={CANARY}"), CANARY),
+            (format!("+ export DB_PASSWD='{CANARY} two words'"), "two words"),
+            (format!("\"adminPassword\": \"{CANARY}\", \"user\": \"x\""), CANARY),
+            (format!("password: {CANARY}"), CANARY),
+            (format!("application_credential_secret = {CANARY}"), CANARY),
+            (format!("./agent --secret {CANARY} --name n"), CANARY),
+            (format!("K3S_TOKEN=K10{CANARY}::server:{CANARY}"), CANARY),
+            (format!("X-Auth-Token: gAAAAA{CANARY}"), CANARY),
+            (format!("> Authorization: Basic {CANARY}"), CANARY),
+            (format!("Authorization: Bearer {CANARY}.{CANARY}"), CANARY),
+            (format!("sent header bearer {CANARY}{CANARY}"), CANARY),
+            (format!("jwt {jwt}"), "c2lnbmF0dXJlLWJ5dGVz"),
+            (format!("signature={jwt}"), "eyJzdWIi"),
+            (format!("Unhandled non-multipart (text/x-not-multipart) userdata: 'b'{CANARY} x'..."), CANARY),
+            (format!("https://robot:{CANARY}@registry.example/v2/"), CANARY),
+            (format!("content: {blob}"), "Qx7bT9zKwL2m"),
+            (
+                format!("-----BEGIN RSA PRIVATE KEY-----\n{CANARY}\nab=\n-----END RSA PRIVATE KEY-----"),
+                CANARY,
+            ),
+            (format!("[ 9.1] init: -----BEGIN PRIVATE KEY-----\n[ 9.2] init: {CANARY}+/a"), CANARY),
+            (format!("client-key-data: {CANARY}"), CANARY),
+            (format!("kubeadm join --certificate-key {CANARY}"), CANARY),
+        ];
+        for (text, secret) in table {
+            assert!(text.contains(secret), "the canary is in the sample: {text}");
+            let masked = mask_secrets(&text);
+            assert!(!masked.contains(secret), "{masked}");
+            assert!(masked.contains(MASK), "{masked}");
+            assert_eq!(masked.matches('\n').count(), text.matches('\n').count(), "{masked}");
+            assert_eq!(mask_secrets(&masked), masked, "masking twice changes nothing");
+        }
+    }
+
+    #[test]
+    fn facts_of_a_failure_stay() {
+        for text in [
+            "ignition[512]: GET http://169.254.169.254/openstack/latest/user_data: attempt #3",
+            "could not find a JWS signature in the cluster-info ConfigMap for token ID \"q1w2e3\"",
+            "none of the public keys \"sha256:7a0cd3cc18ea132b33e1921b2d74c4bfc516802b4800c89e595ae04b3d1cf3aa\" are pinned",
+            "Failed running /var/lib/cloud/instances/i-06d8b0458264aaaaa/scripts/part-001 [1]",
+            "open /etc/kubernetes/pki/ca.crt: no such file or directory",
+            "[ERROR FileContent--proc-sys-net-bridge-bridge-nf-call-iptables]: contents are not set to 1",
+            "k8s.io/client-go/informers/factory.go:150: Failed to watch *v1.Node: Unauthorized",
+            "node-7xk2p login:",
+            "secret \"os-cloud-config\" not found",
+            "mounting /dev/disk/by-uuid/3f0c7e30-1111-4222-8333-444455556666",
+            "token-ttl: 24h0m0s",
+        ] {
+            assert!(matches!(mask_secrets(text), Cow::Borrowed(_)), "{}", mask_secrets(text));
+        }
+    }
+
+    #[test]
+    fn the_id_of_a_bootstrap_token_stays() {
+        let masked = mask_secrets("I0101 using token abcdef.0123456789abcdef now");
+        assert_eq!(masked, "I0101 using token abcdef.[masked] now");
+    }
+
+    #[test]
+    fn any_text_is_taken() {
+        for text in [
+            "",
+            "\n",
+            "token=",
+            "--token",
+            "é password: ü",
+            "://@",
+            "://a:@b",
+            "PRIVATE KEY-----",
+            "Ünïcode token=ü;x",
+        ] {
+            let masked = mask_secrets(text);
+            assert_eq!(mask_secrets(&masked), masked);
+        }
+        assert_eq!(mask_secrets("é password: ü."), "é password: [masked]");
+    }
+}

@@ -26,7 +26,7 @@ def node_delete(a):
     kubectl('delete', 'node', a.argument(), '--wait=false')
 
 
-@fault('node-silent', 'NODE', 'a simulated node\'s kubelet falls silent: no lease, no heartbeat (real nodes: rig node stop-kubelet)')
+@fault('node-silent', 'NODE', 'a simulated node\'s kubelet falls silent: no lease, no heartbeat (real nodes: kubelet-hang, or rig node stop-kubelet)')
 def node_silent(a):
     a.recall() if a.off else a.keep()
     set_silent(a.argument(), not a.off)
@@ -59,6 +59,18 @@ def process_faults():
 
 
 process_faults()
+
+
+@fault('kubelet-hang', 'NODE', 'the kubelet of a real node is frozen: no lease, no heartbeat; its containers would run on')
+def kubelet_hang(a):
+    a.recall() if a.off else a.keep()
+    rig('signal', 'CONT' if a.off else 'STOP', 'node-%s.kubelet' % a.argument())
+
+
+@fault('runtime-hang', 'NODE', 'the containerd of a real node is frozen; its kubelet says NotReady after a while')
+def runtime_hang(a):
+    a.recall() if a.off else a.keep()
+    rig('signal', 'CONT' if a.off else 'STOP', 'node-%s.containerd' % a.argument())
 
 
 # --- the proxy

@@ -61,7 +61,7 @@ start_openstack() {
   tar -C "$state" -xf "$seed" || die "the OpenStack seed $seed could not be unpacked." "Remove that file and try again."
   "$python" "$openstack/render.py" || die "the OpenStack configuration could not be written." "See above."
   # shellcheck disable=SC2086
-  fork_services $services & forker=$!           # imports while the database starts
+  fork_services $services 2>/dev/null & forker=$!           # imports while the database starts; it writes to serve.log
   start_database
   venv_python "$openstack/endpoints.py" || die "the service catalogue could not be written." "See above."
   : >"$state/database-ready"

@@ -117,7 +117,10 @@ async def read_head(reader):
 
 async def read_chunks(reader):
     while True:
-        size = int((await reader.readline()).split(b';')[0] or b'0', 16)
+        line = await reader.readline()
+        if not line:                     # broken off, which is not the same as ended
+            raise asyncio.IncompleteReadError(b'', None)
+        size = int(line.split(b';')[0], 16)
         data = await reader.readexactly(size)
         await reader.readline()
         if not size:
@@ -179,8 +182,8 @@ class Proxy:
 
     async def answer(self, q, entry, reader, writer):
         """True when the client may send another request on this connection."""
-        effect = await self.faults.before(q, self.ask, lambda: client_gone(reader))
-        if effect == 'close':
+        effect = await until_gone(self.faults.before(q, self.ask), reader)
+        if client_gone(reader):
             return False
         if effect:
             status, headers, body = effect
@@ -230,12 +233,13 @@ class Proxy:
             if cut is not None:
                 await on(await up_reader.readexactly(cut))
                 return False
-            while True:
-                data = await until_gone(up_reader.read(65536), reader)
-                if not data:
-                    break
+            tail = b''
+            while data := await until_gone(up_reader.read(65536), reader):
                 await on(data)
-            return framed
+                tail = (tail + data)[-5:]
+            # an answer that broke off there breaks off here, too
+            whole = tail == b'0\r\n\r\n' if chunked else q.sent == int(names.get('content-length') or 0)
+            return framed and (whole or q.method == 'HEAD' or q.status in (204, 304))
         finally:
             up_writer.close()
 

@@ -56,6 +56,8 @@ class Faults:
         unknown = set(arguments) - set(defaults)
         if unknown:
             return '%s takes no %s; it takes %s' % (name, ', '.join(sorted(unknown)), ', '.join(defaults) or 'nothing')
+        if not all(v is None or (type(v) is int and v >= 0) for v in arguments.values()):
+            return '%s takes whole numbers' % name
         self.on[name] = dict(defaults, **arguments, armedAt=time.time(), hits=0)
 
     def disarm(self, name=None):
@@ -78,17 +80,13 @@ class Faults:
                 del self.on[name]
         return fault
 
-    # --- before a request is forwarded: None (forward it), 'close', or (status, headers, body)
-    async def before(self, q, ask, gone):
+    # --- before a request is forwarded: None (forward it) or (status, headers, body)
+    async def before(self, q, ask):
         service, read = q.service, q.method == 'GET'
         slow = self.on.get(service + '-slow')
         if slow:
             self.hit(q, service + '-slow')
-            end = time.monotonic() + slow['ms'] / 1000
-            while time.monotonic() < end:
-                if gone():
-                    return 'close'
-                await asyncio.sleep(min(0.1, max(0, end - time.monotonic())))
+            await asyncio.sleep(slow['ms'] / 1000)
         if service == 'keystone' and self.hit(q, 'keystone-503'):
             return error(503, 'Service Unavailable', 'The server is currently unavailable.')
         if service in ('nova', 'neutron', 'kube'):

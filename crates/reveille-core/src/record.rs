@@ -156,6 +156,8 @@ pub enum Record {
         width: u32,
         /// Nothing there before this.
         not_before: Option<Time>,
+        /// Repairs there that failed in a row.
+        failures: u32,
     },
     /// An instance was deleted for this fault text; counted against "the same fault k times".
     FaultSeen {

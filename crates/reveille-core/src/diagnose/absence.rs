@@ -77,8 +77,10 @@ impl Witness<'_> {
         self.cluster.lease_age(self.now, name).is_some_and(|age| age <= limit)
     }
 
+    /// Its node is Ready, and the cluster's word for it counts.
     fn ready(&self, seen: &Seen) -> bool {
-        seen.nodes.iter().any(|name| self.cluster.answers(name))
+        self.cluster.source.trust(self.now).is_given()
+            && seen.nodes.iter().any(|name| self.cluster.answers(name))
     }
 }
 
@@ -197,6 +199,9 @@ fn judge_errored(witness: Witness<'_>, seen: &Seen) -> Standing {
 fn judge_stopped(witness: Witness<'_>, seen: &Seen) -> Standing {
     if witness.ready(seen) {
         return Standing::Answers;
+    }
+    if let Trust::No(why) = witness.cluster.source.trust(witness.now) {
+        return Standing::CannotTell(Arc::from(format!("cluster: {why}")));
     }
     let text = format!("shut off for {}", witness.now.since(seen.state_since));
     let finding =

@@ -18,6 +18,7 @@ use crate::observe::cloud::{CloudView, Seen};
 use crate::observe::cluster::{ClusterView, NodeSeen};
 
 use super::absence::Absence;
+use super::console::{self, NeverJoinedFacts};
 use super::network::membership::{self, PortNeed, Verdict};
 use super::network::pairs::{self, PairNeed};
 use super::network::routes::{self, RouteHolder, RouteReport};
@@ -444,5 +445,29 @@ pub fn enrich(
     if let Some(action) = &gathered.last_action {
         fault.finding.evidence.push(Evidence::new("action log", action, read_at));
     }
-    let _ = (roster, cloud, seen);
+    if fault.kind != FaultKind::NeverJoined || !gathered.is_complete() {
+        return;
+    }
+    let (text, absent) = match &gathered.console {
+        Some(Ok(text)) => (Some(text), None),
+        Some(Err(why)) => (None, Some(why.clone())),
+        None => (None, None),
+    };
+    let needs = port_needs(roster, cloud, seen);
+    let facts = NeverJoinedFacts {
+        console: text.map(|text| console::read_console(text, read_at)),
+        no_console: absent,
+        ports: &seen.ports,
+        group_needs: &needs,
+        instance: &seen.instance,
+        read_at,
+    };
+    let mut findings = console::explain_never_joined(&facts);
+    if findings.is_empty() {
+        return;
+    }
+    let mut first = findings.remove(0);
+    first.evidence.append(&mut fault.finding.evidence);
+    fault.finding = first;
+    fault.more = findings;
 }

@@ -370,7 +370,7 @@ impl State {
         if let Some(domain) = domain {
             let busy = self.cases.values().any(|other| self.domain_of(other).as_ref() == Some(&domain));
             if !busy && self.book.under_way_in(&domain) == 0 && self.book.quiet(&domain) {
-                self.record(Record::Width { at, domain, width: 1, not_before: None });
+                self.record(Record::Width { at, domain, width: 1, not_before: None, failures: 0 });
             }
         }
         self.rouse_held();

@@ -15,7 +15,7 @@ use crate::event::Answer;
 use crate::model::id::{IntentId, RecordId};
 use crate::model::incident::{Attempt, IncidentKey, Subject};
 use crate::model::time::{Span, Time};
-use crate::plan::budget::{Flight, Phase, Width, normalise_fault};
+use crate::plan::budget::{Flight, Phase, REPLACEMENT_FAILED, Width, normalise_fault};
 use crate::plan::decide::{self, Next};
 use crate::plan::desk::{Case, Desk};
 use crate::plan::interlock;
@@ -348,6 +348,17 @@ impl State {
         self.land_failed(intent, flight);
     }
 
+    /// A replacement that did not help is counted: so many in a row, and what machines are made from is amiss.
+    fn count_failed_replacement(&mut self, flight: &Flight) {
+        let (Call::DeleteInstance { instance, .. }, Some(domain)) = (&flight.call, &flight.domain) else {
+            return;
+        };
+        let fault: Arc<str> = Arc::from(REPLACEMENT_FAILED);
+        self.book.count_fault(&domain.pool, instance, &fault);
+        let (at, pool, instance) = (self.now, domain.pool.clone(), instance.clone());
+        self.record(Record::FaultSeen { at, pool, instance, fault });
+    }
+
     /// The intent failed: its domain cools down, and the case tries again later or climbs.
     fn land_failed(&mut self, intent: IntentId, flight: &Flight) {
         self.book.flights.remove(&intent);
@@ -362,7 +373,8 @@ impl State {
 
     fn record_width(&mut self, domain: &crate::record::Domain, width: Width) {
         let (at, domain) = (self.now, domain.clone());
-        self.record(Record::Width { at, domain, width: width.width, not_before: width.not_before });
+        let Width { width, not_before, failures } = width;
+        self.record(Record::Width { at, domain, width, not_before, failures });
     }
 
     fn earn(&mut self, domain: &crate::record::Domain) {
@@ -387,10 +399,11 @@ impl State {
                 .max(at_least.unwrap_or(Span::ZERO))
         };
         incident.not_before = Some(now + backoff);
-        let used_up = incident.tries >= timing.tries;
+        let tries = incident.tries;
+        let used_up = tries >= flight.rung.tries(timing.tries);
         self.ripe.insert(flight.key.clone());
         if used_up {
-            let why = format!("tried {} times and did not hold: {}", timing.tries, flight.rung.says());
+            let why = format!("tried {} times and did not hold: {}", tries, flight.rung.says());
             self.next_rung(&flight.key, &why);
         }
     }
@@ -441,6 +454,7 @@ impl State {
                 }
             }
             Phase::Proving { deadline, .. } if self.now >= deadline => {
+                self.count_failed_replacement(&flight);
                 let text = Arc::from("it took effect and did not help in time");
                 self.did_not_hold(intent, &flight, text);
             }

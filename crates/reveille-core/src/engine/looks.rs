@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use crate::diagnose::console;
 use crate::effect::{Effect, Look, ReadError};
 use crate::event::Answer;
 use crate::model::id::{CloudName, InstanceId, IntentId, LookId, NodeName, PoolName};
@@ -165,7 +166,7 @@ impl State {
         let gathered = &mut case.gathered;
         gathered.outstanding = gathered.outstanding.saturating_sub(1);
         match (look, answer) {
-            (_, Ok(Answer::Console(text))) => gathered.console = Some(Ok(text)),
+            (_, Ok(Answer::Console(text))) => gathered.console = Some(Ok(console::keep(&text))),
             (_, Ok(Answer::NoConsole(why))) => gathered.console = Some(Err(why)),
             (Look::Console(..), Err(error)) => gathered.console = Some(Err(error.text)),
             (_, Ok(Answer::Actions(actions))) => {

@@ -88,8 +88,8 @@ impl State {
             }
         }
         for (domain, width) in self.book.widths() {
-            let (domain, width, not_before) = (domain.clone(), width.width, width.not_before);
-            records.push(Record::Width { at, domain, width, not_before });
+            let Width { width, not_before, failures } = *width;
+            records.push(Record::Width { at, domain: domain.clone(), width, not_before, failures });
         }
         for (pool, fault, instance) in self.book.faults() {
             let (pool, fault, instance) = (pool.clone(), fault.clone(), instance.clone());
@@ -177,8 +177,12 @@ impl Replay {
             }
             Record::GivenUp { incident, .. } => self.with(incident, |found| found.given_up = true),
             Record::Closed { at, incident, verdict } => self.close(at, incident, verdict),
-            Record::Width { domain, width, not_before, .. } => {
-                self.state.book.set_width(domain, Width { width, not_before, failures: 0 });
+            Record::Width { domain, width, not_before, failures, .. } => {
+                if width > 1 {
+                    // Widened means proved: machines of the pool join again.
+                    self.state.book.forgive_faults(&domain.pool);
+                }
+                self.state.book.set_width(domain, Width { width, not_before, failures });
             }
             Record::FaultSeen { pool, instance, fault, .. } => {
                 self.state.book.count_fault(&pool, &instance, &fault);

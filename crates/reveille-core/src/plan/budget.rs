@@ -234,6 +234,9 @@ impl Book {
     }
 }
 
+/// Counted as a fault of its own: a replacement that did not help. A bad image fails in every zone and in every way.
+pub const REPLACEMENT_FAILED: &str = "its replacement did not help";
+
 /// A fault text with what differs from machine to machine taken out (ids, numbers), so that "the same fault" is counted
 /// as the same.
 pub fn normalise_fault(text: &str) -> Arc<str> {

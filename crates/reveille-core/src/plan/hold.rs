@@ -113,6 +113,11 @@ pub enum Hold {
         /// The fault.
         text: Arc<str>,
     },
+    /// Replacing machines of the pool has not helped so often in a row that it stops.
+    Futile {
+        /// How often.
+        times: u32,
+    },
     /// A successor's route would not fit.
     RouterFull {
         /// Routes now.
@@ -184,6 +189,12 @@ impl fmt::Display for Hold {
             }
             Self::SameFault { times, text } => {
                 write!(f, "{times} machines were deleted for the same fault and it came back: {text}")
+            }
+            Self::Futile { times } => {
+                write!(
+                    f,
+                    "the last {times} replacements in this pool did not help: what they are made from is amiss, not they"
+                )
             }
             Self::RouterFull { used, limit } => {
                 write!(f, "the router holds {used} of {limit} routes: a successor would get none")

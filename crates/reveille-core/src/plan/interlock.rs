@@ -16,7 +16,7 @@ use crate::observe::cloud::{CloudView, Seen};
 use crate::observe::source::Trust;
 use crate::record::Domain;
 
-use super::budget::normalise_fault;
+use super::budget::{REPLACEMENT_FAILED, normalise_fault};
 use super::desk::{Case, Desk};
 use super::hold::Hold;
 use super::ladder::{Class, Rung};
@@ -255,6 +255,10 @@ fn budget(desk: &Desk<'_>, case: &Case, cloud: &CloudView, seen: &Seen, rung: Ru
     }
     let Some(pool) = desk.pool(seen) else { return };
     if rung == Rung::Replace {
+        let times = desk.book.fault_count(&pool.name, REPLACEMENT_FAILED);
+        if times >= limits.same_fault_stops_at {
+            holds.push(Hold::Futile { times });
+        }
         let errored = case.incident.key.kind == FaultKind::Errored;
         let live = desk.tally.pool(&pool.name).total();
         if !errored && live <= pool.min {

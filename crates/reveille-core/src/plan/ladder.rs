@@ -101,6 +101,11 @@ impl Rung {
         }
     }
 
+    /// How often it is tried before the next rung: what interrupts a machine's pods is tried softly once and hard once.
+    pub const fn tries(self, allowed: u32) -> u32 {
+        if self.class().is_destructive() && allowed > 2 { 2 } else { allowed }
+    }
+
     /// What it does, as an imperative.
     pub const fn says(self) -> &'static str {
         match self {

@@ -11,10 +11,12 @@
 //!
 //! The order of the table is the order of findings: what explains others stands before what follows from them.
 
+mod address;
 mod boot;
 mod join;
 mod marks;
-mod network;
+mod metadata;
+mod paths;
 
 pub use marks::Mark;
 pub(super) use marks::marks_of;
@@ -132,9 +134,9 @@ impl Signature {
 pub fn all() -> impl Iterator<Item = &'static Signature> {
     boot::FATAL
         .iter()
-        .chain(network::ADDRESS)
-        .chain(network::METADATA_SERVICE)
-        .chain(network::NAMES_AND_PATHS)
+        .chain(address::ADDRESS)
+        .chain(metadata::METADATA_SERVICE)
+        .chain(paths::NAMES_AND_PATHS)
         .chain(join::TRUST)
         .chain(join::FIRST_BOOT)
         .chain(boot::CONSEQUENCE)

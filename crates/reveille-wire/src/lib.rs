@@ -1,1 +1,17 @@
-//! (opened by its first commit)
+//! The border of Reveille: every shape that is written down or read back by somebody else.
+//!
+//! Three shapes cross here, each in a module of its own, and none knows another:
+//!
+//! ```text
+//!   roster.yaml ──▶ roster  ──▶ reveille_core::model::roster::Roster   what people write, checked as a whole
+//!   Record     ◀──▶ ledger  ◀──▶ one JSON line                         what the engine must not forget
+//!   plain facts ──▶ report  ──▶ JSON or YAML                           what the looking commands print for programs
+//! ```
+//!
+//! The core's types carry no serde: names of fields in files are promises to people, names in code are not. So this
+//! crate mirrors what crosses, and a golden file or a table of messages holds each promise. Nothing here decides,
+//! talks to a network or keeps state; only [`roster::read_file`] opens a file.
+
+pub mod duration;
+pub mod roster;
+pub mod stamp;

@@ -1,0 +1,183 @@
+//! `owned`: the marks on an instance that prove whose it is.
+//!
+//! One mark for the cluster, one for the pool, each a tag or one metadata pair, held to what Nova itself accepts: a mark
+//! that can never be on an object would match nothing for ever and nobody would know why. An empty mark would match
+//! everything, which is how other people's machines get deleted; there is none.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use reveille_core::model::instance::Mark;
+use reveille_core::model::roster::Ownership;
+
+use super::complaint::{Complaints, Spot, quote};
+use super::section::{Field, Section};
+use super::shape::{OWNED, OWNED_POOL};
+use super::tree::Kind;
+
+/// Marks of a pool, with the places where they are written.
+#[derive(Clone, Debug)]
+pub(super) struct Owned {
+    pub(super) marks: Ownership,
+    pub(super) spot: Spot,
+}
+
+/// Reads a pool's `owned`.
+pub(super) fn owned(field: &Field<'_>, complaints: &mut Complaints) -> Option<Owned> {
+    let section = Section::open(field, OWNED, complaints)?;
+    let cluster = one_of(&section, complaints);
+    let pool_field = section.take("pool");
+    let pool = pool_field.as_ref().map(|field| match field.tree.kind {
+        Kind::Map(_) => {
+            Section::open(field, OWNED_POOL, complaints).and_then(|section| one_of(&section, complaints))
+        }
+        _ => tag(field, complaints),
+    });
+    let cluster = cluster?;
+    let pool = match pool {
+        None => None,
+        Some(read) => Some(read?),
+    };
+    if let (Some(field), true) = (pool_field, pool.as_ref() == Some(&cluster)) {
+        complaints.add(
+            &field.spot,
+            "it is the cluster's own mark, so it tells no pool from another",
+            "write a mark that only this pool's machines carry, or take the line out",
+        );
+        return None;
+    }
+    Some(Owned { marks: Ownership { cluster, pool }, spot: section.spot })
+}
+
+/// Exactly one of `tag` and `metadata`.
+fn one_of(section: &Section<'_>, complaints: &mut Complaints) -> Option<Mark> {
+    match (section.take("tag"), section.take("metadata")) {
+        (Some(field), None) => tag(&field, complaints),
+        (None, Some(field)) => metadata(&field, complaints),
+        (Some(_), Some(field)) => {
+            complaints.add(&field.spot, "tag and metadata are both given", "keep one of the two");
+            None
+        }
+        (None, None) => {
+            if !section.has_empty() {
+                complaints.add(
+                    &section.spot,
+                    "no mark is given, so every instance of the project would match",
+                    "write tag: \"key=value\", or metadata: {key: value}, as it is on the instances",
+                );
+            }
+            None
+        }
+    }
+}
+
+fn tag(field: &Field<'_>, complaints: &mut Complaints) -> Option<Mark> {
+    const CHARS_MAX: usize = 60;
+    let text = field.text("a tag such as \"k8s-cluster=prod\"", complaints)?;
+    if let Some(bad) = text.chars().find(|c| matches!(c, ',' | '/')) {
+        let wrong = format!("{} cannot be a tag: Nova allows no {bad:?} in one", quote(text));
+        complaints.add(&field.spot, wrong, "use another tag, or a metadata pair");
+        return None;
+    }
+    if text.chars().count() > CHARS_MAX {
+        let wrong = format!("{} cannot be a tag: it is longer than {CHARS_MAX} characters", quote(text));
+        complaints.add(&field.spot, wrong, "use a shorter tag, or a metadata pair");
+        return None;
+    }
+    Some(Mark::Tag(Arc::from(text)))
+}
+
+fn metadata(field: &Field<'_>, complaints: &mut Complaints) -> Option<Mark> {
+    const CHARS_MAX: usize = 255;
+    let Kind::Map(entries) = &field.tree.kind else {
+        let wrong = format!("{} stands where a map of one pair belongs", field.tree.noun());
+        complaints.add(&field.spot, wrong, "write metadata: {key: value}");
+        return None;
+    };
+    let [(key, value)] = entries.as_slice() else {
+        let wrong = format!("{} pairs are given; a mark is one pair", entries.len());
+        complaints.add(&field.spot, wrong, "keep the pair that tells whose the instance is");
+        return None;
+    };
+    let key_fits = (1..=CHARS_MAX).contains(&key.text.chars().count())
+        && key.text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | ':' | '.' | ' '));
+    if !key_fits {
+        let spot = field.spot.member(key.at, &key.text);
+        let wrong = format!("{} cannot be a metadata key", quote(&key.text));
+        complaints.add(
+            &spot,
+            wrong,
+            "use letters, digits, blanks and \"-\", \"_\", \":\", \".\", as Nova requires",
+        );
+        return None;
+    }
+    let spot = field.spot.member(value.at, &key.text);
+    let text = Field { spot: spot.clone(), tree: value }.text("the pair's value", complaints)?;
+    if text.chars().count() > CHARS_MAX {
+        complaints.add(&spot, "it is longer than 255 characters", "use a shorter value");
+        return None;
+    }
+    Some(Mark::Metadata(Arc::from(key.text.as_str()), Arc::from(text)))
+}
+
+/// A pool as far as the question "whose is this machine" goes.
+pub(super) struct Claimant<'p> {
+    pub(super) pool: &'p str,
+    pub(super) cloud: &'p str,
+    pub(super) acts: bool,
+    pub(super) owned: &'p Owned,
+}
+
+/// Finds pools whose marks cannot tell their machines apart. One complaint for each pool and way of being unclear.
+pub(super) fn contests(claimants: &[Claimant<'_>], complaints: &mut Complaints) {
+    for (index, one) in claimants.iter().enumerate() {
+        let same =
+            claimants[..index].iter().filter(|other| one.same_cloud(other) && one.set() == other.set());
+        if let Some(names) = names(same) {
+            complaints.add(
+                &one.owned.spot,
+                format!("it has the same marks as {names}, so they would claim the same machines"),
+                "give each pool a mark of its own under owned.pool",
+            );
+        }
+        let narrower = claimants.iter().filter(|other| {
+            one.same_cloud(other) && one.set() != other.set() && one.set().is_subset(&other.set())
+        });
+        if let Some(names) = names(narrower) {
+            complaints.add(
+                &one.owned.spot,
+                format!("every machine of {names} carries these marks too"),
+                format!("give pool {:?} a mark of its own under owned.pool", one.pool),
+            );
+        }
+        let shared = claimants
+            .iter()
+            .filter(|other| !one.same_cloud(other) && one.owned.marks.cluster == other.owned.marks.cluster);
+        if let (true, None, Some(names)) = (one.acts, &one.owned.marks.pool, names(shared)) {
+            complaints.add(
+                &one.owned.spot,
+                format!("the pool may be acted on, and nothing but the mark that it shares with {names} tells its machines"),
+                "add owned.pool with a mark that only this pool's machines carry",
+            );
+        }
+    }
+}
+
+impl Claimant<'_> {
+    fn same_cloud(&self, other: &Self) -> bool {
+        self.cloud == other.cloud
+    }
+
+    fn set(&self) -> BTreeSet<&Mark> {
+        self.owned.marks.pool.iter().chain([&self.owned.marks.cluster]).collect()
+    }
+}
+
+fn names<'p>(pools: impl Iterator<Item = &'p Claimant<'p>>) -> Option<String> {
+    let names: Vec<String> = pools.map(|claimant| format!("{:?}", claimant.pool)).collect();
+    match names.as_slice() {
+        [] => None,
+        [one] => Some(format!("pool {one}")),
+        [rest @ .., last] => Some(format!("pools {} and {last}", rest.join(", "))),
+    }
+}

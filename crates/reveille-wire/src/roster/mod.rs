@@ -1,0 +1,137 @@
+//! The roster file: who should answer the roll, as people write it down.
+//!
+//! ```text
+//!   text ─▶ tree ─▶ sections and scalars ─▶ timing, clouds, network, pools ─▶ CheckedRoster
+//!                        └──────────────┴──────── complaints ───────────────▶ Refusal
+//! ```
+//!
+//! A file is one or several YAML documents, each one roster. It is checked as a whole: every mistake is found in one
+//! reading and named with line, column, field and what to write instead, and a file with any mistake gives nothing.
+//! What only the clouds can tell (does a mark match anybody?) is asked in [`look`], after looking. [`render`] writes a
+//! file that this reader accepts. Nothing here opens a connection, and no secret stands in a roster.
+
+mod clouds;
+mod complaint;
+mod document;
+pub mod look;
+mod marks;
+mod network;
+mod pools;
+pub mod render;
+mod scalar;
+mod section;
+mod shape;
+mod timing;
+mod tree;
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use reveille_core::model::id::CloudName;
+use reveille_core::model::roster::Roster;
+use thiserror::Error;
+
+pub use complaint::{Complaint, Place, Refusal};
+pub use network::UNREACHABLE_CONDITIONS;
+pub use pools::MIN_UNLESS_WRITTEN;
+
+/// `apiVersion` of a roster.
+pub const API_VERSION: &str = "reveille.dev/v1alpha1";
+/// `kind` of a roster.
+pub const KIND: &str = "Roster";
+/// A longer file is no roster.
+pub const FILE_BYTES_MAX: u64 = 1_048_576;
+
+/// A roster that may be used, and where its cluster and clouds are reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CheckedRoster {
+    /// What the engine needs.
+    pub roster: Roster,
+    /// Where the cluster's API is.
+    pub cluster: ClusterRef,
+    /// Where each cloud of the roster is.
+    pub clouds: BTreeMap<CloudName, CloudRef>,
+}
+
+/// Where the cluster's API and the credentials for it are.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct ClusterRef {
+    /// A kubeconfig; `None`: the usual one (`KUBECONFIG`, then the home directory's, then in-cluster).
+    pub kubeconfig: Option<PathBuf>,
+    /// A context of it; `None`: its current one.
+    pub context: Option<String>,
+}
+
+/// Where a cloud and the credentials for it are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum CloudRef {
+    /// An entry of a clouds.yaml.
+    OpenStack {
+        /// The entry's name.
+        cloud: String,
+        /// The clouds.yaml; `None`: searched in the usual places.
+        clouds_file: Option<PathBuf>,
+    },
+}
+
+/// Where a roster's text is from.
+#[derive(Clone, Copy, Debug)]
+pub struct Origin<'o> {
+    /// The file's name, as it shall stand in messages.
+    pub name: &'o str,
+    /// Relative paths in the roster start here.
+    pub dir: &'o Path,
+    /// `~/` in the roster starts here; `None`: such paths are refused.
+    pub home: Option<&'o Path>,
+}
+
+/// Why a roster file gives no roster.
+#[derive(Debug, Error)]
+pub enum ReadRosterError {
+    /// The file could not be read.
+    #[error("cannot read the roster {}: {source}. Give the path of a roster file, or make one with `reveille init`", path.display())]
+    Open {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The file is too long to be one.
+    #[error("{} is longer than {FILE_BYTES_MAX} bytes, so it is no roster and was not read. Give the path of a roster file", path.display())]
+    TooLong {
+        /// Which.
+        path: PathBuf,
+    },
+    /// The file was read and is wrong.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+}
+
+/// Reads every roster of a text.
+///
+/// # Errors
+/// A [`Refusal`] with every mistake when there is at least one.
+pub fn read(text: &str, origin: &Origin<'_>) -> Result<Vec<CheckedRoster>, Refusal> {
+    document::read(text, origin)
+}
+
+/// Reads every roster of a file. Relative paths in it are relative to the file.
+///
+/// # Errors
+/// When the file cannot be read, is too long, or is wrong.
+pub fn read_file(path: &Path) -> Result<Vec<CheckedRoster>, ReadRosterError> {
+    let open = |source| ReadRosterError::Open { path: path.to_owned(), source };
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(path).map_err(open)?;
+    file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(open)?;
+    if bytes.len() as u64 > FILE_BYTES_MAX {
+        return Err(ReadRosterError::TooLong { path: path.to_owned() });
+    }
+    let text = String::from_utf8(bytes)
+        .map_err(|error| open(std::io::Error::new(std::io::ErrorKind::InvalidData, error)))?;
+    let name = path.to_string_lossy();
+    let home = std::env::home_dir();
+    let dir = path.parent().unwrap_or_else(|| Path::new(""));
+    Ok(read(&text, &Origin { name: &name, dir, home: home.as_deref() })?)
+}

@@ -1,0 +1,224 @@
+//! `spec.pools`: who should answer, and what may be done when they do not.
+//!
+//! Every pool is read alone, then all together: names, marks that contest each other, clouds that nobody uses. Deadlines
+//! are held against the rhythm of looking, because a deadline shorter than one look would strike before anybody looked.
+//! What is not written takes the core's default; a roster starts by proposing.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use reveille_core::model::id::{CloudName, GroupId, PoolName};
+use reveille_core::model::roster::{Deadlines, GroupRef, Mode, Pool, Repair, Timing};
+use reveille_core::model::time::Span;
+
+use super::clouds::Clouds;
+use super::complaint::{Complaints, Spot};
+use super::marks::{self, Claimant, Owned};
+use super::network::cloud_of;
+use super::section::{Field, Section};
+use super::shape::{DEADLINES, GROUP, JOIN, POOL, REPAIR};
+use super::tree::Kind;
+use crate::duration;
+
+/// A pool keeps its last machine unless its roster says otherwise.
+pub const MIN_UNLESS_WRITTEN: u32 = 1;
+
+/// Reads `spec.pools`.
+pub(super) fn pools(
+    field: Option<Field<'_>>,
+    clouds: &Clouds,
+    timing: &Timing,
+    complaints: &mut Complaints,
+) -> BTreeMap<PoolName, Pool> {
+    let Some(field) = field else { return BTreeMap::new() };
+    let items = field.items("pools", complaints);
+    if items.is_empty() && matches!(field.tree.kind, Kind::List(_)) {
+        let wrong = "no pool is listed, so nobody is expected to answer";
+        complaints.add(&field.spot, wrong, "list at least one pool");
+    }
+    let mut read: Vec<Draft> = Vec::new();
+    let (mut used, mut astray) = (BTreeSet::new(), false);
+    for item in items {
+        let Some(section) = Section::open(&item, POOL, complaints) else { continue };
+        let cloud = section.require("cloud", "name the cloud that the pool is in", complaints);
+        let cloud = cloud.and_then(|field| cloud_of(&field, clouds, complaints));
+        astray |= cloud.is_none();
+        used.extend(cloud.clone());
+        let Some(draft) = pool(&section, cloud, timing, complaints) else { continue };
+        if let Some(first) = read.iter().find(|known| known.pool.name == draft.pool.name) {
+            let wrong =
+                format!("a pool named \"{}\" is on line {} already", draft.pool.name, first.named.at.line);
+            complaints.add(&draft.named, wrong, "give each pool a name of its own");
+            continue;
+        }
+        read.push(draft);
+    }
+    for (name, (_, spot)) in clouds.iter().filter(|_| !astray) {
+        if !used.contains(name) {
+            let wrong = format!("no pool is in cloud \"{name}\"");
+            complaints.add(spot, wrong, "take the cloud out, or name it in a pool");
+        }
+    }
+    let claimants: Vec<Claimant<'_>> = read.iter().map(Draft::claimant).collect();
+    marks::contests(&claimants, complaints);
+    read.into_iter().map(|draft| (draft.pool.name.clone(), draft.pool)).collect()
+}
+
+struct Draft {
+    pool: Pool,
+    named: Spot,
+    owned: Owned,
+}
+
+impl Draft {
+    fn claimant(&self) -> Claimant<'_> {
+        let Repair { reboot, replace, cleanup, .. } = self.pool.repair;
+        Claimant {
+            pool: self.pool.name.as_str(),
+            cloud: self.pool.cloud.as_str(),
+            acts: [reboot, replace, cleanup].contains(&Mode::Act),
+            owned: &self.owned,
+        }
+    }
+}
+
+fn pool(
+    section: &Section<'_>,
+    cloud: Option<CloudName>,
+    timing: &Timing,
+    complaints: &mut Complaints,
+) -> Option<Draft> {
+    let named = section.require("name", "name the pool", complaints);
+    let owned = section.require(
+        "owned",
+        "say which mark on the instances proves that they are yours: owned: {tag: \"key=value\"}",
+        complaints,
+    );
+    let name = named.as_ref().and_then(|field| field.name("the pool's name", complaints));
+    let owned = owned.and_then(|field| marks::owned(&field, complaints));
+    let groups = section.take("securityGroups").map_or_else(Vec::new, |field| groups(&field, complaints));
+    let min = section.take("min").and_then(|field| field.count((0, 100_000), "", complaints));
+    let deadlines = deadlines(section, timing, complaints);
+    let repair = repair(section, complaints);
+    let paused = section.take("paused").and_then(|field| field.switch(complaints));
+    let (named, owned) = (named?.spot, owned?);
+    let pool = Pool {
+        name: PoolName::from(name?),
+        cloud: cloud?,
+        owned: owned.marks.clone(),
+        groups,
+        min: min.unwrap_or(MIN_UNLESS_WRITTEN),
+        deadlines,
+        repair,
+        paused: paused.unwrap_or(false),
+    };
+    Some(Draft { pool, named, owned })
+}
+
+fn groups(field: &Field<'_>, complaints: &mut Complaints) -> Vec<GroupRef> {
+    let mut groups: Vec<GroupRef> = Vec::new();
+    for item in field.items("security groups", complaints) {
+        let Some(group) = group(&item, complaints) else { continue };
+        if groups.contains(&group) {
+            complaints.add(&item.spot, "this group is listed twice", "keep one");
+            continue;
+        }
+        groups.push(group);
+    }
+    groups
+}
+
+/// A group by name or id. Plain text in the form of a UUID is an id; `{name: …}` says otherwise.
+fn group(item: &Field<'_>, complaints: &mut Complaints) -> Option<GroupRef> {
+    const WHAT: &str = "a security group's name or id";
+    if !matches!(item.tree.kind, Kind::Map(_)) {
+        let text = item.text(WHAT, complaints)?;
+        return Some(if is_uuid(text) {
+            GroupRef::Id(GroupId::from(text.to_ascii_lowercase().as_str()))
+        } else {
+            GroupRef::Name(Arc::from(text))
+        });
+    }
+    let section = Section::open(item, GROUP, complaints)?;
+    match (section.take("name"), section.take("id")) {
+        (Some(field), None) => Some(GroupRef::Name(Arc::from(field.text(WHAT, complaints)?))),
+        (None, Some(field)) => Some(GroupRef::Id(GroupId::from(field.text(WHAT, complaints)?))),
+        _ => {
+            complaints.add(
+                &section.spot,
+                "exactly one of name and id is needed",
+                "write {name: …} or {id: …}",
+            );
+            None
+        }
+    }
+}
+
+/// True for text in the form of a UUID.
+pub(super) fn is_uuid(text: &str) -> bool {
+    text.len() == 36
+        && text.chars().enumerate().all(|(index, c)| match index {
+            8 | 13 | 18 | 23 => c == '-',
+            _ => c.is_ascii_hexdigit(),
+        })
+}
+
+fn deadlines(pool: &Section<'_>, timing: &Timing, complaints: &mut Complaints) -> Deadlines {
+    const SLOWER: &str = "the cloud is not looked at more often (spec.timing.cloudPeriod)";
+    let mut deadlines = Deadlines::default();
+    let look = timing.cloud_period;
+    let join = pool.take("join").and_then(|field| Section::open(&field, JOIN, complaints));
+    if let Some(field) = join.and_then(|section| section.take("within")) {
+        deadlines.join_within = match &field.tree.kind {
+            Kind::Text(text) if text == "never" => None,
+            Kind::Text(text) if duration::parse(text) == Ok(Span::ZERO) => None,
+            _ => field.span(look, SLOWER, complaints).or(deadlines.join_within),
+        };
+    }
+    let Some(section) = pool.take("deadlines").and_then(|field| Section::open(&field, DEADLINES, complaints))
+    else {
+        return deadlines;
+    };
+    let fields: [(&'static str, &mut Span, Span, &str); 5] = [
+        ("build", &mut deadlines.build_within, look, SLOWER),
+        ("delete", &mut deadlines.delete_within, look, SLOWER),
+        (
+            "notReady",
+            &mut deadlines.not_ready_within,
+            timing.lease_silent_after,
+            "a node may lose Ready as long as its lease may be silent (spec.timing.leaseSilentAfter)",
+        ),
+        ("vanished", &mut deadlines.vanished_within, look, SLOWER),
+        (
+            "dwell",
+            &mut deadlines.dwell,
+            Span::from_s(1),
+            "an incident that closes at the first good sign opens again at the next bad one",
+        ),
+    ];
+    for (name, value, min, why) in fields {
+        let read = section.take(name).and_then(|field| field.span(min, why, complaints));
+        *value = read.unwrap_or(*value);
+    }
+    deadlines
+}
+
+fn repair(pool: &Section<'_>, complaints: &mut Complaints) -> Repair {
+    let mut repair = Repair::default();
+    let Some(section) = pool.take("repair").and_then(|field| Section::open(&field, REPAIR, complaints))
+    else {
+        return repair;
+    };
+    let fields: [(&'static str, &mut Mode); 5] = [
+        ("network", &mut repair.network),
+        ("rejoin", &mut repair.rejoin),
+        ("reboot", &mut repair.reboot),
+        ("replace", &mut repair.replace),
+        ("cleanup", &mut repair.cleanup),
+    ];
+    for (name, mode) in fields {
+        let read = section.take(name).and_then(|field| field.mode(complaints));
+        *mode = read.unwrap_or(*mode);
+    }
+    repair
+}

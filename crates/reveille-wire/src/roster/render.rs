@@ -1,0 +1,259 @@
+//! A proposed roster as a file with comments, for `init`.
+//!
+//! [`Proposal`] is what was found by looking, with notes on how it was found; [`render`] writes it so that a person can
+//! read it from top to bottom and change it, and so that [`super::read`] accepts it. The marks and numbers come from the
+//! proposal; the words around them from here. A proposal that no roster can hold (a tag with a comma) is written as
+//! it is: the reader names the mistake, this module does not repeat its checks.
+
+use std::fmt::Write;
+
+use ipnet::IpNet;
+use reveille_core::model::id::{CloudName, PoolName, RosterName, RouterId};
+use reveille_core::model::instance::Mark;
+use reveille_core::model::roster::{GroupRef, Limits, Mode, Ownership, Repair};
+use reveille_core::model::time::Span;
+
+use super::pools::is_uuid;
+use super::{API_VERSION, CloudRef, ClusterRef, KIND};
+use crate::duration;
+
+/// A roster as it might be, and where each part of it was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Proposal {
+    /// Its name.
+    pub name: RosterName,
+    /// One line each, at the top: what was looked at, when, by which command.
+    pub notes: Vec<String>,
+    /// Where the cluster's API is.
+    pub cluster: ClusterRef,
+    /// The clouds, in the order in which they shall stand.
+    pub clouds: Vec<ProposedCloud>,
+    /// The pod network.
+    pub network: ProposedNetwork,
+    /// The pools, in the order in which they shall stand.
+    pub pools: Vec<ProposedPool>,
+    /// How much may be done at once.
+    pub limits: Limits,
+}
+
+/// One cloud of a proposal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProposedCloud {
+    /// The roster's name for it.
+    pub name: CloudName,
+    /// Where it is.
+    pub at: CloudRef,
+    /// One line each.
+    pub notes: Vec<String>,
+}
+
+/// The pod network of a proposal.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct ProposedNetwork {
+    /// The pod ranges; empty: the field is left out.
+    pub pod_ranges: Vec<IpNet>,
+    /// The router that carries pod routes; `None`: the field is left out.
+    pub router: Option<(CloudName, RouterId)>,
+    /// One line each.
+    pub notes: Vec<String>,
+}
+
+/// One pool of a proposal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProposedPool {
+    /// Its name.
+    pub name: PoolName,
+    /// Its cloud.
+    pub cloud: CloudName,
+    /// What proves ownership.
+    pub owned: Ownership,
+    /// Groups that every port must carry.
+    pub groups: Vec<GroupRef>,
+    /// The fewest machines.
+    pub min: u32,
+    /// The join deadline; `None`: never act.
+    pub join_within: Option<Span>,
+    /// What may be done.
+    pub repair: Repair,
+    /// One line each.
+    pub notes: Vec<String>,
+}
+
+/// Writes the proposal as a roster file.
+pub fn render(proposal: &Proposal) -> String {
+    let mut lines = Lines::default();
+    lines.notes("", &proposal.notes);
+    lines.line(format_args!("apiVersion: {API_VERSION}"));
+    lines.line(format_args!("kind: {KIND}"));
+    lines.line(format_args!("metadata: {{name: {}}}", scalar(proposal.name.as_str())));
+    lines.line(format_args!("spec:"));
+    cluster(&mut lines, &proposal.cluster);
+    clouds(&mut lines, &proposal.clouds);
+    network(&mut lines, &proposal.network);
+    lines.blank();
+    lines.line(format_args!("  # Who should answer, and what may be done when they do not."));
+    lines.line(format_args!("  pools:"));
+    for proposed in &proposal.pools {
+        pool(&mut lines, proposed);
+    }
+    limits(&mut lines, &proposal.limits);
+    lines.text
+}
+
+#[derive(Default)]
+struct Lines {
+    text: String,
+}
+
+impl Lines {
+    fn line(&mut self, line: std::fmt::Arguments<'_>) {
+        let written = self.text.write_fmt(line);
+        debug_assert!(written.is_ok(), "a string takes every text");
+        self.text.push('\n');
+    }
+
+    fn blank(&mut self) {
+        self.text.push('\n');
+    }
+
+    fn notes(&mut self, indent: &str, notes: &[String]) {
+        for note in notes {
+            let plain: String = note.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+            self.line(format_args!("{indent}# {}", plain.trim()));
+        }
+    }
+}
+
+fn cluster(lines: &mut Lines, cluster: &ClusterRef) {
+    let kubeconfig =
+        cluster.kubeconfig.as_ref().map(|path| ("kubeconfig", path.to_string_lossy().into_owned()));
+    let context = cluster.context.as_ref().map(|context| ("context", context.clone()));
+    let fields: Vec<String> = kubeconfig
+        .into_iter()
+        .chain(context)
+        .map(|(name, text)| format!("{name}: {}", scalar(&text)))
+        .collect();
+    if !fields.is_empty() {
+        lines.line(format_args!("  cluster: {{{}}}", fields.join(", ")));
+    }
+}
+
+fn clouds(lines: &mut Lines, clouds: &[ProposedCloud]) {
+    lines.line(format_args!("  clouds:"));
+    for cloud in clouds {
+        lines.notes("    ", &cloud.notes);
+        lines.line(format_args!("    - name: {}", scalar(cloud.name.as_str())));
+        let CloudRef::OpenStack { cloud: entry, clouds_file } = &cloud.at;
+        let file = clouds_file
+            .as_ref()
+            .map_or_else(String::new, |path| format!(", cloudsFile: {}", scalar(&path.to_string_lossy())));
+        lines.line(format_args!(
+            "      openstack: {{cloud: {}{file}}}  # an entry of clouds.yaml",
+            scalar(entry)
+        ));
+    }
+}
+
+fn network(lines: &mut Lines, network: &ProposedNetwork) {
+    if network.pod_ranges.is_empty() && network.router.is_none() {
+        return;
+    }
+    lines.blank();
+    lines.notes("  ", &network.notes);
+    lines.line(format_args!("  network:"));
+    if !network.pod_ranges.is_empty() {
+        let ranges: Vec<String> = network.pod_ranges.iter().map(|net| scalar(&net.to_string())).collect();
+        lines.line(format_args!("    podCIDRs: [{}]", ranges.join(", ")));
+    }
+    if let Some((cloud, router)) = &network.router {
+        lines.line(format_args!("    # Who routes the pod ranges. Take this out where an overlay does."));
+        lines.line(format_args!(
+            "    router: {{cloud: {}, id: {}}}",
+            scalar(cloud.as_str()),
+            scalar(router.as_str())
+        ));
+    }
+}
+
+fn pool(lines: &mut Lines, pool: &ProposedPool) {
+    lines.notes("    ", &pool.notes);
+    lines.line(format_args!("    - name: {}", scalar(pool.name.as_str())));
+    lines.line(format_args!("      cloud: {}", scalar(pool.cloud.as_str())));
+    lines.line(format_args!(
+        "      # The marks on an instance that prove it is ours. Its name is never enough."
+    ));
+    let of_pool = match &pool.owned.pool {
+        None => String::new(),
+        Some(Mark::Tag(tag)) => format!(", pool: {}", scalar(tag)),
+        Some(mark @ Mark::Metadata(..)) => format!(", pool: {{{}}}", mark_field(mark)),
+    };
+    lines.line(format_args!("      owned: {{{}{of_pool}}}", mark_field(&pool.owned.cluster)));
+    if !pool.groups.is_empty() {
+        let groups: Vec<String> = pool.groups.iter().map(group).collect();
+        lines.line(format_args!("      securityGroups: [{}]", groups.join(", ")));
+    }
+    lines.line(format_args!("      min: {}  # no act of ours leaves fewer machines than this", pool.min));
+    let within = pool.join_within.map_or_else(|| "never".to_owned(), duration::text);
+    lines.line(format_args!("      join: {{within: {within}}}"));
+    lines.line(format_args!("      # off: not even told. propose: told, not done. act: done."));
+    let Repair { network, rejoin, reboot, replace, cleanup } = pool.repair;
+    lines.line(format_args!(
+        "      repair: {{network: {}, rejoin: {}, reboot: {}, replace: {}, cleanup: {}}}",
+        mode(network),
+        mode(rejoin),
+        mode(reboot),
+        mode(replace),
+        mode(cleanup)
+    ));
+}
+
+fn limits(lines: &mut Lines, limits: &Limits) {
+    lines.blank();
+    lines.line(format_args!(
+        "  # At most so many machines under repair at once and begun within an hour; and when more than this share is"
+    ));
+    lines.line(format_args!("  # amiss, nothing is done to any: it is then not the machines' fault."));
+    let written = [
+        format!("atOnce: {}", limits.at_once),
+        format!("perHour: {}", limits.per_hour),
+        format!("freezeAbove: {}%", limits.freeze_above_pct),
+        format!("networkAtOnce: {}", limits.network_at_once),
+        format!("sameFaultStopsAt: {}", limits.same_fault_stops_at),
+    ];
+    lines.line(format_args!("  limits: {{{}}}", written.join(", ")));
+}
+
+fn mark_field(mark: &Mark) -> String {
+    match mark {
+        Mark::Tag(tag) => format!("tag: {}", scalar(tag)),
+        Mark::Metadata(key, value) => format!("metadata: {{{}: {}}}", scalar(key), scalar(value)),
+    }
+}
+
+fn group(group: &GroupRef) -> String {
+    match group {
+        GroupRef::Name(name) if !is_uuid(name) => scalar(name),
+        GroupRef::Id(id) if is_uuid(id.as_str()) => scalar(id.as_str()),
+        GroupRef::Name(name) => format!("{{name: {}}}", scalar(name)),
+        GroupRef::Id(id) => format!("{{id: {}}}", scalar(id.as_str())),
+    }
+}
+
+const fn mode(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Off => "off",
+        Mode::Propose => "propose",
+        Mode::Act => "act",
+    }
+}
+
+/// A scalar that every YAML version reads as this text: plain where that is certain, quoted otherwise.
+fn scalar(text: &str) -> String {
+    const WORDS: [&str; 9] = ["true", "false", "null", "yes", "no", "on", "off", "y", "n"];
+    let begins = text.starts_with(|c: char| c.is_ascii_alphabetic());
+    let continues = text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_'));
+    if begins && continues && !WORDS.contains(&text.to_ascii_lowercase().as_str()) {
+        return text.to_owned();
+    }
+    serde_json::Value::from(text).to_string()
+}

@@ -1,0 +1,123 @@
+//! Which fields a roster file has, section by section: one table.
+//!
+//! The readers take their field names from here, so that "unknown field" and "did you mean" can never disagree with
+//! what is read. A name that is right in another section is told where it belongs.
+
+/// A section: a map with a closed set of fields.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Shape {
+    /// Its path for people.
+    pub(super) path: &'static str,
+    /// Its fields.
+    pub(super) fields: &'static [&'static str],
+}
+
+pub(super) const DOCUMENT: Shape =
+    Shape { path: "the document", fields: &["apiVersion", "kind", "metadata", "spec"] };
+pub(super) const METADATA: Shape = Shape { path: "metadata", fields: &["name"] };
+pub(super) const SPEC: Shape =
+    Shape { path: "spec", fields: &["cluster", "clouds", "network", "pools", "limits", "timing"] };
+pub(super) const CLUSTER: Shape = Shape { path: "spec.cluster", fields: &["kubeconfig", "context"] };
+pub(super) const CLOUD: Shape = Shape { path: "spec.clouds[]", fields: &["name", "openstack"] };
+pub(super) const OPENSTACK: Shape =
+    Shape { path: "spec.clouds[].openstack", fields: &["cloud", "cloudsFile"] };
+pub(super) const NETWORK: Shape =
+    Shape { path: "spec.network", fields: &["podCIDRs", "router", "addressPairs", "unreachableConditions"] };
+pub(super) const ROUTER: Shape = Shape { path: "spec.network.router", fields: &["cloud", "id"] };
+pub(super) const POOL: Shape = Shape {
+    path: "spec.pools[]",
+    fields: &["name", "cloud", "owned", "securityGroups", "min", "join", "deadlines", "repair", "paused"],
+};
+pub(super) const OWNED: Shape = Shape { path: "spec.pools[].owned", fields: &["tag", "metadata", "pool"] };
+pub(super) const OWNED_POOL: Shape = Shape { path: "spec.pools[].owned.pool", fields: &["tag", "metadata"] };
+pub(super) const GROUP: Shape = Shape { path: "spec.pools[].securityGroups[]", fields: &["name", "id"] };
+pub(super) const JOIN: Shape = Shape { path: "spec.pools[].join", fields: &["within"] };
+pub(super) const DEADLINES: Shape =
+    Shape { path: "spec.pools[].deadlines", fields: &["build", "delete", "notReady", "vanished", "dwell"] };
+pub(super) const REPAIR: Shape =
+    Shape { path: "spec.pools[].repair", fields: &["network", "rejoin", "reboot", "replace", "cleanup"] };
+pub(super) const LIMITS: Shape = Shape {
+    path: "spec.limits",
+    fields: &["atOnce", "perHour", "freezeAbove", "networkAtOnce", "sameFaultStopsAt"],
+};
+pub(super) const TIMING: Shape = Shape {
+    path: "spec.timing",
+    fields: &[
+        "cloudPeriod",
+        "cloudFullPeriod",
+        "cloudStaleAfter",
+        "clusterStaleAfter",
+        "leaseSilentAfter",
+        "pauseJump",
+        "shrink",
+        "backoffMin",
+        "backoffMax",
+        "tries",
+        "verifyWithin",
+        "settle",
+        "rolloutQuiet",
+    ],
+};
+
+const ALL: [Shape; 17] = [
+    DOCUMENT, METADATA, SPEC, CLUSTER, CLOUD, OPENSTACK, NETWORK, ROUTER, POOL, OWNED, OWNED_POOL, GROUP,
+    JOIN, DEADLINES, REPAIR, LIMITS, TIMING,
+];
+
+impl Shape {
+    /// What to say instead of a field that is not there.
+    pub(super) fn instead_of(self, name: &str) -> String {
+        if let Some(near) = nearest(name, self.fields) {
+            return format!("did you mean {near:?}?");
+        }
+        if let Some(home) = ALL.iter().find(|shape| **shape != self && shape.fields.contains(&name)) {
+            return format!("{name:?} belongs under {}", home.path);
+        }
+        format!("leave it out; {} has: {}", self.path, self.fields.join(", "))
+    }
+}
+
+/// The known word that the author most likely meant, if one is near enough to be no insult.
+pub(super) fn nearest<'w>(word: &str, known: &[&'w str]) -> Option<&'w str> {
+    let plain = |text: &str| text.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase();
+    let meant = plain(word);
+    if meant.is_empty() || meant.len() > 64 {
+        return None;
+    }
+    let abbreviated = |candidate: &&&str| {
+        let candidate = plain(candidate);
+        candidate.len() >= 3
+            && meant.len() >= 3
+            && (meant.starts_with(&candidate) || candidate.starts_with(&meant))
+    };
+    let distance = |candidate: &str| strsim::osa_distance(&meant, &plain(candidate));
+    let best = known.iter().copied().min_by_key(|candidate| distance(candidate))?;
+    let tolerated = if meant.chars().count() < 5 { 1 } else { 2 };
+    if distance(best) <= tolerated {
+        return Some(best);
+    }
+    known.iter().find(abbreviated).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slips_of_the_hand_are_understood_and_guesses_are_not_made() {
+        let table = [
+            (SPEC, "pool", "did you mean \"pools\"?"),
+            (TIMING, "cloud_stale_after", "did you mean \"cloudStaleAfter\"?"),
+            (NETWORK, "podCidrs", "did you mean \"podCIDRs\"?"),
+            (POOL, "securityGroup", "did you mean \"securityGroups\"?"),
+            (LIMITS, "atonce", "did you mean \"atOnce\"?"),
+            (POOL, "minimum", "did you mean \"min\"?"),
+            (SPEC, "perHour", "\"perHour\" belongs under spec.limits"),
+            (POOL, "notReady", "\"notReady\" belongs under spec.pools[].deadlines"),
+            (JOIN, "taint", "leave it out; spec.pools[].join has: within"),
+        ];
+        for (shape, name, expected) in table {
+            assert_eq!(shape.instead_of(name), expected);
+        }
+    }
+}

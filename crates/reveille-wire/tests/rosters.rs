@@ -1,0 +1,207 @@
+//! Roster files against the reader: what is accepted means what it says, what is refused is told in these very words.
+//!
+//! Each `bad/*.yaml` has its message beside it in a `.txt`, compared whole. After a wanted change of words, run the
+//! tests once with `REVEILLE_BLESS=1` and read the difference.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use reveille_core::model::id::{CloudName, GroupId, PoolName, RosterName, RouterId};
+use reveille_core::model::instance::Mark;
+use reveille_core::model::roster::{
+    Deadlines, GroupRef, Limits, Mode, Network, Ownership, Pool, Repair, Roster, Timing,
+};
+use reveille_core::model::time::Span;
+use reveille_wire::roster::{
+    CheckedRoster, CloudRef, ClusterRef, Origin, ReadRosterError, UNREACHABLE_CONDITIONS, read, read_file,
+};
+
+fn folder(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/rosters").join(name)
+}
+
+fn good(name: &str, home: Option<&Path>) -> Vec<CheckedRoster> {
+    let text = std::fs::read_to_string(folder("good").join(name)).unwrap();
+    let origin = Origin { name, dir: Path::new("conf"), home };
+    read(&text, &origin).unwrap_or_else(|refusal| panic!("{refusal}"))
+}
+
+#[test]
+fn every_mistake_is_told_in_these_words() {
+    let bless = std::env::var_os("REVEILLE_BLESS").is_some();
+    let mut files: Vec<PathBuf> =
+        std::fs::read_dir(folder("bad")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|path| path.extension().is_some_and(|extension| extension == "yaml"));
+    files.sort();
+    assert!(files.len() >= 15, "the bad rosters are gone");
+    let mut differing = Vec::new();
+    for file in files {
+        let name = file.file_name().unwrap().to_string_lossy().into_owned();
+        let text = std::fs::read_to_string(&file).unwrap();
+        let said = match read(&text, &Origin { name: &name, dir: Path::new(""), home: None }) {
+            Ok(rosters) => panic!("{name} was accepted: {rosters:#?}"),
+            Err(refusal) => format!("{refusal}\n"),
+        };
+        let beside = file.with_extension("txt");
+        if bless {
+            std::fs::write(&beside, &said).unwrap();
+        }
+        let expected = std::fs::read_to_string(&beside).unwrap_or_default();
+        if said != expected {
+            differing.push(format!("--- {name}: expected\n{expected}--- said\n{said}"));
+        }
+    }
+    assert!(differing.is_empty(), "{}", differing.join("\n"));
+}
+
+#[test]
+fn the_sketch_of_the_design_means_what_it_says() {
+    let pool = Pool {
+        name: PoolName::from("workers"),
+        cloud: CloudName::from("os"),
+        owned: Ownership {
+            cluster: Mark::Tag(Arc::from("k8s-cluster=prod")),
+            pool: Some(Mark::Tag(Arc::from("k8s-pool=workers"))),
+        },
+        groups: vec![GroupRef::Name(Arc::from("k8s-nodes"))],
+        min: 3,
+        deadlines: Deadlines::default(),
+        repair: Repair {
+            network: Mode::Act,
+            rejoin: Mode::Act,
+            reboot: Mode::Propose,
+            replace: Mode::Off,
+            cleanup: Mode::Off,
+        },
+        paused: false,
+    };
+    let router = RouterId::from("3f0c1111-0000-0000-0000-000000000001");
+    let expected = CheckedRoster {
+        roster: Roster {
+            name: RosterName::from("prod"),
+            clouds: vec![CloudName::from("os")],
+            network: Network {
+                pod_ranges: vec!["198.19.0.0/16".parse().unwrap()],
+                router: Some((CloudName::from("os"), router)),
+                address_pairs: true,
+                unreachable_conditions: UNREACHABLE_CONDITIONS.into_iter().map(Arc::from).collect(),
+            },
+            pools: [(pool.name.clone(), pool)].into(),
+            limits: Limits::default(),
+            timing: Timing::default(),
+        },
+        cluster: ClusterRef { kubeconfig: None, context: Some("prod-admin".to_owned()) },
+        clouds: [(
+            CloudName::from("os"),
+            CloudRef::OpenStack { cloud: "prod".to_owned(), clouds_file: None },
+        )]
+        .into(),
+    };
+    assert_eq!(good("sketch.yaml", None), vec![expected]);
+}
+
+#[test]
+fn every_field_reaches_its_place() {
+    let checked = good("everything.yaml", Some(Path::new("/home/ada"))).remove(0);
+    assert_eq!(checked.cluster.kubeconfig, Some(PathBuf::from("conf/secrets/kubeconfig")));
+    let files: Vec<&Path> = (checked.clouds.values())
+        .filter_map(|CloudRef::OpenStack { clouds_file, .. }| clouds_file.as_deref())
+        .collect();
+    assert_eq!(files, [Path::new("/etc/openstack/clouds.yaml"), Path::new("/home/ada/clouds.yaml")]);
+    let roster = checked.roster;
+    assert_eq!(
+        roster.network,
+        Network {
+            pod_ranges: vec!["10.244.0.0/16".parse().unwrap(), "fd00:10::/56".parse().unwrap()],
+            router: Some((CloudName::from("south"), RouterId::from("r-1"))),
+            address_pairs: false,
+            unreachable_conditions: vec![Arc::from("RouteBroken")],
+        }
+    );
+    assert_eq!(roster.pools[&PoolName::from("workers")], the_workers_of_everything());
+    let edge = &roster.pools[&PoolName::from("edge")];
+    assert_eq!(edge.owned.cluster, Mark::Tag(Arc::from("1.10")), "the author's spelling, not a number");
+    assert_eq!(edge.deadlines.join_within, Some(Span::from_min(90)));
+    assert_eq!(
+        roster.limits,
+        Limits {
+            at_once: 2,
+            per_hour: 10,
+            freeze_above_pct: 100,
+            network_at_once: 3,
+            same_fault_stops_at: 1
+        }
+    );
+    assert_eq!(
+        roster.timing,
+        Timing {
+            cloud_period: Span::from_s(10),
+            cloud_full_period: Span::from_s(10),
+            cloud_stale_after: Span::from_min(1),
+            cluster_stale_after: Span::from_s(15),
+            lease_silent_after: Span::from_s(50),
+            pause_jump: Span::from_min(2),
+            shrink_pct: 50,
+            backoff_min: Span::from_s(30),
+            backoff_max: Span::from_s(30),
+            tries: 2,
+            verify_within: Span::from_min(2),
+            settle: Span::from_min(3),
+            rollout_quiet: Span::from_min(60),
+        }
+    );
+}
+
+fn the_workers_of_everything() -> Pool {
+    Pool {
+        name: PoolName::from("workers"),
+        cloud: CloudName::from("north"),
+        owned: Ownership {
+            cluster: Mark::Metadata(Arc::from("KubernetesCluster"), Arc::from("prod")),
+            pool: Some(Mark::Metadata(Arc::from("pool"), Arc::from("7"))),
+        },
+        groups: vec![
+            GroupRef::Name(Arc::from("k8s-nodes")),
+            GroupRef::Id(GroupId::from("5f0c1111-0000-0000-0000-00000000000a")),
+            GroupRef::Name(Arc::from("5f0c1111-0000-0000-0000-00000000000b")),
+            GroupRef::Id(GroupId::from("sg-1")),
+        ],
+        min: 0,
+        deadlines: Deadlines {
+            join_within: None,
+            build_within: Span::from_min(20),
+            delete_within: Span::from_min(60),
+            not_ready_within: Span::from_s(90),
+            vanished_within: Span::from_min(3),
+            dwell: Span::from_min(5),
+        },
+        repair: Repair {
+            network: Mode::Act,
+            rejoin: Mode::Propose,
+            reboot: Mode::Off,
+            replace: Mode::Off,
+            cleanup: Mode::Off,
+        },
+        paused: true,
+    }
+}
+
+#[test]
+fn one_file_may_hold_several_rosters() {
+    let rosters = good("several.yaml", None);
+    let names: Vec<&str> = rosters.iter().map(|checked| checked.roster.name.as_str()).collect();
+    assert_eq!(names, ["one", "two"]);
+    let merged = &rosters[0].roster.pools[&PoolName::from("b")];
+    assert_eq!((merged.repair.network, merged.deadlines.join_within), (Mode::Act, None));
+    assert_eq!(rosters[1].roster.pools[&PoolName::from("a")].min, 1);
+}
+
+#[test]
+fn a_file_is_read_from_where_it_lies() {
+    let path = folder("good").join("everything.yaml");
+    let checked = read_file(&path).unwrap().remove(0);
+    assert_eq!(checked.cluster.kubeconfig, Some(folder("good").join("secrets/kubeconfig")));
+    let missing = read_file(&folder("good").join("none.yaml")).unwrap_err();
+    assert!(matches!(missing, ReadRosterError::Open { .. }));
+    assert!(missing.to_string().contains("reveille init"), "{missing}");
+}

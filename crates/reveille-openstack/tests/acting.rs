@@ -1,4 +1,5 @@
 //! Every call sends exactly what it says, and every answer of the services becomes the one right outcome.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "in a test, what cannot be is a failure")]
 
 mod fake;
 

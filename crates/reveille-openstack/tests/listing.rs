@@ -1,4 +1,5 @@
 //! A listing is whole or void, costs four requests, and never mistakes a filter or a change for proof.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "in a test, what cannot be is a failure")]
 
 mod fake;
 

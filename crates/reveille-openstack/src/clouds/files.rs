@@ -149,23 +149,30 @@ impl Files {
         self.clouds.clouds.keys()
     }
 
-    /// The entry with all its layers: secure.yaml over clouds.yaml over the profile.
+    /// The entry as the files have it: secure.yaml over clouds.yaml. `None` where clouds.yaml has no such entry.
+    pub(super) fn written(&self, cloud: &str) -> Option<Entry> {
+        let mut entry = self.secure.clouds.get(cloud).cloned().unwrap_or_default();
+        entry.fill_from(self.clouds.clouds.get(cloud)?);
+        let profile = entry.place.profile.clone();
+        if let Some(shared) = profile.and_then(|profile| self.public.profiles.get(&profile)) {
+            entry.fill_from(shared);
+        }
+        Some(entry)
+    }
+
+    /// The entry with all its layers, or why it cannot be had.
     pub(super) fn entry(&self, cloud: &str) -> Result<Entry, ConfigError> {
-        let plain = self.clouds.clouds.get(cloud).ok_or_else(|| ConfigError::NoCloud {
+        let entry = self.written(cloud).ok_or_else(|| ConfigError::NoCloud {
             cloud: cloud.to_owned(),
             file: self.path.display().to_string(),
-            has: self.clouds.clouds.keys().cloned().collect::<Vec<_>>().join(", "),
+            has: self.names().cloned().collect::<Vec<_>>().join(", "),
         })?;
-        let mut entry = self.secure.clouds.get(cloud).cloned().unwrap_or_default();
-        entry.fill_from(plain);
-        if let Some(profile) = entry.place.profile.clone() {
-            match self.public.profiles.get(&profile) {
-                Some(shared) => entry.fill_from(shared),
-                None if entry.login().auth_url.is_some() => {}
-                None => return Err(ConfigError::NoProfile { cloud: cloud.to_owned(), profile }),
+        match &entry.place.profile {
+            Some(profile) if entry.login().auth_url.is_none() => {
+                Err(ConfigError::NoProfile { cloud: cloud.to_owned(), profile: profile.clone() })
             }
+            _ => Ok(entry),
         }
-        Ok(entry)
     }
 }
 

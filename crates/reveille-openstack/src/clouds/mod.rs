@@ -214,11 +214,10 @@ pub fn list_clouds_in(clouds_file: Option<&Path>, env: &Environment) -> Result<V
         Err(ConfigError::NoFile { .. }) if from_variables.is_some() => Files::default(),
         Err(error) => return Err(error),
     };
-    let in_files = files.names().map(|cloud| (cloud.clone(), files.entry(cloud)));
-    let all = in_files.chain(from_variables.map(|entry| (ENVIRONMENT_ENTRY.to_owned(), Ok(entry))));
+    let in_files = files.names().filter_map(|cloud| Some((cloud.clone(), files.written(cloud)?)));
+    let all = in_files.chain(from_variables.map(|entry| (ENVIRONMENT_ENTRY.to_owned(), entry)));
     Ok(all
         .map(|(cloud, entry)| {
-            let entry = entry.unwrap_or_default();
             let login = entry.login();
             CloudEntry {
                 cloud,

@@ -233,3 +233,6 @@ fn unknown(facts: &NeverJoinedFacts<'_>) -> Finding {
     }
     Finding { cause: Cause::Unknown, stage, confidence: Confidence::Possible, evidence, against: Vec::new() }
 }
+
+#[cfg(test)]
+mod tests;

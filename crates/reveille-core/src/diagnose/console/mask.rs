@@ -114,7 +114,11 @@ fn named_values(text: &str, ranges: &mut Vec<Range<usize>>) {
         let whole_line = SECRET_LINES.contains(name);
         for (at, _) in lower.match_indices(name) {
             if let Some(start) = value_start(&lower, at, at + name.len()) {
-                let end = if whole_line { line_end(text, start) } else { value_end(text, start) };
+                let end = if whole_line {
+                    line_end(text, start)
+                } else {
+                    value_end(text, start, name.starts_with("pass"))
+                };
                 if end > start && &text[start..end] != MASK {
                     ranges.push(start..end);
                 }
@@ -157,22 +161,25 @@ fn line_end(text: &str, start: usize) -> usize {
     text[start..].find('\n').map_or(text.len(), |at| start + at)
 }
 
-/// A quoted value ends at its closing quote, a bare one at the next space, comma, quote, ampersand or bracket.
-fn value_end(text: &str, start: usize) -> usize {
+/// A quoted value ends at its closing quote, a bare one at the next space: a bracket or a comma may be part of a
+/// password. A bare pass*phrase* may even hold spaces.
+fn value_end(text: &str, start: usize, may_hold_spaces: bool) -> usize {
     let end = line_end(text, start);
     let value = &text[start..end];
     if value.starts_with(MASK) {
         return start + MASK.len();
     }
-    let length = match value.chars().next() {
-        Some(quote @ ('"' | '\'')) => value[1..].find(quote).map_or(value.len(), |at| at + 2),
-        _ => value.find([' ', '\t', ',', ';', '"', '\'', '&', ')', '}', ']']).unwrap_or(value.len()),
-    };
+    if let Some(quote @ ('"' | '\'')) = value.chars().next() {
+        return value[1..].find(quote).map_or(end, |at| start + at + 2);
+    }
     // `Bearer abc` and `Basic abc` are one value of two words.
-    let scheme = ["bearer ", "basic "]
+    let has_scheme = ["bearer ", "basic "]
         .iter()
         .any(|word| value.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word)));
-    if scheme { end } else { start + length }
+    if may_hold_spaces || has_scheme {
+        return end;
+    }
+    value.find(char::is_whitespace).map_or(end, |at| start + at)
 }
 
 /// Bootstrap tokens (six characters, a dot, sixteen: only the second part is secret), JSON web tokens, and long base64.
@@ -271,6 +278,8 @@ mod tests {
             (format!("+ export DB_PASSWD='{CANARY} two words'"), "two words"),
             (format!("\"adminPassword\": \"{CANARY}\", \"user\": \"x\""), CANARY),
             (format!("password: {CANARY}"), CANARY),
+            (format!("password: three plain words {CANARY}"), CANARY),
+            (format!("password=a]b,c;{CANARY}"), CANARY),
             (format!("application_credential_secret = {CANARY}"), CANARY),
             (format!("./agent --secret {CANARY} --name n"), CANARY),
             (format!("K3S_TOKEN=K10{CANARY}::server:{CANARY}"), CANARY),

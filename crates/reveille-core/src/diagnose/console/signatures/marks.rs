@@ -25,6 +25,8 @@ pub enum Mark {
     CloudInitDone,
     /// Multi-user or a login prompt.
     Userland,
+    /// kubeadm runs.
+    JoinBegan,
     /// The kubelet was started.
     KubeletStarted,
     /// The API server answered a join.
@@ -141,14 +143,16 @@ const MARKS: &[Pattern] = &[
         none: &["last login:", "failed"],
     },
     any(
+        Mark::JoinBegan,
+        &[&["[preflight] running pre-flight checks", "[discovery] ", "kubeadm join", "[kubelet-start] "]],
+    ),
+    any(
         Mark::KubeletStarted,
         &[&[
             "started kubelet",
             "started kubernetes kubelet",
-            "started kubelet.service",
-            "] starting the kubelet",
-            " kubelet[",
-            "] kubelet[",
+            "[kubelet-start] starting the kubelet",
+            "kubelet[",
         ]],
     ),
     any(

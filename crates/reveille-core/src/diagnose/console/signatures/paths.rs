@@ -15,6 +15,8 @@ const API: &[&str] = &[
     "/apis/",
     "cluster-info",
     "to the apiserver",
+    "failed to connect to proxy",
+    "/v3/connect",
     "identity of the api server",
 ];
 
@@ -106,6 +108,8 @@ pub(super) static NAMES_AND_PATHS: &[Signature] = &[
             "couldn't validate the identity of the API Server: Get \"https://10.0.4.9:6443/api/v1/namespaces/kube-public/configmaps/cluster-info?timeout=10s\": dial tcp 10.0.4.9:6443: i/o timeout",
             "kubelet[1411]: E0101 Failed to ensure lease exists: Get \"https://10.0.4.9:6443/apis/coordination.k8s.io/v1\": dial tcp 10.0.4.9:6443: connect: no route to host",
             "Get \"https://10.0.4.9:6443/version\": net/http: TLS handshake timeout",
+            "k3s[811]: level=error msg=\"Failed to connect to proxy\" error=\"dial tcp 10.0.4.9:443: connect: connection timed out\"",
+            "k3s[811]: level=error msg=\"Failed to connect to proxy\" error=\"dial tcp 10.0.4.9:443: connect: connection timed out\"",
         ],
         misses: &[
             "Post http://10.10.0.3:5000/v3/auth/tokens: dial tcp 10.10.0.3:5000: i/o timeout",

@@ -235,3 +235,70 @@ fn adding_what_is_missing_and_removing_what_is_removable_mends_the_table() {
     let after = report(&broken, &[net(POD_RANGE)], pair(), &BTreeSet::new());
     assert_eq!(after, RouteReport { ours: 2, foreign: 1, ..RouteReport::default() });
 }
+
+mod properties {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Few addresses and ranges, so that routes, nodes and machines meet.
+    fn hop() -> impl Strategy<Value = IpAddr> {
+        (1..6_u8).prop_map(|n| IpAddr::from([10, 0, 0, n]))
+    }
+
+    fn range() -> impl Strategy<Value = IpNet> {
+        (0..5_u8, prop::bool::weighted(0.2)).prop_map(|(n, foreign)| {
+            let second = if foreign { 30 } else { 19 };
+            format!("198.{second}.{n}.0/24").parse().unwrap()
+        })
+    }
+
+    fn holders() -> impl Strategy<Value = Vec<RouteHolder>> {
+        let one = (prop::option::of(range()), hop(), any::<bool>());
+        prop::collection::vec(one, 0..5).prop_map(|all| {
+            let named = all.into_iter().enumerate();
+            named
+                .map(|(n, (range, address, alive))| RouteHolder {
+                    node: NodeName::new(format!("n{n}")),
+                    pod_ranges: range.into_iter().collect(),
+                    addresses: vec![address],
+                    alive,
+                })
+                .collect()
+        })
+    }
+
+    fn table() -> impl Strategy<Value = Vec<Route>> {
+        let one = (range(), hop()).prop_map(|(destination, next_hop)| Route { destination, next_hop });
+        prop::collection::btree_set(one, 0..9).prop_map(|routes| routes.into_iter().collect())
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_alive_or_foreign_is_lost(
+            routes in table(),
+            holders in holders(),
+            live in prop::collection::btree_set(hop(), 0..4),
+        ) {
+            let ranges = [net(POD_RANGE)];
+            let mut router = Router { id: RouterId::from("r"), routes, limit: None };
+            let first = report(&router, &ranges, holders.clone(), &live);
+            prop_assert_eq!(first.ours + first.foreign, router.routes.len());
+            for route in first.removable() {
+                prop_assert!(ranges[0].contains(&route.destination), "foreign: {}", route);
+                let of_a_node = holders.iter().find(|holder| holder.addresses.contains(&route.next_hop));
+                match of_a_node {
+                    None => prop_assert!(!live.contains(&route.next_hop), "alive: {}", route),
+                    Some(node) => prop_assert!(!node.owns(&route.destination), "the owner's: {}", route),
+                }
+            }
+            // Doing what the report says leaves nothing to say of the same kind.
+            let removable = first.removable();
+            router.routes.retain(|route| !removable.contains(route));
+            router.routes.extend(first.missing);
+            let after = report(&router, &ranges, holders, &live);
+            prop_assert!(after.missing.is_empty());
+            prop_assert!(after.orphaned.is_empty() && after.misdirected.is_empty());
+        }
+    }
+}

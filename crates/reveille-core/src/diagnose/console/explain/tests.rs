@@ -1,0 +1,191 @@
+use std::collections::BTreeSet;
+
+use super::*;
+use crate::diagnose::console::read_console;
+use crate::diagnose::network::membership::membership;
+use crate::model::id::{GroupId, InstanceId, InstanceName, NetworkId, PortId};
+
+const AT: Time = Time::from_ms(1_700_000_000_000);
+const NO_ANSWER: &str = "ignition[512]: GET error: Get \"http://169.254.169.254/openstack/latest/user_data\": dial tcp \
+                         169.254.169.254:80: i/o timeout";
+const UNREACHABLE: &str =
+    "ignition[512]: GET error: Get \"http://169.254.169.254/x\": connect: network is unreachable";
+const NO_LEASE: &str = "dhclient[611]: No DHCPOFFERS received.";
+const META_500: &str = "Calling 'http://169.254.169.254/openstack' failed [4/120s]: bad status code [500]";
+const PANIC: &str = "[ 31.4] Kernel panic - not syncing: Attempted to kill init!";
+const TOKEN: &str = "could not find a JWS signature in the cluster-info ConfigMap for token ID \"q1w2e3\"";
+
+fn instance(config_drive: bool) -> Instance {
+    Instance {
+        id: InstanceId::from("i-1"),
+        name: InstanceName::from("w-1"),
+        state: InstanceState::Active,
+        task: None,
+        fault: None,
+        zone: None,
+        image: None,
+        marks: Arc::new(BTreeSet::new()),
+        addresses: Box::new([]),
+        config_drive,
+        locked: false,
+        created: None,
+    }
+}
+
+/// `"id groups status"`: groups joined with `+`, `-` for none, `!` behind the id for security off.
+fn port(text: &str) -> Arc<Port> {
+    let mut words = text.split(' ');
+    let (id, groups, status) = (words.next().unwrap(), words.next().unwrap(), words.next().unwrap());
+    Arc::new(Port {
+        id: PortId::from(id.trim_end_matches('!')),
+        network: NetworkId::from("net"),
+        addresses: Box::new(["10.0.4.17".parse().unwrap()]),
+        groups: groups.split('+').filter(|group| *group != "-").map(GroupId::from).collect(),
+        pairs: Box::new([]),
+        security: !id.ends_with('!'),
+        status: if status == "up" { PortStatus::Active } else { PortStatus::Down },
+        revision: 1,
+    })
+}
+
+fn explain(ports: &[&str], console: Option<&[&str]>, instance: &Instance) -> Vec<Finding> {
+    let ports: Vec<Arc<Port>> = ports.iter().map(|text| port(text)).collect();
+    let needs = membership(&ports, &[GroupId::from("k8s")]);
+    let no_console = console.is_none().then(|| Arc::from("the driver has none"));
+    explain_never_joined(&NeverJoinedFacts {
+        console: console.map(|lines| read_console(&lines.join("\n"), AT)),
+        no_console,
+        ports: &ports,
+        group_needs: &needs,
+        instance,
+        read_at: AT,
+    })
+}
+
+#[test]
+fn the_first_finding_is_the_one_to_act_on() {
+    use Cause::*;
+    let table: Vec<(&str, &[&str], Option<&[&str]>, &[Cause])> = vec![
+        (
+            "bare port, packets unanswered",
+            &["p1 - up"],
+            Some(&[NO_ANSWER]),
+            &[SecurityGroupMissing, MetadataUnavailable],
+        ),
+        (
+            "bare port, no network at all",
+            &["p1 default up"],
+            Some(&[UNREACHABLE]),
+            &[SecurityGroupMissing, NoNetworkAtBoot],
+        ),
+        ("groups right, no network", &["p1 k8s up"], Some(&[UNREACHABLE]), &[NoNetworkAtBoot]),
+        ("groups right, no lease", &["p1 k8s up"], Some(&[NO_LEASE]), &[NoNetworkAtBoot]),
+        (
+            "one of two ports bare, no network",
+            &["p1 k8s up", "p2 - up"],
+            Some(&[UNREACHABLE]),
+            &[NoNetworkAtBoot, SecurityGroupMissing],
+        ),
+        (
+            "one of two ports bare, console silent",
+            &["p1 k8s up", "p2 - up"],
+            Some(&[]),
+            &[SecurityGroupMissing],
+        ),
+        (
+            "bare port, metadata answers 500",
+            &["p1 - up"],
+            Some(&[META_500]),
+            &[MetadataUnavailable, SecurityGroupMissing],
+        ),
+        ("bare port, guest panics", &["p1 - up"], Some(&[PANIC]), &[BootFailed, SecurityGroupMissing]),
+        ("bare port, token refused", &["p1 - up"], Some(&[TOKEN]), &[TokenInvalid, SecurityGroupMissing]),
+        ("bare port, no console", &["p1 - up"], None, &[SecurityGroupMissing]),
+        ("port down, groups right", &["p1 k8s down"], Some(&[NO_LEASE]), &[PortNotWired, NoNetworkAtBoot]),
+        ("port down, no console", &["p1 k8s down"], None, &[PortNotWired]),
+        (
+            "port down and bare",
+            &["p1 - down"],
+            Some(&[NO_LEASE]),
+            &[SecurityGroupMissing, PortNotWired, NoNetworkAtBoot],
+        ),
+        (
+            "port down, and yet the token was refused",
+            &["p1 k8s down"],
+            Some(&[TOKEN]),
+            &[TokenInvalid, PortNotWired],
+        ),
+        (
+            "no port can carry the group",
+            &["p1! - up"],
+            Some(&[UNREACHABLE]),
+            &[NoNetworkAtBoot, PortUnsecurable],
+        ),
+        ("no port can carry the group, console silent", &["p1! - up"], Some(&[]), &[PortUnsecurable]),
+        ("nothing wrong, console silent", &["p1 k8s up"], Some(&[]), &[Unknown]),
+        ("nothing wrong, no console", &["p1 k8s up"], None, &[Unknown]),
+    ];
+    for (case, ports, console, expected) in table {
+        let findings = explain(ports, console, &instance(false));
+        let causes: Vec<Cause> = findings.iter().map(|finding| finding.cause).collect();
+        assert_eq!(causes, expected, "{case}");
+        assert!(
+            findings.iter().all(|finding| !finding.evidence.is_empty()),
+            "{case}: every finding has evidence"
+        );
+    }
+}
+
+#[test]
+fn an_instance_that_does_not_run_has_no_port_to_complain_of() {
+    let stopped = Instance { state: InstanceState::Stopped, ..instance(false) };
+    assert_eq!(explain(&["p1 k8s down"], None, &stopped)[0].cause, Cause::Unknown);
+}
+
+#[test]
+fn what_follows_from_the_first_finding_is_quoted_under_it() {
+    let findings = explain(&["p1 default up"], Some(&[NO_ANSWER]), &instance(false));
+    let quoted: Vec<&str> = findings[0].evidence.iter().map(|evidence| &*evidence.text).collect();
+    assert_eq!(quoted[0], "security_groups: [default], lacks k8s");
+    assert_eq!(quoted[1], NO_ANSWER);
+    assert_eq!(findings[0].confidence, Confidence::Sure);
+}
+
+/// A lease needs no group, and an answer needs an open port: both speak against the group as the cause.
+#[test]
+fn dhcp_trouble_and_answers_speak_against_a_missing_group() {
+    let against = |console: &[&str]| {
+        let findings = explain(&["p1 - up"], Some(console), &instance(false));
+        let group =
+            findings.into_iter().find(|finding| finding.cause == Cause::SecurityGroupMissing).unwrap();
+        group.against.first().map_or(String::new(), |evidence| evidence.text.to_string())
+    };
+    assert!(against(&[NO_LEASE]).starts_with("DHCP failed as well"));
+    assert!(against(&[META_500]).contains("packets pass"));
+    assert_eq!(against(&[NO_ANSWER]), "");
+}
+
+#[test]
+fn the_config_drive_is_told_as_cloud_and_guest_see_it() {
+    let told = |attached: bool, lines: &[&str]| {
+        let findings = explain(&["p1 k8s up"], Some(lines), &instance(attached));
+        findings[0].evidence.last().unwrap().text.to_string()
+    };
+    let absent = "ignition[512]: config drive (\"/dev/disk/by-label/config-2\") not found. Waiting...";
+    assert!(told(false, &[UNREACHABLE]).starts_with("no config drive"));
+    assert!(told(true, &[absent, UNREACHABLE]).contains("did not find it"));
+    assert!(told(true, &[UNREACHABLE]).ends_with("is attached"));
+    assert!(told(true, &["Datasource DataSourceConfigDrive", UNREACHABLE]).contains("was found"));
+}
+
+#[test]
+fn what_is_unknown_says_where_it_stopped_and_what_to_read_next() {
+    let unknown = |ports: &[&str], console| explain(ports, console, &instance(false)).remove(0);
+    let silent = unknown(&["p1 k8s up"], Some(&["w-1 login:"][..]));
+    assert_eq!(silent.stage, Stage::KubeletStart);
+    assert!(silent.evidence[0].text.contains("first boot's journal"));
+    assert_eq!(&*silent.evidence[1].text, "w-1 login:");
+    let none = unknown(&["p1 k8s up"], None);
+    assert!(none.evidence[0].text.contains("the driver has none"));
+    assert_eq!(unknown(&[], None).stage, Stage::Network);
+}

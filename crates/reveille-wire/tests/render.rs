@@ -1,5 +1,7 @@
 //! A proposed roster, written and read back: the reader accepts it and it means what was proposed.
 
+#![allow(clippy::unwrap_used, reason = "a test ends where its material is missing")]
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 

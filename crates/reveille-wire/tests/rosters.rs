@@ -3,6 +3,8 @@
 //! Each `bad/*.yaml` has its message beside it in a `.txt`, compared whole. After a wanted change of words, run the
 //! tests once with `REVEILLE_BLESS=1` and read the difference.
 
+#![allow(clippy::unwrap_used, reason = "a test ends where its material is missing")]
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 

@@ -48,8 +48,9 @@ pub fn explain_never_joined(facts: &NeverJoinedFacts<'_>) -> Vec<Finding> {
         let bare = no_port_carries_any(facts);
         if outside_explains && (bare || said.is_empty()) { first.push(finding) } else { last.push(finding) }
     }
+    let wire_works = facts.console.as_ref().is_some_and(|console| console.addressed || console.answered);
     if let Some(finding) = not_wired(facts) {
-        if outside_explains { first.push(finding) } else { last.push(finding) }
+        if outside_explains && !wire_works { first.push(finding) } else { last.push(finding) }
     }
     last.extend(unsecurable(facts));
     let mut findings: Vec<Finding> = first.into_iter().chain(said).chain(last).collect();
@@ -102,18 +103,24 @@ fn group_missing(facts: &NeverJoinedFacts<'_>) -> Option<Finding> {
             "DHCP failed as well (\"{line}\"); Neutron's own firewalls let DHCP pass without any group"
         );
         finding.against.push(Evidence::new("console", &text, facts.read_at));
-    } else if facts
-        .console
-        .as_ref()
-        .is_some_and(|console| !console.findings.is_empty() && !console.unanswered)
-    {
-        finding.against.push(Evidence::new(
-            "console",
-            "what failed there was answered: packets pass",
-            facts.read_at,
-        ));
+    } else if let Some(text) = packets_pass(facts, false) {
+        finding.against.push(Evidence::new("console", text, facts.read_at));
     }
     Some(finding)
+}
+
+/// What the console says for packets passing the port. A lease shows that the wire works and nothing about groups.
+fn packets_pass(facts: &NeverJoinedFacts<'_>, a_lease_counts: bool) -> Option<&'static str> {
+    let console = facts.console.as_ref()?;
+    if console.answered {
+        Some("the metadata service or the API server answered: packets pass")
+    } else if a_lease_counts && console.addressed {
+        Some("it got an address: packets pass")
+    } else if !console.findings.is_empty() && !console.unanswered {
+        Some("what failed there was answered, or needs no network")
+    } else {
+        None
+    }
 }
 
 fn unsecurable(facts: &NeverJoinedFacts<'_>) -> Option<Finding> {
@@ -141,12 +148,8 @@ fn not_wired(facts: &NeverJoinedFacts<'_>) -> Option<Finding> {
     }
     let confidence = if all_down { Confidence::Sure } else { Confidence::Likely };
     let mut finding = finding(Cause::PortNotWired, confidence, evidence);
-    if facts.console.as_ref().is_some_and(|console| !console.findings.is_empty() && !console.unanswered) {
-        finding.against.push(Evidence::new(
-            "console",
-            "what failed there was answered: packets pass",
-            facts.read_at,
-        ));
+    if let Some(text) = packets_pass(facts, true) {
+        finding.against.push(Evidence::new("console", text, facts.read_at));
     }
     Some(finding)
 }

@@ -39,10 +39,14 @@ pub struct ConsoleReading {
     pub dhcp: Option<Finding>,
     /// Whether the guest found a config drive.
     pub config_drive: ConfigDrive,
-    /// Everything that stands at the end. What explains others comes before what follows from them.
+    /// Everything that stands at the end: what explains others before what follows from them, likely before possible.
     pub findings: Vec<Finding>,
     /// True when packets went out and nothing came back: a filter, a wire or a route, not the other side.
     pub unanswered: bool,
+    /// True when the last boot got an address.
+    pub addressed: bool,
+    /// True when, in the last boot, the metadata service or the API server answered.
+    pub answered: bool,
     /// Whether starting the machine once more can help.
     pub reboot_can_help: Reboot,
     /// The last lines that are not empty, oldest first.

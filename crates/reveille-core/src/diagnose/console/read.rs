@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use crate::model::cause::Cause;
-use crate::model::incident::{Evidence, Finding};
+use crate::model::incident::{Confidence, Evidence, Finding};
 use crate::model::time::Time;
 
 use super::lines::{READ_BYTES_MAX, end_of, normalised, plain};
@@ -41,6 +41,8 @@ pub fn read_console(text: &str, read_at: Time) -> ConsoleReading {
         config_drive: scan.config_drive(),
         findings: findings(&standing, read_at),
         unanswered: standing.iter().any(|symptom| symptom.signature.unanswered),
+        addressed: scan.saw(Mark::Addressed),
+        answered: scan.saw(Mark::MetadataAnswered) || scan.saw(Mark::ApiAnswered),
         reboot_can_help: scan.reboot(&standing),
         tail: scan.tail.iter().map(|(number, line)| quote(*number, line, read_at)).collect(),
     }
@@ -50,6 +52,7 @@ pub fn read_console(text: &str, read_at: Time) -> ConsoleReading {
 #[derive(Clone, Copy)]
 struct Symptom<'a> {
     signature: &'static Signature,
+    confidence: Confidence,
     tally: Tally<'a>,
 }
 
@@ -100,11 +103,24 @@ impl<'a> Scan<'a> {
         self.tail.push((number, line));
     }
 
+    /// What stands, in the order of findings.
     fn standing(&self) -> Vec<Symptom<'a>> {
         let stands = |(signature, tally): &(&'static Signature, Option<Tally<'a>>)| {
-            tally.filter(|tally| tally.count >= signature.at_least).map(|tally| Symptom { signature, tally })
+            let tally = tally.filter(|tally| tally.count >= signature.at_least)?;
+            Some(Symptom { signature, confidence: self.confidence(signature), tally })
         };
-        self.tallies.iter().filter_map(stands).collect()
+        let mut standing: Vec<Symptom<'a>> = self.tallies.iter().filter_map(stands).collect();
+        standing.sort_by_key(|symptom| {
+            (symptom.signature.consequence, symptom.confidence == Confidence::Possible)
+        });
+        standing
+    }
+
+    /// A machine that has an address and then fails to get one fails on another interface, which it may not need.
+    fn confidence(&self, signature: &Signature) -> Confidence {
+        let networked =
+            [Mark::Addressed, Mark::MetadataAnswered, Mark::ApiAnswered].iter().any(|mark| self.saw(*mark));
+        if signature.part == Part::Address && networked { Confidence::Possible } else { signature.confidence }
     }
 
     /// True when the mark was seen in the last boot that the text shows.
@@ -159,7 +175,7 @@ fn findings(standing: &[Symptom<'_>], read_at: Time) -> Vec<Finding> {
     causes
         .into_iter()
         .filter_map(|cause| {
-            let confidence = of(cause).map(|symptom| symptom.signature.confidence).max()?;
+            let confidence = of(cause).map(|symptom| symptom.confidence).max()?;
             let evidence = of(cause).take(EVIDENCE_MAX).map(|symptom| symptom.evidence(read_at)).collect();
             Some(Finding { cause, stage: cause.stage(), confidence, evidence, against: Vec::new() })
         })

@@ -116,6 +116,12 @@ fn the_first_finding_is_the_one_to_act_on() {
             &[TokenInvalid, PortNotWired],
         ),
         (
+            "port said to be down, and yet a lease came",
+            &["p1 k8s down"],
+            Some(&["DHCPACK of 10.0.4.17 from 10.0.4.2", NO_ANSWER]),
+            &[MetadataUnavailable, PortNotWired],
+        ),
+        (
             "no port can carry the group",
             &["p1! - up"],
             Some(&[UNREACHABLE]),
@@ -161,7 +167,8 @@ fn dhcp_trouble_and_answers_speak_against_a_missing_group() {
         group.against.first().map_or(String::new(), |evidence| evidence.text.to_string())
     };
     assert!(against(&[NO_LEASE]).starts_with("DHCP failed as well"));
-    assert!(against(&[META_500]).contains("packets pass"));
+    assert!(against(&[META_500]).contains("was answered"));
+    assert!(against(&["ignition[5]: GET result: OK", NO_ANSWER]).contains("packets pass"));
     assert_eq!(against(&[NO_ANSWER]), "");
 }
 

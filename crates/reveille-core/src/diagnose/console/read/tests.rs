@@ -22,6 +22,7 @@ const SCRIPT: &str =
 const FINISHED: &str = "cloud-init[4607]: Cloud-init v. 23.4 finished at Mon. Datasource DataSourceOpenStackLocal.  Up 41 seconds";
 const API_TIMEOUT: &str =
     "kubelet[1411]: E0101 Get \"https://10.0.4.9:6443/api/v1/nodes\": dial tcp 10.0.4.9:6443: i/o timeout";
+const TOKEN: &str = "could not find a JWS signature in the cluster-info ConfigMap for token ID \"q1w2e3\"";
 const NOT_FOUND: &str =
     "kubelet[1411]: E0101 kubelet.go:2461] \"Error getting node\" err=\"node \\\"w-1\\\" not found\"";
 
@@ -100,6 +101,16 @@ fn what_stands_at_the_end_counts() {
             "an unreachable server fails the script that joins",
             vec![SCRIPT, API_TIMEOUT],
             vec![ApiUnreachable, FirstBootFailed],
+        ),
+        (
+            "a second interface without an address is not the reason",
+            vec!["DHCPACK of 10.0.4.17 from 10.0.4.2", "dhcp4 (eth1): request timed out", TOKEN],
+            vec![TokenInvalid, NoNetworkAtBoot],
+        ),
+        (
+            "a doubt before what follows from it",
+            vec![SCRIPT, "x509: certificate has expired or is not yet valid"],
+            vec![ClockSkew, FirstBootFailed],
         ),
         (
             "a panic before all",

@@ -69,6 +69,7 @@ pub(super) static CONSEQUENCE: &[Signature] = &[
     Signature {
         id: "emergency-shell",
         cause: Cause::BootFailed,
+        consequence: true,
         part: Part::Boot,
         all: &[&[
             "in emergency mode",
@@ -101,6 +102,7 @@ pub(super) static CONSEQUENCE: &[Signature] = &[
     Signature {
         id: "initial-queue-timeout",
         cause: Cause::BootFailed,
+        consequence: true,
         confidence: Confidence::Possible,
         part: Part::Boot,
         all: &[&["dracut-initqueue"], &["timeout - starting timeout scripts", "timeout, still waiting for"]],

@@ -206,6 +206,7 @@ pub(super) static FIRST_BOOT: &[Signature] = &[
         // cloud-init is "finished" a line later, and every boot after this one is silent about it.
         id: "user-script-failed",
         cause: Cause::FirstBootFailed,
+        consequence: true,
         all: &[
             &[
                 "scripts-user",

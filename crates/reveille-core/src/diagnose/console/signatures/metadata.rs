@@ -5,6 +5,9 @@ use crate::model::incident::Confidence;
 
 use super::{BASE, METADATA, Mark, NO_ANSWER, ONCE_ONLY, Part, Signature};
 
+/// What shows that Ignition got what it asked for.
+const FETCHED: &[Mark] = &[Mark::NewBoot, Mark::MetadataAnswered, Mark::IgnitionDone];
+
 const METADATA_BASE: Signature = Signature {
     cause: Cause::MetadataUnavailable,
     part: Part::FirstBoot,
@@ -27,6 +30,41 @@ pub(super) static METADATA_SERVICE: &[Signature] = &[
         misses: &[
             "chronyd[601]: 10.9.9.9: network is unreachable",
             "ignition[512]: GET http://169.254.169.254/openstack/latest/user_data: attempt #2",
+        ],
+        ..METADATA_BASE
+    },
+    Signature {
+        // A configuration from a config drive may still name files elsewhere.
+        id: "ignition-network-unreachable",
+        cause: Cause::NoNetworkAtBoot,
+        unanswered: true,
+        all: &[&["get error: get", "] get "], &["network is unreachable"]],
+        none: METADATA,
+        taken_back_by: FETCHED,
+        source: "Ignition",
+        hits: &[
+            "ignition[512]: GET error: Get \"https://files.example/oem.raw\": dial tcp 192.0.2.80:443: connect: network is unreachable",
+        ],
+        misses: &[
+            "chronyd[601]: 10.9.9.9: network is unreachable",
+            "ignition[512]: GET https://files.example/oem.raw: attempt #2",
+        ],
+        ..METADATA_BASE
+    },
+    Signature {
+        id: "ignition-file-no-answer",
+        cause: Cause::NoEgress,
+        unanswered: true,
+        all: &[&["get error: get", "] get "], NO_ANSWER],
+        none: &["169.254.169.254", "network is unreachable", "lookup "],
+        taken_back_by: FETCHED,
+        source: "Ignition",
+        hits: &[
+            "ignition[512]: GET error: Get \"https://files.example/oem.raw\": dial tcp 192.0.2.80:443: i/o timeout",
+        ],
+        misses: &[
+            "ignition[512]: GET error: Get \"http://169.254.169.254/x\": dial tcp 169.254.169.254:80: i/o timeout",
+            "ignition[512]: GET error: Get \"https://files.example/x\": dial tcp: lookup files.example on 10.0.4.2:53: i/o timeout",
         ],
         ..METADATA_BASE
     },

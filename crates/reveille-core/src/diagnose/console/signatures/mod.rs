@@ -9,7 +9,8 @@
 //! Lines are lower case with single spaces when they get here; literals are written the same way. There are no wild
 //! cards: a pattern that needs one is not sharp enough to prove anything.
 //!
-//! The order of the table is the order of findings: what explains others stands before what follows from them.
+//! Findings come in the order of the table, because it is written so that what explains others stands before what
+//! follows from them; among what explains, a mere possibility stands last.
 
 mod address;
 mod boot;
@@ -61,6 +62,8 @@ pub struct Signature {
     pub part: Part,
     /// True when it says that packets went out and nothing came back.
     pub unanswered: bool,
+    /// True when it mostly follows from something else: it stands behind whatever could explain it, however unsure.
+    pub consequence: bool,
     /// Groups of literals: a line must hold at least one of each group.
     pub all: &'static [&'static [&'static str]],
     /// Exceptions: a line that holds one of these does not match.
@@ -86,6 +89,7 @@ const BASE: Signature = Signature {
     confidence: Confidence::Likely,
     part: Part::Join,
     unanswered: false,
+    consequence: false,
     all: &[],
     none: &[],
     at_least: 1,

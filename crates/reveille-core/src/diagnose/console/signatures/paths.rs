@@ -1,7 +1,6 @@
 //! Names that do not resolve, and servers that do not answer.
 
 use crate::model::cause::Cause;
-use crate::model::incident::Confidence;
 
 use super::{BASE, Mark, NO_ANSWER, OUTSIDE, Signature};
 
@@ -138,7 +137,6 @@ pub(super) static NAMES_AND_PATHS: &[Signature] = &[
     Signature {
         id: "no-way-out",
         cause: Cause::NoEgress,
-        confidence: Confidence::Possible,
         unanswered: true,
         all: &[
             &[

@@ -1,1 +1,20 @@
-//! (opened by its first commit)
+//! A world for the engine, with a clock of its own and one seed: everything that can go wrong, by name, over and over.
+//!
+//! ```text
+//!  Layout ─▶ World ── events ─▶ Drive ── step ─▶ engine::State
+//!             ▲                  │  └▶ invariants after every step, log, trace
+//!             └──── effects ─────┘
+//! ```
+//!
+//! [`world`] is a cloud project, its machines, a cluster and its controllers in memory. [`drive`] runs the engine against
+//! it as the production loop does, on virtual time, with a ledger that acknowledges, refuses, and survives a crash.
+//! [`story`] is one written course of events that the demo plays.
+//!
+//! It opens no socket, reads no clock and no environment; two runs of one seed are the same bytes.
+
+pub mod drive;
+pub mod ledger;
+pub mod rng;
+pub mod story;
+pub mod trace;
+pub mod world;

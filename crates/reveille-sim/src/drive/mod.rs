@@ -1,0 +1,355 @@
+//! Runs the engine against the world as the production loop does, on virtual time.
+//!
+//! ```text
+//!  agenda of the world ─┐
+//!  ledger's answers ────┼─▶ earliest ─▶ State::step ─▶ invariants ─▶ effects ─▶ world, ledger, wake-up
+//!  wake-ups, ticks ─────┘
+//! ```
+//!
+//! One owner of the state, one event at a time, a tick at least every ten seconds. What happens to the process itself
+//! stands here as [`Mishap`]s: it pauses, crashes at the worst moment, finds its disk full, loses its lead. A restart
+//! replays what was durable under the next fencing number, and the invariants' memory of intents spans all of them.
+
+mod mishap;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use reveille_core::effect::{Call, Effect};
+use reveille_core::engine::invariants::{self, Violation, Witnessed};
+use reveille_core::engine::{Start, State};
+use reveille_core::event::{ClusterFact, Command, Event, Pause};
+use reveille_core::model::id::Fence;
+use reveille_core::model::roster::Roster;
+use reveille_core::model::time::{Span, Time};
+use reveille_core::record::Record;
+
+use crate::ledger::Store;
+use crate::trace::{Digest, Log};
+use crate::world::World;
+use crate::world::fault::Fault;
+use crate::world::layout::Layout;
+
+/// The engine, its world, and everything between them.
+#[derive(Clone, Debug)]
+pub struct Drive {
+    /// The world. Faults are scheduled here, and truth is read here.
+    pub world: World,
+    state: State,
+    roster: Roster,
+    now: Time,
+    store: Store,
+    wake: Option<Time>,
+    stepped_at: Time,
+    mishaps: BTreeMap<(Time, u64), Mishap>,
+    put: u64,
+    crash_at: Option<(CrashPoint, Span)>,
+    run: Run,
+    backlog: Vec<Event>,
+    fence: Fence,
+    acting: bool,
+    pauses: BTreeSet<Pause>,
+    witnessed: Witnessed,
+    violations: Vec<Violation>,
+    log: Log,
+    digest: Digest,
+    whole_trace: bool,
+    counts: Counts,
+}
+
+/// Whether the process runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Run {
+    Running,
+    Paused(Time),
+    Dead(Time),
+}
+
+/// How much was asked of the outside.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Steps of the engine.
+    pub steps: u64,
+    /// Records asked for.
+    pub records: u64,
+    /// Calls asked for.
+    pub calls: u64,
+    /// Targeted reads asked for.
+    pub looks: u64,
+}
+
+pub use mishap::{CrashPoint, Mishap};
+
+/// The longest time between two steps.
+const TICK: Span = Span::from_s(10);
+
+impl Drive {
+    /// An engine that remembers nothing, in the layout's world, acting.
+    pub fn new(layout: &Layout) -> Self {
+        Self::with(layout, true)
+    }
+
+    /// The same, only looking.
+    pub fn observing(layout: &Layout) -> Self {
+        Self::with(layout, false)
+    }
+
+    fn with(layout: &Layout, acting: bool) -> Self {
+        let roster = layout.roster();
+        let fence = Fence(1);
+        let mut world = World::new(layout);
+        world.listen(layout.start, fence);
+        let mut store = Store::new(layout.seed);
+        store.keep(Record::Started { at: layout.start, fence });
+        Self {
+            world,
+            state: State::new(roster.clone(), Start { fence, acting }),
+            roster,
+            now: layout.start,
+            store,
+            wake: None,
+            stepped_at: layout.start,
+            mishaps: BTreeMap::new(),
+            put: 0,
+            crash_at: None,
+            run: Run::Running,
+            backlog: Vec::new(),
+            fence,
+            acting,
+            pauses: BTreeSet::new(),
+            witnessed: Witnessed::default(),
+            violations: Vec::new(),
+            log: Log::new(layout.start),
+            digest: Digest::default(),
+            whole_trace: false,
+            counts: Counts::default(),
+        }
+    }
+
+    /// Takes every byte of every event into the digest.
+    #[must_use]
+    pub const fn whole_trace(mut self) -> Self {
+        self.whole_trace = true;
+        self
+    }
+
+    /// This fault strikes after so long from now.
+    pub fn fault_in(&mut self, after: Span, fault: Fault) {
+        self.world.schedule(self.now + after, fault);
+    }
+
+    /// This fault strikes now.
+    pub fn fault(&mut self, fault: Fault) {
+        self.fault_in(Span::ZERO, fault);
+    }
+
+    /// This happens to the process after so long from now.
+    pub fn mishap_in(&mut self, after: Span, mishap: Mishap) {
+        self.put += 1;
+        self.mishaps.insert((self.now + after, self.put), mishap);
+    }
+
+    /// People set these pauses, and no others.
+    pub fn set_pauses(&mut self, pauses: BTreeSet<Pause>) {
+        self.pauses.clone_from(&pauses);
+        if self.run == Run::Running {
+            self.step(Event::Command(Command::Pauses(pauses)));
+        }
+    }
+
+    /// Lets so much time pass.
+    pub fn run_for(&mut self, span: Span) {
+        let end = self.now + span;
+        loop {
+            let at = self.next_at();
+            if at > end {
+                break;
+            }
+            self.now = self.now.max(at);
+            self.turn();
+        }
+        self.now = end;
+    }
+
+    /// Lets time pass until this is so, or so much has passed. True when it is so.
+    pub fn run_until(&mut self, within: Span, done: impl Fn(&Self) -> bool) -> bool {
+        let end = self.now + within;
+        while self.now < end {
+            if done(self) {
+                return true;
+            }
+            let at = self.next_at().min(end);
+            self.now = self.now.max(at);
+            self.turn();
+        }
+        done(self)
+    }
+
+    fn next_at(&self) -> Time {
+        let world = self.world.next_at();
+        let mishap = self.mishaps.first_key_value().map(|((at, _), _)| *at);
+        let own = match self.run {
+            Run::Running => {
+                let tick = Some(self.stepped_at + TICK);
+                [self.store.next_at(), self.wake, tick].into_iter().flatten().min()
+            }
+            Run::Paused(until) | Run::Dead(until) => Some(until),
+        };
+        [world, mishap, own].into_iter().flatten().min().unwrap_or(self.now + TICK)
+    }
+
+    /// Everything that is due now.
+    fn turn(&mut self) {
+        while let Some(entry) = self.mishaps.first_entry().filter(|entry| entry.key().0 <= self.now) {
+            let mishap = entry.remove();
+            self.befall(mishap);
+        }
+        let events = self.world.advance(self.now);
+        for told in self.world.take_told() {
+            self.log.push(told.at, &told.text);
+        }
+        match self.run {
+            Run::Running => events.into_iter().for_each(|event| self.step(event)),
+            Run::Paused(until) => {
+                // Nobody polls while the process sleeps; what others push waits in its sockets.
+                let pushed = |event: &Event| {
+                    !matches!(
+                        event,
+                        Event::Cluster(ClusterFact::Leases(_) | ClusterFact::Alive) | Event::Cloud { .. }
+                    )
+                };
+                self.backlog.extend(events.into_iter().filter(pushed));
+                if self.now >= until {
+                    self.log.push(self.now, "the process goes on");
+                    self.run = Run::Running;
+                    let backlog = std::mem::take(&mut self.backlog);
+                    backlog.into_iter().for_each(|event| self.step(event));
+                }
+            }
+            Run::Dead(until) => {
+                if self.now >= until {
+                    self.restart();
+                }
+            }
+        }
+        self.answer_records();
+        let waking = self.wake.is_some_and(|at| at <= self.now);
+        if self.run == Run::Running && (waking || self.now.since(self.stepped_at) >= TICK) {
+            self.step(Event::Tick);
+        }
+    }
+
+    fn answer_records(&mut self) {
+        while self.run == Run::Running {
+            let intended = matches!(self.store.about_to_acknowledge(self.now), Some(Record::Intended { .. }));
+            if intended && self.crashes(CrashPoint::BeforeAcknowledged) {
+                self.store.make_durable();
+                self.die();
+                return;
+            }
+            let Some(event) = self.store.answer(self.now) else { return };
+            self.step(event);
+        }
+    }
+
+    fn step(&mut self, event: Event) {
+        if self.run != Run::Running {
+            return;
+        }
+        if let Event::Recorded(id) = &event {
+            self.witnessed.acknowledge(*id);
+        }
+        if self.wake.is_some_and(|at| at <= self.now) {
+            self.wake = None;
+        }
+        let ended = matches!(event, Event::Done { .. });
+        if ended && self.crashes(CrashPoint::BeforeDone) {
+            self.die();
+            return;
+        }
+        let effects = self.state.step(self.now, event.clone());
+        self.stepped_at = self.now;
+        self.counts.steps += 1;
+        self.digest.step(self.now, &event, &effects, self.whole_trace);
+        if let Err(violation) = invariants::check(&self.state, &effects, &mut self.witnessed) {
+            self.log.push(self.now, &format!("VIOLATION {violation}"));
+            self.violations.push(violation);
+        }
+        for effect in &effects {
+            self.log.push_effect(self.now, effect);
+            self.perform(effect);
+            if self.run != Run::Running {
+                return;
+            }
+        }
+        if ended && self.crashes(CrashPoint::BeforeVerdict) {
+            self.die();
+        }
+    }
+
+    fn perform(&mut self, effect: &Effect) {
+        match effect {
+            Effect::Record { id, record } => {
+                self.counts.records += 1;
+                self.store.ask(self.now, *id, record.clone());
+                if matches!(record, Record::Intended { .. }) && self.crashes(CrashPoint::BeforeRecord) {
+                    self.die();
+                }
+            }
+            Effect::Call { .. } => {
+                self.counts.calls += 1;
+                if self.crashes(CrashPoint::BeforeCall) {
+                    self.die();
+                    return;
+                }
+                self.world.perform(self.now, effect);
+            }
+            Effect::Look { .. } => {
+                self.counts.looks += 1;
+                self.world.perform(self.now, effect);
+            }
+            Effect::List { .. } => self.world.perform(self.now, effect),
+            Effect::WakeAt(at) => self.wake = Some(*at),
+        }
+    }
+
+    /// The engine, as it stands.
+    pub const fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// The time.
+    pub const fn now(&self) -> Time {
+        self.now
+    }
+
+    /// What is durable.
+    pub fn records(&self) -> &[Record] {
+        self.store.records()
+    }
+
+    /// Every invariant that was broken.
+    pub fn violations(&self) -> &[Violation] {
+        &self.violations
+    }
+
+    /// Lines for people.
+    pub const fn log(&self) -> &Log {
+        &self.log
+    }
+
+    /// The bytes of the run.
+    pub const fn digest(&self) -> Digest {
+        self.digest
+    }
+
+    /// How much was asked of the outside.
+    pub const fn counts(&self) -> Counts {
+        self.counts
+    }
+
+    /// The destructive calls that the world was asked for.
+    pub fn destructive_calls(&self) -> Vec<Call> {
+        let calls = self.world.calls().iter().map(|called| called.call.clone());
+        calls.filter(Call::is_destructive).collect()
+    }
+}

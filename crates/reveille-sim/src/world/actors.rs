@@ -1,0 +1,328 @@
+//! Everybody else who is at work: the pool's owner, the cloud controller, the autoscaler, neighbours.
+//!
+//! They read the truth (or what they mistake for it) and change it, at their own pace. None of them knows the engine,
+//! and none of them is known to it but by what they leave behind: events on nodes, entries in logs of actions, taints.
+
+use std::sync::Arc;
+
+use reveille_core::model::id::{InstanceId, NodeName, NodeUid, PoolName, ZoneName};
+use reveille_core::model::instance::{Instance, InstanceState};
+use reveille_core::model::node::{Provider, Ready};
+use reveille_core::model::time::Span;
+
+use super::cluster::{Lease, set_ready};
+use super::guest::{FirstBoot, Guest, Kubelet, Trouble};
+use super::layout::neighbour_mark;
+use super::{Life, Task, World, project, stamp};
+
+/// Between two looks of a pool's owner.
+const OWNER_LOOKS: Span = Span::from_s(20);
+/// Between two looks of the cloud controller at nodes that are not Ready.
+const CONTROLLER_LOOKS: Span = Span::from_s(5);
+
+impl World {
+    /// Everything that stands at the beginning: every pool at its size, all Ready, and the neighbours.
+    pub(super) fn settle_in(&mut self) {
+        let pools: Vec<(PoolName, u32)> =
+            self.pools.iter().map(|(name, kept)| (name.clone(), kept.size)).collect();
+        for (pool, size) in pools {
+            for _ in 0..size {
+                let id = self.make(&pool, None);
+                self.settle(&id);
+            }
+        }
+        for number in 0..self.layout.neighbours {
+            self.add_neighbour(number);
+        }
+    }
+
+    /// A machine that has long been there: running, registered, initialised, Ready, routed.
+    fn settle(&mut self, id: &InstanceId) {
+        self.project.set_state(self.now, id, InstanceState::Active, None);
+        let name = NodeName::new(self.name_of(id).shared());
+        let Some(guest) = self.guests.get_mut(id) else { return };
+        guest.powered = true;
+        guest.boot = 1;
+        guest.first_boot = FirstBoot::Done;
+        guest.kubelet = Kubelet::Registered;
+        guest.heard = true;
+        let (host, boot_id) = (guest.host, guest.boot_id.clone());
+        let mut node = super::cluster::registered(super::cluster::Registration {
+            name: name.clone(),
+            uid: NodeUid::new(self.names.uuid()),
+            instance: id.clone(),
+            boot_id,
+            address: project::address(host),
+            range: project::pod_range(host),
+        });
+        node.provider = Provider::Instance(id.clone());
+        node.uninitialized = false;
+        node.zone = self.project.servers.get(id).and_then(|server| server.instance.zone.clone());
+        set_ready(&mut node, Ready::True);
+        let uid = node.uid.clone();
+        let lease = Lease { instance: id.clone(), renewed: stamp(self.now) };
+        self.cluster.leases.insert(name.clone(), lease);
+        self.cluster.nodes.insert(name.clone(), Arc::new(node));
+        self.make_route(&name, &uid);
+        self.note_health(id);
+    }
+
+    /// The pool's owner orders a machine; the cloud begins to build it.
+    fn make(&mut self, pool: &PoolName, trouble: Option<Trouble>) -> InstanceId {
+        let host = self.project.host();
+        let id = InstanceId::new(self.names.uuid());
+        let name = format!("kks-prod-{pool}-{}", self.names.suffix(5));
+        let plan = self.layout.pools.iter().find(|plan| plan.name == *pool);
+        let zones: Vec<ZoneName> = plan.map(|plan| plan.zones.clone()).unwrap_or_default();
+        let (made, version) = self.pools.get_mut(pool).map_or((0, 1), |kept| {
+            kept.made += 1;
+            (kept.made - 1, kept.version)
+        });
+        let zone = (!zones.is_empty()).then(|| zones[made % zones.len()].clone());
+        let instance = Instance {
+            id: id.clone(),
+            name: name.as_str().into(),
+            state: InstanceState::Building,
+            task: Some("spawning".into()),
+            fault: None,
+            zone,
+            image: Some(format!("flatcar-stable-{version}").as_str().into()),
+            marks: Arc::new(Self::marks(pool)),
+            addresses: Box::new([project::address(host)]),
+            config_drive: trouble != Some(Trouble::MetadataDown),
+            locked: false,
+            created: Some(stamp(self.now)),
+        };
+        let port = project::port(self.names.uuid().as_str().into(), host, false);
+        self.project.add(self.now, instance, Some(pool.clone()), port);
+        let boot_id = self.names.uuid().into();
+        self.guests.insert(id.clone(), Guest::new(host, trouble, boot_id));
+        id
+    }
+
+    /// Keeps every pool at its size. An instance in an error state takes up a place until it is deleted.
+    pub(super) fn run_pool_owner(&mut self) {
+        let pools: Vec<(PoolName, usize)> =
+            self.pools.iter().map(|(name, kept)| (name.clone(), kept.size as usize)).collect();
+        for (pool, size) in pools {
+            let have = self.project.kept_of(&pool).count();
+            for _ in have..size {
+                let trouble = self.pools.get_mut(&pool).and_then(|kept| {
+                    if kept.next.is_empty() { kept.image } else { Some(kept.next.remove(0)) }
+                });
+                let id = self.make(&pool, trouble);
+                let name = self.name_of(&id);
+                self.tell(format!("the owner of pool {pool} orders {name}"));
+                let after = self.soon(15_000, 45_000);
+                self.plan(after, Task::Life(id, Life::Built));
+            }
+        }
+        let waiting = self.agenda.values().filter(|task| matches!(task, Task::PoolOwner)).count();
+        if waiting == 0 {
+            self.plan(OWNER_LOOKS, Task::PoolOwner);
+        }
+    }
+
+    /// The cloud controller gives a node its provider ID, zone and addresses.
+    pub(super) fn initialise(&mut self, name: &NodeName, uid: &NodeUid) {
+        if self.cloud_controller.down {
+            self.plan(CONTROLLER_LOOKS, Task::Initialise(name.clone(), uid.clone()));
+            return;
+        }
+        let Some(id) = self.owner_of(name, uid) else { return };
+        let zone = self.project.servers.get(&id).and_then(|server| server.instance.zone.clone());
+        let heard = self.guests.get(&id).is_some_and(|guest| guest.heard);
+        let node = self.cluster.change(name, |node| {
+            node.provider = Provider::Instance(id);
+            node.zone = zone;
+            node.uninitialized = false;
+            if !heard {
+                set_ready(node, Ready::Unknown);
+            }
+        });
+        if let Some(node) = node {
+            self.watched(node);
+        }
+    }
+
+    /// The cloud controller makes a node's route and lets its port send from the pod range.
+    pub(super) fn make_route(&mut self, name: &NodeName, uid: &NodeUid) {
+        let Some(id) = self.owner_of(name, uid).filter(|_| self.layout.routed) else { return };
+        if self.cloud_controller.routeless.contains(name) || self.cloud_controller.down {
+            return;
+        }
+        let Some(host) = self.guests.get(&id).map(|guest| guest.host) else { return };
+        let route = reveille_core::model::network::Route {
+            destination: project::pod_range(host),
+            next_hop: project::address(host),
+        };
+        let full = self.project.routes().len() >= self.project.hidden_limit as usize;
+        if !full && !self.project.routes().contains(&route) {
+            self.project.change_routes(|held| held.push(route));
+        }
+        let port = self.project.port_of(&id).filter(|port| port.pairs.is_empty()).map(|port| port.id.clone());
+        if let Some(port) = port {
+            self.project.change_port(&port, |port| port.pairs = Box::new([project::pod_range(host)]));
+        }
+    }
+
+    /// After a node went: its route goes, too, unless the machine has a node again by now.
+    pub(super) fn review_route(&mut self, id: &InstanceId) {
+        let nodes = self.nodes_of(id);
+        if nodes.is_empty() {
+            self.drop_routes_of(id);
+        }
+        for name in nodes {
+            if let Some(uid) = self.cluster.nodes.get(&name).map(|node| node.uid.clone()) {
+                self.make_route(&name, &uid);
+            }
+        }
+    }
+
+    /// Takes out the routes that lead to this machine.
+    pub(super) fn drop_routes_of(&mut self, id: &InstanceId) {
+        let host = self.guests.get(id).map(|guest| guest.host);
+        let gone = self.project.tombs.get(id).map(|(_, server)| server.instance.addresses.clone());
+        let address = host.map(project::address).or_else(|| gone.and_then(|all| all.first().copied()));
+        if let Some(address) = address {
+            self.project.change_routes(|held| held.retain(|route| route.next_hop != address));
+        }
+    }
+
+    pub(super) fn start_cloud_controller(&mut self) {
+        if !self.cloud_controller.ticking {
+            self.cloud_controller.ticking = true;
+            self.plan(CONTROLLER_LOOKS, Task::CloudController);
+        }
+    }
+
+    /// The cloud controller asks the cloud about every node that is not Ready, and deletes those whose instance is gone.
+    pub(super) fn run_cloud_controller(&mut self) {
+        let silent = |node: &&Arc<reveille_core::model::node::Node>| node.ready == Ready::Unknown;
+        let nodes: Vec<_> = self.cluster.nodes.values().filter(silent).cloned().collect();
+        self.cloud_controller.ticking = !nodes.is_empty();
+        if self.cloud_controller.ticking {
+            self.plan(CONTROLLER_LOOKS, Task::CloudController);
+        }
+        if self.cloud_controller.down {
+            return;
+        }
+        for node in nodes {
+            let gone = node.system_uuid.as_ref().is_some_and(|id| !self.project.servers.contains_key(id));
+            if gone {
+                self.delete_node_for(&node.name, "it does not exist in the cloud provider");
+            }
+        }
+    }
+
+    /// The cloud controller finds no instance where there is one.
+    pub(super) fn mistake_for_gone(&mut self, id: &InstanceId) {
+        for name in self.nodes_of(id) {
+            self.delete_node_for(&name, "it does not exist in the cloud provider");
+        }
+    }
+
+    fn delete_node_for(&mut self, name: &NodeName, why: &str) {
+        let message = format!("Deleting node {name} because {why}");
+        let event =
+            self.cluster.say(self.now, name, "DeletingNode", message, "cloud-node-lifecycle-controller");
+        self.said(event);
+        self.delete_node(name);
+    }
+
+    /// The Node object goes, whoever deleted it; the controller manager says so, and its lease is collected.
+    pub(super) fn delete_node(&mut self, name: &NodeName) {
+        let Some(node) = self.cluster.nodes.remove(name) else { return };
+        self.watched_gone(name.clone(), node.uid.clone());
+        let message = format!("Node {name} event: Removing Node {name} from Controller");
+        let event = self.cluster.say(self.now, name, "RemovingNode", message, "node-controller");
+        self.said(event);
+        if !self.layout.lease_outlives_node {
+            let after = self.soon(5_000, 40_000);
+            self.plan(after, Task::CollectLease(name.clone()));
+        }
+        if let Some(id) = node.system_uuid.clone() {
+            self.note_health(&id);
+            let after = self.soon(3_000, 15_000);
+            self.plan(after, Task::Unroute(id));
+        }
+    }
+
+    /// The garbage collector takes the lease of a node that is not there.
+    pub(super) fn collect_lease(&mut self, name: &NodeName) {
+        if !self.cluster.nodes.contains_key(name) {
+            self.cluster.leases.remove(name);
+        }
+    }
+
+    /// The autoscaler's way: the taint first, then the node, then the instance, and one machine fewer to keep.
+    pub(super) fn scale_down(&mut self, id: &InstanceId) {
+        for name in self.nodes_of(id) {
+            let tainted = self.cluster.change(&name, |node| {
+                node.cordoned = true;
+                node.intent.leaving = Some("ToBeDeletedByClusterAutoscaler".into());
+            });
+            if let Some(node) = tainted {
+                self.watched(node);
+            }
+            self.delete_node(&name);
+        }
+        let pool = self.project.servers.get(id).and_then(|server| server.pool.clone());
+        if let Some(kept) = pool.and_then(|pool| self.pools.get_mut(&pool)) {
+            kept.size = kept.size.saturating_sub(1);
+        }
+        self.delete_instance(id, "cluster-autoscaler");
+    }
+
+    /// A second node, of another name, that names the same instance.
+    pub(super) fn add_node_twin(&mut self, id: &InstanceId) {
+        let Some(name) = self.nodes_of(id).into_iter().next() else { return };
+        let Some(node) = self.cluster.nodes.get(&name) else { return };
+        let mut twin = (**node).clone();
+        twin.name = format!("{name}-old").as_str().into();
+        twin.uid = NodeUid::new(self.names.uuid());
+        twin.system_uuid = None;
+        twin.pod_ranges = Box::new([]);
+        set_ready(&mut twin, Ready::Unknown);
+        let twin = Arc::new(twin);
+        self.cluster.nodes.insert(twin.name.clone(), twin.clone());
+        self.watched(twin);
+    }
+
+    /// A second instance of the same name in the same pool, whose kubelet never registers: its name is taken.
+    pub(super) fn add_name_twin(&mut self, id: &InstanceId) {
+        let Some(server) = self.project.servers.get(id).cloned() else { return };
+        let Some(pool) = server.pool else { return };
+        if let Some(kept) = self.pools.get_mut(&pool) {
+            kept.size += 1;
+        }
+        let twin = self.make(&pool, Some(Trouble::Broken));
+        let name = server.instance.name.clone();
+        self.project.change(self.now, &twin, |instance| instance.name = name);
+        self.project.set_state(self.now, &twin, InstanceState::Active, None);
+        self.boot(&twin);
+    }
+
+    /// Another cluster's machine: a name as of ours, marks of its own, no node here.
+    fn add_neighbour(&mut self, number: u32) {
+        let host = self.project.host();
+        let id = InstanceId::new(self.names.uuid());
+        let instance = Instance {
+            id: id.clone(),
+            name: format!("kks-prod-workers-{}", self.names.suffix(5)).as_str().into(),
+            state: if number.is_multiple_of(3) { InstanceState::Errored } else { InstanceState::Active },
+            task: None,
+            fault: None,
+            zone: Some("nova-a".into()),
+            image: Some("flatcar-stable-1".into()),
+            marks: Arc::new([neighbour_mark()].into()),
+            addresses: Box::new([project::address(host)]),
+            config_drive: true,
+            locked: false,
+            created: Some(stamp(self.now)),
+        };
+        let mut port = project::port(self.names.uuid().as_str().into(), host, false);
+        port.groups = Box::new([]);
+        self.project.add(self.now, instance, None, port);
+    }
+}

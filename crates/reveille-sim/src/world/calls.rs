@@ -1,0 +1,247 @@
+//! What calls do to the world, and what they answer.
+//!
+//! A call takes effect at one moment and is answered at a later one; between them the engine may have died. Every
+//! precondition that a call carries (a revision, a uid, a state) is held against the truth at the moment of effect, as
+//! the real APIs do. A [`CallLie`] makes one call do nothing, or hides what it did.
+
+use reveille_core::effect::{Call, Outcome};
+use reveille_core::event::Event;
+use reveille_core::model::id::{GroupId, InstanceId, IntentId, NodeName, NodeUid, PortId};
+use reveille_core::model::instance::InstanceState;
+use reveille_core::model::network::{Direction, Family, REPAIR_MARK, Remote, Route, RuleSpec};
+
+use super::fault::CallLie;
+use super::layout::GROUP;
+use super::truth::Called;
+use super::{Life, Task, World};
+
+/// Who makes the engine's calls, as the cloud's log of actions names them.
+const OURSELVES: &str = "reveille";
+
+fn refused(text: impl Into<String>) -> Outcome {
+    Outcome::Refused { text: text.into().into() }
+}
+
+fn already(text: impl Into<String>) -> Outcome {
+    Outcome::AlreadySo { text: text.into().into() }
+}
+
+fn moved(text: impl Into<String>) -> Outcome {
+    Outcome::Moved { text: text.into().into() }
+}
+
+impl World {
+    pub(super) fn serve_call(&mut self, session: u64, intent: IntentId, call: Call) {
+        let lie = self.lies.calls.pop_front();
+        let accepted = Outcome::Accepted { request: Some(self.project.request()) };
+        let (outcome, answer) = match lie {
+            Some(CallLie::Ignored) => (accepted.clone(), accepted),
+            Some(CallLie::Fails { retry_after }) => {
+                let text = "429 Too Many Requests".into();
+                let failed = Outcome::Failed { text, retry_after };
+                (failed.clone(), failed)
+            }
+            Some(CallLie::Unanswered) => {
+                let outcome = self.carry_out(&call);
+                (outcome, Outcome::Unknown { text: "the connection was lost before the answer".into() })
+            }
+            Some(CallLie::Cut) | None => {
+                let cut = lie.is_some();
+                let outcome = self.carry_out(&call);
+                if let (true, Call::NudgeGroup { mark, .. }) = (cut, &call) {
+                    self.project.add_rules(&[harmless_rule()], mark);
+                    (
+                        outcome,
+                        Outcome::Unknown { text: "the connection was lost between put and take".into() },
+                    )
+                } else {
+                    (outcome.clone(), outcome)
+                }
+            }
+        };
+        self.calls.push(Called { at: self.now, intent, call, outcome });
+        let travel = self.soon(30, 900);
+        self.plan(travel, Task::Deliver(session, Event::Done { intent, outcome: answer }));
+    }
+
+    fn carry_out(&mut self, call: &Call) -> Outcome {
+        self.watch_for_harm(call);
+        match call {
+            Call::AddRules { rules, .. } => {
+                self.project.add_rules(rules, REPAIR_MARK);
+                self.accepted()
+            }
+            Call::DropRule { rule, .. } => {
+                self.project.drop_rules(|known| known.id == *rule);
+                self.accepted()
+            }
+            Call::NudgeGroup { .. } | Call::NudgeRouter { .. } => {
+                let after = self.soon(5_000, 20_000);
+                self.plan(after, Task::Reachable);
+                self.accepted()
+            }
+            Call::SetPortGroups { port, groups, if_revision, .. } => {
+                self.set_port_groups(port, groups, *if_revision)
+            }
+            Call::AddPortPairs { port, pairs, if_revision, .. } => {
+                match self.project.ports.get(port).map(|(_, port)| port.revision) {
+                    None => refused(format!("404: no port {port}")),
+                    Some(revision) if revision != *if_revision => {
+                        moved("412: RevisionNumberConstraintFailed")
+                    }
+                    Some(_) => {
+                        self.project.change_port(port, |port| {
+                            let mut all: Vec<_> = port.pairs.iter().chain(pairs).copied().collect();
+                            all.sort_unstable();
+                            all.dedup();
+                            port.pairs = all.into();
+                        });
+                        self.accepted()
+                    }
+                }
+            }
+            Call::RemoveRoutes { routes, .. } => {
+                self.project.change_routes(|held| held.retain(|route| !routes.contains(route)));
+                self.accepted()
+            }
+            Call::AddRoutes { routes, .. } => self.add_routes(routes),
+            Call::Reboot { instance, .. } => self.reboot(instance),
+            Call::Start { instance, .. } => match self.state(instance) {
+                Some(InstanceState::Stopped) => {
+                    self.project.note(self.now, instance, "start", OURSELVES);
+                    let after = self.soon(3_000, 10_000);
+                    self.plan(after, Task::Life(instance.clone(), Life::Started));
+                    self.accepted()
+                }
+                Some(InstanceState::Active) => already("409: it is active"),
+                Some(state) => refused(format!("409: cannot start an instance that is {state:?}")),
+                None => refused("404: no such instance"),
+            },
+            Call::DeleteInstance { instance, .. } => self.delete_instance(instance, OURSELVES),
+            Call::DeleteNode { name, uid } => self.delete_node_if(name, uid),
+        }
+    }
+
+    fn accepted(&mut self) -> Outcome {
+        Outcome::Accepted { request: Some(self.project.request()) }
+    }
+
+    fn state(&self, id: &InstanceId) -> Option<InstanceState> {
+        self.project.servers.get(id).map(|server| server.instance.state)
+    }
+
+    fn set_port_groups(&mut self, id: &PortId, groups: &[GroupId], if_revision: u64) -> Outcome {
+        let Some((instance, port)) = self.project.ports.get(id).cloned() else {
+            return refused(format!("404: no port {id}"));
+        };
+        if port.revision != if_revision {
+            return moved("412: RevisionNumberConstraintFailed");
+        }
+        if !port.security {
+            return refused("400: port security must be enabled");
+        }
+        self.project.change_port(id, |port| port.groups = groups.into());
+        self.review(&instance);
+        if self.slippery.contains(id) {
+            let after = self.soon(500, 25_000);
+            self.plan(after, Task::LoseGroup(id.clone()));
+        }
+        self.accepted()
+    }
+
+    /// Something outside takes the group off the port, again.
+    pub(super) fn lose_group(&mut self, id: &PortId) {
+        let Some((instance, _)) = self.project.ports.get(id).cloned() else { return };
+        self.project.change_port(id, |port| {
+            port.groups = port.groups.iter().filter(|group| group.as_str() != GROUP).cloned().collect();
+        });
+        self.review(&instance);
+    }
+
+    fn add_routes(&mut self, routes: &[Route]) -> Outcome {
+        let limit = self.project.hidden_limit;
+        let new = routes.iter().filter(|route| !self.project.routes().contains(route)).count();
+        if self.project.routes().len() + new > limit as usize {
+            let text = format!("400 RoutesExhausted: the number of routes exceeds the maximum {limit}.");
+            return Outcome::Limit { limit: Some(limit), text: text.into() };
+        }
+        let on_port = self.project.addresses();
+        if let Some(route) = routes.iter().find(|route| !on_port.contains(&route.next_hop)) {
+            return refused(format!(
+                "400 InvalidRoutes: the next hop of {route} is on no subnet of the router"
+            ));
+        }
+        self.project.change_routes(|held| {
+            for route in routes {
+                if !held.contains(route) {
+                    held.push(*route);
+                }
+            }
+        });
+        self.accepted()
+    }
+
+    fn reboot(&mut self, id: &InstanceId) -> Outcome {
+        match self.state(id) {
+            Some(InstanceState::Active) => {}
+            Some(state) => return refused(format!("409: cannot reboot an instance that is {state:?}")),
+            None => return refused("404: no such instance"),
+        }
+        self.project.note(self.now, id, "reboot", OURSELVES);
+        self.project.set_state(self.now, id, InstanceState::Rebooting, Some("rebooting"));
+        self.power_off(id);
+        let after = self.soon(6_000, 25_000);
+        self.plan(after, Task::Life(id.clone(), Life::Rebooted));
+        self.accepted()
+    }
+
+    /// Somebody deletes an instance; how long that takes is the cloud's business.
+    pub(super) fn delete_instance(&mut self, id: &InstanceId, user: &str) -> Outcome {
+        let Some(server) = self.project.servers.get(id) else { return already("404: no such instance") };
+        if server.instance.locked {
+            return refused("409: the instance is locked");
+        }
+        let never_ends = server.never_ends;
+        if server.instance.state.is_leaving() {
+            return self.accepted();
+        }
+        self.project.note(self.now, id, "delete", user);
+        self.project.set_state(self.now, id, InstanceState::Deleting, Some("deleting"));
+        self.power_off(id);
+        if !never_ends {
+            let after = self.soon(5_000, 20_000);
+            self.plan(after, Task::Life(id.clone(), Life::Gone));
+        }
+        self.accepted()
+    }
+
+    fn delete_node_if(&mut self, name: &NodeName, uid: &NodeUid) -> Outcome {
+        match self.cluster.nodes.get(name) {
+            None => already("404: no such node"),
+            Some(node) if node.uid != *uid => moved("409: the uid in the precondition is another one"),
+            Some(_) => {
+                self.delete_node(name);
+                Outcome::Accepted { request: None }
+            }
+        }
+    }
+
+    /// The data plane reads its tables again: nodes whose pods could not be reached can be reached.
+    pub(super) fn become_reachable(&mut self) {
+        let broken: Vec<NodeName> = self.cluster.nodes.keys().cloned().collect();
+        for name in broken {
+            self.set_route_broken(&name, false);
+        }
+    }
+}
+
+/// The rule that a nudge puts and takes back: one address of a documentation range.
+fn harmless_rule() -> RuleSpec {
+    RuleSpec {
+        direction: Direction::Ingress,
+        family: Family::V4,
+        protocol: None,
+        ports: None,
+        remote: Remote::Prefix(ipnet::IpNet::from(std::net::IpAddr::from([192, 0, 2, 1]))),
+    }
+}

@@ -1,0 +1,143 @@
+//! The cluster's API as it truly is: Node objects, what was said about them, and who renews which lease.
+//!
+//! Objects only. Who writes them is `guest` (kubelets) and `actors` (controllers); who hears of it is `senses`.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use ipnet::IpNet;
+use reveille_core::model::id::{InstanceId, NodeName, NodeUid};
+use reveille_core::model::node::{Condition, Node, NodeEvent, NodeIntent, Provider, Ready};
+use reveille_core::model::time::{Span, Time};
+
+use super::stamp;
+
+/// The API's objects.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Cluster {
+    pub(crate) nodes: BTreeMap<NodeName, Arc<Node>>,
+    /// Leases outlive their nodes for a while, or for good.
+    pub(crate) leases: BTreeMap<NodeName, Lease>,
+    pub(crate) events: VecDeque<(Time, NodeEvent)>,
+}
+
+/// One node lease.
+#[derive(Clone, Debug)]
+pub(crate) struct Lease {
+    /// Whose kubelet renews it.
+    pub(crate) instance: InstanceId,
+    /// When it was last renewed, in the kubelet's writing.
+    pub(crate) renewed: Arc<str>,
+}
+
+/// Kubernetes keeps events for an hour.
+const EVENTS_KEPT: Span = Span::from_min(60);
+
+impl Cluster {
+    /// Changes a node; the new object, when there was one.
+    pub(crate) fn change(&mut self, name: &NodeName, change: impl FnOnce(&mut Node)) -> Option<Arc<Node>> {
+        let node = self.nodes.get_mut(name)?;
+        change(Arc::make_mut(node));
+        Some(node.clone())
+    }
+
+    /// Writes an event about a node, and forgets those older than an hour.
+    pub(crate) fn say(
+        &mut self,
+        now: Time,
+        node: &NodeName,
+        reason: &str,
+        message: String,
+        reporter: &str,
+    ) -> NodeEvent {
+        let event = NodeEvent {
+            node: node.clone(),
+            uid: None,
+            reason: reason.into(),
+            message: message.into(),
+            reporter: reporter.into(),
+            stamped: Some(stamp(now)),
+        };
+        self.events.push_back((now, event.clone()));
+        while self.events.front().is_some_and(|(at, _)| now.since(*at) > EVENTS_KEPT) {
+            self.events.pop_front();
+        }
+        event
+    }
+
+    /// What was said about nodes of that name, oldest first.
+    pub(crate) fn said(&self, name: &NodeName) -> Vec<NodeEvent> {
+        self.events.iter().filter(|(_, event)| event.node == *name).map(|(_, event)| event.clone()).collect()
+    }
+}
+
+/// What a kubelet registers with.
+#[derive(Clone, Debug)]
+pub(crate) struct Registration {
+    pub(crate) name: NodeName,
+    pub(crate) uid: NodeUid,
+    pub(crate) instance: InstanceId,
+    pub(crate) boot_id: Arc<str>,
+    pub(crate) address: IpAddr,
+    pub(crate) range: IpNet,
+}
+
+/// The Node of a kubelet that has just registered: not initialised, not ready, known by its system UUID.
+pub(crate) fn registered(with: Registration) -> Node {
+    Node {
+        name: with.name,
+        uid: with.uid,
+        provider: Provider::Unset,
+        system_uuid: Some(with.instance),
+        boot_id: Some(with.boot_id),
+        kubelet: Some("v1.36.3".into()),
+        addresses: Box::new([with.address]),
+        pod_ranges: Box::new([with.range]),
+        ready: Ready::False,
+        conditions: Box::new([not_ready()]),
+        zone: None,
+        cordoned: false,
+        intent: NodeIntent::default(),
+        uninitialized: true,
+    }
+}
+
+fn condition(kind: &str, reason: &str, message: &str) -> Condition {
+    Condition { kind: kind.into(), reason: reason.into(), message: message.into() }
+}
+
+fn not_ready() -> Condition {
+    condition(
+        "Ready",
+        "KubeletNotReady",
+        "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady \
+         message:Network plugin returns error: cni plugin not initialized",
+    )
+}
+
+/// Puts the Ready condition, with the sentence that goes with it, and leaves all others.
+pub(crate) fn set_ready(node: &mut Node, ready: Ready) {
+    let others = node.conditions.iter().filter(|condition| &*condition.kind != "Ready").cloned();
+    let mut conditions: Vec<Condition> = others.collect();
+    match ready {
+        Ready::True => {}
+        Ready::False => conditions.push(not_ready()),
+        Ready::Unknown => {
+            conditions.push(condition("Ready", "NodeStatusUnknown", "Kubelet stopped posting node status."));
+        }
+    }
+    node.ready = ready;
+    node.conditions = conditions.into();
+}
+
+/// Puts or takes the condition that says that the node's pods cannot be reached.
+pub(crate) fn set_unreachable(node: &mut Node, kind: &str, broken: bool) {
+    let others = node.conditions.iter().filter(|condition| &*condition.kind != kind).cloned();
+    let mut conditions: Vec<Condition> = others.collect();
+    if broken {
+        let message = "probe of 4 pods on other nodes: no answer within 5 s";
+        conditions.push(condition(kind, "ProbeFailed", message));
+    }
+    node.conditions = conditions.into();
+}

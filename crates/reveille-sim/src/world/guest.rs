@@ -1,0 +1,367 @@
+//! Inside the machines: boots, first boots, kubelets, and what is wrong in there.
+//!
+//! ```text
+//!  power on ─▶ FirstBoot (once in a machine's life) ─▶ Kubelet ─▶ Register ─▶ renews its lease every ten seconds
+//! ```
+//!
+//! A kubelet registers when it starts and at no other time: when its Node is deleted, it goes on running and never comes
+//! back by itself. A reboot starts it again, and does not repeat a first boot. Whether a kubelet is heard follows from
+//! its machine, its port's group and its zone, and is worked out anew whenever one of these changes ([`World::review`]),
+//! so that a thousand healthy kubelets cost nothing between two changes.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use reveille_core::model::id::{InstanceId, NodeName, NodeUid};
+use reveille_core::model::instance::InstanceState;
+use reveille_core::model::node::Ready;
+use reveille_core::model::time::{Span, Time};
+
+use super::cluster::{Lease, Registration, registered, set_ready};
+use super::layout::GROUP;
+use super::{Life, Task, World, console, project, stamp};
+
+/// What is wrong inside a machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Trouble {
+    /// The cloud cannot make it: it ends in an error state before any guest runs.
+    BuildFails,
+    /// The cloud never finishes making it.
+    BuildHangs,
+    /// Its first boot finds no network.
+    NoNetwork,
+    /// Its first boot gets nothing from the metadata service.
+    MetadataDown,
+    /// Its bootstrap token is not accepted.
+    BadToken,
+    /// Its kubelet hangs until it is restarted, by hand or by a reboot.
+    KubeletHung,
+    /// Its kubelet cannot run, and a reboot does not change that.
+    Broken,
+}
+
+/// One machine from the inside.
+#[derive(Clone, Debug)]
+pub(crate) struct Guest {
+    pub(crate) host: u32,
+    pub(crate) trouble: Option<Trouble>,
+    /// Counts boots; steps of an earlier boot are void.
+    pub(crate) boot: u64,
+    pub(crate) boot_id: Arc<str>,
+    pub(crate) powered: bool,
+    pub(crate) first_boot: FirstBoot,
+    pub(crate) kubelet: Kubelet,
+    /// Its kubelet is heard: it renews its lease.
+    pub(crate) heard: bool,
+    /// Counts changes of `heard`; what was planned before the last one is void.
+    pub(crate) turn: u64,
+    /// Since when all is well with it, for judging whether harm was done.
+    pub(crate) well_since: Option<Time>,
+    pub(crate) console: VecDeque<String>,
+}
+
+/// Whether a machine has its configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FirstBoot {
+    Due,
+    Done,
+    Failed,
+}
+
+/// What the kubelet does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kubelet {
+    Off,
+    /// It runs and has not registered since it started.
+    Registering,
+    /// It registered, and will not again before its next start.
+    Registered,
+}
+
+/// A step of a boot.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum GuestStep {
+    FirstBoot,
+    Kubelet,
+    Register,
+}
+
+/// The controller manager calls a node Unknown when nothing was heard for this long.
+const UNHEARD_AFTER: Span = Span::from_s(40);
+/// Between two tries of a kubelet to register.
+const REGISTER_AGAIN: Span = Span::from_s(7);
+
+impl Guest {
+    pub(crate) fn new(host: u32, trouble: Option<Trouble>, boot_id: Arc<str>) -> Self {
+        Self {
+            host,
+            trouble,
+            boot: 0,
+            boot_id,
+            powered: false,
+            first_boot: FirstBoot::Due,
+            kubelet: Kubelet::Off,
+            heard: false,
+            turn: 0,
+            well_since: None,
+            console: VecDeque::new(),
+        }
+    }
+
+    fn print(&mut self, lines: Vec<String>) {
+        self.console.extend(lines);
+        while self.console.len() > console::LINES_MAX {
+            self.console.pop_front();
+        }
+    }
+}
+
+impl World {
+    /// Power on.
+    pub(super) fn boot(&mut self, id: &InstanceId) {
+        let boot_id: Arc<str> = self.names.uuid().into();
+        let name = self.name_of(id);
+        let Some(guest) = self.guests.get_mut(id) else { return };
+        guest.powered = true;
+        guest.boot += 1;
+        guest.boot_id = boot_id;
+        guest.kubelet = Kubelet::Off;
+        guest.print(console::boot(name.as_str()));
+        if guest.trouble == Some(Trouble::KubeletHung) {
+            guest.trouble = None;
+        }
+        let (boot, first_boot) = (guest.boot, guest.first_boot);
+        let step = match first_boot {
+            FirstBoot::Due => GuestStep::FirstBoot,
+            FirstBoot::Done => GuestStep::Kubelet,
+            FirstBoot::Failed => {
+                guest.print(console::never_configured());
+                return;
+            }
+        };
+        let after = self.soon(8_000, 20_000);
+        self.plan(after, Task::Guest(id.clone(), boot, step));
+    }
+
+    /// Power off: whatever ran there does not any more.
+    pub(super) fn power_off(&mut self, id: &InstanceId) {
+        if let Some(guest) = self.guests.get_mut(id) {
+            guest.powered = false;
+            guest.kubelet = Kubelet::Off;
+            guest.boot += 1;
+        }
+        self.review(id);
+    }
+
+    pub(super) fn guest_step(&mut self, id: &InstanceId, boot: u64, step: GuestStep) {
+        let Some(guest) = self.guests.get_mut(id).filter(|guest| guest.boot == boot && guest.powered) else {
+            return;
+        };
+        match step {
+            GuestStep::FirstBoot => match guest.trouble {
+                Some(trouble @ (Trouble::NoNetwork | Trouble::MetadataDown)) => {
+                    guest.first_boot = FirstBoot::Failed;
+                    guest.print(console::first_boot_failed(trouble));
+                }
+                _ => {
+                    guest.first_boot = FirstBoot::Done;
+                    guest.print(console::first_boot_done());
+                    let after = self.soon(10_000, 25_000);
+                    self.plan(after, Task::Guest(id.clone(), boot, GuestStep::Kubelet));
+                }
+            },
+            GuestStep::Kubelet => match guest.trouble {
+                Some(trouble @ (Trouble::Broken | Trouble::BadToken)) => {
+                    guest.print(console::kubelet_failed(trouble));
+                }
+                _ => {
+                    guest.print(console::kubelet_started());
+                    self.start_kubelet(id);
+                }
+            },
+            GuestStep::Register => self.register(id),
+        }
+    }
+
+    fn start_kubelet(&mut self, id: &InstanceId) {
+        let Some(guest) = self.guests.get_mut(id) else { return };
+        guest.kubelet = Kubelet::Registering;
+        let boot = guest.boot;
+        let after = self.soon(1_500, 4_000);
+        self.plan(after, Task::Guest(id.clone(), boot, GuestStep::Register));
+    }
+
+    /// Somebody restarts the kubelet on the machine: the one thing that makes it register again.
+    pub(super) fn restart_kubelet(&mut self, id: &InstanceId) {
+        let Some(guest) = self.guests.get_mut(id).filter(|guest| guest.powered) else { return };
+        if guest.first_boot != FirstBoot::Done || guest.trouble == Some(Trouble::Broken) {
+            return;
+        }
+        if guest.trouble == Some(Trouble::KubeletHung) {
+            guest.trouble = None;
+        }
+        let name = self.name_of(id);
+        self.tell(format!("a person restarts the kubelet of {name}"));
+        self.start_kubelet(id);
+        self.review(id);
+    }
+
+    fn register(&mut self, id: &InstanceId) {
+        let connected = self.connected(id);
+        let Some(guest) = self.guests.get_mut(id).filter(|g| g.kubelet == Kubelet::Registering) else {
+            return;
+        };
+        if !connected {
+            guest.print(console::kubelet_unheard());
+            let boot = guest.boot;
+            self.plan(REGISTER_AGAIN, Task::Guest(id.clone(), boot, GuestStep::Register));
+            return;
+        }
+        guest.kubelet = Kubelet::Registered;
+        let (host, boot_id) = (guest.host, guest.boot_id.clone());
+        let name = NodeName::new(self.name_of(id).shared());
+        let lease = Lease { instance: id.clone(), renewed: stamp(self.now) };
+        self.cluster.leases.insert(name.clone(), lease);
+        let known = self
+            .cluster
+            .change(&name, |node| node.boot_id = Some(boot_id.clone()))
+            .filter(|node| node.system_uuid.as_ref() == Some(id));
+        if let Some(node) = known {
+            self.watched(node);
+        } else {
+            let node = Arc::new(registered(Registration {
+                name: name.clone(),
+                uid: NodeUid::new(self.names.uuid()),
+                instance: id.clone(),
+                boot_id,
+                address: project::address(host),
+                range: project::pod_range(host),
+            }));
+            let uid = node.uid.clone();
+            self.cluster.nodes.insert(name.clone(), node.clone());
+            self.watched(node);
+            let (initialised, ready) = (self.soon(2_000, 9_000), self.soon(6_000, 20_000));
+            self.plan(initialised, Task::Initialise(name.clone(), uid.clone()));
+            self.plan(ready, Task::NetworkReady(name, uid));
+        }
+        self.review(id);
+    }
+
+    /// The container network is up on the node: its kubelet says Ready, if it is still heard.
+    pub(super) fn network_ready(&mut self, name: &NodeName, uid: &NodeUid) {
+        let Some(id) = self.owner_of(name, uid) else { return };
+        if !self.guests.get(&id).is_some_and(|guest| guest.heard) {
+            return;
+        }
+        if let Some(node) = self.cluster.change(name, |node| set_ready(node, Ready::True)) {
+            self.watched(node);
+        }
+        self.note_health(&id);
+        let after = self.soon(2_000, 10_000);
+        self.plan(after, Task::Route(name.clone(), uid.clone()));
+    }
+
+    /// The instance whose kubelet speaks for this very node.
+    pub(super) fn owner_of(&self, name: &NodeName, uid: &NodeUid) -> Option<InstanceId> {
+        self.cluster.nodes.get(name).filter(|node| node.uid == *uid)?.system_uuid.clone()
+    }
+
+    /// The API server can be reached from there.
+    pub(super) fn connected(&self, id: &InstanceId) -> bool {
+        let grouped = self.project.port_of(id).is_some_and(|p| p.groups.iter().any(|g| g.as_str() == GROUP));
+        let zone = self.project.servers.get(id).and_then(|server| server.instance.zone.clone());
+        grouped && zone.is_none_or(|zone| !self.lies.dark_zones.contains(&zone))
+    }
+
+    /// Works out anew whether the machine's kubelet is heard, and what follows from a change of that.
+    pub(super) fn review(&mut self, id: &InstanceId) {
+        let connected = self.connected(id);
+        let Some(guest) = self.guests.get_mut(id) else { return };
+        let hung = matches!(guest.trouble, Some(Trouble::KubeletHung | Trouble::Broken));
+        let heard = guest.powered && guest.kubelet != Kubelet::Off && connected && !hung;
+        if guest.heard == heard {
+            return;
+        }
+        guest.heard = heard;
+        guest.turn += 1;
+        let turn = guest.turn;
+        if heard {
+            let after = self.soon(1_000, 8_000);
+            self.plan(after, Task::Heard(id.clone(), turn));
+        } else {
+            self.plan(UNHEARD_AFTER, Task::Unheard(id.clone(), turn));
+        }
+        self.note_health(id);
+    }
+
+    /// Nothing was heard of the kubelet for so long that the controller manager says so.
+    pub(super) fn unheard(&mut self, id: &InstanceId, turn: u64) {
+        if self.guests.get(id).is_some_and(|guest| guest.turn != turn) {
+            return;
+        }
+        for node in self.nodes_of(id) {
+            if let Some(node) = self.cluster.change(&node, |node| set_ready(node, Ready::Unknown)) {
+                self.watched(node);
+            }
+        }
+        self.start_cloud_controller();
+    }
+
+    /// The kubelet is heard again and says how its node is.
+    pub(super) fn heard(&mut self, id: &InstanceId, turn: u64) {
+        if self.guests.get(id).is_none_or(|guest| guest.turn != turn) {
+            return;
+        }
+        for node in self.nodes_of(id) {
+            let initialised = self.cluster.nodes.get(&node).is_some_and(|node| !node.uninitialized);
+            if !initialised {
+                continue;
+            }
+            if let Some(node) = self.cluster.change(&node, |node| set_ready(node, Ready::True)) {
+                self.watched(node);
+            }
+        }
+        self.note_health(id);
+    }
+
+    /// The nodes that the machine's kubelet speaks for.
+    pub(super) fn nodes_of(&self, id: &InstanceId) -> Vec<NodeName> {
+        let own = |node: &&Arc<reveille_core::model::node::Node>| node.system_uuid.as_ref() == Some(id);
+        self.cluster.nodes.values().filter(own).map(|node| node.name.clone()).collect()
+    }
+
+    /// The cloud takes a step in an instance's life.
+    pub(super) fn live(&mut self, id: &InstanceId, life: Life) {
+        let Some(server) = self.project.servers.get(id) else { return };
+        let state = server.instance.state;
+        match life {
+            Life::Built if state == InstanceState::Building => self.built(id),
+            Life::Rebooted if state == InstanceState::Rebooting => self.run_again(id),
+            Life::Started if state == InstanceState::Stopped => self.run_again(id),
+            Life::Gone if state == InstanceState::Deleting => {
+                self.power_off(id);
+                self.project.bury(self.now, id);
+                self.guests.remove(id);
+                let after = self.soon(5_000, 20_000);
+                self.plan(after, Task::Unroute(id.clone()));
+            }
+            _ => {}
+        }
+    }
+
+    fn run_again(&mut self, id: &InstanceId) {
+        self.project.set_state(self.now, id, InstanceState::Active, None);
+        self.boot(id);
+    }
+
+    fn built(&mut self, id: &InstanceId) {
+        match self.guests.get(id).and_then(|guest| guest.trouble) {
+            Some(Trouble::BuildHangs) => {}
+            Some(Trouble::BuildFails) => {
+                let message = "No valid host was found. There are not enough hosts available.";
+                self.project.set_fault(self.now, id, message);
+            }
+            _ => self.run_again(id),
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! What a simulated world starts with: pools of machines that all answer, perhaps a neighbour, perhaps a router.
+//!
+//! A [`Layout`] is plain data with two readings: [`Layout::roster`] says what should be, for the engine, and
+//! `World::new` builds what is. Both come from the same lines, so that a test cannot describe one fleet and watch another.
+
+use std::collections::BTreeMap;
+
+use ipnet::IpNet;
+use reveille_core::model::id::{CloudName, PoolName, RouterId, ZoneName};
+use reveille_core::model::instance::Mark;
+use reveille_core::model::roster::{
+    Deadlines, GroupRef, Limits, Mode, Network, Ownership, Pool, Repair, Roster, Timing,
+};
+use reveille_core::model::time::Time;
+
+/// The one cloud of every simulated roster.
+pub const CLOUD: &str = "os";
+/// The one router.
+pub const ROUTER: &str = "8d1f6c52-7a40-4c1e-9b1d-0f3a5f0f7e21";
+/// The id of the group that every pool's ports carry.
+pub const GROUP: &str = "5f0c2b8e-3c0a-4a55-8d7f-6f1d2e9b7a10";
+/// Its name, by which rosters name it.
+pub const GROUP_NAME: &str = "k8s-nodes";
+/// The condition that says that a node's pods cannot be reached.
+pub const ROUTE_BROKEN: &str = "RouteBroken";
+
+/// A fleet, before anything happens to it.
+#[derive(Clone, Debug)]
+pub struct Layout {
+    /// Everything random follows from it.
+    pub seed: u64,
+    /// When the world begins.
+    pub start: Time,
+    /// The pools.
+    pub pools: Vec<PoolPlan>,
+    /// Machines of another cluster in the same project, with names as like ours as names can be.
+    pub neighbours: u32,
+    /// Pod routes lie on a router, and ports allow pod ranges.
+    pub routed: bool,
+    /// The lease of a deleted Node goes on being renewed. Otherwise it is garbage-collected after its Node, as by
+    /// clusters of today.
+    pub lease_outlives_node: bool,
+    /// How much may be done at once.
+    pub limits: Limits,
+    /// Ages and rhythms.
+    pub timing: Timing,
+}
+
+/// One pool.
+#[derive(Clone, Debug)]
+pub struct PoolPlan {
+    /// Its name.
+    pub name: PoolName,
+    /// How many machines its owner keeps.
+    pub machines: u32,
+    /// The zones that they are dealt out to, in turn.
+    pub zones: Vec<ZoneName>,
+    /// The least that may be left.
+    pub min: u32,
+    /// What may be done.
+    pub repair: Repair,
+    /// Deadlines of its machines.
+    pub deadlines: Deadlines,
+}
+
+/// Everything switched on.
+pub const ACT: Repair = Repair {
+    network: Mode::Act,
+    rejoin: Mode::Act,
+    reboot: Mode::Act,
+    replace: Mode::Act,
+    cleanup: Mode::Act,
+};
+
+impl Layout {
+    /// One pool of so many machines in three zones, acting, with default limits.
+    pub fn fleet(seed: u64, machines: u32) -> Self {
+        Self {
+            seed,
+            // 2026-03-02T08:00:00Z: any moment would do, and a real one reads better in logs.
+            start: Time::from_ms(1_772_438_400_000),
+            pools: vec![PoolPlan::new("workers", machines)],
+            neighbours: 0,
+            routed: false,
+            lease_outlives_node: false,
+            limits: Limits::default(),
+            timing: Timing::default(),
+        }
+    }
+
+    /// The same with pod routes on a router.
+    #[must_use]
+    pub fn routed(mut self) -> Self {
+        self.routed = true;
+        self
+    }
+
+    /// The same with these limits.
+    #[must_use]
+    pub fn limits(mut self, change: impl FnOnce(&mut Limits)) -> Self {
+        change(&mut self.limits);
+        self
+    }
+
+    /// The same with the first pool changed.
+    #[must_use]
+    pub fn pool(mut self, change: impl FnOnce(&mut PoolPlan)) -> Self {
+        if let Some(pool) = self.pools.first_mut() {
+            change(pool);
+        }
+        self
+    }
+
+    /// What should be: the roster of this fleet.
+    pub fn roster(&self) -> Roster {
+        let pools =
+            self.pools.iter().map(|plan| (plan.name.clone(), plan.pool())).collect::<BTreeMap<_, _>>();
+        Roster {
+            name: "prod".into(),
+            clouds: vec![CLOUD.into()],
+            network: Network {
+                pod_ranges: vec![pod_net()],
+                router: self.routed.then(|| (CloudName::from(CLOUD), RouterId::from(ROUTER))),
+                address_pairs: self.routed,
+                unreachable_conditions: vec![ROUTE_BROKEN.into()],
+            },
+            pools,
+            limits: self.limits,
+            timing: self.timing,
+        }
+    }
+}
+
+impl PoolPlan {
+    /// An acting pool with default deadlines, in three zones.
+    pub fn new(name: &str, machines: u32) -> Self {
+        Self {
+            name: name.into(),
+            machines,
+            zones: ["nova-a", "nova-b", "nova-c"].map(ZoneName::from).to_vec(),
+            min: 1,
+            repair: ACT,
+            deadlines: Deadlines::default(),
+        }
+    }
+
+    fn pool(&self) -> Pool {
+        Pool {
+            name: self.name.clone(),
+            cloud: CLOUD.into(),
+            owned: Ownership { cluster: cluster_mark(), pool: Some(pool_mark(&self.name)) },
+            groups: vec![GroupRef::Name(GROUP_NAME.into())],
+            min: self.min,
+            deadlines: self.deadlines,
+            repair: self.repair,
+            paused: false,
+        }
+    }
+}
+
+/// The tag that says which cluster.
+pub(crate) fn cluster_mark() -> Mark {
+    Mark::Tag("k8s-cluster=prod".into())
+}
+
+/// The tag of the neighbour, whose names look like ours.
+pub(crate) fn neighbour_mark() -> Mark {
+    Mark::Tag("k8s-cluster=prod-workers".into())
+}
+
+/// The tag that says which pool.
+pub(crate) fn pool_mark(pool: &PoolName) -> Mark {
+    Mark::Tag(format!("k8s-pool={pool}").into())
+}
+
+/// The cluster's pod range.
+pub(crate) fn pod_net() -> IpNet {
+    IpNet::from(ipnet::Ipv4Net::new_assert(std::net::Ipv4Addr::new(100, 64, 0, 0), 10))
+}

@@ -1,0 +1,325 @@
+//! A whole world in memory: a cloud project, its machines, a cluster, its controllers, and everything that goes wrong.
+//!
+//! ```text
+//!  Fault ─▶ strike ─▶ project, guest, cluster (what is true) ◀── actors (cloud controller, pool owner, people)
+//!                          │ read, perhaps falsely                     ▲
+//!                          ▼                                           │
+//!  engine ◀── Event ── senses (lists, watches, answers)    Effect ─▶ calls
+//! ```
+//!
+//! Time is virtual and comes from outside: [`World::advance`] does everything that is due up to a moment and returns the
+//! events that reach the engine then; [`World::next_at`] says when there is something to do next. Whatever is waiting
+//! stands in one agenda, ordered by time and then by when it was put there, so nothing depends on an address, a hash or
+//! a thread. The same layout, faults and effects give the same events, byte for byte.
+//!
+//! Machines fail for a reason inside them (no network at first boot, a hung kubelet), and consoles, nodes, leases and
+//! listings follow from it: nothing here says "never joined". The world never reads the engine's state.
+
+mod actors;
+mod calls;
+mod cluster;
+mod console;
+pub mod fault;
+pub mod guest;
+pub mod layout;
+mod project;
+mod senses;
+mod strike;
+mod truth;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use reveille_core::effect::{Call, Effect, Look, Outcome};
+use reveille_core::event::Event;
+use reveille_core::model::id::{
+    Fence, InstanceId, InstanceName, IntentId, LookId, NodeName, NodeUid, PoolName, PortId,
+};
+use reveille_core::model::time::{Span, Time};
+
+use crate::rng::{Rng, Stream};
+use cluster::Cluster;
+use fault::Fault;
+use guest::{Guest, GuestStep, Trouble};
+use layout::Layout;
+use project::Project;
+use senses::{Lies, Watch};
+
+pub use truth::{Called, Harm, MachineTruth};
+
+/// Something happened in the world, in one sentence for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Told {
+    /// When.
+    pub at: Time,
+    /// What.
+    pub text: String,
+}
+
+/// What a pool's owner wants.
+#[derive(Clone, Debug)]
+struct Kept {
+    /// How many machines.
+    size: u32,
+    /// Every machine made from now on has this.
+    image: Option<Trouble>,
+    /// The next machines made have these, in order.
+    next: Vec<Trouble>,
+    /// Counts the machines made, to deal them out to zones.
+    made: usize,
+    /// The image's version; a rollout makes the next one.
+    version: u32,
+}
+
+/// The world.
+#[derive(Clone, Debug)]
+pub struct World {
+    now: Time,
+    layout: Layout,
+    project: Project,
+    cluster: Cluster,
+    guests: BTreeMap<InstanceId, Guest>,
+    pools: BTreeMap<PoolName, Kept>,
+    agenda: BTreeMap<(Time, u64), Task>,
+    put: u64,
+    out: Vec<Event>,
+    names: Rng,
+    delays: Rng,
+    lies: Lies,
+    watch: Watch,
+    /// The process that listens now; what was asked for by one before it is answered to nobody.
+    session: u64,
+    fence: Fence,
+    cloud_controller: CloudController,
+    /// Ports that something outside takes the group off whenever it is put there.
+    slippery: BTreeSet<PortId>,
+    told: Vec<Told>,
+    calls: Vec<Called>,
+    harms: Vec<Harm>,
+}
+
+/// The cluster's cloud controller: whether it runs, and what it fails to do.
+#[derive(Clone, Debug, Default)]
+struct CloudController {
+    down: bool,
+    /// Nodes for which it makes no route.
+    routeless: BTreeSet<NodeName>,
+    /// It is at work until no node is silent.
+    ticking: bool,
+}
+
+/// Something that waits for its time.
+#[derive(Clone, Debug)]
+enum Task {
+    Strike(Fault),
+    Mend(Fault),
+    Poll(u64),
+    Beat(u64),
+    Serve(u64, Request),
+    Deliver(u64, Event),
+    Watched(u64),
+    Guest(InstanceId, u64, GuestStep),
+    Life(InstanceId, Life),
+    Unheard(InstanceId, u64),
+    Heard(InstanceId, u64),
+    Initialise(NodeName, NodeUid),
+    NetworkReady(NodeName, NodeUid),
+    Route(NodeName, NodeUid),
+    Unroute(InstanceId),
+    CollectLease(NodeName),
+    CloudController,
+    PoolOwner,
+    RestartKubelet(InstanceId),
+    LoseGroup(PortId),
+    Reachable,
+}
+
+/// A step in an instance's life that its cloud takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Life {
+    Built,
+    Rebooted,
+    Started,
+    Gone,
+}
+
+/// Something that was asked of the world.
+#[derive(Clone, Debug)]
+enum Request {
+    List { full: bool },
+    Look(LookId, Look),
+    Call(IntentId, Call),
+}
+
+impl World {
+    /// The layout's world, everything in it well, with nobody listening yet: [`World::listen`] begins that.
+    pub fn new(layout: &Layout) -> Self {
+        let kept = |plan: &layout::PoolPlan| {
+            let kept = Kept { size: plan.machines, image: None, next: Vec::new(), made: 0, version: 1 };
+            (plan.name.clone(), kept)
+        };
+        let mut world = Self {
+            now: layout.start,
+            project: Project::new(layout.routed),
+            cluster: Cluster::default(),
+            guests: BTreeMap::new(),
+            pools: layout.pools.iter().map(kept).collect(),
+            agenda: BTreeMap::new(),
+            put: 0,
+            out: Vec::new(),
+            names: Rng::new(layout.seed, Stream::Names),
+            delays: Rng::new(layout.seed, Stream::Delays),
+            lies: Lies::default(),
+            watch: Watch::default(),
+            session: 0,
+            fence: Fence(0),
+            cloud_controller: CloudController::default(),
+            slippery: BTreeSet::new(),
+            told: Vec::new(),
+            calls: Vec::new(),
+            harms: Vec::new(),
+            layout: layout.clone(),
+        };
+        world.settle_in();
+        world.plan(Span::from_s(20), Task::PoolOwner);
+        world
+    }
+
+    /// A process begins to listen under this fencing number: it gets a full listing and a full node list, and from then
+    /// on what changes. What an earlier process asked for still happens, and is answered to nobody.
+    pub fn listen(&mut self, now: Time, fence: Fence) {
+        self.now = now;
+        self.session += 1;
+        self.fence = fence;
+        self.watch = Watch::default();
+        self.lies.forget_listener();
+        let session = self.session;
+        let soon = self.soon(50, 400);
+        self.plan(soon, Task::Watched(session));
+        self.plan(Span::from_ms(20), Task::Poll(session));
+        self.plan(Span::from_s(1), Task::Beat(session));
+    }
+
+    /// Another process holds the ledger now: calls with any other number are refused.
+    pub const fn lead(&mut self, fence: Fence) {
+        self.fence = fence;
+    }
+
+    /// When there is something to do next.
+    pub fn next_at(&self) -> Option<Time> {
+        self.agenda.first_key_value().map(|((at, _), _)| *at)
+    }
+
+    /// Does everything that is due and returns what reaches the engine, in order.
+    pub fn advance(&mut self, now: Time) -> Vec<Event> {
+        while let Some(entry) = self.agenda.first_entry() {
+            if entry.key().0 > now {
+                break;
+            }
+            self.now = self.now.max(entry.key().0);
+            let task = entry.remove();
+            self.run(task);
+        }
+        self.now = self.now.max(now);
+        std::mem::take(&mut self.out)
+    }
+
+    /// Begins to carry out an effect; its answer is one of the events of a later [`World::advance`]. Records and wake-ups
+    /// are the driver's business and are passed over.
+    pub fn perform(&mut self, now: Time, effect: &Effect) {
+        self.now = self.now.max(now);
+        let request = match effect {
+            Effect::Look { id, look } => Request::Look(*id, look.clone()),
+            Effect::List { .. } => Request::List { full: true },
+            Effect::Call { intent, fence, call } => {
+                if *fence != self.fence {
+                    let outcome = Outcome::Fenced;
+                    let event = Event::Done { intent: *intent, outcome: outcome.clone() };
+                    self.calls.push(Called { at: now, call: call.clone(), outcome, intent: *intent });
+                    self.plan(Span::from_ms(1), Task::Deliver(self.session, event));
+                    return;
+                }
+                Request::Call(*intent, call.clone())
+            }
+            Effect::Record { .. } | Effect::WakeAt(_) => return,
+        };
+        let travel = self.soon(20, 300);
+        self.plan(travel, Task::Serve(self.session, request));
+    }
+
+    /// This fault strikes then.
+    pub fn schedule(&mut self, at: Time, fault: Fault) {
+        self.put += 1;
+        self.agenda.insert((at.max(self.now), self.put), Task::Strike(fault));
+    }
+
+    /// Somebody restarts the machine's kubelet then.
+    pub fn schedule_kubelet_restart(&mut self, at: Time, instance: &InstanceId) {
+        self.put += 1;
+        self.agenda.insert((at.max(self.now), self.put), Task::RestartKubelet(instance.clone()));
+    }
+
+    /// What happened since this was last asked.
+    pub fn take_told(&mut self) -> Vec<Told> {
+        std::mem::take(&mut self.told)
+    }
+
+    fn run(&mut self, task: Task) {
+        match task {
+            Task::Strike(fault) => self.strike(fault),
+            Task::Mend(fault) => self.mend(&fault),
+            Task::Poll(session) => self.poll(session),
+            Task::Beat(session) => self.beat(session),
+            Task::Serve(session, request) => self.serve(session, request),
+            Task::Deliver(session, event) => self.deliver(session, event),
+            Task::Watched(session) => self.begin_watch(session),
+            Task::Guest(id, boot, step) => self.guest_step(&id, boot, step),
+            Task::Life(id, life) => self.live(&id, life),
+            Task::Unheard(id, turn) => self.unheard(&id, turn),
+            Task::Heard(id, turn) => self.heard(&id, turn),
+            Task::Initialise(name, uid) => self.initialise(&name, &uid),
+            Task::NetworkReady(name, uid) => self.network_ready(&name, &uid),
+            Task::Route(name, uid) => self.make_route(&name, &uid),
+            Task::Unroute(id) => self.review_route(&id),
+            Task::CollectLease(name) => self.collect_lease(&name),
+            Task::CloudController => self.run_cloud_controller(),
+            Task::PoolOwner => self.run_pool_owner(),
+            Task::RestartKubelet(id) => self.restart_kubelet(&id),
+            Task::LoseGroup(port) => self.lose_group(&port),
+            Task::Reachable => self.become_reachable(),
+        }
+    }
+
+    fn plan(&mut self, after: Span, task: Task) {
+        self.put += 1;
+        self.agenda.insert((self.now + after, self.put), task);
+    }
+
+    fn deliver(&mut self, session: u64, event: Event) {
+        if session == self.session {
+            self.out.push(event);
+        }
+    }
+
+    /// A delay between these, milliseconds.
+    fn soon(&mut self, from_ms: i64, to_ms: i64) -> Span {
+        self.delays.span(Span::from_ms(from_ms), Span::from_ms(to_ms))
+    }
+
+    fn tell(&mut self, text: impl Into<String>) {
+        self.told.push(Told { at: self.now, text: text.into() });
+    }
+
+    fn name_of(&self, id: &InstanceId) -> InstanceName {
+        self.project
+            .servers
+            .get(id)
+            .map_or_else(|| InstanceName::new(id.shared()), |server| server.instance.name.clone())
+    }
+}
+
+/// A moment in the writing of the APIs, whole seconds.
+pub(crate) fn stamp(at: Time) -> Arc<str> {
+    jiff::Timestamp::from_second(at.ms.div_euclid(1000))
+        .map_or_else(|_| Arc::from("unknown"), |stamp| Arc::from(stamp.to_string()))
+}

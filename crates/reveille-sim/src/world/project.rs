@@ -1,0 +1,294 @@
+//! One OpenStack project as it truly is: instances, ports, the pools' group, the router.
+//!
+//! The rest of the world changes it; `senses` reads it and may lie about it. Objects are shared (`Arc`) and copied only
+//! when they change, so that a listing of a thousand machines costs a thousand counters and no strings.
+//!
+//! It knows no nodes and no time of its own.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+
+use ipnet::{IpNet, Ipv4Net};
+use reveille_core::event::{CloudSnapshot, Scope};
+use reveille_core::model::id::{GroupId, InstanceId, PoolName, PortId, RequestId, RuleId};
+use reveille_core::model::instance::{Fault, Instance, InstanceAction, InstanceState, Port, PortStatus};
+use reveille_core::model::network::{
+    Direction, Family, GroupRule, Protocol, Remote, Route, Router, RuleSpec, SecurityGroup,
+};
+use reveille_core::model::time::{Span, Time};
+
+use super::layout::{GROUP, GROUP_NAME, ROUTER, pod_net};
+use super::stamp;
+
+/// One instance with what its cloud keeps about it.
+#[derive(Clone, Debug)]
+pub(crate) struct Server {
+    pub(crate) instance: Arc<Instance>,
+    /// The pool that its owner keeps it in; none for those of neighbours.
+    pub(crate) pool: Option<PoolName>,
+    pub(crate) port: PortId,
+    /// Newest first.
+    pub(crate) actions: Vec<InstanceAction>,
+    pub(crate) changed_at: Time,
+    /// Who the cloud will name as the one that deletes it, and whether deleting it ever ends.
+    pub(crate) never_ends: bool,
+}
+
+/// The project.
+#[derive(Clone, Debug)]
+pub(crate) struct Project {
+    pub(crate) servers: BTreeMap<InstanceId, Server>,
+    /// Deleted a while ago: a listing of changes still tells of them.
+    pub(crate) tombs: BTreeMap<InstanceId, (Time, Server)>,
+    pub(crate) ports: BTreeMap<PortId, (InstanceId, Arc<Port>)>,
+    pub(crate) group: Arc<SecurityGroup>,
+    pub(crate) router: Option<Arc<Router>>,
+    /// The limit that the router keeps without telling it.
+    pub(crate) hidden_limit: u32,
+    next_host: u32,
+    next_request: u64,
+    next_rule: u64,
+}
+
+/// Changes older than this are told by full listings only.
+const TOMBS_KEPT: Span = Span::from_min(30);
+
+/// The three rules that let pods of other nodes in.
+fn pod_rules() -> Vec<GroupRule> {
+    let rule = |(index, protocol): (usize, Protocol)| GroupRule {
+        id: RuleId::new(format!("0b9c1d00-0000-4000-8000-00000000000{index}")),
+        allows: RuleSpec {
+            direction: Direction::Ingress,
+            family: Family::V4,
+            protocol: Some(protocol),
+            ports: None,
+            remote: Remote::Prefix(pod_net()),
+        },
+        description: "".into(),
+    };
+    [Protocol::TCP, Protocol::UDP, Protocol::ICMP].into_iter().enumerate().map(rule).collect()
+}
+
+impl Project {
+    pub(crate) fn new(routed: bool) -> Self {
+        let group = SecurityGroup {
+            id: GROUP.into(),
+            name: GROUP_NAME.into(),
+            project: Some("4f9d8c1be2a94f0e".into()),
+            rules: pod_rules(),
+        };
+        let router = Router { id: ROUTER.into(), routes: Vec::new(), limit: None };
+        Self {
+            servers: BTreeMap::new(),
+            tombs: BTreeMap::new(),
+            ports: BTreeMap::new(),
+            group: Arc::new(group),
+            router: routed.then(|| Arc::new(router)),
+            hidden_limit: u32::MAX,
+            next_host: 10,
+            next_request: 1,
+            next_rule: 1,
+        }
+    }
+
+    /// A host number that no machine had before: addresses are not used twice within a run.
+    pub(crate) const fn host(&mut self) -> u32 {
+        self.next_host += 1;
+        self.next_host
+    }
+
+    /// The request id of the next call.
+    pub(crate) fn request(&mut self) -> RequestId {
+        self.next_request += 1;
+        RequestId::new(format!("req-{:08x}", self.next_request))
+    }
+
+    /// Takes in a new instance with one port.
+    pub(crate) fn add(&mut self, now: Time, instance: Instance, pool: Option<PoolName>, port: Port) {
+        let (id, port_id) = (instance.id.clone(), port.id.clone());
+        self.ports.insert(port_id.clone(), (id.clone(), Arc::new(port)));
+        let mut server = Server {
+            instance: Arc::new(instance),
+            pool,
+            port: port_id,
+            actions: Vec::new(),
+            changed_at: now,
+            never_ends: false,
+        };
+        let request = self.request();
+        server.note(request, "create", "pool-owner", now, None);
+        self.servers.insert(id, server);
+    }
+
+    /// Changes an instance, and marks it as changed.
+    pub(crate) fn change(&mut self, now: Time, id: &InstanceId, change: impl FnOnce(&mut Instance)) {
+        if let Some(server) = self.servers.get_mut(id) {
+            change(Arc::make_mut(&mut server.instance));
+            server.changed_at = now;
+        }
+    }
+
+    /// Puts an instance into a state, with the task that goes with it.
+    pub(crate) fn set_state(&mut self, now: Time, id: &InstanceId, state: InstanceState, task: Option<&str>) {
+        self.change(now, id, |instance| {
+            instance.state = state;
+            instance.task = task.map(Arc::from);
+        });
+    }
+
+    /// Gives an instance up with the cloud's reason.
+    pub(crate) fn set_fault(&mut self, now: Time, id: &InstanceId, message: &str) {
+        self.change(now, id, |instance| {
+            instance.state = InstanceState::Errored;
+            instance.task = None;
+            instance.fault = Some(Fault { code: 500, message: message.into() });
+        });
+    }
+
+    /// Writes a line into an instance's log of actions.
+    pub(crate) fn note(&mut self, now: Time, id: &InstanceId, action: &str, user: &str) -> RequestId {
+        let request = self.request();
+        if let Some(server) = self.servers.get_mut(id) {
+            server.note(request.clone(), action, user, now, None);
+        }
+        request
+    }
+
+    /// Changes an instance's port; each change moves its revision on.
+    pub(crate) fn change_port(&mut self, id: &PortId, change: impl FnOnce(&mut Port)) {
+        if let Some((_, port)) = self.ports.get_mut(id) {
+            let port = Arc::make_mut(port);
+            change(port);
+            port.revision += 1;
+        }
+    }
+
+    /// The port of an instance.
+    pub(crate) fn port_of(&self, id: &InstanceId) -> Option<&Arc<Port>> {
+        let server = self.servers.get(id)?;
+        self.ports.get(&server.port).map(|(_, port)| port)
+    }
+
+    /// The instance is gone for good, and its port with it.
+    pub(crate) fn bury(&mut self, now: Time, id: &InstanceId) {
+        let Some(mut server) = self.servers.remove(id) else { return };
+        self.ports.remove(&server.port);
+        let instance = Arc::make_mut(&mut server.instance);
+        instance.state = InstanceState::Gone;
+        instance.task = None;
+        self.tombs.insert(id.clone(), (now, server));
+        self.tombs.retain(|_, (at, _)| now.since(*at) < TOMBS_KEPT);
+    }
+
+    /// Puts rules that are not there yet.
+    pub(crate) fn add_rules(&mut self, rules: &[RuleSpec], description: &str) {
+        let group = Arc::make_mut(&mut self.group);
+        for allows in rules {
+            if group.rules.iter().any(|rule| rule.allows == *allows) {
+                continue;
+            }
+            self.next_rule += 1;
+            group.rules.push(GroupRule {
+                id: RuleId::new(format!("7c2e0a11-0000-4000-9000-{:012x}", self.next_rule)),
+                allows: allows.clone(),
+                description: description.into(),
+            });
+        }
+    }
+
+    /// Takes out every rule that matches.
+    pub(crate) fn drop_rules(&mut self, matches: impl Fn(&GroupRule) -> bool) {
+        Arc::make_mut(&mut self.group).rules.retain(|rule| !matches(rule));
+    }
+
+    /// Changes the router's routes.
+    pub(crate) fn change_routes(&mut self, change: impl FnOnce(&mut Vec<Route>)) {
+        if let Some(router) = &mut self.router {
+            change(&mut Arc::make_mut(router).routes);
+        }
+    }
+
+    /// Every route there is.
+    pub(crate) fn routes(&self) -> &[Route] {
+        self.router.as_ref().map_or(&[], |router| &router.routes)
+    }
+
+    /// What a true listing says: everything, or what changed since then.
+    pub(crate) fn snapshot(&self, since: Option<Time>) -> CloudSnapshot {
+        let recent = |at: Time| since.is_none_or(|since| at >= since);
+        let mut instances: Vec<Arc<Instance>> = self
+            .servers
+            .values()
+            .filter(|server| recent(server.changed_at))
+            .map(|server| server.instance.clone())
+            .collect();
+        if since.is_some() {
+            let gone = self.tombs.values().filter(|(at, _)| recent(*at));
+            instances.extend(gone.map(|(_, server)| server.instance.clone()));
+        }
+        CloudSnapshot {
+            instances,
+            scope: if since.is_some() { Scope::Changes } else { Scope::Full },
+            ports: self.ports.values().cloned().collect(),
+            groups: vec![self.group.clone()],
+            routers: self.router.iter().cloned().collect(),
+        }
+    }
+
+    /// Instances of a pool that its owner counts: all that are not leaving.
+    pub(crate) fn kept_of<'a>(&'a self, pool: &'a PoolName) -> impl Iterator<Item = &'a Server> {
+        self.servers
+            .values()
+            .filter(move |server| server.pool.as_ref() == Some(pool) && !server.instance.state.is_leaving())
+    }
+
+    /// Every address that is on a port.
+    pub(crate) fn addresses(&self) -> BTreeSet<IpAddr> {
+        self.ports.values().flat_map(|(_, port)| port.addresses.iter().copied()).collect()
+    }
+}
+
+impl Server {
+    fn note(&mut self, request: RequestId, action: &str, user: &str, now: Time, message: Option<&str>) {
+        let action = InstanceAction {
+            request,
+            action: action.into(),
+            started: stamp(now),
+            user: Some(user.into()),
+            message: message.map(Arc::from),
+        };
+        self.actions.insert(0, action);
+    }
+}
+
+/// The port of a machine: wired, grouped, and allowing its pod range where pods travel bare.
+pub(crate) fn port(id: PortId, host: u32, pairs: bool) -> Port {
+    Port {
+        id,
+        network: "2ad1f3c4-5b6e-4f70-8a91-b2c3d4e5f607".into(),
+        addresses: Box::new([address(host)]),
+        groups: Box::new([GroupId::from(GROUP)]),
+        pairs: if pairs { Box::new([pod_range(host)]) } else { Box::new([]) },
+        security: true,
+        status: PortStatus::Active,
+        revision: 1,
+    }
+}
+
+/// The machine's address.
+pub(crate) fn address(host: u32) -> IpAddr {
+    IpAddr::V4(Ipv4Addr::from(u32::from(Ipv4Addr::new(10, 180, 0, 0)) + host))
+}
+
+/// The pod range of the machine's node.
+pub(crate) fn pod_range(host: u32) -> IpNet {
+    let first = Ipv4Addr::from(u32::from(Ipv4Addr::new(100, 64, 0, 0)) + (host << 8));
+    IpNet::V4(Ipv4Net::new_assert(first, 24))
+}
+
+/// A range of another cluster, outside of ours.
+pub(crate) fn foreign_range(number: u32) -> IpNet {
+    let first = Ipv4Addr::from(u32::from(Ipv4Addr::new(172, 20, 0, 0)) + (number << 8));
+    IpNet::V4(Ipv4Net::new_assert(first, 24))
+}

@@ -1,0 +1,289 @@
+//! What reaches the engine of the truth, and when: listings, watches, leases, answers to reads.
+//!
+//! ```text
+//!  perform(Look) ─ travel ─▶ Serve: the truth is read now ─ travel ─▶ Deliver: the engine hears of it
+//! ```
+//!
+//! The truth is read at one moment and arrives at a later one, so an answer may be old when it comes. While a
+//! [`Lies`] is in force, the same moment reads what a broken cell, a wrong project, a silent API or an empty etcd would
+//! answer. Node events of one watch keep their order; everything else may overtake.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use reveille_core::effect::{Look, ReadError, ReadErrorKind};
+use reveille_core::event::{Answer, CloudFact, CloudSnapshot, ClusterFact, Event};
+use reveille_core::model::id::{InstanceId, LookId, NodeName, NodeUid, ZoneName};
+use reveille_core::model::instance::Instance;
+use reveille_core::model::node::{LeaseFact, Node, NodeEvent};
+use reveille_core::model::time::{Span, Time};
+
+use super::fault::CallLie;
+use super::layout::CLOUD;
+use super::{Request, Task, World, stamp};
+
+/// What the senses tell wrongly, or not at all, while it lasts.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Lies {
+    /// Servers that listings do not hold.
+    pub(crate) unlisted: Option<Unlisting>,
+    /// Every read of the cloud fails like this.
+    pub(crate) cloud_fails: Option<ReadErrorKind>,
+    pub(crate) api_silent: bool,
+    pub(crate) nodes_empty: bool,
+    /// Kubelets are heard, and their leases are not renewed.
+    pub(crate) leases_frozen: bool,
+    pub(crate) dark_zones: BTreeSet<ZoneName>,
+    /// What happens to the next calls, one each.
+    pub(crate) calls: VecDeque<CallLie>,
+    listed_at: Option<Time>,
+    full_at: Option<Time>,
+}
+
+/// A listing that lacks servers, with 200 and every page.
+#[derive(Clone, Debug)]
+pub(crate) struct Unlisting {
+    /// Which; none means all.
+    pub(crate) only: Option<BTreeSet<InstanceId>>,
+    /// Asked for by id, they are denied, too (a wrong project). Otherwise the read by id fails (a cell that is down).
+    pub(crate) denies: bool,
+}
+
+impl Lies {
+    pub(crate) fn forget_listener(&mut self) {
+        self.listed_at = None;
+        self.full_at = None;
+    }
+
+    fn hides(&self, id: &InstanceId) -> Option<&Unlisting> {
+        let lie = self.unlisted.as_ref()?;
+        lie.only.as_ref().is_none_or(|only| only.contains(id)).then_some(lie)
+    }
+}
+
+/// The watch of nodes.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Watch {
+    /// It is up and current.
+    pub(crate) synced: bool,
+    /// Nothing of it arrives before this: one stream keeps its order.
+    clock: Time,
+}
+
+/// Between two lists of leases, and between two proofs of life.
+const BEAT: Span = Span::from_s(10);
+/// Before a watch that could not begin is tried again.
+const WATCH_AGAIN: Span = Span::from_s(5);
+
+fn error(kind: ReadErrorKind) -> ReadError {
+    let (text, retry_after): (&str, Option<Span>) = match kind {
+        ReadErrorKind::Throttled => ("GET /servers/detail: 429 Too Many Requests", Some(Span::from_s(20))),
+        ReadErrorKind::Incomplete => {
+            ("GET /servers/detail: page 2 of 3 is missing; nothing of this listing counts", None)
+        }
+        ReadErrorKind::Unauthorized => ("POST /v3/auth/tokens: 401 Unauthorized", None),
+        ReadErrorKind::TimedOut => ("GET /servers/detail: no answer within 30 s", None),
+        _ => ("GET /servers/detail: 503 Service Unavailable", None),
+    };
+    ReadError { kind, text: text.into(), retry_after }
+}
+
+fn api_error() -> ReadError {
+    let text = "GET /api/v1/nodes: connection refused";
+    ReadError { kind: ReadErrorKind::Unavailable, text: text.into(), retry_after: None }
+}
+
+impl World {
+    pub(super) fn poll(&mut self, session: u64) {
+        if session != self.session {
+            return;
+        }
+        let timing = self.layout.timing;
+        let due = self.lies.full_at.is_none_or(|at| self.now.since(at) >= timing.cloud_full_period);
+        // A lie about listings is a lie about full ones; a cell that is down changes no "changed since".
+        let full = due || self.lies.unlisted.is_some();
+        let travel = self.soon(20, 200);
+        self.plan(travel, Task::Serve(session, Request::List { full }));
+        self.plan(timing.cloud_period, Task::Poll(session));
+    }
+
+    pub(super) fn serve(&mut self, session: u64, request: Request) {
+        match request {
+            Request::List { .. } if session != self.session => {}
+            Request::List { full } => {
+                let fact = match self.lies.cloud_fails {
+                    Some(kind) => CloudFact::Failed(error(kind)),
+                    None => CloudFact::Snapshot(Arc::new(self.listing(full))),
+                };
+                let travel = self.soon(200, 1_500);
+                self.plan(travel, Task::Deliver(session, Event::Cloud { cloud: CLOUD.into(), fact }));
+            }
+            Request::Look(id, look) => self.serve_look(session, id, &look),
+            Request::Call(intent, call) => self.serve_call(session, intent, call),
+        }
+    }
+
+    fn listing(&mut self, full: bool) -> CloudSnapshot {
+        // A second of overlap: what changed while the last listing was read is told again.
+        let since = self.lies.listed_at.map(|at| at - Span::from_s(1)).filter(|_| !full);
+        let mut snapshot = self.project.snapshot(since);
+        self.lies.listed_at = Some(self.now);
+        if since.is_none() {
+            self.lies.full_at = Some(self.now);
+        }
+        snapshot.instances.retain(|instance| self.lies.hides(&instance.id).is_none());
+        if self.lies.unlisted.as_ref().is_some_and(|lie| lie.only.is_none()) {
+            snapshot.ports.clear();
+        }
+        snapshot
+    }
+
+    fn serve_look(&mut self, session: u64, id: LookId, look: &Look) {
+        let answer = self.answer(look);
+        let travel = self.soon(20, 600);
+        self.plan(travel, Task::Deliver(session, Event::Looked { look: id, answer }));
+    }
+
+    fn answer(&self, look: &Look) -> Result<Answer, ReadError> {
+        match look {
+            Look::Node(_) | Look::NodeEvents(_) if self.lies.api_silent => return Err(api_error()),
+            Look::Node(name) => {
+                let node = self.cluster.nodes.get(name).filter(|_| !self.lies.nodes_empty);
+                return Ok(Answer::Node(node.cloned()));
+            }
+            Look::NodeEvents(name) => return Ok(Answer::NodeEvents(self.cluster.said(name))),
+            _ => {}
+        }
+        if let Some(kind) = self.lies.cloud_fails {
+            return Err(error(kind));
+        }
+        match look {
+            Look::Instance(_, id) => Ok(Answer::Instance(self.instance(id)?)),
+            Look::Ports(_, id) => Ok(Answer::Ports(self.project.port_of(id).cloned().into_iter().collect())),
+            Look::Group(_, id) => {
+                Ok(Answer::Group(Some(self.project.group.clone()).filter(|group| group.id == *id)))
+            }
+            Look::Router(_, id) => {
+                Ok(Answer::Router(self.project.router.clone().filter(|router| router.id == *id)))
+            }
+            Look::Console(_, id) => Ok(self.console(id)),
+            Look::Actions(_, id) => {
+                let server =
+                    self.project.servers.get(id).or_else(|| self.project.tombs.get(id).map(|(_, s)| s));
+                Ok(Answer::Actions(server.map(|server| server.actions.clone()).unwrap_or_default()))
+            }
+            Look::Node(_) | Look::NodeEvents(_) => Err(api_error()),
+        }
+    }
+
+    fn instance(&self, id: &InstanceId) -> Result<Option<Arc<Instance>>, ReadError> {
+        match self.lies.hides(id) {
+            Some(lie) if lie.denies => Ok(None),
+            Some(_) => Err(error(ReadErrorKind::Unavailable)),
+            None => Ok(self.project.servers.get(id).map(|server| server.instance.clone())),
+        }
+    }
+
+    fn console(&self, id: &InstanceId) -> Answer {
+        match self.guests.get(id).filter(|guest| guest.boot > 0) {
+            Some(guest) => {
+                let lines: Vec<&str> = guest.console.iter().map(String::as_str).collect();
+                Answer::Console(lines.join("\n").into())
+            }
+            None => Answer::NoConsole("the guest has not been started on a host yet".into()),
+        }
+    }
+
+    /// One list of leases and one proof of life.
+    pub(super) fn beat(&mut self, session: u64) {
+        if session != self.session {
+            return;
+        }
+        self.plan(BEAT, Task::Beat(session));
+        if self.lies.api_silent {
+            self.hear(ClusterFact::Failed(api_error()));
+            return;
+        }
+        let text = stamp(self.now);
+        let frozen = self.lies.leases_frozen;
+        for lease in self.cluster.leases.values_mut() {
+            if !frozen && self.guests.get(&lease.instance).is_some_and(|guest| guest.heard) {
+                lease.renewed = text.clone();
+            }
+        }
+        let fact = |(name, lease): (&NodeName, &super::cluster::Lease)| LeaseFact {
+            node: name.clone(),
+            renewed: lease.renewed.clone(),
+        };
+        let leases = match self.lies.nodes_empty {
+            true => Vec::new(),
+            false => self.cluster.leases.iter().map(fact).collect(),
+        };
+        self.hear(ClusterFact::Leases(leases));
+        self.hear(ClusterFact::Alive);
+    }
+
+    /// The watch lists, and goes on from there.
+    pub(super) fn begin_watch(&mut self, session: u64) {
+        if session != self.session {
+            return;
+        }
+        if self.lies.api_silent {
+            self.hear(ClusterFact::Failed(api_error()));
+            self.plan(WATCH_AGAIN, Task::Watched(session));
+            return;
+        }
+        self.watch.synced = true;
+        let nodes: Vec<Arc<Node>> = match self.lies.nodes_empty {
+            true => Vec::new(),
+            false => self.cluster.nodes.values().cloned().collect(),
+        };
+        self.hear(ClusterFact::Synced(nodes));
+        let said: Vec<NodeEvent> = self.cluster.events.iter().map(|(_, event)| event.clone()).collect();
+        for event in said {
+            self.hear(ClusterFact::NodeEvent(event));
+        }
+        self.hear(ClusterFact::Alive);
+    }
+
+    /// The watch broke: it lists anew.
+    pub(super) fn break_watch(&mut self) {
+        self.watch.synced = false;
+        let session = self.session;
+        let after = self.soon(200, 2_000);
+        self.plan(after, Task::Watched(session));
+    }
+
+    const fn watching(&self) -> bool {
+        self.watch.synced && !self.lies.api_silent && !self.lies.nodes_empty
+    }
+
+    /// A node appeared or changed.
+    pub(super) fn watched(&mut self, node: Arc<Node>) {
+        if self.watching() {
+            self.hear(ClusterFact::Applied(node));
+        }
+    }
+
+    /// A node went.
+    pub(super) fn watched_gone(&mut self, name: NodeName, uid: NodeUid) {
+        if self.watching() {
+            self.hear(ClusterFact::Deleted { name, uid });
+        }
+    }
+
+    /// Somebody said something about a node.
+    pub(super) fn said(&mut self, event: NodeEvent) {
+        if self.watching() {
+            self.hear(ClusterFact::NodeEvent(event));
+        }
+    }
+
+    /// One connection carries all that the cluster's API says: in order.
+    fn hear(&mut self, fact: ClusterFact) {
+        let at = (self.now + self.soon(5, 60)).max(self.watch.clock);
+        self.watch.clock = at;
+        let after = at.since(self.now);
+        self.plan(after, Task::Deliver(self.session, Event::Cluster(fact)));
+    }
+}

@@ -1,0 +1,240 @@
+//! Makes faults true, and ends those that end by themselves.
+//!
+//! Each fault changes what is so (an object, a machine's inside, a lie of the senses); what anybody sees of it follows
+//! from there. A fault on a machine that is gone changes nothing.
+
+use reveille_core::model::id::{InstanceId, NodeName};
+use reveille_core::model::instance::{InstanceState, Mark};
+use reveille_core::model::network::{REPAIR_MARK, Route};
+use reveille_core::model::time::Span;
+
+use super::cluster::set_unreachable;
+use super::fault::Fault;
+use super::guest::{Kubelet, Trouble};
+use super::layout::{ROUTE_BROKEN, cluster_mark};
+use super::senses::Unlisting;
+use super::{Task, World, project};
+
+/// A port of the cluster's network that no machine ever has: routes through it lead nowhere.
+const NOBODY: u32 = 60_000;
+
+impl World {
+    pub(super) fn strike(&mut self, fault: Fault) {
+        if fault.machine().is_some_and(|id| !self.project.servers.contains_key(id)) {
+            return;
+        }
+        let name = fault.machine().map(|id| self.name_of(id).to_string()).unwrap_or_default();
+        self.tell(fault.sentence(&name));
+        if let Some(lasts) = fault.lasts() {
+            self.plan(lasts, Task::Mend(fault.clone()));
+        }
+        match &fault {
+            Fault::Launch { .. } | Fault::BadImage(..) | Fault::Rollout(_) => self.strike_pool(&fault),
+            Fault::ServersUnlisted { .. }
+            | Fault::SomeUnlisted { .. }
+            | Fault::CloudFails(..)
+            | Fault::NodesUnlisted(_)
+            | Fault::ApiSilent(_)
+            | Fault::LeasesFrozen(_)
+            | Fault::ZoneDark(..)
+            | Fault::ControllerDown(_)
+            | Fault::Call(_) => self.strike_senses(&fault),
+            _ => match fault.machine().cloned() {
+                Some(id) => self.strike_machine(&id, &fault),
+                None => self.strike_network(&fault),
+            },
+        }
+    }
+
+    fn strike_network(&mut self, fault: &Fault) {
+        match fault {
+            Fault::RulesLost => {
+                let marked = |text: &str| text.is_empty() || text.starts_with(REPAIR_MARK);
+                self.project.drop_rules(|rule| marked(&rule.description));
+            }
+            Fault::ForeignRoutes(count) => {
+                let route = |number: u32| Route {
+                    destination: project::foreign_range(number),
+                    next_hop: project::address(NOBODY + 1 + number),
+                };
+                let routes: Vec<Route> = (0..*count).map(route).collect();
+                self.project.change_routes(|held| held.extend(routes));
+            }
+            Fault::RouteLimit(limit) => self.project.hidden_limit = *limit,
+            _ => {}
+        }
+    }
+
+    fn strike_pool(&mut self, fault: &Fault) {
+        match fault {
+            Fault::Launch { pool, trouble } => {
+                let Some(kept) = self.pools.get_mut(pool) else { return };
+                kept.size += 1;
+                kept.next.extend(*trouble);
+            }
+            Fault::BadImage(pool, trouble) => {
+                if let Some(kept) = self.pools.get_mut(pool) {
+                    kept.image = *trouble;
+                }
+            }
+            Fault::Rollout(pool) => {
+                let Some(kept) = self.pools.get_mut(pool) else { return };
+                kept.version += 1;
+                kept.size += 1;
+            }
+            _ => return,
+        }
+        self.plan(Span::from_ms(1), Task::PoolOwner);
+    }
+
+    fn strike_machine(&mut self, id: &InstanceId, fault: &Fault) {
+        match fault {
+            Fault::GroupLost { slips, .. } => {
+                let Some(port) = self.project.port_of(id).map(|port| port.id.clone()) else { return };
+                if *slips {
+                    self.slippery.insert(port.clone());
+                }
+                self.lose_group(&port);
+            }
+            Fault::PairLost(_) => {
+                let Some(port) = self.project.port_of(id).map(|port| port.id.clone()) else { return };
+                self.project.change_port(&port, |port| port.pairs = Box::new([]));
+            }
+            Fault::DuplicateRoute(_) => {
+                let Some(host) = self.guests.get(id).map(|guest| guest.host) else { return };
+                let route =
+                    Route { destination: project::pod_range(host), next_hop: project::address(NOBODY) };
+                self.project.change_routes(|held| held.push(route));
+            }
+            Fault::MissingRoute(_) => {
+                self.cloud_controller.routeless.extend(self.nodes_of(id));
+                self.drop_routes_of(id);
+            }
+            Fault::RouteBroken(_) => {
+                for name in self.nodes_of(id) {
+                    self.set_route_broken(&name, true);
+                }
+            }
+            Fault::Breaks(_, trouble) => self.break_inside(id, *trouble),
+            _ => self.strike_life(id, fault),
+        }
+    }
+
+    fn strike_life(&mut self, id: &InstanceId, fault: &Fault) {
+        match fault {
+            Fault::Errored(_) => {
+                self.project.set_fault(self.now, id, "Live migration failed: the host is down.");
+                self.power_off(id);
+            }
+            Fault::ShutOff(_) => {
+                self.project.note(self.now, id, "stop", "erin");
+                self.project.set_state(self.now, id, InstanceState::Stopped, None);
+                self.power_off(id);
+            }
+            Fault::StuckDeleting(_) => {
+                if let Some(server) = self.project.servers.get_mut(id) {
+                    server.never_ends = true;
+                }
+                self.delete_instance(id, "pool-owner");
+            }
+            Fault::ForeignDelete(_) => {
+                self.delete_instance(id, "erin");
+            }
+            Fault::ScaledDown(_) => self.scale_down(id),
+            Fault::NodeDeletedByController(_) => self.mistake_for_gone(id),
+            Fault::NodeDeletedByPerson(_) => {
+                for name in self.nodes_of(id) {
+                    self.delete_node(&name);
+                }
+            }
+            Fault::NodeTwin(_) => self.add_node_twin(id),
+            Fault::NameTwin(_) => self.add_name_twin(id),
+            Fault::Unmarked(_) => self.project.change(self.now, id, |instance| {
+                instance.marks = std::sync::Arc::new([cluster_mark()].into());
+            }),
+            _ => {}
+        }
+    }
+
+    fn break_inside(&mut self, id: &InstanceId, trouble: Trouble) {
+        let Some(guest) = self.guests.get_mut(id) else { return };
+        guest.trouble = Some(trouble);
+        if trouble == Trouble::BadToken {
+            guest.kubelet = Kubelet::Off;
+        }
+        self.review(id);
+    }
+
+    fn strike_senses(&mut self, fault: &Fault) {
+        match fault {
+            Fault::ServersUnlisted { denies, .. } => {
+                self.lies.unlisted = Some(Unlisting { only: None, denies: *denies });
+            }
+            Fault::SomeUnlisted { machines, denies, .. } => {
+                let only = Some(machines.iter().cloned().collect());
+                self.lies.unlisted = Some(Unlisting { only, denies: *denies });
+            }
+            Fault::CloudFails(kind, _) => self.lies.cloud_fails = Some(*kind),
+            Fault::NodesUnlisted(_) => {
+                self.lies.nodes_empty = true;
+                self.break_watch();
+            }
+            Fault::ApiSilent(_) => {
+                self.lies.api_silent = true;
+                self.break_watch();
+            }
+            Fault::LeasesFrozen(_) => self.lies.leases_frozen = true,
+            Fault::ZoneDark(zone, _) => {
+                self.lies.dark_zones.insert(zone.clone());
+                self.review_all();
+            }
+            Fault::ControllerDown(_) => self.cloud_controller.down = true,
+            Fault::Call(lie) => self.lies.calls.push_back(*lie),
+            _ => {}
+        }
+    }
+
+    pub(super) fn mend(&mut self, fault: &Fault) {
+        match fault {
+            Fault::ServersUnlisted { .. } | Fault::SomeUnlisted { .. } => self.lies.unlisted = None,
+            Fault::CloudFails(..) => self.lies.cloud_fails = None,
+            Fault::NodesUnlisted(_) => {
+                self.lies.nodes_empty = false;
+                self.break_watch();
+            }
+            Fault::ApiSilent(_) => self.lies.api_silent = false,
+            Fault::LeasesFrozen(_) => self.lies.leases_frozen = false,
+            Fault::ZoneDark(zone, _) => {
+                self.lies.dark_zones.remove(zone);
+                self.review_all();
+            }
+            Fault::ControllerDown(_) => {
+                self.cloud_controller.down = false;
+                self.start_cloud_controller();
+            }
+            _ => {}
+        }
+        self.tell(format!("that is over: {}", fault.name()));
+    }
+
+    fn review_all(&mut self) {
+        let all: Vec<InstanceId> = self.guests.keys().cloned().collect();
+        for id in all {
+            self.review(&id);
+        }
+    }
+
+    /// Puts or takes the sign that a node's pods cannot be reached.
+    pub(super) fn set_route_broken(&mut self, name: &NodeName, broken: bool) {
+        let before = self.cluster.nodes.get(name).cloned();
+        let after = self.cluster.change(name, |node| set_unreachable(node, ROUTE_BROKEN, broken));
+        if let Some(node) = after.filter(|node| before.as_ref() != Some(node)) {
+            self.watched(node);
+        }
+    }
+
+    /// The marks of a pool's machine.
+    pub(super) fn marks(pool: &reveille_core::model::id::PoolName) -> std::collections::BTreeSet<Mark> {
+        [cluster_mark(), super::layout::pool_mark(pool)].into()
+    }
+}

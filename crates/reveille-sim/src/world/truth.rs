@@ -1,0 +1,207 @@
+//! What is really so, for judging what the engine did: calls as they were carried out, harm, and who is well.
+//!
+//! The engine's own invariants are judged from its views. A view can be wrong in a way that makes both the act and the
+//! check wrong together; [`Harm`] is judged from the world itself, at the moment a call takes effect.
+
+use reveille_core::effect::{Call, Outcome};
+use reveille_core::model::id::{InstanceId, InstanceName, IntentId, PoolName, ZoneName};
+use reveille_core::model::instance::InstanceState;
+use reveille_core::model::node::Ready;
+use reveille_core::model::time::{Span, Time};
+
+use super::World;
+use super::guest::Trouble;
+use super::layout::GROUP;
+
+/// A call as the world answered it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Called {
+    /// When it took effect, or was refused.
+    pub at: Time,
+    /// Whose call it was.
+    pub intent: IntentId,
+    /// What was asked for.
+    pub call: Call,
+    /// How the world answered; what reaches the engine may be less.
+    pub outcome: Outcome,
+}
+
+/// Something that a machine, or somebody else's property, did not deserve.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Harm {
+    /// When.
+    pub at: Time,
+    /// What was done to whom.
+    pub what: String,
+}
+
+/// A machine as it really is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MachineTruth {
+    /// Its id.
+    pub id: InstanceId,
+    /// Its name.
+    pub name: InstanceName,
+    /// The pool that its owner keeps it in; none for a neighbour's.
+    pub pool: Option<PoolName>,
+    /// Its zone.
+    pub zone: Option<ZoneName>,
+    /// Its state in the cloud.
+    pub state: InstanceState,
+    /// What is wrong inside.
+    pub trouble: Option<Trouble>,
+    /// It runs, its kubelet is heard, and its Node is Ready.
+    pub well: bool,
+}
+
+/// A machine that has only just become well may be hit by what was decided before: a call and a fact cross on their way.
+/// One that has been well for longer than this may not.
+const CROSSING: Span = Span::from_s(60);
+
+impl World {
+    /// Keeps the time since when a machine is well.
+    pub(super) fn note_health(&mut self, id: &InstanceId) {
+        let well = self.is_well(id);
+        let now = self.now;
+        if let Some(guest) = self.guests.get_mut(id) {
+            guest.well_since = if well { guest.well_since.or(Some(now)) } else { None };
+        }
+    }
+
+    fn is_well(&self, id: &InstanceId) -> bool {
+        let heard = self.guests.get(id).is_some_and(|guest| guest.heard);
+        let ready = || {
+            let mut own = self.cluster.nodes.values().filter(|node| node.system_uuid.as_ref() == Some(id));
+            own.any(|node| node.ready == Ready::True)
+        };
+        heard && ready()
+    }
+
+    /// Looks whether a call that takes effect now does harm.
+    pub(super) fn watch_for_harm(&mut self, call: &Call) {
+        let hurt = match call {
+            Call::Reboot { instance, .. } | Call::DeleteInstance { instance, .. } => Some(instance.clone()),
+            Call::DeleteNode { name, .. } => {
+                self.cluster.nodes.get(name).and_then(|node| node.system_uuid.clone())
+            }
+            _ => None,
+        };
+        if let Some(id) = hurt {
+            self.note_health(&id);
+            let foreign = self.project.servers.get(&id).is_some_and(|server| server.pool.is_none());
+            let well = self.guests.get(&id).and_then(|guest| guest.well_since);
+            if foreign {
+                self.harm(format!("{call}: it is somebody else's"));
+            } else if well.is_some_and(|since| self.now.since(since) > CROSSING) {
+                self.harm(format!("{call}: it is well"));
+            }
+        }
+        match call {
+            Call::RemoveRoutes { routes, .. } => {
+                let live = self.project.addresses();
+                let right = |range, hop| {
+                    let mut own = self.cluster.nodes.values().filter(|node| node.pod_ranges.contains(&range));
+                    own.any(|node| node.addresses.contains(&hop))
+                };
+                let wrong = routes
+                    .iter()
+                    .find(|r| live.contains(&r.next_hop) && right(r.destination, r.next_hop))
+                    .copied();
+                if let Some(route) = wrong {
+                    self.harm(format!("{call}: {route} is right"));
+                }
+            }
+            Call::SetPortGroups { port, groups, .. } => {
+                let lost =
+                    self.project.ports.get(port).and_then(|(_, port)| {
+                        port.groups.iter().find(|group| !groups.contains(group)).cloned()
+                    });
+                if let Some(group) = lost {
+                    self.harm(format!("{call}: group {group} is taken away"));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn harm(&mut self, what: String) {
+        self.harms.push(Harm { at: self.now, what });
+    }
+
+    /// Everything that was done to what did not deserve it. Empty in every run that is right.
+    pub fn harms(&self) -> &[Harm] {
+        &self.harms
+    }
+
+    /// Every call, in order, with how the world answered it.
+    pub fn calls(&self) -> &[Called] {
+        &self.calls
+    }
+
+    /// Every machine of the project, neighbours included, in order of id.
+    pub fn machines(&self) -> Vec<MachineTruth> {
+        let truth = |id: &InstanceId| {
+            let server = self.project.servers.get(id)?;
+            Some(MachineTruth {
+                id: id.clone(),
+                name: server.instance.name.clone(),
+                pool: server.pool.clone(),
+                zone: server.instance.zone.clone(),
+                state: server.instance.state,
+                trouble: self.guests.get(id).and_then(|guest| guest.trouble),
+                well: self.is_well(id),
+            })
+        };
+        self.project.servers.keys().filter_map(truth).collect()
+    }
+
+    /// True when every pool has its size, every machine of it runs, is heard, grouped and Ready, and the router leads to
+    /// each and to nobody else.
+    pub fn all_is_well(&self) -> bool {
+        let sized =
+            self.pools.iter().all(|(pool, kept)| self.project.kept_of(pool).count() == kept.size as usize);
+        let ours = || self.project.servers.iter().filter(|(_, server)| server.pool.is_some());
+        let well = ours().all(|(id, server)| {
+            server.instance.state == InstanceState::Active
+                && self.is_well(id)
+                && self.project.port_of(id).is_some_and(|p| p.groups.iter().any(|g| g.as_str() == GROUP))
+        });
+        let known = |node: &reveille_core::model::node::Node| {
+            node.system_uuid.as_ref().is_some_and(|id| self.project.servers.contains_key(id))
+        };
+        let nodes = self.cluster.nodes.values().all(|node| {
+            known(node)
+                && !node.conditions.iter().any(|condition| &*condition.kind == super::layout::ROUTE_BROKEN)
+        });
+        sized && well && nodes && self.rules_are_there() && (!self.layout.routed || self.routes_are_right())
+    }
+
+    fn rules_are_there(&self) -> bool {
+        use super::layout::pod_net;
+        use reveille_core::model::network::{Protocol, Remote};
+        let there = |protocol: Protocol| {
+            self.project.group.rules.iter().any(|rule| {
+                rule.allows.protocol == Some(protocol) && rule.allows.remote == Remote::Prefix(pod_net())
+            })
+        };
+        [Protocol::TCP, Protocol::UDP, Protocol::ICMP].into_iter().all(there)
+    }
+
+    fn routes_are_right(&self) -> bool {
+        let net = super::layout::pod_net();
+        let inside = |route: &&reveille_core::model::network::Route| net.contains(&route.destination);
+        let right = self.project.routes().iter().filter(inside).all(|route| {
+            let mut owner = self.cluster.nodes.values().filter(|n| n.pod_ranges.contains(&route.destination));
+            owner.any(|node| node.addresses.contains(&route.next_hop))
+        });
+        let complete = self.cluster.nodes.values().all(|node| {
+            node.pod_ranges.iter().all(|range| {
+                self.project
+                    .routes()
+                    .iter()
+                    .any(|route| route.destination == *range && node.addresses.contains(&route.next_hop))
+            })
+        });
+        right && complete
+    }
+}

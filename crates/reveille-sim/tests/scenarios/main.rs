@@ -1,0 +1,7 @@
+//! Scenarios: the engine against the simulated world, one behaviour each, with the invariants checked after every step.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may fail by panicking")]
+#![allow(unreachable_pub, reason = "one test binary, several files")]
+
+mod field;
+mod smoke;

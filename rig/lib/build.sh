@@ -68,7 +68,7 @@ build_openstack() {
     "$interpreter" -c 'import ensurepip' 2>/dev/null || install_packages "openstack (its virtual environment)" python3-venv ca-certificates
     say "installing the OpenStack services from PyPI ($(grep -c == "$openstack/requirements.lock") packages) ..."
     # shellcheck disable=SC2016
-    env -u PYTHONDONTWRITEBYTECODE bash -c 'set -e
+    env -u PYTHONDONTWRITEBYTECODE UV_SYSTEM_CERTS=true bash -c 'set -e
       "$1" -m venv "$2.installer"; "$2.installer/bin/pip" install -q --disable-pip-version-check uv
       "$2.installer/bin/uv" venv -q --clear --python "$1" "$2"
       "$2.installer/bin/uv" pip install -q --no-deps --require-hashes --compile-bytecode --python "$2/bin/python" -r "$3"

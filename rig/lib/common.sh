@@ -42,8 +42,10 @@ reserve_ports() { # reserve_ports KEY...: appends KEY=PORT lines to $state/ports
   load_ports
 }
 load_ports() {
+  set -a
   # shellcheck disable=SC1091
-  set -a; . "$state/ports"; set +a
+  . "$state/ports"
+  set +a
 }
 
 # --- processes

@@ -72,7 +72,7 @@ start_kube_controller_manager() {
 }
 # What `kubeadm init` leaves in a cluster for the joins to come: kubeadm-config, kubelet-config, cluster-info, RBAC, a token.
 make_join_ready() {
-  local phase kubeadm=$bin/kubeadm
+  local phase kubeadm; kubeadm=$(program kubeadm)
   [ -x "$kubeadm" ] || return 0     # a control plane without real nodes does not need it
   cat >"$state/kubeadm.yaml" <<END
 apiVersion: kubeadm.k8s.io/v1beta4
@@ -111,7 +111,7 @@ start_kubernetes() {
 start_kwok() { # manages only nodes annotated kwok.x-k8s.io/node=fake: never a real kubelet's
   [ -s "$state/admin.conf" ] || die "kwok needs the part kubernetes, which rig \"$name\" does not have." "rig up --name $name kubernetes kwok"
   kubectl apply -f "$root/templates/silent-leases.yaml" >/dev/null || die "the policy for silent kubelets could not be set." "See above."
-  start kwok "$bin/kwok" --kubeconfig "$state/admin.conf" -c "$root/templates/kwok-stages.yaml" \
+  start kwok "$(program kwok)" --kubeconfig "$state/admin.conf" -c "$root/templates/kwok-stages.yaml" \
     --manage-nodes-with-annotation-selector kwok.x-k8s.io/node=fake --node-lease-duration-seconds 40 --server-address "127.0.0.1:$KWOK_PORT"
   await kwok 30 curl -sf -o /dev/null "http://127.0.0.1:$KWOK_PORT/healthz"
 }
@@ -133,7 +133,7 @@ router-id=$("$python" -c 'import json,sys; print(json.load(open(sys.argv[1]))["r
 [LoadBalancer]
 enabled=false
 END
-  start openstack-cloud-controller-manager "$bin/openstack-cloud-controller-manager" --cloud-provider openstack --cloud-config "$state/cloud.conf" \
+  start openstack-cloud-controller-manager "$(program openstack-cloud-controller-manager)" --cloud-provider openstack --cloud-config "$state/cloud.conf" \
     --kubeconfig "$state/cloud-controller.conf" --leader-elect=false --cluster-name rig --cluster-cidr "$cluster_cidr" \
     --allocate-node-cidrs=true --configure-cloud-routes=true \
     --controllers=cloud-node-controller,cloud-node-lifecycle-controller,node-route-controller \

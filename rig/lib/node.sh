@@ -50,8 +50,8 @@ node_up() {
     if running openstack-cloud-controller-manager; then extra+=(cloud-provider=external)
     elif server=$(server_id "$node") && [ -n "$server" ]; then extra+=("provider-id=openstack:///$server"); fi
   fi
-  write_node_files "$node" "$dir" "${token:-$("$bin/kubeadm" token create --kubeconfig "$state/admin.conf" 2>/dev/null)}" "${hash:-$(<"$state/ca-hash")}" ${extra[@]+"${extra[@]}"}
-  start "node-$node" unshare -m -u bash "$root/lib/node-inside.sh" "$state" "$node" "$bin" "$root/lib"
+  write_node_files "$node" "$dir" "${token:-$("$(program kubeadm)" token create --kubeconfig "$state/admin.conf" 2>/dev/null)}" "${hash:-$(<"$state/ca-hash")}" ${extra[@]+"${extra[@]}"}
+  start "node-$node" unshare -m -u bash "$root/lib/node-inside.sh" "$state" "$node" "$(dirname "$(program kubelet)")" "$root/lib"
   await "node-$node" 30 test -S "$dir/cri.sock"
   describe
   [ -n "$join" ] || { say "node $node is up and has not joined: rig node exec $node kubeadm join --config $dir/join.yaml"; return; }

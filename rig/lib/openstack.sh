@@ -21,7 +21,8 @@ seed_file() {
     "$root/lib/seed.sh" <("$(mariadbd_program)" --version) | sha256sum | cut -c1-12)"
 }
 database_options() {
-  printf '%s\n' --no-defaults "--user=$(id -un)" "--datadir=$state/mysql" --innodb-flush-method=nosync --innodb-log-file-size=24M
+  printf '%s\n' --no-defaults ; [ "$(id -u)" != 0 ] || printf '%s\n' --user=root      # it wants to be told when it is root, and only then
+  printf '%s\n' "--datadir=$state/mysql" --innodb-flush-method=nosync --innodb-log-file-size=24M
 }
 start_database() {
   local options; mapfile -t options < <(database_options)

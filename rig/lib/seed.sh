@@ -9,8 +9,8 @@ make_seed() ( # FILE; a subshell, so that state and ports of the rig that waits 
   began=$EPOCHREALTIME
   say "making the OpenStack seed (once for this version of the rig, about half a minute) ..."
   use_rig "seed-$$"
-  mkdir -p "$state"/{pid,log,etc,lock,mysql,nova,neutron,faults/console,glance-images,glance-tasks,glance-staging,fernet-keys,credential-keys}
-  chmod 700 "$state/fernet-keys" "$state/credential-keys"
+  mkdir -p "$state"/{pid,log,etc,lock,mysql,nova,neutron,faults/console,glance-images,glance-tasks,glance-staging,fernet-keys,receipt-keys,credential-keys}
+  chmod 700 "$state"/*-keys
   # shellcheck disable=SC2317,SC2329
   forget() { stop_parts nova neutron glance placement keystone mysql; sweep; rm -rf "$state"; }
   trap forget EXIT
@@ -31,7 +31,10 @@ make_seed() ( # FILE; a subshell, so that state and ports of the rig that waits 
   say "seed made in $(since "$began")"
 )
 seed_step() { # COMMAND...
-  "$@" >>"$state/log/seed.log" 2>&1 || { tail -n 30 "$state/log/seed.log" >&2; die "a step of the OpenStack seed failed: $*" "The end of its log is above."; }
+  PYTHONWARNINGS=ignore "$@" >>"$state/log/seed.log" 2>&1 && return
+  tail -n 5 "$state/log/seed.log" >&2
+  cat "$state"/log/* >"$cache/seed-failed.log"
+  die "a step of the OpenStack seed failed: $(basename "$1") ${*:2}" "The end of its log is above; all of it: $cache/seed-failed.log"
 }
 bootstrap_database() { # what mariadb-install-db would do; Debian's core package lacks a program that script wants
   local options; mapfile -t options < <(database_options)
@@ -40,9 +43,9 @@ bootstrap_database() { # what mariadb-install-db would do; Debian's core package
   } | "$(mariadbd_program)" "${options[@]}" --bootstrap
 }
 seed_schemas() {
-  local b=$venv/bin url k=http://127.0.0.1:$KEYSTONE_PORT/v3 nova_manage user group
+  local b=$venv/bin url k=http://127.0.0.1:$KEYSTONE_PORT/v3 nova_manage keys=()
   url='{scheme}://{username}@{hostname}/%s?{query}'   # filled by nova at run time, so the snapshot is not tied to a path
-  user=$(id -un); group=$(id -gn)
+  [ "$(id -u)" != 0 ] || keys=(--keystone-user root --keystone-group root)     # asked for only when it is root
   seed_step bootstrap_database
   start_database
   venv_python - <<'END' || die "the databases could not be created." "See above."
@@ -54,8 +57,8 @@ END
   nova_manage="$b/nova-manage --config-file $state/etc/nova.conf"
   export PYTHONPATH=$openstack/plugin
   seed_step "$b/keystone-manage" --config-file "$state/etc/keystone.conf" db_sync
-  seed_step "$b/keystone-manage" --config-file "$state/etc/keystone.conf" fernet_setup --keystone-user "$user" --keystone-group "$group"
-  seed_step "$b/keystone-manage" --config-file "$state/etc/keystone.conf" credential_setup --keystone-user "$user" --keystone-group "$group"
+  seed_step "$b/keystone-manage" --config-file "$state/etc/keystone.conf" fernet_setup ${keys[@]+"${keys[@]}"}
+  seed_step "$b/keystone-manage" --config-file "$state/etc/keystone.conf" credential_setup ${keys[@]+"${keys[@]}"}
   seed_step "$b/keystone-manage" --config-file "$state/etc/keystone.conf" bootstrap --bootstrap-password rigadmin --bootstrap-region-id RegionOne \
     --bootstrap-admin-url "$k" --bootstrap-internal-url "$k" --bootstrap-public-url "$k"
   seed_step env OS_PLACEMENT_CONFIG_DIR="$state/etc" "$b/placement-manage" --config-file "$state/etc/placement.conf" db sync

@@ -115,7 +115,7 @@ def outside():
     with open('/proc/self/mounts') as f:
         mounts = f.read()
     groups = sorted(d for top, dirs, _ in os.walk('/sys/fs/cgroup') for d in dirs if d.startswith('reveille-rig-self'))
-    there = [p for p in ('/etc/kubernetes', '/var/lib/kubelet', '/var/lib/cni', '/run/containerd') if os.path.exists(p)]
+    there = [p for p in ('/etc/kubernetes', '/var/lib/kubelet', '/var/lib/cni', '/run/containerd', '/etc/keystone') if os.path.exists(p)]
     rules = [x for x in tool('iptables-save').split('\n') if 'KUBE' in x or 'CNI' in x]
     return {'settings': settings, 'mounts': mounts, 'cgroups': groups, 'paths': there, 'iptables': rules, 'links': tool('ip', '-o', 'link').count('\n'), 'netns': tool('ip', 'netns')}
 

@@ -1,0 +1,127 @@
+//! The seam to the file system: the dozen operations that the ledger is made of, and the real ones.
+//!
+//! Everything that `store` does to files goes through [`Disk`] and [`Tail`], so that a test can end the process or the
+//! power between any two of them, and the promises of the ledger are checked against that rather than hoped for. The
+//! real operations add nothing but the mode of new files: records hold console excerpts, so only the owner reads them.
+//!
+//! Not here: retries. An fsync that failed is never tried again, because the kernel may have dropped the pages.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// One directory, by names.
+pub(crate) trait Disk: Send {
+    /// All names in it.
+    fn names(&self) -> io::Result<Vec<String>>;
+    /// A whole file.
+    fn read(&self, name: &str) -> io::Result<Vec<u8>>;
+    /// A new, empty file; an older one of that name is emptied.
+    fn create(&mut self, name: &str) -> io::Result<Box<dyn Tail>>;
+    /// An existing file, to go on at its end.
+    fn extend(&mut self, name: &str) -> io::Result<Box<dyn Tail>>;
+    /// Gives a file another name, replacing what had it.
+    fn rename(&mut self, from: &str, to: &str) -> io::Result<()>;
+    /// Takes a name away.
+    fn remove(&mut self, name: &str) -> io::Result<()>;
+    /// Makes names durable: creations, renames, removals.
+    fn sync_names(&mut self) -> io::Result<()>;
+}
+
+/// The end of one file.
+pub(crate) trait Tail: Send {
+    /// Writes all of it at the end; an error leaves any part of it there.
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()>;
+    /// Cuts the file to this many bytes.
+    fn cut(&mut self, bytes: u64) -> io::Result<()>;
+    /// Makes content and length durable.
+    fn sync(&mut self) -> io::Result<()>;
+}
+
+/// A directory of the operating system.
+#[derive(Debug)]
+pub(crate) struct RealDisk {
+    directory: PathBuf,
+}
+
+impl RealDisk {
+    pub(crate) const fn at(directory: PathBuf) -> Self {
+        Self { directory }
+    }
+}
+
+/// Makes `directory` and its missing parents, for the owner only, and durably.
+pub(crate) fn make_directory(directory: &Path) -> io::Result<()> {
+    let missing: Vec<&Path> = directory.ancestors().take_while(|path| !path.exists()).collect();
+    std::fs::DirBuilder::new().recursive(true).mode(0o700).create(directory)?;
+    for path in missing {
+        sync_directory(path.parent().unwrap_or(Path::new(".")))?;
+    }
+    Ok(())
+}
+
+/// Makes the names in `directory` durable.
+pub(crate) fn sync_directory(directory: &Path) -> io::Result<()> {
+    let directory = if directory.as_os_str().is_empty() { Path::new(".") } else { directory };
+    File::open(directory)?.sync_all()
+}
+
+impl Disk for RealDisk {
+    fn names(&self) -> io::Result<Vec<String>> {
+        let mut names = Vec::new();
+        for entry in std::fs::read_dir(&self.directory)? {
+            // A name that is not UTF-8 is none of ours.
+            names.extend(entry?.file_name().into_string());
+        }
+        Ok(names)
+    }
+
+    fn read(&self, name: &str) -> io::Result<Vec<u8>> {
+        std::fs::read(self.directory.join(name))
+    }
+
+    fn create(&mut self, name: &str) -> io::Result<Box<dyn Tail>> {
+        // Append mode also for a new file: after a cut, the next write goes to the new end by itself.
+        let path = self.directory.join(name);
+        let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
+        file.set_len(0)?;
+        Ok(Box::new(RealTail { file }))
+    }
+
+    fn extend(&mut self, name: &str) -> io::Result<Box<dyn Tail>> {
+        let file = OpenOptions::new().append(true).open(self.directory.join(name))?;
+        Ok(Box::new(RealTail { file }))
+    }
+
+    fn rename(&mut self, from: &str, to: &str) -> io::Result<()> {
+        std::fs::rename(self.directory.join(from), self.directory.join(to))
+    }
+
+    fn remove(&mut self, name: &str) -> io::Result<()> {
+        std::fs::remove_file(self.directory.join(name))
+    }
+
+    fn sync_names(&mut self) -> io::Result<()> {
+        sync_directory(&self.directory)
+    }
+}
+
+struct RealTail {
+    file: File,
+}
+
+impl Tail for RealTail {
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.file.write_all(bytes)
+    }
+
+    fn cut(&mut self, bytes: u64) -> io::Result<()> {
+        self.file.set_len(bytes)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        // The length is among what fdatasync makes durable; times are not worth a second write.
+        self.file.sync_data()
+    }
+}

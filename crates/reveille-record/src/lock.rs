@@ -1,0 +1,183 @@
+//! Who holds the ledger: one file, locked for as long as its holder lives, that says who, since when and when last alive.
+//!
+//! ```text
+//!  {"alive_ms":       1763712000000,"fence":7,"command":"reveille run …","host":"a","pid":4711,"started_ms":1763700000000}
+//!              └ rewritten in place by every heartbeat; always 20 characters wide
+//! ```
+//!
+//! The kernel's lock is what counts; it ends with the process, so a file that a dead process left behind locks nobody
+//! out. The content is for people, and for the next holder, who learns from it how long nobody was there. It is not
+//! fsynced: a power cut may lose the last heartbeats, which makes the time without a holder look longer, never shorter.
+//!
+//! A lock file that is deleted or replaced under its holder would let a second process in. The holder notices before it
+//! writes again ([`Lock::still_ours`]) and stops.
+//!
+//! Not here: leases between hosts. The directory is on a local disk, or somebody else's lock service decides.
+
+use std::fmt;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::line::Fence;
+
+/// A process that opens the ledger, in words that help a person to find it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holder {
+    /// What it was started as; must hold no secrets.
+    pub command: String,
+    /// On which host.
+    pub host: String,
+    /// Its process id there.
+    pub pid: u32,
+    /// When it opened the ledger, milliseconds since the Unix epoch on its own clock.
+    pub started_ms: i64,
+}
+
+impl Holder {
+    /// This process on this host.
+    pub fn this_process(command: impl Into<String>, now_ms: i64) -> Self {
+        let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+        Self { command: command.into(), host, pid: std::process::id(), started_ms: now_ms }
+    }
+}
+
+impl fmt::Display for Holder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\"{}\" (process {} on {})", self.command, self.pid, self.host)
+    }
+}
+
+/// What a lock file says.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Card {
+    pub(crate) alive_ms: i64,
+    pub(crate) fence: Fence,
+    #[serde(flatten)]
+    pub(crate) holder: Holder,
+}
+
+/// Width of the rewritten number: any `i64` fits.
+const ALIVE_WIDTH: usize = 20;
+const ALIVE_OFFSET: u64 = "{\"alive_ms\":".len() as u64;
+
+/// The lock, held. Dropping it lets go.
+#[derive(Debug)]
+pub(crate) struct Lock {
+    path: PathBuf,
+    file: File,
+}
+
+/// Why the lock was not taken.
+#[derive(Debug)]
+pub(crate) enum Refused {
+    /// Somebody has it; the card says who, where it can be read.
+    Held(Option<Card>),
+    /// The file could not be opened or locked.
+    Io(io::Error),
+}
+
+impl Lock {
+    /// Takes the lock at once or not at all, and hands over what the last holder left in the file.
+    pub(crate) fn take(path: &Path) -> Result<(Self, Option<Card>), Refused> {
+        let open =
+            OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path);
+        let file = open.map_err(Refused::Io)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(Refused::Held(read_card(path))),
+            Err(TryLockError::Error(error)) => return Err(Refused::Io(error)),
+        }
+        let lock = Self { path: path.to_owned(), file };
+        // Between our open and our lock, the former holder's file may have been replaced by somebody's new one.
+        if !lock.still_ours().map_err(Refused::Io)? {
+            return Err(Refused::Held(read_card(path)));
+        }
+        let card = read_card(path);
+        Ok((lock, card))
+    }
+
+    /// Writes who holds it now. The holder counts as alive from its start.
+    pub(crate) fn sign(&self, holder: &Holder, fence: Fence) -> io::Result<()> {
+        let card = Card { alive_ms: holder.started_ms, fence, holder: holder.clone() };
+        let json = serde_json::to_string(&card)?;
+        let narrow = format!("{{\"alive_ms\":{}", card.alive_ms);
+        let rest = json.strip_prefix(&narrow).unwrap_or(&json);
+        let text = format!("{{\"alive_ms\":{:>ALIVE_WIDTH$}{rest}\n", card.alive_ms);
+        self.file.set_len(0)?;
+        self.file.write_all_at(text.as_bytes(), 0)
+    }
+
+    /// Notes that the holder is alive: twenty bytes in place, no fsync.
+    pub(crate) fn beat(&self, now_ms: i64) -> io::Result<()> {
+        self.file.write_all_at(format!("{now_ms:>ALIVE_WIDTH$}").as_bytes(), ALIVE_OFFSET)
+    }
+
+    /// Whether the file that we hold is still the one that others find.
+    pub(crate) fn still_ours(&self) -> io::Result<bool> {
+        let ours = self.file.metadata()?;
+        match std::fs::metadata(&self.path) {
+            Ok(found) => Ok((found.dev(), found.ino()) == (ours.dev(), ours.ino())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// What the lock file at `path` says; none when it is not there, empty, or half written.
+pub(crate) fn read_card(path: &Path) -> Option<Card> {
+    serde_json::from_slice(&std::fs::read(path).ok()?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn holder(command: &str) -> Holder {
+        Holder { command: command.into(), host: "a".into(), pid: 7, started_ms: 1_000 }
+    }
+
+    #[test]
+    fn one_holder_at_a_time_and_the_next_learns_when_the_last_was_alive() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("lock");
+        let (lock, before) = Lock::take(&path).unwrap();
+        assert_eq!(before, None);
+        lock.sign(&holder("first"), Fence(3)).unwrap();
+        for now_ms in [i64::MIN, 0, 2_000] {
+            lock.beat(now_ms).unwrap();
+            let card = Card { alive_ms: now_ms, fence: Fence(3), holder: holder("first") };
+            match Lock::take(&path) {
+                Err(Refused::Held(found)) => assert_eq!(found, Some(card)),
+                other => panic!("a second holder came in: {other:?}"),
+            }
+        }
+        drop(lock);
+        let (_next, before) = Lock::take(&path).unwrap();
+        assert_eq!(before.map(|card| card.alive_ms), Some(2_000));
+    }
+
+    #[test]
+    fn a_deleted_or_replaced_lock_file_is_noticed() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("lock");
+        let (lock, _) = Lock::take(&path).unwrap();
+        assert!(lock.still_ours().unwrap());
+        std::fs::remove_file(&path).unwrap();
+        assert!(!lock.still_ours().unwrap());
+        std::fs::write(&path, "{}").unwrap();
+        assert!(!lock.still_ours().unwrap());
+    }
+
+    #[test]
+    fn unreadable_content_of_a_free_lock_locks_nobody_out() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("lock");
+        std::fs::write(&path, "{\"alive_ms\": 17637").unwrap();
+        let (_lock, before) = Lock::take(&path).unwrap();
+        assert_eq!(before, None);
+    }
+}

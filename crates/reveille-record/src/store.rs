@@ -1,0 +1,358 @@
+//! The writing half of the ledger, over any [`Disk`]: load and mend, append, sync, rotate. Knows lines, not records.
+//!
+//! ```text
+//!  load: list ─▶ examine the newest segment ─▶ cut its torn tail ─▶ check the older ones ─▶ Loaded
+//!  append ─▶ buffer ─▶ sync ─▶ durable           sync failed ─▶ cut back, sync the cut ─▶ usable │ broken
+//!  rotate: sync ─▶ header + checkpoint into a new segment ─▶ it counts ─▶ old ones leave
+//! ```
+//!
+//! The numbers in [`Store`] move only after the disk said yes; `durable` is the truth and the buffer the only other
+//! state. A failure is either taken back completely or closes the store, so no half-known state is ever written to.
+//!
+//! When an fsync fails for another reason than space, nobody knows which of the pages it covered are on the disk, and
+//! the kernel will not tell twice: the store closes. Only a full disk, a quota or a size limit is a reason to go on.
+
+use std::io;
+use std::ops::Range;
+
+use crate::config::Config;
+use crate::directory::{self, NotCreated};
+use crate::disk::{Disk, Tail};
+use crate::error::{AppendError, RotateError, SyncError};
+use crate::line::{self, Fence, Kind, Line, Seq};
+use crate::lock::Holder;
+use crate::segment::{self, Ending, Examined, FORMAT, Flaw, Found, Opening, Repair, SegmentNumber};
+
+/// Where the next line goes, and what is certain so far.
+pub(crate) struct Store {
+    disk: Box<dyn Disk>,
+    config: Config,
+    segment: SegmentNumber,
+    tail: Box<dyn Tail>,
+    /// The number behind the last durable line.
+    durable: Seq,
+    /// Bytes of the segment up to there.
+    durable_bytes: u64,
+    /// How many of them are header and checkpoint.
+    checkpoint_bytes: u64,
+    /// Lines that wait for `sync`.
+    buffer: Vec<u8>,
+    /// The number behind the last of them.
+    next: Seq,
+    /// The highest fence handed out.
+    fence: Fence,
+    closed: bool,
+}
+
+/// A store that was loaded, and what it held.
+pub(crate) struct Loaded {
+    pub(crate) store: Store,
+    pub(crate) segment: SegmentNumber,
+    /// The newest segment's bytes, which `records` point into.
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) records: Vec<Found>,
+    pub(crate) repairs: Vec<Repair>,
+}
+
+/// Why nothing was loaded.
+#[derive(Debug)]
+pub(crate) enum LoadError {
+    Damaged(SegmentNumber, Flaw),
+    Io(&'static str, io::Error),
+}
+
+fn failed(doing: &'static str) -> impl FnOnce(io::Error) -> LoadError {
+    move |source| LoadError::Io(doing, source)
+}
+
+impl Store {
+    /// Reads what is there, mends what a crash left, and begins a first segment where there is none. Fences handed out
+    /// later are higher than `known`, whatever the files say.
+    pub(crate) fn load(mut disk: Box<dyn Disk>, config: Config, known: Fence) -> Result<Loaded, LoadError> {
+        let listing = directory::list(&*disk).map_err(failed("list the segments"))?;
+        let mut repairs = Vec::new();
+        for file in listing.unfinished {
+            disk.remove(&file).map_err(failed("remove an unfinished segment"))?;
+            repairs.push(Repair::UnfinishedRotation { file });
+        }
+        let Some(newest) = listing.segments.last().copied() else {
+            return Self::first(disk, config, known, repairs);
+        };
+        let bytes = disk.read(&newest.file_name()).map_err(failed("read the newest segment"))?;
+        let examined = segment::examine(&bytes).map_err(|flaw| LoadError::Damaged(newest, flaw))?;
+        let mut tail = disk.extend(&newest.file_name()).map_err(failed("open the newest segment"))?;
+        let mended = mend(&mut *disk, &mut *tail, newest, &bytes, &examined)?;
+        let durable_bytes = examined.good_bytes + u64::from(examined.ending == Ending::Unterminated);
+        // A torn tail can hold one opening, whose fence was perhaps handed out before its line went bad.
+        let skipped = u64::from(examined.ending == Ending::Torn);
+        repairs.extend(mended);
+        let mut fence = examined.fence.max(known);
+        let older: Vec<SegmentNumber> = listing.segments.iter().rev().skip(1).copied().collect();
+        let mut follower = (newest, examined.first);
+        for number in older.into_iter().take(config.segments_kept) {
+            let (complaint, first, highest) = check_older(&*disk, number, follower);
+            repairs.extend(complaint);
+            fence = fence.max(highest);
+            follower = (number, first);
+        }
+        let store = Self {
+            disk,
+            config,
+            segment: newest,
+            tail,
+            durable: examined.next,
+            durable_bytes,
+            checkpoint_bytes: examined.checkpoint_bytes,
+            buffer: Vec::new(),
+            next: examined.next,
+            fence: Fence(fence.0 + skipped),
+            closed: false,
+        };
+        Ok(Loaded { store, segment: newest, bytes, records: examined.records, repairs })
+    }
+
+    fn first(
+        mut disk: Box<dyn Disk>,
+        config: Config,
+        fence: Fence,
+        repairs: Vec<Repair>,
+    ) -> Result<Loaded, LoadError> {
+        let segment = SegmentNumber(1);
+        let header = header_line(Seq(1), 0, fence);
+        let tail = directory::create(&mut *disk, segment, &[&header]).map_err(|error| match error {
+            NotCreated::Before(doing, source) => LoadError::Io(doing, source),
+            NotCreated::InDoubt(source) => LoadError::Io("make the first segment durable", source),
+        })?;
+        let bytes = header.len() as u64;
+        let store = Self {
+            disk,
+            config,
+            segment,
+            tail,
+            durable: Seq(2),
+            durable_bytes: bytes,
+            checkpoint_bytes: bytes,
+            buffer: Vec::new(),
+            next: Seq(2),
+            fence,
+            closed: false,
+        };
+        Ok(Loaded { store, segment, bytes: header, records: Vec::new(), repairs })
+    }
+
+    /// Hands out the next fence: it is durable when this returns.
+    pub(crate) fn open_for(&mut self, holder: &Holder) -> io::Result<Fence> {
+        let fence = Fence(self.fence.0 + 1);
+        let payload = serde_json::to_vec(&Opening { fence, holder: holder.clone() })?;
+        self.push(Kind::Opening, &payload);
+        self.sync().map_err(io::Error::other)?;
+        self.fence = fence;
+        Ok(fence)
+    }
+
+    /// Takes one record, as JSON. It is not durable yet.
+    pub(crate) fn append(&mut self, payload: &[u8]) -> Result<Seq, AppendError> {
+        if self.closed {
+            return Err(AppendError::Broken);
+        }
+        self.fits(payload)?;
+        // A batch of one always fits, so that no record is refused for ever.
+        if !self.buffer.is_empty() && self.buffer.len() + payload.len() > self.config.batch_bytes_max {
+            return Err(AppendError::BatchFull { waiting: self.buffer.len() });
+        }
+        Ok(self.push(Kind::Record, payload))
+    }
+
+    fn fits(&self, payload: &[u8]) -> Result<(), AppendError> {
+        let (bytes, most) = (payload.len(), self.config.record_bytes_max);
+        if bytes > most { Err(AppendError::TooLarge { bytes, most }) } else { Ok(()) }
+    }
+
+    fn push(&mut self, kind: Kind, payload: &[u8]) -> Seq {
+        let number = self.next;
+        let in_batch = number.0 - self.durable.0;
+        line::write(&mut self.buffer, &Line { number, in_batch, kind, payload });
+        self.next = Seq(number.0 + 1);
+        number
+    }
+
+    /// The numbers of the lines that wait for `sync`.
+    pub(crate) const fn waiting(&self) -> Range<Seq> {
+        self.durable..self.next
+    }
+
+    /// Makes everything that was appended durable, or nothing of it.
+    pub(crate) fn sync(&mut self) -> Result<Seq, SyncError> {
+        if self.closed {
+            return Err(SyncError::Closed);
+        }
+        if self.buffer.is_empty() {
+            return Ok(Seq(self.durable.0 - 1));
+        }
+        let written = self.tail.append(&self.buffer).map_err(|source| (source, true));
+        let durable = written.and_then(|()| {
+            self.tail.sync().map_err(|source| {
+                let certain = is_about_space(&source);
+                (source, certain)
+            })
+        });
+        match durable {
+            Ok(()) => {
+                self.durable = self.next;
+                self.durable_bytes += self.buffer.len() as u64;
+                self.buffer.clear();
+                Ok(Seq(self.durable.0 - 1))
+            }
+            Err((source, true)) => Err(self.take_back(source)),
+            Err((source, false)) => Err(self.close(source)),
+        }
+    }
+
+    fn take_back(&mut self, source: io::Error) -> SyncError {
+        if let Err(second) = self.tail.cut(self.durable_bytes).and_then(|()| self.tail.sync()) {
+            return self.close(second);
+        }
+        let not_kept = self.waiting();
+        let bytes = self.buffer.len();
+        self.drop_waiting();
+        SyncError::NotWritten { not_kept, bytes, source }
+    }
+
+    fn close(&mut self, source: io::Error) -> SyncError {
+        self.closed = true;
+        let in_doubt = self.waiting();
+        self.drop_waiting();
+        SyncError::Broken { in_doubt, source }
+    }
+
+    fn drop_waiting(&mut self) {
+        self.buffer = Vec::new();
+        self.next = self.durable;
+    }
+
+    /// Takes no more lines, and forgets those that wait; returns their numbers.
+    pub(crate) fn give_up(&mut self) -> Range<Seq> {
+        let not_kept = self.waiting();
+        self.closed = true;
+        self.drop_waiting();
+        not_kept
+    }
+
+    /// True when a new segment with a fresh checkpoint is worth its price.
+    pub(crate) const fn rotation_due(&self) -> bool {
+        let bytes = self.durable_bytes + self.buffer.len() as u64;
+        bytes >= self.config.segment_bytes_max && bytes >= 2 * self.checkpoint_bytes
+    }
+
+    /// Begins a new segment with these records, which say again all that counts; older segments leave. The second
+    /// result is a failure to remove them, which is tried again at the next rotation.
+    pub(crate) fn rotate(
+        &mut self,
+        checkpoint: impl Iterator<Item = Result<Vec<u8>, AppendError>>,
+    ) -> Result<(SegmentNumber, Option<io::Error>), RotateError> {
+        self.sync()?;
+        let mut lines = Vec::new();
+        let mut records = 0;
+        for (index, payload) in checkpoint.enumerate() {
+            let refused = |source| RotateError::Checkpoint { index, source };
+            let payload = payload.map_err(refused)?;
+            self.fits(&payload).map_err(refused)?;
+            records = index as u64 + 1;
+            let number = Seq(self.durable.0 + records);
+            line::write(
+                &mut lines,
+                &Line { number, in_batch: records, kind: Kind::Record, payload: &payload },
+            );
+        }
+        let header = header_line(self.durable, records, self.fence);
+        let segment = SegmentNumber(self.segment.0 + 1);
+        let created = directory::create(&mut *self.disk, segment, &[&header, &lines]);
+        self.tail = created.map_err(|error| match error {
+            NotCreated::Before(doing, source) => RotateError::NotWritten { doing, source },
+            NotCreated::InDoubt(source) => {
+                self.closed = true;
+                RotateError::Broken(source)
+            }
+        })?;
+        self.segment = segment;
+        self.durable = Seq(self.durable.0 + 1 + records);
+        self.next = self.durable;
+        self.durable_bytes = (header.len() + lines.len()) as u64;
+        self.checkpoint_bytes = self.durable_bytes;
+        let not_removed = directory::prune(&mut *self.disk, self.config.segments_kept).err();
+        Ok((segment, not_removed))
+    }
+}
+
+fn header_line(number: Seq, checkpoint: u64, fence: Fence) -> Vec<u8> {
+    let payload = format!("{{\"format\":{FORMAT},\"checkpoint\":{checkpoint},\"fence\":{fence}}}");
+    let mut bytes = Vec::new();
+    line::write(&mut bytes, &Line { number, in_batch: 0, kind: Kind::Header, payload: payload.as_bytes() });
+    bytes
+}
+
+/// Makes the newest segment end with a whole line, and keeps aside what is cut off.
+fn mend(
+    disk: &mut dyn Disk,
+    tail: &mut dyn Tail,
+    segment: SegmentNumber,
+    bytes: &[u8],
+    examined: &Examined,
+) -> Result<Option<Repair>, LoadError> {
+    match examined.ending {
+        Ending::Clean => Ok(None),
+        Ending::Unterminated => {
+            tail.append(b"\n").map_err(failed("put back the last newline"))?;
+            tail.sync().map_err(failed("make the last newline durable"))?;
+            Ok(Some(Repair::MissingNewline { segment }))
+        }
+        Ending::Torn => {
+            let good = usize::try_from(examined.good_bytes).unwrap_or(bytes.len());
+            let torn = bytes.get(good..).unwrap_or_default();
+            let mut aside = disk.create(&segment.torn_name()).map_err(failed("keep the torn tail aside"))?;
+            aside.append(torn).map_err(failed("keep the torn tail aside"))?;
+            aside.sync().map_err(failed("keep the torn tail aside"))?;
+            disk.sync_names().map_err(failed("keep the torn tail aside"))?;
+            tail.cut(examined.good_bytes).map_err(failed("cut off the torn tail"))?;
+            tail.sync().map_err(failed("cut off the torn tail"))?;
+            Ok(Some(Repair::TornTail { segment, bytes: torn.len() as u64 }))
+        }
+    }
+}
+
+/// Checks a segment that only history is read from: what is wrong with it, its first number and its highest fence.
+fn check_older(
+    disk: &dyn Disk,
+    number: SegmentNumber,
+    (newer, newer_first): (SegmentNumber, Seq),
+) -> (Option<Repair>, Seq, Fence) {
+    let complain = |line, what: String| Some(Repair::HistoryDamaged { segment: number, line, what });
+    let bytes = match disk.read(&number.file_name()) {
+        Ok(bytes) => bytes,
+        Err(error) => return (complain(None, format!("cannot be read: {error}")), Seq(0), Fence(0)),
+    };
+    match segment::examine(&bytes) {
+        Err(Flaw { line, what }) => (complain(Some(line), what.into()), Seq(0), Fence(0)),
+        Ok(examined) => {
+            let complaint = if examined.ending == Ending::Torn {
+                complain(None, "its last lines are not whole".into())
+            } else if newer_first != Seq(0) && (examined.next != newer_first || newer.0 != number.0 + 1) {
+                complain(
+                    None,
+                    format!("the next segment does not go on where it ends (record {})", examined.next),
+                )
+            } else {
+                None
+            };
+            (complaint, examined.first, examined.fence)
+        }
+    }
+}
+
+/// A failure that says: what was written before is safe, and there is no room for more.
+fn is_about_space(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge
+    )
+}

@@ -82,11 +82,12 @@ impl LoginError {
     pub(crate) fn kind(&self) -> ReadErrorKind {
         match self {
             Self::Refused { source, .. } if source.says_throttled() => ReadErrorKind::Throttled,
-            Self::Refused { source, .. } if source.status == StatusCode::UNAUTHORIZED => {
-                ReadErrorKind::Unauthorized
-            }
-            Self::Refused { source, .. } if source.status.is_server_error() => ReadErrorKind::Unavailable,
-            Self::Refused { .. } => ReadErrorKind::Unauthorized,
+            Self::Refused { source, .. } => match source.status {
+                StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::BAD_REQUEST => {
+                    ReadErrorKind::Unauthorized
+                }
+                _ => ReadErrorKind::Unavailable,
+            },
             Self::Exchange { source } if matches!(**source, ExchangeError::TimedOut { .. }) => {
                 ReadErrorKind::TimedOut
             }

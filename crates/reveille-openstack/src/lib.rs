@@ -17,6 +17,7 @@ mod act;
 mod catalog;
 mod client;
 mod clouds;
+mod fetch;
 mod group;
 mod http;
 mod instance;

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use reqwest::header::HeaderValue;
 use reqwest::{StatusCode, Url};
-use reveille_core::effect::ReadError;
+use reveille_core::effect::{ReadError, ReadErrorKind};
 use reveille_core::model::id::{CloudName, RouterId};
 use serde::Deserialize;
 use thiserror::Error;
@@ -88,6 +88,19 @@ pub enum ConnectError {
         /// What it offers.
         offered: String,
     },
+}
+
+impl ConnectError {
+    /// The same as a failed read of the cloud, for an engine that waits for one: nothing is known of it.
+    pub fn as_read_error(&self) -> ReadError {
+        let (kind, retry_after) = match self {
+            Self::Config { .. } | Self::TooOld { .. } => (ReadErrorKind::Forbidden, None),
+            Self::Transport { .. } => (ReadErrorKind::Unavailable, None),
+            Self::Login { source, .. } => (source.kind(), source.retry_after()),
+            Self::Versions { source } => (source.kind, source.retry_after),
+        };
+        ReadError { kind, text: Arc::from(self.to_string()), retry_after }
+    }
 }
 
 /// A connected project.
@@ -272,7 +285,11 @@ impl Project {
             Ok(reply) if reply.status == StatusCode::OK => serde_json::from_slice::<Body>(&reply.body).ok(),
             // Not readable for us: as good as not told, and not worth asking each time.
             Ok(reply) if reply.status.is_client_error() => None,
-            Ok(_) | Err(SendError::Login(_) | SendError::Exchange(_)) => return None,
+            // Nobody knows now; what was known stays the best guess, and the next question asks again.
+            Ok(_) | Err(SendError::Login(_) | SendError::Exchange(_)) => {
+                let limit = self.inner.route_limit.lock().unwrap_or_else(PoisonError::into_inner);
+                return limit.quota.and_then(|(_, quota)| quota);
+            }
         }
         .and_then(|body| body.quota.router_route)
         .and_then(|limit| u32::try_from(limit).ok());

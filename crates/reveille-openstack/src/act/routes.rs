@@ -102,6 +102,11 @@ async fn replace(
 /// Puts a harmless route and takes it back. Each half makes the device write its table.
 pub(super) async fn nudge(project: &Project, router: &RouterId, route: &Route) -> Outcome {
     let put = change(project, router, &[*route], Change::Add).await;
+    if let Outcome::Unknown { text } = put {
+        return Outcome::Unknown {
+            text: Arc::from(format!("{text}; the harmless route {route} may be there")),
+        };
+    }
     if !matches!(put, Outcome::Accepted { .. } | Outcome::AlreadySo { .. }) {
         return put;
     }

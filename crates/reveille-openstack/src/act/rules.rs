@@ -133,6 +133,10 @@ pub(super) async fn nudge(project: &Project, group: &GroupId, mark: &str) -> Out
         let rule = harmless_rule(number.wrapping_add(step));
         let id = match put(project, group, &rule, mark).await {
             Put::Existed => continue,
+            Put::Not(Outcome::Unknown { text }) => {
+                let text = format!("{text}; it may be there, described \"{mark}\"");
+                return Outcome::Unknown { text: Arc::from(text) };
+            }
             Put::Not(outcome) => return outcome,
             Put::Created(Some(id), _) => id,
             Put::Created(None, _) => {

@@ -131,8 +131,10 @@ impl Files {
             })?,
         };
         let beside = path.parent().map(|folder| folder.join("secure.yaml")).filter(|path| path.is_file());
+        // A file that was named stands alone with what lies beside it: another folder's secrets belong to other clouds.
         let secure = match env.get("OS_CLIENT_SECURE_FILE") {
-            Some(named) => Some(env.path(named)),
+            Some(file) => Some(env.path(file)),
+            None if named.is_some() => beside,
             None => beside.or_else(|| env.find("OS_CLIENT_SECURE_FILE", "secure")),
         };
         let public = env.find("OS_CLIENT_VENDOR_FILE", "clouds-public");

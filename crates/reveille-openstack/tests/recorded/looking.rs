@@ -1,9 +1,6 @@
 //! A targeted question is answered afresh; "no such thing" is an answer only in the service's own words.
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "in a test, what cannot be is a failure")]
 
-mod fake;
-
-use fake::{Fake, Reply, Way, neutron_error, nova_fault, reply, way};
+use crate::fake::{Fake, Reply, Way, neutron_error, nova_fault, reply, way};
 use reveille_core::effect::{Look, ReadErrorKind};
 use reveille_core::event::Answer;
 use reveille_core::model::id::{CloudName, GroupId, InstanceId, NodeName, RouterId};
@@ -110,6 +107,26 @@ async fn a_routers_limit_is_the_quota_where_it_is_told_and_asked_rarely() {
         let asked = fake.take_lines().iter().filter(|line| line.contains("/quotas/")).count();
         assert_eq!(asked, 1, "limit {limit:?}");
     }
+}
+
+#[tokio::test]
+async fn a_quota_that_cannot_be_read_now_is_asked_again() {
+    let fake = Fake::start(|seen| match seen.path.as_str() {
+        "/network/v2.0/routers/r" => Some(reply(200, r#"{"router": {"id": "r", "routes": []}}"#)),
+        path if path.contains("/quotas/") => Some(reply(503, "")),
+        _ => None,
+    })
+    .await;
+    let project = fake.connect().await;
+    let look = Look::Router(os(), RouterId::from("r"));
+    let Ok(Answer::Router(Some(router))) = project.look(&look).await else { panic!() };
+    assert_eq!(router.limit, None);
+    fake.answer(|seen| {
+        (seen.path == "/network/v2.0/routers/r")
+            .then(|| reply(200, r#"{"router": {"id": "r", "routes": []}}"#))
+    });
+    let Ok(Answer::Router(Some(router))) = project.look(&look).await else { panic!() };
+    assert_eq!(router.limit, Some(30));
 }
 
 #[tokio::test]

@@ -5,170 +5,18 @@
 //! makes its own machines and takes them away; faults hit the whole rig, so one test runs at a time.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "in a test, what cannot be is a failure")]
 
-use std::collections::BTreeSet;
-use std::io::Write;
-use std::path::PathBuf;
-use std::process::Command;
-use std::time::{Duration, Instant};
+mod running;
+
+use running::{ONE_AT_A_TIME, Rig, group, instance, named, os, port, until};
+use std::time::Duration;
 
 use reveille_core::effect::{Call, Look, Outcome, ReadErrorKind};
-use reveille_core::event::{Answer, CloudSnapshot, Scope};
-use reveille_core::model::id::{CloudName, GroupId, InstanceId, RouterId};
-use reveille_core::model::instance::{Instance, InstanceState, Mark, Port, PortStatus};
-use reveille_core::model::network::{Direction, Family, Protocol, Remote, Route, RuleSpec, SecurityGroup};
-use reveille_core::model::roster::GroupRef;
+use reveille_core::event::{Answer, Scope};
+use reveille_core::model::id::{InstanceId, RouterId};
+use reveille_core::model::instance::{Instance, InstanceState, Mark, PortStatus};
+use reveille_core::model::network::{Direction, Family, Protocol, Remote, Route, RuleSpec};
 use reveille_core::model::time::Span;
-use reveille_openstack::{CloudConfig, Environment, Interest, Lister, Project};
-use serde_json::Value;
-
-static ONE_AT_A_TIME: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
-
-struct Rig {
-    description: Value,
-    machines: Vec<String>,
-    faults: Vec<String>,
-}
-
-impl Rig {
-    /// The rig that `REVEILLE_RIG` describes, or a clear word that nothing was tested.
-    fn find(test: &str) -> Option<Self> {
-        let Some(path) = std::env::var_os("REVEILLE_RIG") else {
-            // Past the harness, which swallows what a passing test prints.
-            let _ = writeln!(std::io::stderr(), "{test}: NOT RUN, because REVEILLE_RIG names no rig.json");
-            return None;
-        };
-        let text = std::fs::read_to_string(path).unwrap();
-        let description = serde_json::from_str(&text).unwrap();
-        Some(Self { description, machines: Vec::new(), faults: Vec::new() })
-    }
-
-    fn openstack(&self, key: &str) -> &str {
-        self.description["openstack"][key].as_str().unwrap()
-    }
-
-    fn run(&self, arguments: &[&str]) -> String {
-        let name = self.description["name"].as_str().unwrap();
-        let output = Command::new(self.description["rig"].as_str().unwrap())
-            .args(arguments)
-            .args(["--name", name])
-            .output()
-            .unwrap();
-        let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        assert!(output.status.success(), "{arguments:?}: {text}{}", String::from_utf8_lossy(&output.stderr));
-        text
-    }
-
-    fn create(&mut self, names: &[&str]) {
-        self.machines.extend(names.iter().map(|name| (*name).to_owned()));
-        self.run(&[&["machine", "create"], names, &["--pool", "adapter"]].concat());
-    }
-
-    fn fault(&mut self, arguments: &[&str]) {
-        self.faults.push(arguments.join(" "));
-        self.run(&[&["fault"], arguments].concat());
-    }
-
-    fn lift(&self, arguments: &[&str]) {
-        self.run(&[&["fault"], arguments, &["--off"]].concat());
-    }
-
-    async fn connect(&self) -> Project {
-        let config = CloudConfig {
-            name: CloudName::from("os"),
-            cloud: "demo".to_owned(),
-            clouds_file: Some(PathBuf::from(self.openstack("cloudsFile"))),
-        };
-        Project::connect_in(&config, Environment::default()).await.unwrap()
-    }
-
-    fn interest(&self) -> Interest {
-        Interest {
-            cluster_marks: BTreeSet::from([Mark::Tag(self.openstack("clusterTag").into())]),
-            groups: BTreeSet::from([GroupRef::Name(self.openstack("securityGroupName").into())]),
-            routers: BTreeSet::from([self.router()]),
-        }
-    }
-
-    fn router(&self) -> RouterId {
-        RouterId::from(self.openstack("router"))
-    }
-
-    fn group(&self) -> GroupId {
-        GroupId::from(self.openstack("securityGroup"))
-    }
-
-    /// `10.8.0.N`, an address that the router accepts as a next hop.
-    fn route(&self, third: u8, hop: u8) -> Route {
-        let prefix = self.openstack("subnetCIDR").rsplit_once('.').unwrap().0;
-        Route {
-            destination: format!("198.18.{third}.0/24").parse().unwrap(),
-            next_hop: format!("{prefix}.{hop}").parse().unwrap(),
-        }
-    }
-}
-
-impl Drop for Rig {
-    fn drop(&mut self) {
-        let name = self.description["name"].as_str().unwrap_or("").to_owned();
-        let rig = self.description["rig"].as_str().unwrap_or("").to_owned();
-        let run = |arguments: &[&str]| {
-            let _ = Command::new(&rig).args(arguments).args(["--name", &name]).output();
-        };
-        if !self.faults.is_empty() {
-            run(&["fault", "--clear"]);
-        }
-        if !self.machines.is_empty() {
-            let machines: Vec<&str> = self.machines.iter().map(String::as_str).collect();
-            run(&[&["machine", "delete"], machines.as_slice()].concat());
-        }
-    }
-}
-
-fn os() -> CloudName {
-    CloudName::from("os")
-}
-
-fn named<'a>(snapshot: &'a CloudSnapshot, name: &str) -> &'a Instance {
-    snapshot.instances.iter().find(|instance| instance.name.as_str() == name).unwrap()
-}
-
-async fn instance(project: &Project, id: &InstanceId) -> Option<Instance> {
-    match project.look(&Look::Instance(os(), id.clone())).await.unwrap() {
-        Answer::Instance(instance) => instance.map(|instance| (*instance).clone()),
-        other => panic!("{other:?}"),
-    }
-}
-
-async fn port(project: &Project, id: &InstanceId) -> Port {
-    match project.look(&Look::Ports(os(), id.clone())).await.unwrap() {
-        Answer::Ports(ports) => (*ports[0]).clone(),
-        other => panic!("{other:?}"),
-    }
-}
-
-async fn group(project: &Project, id: &GroupId) -> SecurityGroup {
-    match project.look(&Look::Group(os(), id.clone())).await.unwrap() {
-        Answer::Group(Some(group)) => (*group).clone(),
-        other => panic!("{other:?}"),
-    }
-}
-
-/// Asks until the instance is as wanted, for at most 20 s.
-async fn until(
-    project: &Project,
-    id: &InstanceId,
-    wanted: impl Fn(Option<&Instance>) -> bool,
-) -> Option<Instance> {
-    let end = Instant::now() + Duration::from_secs(20);
-    loop {
-        let now = instance(project, id).await;
-        if wanted(now.as_ref()) {
-            return now;
-        }
-        assert!(Instant::now() < end, "not within 20 s: {now:?}");
-        tokio::time::sleep(Duration::from_millis(200)).await;
-    }
-}
+use reveille_openstack::Lister;
 
 #[tokio::test]
 #[ignore = "needs a rig: set REVEILLE_RIG"]

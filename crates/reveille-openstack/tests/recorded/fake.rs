@@ -4,7 +4,6 @@
 //! test's own function; what that leaves alone gets the answers of a quiet cloud: a login, version 2.100 of Nova, the
 //! extensions of a current Neutron, and 404 for everything else, in the service's own words. Nothing here knows the
 //! adapter.
-#![allow(dead_code, unreachable_pub, missing_docs, reason = "each test uses its part of it")]
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -12,56 +11,57 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use reveille_core::effect::{Call, Outcome};
 use reveille_core::model::id::CloudName;
 use reveille_openstack::{CloudConfig, Environment, Project};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
-pub const PASSWORD: &str = "canary-password-7f3a";
-pub const TOKEN: &str = "canary-token-91bc";
-pub const PROJECT_ID: &str = "0123456789abcdef0123456789abcdef";
+pub(crate) const PASSWORD: &str = "canary-password-7f3a";
+pub(crate) const TOKEN: &str = "canary-token-91bc";
+pub(crate) const PROJECT_ID: &str = "0123456789abcdef0123456789abcdef";
 
 /// A request as it arrived.
 #[derive(Clone, Debug)]
-pub struct Seen {
-    pub method: String,
+pub(crate) struct Seen {
+    pub(crate) method: String,
     /// Without the query.
-    pub path: String,
+    pub(crate) path: String,
     /// Decoded, in order, keys several times.
-    pub query: Vec<(String, String)>,
+    pub(crate) query: Vec<(String, String)>,
     /// Names in lower case.
-    pub headers: BTreeMap<String, String>,
-    pub body: String,
+    pub(crate) headers: BTreeMap<String, String>,
+    pub(crate) body: String,
 }
 
 impl Seen {
     /// `GET /v2.0/ports`.
-    pub fn line(&self) -> String {
+    pub(crate) fn line(&self) -> String {
         format!("{} {}", self.method, self.path)
     }
 
-    pub fn query(&self, key: &str) -> Vec<&str> {
+    pub(crate) fn query(&self, key: &str) -> Vec<&str> {
         self.query.iter().filter(|(k, _)| k == key).map(|(_, v)| v.as_str()).collect()
     }
 
-    pub fn json(&self) -> serde_json::Value {
+    pub(crate) fn json(&self) -> serde_json::Value {
         serde_json::from_str(&self.body).unwrap()
     }
 }
 
 /// What goes back.
 #[derive(Clone, Debug)]
-pub struct Reply {
-    pub status: u16,
-    pub headers: Vec<(String, String)>,
-    pub body: String,
-    pub way: Way,
+pub(crate) struct Reply {
+    pub(crate) status: u16,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: String,
+    pub(crate) way: Way,
 }
 
 /// How it goes back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub(crate) enum Way {
     Whole,
     /// Never, and the connection stays open.
     Never,
@@ -71,26 +71,26 @@ pub enum Way {
     Cut,
 }
 
-pub fn reply(status: u16, body: impl Into<String>) -> Reply {
+pub(crate) fn reply(status: u16, body: impl Into<String>) -> Reply {
     Reply { status, headers: Vec::new(), body: body.into(), way: Way::Whole }
 }
 
-pub fn way(way: Way) -> Reply {
+pub(crate) fn way(way: Way) -> Reply {
     Reply { way, ..reply(200, "{\"servers\": []}") }
 }
 
 impl Reply {
-    pub fn with(mut self, name: &str, value: impl Into<String>) -> Self {
+    pub(crate) fn with(mut self, name: &str, value: impl Into<String>) -> Self {
         self.headers.push((name.to_owned(), value.into()));
         self
     }
 }
 
-pub fn nova_fault(status: u16, fault: &str, message: &str) -> Reply {
+pub(crate) fn nova_fault(status: u16, fault: &str, message: &str) -> Reply {
     reply(status, format!(r#"{{"{fault}": {{"code": {status}, "message": "{message}"}}}}"#))
 }
 
-pub fn neutron_error(status: u16, kind: &str, message: &str) -> Reply {
+pub(crate) fn neutron_error(status: u16, kind: &str, message: &str) -> Reply {
     reply(
         status,
         format!(r#"{{"NeutronError": {{"type": "{kind}", "message": "{message}", "detail": ""}}}}"#),
@@ -107,8 +107,8 @@ struct Shared {
     token_life_s: AtomicU64,
 }
 
-pub struct Fake {
-    pub address: SocketAddr,
+pub(crate) struct Fake {
+    pub(crate) address: SocketAddr,
     shared: Arc<Shared>,
     task: JoinHandle<()>,
 }
@@ -120,7 +120,7 @@ impl Drop for Fake {
 }
 
 impl Fake {
-    pub async fn start(handler: impl FnMut(&Seen) -> Option<Reply> + Send + 'static) -> Self {
+    pub(crate) async fn start(handler: impl FnMut(&Seen) -> Option<Reply> + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let shared = Arc::new(Shared::default());
@@ -137,31 +137,31 @@ impl Fake {
     }
 
     /// From now on these answers.
-    pub fn answer(&self, handler: impl FnMut(&Seen) -> Option<Reply> + Send + 'static) {
+    pub(crate) fn answer(&self, handler: impl FnMut(&Seen) -> Option<Reply> + Send + 'static) {
         *self.shared.handler.lock().unwrap() = Some(Box::new(handler));
     }
 
-    pub fn set_token_life_s(&self, seconds: u64) {
+    pub(crate) fn set_token_life_s(&self, seconds: u64) {
         self.shared.token_life_s.store(seconds, Ordering::SeqCst);
     }
 
     /// Everything that was asked so far, and forgets it.
-    pub fn take_seen(&self) -> Vec<Seen> {
+    pub(crate) fn take_seen(&self) -> Vec<Seen> {
         std::mem::take(&mut self.shared.seen.lock().unwrap())
     }
 
     /// [`Self::take_seen`] as `GET /path`, sorted: what runs at the same time has no order.
-    pub fn take_lines(&self) -> Vec<String> {
+    pub(crate) fn take_lines(&self) -> Vec<String> {
         let mut lines: Vec<String> = self.take_seen().iter().map(Seen::line).collect();
         lines.sort();
         lines
     }
 
-    pub fn environment(&self) -> Environment {
+    pub(crate) fn environment(&self) -> Environment {
         Environment::of(self.variables())
     }
 
-    pub fn variables(&self) -> Vec<(&'static str, String)> {
+    pub(crate) fn variables(&self) -> Vec<(&'static str, String)> {
         vec![
             ("OS_AUTH_URL", format!("http://{}/identity", self.address)),
             ("OS_USERNAME", "reveille".to_owned()),
@@ -173,14 +173,14 @@ impl Fake {
         ]
     }
 
-    pub async fn connect(&self) -> Project {
+    pub(crate) async fn connect(&self) -> Project {
         let project = Project::connect_in(&config(), self.environment()).await.unwrap();
         self.take_seen();
         project
     }
 }
 
-pub fn config() -> CloudConfig {
+pub(crate) fn config() -> CloudConfig {
     CloudConfig { name: CloudName::from("os"), cloud: "envvars".to_owned(), clouds_file: None }
 }
 
@@ -303,4 +303,22 @@ fn decoded(text: &str) -> String {
         }
     }
     String::from_utf8(bytes).unwrap()
+}
+
+pub(crate) fn os() -> CloudName {
+    CloudName::from("os")
+}
+
+/// Performs `call` against a cloud that answers `handler`; gives the outcome and the requests that changed something.
+pub(crate) async fn perform(
+    call: &Call,
+    handler: impl FnMut(&Seen) -> Option<Reply> + Send + 'static,
+) -> (Outcome, Vec<Seen>) {
+    let fake = Fake::start(handler).await;
+    let outcome = fake.connect().await.perform(call).await;
+    (outcome, fake.take_seen().into_iter().filter(|seen| seen.method != "GET").collect())
+}
+
+pub(crate) fn lines(seen: &[Seen]) -> Vec<String> {
+    seen.iter().map(Seen::line).collect()
 }

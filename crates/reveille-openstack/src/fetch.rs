@@ -1,0 +1,215 @@
+//! The four lists of a project, each whole: what is asked, and how a page is read.
+//!
+//! A question is as narrow as the service can be trusted to answer, and no narrower; what comes back is decoded with
+//! shared texts and handed on by id. Which of it is ours is not decided here.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use jiff::{SignedDuration, Timestamp};
+use reveille_core::effect::ReadError;
+use reveille_core::model::id::InstanceId;
+use reveille_core::model::instance::{Instance, Port};
+use reveille_core::model::network::{Router, SecurityGroup};
+use reveille_core::model::roster::GroupRef;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::catalog::Service;
+use crate::client::Request;
+use crate::group::{self, WireGroup};
+use crate::instance::{Server, ServerTables, Text, unreadable};
+use crate::interest::Interest;
+use crate::intern::Texts;
+use crate::paging::{Link, Listing, Page, all_pages, next_of};
+use crate::port::{self, WirePort};
+use crate::project::Project;
+use crate::report::{NO_LISTING, Reading};
+use crate::router::{self, WireRouter};
+
+/// Nova's own default maximum; a deployment may allow less.
+const SERVERS_PER_PAGE: &str = "1000";
+/// Fewer calls matter more than small answers: port lists are what rate limiters count.
+const PORTS_PER_PAGE: &str = "5000";
+/// How far the clocks of one cloud's hosts may differ before a change could be missed.
+pub(crate) const CLOCK_OVERLAP: SignedDuration = SignedDuration::from_secs(120);
+
+type Found<T> = Result<T, ReadError>;
+
+pub(crate) async fn list_servers(
+    project: &Project,
+    interest: &Interest,
+    since: Option<Timestamp>,
+    tables: &mut ServerTables,
+) -> Found<Listing<Instance>> {
+    if interest.cluster_marks.is_empty() {
+        return Ok(Listing { items: BTreeMap::new(), begun: None });
+    }
+    let mut request = Request::get(Service::Compute, &["servers", "detail"]).query("limit", SERVERS_PER_PAGE);
+    let mut what = "list servers";
+    if let Some(since) = since {
+        let since = since.checked_sub(CLOCK_OVERLAP).unwrap_or(since);
+        request = request.query("changes-since", since.strftime("%Y-%m-%dT%H:%M:%SZ").to_string());
+        what = "list changed servers";
+    } else if let Some(tags) = interest.cluster_tags().filter(|tags| !tags.is_empty()) {
+        request = request.query("tags-any", tags.into_iter().collect::<Vec<_>>().join(","));
+    }
+    let reading = Reading::new(what, project.name(), NO_LISTING);
+    all_pages(project.client(), request, reading, |body| decode_servers(body, tables)).await
+}
+
+/// Reads a page of servers. One server that cannot be read must not hide the others: it stays in the list by its id.
+fn decode_servers(body: &[u8], tables: &mut ServerTables) -> Result<Page<Instance>, serde_json::Error> {
+    #[derive(Deserialize)]
+    struct Body<'a> {
+        #[serde(borrow)]
+        servers: Vec<Server<'a>>,
+        #[serde(default)]
+        servers_links: Vec<Link>,
+    }
+    #[derive(Deserialize)]
+    struct Pieces<'a> {
+        #[serde(borrow)]
+        servers: Vec<&'a RawValue>,
+        #[serde(default)]
+        servers_links: Vec<Link>,
+    }
+    #[derive(Deserialize)]
+    struct OnlyId<'a> {
+        #[serde(borrow)]
+        id: Text<'a>,
+    }
+    let keyed = |instance: Instance| (instance.id.to_string(), instance);
+    match serde_json::from_slice::<Body<'_>>(body) {
+        Ok(Body { servers, servers_links }) => Ok(Page {
+            items: servers.into_iter().map(|server| keyed(server.into_instance(tables))).collect(),
+            next: next_of(&servers_links),
+        }),
+        Err(error) if error.is_data() => {
+            let Pieces { servers, servers_links } = serde_json::from_slice(body)?;
+            let mut items = Vec::with_capacity(servers.len());
+            for piece in servers {
+                items.push(keyed(match serde_json::from_str::<Server<'_>>(piece.get()) {
+                    Ok(server) => server.into_instance(tables),
+                    Err(_) => {
+                        let OnlyId { id } = serde_json::from_str(piece.get())?;
+                        tracing::warn!(instance = %id.0, "openstack: a server cannot be read and is kept by its id only");
+                        unreadable(&id.0, tables)
+                    }
+                }));
+            }
+            Ok(Page { items, next: next_of(&servers_links) })
+        }
+        Err(error) => Err(error),
+    }
+}
+
+pub(crate) async fn list_ports(
+    project: &Project,
+    interest: &Interest,
+    texts: &mut Texts,
+) -> Found<Listing<(InstanceId, Port)>> {
+    if interest.cluster_marks.is_empty() {
+        return Ok(Listing { items: BTreeMap::new(), begun: None });
+    }
+    #[derive(Deserialize)]
+    struct Body<'a> {
+        #[serde(borrow)]
+        ports: Vec<WirePort<'a>>,
+        #[serde(default)]
+        ports_links: Vec<Link>,
+    }
+    let request = Request::get(Service::Network, &["ports"])
+        .query("project_id", project.id().to_string())
+        .query("limit", PORTS_PER_PAGE)
+        .queries("fields", port::FIELDS);
+    let reading = Reading::new("list ports", project.name(), NO_LISTING);
+    let mut listing = all_pages(project.client(), request, reading, |body| {
+        let Body { ports, ports_links } = serde_json::from_slice(body)?;
+        let items = ports.into_iter().map(|wire| {
+            let instance = wire.instance();
+            let port = wire.into_port(texts);
+            (port.id.to_string(), instance.map(|instance| (instance, port)))
+        });
+        Ok(Page { items: items.collect(), next: next_of(&ports_links) })
+    })
+    .await?;
+    let items = std::mem::take(&mut listing.items);
+    let items = items.into_iter().filter_map(|(id, port)| Some((id, port?))).collect();
+    Ok(Listing { items, begun: listing.begun })
+}
+
+/// One question by name or by id; Neutron cannot be asked for "this name or that id". Where rosters use both, all groups
+/// of the project are listed, and only ids that are not among them (shared by another project) cost a second question.
+pub(crate) async fn list_groups(project: &Project, interest: &Interest) -> Found<Vec<Arc<SecurityGroup>>> {
+    let mut names = Vec::new();
+    let mut ids = Vec::new();
+    for group in &interest.groups {
+        match group {
+            GroupRef::Id(id) => ids.push(id.to_string()),
+            GroupRef::Name(name) => names.push(name.to_string()),
+        }
+    }
+    let base = || Request::get(Service::Network, &["security-groups"]).queries("fields", group::FIELDS);
+    let ours = || base().query("project_id", project.id().to_string());
+    let request = match (names.is_empty(), ids.is_empty()) {
+        (true, true) => return Ok(Vec::new()),
+        (false, true) => ours().queries("name", names.clone()),
+        (true, false) => base().queries("id", ids.clone()),
+        (false, false) => ours(),
+    };
+    let mut items = group_pages(project, request).await?;
+    if !names.is_empty() && !ids.is_empty() {
+        let elsewhere: Vec<String> = ids.iter().filter(|id| !items.contains_key(*id)).cloned().collect();
+        if !elsewhere.is_empty() {
+            items.extend(group_pages(project, base().queries("id", elsewhere)).await?);
+        }
+    }
+    let wanted = |group: &SecurityGroup| {
+        names.iter().any(|name| **name == *group.name) || ids.iter().any(|id| id == group.id.as_str())
+    };
+    Ok(items.into_values().filter(wanted).map(Arc::new).collect())
+}
+
+async fn group_pages(project: &Project, request: Request) -> Found<BTreeMap<String, SecurityGroup>> {
+    #[derive(Deserialize)]
+    struct Body {
+        security_groups: Vec<WireGroup>,
+        #[serde(default)]
+        security_groups_links: Vec<Link>,
+    }
+    let reading = Reading::new("list security groups", project.name(), NO_LISTING);
+    let listing = all_pages(project.client(), request, reading, |body| {
+        let Body { security_groups, security_groups_links } = serde_json::from_slice(body)?;
+        let items = security_groups.into_iter().map(SecurityGroup::from);
+        Ok(Page {
+            items: items.map(|group| (group.id.to_string(), group)).collect(),
+            next: next_of(&security_groups_links),
+        })
+    })
+    .await?;
+    Ok(listing.items)
+}
+
+pub(crate) async fn list_routers(project: &Project, interest: &Interest) -> Found<Vec<Router>> {
+    #[derive(Deserialize)]
+    struct Body {
+        routers: Vec<WireRouter>,
+        #[serde(default)]
+        routers_links: Vec<Link>,
+    }
+    if interest.routers.is_empty() {
+        return Ok(Vec::new());
+    }
+    let request = Request::get(Service::Network, &["routers"])
+        .queries("id", interest.routers.iter().map(ToString::to_string))
+        .queries("fields", router::FIELDS);
+    let reading = Reading::new("list routers", project.name(), NO_LISTING);
+    let listing = all_pages(project.client(), request, reading, |body| {
+        let Body { routers, routers_links } = serde_json::from_slice(body)?;
+        let items = routers.into_iter().map(|router| (router.id.clone(), router.into_router(None)));
+        Ok(Page { items: items.collect(), next: next_of(&routers_links) })
+    })
+    .await?;
+    Ok(listing.items.into_values().collect())
+}

@@ -1,0 +1,99 @@
+//! Reboot, start and delete are asked once, and every answer becomes the one right outcome.
+
+use crate::fake::{Fake, Reply, Way, lines, nova_fault, os, perform, reply, way};
+use reveille_core::effect::{Call, Outcome};
+use reveille_core::model::id::{InstanceId, NodeName, NodeUid};
+
+fn delete() -> Call {
+    Call::DeleteInstance { cloud: os(), instance: InstanceId::from("a") }
+}
+
+#[tokio::test]
+async fn instances_are_rebooted_and_started() {
+    let reboot = |hard| Call::Reboot { cloud: os(), instance: InstanceId::from("a"), hard };
+    let start = Call::Start { cloud: os(), instance: InstanceId::from("a") };
+    for (call, body) in [
+        (reboot(false), serde_json::json!({"reboot": {"type": "SOFT"}})),
+        (reboot(true), serde_json::json!({"reboot": {"type": "HARD"}})),
+        (start, serde_json::json!({"os-start": null})),
+    ] {
+        let (outcome, seen) =
+            perform(&call, |seen| seen.path.ends_with("/action").then(|| reply(202, ""))).await;
+        assert!(matches!(outcome, Outcome::Accepted { .. }), "{outcome}");
+        assert_eq!(lines(&seen), ["POST /compute/v2.1/servers/a/action"]);
+        assert_eq!(seen[0].json(), body);
+    }
+    let cases: [(fn() -> Reply, &str); 8] = [
+        (|| nova_fault(409, "conflictingRequest", "Instance a is locked"), "refused"),
+        (
+            || {
+                nova_fault(
+                    409,
+                    "conflictingRequest",
+                    "Cannot 'reboot' instance while it is in vm_state stopped",
+                )
+            },
+            "changed",
+        ),
+        (|| nova_fault(404, "itemNotFound", "no a"), "refused"),
+        (|| nova_fault(403, "forbidden", "Policy doesn't allow it"), "refused"),
+        (|| nova_fault(500, "computeFault", "Unexpected API Error."), "unknown"),
+        (|| reply(503, ""), "failed"),
+        (|| way(Way::Never), "unknown"),
+        (|| way(Way::Dropped), "unknown"),
+    ];
+    for (answer, begins) in cases {
+        let (outcome, seen) =
+            perform(&reboot(true), move |seen| seen.path.ends_with("/action").then(answer)).await;
+        assert!(outcome.to_string().starts_with(begins), "{outcome}");
+        assert_eq!(seen.len(), 1, "asked once, whatever came of it: {outcome}");
+    }
+}
+
+#[tokio::test]
+async fn deleting_looks_first() {
+    let server = |more: &str| {
+        reply(200, format!(r#"{{"server": {{"id": "a", "name": "a", "status": "ACTIVE"{more}}}}}"#))
+    };
+    let cases: [(Reply, Reply, &str, usize); 9] = [
+        (server(""), reply(204, ""), "accepted", 1),
+        (server(""), nova_fault(404, "itemNotFound", "no a"), "was so already", 1),
+        (server(""), nova_fault(409, "conflictingRequest", "Instance a is locked"), "refused", 1),
+        (server(""), way(Way::Never), "unknown", 1),
+        (server(r#", "OS-EXT-STS:task_state": "deleting""#), reply(204, ""), "was so already", 0),
+        (server(r#", "OS-EXT-STS:vm_state": "deleted""#), reply(204, ""), "was so already", 0),
+        (server(r#", "locked": true"#), reply(204, ""), "refused", 0),
+        (nova_fault(404, "itemNotFound", "no a"), reply(204, ""), "was so already", 0),
+        (reply(404, "<html>"), reply(204, ""), "failed", 0),
+    ];
+    for (found, answer, begins, deletes) in cases {
+        let (outcome, seen) = perform(&delete(), move |seen| match seen.method.as_str() {
+            "GET" if seen.path.ends_with("/servers/a") => Some(found.clone()),
+            "DELETE" => Some(answer.clone()),
+            _ => None,
+        })
+        .await;
+        assert!(outcome.to_string().starts_with(begins), "{outcome}");
+        assert_eq!(seen.len(), deletes, "{outcome}");
+    }
+}
+
+#[tokio::test]
+async fn what_was_never_sent_did_not_happen() {
+    let fake = Fake::start(|_| None).await;
+    let project = fake.connect().await;
+    drop(fake);
+    // The listener is gone; a connection that was open is closed with it.
+    tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    let call = Call::Start { cloud: os(), instance: InstanceId::from("a") };
+    let outcome = project.perform(&call).await;
+    let Outcome::Failed { text, .. } = &outcome else { panic!("{outcome}") };
+    assert!(text.contains("no connection: Connection refused"), "{text}");
+}
+
+#[tokio::test]
+async fn a_node_is_not_a_clouds_to_delete() {
+    let call = Call::DeleteNode { name: NodeName::from("n"), uid: NodeUid::from("u") };
+    let (outcome, seen) = perform(&call, |_| None).await;
+    assert!(matches!(outcome, Outcome::Refused { .. }) && seen.is_empty(), "{outcome}");
+}

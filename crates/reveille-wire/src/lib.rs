@@ -13,5 +13,6 @@
 //! talks to a network or keeps state; only [`roster::read_file`] opens a file.
 
 pub mod duration;
+pub mod ledger;
 pub mod roster;
 pub mod stamp;

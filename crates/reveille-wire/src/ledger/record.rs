@@ -1,0 +1,56 @@
+//! One record, as JSON: the mirror of [`Record`], variant by variant. `at` is when; numbers are those of the engine;
+//! what a record may lack is left out.
+
+use std::sync::Arc;
+
+use reveille_core::effect::{Call, Outcome};
+use reveille_core::model::id::{Fence, IncidentId, InstanceId, IntentId, NodeName, PoolName};
+use reveille_core::model::incident::{Attempt, Finding, IncidentKey, MachineKey};
+use reveille_core::model::time::Time;
+use reveille_core::record::{Domain, Record, Verdict};
+
+use super::mirror::mirror_enum;
+
+mirror_enum! {
+    LedgerRecord of Record by "t" {
+        "started" Started { at: Time, fence: Fence },
+        "joined" Joined { at: Time, machines: Vec<(MachineKey, NodeName)> },
+        "born" Born { at: Time, machine: MachineKey },
+        "left" Left { at: Time, machine: MachineKey, why: Arc<str> },
+        "forgotten" Forgotten { at: Time, machines: Vec<MachineKey> },
+        "opened" Opened {
+            at: Time,
+            incident: IncidentId,
+            key: IncidentKey,
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pool: Option<PoolName>,
+            label: Arc<str>,
+        },
+        "diagnosed" Diagnosed { at: Time, incident: IncidentId, findings: Vec<Finding> },
+        "intended" Intended {
+            at: Time,
+            intent: IntentId,
+            incident: IncidentId,
+            rung: u8,
+            fence: Fence,
+            call: Call,
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            before: Option<Arc<str>>,
+        },
+        "tried" Tried { incident: IncidentId, attempt: Attempt, rung: u8 },
+        "dropped" Dropped { at: Time, intent: IntentId, why: Arc<str> },
+        "ended" Ended { at: Time, intent: IntentId, outcome: Outcome },
+        "judged" Judged { at: Time, intent: IntentId, held: bool, text: Arc<str> },
+        "given-up" GivenUp { at: Time, incident: IncidentId, why: Arc<str> },
+        "closed" Closed { at: Time, incident: IncidentId, verdict: Verdict },
+        "width" Width {
+            at: Time,
+            domain: Domain,
+            width: u32,
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            not_before: Option<Time>,
+            failures: u32,
+        },
+        "fault-seen" FaultSeen { at: Time, pool: PoolName, instance: InstanceId, fault: Arc<str> },
+    }
+}

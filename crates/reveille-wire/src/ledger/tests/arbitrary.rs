@@ -1,0 +1,260 @@
+//! Arbitrary records: any text, any number, every word, every variant.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use ipnet::IpNet;
+use proptest::collection::vec;
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::select;
+use reveille_core::effect::{Call, Outcome};
+use reveille_core::model::cause::Cause;
+use reveille_core::model::id::*;
+use reveille_core::model::incident::{
+    Attempt, Confidence, Evidence, FaultKind, Finding, IncidentKey, MachineKey, Subject,
+};
+use reveille_core::model::network::{Direction, Family, Protocol, Remote, Route, RuleSpec};
+use reveille_core::model::stage::Stage;
+use reveille_core::model::time::{Span, Time};
+use reveille_core::record::{Domain, Record, Verdict};
+
+fn text() -> impl Strategy<Value = Arc<str>> {
+    any::<String>().prop_map(Arc::from)
+}
+
+fn at() -> impl Strategy<Value = Time> {
+    prop_oneof![(0..4_000_000_000_000_i64).prop_map(Time::from_ms), any::<i64>().prop_map(Time::from_ms)]
+}
+
+/// A name of any kind from any text.
+fn id<T: std::fmt::Debug>(new: fn(Arc<str>) -> T) -> impl Strategy<Value = T> {
+    text().prop_map(new)
+}
+
+fn cloud() -> impl Strategy<Value = CloudName> {
+    id(CloudName::new)
+}
+
+fn net() -> impl Strategy<Value = IpNet> {
+    prop_oneof![
+        (any::<[u8; 4]>(), 0..=32_u8).prop_map(|(ip, len)| IpNet::new(IpAddr::from(ip), len).unwrap()),
+        (any::<[u8; 16]>(), 0..=128_u8).prop_map(|(ip, len)| IpNet::new(IpAddr::from(ip), len).unwrap()),
+    ]
+}
+
+fn machine() -> impl Strategy<Value = MachineKey> {
+    prop_oneof![
+        (cloud(), id(InstanceId::new)).prop_map(|(cloud, id)| MachineKey::Instance(cloud, id)),
+        id(NodeName::new).prop_map(MachineKey::Node),
+    ]
+}
+
+fn subject() -> impl Strategy<Value = Subject> {
+    prop_oneof![
+        machine().prop_map(Subject::Machine),
+        (cloud(), id(GroupId::new)).prop_map(|(cloud, id)| Subject::Group(cloud, id)),
+        (cloud(), id(RouterId::new)).prop_map(|(cloud, id)| Subject::Router(cloud, id)),
+        id(PoolName::new).prop_map(Subject::Pool),
+        cloud().prop_map(Subject::Cloud),
+        Just(Subject::Cluster),
+    ]
+}
+
+fn kind() -> impl Strategy<Value = FaultKind> {
+    select(FaultKind::ALL.to_vec())
+}
+
+prop_compose! {
+    fn evidence()(source in text(), text in text(), read_at in at()) -> Evidence {
+        Evidence { source, text, read_at }
+    }
+}
+
+prop_compose! {
+    fn finding()(
+        cause in select(Cause::ALL),
+        stage in select(Stage::ALL.to_vec()),
+        confidence in select(vec![Confidence::Possible, Confidence::Likely, Confidence::Sure]),
+        evidence in vec(evidence(), 0..3),
+        against in vec(evidence(), 0..3),
+    ) -> Finding {
+        Finding { cause, stage, confidence, evidence, against }
+    }
+}
+
+fn remote() -> impl Strategy<Value = Remote> {
+    prop_oneof![
+        Just(Remote::Any),
+        net().prop_map(Remote::Prefix),
+        id(GroupId::new).prop_map(Remote::Group),
+        Just(Remote::Other),
+    ]
+}
+
+prop_compose! {
+    fn rule()(
+        direction in select(vec![Direction::Ingress, Direction::Egress]),
+        family in select(vec![Family::V4, Family::V6]),
+        protocol in option::of(any::<u8>().prop_map(Protocol)),
+        ports in option::of(any::<(u16, u16)>()),
+        remote in remote(),
+    ) -> RuleSpec {
+        RuleSpec { direction, family, protocol, ports, remote }
+    }
+}
+
+prop_compose! {
+    fn route()(destination in net(), next_hop in any::<IpAddr>()) -> Route {
+        Route { destination, next_hop }
+    }
+}
+
+fn call() -> impl Strategy<Value = Call> {
+    let instance = || (cloud(), id(InstanceId::new));
+    let routes = || (cloud(), id(RouterId::new), vec(route(), 0..3));
+    prop_oneof![
+        (cloud(), id(GroupId::new), vec(rule(), 0..3)).prop_map(|(cloud, group, rules)| Call::AddRules {
+            cloud,
+            group,
+            rules
+        }),
+        (cloud(), id(GroupId::new), id(RuleId::new)).prop_map(|(cloud, group, rule)| Call::DropRule {
+            cloud,
+            group,
+            rule
+        }),
+        (cloud(), id(GroupId::new), text()).prop_map(|(cloud, group, mark)| Call::NudgeGroup {
+            cloud,
+            group,
+            mark
+        }),
+        (cloud(), id(PortId::new), vec(id(GroupId::new), 0..3), any::<u64>()).prop_map(
+            |(cloud, port, groups, if_revision)| Call::SetPortGroups { cloud, port, groups, if_revision }
+        ),
+        (cloud(), id(PortId::new), vec(net(), 0..3), any::<u64>()).prop_map(
+            |(cloud, port, pairs, if_revision)| Call::AddPortPairs { cloud, port, pairs, if_revision }
+        ),
+        routes().prop_map(|(cloud, router, routes)| Call::RemoveRoutes { cloud, router, routes }),
+        routes().prop_map(|(cloud, router, routes)| Call::AddRoutes { cloud, router, routes }),
+        (cloud(), id(RouterId::new), route()).prop_map(|(cloud, router, route)| Call::NudgeRouter {
+            cloud,
+            router,
+            route
+        }),
+        (instance(), any::<bool>()).prop_map(|((cloud, instance), hard)| Call::Reboot {
+            cloud,
+            instance,
+            hard
+        }),
+        instance().prop_map(|(cloud, instance)| Call::Start { cloud, instance }),
+        instance().prop_map(|(cloud, instance)| Call::DeleteInstance { cloud, instance }),
+        (id(NodeName::new), id(NodeUid::new)).prop_map(|(name, uid)| Call::DeleteNode { name, uid }),
+    ]
+}
+
+fn outcome() -> impl Strategy<Value = Outcome> {
+    prop_oneof![
+        option::of(id(RequestId::new)).prop_map(|request| Outcome::Accepted { request }),
+        text().prop_map(|text| Outcome::AlreadySo { text }),
+        text().prop_map(|text| Outcome::Moved { text }),
+        (option::of(any::<u32>()), text()).prop_map(|(limit, text)| Outcome::Limit { limit, text }),
+        text().prop_map(|text| Outcome::Refused { text }),
+        (text(), option::of(any::<i64>().prop_map(Span::from_ms)))
+            .prop_map(|(text, retry_after)| Outcome::Failed { text, retry_after }),
+        text().prop_map(|text| Outcome::Unknown { text }),
+        Just(Outcome::Fenced),
+    ]
+}
+
+prop_compose! {
+    fn attempt()(
+        intent in any::<u64>().prop_map(IntentId),
+        what in text(),
+        at in at(),
+        outcome in option::of((at(), text())),
+        verdict in option::of((at(), any::<bool>(), text())),
+    ) -> Attempt {
+        Attempt { intent, what, at, outcome, verdict }
+    }
+}
+
+prop_compose! {
+    fn domain()(pool in id(PoolName::new), zone in option::of(id(ZoneName::new)), kind in kind()) -> Domain {
+        Domain { pool, zone, kind }
+    }
+}
+
+prop_compose! {
+    fn intended()(
+        at in at(), intent in any::<u64>(), incident in any::<u64>(), rung in any::<u8>(), fence in any::<u64>(),
+        call in call(), before in option::of(text()),
+    ) -> Record {
+        let (intent, incident, fence) = (IntentId(intent), IncidentId(incident), Fence(fence));
+        Record::Intended { at, intent, incident, rung, fence, call, before }
+    }
+}
+
+pub(super) fn record() -> impl Strategy<Value = Record> {
+    let incident = || any::<u64>().prop_map(IncidentId);
+    let intent = || any::<u64>().prop_map(IntentId);
+    let verdicts = vec![Verdict::Mended, Verdict::Recovered, Verdict::SubjectGone, Verdict::Superseded];
+    let machines = prop_oneof![
+        (at(), any::<u64>()).prop_map(|(at, fence)| Record::Started { at, fence: Fence(fence) }),
+        (at(), vec((machine(), id(NodeName::new)), 0..4))
+            .prop_map(|(at, machines)| Record::Joined { at, machines }),
+        (at(), machine()).prop_map(|(at, machine)| Record::Born { at, machine }),
+        (at(), machine(), text()).prop_map(|(at, machine, why)| Record::Left { at, machine, why }),
+        (at(), vec(machine(), 0..4)).prop_map(|(at, machines)| Record::Forgotten { at, machines }),
+    ];
+    let incidents = prop_oneof![
+        (at(), incident(), subject(), kind(), option::of(id(PoolName::new)), text()).prop_map(
+            |(at, incident, subject, kind, pool, label)| Record::Opened {
+                at,
+                incident,
+                key: IncidentKey { subject, kind },
+                pool,
+                label
+            }
+        ),
+        (at(), incident(), vec(finding(), 0..3)).prop_map(|(at, incident, findings)| Record::Diagnosed {
+            at,
+            incident,
+            findings
+        }),
+        (incident(), attempt(), any::<u8>()).prop_map(|(incident, attempt, rung)| Record::Tried {
+            incident,
+            attempt,
+            rung
+        }),
+        (at(), incident(), text()).prop_map(|(at, incident, why)| Record::GivenUp { at, incident, why }),
+        (at(), incident(), select(verdicts)).prop_map(|(at, incident, verdict)| Record::Closed {
+            at,
+            incident,
+            verdict
+        }),
+    ];
+    let intents = prop_oneof![
+        intended(),
+        (at(), intent(), text()).prop_map(|(at, intent, why)| Record::Dropped { at, intent, why }),
+        (at(), intent(), outcome()).prop_map(|(at, intent, outcome)| Record::Ended { at, intent, outcome }),
+        (at(), intent(), any::<bool>(), text()).prop_map(|(at, intent, held, text)| Record::Judged {
+            at,
+            intent,
+            held,
+            text
+        }),
+        (at(), domain(), any::<u32>(), option::of(at()), any::<u32>()).prop_map(
+            |(at, domain, width, not_before, failures)| Record::Width {
+                at,
+                domain,
+                width,
+                not_before,
+                failures
+            }
+        ),
+        (at(), id(PoolName::new), id(InstanceId::new), text())
+            .prop_map(|(at, pool, instance, fault)| Record::FaultSeen { at, pool, instance, fault }),
+    ];
+    prop_oneof![5 => machines, 5 => incidents, 12 => intents]
+}

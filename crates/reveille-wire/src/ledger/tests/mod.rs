@@ -1,0 +1,118 @@
+//! The format against a golden file, round trips of arbitrary records, and lines that are not ours.
+
+mod arbitrary;
+mod samples;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::call::{WireCall, WireOutcome};
+use super::*;
+
+fn written(record: &Record) -> String {
+    serde_json::to_string(&to_wire(record)).unwrap()
+}
+
+fn read(text: &str) -> Result<Record, FromWireError> {
+    from_wire(serde_json::from_str(text).unwrap())
+}
+
+/// The file is the promise. A difference here means that older ledgers are read otherwise than they were written: add
+/// lines freely, change none without a new `VERSION` and a reader for the old one.
+#[test]
+fn the_format_is_what_it_was() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/ledger/v1.jsonl");
+    let lines: String = samples::every_kind().iter().map(|record| written(record) + "\n").collect();
+    if std::env::var_os("REVEILLE_BLESS").is_some() {
+        std::fs::write(&path, &lines).unwrap();
+    }
+    assert_eq!(lines, std::fs::read_to_string(&path).unwrap());
+    let again: Vec<Record> = lines.lines().map(|line| read(line).unwrap()).collect();
+    assert_eq!(again, samples::every_kind());
+}
+
+#[test]
+fn the_golden_file_holds_every_record_call_and_outcome() {
+    let lines: Vec<Value> =
+        samples::every_kind().iter().map(|record| serde_json::from_str(&written(record)).unwrap()).collect();
+    let held = |pointer: &str| -> BTreeSet<&str> {
+        lines.iter().filter_map(|line| line.pointer(pointer)?.as_str()).collect()
+    };
+    assert_eq!(held("/t"), LedgerRecord::WORDS.iter().copied().collect());
+    assert_eq!(held("/call/do"), WireCall::WORDS.iter().copied().collect());
+    assert_eq!(held("/outcome/is"), WireOutcome::WORDS.iter().copied().collect());
+}
+
+proptest! {
+    #[test]
+    fn every_record_comes_back_as_it_went(record in arbitrary::record()) {
+        let text = written(&record);
+        prop_assert!(!text.contains('\n'));
+        prop_assert_eq!(read(&text).unwrap(), record);
+    }
+}
+
+#[test]
+fn lines_that_are_not_ours_are_refused_by_name() {
+    let born = json!({"v": 1, "t": "born", "at": "2026-10-19T09:12:13.042Z", "machine": {"node": "n1"}});
+    read(&born.to_string()).unwrap();
+    let with = |field: &str, value: Value| {
+        let mut line = born.clone();
+        line[field] = value;
+        line
+    };
+    let table = [
+        (json!(null), "no version number"),
+        (json!([1, 2]), "no version number"),
+        (json!({"t": "born"}), "no version number"),
+        (with("v", json!(2)), "is of version 2, and this program reads version 1"),
+        (with("v", json!("1")), "is of version \"1\""),
+        (with("t", json!("reborn")), "no record of kind \"reborn\" in version 1"),
+        (with("t", json!(7)), "no record of kind 7"),
+        (json!({"v": 1}), "no record of kind null"),
+        (with("colour", json!("red")), "the record \"born\" cannot be read: unknown field `colour`"),
+        (with("at", json!("this morning")), "this morning"),
+        (with("machine", json!({"node": 3})), "the record \"born\" cannot be read"),
+        (with("machine", json!({"robot": "r"})), "unknown variant `robot`"),
+        (
+            json!({"v": 1, "t": "closed", "at": 0, "incident": 1, "verdict": "fine"}),
+            "no verdict called \"fine\"",
+        ),
+        (
+            json!({"v": 1, "t": "opened", "at": 0, "incident": 1, "label": "", "key": {"subject": "cluster", "fault": "haunted"}}),
+            "no kind of fault called \"haunted\"",
+        ),
+        (
+            json!({"v": 1, "t": "diagnosed", "at": 0, "incident": 1, "findings": [
+                {"cause": "RV999", "stage": "stay", "confidence": "sure", "evidence": []}]}),
+            "no cause called \"RV999\"",
+        ),
+        (
+            json!({"v": 1, "t": "intended", "at": 0, "intent": 1, "incident": 1, "rung": 0, "fence": 1,
+                "call": {"do": "explode", "cloud": "os"}}),
+            "unknown variant `explode`",
+        ),
+        (
+            json!({"v": 1, "t": "intended", "at": 0, "intent": 1, "incident": 1, "rung": 0, "fence": 1,
+                "call": {"do": "add-rules", "cloud": "os", "group": "g", "rules": [
+                    {"direction": "ingress", "family": "v4", "protocol": "carrier-pigeon", "remote": "any"}]}}),
+            "no protocol called \"carrier-pigeon\"",
+        ),
+    ];
+    for (line, expected) in table {
+        let said = read(&line.to_string()).unwrap_err().to_string();
+        assert!(said.contains(expected), "{line}\n  said: {said}\n  not:  {expected}");
+    }
+}
+
+/// Whoever keeps the file must be able to carry a line over that only a newer program can read.
+#[test]
+fn what_is_not_understood_is_carried_over_unchanged() {
+    let newer = r#"{"t":"tomorrow","v":2,"x":[1.5,null,18446744073709551615]}"#;
+    let line: LedgerLine = serde_json::from_str(newer).unwrap();
+    assert_eq!(serde_json::to_string(&line).unwrap(), newer);
+    assert!(matches!(from_wire(line), Err(FromWireError::Version { .. })));
+}

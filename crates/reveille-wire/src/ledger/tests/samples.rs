@@ -1,0 +1,170 @@
+//! One record of every kind, with every call and every outcome, as the golden file holds them.
+
+use std::sync::Arc;
+
+use reveille_core::effect::{Call, Outcome};
+use reveille_core::model::cause::Cause;
+use reveille_core::model::id::*;
+use reveille_core::model::incident::{
+    Attempt, Confidence, Evidence, FaultKind, Finding, IncidentKey, MachineKey, Subject,
+};
+use reveille_core::model::network::{Direction, Family, Protocol, Remote, Route, RuleSpec};
+use reveille_core::model::stage::Stage;
+use reveille_core::model::time::{Span, Time};
+use reveille_core::record::{Domain, Record, Verdict};
+
+const AT: Time = Time::from_ms(1_792_401_133_042);
+
+fn text(text: &str) -> Arc<str> {
+    Arc::from(text)
+}
+
+fn os() -> CloudName {
+    CloudName::from("os")
+}
+
+fn machine() -> MachineKey {
+    MachineKey::Instance(os(), InstanceId::from("7f3a"))
+}
+
+fn route() -> Route {
+    Route { destination: "198.19.3.0/24".parse().unwrap(), next_hop: "10.0.0.7".parse().unwrap() }
+}
+
+fn calls() -> Vec<Call> {
+    let (cloud, group, instance) = (os(), GroupId::from("sg-1"), InstanceId::from("7f3a"));
+    let (port, router) = (PortId::from("p-1"), RouterId::from("r-1"));
+    let rule =
+        |direction, family, protocol, ports, remote| RuleSpec { direction, family, protocol, ports, remote };
+    let rules = vec![
+        rule(
+            Direction::Ingress,
+            Family::V4,
+            Some(Protocol::TCP),
+            Some((1, 65_535)),
+            Remote::Prefix("198.19.0.0/16".parse().unwrap()),
+        ),
+        rule(Direction::Egress, Family::V6, None, None, Remote::Any),
+        rule(Direction::Ingress, Family::V4, Some(Protocol(47)), None, Remote::Group(group.clone())),
+        rule(Direction::Ingress, Family::V6, Some(Protocol::ICMP6), None, Remote::Other),
+    ];
+    vec![
+        Call::AddRules { cloud: cloud.clone(), group: group.clone(), rules },
+        Call::DropRule { cloud: cloud.clone(), group: group.clone(), rule: RuleId::from("rule-1") },
+        Call::NudgeGroup { cloud: cloud.clone(), group: group.clone(), mark: text("reveille-nudge int-9") },
+        Call::SetPortGroups {
+            cloud: cloud.clone(),
+            port: port.clone(),
+            groups: vec![group, GroupId::from("sg-2")],
+            if_revision: 12,
+        },
+        Call::AddPortPairs {
+            cloud: cloud.clone(),
+            port,
+            pairs: vec!["198.19.3.0/24".parse().unwrap(), "fd00:10:0:3::/64".parse().unwrap()],
+            if_revision: 13,
+        },
+        Call::RemoveRoutes { cloud: cloud.clone(), router: router.clone(), routes: vec![route()] },
+        Call::AddRoutes { cloud: cloud.clone(), router: router.clone(), routes: vec![route()] },
+        Call::NudgeRouter { cloud: cloud.clone(), router, route: route() },
+        Call::Reboot { cloud: cloud.clone(), instance: instance.clone(), hard: true },
+        Call::Start { cloud: cloud.clone(), instance: instance.clone() },
+        Call::DeleteInstance { cloud, instance },
+        Call::DeleteNode { name: NodeName::from("n1"), uid: NodeUid::from("u-1") },
+    ]
+}
+
+fn outcomes() -> Vec<Outcome> {
+    vec![
+        Outcome::Accepted { request: Some(RequestId::from("req-1")) },
+        Outcome::Accepted { request: None },
+        Outcome::AlreadySo { text: text("rule exists") },
+        Outcome::Moved { text: text("412: revision is 14") },
+        Outcome::Limit { limit: Some(30), text: text("RoutesExhausted") },
+        Outcome::Refused { text: text("403: locked") },
+        Outcome::Failed { text: text("503"), retry_after: Some(Span::from_s(20)) },
+        Outcome::Failed { text: text("connection refused"), retry_after: None },
+        Outcome::Unknown { text: text("no answer within 30 s") },
+        Outcome::Fenced,
+    ]
+}
+
+fn subjects() -> Vec<(Subject, FaultKind)> {
+    vec![
+        (Subject::Machine(machine()), FaultKind::NeverJoined),
+        (Subject::Machine(MachineKey::Node(NodeName::from("n1"))), FaultKind::Ghost),
+        (Subject::Group(os(), GroupId::from("sg-1")), FaultKind::RulesMissing),
+        (Subject::Router(os(), RouterId::from("r-1")), FaultKind::RouteLimit),
+        (Subject::Pool(PoolName::from("workers")), FaultKind::GroupUnresolved),
+        (Subject::Cloud(os()), FaultKind::SourceSuspect),
+        (Subject::Cluster, FaultKind::SourceSuspect),
+    ]
+}
+
+fn finding() -> Finding {
+    Finding {
+        cause: Cause::SecurityGroupMissing,
+        stage: Stage::Network,
+        confidence: Confidence::Sure,
+        evidence: vec![Evidence::new("port p-1", "security_groups: []", AT)],
+        against: vec![Evidence::new("console", "\"Reached target\"\tok ☃", AT)],
+    }
+}
+
+pub(super) fn every_kind() -> Vec<Record> {
+    let (incident, intent, fence) = (IncidentId(7), IntentId(9), Fence(3));
+    let mut records = vec![
+        Record::Started { at: AT, fence },
+        Record::Joined { at: AT, machines: vec![(machine(), NodeName::from("n1"))] },
+        Record::Born { at: AT, machine: machine() },
+        Record::Left { at: AT, machine: machine(), why: text("drained: ToBeDeletedByClusterAutoscaler") },
+        Record::Forgotten { at: AT, machines: vec![machine(), MachineKey::Node(NodeName::from("n1"))] },
+    ];
+    records.extend(subjects().into_iter().map(|(subject, kind)| {
+        let pool = matches!(subject, Subject::Machine(_)).then(|| PoolName::from("workers"));
+        Record::Opened {
+            at: AT,
+            incident,
+            key: IncidentKey { subject, kind },
+            pool,
+            label: text("prod-w-7xk2p"),
+        }
+    }));
+    let unsure = Finding { confidence: Confidence::Possible, against: vec![], ..finding() };
+    records.push(Record::Diagnosed { at: AT, incident, findings: vec![finding(), unsure] });
+    records.extend(calls().into_iter().map(|call| {
+        let before = call.is_destructive().then(|| text("boot 5c1e"));
+        Record::Intended { at: AT, intent, incident, rung: 1, fence, call, before }
+    }));
+    let bare = Attempt { intent, what: text("reboot instance 7f3a"), at: AT, outcome: None, verdict: None };
+    let whole = Attempt {
+        outcome: Some((AT, text("accepted (req-1)"))),
+        verdict: Some((AT, false, text("still silent"))),
+        ..bare.clone()
+    };
+    records.extend([bare, whole].map(|attempt| Record::Tried { incident, attempt, rung: 2 }));
+    records.push(Record::Dropped { at: AT, intent, why: text("the node came back") });
+    records.extend(outcomes().into_iter().map(|outcome| Record::Ended { at: AT, intent, outcome }));
+    records.push(Record::Judged { at: AT, intent, held: true, text: text("node n1 is Ready") });
+    records.push(Record::GivenUp { at: AT, incident, why: text("every rung was tried") });
+    records.extend(
+        [Verdict::Mended, Verdict::Recovered, Verdict::SubjectGone, Verdict::Superseded]
+            .map(|verdict| Record::Closed { at: AT, incident, verdict }),
+    );
+    let domain = |zone: Option<&str>| Domain {
+        pool: PoolName::from("workers"),
+        zone: zone.map(ZoneName::from),
+        kind: FaultKind::Vanished,
+    };
+    records.extend([
+        Record::Width { at: AT, domain: domain(Some("nova-b")), width: 1, not_before: Some(AT), failures: 2 },
+        Record::Width { at: AT, domain: domain(None), width: 4, not_before: None, failures: 0 },
+        Record::FaultSeen {
+            at: AT,
+            pool: PoolName::from("workers"),
+            instance: InstanceId::from("7f3a"),
+            fault: text("no valid host was found"),
+        },
+    ]);
+    records
+}

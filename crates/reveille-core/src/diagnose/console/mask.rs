@@ -314,6 +314,8 @@ mod tests {
     fn facts_of_a_failure_stay() {
         for text in [
             "ignition[512]: GET http://169.254.169.254/openstack/latest/user_data: attempt #3",
+            "ignition[242]: GET http://169.254.169.254/2009-04-04/user-data: attempt #1",
+            "failed: TestNodeV1Beta1Status of 3",
             "could not find a JWS signature in the cluster-info ConfigMap for token ID \"q1w2e3\"",
             "none of the public keys \"sha256:7a0cd3cc18ea132b33e1921b2d74c4bfc516802b4800c89e595ae04b3d1cf3aa\" are pinned",
             "Failed running /var/lib/cloud/instances/i-06d8b0458264aaaaa/scripts/part-001 [1]",
@@ -333,6 +335,15 @@ mod tests {
     fn the_id_of_a_bootstrap_token_stays() {
         let masked = mask_secrets("I0101 using token abcdef.0123456789abcdef now");
         assert_eq!(masked, "I0101 using token abcdef.[masked] now");
+    }
+
+    #[test]
+    fn what_follows_a_key_stays() {
+        let text = "-----BEGIN PRIVATE KEY-----\nabc\n-----END PRIVATE KEY-----\nnext\nline";
+        assert_eq!(
+            mask_secrets(text),
+            "-----BEGIN PRIVATE KEY-----[masked]\n\n-----END PRIVATE KEY-----\nnext\nline"
+        );
     }
 
     #[test]

@@ -17,12 +17,9 @@ pub mod rules;
 
 use ipnet::IpNet;
 
-use crate::model::network::Family;
-
 /// True when the networks of `held`, taken together, hold all of `wanted`. Two halves hold their whole.
 fn together_cover(held: &[IpNet], wanted: &IpNet) -> bool {
-    let held: Vec<IpNet> =
-        held.iter().filter(|net| Family::of(net) == Family::of(wanted)).map(IpNet::trunc).collect();
+    let held: Vec<IpNet> = held.iter().map(IpNet::trunc).collect();
     IpNet::aggregate(&held).iter().any(|net| net.contains(wanted))
 }
 

@@ -60,8 +60,8 @@ fn admits(rule: &GroupRule, family: Family, protocol: Protocol) -> Option<IpNet>
     }
     match &allows.remote {
         Remote::Any => Some(anywhere(family)),
-        Remote::Prefix(net) if Family::of(net) == family => Some(*net),
-        Remote::Prefix(_) | Remote::Group(_) | Remote::Other => None,
+        Remote::Prefix(net) => Some(*net),
+        Remote::Group(_) | Remote::Other => None,
     }
 }
 
@@ -163,6 +163,7 @@ mod tests {
             ),
             ("all ports from 1", vec![spec(Some(6), Some((1, 65535)), from(RANGE))], "icmp udp"),
             ("all ports from 0", vec![spec(Some(6), Some((0, 65535)), from(RANGE))], "icmp udp"),
+            ("all but two ports", vec![spec(Some(6), Some((2, 65535)), from(RANGE))], "icmp tcp udp"),
             ("some ports", vec![spec(Some(6), Some((1, 65534)), from(RANGE))], "icmp tcp udp"),
             ("some ports of any", vec![spec(None, Some((30000, 32767)), Remote::Any)], "icmp tcp udp"),
             ("all of icmp", vec![spec(Some(1), None, from(RANGE))], "tcp udp"),

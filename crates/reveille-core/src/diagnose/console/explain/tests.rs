@@ -149,6 +149,13 @@ fn an_instance_that_does_not_run_has_no_port_to_complain_of() {
 }
 
 #[test]
+fn one_port_of_two_that_is_not_wired_is_less_certain() {
+    let confidence = |ports: &[&str]| explain(ports, None, &instance(false))[0].confidence;
+    assert_eq!(confidence(&["p1 k8s down", "p2 k8s down"]), Confidence::Sure);
+    assert_eq!(confidence(&["p1 k8s down", "p2 k8s up"]), Confidence::Likely);
+}
+
+#[test]
 fn what_follows_from_the_first_finding_is_quoted_under_it() {
     let findings = explain(&["p1 default up"], Some(&[NO_ANSWER]), &instance(false));
     let quoted: Vec<&str> = findings[0].evidence.iter().map(|evidence| &*evidence.text).collect();
@@ -170,6 +177,11 @@ fn dhcp_trouble_and_answers_speak_against_a_missing_group() {
     assert!(against(&[META_500]).contains("was answered"));
     assert!(against(&["ignition[5]: GET result: OK", NO_ANSWER]).contains("packets pass"));
     assert_eq!(against(&[NO_ANSWER]), "");
+    assert_eq!(
+        against(&["DHCPACK of 10.0.4.17 from 10.0.4.2", NO_ANSWER]),
+        "",
+        "a lease says nothing of groups"
+    );
 }
 
 #[test]

@@ -191,6 +191,8 @@ fn g86_a_reboot_is_refused_where_it_cannot_help() {
         (vec![UNREACHABLE], "no"),
         (vec!["Kernel panic - not syncing: fatal"], "yes"),
         (vec!["Kernel panic - not syncing: fatal", "[FAILED] Failed to start Ignition (fetch)."], "no"),
+        (vec!["Kernel panic - not syncing: fatal", SCRIPT], "no"),
+        (vec!["ignition[9]: Ignition finished successfully", META_500], "unknown"),
         (vec!["dhclient: No DHCPOFFERS received."], "yes"),
         (vec![SCRIPT], "no"),
         // cloud-init looks for a datasource at every boot until it has one.

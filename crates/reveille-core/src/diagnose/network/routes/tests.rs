@@ -123,6 +123,17 @@ fn a_live_duplicate_goes_only_when_every_object_says_that_it_is_wrong() {
 }
 
 #[test]
+fn of_two_routes_to_the_owner_the_one_to_its_first_address_is_kept() {
+    let owner = RouteHolder {
+        addresses: vec![ip("10.0.0.2"), ip("10.0.0.1")],
+        ..node("a", "10.0.0.1", "198.19.1.0/24")
+    };
+    let report = look(&["198.19.1.0/24>10.0.0.1", "198.19.1.0/24>10.0.0.2"], &[owner], &[]);
+    assert_eq!(report.duplicates[0].keep, Some(route("198.19.1.0/24>10.0.0.2")));
+    assert_eq!(report.duplicates[0].undecided, routes(&["198.19.1.0/24>10.0.0.1"]));
+}
+
+#[test]
 fn without_a_certain_owner_live_routes_are_undecided() {
     let both = ["198.19.1.0/24>10.0.0.1", "198.19.1.0/24>10.0.0.2"];
     let claimed_twice = vec![node("a", "10.0.0.1", "198.19.1.0/24"), node("b", "10.0.0.2", "198.19.1.0/24")];

@@ -53,7 +53,7 @@ impl From<Absence> for Fault {
 
 /// A missing group or rule is seen on the object itself: one more look, then act.
 const AT_ONCE: Span = Span::ZERO;
-/// A route of a node that has just come is the cloud controller's to make; ours only when it does not.
+/// Route and address pair of a node that has just come are the cloud controller's to make; ours only when it does not.
 const ROUTE_PATIENCE: Span = Span::from_min(2);
 /// A condition that says "unreachable" must last this long.
 const UNREACHABLE_PATIENCE: Span = Span::from_min(1);
@@ -96,7 +96,13 @@ pub fn of_machine(
             &format!("does not allow {}", wanted.join(", ")),
             now,
         )];
-        faults.push(fault(FaultKind::PairMissing, Cause::AddressPairMissing, evidence, Some(AT_ONCE), true));
+        faults.push(fault(
+            FaultKind::PairMissing,
+            Cause::AddressPairMissing,
+            evidence,
+            Some(ROUTE_PATIENCE),
+            true,
+        ));
     }
     unreachable(roster, node, now, &mut faults);
     let router = roster.network.router.as_ref().filter(|(name, _)| *name == cloud.name);

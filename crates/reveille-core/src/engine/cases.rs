@@ -78,10 +78,11 @@ impl State {
             self.forget(key, Verdict::SubjectGone);
             return;
         }
-        if matches!(standing, Standing::CannotTell(_)) {
+        let blind = !sighted || matches!(standing, Standing::CannotTell(_));
+        if blind {
+            // Whoever looked well while nobody could see is looked at again when sight returns: no timer is left for it.
             self.unsure.insert(key.clone());
         }
-        let blind = !sighted || matches!(standing, Standing::CannotTell(_));
         self.settle_cases(&Subject::Machine(key.clone()), faults, blind, label, pool);
     }
 

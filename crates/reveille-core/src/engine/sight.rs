@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::effect::Look;
+use crate::effect::{Effect, Look};
 use crate::event::{CloudFact, CloudSnapshot, ClusterFact, Scope};
 use crate::model::id::{CloudName, InstanceId, NodeName};
 use crate::model::incident::MachineKey;
@@ -40,8 +40,11 @@ impl State {
         self.clouds.insert(name.clone(), view);
         self.remember_joined(name);
         self.after_cloud_change(name, change);
-        if snapshot.scope == Scope::Full {
-            self.review_rollouts(name);
+        match snapshot.scope {
+            Scope::Full => self.review_rollouts(name),
+            // Only a full listing can end a doubt; until its period comes round, everything would stand still.
+            Scope::Changes if !trusted => self.effects.push(Effect::List { cloud: name.clone() }),
+            Scope::Changes => {}
         }
         if trusted != trusted_before || !self.unsure.is_empty() {
             self.dirty.append(&mut self.unsure);

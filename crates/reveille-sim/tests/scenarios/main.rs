@@ -3,5 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may fail by panicking")]
 #![allow(unreachable_pub, reason = "one test binary, several files")]
 
+mod blind;
 mod field;
+mod joining;
 mod smoke;
+mod story;

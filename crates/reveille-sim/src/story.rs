@@ -1,1 +1,0 @@
-//! (written next)

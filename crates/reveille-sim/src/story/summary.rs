@@ -1,0 +1,212 @@
+//! What the story amounted to: what was wrong, what was done, what was held back, and whether it ended well.
+//!
+//! Gathered step by step from the engine, by watching only. A machine that joins in its own time passes through faults
+//! that end by themselves; those are no news and are left out.
+
+use std::sync::Arc;
+
+use reveille_core::diagnose::absence::Standing;
+use reveille_core::effect::Effect;
+use reveille_core::engine::{State, invariants};
+use reveille_core::event::Event;
+use reveille_core::model::cause::Cause;
+use reveille_core::model::incident::{FaultKind, Incident, MachineKey};
+use reveille_core::model::time::{Span, Time};
+use reveille_core::plan::decide::{self, Next};
+use reveille_core::plan::hold::Hold;
+use reveille_core::record::Verdict;
+
+use crate::world::{Harm, Told};
+
+use super::Demo;
+
+/// How it all ended.
+#[derive(Clone, Debug)]
+pub struct Summary {
+    /// How long the story was, in virtual time.
+    pub lasted: Span,
+    /// What happened in the world, in its own words. The engine was told none of it.
+    pub happened: Vec<Told>,
+    /// What the engine found wrong, in the order in which it was first seen.
+    pub wrong: Vec<Wrong>,
+    /// What it did about it.
+    pub done: Vec<Done>,
+    /// What it held back, and why, each reason once per machine or source.
+    pub held: Vec<Held>,
+    /// Machines of the roster at the end.
+    pub machines: usize,
+    /// How many of them answer.
+    pub answer: usize,
+    /// Incidents that are still open.
+    pub open: usize,
+    /// Invariants that were broken. Empty unless there is a bug.
+    pub violations: Vec<String>,
+    /// What was done in the world to what did not deserve it. Empty unless there is a bug.
+    pub harms: Vec<Harm>,
+}
+
+/// One fault, as the engine saw it.
+#[derive(Clone, Debug)]
+pub struct Wrong {
+    /// When it was first seen.
+    pub at: Time,
+    /// Whose.
+    pub label: Arc<str>,
+    /// What.
+    pub kind: FaultKind,
+    /// Why, as concluded last.
+    pub cause: Cause,
+    /// How it ended, and when; `None` while it is open.
+    pub ended: Option<(Time, Verdict)>,
+}
+
+/// One act.
+#[derive(Clone, Debug)]
+pub struct Done {
+    /// When it was decided.
+    pub at: Time,
+    /// About whose fault.
+    pub label: Arc<str>,
+    /// What was called.
+    pub what: Arc<str>,
+    /// True when a fresh read showed its effect.
+    pub held: bool,
+}
+
+/// One reason why something was not done.
+#[derive(Clone, Debug)]
+pub struct Held {
+    /// When it first stood in the way.
+    pub at: Time,
+    /// Whose repair was held back, or which source was not believed.
+    pub label: Arc<str>,
+    /// Why, in the engine's words.
+    pub why: String,
+}
+
+impl Summary {
+    /// Every machine answers, nothing is open, no invariant was broken, nobody was harmed.
+    pub fn ended_well(&self) -> bool {
+        self.answer == self.machines && self.open == 0 && self.violations.is_empty() && self.harms.is_empty()
+    }
+}
+
+/// What was seen so far.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Watched {
+    holds: Vec<(Held, Option<Hold>)>,
+    violations: Vec<String>,
+}
+
+impl Watched {
+    fn hold(&mut self, at: Time, label: &Arc<str>, hold: &Hold) {
+        let kind = std::mem::discriminant(hold);
+        let known = self.holds.iter().any(|(held, of)| {
+            held.label == *label && of.as_ref().is_some_and(|of| std::mem::discriminant(of) == kind)
+        });
+        if !known {
+            let held = Held { at, label: label.clone(), why: hold.to_string() };
+            self.holds.push((held, Some(hold.clone())));
+        }
+    }
+
+    fn doubt(&mut self, at: Time, label: &str, why: &str) {
+        let known =
+            self.holds.iter().any(|(held, of)| of.is_none() && &*held.label == label && held.why == why);
+        if !known {
+            self.holds.push((Held { at, label: label.into(), why: why.to_owned() }, None));
+        }
+    }
+}
+
+impl Demo {
+    /// To be called after every step, before its effects are performed: checks the invariants and notes what is held.
+    pub fn after_step(&mut self, state: &State, event: &Event, effects: &[Effect]) {
+        if let Event::Recorded(id) = event {
+            self.witnessed.acknowledge(*id);
+        }
+        if let Err(violation) = invariants::check(state, effects, &mut self.witnessed) {
+            self.watched.violations.push(violation.to_string());
+        }
+        let desk = state.desk();
+        for case in desk.cases.values() {
+            let decision = decide::decide(&desk, case);
+            if let Next::Held { .. } = decision.next {
+                for hold in decision.held.iter().flat_map(|(_, holds)| holds) {
+                    self.watched.hold(self.now, &case.incident.label, hold);
+                }
+            }
+        }
+        for cloud in desk.clouds.values() {
+            if let Some(doubt) = cloud.source.doubted() {
+                let why = format!("not believed: {}", doubt.why);
+                self.watched.doubt(doubt.since, cloud.name.as_str(), &why);
+            }
+        }
+        if let Some(doubt) = desk.cluster.source.doubted() {
+            self.watched.doubt(doubt.since, "cluster", &format!("not believed: {}", doubt.why));
+        }
+    }
+
+    /// What the story amounted to, as of now.
+    pub fn summary(&self, state: &State) -> Summary {
+        let desk = state.desk();
+        let mut answer = 0;
+        let mut machines = 0;
+        for (cloud, view) in desk.clouds {
+            for (id, seen) in view.instances.iter().filter(|(_, seen)| seen.pool().is_some()) {
+                let standing = state.standing(&MachineKey::Instance(cloud.clone(), id.clone()));
+                let leaves = seen.instance.state.is_leaving() || seen.is_gone();
+                machines += usize::from(!leaves);
+                answer += usize::from(standing == Some(Standing::Answers) && !leaves);
+            }
+        }
+        let closed = state.closed().map(|closed| (&closed.incident, Some((closed.at, closed.verdict))));
+        let open = desk.cases.values().map(|case| (&case.incident, None));
+        let mut incidents: Vec<(&Incident, Option<(Time, Verdict)>)> = closed.chain(open).collect();
+        incidents.sort_by_key(|(incident, _)| incident.id);
+        let done = incidents.iter().flat_map(|(incident, _)| acts(incident)).collect();
+        let wrong = incidents.into_iter().filter(|(incident, ended)| is_news(incident, ended.as_ref()));
+        Summary {
+            lasted: self.now.since(self.start),
+            happened: self.happened.clone(),
+            wrong: wrong.map(|(incident, ended)| wrong_of(incident, ended)).collect(),
+            done,
+            held: self.watched.holds.iter().map(|(held, _)| held.clone()).collect(),
+            machines,
+            answer,
+            open: desk.cases.len(),
+            violations: self.watched.violations.clone(),
+            harms: self.world.harms().to_vec(),
+        }
+    }
+}
+
+/// A machine that joins passes through "not yet" without anybody's help.
+fn is_news(incident: &Incident, ended: Option<&(Time, Verdict)>) -> bool {
+    let passing = matches!(
+        incident.key.kind,
+        FaultKind::NeverJoined | FaultKind::NotReady | FaultKind::MissingRoute | FaultKind::PairMissing
+    );
+    let by_itself = matches!(ended, Some((_, Verdict::Recovered | Verdict::Superseded)));
+    !(passing && by_itself && incident.attempts.is_empty())
+}
+
+fn wrong_of(incident: &Incident, ended: Option<(Time, Verdict)>) -> Wrong {
+    Wrong {
+        at: incident.first_seen,
+        label: incident.label.clone(),
+        kind: incident.key.kind,
+        cause: incident.findings.first().map_or(Cause::Unknown, |finding| finding.cause),
+        ended,
+    }
+}
+
+fn acts(incident: &Incident) -> impl Iterator<Item = Done> {
+    incident.attempts.iter().map(|attempt| Done {
+        at: attempt.at,
+        label: incident.label.clone(),
+        what: attempt.what.clone(),
+        held: attempt.verdict.as_ref().is_some_and(|(_, held, _)| *held),
+    })
+}

@@ -42,7 +42,7 @@ path = lambda name: os.path.join(state, name)
 rig = {
     'name': e['RIG_NAME'], 'state': state, 'parts': parts, 'ports': ports, 'pids': pids,
     'control': url(ports['PROXY_CONTROL_PORT']),
-    'logs': path('log'), 'calls': path('log/calls.jsonl'), 'programs': e['RIG_BIN'], 'rig': os.path.join(root, 'rig'),
+    'pidFiles': path('pid'), 'logs': path('log'), 'calls': path('log/calls.jsonl'), 'programs': e['RIG_BIN'], 'rig': os.path.join(root, 'rig'),
 }
 env = {'RIG_NAME': e['RIG_NAME'], 'RIG_HOME': e['RIG_HOME'], 'RIG_STATE': state, 'RIG_CONTROL_URL': rig['control']}
 if 'kubernetes' in parts:

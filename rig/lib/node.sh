@@ -59,6 +59,7 @@ node_up() {
   node_exec "$node" kubeadm join --config "$dir/join.yaml" >>"$dir/log/join.log" 2>&1 </dev/null ||
     { tail -n 8 "$dir/log/join.log" >&2; die "kubeadm join of $node failed; the end of what it said is above." "The rest: rig logs --name $name nodes/$node/log/join.log, and nodes/$node/log/kubelet.log"; }
   await "node-$node" 60 node_ready "$node"
+  describe
   say "node $node joined and is Ready after $(since "$began")"
 }
 node_ready() { [ "$(kubectl get node "$1" -o 'jsonpath={.status.conditions[?(@.type=="Ready")].status}' 2>/dev/null)" = True ]; }

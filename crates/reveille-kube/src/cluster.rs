@@ -40,7 +40,7 @@ impl Default for Rhythm {
     fn default() -> Self {
         Self {
             watch_turn: Duration::from_secs(10),
-            probe_period: Duration::from_secs(10),
+            probe_period: Duration::from_secs(5),
             lease_period: Duration::from_secs(10),
             audit_period: Duration::from_secs(1800),
             backoff_min: Duration::from_millis(800),
@@ -111,6 +111,7 @@ impl Cluster {
         let cluster = &*self.inner;
         let outlet = Outlet::new(facts.clone());
         cluster.pulse.holds(None);
+        cluster.pulse.is_up(false);
         let told = async {
             tokio::select! {
                 ended = roll::call(cluster, &outlet) => ended,

@@ -259,7 +259,15 @@ fn in_words(error: &kube::Error) -> String {
             "its proxy is neither http, https nor socks5".to_owned()
         }
         kube::Error::ProxyProtocolDisabled { .. } => "its kind of proxy is not built in".to_owned(),
-        other => failure::cut(&other.to_string()),
+        other => {
+            let words = other.to_string();
+            if words.contains("UnsupportedCertVersion") {
+                return "its client certificate is of X.509 version 1, which TLS here does not take; have one of \
+                        version 3 issued (openssl makes one as soon as it is given an extension)"
+                    .to_owned();
+            }
+            failure::cut(&words)
+        }
     }
 }
 

@@ -42,6 +42,7 @@ pub(crate) async fn tell(cluster: &Inner, outlet: &Outlet) -> Result<(), Closed>
     let mut last = Reading::default();
     loop {
         ticks.tick().await;
+        cluster.pulse.while_down().await;
         match read(cluster, &mut body, &last).await {
             Ok(reading) if reading.is_before(&last) => {
                 tracing::debug!("cluster: a list of leases is older than the last one and left out");
@@ -58,6 +59,7 @@ pub(crate) async fn tell(cluster: &Inner, outlet: &Outlet) -> Result<(), Closed>
                 let wait = backoff.failed(failure.retry_after);
                 outlet.fail(failure.read_error("list node leases", Some(wait))).await?;
                 tokio::time::sleep(wait).await;
+                ticks.reset_immediately();
             }
         }
     }

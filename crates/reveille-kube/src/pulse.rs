@@ -22,7 +22,7 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use crate::backoff::Backoff;
@@ -44,6 +44,7 @@ const PROBE_WITHIN: Duration = Duration::from_secs(10);
 pub(crate) struct Pulse {
     state: Mutex<State>,
     gap_found: Notify,
+    up: watch::Sender<bool>,
 }
 
 #[derive(Debug, Default)]
@@ -125,6 +126,18 @@ impl Pulse {
         alive
     }
 
+    /// The roll reaches the API server, or does not. While it does not, it alone tries again: one sign of a fault is enough,
+    /// and a server that comes back is not met by everybody at once.
+    pub(crate) fn is_up(&self, up: bool) {
+        self.up.send_if_modified(|was| std::mem::replace(was, up) != up);
+    }
+
+    /// Waits while the roll does not reach the API server.
+    pub(crate) async fn while_down(&self) {
+        // The sender lives as long as this does, so waiting cannot fail.
+        let _ = self.up.subscribe().wait_for(|up| *up).await;
+    }
+
     /// Something failed: no proof from before it counts.
     pub(crate) fn broken(&self) {
         self.with(|state| {
@@ -186,6 +199,7 @@ pub(crate) async fn beat(cluster: &Inner, outlet: &Outlet) -> Result<(), Closed>
     let mut body = Vec::new();
     loop {
         ticks.tick().await;
+        cluster.pulse.while_down().await;
         match probe(cluster, &mut body).await {
             Ok(counted) => {
                 backoff.worked();
@@ -198,6 +212,7 @@ pub(crate) async fn beat(cluster: &Inner, outlet: &Outlet) -> Result<(), Closed>
                 let wait = backoff.failed(failure.retry_after);
                 outlet.fail(failure.read_error("count nodes", Some(wait))).await?;
                 tokio::time::sleep(wait).await;
+                ticks.reset_immediately();
             }
         }
     }

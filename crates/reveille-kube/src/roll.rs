@@ -76,6 +76,7 @@ pub(crate) async fn call(cluster: &Inner, outlet: &Outlet) -> Result<(), Closed>
         };
         outlet.tell(ClusterFact::Synced(roll.known.values().cloned().collect())).await?;
         cluster.pulse.holds(Some(roll.held()));
+        cluster.pulse.is_up(true);
         let gap = follow(cluster, outlet, &mut roll, &mut backoff).await?;
         cluster.pulse.holds(None);
         report(cluster, outlet, &mut backoff, "follow the nodes", &gap).await?;
@@ -91,6 +92,7 @@ async fn report(
     failure: &Failure,
 ) -> Result<(), Closed> {
     cluster.pulse.broken();
+    cluster.pulse.is_up(false);
     let wait = backoff.failed(failure.retry_after);
     outlet.fail(failure.read_error(what, Some(wait))).await?;
     tokio::time::sleep(wait).await;
@@ -138,6 +140,7 @@ async fn turn(cluster: &Inner, outlet: &Outlet, roll: &mut Roll) -> Result<Resul
             Ok(turn) => turn,
             Err(failure) => return Ok(Err(failure)),
         };
+    cluster.pulse.is_up(true);
     loop {
         let fact = match turn.next().await {
             Ok(Some(Step::Put(raw))) => roll.put(raw, cluster),

@@ -44,6 +44,7 @@ pub(crate) async fn tell(cluster: &Inner, outlet: &Outlet) -> Result<(), Closed>
     let mut backoff = Backoff::new(cluster.rhythm.backoff_min, cluster.rhythm.backoff_max);
     let mut refused = false;
     loop {
+        cluster.pulse.while_down().await;
         let failure = match list(cluster, None).await {
             Ok((events, version)) => {
                 for event in events.into_iter().filter(is_telling) {

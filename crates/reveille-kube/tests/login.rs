@@ -1,0 +1,185 @@
+//! Logging in and real sockets: a plain HTTP server on loopback that looks at tokens, and ports where nobody listens.
+#![allow(clippy::unwrap_used, reason = "in a test, what cannot be is a failure")]
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use reveille_core::effect::{Call, Look, Outcome, ReadErrorKind};
+use reveille_core::event::{Answer, ClusterFact};
+use reveille_core::model::id::{NodeName, NodeUid};
+use reveille_kube::{Cluster, ClusterConfig};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+/// A server that answers every request with an empty 404 of its own, or 401 to all tokens but one.
+struct Server {
+    address: SocketAddr,
+    accepts: Arc<Mutex<String>>,
+    seen: Arc<Mutex<Vec<String>>>,
+}
+
+impl Server {
+    async fn start(accepts: &str) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let accepts = Arc::new(Mutex::new(accepts.to_owned()));
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let (token, log) = (accepts.clone(), seen.clone());
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                tokio::spawn(serve(stream, token.clone(), log.clone()));
+            }
+        });
+        Self { address, accepts, seen }
+    }
+}
+
+async fn serve(mut stream: TcpStream, accepts: Arc<Mutex<String>>, seen: Arc<Mutex<Vec<String>>>) {
+    let mut head = Vec::new();
+    let mut byte = [0_u8];
+    while stream.read_exact(&mut byte).await.is_ok() {
+        head.push(byte[0]);
+        if !head.ends_with(b"\r\n\r\n") {
+            continue;
+        }
+        let text = String::from_utf8_lossy(&head).to_ascii_lowercase();
+        head.clear();
+        seen.lock().unwrap().push(text.lines().next().unwrap_or_default().to_owned());
+        let wanted = format!("authorization: bearer {}\r\n", accepts.lock().unwrap());
+        let (status, body) = if text.contains(&wanted) {
+            ("404 Not Found", r#"{"kind":"Status","reason":"NotFound","code":404,"details":{"name":"a"}}"#)
+        } else {
+            (
+                "401 Unauthorized",
+                r#"{"kind":"Status","reason":"Unauthorized","message":"Unauthorized","code":401}"#,
+            )
+        };
+        let length = body.len();
+        let answer = format!("HTTP/1.1 {status}\r\ncontent-length: {length}\r\n\r\n{body}");
+        if stream.write_all(answer.as_bytes()).await.is_err() {
+            return;
+        }
+    }
+}
+
+struct Kubeconfig(PathBuf);
+
+impl Kubeconfig {
+    fn write(name: &str, server: &str, token: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("reveille-kube-login-{}-{name}", std::process::id()));
+        let kubeconfig = Self(path);
+        kubeconfig.rewrite(server, token);
+        kubeconfig
+    }
+
+    fn rewrite(&self, server: &str, token: &str) {
+        let text = format!(
+            "apiVersion: v1\nkind: Config\ncurrent-context: c\n\
+             clusters: [{{name: c, cluster: {{server: \"{server}\"}}}}]\n\
+             contexts: [{{name: c, context: {{cluster: c, user: u}}}}]\n\
+             users: [{{name: u, user: {{token: {token}}}}}]\n"
+        );
+        std::fs::write(&self.0, text).unwrap();
+    }
+
+    fn config(&self) -> ClusterConfig {
+        ClusterConfig { kubeconfig: Some(self.0.clone()), context: None }
+    }
+}
+
+impl Drop for Kubeconfig {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+/// A port of loopback where nobody listens.
+async fn closed_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port()
+}
+
+#[tokio::test]
+async fn an_expired_token_is_replaced_by_the_one_in_the_kubeconfig_now() {
+    let server = Server::start("first").await;
+    let url = format!("http://{}", server.address);
+    let kubeconfig = Kubeconfig::write("expired", &url, "first");
+    let cluster = Cluster::connect(&kubeconfig.config()).await.unwrap();
+    let look = Look::Node(NodeName::from("a"));
+    assert_eq!(cluster.look(&look).await.unwrap(), Answer::Node(None));
+
+    *server.accepts.lock().unwrap() = "second".to_owned();
+    let error = cluster.look(&look).await.unwrap_err();
+    assert_eq!(error.kind, ReadErrorKind::Unauthorized, "the kubeconfig still holds the old one");
+
+    kubeconfig.rewrite(&url, "second");
+    assert_eq!(cluster.look(&look).await.unwrap(), Answer::Node(None));
+    // Good; refused and tried once more; refused and then good: no request more.
+    assert_eq!(server.seen.lock().unwrap().len(), 1 + 2 + 2);
+}
+
+#[tokio::test]
+async fn no_secret_reaches_a_debug_output() {
+    let kubeconfig = Kubeconfig::write("debug", "http://127.0.0.1:1", "s3cret");
+    let cluster = Cluster::connect(&kubeconfig.config()).await.unwrap();
+    assert_eq!(format!("{cluster:?}"), "Cluster { server: \"127.0.0.1:1\", .. }");
+}
+
+#[tokio::test]
+async fn where_nobody_listens_nothing_was_sent() {
+    let port = closed_port().await;
+    let kubeconfig = Kubeconfig::write("closed", &format!("http://127.0.0.1:{port}"), "t");
+    let cluster = Cluster::connect(&kubeconfig.config()).await.unwrap();
+    let call = Call::DeleteNode { name: NodeName::from("a"), uid: NodeUid::from("u") };
+    let outcome = cluster.perform(&call).await;
+    assert!(matches!(outcome, Outcome::Failed { .. }), "{outcome:?}");
+    let error = cluster.observe_once().await.unwrap_err();
+    assert_eq!(error.kind, ReadErrorKind::Unavailable);
+    assert_eq!(
+        &*error.text,
+        format!(
+            "cluster: cannot list nodes: connection refused (127.0.0.1:{port}). Nobody is marked absent from this."
+        )
+    );
+}
+
+#[tokio::test]
+async fn a_connection_lost_after_sending_leaves_it_open_what_happened() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let mut some = [0_u8; 64];
+            let _ = stream.read(&mut some).await;
+        }
+    });
+    let kubeconfig = Kubeconfig::write("lost", &format!("http://{address}"), "t");
+    let cluster = Cluster::connect(&kubeconfig.config()).await.unwrap();
+    let call = Call::DeleteNode { name: NodeName::from("a"), uid: NodeUid::from("u") };
+    let outcome = cluster.perform(&call).await;
+    assert!(matches!(outcome, Outcome::Unknown { .. }), "{outcome:?}");
+}
+
+#[tokio::test]
+async fn a_server_that_speaks_no_tls_is_a_failed_read_and_not_an_absence() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await;
+        }
+    });
+    let kubeconfig = Kubeconfig::write("tls", &format!("https://{address}"), "t");
+    let cluster = Cluster::connect(&kubeconfig.config()).await.unwrap();
+    let (facts, mut told) = tokio::sync::mpsc::channel(64);
+    let watching = tokio::spawn(async move {
+        cluster.watch(facts, tokio::time::sleep(Duration::from_secs(10))).await;
+    });
+    let first = told.recv().await.unwrap();
+    let ClusterFact::Failed(error) = first else { panic!("{first:?}") };
+    assert_eq!(error.kind, ReadErrorKind::Unavailable, "{}", error.text);
+    assert!(error.text.contains("corrupt message"), "{}", error.text);
+    drop(told);
+    watching.await.unwrap();
+}

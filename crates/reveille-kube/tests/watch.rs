@@ -1,0 +1,387 @@
+//! The watch against an API server in this process, on a paused clock: what is told, when, and what is never told.
+#![allow(clippy::unwrap_used, reason = "in a test, what cannot be is a failure")]
+
+mod support;
+
+use std::time::Duration;
+
+use reveille_core::effect::ReadErrorKind;
+use reveille_core::event::ClusterFact;
+use reveille_core::model::node::{Provider, Ready};
+use reveille_kube::Rhythm;
+use serde_json::json;
+use support::{Api, Refuse, Told, alive, event, failed, news, node, word};
+
+fn three() -> Api {
+    let api = Api::default();
+    for name in ["a", "b", "c"] {
+        api.put(node(name, &format!("uid-{name}")));
+    }
+    api.leases(&[("a", "t1"), ("b", "t1"), ("c", "t1")]);
+    api
+}
+
+#[tokio::test(start_paused = true)]
+async fn all_pages_make_one_complete_list() {
+    let api = Api::default();
+    for number in 0..1201 {
+        api.put(node(&format!("node-{number:04}"), "u"));
+    }
+    let names = Told::by(&api).synced().await;
+    assert_eq!(names.len(), 1201);
+    assert!(names.is_sorted());
+    let pages = api
+        .requests()
+        .iter()
+        .filter(|(_, target)| target.contains("/nodes") && target.contains("limit=500"))
+        .count();
+    assert_eq!(pages, 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_empty_list_is_told_as_one() {
+    assert!(Told::by(&Api::default()).synced().await.is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_quiet_cluster_is_alive_all_the_time_and_costs_few_requests() {
+    let api = three();
+    let mut told = Told::by(&api);
+    let hour = told.during(3600).await;
+    let beats = alive(&hour);
+    let pauses: Vec<u64> = beats.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    assert!(beats[0] <= 10, "{beats:?}");
+    assert!(pauses.iter().all(|pause| *pause <= 12), "{pauses:?}");
+    // Once more quietly listed after half an hour, and nothing of it told.
+    assert_eq!(news(&hour), ["Synced(3)"]);
+    let requests = api.requests().len();
+    // Per minute: six turns, six lists of leases, twelve counts; and a turn of the events every four minutes.
+    assert!((1400..1500).contains(&requests), "{requests} requests in an hour");
+}
+
+#[tokio::test(start_paused = true)]
+async fn heartbeats_are_not_told_and_changes_are() {
+    let api = three();
+    let mut told = Told::by(&api);
+    told.synced().await;
+    for beat in 0..50 {
+        api.edit("a", |a| a["status"]["conditions"][0]["lastHeartbeatTime"] = json!(format!("t{beat}")));
+    }
+    assert!(news(&told.during(25).await).is_empty());
+    api.edit("a", |a| a["status"]["conditions"][0]["status"] = json!("Unknown"));
+    let ready =
+        told.next(|fact| if let ClusterFact::Applied(node) = fact { Some(node.ready) } else { None }).await;
+    assert_eq!(ready, Ready::Unknown);
+    api.put(node("d", "uid-d"));
+    api.delete("b");
+    assert_eq!(news(&told.during(5).await), ["Applied(d)", "Deleted(b)"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_successor_of_the_same_name_is_told_with_its_own_uid() {
+    let api = three();
+    let mut told = Told::by(&api);
+    told.synced().await;
+    api.delete("b");
+    api.put(node("b", "uid-new"));
+    let facts = told.during(5).await;
+    let uids: Vec<String> = facts
+        .iter()
+        .filter_map(|(_, fact)| match fact {
+            ClusterFact::Deleted { uid, .. } => Some(format!("-{uid}")),
+            ClusterFact::Applied(node) => Some(format!("+{}", node.uid)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(uids, ["-uid-b", "+uid-new"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lost_place_is_a_gap_and_a_new_complete_list() {
+    let api = three();
+    let mut told = Told::by(&api);
+    told.during(9).await;
+    api.fault(|faults| {
+        faults.events_lost = true;
+        faults.compacted = u64::MAX;
+    });
+    api.delete("c");
+    api.fault(|faults| faults.events_lost = false);
+    let gap = told.next(failed).await;
+    assert_eq!(gap.kind, ReadErrorKind::Gap);
+    assert!(gap.text.contains("410 Gone: too old resource version"), "{}", gap.text);
+    api.fault(|faults| faults.compacted = 0);
+    assert_eq!(told.synced().await, ["a", "b"]);
+    assert!(!alive(&told.during(30).await).is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_falls_silent_is_not_alive_although_the_api_answers() {
+    let api = three();
+    let mut told = Told::by(&api);
+    told.synced().await;
+    told.during(20).await;
+    api.fault(|faults| faults.watches_silent = true);
+    api.delete("c");
+    let silent = told.during(120).await;
+    // The proof from before the silence may still be spent, at most once.
+    assert!(alive(&silent).iter().all(|at| *at <= 25), "{:?}", alive(&silent));
+    let (at, error) = silent.iter().find_map(|(at, fact)| Some((*at, failed(fact)?))).unwrap();
+    assert_eq!(error.kind, ReadErrorKind::TimedOut);
+    assert!(at <= 20 + 15, "told after {at} s");
+    assert!(error.text.starts_with("cluster: cannot watch nodes: the watch is silent"), "{}", error.text);
+    api.fault(|faults| faults.watches_silent = false);
+    let back = told.during(60).await;
+    // The place is still known: what was missed comes as the change it is, without a new list.
+    assert_eq!(news(&back).first().map(String::as_str), Some("Deleted(c)"), "{:?}", news(&back));
+    assert!(!news(&back).iter().any(|word| word.starts_with("Synced")));
+    assert!(!alive(&back).is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_hangs_is_not_alive_and_one_loop_alone_tries_again() {
+    let api = three();
+    let mut told = Told::by(&api);
+    told.synced().await;
+    told.during(20).await;
+    api.fault(|faults| faults.hung = true);
+    let first = told.during(60).await;
+    assert!(alive(&first).iter().all(|at| *at <= 20), "{:?}", alive(&first));
+    let before = api.requests().len();
+    let later = told.during(600).await;
+    assert!(alive(&later).is_empty());
+    let tries = api.requests().len() - before;
+    assert!((10..40).contains(&tries), "{tries} tries in ten minutes");
+    assert!(
+        later.iter().filter_map(|(_, fact)| failed(fact)).all(|error| error.kind == ReadErrorKind::TimedOut)
+    );
+    api.fault(|faults| faults.hung = false);
+    assert!(!alive(&told.during(60).await).is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_delete_that_the_watch_never_told_is_found_by_the_count() {
+    let api = three();
+    let mut told = Told::by(&api);
+    told.synced().await;
+    told.during(12).await;
+    api.fault(|faults| faults.events_lost = true);
+    api.delete("b");
+    let facts = told.during(40).await;
+    let gap = facts.iter().find_map(|(_, fact)| failed(fact)).unwrap();
+    assert_eq!(gap.kind, ReadErrorKind::Gap);
+    assert!(gap.text.contains("the store holds 2 nodes, the watch has told of 3"), "{}", gap.text);
+    let order = news(&facts);
+    assert_eq!(order, ["Failed(Gap)", "Synced(2)"]);
+    // Between the loss and its discovery nothing says that all is well.
+    let listed = facts.iter().find(|(_, fact)| word(fact) == "Synced(2)").unwrap().0;
+    assert!(alive(&facts).iter().all(|at| *at >= listed || *at <= 12), "{:?} {listed}", alive(&facts));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_that_the_watch_never_told_is_found_by_the_next_quiet_list() {
+    let api = three();
+    let rhythm = Rhythm { audit_period: Duration::from_secs(60), ..Rhythm::default() };
+    let mut told = Told::in_rhythm(&api, rhythm);
+    told.synced().await;
+    api.fault(|faults| faults.events_lost = true);
+    api.edit("a", |a| a["spec"]["unschedulable"] = json!(true));
+    assert!(news(&told.during(55).await).is_empty());
+    assert_eq!(news(&told.during(30).await), ["Applied(a)"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_store_that_goes_back_in_time_is_a_gap() {
+    let api = three();
+    let mut told = Told::by(&api);
+    told.synced().await;
+    told.during(12).await;
+    api.fault(|faults| faults.version_said = Some(5));
+    let gap = told.next(failed).await;
+    assert_eq!(gap.kind, ReadErrorKind::Gap);
+    assert!(gap.text.contains("to 5: another store, or a restored one"), "{}", gap.text);
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_poisoned_node_costs_only_its_poisoned_fields() {
+    let api = three();
+    let mut poisoned = node("b", "uid-b");
+    poisoned["spec"]["podCIDRs"] = json!("not a list");
+    poisoned["spec"]["taints"] = json!([{"key": 7}]);
+    poisoned["status"]["conditions"] =
+        json!([{"type": 1}, {"type": "Ready", "status": "False", "reason": "R"}]);
+    api.put(poisoned.clone());
+    api.put(json!({"metadata": "nothing", "spec": 3}));
+    let mut told = Told::by(&api);
+    let nodes = told
+        .next(|fact| if let ClusterFact::Synced(nodes) = fact { Some(nodes.clone()) } else { None })
+        .await;
+    assert_eq!(nodes.iter().map(|node| node.name.to_string()).collect::<Vec<_>>(), ["a", "b", "c"]);
+    let b = &nodes[1];
+    assert_eq!(b.ready, Ready::False);
+    assert!(b.pod_ranges.is_empty());
+    assert!(b.intent.paused, "taints that cannot be read may be somebody's sign");
+    assert!(matches!(b.provider, Provider::Instance(_)));
+    // The nameless one is counted, so the count agrees.
+    assert!(!alive(&told.during(30).await).is_empty());
+    poisoned["spec"]["providerID"] = json!(["x"]);
+    api.put(poisoned);
+    api.put(node("d", "uid-d"));
+    let after = told.during(5).await;
+    assert_eq!(news(&after), ["Applied(b)", "Applied(d)"]);
+    let provider = after.iter().find_map(|(_, fact)| match fact {
+        ClusterFact::Applied(node) if node.name.as_str() == "b" => Some(node.provider.clone()),
+        _ => None,
+    });
+    assert!(matches!(provider, Some(Provider::Unread(_))), "a field that cannot be read is not an empty one");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_page_that_fails_voids_the_list() {
+    let api = Api::default();
+    for number in 0..600 {
+        api.put(node(&format!("node-{number:04}"), "u"));
+    }
+    api.fault(|faults| faults.refusals.push(("continue=", Refuse::Status(500, "InternalError", None))));
+    let mut told = Told::by(&api);
+    let facts = told.during(10).await;
+    assert!(!news(&facts).iter().any(|word| word.starts_with("Synced")), "{:?}", news(&facts));
+    let error = facts.iter().find_map(|(_, fact)| failed(fact)).unwrap();
+    assert!(error.text.contains("cannot list nodes: page 2: 500"), "{}", error.text);
+    api.fault(|faults| faults.refusals = vec![("continue=", Refuse::Status(410, "Expired", None))]);
+    let kinds: Vec<ReadErrorKind> =
+        told.during(30).await.iter().filter_map(|(_, fact)| failed(fact)).map(|error| error.kind).collect();
+    assert!(kinds.contains(&ReadErrorKind::Incomplete), "{kinds:?}");
+    api.fault(|faults| faults.refusals.clear());
+    assert_eq!(told.synced().await.len(), 600);
+}
+
+#[tokio::test(start_paused = true)]
+async fn refusals_are_told_by_kind_and_waits_are_obeyed() {
+    let table = [
+        (Refuse::Status(401, "Unauthorized", None), ReadErrorKind::Unauthorized, "401 Unauthorized"),
+        (Refuse::Status(403, "Forbidden", None), ReadErrorKind::Forbidden, "403 Forbidden"),
+        (Refuse::Status(429, "TooManyRequests", Some(23)), ReadErrorKind::Throttled, "429 Too Many Requests"),
+        (Refuse::Status(500, "InternalError", None), ReadErrorKind::Unavailable, "500 Internal Server Error"),
+        (
+            Refuse::Page(503, "<html>down</html>"),
+            ReadErrorKind::Unavailable,
+            "503 Service Unavailable: <html>down",
+        ),
+        (Refuse::Page(200, "<html>log in</html>"), ReadErrorKind::Malformed, "cannot be read"),
+        (Refuse::Stall, ReadErrorKind::TimedOut, "no answer within 30 s (api.test:6443)"),
+    ];
+    for (refuse, kind, words) in table {
+        let api = three();
+        let asked = matches!(refuse, Refuse::Status(429, ..));
+        api.fault(|faults| faults.refusals.push(("/nodes", refuse)));
+        let mut told = Told::by(&api);
+        let error = told.next(failed).await;
+        assert_eq!(error.kind, kind, "{}", error.text);
+        assert!(error.text.contains(words), "{}", error.text);
+        assert!(error.text.contains("Nobody is marked absent from this. Next try in "), "{}", error.text);
+        if asked {
+            assert_eq!(error.retry_after.map(|span| span.ms), Some(23_000));
+            assert!(error.text.ends_with("Next try in 23 s."), "{}", error.text);
+            assert!(told.during(22).await.is_empty());
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn leases_are_told_whole_and_never_from_before() {
+    let api = three();
+    let mut told = Told::by(&api);
+    let renewed = |fact: &ClusterFact| match fact {
+        ClusterFact::Leases(leases) => {
+            Some(leases.iter().map(|lease| format!("{} {}", lease.node, lease.renewed)).collect::<Vec<_>>())
+        }
+        _ => None,
+    };
+    assert_eq!(told.next(renewed).await, ["a t1", "b t1", "c t1"]);
+    api.leases(&[("a", "t2"), ("c", "t2")]);
+    assert_eq!(told.next(renewed).await, ["a t2", "c t2"]);
+    api.lease_version(Some(3));
+    api.leases(&[("a", "t1"), ("c", "t1")]);
+    let told_then = told.during(9).await;
+    assert!(told_then.iter().all(|(_, fact)| renewed(fact).is_none()));
+    api.lease_version(None);
+    api.fault(|faults| faults.refusals.push(("/leases", Refuse::Status(403, "Forbidden", None))));
+    let error = told.next(failed).await;
+    assert_eq!(error.kind, ReadErrorKind::Forbidden);
+    assert!(error.text.starts_with("cluster: cannot list node leases: 403"), "{}", error.text);
+}
+
+#[tokio::test(start_paused = true)]
+async fn events_are_told_oldest_first_and_then_as_they_come() {
+    let api = three();
+    api.say(event("e2", "c", "RemovingNode", "2026-01-01T10:00:05Z"));
+    api.say(event("e1", "c", "DeletingNode", "2026-01-01T10:00:01Z"));
+    api.say(event("e3", "a", "NodeHasSufficientMemory", "2026-01-01T10:00:09Z"));
+    let mut told = Told::by(&api);
+    let about = |fact: &ClusterFact| {
+        if let ClusterFact::NodeEvent(event) = fact { Some(event.clone()) } else { None }
+    };
+    let first = told.next(about).await;
+    assert_eq!(&*first.reason, "DeletingNode");
+    assert_eq!(first.uid, None, "the writer put the node's name where its uid belongs");
+    assert_eq!(&*first.reporter, "cloud-node-lifecycle-controller");
+    assert_eq!(&*told.next(about).await.reason, "RemovingNode");
+    api.say(event("e4", "b", "Starting", "2026-01-01T10:01:00Z"));
+    api.say(event("e5", "b", "ScaleDown", "2026-01-01T10:01:01Z"));
+    let next = told.next(about).await;
+    assert_eq!((&*next.reason, next.node.as_str()), ("ScaleDown", "b"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn events_that_may_not_be_read_cost_only_themselves() {
+    let api = three();
+    api.fault(|faults| faults.refusals.push(("/events", Refuse::Status(403, "Forbidden", None))));
+    let mut told = Told::by(&api);
+    let hour = told.during(3600).await;
+    assert_eq!(news(&hour), ["Synced(3)"]);
+    assert!(alive(&hour).len() > 300);
+    let asked = api.requests().iter().filter(|(_, target)| target.contains("/events")).count();
+    assert!((6..=8).contains(&asked), "asked {asked} times in an hour");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_listener_loses_nothing_but_heartbeats() {
+    let api = three();
+    let (facts, mut told) = tokio::sync::mpsc::channel(1);
+    let cluster = api.cluster();
+    let watching = tokio::spawn(async move { cluster.watch(facts, std::future::pending()).await });
+    for number in 0..20 {
+        api.put(node(&format!("late-{number:02}"), "u"));
+        tokio::time::sleep(Duration::from_secs(1)).await;
+    }
+    let mut names = Vec::new();
+    while let Ok(Some(fact)) = tokio::time::timeout(Duration::from_secs(30), told.recv()).await {
+        match fact {
+            ClusterFact::Synced(nodes) => names.extend(nodes.iter().map(|node| node.name.to_string())),
+            ClusterFact::Applied(node) => names.push(node.name.to_string()),
+            _ => {}
+        }
+        if names.len() == 23 {
+            break;
+        }
+    }
+    names.sort();
+    names.dedup();
+    assert_eq!(names.len(), 23, "{names:?}");
+    drop(told);
+    tokio::time::timeout(Duration::from_secs(1), watching).await.unwrap().unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn shutdown_ends_the_watch_at_once() {
+    let api = three();
+    let (facts, mut told) = tokio::sync::mpsc::channel(64);
+    let cluster = api.cluster();
+    cluster.watch(facts, tokio::time::sleep(Duration::from_secs(7))).await;
+    let mut words = Vec::new();
+    while let Some(fact) = told.recv().await {
+        words.push(word(&fact));
+    }
+    assert!(words.contains(&"Synced(3)".to_owned()));
+}

@@ -92,6 +92,16 @@ fn what_stands_at_the_end_counts() {
             .concat(),
             vec![],
         ),
+    ];
+    for (case, lines, expected) in table {
+        assert_eq!(causes(&lines), expected, "{case}");
+    }
+}
+
+#[test]
+fn what_explains_stands_before_what_follows_from_it() {
+    use Cause::*;
+    let table: Vec<(&str, Vec<&str>, Vec<Cause>)> = vec![
         (
             "the cause before what follows from it",
             vec![UNREACHABLE, "You are in emergency mode.", "[FAILED] Failed to start Ignition (fetch)."],

@@ -169,7 +169,8 @@ impl Transport {
         if let Some(path) = &tls.authority {
             let certificates =
                 Certificate::from_pem_bundle(&read(path)?).map_err(setup(path.display().to_string()))?;
-            builder = builder.tls_certs_merge(certificates);
+            // As for the OpenStack client: the authority that is named is the only one.
+            builder = builder.tls_certs_only(certificates);
         }
         if let Some((certificate, key)) = &tls.identity {
             let mut pem = read(certificate)?;

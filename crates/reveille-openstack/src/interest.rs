@@ -65,3 +65,77 @@ impl Interest {
         self.cluster_marks.iter().any(|mark| instance.marks.contains(mark))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use reveille_core::model::id::{PoolName, RosterName};
+    use reveille_core::model::roster::{Deadlines, Limits, Network, Ownership, Pool, Repair, Timing};
+
+    use super::*;
+
+    fn pool(name: &str, cloud: &str, mark: Mark, group: &str) -> Pool {
+        Pool {
+            name: PoolName::from(name),
+            cloud: CloudName::from(cloud),
+            owned: Ownership { cluster: mark, pool: None },
+            groups: vec![GroupRef::Name(group.into())],
+            min: 0,
+            deadlines: Deadlines::default(),
+            repair: Repair::default(),
+            paused: false,
+        }
+    }
+
+    fn roster(pools: Vec<Pool>, router: (&str, &str)) -> Roster {
+        Roster {
+            name: RosterName::from("r"),
+            clouds: Vec::new(),
+            network: Network {
+                router: Some((CloudName::from(router.0), RouterId::from(router.1))),
+                ..Network::default()
+            },
+            pools: pools.into_iter().map(|pool| (pool.name.clone(), pool)).collect::<BTreeMap<_, _>>(),
+            limits: Limits::default(),
+            timing: Timing::default(),
+        }
+    }
+
+    fn tag(text: &str) -> Mark {
+        Mark::Tag(text.into())
+    }
+
+    #[test]
+    fn rosters_meet_in_one_project_under_names_of_their_own() {
+        let (here, os, elsewhere) = (CloudName::from("here"), CloudName::from("os"), "elsewhere");
+        let one = roster(
+            vec![pool("a", "here", tag("c=1"), "g1"), pool("b", elsewhere, tag("c=x"), "gx")],
+            ("here", "r1"),
+        );
+        let two = roster(
+            vec![pool("a", "os", tag("c=2"), "g1"), pool("b", "os", tag("c=2"), "g2")],
+            (elsewhere, "rx"),
+        );
+        let interest = Interest::of(&[(&one, &here), (&two, &os)]);
+        assert_eq!(interest.cluster_marks, BTreeSet::from([tag("c=1"), tag("c=2")]));
+        let names = ["g1", "g2"].map(|name| GroupRef::Name(name.into()));
+        assert_eq!(interest.groups, BTreeSet::from(names));
+        assert_eq!(interest.routers, BTreeSet::from([RouterId::from("r1")]));
+        let tags = ["c=1", "c=2"].map(Arc::from);
+        assert_eq!(interest.cluster_tags(), Some(BTreeSet::from(tags)));
+    }
+
+    #[test]
+    fn one_cluster_marked_by_metadata_or_too_many_tags_list_everything() {
+        let of =
+            |marks: Vec<Mark>| Interest { cluster_marks: marks.into_iter().collect(), ..Interest::default() };
+        assert_eq!(of(vec![tag("c=1"), Mark::Metadata("c".into(), "2".into())]).cluster_tags(), None);
+        assert_eq!(
+            of((0..200).map(|n| tag(&format!("k8s-cluster=number-{n:04}"))).collect()).cluster_tags(),
+            None
+        );
+        // Nova's tags hold no comma, and its filter would split there.
+        assert_eq!(of(vec![tag("a,b")]).cluster_tags(), Some(BTreeSet::new()));
+    }
+}

@@ -174,7 +174,7 @@ impl Interface {
 pub(crate) struct Tls {
     /// False where the entry says `verify: false`.
     pub(crate) verify: bool,
-    /// An additional authority.
+    /// The one authority to believe, instead of the system's.
     pub(crate) authority: Option<PathBuf>,
     /// Our own certificate and key.
     pub(crate) identity: Option<(PathBuf, PathBuf)>,

@@ -230,6 +230,22 @@ async fn real_instances_are_rebooted_started_and_described() {
 
 #[tokio::test]
 #[ignore = "needs a rig: set REVEILLE_RIG"]
+async fn a_real_readers_changes_are_refused() {
+    let _one = ONE_AT_A_TIME.lock().await;
+    let Some(rig) = Rig::find("a_real_readers_changes_are_refused") else { return };
+    let project = rig.connect_as("reader").await;
+    let snapshot = Lister::new(project.clone(), rig.interest()).list(true).await.unwrap();
+    assert_eq!(snapshot.groups.len(), 1, "reading needs no more");
+    let routes = vec![rig.route(9, 50)];
+    let outcome = project.perform(&Call::AddRoutes { cloud: os(), router: rig.router(), routes }).await;
+    assert!(matches!(outcome, Outcome::Refused { .. }), "{outcome}");
+    let nudge = Call::NudgeGroup { cloud: os(), group: rig.group(), mark: "reveille-nudge int-8".into() };
+    let outcome = project.perform(&nudge).await;
+    assert!(matches!(outcome, Outcome::Refused { .. }), "{outcome}");
+}
+
+#[tokio::test]
+#[ignore = "needs a rig: set REVEILLE_RIG"]
 async fn real_faults_are_told_as_what_they_are() {
     let _one = ONE_AT_A_TIME.lock().await;
     let Some(mut rig) = Rig::find("real_faults_are_told_as_what_they_are") else { return };

@@ -67,9 +67,13 @@ impl Rig {
     }
 
     pub(crate) async fn connect(&self) -> Project {
+        self.connect_as("demo").await
+    }
+
+    pub(crate) async fn connect_as(&self, cloud: &str) -> Project {
         let config = CloudConfig {
             name: CloudName::from("os"),
-            cloud: "demo".to_owned(),
+            cloud: cloud.to_owned(),
             clouds_file: Some(PathBuf::from(self.openstack("cloudsFile"))),
         };
         Project::connect_in(&config, Environment::default()).await.unwrap()

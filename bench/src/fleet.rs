@@ -53,7 +53,7 @@ fn pool_mark(pool: usize) -> Mark {
     Mark::Tag(Arc::from(format!("k8s-pool={pool}")))
 }
 
-fn roster(cloud: &CloudName) -> Roster {
+pub(crate) fn roster(cloud: &CloudName) -> Roster {
     let pool = |number: usize| Pool {
         name: pool_name(number),
         cloud: cloud.clone(),

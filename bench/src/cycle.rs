@@ -1,0 +1,145 @@
+//! One observation of a project with 1,000 servers and four pools: Reveille's listing against one listing per pool.
+//!
+//! The baseline does what Kubernikus flight control does for its snapshot: for each pool it reads every server of the
+//! project, page by page, into untyped maps, re-encodes and decodes them again (as its client library does), and keeps
+//! those whose name begins with the pool's. It reads no ports and no router, so it knows less when it is done. Both run in
+//! this process, on this thread, against the same service in another thread; processor time is this thread's own.
+
+use std::time::Duration;
+
+use reveille_core::model::id::RouterId;
+use reveille_core::model::roster::Roster;
+use reveille_openstack::{CloudConfig, Environment, Interest, Lister, Project};
+
+use super::cloud_service::{CloudService, POOLS};
+use super::fleet;
+
+const ROUNDS: u32 = 9;
+
+/// What a cycle costs.
+struct Cost {
+    calls: f64,
+    bytes: f64,
+    cpu: Duration,
+    wall: Duration,
+}
+
+pub(crate) fn per_cycle() -> Result<(), Box<dyn std::error::Error>> {
+    println!(
+        "one OpenStack cycle: 1,000 servers, {POOLS} pools (median figures of {ROUNDS} cycles after one to warm up)"
+    );
+    let service = CloudService::start()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let ours = runtime.block_on(reveille_cycle(&service))?;
+    let theirs = runtime.block_on(per_pool_cycle(&service))?;
+    for (name, cost) in [("reveille", &ours), ("one listing per pool", &theirs)] {
+        println!(
+            "  {name:<22} {:5.1} calls {:8.2} MB {:8.1} ms of processor {:8.1} ms of wall",
+            cost.calls,
+            cost.bytes / 1e6,
+            cost.cpu.as_secs_f64() * 1e3,
+            cost.wall.as_secs_f64() * 1e3
+        );
+    }
+    println!(
+        "  ratio                  {:5.2} x     {:8.2} x  {:8.2} x               (target: at most 4 calls a cycle and page; Nova's empty page after 1,000 servers is one more)\n",
+        theirs.calls / ours.calls,
+        theirs.bytes / ours.bytes,
+        theirs.cpu.as_secs_f64() / ours.cpu.as_secs_f64()
+    );
+    Ok(())
+}
+
+fn environment(service: &CloudService) -> Environment {
+    Environment::of([
+        ("OS_AUTH_URL", format!("http://{}/v3", service.address)),
+        ("OS_USERNAME", "bench".to_owned()),
+        ("OS_PASSWORD", "bench".to_owned()),
+        ("OS_USER_DOMAIN_NAME", "Default".to_owned()),
+        ("OS_PROJECT_NAME", "bench".to_owned()),
+        ("OS_PROJECT_DOMAIN_ID", "default".to_owned()),
+    ])
+}
+
+async fn reveille_cycle(service: &CloudService) -> Result<Cost, Box<dyn std::error::Error>> {
+    let config = CloudConfig { name: "os".into(), cloud: "envvars".to_owned(), clouds_file: None };
+    let project = Project::connect_in(&config, environment(service)).await?;
+    let mut roster: Roster = fleet::roster(&"os".into());
+    roster.network.router = Some(("os".into(), RouterId::from("9d9e7f1a-0000-4000-8000-00000000000f")));
+    let cloud = "os".into();
+    let mut lister = Lister::new(project, Interest::of(&[(&roster, &cloud)]));
+    lister.list(true).await?;
+    let mut spent = Vec::new();
+    service.take_counts();
+    for _ in 0..ROUNDS {
+        let (cpu, wall) = (thread_cpu(), std::time::Instant::now());
+        let snapshot = lister.list(true).await?;
+        spent.push((thread_cpu().saturating_sub(cpu), wall.elapsed()));
+        assert_eq!(snapshot.instances.len(), super::cloud_service::SERVERS, "every server is listed");
+    }
+    Ok(cost(service, spent))
+}
+
+async fn per_pool_cycle(service: &CloudService) -> Result<Cost, Box<dyn std::error::Error>> {
+    let client = reqwest::Client::builder().build()?;
+    let base = format!("http://{}", service.address);
+    let mut spent = Vec::new();
+    for round in 0..=ROUNDS {
+        if round == 1 {
+            spent.clear();
+            service.take_counts();
+        }
+        let (cpu, wall) = (thread_cpu(), std::time::Instant::now());
+        for path in ["/v3/auth/tokens", "/v3/auth/tokens"] {
+            client.post(format!("{base}{path}")).send().await?.bytes().await?;
+        }
+        for pool in 0..POOLS {
+            let found = list_by_name(&client, &base, &format!("kks-bench-pool{pool}-")).await?;
+            assert_eq!(found, super::cloud_service::SERVERS / POOLS, "every server of the pool is found");
+        }
+        client.get(format!("{base}/v2.0/security-groups?name=k8s-nodes")).send().await?.bytes().await?;
+        spent.push((thread_cpu().saturating_sub(cpu), wall.elapsed()));
+    }
+    Ok(cost(service, spent))
+}
+
+async fn list_by_name(
+    client: &reqwest::Client,
+    base: &str,
+    prefix: &str,
+) -> Result<usize, Box<dyn std::error::Error>> {
+    let mut found = 0;
+    let mut marker = String::new();
+    loop {
+        let body = client
+            .get(format!("{base}/v2.1/servers/detail?limit=1000{marker}"))
+            .send()
+            .await?
+            .bytes()
+            .await?;
+        let decoded: serde_json::Value = serde_json::from_slice(&body)?;
+        let again: serde_json::Value = serde_json::from_slice(&serde_json::to_vec(&decoded)?)?;
+        let servers = again["servers"].as_array().cloned().unwrap_or_default();
+        let Some(last) = servers.last() else { return Ok(found) };
+        marker = format!("&marker={}", last["id"].as_str().unwrap_or_default());
+        found += servers
+            .iter()
+            .filter(|s| s["name"].as_str().is_some_and(|name| name.starts_with(prefix)))
+            .count();
+    }
+}
+
+fn cost(service: &CloudService, mut spent: Vec<(Duration, Duration)>) -> Cost {
+    let (calls, bytes) = service.take_counts();
+    spent.sort_unstable();
+    let (cpu, wall) = spent.get(spent.len() / 2).copied().unwrap_or_default();
+    let rounds = f64::from(ROUNDS);
+    Cost { calls: calls as f64 / rounds, bytes: bytes as f64 / rounds, cpu, wall }
+}
+
+/// Processor time of this thread so far, as the kernel accounts it.
+fn thread_cpu() -> Duration {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let nanos = text.split_whitespace().next().and_then(|first| first.parse().ok()).unwrap_or(0);
+    Duration::from_nanos(nanos)
+}

@@ -54,6 +54,9 @@ impl Witnessed {
     /// A process died: what was not acknowledged does not exist.
     pub fn crash(&mut self) {
         self.asked.clear();
+        // A number that never reached the ledger is free again.
+        let durable = &self.durable;
+        self.recorded.retain(|intent, _| durable.contains(intent));
     }
 }
 

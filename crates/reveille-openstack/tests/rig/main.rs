@@ -91,9 +91,9 @@ async fn a_real_deletion_shows_among_the_changes() {
 
 #[tokio::test]
 #[ignore = "needs a rig: set REVEILLE_RIG"]
-async fn real_ports_and_rules_are_repaired() {
+async fn real_ports_are_repaired() {
     let _one = ONE_AT_A_TIME.lock().await;
-    let Some(mut rig) = Rig::find("real_ports_and_rules_are_repaired") else { return };
+    let Some(mut rig) = Rig::find("real_ports_are_repaired") else { return };
     rig.create(&["oa-5"]);
     let project = rig.connect().await;
     let mut lister = Lister::new(project.clone(), rig.interest());
@@ -136,7 +136,14 @@ async fn real_ports_and_rules_are_repaired() {
     };
     let outcome = project.perform(&call).await;
     assert!(matches!(outcome, Outcome::Limit { limit: Some(10), .. }), "{outcome}");
+}
 
+#[tokio::test]
+#[ignore = "needs a rig: set REVEILLE_RIG"]
+async fn real_rules_are_put_dropped_and_nudged() {
+    let _one = ONE_AT_A_TIME.lock().await;
+    let Some(rig) = Rig::find("real_rules_are_put_dropped_and_nudged") else { return };
+    let project = rig.connect().await;
     let rule = |protocol| RuleSpec {
         direction: Direction::Ingress,
         family: Family::V4,

@@ -53,10 +53,11 @@ impl From<Absence> for Fault {
 
 /// A missing group or rule is seen on the object itself: one more look, then act.
 const AT_ONCE: Span = Span::ZERO;
+
 /// Route and address pair of a node that has just come are the cloud controller's to make; ours only when it does not.
-const ROUTE_PATIENCE: Span = Span::from_min(2);
-/// A condition that says "unreachable" must last this long.
-const UNREACHABLE_PATIENCE: Span = Span::from_min(1);
+const fn route_patience(roster: &Roster) -> Span {
+    Span::from_ms(2 * roster.timing.verify_within.ms)
+}
 
 fn fault(
     kind: FaultKind,
@@ -100,7 +101,7 @@ pub fn of_machine(
             FaultKind::PairMissing,
             Cause::AddressPairMissing,
             evidence,
-            Some(ROUTE_PATIENCE),
+            Some(route_patience(roster)),
             true,
         ));
     }
@@ -119,7 +120,7 @@ pub fn of_machine(
                 FaultKind::MissingRoute,
                 Cause::MissingRoute,
                 evidence,
-                Some(ROUTE_PATIENCE),
+                Some(route_patience(roster)),
                 true,
             ));
         }
@@ -177,7 +178,7 @@ fn unreachable(roster: &Roster, node: &NodeSeen, now: Time, faults: &mut Vec<Fau
         FaultKind::Unreachable,
         Cause::PodsUnreachable,
         evidence,
-        Some(UNREACHABLE_PATIENCE),
+        Some(roster.timing.verify_within),
         true,
     ));
 }

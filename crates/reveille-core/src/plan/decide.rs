@@ -7,9 +7,8 @@
 use std::sync::Arc;
 
 use crate::effect::{Call, Look};
-use crate::model::cause::Cause;
 use crate::model::id::IntentId;
-use crate::model::incident::{FaultKind, IncidentKey, Subject};
+use crate::model::incident::{Confidence, FaultKind, Finding, IncidentKey, Subject};
 use crate::model::instance::InstanceState;
 use crate::model::roster::Mode;
 use crate::model::time::{Span, Time};
@@ -144,11 +143,10 @@ pub fn decide(desk: &Desk<'_>, case: &Case) -> Decision {
 /// The first rung from the present one on that is allowed at all, of use, and has something to call.
 fn climb(desk: &Desk<'_>, case: &Case, due: Time) -> Decision {
     let incident = &case.incident;
-    let cause = incident.findings.first().map_or(Cause::Unknown, |finding| finding.cause);
     let mut decision = Decision::just(Next::Ask(Arc::from(ladder::ask(incident.key.kind))));
     let rungs = ladder::ladder(incident.key.kind).iter().copied().enumerate();
     for (index, rung) in rungs.skip(usize::from(incident.rung)) {
-        if let Some(why) = ladder::no_use(rung, cause) {
+        if let Some(why) = useless(rung, &incident.findings) {
             decision.no_use.push((rung, Arc::from(why)));
             continue;
         }
@@ -201,6 +199,16 @@ fn never_joined_for_sure(desk: &Desk<'_>, case: &Case) -> bool {
 fn is_last_allowed(desk: &Desk<'_>, case: &Case, index: usize) -> bool {
     let rungs = ladder::ladder(case.incident.key.kind);
     rungs.iter().skip(index + 1).all(|rung| interlock::mode_of(desk, case, rung.class()) == Mode::Off)
+}
+
+/// A rung is of no use when any finding that is at least likely says so: a first boot that failed for want of a group has
+/// failed all the same once the group is back.
+fn useless(rung: Rung, findings: &[Finding]) -> Option<&'static str> {
+    let believed = findings
+        .iter()
+        .enumerate()
+        .filter(|(place, finding)| *place == 0 || finding.confidence >= Confidence::Likely);
+    believed.into_iter().find_map(|(_, finding)| ladder::no_use(rung, finding.cause))
 }
 
 /// A machine without its group, rules or route cannot join: those are mended first and explain the rest.

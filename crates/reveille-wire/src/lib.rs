@@ -10,9 +10,10 @@
 //!
 //! The core's types carry no serde: names of fields in files are promises to people, names in code are not. So this
 //! crate mirrors what crosses, and a golden file or a table of messages holds each promise. Nothing here decides,
-//! talks to a network or keeps state; only [`roster::read_file`] opens a file.
+//! talks to a network or keeps state; only [`roster::read_file`] opens a file and asks where the home directory is.
 
 pub mod duration;
 pub mod ledger;
+pub mod report;
 pub mod roster;
 pub mod stamp;

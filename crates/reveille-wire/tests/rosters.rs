@@ -8,6 +8,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use proptest::prelude::*;
 use reveille_core::model::id::{CloudName, GroupId, PoolName, RosterName, RouterId};
 use reveille_core::model::instance::Mark;
 use reveille_core::model::roster::{
@@ -199,6 +200,15 @@ fn one_file_may_hold_several_rosters() {
 }
 
 #[test]
+fn editors_of_other_systems_change_nothing() {
+    let text = std::fs::read_to_string(folder("good").join("everything.yaml")).unwrap();
+    let foreign = format!("\u{feff}{}", text.replace('\n', "\r\n"));
+    let home = Some(Path::new("/home/ada"));
+    let origin = Origin { name: "foreign.yaml", dir: Path::new("conf"), home };
+    assert_eq!(read(&foreign, &origin), Ok(good("everything.yaml", home)));
+}
+
+#[test]
 fn a_file_is_read_from_where_it_lies() {
     let path = folder("good").join("everything.yaml");
     let checked = read_file(&path).unwrap().remove(0);
@@ -206,4 +216,25 @@ fn a_file_is_read_from_where_it_lies() {
     let missing = read_file(&folder("good").join("none.yaml")).unwrap_err();
     assert!(matches!(missing, ReadRosterError::Open { .. }));
     assert!(missing.to_string().contains("reveille init"), "{missing}");
+}
+
+proptest! {
+    /// A file may be broken in any way: it is answered, never choked on, and every complaint stands within it.
+    #[test]
+    fn a_broken_file_is_answered(
+        cut in 0..4000_usize,
+        taken in 0..40_usize,
+        put in prop_oneof![any::<String>(), "[\\[\\]{}:,&*!|>'\"%@`#\n\t -]{0,8}"],
+    ) {
+        let text = std::fs::read_to_string(folder("good").join("everything.yaml")).unwrap();
+        let from = text.floor_char_boundary(cut % text.len());
+        let to = text.floor_char_boundary((from + taken).min(text.len()));
+        let broken = format!("{}{put}{}", &text[..from], &text[to..]);
+        let origin = Origin { name: "broken.yaml", dir: Path::new(""), home: Some(Path::new("/home/ada")) };
+        if let Err(refusal) = read(&broken, &origin) {
+            let lines = u32::try_from(broken.lines().count()).unwrap() + 1;
+            prop_assert!(refusal.complaints.iter().all(|complaint| complaint.at.line <= lines), "{refusal}");
+            prop_assert!(!refusal.complaints.is_empty());
+        }
+    }
 }

@@ -1,0 +1,75 @@
+//! Incidents, open and closed.
+
+use reveille_core::model::id::PoolName;
+use reveille_core::model::incident::Incident;
+use reveille_core::model::time::Time;
+use serde::{Deserialize, Serialize};
+
+use super::parts::{Ago, AttemptReport, FindingReport, In};
+use crate::stamp::Stamp;
+
+/// What was amiss, and what came of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct IncidentsReport {
+    /// The roster's name.
+    pub roster: String,
+    /// When the report was made.
+    pub at: Stamp,
+    /// Open ones first, the newest first among each.
+    pub incidents: Vec<IncidentReport>,
+}
+
+/// One fault of one subject.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct IncidentReport {
+    /// Its number: `inc-7`.
+    pub id: String,
+    /// About what, by its name for people.
+    pub label: String,
+    /// About what, by its id: an instance's, a node's, `group …`, `router …`, `pool …`, `cloud …`, `cluster`.
+    pub subject: String,
+    /// What is amiss: `never-joined`.
+    pub kind: String,
+    /// The pool that it is charged to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pool: Option<String>,
+    /// Since when, as far as we have seen.
+    pub since: Ago,
+    /// What was concluded, the one to act on first.
+    pub findings: Vec<FindingReport>,
+    /// What was tried, in order.
+    pub attempts: Vec<AttemptReport>,
+    /// Not tried again before this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_before: Option<In>,
+    /// True when everything was tried and a person is asked.
+    pub given_up: bool,
+    /// How it ended (`mended`, `recovered`, `subject-gone`, `superseded`); not there while it is open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verdict: Option<String>,
+    /// When it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub closed: Option<Ago>,
+}
+
+impl IncidentReport {
+    /// An open incident of the core, as seen from `now`.
+    pub fn open(incident: &Incident, now: Time) -> Self {
+        Self {
+            id: incident.id.to_string(),
+            label: incident.label.to_string(),
+            subject: incident.key.subject.to_string(),
+            kind: incident.key.kind.name().to_owned(),
+            pool: incident.pool.as_ref().map(PoolName::to_string),
+            since: Ago::new(incident.first_seen, now),
+            findings: incident.findings.iter().map(|finding| FindingReport::new(finding, now)).collect(),
+            attempts: incident.attempts.iter().map(|attempt| AttemptReport::new(attempt, now)).collect(),
+            not_before: incident.not_before.filter(|at| *at > now).map(|at| In::new(at, now)),
+            given_up: incident.given_up,
+            verdict: None,
+            closed: None,
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! What several reports share: moments, sources, findings, tries, holds.
+
+use reveille_core::model::incident::{Attempt, Evidence, Finding, MachineKey};
+use reveille_core::model::time::{Span, Time};
+use serde::{Deserialize, Serialize};
+
+use crate::stamp::Stamp;
+
+/// A moment that has been.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Ago {
+    /// When, on our clock.
+    pub at: Stamp,
+    /// Seconds from then to the making of the report; not negative.
+    pub ago_s: f64,
+}
+
+/// A moment to come.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct In {
+    /// When, on our clock.
+    pub at: Stamp,
+    /// Seconds from the making of the report to then; 0 when it is due.
+    pub in_s: f64,
+}
+
+impl Ago {
+    /// A moment as seen from `now`.
+    pub fn new(at: Time, now: Time) -> Self {
+        Self { at: at.into(), ago_s: seconds(now.since(at)) }
+    }
+}
+
+impl In {
+    /// A moment as seen from `now`.
+    pub fn new(at: Time, now: Time) -> Self {
+        Self { at: at.into(), in_s: seconds(at.since(now)) }
+    }
+}
+
+/// Seconds with milliseconds behind the point.
+fn seconds(span: Span) -> f64 {
+    span.ms as f64 / 1000.0
+}
+
+/// How a machine is named across reports: `CLOUD/INSTANCE-ID`, or `node/NAME` where no instance stands behind it.
+pub fn key_text(key: &MachineKey) -> String {
+    match key {
+        MachineKey::Instance(cloud, id) => format!("{cloud}/{id}"),
+        MachineKey::Node(name) => format!("node/{name}"),
+    }
+}
+
+/// One source of truth and how far it can be believed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SourceReport {
+    /// `cluster`, or the roster's name of the cloud.
+    pub name: String,
+    /// When it last said everything; not there when it never did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read: Option<Ago>,
+    /// True when its last answer was whole.
+    pub complete: bool,
+    /// True when absence may be judged from it.
+    pub trusted: bool,
+    /// Why not, when it is not trusted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why_not: Option<String>,
+}
+
+/// What was concluded, and from what.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FindingReport {
+    /// The cause's label: `security-group-missing`.
+    pub cause: String,
+    /// The cause's code: `RV104`.
+    pub code: String,
+    /// What is amiss, as a clause.
+    pub says: String,
+    /// What a person would do about it.
+    pub remedy: String,
+    /// Name of the stage where the machine stopped.
+    pub stage: String,
+    /// `possible`, `likely` or `sure`.
+    pub confidence: String,
+    /// What speaks for it, strongest first.
+    pub evidence: Vec<EvidenceReport>,
+    /// What speaks against it.
+    pub against: Vec<EvidenceReport>,
+}
+
+/// One quoted fact.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EvidenceReport {
+    /// Where it was read.
+    pub source: String,
+    /// The quote.
+    pub text: String,
+    /// When it was read.
+    pub read: Ago,
+}
+
+/// One try.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AttemptReport {
+    /// The intent: `int-9`.
+    pub intent: String,
+    /// What was to be done.
+    pub what: String,
+    /// When it was decided.
+    pub decided: Ago,
+    /// When the call ended; not there while it is under way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<Ago>,
+    /// What the call said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outcome: Option<String>,
+    /// When a fresh read judged it; not there before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub judged: Option<Ago>,
+    /// True when it held.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<bool>,
+    /// What the fresh read saw.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen: Option<String>,
+}
+
+/// Something that is not done, and why.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct HeldReport {
+    /// What.
+    pub what: String,
+    /// Every reason, the strongest first.
+    pub why: Vec<String>,
+}
+
+impl FindingReport {
+    /// A finding of the core, as seen from `now`.
+    pub fn new(finding: &Finding, now: Time) -> Self {
+        let quoted = |facts: &[Evidence]| facts.iter().map(|fact| EvidenceReport::new(fact, now)).collect();
+        Self {
+            cause: finding.cause.label().to_owned(),
+            code: finding.cause.code().to_owned(),
+            says: finding.cause.says().to_owned(),
+            remedy: finding.cause.remedy().to_owned(),
+            stage: finding.stage.name().to_owned(),
+            confidence: finding.confidence.name().to_owned(),
+            evidence: quoted(&finding.evidence),
+            against: quoted(&finding.against),
+        }
+    }
+}
+
+impl EvidenceReport {
+    /// A fact of the core, as seen from `now`.
+    pub fn new(fact: &Evidence, now: Time) -> Self {
+        Self {
+            source: fact.source.to_string(),
+            text: fact.text.to_string(),
+            read: Ago::new(fact.read_at, now),
+        }
+    }
+}
+
+impl AttemptReport {
+    /// A try of the core, as seen from `now`.
+    pub fn new(attempt: &Attempt, now: Time) -> Self {
+        let (outcome, verdict) = (attempt.outcome.as_ref(), attempt.verdict.as_ref());
+        Self {
+            intent: attempt.intent.to_string(),
+            what: attempt.what.to_string(),
+            decided: Ago::new(attempt.at, now),
+            ended: outcome.map(|(at, _)| Ago::new(*at, now)),
+            outcome: outcome.map(|(_, text)| text.to_string()),
+            judged: verdict.map(|(at, ..)| Ago::new(*at, now)),
+            held: verdict.map(|(_, held, _)| *held),
+            seen: verdict.map(|(.., text)| text.to_string()),
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! One machine: where it stopped, why, what was done, what comes next, and what is held back.
+
+use reveille_core::model::stage::Stage;
+use serde::{Deserialize, Serialize};
+
+use super::parts::{AttemptReport, FindingReport, HeldReport, In, SourceReport};
+use super::roll::MachineReport;
+use crate::stamp::Stamp;
+
+/// Why one machine is missing.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WhyReport {
+    /// The roster's name.
+    pub roster: String,
+    /// When the report was made.
+    pub at: Stamp,
+    /// Its row of the roll.
+    pub machine: MachineReport,
+    /// All fourteen stages, in order.
+    pub stages: Vec<StageReport>,
+    /// What was concluded, the one to act on first.
+    pub findings: Vec<FindingReport>,
+    /// What was tried, in order.
+    pub done: Vec<AttemptReport>,
+    /// What comes next; not there when nothing is amiss.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<NextReport>,
+    /// What is not done, and why.
+    pub held: Vec<HeldReport>,
+    /// What would not help, and why.
+    pub no_use: Vec<HeldReport>,
+    /// What all of this rests on.
+    pub sources: Vec<SourceReport>,
+}
+
+/// One stage of the way.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StageReport {
+    /// Its name.
+    pub name: String,
+    /// Its place, from 1.
+    pub number: usize,
+    /// Whether the machine passed it.
+    pub state: StageState,
+    /// What is known of it beyond that: a time, what it waits for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+/// Whether a machine passed a stage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum StageState {
+    /// It did.
+    Passed,
+    /// It stopped here.
+    Stopped,
+    /// Nobody can tell, or it has not come so far.
+    Unknown,
+}
+
+/// What comes next.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NextReport {
+    /// In words.
+    pub what: String,
+    /// Not before this; not there when it is done at once, or when a person is asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_before: Option<In>,
+}
+
+impl StageReport {
+    /// All fourteen, in order, each in the state that `state_of` gives, with no notes.
+    pub fn strip(state_of: impl Fn(Stage) -> StageState) -> Vec<Self> {
+        let report = |stage: Stage| Self {
+            name: stage.name().to_owned(),
+            number: stage.number(),
+            state: state_of(stage),
+            note: None,
+        };
+        Stage::ALL.into_iter().map(report).collect()
+    }
+}

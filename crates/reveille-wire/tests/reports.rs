@@ -1,0 +1,282 @@
+//! Reports against golden files: the names and shapes that other people's programs rely on.
+//!
+//! The facts are those of one made-up morning. After a wanted addition, run the tests once with `REVEILLE_BLESS=1` and
+//! read the difference: lines may come, none may go or change their name.
+
+#![allow(clippy::unwrap_used, reason = "a test ends where its material is missing")]
+
+use std::path::Path;
+use std::sync::Arc;
+
+use reveille_core::model::cause::Cause;
+use reveille_core::model::id::{CloudName, IncidentId, InstanceId, IntentId, NodeName, PoolName};
+use reveille_core::model::incident::{
+    Attempt, Confidence, Evidence, FaultKind, Finding, Incident, IncidentKey, MachineKey, Subject,
+};
+use reveille_core::model::stage::Stage;
+use reveille_core::model::time::{Span, Time};
+use reveille_wire::report::{
+    ActReport, Ago, Answers, AskReport, AttemptReport, BlindReport, Document, FindingReport, HeldReport, In,
+    IncidentReport, IncidentsReport, MachineReport, NextReport, PlanHeldReport, PlanReport, PlanSummary,
+    Report, RollReport, RollSummary, SourceReport, StageReport, StageState, WaitReport, WhyReport, key_text,
+};
+use reveille_wire::stamp::Stamp;
+
+const NOW: Time = Time::from_ms(1_792_401_133_042);
+
+fn ago(s: i64) -> Ago {
+    Ago::new(NOW - Span::from_s(s), NOW)
+}
+
+fn key() -> MachineKey {
+    MachineKey::Instance(CloudName::from("os"), InstanceId::from("7f3a"))
+}
+
+fn finding() -> Finding {
+    Finding {
+        cause: Cause::SecurityGroupMissing,
+        stage: Stage::Network,
+        confidence: Confidence::Sure,
+        evidence: vec![Evidence::new("port 5f0c", "security_groups: []", NOW - Span::from_s(8))],
+        against: vec![],
+    }
+}
+
+fn attempt() -> Attempt {
+    Attempt {
+        intent: IntentId(9),
+        what: Arc::from("set the groups of port 5f0c to k8s-nodes"),
+        at: NOW - Span::from_s(61),
+        outcome: Some((NOW - Span::from_s(60), Arc::from("accepted"))),
+        verdict: Some((NOW - Span::from_s(59), false, Arc::from("still without it"))),
+    }
+}
+
+fn sources() -> Vec<SourceReport> {
+    vec![
+        SourceReport {
+            name: "cluster".into(),
+            read: Some(Ago::new(NOW - Span::from_ms(430), NOW)),
+            complete: true,
+            trusted: true,
+            why_not: None,
+        },
+        SourceReport {
+            name: "os".into(),
+            read: None,
+            complete: false,
+            trusted: false,
+            why_not: Some("page 2 of 3: 429 Too Many Requests".into()),
+        },
+    ]
+}
+
+fn absent() -> MachineReport {
+    MachineReport {
+        name: "kks-prod-w-7xk2p".into(),
+        key: key_text(&key()),
+        pool: Some("workers".into()),
+        zone: Some("nova-a".into()),
+        answers: Answers::No,
+        stage: Some("network".into()),
+        state: "never-joined".into(),
+        since: Some(ago(14 * 60)),
+        what: "never joined: its port has no security group \"k8s-nodes\"".into(),
+        node: None,
+        instance: Some("7f3a".into()),
+        cloud: Some("os".into()),
+    }
+}
+
+fn node_only(name: &str, answers: Answers, state: &str) -> MachineReport {
+    MachineReport {
+        name: name.into(),
+        key: key_text(&MachineKey::Node(NodeName::from(name))),
+        pool: None,
+        zone: None,
+        answers,
+        stage: None,
+        state: state.into(),
+        since: None,
+        what: String::new(),
+        node: Some(name.into()),
+        instance: None,
+        cloud: None,
+    }
+}
+
+fn roll() -> Report {
+    let machines =
+        vec![absent(), node_only("n2", Answers::Unknown, "unknown"), node_only("n3", Answers::Yes, "ready")];
+    Report::RollReport(RollReport {
+        roster: "prod".into(),
+        at: Stamp(NOW),
+        summary: RollSummary::of(&machines),
+        sources: sources(),
+        machines,
+        next: vec!["adds the group to port 5f0c, at once".into()],
+    })
+}
+
+fn why() -> Report {
+    let state = |stage: Stage| match stage {
+        Stage::Provision => StageState::Passed,
+        Stage::Network => StageState::Stopped,
+        _ => StageState::Unknown,
+    };
+    let held = |what: &str, why: &str| HeldReport { what: what.into(), why: vec![why.into()] };
+    Report::WhyReport(Box::new(WhyReport {
+        roster: "prod".into(),
+        at: Stamp(NOW),
+        machine: absent(),
+        stages: StageReport::strip(state),
+        findings: vec![FindingReport::new(&finding(), NOW)],
+        done: vec![AttemptReport::new(&attempt(), NOW)],
+        next: Some(NextReport {
+            what: "tries again (2 of 4), then asks a person".into(),
+            not_before: Some(In::new(NOW + Span::from_min(4), NOW)),
+        }),
+        held: vec![held("replace", "replace: off for this pool")],
+        no_use: vec![held("reboot", "the first boot failed before it had a network")],
+        sources: sources(),
+    }))
+}
+
+fn plan() -> Report {
+    let pool = Some("workers".to_owned());
+    let mut plan = PlanReport {
+        roster: "prod".into(),
+        at: Stamp(NOW),
+        summary: PlanSummary::default(),
+        acts: vec![ActReport {
+            incident: "inc-7".into(),
+            subject: "kks-prod-w-7xk2p".into(),
+            kind: "group-missing".into(),
+            pool: pool.clone(),
+            call: "set the groups of port 5f0c to k8s-nodes".into(),
+            destructive: false,
+        }],
+        held: vec![PlanHeldReport {
+            incident: "inc-8".into(),
+            subject: "kks-prod-w-bb2".into(),
+            kind: "errored".into(),
+            pool,
+            held: vec![HeldReport {
+                what: "replace".into(),
+                why: vec!["1 of 1 repairs under way".into(), "replace: off for this pool".into()],
+            }],
+        }],
+        waits: vec![WaitReport {
+            incident: "inc-9".into(),
+            subject: "kks-prod-w-cc3".into(),
+            kind: "not-ready".into(),
+            until: Some(In::new(NOW + Span::from_s(90), NOW)),
+            why: "waits until 5 min after first sight".into(),
+        }],
+        asks: vec![AskReport {
+            incident: "inc-10".into(),
+            subject: "kks-prod-w-dd4".into(),
+            kind: "duplicate".into(),
+            how: "find out which of the two is real".into(),
+        }],
+        blind: vec![BlindReport {
+            incident: "inc-11".into(),
+            subject: "kks-prod-w-ee5".into(),
+            kind: "vanished".into(),
+            why: "os: page 2 of 3: 429 Too Many Requests".into(),
+        }],
+    };
+    plan.summary = plan.counted();
+    Report::PlanReport(plan)
+}
+
+fn incidents() -> Report {
+    let incident = Incident {
+        id: IncidentId(7),
+        key: IncidentKey { subject: Subject::Machine(key()), kind: FaultKind::NeverJoined },
+        pool: Some(PoolName::from("workers")),
+        label: Arc::from("kks-prod-w-7xk2p"),
+        first_seen: NOW - Span::from_min(14),
+        counted_from: NOW,
+        well_since: None,
+        findings: vec![finding()],
+        attempts: vec![attempt()],
+        rung: 0,
+        tries: 1,
+        not_before: Some(NOW + Span::from_min(4)),
+        given_up: false,
+    };
+    let open = IncidentReport::open(&incident, NOW);
+    let closed = IncidentReport {
+        id: "inc-6".into(),
+        findings: vec![],
+        attempts: vec![],
+        not_before: None,
+        verdict: Some("mended".into()),
+        closed: Some(ago(3600)),
+        ..open.clone()
+    };
+    Report::IncidentsReport(IncidentsReport {
+        roster: "prod".into(),
+        at: Stamp(NOW),
+        incidents: vec![open, closed],
+    })
+}
+
+fn golden(name: &str, written: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/reports").join(name);
+    if std::env::var_os("REVEILLE_BLESS").is_some() {
+        std::fs::write(&path, written).unwrap();
+    }
+    assert_eq!(written, std::fs::read_to_string(&path).unwrap(), "{name}");
+}
+
+#[test]
+fn reports_are_printed_as_programs_know_them() {
+    for (name, report) in [("roll", roll()), ("why", why()), ("plan", plan()), ("incidents", incidents())] {
+        let document = Document::from(report);
+        let json = document.to_json().unwrap();
+        golden(&format!("{name}.json"), &json);
+        assert_eq!(serde_json::from_str::<Document>(&json).unwrap(), document);
+    }
+}
+
+#[test]
+fn yaml_says_the_same_as_json() {
+    for report in [roll(), why(), plan(), incidents()] {
+        let document = Document::from(report);
+        let yaml = document.to_yaml().unwrap();
+        let from_yaml: serde_json::Value = serde_saphyr::from_str(&yaml).unwrap();
+        assert_eq!(from_yaml, serde_json::to_value(&document).unwrap(), "{yaml}");
+    }
+    for word in [
+        "off",
+        "no",
+        "1e3",
+        "0x1F",
+        "1.10",
+        "~",
+        "null",
+        "2026-10-19",
+        "a: b",
+        "- a",
+        "#",
+        "\u{1b}[0m",
+        "é\nß",
+    ] {
+        let text = serde_saphyr::to_string(&node_only(word, Answers::Yes, "ready")).unwrap();
+        assert_eq!(serde_saphyr::from_str::<MachineReport>(&text).unwrap().name, word);
+        assert_eq!(serde_saphyr::from_str::<serde_json::Value>(&text).unwrap()["name"], word, "{text}");
+    }
+    golden("roll.yaml", &Document::from(roll()).to_yaml().unwrap());
+}
+
+/// A reader of today must not fail over what a later version adds.
+#[test]
+fn what_is_added_later_is_passed_over() {
+    let document = Document::from(roll());
+    let mut value = serde_json::to_value(&document).unwrap();
+    value["machines"][0]["colour"] = "red".into();
+    value["weather"] = "fair".into();
+    assert_eq!(serde_json::from_value::<Document>(value).unwrap(), document);
+}

@@ -29,7 +29,7 @@ build_programs() { # PROGRAM...
     stamp=$(cat "$folder"/go.mod "$folder"/go.sum | sha256sum | cut -c1-16)
     [ ! -x "$bin/$program" ] || [ "$(cat "$bin/.$program.stamp" 2>/dev/null)" != "$stamp" ] || continue
     command -v go >/dev/null 2>&1 || die "$program has to be built once, and there is no Go compiler (\"go\") on PATH." \
-      "Install Go 1.26 or newer (https://go.dev/dl), or, for etcd, kube-apiserver and kubectl, set KUBEBUILDER_ASSETS to a folder that holds them."
+      "Install Go 1.26 or newer, or, for etcd, kube-apiserver and kubectl, set KUBEBUILDER_ASSETS to a folder that holds them."
     began=$EPOCHREALTIME
     say "building $program (the first Kubernetes program takes some minutes, later ones less than one) ..."
     # Without the version stamp Kubernetes programs call themselves v0.0.0-master, and kubeadm takes offence.

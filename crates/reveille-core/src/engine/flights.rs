@@ -148,9 +148,10 @@ impl State {
                 if destructive {
                     self.book.begin(self.now);
                 }
-                let (call, fence) = (flight.call.clone(), self.start.fence);
+                let (call, fence, flight_rung) = (flight.call.clone(), self.start.fence, flight.rung);
                 let phase = Phase::Calling { since: self.now };
                 self.book.flights.insert(intent, Flight { phase, ..flight });
+                self.book.count_requested(flight_rung);
                 self.wake(self.now + CALL_WITHIN, Wake::Flight(intent));
                 self.effects.push(Effect::Call { intent, fence, call });
             }
@@ -298,6 +299,7 @@ impl State {
     fn took_effect(&mut self, intent: IntentId, flight: &Flight, text: Arc<str>) {
         let at = self.now;
         self.record(Record::Judged { at, intent, held: true, text: text.clone() });
+        self.book.count_verified(flight.rung);
         self.note_attempt(&flight.key, intent, |attempt| attempt.verdict = Some((at, true, text)));
         self.unwake(&Wake::Flight(intent));
         let patience = self.patience(flight);

@@ -231,6 +231,10 @@ impl Replay {
                 self.open_intents.remove(&intent);
             }
             Record::Ended { at, intent, outcome } => {
+                if let Some(flight) = state.book.flights.get(&intent) {
+                    let rung = flight.rung;
+                    state.book.count_requested(rung);
+                }
                 let text = Arc::from(outcome.to_string());
                 self.note(intent, |attempt| attempt.outcome = Some((at, text)));
                 if !matches!(
@@ -241,6 +245,10 @@ impl Replay {
                 }
             }
             Record::Judged { at, intent, held, text } => {
+                if let Some(flight) = state.book.flights.get(&intent).filter(|_| held) {
+                    let rung = flight.rung;
+                    state.book.count_verified(rung);
+                }
                 self.note(intent, |attempt| attempt.verdict = Some((at, held, text)));
                 if held {
                     self.held(at, intent);

@@ -93,6 +93,16 @@ const DELETED_MAX: usize = 256;
 /// One hour.
 const HOUR: Span = Span::from_min(60);
 
+/// How often a rung was asked for and how often a fresh read found its effect. The two differ where calls are accepted and
+/// nothing happens, which no log of accepted calls can show.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tried {
+    /// Calls made.
+    pub requested: u32,
+    /// Of these, effects that a fresh read found.
+    pub verified: u32,
+}
+
 /// All budgets.
 #[derive(Clone, Debug, Default)]
 pub struct Book {
@@ -105,6 +115,7 @@ pub struct Book {
     same_faults: BTreeMap<(PoolName, Arc<str>), Vec<InstanceId>>,
     /// Instances that we deleted, newest last: their going is nobody else's doing.
     deleted: VecDeque<InstanceId>,
+    tried: BTreeMap<Rung, Tried>,
 }
 
 impl Book {
@@ -132,6 +143,21 @@ impl Book {
     pub fn begin(&mut self, at: Time) {
         self.begun.push_back(at);
         self.forget_old(at);
+    }
+
+    /// A call of this rung goes out.
+    pub fn count_requested(&mut self, rung: Rung) {
+        self.tried.entry(rung).or_default().requested += 1;
+    }
+
+    /// A fresh read found the effect of a call of this rung.
+    pub fn count_verified(&mut self, rung: Rung) {
+        self.tried.entry(rung).or_default().verified += 1;
+    }
+
+    /// What was tried, by rung, over the life of the ledger.
+    pub const fn tried(&self) -> &BTreeMap<Rung, Tried> {
+        &self.tried
     }
 
     /// We are about to delete this instance.

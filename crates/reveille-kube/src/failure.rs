@@ -110,6 +110,9 @@ impl Failure {
                 (ReadErrorKind::Unavailable, "connection refused".to_owned())
             }
             Some(ErrorKind::ConnectionReset) => (ReadErrorKind::Unavailable, "connection reset".to_owned()),
+            Some(ErrorKind::UnexpectedEof | ErrorKind::BrokenPipe | ErrorKind::ConnectionAborted) => {
+                (ReadErrorKind::Unavailable, "the server closed the connection".to_owned())
+            }
             Some(ErrorKind::TimedOut) => (ReadErrorKind::TimedOut, "no connection in time".to_owned()),
             _ => (ReadErrorKind::Unavailable, cut(&deepest.to_string())),
         };

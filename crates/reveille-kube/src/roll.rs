@@ -111,7 +111,7 @@ async fn follow(
         let turn = tokio::select! {
             biased;
             why = cluster.pulse.gap() => return Ok(Failure::gap(why)),
-            turn = turn(cluster, outlet, roll) => turn?,
+            turn = turn(cluster, outlet, roll, backoff) => turn?,
         };
         match turn {
             Ok(()) if began.elapsed() < TURN_MIN => tokio::time::sleep(TURN_MIN).await,
@@ -132,7 +132,12 @@ async fn follow(
 }
 
 /// One watch request from its first line to its end.
-async fn turn(cluster: &Inner, outlet: &Outlet, roll: &mut Roll) -> Result<Result<(), Failure>, Closed> {
+async fn turn(
+    cluster: &Inner,
+    outlet: &Outlet,
+    roll: &mut Roll,
+    backoff: &mut Backoff,
+) -> Result<Result<(), Failure>, Closed> {
     let length = cluster.rhythm.watch_turn;
     let seconds = u32::try_from(length.as_secs()).unwrap_or(u32::MAX).max(1);
     let mut turn =
@@ -148,6 +153,7 @@ async fn turn(cluster: &Inner, outlet: &Outlet, roll: &mut Roll) -> Result<Resul
             Ok(Some(Step::Mark(version))) => {
                 roll.reach(version);
                 cluster.pulse.holds(Some(roll.held()));
+                backoff.worked();
                 proved(cluster, outlet);
                 None
             }

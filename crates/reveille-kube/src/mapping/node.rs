@@ -95,3 +95,128 @@ fn kept(conditions: &[ConditionDoc], interner: &Interner) -> Box<[Condition]> {
 fn cut(message: &str) -> &str {
     &message[..message.floor_char_boundary(MESSAGE_MAX_BYTES)]
 }
+
+#[cfg(test)]
+mod tests {
+    use reveille_core::model::id::InstanceId;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn read(object: &Value) -> Node {
+        let raw = serde_json::value::to_raw_value(object).unwrap();
+        let read = crate::mapping::read_node(&raw, &Interner::default()).unwrap();
+        (*read.node).clone()
+    }
+
+    /// A node with this at that place.
+    fn with(path: &str, value: Value) -> Node {
+        let mut object =
+            json!({"metadata": {"name": "a", "uid": "u"}, "spec": {}, "status": {"nodeInfo": {}}});
+        *object.pointer_mut(path.rsplit_once('/').unwrap().0).unwrap() =
+            json!({path.rsplit_once('/').unwrap().1: value, "name": "a", "uid": "u"});
+        read(&object)
+    }
+
+    fn conditions(entries: &[(&str, &str)]) -> Node {
+        let entries: Vec<Value> = entries
+            .iter()
+            .map(|(kind, status)| json!({"type": kind, "status": status, "reason": "R", "message": "m"}))
+            .collect();
+        with("/status/conditions", json!(entries))
+    }
+
+    fn kinds(node: &Node) -> Vec<&str> {
+        node.conditions.iter().map(|condition| &*condition.kind).collect()
+    }
+
+    #[test]
+    fn an_empty_node_is_registered_and_nothing_else() {
+        for object in [
+            json!({"metadata": {"name": "a", "uid": "u"}}),
+            json!({"metadata": {"name": "a", "uid": "u", "labels": null, "annotations": null}, "spec": null, "status": null}),
+            json!({"metadata": {"name": "a", "uid": "u"}, "spec": {"taints": null, "podCIDRs": null},
+                   "status": {"conditions": null, "addresses": null, "nodeInfo": null}}),
+        ] {
+            let node = read(&object);
+            assert_eq!((node.name.as_str(), node.uid.as_str()), ("a", "u"));
+            assert_eq!((node.provider, node.ready), (Provider::Unset, Ready::Unknown));
+            assert!(node.addresses.is_empty() && node.pod_ranges.is_empty() && node.conditions.is_empty());
+            assert!(node.system_uuid.is_none() && node.boot_id.is_none() && node.kubelet.is_none());
+            assert!(!node.cordoned && !node.uninitialized && node.intent == Default::default());
+        }
+    }
+
+    #[test]
+    fn readiness() {
+        let table: [(&[(&str, &str)], Ready, &[&str]); 7] = [
+            (&[], Ready::Unknown, &[]),
+            (&[("Ready", "True")], Ready::True, &[]),
+            (&[("Ready", "False")], Ready::False, &["Ready"]),
+            (&[("Ready", "Unknown")], Ready::Unknown, &["Ready"]),
+            (&[("Ready", "true")], Ready::Unknown, &["Ready"]),
+            (
+                &[("MemoryPressure", "False"), ("Ready", "True"), ("DiskPressure", "True")],
+                Ready::True,
+                &["DiskPressure"],
+            ),
+            (&[("Z", "True"), ("Ready", "Unknown"), ("A", "True")], Ready::Unknown, &["A", "Ready", "Z"]),
+        ];
+        for (entries, ready, kept) in table {
+            let node = conditions(entries);
+            assert_eq!((node.ready, kinds(&node)), (ready, kept.to_vec()), "{entries:?}");
+        }
+    }
+
+    #[test]
+    fn a_long_message_is_cut_at_a_character() {
+        let message = format!("{}äää", "x".repeat(MESSAGE_MAX_BYTES - 1));
+        let node =
+            with("/status/conditions", json!([{"type": "Ready", "status": "False", "message": message}]));
+        assert_eq!(&*node.conditions[0].message, "x".repeat(MESSAGE_MAX_BYTES - 1));
+    }
+
+    #[test]
+    fn pod_ranges_of_both_generations() {
+        let ranges = |spec: Value| -> Vec<String> {
+            let node = read(&json!({"metadata": {"name": "a", "uid": "u"}, "spec": spec}));
+            node.pod_ranges.iter().map(ToString::to_string).collect()
+        };
+        assert_eq!(
+            ranges(json!({"podCIDR": "198.19.1.0/24", "podCIDRs": ["198.19.1.0/24", "2001:db8:1::/64"]})),
+            ["198.19.1.0/24", "2001:db8:1::/64"]
+        );
+        assert_eq!(ranges(json!({"podCIDR": "198.19.1.0/24"})), ["198.19.1.0/24"]);
+        assert_eq!(ranges(json!({"podCIDR": "198.19.1.0/24", "podCIDRs": []})), ["198.19.1.0/24"]);
+        assert_eq!(ranges(json!({"podCIDRs": ["nonsense", "198.19.2.0/24"]})), ["198.19.2.0/24"]);
+    }
+
+    #[test]
+    fn internal_addresses_of_both_families() {
+        let node = with(
+            "/status/addresses",
+            json!([{"type": "Hostname", "address": "a"}, {"type": "InternalIP", "address": "2001:db8::5"},
+                   {"type": "InternalIP", "address": "10.0.0.5"}, {"type": "ExternalIP", "address": "192.0.2.1"},
+                   {"type": "InternalIP", "address": "10.0.0.5"}, {"type": "InternalIP", "address": "?"}]),
+        );
+        let told: Vec<String> = node.addresses.iter().map(ToString::to_string).collect();
+        assert_eq!(told, ["10.0.0.5", "2001:db8::5"]);
+    }
+
+    #[test]
+    fn the_rest_of_a_real_node() {
+        let node = read(&json!({
+            "metadata": {"name": "w-1", "uid": "u-1", "resourceVersion": "7", "deletionTimestamp": "2026-01-01T00:00:00Z",
+                         "labels": {"topology.kubernetes.io/zone": "nova-a"}, "managedFields": [{"manager": "kubelet"}]},
+            "spec": {"unschedulable": true, "providerID": "openstack:///5F0C1D2E-0000-4A5B-8C9D-0123456789AB",
+                     "taints": [{"key": "node.cloudprovider.kubernetes.io/uninitialized", "effect": "NoSchedule"}]},
+            "status": {"nodeInfo": {"systemUUID": "5F0C1D2E00004A5B8C9D0123456789AB", "bootID": "b", "kubeletVersion": "v1.36.3"}}
+        }));
+        let id = InstanceId::from("5f0c1d2e-0000-4a5b-8c9d-0123456789ab");
+        assert_eq!((node.provider, node.system_uuid), (Provider::Instance(id.clone()), Some(id)));
+        assert_eq!((node.boot_id.as_deref(), node.kubelet.as_deref()), (Some("b"), Some("v1.36.3")));
+        assert_eq!(node.zone, Some(ZoneName::from("nova-a")));
+        assert!(node.cordoned && node.uninitialized && node.intent.deleting);
+        assert_eq!(node.intent.leaving, None);
+    }
+}

@@ -66,7 +66,8 @@ pub struct CloudSnapshot {
     pub instances: Vec<Arc<Instance>>,
     /// How much `instances` covers. Ports, groups and routers are always whole.
     pub scope: Scope,
-    /// All ports that belong to an instance, by that instance.
+    /// All ports of the project that belong to an instance, by that instance; also those of instances that are not ours,
+    /// because their addresses are somebody's.
     pub ports: Vec<(InstanceId, Arc<Port>)>,
     /// The groups that rosters name, with their rules. A name may be there several times, or not at all.
     pub groups: Vec<Arc<SecurityGroup>>,

@@ -170,18 +170,20 @@ impl Lister {
         out
     }
 
-    /// Ports of our instances, by instance, with the old `Arc` where nothing changed.
+    /// Ports of every instance of the project, ours or not, with the old `Arc` where nothing changed. A stranger's address
+    /// is somebody's: whoever judges next hops of routes must know it.
     fn take_ports(&mut self, listing: Listing<(InstanceId, Port)>) -> Vec<(InstanceId, Arc<Port>)> {
         let mut before = std::mem::take(&mut self.ports);
         let mut out = Vec::new();
         for (key, (instance, port)) in listing.items {
-            let Some((instance, _)) = self.known.get_key_value(&instance) else { continue };
+            let instance =
+                self.known.get_key_value(&instance).map(|(ours, _)| ours.clone()).unwrap_or(instance);
             let port = match before.remove(&key) {
                 Some(old) if *old == port => old,
                 _ => Arc::new(port),
             };
             self.ports.insert(key, port.clone());
-            out.push((instance.clone(), port));
+            out.push((instance, port));
         }
         out.sort_by(|a, b| (&a.0, &a.1.id).cmp(&(&b.0, &b.1.id)));
         out

@@ -44,6 +44,8 @@ pub use restore::Restored;
 
 /// Incidents that are over and still remembered for `incidents` and for "it came back".
 const CLOSED_MAX: usize = 256;
+/// So many machines that lost their marks are remembered.
+const DISOWNED_MAX: usize = 256;
 /// An incident that reopens within this time continues its count of tries.
 const RECURS_WITHIN: Span = Span::from_min(60);
 /// After the ledger refused a record, nothing is decided for this long.
@@ -78,6 +80,8 @@ pub struct State {
     route_limits: BTreeMap<RouterId, u32>,
     /// What the ledger remembers of machines that have not been seen since the restart.
     remembered: BTreeMap<MachineKey, restore::Remembered>,
+    /// Machines that lost their marks, oldest first: one that gets them back is no newcomer.
+    disowned: VecDeque<(MachineKey, restore::Remembered)>,
     now: Time,
     stepped: bool,
     numbers: Numbers,
@@ -161,6 +165,7 @@ impl State {
             foreign: BTreeMap::new(),
             route_limits: BTreeMap::new(),
             remembered: BTreeMap::new(),
+            disowned: VecDeque::new(),
             now: Time::default(),
             stepped: false,
             numbers: Numbers::default(),

@@ -14,7 +14,8 @@ use crate::observe::cluster::{ClusterChange, Link, NodeSeen};
 use crate::observe::join;
 use crate::record::Record;
 
-use super::{LookFor, State};
+use super::restore::Remembered;
+use super::{DISOWNED_MAX, LookFor, State};
 
 impl State {
     pub(super) fn on_cloud(&mut self, name: &CloudName, fact: CloudFact) {
@@ -54,6 +55,14 @@ impl State {
     }
 
     pub(super) fn after_cloud_change(&mut self, name: &CloudName, change: CloudChange) {
+        for former in change.disowned {
+            if self.disowned.len() == DISOWNED_MAX {
+                self.disowned.pop_front();
+            }
+            let key = MachineKey::Instance(name.clone(), former.instance.id.clone());
+            let memory = Remembered { node: former.joined, left: former.left, born: former.born_in_sight };
+            self.disowned.push_back((key, memory));
+        }
         for id in change.ask {
             self.ask(Look::Instance(name.clone(), id.clone()), LookFor::Missing(name.clone(), id));
         }
@@ -252,6 +261,11 @@ impl State {
 
     /// What the ledger remembers is given to machines as they are seen for the first time.
     fn remember_joined(&mut self, cloud: &CloudName) {
+        let (back, away): (Vec<_>, Vec<_>) = std::mem::take(&mut self.disowned)
+            .into_iter()
+            .partition(|(key, _)| self.desk().seen(key).is_some());
+        self.disowned = away.into();
+        self.remembered.extend(back);
         if self.remembered.is_empty() {
             return;
         }
@@ -261,7 +275,7 @@ impl State {
             if let Some(memory) = self.remembered.remove(&key) {
                 seen.joined = seen.joined.take().or(memory.node);
                 seen.left = seen.left.take().or(memory.left);
-                seen.born_in_sight |= memory.born;
+                seen.born_in_sight = memory.born;
             }
         }
     }

@@ -172,6 +172,8 @@ pub struct CloudChange {
     pub ask: BTreeSet<InstanceId>,
     /// Groups or routers differ from before.
     pub network: bool,
+    /// These carry none of our marks any more.
+    pub disowned: Vec<Seen>,
 }
 
 impl CloudView {
@@ -226,10 +228,21 @@ impl CloudView {
 
     /// Takes in one instance from a listing or from a read by id.
     pub fn upsert(&mut self, roster: &Roster, now: Time, instance: &Arc<Instance>, change: &mut CloudChange) {
+        // A listing that still shows what is gone says nothing new, and may have lost its marks with its
+        // life: absence is proved by id.
+        if instance.state == InstanceState::Gone {
+            if self.instances.contains_key(&instance.id) {
+                change.ask.insert(instance.id.clone());
+            }
+            return;
+        }
         let claim = match roster.claim(&self.name, instance) {
             Claim::Foreign => {
-                if self.remove(&instance.id).is_some() {
+                // A record of a cell that is down is bare: it unsays nothing of a machine that is known.
+                let bare = instance.state == InstanceState::Other && instance.marks.is_empty();
+                if !bare && let Some(former) = self.remove(&instance.id) {
                     change.touched.insert(instance.id.clone());
+                    change.disowned.push(former);
                 }
                 return;
             }
@@ -237,13 +250,6 @@ impl CloudView {
             Claim::Pool(pool) => Whose::Pool(pool),
             Claim::Contested(_) => Whose::Several,
         };
-        // A listing that still shows what is gone says nothing new: absence is proved by id.
-        if instance.state == InstanceState::Gone {
-            if self.instances.contains_key(&instance.id) {
-                change.ask.insert(instance.id.clone());
-            }
-            return;
-        }
         if let Some(seen) = self.instances.get_mut(&instance.id) {
             let differs = *seen.instance != **instance || seen.claim != claim || seen.unlisted.is_some();
             if !differs {

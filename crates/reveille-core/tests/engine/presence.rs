@@ -93,3 +93,32 @@ fn stuck_deleting_is_told_once_and_not_deleted_again() {
     assert!(field.calls.is_empty(), "{:?}", field.calls);
     assert!(field.case("old", FaultKind::StuckDeleting).is_some());
 }
+
+#[test]
+fn a_machine_that_lost_its_marks_and_got_them_back_is_no_newcomer() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(Span::from_min(2));
+    let marks = field.instances["i005"].marks.clone();
+    field.instances.get_mut("i005").unwrap().marks = std::sync::Arc::default();
+    field.nodes.remove("i005");
+    field.run(Span::from_min(2));
+    field.instances.get_mut("i005").unwrap().marks = marks;
+    field.run(Span::from_min(3));
+    assert!(field.case("i005", FaultKind::Vanished).is_some(), "it joined once");
+    assert!(field.case("i005", FaultKind::NeverJoined).is_none());
+}
+
+#[test]
+fn a_bare_record_of_a_cell_that_is_down_unsays_nothing() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(Span::from_min(2));
+    let healthy = field.instances["i005"].clone();
+    let bare = field.instances.get_mut("i005").unwrap();
+    bare.state = InstanceState::Other;
+    bare.marks = std::sync::Arc::default();
+    field.run(Span::from_min(30));
+    assert_eq!(field.standing("i005"), Standing::Answers);
+    field.instances.insert("i005".into(), healthy);
+    field.run(Span::from_min(1));
+    assert!(field.calls.is_empty());
+}

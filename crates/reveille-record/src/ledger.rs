@@ -23,7 +23,8 @@ use crate::disk::{self, RealDisk};
 use crate::error::{AppendError, Damage, HeartbeatError, OpenError, RotateError, SyncError};
 use crate::line::{Fence, Seq};
 use crate::lock::{Card, Holder, Lock, Refused};
-use crate::segment::{Found, Repair, SegmentNumber};
+use crate::repair::Repair;
+use crate::segment::{Found, SegmentNumber};
 use crate::store::{LoadError, Loaded, Store};
 
 /// Name of the ledger's directory within a state directory.
@@ -41,6 +42,7 @@ pub struct Ledger<T> {
 }
 
 /// A ledger that was opened, and all it had to say.
+#[derive(Debug)]
 pub struct Opened<T> {
     /// To write to.
     pub ledger: Ledger<T>,

@@ -28,6 +28,7 @@ mod line;
 mod lock;
 mod pauses;
 mod reading;
+mod repair;
 mod segment;
 mod store;
 
@@ -45,4 +46,5 @@ pub use line::{Fence, Seq};
 pub use lock::Holder;
 pub use pauses::{Pause, PauseName, PauseScope, Pauses, PausesRead};
 pub use reading::{History, LossyReading, Reading, history, read_lossy, read_only};
-pub use segment::{Repair, SegmentNumber};
+pub use repair::Repair;
+pub use segment::SegmentNumber;

@@ -1,1 +1,268 @@
-//! (grows with the next commit)
+//! A disk for tests that can lose its power: it knows what was made durable and what was not.
+//!
+//! ```text
+//!  operations ─▶ live state, as the running process sees it
+//!             └▶ durable state + what changed since ─▶ power_cut(dice): what a new process finds
+//! ```
+//!
+//! After a power cut each file has its durable content, and behind it any part of what was written later: cut anywhere,
+//! with any of its 64-byte blocks zero. Of directory changes that were not synced, any first part is there. An
+//! operation can be made to fail, or to be the last one of the process, by its number.
+//!
+//! It stands in for the kernel and the hardware below the ledger, which no test can cut off at a chosen instruction.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::disk::{Disk, Tail};
+
+/// Content of one file: as seen now, and how much of it is certain.
+#[derive(Clone, Debug, Default)]
+struct Content {
+    live: Vec<u8>,
+    durable: Vec<u8>,
+}
+
+/// A change of names that is not durable yet.
+#[derive(Clone, Debug)]
+enum NameChange {
+    Made(String, usize),
+    Renamed(String, String),
+    Removed(String),
+}
+
+/// What happens at a chosen operation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Trouble {
+    /// It fails for lack of space, half done; the next ones work.
+    NoSpace,
+    /// It and all after it fail: the process is gone.
+    Crash,
+}
+
+#[derive(Debug, Default)]
+struct World {
+    files: Vec<Content>,
+    names: BTreeMap<String, usize>,
+    durable_names: BTreeMap<String, usize>,
+    changes: Vec<NameChange>,
+    operations: u64,
+    trouble: Option<(u64, Trouble)>,
+    crashed: bool,
+}
+
+/// A handle to the disk; clones share it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct MemoryDisk {
+    world: Arc<Mutex<World>>,
+}
+
+/// Numbers that decide what a power cut leaves.
+pub(crate) struct Dice(u64);
+
+impl Dice {
+    pub(crate) const fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// A number below `sides`.
+    pub(crate) fn roll(&mut self, sides: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) % sides as u64) as usize
+    }
+}
+
+const BLOCK_BYTES: usize = 64;
+
+impl MemoryDisk {
+    fn world(&self) -> MutexGuard<'_, World> {
+        self.world.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes the `operation`-th from now, from 0, go wrong.
+    pub(crate) fn arm(&self, operation: u64, trouble: Trouble) {
+        let mut world = self.world();
+        world.trouble = Some((world.operations + operation, trouble));
+    }
+
+    /// How many operations there were.
+    pub(crate) fn operations(&self) -> u64 {
+        self.world().operations
+    }
+
+    /// What a process finds that is started after the former was killed: everything that was written.
+    pub(crate) fn after_kill(&self) -> Self {
+        let world = self.world();
+        let fresh = World { files: world.files.clone(), names: world.names.clone(), ..World::default() };
+        let fresh =
+            World { durable_names: world.durable_names.clone(), changes: world.changes.clone(), ..fresh };
+        Self { world: Arc::new(Mutex::new(fresh)) }
+    }
+
+    /// What a process finds after the power was lost: whatever was synced, and some of the rest.
+    pub(crate) fn after_power_cut(&self, dice: &mut Dice) -> Self {
+        let world = self.world();
+        let mut names = world.durable_names.clone();
+        let happened = dice.roll(world.changes.len() + 1);
+        for change in world.changes.iter().take(happened) {
+            apply(&mut names, change);
+        }
+        let files: Vec<Content> = world
+            .files
+            .iter()
+            .map(|content| {
+                let left = what_is_left(content, dice);
+                Content { live: left.clone(), durable: left }
+            })
+            .collect();
+        let fresh = World { files, durable_names: names.clone(), names, ..World::default() };
+        Self { world: Arc::new(Mutex::new(fresh)) }
+    }
+}
+
+fn apply(names: &mut BTreeMap<String, usize>, change: &NameChange) {
+    match change {
+        NameChange::Made(name, file) => drop(names.insert(name.clone(), *file)),
+        NameChange::Renamed(from, to) => {
+            if let Some(file) = names.remove(from) {
+                names.insert(to.clone(), file);
+            }
+        }
+        NameChange::Removed(name) => drop(names.remove(name)),
+    }
+}
+
+fn what_is_left(content: &Content, dice: &mut Dice) -> Vec<u8> {
+    let same =
+        content.live.iter().zip(&content.durable).take_while(|(live, durable)| live == durable).count();
+    if same == content.live.len() {
+        // Cut shorter than what is durable, or untouched: the cut is there or not.
+        return if dice.roll(2) == 0 { content.durable.clone() } else { content.live.clone() };
+    }
+    assert_eq!(same, content.durable.len(), "files only grow at their end between syncs");
+    let length = same + dice.roll(content.live.len() - same + 1);
+    let mut left = content.live[..length].to_vec();
+    let mut block = same;
+    while block < length {
+        let end = (block - block % BLOCK_BYTES + BLOCK_BYTES).min(length);
+        if dice.roll(4) == 0 {
+            left[block..end].fill(0);
+        }
+        block = end;
+    }
+    left
+}
+
+impl World {
+    /// Counts one operation; the error is the chosen one's.
+    fn operate(&mut self) -> io::Result<()> {
+        let number = self.operations;
+        self.operations += 1;
+        match self.trouble {
+            Some((chosen, Trouble::NoSpace)) if chosen == number => Err(io::ErrorKind::StorageFull.into()),
+            Some((chosen, Trouble::Crash)) if chosen == number => {
+                self.crashed = true;
+                Err(io::Error::other("the process is gone"))
+            }
+            _ if self.crashed => Err(io::Error::other("the process is gone")),
+            _ => Ok(()),
+        }
+    }
+
+    fn change(&mut self, change: NameChange) {
+        apply(&mut self.names, &change);
+        self.changes.push(change);
+    }
+}
+
+impl Disk for MemoryDisk {
+    fn names(&self) -> io::Result<Vec<String>> {
+        Ok(self.world().names.keys().cloned().collect())
+    }
+
+    fn read(&self, name: &str) -> io::Result<Vec<u8>> {
+        let world = self.world();
+        let index = *world.names.get(name).ok_or(io::ErrorKind::NotFound)?;
+        Ok(world.files[index].live.clone())
+    }
+
+    fn create(&mut self, name: &str) -> io::Result<Box<dyn Tail>> {
+        let mut world = self.world();
+        world.operate()?;
+        let file = world.files.len();
+        world.files.push(Content::default());
+        world.change(NameChange::Made(name.into(), file));
+        Ok(Box::new(MemoryTail { disk: self.clone(), file }))
+    }
+
+    fn extend(&mut self, name: &str) -> io::Result<Box<dyn Tail>> {
+        let file = *self.world().names.get(name).ok_or(io::ErrorKind::NotFound)?;
+        Ok(Box::new(MemoryTail { disk: self.clone(), file }))
+    }
+
+    fn rename(&mut self, from: &str, to: &str) -> io::Result<()> {
+        let mut world = self.world();
+        world.operate()?;
+        world.change(NameChange::Renamed(from.into(), to.into()));
+        Ok(())
+    }
+
+    fn remove(&mut self, name: &str) -> io::Result<()> {
+        let mut world = self.world();
+        world.operate()?;
+        world.names.get(name).ok_or(io::ErrorKind::NotFound)?;
+        world.change(NameChange::Removed(name.into()));
+        Ok(())
+    }
+
+    fn sync_names(&mut self) -> io::Result<()> {
+        let mut world = self.world();
+        world.operate()?;
+        world.durable_names = world.names.clone();
+        world.changes.clear();
+        Ok(())
+    }
+}
+
+struct MemoryTail {
+    disk: MemoryDisk,
+    file: usize,
+}
+
+impl Tail for MemoryTail {
+    fn append(&mut self, bytes: &[u8]) -> io::Result<()> {
+        let mut world = self.disk.world();
+        let gone_before = world.crashed;
+        let result = world.operate();
+        let written = match &result {
+            Ok(()) => bytes,
+            Err(_) if gone_before => &[],
+            Err(_) => &bytes[..bytes.len() / 2],
+        };
+        world.files[self.file].live.extend_from_slice(written);
+        result
+    }
+
+    fn cut(&mut self, bytes: u64) -> io::Result<()> {
+        let mut world = self.disk.world();
+        world.operate()?;
+        world.files[self.file].live.truncate(bytes as usize);
+        Ok(())
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        let mut world = self.disk.world();
+        let gone_before = world.crashed;
+        let result = world.operate();
+        // A sync that fails may have done its work all the same.
+        if !gone_before {
+            let content = &mut world.files[self.file];
+            content.durable = content.live.clone();
+        }
+        result
+    }
+}

@@ -117,72 +117,6 @@ pub(crate) struct Flaw {
     pub(crate) what: &'static str,
 }
 
-/// Something that [`crate::Ledger::open`] mended or noticed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Repair {
-    /// The tail of the current segment was no whole lines; never acknowledged, cut off, and kept in a `.torn` file.
-    TornTail {
-        /// Which segment.
-        segment: SegmentNumber,
-        /// How many bytes were cut off.
-        bytes: u64,
-    },
-    /// The last line was whole but for its newline; it was kept.
-    MissingNewline {
-        /// Which segment.
-        segment: SegmentNumber,
-    },
-    /// A rotation had not come to its end; the half-written segment was removed. The one before it still holds all.
-    UnfinishedRotation {
-        /// The file that was removed.
-        file: String,
-    },
-    /// An older segment, which no state is restored from, is damaged or gone; left as it is.
-    HistoryDamaged {
-        /// Which segment.
-        segment: SegmentNumber,
-        /// Line in its file, from 1; none where the file itself cannot be read.
-        line: Option<usize>,
-        /// What is wrong with it.
-        what: String,
-    },
-}
-
-impl fmt::Display for Repair {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::TornTail { segment, bytes } => write!(
-                f,
-                "the last {bytes} bytes of segment {segment} were never acknowledged (a crash in the middle of a write); \
-                 cut off and kept in {}",
-                segment.torn_name()
-            ),
-            Self::MissingNewline { segment } => {
-                write!(
-                    f,
-                    "the last line of segment {segment} had lost its newline; kept, and the newline put back"
-                )
-            }
-            Self::UnfinishedRotation { file } => {
-                write!(
-                    f,
-                    "a rotation was interrupted; its unfinished file {file} was removed, nothing is lost"
-                )
-            }
-            Self::HistoryDamaged { segment, line: Some(line), what } => {
-                write!(
-                    f,
-                    "history only: {}, line {line}: {what}; nothing is restored from it",
-                    segment.file_name()
-                )
-            }
-            Self::HistoryDamaged { segment, line: None, what } => {
-                write!(f, "history only: {}: {what}; nothing is restored from it", segment.file_name())
-            }
-        }
-    }
-}
-
 /// One piece of a file between newlines.
 struct Piece<'a> {
     /// Line in the file, from 1.
@@ -316,4 +250,107 @@ pub(crate) fn salvage(bytes: &[u8]) -> (Vec<Found>, Vec<Flaw>) {
         }
     }
     (found, flaws)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A segment with a checkpoint of one record and these batches of records behind it.
+    fn segment(batches: &[u64]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let mut number = 5;
+        let mut push = |in_batch, kind, payload: &[u8]| {
+            line::write(&mut bytes, &Line { number: Seq(number), in_batch, kind, payload });
+            number += 1;
+        };
+        push(0, Kind::Header, br#"{"format":1,"checkpoint":1,"fence":3}"#);
+        push(1, Kind::Record, b"\"all\"");
+        for batch in batches {
+            for in_batch in 0..*batch {
+                push(in_batch, Kind::Record, b"\"news\"");
+            }
+        }
+        bytes
+    }
+
+    /// The same with the byte in the middle of this line, from 1, changed.
+    fn spoiled(batches: &[u64], line: usize) -> Vec<u8> {
+        let mut bytes = segment(batches);
+        let piece = pieces(&bytes).nth(line - 1).map(|piece| piece.start + piece.bytes.len() / 2);
+        bytes[piece.unwrap()] ^= 1;
+        bytes
+    }
+
+    #[test]
+    fn a_bad_line_is_damage_exactly_when_a_later_batch_or_the_checkpoint_proves_it() {
+        // Batches, the spoiled line, and the records before it when it is a torn tail.
+        let table: [(&[u64], usize, Option<usize>); 10] = [
+            (&[], 2, None),
+            (&[1], 1, None),
+            (&[1], 2, None),
+            (&[1], 3, Some(1)),
+            (&[1, 1], 3, None),
+            (&[1, 1], 4, Some(2)),
+            (&[1, 3], 4, Some(2)),
+            (&[1, 3], 5, Some(3)),
+            (&[1, 3, 1], 5, None),
+            (&[2, 2], 4, None),
+        ];
+        for (batches, line, kept) in table {
+            match (examine(&spoiled(batches, line)), kept) {
+                (Err(flaw), None) => assert_eq!(flaw.line, line, "{batches:?}"),
+                (Ok(examined), Some(kept)) => {
+                    assert_eq!(
+                        (examined.ending, examined.records.len()),
+                        (Ending::Torn, kept),
+                        "{batches:?}, {line}"
+                    );
+                }
+                (other, _) => panic!("{batches:?} spoiled at {line}: {other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn cut_at_any_byte_all_whole_lines_before_it_are_kept() {
+        let whole = segment(&[1, 2, 1]);
+        let ends: Vec<usize> = pieces(&whole).map(|piece| piece.end()).collect();
+        for cut in ends[1]..whole.len() {
+            let examined = examine(&whole[..cut]).unwrap();
+            // A line that lacks only its newline counts as whole.
+            let lines = ends.iter().filter(|end| **end <= cut + 1).count();
+            assert_eq!(examined.records.len(), lines - 1, "cut at {cut}");
+            let ending = match ends.iter().find(|end| **end >= cut) {
+                Some(end) if *end == cut => Ending::Clean,
+                Some(end) if *end == cut + 1 => Ending::Unterminated,
+                _ => Ending::Torn,
+            };
+            assert_eq!(examined.ending, ending, "cut at {cut}");
+        }
+        for cut in 0..ends[0] {
+            assert!(examine(&whole[..cut]).is_err() || cut + 1 == ends[0], "within the header, at {cut}");
+        }
+    }
+
+    #[test]
+    fn a_segment_of_a_newer_format_is_left_alone() {
+        let mut bytes = Vec::new();
+        let payload = format!("{{\"format\":{},\"checkpoint\":0,\"fence\":1}}", FORMAT + 1);
+        let line = Line { number: Seq(1), in_batch: 0, kind: Kind::Header, payload: payload.as_bytes() };
+        line::write(&mut bytes, &line);
+        assert!(examine(&bytes).unwrap_err().what.contains("newer version"));
+    }
+
+    #[test]
+    fn salvage_skips_what_is_bad_and_says_where() {
+        let (found, flaws) = salvage(&spoiled(&[1, 1, 1], 4));
+        assert_eq!(found.iter().map(|found| found.number.0).collect::<Vec<_>>(), [6, 7, 9]);
+        assert_eq!(flaws.iter().map(|flaw| flaw.line).collect::<Vec<_>>(), [4]);
+        let mut bytes = segment(&[1, 1]);
+        let gap = pieces(&bytes).nth(2).map(|piece| piece.start..piece.end()).unwrap();
+        bytes.drain(gap);
+        let (_, flaws) = salvage(&bytes);
+        assert_eq!(flaws, [Flaw { line: 3, what: "its number does not follow the line before" }]);
+    }
 }

@@ -21,7 +21,8 @@ use crate::disk::{Disk, Tail};
 use crate::error::{AppendError, RotateError, SyncError};
 use crate::line::{self, Fence, Kind, Line, Seq};
 use crate::lock::Holder;
-use crate::segment::{self, Ending, Examined, FORMAT, Flaw, Found, Opening, Repair, SegmentNumber};
+use crate::repair::Repair;
+use crate::segment::{self, Ending, Examined, FORMAT, Flaw, Found, Opening, SegmentNumber};
 
 /// Where the next line goes, and what is certain so far.
 pub(crate) struct Store {
@@ -70,6 +71,9 @@ impl Store {
     /// later are higher than `known`, whatever the files say.
     pub(crate) fn load(mut disk: Box<dyn Disk>, config: Config, known: Fence) -> Result<Loaded, LoadError> {
         let listing = directory::list(&*disk).map_err(failed("list the segments"))?;
+        // The process before may have died between giving a segment its name and making the name durable; nothing may
+        // be written to a file whose name can still vanish. Its content becomes durable with the opening.
+        disk.sync_names().map_err(failed("make the names of the segments durable"))?;
         let mut repairs = Vec::new();
         for file in listing.unfinished {
             disk.remove(&file).map_err(failed("remove an unfinished segment"))?;

@@ -1,0 +1,74 @@
+//! What an opening mended or noticed, in words for the log.
+//!
+//! None of it is a reason to stop: a tail that was cut off had never been acknowledged, and what is wrong with older
+//! segments touches nothing that is restored. Damage that does is an error of the opening, not one of these.
+
+use std::fmt;
+
+use crate::segment::SegmentNumber;
+
+/// Something that [`crate::Ledger::open`] mended or noticed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Repair {
+    /// The tail of the current segment was no whole lines; never acknowledged, cut off, and kept in a `.torn` file.
+    TornTail {
+        /// Which segment.
+        segment: SegmentNumber,
+        /// How many bytes were cut off.
+        bytes: u64,
+    },
+    /// The last line was whole but for its newline; it was kept.
+    MissingNewline {
+        /// Which segment.
+        segment: SegmentNumber,
+    },
+    /// A rotation had not come to its end; the half-written segment was removed. The one before it still holds all.
+    UnfinishedRotation {
+        /// The file that was removed.
+        file: String,
+    },
+    /// An older segment, which no state is restored from, is damaged or gone; left as it is.
+    HistoryDamaged {
+        /// Which segment.
+        segment: SegmentNumber,
+        /// Line in its file, from 1; none where the file itself cannot be read.
+        line: Option<usize>,
+        /// What is wrong with it.
+        what: String,
+    },
+}
+
+impl fmt::Display for Repair {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TornTail { segment, bytes } => write!(
+                f,
+                "the last {bytes} bytes of segment {segment} were never acknowledged (a crash in the middle of a write); \
+                 cut off and kept in {}",
+                segment.torn_name()
+            ),
+            Self::MissingNewline { segment } => {
+                write!(
+                    f,
+                    "the last line of segment {segment} had lost its newline; kept, and the newline put back"
+                )
+            }
+            Self::UnfinishedRotation { file } => {
+                write!(
+                    f,
+                    "a rotation was interrupted; its unfinished file {file} was removed, nothing is lost"
+                )
+            }
+            Self::HistoryDamaged { segment, line: Some(line), what } => {
+                write!(
+                    f,
+                    "history only: {}, line {line}: {what}; nothing is restored from it",
+                    segment.file_name()
+                )
+            }
+            Self::HistoryDamaged { segment, line: None, what } => {
+                write!(f, "history only: {}: {what}; nothing is restored from it", segment.file_name())
+            }
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! A disk that is full, for real: by a file size limit of the kernel's, and by a file system with no room left.
+//!
+//! The child is this test program, started again under the limit. It writes until it is refused, checks what the refusal
+//! promised, makes room, and goes on; then the parent reads the ledger back.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests may fail the test they help")]
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use reveille_record::{Config, Holder, Ledger, RotateError, SyncError, read_only};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+const STATE: &str = "REVEILLE_RECORD_FULL_STATE";
+const BALLAST: &str = "ballast";
+const CHILD: [&str; 3] = ["--exact", "child_that_fills_the_disk", "--nocapture"];
+
+fn open(state: &Path) -> (Ledger<String>, Vec<String>) {
+    let opened = Ledger::open(state, &Holder::this_process("disk test", 0), Config::STANDARD).unwrap();
+    (opened.ledger, opened.records)
+}
+
+/// Does nothing in an ordinary run: it is the child's part.
+#[test]
+fn child_that_fills_the_disk() {
+    let Some(state) = std::env::var_os(STATE) else { return };
+    let state = Path::new(&state);
+    let (mut ledger, _) = open(state);
+    let (mut kept, mut round) = (Vec::new(), 0);
+    let error = loop {
+        let batch: Vec<String> = (0..3).map(|n| format!("{round} {n} {}", "x".repeat(300))).collect();
+        for record in &batch {
+            ledger.append(record).unwrap();
+        }
+        match ledger.sync() {
+            Ok(_) => kept.extend(batch),
+            Err(error) => break error,
+        }
+        round += 1;
+        assert!(round < 10_000, "the disk never became full");
+    };
+    let not_kept = error.not_kept().unwrap();
+    assert!(matches!(error, SyncError::NotWritten { .. }), "{error}");
+    assert_eq!(not_kept.end.0 - not_kept.start.0, 3);
+    assert_eq!(read_only::<String>(state).unwrap().records, kept, "nothing of the refused batch is there");
+    // A checkpoint has no room either; the current segment goes on.
+    let large: Vec<String> = (0..200).map(|_| "y".repeat(3_000)).collect();
+    assert!(matches!(ledger.rotate(&large), Err(RotateError::NotWritten { .. })));
+    make_room(state);
+    let number = ledger.append(&"after".to_owned()).unwrap();
+    assert_eq!(number, not_kept.start, "the refused numbers are given again");
+    ledger.sync().unwrap();
+    kept.push("after".into());
+    assert_eq!(read_only::<String>(state).unwrap().records, kept);
+    drop(ledger);
+    assert_eq!(open(state).1, kept);
+    println!("\nkept {}", kept.len());
+}
+
+fn make_room(state: &Path) {
+    let ballast = state.join(BALLAST);
+    if ballast.exists() {
+        std::fs::remove_file(ballast).unwrap();
+    }
+    let now = getrlimit(Resource::Fsize);
+    setrlimit(Resource::Fsize, Rlimit { current: now.maximum, maximum: now.maximum }).unwrap();
+}
+
+fn check(output: &Output) {
+    let (said, told) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success() && said.contains("\nkept "), "{said}\n{told}");
+}
+
+#[test]
+fn a_file_size_limit_refuses_a_batch_whole_and_later_ones_succeed() {
+    let state = tempfile::tempdir().unwrap();
+    // Ignored signals stay ignored in the child, which then gets the error instead of being killed.
+    let output = Command::new("sh")
+        .args(["-c", "trap '' XFSZ; ulimit -S -f 64; exec \"$@\"", "sh"])
+        .arg(std::env::current_exe().unwrap())
+        .args(CHILD)
+        .env(STATE, state.path())
+        .output()
+        .unwrap();
+    check(&output);
+}
+
+#[test]
+fn a_full_file_system_refuses_a_batch_whole_and_later_ones_succeed() {
+    let state = tempfile::tempdir().unwrap();
+    let mount = |with: &[&str], then: &str| {
+        let script =
+            "mount -t tmpfs -o size=512k,mode=0700 ledger-test \"$0\" || exit 99; ".to_owned() + then;
+        let mut command = Command::new("unshare");
+        command.args(with).args(["sh", "-c", &script]).arg(state.path()).env(STATE, state.path());
+        command
+    };
+    let ways: [&[&str]; 2] = [&["--mount"], &["--user", "--map-root-user", "--mount"]];
+    let works = |with: &&&[&str]| mount(with, "true").output().is_ok_and(|output| output.status.success());
+    let Some(with) = ways.iter().find(works) else {
+        // The file size limit above goes the same way through the code.
+        eprintln!("not run: this system lets nobody mount a file system of their own");
+        return;
+    };
+    let then = format!("head -c 200000 /dev/zero >\"$0/{BALLAST}\"; exec \"$@\"");
+    let output = mount(with, &then).arg(std::env::current_exe().unwrap()).args(CHILD).output().unwrap();
+    check(&output);
+}

@@ -65,6 +65,10 @@ impl State {
         self.enrich(key, &mut faults);
         let place = self.place(seen, &standing);
         let (label, pool) = (label(seen), seen.pool().cloned());
+        // What is being made or removed does not get well by that: its incidents end when it runs, or is gone.
+        let state = seen.instance.state;
+        let passing = matches!(standing, Standing::Excused(_))
+            && (state.is_leaving() || state == InstanceState::Building);
         let (forget, wake) = self.watch_presence(key, seen, &standing);
         self.tally.set(key, place);
         if let Some(at) = wake {
@@ -83,7 +87,7 @@ impl State {
             // Whoever looked well while nobody could see is looked at again when sight returns: no timer is left for it.
             self.unsure.insert(key.clone());
         }
-        self.settle_cases(&Subject::Machine(key.clone()), faults, blind, label, pool);
+        self.settle_cases(&Subject::Machine(key.clone()), faults, blind || passing, label, pool);
     }
 
     fn has_listed(&self, key: &MachineKey) -> bool {
@@ -284,6 +288,7 @@ impl State {
             due_after: fault.due_after,
             rests_on_cluster: fault.rests_on_cluster,
             gathered: Gathered::default(),
+            unreached: 0,
         };
         self.cases.insert(key.clone(), case);
         self.ripe.insert(key);
@@ -302,6 +307,7 @@ impl State {
         if incident.label != *label {
             incident.label = label.clone();
         }
+        let mut used_up = false;
         if incident.well_since.take().is_some() {
             self.ripe.insert(key.clone());
             let held = incident.attempts.last().and_then(|attempt| attempt.verdict.as_ref());
@@ -310,6 +316,7 @@ impl State {
                 incident.tries = incident.tries.saturating_add(1);
                 let wait = timing.backoff_min.doubled(incident.tries - 1, timing.backoff_max);
                 incident.not_before = Some(now + wait);
+                used_up = incident.tries >= timing.tries;
             }
         }
         let mut findings = vec![bounded(fault.finding)];
@@ -319,6 +326,9 @@ impl State {
             incident.findings.clone_from(&findings);
             self.ripe.insert(key.clone());
             self.record(Record::Diagnosed { at: now, incident: id, findings });
+        }
+        if used_up {
+            self.next_rung(key, "it was mended and came back too often");
         }
     }
 

@@ -27,6 +27,8 @@ use super::{LEDGER_RETRY, LookFor, State, Wake};
 
 /// Between two reads for a verdict.
 const READ_AGAIN: Span = Span::from_s(5);
+/// So often in a row the other side may be away before a person is asked.
+const UNREACHED_MAX: u32 = 24;
 /// After "it moved on since we read it".
 const MOVED_WAIT: Span = Span::from_s(2);
 /// A call that nobody answers counts as "unknown" after this; performers have shorter deadlines of their own.
@@ -63,8 +65,18 @@ impl State {
                 Next::Blind(_) => {
                     self.held.insert(key);
                 }
-                Next::UnderWay(_) | Next::Ask(_) | Next::Well => {}
+                Next::Ask(_) => self.ask_again_later(key),
+                Next::UnderWay(_) | Next::Well => {}
             }
+        }
+    }
+
+    /// What only a person can mend now (a full router, a locked machine) may be ours again later; what was given up is not.
+    fn ask_again_later(&mut self, key: IncidentKey) {
+        let open =
+            self.cases.get(&key).is_some_and(|case| !case.incident.given_up && case.due_after.is_some());
+        if open && !ladder::ladder(key.kind).is_empty() {
+            self.wake(self.now + self.roster.timing.backoff_max, Wake::Case(key));
         }
     }
 
@@ -86,12 +98,13 @@ impl State {
         let Some(case) = self.cases.get(key) else { return };
         let domain = rung.class().is_destructive().then(|| self.domain_of(case)).flatten();
         let before = case.gathered.newest_reboot.clone().filter(|_| matches!(call, Call::Reboot { .. }));
-        let (incident, place) = (case.incident.id, case.incident.rung);
+        let incident = case.incident.id;
+        let position = ladder::ladder(key.kind).iter().position(|known| *known == rung).unwrap_or(0) as u8;
         let record = Record::Intended {
             at,
             intent,
             incident,
-            rung: place,
+            rung: position,
             fence: self.start.fence,
             call: call.clone(),
             before: before.clone(),
@@ -106,8 +119,6 @@ impl State {
             self.book.note_deleted(instance);
         }
         if let Some(case) = self.cases.get_mut(key) {
-            let position =
-                ladder::ladder(key.kind).iter().position(|known| *known == rung).unwrap_or(0) as u8;
             if position != case.incident.rung {
                 case.incident.rung = position;
                 case.incident.tries = 0;
@@ -205,6 +216,9 @@ impl State {
         self.note_attempt(&flight.key, intent, |attempt| attempt.outcome = Some((at, text)));
         match outcome {
             Outcome::Accepted { .. } | Outcome::AlreadySo { .. } | Outcome::Unknown { .. } => {
+                if let Some(case) = self.cases.get_mut(&flight.key) {
+                    case.unreached = 0;
+                }
                 self.verify(intent);
             }
             Outcome::Moved { .. } => {
@@ -212,14 +226,14 @@ impl State {
                 self.refresh_subject(&flight);
                 self.try_again(&flight, Some(MOVED_WAIT));
             }
-            Outcome::Failed { retry_after, .. } => {
+            Outcome::Failed { retry_after, text } => {
                 self.book.flights.remove(&intent);
-                self.try_again(&flight, retry_after);
+                self.postpone(&flight, retry_after.unwrap_or_default(), &text);
             }
             Outcome::Limit { limit, text } => {
                 self.book.flights.remove(&intent);
                 self.learn_limit(&flight, limit);
-                self.give_up(&flight.key, text);
+                self.postpone(&flight, self.roster.timing.backoff_max, &text);
             }
             Outcome::Refused { text } => {
                 self.book.flights.remove(&intent);
@@ -231,6 +245,21 @@ impl State {
             }
         }
         self.rouse_held();
+    }
+
+    /// It did not happen at all: the same is tried again, later and later, and in the end a person is asked.
+    fn postpone(&mut self, flight: &Flight, at_least: Span, why: &str) {
+        let timing = self.roster.timing;
+        let now = self.now;
+        let Some(case) = self.cases.get_mut(&flight.key) else { return };
+        let wait = timing.backoff_min.doubled(case.unreached, timing.backoff_max).max(at_least);
+        case.unreached = case.unreached.saturating_add(1);
+        case.incident.not_before = Some(now + wait);
+        let over = case.unreached >= UNREACHED_MAX;
+        self.ripe.insert(flight.key.clone());
+        if over {
+            self.give_up(&flight.key, Arc::from(why));
+        }
     }
 
     fn learn_limit(&mut self, flight: &Flight, limit: Option<u32>) {
@@ -410,7 +439,7 @@ impl State {
         }
     }
 
-    fn next_rung(&mut self, key: &IncidentKey, why: &str) {
+    pub(super) fn next_rung(&mut self, key: &IncidentKey, why: &str) {
         let Some(case) = self.cases.get_mut(key) else { return };
         case.incident.rung = case.incident.rung.saturating_add(1);
         case.incident.tries = 0;

@@ -17,7 +17,7 @@ use crate::model::time::{Span, Time};
 use crate::plan::budget::{Flight, Phase, Width};
 use crate::plan::desk::Case;
 use crate::plan::ladder;
-use crate::record::Record;
+use crate::record::{Record, Verdict};
 
 use super::{CLOSED_MAX, Closed, Start, State, Wake};
 
@@ -237,11 +237,13 @@ impl Replay {
                 }
                 let text = Arc::from(outcome.to_string());
                 self.note(intent, |attempt| attempt.outcome = Some((at, text)));
-                if !matches!(
-                    outcome,
-                    Outcome::Accepted { .. } | Outcome::AlreadySo { .. } | Outcome::Unknown { .. }
-                ) {
-                    self.failed(at, intent);
+                match outcome {
+                    Outcome::Accepted { .. } | Outcome::AlreadySo { .. } | Outcome::Unknown { .. } => {}
+                    Outcome::Moved { .. } | Outcome::Refused { .. } => self.failed(at, intent, 1),
+                    // It did not happen at all: that says nothing of the remedy.
+                    Outcome::Failed { .. } | Outcome::Limit { .. } | Outcome::Fenced => {
+                        self.failed(at, intent, 0)
+                    }
                 }
             }
             Record::Judged { at, intent, held, text } => {
@@ -253,7 +255,7 @@ impl Replay {
                 if held {
                     self.held(at, intent);
                 } else {
-                    self.failed(at, intent);
+                    self.failed(at, intent, 1);
                 }
             }
             _ => {}
@@ -283,7 +285,13 @@ impl Replay {
             not_before: None,
             given_up: false,
         };
-        let case = Case { incident, due_after: None, rests_on_cluster: true, gathered: Gathered::default() };
+        let case = Case {
+            incident,
+            due_after: None,
+            rests_on_cluster: true,
+            gathered: Gathered::default(),
+            unreached: 0,
+        };
         self.state.cases.insert(key, case);
     }
 
@@ -305,8 +313,10 @@ impl Replay {
     /// It took effect: nothing to verify again. What can hurt keeps its slot until its time is over, because how well the
     /// pool was before is not known any more; for the rest, what it should have helped is seen or not seen from here on.
     fn held(&mut self, at: Time, intent: IntentId) {
+        let mut proving = false;
         let wait = match self.state.book.flights.get_mut(&intent) {
             Some(flight) if flight.call.is_destructive() => {
+                proving = true;
                 let wait = Deadlines::default().build_within + Span::from_min(15);
                 let phase =
                     Phase::Proving { deadline: at + wait, present_before: u32::MAX, well_since: None };
@@ -318,12 +328,15 @@ impl Replay {
                 self.state.roster.timing.verify_within
             }
         };
-        if let Some(case) = self.open_intents.remove(&intent).and_then(|key| self.state.cases.get_mut(&key)) {
+        // One that is still being proved may be judged once more: it took effect and did not help.
+        let key =
+            if proving { self.open_intents.get(&intent).cloned() } else { self.open_intents.remove(&intent) };
+        if let Some(case) = key.and_then(|key| self.state.cases.get_mut(&key)) {
             case.incident.not_before = Some(at + wait);
         }
     }
 
-    fn failed(&mut self, at: Time, intent: IntentId) {
+    fn failed(&mut self, at: Time, intent: IntentId, tries: u32) {
         self.state.book.flights.remove(&intent);
         let timing = self.state.roster.timing;
         if let Some(case) = self.open_intents.remove(&intent).and_then(|key| self.state.cases.get_mut(&key)) {
@@ -334,11 +347,15 @@ impl Replay {
         }
     }
 
-    fn close(&mut self, at: Time, id: IncidentId, verdict: crate::record::Verdict) {
+    fn close(&mut self, at: Time, id: IncidentId, verdict: Verdict) {
         let Some(key) = self.keys.remove(&id) else { return };
         if self.state.cases.get(&key).is_none_or(|case| case.incident.id != id) {
             return;
         }
+        // A machine that is gone, as was wanted, keeps its slot until its pool is well; anything else that was being
+        // proved is proved, or has nothing left to prove.
+        let keeps = |flight: &Flight| flight.rung == ladder::Rung::Replace && verdict == Verdict::SubjectGone;
+        self.state.book.flights.retain(|_, flight| flight.incident != id || keeps(flight));
         if let Some(case) = self.state.cases.remove(&key) {
             if self.state.closed.len() == CLOSED_MAX {
                 self.state.closed.pop_front();

@@ -73,6 +73,8 @@ impl Decision {
     }
 }
 
+/// A read that takes longer than this is asked for again.
+const EVIDENCE_WITHIN: Span = Span::from_min(2);
 /// Console and action log older than this are read again before something that can hurt.
 const EVIDENCE_FRESH: Span = Span::from_min(10);
 
@@ -133,11 +135,21 @@ pub fn decide(desk: &Desk<'_>, case: &Case) -> Decision {
         };
         return Decision::just(Next::Wait { until, why: why.into() });
     }
+    if let Some(until) = evidence_under_way(desk, case) {
+        let why = Arc::from("evidence is being read");
+        return Decision::just(Next::Wait { until, why });
+    }
     let looks = evidence_wanted(desk, case);
-    if !looks.is_empty() {
+    let unread = case.gathered.asked_at.is_none() || case.gathered.outstanding > 0;
+    if unread && !looks.is_empty() {
         return Decision::just(Next::Gather(looks));
     }
-    climb(desk, case, due)
+    let decision = climb(desk, case, due);
+    // Old evidence is read again just before it is acted on, not over and over while something stands against acting.
+    if matches!(decision.next, Next::Act { .. }) && !looks.is_empty() {
+        return Decision::just(Next::Gather(looks));
+    }
+    decision
 }
 
 /// The first rung from the present one on that is allowed at all, of use, and has something to call.
@@ -221,6 +233,12 @@ fn explained_by<'a>(desk: &Desk<'a>, case: &Case) -> Option<&'a IncidentKey> {
         let key = IncidentKey { subject: case.incident.key.subject.clone(), kind };
         desk.cases.get_key_value(&key).filter(|(_, root)| !root.incident.given_up).map(|(key, _)| key)
     })
+}
+
+/// Reads that are out are waited for, but not for ever.
+fn evidence_under_way(desk: &Desk<'_>, case: &Case) -> Option<Time> {
+    let until = case.gathered.asked_at? + EVIDENCE_WITHIN;
+    (case.gathered.outstanding > 0 && desk.now < until).then_some(until)
 }
 
 /// Evidence comes first: what the console and the action log say is read before anything is done, and again before

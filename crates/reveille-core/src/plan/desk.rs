@@ -27,6 +27,8 @@ pub struct Case {
     pub rests_on_cluster: bool,
     /// What was read about it on purpose.
     pub gathered: Gathered,
+    /// Calls in a row that did not happen at all: the other side was away. They say nothing of the remedy.
+    pub unreached: u32,
 }
 
 /// The desk.

@@ -209,7 +209,8 @@ impl World {
         self.project.set_state(self.now, id, InstanceState::Deleting, Some("deleting"));
         self.power_off(id);
         if !never_ends {
-            let after = self.soon(5_000, 20_000);
+            let (least, most) = self.layout.deletes_within;
+            let after = self.delays.span(least, most);
             self.plan(after, Task::Life(id.clone(), Life::Gone));
         }
         self.accepted()

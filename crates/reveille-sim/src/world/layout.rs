@@ -11,7 +11,7 @@ use reveille_core::model::instance::Mark;
 use reveille_core::model::roster::{
     Deadlines, GroupRef, Limits, Mode, Network, Ownership, Pool, Repair, Roster, Timing,
 };
-use reveille_core::model::time::Time;
+use reveille_core::model::time::{Span, Time};
 
 /// The one cloud of every simulated roster.
 pub const CLOUD: &str = "os";
@@ -40,6 +40,8 @@ pub struct Layout {
     /// The lease of a deleted Node goes on being renewed. Otherwise it is garbage-collected after its Node, as by
     /// clusters of today.
     pub lease_outlives_node: bool,
+    /// How long the cloud takes to delete an instance, at the least and at the most.
+    pub deletes_within: (Span, Span),
     /// How much may be done at once.
     pub limits: Limits,
     /// Ages and rhythms.
@@ -83,6 +85,7 @@ impl Layout {
             neighbours: 0,
             routed: false,
             lease_outlives_node: false,
+            deletes_within: (Span::from_s(5), Span::from_s(20)),
             limits: Limits::default(),
             timing: Timing::default(),
         }

@@ -38,6 +38,10 @@ impl Field {
         self.0.fault(fault);
     }
 
+    pub fn fault_in(&mut self, after: Span, fault: Fault) {
+        self.0.fault_in(after, fault);
+    }
+
     /// Ids of the roster's machines in order of name.
     pub fn machines(&self) -> Vec<InstanceId> {
         let mut ours: Vec<MachineTruth> =

@@ -4,7 +4,10 @@
 #![allow(unreachable_pub, reason = "one test binary, several files")]
 
 mod blind;
+mod crash;
 mod field;
 mod joining;
+mod limits;
 mod smoke;
+mod soak;
 mod story;

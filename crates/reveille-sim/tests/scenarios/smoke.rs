@@ -1,22 +1,55 @@
 use crate::field::*;
-use reveille_sim::world::fault::Fault;
-use reveille_sim::world::guest::Trouble;
-use reveille_sim::world::layout::Layout;
+use reveille_sim::chaos::{Course, Rate};
+use std::collections::BTreeMap;
 
 #[test]
-fn play() {
-    let mut field = Field::new(Layout::fleet(1, 6).routed());
-    field.run(min(3));
-    let m = field.machines();
-    field.0.fault_in(s(0), Fault::GroupLost { machine: m[0].clone(), slips: false });
-    field.0.fault_in(min(5), Fault::NodeDeletedByController(m[1].clone()));
-    field.0.fault_in(min(20), Fault::DuplicateRoute(m[2].clone()));
-    field.0.fault_in(min(22), Fault::Launch { pool: workers(), trouble: Some(Trouble::NoNetwork) });
-    field.0.fault_in(min(60), Fault::Launch { pool: workers(), trouble: Some(Trouble::BuildFails) });
-    field.0.fault_in(min(70), Fault::Breaks(m[3].clone(), Trouble::KubeletHung));
-    field.0.fault_in(min(100), Fault::ServersUnlisted { lasts: min(5), denies: true });
-    field.run(min(150));
-    println!("{}", field.0.log().tail(1000));
-    println!("{:?} {:?}", field.0.counts(), field.open());
-    field.clean();
+fn triage() {
+    let n: u64 = std::env::var("N").ok().and_then(|n| n.parse().ok()).unwrap_or(200);
+    let mut kinds: BTreeMap<String, Vec<u64>> = BTreeMap::new();
+    for seed in 0..n {
+        let course = Course::random(seed, Rate::default());
+        let mut drive = course.stage();
+        drive.run_for(course.length + min(20));
+        if let Some(v) = drive.violations().first() {
+            let key: String = v.to_string().chars().filter(|c| !c.is_ascii_digit()).collect();
+            kinds
+                .entry(
+                    key.split(":").take(2).collect::<Vec<_>>().join(":").chars().take(60).collect::<String>()
+                        + "..."
+                        + &key.chars().rev().take(40).collect::<String>().chars().rev().collect::<String>(),
+                )
+                .or_default()
+                .push(seed);
+        }
+        if let Some(h) = drive.world.harms().first() {
+            let key: String = h.what.chars().rev().take(30).collect::<String>().chars().rev().collect();
+            kinds.entry(format!("HARM {key}")).or_default().push(seed);
+        }
+        let before = crate::soak::left_lying(&drive);
+        if !before.is_empty() {
+            let mut later = drive.clone();
+            later.run_for(min(4));
+            for l in crate::soak::left_lying(&later).into_iter().filter(|l| before.contains(l)) {
+                let key = format!(
+                    "LYING {} {}",
+                    l.split(' ').next().unwrap(),
+                    l.rsplit(": ").next().unwrap().split(' ').take(3).collect::<Vec<_>>().join(" ")
+                );
+                kinds.entry(key).or_default().push(seed);
+            }
+        }
+    }
+    for (k, v) in kinds {
+        println!("{:4} {k}   {:?}", v.len(), &v[..v.len().min(8)]);
+    }
+}
+
+#[test]
+fn show() {
+    let Some(seed) = std::env::var("SEED").ok().and_then(|n| n.parse().ok()) else { return };
+    let course = Course::random(seed, Rate::default());
+    let mut drive = course.stage();
+    drive.run_for(course.length + min(24));
+    println!("{}", drive.log().tail(100_000));
+    println!("{:#?}", crate::soak::left_lying(&drive));
 }

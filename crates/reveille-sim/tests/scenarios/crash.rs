@@ -1,0 +1,178 @@
+//! Crashes at every point of an intent's life, a full disk, a lost lead: nothing is repeated and nothing is lost.
+
+use reveille_core::effect::Call;
+use reveille_core::model::incident::FaultKind;
+use reveille_core::model::roster::Mode;
+use reveille_core::record::Record;
+use reveille_sim::drive::{CrashPoint, Mishap};
+use reveille_sim::world::fault::Fault;
+use reveille_sim::world::guest::Trouble;
+use reveille_sim::world::layout::{Layout, PoolPlan};
+
+use crate::field::*;
+
+const POINTS: [CrashPoint; 5] = [
+    CrashPoint::BeforeRecord,
+    CrashPoint::BeforeAcknowledged,
+    CrashPoint::BeforeCall,
+    CrashPoint::BeforeDone,
+    CrashPoint::BeforeVerdict,
+];
+
+/// A hung kubelet needs one reboot. Wherever the process dies on the way, the machine is rebooted once and comes back.
+#[test]
+fn a_crash_anywhere_reboots_once() {
+    for point in POINTS {
+        for down_s in [5, 100] {
+            let mut field = Field::new(Layout::fleet(3, 5));
+            let victim = field.machine(0);
+            field.0.mishap_in(s(0), Mishap::CrashAt(point, s(down_s)));
+            field.fault(Fault::Breaks(victim, Trouble::KubeletHung));
+            field.run(min(70));
+            assert_eq!(field.reboots(), 1, "{point:?}, down for {down_s} s\n{}", field.tail());
+            assert_eq!(field.deletes(), 0, "{point:?}");
+            field.ends_well();
+        }
+    }
+}
+
+/// The same for a deletion, with a successor to wait for.
+#[test]
+fn a_crash_anywhere_deletes_once() {
+    for point in POINTS {
+        let mut field = Field::new(Layout::fleet(4, 5));
+        let victim = field.machine(0);
+        field.0.mishap_in(s(0), Mishap::CrashAt(point, s(30)));
+        field.fault(Fault::Errored(victim.clone()));
+        field.run(min(60));
+        assert_eq!(field.deletes(), 1, "{point:?}\n{}", field.tail());
+        assert!(!field.exists(&victim), "{point:?}");
+        field.ends_well();
+    }
+}
+
+/// The same for a group that is put back.
+#[test]
+fn a_crash_anywhere_puts_the_group_back() {
+    for point in POINTS {
+        let mut field = Field::new(Layout::fleet(5, 5));
+        let victim = field.machine(0);
+        field.0.mishap_in(s(0), Mishap::CrashAt(point, s(15)));
+        field.fault(Fault::GroupLost { machine: victim, slips: false });
+        field.run(min(20));
+        let calls = field.count(|call| matches!(call, Call::SetPortGroups { .. }));
+        assert_eq!(calls, 1, "{point:?}\n{}", field.tail());
+        field.ends_well();
+    }
+}
+
+/// A reboot that took effect and was being proved when the process died is not made again while it may still help.
+#[test]
+fn a_reboot_that_is_being_proved_is_not_repeated_after_a_restart() {
+    let mut field = Field::new(Layout::fleet(6, 5));
+    let victim = field.machine(0);
+    field.fault(Fault::Breaks(victim, Trouble::Broken));
+    assert!(field.0.run_until(min(30), |drive| !drive.destructive_calls().is_empty()));
+    field.run(min(2));
+    field.0.mishap_in(s(0), Mishap::Crash(s(10)));
+    field.run(min(13));
+    assert_eq!(field.destructive(), 1, "{}", field.tail());
+    field.run(min(90));
+    assert_eq!(
+        field.deletes(),
+        1,
+        "a reboot that did not help is followed by a replacement\n{}",
+        field.tail()
+    );
+    field.ends_well();
+}
+
+/// A repair that was proved before the restart takes no place in the budget after it.
+#[test]
+fn a_proved_repair_frees_its_slot_across_a_restart() {
+    let mut field = Field::new(Layout::fleet(7, 8));
+    let (first, second) = (field.machine(0), field.machine(1));
+    field.fault(Fault::Breaks(first, Trouble::KubeletHung));
+    field.run(min(14));
+    assert_eq!(field.reboots(), 1, "{}", field.tail());
+    field.0.mishap_in(s(0), Mishap::Crash(s(5)));
+    field.run(s(10));
+    field.fault(Fault::Breaks(second, Trouble::KubeletHung));
+    field.run(min(14));
+    assert_eq!(field.reboots(), 2, "{}", field.tail());
+    field.ends_well();
+}
+
+/// A restart forgets since when an instance leaves. What was told as stuck stays told.
+#[test]
+fn what_is_stuck_is_not_well_after_a_restart() {
+    let mut field = Field::new(Layout::fleet(8, 5));
+    let victim = field.machine(0);
+    field.fault(Fault::StuckDeleting(victim.clone()));
+    field.run(min(12));
+    let told = field.case(&victim, FaultKind::StuckDeleting).expect("told").incident.id;
+    field.0.mishap_in(s(0), Mishap::Crash(s(90)));
+    field.run(min(15));
+    let after = field.case(&victim, FaultKind::StuckDeleting).map(|case| case.incident.id);
+    assert_eq!(after, Some(told), "{}", field.tail());
+    field.clean();
+}
+
+/// No record, no act: while the disk is full nothing is called, and afterwards everything is.
+#[test]
+fn a_full_disk_stops_every_act_until_it_is_empty() {
+    let mut field = Field::new(Layout::fleet(9, 5));
+    let (grouped, errored) = (field.machine(0), field.machine(1));
+    field.0.mishap_in(s(0), Mishap::DiskFull(min(10)));
+    field.fault(Fault::GroupLost { machine: grouped, slips: false });
+    field.fault(Fault::Errored(errored));
+    field.run(min(10));
+    assert_eq!(field.calls(), [], "{}", field.tail());
+    field.run(min(15));
+    assert_eq!(field.calls().len(), 2, "{}", field.tail());
+    field.ends_well();
+}
+
+/// A process that lost the ledger to another is refused, and stops by itself.
+#[test]
+fn a_deposed_process_changes_nothing_and_stops() {
+    let mut field = Field::new(Layout::fleet(10, 6));
+    let machines = field.machines();
+    field.0.mishap_in(s(0), Mishap::Deposed);
+    for machine in machines.iter().take(3) {
+        field.fault_in(s(1), Fault::GroupLost { machine: machine.clone(), slips: false });
+    }
+    field.run(min(30));
+    assert!(!field.calls().is_empty(), "the first call is what tells");
+    let taken = field.calls().iter().filter(|c| c.outcome != reveille_core::effect::Outcome::Fenced).count();
+    assert_eq!(taken, 0, "{}", field.tail());
+    let late = field.calls().iter().filter(|called| field.0.now().since(called.at) < min(28)).count();
+    assert_eq!(late, 0, "it goes on trying\n{}", field.tail());
+    field.clean();
+}
+
+/// A rotated ledger remembers the same: what was given up stays given up, who had joined is known.
+#[test]
+fn a_checkpoint_remembers_what_the_records_did() {
+    let network_only = |pool: &mut PoolPlan| {
+        (pool.repair.reboot, pool.repair.replace) = (Mode::Off, Mode::Off);
+    };
+    let mut field = Field::new(Layout::fleet(11, 5).pool(network_only));
+    let slips = field.machine(0);
+    field.fault(Fault::GroupLost { machine: slips.clone(), slips: true });
+    field.run(min(60));
+    assert!(
+        field.case(&slips, FaultKind::GroupMissing).is_some_and(|case| case.incident.given_up),
+        "{}",
+        field.tail()
+    );
+    let calls = field.calls().len();
+    field.0.mishap_in(s(0), Mishap::Rotate);
+    field.0.mishap_in(s(1), Mishap::Crash(s(5)));
+    field.run(min(30));
+    assert_eq!(field.calls().len(), calls, "{}", field.tail());
+    assert!(
+        field.recorded(|record| matches!(record, Record::Joined { machines, .. } if machines.len() == 5)) > 0
+    );
+    field.clean();
+}

@@ -1,0 +1,165 @@
+//! What Reveille asked of the services, as the fault proxy counted it; and the proxy's faults, set without a program.
+//!
+//! Scenarios read the services past the proxy and the rig's commands go past it, so whatever is counted here is
+//! Reveille's. Logging in is counted apart from reads and writes.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use serde::Deserialize;
+use serde_json::Value;
+use ureq::Agent;
+
+/// The control port of the fault proxy.
+pub struct Proxy {
+    agent: Agent,
+    control: String,
+}
+
+/// How often what was asked.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Calls {
+    /// Since the counts began.
+    pub seconds: f64,
+    /// By service, then by method and path with ids taken out.
+    pub services: BTreeMap<String, BTreeMap<String, Count>>,
+}
+
+/// Requests of one kind.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Count {
+    /// How many.
+    pub calls: u64,
+    /// How many of them reached the service.
+    pub forwarded: u64,
+    /// True when they change something.
+    pub write: bool,
+}
+
+impl Proxy {
+    /// The proxy behind this address.
+    pub fn new(control: &str) -> Self {
+        Self { agent: agent(Duration::from_secs(10)), control: control.to_owned() }
+    }
+
+    /// Arms a fault.
+    ///
+    /// # Errors
+    /// When the proxy does not know it or does not answer.
+    pub fn arm(&self, fault: &str, arguments: Value) -> Result<()> {
+        let url = format!("{}/faults/{fault}", self.control);
+        let mut answer = self.agent.put(url).send_json(arguments).context("the fault proxy")?;
+        let text = answer.body_mut().read_to_string().unwrap_or_default();
+        ensure!(answer.status().is_success(), "the fault proxy refuses {fault}: {text}");
+        Ok(())
+    }
+
+    /// Disarms a fault; one that is not armed is no error.
+    ///
+    /// # Errors
+    /// When the proxy does not answer.
+    pub fn disarm(&self, fault: &str) -> Result<()> {
+        let url = format!("{}/faults/{fault}", self.control);
+        self.agent.delete(url).call().map(drop).context("the fault proxy")
+    }
+
+    /// How many requests an armed fault has hit.
+    ///
+    /// # Errors
+    /// When the proxy does not answer.
+    pub fn hits(&self, fault: &str) -> Result<u64> {
+        let url = format!("{}/faults", self.control);
+        let faults: Value = self.agent.get(url).call()?.body_mut().read_json()?;
+        Ok(faults[fault]["hits"].as_u64().unwrap_or(0))
+    }
+
+    /// The counts.
+    ///
+    /// # Errors
+    /// When the proxy does not answer.
+    pub fn calls(&self) -> Result<Calls> {
+        let url = format!("{}/calls", self.control);
+        self.agent.get(url).call()?.body_mut().read_json().context("the proxy's counts")
+    }
+
+    /// The counts, which begin anew.
+    ///
+    /// # Errors
+    /// When the proxy does not answer.
+    pub fn reset_calls(&self) -> Result<Calls> {
+        let url = format!("{}/calls", self.control);
+        self.agent.delete(url).call()?.body_mut().read_json().context("the proxy's counts")
+    }
+}
+
+/// A client that gives every status as an answer and gives up after `within`.
+pub(crate) fn agent(within: Duration) -> Agent {
+    Agent::config_builder().timeout_global(Some(within)).http_status_as_error(false).build().into()
+}
+
+impl Calls {
+    /// Requests of one kind, say `nova`, `DELETE /v2.1/servers/{id}`.
+    pub fn of(&self, service: &str, kind: &str) -> u64 {
+        self.services.get(service).and_then(|kinds| kinds.get(kind)).map_or(0, |count| count.calls)
+    }
+
+    /// Those that reached the service.
+    pub fn forwarded(&self, service: &str, kind: &str) -> u64 {
+        self.services.get(service).and_then(|kinds| kinds.get(kind)).map_or(0, |count| count.forwarded)
+    }
+
+    /// Everything that was to change something, whether it got through or not.
+    pub fn writes(&self) -> Vec<(String, u64)> {
+        self.each(|count| count.write)
+    }
+
+    /// Everything that was asked of Nova and Neutron.
+    pub fn of_cloud(&self) -> u64 {
+        let services = ["nova", "neutron"].iter().filter_map(|service| self.services.get(*service));
+        services.flat_map(BTreeMap::values).map(|count| count.calls).sum()
+    }
+
+    /// Nothing was to be changed.
+    ///
+    /// # Errors
+    /// When something was; the error names it.
+    pub fn no_writes(&self) -> Result<()> {
+        let writes = self.writes();
+        ensure!(writes.is_empty(), "something was to be changed: {writes:?}");
+        Ok(())
+    }
+
+    /// No server was to be deleted, rebooted or started, and no Node deleted.
+    ///
+    /// # Errors
+    /// When one was; the error names it.
+    pub fn nothing_destructive(&self) -> Result<()> {
+        let hurts = |kind: &str| {
+            kind.starts_with("DELETE /v2.1/servers")
+                || kind.starts_with("DELETE /api/v1/nodes")
+                || kind.contains("/action/reboot")
+                || kind.contains("/action/os-st")
+                || kind.contains("/action/forceDelete")
+        };
+        let found: Vec<_> = self.writes().into_iter().filter(|(kind, _)| hurts(kind)).collect();
+        ensure!(found.is_empty(), "somebody's machine was to be touched: {found:?}");
+        Ok(())
+    }
+
+    fn each(&self, wanted: impl Fn(&Count) -> bool) -> Vec<(String, u64)> {
+        let kinds = self.services.values().flatten().filter(|(_, count)| wanted(count));
+        kinds.map(|(kind, count)| (kind.clone(), count.calls)).collect()
+    }
+}
+
+impl fmt::Display for Calls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "in {:.0} s:", self.seconds)?;
+        for (kind, count) in self.services.values().flatten() {
+            write!(f, " {kind} ×{}", count.calls)?;
+        }
+        Ok(())
+    }
+}

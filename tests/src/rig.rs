@@ -1,0 +1,222 @@
+//! The rig as the scenarios use it: its commands, and the facts that it tells about itself.
+//!
+//! One rig per process, named after the process id, so that runs beside each other do not meet. What it needs (programs,
+//! root, disk) is its own business: when it does not come up, nothing can be run, and that is not a failure of Reveille.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::NotRun;
+use crate::process::{self, Ended};
+
+/// The first start on a machine builds everything.
+const UP_WITHIN: Duration = Duration::from_secs(1800);
+/// Any other command of the rig.
+const COMMAND_WITHIN: Duration = Duration::from_secs(180);
+
+/// A running rig. It ends with its owner.
+pub struct Rig {
+    program: PathBuf,
+    name: String,
+    state: PathBuf,
+    /// What it tells about itself.
+    pub facts: Facts,
+}
+
+/// `rig.json`, as far as it is used here.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Facts {
+    /// Where the fault proxy is controlled.
+    pub control: String,
+    /// The cluster.
+    pub kubernetes: KubernetesFacts,
+    /// The cloud.
+    pub openstack: OpenStackFacts,
+}
+
+/// The cluster of a rig.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct KubernetesFacts {
+    /// Straight to the API server.
+    pub kubeconfig: PathBuf,
+    /// Through the fault proxy.
+    pub proxy_kubeconfig: PathBuf,
+    /// The program.
+    pub kubectl: PathBuf,
+}
+
+/// The cloud of a rig.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct OpenStackFacts {
+    /// `clouds.yaml`; its entry `demo` goes through the fault proxy.
+    pub clouds_file: PathBuf,
+    /// The network of the machines.
+    pub network: String,
+    /// The router that carries pod routes.
+    pub router: String,
+    /// The id of the group `k8s-nodes`.
+    pub security_group: String,
+    /// The services themselves.
+    pub direct_endpoints: Endpoints,
+}
+
+/// Where the services are.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Endpoints {
+    /// With `/v3`.
+    pub keystone: String,
+    /// With `/v2.1`.
+    pub nova: String,
+    /// Without a version.
+    pub neutron: String,
+}
+
+/// A machine as `rig machine` tells it.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Machine {
+    /// Its name, which its node has, too.
+    pub name: String,
+    /// Nova's id.
+    pub id: String,
+    /// Nova's status.
+    pub status: String,
+    /// Its address on the network of the machines.
+    pub address: Option<String>,
+}
+
+impl Rig {
+    /// The rig's program, below the project's folder.
+    pub fn program() -> PathBuf {
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../rig/rig")
+    }
+
+    /// Brings a rig up.
+    ///
+    /// # Errors
+    /// [`NotRun`], with what the rig said, when it does not come up.
+    pub fn up(name: &str) -> Result<Self> {
+        let program = Self::program();
+        let mut command = Command::new(&program);
+        command.args(["up", "kubernetes", "openstack", "kwok", "--node-grace", "20s", "--name", name]);
+        let ended = process::run(command, None, UP_WITHIN).map_err(|error| NotRun(format!("{error:#}")))?;
+        if ended.code != Some(0) {
+            return Err(NotRun(format!("no rig: {}", ended.stderr.trim())).into());
+        }
+        let env = command_of(&program, name, &["env"], None)?.stdout;
+        let state = env.lines().find_map(|line| line.strip_prefix("export RIG_STATE="));
+        let state = PathBuf::from(state.context("rig env names no RIG_STATE")?);
+        let text = std::fs::read(state.join("rig.json")).context("cannot read rig.json")?;
+        let facts = serde_json::from_slice(&text).context("rig.json is not as it was expected")?;
+        Ok(Self { program, name: name.to_owned(), state, facts })
+    }
+
+    /// Takes a rig down, whether it is up or not. Needs no rig in hand, so that an interrupted run can do it.
+    pub fn take_down(name: &str) {
+        if let Err(error) = command_of(&Self::program(), name, &["down"], None) {
+            eprintln!("the rig {name} may not be down: {error:#}");
+        }
+    }
+
+    /// Runs a command of the rig and gives what it printed.
+    ///
+    /// # Errors
+    /// When it ends with another code than 0.
+    pub fn run(&self, arguments: &[&str]) -> Result<String> {
+        Ok(command_of(&self.program, &self.name, arguments, None)?.stdout)
+    }
+
+    /// A command whose outcome does not matter, or is a hindrance at most.
+    pub fn try_run(&self, arguments: &[&str]) {
+        let _ = command_of(&self.program, &self.name, arguments, None);
+    }
+
+    /// Sets a fault: its name and arguments.
+    ///
+    /// # Errors
+    /// When the rig refuses it.
+    pub fn fault(&self, fault: &[&str]) -> Result<()> {
+        self.run(&[&["fault"], fault].concat()).map(drop)
+    }
+
+    /// Takes a fault back.
+    ///
+    /// # Errors
+    /// When the rig refuses that.
+    pub fn lift(&self, fault: &[&str]) -> Result<()> {
+        self.run(&[&["fault"], fault, &["--off"]].concat()).map(drop)
+    }
+
+    /// Sets what a machine's console says.
+    ///
+    /// # Errors
+    /// When the rig refuses it.
+    pub fn console(&self, machine: &str, text: &str) -> Result<()> {
+        command_of(&self.program, &self.name, &["fault", "console", machine, "-"], Some(text)).map(drop)
+    }
+
+    /// Boots machines that carry these tags, in the group `k8s-nodes` unless `arguments` say otherwise, and waits until
+    /// each runs or is in ERROR.
+    ///
+    /// # Errors
+    /// When one does not get so far.
+    pub fn machines(&self, names: &[&str], tags: &[String], arguments: &[&str]) -> Result<Vec<Machine>> {
+        let mut words = vec!["machine", "create", "--json", "--no-tags"];
+        for tag in tags {
+            words.extend(["--tag", tag]);
+        }
+        words.extend(arguments);
+        words.extend(names);
+        serde_json::from_str(&self.run(&words)?).context("rig machine create --json")
+    }
+
+    /// Gives machines their simulated nodes.
+    ///
+    /// # Errors
+    /// When one does not become Ready.
+    pub fn nodes(&self, names: &[&str], arguments: &[&str]) -> Result<()> {
+        self.run(&[&["machine", "node"], arguments, names].concat()).map(drop)
+    }
+
+    /// What is broken now, as JSON.
+    pub fn active_faults(&self) -> Option<Value> {
+        serde_json::from_str(&self.run(&["fault", "--active"]).ok()?).ok()
+    }
+
+    /// The folder with its state and logs.
+    pub fn state(&self) -> &Path {
+        &self.state
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl Drop for Rig {
+    fn drop(&mut self) {
+        Self::take_down(&self.name);
+    }
+}
+
+fn command_of(program: &Path, name: &str, arguments: &[&str], input: Option<&str>) -> Result<Ended> {
+    let mut command = Command::new(program);
+    command.args(arguments).args(["--name", name]);
+    let ended = process::run(command, input, COMMAND_WITHIN)?;
+    ensure!(
+        ended.code == Some(0),
+        "rig {} ended with {:?}: {}",
+        arguments.join(" "),
+        ended.code,
+        ended.stderr.trim()
+    );
+    Ok(ended)
+}

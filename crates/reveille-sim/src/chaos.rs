@@ -52,6 +52,8 @@ pub struct Rate {
     pub bunched_pct: u64,
     /// Of a hundred happenings, so many befall the process.
     pub mishaps_pct: u64,
+    /// The disk may fill up, too.
+    pub disk_full: bool,
 }
 
 impl Default for Rate {
@@ -62,6 +64,7 @@ impl Default for Rate {
             every: Span::from_min(6),
             bunched_pct: 15,
             mishaps_pct: 12,
+            disk_full: false,
         }
     }
 }
@@ -84,7 +87,7 @@ impl Course {
             let bunch = if dice.rng.chance(rate.bunched_pct) { 1 + dice.rng.below(5) } else { 1 };
             for _ in 0..bunch {
                 let within = dice.rng.span(Span::ZERO, Span::from_s(20));
-                happenings.push((at + within, dice.happening(rate.mishaps_pct)));
+                happenings.push((at + within, dice.happening(rate)));
             }
             at = at + dice.rng.span(Span::from_s(1), Span::from_ms(rate.every.ms * 2));
         }
@@ -133,9 +136,9 @@ struct Dice {
 }
 
 impl Dice {
-    fn happening(&mut self, mishaps_pct: u64) -> Happening {
-        if self.rng.chance(mishaps_pct) {
-            return Happening::Mishap(self.mishap());
+    fn happening(&mut self, rate: Rate) -> Happening {
+        if self.rng.chance(rate.mishaps_pct) {
+            return Happening::Mishap(self.mishap(rate.disk_full));
         }
         let machine = self.rng.pick(&self.machines).cloned();
         match machine {
@@ -145,7 +148,7 @@ impl Dice {
         }
     }
 
-    fn mishap(&mut self) -> Mishap {
+    fn mishap(&mut self, disk_full: bool) -> Mishap {
         let down = self.rng.span(Span::from_s(1), Span::from_min(3));
         match self.rng.below(9) {
             0 => Mishap::Pause(self.rng.span(Span::from_s(5), Span::from_min(60))),
@@ -155,7 +158,7 @@ impl Dice {
             4 => Mishap::CrashAt(CrashPoint::BeforeCall, down),
             5 => Mishap::CrashAt(CrashPoint::BeforeDone, down),
             6 => Mishap::CrashAt(CrashPoint::BeforeVerdict, down),
-            7 => Mishap::DiskFull(self.rng.span(Span::from_s(10), Span::from_min(10))),
+            7 if disk_full => Mishap::DiskFull(self.rng.span(Span::from_s(10), Span::from_min(10))),
             _ => Mishap::Rotate,
         }
     }

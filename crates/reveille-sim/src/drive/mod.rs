@@ -317,6 +317,11 @@ impl Drive {
         &self.state
     }
 
+    /// False while the process sleeps or is dead.
+    pub fn is_running(&self) -> bool {
+        self.run == Run::Running
+    }
+
     /// The time.
     pub const fn now(&self) -> Time {
         self.now

@@ -133,6 +133,25 @@ fn a_full_disk_stops_every_act_until_it_is_empty() {
     field.ends_well();
 }
 
+/// What was refused is written as soon as there is room, before anything rests on it: a crash later finds the whole
+/// story and repeats nothing.
+#[test]
+#[ignore = "the engine does not write refused records again yet"]
+fn records_refused_by_a_full_disk_are_written_when_there_is_room() {
+    let mut field = Field::new(Layout::fleet(12, 5));
+    let victim = field.machine(0);
+    field.0.mishap_in(s(0), Mishap::DiskFull(min(3)));
+    field.fault(Fault::Breaks(victim.clone(), Trouble::Broken));
+    field.run(min(4));
+    let first_seen = field.case(&victim, FaultKind::NotReady).expect("seen").incident.first_seen;
+    field.0.mishap_in(s(0), Mishap::CrashAt(CrashPoint::BeforeDone, s(5)));
+    assert!(field.0.run_until(min(20), |drive| !drive.is_running()), "it dies at its first call");
+    field.run(min(2));
+    let after = &field.case(&victim, FaultKind::NotReady).expect("still seen").incident;
+    assert_eq!((after.first_seen, after.attempts.len()), (first_seen, 1), "{}", field.tail());
+    field.clean();
+}
+
 /// A process that lost the ledger to another is refused, and stops by itself.
 #[test]
 fn a_deposed_process_changes_nothing_and_stops() {

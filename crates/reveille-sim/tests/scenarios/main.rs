@@ -8,6 +8,5 @@ mod crash;
 mod field;
 mod joining;
 mod limits;
-mod smoke;
 mod soak;
 mod story;

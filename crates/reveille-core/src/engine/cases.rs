@@ -321,7 +321,12 @@ impl State {
         }
         let mut findings = vec![bounded(fault.finding)];
         findings.extend(fault.more.into_iter().map(bounded));
-        if !same_conclusion(&incident.findings, &findings) {
+        // After a restart the evidence behind a finding is not at hand until it is read again: a plainer one does not
+        // replace it before.
+        let plainer = case.gathered.asked_at.is_none()
+            && incident.findings.first().map(|finding| finding.confidence)
+                > findings.first().map(|finding| finding.confidence);
+        if !plainer && !same_conclusion(&incident.findings, &findings) {
             let id = incident.id;
             incident.findings.clone_from(&findings);
             self.ripe.insert(key.clone());

@@ -109,7 +109,7 @@ impl State {
             call: call.clone(),
             before: before.clone(),
         };
-        let id = self.record(record);
+        let id = self.emit_record(record);
         self.recording.insert(id, intent);
         if rung.class().is_destructive() {
             self.book.begin(at);
@@ -145,7 +145,9 @@ impl State {
     }
 
     pub(super) fn on_recorded(&mut self, record: RecordId) {
-        if self.ledger_error.take().is_some() {
+        self.outstanding.remove(&record);
+        // The ledger knows everything again: only then may anything new rest on it.
+        if self.outstanding.is_empty() && self.unwritten.is_empty() && self.ledger_error.take().is_some() {
             self.rouse_held();
         }
         let Some(intent) = self.recording.remove(&record) else { return };
@@ -193,7 +195,13 @@ impl State {
     pub(super) fn on_record_failed(&mut self, record: RecordId) {
         self.ledger_error = Some(Arc::from("the last record was refused"));
         self.wake(self.now + LEDGER_RETRY, Wake::Ledger);
-        let Some(intent) = self.recording.remove(&record) else { return };
+        let refused = self.outstanding.remove(&record);
+        let Some(intent) = self.recording.remove(&record) else {
+            if let Some(refused) = refused {
+                self.keep_unwritten(refused);
+            }
+            return;
+        };
         if let Some(flight) = self.book.flights.remove(&intent) {
             if flight.rung.class().is_destructive() {
                 self.book.unbegin();

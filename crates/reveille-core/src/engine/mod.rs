@@ -51,6 +51,9 @@ const RECURS_WITHIN: Span = Span::from_min(60);
 /// After the ledger refused a record, nothing is decided for this long.
 const LEDGER_RETRY: Span = Span::from_s(30);
 
+/// So many refused records are kept before old findings among them are let go.
+const UNWRITTEN_MAX: usize = 16_384;
+
 /// How an engine is started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Start {
@@ -99,7 +102,12 @@ pub struct State {
     announced_wake: Option<Time>,
     looks: BTreeMap<LookId, (Look, LookFor)>,
     look_queue: VecDeque<(Look, LookFor)>,
+    newly_joined: Vec<(MachineKey, NodeName)>,
     recording: BTreeMap<RecordId, IntentId>,
+    /// Records that the ledger has not acknowledged yet.
+    outstanding: BTreeMap<RecordId, Record>,
+    /// Records that the ledger refused, in order: they are written before anything new is decided.
+    unwritten: VecDeque<Record>,
     effects: Vec<Effect>,
 }
 
@@ -180,7 +188,10 @@ impl State {
             announced_wake: None,
             looks: BTreeMap::new(),
             look_queue: VecDeque::new(),
+            newly_joined: Vec::new(),
             recording: BTreeMap::new(),
+            outstanding: BTreeMap::new(),
+            unwritten: VecDeque::new(),
             effects: Vec::new(),
         }
     }
@@ -209,6 +220,7 @@ impl State {
         self.review_gates();
         self.review_proofs();
         self.decide_ripe();
+        self.record_joined();
         self.send_looks();
         self.announce_wake();
         std::mem::take(&mut self.effects)
@@ -268,11 +280,42 @@ impl State {
         self.looks.is_empty() && self.look_queue.is_empty() && self.book.flights.values().all(proving)
     }
 
-    fn record(&mut self, record: Record) -> RecordId {
+    /// Asks the ledger to keep a record; one that comes after a refused one waits behind it.
+    fn record(&mut self, record: Record) {
+        if self.unwritten.is_empty() {
+            self.emit_record(record);
+        } else {
+            self.keep_unwritten(record);
+        }
+    }
+
+    fn emit_record(&mut self, record: Record) -> RecordId {
         self.numbers.record = self.numbers.record.next();
         let id = self.numbers.record;
+        self.outstanding.insert(id, record.clone());
         self.effects.push(Effect::Record { id, record });
         id
+    }
+
+    /// Findings are replaced by later ones anyway; they alone may be let go when a disk is full for very long.
+    fn keep_unwritten(&mut self, record: Record) {
+        if self.unwritten.len() >= UNWRITTEN_MAX {
+            let old = self.unwritten.iter().position(|kept| matches!(kept, Record::Diagnosed { .. }));
+            if let Some(old) = old {
+                self.unwritten.remove(old);
+            }
+        }
+        self.unwritten.push_back(record);
+    }
+
+    fn write_again(&mut self) {
+        for record in std::mem::take(&mut self.unwritten) {
+            self.emit_record(record);
+        }
+        if self.outstanding.is_empty() {
+            self.ledger_error = None;
+            self.rouse_held();
+        }
     }
 
     fn wake(&mut self, at: Time, why: Wake) {
@@ -309,10 +352,7 @@ impl State {
                     self.ripe.insert(key);
                 }
                 Wake::Flight(intent) => self.on_flight_timer(intent),
-                Wake::Ledger => {
-                    self.ledger_error = None;
-                    self.rouse_held();
-                }
+                Wake::Ledger => self.write_again(),
                 Wake::Proofs => {}
             }
         }

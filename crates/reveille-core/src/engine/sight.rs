@@ -240,15 +240,16 @@ impl State {
         }
         seen.joined = Some(name.clone());
         let machine = (MachineKey::Instance(link.cloud, link.instance), name.clone());
-        // Many machines join in one step at the start: one record holds them all.
-        if let Some(crate::effect::Effect::Record { record: Record::Joined { machines, .. }, .. }) =
-            self.effects.last_mut()
-        {
-            machines.push(machine);
-            return;
+        self.newly_joined.push(machine);
+    }
+
+    /// Many machines join in one step at the start: one record holds them all.
+    pub(super) fn record_joined(&mut self) {
+        let machines = std::mem::take(&mut self.newly_joined);
+        if !machines.is_empty() {
+            let at = self.now;
+            self.record(Record::Joined { at, machines });
         }
-        let at = self.now;
-        self.record(Record::Joined { at, machines: vec![machine] });
     }
 
     fn remembered_in(&self, cloud: &CloudName) -> Vec<InstanceId> {

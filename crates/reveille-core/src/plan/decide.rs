@@ -122,7 +122,13 @@ pub fn decide(desk: &Desk<'_>, case: &Case) -> Decision {
         return Decision::just(Next::Wait { until: due, why: why.into() });
     }
     if let Some(root) = explained_by(desk, case) {
-        let why = format!("first its {}: that explains this", root.kind);
+        let kind = root.incident.key.kind;
+        if root.incident.given_up {
+            // What explains it could not be mended: nothing further down the ladder would help either.
+            let why = format!("its {kind} explains this and could not be mended: {}", ladder::ask(kind));
+            return Decision::just(Next::Ask(why.into()));
+        }
+        let why = format!("first its {kind}: that explains this");
         return Decision::just(Next::Wait {
             until: desk.now + desk.roster.timing.backoff_min,
             why: why.into(),
@@ -224,14 +230,14 @@ fn useless(rung: Rung, findings: &[Finding]) -> Option<&'static str> {
 }
 
 /// A machine without its group, rules or route cannot join: those are mended first and explain the rest.
-fn explained_by<'a>(desk: &Desk<'a>, case: &Case) -> Option<&'a IncidentKey> {
+fn explained_by<'a>(desk: &Desk<'a>, case: &Case) -> Option<&'a Case> {
     let absence = matches!(case.incident.key.kind, FaultKind::NeverJoined | FaultKind::NotReady);
     if !absence {
         return None;
     }
     [FaultKind::GroupMissing, FaultKind::PairMissing, FaultKind::MissingRoute].into_iter().find_map(|kind| {
         let key = IncidentKey { subject: case.incident.key.subject.clone(), kind };
-        desk.cases.get_key_value(&key).filter(|(_, root)| !root.incident.given_up).map(|(key, _)| key)
+        desk.cases.get(&key)
     })
 }
 

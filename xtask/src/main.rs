@@ -1,2 +1,83 @@
-//! Tasks.
-fn main() {}
+//! The project's own tasks, in the project's own language: `cargo xtask TASK`.
+//!
+//! ```text
+//!  tidy    the rules of STYLE.md that a program can check
+//!  ci      fmt, clippy, tests, tidy, e2e: all that must be true before anything is merged
+//!  e2e     the rig's tests: adapters and end-to-end scenarios against real services
+//!  setup   what the rig needs, built and installed
+//!  bench   what the engine costs, in release mode
+//! ```
+//!
+//! Scripts and servers call this and nothing else, so that a person can run what they run. A step that was not run is
+//! named with its reason and never counts as passed. Nothing here knows what any test is about.
+
+mod ci;
+mod e2e;
+mod run;
+mod tally;
+mod tidy;
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::time::Duration;
+
+use anyhow::Result;
+
+const USAGE: &str = "cargo xtask TASK
+
+  tidy                  check the rules of STYLE.md; names each place and what to do
+  ci [--without-rig]    fmt, clippy, all tests, tidy, e2e; ends with \"N passed, N failed, N skipped\"
+  e2e [NAME]            tests against the rig, those whose name contains NAME; adapters' tests only without NAME
+  setup                 build and install what the rig needs (Go and Python 3.11 have to be there; root for packages)
+  bench                 what the engine costs
+";
+
+const BENCH_WITHIN: Duration = Duration::from_secs(3600);
+
+/// The repository's root.
+pub(crate) fn root() -> PathBuf {
+    let manifest = Path::new(env!("CARGO_MANIFEST_DIR"));
+    manifest.parent().unwrap_or(manifest).to_owned()
+}
+
+/// A cargo command in the repository's root, by the cargo that runs us.
+pub(crate) fn cargo(arguments: &[&str]) -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(arguments).current_dir(root());
+    // A target directory of ours is everybody's; the manifest variables of this run are nobody's.
+    for name in ["CARGO_MANIFEST_DIR", "CARGO_PKG_NAME", "CARGO_PKG_VERSION"] {
+        command.env_remove(name);
+    }
+    command
+}
+
+fn dispatch(words: &[&str]) -> Result<Option<bool>> {
+    let done = match words {
+        ["tidy"] => tidy::run(&root())?,
+        ["ci"] => ci::run(ci::Rig::Wanted)?,
+        ["ci", "--without-rig"] => ci::run(ci::Rig::Unwanted)?,
+        ["e2e"] => ci::finish(&[e2e::step(None)?]),
+        ["e2e", only] if !only.starts_with('-') => ci::finish(&[e2e::step(Some(only))?]),
+        ["setup"] => e2e::setup()?,
+        ["bench"] => run::to_the_end(cargo(&["run", "--release", "-p", "reveille-bench"]), BENCH_WITHIN)?.ok,
+        _ => return Ok(None),
+    };
+    Ok(Some(done))
+}
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match dispatch(&words) {
+        Ok(Some(true)) => ExitCode::SUCCESS,
+        Ok(Some(false)) => ExitCode::FAILURE,
+        Ok(None) => {
+            eprint!("{USAGE}");
+            ExitCode::from(2)
+        }
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

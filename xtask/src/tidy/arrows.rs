@@ -1,0 +1,216 @@
+//! Who may know whom: stages within the core, crates among each other.
+//!
+//! ```text
+//!  model ← event, effect, record ← observe ← diagnose ← plan ← act ← verify ← engine        a stage sees what is left of it
+//!  core ← wire ← kube, openstack …, sim ← the binary;  record stands alone                  a crate sees what is left of it
+//! ```
+//!
+//! Manifests are read through `cargo metadata`, so whatever way a dependency was written, it is seen. What is checked
+//! are our own crates and, for the core, everything.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context, Result, ensure};
+use serde_json::Value;
+
+use super::Report;
+
+const CORE: &str = "crates/reveille-core/src/";
+/// In this order; a stage may use itself and what stands before it.
+const STAGES: [&str; 7] = ["observe", "diagnose", "plan", "act", "verify", "lease", "engine"];
+
+/// What the core may not name, and why.
+const IMPURE: [(&str, &str); 11] = [
+    ("SystemTime", "time is an argument"),
+    ("Instant::now", "time is an argument"),
+    ("std::env", "settings are arguments"),
+    ("std::fs", "the core does no I/O"),
+    ("std::process", "the core does no I/O"),
+    ("std::thread", "the core has one owner"),
+    ("TcpStream", "the core does no I/O"),
+    ("HashMap", "its order differs from run to run: BTreeMap"),
+    ("HashSet", "its order differs from run to run: BTreeSet"),
+    ("tokio::", "the core knows no runtime"),
+    ("rand::", "the same events give the same effects"),
+];
+
+/// Our crates, and which of ours each may depend on to run. Tests may use more.
+const KNOWN: [(&str, &[&str]); 9] = [
+    ("reveille-core", &[]),
+    ("reveille-wire", &["reveille-core"]),
+    ("reveille-record", &[]),
+    ("reveille-kube", WORLD),
+    ("reveille-openstack", WORLD),
+    ("reveille-ec2", WORLD),
+    ("reveille-rancher", WORLD),
+    ("reveille-agent", WORLD),
+    ("reveille-sim", WORLD),
+];
+const WORLD: &[&str] = &["reveille-core", "reveille-wire"];
+
+/// All that the core may depend on, to run and in its tests.
+const CORE_ALLOWED: [(&str, &[&str]); 2] = [("normal", &["ipnet", "thiserror"]), ("dev", &["proptest"])];
+
+/// Checks one file of the core.
+pub(crate) fn stages(path: &str, text: &str, report: &mut Report) {
+    let Some(place) = path.strip_prefix(CORE) else { return };
+    for (index, line) in text.lines().enumerate() {
+        let code = line.split("//").next().unwrap_or(line);
+        if let Some((word, why)) = IMPURE.iter().find(|(word, _)| code.contains(word)) {
+            report.breach(
+                path,
+                index + 1,
+                "pure-core",
+                format!("\"{word}\" has no place in the core: {why}"),
+            );
+        }
+    }
+    let Some(own) = rank(place.split(['/', '.']).next().unwrap_or(place)) else { return };
+    for (line, stage) in mentioned(text) {
+        if rank(&stage).is_some_and(|rank| rank > own) {
+            let advice = format!(
+                "this stage comes before \"{stage}\"; move what it needs to model, or the code to there"
+            );
+            report.breach(path, line, "stage-arrow", advice);
+        }
+    }
+}
+
+/// Place of a module in the order; none for those that stand outside (the crate's root).
+fn rank(module: &str) -> Option<usize> {
+    match module {
+        "model" | "event" | "effect" | "record" => Some(0),
+        _ => STAGES.iter().position(|stage| *stage == module).map(|place| place + 1),
+    }
+}
+
+/// Modules of the crate that the text names, each with its line.
+fn mentioned(text: &str) -> Vec<(usize, String)> {
+    let mut found = Vec::new();
+    for (place, lead) in text.match_indices("crate::").chain(text.match_indices("super::")) {
+        let line_start = text[..place].rfind('\n').map_or(0, |newline| newline + 1);
+        if text[line_start..place].contains("//") {
+            continue;
+        }
+        let line = text[..place].matches('\n').count() + 1;
+        let rest = &text[place + lead.len()..];
+        let heads =
+            if let Some(group) = rest.strip_prefix('{') { heads_of(group) } else { vec![identifier(rest)] };
+        found.extend(heads.into_iter().map(|head| (line, head.to_owned())));
+    }
+    found
+}
+
+/// First words of the members of a `use` group, given from behind its opening brace.
+fn heads_of(group: &str) -> Vec<&str> {
+    let (mut heads, mut depth, mut fresh) = (Vec::new(), 0, true);
+    for (place, character) in group.char_indices() {
+        match character {
+            '{' => depth += 1,
+            '}' if depth == 0 => break,
+            '}' => depth -= 1,
+            ',' if depth == 0 => fresh = true,
+            _ if fresh && !character.is_whitespace() => {
+                heads.push(identifier(&group[place..]));
+                fresh = false;
+            }
+            _ => {}
+        }
+    }
+    heads
+}
+
+fn identifier(text: &str) -> &str {
+    let end =
+        text.find(|character: char| !character.is_alphanumeric() && character != '_').unwrap_or(text.len());
+    &text[..end]
+}
+
+/// Checks all manifests of the workspace at `root`.
+pub(crate) fn manifests(root: &Path, report: &mut Report) -> Result<()> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = Command::new(cargo)
+        .args(["metadata", "--no-deps", "--format-version", "1"])
+        .current_dir(root)
+        .output()
+        .context("cannot run cargo metadata; is cargo on PATH?")?;
+    let words = String::from_utf8_lossy(&output.stderr);
+    ensure!(output.status.success(), "cargo metadata failed, so the manifests were not checked: {words}");
+    let metadata: Value = serde_json::from_slice(&output.stdout).context("cargo metadata printed no JSON")?;
+    let packages = metadata["packages"].as_array().context("cargo metadata names no packages")?;
+    for package in packages {
+        check_package(root, package, report);
+    }
+    Ok(())
+}
+
+fn check_package(root: &Path, package: &Value, report: &mut Report) {
+    let name = package["name"].as_str().unwrap_or_default();
+    let manifest = package["manifest_path"].as_str().unwrap_or_default();
+    let manifest =
+        Path::new(manifest).strip_prefix(root).unwrap_or(Path::new(manifest)).display().to_string();
+    let mut by_kind: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for dependency in package["dependencies"].as_array().into_iter().flatten() {
+        let kind = dependency["kind"].as_str().unwrap_or("normal");
+        by_kind.entry(kind).or_default().extend(dependency["name"].as_str());
+    }
+    for (kind, depended_on) in by_kind {
+        for dependency in depended_on {
+            if let Some(advice) = refusal(name, kind, dependency) {
+                report.breach(&manifest, 0, "crate-arrow", advice);
+            }
+        }
+    }
+}
+
+/// Why this package may not depend on that, if it may not.
+fn refusal(name: &str, kind: &str, dependency: &str) -> Option<String> {
+    if name == "reveille-core" {
+        let allowed =
+            CORE_ALLOWED.iter().find(|(of, _)| *of == kind).map_or(&[][..], |(_, allowed)| *allowed);
+        return (!allowed.contains(&dependency)).then(|| {
+            format!(
+                "the core takes nothing but {}; \"{dependency}\" belongs at the border",
+                allowed.join(" and ")
+            )
+        });
+    }
+    let is_world = |name: &str| KNOWN.iter().any(|(known, allowed)| *known == name && *allowed == WORLD);
+    if kind == "dev" && is_world(name) && name != "reveille-sim" && is_world(dependency) {
+        return Some(format!("worlds do not know each other, also not in tests; take \"{dependency}\" out"));
+    }
+    let (_, allowed) = KNOWN.iter().find(|(known, _)| *known == name)?;
+    let refused = kind != "dev" && dependency.starts_with("reveille-") && !allowed.contains(&dependency);
+    refused
+        .then(|| format!("{name} may not know \"{dependency}\"; wiring them together is the binary's work"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn crates_know_only_what_stands_before_them() {
+        for (name, kind, dependency, fine) in [
+            ("reveille-core", "normal", "ipnet", true),
+            ("reveille-core", "normal", "serde", false),
+            ("reveille-core", "dev", "proptest", true),
+            ("reveille-core", "dev", "reveille-sim", false),
+            ("reveille-core", "build", "ipnet", false),
+            ("reveille-kube", "normal", "reveille-core", true),
+            ("reveille-kube", "normal", "serde", true),
+            ("reveille-kube", "normal", "reveille-openstack", false),
+            ("reveille-kube", "dev", "reveille-openstack", false),
+            ("reveille-kube", "dev", "reveille-record", true),
+            ("reveille-sim", "normal", "reveille-kube", false),
+            ("reveille-sim", "dev", "reveille-kube", true),
+            ("reveille-record", "normal", "reveille-core", false),
+            ("reveille-wire", "normal", "reveille-record", false),
+            ("reveille", "normal", "reveille-kube", true),
+        ] {
+            assert_eq!(refusal(name, kind, dependency).is_none(), fine, "{name} -> {dependency} ({kind})");
+        }
+    }
+}

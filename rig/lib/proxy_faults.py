@@ -23,13 +23,15 @@ CATALOGUE = {
     'nova-401-once': ({'count': 1}, 'Nova refuses the token once (its own 401)'),
     'neutron-401-once': ({'count': 1}, 'Neutron refuses the token once (its own 401)'),
     'token-expired': ({}, 'Nova and Neutron refuse every token issued before now; a new one from Keystone works'),
-    'nova-page-fails': ({}, 'GET /servers/detail answers its first page, then 500 for every page with a marker'),
+    'nova-page-fails': ({'perPage': None}, 'GET /servers/detail answers its first page [of PERPAGE servers], then 500 for every page with a marker'),
     'nova-empty-list': ({}, 'GET /servers and /servers/detail answer 200 with no servers'),
     'neutron-empty-list': ({}, 'GET /ports answers 200 with no ports'),
     'nova-cut': ({'count': None}, 'GET /servers/detail breaks off in the middle of the body [COUNT times]'),
     'nova-slow': ({'ms': 1000}, 'Nova answers MS milliseconds late'),
     'neutron-slow': ({'ms': 1000}, 'Neutron answers MS milliseconds late'),
     'keystone-slow': ({'ms': 1000}, 'Keystone answers MS milliseconds late'),
+    'nova-write-slow': ({'ms': 1000}, 'writes reach Nova MS milliseconds late, and not at all if the client hangs up before; reads pass'),
+    'neutron-write-slow': ({'ms': 1000}, 'writes reach Neutron MS milliseconds late, and not at all if the client hangs up before; reads pass'),
     'kube-slow': ({'ms': 1000}, 'kube-apiserver answers MS milliseconds late (watches, too)'),
     'nova-delete-lost': ({}, 'DELETE of a server answers 204 and never reaches Nova'),
     'nova-timeout-after-effect': ({'count': None}, 'writes reach Nova and take effect; the answer never comes [COUNT times]'),
@@ -87,6 +89,9 @@ class Faults:
         if slow:
             self.hit(q, service + '-slow')
             await asyncio.sleep(slow['ms'] / 1000)
+        late = q.write and self.hit(q, service + '-write-slow')
+        if late:
+            await asyncio.sleep(late['ms'] / 1000)
         if service == 'keystone' and self.hit(q, 'keystone-503'):
             return error(503, 'Service Unavailable', 'The server is currently unavailable.')
         if service in ('nova', 'neutron', 'kube'):
@@ -106,8 +111,12 @@ class Faults:
                     self.tokens[value] = time.time()
             return answer
         if service == 'nova' and read and q.kind in ('/v2.1/servers', '/v2.1/servers/detail'):
-            if 'marker=' in q.query and q.kind.endswith('detail') and self.hit(q, 'nova-page-fails'):
+            paged = self.on.get('nova-page-fails') if q.kind.endswith('detail') else None
+            if paged and 'marker=' in q.query:
+                self.hit(q, 'nova-page-fails')
                 return broken('nova')
+            if paged and paged['perPage']:
+                return await ask(q, target='%s%slimit=%d' % (q.target, '&' if q.query else '?', paged['perPage']))
             if self.hit(q, 'nova-empty-list'):
                 return 200, [JSON], b'{"servers": []}'
         if service == 'nova' and q.method == 'DELETE' and q.kind == '/v2.1/servers/{id}' and self.hit(q, 'nova-delete-lost'):

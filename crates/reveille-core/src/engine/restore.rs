@@ -341,9 +341,9 @@ impl Replay {
         let timing = self.state.roster.timing;
         if let Some(case) = self.open_intents.remove(&intent).and_then(|key| self.state.cases.get_mut(&key)) {
             let incident = &mut case.incident;
-            incident.tries = incident.tries.saturating_add(1);
-            incident.not_before =
-                Some(at + timing.backoff_min.doubled(incident.tries - 1, timing.backoff_max));
+            incident.tries = incident.tries.saturating_add(tries);
+            let doublings = incident.tries.saturating_sub(1);
+            incident.not_before = Some(at + timing.backoff_min.doubled(doublings, timing.backoff_max));
         }
     }
 

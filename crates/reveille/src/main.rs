@@ -1,2 +1,37 @@
-//! The binary.
-fn main() {}
+//! The one binary: wiring and command line, no decisions.
+//!
+//! ```text
+//!  arguments ─▶ cli ─▶ command ─▶ answer on standard output, exit code
+//!                        │
+//!                        ├─ worlds: adapters behind one seam, one poller for each project
+//!                        ├─ driver: the loop of one roster, its ledger thread, its hands
+//!                        └─ view ─▶ render: what the engine knows, as reports for programs and for people
+//! ```
+
+mod beside;
+mod cli;
+mod command;
+mod driver;
+mod render;
+mod survey;
+mod view;
+mod worlds;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use crate::cli::Cli;
+use crate::cli::exit::Exit;
+
+fn main() -> ExitCode {
+    let exit = match Cli::try_parse() {
+        Ok(cli) => command::main(cli),
+        Err(error) => {
+            // Help and version are answers; anything else is wrong usage. A closed pipe is nobody's loss.
+            drop(error.print());
+            if error.use_stderr() { Exit::Usage } else { Exit::AllAnswer }
+        }
+    };
+    exit.into()
+}

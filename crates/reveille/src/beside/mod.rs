@@ -1,0 +1,82 @@
+//! A running controller answers the commands beside it, from what it knows at this moment.
+//!
+//! ```text
+//!  reveille why X ─▶ DIR/control.sock ─▶ {"ask":"why","machine":"X"}\n ─▶ driver, between two events ─▶ Reply\n
+//! ```
+//!
+//! It knows more than a single look can: what it has watched, since when without a gap, what it read on purpose. Only
+//! questions come through here; nothing can be changed. The socket belongs to the user that runs the controller. One line
+//! each way, both bounded, each step with a deadline; whoever gets no answer looks for himself.
+
+pub(crate) mod client;
+pub(crate) mod server;
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Longest question, bytes.
+const ASK_BYTES_MAX: u64 = 64 << 10;
+/// Longest answer, bytes: a roll of fifty thousand machines has some twenty megabytes.
+const REPLY_BYTES_MAX: u64 = 256 << 20;
+/// Longest for one whole exchange.
+const WITHIN: Duration = Duration::from_secs(10);
+/// Longest path of a socket that every system takes.
+const PATH_BYTES_MAX: usize = 100;
+
+/// Where a roster's controller listens; `None` when the state folder's path is too long for a socket.
+fn path(state_dir: &Path) -> Option<PathBuf> {
+    let path = state_dir.join("control.sock");
+    (path.as_os_str().len() <= PATH_BYTES_MAX).then_some(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::view::ask::{Ask, Reply};
+    use reveille_core::engine::{Start, State};
+    use reveille_core::model::id::Fence;
+    use tokio::sync::{mpsc, watch};
+
+    fn state() -> State {
+        let file = "{apiVersion: reveille.dev/v1alpha1, kind: Roster, metadata: {name: prod}, spec: {\
+            clouds: [{name: os, openstack: {cloud: prod}}], \
+            pools: [{name: w, cloud: os, owned: {tag: k8s-cluster=prod}}]}}";
+        let origin = reveille_wire::roster::Origin { name: "r", dir: Path::new(""), home: None };
+        let checked = reveille_wire::roster::read(file, &origin).unwrap().remove(0);
+        State::new(checked.roster, Start { fence: Fence(1), acting: true })
+    }
+
+    #[tokio::test]
+    async fn a_question_gets_the_answer_of_the_state_and_nobody_listening_is_no_error() {
+        let directory = tempfile::tempdir().unwrap();
+        assert!(client::ask(directory.path(), &Ask::Roll).await.is_none(), "nobody listens yet");
+        let (questions, mut asked) = mpsc::channel::<crate::driver::Question>(4);
+        let (stop, stopped) = watch::channel(false);
+        let serving = tokio::spawn(server::serve(directory.path().to_owned(), questions, stopped));
+        let state = state();
+        let answering = async {
+            while let Some(question) = asked.recv().await {
+                question(&state);
+            }
+        };
+        let asking = async {
+            let mut reply = None;
+            for _ in 0..100 {
+                reply = client::ask(directory.path(), &Ask::Why { machine: "x".to_owned() }).await;
+                if reply.is_some() {
+                    break;
+                }
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+            assert_eq!(reply, Some(Reply::Nobody(vec![])));
+            assert!(matches!(client::ask(directory.path(), &Ask::Roll).await, Some(Reply::Report(_))));
+        };
+        tokio::select! {
+            () = answering => {}
+            () = asking => {}
+        }
+        stop.send_replace(true);
+        serving.await.unwrap();
+        assert!(!directory.path().join("control.sock").exists(), "the socket goes with its server");
+    }
+}

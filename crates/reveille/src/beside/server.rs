@@ -1,0 +1,82 @@
+//! Answering commands beside us.
+//!
+//! A question becomes a closure that the driver runs between two events, so that every answer is of one moment. A socket
+//! that is left over from a killed process is replaced: whoever holds the ledger's lock is the only one who may listen.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::timeout;
+
+use super::{ASK_BYTES_MAX, WITHIN, path};
+use crate::driver::Question;
+use crate::view::ask::{Ask, answer};
+
+/// Listens until it is told to stop. Not being able to listen is no reason not to run: commands then look for themselves.
+pub(crate) async fn serve(
+    state_dir: PathBuf,
+    questions: mpsc::Sender<Question>,
+    mut stop: watch::Receiver<bool>,
+) {
+    let Some(path) = path(&state_dir) else {
+        tracing::debug!(
+            "the state folder's path is too long for a socket; commands beside us will look for themselves"
+        );
+        return;
+    };
+    let listener = match listen(&path) {
+        Ok(listener) => listener,
+        Err(error) => {
+            tracing::warn!(
+                "cannot listen at {}: {error}; commands beside us will look for themselves",
+                path.display()
+            );
+            return;
+        }
+    };
+    loop {
+        tokio::select! {
+            accepted = listener.accept() => {
+                if let Ok((stream, _)) = accepted {
+                    let questions = questions.clone();
+                    tokio::spawn(async move {
+                        // Whoever asked and went away, or asked nonsense, gets no answer.
+                        drop(timeout(WITHIN, exchange(stream, questions)).await);
+                    });
+                }
+            }
+            _ = stop.wait_for(|stop| *stop) => break,
+        }
+    }
+    drop(std::fs::remove_file(&path));
+}
+
+fn listen(path: &Path) -> std::io::Result<UnixListener> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let listener = UnixListener::bind(path)?;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
+    Ok(listener)
+}
+
+async fn exchange(stream: UnixStream, questions: mpsc::Sender<Question>) -> Option<()> {
+    let (read, mut write) = stream.into_split();
+    let mut line = String::new();
+    BufReader::new(read.take(ASK_BYTES_MAX)).read_line(&mut line).await.ok()?;
+    let ask: Ask = serde_json::from_str(&line).ok()?;
+    let (sender, receiver) = oneshot::channel();
+    let question: Question = Box::new(move |state| {
+        // The asker may have gone away meanwhile.
+        drop(sender.send(answer(state, &ask, false, None)));
+    });
+    questions.send(question).await.ok()?;
+    let mut reply = serde_json::to_vec(&receiver.await.ok()?).ok()?;
+    reply.push(b'\n');
+    write.write_all(&reply).await.ok()?;
+    write.shutdown().await.ok()
+}

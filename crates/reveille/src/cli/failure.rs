@@ -1,0 +1,102 @@
+//! An error as a person gets to see it: what was tried, why it failed, what to do next.
+//!
+//! Commands return [`Failure`]; `main` prints it to standard error and ends with its code. Causes are kept as sources
+//! down to here, and printed once, one line each. Control characters of foreign texts never reach a terminal.
+
+use std::fmt;
+
+use super::exit::Exit;
+
+/// Why a command has no answer.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    exit: Exit,
+    error: anyhow::Error,
+    next: Option<String>,
+}
+
+impl Failure {
+    /// The command line or the roster is wrong.
+    pub(crate) fn usage(error: impl Into<anyhow::Error>) -> Self {
+        Self { exit: Exit::Usage, error: error.into(), next: None }
+    }
+
+    /// Nobody could be asked.
+    pub(crate) fn cannot_tell(error: impl Into<anyhow::Error>) -> Self {
+        Self { exit: Exit::CannotTell, error: error.into(), next: None }
+    }
+
+    /// A fault of ours, or of the machine we run on.
+    pub(crate) fn internal(error: impl Into<anyhow::Error>) -> Self {
+        Self { exit: Exit::Internal, error: error.into(), next: None }
+    }
+
+    /// What to do about it.
+    #[must_use]
+    pub(crate) fn next(mut self, next: impl Into<String>) -> Self {
+        self.next = Some(next.into());
+        self
+    }
+
+    /// With which code the process ends.
+    pub(crate) const fn exit(&self) -> Exit {
+        self.exit
+    }
+}
+
+impl From<anyhow::Error> for Failure {
+    fn from(error: anyhow::Error) -> Self {
+        Self::internal(error)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut said = self.error.to_string();
+        write!(f, "reveille: {}", printable(&said))?;
+        for cause in self.error.chain().skip(1) {
+            let text = cause.to_string();
+            // Many errors repeat their source in their own text; once is enough.
+            if !said.contains(&text) {
+                write!(f, "\n  because: {}", printable(&text))?;
+            }
+            said = text;
+        }
+        if let Some(next) = &self.next {
+            write!(f, "\n  next: {next}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Foreign text without control characters, so that it can neither move the cursor nor colour the screen. Line breaks
+/// stay.
+pub(crate) fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() && c != '\n' { '\u{fffd}' } else { c }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anyhow::Context as _;
+
+    #[test]
+    fn each_cause_is_said_once_and_the_next_step_last() {
+        let error = Err::<(), _>(std::io::Error::other("no route to host"))
+            .context("cannot list nodes: no route to host")
+            .context("cannot take the roll of prod");
+        let failure = Failure::cannot_tell(error.unwrap_err()).next("look at the network");
+        let text = failure.to_string();
+        assert_eq!(
+            text,
+            "reveille: cannot take the roll of prod\n  because: cannot list nodes: no route to host\n  next: look at the network"
+        );
+        assert_eq!(failure.exit().code(), 2);
+    }
+
+    #[test]
+    fn escape_sequences_of_others_are_defused() {
+        let failure = Failure::internal(anyhow::anyhow!("server said \u{1b}[2Jboo"));
+        assert!(!failure.to_string().contains('\u{1b}'));
+    }
+}

@@ -1,0 +1,36 @@
+//! The log: lines on standard error, for people or for programs.
+//!
+//! `run` logs from INFO, commands that look from ERROR, both unless `REVEILLE_LOG` says otherwise (the usual filter
+//! syntax: `debug`, `reveille_openstack=debug`). Standard output belongs to answers and never carries a log line.
+
+use std::io::IsTerminal;
+
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::LevelFilter;
+use tracing_subscriber::fmt::time::SystemTime;
+
+use super::{Color, LogFormat};
+
+/// Environment variable with the filter.
+const FILTER: &str = "REVEILLE_LOG";
+
+/// Starts logging. Called once, before anything else happens; later calls change nothing.
+pub(crate) fn start(least: LevelFilter, format: LogFormat, color: Color) {
+    let filter =
+        EnvFilter::builder().with_default_directive(least.into()).with_env_var(FILTER).from_env_lossy();
+    let lines =
+        tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_timer(SystemTime);
+    // A second start (tests in one process) is no error: the first one stays.
+    let started = match format {
+        LogFormat::Json => lines.json().flatten_event(true).with_current_span(false).try_init(),
+        LogFormat::Text => {
+            let ansi = match color {
+                Color::Always => true,
+                Color::Never => false,
+                Color::Auto => std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none(),
+            };
+            lines.with_ansi(ansi).with_target(false).try_init()
+        }
+    };
+    drop(started);
+}

@@ -1,0 +1,317 @@
+//! The command line: what can be asked, and how it explains itself.
+//!
+//! clap turns the arguments into [`Cli`]; nothing here acts. Defaults live here, so that `--help` tells the truth about
+//! them. The long help of each command ends with examples that can be pasted.
+
+pub(crate) mod exit;
+pub(crate) mod failure;
+pub(crate) mod logging;
+pub(crate) mod place;
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+const ABOUT: &str =
+    "Takes the roll of a Kubernetes cluster: who should answer, who does not, why, and what mends it";
+
+const LONG_ABOUT: &str = "\
+Takes the roll of a Kubernetes cluster.
+
+Every machine that somebody started must turn up as a Ready node, and stay one. For each machine that does not, \
+Reveille says where on the way it stopped and why, with the evidence, takes the smallest safe step that brings it \
+back, and checks that the step worked. A new roster only looks: it tells what it would do, and acting is switched \
+on remedy by remedy.";
+
+const AFTER_HELP: &str = "\
+First steps:
+  reveille demo            a story on a made-up cluster; needs nothing, changes nothing
+  reveille init            look at your cluster and cloud, write a roster to start from
+  reveille roll            who is here, who is missing
+  reveille why MACHINE     where it stopped, why, what was done, what comes next
+
+Exit codes: 0 everyone answers · 1 somebody is absent · 2 it could not be told · 64 wrong usage or roster · 70 a fault of ours";
+
+/// The whole command line.
+#[derive(Clone, Debug, Parser)]
+#[command(name = "reveille", version, about = ABOUT, long_about = LONG_ABOUT, after_help = AFTER_HELP)]
+#[command(max_term_width = 100, propagate_version = true)]
+pub(crate) struct Cli {
+    /// What is asked of every command.
+    #[command(flatten)]
+    pub(crate) common: Common,
+    /// What to do.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// Options of every command.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Common {
+    /// Roster file; may be given several times
+    #[arg(
+        long,
+        global = true,
+        value_name = "FILE",
+        env = "REVEILLE_ROSTER",
+        default_value = "reveille.yaml"
+    )]
+    pub(crate) roster: Vec<PathBuf>,
+
+    /// Where ledgers and pauses are kept, a folder for each roster [default: $XDG_STATE_HOME/reveille]
+    #[arg(long, global = true, value_name = "DIR", env = "REVEILLE_STATE")]
+    pub(crate) state: Option<PathBuf>,
+
+    /// How to print: for people, or for programs
+    #[arg(long, short, global = true, value_name = "FORMAT", default_value = "table")]
+    pub(crate) output: Output,
+
+    /// Colours. Nothing is said by colour alone
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    pub(crate) color: Color,
+}
+
+/// How an answer is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Output {
+    /// Aligned text
+    Table,
+    /// One JSON document
+    Json,
+    /// One YAML document
+    Yaml,
+}
+
+/// When colours are used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Color {
+    /// On a terminal, unless NO_COLOR is set
+    Auto,
+    /// Always
+    Always,
+    /// Never
+    Never,
+}
+
+/// What can be asked.
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Watch over the rosters and mend what they allow
+    #[command(after_long_help = RUN_EXAMPLES)]
+    Run(Run),
+    /// Who is here, who is missing
+    #[command(after_long_help = ROLL_EXAMPLES)]
+    Roll(Roll),
+    /// Where a machine stopped, why, what was done about it, and what comes next
+    #[command(after_long_help = WHY_EXAMPLES)]
+    Why(Why),
+    /// What would be done now, what is held back, and by what
+    #[command(after_long_help = PLAN_EXAMPLES)]
+    Plan,
+    /// Faults that are open, and those that are over
+    Incidents(Incidents),
+    /// Say "hands off" for the roster, a pool or a machine
+    #[command(after_long_help = PAUSE_EXAMPLES)]
+    Pause(Pause),
+    /// Take a "hands off" back
+    Resume(Resume),
+    /// Look at a cluster and its cloud and write a roster to start from
+    #[command(after_long_help = INIT_EXAMPLES)]
+    Init(Init),
+    /// Play a story on a made-up cluster: faults, findings, repairs, proofs
+    #[command(after_long_help = DEMO_EXAMPLES)]
+    Demo(Demo),
+    /// Print completions for a shell
+    #[command(
+        after_long_help = "Example:\n  reveille completions bash > ~/.local/share/bash-completion/completions/reveille"
+    )]
+    Completions(Completions),
+    /// Print the manual page, or write one for each command into a folder
+    Man(Man),
+}
+
+const RUN_EXAMPLES: &str = "\
+Examples:
+  reveille run                                   ./reveille.yaml, until it is told to stop
+  reveille run --roster prod.yaml --dry-run      looks and decides, begins nothing
+  reveille run --once                            acts on what is due, prints the roll, ends with its exit code
+  reveille run --roster a.yaml --roster b.yaml   two clusters; one that share a cloud is listed once
+
+What is seen, decided and done is one line each on standard error, and is kept in the ledger.";
+
+/// `run`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Run {
+    /// Act on what is due, wait until it has settled, print the roll and end
+    #[arg(long)]
+    pub(crate) once: bool,
+    /// With --once: end after this long even if something is still on its way, seconds
+    #[arg(long, value_name = "SECONDS", default_value_t = 120, requires = "once", value_parser = clap::value_parser!(u32).range(1..=86_400))]
+    pub(crate) within: u32,
+    /// Decide and tell, but begin nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Form of the log on standard error
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    pub(crate) log_format: LogFormat,
+}
+
+/// Form of the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LogFormat {
+    /// A line for people
+    Text,
+    /// A JSON object on each line
+    Json,
+}
+
+const ROLL_EXAMPLES: &str = "\
+Examples:
+  reveille roll                     who is missing, and what happens next
+  reveille roll --all               everyone
+  reveille roll -o json | jq '.machines[] | select(.answers == \"no\") | .name'
+
+Asks a running controller, or looks once itself, without changing anything.";
+
+/// `roll`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Roll {
+    /// Also show the machines that answer
+    #[arg(long)]
+    pub(crate) all: bool,
+}
+
+const WHY_EXAMPLES: &str = "\
+Examples:
+  reveille why kks-prod-w-7xk2p      by the machine's name
+  reveille why 0c2f9d2e              by the beginning of its instance's id, if only one begins so";
+
+/// `why`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Why {
+    /// Name or id of a machine, or name of its node
+    pub(crate) machine: String,
+}
+
+const PLAN_EXAMPLES: &str = "\
+Examples:
+  reveille plan
+  reveille plan -o yaml";
+
+/// `incidents`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Incidents {
+    /// Also show those that are over
+    #[arg(long)]
+    pub(crate) all: bool,
+}
+
+const PAUSE_EXAMPLES: &str = "\
+Examples:
+  reveille pause --reason \"cloud maintenance until 18:00\"        the whole roster
+  reveille pause pool/gpu --reason \"driver upgrade\"              one pool
+  reveille pause kks-prod-w-7xk2p --reason \"Ann looks at it\"     one machine
+  reveille resume pool/gpu
+
+What is already on its way is finished and verified; nothing new is begun. Looking goes on.";
+
+/// `pause`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Pause {
+    /// Name or id of a machine, or pool/NAME; the whole roster when left out
+    #[arg(value_name = "MACHINE|pool/NAME")]
+    pub(crate) scope: Option<String>,
+    /// Why, for everyone who wonders later
+    #[arg(long)]
+    pub(crate) reason: String,
+    /// Who says so [default: your user name]
+    #[arg(long, env = "USER", hide_env_values = true)]
+    pub(crate) by: Option<String>,
+}
+
+/// `resume`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Resume {
+    /// As it was given to `pause`; the pause of the whole roster when left out
+    #[arg(value_name = "MACHINE|pool/NAME")]
+    pub(crate) scope: Option<String>,
+    /// Take back every pause
+    #[arg(long, conflicts_with = "scope")]
+    pub(crate) all: bool,
+}
+
+const INIT_EXAMPLES: &str = "\
+Examples:
+  reveille init                                      current context, the only cloud of clouds.yaml
+  reveille init --context prod-admin --cloud prod --file prod.yaml
+  reveille init --file - | less                      print it, write nothing
+
+It only reads. The roster it writes only looks, too: read it, correct it, then switch remedies on.";
+
+/// `init`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Init {
+    /// Where to write the roster; - prints it. An existing file is never overwritten
+    #[arg(long, value_name = "FILE", default_value = "reveille.yaml")]
+    pub(crate) file: PathBuf,
+    /// Name of the roster [default: the context's]
+    #[arg(long)]
+    pub(crate) name: Option<String>,
+    /// kubeconfig [default: KUBECONFIG, then ~/.kube/config]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) kubeconfig: Option<PathBuf>,
+    /// Context of the kubeconfig [default: its current one]
+    #[arg(long)]
+    pub(crate) context: Option<String>,
+    /// Entry of clouds.yaml [default: the only one]
+    #[arg(long)]
+    pub(crate) cloud: Option<String>,
+    /// clouds.yaml [default: where the OpenStack client looks]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) clouds_file: Option<PathBuf>,
+}
+
+const DEMO_EXAMPLES: &str = "\
+Examples:
+  reveille demo               about half a minute
+  reveille demo --fast        as fast as it goes
+  reveille demo --seed 7      the same kinds of trouble, elsewhere and in another order
+
+The world is made up; the engine, the ledger and the loop are those of `reveille run`.";
+
+/// `demo`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Demo {
+    /// Which story
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Do not wait between the moments
+    #[arg(long)]
+    pub(crate) fast: bool,
+}
+
+/// `completions`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Completions {
+    /// Which shell
+    pub(crate) shell: clap_complete::Shell,
+}
+
+/// `man`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Man {
+    /// Write a page for each command into this folder instead of printing the first one
+    #[arg(long, value_name = "DIR")]
+    pub(crate) dir: Option<PathBuf>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Cli::command().debug_assert();
+    }
+}

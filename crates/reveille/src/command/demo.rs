@@ -1,0 +1,175 @@
+//! `demo`: a story on a made-up cluster, played through the same engine, ledger and invariants as `run`.
+//!
+//! ```text
+//!  sim::Demo ─ moment ─▶ helm: step, ledger on disk ─▶ effects ─▶ sim::Demo
+//!                          └─ records, told events ─▶ stage: lines, and on a terminal the roll above them
+//! ```
+//!
+//! Virtual minutes pass in real half-seconds: moments at which something is told wait so that it can be read, quiet ones
+//! pass at once. The ledger is a real one in a temporary folder. It ends with 0 only if every machine answers and no
+//! invariant was broken.
+
+use std::time::Duration;
+
+use anyhow::Context as _;
+use reveille_core::effect::Effect;
+use reveille_core::engine::{Start, State};
+use reveille_core::event::Event;
+use reveille_core::model::time::Time;
+use reveille_core::record::Record;
+use reveille_sim::story::{Demo, Moment};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep};
+
+use super::{Answer, Context};
+use crate::cli;
+use crate::cli::exit::Exit;
+use crate::cli::failure::Failure;
+use crate::driver::clock;
+use crate::driver::helm::Helm;
+use crate::driver::scribe::{Ack, Scribe};
+use crate::driver::shelf;
+use crate::render::stage::{Stage, epilogue};
+
+/// Wall time that the story takes when it is not fast.
+const WALL: Duration = Duration::from_secs(24);
+/// Longest that the disk may take for one record.
+const LEDGER_WITHIN: Duration = Duration::from_secs(30);
+
+/// `demo`.
+pub(crate) async fn demo(context: &Context, args: &cli::Demo) -> Result<Answer, Failure> {
+    let folder = tempfile::tempdir().context("cannot make a temporary folder for the demo's ledger")?;
+    let opened = shelf::open(folder.path(), "reveille demo", clock::wall())
+        .map_err(|error| Failure::internal(anyhow::Error::new(error)))?;
+    let mut story = Demo::new(args.seed);
+    story.lead(opened.fence);
+    let state = State::new(story.roster().clone(), Start { fence: opened.fence, acting: true });
+    let (scribe, acks) = Scribe::start(Box::new(opened.shelf)).context("cannot start the ledger's thread")?;
+    let mut play = Play {
+        helm: Helm::new(state, scribe),
+        acks,
+        stage: Stage::new(&context.paper, story.start()),
+        pace: (!args.fast).then(|| Pace { began: Instant::now(), start: story.start() }),
+        story,
+    };
+    play.stage.prologue(args.seed);
+    play.tell().await?;
+    let summary = play.story.summary(play.helm.state());
+    let broken = play.helm.violations().len();
+    let start = play.story.start();
+    play.stage.end();
+    tokio::task::spawn_blocking(move || drop(play.helm.end())).await.context("cannot end the ledger")?;
+    let well = summary.ended_well() && broken == 0;
+    let exit = match (well, broken > 0 || !summary.violations.is_empty()) {
+        (true, _) => Exit::AllAnswer,
+        (false, true) => Exit::Internal,
+        (false, false) => Exit::SomebodyAbsent,
+    };
+    Ok(Answer { text: epilogue(&summary, start, &context.paper), exit })
+}
+
+struct Play {
+    helm: Helm,
+    acks: mpsc::Receiver<Ack>,
+    story: Demo,
+    stage: Stage,
+    pace: Option<Pace>,
+}
+
+impl Play {
+    async fn tell(&mut self) -> Result<(), Failure> {
+        while let Some(moment) = self.story.next_moment() {
+            let Moment { at, told, events } = moment;
+            self.wait_for(at).await;
+            for sentence in told {
+                self.stage.happened(at, &sentence);
+            }
+            for event in events {
+                let (mut effects, records) = self.step(at, event);
+                self.show(at, &records);
+                while let Some(ack) = self.outstanding().await? {
+                    let (more, records) = self.acknowledge(at, ack);
+                    effects.extend(more);
+                    self.show(at, &records);
+                }
+                for effect in &effects {
+                    self.story.perform(at, effect);
+                }
+            }
+            self.stage.moment(at, self.helm.state());
+            if self.stage.is_gone() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Real time follows virtual time at a constant rate.
+    async fn wait_for(&self, at: Time) {
+        if let Some(pace) = &self.pace {
+            sleep(pace.left(at)).await;
+        }
+    }
+
+    fn step(&mut self, at: Time, event: Event) -> (Vec<Effect>, Vec<Record>) {
+        let story = &mut self.story;
+        let mut records = Vec::new();
+        let effects = self.helm.take_watched(at, event, &mut |state, event, effects| {
+            story.after_step(state, event, effects);
+            note_records(story, at, effects, &mut records);
+        });
+        (effects, records)
+    }
+
+    fn acknowledge(&mut self, at: Time, ack: Ack) -> (Vec<Effect>, Vec<Record>) {
+        let story = &mut self.story;
+        let mut records = Vec::new();
+        let effects = self.helm.acknowledge_watched(at, ack, &mut |state, event, effects| {
+            story.after_step(state, event, effects);
+            note_records(story, at, effects, &mut records);
+        });
+        (effects, records)
+    }
+
+    /// The next answer of the ledger, as long as one is due: in the story no time passes while the disk writes.
+    async fn outstanding(&mut self) -> Result<Option<Ack>, Failure> {
+        if self.helm.unanswered() == 0 {
+            return Ok(None);
+        }
+        let answer = tokio::time::timeout(LEDGER_WITHIN, self.acks.recv()).await;
+        Ok(answer.context("the disk under the demo's ledger does not answer")?)
+    }
+
+    fn show(&mut self, at: Time, records: &[Record]) {
+        for record in records {
+            self.stage.record(at, record);
+        }
+    }
+}
+
+/// The person on call reads the records, and so does whoever watches the demo.
+fn note_records(story: &mut Demo, at: Time, effects: &[Effect], records: &mut Vec<Record>) {
+    for effect in effects {
+        if let Effect::Record { record, .. } = effect {
+            story.perform(at, effect);
+            records.push(record.clone());
+        }
+    }
+}
+
+struct Pace {
+    began: Instant,
+    start: Time,
+}
+
+/// Virtual time that the wall time is stretched over; a longer story goes on at the same rate.
+const STORY_MS: i64 = 45 * 60_000;
+
+impl Pace {
+    fn left(&self, at: Time) -> Duration {
+        let virtual_ms = at.since(self.start).ms.min(STORY_MS);
+        let share = u32::try_from(virtual_ms).unwrap_or(u32::MAX);
+        let due = WALL.mul_f64(f64::from(share) / f64::from(u32::try_from(STORY_MS).unwrap_or(u32::MAX)));
+        due.saturating_sub(self.began.elapsed())
+    }
+}

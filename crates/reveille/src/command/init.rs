@@ -1,0 +1,201 @@
+//! `init`: looks at a cluster and its cloud, and writes a roster to start from.
+//!
+//! ```text
+//!  kubeconfig ─▶ nodes ─▶ their instances, by id ─▶ marks that they share ─▶ all instances with the cluster's mark
+//!                  └▶ pod ranges                                                └▶ pools, groups ─▶ Proposal ─▶ file
+//! ```
+//!
+//! It only reads, and what it writes only looks: every remedy is `propose` or `off`. What could not be found out is said,
+//! on standard error and in the file where it belongs. A file that is there is never overwritten.
+
+use std::collections::BTreeMap;
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::path::Path;
+
+use anyhow::{Context as _, anyhow};
+use reveille_core::event::ClusterFact;
+use reveille_core::model::id::CloudName;
+use reveille_core::model::node::Node;
+use reveille_kube::{Cluster, ClusterConfig, ContextInfo, contexts};
+use reveille_openstack::{CloudConfig, CloudEntry, Project, list_clouds};
+use reveille_wire::roster::{self, ClusterRef, Origin, render::render};
+
+use super::{Answer, Context};
+use crate::cli::{self, failure::Failure};
+use crate::survey::{Survey, propose, read};
+
+/// `init`.
+pub(crate) async fn init(_: &Context, args: &cli::Init) -> Result<Answer, Failure> {
+    let printed = args.file == Path::new("-");
+    if !printed && args.file.exists() {
+        return Err(Failure::usage(anyhow!(
+            "{} is there already and is not overwritten",
+            args.file.display()
+        ))
+        .next("name another with --file, or print the proposal with --file -"));
+    }
+    let cluster_config = ClusterConfig { kubeconfig: args.kubeconfig.clone(), context: args.context.clone() };
+    let chosen = choose_context(&cluster_config)?;
+    let entry = choose_cloud(args)?;
+    let nodes = read_nodes(&cluster_config).await?;
+    let cloud = CloudName::from("os");
+    let config = CloudConfig {
+        name: cloud.clone(),
+        cloud: entry.cloud.clone(),
+        clouds_file: args.clouds_file.clone(),
+    };
+    let project =
+        Project::connect(&config).await.map_err(|error| Failure::cannot_tell(anyhow::Error::new(error)))?;
+    let survey = read::survey(&project, &cloud, nodes)
+        .await
+        .map_err(|error| Failure::cannot_tell(anyhow::Error::new(error)))?;
+    let place = propose::Place {
+        roster: args.name.clone().unwrap_or_else(|| roster_name(chosen.as_ref())),
+        cluster: ClusterRef {
+            kubeconfig: absolute(args.kubeconfig.as_deref())?,
+            context: chosen.map(|context| context.name),
+        },
+        cloud,
+        entry: entry.cloud,
+        clouds_file: absolute(args.clouds_file.as_deref())?,
+        project: project.name().to_string(),
+    };
+    let propose::Proposed { proposal, unknown } = propose::roster(&survey, &place)?;
+    let text = render(&proposal);
+    check(&text)?;
+    let found = found(&survey, &proposal);
+    if printed {
+        tell(&found, &unknown);
+        return Ok(Answer::fine(text));
+    }
+    write_new(&args.file, &text)?;
+    let mut out = format!(
+        "{} is written. It only looks: nothing is done until a remedy says act.\n\n",
+        args.file.display()
+    );
+    for line in found {
+        out.push_str(&format!("found      {line}\n"));
+    }
+    for line in unknown {
+        out.push_str(&format!("not found  {line}\n"));
+    }
+    let option = if args.file == Path::new("reveille.yaml") {
+        String::new()
+    } else {
+        format!(" --roster {}", args.file.display())
+    };
+    out.push_str(&format!("\nnext: read it, correct it, then: reveille roll{option}\n"));
+    Ok(Answer::fine(out))
+}
+
+/// What belongs beside a roster that is printed.
+fn tell(found: &[String], unknown: &[String]) {
+    let mut err = std::io::stderr().lock();
+    for (word, line) in found.iter().map(|l| ("found", l)).chain(unknown.iter().map(|l| ("not found", l))) {
+        drop(writeln!(err, "{word}: {line}"));
+    }
+}
+
+fn choose_context(config: &ClusterConfig) -> Result<Option<ContextInfo>, Failure> {
+    let known = contexts(config).map_err(|error| Failure::usage(anyhow::Error::new(error)))?;
+    Ok(known.into_iter().find(|context| context.current))
+}
+
+fn choose_cloud(args: &cli::Init) -> Result<CloudEntry, Failure> {
+    let entries = list_clouds(args.clouds_file.as_deref())
+        .map_err(|error| Failure::usage(anyhow::Error::new(error)))?;
+    let names: Vec<&str> = entries.iter().map(|entry| entry.cloud.as_str()).collect();
+    let names = names.join(", ");
+    let wanted =
+        args.cloud.clone().or_else(|| std::env::var("OS_CLOUD").ok().filter(|name| !name.is_empty()));
+    match (wanted, entries.as_slice()) {
+        (Some(wanted), entries) => {
+            entries.iter().find(|entry| entry.cloud == wanted).cloned().ok_or_else(|| {
+                Failure::usage(anyhow!("clouds.yaml has no cloud {wanted:?}; it has: {names}"))
+            })
+        }
+        (None, [only]) => Ok(only.clone()),
+        (None, []) => Err(Failure::usage(anyhow!("clouds.yaml has no cloud in it"))
+            .next("add one, or name another file with --clouds-file")),
+        (None, _) => {
+            Err(Failure::usage(anyhow!("clouds.yaml has several clouds: {names}"))
+                .next("name one with --cloud"))
+        }
+    }
+}
+
+async fn read_nodes(config: &ClusterConfig) -> Result<Vec<std::sync::Arc<Node>>, Failure> {
+    let cluster =
+        Cluster::connect(config).await.map_err(|error| Failure::usage(anyhow::Error::new(error)))?;
+    let facts =
+        cluster.observe_once().await.map_err(|error| Failure::cannot_tell(anyhow::Error::new(error)))?;
+    let listed = facts.into_iter().find_map(|fact| match fact {
+        ClusterFact::Synced(nodes) => Some(nodes),
+        _ => None,
+    });
+    Ok(listed.unwrap_or_default())
+}
+
+fn roster_name(context: Option<&ContextInfo>) -> String {
+    let name = context.map_or("cluster", |context| context.name.as_str());
+    let plain: String =
+        name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).collect();
+    let plain = plain.trim_matches('-').to_owned();
+    if plain.is_empty() { "cluster".to_owned() } else { plain }
+}
+
+/// A roster's relative paths start at the roster, those of the command line at the working directory.
+fn absolute(path: Option<&Path>) -> Result<Option<std::path::PathBuf>, Failure> {
+    let absolute = |path: &Path| {
+        std::path::absolute(path).with_context(|| format!("cannot tell where {} is", path.display()))
+    };
+    Ok(path.map(absolute).transpose()?)
+}
+
+/// What we write must be what we read; anything else is a fault of ours, found before it does harm.
+fn check(text: &str) -> Result<(), Failure> {
+    let origin = Origin { name: "the proposal", dir: Path::new("/"), home: None };
+    roster::read(text, &origin).map(drop).map_err(|refusal| {
+        Failure::usage(anyhow::Error::new(refusal).context("what was found makes no valid roster"))
+            .next("print it with --file - and correct what is named")
+    })
+}
+
+fn write_new(file: &Path, text: &str) -> Result<(), Failure> {
+    let write = || {
+        let mut new = OpenOptions::new().write(true).create_new(true).open(file)?;
+        new.write_all(text.as_bytes())?;
+        new.sync_all()
+    };
+    write().map_err(|error| {
+        Failure::usage(anyhow::Error::new(error).context(format!("cannot write {}", file.display())))
+    })
+}
+
+fn found(survey: &Survey, proposal: &reveille_wire::roster::render::Proposal) -> Vec<String> {
+    let mut lines = vec![format!(
+        "{} nodes, {} of them with an instance of this project",
+        survey.nodes.len(),
+        survey.matched()
+    )];
+    let mut pools: BTreeMap<&str, usize> = BTreeMap::new();
+    for pool in &proposal.pools {
+        let carries = |instance: &&std::sync::Arc<reveille_core::model::instance::Instance>| {
+            instance.marks.contains(&pool.owned.cluster)
+                && pool.owned.pool.as_ref().is_none_or(|mark| instance.marks.contains(mark))
+        };
+        pools.insert(pool.name.as_str(), survey.instances.values().filter(carries).count());
+    }
+    for (name, count) in pools {
+        lines.push(format!("pool {name}: {count} instances carry its marks"));
+    }
+    if !proposal.network.pod_ranges.is_empty() {
+        let ranges: Vec<String> = proposal.network.pod_ranges.iter().map(ToString::to_string).collect();
+        lines.push(format!("pod ranges {}", ranges.join(", ")));
+    }
+    if let Some((_, router)) = &proposal.network.router {
+        lines.push(format!("router {router} carries pod routes"));
+    }
+    lines
+}

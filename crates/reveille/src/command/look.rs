@@ -1,0 +1,232 @@
+//! Looking once: the engine, fed with one reading of everything and with what the ledger remembers, beginning nothing.
+//!
+//! ```text
+//!  ledger (read only) ─▶ State::restore ─┐
+//!  clouds, one full listing each ────────┼▶ step … step ─▶ reads that it asks for ─▶ step … ─▶ State
+//!  cluster: nodes, leases, events ───────┘
+//! ```
+//!
+//! Nothing is written: records are acknowledged in memory, calls are never made, and the ledger's lock is left alone, so
+//! it works beside a running controller. What cannot be read is an answer as well: the engine then says that it cannot
+//! tell.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use futures::stream::FuturesUnordered;
+use reveille_core::effect::{Effect, ReadError, ReadErrorKind};
+use reveille_core::engine::{Restored, Start, State};
+use reveille_core::event::{CloudFact, ClusterFact, Command, Event};
+use reveille_core::model::id::{CloudName, Fence};
+use reveille_core::model::time::{Span, Time};
+use reveille_kube::{Cluster, ClusterConfig};
+use reveille_openstack::{CloudConfig, Interest, Lister, Project};
+use reveille_record::read_only;
+use reveille_wire::ledger::LedgerLine;
+use reveille_wire::roster::{CheckedRoster, CloudRef, ClusterRef};
+use tokio::time::{Instant, timeout, timeout_at};
+
+use crate::driver::caution::Caution;
+use crate::driver::clock;
+use crate::driver::pauses::PauseDesk;
+use crate::driver::shelf;
+use crate::worlds::cloud::Connected;
+use crate::worlds::cluster::ClusterWorld;
+use crate::worlds::{Desk, Worlds};
+
+/// Longest that one source may take.
+const SOURCE_WITHIN: Duration = Duration::from_secs(60);
+/// Longest for all reads that the engine asks for after that.
+const READS_WITHIN: Duration = Duration::from_secs(20);
+/// A controller that gave a sign of life this lately is running.
+const ALIVE: Span = Span::from_s(35);
+
+/// What was found by looking once.
+pub(crate) struct Looked {
+    /// The engine.
+    pub(crate) state: State,
+    /// Whom to ask more.
+    pub(crate) worlds: Worlds,
+    /// Whether a controller runs for this roster.
+    pub(crate) controller: Controller,
+    /// What people should know about this look.
+    pub(crate) notes: Vec<String>,
+}
+
+/// Whether a controller runs for a roster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Controller {
+    /// It gave a sign of life a moment ago.
+    Runs,
+    /// It did, a while ago.
+    Stopped,
+    /// There never was one in this state folder.
+    Never,
+}
+
+/// How a cluster of a roster is reached.
+pub(crate) fn cluster_config(cluster: &ClusterRef) -> ClusterConfig {
+    ClusterConfig { kubeconfig: cluster.kubeconfig.clone(), context: cluster.context.clone() }
+}
+
+/// How a cloud of a roster is reached.
+pub(crate) fn cloud_config(name: &CloudName, at: &CloudRef) -> CloudConfig {
+    match at {
+        CloudRef::OpenStack { cloud, clouds_file } => {
+            CloudConfig { name: name.clone(), cloud: cloud.clone(), clouds_file: clouds_file.clone() }
+        }
+    }
+}
+
+/// Looks once.
+pub(crate) async fn look(checked: &CheckedRoster, state_dir: &Path) -> Looked {
+    let (mut state, controller, mut notes) = remember(checked, state_dir);
+    let clouds = futures::future::join_all(
+        checked.clouds.iter().map(|(name, at)| read_cloud(checked, name.clone(), cloud_config(name, at))),
+    );
+    let (clouds, (cluster, facts)) = futures::join!(clouds, read_cluster(&checked.cluster));
+    let mut desks = std::collections::BTreeMap::new();
+    let mut events = Vec::new();
+    for (name, world, fact) in clouds {
+        desks.insert(name.clone(), Desk::new(world));
+        events.push(Event::Cloud { cloud: name, fact });
+    }
+    events.extend(facts.into_iter().map(Event::Cluster));
+    let mut pauses = PauseDesk::new(super::pause::reader(state_dir), Caution::default());
+    for event in &events {
+        pauses.caution.review(&checked.roster, event);
+    }
+    if let Some(Command::Pauses(set)) = pauses.read() {
+        events.insert(0, Event::Command(Command::Pauses(set)));
+    }
+    let worlds = Worlds { clouds: desks, cluster: Desk::new(cluster) };
+    let mut looks = Vec::new();
+    for event in events {
+        looks.append(&mut feed(&mut state, event));
+    }
+    if !follow_up(&mut state, &worlds, looks).await {
+        notes.push(format!("some reads took longer than {} s and are left out", READS_WITHIN.as_secs()));
+    }
+    Looked { state, worlds, controller, notes }
+}
+
+/// A state with what the ledger remembers. A ledger that cannot be read is told of and left out.
+fn remember(checked: &CheckedRoster, state_dir: &Path) -> (State, Controller, Vec<String>) {
+    let now = clock::wall();
+    let mut notes = Vec::new();
+    let (records, last_alive) = match read_only::<LedgerLine>(state_dir) {
+        Ok(reading) => match shelf::read_lines(state_dir, reading.records) {
+            Ok(records) => (records, reading.alive_ms.map(Time::from_ms)),
+            Err(error) => {
+                notes.push(format!("the ledger is left out: {error}"));
+                (Vec::new(), None)
+            }
+        },
+        Err(error) => {
+            notes.push(format!("the ledger is left out: {error}"));
+            (Vec::new(), None)
+        }
+    };
+    let controller = match last_alive {
+        Some(at) if now.since(at) <= ALIVE => Controller::Runs,
+        Some(_) => Controller::Stopped,
+        None => Controller::Never,
+    };
+    let how = Restored { start: Start { fence: Fence(0), acting: false }, now, last_alive };
+    (State::restore(checked.roster.clone(), how, records), controller, notes)
+}
+
+async fn read_cloud(
+    checked: &CheckedRoster,
+    name: CloudName,
+    config: CloudConfig,
+) -> (CloudName, Arc<dyn crate::worlds::World>, CloudFact) {
+    let interest = Interest::of(&[(&checked.roster, &name)]);
+    let reading = async {
+        let project = Project::connect(&config).await.map_err(|error| error.as_read_error())?;
+        let listed = Lister::new(project.clone(), interest).list(true).await;
+        Ok::<_, ReadError>((project, listed))
+    };
+    let read = timeout(SOURCE_WITHIN, reading).await.unwrap_or_else(|_| Err(too_slow(name.as_str())));
+    let (project, fact) = match read {
+        Ok((project, Ok(snapshot))) => (Some(project), CloudFact::Snapshot(Arc::new(snapshot))),
+        Ok((project, Err(error))) => (Some(project), CloudFact::Failed(error)),
+        Err(error) => (None, CloudFact::Failed(error)),
+    };
+    (name, Arc::new(Connected { entry: Arc::from(config.cloud.as_str()), project }), fact)
+}
+
+async fn read_cluster(at: &ClusterRef) -> (Arc<dyn crate::worlds::World>, Vec<ClusterFact>) {
+    let config = cluster_config(at);
+    let reading = async {
+        let cluster = Cluster::connect(&config).await.map_err(|error| ReadError {
+            kind: ReadErrorKind::Unavailable,
+            text: Arc::from(format!("cluster: {error}")),
+            retry_after: None,
+        })?;
+        let facts = cluster.observe_once().await;
+        Ok::<_, ReadError>((cluster, facts))
+    };
+    match timeout(SOURCE_WITHIN, reading).await.unwrap_or_else(|_| Err(too_slow("cluster"))) {
+        Ok((cluster, Ok(mut facts))) => {
+            facts.push(ClusterFact::Alive);
+            (Arc::new(ClusterWorld(cluster)), facts)
+        }
+        Ok((cluster, Err(error))) => (Arc::new(ClusterWorld(cluster)), vec![ClusterFact::Failed(error)]),
+        Err(error) => {
+            let nobody = Connected { entry: Arc::from("cluster"), project: None };
+            (Arc::new(nobody), vec![ClusterFact::Failed(error)])
+        }
+    }
+}
+
+fn too_slow(name: &str) -> ReadError {
+    let text = format!("{name}: no answer within {} s", SOURCE_WITHIN.as_secs());
+    ReadError { kind: ReadErrorKind::TimedOut, text: Arc::from(text), retry_after: None }
+}
+
+/// One event and all that it sets off but reads, which are returned.
+fn feed(state: &mut State, event: Event) -> Vec<Effect> {
+    let mut events = std::collections::VecDeque::from([event]);
+    let mut looks = Vec::new();
+    while let Some(event) = events.pop_front() {
+        for effect in state.step(clock::wall(), event) {
+            match effect {
+                Effect::Record { id, .. } => events.push_back(Event::Recorded(id)),
+                Effect::Look { .. } => looks.push(effect),
+                Effect::Call { .. } | Effect::List { .. } | Effect::WakeAt(_) => {}
+            }
+        }
+    }
+    looks
+}
+
+/// Reads what the engine asks for, and what it asks for then. False when time ran out.
+async fn follow_up(state: &mut State, worlds: &Worlds, looks: Vec<Effect>) -> bool {
+    let until = Instant::now() + READS_WITHIN;
+    let mut reads = FuturesUnordered::new();
+    let mut queue = looks;
+    loop {
+        for effect in queue.drain(..) {
+            if let (Effect::Look { id, look }, worlds) = (effect, worlds.clone()) {
+                reads.push(async move {
+                    let answer = match worlds.of_look(&look) {
+                        Some(desk) => {
+                            let _place = desk.looks.acquire().await;
+                            desk.world.look(look).await
+                        }
+                        None => Err(too_slow("a cloud that the roster does not have")),
+                    };
+                    Event::Looked { look: id, answer }
+                });
+            }
+        }
+        match timeout_at(until, reads.next()).await {
+            Ok(Some(event)) => queue = feed(state, event),
+            Ok(None) => return true,
+            Err(_) => return false,
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! The commands that look: `roll`, `why`, `plan`, `incidents`.
+//!
+//! A running controller is asked first; without one, or without its answer, we look once ourselves. The answer has the
+//! same form either way; what differs is said in a note under it, on standard error.
+
+use std::io::{IsTerminal as _, Write as _};
+use std::time::Duration;
+
+use anyhow::anyhow;
+use indicatif::{ProgressBar, ProgressStyle};
+use reveille_core::diagnose::absence::Standing;
+use reveille_core::diagnose::console;
+use reveille_core::diagnose::faults::{self, Fault};
+use reveille_core::effect::Look;
+use reveille_core::event::Answer as Read;
+use reveille_core::model::incident::{FaultKind, Finding, Gathered, MachineKey};
+use reveille_core::model::instance::InstanceState;
+use reveille_wire::report::Report;
+use reveille_wire::roster::CheckedRoster;
+
+use super::look::{self, Controller, Looked};
+use super::{Answer, Context};
+use crate::beside::client;
+use crate::cli::exit::Exit;
+use crate::cli::failure::Failure;
+use crate::cli::{self, Output};
+use crate::render;
+use crate::view::ask::{Ask, Reply, answer};
+use crate::view::find::{self, Found};
+use crate::view::{incidents as incidents_view, machine, plan as plan_view, roll as roll_view};
+
+/// `roll`.
+pub(crate) async fn roll(context: &Context, args: &cli::Roll) -> Result<Answer, Failure> {
+    every_roster(context, &Ask::Roll, args.all).await
+}
+
+/// `plan`.
+pub(crate) async fn plan(context: &Context) -> Result<Answer, Failure> {
+    every_roster(context, &Ask::Plan, false).await
+}
+
+/// `incidents`.
+pub(crate) async fn incidents(context: &Context, args: &cli::Incidents) -> Result<Answer, Failure> {
+    every_roster(context, &Ask::Incidents { all: args.all }, args.all).await
+}
+
+async fn every_roster(context: &Context, ask: &Ask, all: bool) -> Result<Answer, Failure> {
+    let mut texts = Vec::new();
+    let mut exit = Exit::AllAnswer;
+    for checked in context.rosters()? {
+        let Reply::Report(report) = reply(context, &checked, ask).await? else {
+            return Err(Failure::internal(anyhow!("a roll was asked for and a machine was answered")));
+        };
+        let (text, code) = print(context, *report, all)?;
+        texts.push(text);
+        exit = exit.max(code);
+    }
+    Ok(Answer { text: context.join(&texts), exit })
+}
+
+/// A report as text, and how bad its news is.
+pub(crate) fn print(context: &Context, report: Report, all: bool) -> Result<(String, Exit), Failure> {
+    let exit = match &report {
+        Report::RollReport(roll) => roll_view::exit(roll),
+        Report::PlanReport(plan) => plan_view::exit(plan),
+        Report::IncidentsReport(incidents) => incidents_view::exit(incidents),
+        Report::WhyReport(why) => why_exit(&why.machine),
+    };
+    let page = report.clone();
+    let text = context.print(report, move |paper| match &page {
+        Report::RollReport(roll) => render::roll::page(roll, all, paper),
+        Report::PlanReport(plan) => render::plan::page(plan, paper),
+        Report::IncidentsReport(incidents) => render::incidents::page(incidents, all, paper),
+        Report::WhyReport(why) => render::why::page(why, paper),
+    })?;
+    Ok((text, exit))
+}
+
+fn why_exit(machine: &reveille_wire::report::MachineReport) -> Exit {
+    use reveille_wire::report::Answers;
+    match machine.answers {
+        Answers::No => Exit::SomebodyAbsent,
+        Answers::Unknown if roll_view::cannot_tell(machine) => Exit::CannotTell,
+        Answers::Unknown | Answers::Yes => Exit::AllAnswer,
+    }
+}
+
+/// `why`.
+pub(crate) async fn why(context: &Context, args: &cli::Why) -> Result<Answer, Failure> {
+    let ask = Ask::Why { machine: args.machine.clone() };
+    let mut alike = Vec::new();
+    let rosters = context.rosters()?;
+    let count = rosters.len();
+    for checked in rosters {
+        match reply(context, &checked, &ask).await? {
+            Reply::Report(report) => {
+                let (text, exit) = print(context, *report, true)?;
+                return Ok(Answer { text, exit });
+            }
+            Reply::Several(names) => {
+                let error = anyhow!(
+                    "{:?} is not one machine but {}: {}",
+                    args.machine,
+                    names.len(),
+                    names.join(", ")
+                );
+                return Err(Failure::usage(error).next("name it by its id"));
+            }
+            Reply::Nobody(names) => alike.extend(names),
+        }
+    }
+    let whose = if count == 1 { "the roster".to_owned() } else { format!("{count} rosters") };
+    let failure = Failure::usage(anyhow!("no machine of {whose} is called {:?}", args.machine));
+    Err(match alike.as_slice() {
+        [] => failure.next("reveille roll --all lists every machine"),
+        [one] => failure.next(format!("did you mean {one}?")),
+        several => failure.next(format!("did you mean one of {}?", several.join(", "))),
+    })
+}
+
+/// Asks the controller, or looks.
+async fn reply(context: &Context, checked: &CheckedRoster, ask: &Ask) -> Result<Reply, Failure> {
+    let state_dir = context.state_dir(&checked.roster.name)?;
+    if let Some(reply) = client::ask(&state_dir, ask).await {
+        return Ok(reply);
+    }
+    let progress = progress(checked);
+    let looked = look::look(checked, &state_dir).await;
+    let better = match ask {
+        Ask::Why { machine } => gather(&looked, machine).await,
+        _ => None,
+    };
+    progress.finish_and_clear();
+    note(context, &looked);
+    Ok(answer(&looked.state, ask, true, better.as_deref()))
+}
+
+/// Only on a terminal, and only while nothing else is printed.
+fn progress(checked: &CheckedRoster) -> ProgressBar {
+    if !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let clouds: Vec<&str> = checked.clouds.keys().map(|name| name.as_str()).collect();
+    let bar = ProgressBar::new_spinner().with_message(format!("asks the cluster and {}", clouds.join(", ")));
+    if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} ({elapsed})") {
+        bar.set_style(style);
+    }
+    bar.enable_steady_tick(Duration::from_millis(120));
+    bar
+}
+
+fn note(context: &Context, looked: &Looked) {
+    let mut notes = looked.notes.clone();
+    match looked.controller {
+        Controller::Runs => {
+            notes.push(
+                "a controller runs and did not answer; this is a look of our own, which knows less"
+                    .to_owned(),
+            );
+        }
+        Controller::Stopped | Controller::Never => {
+            notes.push(
+                "no controller runs for this roster, so nothing is timed or done: reveille run".to_owned(),
+            );
+        }
+    }
+    if context.common.output == Output::Table {
+        let mut err = std::io::stderr().lock();
+        for note in notes {
+            drop(writeln!(err, "note: {note}"));
+        }
+    }
+}
+
+/// Reads on purpose what a controller would read when the machine's time is up: console, action log, events.
+async fn gather(looked: &Looked, word: &str) -> Option<Vec<Finding>> {
+    let desk = looked.state.desk();
+    let Found::One(key) = find::machine(&desk, word) else { return None };
+    let machine = machine::one(&desk, key);
+    let (Some(Standing::Absent(absence)), Some((cloud, seen)), MachineKey::Instance(name, id)) =
+        (&machine.standing, machine.seen, &machine.key)
+    else {
+        return None;
+    };
+    let worth_reading = matches!(
+        absence.kind,
+        FaultKind::NeverJoined | FaultKind::Vanished | FaultKind::NotReady | FaultKind::Errored
+    );
+    let case = machine.absence()?;
+    if !worth_reading || case.gathered.asked_at.is_some() {
+        return None;
+    }
+    let world = &looked.worlds.clouds.get(name)?.world;
+    let actions = world.look(Look::Actions(name.clone(), id.clone())).await;
+    let mut gathered = Gathered { asked_at: Some(desk.now), ..Gathered::default() };
+    if let Ok(Read::Actions(actions)) = actions
+        && let Some(last) = actions.first()
+    {
+        let by = last.user.as_deref().unwrap_or("nobody named");
+        gathered.last_action = Some(format!("{} at {} by user {by}", last.action, last.started).into());
+    }
+    if seen.instance.state != InstanceState::Building {
+        gathered.console = match world.look(Look::Console(name.clone(), id.clone())).await {
+            Ok(Read::Console(text)) => Some(Ok(console::keep(&text))),
+            Ok(Read::NoConsole(why)) => Some(Err(why)),
+            Ok(_) => None,
+            Err(error) => Some(Err(error.text)),
+        };
+    }
+    let mut fault = Fault::from(absence.clone());
+    faults::enrich(&mut fault, &gathered, desk.roster, cloud, seen, desk.now);
+    Some(std::iter::once(fault.finding).chain(fault.more).collect())
+}

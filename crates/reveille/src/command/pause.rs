@@ -1,0 +1,132 @@
+//! Hands off, and hands on again: small files beside the ledger that a running controller reads every two seconds.
+
+use std::fmt;
+
+use anyhow::anyhow;
+use reveille_record::{Pause, PauseName, PauseScope, Pauses};
+use reveille_wire::roster::CheckedRoster;
+
+use super::{Answer, Context};
+use crate::cli;
+use crate::cli::failure::Failure;
+use crate::driver::clock;
+
+/// Says "hands off".
+pub(crate) fn pause(context: &Context, args: &cli::Pause) -> Result<Answer, Failure> {
+    let roster = the_roster(context)?;
+    let scope = scope(&roster, args.scope.as_deref())?;
+    let reason = args.reason.trim();
+    if reason.is_empty() {
+        return Err(Failure::usage(anyhow!("a pause needs a reason: somebody will wonder later"))
+            .next("say why with --reason"));
+    }
+    let by = args.by.clone().filter(|by| !by.trim().is_empty()).unwrap_or_else(|| "somebody".to_owned());
+    let pause = Pause { scope: scope.clone(), by, reason: reason.to_owned(), at_ms: clock::wall().ms };
+    let pauses = Pauses::of(&context.state_dir(&roster.roster.name)?);
+    pauses
+        .set(&PauseName::of(&scope), &pause)
+        .map_err(|error| Failure::internal(anyhow::Error::new(error)))?;
+    let named = Scope(&roster, &scope);
+    Ok(Answer::fine(format!(
+        "{named} is paused. A running controller heeds it within two seconds; what is on its way is finished.\nnext: reveille resume{}\n",
+        argument(&scope)
+    )))
+}
+
+/// Takes it back.
+pub(crate) fn resume(context: &Context, args: &cli::Resume) -> Result<Answer, Failure> {
+    let roster = the_roster(context)?;
+    let pauses = Pauses::of(&context.state_dir(&roster.roster.name)?);
+    let fail = |error| Failure::internal(anyhow::Error::new(error));
+    let set = pauses.read().map_err(fail)?;
+    if args.all {
+        for name in set.pauses.keys() {
+            pauses.remove(name).map_err(fail)?;
+        }
+        if let Some(error) = set.unreadable.into_iter().next() {
+            return Err(Failure::internal(anyhow::Error::new(error))
+                .next("remove that file by hand; until then it covers everything"));
+        }
+        let count = set.pauses.len();
+        return Ok(Answer::fine(format!("{}: {count} pause(s) taken back.\n", roster.roster.name)));
+    }
+    let scope = scope(&roster, args.scope.as_deref())?;
+    let named = Scope(&roster, &scope);
+    if pauses.remove(&PauseName::of(&scope)).map_err(fail)? {
+        return Ok(Answer::fine(format!("{named} is not paused any more.\n")));
+    }
+    let others: Vec<String> =
+        set.pauses.values().map(|pause| Scope(&roster, &pause.scope).to_string()).collect();
+    let known = if others.is_empty() {
+        "nothing is paused".to_owned()
+    } else {
+        format!("paused are: {}", others.join(", "))
+    };
+    Err(Failure::usage(anyhow!("{named} was not paused; {known}")))
+}
+
+/// Pauses belong to one roster.
+fn the_roster(context: &Context) -> Result<CheckedRoster, Failure> {
+    let mut rosters = context.rosters()?;
+    match (rosters.pop(), rosters.is_empty()) {
+        (Some(one), true) => Ok(one),
+        _ => Err(Failure::usage(anyhow!("these files hold several rosters, and a pause belongs to one"))
+            .next("name the file of one roster with --roster")),
+    }
+}
+
+fn scope(roster: &CheckedRoster, word: Option<&str>) -> Result<PauseScope, Failure> {
+    let Some(word) = word else { return Ok(PauseScope::Roster) };
+    let Some(pool) = word.strip_prefix("pool/") else { return Ok(PauseScope::Machine(word.to_owned())) };
+    let names: Vec<&str> = roster.roster.pools.keys().map(|name| name.as_str()).collect();
+    if names.contains(&pool) {
+        return Ok(PauseScope::Pool(pool.to_owned()));
+    }
+    Err(Failure::usage(anyhow!(
+        "roster {} has no pool {pool:?}; it has: {}",
+        roster.roster.name,
+        names.join(", ")
+    )))
+}
+
+fn argument(scope: &PauseScope) -> String {
+    match scope {
+        PauseScope::Roster => String::new(),
+        PauseScope::Pool(name) => format!(" pool/{name}"),
+        PauseScope::Machine(name) => format!(" {name}"),
+    }
+}
+
+/// A scope in words.
+struct Scope<'a>(&'a CheckedRoster, &'a PauseScope);
+
+impl fmt::Display for Scope<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.1 {
+            PauseScope::Roster => write!(f, "roster {}", self.0.roster.name),
+            PauseScope::Pool(name) => write!(f, "pool {name}"),
+            PauseScope::Machine(name) => write!(f, "machine {name}"),
+        }
+    }
+}
+
+/// Reads the pauses of a state folder as the engine wants them.
+pub(crate) fn reader(state_dir: &std::path::Path) -> crate::driver::pauses::ReadPauses {
+    use reveille_core::event as core;
+    let pauses = Pauses::of(state_dir);
+    Box::new(move || match pauses.read() {
+        Ok(read) => {
+            let set = read.pauses.into_values().map(|pause| core::Pause {
+                scope: match pause.scope {
+                    PauseScope::Roster => core::PauseScope::Roster,
+                    PauseScope::Pool(name) => core::PauseScope::Pool(name.into()),
+                    PauseScope::Machine(name) => core::PauseScope::Machine(name.into()),
+                },
+                by: pause.by.into(),
+                reason: pause.reason.into(),
+            });
+            (set.collect(), read.unreadable.iter().map(ToString::to_string).collect())
+        }
+        Err(error) => (std::collections::BTreeSet::new(), vec![error.to_string()]),
+    })
+}

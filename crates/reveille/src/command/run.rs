@@ -1,0 +1,281 @@
+//! `run`: watch over the rosters and mend what they allow.
+//!
+//! ```text
+//!  rosters ─▶ log in: clusters, projects (each entry of a clouds.yaml once) ─▶ ledgers: lock, restore
+//!          ─▶ one driver for each roster, one watch for each cluster, one poller for each project ─▶ until told to stop
+//! ```
+//!
+//! Everything that can be found wrong is found before anything starts: rosters, kubeconfigs, entries of clouds.yaml,
+//! ledgers that somebody else holds. What may come right by itself (a Keystone that does not answer yet) does not
+//! hold up the start.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, anyhow};
+use reveille_core::engine::{Restored, Start, State};
+use reveille_core::event::Event;
+use reveille_core::model::id::CloudName;
+use reveille_core::model::roster::Mode;
+use reveille_core::record::Record;
+use reveille_kube::Cluster;
+use reveille_openstack::{CloudConfig, Interest, Project};
+use reveille_record::OpenError;
+use reveille_wire::report::Report;
+use reveille_wire::roster::CheckedRoster;
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+
+use super::look::{cloud_config, cluster_config};
+use super::{Answer, Context, looking};
+use crate::beside::server;
+use crate::cli;
+use crate::cli::exit::Exit;
+use crate::cli::failure::Failure;
+use crate::driver::caution::Caution;
+use crate::driver::clock::{self, Clock};
+use crate::driver::hands::Hands;
+use crate::driver::helm::Helm;
+use crate::driver::pauses::PauseDesk;
+use crate::driver::scribe::Scribe;
+use crate::driver::shelf::{self, OpenShelf, ShelfError};
+use crate::driver::{Driver, Ended, INBOX_MAX, Until};
+use crate::view::roll;
+use crate::worlds::cloud::{OpenStackReader, is_hopeless};
+use crate::worlds::cluster::ClusterWorld;
+use crate::worlds::poller::{Listener, Pace, poll};
+use crate::worlds::{Desk, Worlds};
+
+/// Facts of a cluster that may wait to be taken in.
+const FACTS_MAX: usize = 1024;
+/// Longest wait for background tasks at the end.
+const TASKS_WITHIN: Duration = Duration::from_secs(2);
+
+/// One roster, ready to be driven.
+struct Prepared {
+    checked: CheckedRoster,
+    state_dir: PathBuf,
+    cluster: Cluster,
+    shelf: OpenShelf,
+    events: mpsc::Sender<Event>,
+    inbox: mpsc::Receiver<Event>,
+}
+
+/// `run`.
+pub(crate) async fn run(context: &Context, args: &cli::Run) -> Result<Answer, Failure> {
+    let rosters = context.rosters()?;
+    let mut prepared = Vec::new();
+    for checked in rosters {
+        prepared.push(prepare(context, checked).await?);
+    }
+    let (stop, stopped) = watch::channel(false);
+    let mut background = JoinSet::new();
+    let desks = clouds(&prepared, &stopped, &mut background).await?;
+    let mut drivers = JoinSet::new();
+    for (index, prepared) in prepared.into_iter().enumerate() {
+        let clouds = desks.get(&index).cloned().unwrap_or_default();
+        let driver = launch(prepared, clouds, args.dry_run, &stopped, &mut background)?;
+        let until =
+            if args.once { Until::Settled(Duration::from_secs(args.within.into())) } else { Until::Told };
+        drivers.spawn(async move { (index, driver.run(until).await) });
+    }
+    let signals = tokio::spawn(heed_signals(stop.clone()));
+    let mut ended: BTreeMap<usize, (State, Ended)> = BTreeMap::new();
+    while let Some(one) = drivers.join_next().await {
+        let (index, end) = one.context("a roster's loop failed")?;
+        ended.insert(index, end);
+    }
+    stop.send_replace(true);
+    signals.abort();
+    let over = async { while background.join_next().await.is_some() {} };
+    if tokio::time::timeout(TASKS_WITHIN, over).await.is_err() {
+        background.abort_all();
+    }
+    if args.once { rolls(context, &ended) } else { Ok(Answer::fine(String::new())) }
+}
+
+/// Opens what one roster needs before anything starts.
+async fn prepare(context: &Context, checked: CheckedRoster) -> Result<Prepared, Failure> {
+    let name = checked.roster.name.clone();
+    let cluster = Cluster::connect(&cluster_config(&checked.cluster)).await.map_err(|error| {
+        Failure::usage(
+            anyhow::Error::new(error).context(format!("cannot reach the cluster of roster {name}")),
+        )
+    })?;
+    let state_dir = context.state_dir(&name)?;
+    let shelf = shelf::open(&state_dir, "reveille run", clock::wall()).map_err(|error| {
+        let held = matches!(error, ShelfError::Open(OpenError::Held { .. }));
+        let error = anyhow::Error::new(error).context(format!("cannot watch over roster {name}"));
+        if held {
+            Failure::usage(error).next("ask the one that runs: reveille roll")
+        } else {
+            Failure::internal(error)
+        }
+    })?;
+    let (events, inbox) = mpsc::channel(INBOX_MAX);
+    Ok(Prepared { checked, state_dir, cluster, shelf, events, inbox })
+}
+
+/// One poller for each project, whoever shares it. Returns each roster's clouds by the roster's place.
+async fn clouds(
+    prepared: &[Prepared],
+    stopped: &watch::Receiver<bool>,
+    background: &mut JoinSet<()>,
+) -> Result<BTreeMap<usize, BTreeMap<CloudName, Desk>>, Failure> {
+    let mut shared: BTreeMap<(Option<PathBuf>, String), Vec<(usize, CloudConfig)>> = BTreeMap::new();
+    for (index, one) in prepared.iter().enumerate() {
+        for (name, at) in &one.checked.clouds {
+            let config = cloud_config(name, at);
+            shared
+                .entry((config.clouds_file.clone(), config.cloud.clone()))
+                .or_default()
+                .push((index, config));
+        }
+    }
+    let mut desks: BTreeMap<usize, BTreeMap<CloudName, Desk>> = BTreeMap::new();
+    for sharers in shared.into_values() {
+        let Some((_, config)) = sharers.first().cloned() else { continue };
+        let project = connect(&config).await?;
+        let wants: Vec<_> =
+            sharers.iter().map(|(index, config)| (&prepared[*index].checked.roster, &config.name)).collect();
+        let interest = Interest::of(&wants);
+        let period = wants.iter().map(|(roster, _)| roster.timing.cloud_period).min().unwrap_or_default();
+        let full = wants.iter().map(|(roster, _)| roster.timing.cloud_full_period).min().unwrap_or_default();
+        let (reader, cloud, kick) = OpenStackReader::new(config, interest, project);
+        let desk = Desk::new(Arc::new(cloud));
+        let mut listeners = Vec::new();
+        for (index, config) in &sharers {
+            desks.entry(*index).or_default().insert(config.name.clone(), desk.clone());
+            listeners.push(Listener { cloud: config.name.clone(), events: prepared[*index].events.clone() });
+        }
+        let stop = until_told(stopped.clone());
+        background.spawn(poll(reader, listeners, Pace::of(period, full), kick, stop));
+    }
+    Ok(desks)
+}
+
+/// Logs in. What cannot come right by itself ends the start; anything else is tried again by the poller.
+async fn connect(config: &CloudConfig) -> Result<Option<Project>, Failure> {
+    match Project::connect(config).await {
+        Ok(project) => {
+            tracing::info!(cloud = %config.cloud, project = %project.name(), compute = %project.microversion(), "logged in");
+            Ok(Some(project))
+        }
+        Err(error) if is_hopeless(&error) => Err(Failure::usage(anyhow::Error::new(error))),
+        Err(error) => {
+            tracing::warn!(cloud = %config.cloud, "{error}. It is tried again; until then nothing is judged from it");
+            Ok(None)
+        }
+    }
+}
+
+/// Puts one roster's loop together.
+fn launch(
+    prepared: Prepared,
+    clouds: BTreeMap<CloudName, Desk>,
+    dry_run: bool,
+    stopped: &watch::Receiver<bool>,
+    background: &mut JoinSet<()>,
+) -> Result<Driver, Failure> {
+    let Prepared { checked, state_dir, cluster, shelf, events, inbox } = prepared;
+    let OpenShelf { shelf, records, fence, last_alive } = shelf;
+    let now = clock::wall();
+    announce(&checked, dry_run, records.len());
+    let how = Restored { start: Start { fence, acting: !dry_run }, now, last_alive };
+    let state = State::restore(checked.roster, how, records);
+    let (mut scribe, acks) = Scribe::start(Box::new(shelf)).context("cannot start the ledger's thread")?;
+    let started = Record::Started { at: now, fence };
+    scribe.note(started).map_err(|why| Failure::internal(anyhow!("cannot begin in the ledger: {why}")))?;
+    let worlds = Worlds { clouds, cluster: Desk::new(Arc::new(ClusterWorld(cluster.clone()))) };
+    let hands = Hands::new(worlds, shelf::fence_check(&state_dir), events.clone());
+    background.spawn(watch_cluster(cluster, events, stopped.clone()));
+    let (asks, questions) = mpsc::channel(16);
+    background.spawn(server::serve(state_dir.clone(), asks, stopped.clone()));
+    Ok(Driver {
+        helm: Helm::new(state, scribe),
+        acks,
+        inbox,
+        hands,
+        pauses: PauseDesk::new(super::pause::reader(&state_dir), Caution::default()),
+        clock: Clock::Wall,
+        stop: stopped.clone(),
+        questions,
+    })
+}
+
+fn announce(checked: &CheckedRoster, dry_run: bool, remembered: usize) {
+    let name = checked.roster.name.as_str();
+    let acts = checked.roster.pools.values().any(|pool| {
+        let repair = pool.repair;
+        [repair.network, repair.rejoin, repair.reboot, repair.replace, repair.cleanup].contains(&Mode::Act)
+    });
+    let mode = match (dry_run, acts) {
+        (true, _) => "dry run: decides and tells, begins nothing",
+        (false, true) => "acts where the roster says so",
+        (false, false) => "observes only: the roster lets nothing be done yet",
+    };
+    let pools = checked.roster.pools.len();
+    tracing::info!(roster = name, pools, remembered, "{mode}");
+}
+
+/// Facts of the cluster on their way into the inbox.
+async fn watch_cluster(cluster: Cluster, events: mpsc::Sender<Event>, stopped: watch::Receiver<bool>) {
+    let (sender, mut facts) = mpsc::channel(FACTS_MAX);
+    let forward = async {
+        while let Some(fact) = facts.recv().await {
+            if events.send(Event::Cluster(fact)).await.is_err() {
+                return;
+            }
+        }
+    };
+    tokio::join!(cluster.watch(sender, until_told(stopped)), forward);
+}
+
+async fn until_told(mut stopped: watch::Receiver<bool>) {
+    // Nobody left to tell is as good as being told.
+    drop(stopped.wait_for(|stop| *stop).await);
+}
+
+/// The first signal begins the stop; the second one ends the process at once.
+async fn heed_signals(stop: watch::Sender<bool>) {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (Ok(mut terminate), Ok(mut interrupt)) =
+        (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
+    else {
+        tracing::error!("signals cannot be heeded; only killing ends this process");
+        return;
+    };
+    let mut told = false;
+    loop {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        if told {
+            tracing::warn!("told twice to stop: ends at once; the next start reads back what was on its way");
+            std::process::exit(Exit::Internal.code().into());
+        }
+        told = true;
+        tracing::info!("stopping: begins nothing more");
+        stop.send_replace(true);
+    }
+}
+
+/// The rolls at the end of `--once`.
+fn rolls(context: &Context, ended: &BTreeMap<usize, (State, Ended)>) -> Result<Answer, Failure> {
+    let mut texts = Vec::new();
+    let mut exit = Exit::AllAnswer;
+    for (state, how) in ended.values() {
+        let (text, code) = looking::print(context, Report::RollReport(roll::report(&state.desk())), false)?;
+        texts.push(text);
+        exit = exit.max(code);
+        if *how == Ended::TimeOver {
+            tracing::warn!(
+                "something was still on its way when the time was over; the next run goes on with it"
+            );
+        }
+    }
+    Ok(Answer { text: context.join(&texts), exit })
+}

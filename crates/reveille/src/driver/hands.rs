@@ -1,0 +1,173 @@
+//! Effects carried out: reads and calls as tasks, each with a deadline, a bounded number per world, answered by an event.
+//!
+//! ```text
+//!  Look ─▶ a place at the world's desk ─▶ read ─▶ Looked            nobody answers in time ─▶ Looked(TimedOut)
+//!  Call ─▶ a place ─▶ fence still ours? ─▶ call ─▶ Done             not begun ─▶ Failed · begun, no answer ─▶ Unknown
+//!                          └─ no ─▶ Done(Fenced)
+//! ```
+//!
+//! The fencing number of a call is compared with the one that the ledger's lock names right before the call, after all
+//! waiting: another process may have taken over meanwhile. Every effect is answered exactly once, also when its task
+//! panics. Nothing is retried here.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use futures::FutureExt as _;
+use reveille_core::effect::{Call, Look, Outcome, ReadError, ReadErrorKind};
+use reveille_core::event::{Answer, Event};
+use reveille_core::model::id::{CloudName, Fence, IntentId, LookId};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, timeout, timeout_at};
+
+use super::keeper::FenceCheck;
+use crate::worlds::{Desk, Worlds};
+
+/// Waiting for a place and reading, together.
+const LOOK_WITHIN: Duration = Duration::from_secs(60);
+/// Waiting for a place; a call that has not begun by then does not begin.
+const PLACE_WITHIN: Duration = Duration::from_secs(30);
+/// The call itself. Together with the wait this is less than the engine waits before it says "unknown" itself.
+const CALL_WITHIN: Duration = Duration::from_secs(120);
+
+/// Whoever carries out effects for one roster.
+pub(crate) struct Hands {
+    worlds: Worlds,
+    fence: FenceCheck,
+    events: mpsc::Sender<Event>,
+    under_way: UnderWay,
+}
+
+/// How many effects have no answer yet.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct UnderWay {
+    calls: Arc<AtomicUsize>,
+    looks: Arc<AtomicUsize>,
+}
+
+impl UnderWay {
+    /// Calls.
+    pub(crate) fn calls(&self) -> usize {
+        self.calls.load(Ordering::Acquire)
+    }
+
+    /// Reads.
+    pub(crate) fn looks(&self) -> usize {
+        self.looks.load(Ordering::Acquire)
+    }
+}
+
+/// Counts one effect for as long as it lives.
+struct Counted(Arc<AtomicUsize>);
+
+impl Counted {
+    fn of(count: &Arc<AtomicUsize>) -> Self {
+        count.fetch_add(1, Ordering::AcqRel);
+        Self(count.clone())
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+impl Hands {
+    /// Hands that answer on `events`.
+    pub(crate) fn new(worlds: Worlds, fence: FenceCheck, events: mpsc::Sender<Event>) -> Self {
+        Self { worlds, fence, events, under_way: UnderWay::default() }
+    }
+
+    /// What has no answer yet.
+    pub(crate) fn under_way(&self) -> UnderWay {
+        self.under_way.clone()
+    }
+
+    /// Asks the cloud's poller for a listing now.
+    pub(crate) fn list(&self, cloud: &CloudName) {
+        if let Some(desk) = self.worlds.clouds.get(cloud) {
+            desk.world.list_now();
+        }
+    }
+
+    /// Reads, and says `Looked`.
+    pub(crate) fn look(&self, id: LookId, look: Look) {
+        let counted = Counted::of(&self.under_way.looks);
+        let (events, desk) = (self.events.clone(), self.worlds.of_look(&look).cloned());
+        tokio::spawn(async move {
+            let answer = match desk {
+                Some(desk) => match timeout(LOOK_WITHIN, guarded(read(&desk, look.clone()))).await {
+                    Ok(Some(answer)) => answer,
+                    Ok(None) => Err(unread(
+                        &look,
+                        ReadErrorKind::Malformed,
+                        "the reader failed; this is a fault of ours",
+                    )),
+                    Err(_) => Err(unread(&look, ReadErrorKind::TimedOut, "no answer within 60 s")),
+                },
+                None => Err(unread(&look, ReadErrorKind::Unavailable, "the roster has no such cloud")),
+            };
+            drop(events.send(Event::Looked { look: id, answer }).await);
+            drop(counted);
+        });
+    }
+
+    /// Calls, if we still lead, and says `Done`.
+    pub(crate) fn call(&self, intent: IntentId, fence: Fence, call: Call) {
+        let counted = Counted::of(&self.under_way.calls);
+        let (events, desk) = (self.events.clone(), self.worlds.of_call(&call).cloned());
+        let leads = self.fence.clone();
+        tokio::spawn(async move {
+            let outcome = match desk {
+                Some(desk) => perform(&desk, &leads, fence, call).await,
+                None => Outcome::Refused { text: Arc::from("the roster has no such cloud") },
+            };
+            drop(events.send(Event::Done { intent, outcome }).await);
+            drop(counted);
+        });
+    }
+}
+
+async fn read(desk: &Desk, look: Look) -> Result<Answer, ReadError> {
+    // The semaphore is never closed; a place is waited for within the caller's deadline.
+    let _place = desk.looks.acquire().await;
+    desk.world.look(look).await
+}
+
+async fn perform(desk: &Desk, leads: &FenceCheck, fence: Fence, call: Call) -> Outcome {
+    let until = Instant::now() + PLACE_WITHIN;
+    let Ok(_place) = timeout_at(until, desk.calls.acquire()).await else {
+        let text = "not sent: other calls to the same cloud took too long";
+        return Outcome::Failed { text: Arc::from(text), retry_after: None };
+    };
+    if leads() != Some(fence) {
+        return Outcome::Fenced;
+    }
+    match timeout(CALL_WITHIN, guarded(desk.world.call(call))).await {
+        Ok(Some(outcome)) => outcome,
+        Ok(None) => Outcome::Unknown { text: Arc::from("the performer failed; this is a fault of ours") },
+        Err(_) => Outcome::Unknown { text: Arc::from("no answer within 120 s") },
+    }
+}
+
+/// A panic in an adapter becomes "no answer" instead of silence.
+async fn guarded<T>(work: impl Future<Output = T>) -> Option<T> {
+    AssertUnwindSafe(work).catch_unwind().await.ok()
+}
+
+fn unread(look: &Look, kind: ReadErrorKind, why: &str) -> ReadError {
+    let what = match look {
+        Look::Instance(_, id) => format!("instance {id}"),
+        Look::Ports(_, id) => format!("the ports of instance {id}"),
+        Look::Group(_, id) => format!("group {id}"),
+        Look::Router(_, id) => format!("router {id}"),
+        Look::Console(_, id) => format!("the console of instance {id}"),
+        Look::Actions(_, id) => format!("the action log of instance {id}"),
+        Look::Node(name) => format!("node {name}"),
+        Look::NodeEvents(name) => format!("the events about node {name}"),
+    };
+    ReadError { kind, text: Arc::from(format!("cannot read {what}: {why}")), retry_after: None }
+}

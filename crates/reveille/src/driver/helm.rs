@@ -1,0 +1,163 @@
+//! The single owner of an engine's state: events in, effects out, records on their way to the ledger in between.
+//!
+//! ```text
+//!  Event ─▶ step ─▶ Record ─▶ scribe (and one log line)        Ack ─▶ Recorded / RecordFailed ─▶ step ─▶ …
+//!                └▶ Call, Look, List, WakeAt ─▶ whoever drives
+//! ```
+//!
+//! Production and the demo share this: one drives it by the wall clock and real adapters, the other by a made-up world's
+//! time. After every step the invariants are checked by a judge that does not ask the guards it checks; a call that breaks
+//! one is not handed on. Once stopping has begun no new intent gets into the ledger, so none is called.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use reveille_core::effect::{Effect, Outcome};
+use reveille_core::engine::State;
+use reveille_core::engine::invariants::{self, Violation, Witnessed};
+use reveille_core::event::Event;
+use reveille_core::model::time::Time;
+use reveille_core::record::Record;
+
+use super::journal;
+use super::scribe::{Ack, Scribe};
+
+/// Broken invariants that are kept for the end of a run.
+const VIOLATIONS_MAX: usize = 100;
+
+/// Somebody who looks on: the state after a step, the event, its effects.
+pub(crate) type Onlooker<'a> = dyn FnMut(&State, &Event, &[Effect]) + 'a;
+
+/// The owner.
+pub(crate) struct Helm {
+    state: State,
+    scribe: Scribe,
+    witnessed: Witnessed,
+    violations: Vec<Violation>,
+    stopping: bool,
+}
+
+impl Helm {
+    /// Takes the state over.
+    pub(crate) fn new(state: State, scribe: Scribe) -> Self {
+        Self { state, scribe, witnessed: Witnessed::default(), violations: Vec::new(), stopping: false }
+    }
+
+    /// What is known.
+    pub(crate) const fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// Invariants that were broken so far. Always empty, or this is a fault of ours.
+    pub(crate) fn violations(&self) -> &[Violation] {
+        &self.violations
+    }
+
+    /// From here on nothing new is begun.
+    pub(crate) const fn stop(&mut self) {
+        self.stopping = true;
+    }
+
+    /// Records that the ledger has not answered for.
+    pub(crate) const fn unanswered(&self) -> usize {
+        self.scribe.outstanding()
+    }
+
+    /// Notes that we live, and lets go of what the judge need not remember any more.
+    pub(crate) fn beat(&mut self, now: Time) {
+        self.scribe.beat(now);
+        if self.state.is_settled() && self.scribe.outstanding() == 0 {
+            self.witnessed = Witnessed::default();
+        }
+    }
+
+    /// Takes in what the ledger said.
+    pub(crate) fn acknowledge(&mut self, now: Time, ack: Ack) -> Vec<Effect> {
+        self.acknowledge_watched(now, ack, &mut |_, _, _| {})
+    }
+
+    /// The same, for somebody who looks on.
+    pub(crate) fn acknowledge_watched(
+        &mut self,
+        now: Time,
+        ack: Ack,
+        onlooker: &mut Onlooker<'_>,
+    ) -> Vec<Effect> {
+        match ack {
+            Ack::Kept(id) => {
+                self.scribe.answered();
+                self.witnessed.acknowledge(id);
+                self.take_watched(now, Event::Recorded(id), onlooker)
+            }
+            Ack::Refused(id, _) => {
+                self.scribe.answered();
+                self.take_watched(now, Event::RecordFailed(id), onlooker)
+            }
+            Ack::WantsCheckpoint => {
+                self.scribe.rotate(self.state.checkpoint());
+                Vec::new()
+            }
+        }
+    }
+
+    /// Takes in one event. What comes back is to be carried out; records are on their way already.
+    pub(crate) fn take(&mut self, now: Time, event: Event) -> Vec<Effect> {
+        self.take_watched(now, event, &mut |_, _, _| {})
+    }
+
+    /// The same, for somebody who looks on after each step, before its effects go anywhere.
+    pub(crate) fn take_watched(
+        &mut self,
+        now: Time,
+        event: Event,
+        onlooker: &mut Onlooker<'_>,
+    ) -> Vec<Effect> {
+        let mut out = Vec::new();
+        let mut events = VecDeque::from([event]);
+        while let Some(event) = events.pop_front() {
+            let effects = self.state.step(now, event.clone());
+            onlooker(&self.state, &event, &effects);
+            let verdict = invariants::check(&self.state, &effects, &mut self.witnessed);
+            let broken = verdict.err().inspect(|violation| self.complain(violation));
+            for effect in effects {
+                match effect {
+                    Effect::Record { id, record } => {
+                        journal::tell(self.state.desk().roster, &record);
+                        let refused = self.stopping && matches!(record, Record::Intended { .. });
+                        if refused || self.scribe.keep(id, record).is_err() {
+                            events.push_back(Event::RecordFailed(id));
+                        }
+                    }
+                    Effect::Call { intent, .. } if self.stopping => {
+                        let text = Arc::from("not sent: this process is stopping");
+                        let outcome = Outcome::Failed { text, retry_after: None };
+                        events.push_back(Event::Done { intent, outcome });
+                    }
+                    Effect::Call { intent, .. } if broken.is_some() => {
+                        let text =
+                            Arc::from("not sent: it would break a safety invariant; this is a fault of ours");
+                        events.push_back(Event::Done { intent, outcome: Outcome::Refused { text } });
+                    }
+                    other => out.push(other),
+                }
+            }
+        }
+        out
+    }
+
+    fn complain(&mut self, violation: &Violation) {
+        tracing::error!(
+            invariant = violation.invariant,
+            "a safety invariant is broken, please report this: {violation}"
+        );
+        if self.violations.len() < VIOLATIONS_MAX {
+            self.violations.push(violation.clone());
+        }
+    }
+
+    /// Ends the ledger after everything that was handed over, and gives the state back.
+    pub(crate) fn end(self) -> State {
+        self.scribe.end();
+        self.state
+    }
+}

@@ -1,0 +1,25 @@
+//! What the driver wants of a ledger, and the real one behind it.
+//!
+//! [`Keeper`] is the seam for tests of the driver: a full disk, a slow one. In production it is [`super::shelf::Shelf`], a ledger of
+//! wire-format lines in a directory that this process holds the lock of. Nothing here knows what a record means.
+
+use std::sync::Arc;
+
+use reveille_core::model::id::Fence;
+use reveille_core::model::time::Time;
+use reveille_core::record::Record;
+
+/// Where records become durable.
+pub(crate) trait Keeper: Send {
+    /// Makes them durable, in order, and answers for each. A text says what went wrong and what to do.
+    fn keep(&mut self, batch: &[Record]) -> Vec<Result<(), Arc<str>>>;
+    /// True when a checkpoint should begin a new segment.
+    fn rotation_due(&self) -> bool;
+    /// Begins a new segment with these records, which restore everything that matters.
+    fn rotate(&mut self, checkpoint: &[Record]) -> Result<(), String>;
+    /// Notes that we live.
+    fn beat(&mut self, now: Time) -> Result<(), String>;
+}
+
+/// Tells the fencing number that the ledger's lock names now; `None` when it names nobody or cannot be read.
+pub(crate) type FenceCheck = Arc<dyn Fn() -> Option<Fence> + Send + Sync>;

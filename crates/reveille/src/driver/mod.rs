@@ -1,0 +1,252 @@
+//! The loop that runs in production: one task owns one roster's state, everything else talks to it through queues.
+//!
+//! ```text
+//!  pollers ─┐
+//!  watch   ─┼▶ inbox (bounded) ─┐
+//!  tasks   ─┘                   ├▶ select: one event at a time ─▶ helm ─▶ effects ─▶ hands: look, call, list
+//!  ledger thread ─ acks ────────┤                                   └──▶ records ─▶ ledger thread
+//!  timer, pauses, heartbeat ────┘
+//! ```
+//!
+//! One event is taken in wholly before the next. The ledger's answers come first, because calls wait for them. A `Tick` is
+//! sent at the time that the engine asked for and at least every ten seconds. Stopping is begun by a signal: nothing new
+//! starts, calls on their way are waited for (bounded), the last records become durable, then the lock is let go.
+//!
+//! It decides nothing, and knows neither Kubernetes nor OpenStack.
+
+pub(crate) mod caution;
+pub(crate) mod clock;
+pub(crate) mod hands;
+pub(crate) mod helm;
+pub(crate) mod journal;
+pub(crate) mod keeper;
+pub(crate) mod pauses;
+pub(crate) mod scribe;
+pub(crate) mod shelf;
+
+#[cfg(test)]
+mod tests;
+
+use std::time::Duration;
+
+use reveille_core::effect::Effect;
+use reveille_core::engine::State;
+use reveille_core::event::Event;
+use reveille_core::model::time::{Span, Time};
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
+
+use clock::Clock;
+use hands::Hands;
+use helm::Helm;
+use pauses::PauseDesk;
+use scribe::Ack;
+
+/// Events that may wait for the loop. Whoever sends more waits.
+pub(crate) const INBOX_MAX: usize = 1024;
+/// The engine wants to be asked at least this often.
+const TICK_MAX: Duration = Duration::from_secs(10);
+/// How often pauses are read again.
+const PAUSES_EVERY: Duration = Duration::from_secs(2);
+/// How often the ledger learns that we live.
+const BEAT_EVERY: Duration = Duration::from_secs(10);
+/// Longest wait for calls on their way when stopping: below the half minute that supervisors usually grant.
+const STOP_WITHIN: Duration = Duration::from_secs(25);
+/// Longest wait for the disk at the very end.
+const LEDGER_WITHIN: Duration = Duration::from_secs(10);
+
+/// When the loop ends by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Until {
+    /// When it is told to.
+    Told,
+    /// When everything that was due has settled, or after this long.
+    Settled(Duration),
+}
+
+/// How the loop ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ended {
+    /// It was told to.
+    Told,
+    /// Everything that was due has settled.
+    Settled,
+    /// Something was still on its way when the time was over.
+    TimeOver,
+}
+
+/// One roster's loop.
+pub(crate) struct Driver {
+    /// The state and its ledger.
+    pub(crate) helm: Helm,
+    /// What the ledger says.
+    pub(crate) acks: mpsc::Receiver<Ack>,
+    /// What the worlds say.
+    pub(crate) inbox: mpsc::Receiver<Event>,
+    /// Whoever carries out effects.
+    pub(crate) hands: Hands,
+    /// What people paused.
+    pub(crate) pauses: PauseDesk,
+    /// The time.
+    pub(crate) clock: Clock,
+    /// Becomes true when the process shall stop.
+    pub(crate) stop: watch::Receiver<bool>,
+    /// Reports that were asked for by commands beside us.
+    pub(crate) questions: mpsc::Receiver<Question>,
+}
+
+/// A command beside us wants something computed from the state, between two events.
+pub(crate) type Question = Box<dyn FnOnce(&State) + Send>;
+
+impl Driver {
+    /// Runs until the end, and gives the state back.
+    pub(crate) async fn run(mut self, until: Until) -> (State, Ended) {
+        let mut pauses_due = interval(PAUSES_EVERY);
+        let mut beat_due = interval(BEAT_EVERY);
+        for due in [&mut pauses_due, &mut beat_due] {
+            due.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        }
+        let began = Instant::now();
+        let mut wake_at: Option<Time> = None;
+        let ended = loop {
+            if let Until::Settled(within) = until {
+                if self.has_settled() {
+                    break Ended::Settled;
+                }
+                if began.elapsed() >= within {
+                    break Ended::TimeOver;
+                }
+            }
+            let nap = self.nap(wake_at);
+            let effects = tokio::select! {
+                biased;
+                _ = told(&mut self.stop) => break Ended::Told,
+                Some(ack) = self.acks.recv() => {
+                    let now = self.clock.now();
+                    self.helm.acknowledge(now, ack)
+                }
+                _ = pauses_due.tick() => match self.pauses.read() {
+                    Some(command) => self.take(Event::Command(command)),
+                    None => Vec::new(),
+                },
+                _ = beat_due.tick() => {
+                    let now = self.clock.now();
+                    self.helm.beat(now);
+                    Vec::new()
+                }
+                Some(event) = self.inbox.recv() => self.take_in(event),
+                Some(question) = self.questions.recv() => {
+                    question(self.helm.state());
+                    Vec::new()
+                }
+                () = sleep(nap) => {
+                    wake_at = None;
+                    self.take(Event::Tick)
+                }
+            };
+            self.perform(effects, &mut wake_at);
+        };
+        self.wind_down().await;
+        let now = self.clock.now();
+        self.helm.beat(now);
+        let helm = self.helm;
+        let state = helm.state().clone();
+        let end = tokio::task::spawn_blocking(move || drop(helm.end()));
+        if timeout(LEDGER_WITHIN, end).await.is_err() {
+            tracing::error!("the disk under the ledger does not answer; ending without it");
+        }
+        (state, ended)
+    }
+
+    /// An event from the worlds; caution looks at it first.
+    fn take_in(&mut self, event: Event) -> Vec<Effect> {
+        let changed = self.pauses.caution.review(self.helm.state().desk().roster, &event);
+        let mut effects = match changed.then(|| self.pauses.read()).flatten() {
+            Some(command) => self.take(Event::Command(command)),
+            None => Vec::new(),
+        };
+        effects.append(&mut self.take(event));
+        effects
+    }
+
+    fn take(&mut self, event: Event) -> Vec<Effect> {
+        let now = self.clock.now();
+        self.helm.take(now, event)
+    }
+
+    fn perform(&self, effects: Vec<Effect>, wake_at: &mut Option<Time>) {
+        for effect in effects {
+            match effect {
+                Effect::Look { id, look } => self.hands.look(id, look),
+                Effect::Call { intent, fence, call } => self.hands.call(intent, fence, call),
+                Effect::List { cloud } => self.hands.list(&cloud),
+                Effect::WakeAt(at) => *wake_at = Some(at),
+                // The helm keeps records to itself.
+                Effect::Record { .. } => {}
+            }
+        }
+    }
+
+    /// How long nothing need happen.
+    fn nap(&self, wake_at: Option<Time>) -> Duration {
+        let Some(at) = wake_at else { return TICK_MAX };
+        // One millisecond more, so that the timer is over when we look.
+        let left = at.since(self.clock.now()) + Span::from_ms(1);
+        crate::worlds::poller::duration(left).min(TICK_MAX)
+    }
+
+    /// Every source has said something, and nothing is on its way.
+    fn has_settled(&self) -> bool {
+        let state = self.helm.state();
+        let desk = state.desk();
+        let mut sources = desk.clouds.values().map(|cloud| &cloud.source).chain([&desk.cluster.source]);
+        let spoken = sources.all(|source| source.last_good().is_some() || source.failing().is_some());
+        let under_way = self.hands.under_way();
+        spoken
+            && state.is_settled()
+            && self.helm.unanswered() == 0
+            && under_way.calls() + under_way.looks() == 0
+            && self.inbox.is_empty()
+    }
+
+    /// Begins nothing, and waits for what cannot be taken back.
+    async fn wind_down(&mut self) {
+        self.helm.stop();
+        let under_way = self.hands.under_way();
+        if under_way.calls() > 0 {
+            tracing::info!(calls = under_way.calls(), "stopping: waits for calls that are on their way");
+        }
+        let until = Instant::now() + STOP_WITHIN;
+        let mut wake_at = None;
+        while under_way.calls() > 0 || self.helm.unanswered() > 0 || !self.inbox.is_empty() {
+            let effects = tokio::select! {
+                biased;
+                Some(ack) = self.acks.recv() => {
+                    let now = self.clock.now();
+                    self.helm.acknowledge(now, ack)
+                }
+                Some(event) = self.inbox.recv() => match event {
+                    Event::Done { .. } => self.take(event),
+                    // What the worlds say matters no more; only what we did to them does.
+                    _ => Vec::new(),
+                },
+                () = tokio::time::sleep_until(until) => {
+                    tracing::warn!(calls = under_way.calls(), "stopping without their answers; the next start reads back what became of them");
+                    return;
+                }
+                () = sleep(Duration::from_millis(50)) => Vec::new(),
+            };
+            let calls = effects
+                .into_iter()
+                .filter(|effect| !matches!(effect, Effect::Look { .. } | Effect::List { .. }));
+            self.perform(calls.collect(), &mut wake_at);
+        }
+    }
+}
+
+/// Resolves when the process shall stop; never when nobody can say so any more.
+async fn told(stop: &mut watch::Receiver<bool>) {
+    if stop.wait_for(|stop| *stop).await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}

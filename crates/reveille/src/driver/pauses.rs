@@ -1,0 +1,78 @@
+//! "Hands off", as the engine hears of it: the pauses that people set on disk, and those of our own caution.
+//!
+//! The folder is read again every two seconds, so that `reveille pause` works beside a running controller without a
+//! connection to it. A file that cannot be read may cover anything, so it covers everything. Our own caution (see
+//! [`super::caution`]) stands beside what people said.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use reveille_core::event::{Command, Pause, PauseScope};
+
+use super::caution::Caution;
+
+/// Reads the pauses that are set on disk: them, and what could not be read.
+pub(crate) type ReadPauses = Box<dyn Fn() -> (BTreeSet<Pause>, Vec<String>) + Send>;
+
+/// Who says so when nobody but us does.
+pub(crate) const OURSELVES: &str = "reveille itself";
+
+/// Collects pauses and tells when they change.
+pub(crate) struct PauseDesk {
+    read: ReadPauses,
+    /// Our own caution.
+    pub(crate) caution: Caution,
+    last: Option<BTreeSet<Pause>>,
+}
+
+impl PauseDesk {
+    /// A desk over a folder and our own caution.
+    pub(crate) const fn new(read: ReadPauses, caution: Caution) -> Self {
+        Self { read, caution, last: None }
+    }
+
+    /// Reads them again; a command when they differ from the last time.
+    pub(crate) fn read(&mut self) -> Option<Command> {
+        let (mut pauses, unreadable) = (self.read)();
+        for why in unreadable {
+            if self.last.is_none() {
+                tracing::warn!("{why}");
+            }
+            pauses.insert(everything(&why));
+        }
+        pauses.extend(self.caution.pauses().cloned());
+        if self.last.as_ref() == Some(&pauses) {
+            return None;
+        }
+        self.last = Some(pauses.clone());
+        Some(Command::Pauses(pauses))
+    }
+}
+
+/// A pause of everything, for a reason of our own.
+pub(crate) fn everything(why: &str) -> Pause {
+    Pause { scope: PauseScope::Roster, by: Arc::from(OURSELVES), reason: Arc::from(why) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gpu() -> Pause {
+        Pause { scope: PauseScope::Pool("gpu".into()), by: "ann".into(), reason: "drivers".into() }
+    }
+
+    #[test]
+    fn changes_are_told_once_and_a_broken_file_covers_everything() {
+        let (say, heard) = std::sync::mpsc::channel();
+        let read = Box::new(move || heard.try_recv().unwrap_or_default());
+        let mut desk = PauseDesk::new(read, Caution::default());
+        assert_eq!(desk.read(), Some(Command::Pauses(BTreeSet::new())), "the first reading always tells");
+        assert_eq!(desk.read(), None);
+        say.send((BTreeSet::from([gpu()]), vec![])).unwrap();
+        assert_eq!(desk.read(), Some(Command::Pauses(BTreeSet::from([gpu()]))));
+        say.send((BTreeSet::from([gpu()]), vec!["x.json is not a pause".to_owned()])).unwrap();
+        let Some(Command::Pauses(all)) = desk.read() else { panic!("a change is told") };
+        assert!(all.iter().any(|pause| pause.scope == PauseScope::Roster), "{all:?}");
+    }
+}

@@ -1,0 +1,230 @@
+//! The ledger on disk as the driver's keeper, and how a start remembers by it.
+//!
+//! ```text
+//!  open: lock, mend, replay ─▶ records, fence, last sign of life ─▶ State::restore
+//!  keep: Record ─▶ wire line ─▶ append … append, one sync
+//! ```
+//!
+//! The fencing number of a call is compared with the one in the lock file, read anew each time: whoever took over has
+//! written a higher one there. A lock file that cannot be read counts as lost. No I/O but this ledger's happens here.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use reveille_core::model::id::Fence;
+use reveille_core::model::time::Time;
+use reveille_core::record::Record;
+use reveille_record::{AppendError, Config, Holder, Ledger, OpenError, Repair};
+use reveille_wire::ledger::{FromWireError, LedgerLine, from_wire, to_wire};
+use serde::Deserialize;
+use thiserror::Error;
+
+use super::keeper::{FenceCheck, Keeper};
+
+/// A ledger that this process holds.
+pub(crate) struct Shelf {
+    ledger: Ledger<LedgerLine>,
+}
+
+/// A ledger that was opened, and what it remembers.
+pub(crate) struct OpenShelf {
+    /// To write to.
+    pub(crate) shelf: Shelf,
+    /// What to restore from.
+    pub(crate) records: Vec<Record>,
+    /// Our number.
+    pub(crate) fence: Fence,
+    /// When the process before us was last alive.
+    pub(crate) last_alive: Option<Time>,
+}
+
+/// Why there is no ledger to work with.
+#[derive(Debug, Error)]
+pub(crate) enum ShelfError {
+    /// It could not be opened.
+    #[error("cannot open the ledger")]
+    Open(#[from] OpenError),
+    /// A record is not one of ours.
+    #[error("cannot read record {number} of the ledger in {}", directory.display())]
+    Record {
+        /// Where.
+        directory: PathBuf,
+        /// Which, from 1.
+        number: usize,
+        /// Why.
+        source: FromWireError,
+    },
+}
+
+/// Takes the ledger of a state directory, creating it where there is none.
+pub(crate) fn open(directory: &Path, command: &str, now: Time) -> Result<OpenShelf, ShelfError> {
+    let holder = Holder::this_process(command, now.ms);
+    let opened = Ledger::open(directory, &holder, Config::STANDARD)?;
+    for repair in &opened.repairs {
+        report(directory, repair);
+    }
+    let records = read_lines(directory, opened.records)?;
+    Ok(OpenShelf {
+        shelf: Shelf { ledger: opened.ledger },
+        records,
+        fence: Fence(opened.fence.0),
+        last_alive: opened.last_alive_ms.map(Time::from_ms),
+    })
+}
+
+/// Lines as records.
+pub(crate) fn read_lines(directory: &Path, lines: Vec<LedgerLine>) -> Result<Vec<Record>, ShelfError> {
+    let read = |(index, line)| {
+        let fail = |source| ShelfError::Record { directory: directory.to_owned(), number: index + 1, source };
+        from_wire(line).map_err(fail)
+    };
+    lines.into_iter().enumerate().map(read).collect()
+}
+
+fn report(directory: &Path, repair: &Repair) {
+    let directory = directory.display();
+    match repair {
+        Repair::TornTail { bytes, .. } => {
+            tracing::info!(
+                "the ledger in {directory} ended in {bytes} bytes that were never acknowledged; they were set aside"
+            );
+        }
+        Repair::MissingNewline { .. } => tracing::debug!("the ledger in {directory} lacked its last newline"),
+        Repair::UnfinishedRotation { file } => {
+            tracing::info!(
+                "the ledger in {directory} had begun a new segment ({file}); it goes on with the one before"
+            );
+        }
+        Repair::HistoryDamaged { segment, what, .. } => {
+            tracing::warn!(
+                "segment {} of the ledger in {directory} is damaged: {what}. Nothing is restored from it",
+                segment.0
+            );
+        }
+    }
+}
+
+/// Reads the number in the lock file.
+pub(crate) fn fence_check(directory: &Path) -> FenceCheck {
+    #[derive(Deserialize)]
+    struct Card {
+        fence: u64,
+    }
+    let lock = directory.join("ledger").join("lock");
+    Arc::new(move || {
+        let bytes = std::fs::read(&lock).ok()?;
+        serde_json::from_slice::<Card>(&bytes).ok().map(|card| Fence(card.fence))
+    })
+}
+
+impl Keeper for Shelf {
+    fn keep(&mut self, batch: &[Record]) -> Vec<Result<(), Arc<str>>> {
+        let mut answers: Vec<Result<(), Arc<str>>> = Vec::with_capacity(batch.len());
+        let mut unsynced = 0;
+        for record in batch {
+            let line = to_wire(record);
+            let mut appended = self.ledger.append(&line);
+            if matches!(appended, Err(AppendError::BatchFull { .. })) {
+                self.sync(&mut answers, unsynced);
+                unsynced = 0;
+                appended = self.ledger.append(&line);
+            }
+            unsynced += 1;
+            answers.push(appended.map(drop).map_err(|error| chain(&error)));
+        }
+        self.sync(&mut answers, unsynced);
+        answers
+    }
+
+    fn rotation_due(&self) -> bool {
+        self.ledger.rotation_due()
+    }
+
+    fn rotate(&mut self, checkpoint: &[Record]) -> Result<(), String> {
+        let lines: Vec<LedgerLine> = checkpoint.iter().map(to_wire).collect();
+        let rotated = self.ledger.rotate(&lines).map_err(|error| chain(&error).to_string())?;
+        if let Some(error) = rotated.not_removed {
+            tracing::warn!(
+                "old segments of the ledger could not be removed: {error}; the next rotation tries again"
+            );
+        }
+        Ok(())
+    }
+
+    fn beat(&mut self, now: Time) -> Result<(), String> {
+        self.ledger.heartbeat(now.ms).map_err(|error| chain(&error).to_string())
+    }
+}
+
+impl Shelf {
+    /// Makes the newest `count` answers true, or turns them into refusals.
+    fn sync(&mut self, answers: &mut [Result<(), Arc<str>>], count: usize) {
+        let Err(error) = self.ledger.sync() else { return };
+        let why = chain(&error);
+        let from = answers.len().saturating_sub(count);
+        for answer in &mut answers[from..] {
+            *answer = Err(why.clone());
+        }
+    }
+}
+
+/// An error with its causes on one line.
+fn chain(error: &dyn std::error::Error) -> Arc<str> {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text.push_str(": ");
+        text.push_str(&cause.to_string());
+        source = cause.source();
+    }
+    Arc::from(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn started(fence: u64) -> Record {
+        Record::Started { at: Time::from_ms(1_000), fence: Fence(fence) }
+    }
+
+    #[test]
+    fn what_was_kept_is_read_back_and_a_second_process_is_told_who_holds_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut first = open(directory.path(), "reveille run", Time::from_ms(5)).unwrap();
+        assert!(first.records.is_empty() && first.last_alive.is_none());
+        assert!(first.shelf.keep(&[started(1), started(2)]).iter().all(Result::is_ok));
+        let Err(error) = open(directory.path(), "reveille run", Time::from_ms(6)) else { panic!("held") };
+        assert!(chain(&error).contains("reveille run"), "{}", chain(&error));
+        first.shelf.beat(Time::from_ms(7_000)).unwrap();
+        drop(first);
+        let second = open(directory.path(), "reveille run", Time::from_ms(8_000)).unwrap();
+        assert_eq!(second.records, [started(1), started(2)]);
+        assert_eq!(second.last_alive, Some(Time::from_ms(7_000)));
+    }
+
+    #[test]
+    fn a_checkpoint_replaces_what_was_before() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut shelf = open(directory.path(), "reveille run", Time::from_ms(5)).unwrap().shelf;
+        assert!(shelf.keep(&[started(1)]).iter().all(Result::is_ok));
+        shelf.rotate(&[started(9)]).unwrap();
+        drop(shelf);
+        let again = open(directory.path(), "reveille run", Time::from_ms(6)).unwrap();
+        assert_eq!(again.records, [started(9)]);
+    }
+
+    #[test]
+    fn the_fence_is_read_from_the_lock_each_time() {
+        let directory = tempfile::tempdir().unwrap();
+        let check = fence_check(directory.path());
+        assert_eq!(check(), None, "nobody holds it");
+        let first = open(directory.path(), "reveille run", Time::from_ms(5)).unwrap();
+        assert_eq!(check(), Some(first.fence));
+        drop(first);
+        let second = open(directory.path(), "reveille run", Time::from_ms(6)).unwrap();
+        assert_eq!(check(), Some(second.fence));
+        std::fs::remove_file(directory.path().join("ledger/lock")).unwrap();
+        assert_eq!(check(), None, "a lost lock leads nobody");
+    }
+}

@@ -1,0 +1,58 @@
+//! Incidents as a table, the newest first.
+
+use reveille_wire::report::{IncidentReport, IncidentsReport};
+
+use super::paper::{Paper, Tone, one_line};
+use super::table::{self, Text};
+use crate::view::roll::spoken;
+
+/// The page. `all` tells whether those that are over were asked for.
+pub(crate) fn page(report: &IncidentsReport, all: bool, paper: &Paper) -> String {
+    let name = paper.tone(Tone::Strong, one_line(&report.roster));
+    let open = report.incidents.iter().filter(|incident| incident.verdict.is_none()).count();
+    let over = report.incidents.len() - open;
+    let hint =
+        if all { String::new() } else { "  (reveille incidents --all shows those that are over)".to_owned() };
+    let mut out = match (open, all) {
+        (0, false) => format!("{name}: no incident is open.{hint}\n"),
+        (_, false) => format!("{name}: {open} open.{hint}\n"),
+        (_, true) => format!("{name}: {open} open, {over} over.\n"),
+    };
+    if report.incidents.is_empty() {
+        return out;
+    }
+    out.push('\n');
+    let head = ["ID", "SUBJECT", "KIND", "SINCE", "CAUSE", "TRIES", "STANDS"];
+    let mut rows: Vec<Vec<Text>> = vec![head.iter().map(|text| Text::toned(Tone::Faint, *text)).collect()];
+    for incident in &report.incidents {
+        let cause = incident.findings.first();
+        let cause =
+            cause.map_or_else(|| "–".to_owned(), |finding| format!("{} {}", finding.code, finding.cause));
+        let (stands, tone) = stands(incident, report, paper);
+        rows.push(vec![
+            Text::plain(&incident.id),
+            Text::plain(one_line(&incident.label)),
+            Text::plain(&incident.kind),
+            Text::plain(spoken(incident.since.ago_s)),
+            Text::plain(cause),
+            Text::plain(incident.attempts.len().to_string()),
+            Text::toned(tone, stands),
+        ]);
+    }
+    out.push_str(&table::lines(paper, 0, rows));
+    out
+}
+
+fn stands(incident: &IncidentReport, report: &IncidentsReport, paper: &Paper) -> (String, Tone) {
+    match (&incident.verdict, &incident.closed, incident.given_up) {
+        (Some(verdict), Some(closed), _) => {
+            (format!("{verdict} at {}", paper.clock(closed.at, report.at)), Tone::Good)
+        }
+        (Some(verdict), None, _) => (verdict.clone(), Tone::Good),
+        (None, _, true) => ("open, asks a person".to_owned(), Tone::Bad),
+        (None, _, false) => match &incident.not_before {
+            Some(until) => (format!("open, not before {}", paper.clock(until.at, report.at)), Tone::Doubt),
+            None => ("open".to_owned(), Tone::Doubt),
+        },
+    }
+}

@@ -1,0 +1,122 @@
+//! The roll as a page: how many answer and how old that knowledge is, who does not answer, what happens next.
+
+use std::fmt::Write as _;
+
+use reveille_wire::report::{Answers, MachineReport, RollReport, SourceReport};
+
+use super::paper::{Paper, Tone, one_line};
+use super::table::{self, Text};
+use crate::view::machine::EXCUSED;
+use crate::view::roll::{cannot_tell, spoken};
+
+/// The page. `all`: also the machines that answer.
+pub(crate) fn page(report: &RollReport, all: bool, paper: &Paper) -> String {
+    let mut out = head(report, paper);
+    let well = |machine: &&MachineReport| machine.state == "ready";
+    let excused = |machine: &&MachineReport| machine.state == EXCUSED;
+    let shown: Vec<&MachineReport> =
+        report.machines.iter().filter(|machine| all || !(well(machine) || excused(machine))).collect();
+    if !shown.is_empty() {
+        out.push('\n');
+        out.push_str(&rows(&shown, paper));
+    }
+    let hidden_well = if all { 0 } else { report.machines.iter().filter(well).count() };
+    let hidden_excused = if all { 0 } else { report.machines.iter().filter(excused).count() };
+    if !shown.is_empty() && hidden_well > 0 {
+        let are = if hidden_well == 1 { "is" } else { "are" };
+        let line = format!("  {hidden_well} more {are} Ready  (reveille roll --all)");
+        line_to(&mut out, &paper.tone(Tone::Faint, line));
+    }
+    if hidden_excused > 0 {
+        let are = if hidden_excused == 1 { "is" } else { "are" };
+        let line =
+            format!("  {hidden_excused} {are} being built or leaving on purpose  (reveille roll --all)");
+        line_to(&mut out, &paper.tone(Tone::Faint, line));
+    }
+    if !report.next.is_empty() {
+        out.push('\n');
+        let why = shown.iter().find(|machine| machine.answers != Answers::Yes).or(shown.first());
+        for (index, next) in report.next.iter().enumerate() {
+            let label = if index == 0 { "next:" } else { "     " };
+            line_to(&mut out, &format!("{label} {}", one_line(next)));
+        }
+        if let Some(machine) = why {
+            line_to(
+                &mut out,
+                &paper.tone(Tone::Faint, format!("      reveille why {}", one_line(&machine.name))),
+            );
+        }
+    }
+    out
+}
+
+fn line_to(out: &mut String, line: &str) {
+    out.push_str(line.trim_end());
+    out.push('\n');
+}
+
+fn head(report: &RollReport, paper: &Paper) -> String {
+    let count = report.machines.len();
+    let unknown = report.machines.iter().filter(|machine| cannot_tell(machine)).count();
+    let mut parts = vec![format!("{} answer", report.summary.answer)];
+    if report.summary.absent > 0 {
+        parts.push(paper.tone(Tone::Bad, format!("{} absent", report.summary.absent)));
+    }
+    if unknown > 0 {
+        parts.push(paper.tone(Tone::Doubt, format!("{unknown} cannot tell")));
+    }
+    let machines = if count == 1 { "1 machine".to_owned() } else { format!("{count} machines") };
+    let name = paper.tone(Tone::Strong, one_line(&report.roster));
+    let mut out = format!("{name} · {machines} · {} · {}\n", parts.join(", "), sources(&report.sources));
+    for source in report.sources.iter().filter(|source| !source.trusted) {
+        let why = source.why_not.as_deref().unwrap_or("not read yet");
+        let line = format!("? {} cannot be believed: {}", source.name, one_line(why));
+        let written = writeln!(out, "{}", paper.tone(Tone::Doubt, line));
+        debug_assert!(written.is_ok(), "a string takes every text");
+    }
+    out
+}
+
+fn sources(sources: &[SourceReport]) -> String {
+    let one = |source: &SourceReport| match &source.read {
+        Some(read) if source.complete => format!("{} {} old", source.name, spoken(read.ago_s)),
+        Some(read) => format!("{} {} old (incomplete since)", source.name, spoken(read.ago_s)),
+        None => format!("{} not read", source.name),
+    };
+    let all: Vec<String> = sources.iter().map(one).collect();
+    let complete = sources.iter().all(|source| source.complete && source.trusted);
+    format!("sources: {}{}", all.join(", "), if complete { " (complete)" } else { "" })
+}
+
+fn rows(shown: &[&MachineReport], paper: &Paper) -> String {
+    let head = ["", "MACHINE", "POOL", "STAGE", "SINCE", "WHAT"];
+    let mut rows: Vec<Vec<Text>> = vec![head.iter().map(|text| Text::toned(Tone::Faint, *text)).collect()];
+    for machine in shown {
+        let (sign, tone) = sign(machine);
+        rows.push(vec![
+            Text::toned(tone, sign),
+            Text::plain(one_line(&machine.name)),
+            Text::plain(machine.pool.as_deref().map_or_else(|| "–".to_owned(), one_line)),
+            Text::plain(machine.stage.as_deref().unwrap_or("–")),
+            Text::plain(machine.since.as_ref().map_or_else(|| "–".to_owned(), |since| spoken(since.ago_s))),
+            Text::plain(one_line(&machine.what)),
+        ]);
+    }
+    // The sign stands closer to its machine than columns stand to each other.
+    table::lines(paper, 0, rows).lines().map(close_sign).collect()
+}
+
+fn close_sign(line: &str) -> String {
+    format!("{}\n", line.replacen("  ", " ", 1))
+}
+
+/// The sign before a machine, and its tone.
+pub(crate) fn sign(machine: &MachineReport) -> (&'static str, Tone) {
+    match (machine.answers, machine.state.as_str()) {
+        (Answers::No, _) => ("✗", Tone::Bad),
+        (Answers::Unknown, EXCUSED) => ("·", Tone::Faint),
+        (Answers::Unknown, _) => ("?", Tone::Doubt),
+        (Answers::Yes, "ready") => ("✓", Tone::Good),
+        (Answers::Yes, _) => ("!", Tone::Doubt),
+    }
+}

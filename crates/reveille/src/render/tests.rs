@@ -1,0 +1,1 @@
+//! Pages compared with files.

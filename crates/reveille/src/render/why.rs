@@ -1,0 +1,184 @@
+//! One machine's story as a page: where it stopped, the strip of stages, cause and evidence, done, next, held.
+
+use reveille_wire::report::{
+    Answers, AttemptReport, EvidenceReport, FindingReport, HeldReport, StageState, WhyReport,
+};
+use reveille_wire::stamp::Stamp;
+
+use super::paper::{Paper, Tone, one_line};
+use super::table::{self, Text};
+use crate::view::machine::EXCUSED;
+use crate::view::roll::spoken;
+
+/// Width that the strip of stages is broken at where nobody says how wide the paper is.
+const STRIP_WIDTH: usize = 76;
+/// Width of the label in front of each part.
+const LABEL: usize = 8;
+
+/// The page.
+pub(crate) fn page(report: &WhyReport, paper: &Paper) -> String {
+    let mut out = head(report, paper);
+    out.push('\n');
+    out.push_str(&strip(report, paper));
+    out.push('\n');
+    for (index, finding) in report.findings.iter().enumerate() {
+        out.push_str(&cause(if index == 0 { "Cause" } else { "And" }, finding, report, paper));
+    }
+    for (index, attempt) in report.done.iter().enumerate() {
+        out.push_str(&done(if index == 0 { "Done" } else { "" }, attempt, report.at, paper));
+    }
+    if let Some(next) = &report.next {
+        let when = next.not_before.as_ref().map_or_else(String::new, |until| {
+            format!("at {}, in {}: ", paper.clock(until.at, report.at), spoken(until.in_s))
+        });
+        out.push_str(&labelled("Next", &format!("{when}{}", one_line(&next.what)), paper));
+    }
+    let mut label = "Held";
+    for held in &report.held {
+        out.push_str(&labelled(label, &reasons(held), paper));
+        label = "";
+    }
+    let mut label = "No use";
+    for no_use in &report.no_use {
+        out.push_str(&labelled(label, &reasons(no_use), paper));
+        label = "";
+    }
+    for source in report.sources.iter().filter(|source| !source.trusted) {
+        let why = source.why_not.as_deref().unwrap_or("not read yet");
+        let line = format!("{} cannot be believed: {}", source.name, one_line(why));
+        out.push_str(&labelled("Blind", &paper.tone(Tone::Doubt, line), paper));
+    }
+    out
+}
+
+fn head(report: &WhyReport, paper: &Paper) -> String {
+    let machine = &report.machine;
+    let name = paper.tone(Tone::Strong, one_line(&machine.name));
+    let ago =
+        machine.since.as_ref().map_or_else(String::new, |since| format!(", {} ago", spoken(since.ago_s)));
+    let mut lines = match machine.answers {
+        Answers::Yes if machine.state == "ready" => {
+            let since = machine
+                .since
+                .as_ref()
+                .map_or_else(String::new, |s| format!(", for {} at least", spoken(s.ago_s)));
+            format!("{name} answers: its node is Ready{since}.\n")
+        }
+        Answers::Yes => format!("{name} {}{ago}.\n", one_line(&machine.what)),
+        Answers::Unknown if machine.state == EXCUSED => {
+            format!("{name} is not expected to answer: {}.\n", one_line(&machine.what))
+        }
+        Answers::Unknown => format!("{name}: nobody can tell. {}.\n", one_line(&machine.what)),
+        Answers::No => {
+            let stopped = machine.stage.as_deref().map_or_else(String::new, |stage| {
+                let number = report.stages.iter().find(|s| s.name == stage).map_or(0, |s| s.number);
+                format!(" Stopped at: {stage} ({number} of {}){ago}.", report.stages.len())
+            });
+            format!("{name}: {}.{stopped}\n", one_line(&machine.what))
+        }
+    };
+    let facts = [
+        machine.instance.as_ref().map(|id| format!("instance {id}")),
+        machine.node.as_ref().filter(|node| **node != machine.name).map(|node| format!("node {node}")),
+        machine.pool.as_ref().map(|pool| format!("pool {pool}")),
+        machine.zone.as_ref().map(|zone| format!("zone {zone}")),
+    ];
+    let facts: Vec<String> = facts.into_iter().flatten().map(|fact| one_line(&fact)).collect();
+    if !facts.is_empty() {
+        lines.push_str(&paper.tone(Tone::Faint, facts.join(" · ")));
+        lines.push('\n');
+    }
+    lines
+}
+
+fn strip(report: &WhyReport, paper: &Paper) -> String {
+    let limit = paper.width.map_or(STRIP_WIDTH, |width| usize::from(width).min(100));
+    let (mut out, mut length) = (String::from(" "), 1);
+    for stage in &report.stages {
+        let (sign, tone) = match (stage.state, &stage.note) {
+            (StageState::Passed, None) => ("✓", Some(Tone::Good)),
+            (StageState::Passed, Some(_)) => ("!", Some(Tone::Doubt)),
+            (StageState::Stopped, _) => ("✗", Some(Tone::Bad)),
+            (StageState::Unknown, _) => ("…", None),
+        };
+        let width = stage.name.chars().count() + 4;
+        if length + width > limit {
+            out.push_str("\n ");
+            length = 1;
+        }
+        let sign = tone.map_or_else(|| sign.to_owned(), |tone| paper.tone(tone, sign));
+        let name = match stage.state {
+            StageState::Unknown => paper.tone(Tone::Faint, &stage.name),
+            StageState::Passed | StageState::Stopped => stage.name.clone(),
+        };
+        out.push_str(&format!(" {name} {sign}  "));
+        length += width;
+    }
+    let trimmed: Vec<&str> = out.lines().map(str::trim_end).collect();
+    trimmed.join("\n") + "\n"
+}
+
+fn cause(label: &str, finding: &FindingReport, report: &WhyReport, paper: &Paper) -> String {
+    let cause = paper.tone(Tone::Strong, &finding.cause);
+    let mut out = labelled(label, &format!("{cause} ({}), {}", finding.code, finding.confidence), paper);
+    out.push_str(&labelled("", &one_line(&finding.says), paper));
+    let rows = |facts: &[EvidenceReport]| -> Vec<Vec<Text>> {
+        let row = |fact: &EvidenceReport| {
+            vec![
+                Text::plain(one_line(&fact.source)),
+                Text::plain(one_line(&fact.text)),
+                Text::toned(Tone::Faint, format!("read {}", paper.clock(fact.read.at, report.at))),
+            ]
+        };
+        facts.iter().map(row).collect()
+    };
+    if !finding.evidence.is_empty() {
+        out.push_str(&table::lines(paper, LABEL, quoted(rows(&finding.evidence))));
+    }
+    if finding.against.is_empty() {
+        out.push_str(&labelled("", "against it: nothing", paper));
+    } else {
+        out.push_str(&labelled("", "against it:", paper));
+        out.push_str(&table::lines(paper, LABEL, quoted(rows(&finding.against))));
+    }
+    out.push_str(&labelled("", &format!("a person would: {}", one_line(&finding.remedy)), paper));
+    out
+}
+
+/// The quote comes last, so that only it wraps.
+fn quoted(rows: Vec<Vec<Text>>) -> Vec<Vec<Text>> {
+    rows.into_iter()
+        .map(|mut row| {
+            if row.len() == 3 {
+                row.swap(1, 2);
+            }
+            row
+        })
+        .collect()
+}
+
+fn done(label: &str, attempt: &AttemptReport, now: Stamp, paper: &Paper) -> String {
+    let outcome = attempt.outcome.as_deref().map_or_else(|| "under way".to_owned(), one_line);
+    let decided = paper.clock(attempt.decided.at, now);
+    let what = one_line(&attempt.what);
+    let mut out = labelled(label, &format!("{decided} {what} ({})  {outcome}", attempt.intent), paper);
+    if let (Some(judged), Some(held)) = (&attempt.judged, attempt.held) {
+        let seen = attempt.seen.as_deref().map_or_else(String::new, one_line);
+        let verdict =
+            if held { paper.tone(Tone::Good, "held") } else { paper.tone(Tone::Bad, "did not hold") };
+        let line = format!("{} {seen}  {verdict}", paper.clock(judged.at, now));
+        out.push_str(&labelled("", &line, paper));
+    }
+    out
+}
+
+fn reasons(held: &HeldReport) -> String {
+    let why: Vec<String> = held.why.iter().map(|why| one_line(why)).collect();
+    format!("{}: {}", one_line(&held.what), why.join(" · "))
+}
+
+fn labelled(label: &str, text: &str, paper: &Paper) -> String {
+    let label = format!("{label:<LABEL$}");
+    let label = if label.trim().is_empty() { label } else { paper.tone(Tone::Strong, label) };
+    format!("{label}{text}\n")
+}

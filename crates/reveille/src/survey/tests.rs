@@ -1,0 +1,1 @@
+//! From what was found to a roster that the reader accepts.

@@ -1,0 +1,60 @@
+//! A question about one roster and its answer, as data: the same whether it is asked of a state at hand or of a running
+//! controller.
+
+use reveille_core::engine::State;
+use reveille_core::model::incident::Finding;
+use reveille_wire::report::Report;
+use serde::{Deserialize, Serialize};
+
+use super::find::{self, Found};
+use super::{incidents, plan, roll, why};
+
+/// What can be asked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "ask", rename_all = "camelCase")]
+pub(crate) enum Ask {
+    /// Who is here, who is missing.
+    Roll,
+    /// Why this machine is where it is.
+    Why {
+        /// As a person named it.
+        machine: String,
+    },
+    /// What would be done.
+    Plan,
+    /// What is open, and with `all` what is over.
+    Incidents {
+        /// Also those that are over.
+        all: bool,
+    },
+}
+
+/// What is answered.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "reply", content = "of", rename_all = "camelCase")]
+pub(crate) enum Reply {
+    /// The report.
+    Report(Box<Report>),
+    /// No machine is called so; these are spelled alike.
+    Nobody(Vec<String>),
+    /// Several are.
+    Several(Vec<String>),
+}
+
+/// Answers from a state. `better` are findings that were read on purpose for a `Why`.
+///
+/// `as_if_acting`: the state is a mere look that begins nothing by itself; the answer is what a controller would do.
+pub(crate) fn answer(state: &State, ask: &Ask, as_if_acting: bool, better: Option<&[Finding]>) -> Reply {
+    let mut desk = state.desk();
+    desk.acting |= as_if_acting;
+    Reply::Report(Box::new(match ask {
+        Ask::Roll => Report::RollReport(roll::report(&desk)),
+        Ask::Plan => Report::PlanReport(plan::report(&desk)),
+        Ask::Incidents { all } => Report::IncidentsReport(incidents::report(&desk, state.closed(), *all)),
+        Ask::Why { machine } => match find::machine(&desk, machine) {
+            Found::One(key) => Report::WhyReport(Box::new(why::report(&desk, state.closed(), key, better))),
+            Found::Several(names) => return Reply::Several(names),
+            Found::Nobody(alike) => return Reply::Nobody(alike),
+        },
+    }))
+}

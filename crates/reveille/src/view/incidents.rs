@@ -1,0 +1,38 @@
+//! Incidents: what is open, and what is over, the newest first.
+
+use reveille_core::engine::Closed;
+use reveille_core::plan::desk::Desk;
+use reveille_wire::report::{Ago, IncidentReport, IncidentsReport};
+
+/// Open incidents, and with `all` those that are over.
+pub(crate) fn report<'a>(
+    desk: &Desk<'_>,
+    closed: impl Iterator<Item = &'a Closed>,
+    all: bool,
+) -> IncidentsReport {
+    let mut open: Vec<_> = desk.cases.values().map(|case| &case.incident).collect();
+    open.sort_by_key(|incident| std::cmp::Reverse(incident.id));
+    let mut incidents: Vec<IncidentReport> =
+        open.into_iter().map(|incident| IncidentReport::open(incident, desk.now)).collect();
+    if all {
+        let mut over: Vec<&Closed> = closed.collect();
+        over.sort_by_key(|closed| std::cmp::Reverse((closed.at, closed.incident.id)));
+        incidents.extend(over.into_iter().map(|closed| IncidentReport {
+            verdict: Some(closed.verdict.name().to_owned()),
+            closed: Some(Ago::new(closed.at, desk.now)),
+            not_before: None,
+            ..IncidentReport::open(&closed.incident, desk.now)
+        }));
+    }
+    IncidentsReport { roster: desk.roster.name.to_string(), at: desk.now.into(), incidents }
+}
+
+/// How bad the news is.
+pub(crate) fn exit(report: &IncidentsReport) -> crate::cli::exit::Exit {
+    use crate::cli::exit::Exit;
+    if report.incidents.iter().any(|incident| incident.verdict.is_none()) {
+        Exit::SomebodyAbsent
+    } else {
+        Exit::AllAnswer
+    }
+}

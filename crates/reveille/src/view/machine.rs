@@ -1,0 +1,265 @@
+//! One machine as a row: does it answer, where does it stand, since when, and what is the matter in one line.
+//!
+//! A machine may have several open faults; the row tells the one to act on: a network fault that explains an absence
+//! before the absence, an absence before what only makes it limp.
+
+use std::sync::Arc;
+
+use reveille_core::diagnose::absence::{self, Standing, Witness};
+use reveille_core::model::cause::Cause;
+use reveille_core::model::id::NodeName;
+use reveille_core::model::incident::{FaultKind, IncidentKey, MachineKey, Subject};
+use reveille_core::model::stage::Stage;
+use reveille_core::model::time::Time;
+use reveille_core::observe::cloud::{CloudView, Seen};
+use reveille_core::plan::desk::{Case, Desk};
+use reveille_wire::report::{Ago, Answers, MachineReport, key_text};
+
+/// The state of a machine that is not here and that nobody should expect: being built, or leaving on purpose.
+pub(crate) const EXCUSED: &str = "excused";
+
+/// A machine with everything that is open about it.
+pub(crate) struct Machine<'a> {
+    /// Its identity.
+    pub(crate) key: MachineKey,
+    /// How it stands; `None` for a node without an instance.
+    pub(crate) standing: Option<Standing>,
+    /// Its cloud and instance, where there is one.
+    pub(crate) seen: Option<(&'a CloudView, &'a Seen)>,
+    /// Its open cases, the one to act on first.
+    pub(crate) cases: Vec<&'a Case>,
+}
+
+/// Every machine of the roster: all instances with a cluster mark, and nodes without one that something is amiss with.
+pub(crate) fn all<'a>(desk: &Desk<'a>) -> Vec<Machine<'a>> {
+    let mut keys: Vec<MachineKey> = Vec::new();
+    for (cloud, view) in desk.clouds {
+        keys.extend(view.instances.keys().map(|id| MachineKey::Instance(cloud.clone(), id.clone())));
+    }
+    for key in desk.cases.keys() {
+        if let Subject::Machine(machine) = &key.subject
+            && desk.seen(machine).is_none()
+            && keys.last() != Some(machine)
+        {
+            keys.push(machine.clone());
+        }
+    }
+    keys.into_iter().map(|key| one(desk, key)).collect()
+}
+
+/// One machine.
+pub(crate) fn one<'a>(desk: &Desk<'a>, key: MachineKey) -> Machine<'a> {
+    let seen = desk.seen(&key);
+    let standing = seen.map(|(cloud, seen)| {
+        absence::judge_instance(
+            Witness { roster: desk.roster, cloud, cluster: desk.cluster, now: desk.now },
+            seen,
+        )
+    });
+    let subject = Subject::Machine(key.clone());
+    let first = IncidentKey { subject: subject.clone(), kind: FaultKind::ALL[0] };
+    let last = IncidentKey { subject, kind: FaultKind::ALL[FaultKind::ALL.len() - 1] };
+    let mut cases: Vec<&Case> = desk.cases.range(first..=last).map(|(_, case)| case).collect();
+    let absent = matches!(standing, Some(Standing::Absent(_)) | None);
+    cases.sort_by_key(|case| (rank(case, absent), case.incident.id));
+    Machine { key, standing, seen, cases }
+}
+
+/// What explains comes before what is explained.
+const fn rank(case: &Case, absent: bool) -> u8 {
+    let kind = case.incident.key.kind;
+    let explains = matches!(kind, FaultKind::GroupMissing | FaultKind::PairMissing | FaultKind::MissingRoute);
+    match (case.incident.well_since.is_some(), kind.is_absence()) {
+        (true, _) => 3,
+        (false, false) if absent && explains && !case.incident.given_up => 0,
+        (false, true) => 1,
+        (false, false) => 2,
+    }
+}
+
+impl<'a> Machine<'a> {
+    /// Its name for people: the instance's, else its id, else the node's.
+    pub(crate) fn name(&self) -> Arc<str> {
+        match (self.seen, &self.key) {
+            (Some((_, seen)), _) if !seen.instance.name.as_str().is_empty() => seen.instance.name.shared(),
+            (_, MachineKey::Instance(_, id)) => self.label().unwrap_or_else(|| id.shared()),
+            (_, MachineKey::Node(name)) => name.shared(),
+        }
+    }
+
+    fn label(&self) -> Option<Arc<str>> {
+        self.cases.first().map(|case| case.incident.label.clone())
+    }
+
+    /// The case to act on: the first that has not become well.
+    pub(crate) fn root(&self) -> Option<&'a Case> {
+        self.cases.iter().copied().find(|case| case.incident.well_since.is_none())
+    }
+
+    /// The absence, if that is what is open.
+    pub(crate) fn absence(&self) -> Option<&'a Case> {
+        let open = |case: &&Case| case.incident.well_since.is_none() && case.incident.key.kind.is_absence();
+        self.cases.iter().copied().find(open)
+    }
+
+    /// Its node's name: the one that stands for it, or itself.
+    pub(crate) fn node(&self) -> Option<NodeName> {
+        match (self.seen, &self.key) {
+            (Some((_, seen)), _) => seen.nodes.first().cloned(),
+            (None, MachineKey::Node(name)) => Some(name.clone()),
+            (None, MachineKey::Instance(..)) => None,
+        }
+    }
+
+    /// Whether it answers.
+    pub(crate) fn answers(&self) -> Answers {
+        match &self.standing {
+            Some(Standing::Answers) => Answers::Yes,
+            Some(Standing::Absent(_)) => Answers::No,
+            Some(Standing::CannotTell(_)) => Answers::Unknown,
+            Some(Standing::Excused(_)) => Answers::Unknown,
+            // A node without an instance is on the roll only because something is amiss with it.
+            None if self.root().is_some() => Answers::No,
+            None => Answers::Unknown,
+        }
+    }
+
+    /// The stage where it stands.
+    pub(crate) fn stage(&self) -> Option<Stage> {
+        match self.answers() {
+            Answers::Yes => Some(Stage::Stay),
+            Answers::Unknown => None,
+            Answers::No => {
+                match (self.root().and_then(|case| case.incident.findings.first()), &self.standing) {
+                    (Some(finding), _) => Some(finding.stage),
+                    (None, Some(Standing::Absent(absence))) => Some(absence.finding.stage),
+                    (None, _) => None,
+                }
+            }
+        }
+    }
+
+    /// Its row.
+    pub(crate) fn report(&self, desk: &Desk<'a>) -> MachineReport {
+        let answers = self.answers();
+        let root = self.root();
+        let state = match (answers, root, &self.standing) {
+            (_, _, Some(Standing::Excused(_))) => EXCUSED.to_owned(),
+            (Answers::Unknown, ..) => "unknown".to_owned(),
+            (Answers::No, _, Some(Standing::Absent(absence))) => absence.kind.name().to_owned(),
+            (_, Some(case), _) => case.incident.key.kind.name().to_owned(),
+            (_, None, _) => "ready".to_owned(),
+        };
+        let node = self.node();
+        let node_zone = || node.as_ref().and_then(|name| desk.cluster.nodes.get(name)?.node.zone.clone());
+        let zone = self.seen.and_then(|(_, seen)| seen.instance.zone.clone()).or_else(node_zone);
+        let (cloud, instance) = match &self.key {
+            MachineKey::Instance(cloud, id) => (Some(cloud.to_string()), Some(id.to_string())),
+            MachineKey::Node(_) => (None, None),
+        };
+        MachineReport {
+            name: self.name().to_string(),
+            key: key_text(&self.key),
+            pool: self.seen.and_then(|(_, seen)| seen.pool()).map(ToString::to_string),
+            zone: zone.map(|zone| zone.to_string()),
+            answers,
+            stage: self.stage().map(|stage| stage.name().to_owned()),
+            state,
+            since: self.since(desk).map(|at| Ago::new(at, desk.now)),
+            what: self.what(),
+            node: node.map(|node| node.to_string()),
+            instance,
+            cloud,
+        }
+    }
+
+    fn since(&self, desk: &Desk<'a>) -> Option<Time> {
+        let opened = || self.absence().or_else(|| self.root()).map(|case| case.incident.first_seen);
+        let seen = self.seen.map(|(_, seen)| seen);
+        match self.answers() {
+            Answers::No => opened(),
+            Answers::Yes => match self.root() {
+                Some(case) => Some(case.incident.first_seen),
+                None => self.node().and_then(|name| Some(desk.cluster.nodes.get(&name)?.ready_since)),
+            },
+            Answers::Unknown if matches!(self.standing, Some(Standing::Excused(_))) => {
+                seen.map(|seen| seen.state_since)
+            }
+            Answers::Unknown => seen.and_then(|seen| Some(seen.unlisted?.since)).or_else(opened),
+        }
+    }
+
+    /// What is the matter, in one line; empty when nothing is.
+    pub(crate) fn what(&self) -> String {
+        match (&self.standing, self.root()) {
+            (Some(Standing::CannotTell(why) | Standing::Excused(why)), _) => why.to_string(),
+            (Some(Standing::Absent(absence)), root) => {
+                let finding =
+                    root.and_then(|case| case.incident.findings.first()).unwrap_or(&absence.finding);
+                describe(absence.kind, finding.cause)
+            }
+            (Some(Standing::Answers), Some(case)) => {
+                format!("answers, but {}", case_clause(case))
+            }
+            (None, Some(case)) => {
+                let cause = case.incident.findings.first().map_or(Cause::Unknown, |finding| finding.cause);
+                describe(case.incident.key.kind, cause)
+            }
+            (Some(Standing::Answers) | None, None) => String::new(),
+        }
+    }
+}
+
+/// What is the matter with the subject of a case, as a clause.
+pub(crate) fn case_clause(case: &Case) -> String {
+    match case.incident.findings.first() {
+        Some(finding) if finding.cause != Cause::Unknown => finding.cause.says().to_owned(),
+        _ => kind_words(case.incident.key.kind).to_owned(),
+    }
+}
+
+/// A kind of fault and its cause in one line, without saying the same twice.
+fn describe(kind: FaultKind, cause: Cause) -> String {
+    let words = kind_words(kind);
+    match (kind, cause) {
+        (_, Cause::Unknown) => format!("{words}; {}", Cause::Unknown.says()),
+        // Here the cause says all that the kind says, and more.
+        (
+            FaultKind::NotReady
+            | FaultKind::Errored
+            | FaultKind::StuckBuilding
+            | FaultKind::StuckDeleting
+            | FaultKind::Duplicate
+            | FaultKind::Stopped
+            | FaultKind::Stray,
+            cause,
+        ) => cause.says().to_owned(),
+        (_, cause) => format!("{words}: {}", cause.says()),
+    }
+}
+
+/// A kind of fault in plain words.
+pub(crate) const fn kind_words(kind: FaultKind) -> &'static str {
+    match kind {
+        FaultKind::NeverJoined => "never joined",
+        FaultKind::Vanished => "joined once, and its node is gone",
+        FaultKind::NotReady => "its node is not ready",
+        FaultKind::Ghost => "a node without a machine",
+        FaultKind::Stray => "no pool claims it",
+        FaultKind::Errored => "the cloud says ERROR",
+        FaultKind::StuckBuilding => "is being built for too long",
+        FaultKind::StuckDeleting => "is being deleted for too long",
+        FaultKind::Duplicate => "two claim one identity",
+        FaultKind::Stopped => "is shut off",
+        FaultKind::GroupMissing => "a port of it lacks a security group",
+        FaultKind::RulesMissing => "lets no pod traffic in",
+        FaultKind::GroupUnresolved => "is not exactly one group",
+        FaultKind::Unreachable => "its pods cannot be reached",
+        FaultKind::DuplicateRoute => "has several routes to one pod range",
+        FaultKind::MissingRoute => "no route leads to its pods",
+        FaultKind::RouteLimit => "holds as many routes as it may",
+        FaultKind::PairMissing => "its port does not allow its pod range",
+        FaultKind::NudgeLeftover => "holds what an interrupted nudge left",
+        FaultKind::SourceSuspect => "says what cannot be true",
+    }
+}

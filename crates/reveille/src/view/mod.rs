@@ -1,0 +1,41 @@
+//! What an engine knows, as reports: one function for each question, pure, from a state to plain structs.
+//!
+//! ```text
+//!  State ─▶ roll | why | plan | incidents ─▶ reveille_wire::report ─┬▶ JSON, YAML
+//!                                                                   └▶ render: text for people
+//! ```
+//!
+//! The same functions answer for the state of a running controller, for one that was looked together once, and for the
+//! demo's. Decisions are asked of the planner, never made here; words come from the core where it has them.
+
+pub(crate) mod ask;
+pub(crate) mod find;
+pub(crate) mod incidents;
+pub(crate) mod machine;
+pub(crate) mod next;
+pub(crate) mod plan;
+pub(crate) mod roll;
+pub(crate) mod why;
+
+use reveille_core::model::time::Time;
+use reveille_core::observe::source::Source;
+use reveille_core::plan::desk::Desk;
+use reveille_wire::report::{Ago, SourceReport};
+
+/// The sources of a roster: the cluster first, then the clouds by name.
+pub(crate) fn sources(desk: &Desk<'_>) -> Vec<SourceReport> {
+    let cluster = source("cluster", &desk.cluster.source, desk.now);
+    let clouds = desk.clouds.values().map(|cloud| source(cloud.name.as_str(), &cloud.source, desk.now));
+    std::iter::once(cluster).chain(clouds).collect()
+}
+
+fn source(name: &str, source: &Source, now: Time) -> SourceReport {
+    let trust = source.trust(now);
+    SourceReport {
+        name: name.to_owned(),
+        read: source.last_good().map(|at| Ago::new(at, now)),
+        complete: source.last_good().is_some() && source.failing().is_none(),
+        trusted: trust.is_given(),
+        why_not: (!trust.is_given()).then(|| trust.to_string()),
+    }
+}

@@ -1,0 +1,78 @@
+//! The planner's answer in words: what comes next, not before when, what is held, what is of no use.
+
+use reveille_core::effect::Call;
+use reveille_core::model::time::Time;
+use reveille_core::plan::decide::{Decision, Next, decide};
+use reveille_core::plan::desk::{Case, Desk};
+use reveille_wire::report::{HeldReport, In, NextReport};
+
+/// What comes next for a case, as an imperative or a clause.
+pub(crate) fn report(desk: &Desk<'_>, case: &Case, decision: &Decision) -> NextReport {
+    let (what, not_before) = match &decision.next {
+        Next::Act { call, .. } => (format!("{}, at once", short(call)), None),
+        Next::Held { rung, .. } => {
+            let why = decision.held.last().and_then(|(_, holds)| holds.first());
+            let why = why.map_or_else(String::new, |hold| format!(" ({hold})"));
+            (format!("would {}; held{why}", rung.says()), None)
+        }
+        Next::Wait { until, why } => (why.to_string(), Some(*until)),
+        Next::Gather(_) => ("reads its console and action log before anything is done".to_owned(), None),
+        Next::UnderWay(intent) => {
+            let attempt = case.incident.attempts.iter().find(|attempt| attempt.intent == *intent);
+            let what = attempt.map_or_else(|| intent.to_string(), |attempt| attempt.what.to_string());
+            (format!("under way: {what}"), None)
+        }
+        Next::Blind(why) => (format!("nothing can be decided: {why}"), None),
+        Next::Ask(how) => (format!("asks a person: {how}"), None),
+        Next::Well => well(desk, case),
+    };
+    NextReport { what, not_before: not_before.map(|at| In::new(at, desk.now)) }
+}
+
+fn well(desk: &Desk<'_>, case: &Case) -> (String, Option<Time>) {
+    let pool = case.incident.pool.as_ref().and_then(|name| desk.roster.pools.get(name));
+    let dwell = pool.map_or(desk.roster.timing.cloud_period, |pool| pool.deadlines.dwell);
+    let until = case.incident.well_since.map(|since| since + dwell);
+    ("looks well again; closes when that has held".to_owned(), until.filter(|at| *at > desk.now))
+}
+
+/// The planner's answer for a case.
+pub(crate) fn decision(desk: &Desk<'_>, case: &Case) -> Decision {
+    decide(desk, case)
+}
+
+/// Rungs that are not climbed, and why.
+pub(crate) fn held(decision: &Decision) -> Vec<HeldReport> {
+    let report =
+        |(rung, holds): &(reveille_core::plan::ladder::Rung, Vec<reveille_core::plan::hold::Hold>)| {
+            HeldReport { what: rung.says().to_owned(), why: holds.iter().map(ToString::to_string).collect() }
+        };
+    decision.held.iter().map(report).collect()
+}
+
+/// Rungs that would not help, and why.
+pub(crate) fn no_use(decision: &Decision) -> Vec<HeldReport> {
+    let plain = |why: &str| why.strip_prefix("no use: ").unwrap_or(why).to_owned();
+    let report = |(rung, why): &(reveille_core::plan::ladder::Rung, std::sync::Arc<str>)| HeldReport {
+        what: rung.says().to_owned(),
+        why: vec![plain(why)],
+    };
+    decision.no_use.iter().map(report).collect()
+}
+
+/// A call in words that fit a line: long lists are counted.
+pub(crate) fn short(call: &Call) -> String {
+    match call {
+        Call::AddRules { group, rules, .. } => format!("add {} rule(s) to group {group}", rules.len()),
+        Call::SetPortGroups { port, .. } => format!("add the missing security group to port {port}"),
+        Call::RemoveRoutes { router, routes, .. } => match routes.as_slice() {
+            [route] => format!("remove the route {route} from router {router}"),
+            routes => format!("remove {} routes from router {router}", routes.len()),
+        },
+        Call::AddRoutes { router, routes, .. } => match routes.as_slice() {
+            [route] => format!("add the route {route} to router {router}"),
+            routes => format!("add {} routes to router {router}", routes.len()),
+        },
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,79 @@
+//! The plan: every open incident in exactly one list, with what would be done and everything that stands against it.
+
+use reveille_core::plan::decide::Next;
+use reveille_core::plan::desk::Desk;
+use reveille_wire::report::{
+    ActReport, AskReport, BlindReport, In, PlanHeldReport, PlanReport, PlanSummary, WaitReport,
+};
+
+use super::next;
+
+/// Plans for every open case.
+pub(crate) fn report(desk: &Desk<'_>) -> PlanReport {
+    let mut plan = PlanReport {
+        roster: desk.roster.name.to_string(),
+        at: desk.now.into(),
+        summary: PlanSummary::default(),
+        acts: Vec::new(),
+        held: Vec::new(),
+        waits: Vec::new(),
+        asks: Vec::new(),
+        blind: Vec::new(),
+    };
+    let mut cases: Vec<_> = desk.cases.values().collect();
+    cases.sort_by_key(|case| case.incident.id);
+    for case in cases {
+        let incident = &case.incident;
+        let (id, subject) = (incident.id.to_string(), incident.label.to_string());
+        let kind = incident.key.kind.name().to_owned();
+        let pool = incident.pool.as_ref().map(ToString::to_string);
+        let decision = next::decision(desk, case);
+        match &decision.next {
+            Next::Act { call, .. } => plan.acts.push(ActReport {
+                incident: id,
+                subject,
+                kind,
+                pool,
+                call: next::short(call),
+                destructive: call.is_destructive(),
+            }),
+            Next::Held { .. } => {
+                plan.held.push(PlanHeldReport {
+                    incident: id,
+                    subject,
+                    kind,
+                    pool,
+                    held: next::held(&decision),
+                });
+            }
+            Next::Wait { .. } | Next::Gather(_) | Next::UnderWay(_) | Next::Well => {
+                let next = next::report(desk, case, &decision);
+                let until = next.not_before;
+                plan.waits.push(WaitReport { incident: id, subject, kind, until, why: next.what });
+            }
+            Next::Ask(how) => plan.asks.push(AskReport { incident: id, subject, kind, how: how.to_string() }),
+            Next::Blind(why) => {
+                plan.blind.push(BlindReport { incident: id, subject, kind, why: why.to_string() })
+            }
+        }
+    }
+    plan.waits.sort_by(|a, b| when(a.until.as_ref()).total_cmp(&when(b.until.as_ref())));
+    plan.summary = plan.counted();
+    plan
+}
+
+fn when(until: Option<&In>) -> f64 {
+    until.map_or(0.0, |until| until.in_s)
+}
+
+/// How bad the news is.
+pub(crate) const fn exit(report: &PlanReport) -> crate::cli::exit::Exit {
+    use crate::cli::exit::Exit;
+    if report.summary.incidents > report.summary.blind {
+        Exit::SomebodyAbsent
+    } else if report.summary.blind > 0 {
+        Exit::CannotTell
+    } else {
+        Exit::AllAnswer
+    }
+}

@@ -1,0 +1,85 @@
+//! The roll: a row for every machine, who does not answer first, and what happens next.
+//!
+//! Faults of groups and routers are nobody's row; they are told among what happens next, because they keep machines away
+//! all the same.
+
+use reveille_core::model::incident::Subject;
+use reveille_core::plan::desk::Desk;
+use reveille_wire::report::{Answers, RollReport, RollSummary};
+
+use super::machine::{self, Machine};
+use super::next;
+
+/// Lines about what happens next; the plan has them all.
+const NEXT_MAX: usize = 5;
+
+/// Takes the roll.
+pub(crate) fn report(desk: &Desk<'_>) -> RollReport {
+    let machines = machine::all(desk);
+    let mut rows: Vec<_> = machines.iter().map(|machine| machine.report(desk)).collect();
+    rows.sort_by(|a, b| {
+        let order = |row: &reveille_wire::report::MachineReport| (row.answers, row.state == "ready");
+        (order(a), &a.name, &a.key).cmp(&(order(b), &b.name, &b.key))
+    });
+    RollReport {
+        roster: desk.roster.name.to_string(),
+        at: desk.now.into(),
+        summary: RollSummary::of(&rows),
+        sources: super::sources(desk),
+        machines: rows,
+        next: next_lines(desk, &machines),
+    }
+}
+
+fn next_lines(desk: &Desk<'_>, machines: &[Machine<'_>]) -> Vec<String> {
+    let mut lines = Vec::new();
+    let shared = desk.cases.values().filter(|case| {
+        !matches!(case.incident.key.subject, Subject::Machine(_)) && case.incident.well_since.is_none()
+    });
+    for case in shared {
+        let decision = next::decision(desk, case);
+        let what = next::report(desk, case, &decision).what;
+        lines.push(format!("{}: {}: {what}", case.incident.label, machine::case_clause(case)));
+    }
+    let mut troubled: Vec<&Machine<'_>> =
+        machines.iter().filter(|machine| machine.root().is_some()).collect();
+    troubled.sort_by_key(|machine| (machine.answers(), machine.name()));
+    for machine in troubled {
+        let Some(case) = machine.root() else { continue };
+        let decision = next::decision(desk, case);
+        let next = next::report(desk, case, &decision);
+        let when = next.not_before.map_or_else(String::new, |until| format!("in {}: ", spoken(until.in_s)));
+        lines.push(format!("{}: {when}{}", machine.name(), next.what));
+    }
+    let more = lines.len().saturating_sub(NEXT_MAX);
+    lines.truncate(NEXT_MAX);
+    if more > 0 {
+        lines.push(format!("and {more} more: reveille plan"));
+    }
+    lines
+}
+
+/// Seconds in the core's words.
+pub(crate) fn spoken(seconds: f64) -> String {
+    #[expect(clippy::cast_possible_truncation, reason = "a report's seconds come from milliseconds that fit")]
+    let ms = (seconds * 1000.0) as i64;
+    reveille_core::model::time::Span::from_ms(ms.max(0)).to_string()
+}
+
+/// Nobody can tell of it. One that is excused is accounted for.
+pub(crate) fn cannot_tell(machine: &reveille_wire::report::MachineReport) -> bool {
+    machine.answers == Answers::Unknown && machine.state != machine::EXCUSED
+}
+
+/// How bad the news is.
+pub(crate) fn exit(report: &RollReport) -> crate::cli::exit::Exit {
+    use crate::cli::exit::Exit;
+    let nobody_asked = report.machines.is_empty() && report.sources.iter().any(|source| !source.trusted);
+    if report.summary.absent > 0 {
+        Exit::SomebodyAbsent
+    } else if report.machines.iter().any(cannot_tell) || nobody_asked {
+        Exit::CannotTell
+    } else {
+        Exit::AllAnswer
+    }
+}

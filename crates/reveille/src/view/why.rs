@@ -1,0 +1,101 @@
+//! One machine's story: how far it came, why it stopped, what was tried, what comes next, what is held back.
+//!
+//! Everything open about the machine goes in, the fault to act on first; tries of faults that closed a while ago stay in
+//! view, because "it was mended an hour ago and is back" is part of the answer.
+
+use reveille_core::engine::Closed;
+use reveille_core::model::incident::{Attempt, Finding, MachineKey, Subject};
+use reveille_core::model::stage::Stage;
+use reveille_core::model::time::Span;
+use reveille_core::plan::desk::Desk;
+use reveille_wire::report::{Answers, AttemptReport, FindingReport, StageReport, StageState, WhyReport};
+
+use super::machine::{self, Machine};
+use super::next;
+
+/// Tries of closed faults that are still told.
+const RECENT: Span = Span::from_min(120);
+/// Tries that are told at most, the newest.
+const DONE_MAX: usize = 20;
+
+/// Why a machine is where it is. `better` are findings that were read on purpose for this question and take the place of
+/// the ones on record for the machine's absence.
+pub(crate) fn report<'a>(
+    desk: &Desk<'_>,
+    closed: impl Iterator<Item = &'a Closed>,
+    key: MachineKey,
+    better: Option<&[Finding]>,
+) -> WhyReport {
+    let machine = machine::one(desk, key);
+    let mut findings = Vec::new();
+    for case in &machine.cases {
+        let is_absence = machine.absence().is_some_and(|absence| absence.incident.id == case.incident.id);
+        let known = better.filter(|_| is_absence).unwrap_or(&case.incident.findings);
+        findings.extend(known.iter().map(|finding| FindingReport::new(finding, desk.now)));
+    }
+    let (mut held, mut no_use) = (Vec::new(), Vec::new());
+    for case in &machine.cases {
+        let decision = next::decision(desk, case);
+        held.append(&mut next::held(&decision));
+        no_use.append(&mut next::no_use(&decision));
+    }
+    let next = machine.root().or_else(|| machine.cases.first().copied()).map(|case| {
+        let decision = next::decision(desk, case);
+        next::report(desk, case, &decision)
+    });
+    let done = attempts(desk, &machine, closed);
+    let mut row = machine.report(desk);
+    if let (Some([first, ..]), Answers::No) = (better, row.answers)
+        && machine.root().map(|case| case.incident.id) == machine.absence().map(|case| case.incident.id)
+    {
+        row.stage = Some(first.stage.name().to_owned());
+    }
+    let stage = row.stage.as_deref().and_then(Stage::from_name);
+    WhyReport {
+        roster: desk.roster.name.to_string(),
+        at: desk.now.into(),
+        stages: stages(&machine, stage),
+        machine: row,
+        findings,
+        done,
+        next,
+        held,
+        no_use,
+        sources: super::sources(desk),
+    }
+}
+
+fn stages(machine: &Machine<'_>, stopped: Option<Stage>) -> Vec<StageReport> {
+    let answers = machine.answers();
+    let mut strip = StageReport::strip(|stage| match (answers, stopped) {
+        (Answers::Yes, _) => StageState::Passed,
+        (Answers::No, Some(at)) if stage < at => StageState::Passed,
+        (Answers::No, Some(at)) if stage == at => StageState::Stopped,
+        _ => StageState::Unknown,
+    });
+    if let (Answers::Yes, Some(case)) = (answers, machine.root())
+        && let Some(finding) = case.incident.findings.first()
+    {
+        let at = strip.iter_mut().find(|report| report.name == finding.stage.name());
+        if let Some(report) = at {
+            report.note = Some(finding.cause.says().to_owned());
+        }
+    }
+    strip
+}
+
+fn attempts<'a>(
+    desk: &Desk<'_>,
+    machine: &Machine<'_>,
+    closed: impl Iterator<Item = &'a Closed>,
+) -> Vec<AttemptReport> {
+    let about = |subject: &Subject| matches!(subject, Subject::Machine(key) if *key == machine.key);
+    let recent =
+        |closed: &&Closed| about(&closed.incident.key.subject) && desk.now.since(closed.at) <= RECENT;
+    let old: Vec<&Attempt> = closed.filter(recent).flat_map(|closed| &closed.incident.attempts).collect();
+    let open = machine.cases.iter().flat_map(|case| &case.incident.attempts);
+    let mut all: Vec<&Attempt> = old.into_iter().chain(open).collect();
+    all.sort_by_key(|attempt| attempt.intent);
+    let skip = all.len().saturating_sub(DONE_MAX);
+    all.into_iter().skip(skip).map(|attempt| AttemptReport::new(attempt, desk.now)).collect()
+}

@@ -1,0 +1,29 @@
+//! A Kubernetes cluster as a world.
+//!
+//! The adapter does the work; this only gives it the shape that the driver asks for. Nodes are watched, not listed, so
+//! there is nothing to list at once.
+
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use reveille_core::effect::{Call, Look, Outcome, ReadError};
+use reveille_core::event::Answer;
+use reveille_kube::Cluster;
+
+use super::World;
+
+/// The world.
+pub(crate) struct ClusterWorld(pub(crate) Cluster);
+
+impl World for ClusterWorld {
+    fn look(&self, look: Look) -> BoxFuture<'static, Result<Answer, ReadError>> {
+        let cluster = self.0.clone();
+        async move { cluster.look(&look).await }.boxed()
+    }
+
+    fn call(&self, call: Call) -> BoxFuture<'static, Outcome> {
+        let cluster = self.0.clone();
+        async move { cluster.perform(&call).await }.boxed()
+    }
+
+    fn list_now(&self) {}
+}

@@ -1,0 +1,273 @@
+//! The one task that lists one project, however many rosters and pools look at it.
+//!
+//! ```text
+//!  period, or "list now" ─▶ list (one at a time, with a deadline) ─▶ Snapshot / Failed ─▶ every roster that shares it
+//!                               └─ failed: wait, twice as long each time, with jitter, Retry-After honoured
+//! ```
+//!
+//! A listing never overlaps itself: the next one begins after the last has ended. A request to list at once shortens a
+//! period, but never a wait that a failure or the service's own Retry-After asked for, and never below a smallest gap.
+//! What a listing means is the engine's business.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use reveille_core::effect::{ReadError, ReadErrorKind};
+use reveille_core::event::{CloudFact, CloudSnapshot, Event};
+use reveille_core::model::id::CloudName;
+use reveille_core::model::time::Span;
+use tokio::sync::{Notify, mpsc};
+use tokio::time::{Instant, sleep_until, timeout};
+
+/// Something that can be listed over and over.
+pub(crate) trait Reader: Send {
+    /// Reads everything, or (when that is safe) what changed.
+    fn list(&mut self, now_full: bool) -> impl Future<Output = Result<CloudSnapshot, ReadError>> + Send;
+    /// Its name for people.
+    fn name(&self) -> &str;
+}
+
+/// A roster that wants to know, under its own name for the cloud.
+#[derive(Clone, Debug)]
+pub(crate) struct Listener {
+    /// The roster's name for it.
+    pub(crate) cloud: CloudName,
+    /// Where its driver listens.
+    pub(crate) events: mpsc::Sender<Event>,
+}
+
+/// How often, and how patiently.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Pace {
+    /// From the beginning of one listing to the beginning of the next.
+    pub(crate) period: Duration,
+    /// At the latest after this long a listing is a full one.
+    pub(crate) full_period: Duration,
+    /// Longest that one listing may take.
+    pub(crate) within: Duration,
+    /// Shortest time between two listings, whoever asks.
+    pub(crate) gap: Duration,
+    /// First wait after a failure; doubles.
+    pub(crate) backoff_min: Duration,
+    /// Longest wait after a failure. There is no last try.
+    pub(crate) backoff_max: Duration,
+}
+
+impl Pace {
+    /// The pace of these periods; the rest follows from them.
+    pub(crate) fn of(period: Span, full_period: Span) -> Self {
+        let period = duration(period).max(Duration::from_secs(1));
+        Self {
+            period,
+            full_period: duration(full_period).max(period),
+            within: Duration::from_secs(180),
+            gap: Duration::from_secs(2),
+            backoff_min: Duration::from_secs(5),
+            backoff_max: Duration::from_secs(60).max(period),
+        }
+    }
+}
+
+/// A length of our clock as the runtime wants it.
+pub(crate) fn duration(span: Span) -> Duration {
+    Duration::from_millis(u64::try_from(span.ms).unwrap_or(0))
+}
+
+/// Lists until nobody listens any more, or `stop` resolves. A listing under way when it stops is abandoned: it only reads.
+pub(crate) async fn poll<R: Reader>(
+    mut reader: R,
+    listeners: Vec<Listener>,
+    pace: Pace,
+    kick: Arc<Notify>,
+    stop: impl Future<Output = ()>,
+) {
+    let polling = async {
+        let mut failures = 0_u32;
+        let mut last_full: Option<Instant> = None;
+        loop {
+            let begun = Instant::now();
+            let now_full = last_full.is_none_or(|at| at.elapsed() >= pace.full_period);
+            let listed = match timeout(pace.within, reader.list(now_full)).await {
+                Ok(listed) => listed,
+                Err(_) => Err(took_too_long(reader.name(), pace.within)),
+            };
+            let (fact, wait) = match listed {
+                Ok(snapshot) => {
+                    failures = 0;
+                    if snapshot.scope == reveille_core::event::Scope::Full {
+                        last_full = Some(begun);
+                    }
+                    (CloudFact::Snapshot(Arc::new(snapshot)), Wait::Period(begun + pace.period))
+                }
+                Err(error) => {
+                    let wait = wait_after(&error, failures, pace);
+                    failures = failures.saturating_add(1);
+                    tracing::warn!(cloud = reader.name(), failures, next_try_s = wait.as_secs(), "{error}");
+                    (CloudFact::Failed(error), Wait::Backoff(Instant::now() + wait))
+                }
+            };
+            if !tell(&listeners, &fact).await {
+                return;
+            }
+            wait.over(&kick, pace.gap).await;
+        }
+    };
+    tokio::select! {
+        () = polling => {}
+        () = stop => {}
+    }
+}
+
+/// Tells every listener; false when none of them is left.
+async fn tell(listeners: &[Listener], fact: &CloudFact) -> bool {
+    let mut anyone = false;
+    for listener in listeners {
+        let event = Event::Cloud { cloud: listener.cloud.clone(), fact: fact.clone() };
+        anyone |= listener.events.send(event).await.is_ok();
+    }
+    anyone
+}
+
+enum Wait {
+    /// Until the next period, unless somebody wants it sooner.
+    Period(Instant),
+    /// Until then, whoever wants what.
+    Backoff(Instant),
+}
+
+impl Wait {
+    async fn over(self, kick: &Notify, gap: Duration) {
+        match self {
+            Self::Backoff(until) => sleep_until(until).await,
+            Self::Period(until) => {
+                let earliest = Instant::now() + gap;
+                tokio::select! {
+                    () = sleep_until(until) => {}
+                    () = kick.notified() => sleep_until(earliest.min(until)).await,
+                }
+            }
+        }
+    }
+}
+
+/// Doubles with each failure up to the cap, spread by a tenth to either side, and never less than what was asked for.
+fn wait_after(error: &ReadError, failures: u32, pace: Pace) -> Duration {
+    let doubled = pace.backoff_min.saturating_mul(1_u32 << failures.min(16)).min(pace.backoff_max);
+    let spread = doubled.mul_f64(0.9 + fastrand::f64() * 0.2);
+    spread.max(error.retry_after.map_or(Duration::ZERO, duration)).min(pace.backoff_max.max(RETRY_AFTER_MAX))
+}
+
+/// A service that asks for more patience than this is asked again all the same.
+const RETRY_AFTER_MAX: Duration = Duration::from_secs(600);
+
+fn took_too_long(name: &str, within: Duration) -> ReadError {
+    let text = format!(
+        "openstack: listing cloud {name} took longer than {} s and was given up. Nothing is judged from it",
+        within.as_secs()
+    );
+    ReadError { kind: ReadErrorKind::TimedOut, text: Arc::from(text), retry_after: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::VecDeque;
+    use std::sync::Mutex;
+
+    /// Answers as scripted, takes `takes` each time, and notes when it was asked and how.
+    struct Scripted {
+        answers: VecDeque<Result<CloudSnapshot, ReadError>>,
+        takes: Duration,
+        asked: Arc<Mutex<Vec<(u64, bool)>>>,
+        start: Instant,
+    }
+
+    impl Reader for Scripted {
+        async fn list(&mut self, now_full: bool) -> Result<CloudSnapshot, ReadError> {
+            let at = self.start.elapsed().as_secs();
+            self.asked.lock().unwrap().push((at, now_full));
+            tokio::time::sleep(self.takes).await;
+            self.answers.pop_front().unwrap_or_else(|| Ok(CloudSnapshot::default()))
+        }
+
+        fn name(&self) -> &str {
+            "scripted"
+        }
+    }
+
+    fn pace() -> Pace {
+        Pace { backoff_min: Duration::from_secs(10), ..Pace::of(Span::from_s(30), Span::from_min(10)) }
+    }
+
+    fn refused(retry_after: Option<Span>) -> Result<CloudSnapshot, ReadError> {
+        Err(ReadError { kind: ReadErrorKind::Unavailable, text: Arc::from("refused"), retry_after })
+    }
+
+    /// Runs the poller for so long and says when it asked.
+    async fn asked_at(
+        answers: Vec<Result<CloudSnapshot, ReadError>>,
+        takes: Duration,
+        span: Duration,
+        kicks: &[u64],
+    ) -> Vec<(u64, bool)> {
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let start = Instant::now();
+        let reader = Scripted { answers: answers.into(), takes, asked: asked.clone(), start };
+        let (events, mut inbox) = mpsc::channel(64);
+        let listeners = vec![Listener { cloud: "os".into(), events }];
+        let kick = Arc::new(Notify::new());
+        let kicking = {
+            let (kick, kicks) = (kick.clone(), kicks.to_vec());
+            async move {
+                for at in kicks {
+                    sleep_until(start + Duration::from_secs(at)).await;
+                    kick.notify_one();
+                }
+                std::future::pending::<()>().await
+            }
+        };
+        let drained = async { while inbox.recv().await.is_some() {} };
+        tokio::select! {
+            () = poll(reader, listeners, pace(), kick, tokio::time::sleep(span)) => {}
+            () = kicking => {}
+            () = drained => {}
+        }
+        asked.lock().unwrap().clone()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn lists_once_a_period_and_in_full_once_a_full_period() {
+        let asked = asked_at(vec![], Duration::from_secs(1), Duration::from_secs(70), &[]).await;
+        assert_eq!(asked.iter().map(|(at, _)| *at).collect::<Vec<_>>(), [0, 30, 60]);
+        assert_eq!(asked[0], (0, true), "the first listing is a full one");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_slow_listing_never_overlaps_itself() {
+        let asked = asked_at(vec![], Duration::from_secs(45), Duration::from_secs(100), &[]).await;
+        assert_eq!(asked.iter().map(|(at, _)| *at).collect::<Vec<_>>(), [0, 45, 90]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn failures_wait_longer_each_time_and_as_long_as_asked() {
+        let answers = vec![refused(None), refused(None), refused(Some(Span::from_s(300)))];
+        let asked = asked_at(answers, Duration::ZERO, Duration::from_secs(400), &[1, 100, 200]).await;
+        let at: Vec<u64> = asked.iter().map(|(at, _)| *at).collect();
+        assert!((9..=11).contains(&at[1]), "{at:?}");
+        assert!((at[1] + 18..=at[1] + 22).contains(&at[2]), "{at:?}");
+        assert!(at[3] >= at[2] + 300, "Retry-After is honoured whoever kicks: {at:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_kick_shortens_the_period_but_not_below_the_gap() {
+        let asked = asked_at(vec![], Duration::ZERO, Duration::from_secs(20), &[0, 10]).await;
+        assert_eq!(asked.iter().map(|(at, _)| *at).collect::<Vec<_>>(), [0, 2, 10]);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_listing_that_never_ends_is_given_up() {
+        let span = Duration::from_secs(200);
+        let asked = asked_at(vec![], Duration::from_secs(10_000), span, &[]).await;
+        assert_eq!(asked.len(), 2, "{asked:?}");
+    }
+}

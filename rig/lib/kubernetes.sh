@@ -15,10 +15,12 @@ kubectl() { "$(program kubectl)" --kubeconfig "$state/admin.conf" "$@"; }
 
 make_key() { openssl ecparam -genkey -name prime256v1 -noout -out "$1" 2>/dev/null; }
 make_certificate() { # FILE_STEM SUBJECT [SUBJECT_ALT_NAMES]
+  # An extension makes openssl issue version 3; version 1 is not taken by every TLS library.
+  local extensions="extendedKeyUsage=serverAuth,clientAuth${3:+$'\n'subjectAltName=$3}"
   make_key "$state/pki/$1.key"
   openssl req -new -key "$state/pki/$1.key" -subj "$2" -out "$state/pki/$1.csr" 2>/dev/null
   openssl x509 -req -in "$state/pki/$1.csr" -CA "$state/pki/ca.crt" -CAkey "$state/pki/ca.key" -CAcreateserial -days 30 \
-    -out "$state/pki/$1.crt" ${3:+-extfile <(echo "subjectAltName=$3")} 2>/dev/null
+    -out "$state/pki/$1.crt" -extfile <(echo "$extensions") 2>/dev/null
 }
 write_kubeconfig() { # FILE SERVER CERTIFICATE_STEM (none: no credentials)
   local cluster="server: \"$2\"" user="{}"

@@ -10,15 +10,15 @@
 //!  Look ─▶ look ─▶ Answer        Call ─▶ perform ─▶ Outcome        commands that look once ─▶ observe_once
 //! ```
 //!
-//! Every request goes through one [`session`](session::Session): it holds the credentials, gives each request a deadline,
-//! logs in once more after a 401, and turns each refusal into one [`Failure`](failure::Failure). What comes back is
-//! decoded by [`wire`] into a few borrowed fields and mapped by [`mapping`] into the core's words.
+//! Every request goes through one `session`: it holds the credentials, gives each request a deadline,
+//! logs in once more after a 401, and turns each refusal into one `Failure`. What comes back is
+//! decoded by `wire` into a few borrowed fields and mapped by `mapping` into the core's words.
 //!
 //! # Why not kube's `watcher`
 //!
 //! kube's client is used whole: kubeconfigs, credentials, TLS, requests. Its `watcher` is not, because it keeps bookmarks
 //! and the end of each watch request to itself, and those are the only proofs that a quiet watch is a current one. The
-//! loop in [`roll`] is the same list-then-watch with the proofs handed on (see [`pulse`] for the rule).
+//! loop in `roll` is the same list-then-watch with the proofs handed on (see `pulse` for the rule).
 //!
 //! # What it does not do
 //!

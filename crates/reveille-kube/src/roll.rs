@@ -119,7 +119,10 @@ async fn follow(
                 backoff.worked();
                 proved(cluster, outlet);
             }
-            Err(failure) if failure.kind == ReadErrorKind::Gap => return Ok(failure),
+            // A place that the server does not understand (400, after its store was replaced) is as lost as an old one.
+            Err(failure) if matches!(failure.kind, ReadErrorKind::Gap | ReadErrorKind::Malformed) => {
+                return Ok(Failure { kind: ReadErrorKind::Gap, ..failure });
+            }
             Err(failure) => report(cluster, outlet, backoff, "watch nodes", &failure).await?,
         }
         if roll.listed_at.elapsed() >= cluster.rhythm.audit_period {

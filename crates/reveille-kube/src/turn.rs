@@ -63,19 +63,16 @@ impl Turn {
 
     /// The next line; `None` when the server has ended the turn.
     pub(crate) async fn next(&mut self) -> Result<Option<Step<'_>>, Failure> {
-        self.pending.drain(..self.taken);
-        self.taken = 0;
-        let mut scanned = 0;
+        let mut scanned = self.taken;
         let end = loop {
             if let Some(at) = self.pending[scanned..].iter().position(|byte| *byte == b'\n') {
                 break scanned + at;
             }
+            self.pending.drain(..std::mem::take(&mut self.taken));
             scanned = self.pending.len();
             if scanned > LINE_MAX_BYTES {
-                return Err(Failure::malformed(format!(
-                    "a line of the watch is longer than {} MiB",
-                    LINE_MAX_BYTES >> 20
-                )));
+                let most = LINE_MAX_BYTES >> 20;
+                return Err(Failure::gap(format!("a line of the watch is longer than {most} MiB")));
             }
             if !self.more().await? {
                 if self.pending.is_empty() {
@@ -84,8 +81,8 @@ impl Turn {
                 return Err(self.broken("the watch ended in the middle of a line"));
             }
         };
-        self.taken = end + 1;
-        step(&self.pending[..end]).map(Some)
+        let line = std::mem::replace(&mut self.taken, end + 1)..end;
+        step(&self.pending[line]).map(Some)
     }
 
     /// Reads some more bytes; false at the end.
@@ -112,8 +109,9 @@ impl Turn {
 }
 
 fn step(line: &[u8]) -> Result<Step<'_>, Failure> {
+    // To go on from the same place would bring the same line again: only a new list leads past it.
     let line: Line<'_> = serde_json::from_slice(line)
-        .map_err(|error| Failure::malformed(format!("a line of the watch cannot be read: {error}")))?;
+        .map_err(|error| Failure::gap(format!("a line of the watch cannot be read: {error}")))?;
     match &*line.kind {
         "ADDED" | "MODIFIED" => Ok(Step::Put(line.object)),
         "DELETED" => Ok(Step::Gone(line.object)),
@@ -124,8 +122,12 @@ fn step(line: &[u8]) -> Result<Step<'_>, Failure> {
         "ERROR" => {
             let refusal = Refusal::read(line.object.get().as_bytes());
             let code = refusal.code.unwrap_or(500);
-            Err(refusal.into_failure(code, None, None))
+            let failure = refusal.into_failure(code, None, None);
+            // A server that is busy or starting says so here, too; whatever else it cannot tell is lost.
+            let waits =
+                matches!(failure.kind, ReadErrorKind::Throttled | ReadErrorKind::TimedOut) || code == 503;
+            Err(if waits { failure } else { Failure { kind: ReadErrorKind::Gap, ..failure } })
         }
-        other => Err(Failure::malformed(format!("the watch says {other:?}, which nobody knows"))),
+        other => Err(Failure::gap(format!("the watch says {other:?}, which nobody knows"))),
     }
 }

@@ -8,18 +8,8 @@ use std::time::Duration;
 use reveille_core::effect::ReadErrorKind;
 use reveille_core::event::ClusterFact;
 use reveille_core::model::node::{Provider, Ready};
-use reveille_kube::Rhythm;
 use serde_json::json;
-use support::{Api, Refuse, Told, alive, event, failed, news, node, word};
-
-fn three() -> Api {
-    let api = Api::default();
-    for name in ["a", "b", "c"] {
-        api.put(node(name, &format!("uid-{name}")));
-    }
-    api.leases(&[("a", "t1"), ("b", "t1"), ("c", "t1")]);
-    api
-}
+use support::{Api, Refuse, Told, alive, event, failed, news, node, three, word};
 
 #[tokio::test(start_paused = true)]
 async fn all_pages_make_one_complete_list() {
@@ -97,112 +87,6 @@ async fn a_successor_of_the_same_name_is_told_with_its_own_uid() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lost_place_is_a_gap_and_a_new_complete_list() {
-    let api = three();
-    let mut told = Told::by(&api);
-    told.during(9).await;
-    api.fault(|faults| {
-        faults.events_lost = true;
-        faults.compacted = u64::MAX;
-    });
-    api.delete("c");
-    api.fault(|faults| faults.events_lost = false);
-    let gap = told.next(failed).await;
-    assert_eq!(gap.kind, ReadErrorKind::Gap);
-    assert!(gap.text.contains("410 Gone: too old resource version"), "{}", gap.text);
-    api.fault(|faults| faults.compacted = 0);
-    assert_eq!(told.synced().await, ["a", "b"]);
-    assert!(!alive(&told.during(30).await).is_empty());
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_watch_that_falls_silent_is_not_alive_although_the_api_answers() {
-    let api = three();
-    let mut told = Told::by(&api);
-    told.synced().await;
-    told.during(20).await;
-    api.fault(|faults| faults.watches_silent = true);
-    api.delete("c");
-    let silent = told.during(120).await;
-    // The proof from before the silence may still be spent, at most once.
-    assert!(alive(&silent).iter().all(|at| *at <= 25), "{:?}", alive(&silent));
-    let (at, error) = silent.iter().find_map(|(at, fact)| Some((*at, failed(fact)?))).unwrap();
-    assert_eq!(error.kind, ReadErrorKind::TimedOut);
-    assert!(at <= 20 + 15, "told after {at} s");
-    assert!(error.text.starts_with("cluster: cannot watch nodes: the watch is silent"), "{}", error.text);
-    api.fault(|faults| faults.watches_silent = false);
-    let back = told.during(60).await;
-    // The place is still known: what was missed comes as the change it is, without a new list.
-    assert_eq!(news(&back).first().map(String::as_str), Some("Deleted(c)"), "{:?}", news(&back));
-    assert!(!news(&back).iter().any(|word| word.starts_with("Synced")));
-    assert!(!alive(&back).is_empty());
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_server_that_hangs_is_not_alive_and_one_loop_alone_tries_again() {
-    let api = three();
-    let mut told = Told::by(&api);
-    told.synced().await;
-    told.during(20).await;
-    api.fault(|faults| faults.hung = true);
-    let first = told.during(60).await;
-    assert!(alive(&first).iter().all(|at| *at <= 20), "{:?}", alive(&first));
-    let before = api.requests().len();
-    let later = told.during(600).await;
-    assert!(alive(&later).is_empty());
-    let tries = api.requests().len() - before;
-    assert!((10..40).contains(&tries), "{tries} tries in ten minutes");
-    assert!(
-        later.iter().filter_map(|(_, fact)| failed(fact)).all(|error| error.kind == ReadErrorKind::TimedOut)
-    );
-    api.fault(|faults| faults.hung = false);
-    assert!(!alive(&told.during(60).await).is_empty());
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_delete_that_the_watch_never_told_is_found_by_the_count() {
-    let api = three();
-    let mut told = Told::by(&api);
-    told.synced().await;
-    told.during(12).await;
-    api.fault(|faults| faults.events_lost = true);
-    api.delete("b");
-    let facts = told.during(40).await;
-    let gap = facts.iter().find_map(|(_, fact)| failed(fact)).unwrap();
-    assert_eq!(gap.kind, ReadErrorKind::Gap);
-    assert!(gap.text.contains("the store holds 2 nodes, the watch has told of 3"), "{}", gap.text);
-    let order = news(&facts);
-    assert_eq!(order, ["Failed(Gap)", "Synced(2)"]);
-    // Between the loss and its discovery nothing says that all is well.
-    let listed = facts.iter().find(|(_, fact)| word(fact) == "Synced(2)").unwrap().0;
-    assert!(alive(&facts).iter().all(|at| *at >= listed || *at <= 12), "{:?} {listed}", alive(&facts));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_change_that_the_watch_never_told_is_found_by_the_next_quiet_list() {
-    let api = three();
-    let rhythm = Rhythm { audit_period: Duration::from_secs(60), ..Rhythm::default() };
-    let mut told = Told::in_rhythm(&api, rhythm);
-    told.synced().await;
-    api.fault(|faults| faults.events_lost = true);
-    api.edit("a", |a| a["spec"]["unschedulable"] = json!(true));
-    assert!(news(&told.during(55).await).is_empty());
-    assert_eq!(news(&told.during(30).await), ["Applied(a)"]);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_store_that_goes_back_in_time_is_a_gap() {
-    let api = three();
-    let mut told = Told::by(&api);
-    told.synced().await;
-    told.during(12).await;
-    api.fault(|faults| faults.version_said = Some(5));
-    let gap = told.next(failed).await;
-    assert_eq!(gap.kind, ReadErrorKind::Gap);
-    assert!(gap.text.contains("to 5: another store, or a restored one"), "{}", gap.text);
-}
-
-#[tokio::test(start_paused = true)]
 async fn one_poisoned_node_costs_only_its_poisoned_fields() {
     let api = three();
     let mut poisoned = node("b", "uid-b");
@@ -234,58 +118,6 @@ async fn one_poisoned_node_costs_only_its_poisoned_fields() {
         _ => None,
     });
     assert!(matches!(provider, Some(Provider::Unread(_))), "a field that cannot be read is not an empty one");
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_page_that_fails_voids_the_list() {
-    let api = Api::default();
-    for number in 0..600 {
-        api.put(node(&format!("node-{number:04}"), "u"));
-    }
-    api.fault(|faults| faults.refusals.push(("continue=", Refuse::Status(500, "InternalError", None))));
-    let mut told = Told::by(&api);
-    let facts = told.during(10).await;
-    assert!(!news(&facts).iter().any(|word| word.starts_with("Synced")), "{:?}", news(&facts));
-    let error = facts.iter().find_map(|(_, fact)| failed(fact)).unwrap();
-    assert!(error.text.contains("cannot list nodes: page 2: 500"), "{}", error.text);
-    api.fault(|faults| faults.refusals = vec![("continue=", Refuse::Status(410, "Expired", None))]);
-    let kinds: Vec<ReadErrorKind> =
-        told.during(30).await.iter().filter_map(|(_, fact)| failed(fact)).map(|error| error.kind).collect();
-    assert!(kinds.contains(&ReadErrorKind::Incomplete), "{kinds:?}");
-    api.fault(|faults| faults.refusals.clear());
-    assert_eq!(told.synced().await.len(), 600);
-}
-
-#[tokio::test(start_paused = true)]
-async fn refusals_are_told_by_kind_and_waits_are_obeyed() {
-    let table = [
-        (Refuse::Status(401, "Unauthorized", None), ReadErrorKind::Unauthorized, "401 Unauthorized"),
-        (Refuse::Status(403, "Forbidden", None), ReadErrorKind::Forbidden, "403 Forbidden"),
-        (Refuse::Status(429, "TooManyRequests", Some(23)), ReadErrorKind::Throttled, "429 Too Many Requests"),
-        (Refuse::Status(500, "InternalError", None), ReadErrorKind::Unavailable, "500 Internal Server Error"),
-        (
-            Refuse::Page(503, "<html>down</html>"),
-            ReadErrorKind::Unavailable,
-            "503 Service Unavailable: <html>down",
-        ),
-        (Refuse::Page(200, "<html>log in</html>"), ReadErrorKind::Malformed, "cannot be read"),
-        (Refuse::Stall, ReadErrorKind::TimedOut, "no answer within 30 s (api.test:6443)"),
-    ];
-    for (refuse, kind, words) in table {
-        let api = three();
-        let asked = matches!(refuse, Refuse::Status(429, ..));
-        api.fault(|faults| faults.refusals.push(("/nodes", refuse)));
-        let mut told = Told::by(&api);
-        let error = told.next(failed).await;
-        assert_eq!(error.kind, kind, "{}", error.text);
-        assert!(error.text.contains(words), "{}", error.text);
-        assert!(error.text.contains("Nobody is marked absent from this. Next try in "), "{}", error.text);
-        if asked {
-            assert_eq!(error.retry_after.map(|span| span.ms), Some(23_000));
-            assert!(error.text.ends_with("Next try in 23 s."), "{}", error.text);
-            assert!(told.during(22).await.is_empty());
-        }
-    }
 }
 
 #[tokio::test(start_paused = true)]

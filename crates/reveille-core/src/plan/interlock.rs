@@ -10,6 +10,7 @@ use crate::effect::Call;
 use crate::event::PauseScope;
 use crate::model::cause::Cause;
 use crate::model::incident::{Confidence, FaultKind, MachineKey, Subject};
+use crate::model::instance::InstanceState;
 use crate::model::roster::{Mode, Pool};
 use crate::model::time::Span;
 use crate::observe::cloud::{CloudView, Seen};
@@ -158,7 +159,9 @@ fn machine(desk: &Desk<'_>, case: &Case, seen: &Seen, rung: Rung, holds: &mut Ve
     if seen.instance.locked {
         holds.push(Hold::Locked);
     }
-    if let Some(task) = &seen.instance.task {
+    // A build's own task is the build that hangs, and the last task of what is gone is nobody's any more.
+    let working = !seen.is_gone() && seen.instance.state != InstanceState::Building;
+    if let Some(task) = seen.instance.task.as_ref().filter(|_| working) {
         holds.push(Hold::OtherActor(format!("the cloud says task {task}").into()));
     }
     let leaving = seen.nodes.iter().filter_map(|name| desk.cluster.nodes.get(name));

@@ -93,7 +93,10 @@ impl World {
             locked: false,
             created: Some(stamp(self.now)),
         };
-        let port = project::port(self.names.uuid().as_str().into(), host, false);
+        let mut port = project::port(self.names.uuid().as_str().into(), host, false);
+        if self.layout.default_group {
+            port.groups = Box::new([super::layout::GROUP.into(), "default".into()]);
+        }
         self.project.add(self.now, instance, Some(pool.clone()), port);
         let boot_id = self.names.uuid().into();
         self.guests.insert(id.clone(), Guest::new(host, trouble, boot_id));

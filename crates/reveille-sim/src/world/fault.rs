@@ -23,6 +23,14 @@ pub enum Fault {
     },
     /// The port no longer allows its node's pod range.
     PairLost(InstanceId),
+    /// A machine gets a second port, wired and without the pool's group.
+    SecondPort(InstanceId),
+    /// Port security of a machine's port is turned off, and its groups go with it.
+    PortSecurityOff(InstanceId),
+    /// The group's pod rules are replaced by one wider rule that allows the same and more.
+    RulesWidened,
+    /// A second group of the same name turns up in the project.
+    GroupTwin,
     /// The group's pod rules are gone.
     RulesLost,
     /// The router holds a second route to a machine's pod range, through nobody.
@@ -50,6 +58,10 @@ pub enum Fault {
     Breaks(InstanceId, Trouble),
     /// The cloud gives a running instance up.
     Errored(InstanceId),
+    /// Somebody works on an instance: its cloud names a task.
+    Busy(InstanceId),
+    /// Somebody locks an instance.
+    Locked(InstanceId),
     /// Somebody shuts an instance off.
     ShutOff(InstanceId),
     /// Its owner deletes an instance, and deleting it never ends.
@@ -123,6 +135,12 @@ impl Fault {
             Self::GroupLost { slips: false, .. } => "group-lost",
             Self::GroupLost { slips: true, .. } => "group-slips",
             Self::PairLost(_) => "pair-lost",
+            Self::SecondPort(_) => "second-port",
+            Self::PortSecurityOff(_) => "port-security-off",
+            Self::RulesWidened => "rules-widened",
+            Self::GroupTwin => "group-twin",
+            Self::Busy(_) => "busy",
+            Self::Locked(_) => "locked",
             Self::RulesLost => "rules-lost",
             Self::DuplicateRoute(_) => "duplicate-route",
             Self::MissingRoute(_) => "missing-route",
@@ -163,6 +181,10 @@ impl Fault {
         match self {
             Self::GroupLost { machine, .. }
             | Self::PairLost(machine)
+            | Self::SecondPort(machine)
+            | Self::PortSecurityOff(machine)
+            | Self::Busy(machine)
+            | Self::Locked(machine)
             | Self::DuplicateRoute(machine)
             | Self::MissingRoute(machine)
             | Self::RouteBroken(machine)
@@ -204,6 +226,12 @@ impl Fault {
                 format!("the port of {name} loses its security group{again}")
             }
             Self::PairLost(_) => format!("the port of {name} no longer allows its pod range"),
+            Self::SecondPort(_) => format!("{name} gets a second port, without the group"),
+            Self::PortSecurityOff(_) => format!("port security of {name} is turned off"),
+            Self::RulesWidened => "the group's pod rules become one wider rule".to_owned(),
+            Self::GroupTwin => "a second group of the same name turns up".to_owned(),
+            Self::Busy(_) => format!("somebody rebuilds {name}"),
+            Self::Locked(_) => format!("somebody locks {name}"),
             Self::RulesLost => "the security group loses its pod rules".to_owned(),
             Self::DuplicateRoute(_) => {
                 format!("a second route to the pods of {name} turns up, through nobody")

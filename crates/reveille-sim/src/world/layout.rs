@@ -40,6 +40,8 @@ pub struct Layout {
     /// The lease of a deleted Node goes on being renewed. Otherwise it is garbage-collected after its Node, as by
     /// clusters of today.
     pub lease_outlives_node: bool,
+    /// Ports carry the project's default group as well.
+    pub default_group: bool,
     /// How long the cloud takes to delete an instance, at the least and at the most.
     pub deletes_within: (Span, Span),
     /// How much may be done at once.
@@ -85,6 +87,7 @@ impl Layout {
             neighbours: 0,
             routed: false,
             lease_outlives_node: false,
+            default_group: false,
             deletes_within: (Span::from_s(5), Span::from_s(20)),
             limits: Limits::default(),
             timing: Timing::default(),

@@ -43,6 +43,8 @@ pub(crate) struct Project {
     pub(crate) tombs: BTreeMap<InstanceId, (Time, Server)>,
     pub(crate) ports: BTreeMap<PortId, (InstanceId, Arc<Port>)>,
     pub(crate) group: Arc<SecurityGroup>,
+    /// Another group of the same name, when there is one.
+    twin: Option<Arc<SecurityGroup>>,
     pub(crate) router: Option<Arc<Router>>,
     /// The limit that the router keeps without telling it.
     pub(crate) hidden_limit: u32,
@@ -84,6 +86,7 @@ impl Project {
             tombs: BTreeMap::new(),
             ports: BTreeMap::new(),
             group: Arc::new(group),
+            twin: None,
             router: routed.then(|| Arc::new(router)),
             hidden_limit: u32::MAX,
             next_host: 10,
@@ -173,7 +176,7 @@ impl Project {
     /// The instance is gone for good, and its port with it.
     pub(crate) fn bury(&mut self, now: Time, id: &InstanceId) {
         let Some(mut server) = self.servers.remove(id) else { return };
-        self.ports.remove(&server.port);
+        self.ports.retain(|_, (owner, _)| owner != id);
         let instance = Arc::make_mut(&mut server.instance);
         instance.state = InstanceState::Gone;
         instance.task = None;
@@ -200,6 +203,41 @@ impl Project {
     /// Takes out every rule that matches.
     pub(crate) fn drop_rules(&mut self, matches: impl Fn(&GroupRule) -> bool) {
         Arc::make_mut(&mut self.group).rules.retain(|rule| !matches(rule));
+    }
+
+    /// One rule for every protocol and the wider half of the address space takes the place of all.
+    pub(crate) fn widen_rules(&mut self) {
+        let wide = RuleSpec {
+            direction: Direction::Ingress,
+            family: Family::V4,
+            protocol: None,
+            ports: None,
+            remote: Remote::Prefix(IpNet::V4(Ipv4Net::new_assert(Ipv4Addr::UNSPECIFIED, 0))),
+        };
+        self.drop_rules(|_| true);
+        self.add_rules(&[wide], "one for all");
+    }
+
+    /// Another group of the same name, as a project may have.
+    pub(crate) fn add_group_twin(&mut self) {
+        let mut twin = (*self.group).clone();
+        twin.id = "6e1d3c9f-4d1b-4b66-9e8f-7a2e3fac8b21".into();
+        twin.rules.clear();
+        self.twin = Some(Arc::new(twin));
+    }
+
+    /// A second leg of a machine, without the pool's group.
+    pub(crate) fn add_second_port(&mut self, id: &InstanceId, port_id: PortId) {
+        let host = self.host();
+        let mut leg = port(port_id.clone(), host, false);
+        leg.groups = Box::new([GroupId::from("default")]);
+        self.ports.insert(port_id, (id.clone(), Arc::new(leg)));
+    }
+
+    /// All ports of an instance, in order of id.
+    pub(crate) fn ports_of(&self, id: &InstanceId) -> Vec<Arc<Port>> {
+        let own = self.ports.values().filter(|(instance, _)| instance == id);
+        own.map(|(_, port)| port.clone()).collect()
     }
 
     /// Changes the router's routes.
@@ -231,7 +269,7 @@ impl Project {
             instances,
             scope: if since.is_some() { Scope::Changes } else { Scope::Full },
             ports: self.ports.values().cloned().collect(),
-            groups: vec![self.group.clone()],
+            groups: std::iter::once(&self.group).chain(&self.twin).cloned().collect(),
             routers: self.router.iter().cloned().collect(),
         }
     }

@@ -159,7 +159,7 @@ impl World {
         }
         match look {
             Look::Instance(_, id) => Ok(Answer::Instance(self.instance(id)?)),
-            Look::Ports(_, id) => Ok(Answer::Ports(self.project.port_of(id).cloned().into_iter().collect())),
+            Look::Ports(_, id) => Ok(Answer::Ports(self.project.ports_of(id))),
             Look::Group(_, id) => {
                 Ok(Answer::Group(Some(self.project.group.clone()).filter(|group| group.id == *id)))
             }

@@ -52,6 +52,8 @@ impl World {
                 let marked = |text: &str| text.is_empty() || text.starts_with(REPAIR_MARK);
                 self.project.drop_rules(|rule| marked(&rule.description));
             }
+            Fault::RulesWidened => self.project.widen_rules(),
+            Fault::GroupTwin => self.project.add_group_twin(),
             Fault::ForeignRoutes(count) => {
                 let route = |number: u32| Route {
                     destination: project::foreign_range(number),
@@ -100,6 +102,17 @@ impl World {
                 let Some(port) = self.project.port_of(id).map(|port| port.id.clone()) else { return };
                 self.project.change_port(&port, |port| port.pairs = Box::new([]));
             }
+            Fault::SecondPort(_) => {
+                let port = self.names.uuid();
+                self.project.add_second_port(id, port.as_str().into());
+            }
+            Fault::PortSecurityOff(_) => {
+                let Some(port) = self.project.port_of(id).map(|port| port.id.clone()) else { return };
+                self.project.change_port(&port, |port| {
+                    port.security = false;
+                    port.groups = Box::new([]);
+                });
+            }
             Fault::DuplicateRoute(_) => {
                 let Some(host) = self.guests.get(id).map(|guest| guest.host) else { return };
                 let route =
@@ -126,6 +139,10 @@ impl World {
                 self.project.set_fault(self.now, id, "Live migration failed: the host is down.");
                 self.power_off(id);
             }
+            Fault::Busy(_) => {
+                self.project.change(self.now, id, |instance| instance.task = Some("rebuilding".into()));
+            }
+            Fault::Locked(_) => self.project.change(self.now, id, |instance| instance.locked = true),
             Fault::ShutOff(_) => {
                 self.project.note(self.now, id, "stop", "erin");
                 self.project.set_state(self.now, id, InstanceState::Stopped, None);

@@ -4,7 +4,7 @@
 //! check wrong together; [`Harm`] is judged from the world itself, at the moment a call takes effect.
 
 use reveille_core::effect::{Call, Outcome};
-use reveille_core::model::id::{InstanceId, InstanceName, IntentId, PoolName, ZoneName};
+use reveille_core::model::id::{GroupId, InstanceId, InstanceName, IntentId, PoolName, ZoneName};
 use reveille_core::model::instance::InstanceState;
 use reveille_core::model::node::Ready;
 use reveille_core::model::time::{Span, Time};
@@ -48,6 +48,8 @@ pub struct MachineTruth {
     pub zone: Option<ZoneName>,
     /// Its state in the cloud.
     pub state: InstanceState,
+    /// The groups of each of its ports.
+    pub groups: Vec<Vec<GroupId>>,
     /// What is wrong inside.
     pub trouble: Option<Trouble>,
     /// It runs, its kubelet is heard, and its Node is Ready.
@@ -148,6 +150,7 @@ impl World {
                 pool: server.pool.clone(),
                 zone: server.instance.zone.clone(),
                 state: server.instance.state,
+                groups: self.project.ports_of(id).iter().map(|port| port.groups.to_vec()).collect(),
                 trouble: self.guests.get(id).and_then(|guest| guest.trouble),
                 well: self.is_well(id),
             })

@@ -6,7 +6,11 @@
 mod blind;
 mod crash;
 mod field;
+mod flight;
+
 mod joining;
+mod ladder;
 mod limits;
+mod quiet;
 mod soak;
 mod story;

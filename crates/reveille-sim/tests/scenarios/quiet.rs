@@ -1,0 +1,54 @@
+//! What a healthy fleet costs, and that a run is a function of its seed.
+
+use reveille_core::model::time::Span;
+use reveille_sim::chaos::{Course, Rate};
+use reveille_sim::drive::Drive;
+use reveille_sim::world::layout::Layout;
+
+use crate::field::*;
+
+/// A thousand machines, a day, nothing wrong: one record at the beginning, no call, no read.
+#[test]
+fn a_healthy_thousand_costs_nothing_for_a_day() {
+    let mut field = Field::new(Layout::fleet(1, 1000));
+    let settled = field.0.counts();
+    field.run(Span::from_min(24 * 60));
+    let counts = field.0.counts();
+    assert_eq!((counts.records, counts.calls, counts.looks), (settled.records, 0, 0), "{}", field.tail());
+    assert!(settled.records <= 1, "who joined, once: {}", settled.records);
+    field.ends_well();
+}
+
+fn digest(seed: u64) -> reveille_sim::trace::Digest {
+    let course = Course::random(seed, Rate { machines: 12, length: min(60), ..Rate::default() });
+    let mut drive = course.stage().whole_trace();
+    drive.run_for(course.length + min(20));
+    drive.digest()
+}
+
+/// Every byte of every event and every effect, twice.
+#[test]
+fn the_same_seed_gives_the_same_bytes() {
+    for seed in 0..4 {
+        let once = digest(seed);
+        assert!(once.bytes() > 1_000_000, "seed {seed}: {} bytes", once.bytes());
+        assert_eq!(once, digest(seed), "seed {seed}");
+    }
+    assert_ne!(digest(0), digest(1));
+}
+
+/// A run that only looks records what it sees and touches nothing, whatever happens.
+#[test]
+fn a_dry_run_touches_nothing() {
+    let course = Course::random(5, Rate::default());
+    let mut drive = Drive::observing(&course.layout);
+    for (after, happening) in &course.happenings {
+        if let reveille_sim::chaos::Happening::Fault(fault) = happening {
+            drive.fault_in(*after, fault.clone());
+        }
+    }
+    drive.run_for(course.length);
+    assert!(drive.counts().records > 50, "{:?}", drive.counts());
+    assert_eq!(drive.world.calls(), []);
+    assert_eq!(drive.violations(), []);
+}

@@ -1,7 +1,8 @@
 //! Lengths of time as people write them: `90s`, `15m`, `1h30m`.
 //!
 //! [`parse`] reads them into the core's [`Span`], [`text`] writes a [`Span`] so that [`parse`] reads the same one back.
-//! A number without a unit is refused rather than guessed (except zero, which needs none), and so are days and longer: a day is not always 24 hours.
+//! A number without a unit is refused rather than guessed (except zero, which needs none), and so are days and longer: a
+//! day is not always 24 hours.
 //! Whether a length makes sense where it stands is the reader's question, not this module's.
 
 use jiff::SignedDuration;

@@ -8,3 +8,4 @@ pub mod absence;
 pub mod console;
 pub mod faults;
 pub mod network;
+pub mod route_faults;

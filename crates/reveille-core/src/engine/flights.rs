@@ -10,23 +10,18 @@
 
 use std::sync::Arc;
 
-use crate::effect::{Call, Effect, Outcome, ReadError};
-use crate::event::Answer;
+use crate::effect::{Call, Effect, Outcome};
 use crate::model::id::{IntentId, RecordId};
-use crate::model::incident::{Attempt, IncidentKey, Subject};
+use crate::model::incident::{Attempt, IncidentKey};
 use crate::model::time::{Span, Time};
-use crate::plan::budget::{Flight, Phase, REPLACEMENT_FAILED, Width, normalise_fault};
+use crate::plan::budget::{Flight, Phase, normalise_fault};
 use crate::plan::decide::{self, Next};
-use crate::plan::desk::{Case, Desk};
 use crate::plan::interlock;
-use crate::plan::ladder::{self, Class, Rung};
-use crate::record::{Record, Verdict};
-use crate::verify::{self, Effectiveness};
+use crate::plan::ladder::{self, Rung};
+use crate::record::Record;
 
 use super::{LEDGER_RETRY, LookFor, State, Wake};
 
-/// Between two reads for a verdict.
-const READ_AGAIN: Span = Span::from_s(5);
 /// So often in a row the other side may be away before a person is asked.
 const UNREACHED_MAX: u32 = 24;
 /// After "it moved on since we read it".
@@ -281,148 +276,8 @@ impl State {
         }
     }
 
-    pub(super) fn verify(&mut self, intent: IntentId) {
-        let now = self.now;
-        let deadline = now + self.roster.timing.verify_within;
-        if let Some(flight) = self.book.flights.get_mut(&intent) {
-            flight.phase = Phase::Verifying { deadline, next_look: now };
-        }
-        self.read_back(intent);
-    }
-
-    fn read_back(&mut self, intent: IntentId) {
-        let Some(flight) = self.book.flights.get(&intent) else { return };
-        let instance = Desk::instance_of(&flight.key.subject).map(|(_, id)| id.clone());
-        if let Some(look) = verify::look_after(&flight.call, instance.as_ref()) {
-            self.ask(look, LookFor::Verdict(intent));
-        }
-        self.wake(self.now + READ_AGAIN, Wake::Flight(intent));
-    }
-
-    fn refresh_subject(&mut self, flight: &Flight) {
-        let instance = Desk::instance_of(&flight.key.subject).map(|(_, id)| id.clone());
-        if let Some(look) = verify::look_after(&flight.call, instance.as_ref()) {
-            self.ask(look, LookFor::Refresh);
-        }
-    }
-
-    pub(super) fn on_verdict_answer(&mut self, intent: IntentId, answer: Result<Answer, ReadError>) {
-        let Some(flight) = self.book.flights.get(&intent).cloned() else { return };
-        let Phase::Verifying { deadline, .. } = flight.phase else { return };
-        let effect = match &answer {
-            Err(error) => {
-                Effectiveness::NotSeen(Arc::from(format!("could not be read back: {}", error.text)))
-            }
-            Ok(answer) => self.effect_of(&flight, answer),
-        };
-        match effect {
-            Effectiveness::Seen(text) => self.took_effect(intent, &flight, text),
-            Effectiveness::NotSeen(text) if self.now >= deadline => self.did_not_hold(intent, &flight, text),
-            Effectiveness::NotSeen(_) => self.wake(self.now + READ_AGAIN, Wake::Flight(intent)),
-        }
-    }
-
-    /// Rules may be there in another spelling than ours: what counts is that nothing is missing any more.
-    fn effect_of(&self, flight: &Flight, answer: &Answer) -> Effectiveness {
-        if let (Call::AddRules { cloud, group, .. }, Answer::Group(Some(_))) = (&flight.call, answer)
-            && let Some(view) = self.clouds.get(cloud)
-            && crate::diagnose::faults::rules_needed(&self.roster, view, group).is_empty()
-        {
-            return Effectiveness::Seen(Arc::from("read back: no pod rule is missing"));
-        }
-        verify::judge(&flight.call, flight.before.as_deref(), answer)
-    }
-
-    fn took_effect(&mut self, intent: IntentId, flight: &Flight, text: Arc<str>) {
-        let at = self.now;
-        self.record(Record::Judged { at, intent, held: true, text: text.clone() });
-        self.book.count_verified(flight.rung);
-        self.note_attempt(&flight.key, intent, |attempt| attempt.verdict = Some((at, true, text)));
-        self.unwake(&Wake::Flight(intent));
-        let patience = self.patience(flight);
-        if let Some(case) = self.cases.get_mut(&flight.key) {
-            case.incident.not_before = Some(at + patience);
-        }
-        let nudge = matches!(flight.call, Call::NudgeGroup { .. } | Call::NudgeRouter { .. });
-        let must_be_proved = nudge || matches!(flight.rung.class(), Class::Reboot | Class::Replace);
-        if must_be_proved {
-            let present_before =
-                flight.domain.as_ref().map_or(0, |domain| self.tally.pool(&domain.pool).present);
-            if let Some(flight) = self.book.flights.get_mut(&intent) {
-                let deadline = at + patience;
-                flight.phase = Phase::Proving { deadline, present_before, well_since: None };
-            }
-            self.wake(at + patience, Wake::Flight(intent));
-        } else {
-            self.book.flights.remove(&intent);
-            if let Some(domain) = &flight.domain {
-                self.earn(&domain.clone());
-            }
-        }
-        if let Subject::Machine(key) = &flight.key.subject {
-            self.dirty.insert(key.clone());
-            self.judge_dirty();
-        }
-        self.ripe.insert(flight.key.clone());
-        self.rouse_held();
-    }
-
-    /// How long a repair may take to help before the next is thought of.
-    fn patience(&self, flight: &Flight) -> Span {
-        let pool = self.cases.get(&flight.key).and_then(|case| case.incident.pool.as_ref());
-        let deadlines = pool.and_then(|name| self.roster.pools.get(name)).map(|pool| pool.deadlines);
-        let deadlines = deadlines.unwrap_or_default();
-        let join = deadlines.join_within.unwrap_or(Span::from_min(15));
-        match flight.rung.class() {
-            Class::Replace => deadlines.build_within + join + deadlines.dwell,
-            Class::Reboot => join + deadlines.dwell,
-            _ => self.roster.timing.verify_within,
-        }
-    }
-
-    fn did_not_hold(&mut self, intent: IntentId, flight: &Flight, text: Arc<str>) {
-        let at = self.now;
-        self.record(Record::Judged { at, intent, held: false, text: text.clone() });
-        self.note_attempt(&flight.key, intent, |attempt| attempt.verdict = Some((at, false, text)));
-        self.land_failed(intent, flight);
-    }
-
-    /// A replacement that did not help is counted: so many in a row, and what machines are made from is amiss.
-    fn count_failed_replacement(&mut self, flight: &Flight) {
-        let (Call::DeleteInstance { instance, .. }, Some(domain)) = (&flight.call, &flight.domain) else {
-            return;
-        };
-        let fault: Arc<str> = Arc::from(REPLACEMENT_FAILED);
-        self.book.count_fault(&domain.pool, instance, &fault);
-        let (at, pool, instance) = (self.now, domain.pool.clone(), instance.clone());
-        self.record(Record::FaultSeen { at, pool, instance, fault });
-    }
-
-    /// The intent failed: its domain cools down, and the case tries again later or climbs.
-    fn land_failed(&mut self, intent: IntentId, flight: &Flight) {
-        self.book.flights.remove(&intent);
-        self.unwake(&Wake::Flight(intent));
-        if let Some(domain) = &flight.domain {
-            let width = self.book.failed(domain, self.now);
-            self.record_width(domain, width);
-        }
-        self.try_again(flight, None);
-        self.rouse_held();
-    }
-
-    fn record_width(&mut self, domain: &crate::record::Domain, width: Width) {
-        let (at, domain) = (self.now, domain.clone());
-        let Width { width, not_before, failures } = width;
-        self.record(Record::Width { at, domain, width, not_before, failures });
-    }
-
-    fn earn(&mut self, domain: &crate::record::Domain) {
-        let width = self.book.proved(domain);
-        self.record_width(domain, width);
-    }
-
     /// One more try of this rung after a backoff, or the next rung when its tries are used up.
-    fn try_again(&mut self, flight: &Flight, at_least: Option<Span>) {
+    pub(super) fn try_again(&mut self, flight: &Flight, at_least: Option<Span>) {
         let timing = self.roster.timing;
         let now = self.now;
         let Some(case) = self.cases.get_mut(&flight.key) else { return };
@@ -458,7 +313,7 @@ impl State {
         }
     }
 
-    fn give_up(&mut self, key: &IncidentKey, why: Arc<str>) {
+    pub(super) fn give_up(&mut self, key: &IncidentKey, why: Arc<str>) {
         let at = self.now;
         let Some(case) = self.cases.get_mut(key) else { return };
         if std::mem::replace(&mut case.incident.given_up, true) {
@@ -468,98 +323,15 @@ impl State {
         self.record(Record::GivenUp { at, incident, why });
     }
 
-    fn note_attempt(&mut self, key: &IncidentKey, intent: IntentId, note: impl FnOnce(&mut Attempt)) {
+    pub(super) fn note_attempt(
+        &mut self,
+        key: &IncidentKey,
+        intent: IntentId,
+        note: impl FnOnce(&mut Attempt),
+    ) {
         let Some(case) = self.cases.get_mut(key) else { return };
         if let Some(attempt) = case.incident.attempts.iter_mut().find(|attempt| attempt.intent == intent) {
             note(attempt);
-        }
-    }
-
-    pub(super) fn on_flight_timer(&mut self, intent: IntentId) {
-        let Some(flight) = self.book.flights.get(&intent).cloned() else { return };
-        match flight.phase {
-            Phase::Recording => {}
-            Phase::Calling { .. } => {
-                let text = Arc::from("no answer came");
-                self.on_done(intent, Outcome::Unknown { text });
-            }
-            Phase::Verifying { deadline, .. } => {
-                let out = self.looks.values().any(|(_, purpose)| *purpose == LookFor::Verdict(intent));
-                if out || self.now < deadline {
-                    self.read_back(intent);
-                } else {
-                    // The last read was before the deadline: one more decides.
-                    self.read_back(intent);
-                }
-            }
-            Phase::Proving { deadline, .. } if self.now >= deadline => {
-                self.count_failed_replacement(&flight);
-                let text = Arc::from("it took effect and did not help in time");
-                self.did_not_hold(intent, &flight, text);
-            }
-            Phase::Proving { .. } => {}
-        }
-    }
-
-    /// A case is over: what was under way for it is proved, or has nothing left to prove.
-    pub(super) fn land_closed(&mut self, case: &Case, verdict: Verdict) {
-        let Some((intent, flight)) = self.book.flight_of(case.incident.id) else { return };
-        let flight = flight.clone();
-        let replaced = flight.rung == Rung::Replace;
-        match (&flight.phase, verdict) {
-            // The machine is gone, as was wanted: the pool's health is the proof, and keeps the slot.
-            (Phase::Proving { .. }, Verdict::SubjectGone | Verdict::Superseded) if replaced => {}
-            (Phase::Proving { .. }, Verdict::Mended | Verdict::Recovered) => {
-                self.book.flights.remove(&intent);
-                self.unwake(&Wake::Flight(intent));
-                if let Some(domain) = &flight.domain {
-                    self.earn(&domain.clone());
-                }
-            }
-            (Phase::Proving { .. }, _) => {
-                self.book.flights.remove(&intent);
-                self.unwake(&Wake::Flight(intent));
-            }
-            // Calls on their way are waited for: their outcome belongs into the ledger.
-            _ => {}
-        }
-    }
-
-    /// A replacement is proved when the pool answers with more machines than before, for the pool's dwell.
-    pub(super) fn review_proofs(&mut self) {
-        let now = self.now;
-        let mut proved = Vec::new();
-        let mut wake = None;
-        for (intent, flight) in &mut self.book.flights {
-            let (Phase::Proving { present_before, well_since, .. }, Some(domain)) =
-                (&mut flight.phase, &flight.domain)
-            else {
-                continue;
-            };
-            if flight.rung != Rung::Replace {
-                continue;
-            }
-            if self.tally.pool(&domain.pool).present > *present_before {
-                let dwell = self.roster.pools.get(&domain.pool).map_or(Span::ZERO, |p| p.deadlines.dwell);
-                let over = *well_since.get_or_insert(now) + dwell;
-                if now >= over {
-                    proved.push((*intent, domain.clone()));
-                } else {
-                    wake = Some(over);
-                }
-            } else {
-                *well_since = None;
-            }
-        }
-        if let Some(at) = wake {
-            self.wake(at, Wake::Proofs);
-        }
-        for (intent, domain) in proved {
-            self.book.flights.remove(&intent);
-            self.unwake(&Wake::Flight(intent));
-            self.earn(&domain);
-            self.rouse_held();
-            self.book.forgive_faults(&domain.pool);
         }
     }
 }

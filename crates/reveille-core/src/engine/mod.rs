@@ -17,7 +17,9 @@ mod cases;
 mod flights;
 pub mod invariants;
 mod looks;
+mod outbox;
 mod projects;
+mod proofs;
 mod restore;
 mod sight;
 
@@ -50,9 +52,6 @@ const DISOWNED_MAX: usize = 256;
 const RECURS_WITHIN: Span = Span::from_min(60);
 /// After the ledger refused a record, nothing is decided for this long.
 const LEDGER_RETRY: Span = Span::from_s(30);
-
-/// So many refused records are kept before old findings among them are let go.
-const UNWRITTEN_MAX: usize = 16_384;
 
 /// How an engine is started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -278,44 +277,6 @@ impl State {
         use crate::plan::budget::Phase;
         let proving = |flight: &crate::plan::budget::Flight| matches!(flight.phase, Phase::Proving { .. });
         self.looks.is_empty() && self.look_queue.is_empty() && self.book.flights.values().all(proving)
-    }
-
-    /// Asks the ledger to keep a record; one that comes after a refused one waits behind it.
-    fn record(&mut self, record: Record) {
-        if self.unwritten.is_empty() {
-            self.emit_record(record);
-        } else {
-            self.keep_unwritten(record);
-        }
-    }
-
-    fn emit_record(&mut self, record: Record) -> RecordId {
-        self.numbers.record = self.numbers.record.next();
-        let id = self.numbers.record;
-        self.outstanding.insert(id, record.clone());
-        self.effects.push(Effect::Record { id, record });
-        id
-    }
-
-    /// Findings are replaced by later ones anyway; they alone may be let go when a disk is full for very long.
-    fn keep_unwritten(&mut self, record: Record) {
-        if self.unwritten.len() >= UNWRITTEN_MAX {
-            let old = self.unwritten.iter().position(|kept| matches!(kept, Record::Diagnosed { .. }));
-            if let Some(old) = old {
-                self.unwritten.remove(old);
-            }
-        }
-        self.unwritten.push_back(record);
-    }
-
-    fn write_again(&mut self) {
-        for record in std::mem::take(&mut self.unwritten) {
-            self.emit_record(record);
-        }
-        if self.outstanding.is_empty() {
-            self.ledger_error = None;
-            self.rouse_held();
-        }
     }
 
     fn wake(&mut self, at: Time, why: Wake) {

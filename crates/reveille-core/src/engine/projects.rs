@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use crate::diagnose::faults;
+use crate::diagnose::route_faults;
 use crate::model::id::CloudName;
 use crate::model::incident::{FaultKind, IncidentKey, Subject};
 
@@ -59,10 +60,10 @@ impl State {
             return;
         }
         let limit = self.desk().route_limit(&router);
-        let found = faults::of_router(&self.roster, view, &self.cluster, &router, limit, self.now);
+        let found = route_faults::of_router(&self.roster, view, &self.cluster, &router, limit, self.now);
         let subject = Subject::Router(cloud.clone(), router.clone());
         let label = Arc::from(subject.to_string());
-        let lacking_route = faults::machines_without_route(view, &self.cluster, &self.roster, &router);
+        let lacking_route = route_faults::machines_without_route(view, &self.cluster, &self.roster, &router);
         // Machines whose missing route came back are judged with the rest of their faults.
         let lacking = |key: &&IncidentKey| key.kind == FaultKind::MissingRoute;
         let waiting: Vec<Subject> =

@@ -7,7 +7,6 @@
 //!
 //! It keeps only instances that carry one of the roster's cluster marks. It does not know nodes.
 
-use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -19,6 +18,7 @@ use crate::model::network::{Router, SecurityGroup};
 use crate::model::roster::{Claim, GroupRef, Roster};
 use crate::model::time::{Span, Time};
 
+use super::holders::Holders;
 use super::source::Source;
 
 /// One instance and what we remember of it.
@@ -118,51 +118,6 @@ pub struct CloudView {
     doubted_missing: BTreeSet<InstanceId>,
 }
 
-/// Who holds a name or an address: almost always one, so that one costs no list.
-#[derive(Clone, Debug)]
-enum Holders {
-    One([InstanceId; 1]),
-    Many(Vec<InstanceId>),
-}
-
-impl Holders {
-    fn all(&self) -> &[InstanceId] {
-        match self {
-            Self::One(one) => one,
-            Self::Many(many) => many,
-        }
-    }
-
-    fn add<K: Ord>(index: &mut BTreeMap<K, Self>, key: K, id: &InstanceId) {
-        match index.entry(key) {
-            Entry::Vacant(entry) => {
-                entry.insert(Self::One([id.clone()]));
-            }
-            Entry::Occupied(mut entry) => {
-                let mut ids = entry.get().all().to_vec();
-                ids.push(id.clone());
-                entry.insert(Self::Many(ids));
-            }
-        }
-    }
-
-    fn remove<K: Ord>(index: &mut BTreeMap<K, Self>, key: &K, id: &InstanceId) {
-        let Some(held) = index.get_mut(key) else { return };
-        let mut ids = held.all().to_vec();
-        ids.retain(|known| known != id);
-        match (ids.pop(), ids.is_empty()) {
-            (None, _) => {
-                index.remove(key);
-            }
-            (Some(last), true) => *held = Self::One([last]),
-            (Some(last), false) => {
-                ids.push(last);
-                *held = Self::Many(ids);
-            }
-        }
-    }
-}
-
 /// What a snapshot changed.
 #[derive(Clone, Debug, Default)]
 pub struct CloudChange {
@@ -193,8 +148,10 @@ impl CloudView {
         }
     }
 
-    /// Takes in a complete snapshot. `remembered` are machines that the ledger knows and no listing has shown since the
-    /// restart: the first listing is held against them. `alive` tells of an instance whether its node is Ready or its lease is fresh: such
+    /// Takes in a complete snapshot. `remembered` are machines that the ledger knows and no listing has shown since
+    /// the
+    /// restart: the first listing is held against them. `alive` tells of an instance whether its node is Ready or
+    /// its lease is fresh: such
     /// a one cannot be gone, whatever a list says.
     pub fn apply(
         &mut self,

@@ -11,6 +11,7 @@
 
 pub mod cloud;
 pub mod cluster;
+mod holders;
 pub mod join;
 pub mod source;
 pub mod tally;

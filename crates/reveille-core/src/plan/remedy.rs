@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::diagnose::faults;
 use crate::diagnose::network::membership::Verdict;
+use crate::diagnose::route_faults;
 use crate::effect::Call;
 use crate::model::id::{CloudName, GroupId, RouterId};
 use crate::model::incident::{FaultKind, Subject};
@@ -116,7 +117,7 @@ fn nudge_router(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
 
 fn remove_routes(desk: &Desk<'_>, _case: &Case) -> Result<Call, NoCall> {
     let (cloud, router, view) = router(desk)?;
-    let routes = faults::stale_routes(desk.roster, view, desk.cluster, router);
+    let routes = route_faults::stale_routes(desk.roster, view, desk.cluster, router);
     if routes.is_empty() {
         return no_call("no route is proved stale");
     }
@@ -126,7 +127,7 @@ fn remove_routes(desk: &Desk<'_>, _case: &Case) -> Result<Call, NoCall> {
 fn add_routes(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
     let (cloud, router, view) = router(desk)?;
     let (_, seen) = machine(desk, case)?;
-    let routes = faults::routes_needed(view, desk.cluster, router, seen);
+    let routes = route_faults::routes_needed(view, desk.cluster, router, seen);
     if routes.is_empty() {
         return no_call("its routes are there");
     }

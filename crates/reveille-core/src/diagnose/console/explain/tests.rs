@@ -1,3 +1,5 @@
+//! Consoles, ports and groups together, and the finding that must stand first.
+
 use std::collections::BTreeSet;
 
 use super::*;

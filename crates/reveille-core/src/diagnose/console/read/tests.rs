@@ -1,3 +1,5 @@
+//! Whole consoles, and what must and must not be read out of them.
+
 use super::*;
 use crate::model::incident::Confidence;
 

@@ -1,3 +1,5 @@
+//! Tables of routes, and the few that may be removed.
+
 use super::*;
 use crate::model::id::RouterId;
 

@@ -1,0 +1,53 @@
+//! Records on their way to the ledger: outstanding until they are acknowledged, kept in order when they are refused.
+//!
+//! A full disk must not make the engine forget what it saw, nor remember it in another order than it happened. So a record
+//! that was refused waits, everything after it waits behind it, and nothing new is decided until all of it is durable.
+
+use crate::effect::Effect;
+use crate::model::id::RecordId;
+use crate::record::Record;
+
+use super::State;
+
+/// So many refused records are kept before old findings among them are let go.
+const UNWRITTEN_MAX: usize = 16_384;
+
+impl State {
+    /// Asks the ledger to keep a record; one that comes after a refused one waits behind it.
+    pub(super) fn record(&mut self, record: Record) {
+        if self.unwritten.is_empty() {
+            self.emit_record(record);
+        } else {
+            self.keep_unwritten(record);
+        }
+    }
+
+    pub(super) fn emit_record(&mut self, record: Record) -> RecordId {
+        self.numbers.record = self.numbers.record.next();
+        let id = self.numbers.record;
+        self.outstanding.insert(id, record.clone());
+        self.effects.push(Effect::Record { id, record });
+        id
+    }
+
+    /// Findings are replaced by later ones anyway; they alone may be let go when a disk is full for very long.
+    pub(super) fn keep_unwritten(&mut self, record: Record) {
+        if self.unwritten.len() >= UNWRITTEN_MAX {
+            let old = self.unwritten.iter().position(|kept| matches!(kept, Record::Diagnosed { .. }));
+            if let Some(old) = old {
+                self.unwritten.remove(old);
+            }
+        }
+        self.unwritten.push_back(record);
+    }
+
+    pub(super) fn write_again(&mut self) {
+        for record in std::mem::take(&mut self.unwritten) {
+            self.emit_record(record);
+        }
+        if self.outstanding.is_empty() {
+            self.ledger_error = None;
+            self.rouse_held();
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! Who holds a name or an address. An index that is right for the usual case of exactly one holder, and still right when
+//! there are more: links by name or address are made only where there is one.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+use crate::model::id::InstanceId;
+
+/// Who holds a name or an address: almost always one, so that one costs no list.
+#[derive(Clone, Debug)]
+pub(super) enum Holders {
+    One([InstanceId; 1]),
+    Many(Vec<InstanceId>),
+}
+
+impl Holders {
+    pub(super) fn all(&self) -> &[InstanceId] {
+        match self {
+            Self::One(one) => one,
+            Self::Many(many) => many,
+        }
+    }
+
+    pub(super) fn add<K: Ord>(index: &mut BTreeMap<K, Self>, key: K, id: &InstanceId) {
+        match index.entry(key) {
+            Entry::Vacant(entry) => {
+                entry.insert(Self::One([id.clone()]));
+            }
+            Entry::Occupied(mut entry) => {
+                let mut ids = entry.get().all().to_vec();
+                ids.push(id.clone());
+                entry.insert(Self::Many(ids));
+            }
+        }
+    }
+
+    pub(super) fn remove<K: Ord>(index: &mut BTreeMap<K, Self>, key: &K, id: &InstanceId) {
+        let Some(held) = index.get_mut(key) else { return };
+        let mut ids = held.all().to_vec();
+        ids.retain(|known| known != id);
+        match (ids.pop(), ids.is_empty()) {
+            (None, _) => {
+                index.remove(key);
+            }
+            (Some(last), true) => *held = Self::One([last]),
+            (Some(last), false) => {
+                ids.push(last);
+                *held = Self::Many(ids);
+            }
+        }
+    }
+}

@@ -2,8 +2,8 @@
 //!
 //! The book is written by the engine (a flight begins, advances, lands) and read by the interlocks. Three limits are kept
 //! here: machines under repair at once, repairs begun in any hour, and the probe width of a domain (pool, zone and kind
-//! of fault): one at first, doubled only when a repair was proved, back to one and cooling down when it failed, and back
-//! to one when the domain falls quiet, because success long ago is no licence.
+//! of fault): one at first, one more with each proof (so a round that was proved doubles it), back to one and cooling
+//! down when it failed, and back to one when the domain falls quiet, because success long ago is no licence.
 //!
 //! A deleted machine keeps its slot until the pool is as large and as well as before, or until the wait is over.
 
@@ -201,10 +201,11 @@ impl Book {
         self.widths.insert(domain, width);
     }
 
-    /// A repair was proved: twice as many next time.
+    /// A repair was proved: one more at a time. A round of proofs as wide as the width doubles it; one lucky repair of many
+    /// does not.
     pub fn proved(&mut self, domain: &Domain) -> Width {
         let old = self.width(domain);
-        let new = Width { width: old.width.saturating_mul(2).min(WIDTH_MAX), not_before: None, failures: 0 };
+        let new = Width { width: old.width.saturating_add(1).min(WIDTH_MAX), not_before: None, failures: 0 };
         self.widths.insert(domain.clone(), new);
         new
     }
@@ -287,6 +288,7 @@ mod tests {
         let mut book = Book::default();
         assert_eq!(book.width(&domain()).width, 1);
         assert_eq!(book.proved(&domain()).width, 2);
+        assert_eq!(book.proved(&domain()).width, 3);
         assert_eq!(book.proved(&domain()).width, 4);
         let failed = book.failed(&domain(), Time::from_ms(0));
         assert_eq!((failed.width, failed.not_before), (1, Some(Time::from_ms(60_000))));

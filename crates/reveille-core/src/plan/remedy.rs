@@ -94,11 +94,20 @@ fn router<'a>(desk: &Desk<'a>) -> Result<(&'a CloudName, &'a RouterId, &'a Cloud
     Ok((cloud, router, view))
 }
 
+/// So many routes more fit, as far as the limit is known. A nudge needs a place as well, if only for a moment.
+fn has_room(desk: &Desk<'_>, view: &CloudView, router: &RouterId, more: usize) -> bool {
+    let held = view.routers.get(router).map_or(0, |router| router.routes.len());
+    desk.route_limit(router).is_none_or(|limit| held + more <= limit as usize)
+}
+
 /// A harmless route: a documentation address (RFC 5737) through the node's own address, which the router accepts.
 fn nudge_router(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
     let (cloud, router, view) = router(desk)?;
     let (_, seen) = machine(desk, case)?;
     let held = view.routers.get(router).ok_or_else(|| NoCall::from("the router was not found"))?;
+    if !has_room(desk, view, router, 1) {
+        return no_call("the router is full");
+    }
     let next_hop = desk
         .node(seen)
         .and_then(|(_, node)| node.node.addresses.iter().find(|address| address.is_ipv4()).copied())
@@ -131,9 +140,7 @@ fn add_routes(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
     if routes.is_empty() {
         return no_call("its routes are there");
     }
-    if let (Some(limit), Some(held)) = (desk.route_limit(router), view.routers.get(router))
-        && held.routes.len() + routes.len() > limit as usize
-    {
+    if !has_room(desk, view, router, routes.len()) {
         return no_call("the router is full");
     }
     Ok(Call::AddRoutes { cloud: cloud.clone(), router: router.clone(), routes })

@@ -122,6 +122,7 @@ pub struct Field {
     pub ports: BTreeMap<String, Port>,
     pub nodes: BTreeMap<String, Node>,
     pub rules: Vec<GroupRule>,
+    pub routers: Vec<Router>,
     pub renewals: u64,
     pub silent: Vec<String>,
     pub console: String,
@@ -145,6 +146,7 @@ impl Field {
             ports: BTreeMap::new(),
             nodes: BTreeMap::new(),
             rules: pod_rules(),
+            routers: Vec::new(),
             renewals: 0,
             silent: Vec::new(),
             console: String::new(),
@@ -212,7 +214,7 @@ impl Field {
             scope: Scope::Full,
             ports: self.ports.iter().map(|(id, port)| (id.as_str().into(), Arc::new(port.clone()))).collect(),
             groups: vec![Arc::new(self.group())],
-            routers: Vec::new(),
+            routers: self.routers.iter().cloned().map(Arc::new).collect(),
         }
     }
 
@@ -268,7 +270,9 @@ impl Field {
                 Answer::Ports(self.ports.get(id.as_str()).cloned().map(Arc::new).into_iter().collect())
             }
             Look::Group(..) => Answer::Group(Some(Arc::new(self.group()))),
-            Look::Router(..) => Answer::Router(None),
+            Look::Router(_, id) => {
+                Answer::Router(self.routers.iter().find(|router| router.id == *id).cloned().map(Arc::new))
+            }
             Look::Console(..) => Answer::Console(self.console.as_str().into()),
             Look::Actions(_, id) => Answer::Actions(self.actions(id)),
             Look::Node(name) => {

@@ -2,6 +2,7 @@
 
 use reveille_core::effect::Call;
 use reveille_core::model::incident::FaultKind;
+use reveille_core::model::network::{Route, Router};
 use reveille_core::model::time::Span;
 
 use super::fixture::{Field, roster};
@@ -39,5 +40,27 @@ fn missing_rules_are_added_once() {
     match &field.calls[..] {
         [Call::AddRules { rules, .. }] => assert_eq!(rules.len(), 2),
         other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_full_router_is_neither_given_a_route_nor_nudged() {
+    let route = |destination: &str| Route {
+        destination: destination.parse().unwrap(),
+        next_hop: "10.8.0.7".parse().unwrap(),
+    };
+    for (limit, expected) in [(1, 0), (2, 1)] {
+        let mut wanted = roster();
+        wanted.network.router = Some(("os".into(), "r-1".into()));
+        let mut field = Field::new(wanted).populate(5);
+        let node = field.nodes.get_mut("i001").unwrap();
+        node.addresses = Box::new(["10.8.0.9".parse().unwrap()]);
+        node.pod_ranges = Box::new(["198.19.7.0/24".parse().unwrap()]);
+        let routes = vec![route("198.20.0.0/24")];
+        field.routers = vec![Router { id: "r-1".into(), routes, limit: Some(limit) }];
+        field.deaf = true;
+        field.run(Span::from_min(4));
+        assert!(field.case("i001", FaultKind::MissingRoute).is_some());
+        assert_eq!(field.calls.len(), expected, "limit {limit}: {:?}", field.calls);
     }
 }

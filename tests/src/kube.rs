@@ -28,9 +28,7 @@ impl Kube {
     /// # Errors
     /// When it ends with another code than 0.
     pub fn ctl(&self, arguments: &[&str]) -> Result<String> {
-        let mut command = Command::new(&self.facts.kubectl);
-        command.arg("--kubeconfig").arg(&self.facts.kubeconfig).arg("--request-timeout=20s").args(arguments);
-        let ended = process::run(command, None, WITHIN)?;
+        let ended = process::run(self.command(arguments), None, WITHIN)?;
         ensure!(ended.code == Some(0), "kubectl {}: {}", arguments.join(" "), ended.stderr.trim());
         Ok(ended.stdout)
     }
@@ -80,6 +78,28 @@ impl Kube {
             "message": "set by a scenario", "lastHeartbeatTime": now, "lastTransitionTime": now}]}});
         let patch = patch.to_string();
         self.ctl(&["patch", "node", name, "--subresource=status", "--type=strategic", "-p", &patch]).map(drop)
+    }
+
+    /// A Ready node without a machine, as a control plane's own is: a cluster without any node is rightly not believed.
+    ///
+    /// # Errors
+    /// When the API server refuses.
+    pub fn add_control_plane(&self) -> Result<()> {
+        let node = json!({"apiVersion": "v1", "kind": "Node", "metadata": {
+            "name": "control-plane", "annotations": {"kwok.x-k8s.io/node": "fake"}}});
+        self.send(&["create", "-f", "-"], &node.to_string())
+    }
+
+    fn send(&self, arguments: &[&str], input: &str) -> Result<()> {
+        let ended = process::run(self.command(arguments), Some(input), WITHIN)?;
+        ensure!(ended.code == Some(0), "kubectl {}: {}", arguments.join(" "), ended.stderr.trim());
+        Ok(())
+    }
+
+    fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(&self.facts.kubectl);
+        command.arg("--kubeconfig").arg(&self.facts.kubeconfig).arg("--request-timeout=20s").args(arguments);
+        command
     }
 
     /// Deletes nodes, not waiting; those that are not there are no error.

@@ -9,10 +9,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, ensure};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::calls::Proxy;
-use crate::cloud::Cloud;
+use crate::cloud::{Cloud, text};
 use crate::kube::Kube;
 use crate::reveille::{Place, Reveille, Running};
 use crate::rig::{Machine, Rig};
@@ -41,6 +41,7 @@ pub struct Lab {
     place: Option<Place>,
     own: Vec<Machine>,
     own_nodes: Vec<String>,
+    rules: Vec<Value>,
     crews: BTreeMap<&'static str, Crew>,
 }
 
@@ -62,6 +63,8 @@ impl Lab {
         let rig = Rig::up(name)?;
         let (cloud, operator) = (Cloud::new(&rig.facts.openstack), Cloud::operator(&rig.facts.openstack));
         let (kube, proxy) = (Kube::new(&rig.facts.kubernetes), Proxy::new(&rig.facts.control));
+        kube.add_control_plane()?;
+        let rules = cloud.rules(&rig.facts.openstack.security_group)?;
         Ok(Self {
             rig,
             reveille,
@@ -74,6 +77,7 @@ impl Lab {
             place: None,
             own: Vec::new(),
             own_nodes: Vec::new(),
+            rules,
             crews: BTreeMap::new(),
         })
     }
@@ -98,9 +102,29 @@ impl Lab {
         }
         self.own.clear();
         self.own_nodes.clear();
+        if let Err(error) = self.put_network_back() {
+            eprintln!("the network may not be as it was before {}: {error:#}", self.scenario);
+        }
         if went_well {
             let _ = fs::remove_dir_all(self.folder());
         }
+    }
+
+    /// The group's rules as they were at the beginning; no routes but those of shared machines.
+    fn put_network_back(&self) -> Result<()> {
+        let group = &self.rig.facts.openstack.security_group;
+        let now = self.cloud.rules(group)?;
+        for rule in now.iter().filter(|rule| !self.rules.iter().any(|known| same_rule(known, rule))) {
+            self.cloud.drop_rule(&text(&rule["id"]))?;
+        }
+        for rule in self.rules.iter().filter(|rule| !now.iter().any(|there| same_rule(rule, there))) {
+            self.cloud.add_rule(group, &allows(rule))?;
+        }
+        let addresses: Vec<&String> =
+            self.crews.values().flat_map(|crew| &crew.machines).filter_map(|m| m.address.as_ref()).collect();
+        let mut strange = self.cloud.routes()?;
+        strange.retain(|(_, via)| !addresses.contains(&via));
+        if strange.is_empty() { Ok(()) } else { self.cloud.change_routes(false, &strange) }
     }
 
     fn folder(&self) -> PathBuf {
@@ -299,6 +323,17 @@ impl Lab {
         }
         told + &format!("    kept in {}\n", self.folder().display())
     }
+}
+
+/// What a rule allows, without its identity.
+fn allows(rule: &Value) -> Value {
+    let fields =
+        ["direction", "ethertype", "protocol", "port_range_min", "port_range_max", "remote_ip_prefix"];
+    fields.into_iter().map(|field| (field.to_owned(), rule[field].clone())).collect()
+}
+
+fn same_rule(one: &Value, other: &Value) -> bool {
+    allows(one) == allows(other)
 }
 
 impl Crew {

@@ -101,9 +101,9 @@ pub enum AppendError {
 pub enum SyncError {
     /// The batch was not written, and what had been written of it was taken back. The ledger is usable.
     #[error(
-        "records {} to {} were not kept: the batch of {bytes} bytes could not be written and was taken back. \
+        "{} not kept: the batch of {bytes} bytes could not be written and was taken back. \
          See that the disk has space; later records may succeed",
-        not_kept.start, not_kept.end.0 - 1
+        were(not_kept)
     )]
     NotWritten {
         /// Their numbers, which later records get.
@@ -115,9 +115,9 @@ pub enum SyncError {
     },
     /// The batch was not written, and could not be taken back. Whether it is there is known after the next opening.
     #[error(
-        "records {} to {} may be kept or not, and the ledger is closed: a failed write could not be taken back. \
+        "{} perhaps not kept, and the ledger is closed: a failed write could not be taken back. \
          See to the disk and end the process; the next opening mends the ledger",
-        in_doubt.start, in_doubt.end.0 - 1
+        were(in_doubt)
     )]
     Broken {
         /// Their numbers.
@@ -127,9 +127,9 @@ pub enum SyncError {
     },
     /// The lock file was deleted or replaced: another process may write now.
     #[error(
-        "records {} to {} were not written: the lock file {} is no longer the one this process locked, so another may \
+        "{} not written: the lock file {} is no longer the one this process locked, so another may \
          hold the ledger. This process stops writing; end it, and leave the lock file alone",
-        not_kept.start, not_kept.end.0 - 1, lock.display()
+        were(not_kept), lock.display()
     )]
     LockLost {
         /// Their numbers.
@@ -140,6 +140,15 @@ pub enum SyncError {
     /// An earlier failure closed the ledger.
     #[error("the ledger was closed by an earlier failure; end the process, the next opening mends it")]
     Closed,
+}
+
+/// Subject and verb of a sentence about these records.
+fn were(numbers: &Range<Seq>) -> String {
+    match numbers.end.0.saturating_sub(numbers.start.0) {
+        0 => "nothing waited, and more is".into(),
+        1 => format!("record {} was", numbers.start),
+        _ => format!("records {} to {} were", numbers.start, numbers.end.0 - 1),
+    }
 }
 
 impl SyncError {

@@ -94,6 +94,7 @@ fn whoever_lost_the_lock_file_writes_nothing_more() {
     former.append(&"late".to_owned()).unwrap();
     let error = former.sync().unwrap_err();
     assert!(matches!(error, SyncError::LockLost { .. }), "{error}");
+    assert!(error.to_string().starts_with("record 4 was not written: the lock file"), "{error}");
     assert!(matches!(former.append(&"later".to_owned()), Err(AppendError::Broken)));
     assert!(matches!(former.sync(), Err(SyncError::LockLost { .. } | SyncError::Closed)));
     assert!(matches!(former.heartbeat(9), Err(HeartbeatError::LockLost { .. })));

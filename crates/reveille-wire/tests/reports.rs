@@ -8,6 +8,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use reveille_core::event::{Pause, PauseScope};
 use reveille_core::model::cause::Cause;
 use reveille_core::model::id::{CloudName, IncidentId, InstanceId, IntentId, NodeName, PoolName};
 use reveille_core::model::incident::{
@@ -17,8 +18,9 @@ use reveille_core::model::stage::Stage;
 use reveille_core::model::time::{Span, Time};
 use reveille_wire::report::{
     ActReport, Ago, Answers, AskReport, AttemptReport, BlindReport, Document, FindingReport, HeldReport, In,
-    IncidentReport, IncidentsReport, MachineReport, NextReport, PlanHeldReport, PlanReport, PlanSummary,
-    Report, RollReport, RollSummary, SourceReport, StageReport, StageState, WaitReport, WhyReport, key_text,
+    IncidentReport, IncidentsReport, MachineReport, NextReport, PauseReport, PlanHeldReport, PlanReport,
+    PlanSummary, Report, RollReport, RollSummary, SourceReport, StageReport, StageState, WaitReport,
+    WhyReport, key_text,
 };
 use reveille_wire::stamp::Stamp;
 
@@ -106,13 +108,22 @@ fn node_only(name: &str, answers: Answers, state: &str) -> MachineReport {
 }
 
 fn roll() -> Report {
-    let machines =
-        vec![absent(), node_only("n2", Answers::Unknown, "unknown"), node_only("n3", Answers::Yes, "ready")];
+    let machines = vec![
+        absent(),
+        node_only("n2", Answers::Unknown, "unknown"),
+        node_only("n4", Answers::Excused, "excused"),
+        node_only("n3", Answers::Yes, "ready"),
+    ];
     Report::RollReport(RollReport {
         roster: "prod".into(),
         at: Stamp(NOW),
         summary: RollSummary::of(&machines),
         sources: sources(),
+        pauses: vec![PauseReport::from(&Pause {
+            scope: PauseScope::Pool("gpu".into()),
+            by: "ann".into(),
+            reason: "driver upgrade".into(),
+        })],
         machines,
         next: vec!["adds the group to port 5f0c, at once".into()],
     })
@@ -135,6 +146,7 @@ fn why() -> Report {
         next: Some(NextReport {
             what: "tries again (2 of 4), then asks a person".into(),
             not_before: Some(In::new(NOW + Span::from_min(4), NOW)),
+            then: None,
         }),
         held: vec![held("replace", "replace: off for this pool")],
         no_use: vec![held("reboot", "the first boot failed before it had a network")],
@@ -148,6 +160,8 @@ fn plan() -> Report {
         roster: "prod".into(),
         at: Stamp(NOW),
         summary: PlanSummary::default(),
+        sources: sources(),
+        pauses: vec![],
         acts: vec![ActReport {
             incident: "inc-7".into(),
             subject: "kks-prod-w-7xk2p".into(),
@@ -172,6 +186,7 @@ fn plan() -> Report {
             kind: "not-ready".into(),
             until: Some(In::new(NOW + Span::from_s(90), NOW)),
             why: "waits until 5 min after first sight".into(),
+            then: Some("restart its kubelet (proposed only)".into()),
         }],
         asks: vec![AskReport {
             incident: "inc-10".into(),
@@ -219,6 +234,7 @@ fn incidents() -> Report {
     Report::IncidentsReport(IncidentsReport {
         roster: "prod".into(),
         at: Stamp(NOW),
+        sources: sources(),
         incidents: vec![open, closed],
     })
 }

@@ -5,7 +5,7 @@ use reveille_core::model::incident::Incident;
 use reveille_core::model::time::Time;
 use serde::{Deserialize, Serialize};
 
-use super::parts::{Ago, AttemptReport, FindingReport, In};
+use super::parts::{Ago, AttemptReport, FindingReport, In, SourceReport};
 use crate::stamp::Stamp;
 
 /// What was amiss, and what came of it.
@@ -16,6 +16,9 @@ pub struct IncidentsReport {
     pub roster: String,
     /// When the report was made.
     pub at: Stamp,
+    /// What all of this rests on.
+    #[serde(default)]
+    pub sources: Vec<SourceReport>,
     /// Open ones first, the newest first among each.
     pub incidents: Vec<IncidentReport>,
 }

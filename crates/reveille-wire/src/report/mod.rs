@@ -21,7 +21,9 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 pub use incidents::{IncidentReport, IncidentsReport};
-pub use parts::{Ago, AttemptReport, EvidenceReport, FindingReport, HeldReport, In, SourceReport, key_text};
+pub use parts::{
+    Ago, AttemptReport, EvidenceReport, FindingReport, HeldReport, In, PauseReport, SourceReport, key_text,
+};
 pub use plan::{ActReport, AskReport, BlindReport, PlanHeldReport, PlanReport, PlanSummary, WaitReport};
 pub use roll::{Answers, MachineReport, RollReport, RollSummary};
 pub use why::{NextReport, StageReport, StageState, WhyReport};

@@ -1,5 +1,6 @@
 //! What several reports share: moments, sources, findings, tries, holds.
 
+use reveille_core::event::{Pause, PauseScope};
 use reveille_core::model::incident::{Attempt, Evidence, Finding, MachineKey};
 use reveille_core::model::time::{Span, Time};
 use serde::{Deserialize, Serialize};
@@ -140,6 +141,29 @@ pub struct HeldReport {
     pub what: String,
     /// Every reason, the strongest first.
     pub why: Vec<String>,
+}
+
+/// A standing "hands off".
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PauseReport {
+    /// What it covers: `roster`, `pool/NAME` or `machine/NAME`.
+    pub scope: String,
+    /// Who said so.
+    pub by: String,
+    /// Why.
+    pub reason: String,
+}
+
+impl From<&Pause> for PauseReport {
+    fn from(pause: &Pause) -> Self {
+        let scope = match &pause.scope {
+            PauseScope::Roster => "roster".to_owned(),
+            PauseScope::Pool(name) => format!("pool/{name}"),
+            PauseScope::Machine(name) => format!("machine/{name}"),
+        };
+        Self { scope, by: pause.by.to_string(), reason: pause.reason.to_string() }
+    }
 }
 
 impl FindingReport {

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::parts::{HeldReport, In};
+use super::parts::{HeldReport, In, PauseReport, SourceReport};
 use crate::stamp::Stamp;
 
 /// What would be done now.
@@ -15,6 +15,12 @@ pub struct PlanReport {
     pub at: Stamp,
     /// How many of each.
     pub summary: PlanSummary,
+    /// What all of this rests on: nothing planned means nothing amiss only where these can be believed.
+    #[serde(default)]
+    pub sources: Vec<SourceReport>,
+    /// What people, or our own caution, said "hands off" about.
+    #[serde(default)]
+    pub pauses: Vec<PauseReport>,
     /// What is done now.
     pub acts: Vec<ActReport>,
     /// What would be done, if nothing stood against it.
@@ -96,6 +102,9 @@ pub struct WaitReport {
     pub until: Option<In>,
     /// Why.
     pub why: String,
+    /// What would be done then, if it is still so; not there when something is under way, or only a person could go on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub then: Option<String>,
 }
 
 /// Something that only a person can go on with.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::parts::{Ago, SourceReport};
+use super::parts::{Ago, PauseReport, SourceReport};
 use crate::stamp::Stamp;
 
 /// Who is here, who is missing.
@@ -17,7 +17,10 @@ pub struct RollReport {
     pub summary: RollSummary,
     /// The cluster first, then the clouds by name.
     pub sources: Vec<SourceReport>,
-    /// Who does not answer first, then who cannot be told, then the others; by name.
+    /// What people, or our own caution, said "hands off" about.
+    #[serde(default)]
+    pub pauses: Vec<PauseReport>,
+    /// Who does not answer first, then who cannot be told, then who is excused, then the others; by name.
     pub machines: Vec<MachineReport>,
     /// What happens next, one line each; empty when all answer.
     pub next: Vec<String>,
@@ -27,7 +30,7 @@ pub struct RollReport {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RollSummary {
-    /// Rows of the roll; the sum of the other three.
+    /// Rows of the roll; the sum of the others.
     pub machines: u32,
     /// Those that answer.
     pub answer: u32,
@@ -35,6 +38,9 @@ pub struct RollSummary {
     pub absent: u32,
     /// Those of which nobody can tell.
     pub unknown: u32,
+    /// Those that nobody should expect: being built, or leaving on purpose.
+    #[serde(default)]
+    pub excused: u32,
 }
 
 /// One machine.
@@ -56,7 +62,8 @@ pub struct MachineReport {
     /// Name of the stage where it stands; not there when nobody can tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stage: Option<String>,
-    /// The kind of fault (`never-joined`, `vanished`, …), `ready` when there is none, `unknown` when nobody can tell.
+    /// The kind of fault (`never-joined`, `vanished`, …), `ready` when there is none, `unknown` when nobody can tell,
+    /// `excused` when nobody should expect it.
     pub state: String,
     /// Since when that is so, as far as we have seen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -82,6 +89,8 @@ pub enum Answers {
     No,
     /// Nobody can tell.
     Unknown,
+    /// It is not here, and nobody should expect it: it is being built, or leaves on purpose.
+    Excused,
     /// It is there and Ready.
     Yes,
 }
@@ -96,6 +105,7 @@ impl RollSummary {
                 Answers::Yes => &mut summary.answer,
                 Answers::No => &mut summary.absent,
                 Answers::Unknown => &mut summary.unknown,
+                Answers::Excused => &mut summary.excused,
             } += 1;
         }
         summary

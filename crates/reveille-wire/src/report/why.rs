@@ -70,6 +70,9 @@ pub struct NextReport {
     /// Not before this; not there when it is done at once, or when a person is asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_before: Option<In>,
+    /// What would be done then, if it is still so; not there when something is under way, or only a person could go on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub then: Option<String>,
 }
 
 impl StageReport {

@@ -56,7 +56,7 @@ mod tests {
         let state = state();
         let answering = async {
             while let Some(question) = asked.recv().await {
-                question(&state);
+                question(&state, reveille_core::model::time::Time::from_ms(5));
             }
         };
         let asking = async {

@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 use super::{ASK_BYTES_MAX, WITHIN, path};
 use crate::driver::Question;
-use crate::view::ask::{Ask, answer};
+use crate::view::ask::{Ask, Asked, answer};
 
 /// Listens until it is told to stop. Not being able to listen is no reason not to run: commands then look for themselves.
 pub(crate) async fn serve(
@@ -70,9 +70,9 @@ async fn exchange(stream: UnixStream, questions: mpsc::Sender<Question>) -> Opti
     BufReader::new(read.take(ASK_BYTES_MAX)).read_line(&mut line).await.ok()?;
     let ask: Ask = serde_json::from_str(&line).ok()?;
     let (sender, receiver) = oneshot::channel();
-    let question: Question = Box::new(move |state| {
+    let question: Question = Box::new(move |state, now| {
         // The asker may have gone away meanwhile.
-        drop(sender.send(answer(state, &ask, false, None)));
+        drop(sender.send(answer(state, &ask, &Asked { now: Some(now), ..Asked::default() })));
     });
     questions.send(question).await.ok()?;
     let mut reply = serde_json::to_vec(&receiver.await.ok()?).ok()?;

@@ -16,8 +16,10 @@ const FILTER: &str = "REVEILLE_LOG";
 
 /// Starts logging. Called once, before anything else happens; later calls change nothing.
 pub(crate) fn start(least: LevelFilter, format: LogFormat, color: Color) {
-    let filter =
-        EnvFilter::builder().with_default_directive(least.into()).with_env_var(FILTER).from_env_lossy();
+    let wanted = std::env::var(FILTER).ok().filter(|wanted| !wanted.trim().is_empty());
+    // A call is told once, by its record; what the adapter says of it is for those who look closely.
+    let wanted = wanted.unwrap_or_else(|| format!("{least},reveille_openstack::act=warn"));
+    let filter = EnvFilter::new(wanted);
     let lines =
         tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_timer(SystemTime);
     // A second start (tests in one process) is no error: the first one stays.

@@ -23,7 +23,7 @@ use reveille_core::model::id::{CloudName, Fence};
 use reveille_core::model::time::{Span, Time};
 use reveille_kube::{Cluster, ClusterConfig};
 use reveille_openstack::{CloudConfig, Interest, Lister, Project};
-use reveille_record::read_only;
+use reveille_record::{Holder, read_only};
 use reveille_wire::ledger::LedgerLine;
 use reveille_wire::roster::{CheckedRoster, CloudRef, ClusterRef};
 use tokio::time::{Instant, timeout, timeout_at};
@@ -116,9 +116,13 @@ pub(crate) async fn look(checked: &CheckedRoster, state_dir: &Path) -> Looked {
 fn remember(checked: &CheckedRoster, state_dir: &Path) -> (State, Controller, Vec<String>) {
     let now = clock::wall();
     let mut notes = Vec::new();
+    let mut holder_lives = false;
     let (records, last_alive) = match read_only::<LedgerLine>(state_dir) {
         Ok(reading) => match shelf::read_lines(state_dir, reading.records) {
-            Ok(records) => (records, reading.alive_ms.map(Time::from_ms)),
+            Ok(records) => {
+                holder_lives = reading.holder.as_ref().is_some_and(lives);
+                (records, reading.alive_ms.map(Time::from_ms))
+            }
             Err(error) => {
                 notes.push(format!("the ledger is left out: {error}"));
                 (Vec::new(), None)
@@ -130,12 +134,18 @@ fn remember(checked: &CheckedRoster, state_dir: &Path) -> (State, Controller, Ve
         }
     };
     let controller = match last_alive {
-        Some(at) if now.since(at) <= ALIVE => Controller::Runs,
+        Some(at) if now.since(at) <= ALIVE && holder_lives => Controller::Runs,
         Some(_) => Controller::Stopped,
         None => Controller::Never,
     };
     let how = Restored { start: Start { fence: Fence(0), acting: false }, now, last_alive };
     (State::restore(checked.roster.clone(), how, records), controller, notes)
+}
+
+/// Whether the process that holds the ledger is there; on another host its sign of life has to do.
+fn lives(holder: &Holder) -> bool {
+    let here = Holder::this_process("", 0);
+    holder.host != here.host || Path::new("/proc").join(holder.pid.to_string()).exists()
 }
 
 async fn read_cloud(

@@ -25,7 +25,7 @@ use crate::cli::exit::Exit;
 use crate::cli::failure::Failure;
 use crate::cli::{self, Output};
 use crate::render;
-use crate::view::ask::{Ask, Reply, answer};
+use crate::view::ask::{Ask, Asked, Reply, answer};
 use crate::view::find::{self, Found};
 use crate::view::{incidents as incidents_view, machine, plan as plan_view, roll as roll_view};
 
@@ -80,8 +80,8 @@ fn why_exit(machine: &reveille_wire::report::MachineReport) -> Exit {
     use reveille_wire::report::Answers;
     match machine.answers {
         Answers::No => Exit::SomebodyAbsent,
-        Answers::Unknown if roll_view::cannot_tell(machine) => Exit::CannotTell,
-        Answers::Unknown | Answers::Yes => Exit::AllAnswer,
+        Answers::Unknown => Exit::CannotTell,
+        Answers::Excused | Answers::Yes => Exit::AllAnswer,
     }
 }
 
@@ -132,7 +132,8 @@ async fn reply(context: &Context, checked: &CheckedRoster, ask: &Ask) -> Result<
     };
     progress.finish_and_clear();
     note(context, &looked);
-    Ok(answer(&looked.state, ask, true, better.as_deref()))
+    let asked = Asked { as_if_acting: true, better: better.as_deref(), ..Asked::default() };
+    Ok(answer(&looked.state, ask, &asked))
 }
 
 /// Only on a terminal, and only while nothing else is printed.

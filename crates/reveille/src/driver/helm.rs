@@ -122,7 +122,7 @@ impl Helm {
             for effect in effects {
                 match effect {
                     Effect::Record { id, record } => {
-                        journal::tell(self.state.desk().roster, &record);
+                        journal::tell(&self.state, &record);
                         let refused = self.stopping && matches!(record, Record::Intended { .. });
                         if refused || self.scribe.keep(id, record).is_err() {
                             events.push_back(Event::RecordFailed(id));

@@ -3,13 +3,69 @@
 //! Text for people, fields for programs. Quiet facts (who joined) are DEBUG, steps are INFO, what needs a person is WARN.
 //! Nothing secret can be in a record, so nothing is masked here.
 
-use reveille_core::model::incident::Finding;
-use reveille_core::model::roster::Roster;
+use std::sync::Arc;
+
+use reveille_core::engine::State;
+use reveille_core::model::id::{IncidentId, IntentId};
+use reveille_core::model::incident::{Finding, Incident};
 use reveille_core::record::Record;
 
-/// Logs one record of a roster.
-pub(crate) fn tell(roster: &Roster, record: &Record) {
-    let roster = roster.name.as_str();
+/// Logs one record. The state only lends the names that people know things by.
+pub(crate) fn tell(state: &State, record: &Record) {
+    let desk = state.desk();
+    let roster = desk.roster.name.as_str();
+    match record {
+        Record::Opened { incident, key, label, pool, .. } => {
+            let pool = pool.as_ref().map_or("", |pool| pool.as_str());
+            tracing::warn!(roster, %incident, kind = %key.kind, pool, "{label}: {}", key.kind);
+        }
+        Record::Diagnosed { incident, findings, .. } => {
+            let Some(first) = findings.first() else { return };
+            let (code, confidence) = (first.cause.code(), first.confidence.name());
+            let (label, says) = (label(state, *incident), first.cause.says());
+            tracing::info!(roster, %incident, code, confidence, "{label}: {says}{}", quoted(first));
+        }
+        Record::GivenUp { incident, why, .. } => {
+            tracing::warn!(roster, %incident, "{}: asks a person: {why}", label(state, *incident));
+        }
+        Record::Closed { incident, verdict, .. } => {
+            let (label, verdict) = (label(state, *incident), verdict.name());
+            tracing::info!(roster, %incident, verdict, "{label}: {verdict}");
+        }
+        Record::Tried { incident, attempt, .. } => {
+            tracing::debug!(roster, %incident, intent = %attempt.intent, "tried before: {}", attempt.what);
+        }
+        Record::Intended { .. } | Record::Dropped { .. } | Record::Ended { .. } | Record::Judged { .. } => {
+            tell_intent(state, record);
+        }
+        quiet => tell_quiet(roster, quiet),
+    }
+}
+
+fn tell_intent(state: &State, record: &Record) {
+    let desk = state.desk();
+    let roster = desk.roster.name.as_str();
+    match record {
+        Record::Intended { intent, incident, call, .. } => {
+            tracing::info!(roster, %incident, %intent, "{}: will {call}", label(state, *incident));
+        }
+        Record::Dropped { intent, why, .. } => {
+            tracing::info!(roster, %intent, "{}: not done after all: {why}", label_of(state, *intent));
+        }
+        Record::Ended { intent, outcome, .. } => {
+            tracing::info!(roster, %intent, "{}: {outcome}", label_of(state, *intent));
+        }
+        Record::Judged { intent, held: true, text, .. } => {
+            tracing::info!(roster, %intent, held = true, "{}: worked: {text}", label_of(state, *intent));
+        }
+        Record::Judged { intent, text, .. } => {
+            tracing::warn!(roster, %intent, held = false, "{}: did not hold: {text}", label_of(state, *intent));
+        }
+        _ => {}
+    }
+}
+
+fn tell_quiet(roster: &str, record: &Record) {
     match record {
         Record::Started { fence, .. } => tracing::info!(roster, %fence, "watching"),
         Record::Joined { machines, .. } => {
@@ -20,42 +76,32 @@ pub(crate) fn tell(roster: &Roster, record: &Record) {
         Record::Forgotten { machines, .. } => {
             tracing::info!(roster, count = machines.len(), "machines are gone for good");
         }
-        Record::Opened { incident, key, label, pool, .. } => {
-            let pool = pool.as_ref().map_or("", |pool| pool.as_str());
-            tracing::warn!(roster, %incident, kind = %key.kind, machine = %label, pool, "{label}: {}", key.kind);
-        }
-        Record::Diagnosed { incident, findings, .. } => {
-            let Some(first) = findings.first() else { return };
-            let (code, confidence) = (first.cause.code(), first.confidence.name());
-            tracing::info!(roster, %incident, code, confidence, "because {}{}", first.cause.says(), quoted(first));
-        }
-        Record::Intended { intent, incident, call, .. } => {
-            tracing::info!(roster, %incident, %intent, "will {call}");
-        }
-        Record::Tried { incident, attempt, .. } => {
-            tracing::debug!(roster, %incident, intent = %attempt.intent, "tried before: {}", attempt.what);
-        }
-        Record::Dropped { intent, why, .. } => tracing::info!(roster, %intent, "not done after all: {why}"),
-        Record::Ended { intent, outcome, .. } => tracing::info!(roster, %intent, "{outcome}"),
-        Record::Judged { intent, held: true, text, .. } => {
-            tracing::info!(roster, %intent, held = true, "worked: {text}")
-        }
-        Record::Judged { intent, text, .. } => {
-            tracing::warn!(roster, %intent, held = false, "did not hold: {text}")
-        }
-        Record::GivenUp { incident, why, .. } => {
-            tracing::warn!(roster, %incident, "a person is asked: {why}")
-        }
-        Record::Closed { incident, verdict, .. } => {
-            tracing::info!(roster, %incident, verdict = verdict.name(), "closed: {}", verdict.name());
-        }
         Record::Width { domain, width, .. } => {
-            tracing::info!(roster, pool = %domain.pool, kind = %domain.kind, width, "repairs of this kind at once: {width}");
+            let (pool, kind) = (&domain.pool, domain.kind);
+            tracing::info!(roster, %pool, %kind, width, "repairs of this kind at once: {width}");
         }
         Record::FaultSeen { pool, instance, fault, .. } => {
             tracing::info!(roster, %pool, %instance, "counted against its pool: {fault}");
         }
+        _ => {}
     }
+}
+
+/// The name of an incident's subject, as long as anybody remembers it.
+fn label(state: &State, id: IncidentId) -> Arc<str> {
+    named(state, |incident| incident.id == id).unwrap_or_else(|| Arc::from(id.to_string()))
+}
+
+fn label_of(state: &State, intent: IntentId) -> Arc<str> {
+    let tried = |incident: &Incident| incident.attempts.iter().any(|attempt| attempt.intent == intent);
+    named(state, tried).unwrap_or_else(|| Arc::from(intent.to_string()))
+}
+
+fn named(state: &State, is_it: impl Fn(&Incident) -> bool) -> Option<Arc<str>> {
+    let desk = state.desk();
+    let open = desk.cases.values().map(|case| &case.incident).find(|incident| is_it(incident));
+    let over = || state.closed().map(|closed| &closed.incident).filter(|incident| is_it(incident)).last();
+    open.or_else(over).map(|incident| incident.label.clone())
 }
 
 fn quoted(finding: &Finding) -> String {

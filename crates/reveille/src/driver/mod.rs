@@ -95,8 +95,8 @@ pub(crate) struct Driver {
     pub(crate) questions: mpsc::Receiver<Question>,
 }
 
-/// A command beside us wants something computed from the state, between two events.
-pub(crate) type Question = Box<dyn FnOnce(&State) + Send>;
+/// A command beside us wants something computed from the state as of now, between two events.
+pub(crate) type Question = Box<dyn FnOnce(&State, Time) + Send>;
 
 impl Driver {
     /// Runs until the end, and gives the state back.
@@ -136,7 +136,7 @@ impl Driver {
                 }
                 Some(event) = self.inbox.recv() => self.take_in(event),
                 Some(question) = self.questions.recv() => {
-                    question(self.helm.state());
+                    question(self.helm.state(), self.clock.now());
                     Vec::new()
                 }
                 () = sleep(nap) => {

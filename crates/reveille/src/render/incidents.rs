@@ -4,7 +4,7 @@ use reveille_wire::report::{IncidentReport, IncidentsReport};
 
 use super::paper::{Paper, Tone, one_line};
 use super::table::{self, Text};
-use crate::view::roll::spoken;
+use crate::view::roll::spoken_ago;
 
 /// The page. `all` tells whether those that are over were asked for.
 pub(crate) fn page(report: &IncidentsReport, all: bool, paper: &Paper) -> String {
@@ -18,6 +18,7 @@ pub(crate) fn page(report: &IncidentsReport, all: bool, paper: &Paper) -> String
         (_, false) => format!("{name}: {open} open.{hint}\n"),
         (_, true) => format!("{name}: {open} open, {over} over.\n"),
     };
+    out.push_str(&super::blind(&report.sources, paper));
     if report.incidents.is_empty() {
         return out;
     }
@@ -33,7 +34,7 @@ pub(crate) fn page(report: &IncidentsReport, all: bool, paper: &Paper) -> String
             Text::plain(&incident.id),
             Text::plain(one_line(&incident.label)),
             Text::plain(&incident.kind),
-            Text::plain(spoken(incident.since.ago_s)),
+            Text::plain(spoken_ago(incident.since.ago_s)),
             Text::plain(cause),
             Text::plain(incident.attempts.len().to_string()),
             Text::toned(tone, stands),

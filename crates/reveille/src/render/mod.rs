@@ -17,3 +17,25 @@ pub(crate) mod why;
 
 #[cfg(test)]
 mod tests;
+
+use reveille_wire::report::{PauseReport, SourceReport};
+
+use self::paper::{Paper, Tone, one_line};
+
+/// Sources that cannot be believed, a line each.
+fn blind(sources: &[SourceReport], paper: &Paper) -> String {
+    let line = |source: &SourceReport| {
+        let why = one_line(source.why_not.as_deref().unwrap_or("not read yet"));
+        paper.tone(Tone::Doubt, format!("? {} cannot be believed: {why}", one_line(&source.name))) + "\n"
+    };
+    sources.iter().filter(|source| !source.trusted).map(line).collect()
+}
+
+/// What is paused, a line each.
+fn paused(pauses: &[PauseReport], paper: &Paper) -> String {
+    let line = |pause: &PauseReport| {
+        let (scope, by, reason) = (one_line(&pause.scope), one_line(&pause.by), one_line(&pause.reason));
+        paper.tone(Tone::Doubt, format!("paused: {scope}, by {by}: {reason}")) + "\n"
+    };
+    pauses.iter().map(line).collect()
+}

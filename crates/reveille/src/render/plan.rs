@@ -1,42 +1,37 @@
 //! The plan as a page: how many need something, then what is done now, what is held and by what, what waits, what asks.
 
-use reveille_wire::report::{HeldReport, In, PlanReport};
+use reveille_wire::report::{HeldReport, NextReport, PlanReport, WaitReport};
 
 use super::paper::{Paper, Tone, one_line};
 use super::table::{self, Text};
 use crate::view::roll::spoken;
+use crate::view::{all_trusted, next};
 
 /// The page.
 pub(crate) fn page(report: &PlanReport, paper: &Paper) -> String {
     let mut out = head(report, paper);
+    out.push_str(&super::blind(&report.sources, paper));
+    out.push_str(&super::paused(&report.pauses, paper));
     let mut rows: Vec<Vec<Text>> = Vec::new();
-    let row = |word: &str, tone: Tone, what: String, why: String| {
-        vec![Text::toned(tone, word), Text::plain(what), Text::plain(why)]
+    let mut row = |word: &str, tone: Tone, subject: &str, text: String| {
+        rows.push(vec![Text::toned(tone, word), Text::plain(one_line(subject)), Text::plain(text)]);
     };
     for act in &report.acts {
-        let why = if act.destructive { "interrupts or loses a machine" } else { "" };
-        let what = format!("{}: {}", one_line(&act.subject), one_line(&act.call));
-        rows.push(row("now", Tone::Good, what, why.to_owned()));
+        row("now", Tone::Good, &act.subject, one_line(&act.call));
     }
     for held in &report.held {
-        // The last rung is the one that would be next; those before it are passed over.
-        let (what, why) = held
-            .held
-            .last()
-            .map_or_else(|| (held.kind.clone(), String::new()), |last| (one_line(&last.what), reasons(last)));
-        rows.push(row("held", Tone::Doubt, format!("{}: {what}", one_line(&held.subject)), why));
+        // The last rung is the one that would be next; those before it were passed over.
+        let text = held.held.last().map_or_else(|| held.kind.clone(), reasons);
+        row("held", Tone::Doubt, &held.subject, text);
     }
     for wait in &report.waits {
-        let what = format!("{}: {}", one_line(&wait.subject), wait.kind);
-        rows.push(row("waits", Tone::Faint, what, wait_words(wait.until.as_ref(), &wait.why, report, paper)));
+        row("waits", Tone::Faint, &wait.subject, wait_words(wait, report, paper));
     }
     for ask in &report.asks {
-        let what = format!("{}: {}", one_line(&ask.subject), ask.kind);
-        rows.push(row("asks", Tone::Doubt, what, one_line(&ask.how)));
+        row("asks", Tone::Doubt, &ask.subject, format!("{}: {}", ask.kind, one_line(&ask.how)));
     }
     for blind in &report.blind {
-        let what = format!("{}: {}", one_line(&blind.subject), blind.kind);
-        rows.push(row("blind", Tone::Doubt, what, one_line(&blind.why)));
+        row("blind", Tone::Doubt, &blind.subject, format!("{}: {}", blind.kind, one_line(&blind.why)));
     }
     if !rows.is_empty() {
         out.push_str(&table::lines(paper, 1, rows));
@@ -48,7 +43,11 @@ fn head(report: &PlanReport, paper: &Paper) -> String {
     let summary = &report.summary;
     let name = paper.tone(Tone::Strong, one_line(&report.roster));
     if summary.incidents == 0 {
-        return format!("{name}: nothing needs anything.\n");
+        return if all_trusted(&report.sources) {
+            format!("{name}: nothing needs anything.\n")
+        } else {
+            format!("{name}: nothing is known to need anything, but not everything could be seen.\n")
+        };
     }
     let need = if summary.incidents == 1 {
         "1 thing needs".to_owned()
@@ -71,15 +70,17 @@ fn head(report: &PlanReport, paper: &Paper) -> String {
 }
 
 fn reasons(held: &HeldReport) -> String {
-    held.why.iter().map(|why| one_line(why)).collect::<Vec<_>>().join(" · ")
+    let why: Vec<String> = held.why.iter().map(|why| one_line(why)).collect();
+    format!("{}: {}", one_line(&held.what), why.join(" · "))
 }
 
-fn wait_words(until: Option<&In>, why: &str, report: &PlanReport, paper: &Paper) -> String {
-    match until {
+fn wait_words(wait: &WaitReport, report: &PlanReport, paper: &Paper) -> String {
+    let when = match &wait.until {
         Some(until) if until.in_s > 0.0 => {
-            let clock = paper.clock(until.at, report.at);
-            format!("until {clock}, {} more: {}", spoken(until.in_s), one_line(why))
+            format!("until {}, {} more: ", paper.clock(until.at, report.at), spoken(until.in_s))
         }
-        _ => one_line(why),
-    }
+        _ => String::new(),
+    };
+    let next = NextReport { what: wait.why.clone(), not_before: None, then: wait.then.clone() };
+    format!("{}: {}", wait.kind, one_line(&next::line(&next, &when)))
 }

@@ -1,37 +1,30 @@
 //! The roll as a page: how many answer and how old that knowledge is, who does not answer, what happens next.
 
-use std::fmt::Write as _;
-
-use reveille_wire::report::{Answers, MachineReport, RollReport, SourceReport};
+use reveille_wire::report::{Ago, Answers, MachineReport, RollReport, SourceReport};
 
 use super::paper::{Paper, Tone, one_line};
 use super::table::{self, Text};
-use crate::view::machine::EXCUSED;
-use crate::view::roll::{cannot_tell, spoken};
+use crate::view::roll::spoken;
 
 /// The page. `all`: also the machines that answer.
 pub(crate) fn page(report: &RollReport, all: bool, paper: &Paper) -> String {
     let mut out = head(report, paper);
     let well = |machine: &&MachineReport| machine.state == "ready";
-    let excused = |machine: &&MachineReport| machine.state == EXCUSED;
+    let excused = |machine: &&MachineReport| machine.answers == Answers::Excused;
+    let quiet = |machine: &&MachineReport| well(machine) || excused(machine);
     let shown: Vec<&MachineReport> =
-        report.machines.iter().filter(|machine| all || !(well(machine) || excused(machine))).collect();
+        report.machines.iter().filter(|machine| all || !quiet(machine)).collect();
     if !shown.is_empty() {
         out.push('\n');
         out.push_str(&rows(&shown, paper));
     }
-    let hidden_well = if all { 0 } else { report.machines.iter().filter(well).count() };
-    let hidden_excused = if all { 0 } else { report.machines.iter().filter(excused).count() };
-    if !shown.is_empty() && hidden_well > 0 {
-        let are = if hidden_well == 1 { "is" } else { "are" };
-        let line = format!("  {hidden_well} more {are} Ready  (reveille roll --all)");
-        line_to(&mut out, &paper.tone(Tone::Faint, line));
-    }
-    if hidden_excused > 0 {
-        let are = if hidden_excused == 1 { "is" } else { "are" };
-        let line =
-            format!("  {hidden_excused} {are} being built or leaving on purpose  (reveille roll --all)");
-        line_to(&mut out, &paper.tone(Tone::Faint, line));
+    if !all {
+        out.push_str(&hidden(
+            report.machines.iter().filter(well).count(),
+            report.machines.iter().filter(excused).count(),
+            !shown.is_empty(),
+            paper,
+        ));
     }
     if !report.next.is_empty() {
         out.push('\n');
@@ -50,6 +43,24 @@ pub(crate) fn page(report: &RollReport, all: bool, paper: &Paper) -> String {
     out
 }
 
+/// Those that are not shown, counted. While all is well, the first line has said so already.
+fn hidden(well: usize, excused: usize, others_shown: bool, paper: &Paper) -> String {
+    let mut out = String::new();
+    if well > 0 && others_shown {
+        let are = if well == 1 { "is" } else { "are" };
+        line_to(
+            &mut out,
+            &paper.tone(Tone::Faint, format!("  {well} more {are} Ready  (reveille roll --all)")),
+        );
+    }
+    if excused > 0 {
+        let are = if excused == 1 { "is" } else { "are" };
+        let line = format!("  {excused} {are} being built or leaving on purpose  (reveille roll --all)");
+        line_to(&mut out, &paper.tone(Tone::Faint, line));
+    }
+    out
+}
+
 fn line_to(out: &mut String, line: &str) {
     out.push_str(line.trim_end());
     out.push('\n');
@@ -57,23 +68,21 @@ fn line_to(out: &mut String, line: &str) {
 
 fn head(report: &RollReport, paper: &Paper) -> String {
     let count = report.machines.len();
-    let unknown = report.machines.iter().filter(|machine| cannot_tell(machine)).count();
     let mut parts = vec![format!("{} answer", report.summary.answer)];
     if report.summary.absent > 0 {
         parts.push(paper.tone(Tone::Bad, format!("{} absent", report.summary.absent)));
     }
-    if unknown > 0 {
-        parts.push(paper.tone(Tone::Doubt, format!("{unknown} cannot tell")));
+    if report.summary.unknown > 0 {
+        parts.push(paper.tone(Tone::Doubt, format!("{} cannot tell", report.summary.unknown)));
+    }
+    if report.summary.excused > 0 {
+        parts.push(format!("{} excused", report.summary.excused));
     }
     let machines = if count == 1 { "1 machine".to_owned() } else { format!("{count} machines") };
     let name = paper.tone(Tone::Strong, one_line(&report.roster));
     let mut out = format!("{name} · {machines} · {} · {}\n", parts.join(", "), sources(&report.sources));
-    for source in report.sources.iter().filter(|source| !source.trusted) {
-        let why = source.why_not.as_deref().unwrap_or("not read yet");
-        let line = format!("? {} cannot be believed: {}", source.name, one_line(why));
-        let written = writeln!(out, "{}", paper.tone(Tone::Doubt, line));
-        debug_assert!(written.is_ok(), "a string takes every text");
-    }
+    out.push_str(&super::blind(&report.sources, paper));
+    out.push_str(&super::paused(&report.pauses, paper));
     out
 }
 
@@ -98,12 +107,16 @@ fn rows(shown: &[&MachineReport], paper: &Paper) -> String {
             Text::plain(one_line(&machine.name)),
             Text::plain(machine.pool.as_deref().map_or_else(|| "–".to_owned(), one_line)),
             Text::plain(machine.stage.as_deref().unwrap_or("–")),
-            Text::plain(machine.since.as_ref().map_or_else(|| "–".to_owned(), |since| spoken(since.ago_s))),
+            Text::plain(machine.since.as_ref().map_or_else(|| "–".to_owned(), since)),
             Text::plain(one_line(&machine.what)),
         ]);
     }
     // The sign stands closer to its machine than columns stand to each other.
     table::lines(paper, 0, rows).lines().map(close_sign).collect()
+}
+
+fn since(since: &Ago) -> String {
+    if since.ago_s < 1.0 { "now".to_owned() } else { spoken(since.ago_s) }
 }
 
 fn close_sign(line: &str) -> String {
@@ -114,7 +127,7 @@ fn close_sign(line: &str) -> String {
 pub(crate) fn sign(machine: &MachineReport) -> (&'static str, Tone) {
     match (machine.answers, machine.state.as_str()) {
         (Answers::No, _) => ("✗", Tone::Bad),
-        (Answers::Unknown, EXCUSED) => ("·", Tone::Faint),
+        (Answers::Excused, _) => ("·", Tone::Faint),
         (Answers::Unknown, _) => ("?", Tone::Doubt),
         (Answers::Yes, "ready") => ("✓", Tone::Good),
         (Answers::Yes, _) => ("!", Tone::Doubt),

@@ -3,21 +3,37 @@
 //! In a pipe every line is printed once, as it happens. On a terminal the same lines scroll by, and the roll stands under
 //! them and is redrawn in place when it changes. At the end: what was wrong, what was done, what was held back.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{IsTerminal as _, Write as _};
+use std::sync::Arc;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use reveille_core::engine::State;
-use reveille_core::model::id::IncidentId;
+use reveille_core::model::cause::Cause;
+use reveille_core::model::id::{IncidentId, IntentId};
+use reveille_core::model::incident::{Confidence, Finding};
 use reveille_core::model::time::Time;
 use reveille_core::record::Record;
 use reveille_sim::story::Summary;
-use reveille_wire::report::Answers;
+use reveille_wire::report::{Answers, PlanReport, SourceReport};
 
 use super::paper::{Paper, Tone, one_line};
 use super::table::{self, Text};
 use crate::view::machine::kind_words;
 use crate::view::next::short;
-use crate::view::roll;
+use crate::view::{plan, roll};
+
+/// Width of what stands before a line's text.
+const INDENT: usize = 15;
+/// Longest quote; the whole is in `why` and in the ledger.
+const QUOTE_CHARS: usize = 110;
+
+/// What was told of an incident.
+struct Known {
+    label: Arc<str>,
+    opened: Time,
+    cause: Option<(Cause, Confidence)>,
+}
 
 /// The stage.
 pub(crate) struct Stage {
@@ -26,8 +42,10 @@ pub(crate) struct Stage {
     /// The roll under the lines; none in a pipe.
     board: Option<ProgressBar>,
     drawn: String,
-    labels: std::collections::BTreeMap<IncidentId, std::sync::Arc<str>>,
-    intents: std::collections::BTreeMap<reveille_core::model::id::IntentId, std::sync::Arc<str>>,
+    known: BTreeMap<IncidentId, Known>,
+    intents: BTreeMap<IntentId, Arc<str>>,
+    doubted: BTreeMap<String, String>,
+    held: BTreeSet<(String, String)>,
     gone: bool,
 }
 
@@ -46,8 +64,10 @@ impl Stage {
             start,
             board,
             drawn: String::new(),
-            labels: std::collections::BTreeMap::new(),
-            intents: std::collections::BTreeMap::new(),
+            known: BTreeMap::new(),
+            intents: BTreeMap::new(),
+            doubted: BTreeMap::new(),
+            held: BTreeSet::new(),
             gone: false,
         }
     }
@@ -77,23 +97,12 @@ impl Stage {
     pub(crate) fn record(&mut self, at: Time, record: &Record) {
         match record {
             Record::Opened { incident, key, label, .. } => {
-                self.labels.insert(*incident, label.clone());
+                self.known.insert(*incident, Known { label: label.clone(), opened: at, cause: None });
                 self.say(at, "found", Tone::Bad, &format!("{label}: {}", kind_words(key.kind)));
             }
             Record::Diagnosed { incident, findings, .. } => {
-                let Some(finding) = findings.first() else { return };
-                let cause = &finding.cause;
-                let line = format!(
-                    "{}: {} ({}), {}",
-                    self.label(*incident),
-                    cause.label(),
-                    cause.code(),
-                    finding.confidence.name()
-                );
-                self.say(at, "found", Tone::Doubt, &line);
-                for fact in finding.evidence.iter().take(2) {
-                    let quote = format!("      {}: {}", fact.source, one_line(&fact.text));
-                    self.line(&format!("{:15}{}", "", self.paper.tone(Tone::Faint, quote)));
+                if let Some(finding) = findings.first() {
+                    self.concluded(at, *incident, finding);
                 }
             }
             Record::Intended { intent, incident, call, .. } => {
@@ -116,13 +125,39 @@ impl Stage {
         }
     }
 
-    fn label(&self, incident: IncidentId) -> std::sync::Arc<str> {
-        self.labels.get(&incident).cloned().unwrap_or_else(|| incident.to_string().into())
+    /// A conclusion: under the line that opened the incident, or on a line of its own when it is a new one.
+    fn concluded(&mut self, at: Time, incident: IncidentId, finding: &Finding) {
+        let Some(known) = self.known.get_mut(&incident) else { return };
+        let conclusion = (finding.cause, finding.confidence);
+        if known.cause.replace(conclusion) == Some(conclusion) {
+            return;
+        }
+        let (first, label) = (known.opened == at, known.label.clone());
+        let cause =
+            format!("{} {}, {}", finding.cause.code(), finding.cause.label(), finding.confidence.name());
+        if first {
+            self.line(&format!("{:INDENT$}{cause}", ""));
+        } else {
+            self.say(at, "found", Tone::Bad, &format!("{label}: {cause}"));
+        }
+        for fact in finding.evidence.iter().take(2) {
+            let quote = cut(&format!("{}: {}", fact.source, one_line(&fact.text)));
+            self.line(&format!("{:INDENT$}{}", "", self.paper.tone(Tone::Faint, quote)));
+        }
     }
 
-    /// A moment is over: the roll as it stands now.
+    fn label(&self, incident: IncidentId) -> Arc<str> {
+        self.known.get(&incident).map_or_else(|| incident.to_string().into(), |known| known.label.clone())
+    }
+
+    /// A moment is over: what is doubted and held, and the roll as it stands now.
     pub(crate) fn moment(&mut self, at: Time, state: &State) {
         let report = roll::report(&state.desk());
+        if report.machines.is_empty() {
+            return;
+        }
+        self.doubts(at, &report.sources);
+        self.holds(at, &plan::report(&state.desk()));
         let signs: String = report
             .machines
             .iter()
@@ -136,7 +171,7 @@ impl Stage {
             "{} answer, {} absent, {} cannot tell",
             count(Answers::Yes),
             count(Answers::No),
-            report.machines.iter().filter(|machine| roll::cannot_tell(machine)).count()
+            count(Answers::Unknown)
         );
         let drawn = format!("{signs}  {words}");
         let changed = drawn != self.drawn;
@@ -146,6 +181,41 @@ impl Stage {
             None => {}
         }
         self.drawn = drawn;
+    }
+
+    fn doubts(&mut self, at: Time, sources: &[SourceReport]) {
+        for source in sources {
+            let why = source.why_not.clone().filter(|_| !source.trusted);
+            if self.doubted.get(&source.name) == why.as_ref() {
+                continue;
+            }
+            match &why {
+                Some(why) => {
+                    self.say(at, "freeze", Tone::Doubt, &format!("{} is not believed: {why}", source.name))
+                }
+                None => self.say(
+                    at,
+                    "thaw",
+                    Tone::Good,
+                    &format!("{} is believed again; every timer begins anew", source.name),
+                ),
+            }
+            match why {
+                Some(why) => self.doubted.insert(source.name.clone(), why),
+                None => self.doubted.remove(&source.name),
+            };
+        }
+    }
+
+    /// Each thing that is held back is told once for each incident.
+    fn holds(&mut self, at: Time, plan: &PlanReport) {
+        for held in &plan.held {
+            let Some(next) = held.held.last() else { continue };
+            if self.held.insert((held.incident.clone(), next.what.clone())) {
+                let why = next.why.first().map_or("", String::as_str);
+                self.say(at, "held", Tone::Doubt, &format!("{}: {}: {why}", held.subject, next.what));
+            }
+        }
     }
 
     /// The curtain.
@@ -177,6 +247,12 @@ impl Stage {
             self.gone = true;
         }
     }
+}
+
+fn cut(quote: &str) -> String {
+    let mut chars = quote.chars();
+    let head: String = chars.by_ref().take(QUOTE_CHARS).collect();
+    if chars.next().is_some() { head + "…" } else { head }
 }
 
 /// What it all amounted to.

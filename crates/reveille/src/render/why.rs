@@ -7,8 +7,8 @@ use reveille_wire::stamp::Stamp;
 
 use super::paper::{Paper, Tone, one_line};
 use super::table::{self, Text};
-use crate::view::machine::EXCUSED;
-use crate::view::roll::spoken;
+use crate::view::next;
+use crate::view::roll::{spoken, spoken_ago};
 
 /// Width that the strip of stages is broken at where nobody says how wide the paper is.
 const STRIP_WIDTH: usize = 76;
@@ -31,7 +31,7 @@ pub(crate) fn page(report: &WhyReport, paper: &Paper) -> String {
         let when = next.not_before.as_ref().map_or_else(String::new, |until| {
             format!("at {}, in {}: ", paper.clock(until.at, report.at), spoken(until.in_s))
         });
-        out.push_str(&labelled("Next", &format!("{when}{}", one_line(&next.what)), paper));
+        out.push_str(&labelled("Next", &one_line(&next::line(next, &when)), paper));
     }
     let mut label = "Held";
     for held in &report.held {
@@ -43,11 +43,7 @@ pub(crate) fn page(report: &WhyReport, paper: &Paper) -> String {
         out.push_str(&labelled(label, &reasons(no_use), paper));
         label = "";
     }
-    for source in report.sources.iter().filter(|source| !source.trusted) {
-        let why = source.why_not.as_deref().unwrap_or("not read yet");
-        let line = format!("{} cannot be believed: {}", source.name, one_line(why));
-        out.push_str(&labelled("Blind", &paper.tone(Tone::Doubt, line), paper));
-    }
+    out.push_str(&super::blind(&report.sources, paper));
     out
 }
 
@@ -55,7 +51,7 @@ fn head(report: &WhyReport, paper: &Paper) -> String {
     let machine = &report.machine;
     let name = paper.tone(Tone::Strong, one_line(&machine.name));
     let ago =
-        machine.since.as_ref().map_or_else(String::new, |since| format!(", {} ago", spoken(since.ago_s)));
+        machine.since.as_ref().map_or_else(String::new, |since| format!(", {}", spoken_ago(since.ago_s)));
     let mut lines = match machine.answers {
         Answers::Yes if machine.state == "ready" => {
             let since = machine
@@ -65,7 +61,7 @@ fn head(report: &WhyReport, paper: &Paper) -> String {
             format!("{name} answers: its node is Ready{since}.\n")
         }
         Answers::Yes => format!("{name} {}{ago}.\n", one_line(&machine.what)),
-        Answers::Unknown if machine.state == EXCUSED => {
+        Answers::Excused => {
             format!("{name} is not expected to answer: {}.\n", one_line(&machine.what))
         }
         Answers::Unknown => format!("{name}: nobody can tell. {}.\n", one_line(&machine.what)),

@@ -3,6 +3,7 @@
 
 use reveille_core::engine::State;
 use reveille_core::model::incident::Finding;
+use reveille_core::model::time::Time;
 use reveille_wire::report::Report;
 use serde::{Deserialize, Serialize};
 
@@ -41,18 +42,30 @@ pub(crate) enum Reply {
     Several(Vec<String>),
 }
 
-/// Answers from a state. `better` are findings that were read on purpose for a `Why`.
-///
-/// `as_if_acting`: the state is a mere look that begins nothing by itself; the answer is what a controller would do.
-pub(crate) fn answer(state: &State, ask: &Ask, as_if_acting: bool, better: Option<&[Finding]>) -> Reply {
+/// How a state is to be read for an answer.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Asked<'a> {
+    /// As of when; `None`: as of the last step.
+    pub(crate) now: Option<Time>,
+    /// The state is a mere look that begins nothing by itself; the answer is what a controller would do.
+    pub(crate) as_if_acting: bool,
+    /// Findings that were read on purpose for a `Why`.
+    pub(crate) better: Option<&'a [Finding]>,
+}
+
+/// Answers from a state.
+pub(crate) fn answer(state: &State, ask: &Ask, asked: &Asked<'_>) -> Reply {
     let mut desk = state.desk();
-    desk.acting |= as_if_acting;
+    desk.acting |= asked.as_if_acting;
+    desk.now = asked.now.unwrap_or(desk.now).max(desk.now);
     Reply::Report(Box::new(match ask {
         Ask::Roll => Report::RollReport(roll::report(&desk)),
         Ask::Plan => Report::PlanReport(plan::report(&desk)),
         Ask::Incidents { all } => Report::IncidentsReport(incidents::report(&desk, state.closed(), *all)),
         Ask::Why { machine } => match find::machine(&desk, machine) {
-            Found::One(key) => Report::WhyReport(Box::new(why::report(&desk, state.closed(), key, better))),
+            Found::One(key) => {
+                Report::WhyReport(Box::new(why::report(&desk, state.closed(), key, asked.better)))
+            }
             Found::Several(names) => return Reply::Several(names),
             Found::Nobody(alike) => return Reply::Nobody(alike),
         },

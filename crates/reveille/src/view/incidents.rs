@@ -24,7 +24,12 @@ pub(crate) fn report<'a>(
             ..IncidentReport::open(&closed.incident, desk.now)
         }));
     }
-    IncidentsReport { roster: desk.roster.name.to_string(), at: desk.now.into(), incidents }
+    IncidentsReport {
+        roster: desk.roster.name.to_string(),
+        at: desk.now.into(),
+        sources: super::sources(desk),
+        incidents,
+    }
 }
 
 /// How bad the news is.
@@ -32,7 +37,9 @@ pub(crate) fn exit(report: &IncidentsReport) -> crate::cli::exit::Exit {
     use crate::cli::exit::Exit;
     if report.incidents.iter().any(|incident| incident.verdict.is_none()) {
         Exit::SomebodyAbsent
-    } else {
+    } else if super::all_trusted(&report.sources) {
         Exit::AllAnswer
+    } else {
+        Exit::CannotTell
     }
 }

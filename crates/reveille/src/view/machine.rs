@@ -12,11 +12,9 @@ use reveille_core::model::incident::{FaultKind, IncidentKey, MachineKey, Subject
 use reveille_core::model::stage::Stage;
 use reveille_core::model::time::Time;
 use reveille_core::observe::cloud::{CloudView, Seen};
+use reveille_core::observe::source::Trust;
 use reveille_core::plan::desk::{Case, Desk};
 use reveille_wire::report::{Ago, Answers, MachineReport, key_text};
-
-/// The state of a machine that is not here and that nobody should expect: being built, or leaving on purpose.
-pub(crate) const EXCUSED: &str = "excused";
 
 /// A machine with everything that is open about it.
 pub(crate) struct Machine<'a> {
@@ -117,7 +115,7 @@ impl<'a> Machine<'a> {
             Some(Standing::Answers) => Answers::Yes,
             Some(Standing::Absent(_)) => Answers::No,
             Some(Standing::CannotTell(_)) => Answers::Unknown,
-            Some(Standing::Excused(_)) => Answers::Unknown,
+            Some(Standing::Excused(_)) => Answers::Excused,
             // A node without an instance is on the roll only because something is amiss with it.
             None if self.root().is_some() => Answers::No,
             None => Answers::Unknown,
@@ -128,7 +126,7 @@ impl<'a> Machine<'a> {
     pub(crate) fn stage(&self) -> Option<Stage> {
         match self.answers() {
             Answers::Yes => Some(Stage::Stay),
-            Answers::Unknown => None,
+            Answers::Unknown | Answers::Excused => None,
             Answers::No => {
                 match (self.root().and_then(|case| case.incident.findings.first()), &self.standing) {
                     (Some(finding), _) => Some(finding.stage),
@@ -144,7 +142,7 @@ impl<'a> Machine<'a> {
         let answers = self.answers();
         let root = self.root();
         let state = match (answers, root, &self.standing) {
-            (_, _, Some(Standing::Excused(_))) => EXCUSED.to_owned(),
+            (Answers::Excused, ..) => "excused".to_owned(),
             (Answers::Unknown, ..) => "unknown".to_owned(),
             (Answers::No, _, Some(Standing::Absent(absence))) => absence.kind.name().to_owned(),
             (_, Some(case), _) => case.incident.key.kind.name().to_owned(),
@@ -166,7 +164,7 @@ impl<'a> Machine<'a> {
             stage: self.stage().map(|stage| stage.name().to_owned()),
             state,
             since: self.since(desk).map(|at| Ago::new(at, desk.now)),
-            what: self.what(),
+            what: self.what(desk),
             node: node.map(|node| node.to_string()),
             instance,
             cloud,
@@ -182,17 +180,16 @@ impl<'a> Machine<'a> {
                 Some(case) => Some(case.incident.first_seen),
                 None => self.node().and_then(|name| Some(desk.cluster.nodes.get(&name)?.ready_since)),
             },
-            Answers::Unknown if matches!(self.standing, Some(Standing::Excused(_))) => {
-                seen.map(|seen| seen.state_since)
-            }
+            Answers::Excused => seen.map(|seen| seen.state_since),
             Answers::Unknown => seen.and_then(|seen| Some(seen.unlisted?.since)).or_else(opened),
         }
     }
 
     /// What is the matter, in one line; empty when nothing is.
-    pub(crate) fn what(&self) -> String {
+    fn what(&self, desk: &Desk<'_>) -> String {
         match (&self.standing, self.root()) {
-            (Some(Standing::CannotTell(why) | Standing::Excused(why)), _) => why.to_string(),
+            (Some(Standing::CannotTell(why)), _) => self.without_source(desk, why),
+            (Some(Standing::Excused(why)), _) => why.to_string(),
             (Some(Standing::Absent(absence)), root) => {
                 let finding =
                     root.and_then(|case| case.incident.findings.first()).unwrap_or(&absence.finding);
@@ -206,6 +203,20 @@ impl<'a> Machine<'a> {
                 describe(case.incident.key.kind, cause)
             }
             (Some(Standing::Answers) | None, None) => String::new(),
+        }
+    }
+
+    /// A source that cannot be believed is explained once, above all rows; a row only names it.
+    fn without_source(&self, desk: &Desk<'_>, why: &str) -> String {
+        let clouds = desk.clouds.values().map(|cloud| (cloud.name.as_str(), &cloud.source));
+        let blind =
+            |(_, source): &(&str, &reveille_core::observe::source::Source)| match source.trust(desk.now) {
+                Trust::No(said) => why.contains(&*said),
+                Trust::Since(_) => false,
+            };
+        match std::iter::once(("the cluster", &desk.cluster.source)).chain(clouds).find(blind) {
+            Some((name, _)) => format!("{name} cannot be believed"),
+            None => why.to_owned(),
         }
     }
 }

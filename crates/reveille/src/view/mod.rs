@@ -20,13 +20,23 @@ pub(crate) mod why;
 use reveille_core::model::time::Time;
 use reveille_core::observe::source::Source;
 use reveille_core::plan::desk::Desk;
-use reveille_wire::report::{Ago, SourceReport};
+use reveille_wire::report::{Ago, PauseReport, SourceReport};
 
 /// The sources of a roster: the cluster first, then the clouds by name.
 pub(crate) fn sources(desk: &Desk<'_>) -> Vec<SourceReport> {
     let cluster = source("cluster", &desk.cluster.source, desk.now);
     let clouds = desk.clouds.values().map(|cloud| source(cloud.name.as_str(), &cloud.source, desk.now));
     std::iter::once(cluster).chain(clouds).collect()
+}
+
+/// Whether everything that was asked can be believed.
+pub(crate) fn all_trusted(sources: &[SourceReport]) -> bool {
+    sources.iter().all(|source| source.trusted)
+}
+
+/// What people, or our own caution, said "hands off" about.
+pub(crate) fn pauses(desk: &Desk<'_>) -> Vec<PauseReport> {
+    desk.pauses.iter().map(PauseReport::from).collect()
 }
 
 fn source(name: &str, source: &Source, now: Time) -> SourceReport {
@@ -36,6 +46,9 @@ fn source(name: &str, source: &Source, now: Time) -> SourceReport {
         read: source.last_good().map(|at| Ago::new(at, now)),
         complete: source.last_good().is_some() && source.failing().is_none(),
         trusted: trust.is_given(),
-        why_not: (!trust.is_given()).then(|| trust.to_string()),
+        why_not: (!trust.is_given()).then(|| {
+            let why = trust.to_string();
+            why.strip_prefix(&format!("{name}: ")).map_or(why.clone(), str::to_owned)
+        }),
     }
 }

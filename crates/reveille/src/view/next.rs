@@ -1,9 +1,16 @@
 //! The planner's answer in words: what comes next, not before when, what is held, what is of no use.
 
+use std::sync::Arc;
+
 use reveille_core::effect::Call;
+use reveille_core::model::cause::Cause;
+use reveille_core::model::roster::Mode;
 use reveille_core::model::time::Time;
 use reveille_core::plan::decide::{Decision, Next, decide};
 use reveille_core::plan::desk::{Case, Desk};
+use reveille_core::plan::hold::Hold;
+use reveille_core::plan::interlock;
+use reveille_core::plan::ladder::{self, Rung};
 use reveille_wire::report::{HeldReport, In, NextReport};
 
 /// What comes next for a case, as an imperative or a clause.
@@ -26,7 +33,27 @@ pub(crate) fn report(desk: &Desk<'_>, case: &Case, decision: &Decision) -> NextR
         Next::Ask(how) => (format!("asks a person: {how}"), None),
         Next::Well => well(desk, case),
     };
-    NextReport { what, not_before: not_before.map(|at| In::new(at, desk.now)) }
+    let then = matches!(decision.next, Next::Wait { .. }).then(|| then(desk, case));
+    NextReport { what, not_before: not_before.map(|at| In::new(at, desk.now)), then }
+}
+
+/// What a case waits for: the first rung from the present one on that is allowed at all and of use.
+fn then(desk: &Desk<'_>, case: &Case) -> String {
+    let incident = &case.incident;
+    let cause = incident.findings.first().map_or(Cause::Unknown, |finding| finding.cause);
+    let rungs = ladder::ladder(incident.key.kind).iter().skip(usize::from(incident.rung));
+    for rung in rungs.copied() {
+        if ladder::no_use(rung, cause).is_some() {
+            continue;
+        }
+        match (interlock::mode_of(desk, case, rung.class()), rung) {
+            (Mode::Off, _) => {}
+            (_, Rung::Rejoin) => return format!("asks a person: {}", rung.says()),
+            (Mode::Propose, _) => return format!("{} (proposed only)", rung.says()),
+            (Mode::Act, _) => return rung.says().to_owned(),
+        }
+    }
+    format!("asks a person: {}", ladder::ask(incident.key.kind))
 }
 
 fn well(desk: &Desk<'_>, case: &Case) -> (String, Option<Time>) {
@@ -36,6 +63,14 @@ fn well(desk: &Desk<'_>, case: &Case) -> (String, Option<Time>) {
     ("looks well again; closes when that has held".to_owned(), until.filter(|at| *at > desk.now))
 }
 
+/// What comes next on one line: when, what, and what for.
+pub(crate) fn line(next: &NextReport, when: &str) -> String {
+    match &next.then {
+        Some(then) => format!("{when}{then}, if it is still so ({})", next.what),
+        None => format!("{when}{}", next.what),
+    }
+}
+
 /// The planner's answer for a case.
 pub(crate) fn decision(desk: &Desk<'_>, case: &Case) -> Decision {
     decide(desk, case)
@@ -43,20 +78,18 @@ pub(crate) fn decision(desk: &Desk<'_>, case: &Case) -> Decision {
 
 /// Rungs that are not climbed, and why.
 pub(crate) fn held(decision: &Decision) -> Vec<HeldReport> {
-    let report =
-        |(rung, holds): &(reveille_core::plan::ladder::Rung, Vec<reveille_core::plan::hold::Hold>)| {
-            HeldReport { what: rung.says().to_owned(), why: holds.iter().map(ToString::to_string).collect() }
-        };
+    let report = |(rung, holds): &(Rung, Vec<Hold>)| HeldReport {
+        what: rung.says().to_owned(),
+        why: holds.iter().map(ToString::to_string).collect(),
+    };
     decision.held.iter().map(report).collect()
 }
 
 /// Rungs that would not help, and why.
 pub(crate) fn no_use(decision: &Decision) -> Vec<HeldReport> {
     let plain = |why: &str| why.strip_prefix("no use: ").unwrap_or(why).to_owned();
-    let report = |(rung, why): &(reveille_core::plan::ladder::Rung, std::sync::Arc<str>)| HeldReport {
-        what: rung.says().to_owned(),
-        why: vec![plain(why)],
-    };
+    let report =
+        |(rung, why): &(Rung, Arc<str>)| HeldReport { what: rung.says().to_owned(), why: vec![plain(why)] };
     decision.no_use.iter().map(report).collect()
 }
 

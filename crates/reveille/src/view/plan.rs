@@ -3,7 +3,7 @@
 use reveille_core::plan::decide::Next;
 use reveille_core::plan::desk::Desk;
 use reveille_wire::report::{
-    ActReport, AskReport, BlindReport, In, PlanHeldReport, PlanReport, PlanSummary, WaitReport,
+    ActReport, AskReport, BlindReport, In, NextReport, PlanHeldReport, PlanReport, PlanSummary, WaitReport,
 };
 
 use super::next;
@@ -14,6 +14,8 @@ pub(crate) fn report(desk: &Desk<'_>) -> PlanReport {
         roster: desk.roster.name.to_string(),
         at: desk.now.into(),
         summary: PlanSummary::default(),
+        sources: super::sources(desk),
+        pauses: super::pauses(desk),
         acts: Vec::new(),
         held: Vec::new(),
         waits: Vec::new(),
@@ -48,8 +50,8 @@ pub(crate) fn report(desk: &Desk<'_>) -> PlanReport {
             }
             Next::Wait { .. } | Next::Gather(_) | Next::UnderWay(_) | Next::Well => {
                 let next = next::report(desk, case, &decision);
-                let until = next.not_before;
-                plan.waits.push(WaitReport { incident: id, subject, kind, until, why: next.what });
+                let NextReport { what: why, not_before: until, then } = next;
+                plan.waits.push(WaitReport { incident: id, subject, kind, until, why, then });
             }
             Next::Ask(how) => plan.asks.push(AskReport { incident: id, subject, kind, how: how.to_string() }),
             Next::Blind(why) => {
@@ -67,11 +69,11 @@ fn when(until: Option<&In>) -> f64 {
 }
 
 /// How bad the news is.
-pub(crate) const fn exit(report: &PlanReport) -> crate::cli::exit::Exit {
+pub(crate) fn exit(report: &PlanReport) -> crate::cli::exit::Exit {
     use crate::cli::exit::Exit;
     if report.summary.incidents > report.summary.blind {
         Exit::SomebodyAbsent
-    } else if report.summary.blind > 0 {
+    } else if report.summary.blind > 0 || !super::all_trusted(&report.sources) {
         Exit::CannotTell
     } else {
         Exit::AllAnswer

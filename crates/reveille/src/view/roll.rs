@@ -5,7 +5,7 @@
 
 use reveille_core::model::incident::Subject;
 use reveille_core::plan::desk::Desk;
-use reveille_wire::report::{Answers, RollReport, RollSummary};
+use reveille_wire::report::{RollReport, RollSummary};
 
 use super::machine::{self, Machine};
 use super::next;
@@ -26,6 +26,7 @@ pub(crate) fn report(desk: &Desk<'_>) -> RollReport {
         at: desk.now.into(),
         summary: RollSummary::of(&rows),
         sources: super::sources(desk),
+        pauses: super::pauses(desk),
         machines: rows,
         next: next_lines(desk, &machines),
     }
@@ -49,7 +50,7 @@ fn next_lines(desk: &Desk<'_>, machines: &[Machine<'_>]) -> Vec<String> {
         let decision = next::decision(desk, case);
         let next = next::report(desk, case, &decision);
         let when = next.not_before.map_or_else(String::new, |until| format!("in {}: ", spoken(until.in_s)));
-        lines.push(format!("{}: {when}{}", machine.name(), next.what));
+        lines.push(format!("{}: {}", machine.name(), next::line(&next, &when)));
     }
     let more = lines.len().saturating_sub(NEXT_MAX);
     lines.truncate(NEXT_MAX);
@@ -66,18 +67,18 @@ pub(crate) fn spoken(seconds: f64) -> String {
     reveille_core::model::time::Span::from_ms(ms.max(0)).to_string()
 }
 
-/// Nobody can tell of it. One that is excused is accounted for.
-pub(crate) fn cannot_tell(machine: &reveille_wire::report::MachineReport) -> bool {
-    machine.answers == Answers::Unknown && machine.state != machine::EXCUSED
+/// How long ago, in words.
+pub(crate) fn spoken_ago(seconds: f64) -> String {
+    if seconds < 1.0 { "just now".to_owned() } else { format!("{} ago", spoken(seconds)) }
 }
 
 /// How bad the news is.
 pub(crate) fn exit(report: &RollReport) -> crate::cli::exit::Exit {
     use crate::cli::exit::Exit;
-    let nobody_asked = report.machines.is_empty() && report.sources.iter().any(|source| !source.trusted);
+    let nobody_asked = report.machines.is_empty() && !super::all_trusted(&report.sources);
     if report.summary.absent > 0 {
         Exit::SomebodyAbsent
-    } else if report.machines.iter().any(cannot_tell) || nobody_asked {
+    } else if report.summary.unknown > 0 || nobody_asked {
         Exit::CannotTell
     } else {
         Exit::AllAnswer

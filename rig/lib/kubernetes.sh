@@ -119,14 +119,16 @@ start_kwok() { # manages only nodes annotated kwok.x-k8s.io/node=fake: never a r
 }
 
 start_occm() { # the real cloud controller: initialises nodes, deletes those whose server is gone, writes pod routes
+  # RIG_OCCM_PROJECT=other: with another project's credentials, so that no machine of this one exists for it
+  local project=${RIG_OCCM_PROJECT:-demo}
   [ -s "$state/admin.conf" ] && [ -s "$state/cloud.json" ] ||
     die "the OpenStack cloud controller needs the parts kubernetes and openstack; rig \"$name\" lacks one." "rig up --name $name kubernetes openstack occm"
   cat >"$state/cloud.conf" <<END
 [Global]
 auth-url=http://127.0.0.1:$KEYSTONE_PORT/v3
-username=demo
-password=demo
-tenant-name=demo
+username=$project
+password=$project
+tenant-name=$project
 domain-name=Default
 region=RegionOne
 os-endpoint-type=internal

@@ -35,7 +35,7 @@ use crate::cli;
 use crate::cli::exit::Exit;
 use crate::cli::failure::Failure;
 use crate::driver::caution::Caution;
-use crate::driver::clock::{self, Clock};
+use crate::driver::clock;
 use crate::driver::hands::Hands;
 use crate::driver::helm::Helm;
 use crate::driver::pauses::PauseDesk;
@@ -199,7 +199,6 @@ fn launch(
         inbox,
         hands,
         pauses: PauseDesk::new(super::pause::reader(&state_dir), Caution::default()),
-        clock: Clock::Wall,
         stop: stopped.clone(),
         questions,
     })

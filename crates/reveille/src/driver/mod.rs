@@ -36,7 +36,6 @@ use reveille_core::model::time::{Span, Time};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
 
-use clock::Clock;
 use hands::Hands;
 use helm::Helm;
 use pauses::PauseDesk;
@@ -87,8 +86,6 @@ pub(crate) struct Driver {
     pub(crate) hands: Hands,
     /// What people paused.
     pub(crate) pauses: PauseDesk,
-    /// The time.
-    pub(crate) clock: Clock,
     /// Becomes true when the process shall stop.
     pub(crate) stop: watch::Receiver<bool>,
     /// Reports that were asked for by commands beside us.
@@ -122,7 +119,7 @@ impl Driver {
                 biased;
                 _ = told(&mut self.stop) => break Ended::Told,
                 Some(ack) = self.acks.recv() => {
-                    let now = self.clock.now();
+                    let now = clock::wall();
                     self.helm.acknowledge(now, ack)
                 }
                 _ = pauses_due.tick() => match self.pauses.read() {
@@ -130,13 +127,13 @@ impl Driver {
                     None => Vec::new(),
                 },
                 _ = beat_due.tick() => {
-                    let now = self.clock.now();
+                    let now = clock::wall();
                     self.helm.beat(now);
                     Vec::new()
                 }
                 Some(event) = self.inbox.recv() => self.take_in(event),
                 Some(question) = self.questions.recv() => {
-                    question(self.helm.state(), self.clock.now());
+                    question(self.helm.state(), clock::wall());
                     Vec::new()
                 }
                 () = sleep(nap) => {
@@ -147,7 +144,7 @@ impl Driver {
             self.perform(effects, &mut wake_at);
         };
         self.wind_down().await;
-        let now = self.clock.now();
+        let now = clock::wall();
         self.helm.beat(now);
         let helm = self.helm;
         let state = helm.state().clone();
@@ -170,7 +167,7 @@ impl Driver {
     }
 
     fn take(&mut self, event: Event) -> Vec<Effect> {
-        let now = self.clock.now();
+        let now = clock::wall();
         self.helm.take(now, event)
     }
 
@@ -191,7 +188,7 @@ impl Driver {
     fn nap(&self, wake_at: Option<Time>) -> Duration {
         let Some(at) = wake_at else { return TICK_MAX };
         // One millisecond more, so that the timer is over when we look.
-        let left = at.since(self.clock.now()) + Span::from_ms(1);
+        let left = at.since(clock::wall()) + Span::from_ms(1);
         crate::worlds::poller::duration(left).min(TICK_MAX)
     }
 
@@ -222,7 +219,7 @@ impl Driver {
             let effects = tokio::select! {
                 biased;
                 Some(ack) = self.acks.recv() => {
-                    let now = self.clock.now();
+                    let now = clock::wall();
                     self.helm.acknowledge(now, ack)
                 }
                 Some(event) = self.inbox.recv() => match event {

@@ -1,1 +1,419 @@
 //! The driver against a small fake world: what comes before what, and what a failing ledger or a lost lock prevent.
+//!
+//! The world is one machine whose port lacks its group, which the roster lets the engine mend at once. The fakes answer at
+//! the two seams of the driver, [`World`] and [`Keeper`]; everything between them is the real thing.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
+use reveille_core::effect::{Call, Look, Outcome, ReadError};
+use reveille_core::engine::{Restored, Start, State};
+use reveille_core::event::{Answer, CloudFact, CloudSnapshot, ClusterFact, Event, Scope};
+use reveille_core::model::id::{Fence, IntentId};
+use reveille_core::model::instance::{Instance, InstanceState, Mark, Port, PortStatus};
+use reveille_core::model::network::SecurityGroup;
+use reveille_core::model::node::{Node, NodeIntent, Provider, Ready};
+use reveille_core::model::roster::Roster;
+use reveille_core::model::time::Time;
+use reveille_core::record::Record;
+use tokio::sync::{Notify, mpsc, watch};
+
+use super::caution::Caution;
+use super::hands::Hands;
+use super::helm::Helm;
+use super::keeper::{FenceCheck, Keeper};
+use super::pauses::PauseDesk;
+use super::scribe::{Ack, Scribe};
+use super::{Driver, Ended, Until, clock};
+use crate::worlds::{Desk, World, Worlds};
+
+const PATIENCE: Duration = Duration::from_secs(10);
+
+fn roster() -> Roster {
+    let text = "{apiVersion: reveille.dev/v1alpha1, kind: Roster, metadata: {name: prod}, spec: {\
+        clouds: [{name: os, openstack: {cloud: prod}}], pools: [{name: workers, cloud: os, \
+        owned: {tag: k8s-cluster=prod}, securityGroups: [k8s-nodes], repair: {network: act}}]}}";
+    let origin = reveille_wire::roster::Origin { name: "r", dir: std::path::Path::new(""), home: None };
+    reveille_wire::roster::read(text, &origin).unwrap().remove(0).roster
+}
+
+fn instance() -> Instance {
+    Instance {
+        id: "i1".into(),
+        name: "w-1".into(),
+        state: InstanceState::Active,
+        task: None,
+        fault: None,
+        zone: None,
+        image: None,
+        marks: Arc::new(BTreeSet::from([Mark::Tag("k8s-cluster=prod".into())])),
+        addresses: Box::new([]),
+        config_drive: false,
+        locked: false,
+        created: None,
+    }
+}
+
+fn port(with_group: bool) -> Port {
+    Port {
+        id: "p1".into(),
+        network: "net".into(),
+        addresses: Box::new(["10.0.0.9".parse().unwrap()]),
+        groups: if with_group { Box::new(["g1".into()]) } else { Box::new([]) },
+        pairs: Box::new([]),
+        security: true,
+        status: PortStatus::Active,
+        revision: 1,
+    }
+}
+
+fn node() -> Node {
+    Node {
+        name: "w-1".into(),
+        uid: "u1".into(),
+        provider: Provider::Instance("i1".into()),
+        system_uuid: None,
+        boot_id: None,
+        kubelet: None,
+        addresses: Box::new([]),
+        pod_ranges: Box::new([]),
+        ready: Ready::True,
+        conditions: Box::new([]),
+        zone: None,
+        cordoned: false,
+        intent: NodeIntent::default(),
+        uninitialized: false,
+    }
+}
+
+/// One machine, and what was asked of it, in order.
+#[derive(Default)]
+struct Fake {
+    said: Mutex<Vec<String>>,
+    mended: AtomicBool,
+    /// Calls wait for this when it is there.
+    hold: Option<Arc<Notify>>,
+    panics: bool,
+}
+
+impl Fake {
+    fn say(&self, what: &str) {
+        self.said.lock().unwrap().push(what.to_owned());
+    }
+
+    fn calls(&self) -> usize {
+        self.said.lock().unwrap().iter().filter(|what| *what == "call").count()
+    }
+}
+
+struct FakeWorld(Arc<Fake>);
+
+impl World for FakeWorld {
+    fn look(&self, look: Look) -> BoxFuture<'static, Result<Answer, ReadError>> {
+        self.0.say("look");
+        let mended = self.0.mended.load(Ordering::SeqCst);
+        async move {
+            Ok(match look {
+                Look::Ports(..) => Answer::Ports(vec![Arc::new(port(mended))]),
+                Look::Instance(..) => Answer::Instance(Some(Arc::new(instance()))),
+                _ => Answer::Actions(Vec::new()),
+            })
+        }
+        .boxed()
+    }
+
+    fn call(&self, _: Call) -> BoxFuture<'static, Outcome> {
+        let fake = self.0.clone();
+        async move {
+            fake.say("call");
+            assert!(!fake.panics, "a performer with a bug");
+            if let Some(hold) = &fake.hold {
+                hold.notified().await;
+            }
+            fake.mended.store(true, Ordering::SeqCst);
+            Outcome::Accepted { request: None }
+        }
+        .boxed()
+    }
+
+    fn list_now(&self) {}
+}
+
+/// A ledger in memory that can be told to refuse, or to let nothing through.
+#[derive(Clone, Default)]
+struct Book {
+    kept: Arc<Mutex<Vec<Record>>>,
+    refuses: Arc<AtomicBool>,
+    shut: Arc<AtomicBool>,
+    checkpoints: Arc<AtomicU64>,
+}
+
+impl Book {
+    fn kept(&self) -> Vec<Record> {
+        self.kept.lock().unwrap().clone()
+    }
+
+    fn has(&self, wanted: impl Fn(&Record) -> bool) -> bool {
+        self.kept.lock().unwrap().iter().any(wanted)
+    }
+}
+
+impl Keeper for Book {
+    fn keep(&mut self, batch: &[Record]) -> Vec<Result<(), Arc<str>>> {
+        while self.shut.load(Ordering::SeqCst) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        if self.refuses.load(Ordering::SeqCst) {
+            return batch.iter().map(|_| Err(Arc::from("no space left"))).collect();
+        }
+        self.kept.lock().unwrap().extend(batch.iter().cloned());
+        batch.iter().map(|_| Ok(())).collect()
+    }
+
+    fn rotation_due(&self) -> bool {
+        false
+    }
+
+    fn rotate(&mut self, checkpoint: &[Record]) -> Result<(), String> {
+        self.checkpoints.fetch_add(1, Ordering::SeqCst);
+        *self.kept.lock().unwrap() = checkpoint.to_vec();
+        Ok(())
+    }
+
+    fn beat(&mut self, _: Time) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// A driver over the fakes, running, with everything that a test pulls at.
+struct Bench {
+    fake: Arc<Fake>,
+    book: Book,
+    events: mpsc::Sender<Event>,
+    stop: watch::Sender<bool>,
+    running: tokio::task::JoinHandle<(State, Ended)>,
+}
+
+fn start(fake: Fake, book: &Book, state: State, until: Until, leads: FenceCheck) -> Bench {
+    let fake = Arc::new(fake);
+    let (scribe, acks) = Scribe::start(Box::new(book.clone())).unwrap();
+    let (events, inbox) = mpsc::channel(64);
+    let (stop, stopped) = watch::channel(false);
+    let (_, questions) = mpsc::channel(1);
+    let desk = Desk::new(Arc::new(FakeWorld(fake.clone())));
+    let worlds = Worlds { clouds: BTreeMap::from([("os".into(), desk.clone())]), cluster: desk };
+    let driver = Driver {
+        helm: Helm::new(state, scribe),
+        acks,
+        inbox,
+        hands: Hands::new(worlds, leads, events.clone()),
+        pauses: PauseDesk::new(Box::new(|| (BTreeSet::new(), Vec::new())), Caution::default()),
+        stop: stopped,
+        questions,
+    };
+    Bench { fake, book: book.clone(), events, stop, running: tokio::spawn(driver.run(until)) }
+}
+
+fn fresh(fence: u64) -> State {
+    State::new(roster(), Start { fence: Fence(fence), acting: true })
+}
+
+fn leads(fence: u64) -> FenceCheck {
+    Arc::new(move || Some(Fence(fence)))
+}
+
+impl Bench {
+    /// Everything that the engine needs to see that the port lacks its group.
+    async fn show(&self) {
+        let group =
+            SecurityGroup { id: "g1".into(), name: "k8s-nodes".into(), project: None, rules: Vec::new() };
+        let snapshot = CloudSnapshot {
+            instances: vec![Arc::new(instance())],
+            scope: Scope::Full,
+            ports: vec![("i1".into(), Arc::new(port(self.fake.mended.load(Ordering::SeqCst))))],
+            groups: vec![Arc::new(group)],
+            routers: Vec::new(),
+        };
+        let cloud = Event::Cloud { cloud: "os".into(), fact: CloudFact::Snapshot(Arc::new(snapshot)) };
+        let nodes = Event::Cluster(ClusterFact::Synced(vec![Arc::new(node())]));
+        for event in [cloud, nodes, Event::Cluster(ClusterFact::Alive)] {
+            self.events.send(event).await.unwrap();
+        }
+    }
+
+    /// Waits until it is so, or fails.
+    async fn until(&self, what: &str, so: impl Fn(&Self) -> bool) {
+        let waiting = async {
+            while !so(self) {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        assert!(tokio::time::timeout(PATIENCE, waiting).await.is_ok(), "never came about: {what}");
+    }
+
+    async fn end(self) -> (State, Ended) {
+        self.stop.send_replace(true);
+        tokio::time::timeout(PATIENCE, self.running).await.unwrap().unwrap()
+    }
+}
+
+fn is_intent(record: &Record) -> bool {
+    matches!(record, Record::Intended { .. })
+}
+
+fn is_ended(record: &Record) -> bool {
+    matches!(record, Record::Ended { .. })
+}
+
+#[tokio::test]
+async fn nothing_is_called_before_the_ledger_has_it() {
+    let book = Book::default();
+    book.shut.store(true, Ordering::SeqCst);
+    let bench = start(Fake::default(), &book, fresh(1), Until::Told, leads(1));
+    bench.show().await;
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    assert_eq!(bench.fake.calls(), 0, "the disk has not answered");
+    book.shut.store(false, Ordering::SeqCst);
+    bench
+        .until("a held repair", |bench| bench.book.has(|r| matches!(r, Record::Judged { held: true, .. })))
+        .await;
+    assert_eq!(bench.fake.calls(), 1);
+    let kept = book.kept();
+    let place = |wanted: fn(&Record) -> bool| kept.iter().position(wanted).unwrap();
+    assert!(place(is_intent) < place(is_ended));
+    bench.end().await;
+}
+
+#[tokio::test]
+async fn a_ledger_that_refuses_prevents_every_call() {
+    let book = Book::default();
+    book.refuses.store(true, Ordering::SeqCst);
+    let bench = start(Fake::default(), &book, fresh(1), Until::Told, leads(1));
+    bench.show().await;
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    let fake = bench.fake.clone();
+    let (state, _) = bench.end().await;
+    assert_eq!(fake.calls(), 0);
+    assert!(state.desk().ledger_error.is_some(), "and it says why");
+}
+
+#[tokio::test]
+async fn a_lost_lock_fences_the_call_off_and_ends_all_acting() {
+    let book = Book::default();
+    let bench = start(Fake::default(), &book, fresh(1), Until::Told, leads(2));
+    bench.show().await;
+    bench.until("an outcome", |bench| bench.book.has(is_ended)).await;
+    let fake = bench.fake.clone();
+    let (state, _) = bench.end().await;
+    assert_eq!(fake.calls(), 0);
+    assert!(!state.desk().leading, "somebody else leads");
+    assert!(book.has(|record| matches!(record, Record::Ended { outcome: Outcome::Fenced, .. })));
+}
+
+#[tokio::test]
+async fn after_a_crash_an_intent_is_read_back_and_not_repeated() {
+    let book = Book::default();
+    let hold = Arc::new(Notify::new());
+    let first =
+        start(Fake { hold: Some(hold.clone()), ..Fake::default() }, &book, fresh(1), Until::Told, leads(1));
+    first.show().await;
+    first.until("the call", |bench| bench.fake.calls() == 1).await;
+    first.running.abort();
+    // The call took effect, and nobody was there any more to hear of it.
+    let fake = Fake { mended: AtomicBool::new(true), ..Fake::default() };
+    let how = Restored {
+        start: Start { fence: Fence(2), acting: true },
+        now: clock::wall(),
+        last_alive: Some(clock::wall()),
+    };
+    let state = State::restore(roster(), how, book.kept());
+    let second = start(fake, &book, state, Until::Told, leads(2));
+    second.show().await;
+    second
+        .until("a verdict", |bench| bench.book.has(|r| matches!(r, Record::Judged { held: true, .. })))
+        .await;
+    assert_eq!(second.fake.calls(), 0, "it was verified, not repeated");
+    second.end().await;
+}
+
+#[tokio::test]
+async fn stopping_waits_for_a_call_on_its_way_and_keeps_its_outcome() {
+    let book = Book::default();
+    let hold = Arc::new(Notify::new());
+    let bench =
+        start(Fake { hold: Some(hold.clone()), ..Fake::default() }, &book, fresh(1), Until::Told, leads(1));
+    bench.show().await;
+    bench.until("the call", |bench| bench.fake.calls() == 1).await;
+    bench.stop.send_replace(true);
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert!(!bench.running.is_finished(), "a call is on its way");
+    hold.notify_one();
+    let (_, ended) = bench.end().await;
+    assert_eq!(ended, Ended::Told);
+    assert!(book.has(is_ended), "its outcome is in the ledger");
+}
+
+#[tokio::test]
+async fn a_performer_that_panics_has_answered_nobody_knows() {
+    let book = Book::default();
+    let bench = start(Fake { panics: true, ..Fake::default() }, &book, fresh(1), Until::Told, leads(1));
+    bench.show().await;
+    bench
+        .until("an unknown outcome", |bench| {
+            bench.book.has(|r| matches!(r, Record::Ended { outcome: Outcome::Unknown { .. }, .. }))
+        })
+        .await;
+    bench.end().await;
+}
+
+#[tokio::test]
+async fn once_ends_when_everything_due_has_settled() {
+    let book = Book::default();
+    let bench = start(Fake::default(), &book, fresh(1), Until::Settled(PATIENCE), leads(1));
+    bench.show().await;
+    let (state, ended) = tokio::time::timeout(PATIENCE, bench.running).await.unwrap().unwrap();
+    assert_eq!(ended, Ended::Settled);
+    assert!(state.is_settled() && bench.fake.calls() == 1);
+    assert!(book.has(|record| matches!(record, Record::Judged { held: true, .. })));
+}
+
+#[tokio::test]
+async fn a_ledger_that_comes_back_is_given_a_checkpoint() {
+    let book = Book::default();
+    let (mut scribe, mut acks) = Scribe::start(Box::new(book.clone())).unwrap();
+    let started = |fence| Record::Started { at: Time::from_ms(1), fence: Fence(fence) };
+    book.refuses.store(true, Ordering::SeqCst);
+    scribe.keep(reveille_core::model::id::RecordId(1), started(1)).unwrap();
+    assert!(matches!(acks.recv().await, Some(Ack::Refused(..))));
+    book.refuses.store(false, Ordering::SeqCst);
+    scribe.keep(reveille_core::model::id::RecordId(2), started(2)).unwrap();
+    assert!(matches!(acks.recv().await, Some(Ack::Kept(_))));
+    assert_eq!(acks.recv().await, Some(Ack::WantsCheckpoint), "memory and ledger differ");
+    scribe.rotate(vec![started(3)]);
+    scribe.end();
+    assert_eq!(book.checkpoints.load(Ordering::SeqCst), 1);
+    assert_eq!(book.kept(), [started(3)]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_call_without_an_answer_ends_as_unknown_and_a_read_as_timed_out() {
+    let fake = Arc::new(Fake { hold: Some(Arc::new(Notify::new())), ..Fake::default() });
+    let desk = Desk::new(Arc::new(FakeWorld(fake.clone())));
+    let worlds = Worlds { clouds: BTreeMap::from([("os".into(), desk.clone())]), cluster: desk.clone() };
+    let (events, mut inbox) = mpsc::channel(8);
+    let hands = Hands::new(worlds, leads(1), events);
+    hands.call(IntentId(1), Fence(1), Call::Start { cloud: "os".into(), instance: "i1".into() });
+    let Some(Event::Done { intent, outcome }) = inbox.recv().await else { panic!("a call is answered") };
+    assert_eq!((intent, matches!(outcome, Outcome::Unknown { .. })), (IntentId(1), true), "{outcome}");
+    let _all = desk.looks.acquire_many(u32::try_from(desk.looks.available_permits()).unwrap()).await.unwrap();
+    hands.look(reveille_core::model::id::LookId(1), Look::Instance("os".into(), "i1".into()));
+    let Some(Event::Looked { answer: Err(error), .. }) = inbox.recv().await else {
+        panic!("a read is answered")
+    };
+    assert_eq!(error.kind, reveille_core::effect::ReadErrorKind::TimedOut);
+    assert_eq!(hands.under_way().calls() + hands.under_way().looks(), 0);
+}

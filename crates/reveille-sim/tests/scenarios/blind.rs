@@ -26,6 +26,27 @@ fn an_incident_whose_dwell_ends_in_blindness_closes_when_sight_returns() {
     field.ends_well();
 }
 
+/// The cloud says ERROR and can be believed; the cluster is silent. Whether the machine still serves cannot be told, so it
+/// is not deleted, and neither in the first minute after the cluster is back.
+#[test]
+fn a_deletion_rests_on_the_cluster_too_and_waits_until_sight_has_settled() {
+    let mut field = Field::new(Layout::fleet(1, 6));
+    let victim = field.machine(0);
+    field.fault(Fault::ApiSilent(min(10)));
+    field.run(min(1));
+    field.fault(Fault::Errored(victim.clone()));
+    field.run(min(9));
+    assert_eq!(field.calls(), [], "{}", field.tail());
+    let why = field.held(&victim, FaultKind::Errored);
+    assert!(why.contains("cluster cannot be believed"), "{why}");
+    field.run(s(55));
+    assert_eq!(field.calls(), [], "{}", field.tail());
+    field.run(min(3));
+    assert_eq!(field.deletes(), 1, "{}", field.tail());
+    field.run(min(5));
+    field.ends_well();
+}
+
 /// While nothing can be told, the roll says so of every machine that is not Ready, and calls none absent.
 #[test]
 fn an_incomplete_roll_marks_nobody_absent() {
@@ -39,6 +60,22 @@ fn an_incomplete_roll_marks_nobody_absent() {
     let standing = field.0.state().standing(&key);
     assert!(matches!(standing, Some(Standing::CannotTell(_))), "{standing:?}");
     assert_eq!(field.open(), Vec::<String>::new());
+    field.clean();
+}
+
+/// One listing lacks a machine, and one read by its id denies it; the next finds it. Once is no proof.
+#[test]
+fn one_denial_proves_nothing() {
+    let mut field = Field::new(Layout::fleet(14, 8));
+    let victim = field.machine(0);
+    field.fault(Fault::Breaks(victim.clone(), Trouble::Broken));
+    // Listings are taken every thirty seconds from the beginning on: this one lies about the third from now, and no more.
+    field.fault_in(s(89), Fault::SomeUnlisted { machines: vec![victim], lasts: s(7), denies: true });
+    field.run(min(3));
+    assert!(field.0.counts().looks >= 2, "it is asked for by id, twice: {:?}", field.0.counts());
+    let ghosts =
+        |record: &Record| matches!(record, Record::Opened { key, .. } if key.kind == FaultKind::Ghost);
+    assert_eq!(field.recorded(ghosts), 0, "{}", field.tail());
     field.clean();
 }
 

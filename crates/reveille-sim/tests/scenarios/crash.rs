@@ -103,6 +103,51 @@ fn a_proved_repair_frees_its_slot_across_a_restart() {
     field.ends_well();
 }
 
+/// What was begun within the hour counts across a restart.
+#[test]
+fn the_hourly_rate_survives_a_restart() {
+    let mut field = Field::new(Layout::fleet(13, 8).limits(|limits| limits.per_hour = 1));
+    let (first, second) = (field.machine(0), field.machine(1));
+    field.fault(Fault::Breaks(first, Trouble::KubeletHung));
+    field.run(min(14));
+    assert_eq!(field.reboots(), 1, "{}", field.tail());
+    field.0.mishap_in(s(0), Mishap::Crash(s(5)));
+    field.fault_in(s(10), Fault::Breaks(second, Trouble::KubeletHung));
+    field.run(min(40));
+    assert_eq!(field.reboots(), 1, "{}", field.tail());
+    field.run(min(30));
+    assert_eq!(field.reboots(), 2, "{}", field.tail());
+    field.ends_well();
+}
+
+/// A machine that joined once has joined for good: long after its node went, and after a restart, it is one whose node
+/// vanished and not one that never came.
+#[test]
+fn who_had_joined_is_known_after_a_restart() {
+    let offers = |pool: &mut PoolPlan| (pool.repair.reboot, pool.repair.replace) = (Mode::Off, Mode::Off);
+    let mut field = Field::new(Layout::fleet(14, 5).pool(offers));
+    let victim = field.machine(0);
+    field.fault(Fault::NodeDeletedByPerson(victim.clone()));
+    // Longer than the cluster keeps its events: nobody but the ledger knows.
+    field.run(min(70));
+    for rotate in [false, true] {
+        if rotate {
+            field.0.mishap_in(s(0), Mishap::Rotate);
+        }
+        field.0.mishap_in(s(1), Mishap::Crash(s(5)));
+        field.run(min(3));
+        assert!(
+            field.case(&victim, FaultKind::Vanished).is_some(),
+            "{rotate}: {:?}\n{}",
+            field.open(),
+            field.tail()
+        );
+        assert_eq!(field.open().len(), 1, "{:?}", field.open());
+    }
+    assert_eq!(field.calls(), []);
+    field.clean();
+}
+
 /// A restart forgets since when an instance leaves. What was told as stuck stays told.
 #[test]
 fn what_is_stuck_is_not_well_after_a_restart() {
@@ -158,8 +203,8 @@ fn a_deposed_process_changes_nothing_and_stops() {
     let mut field = Field::new(Layout::fleet(10, 6));
     let machines = field.machines();
     field.0.mishap_in(s(0), Mishap::Deposed);
-    for machine in machines.iter().take(3) {
-        field.fault_in(s(1), Fault::GroupLost { machine: machine.clone(), slips: false });
+    for (machine, after) in machines.iter().zip([s(1), s(1), s(1), min(5), min(10)]) {
+        field.fault_in(after, Fault::GroupLost { machine: machine.clone(), slips: false });
     }
     field.run(min(30));
     assert!(!field.calls().is_empty(), "the first call is what tells");

@@ -502,6 +502,11 @@ fn d18_replacing_stops_when_every_successor_is_broken_too() {
             "{trouble:?}\n{}",
             field.tail()
         );
+        if trouble == Trouble::BuildFails {
+            let last = field.machines().into_iter().find(|id| field.case(id, FaultKind::Errored).is_some());
+            let why = field.held(&last.expect("one stays, as evidence"), FaultKind::Errored);
+            assert!(why.contains("deleted for the same fault") && why.contains("No valid host"), "{why}");
+        }
         field.clean();
     }
 }

@@ -3,7 +3,7 @@
 use reveille_core::effect::Call;
 use reveille_core::model::cause::Cause;
 use reveille_core::model::incident::FaultKind;
-use reveille_core::model::roster::Mode;
+use reveille_core::model::roster::{Mode, Repair};
 use reveille_core::record::{Record, Verdict};
 use reveille_sim::world::fault::{CallLie, Fault};
 use reveille_sim::world::guest::Trouble;
@@ -63,6 +63,45 @@ fn no_reboot_after_a_failed_first_boot() {
         assert!(field.recorded(found) > 0, "{trouble:?} is not read as {cause}\n{}", field.tail());
         field.ends_well();
     }
+}
+
+/// What a roster only wants told is told, with the very call, and not made; and what it switches off is not even told.
+#[test]
+fn a_proposal_is_told_and_not_made() {
+    let propose = |pool: &mut PoolPlan| {
+        let mode = Mode::Propose;
+        pool.repair = Repair { network: mode, rejoin: mode, reboot: mode, replace: mode, cleanup: Mode::Off };
+    };
+    let mut field = Field::new(Layout::fleet(14, 6).pool(propose));
+    let (grouped, errored, hung) = (field.machine(0), field.machine(1), field.machine(2));
+    field.fault(Fault::GroupLost { machine: grouped.clone(), slips: false });
+    field.fault(Fault::Errored(errored.clone()));
+    field.fault(Fault::Breaks(hung.clone(), Trouble::KubeletHung));
+    field.run(min(60));
+    assert_eq!(field.calls(), [], "{}", field.tail());
+    for (id, kind, what) in [
+        (grouped, FaultKind::GroupMissing, "SetPortGroups"),
+        (errored, FaultKind::Errored, "DeleteInstance"),
+        (hung, FaultKind::NotReady, "Reboot"),
+    ] {
+        let next = field.next(&id, kind);
+        assert!(next.starts_with("Held") && next.contains(what), "{next}");
+        assert!(field.held(&id, kind).contains("proposed only"));
+    }
+    field.clean();
+}
+
+/// A machine that is silent because its port has no group is not rebooted for it: the group comes first.
+#[test]
+fn what_a_missing_group_explains_is_not_rebooted() {
+    let mut field = Field::new(Layout::fleet(15, 6).pool(|pool| pool.repair.network = Mode::Propose));
+    let victim = field.machine(0);
+    field.fault(Fault::GroupLost { machine: victim.clone(), slips: false });
+    field.run(min(90));
+    assert_eq!(field.calls(), [], "{}", field.tail());
+    let next = field.next(&victim, FaultKind::NotReady);
+    assert!(next.contains("first its group-missing: that explains this"), "{next}");
+    field.clean();
 }
 
 fn network_only(pool: &mut PoolPlan) {

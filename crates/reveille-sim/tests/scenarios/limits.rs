@@ -124,6 +124,12 @@ fn width_doubles_on_proof_and_resets_on_failure() {
     assert_eq!(field.calls().len() - before, 1, "past success is no licence\n{}", field.tail());
     field.run(min(15));
     assert_eq!(field.calls().len() - before, 2, "a failure pauses and does not halt\n{}", field.tail());
+    let failed = field.0.records().iter().rev().find_map(|record| match record {
+        Record::Judged { at, held: false, .. } => Some(*at),
+        _ => None,
+    });
+    let next = field.calls().last().map(|called| called.at);
+    assert!(next.zip(failed).is_some_and(|(next, failed)| next.since(failed) >= min(1)), "{}", field.tail());
     field.clean();
 }
 

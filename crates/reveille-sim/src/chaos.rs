@@ -52,8 +52,6 @@ pub struct Rate {
     pub bunched_pct: u64,
     /// Of a hundred happenings, so many befall the process.
     pub mishaps_pct: u64,
-    /// The disk may fill up, too.
-    pub disk_full: bool,
 }
 
 impl Default for Rate {
@@ -64,7 +62,6 @@ impl Default for Rate {
             every: Span::from_min(6),
             bunched_pct: 15,
             mishaps_pct: 12,
-            disk_full: false,
         }
     }
 }
@@ -138,7 +135,7 @@ struct Dice {
 impl Dice {
     fn happening(&mut self, rate: Rate) -> Happening {
         if self.rng.chance(rate.mishaps_pct) {
-            return Happening::Mishap(self.mishap(rate.disk_full));
+            return Happening::Mishap(self.mishap());
         }
         let machine = self.rng.pick(&self.machines).cloned();
         match machine {
@@ -148,7 +145,7 @@ impl Dice {
         }
     }
 
-    fn mishap(&mut self, disk_full: bool) -> Mishap {
+    fn mishap(&mut self) -> Mishap {
         let down = self.rng.span(Span::from_s(1), Span::from_min(3));
         match self.rng.below(9) {
             0 => Mishap::Pause(self.rng.span(Span::from_s(5), Span::from_min(60))),
@@ -158,7 +155,7 @@ impl Dice {
             4 => Mishap::CrashAt(CrashPoint::BeforeCall, down),
             5 => Mishap::CrashAt(CrashPoint::BeforeDone, down),
             6 => Mishap::CrashAt(CrashPoint::BeforeVerdict, down),
-            7 if disk_full => Mishap::DiskFull(self.rng.span(Span::from_s(10), Span::from_min(10))),
+            7 => Mishap::DiskFull(self.rng.span(Span::from_s(10), Span::from_min(10))),
             _ => Mishap::Rotate,
         }
     }

@@ -181,7 +181,6 @@ fn a_full_disk_stops_every_act_until_it_is_empty() {
 /// What was refused is written as soon as there is room, before anything rests on it: a crash later finds the whole
 /// story and repeats nothing.
 #[test]
-#[ignore = "the engine does not write refused records again yet"]
 fn records_refused_by_a_full_disk_are_written_when_there_is_room() {
     let mut field = Field::new(Layout::fleet(12, 5));
     let victim = field.machine(0);

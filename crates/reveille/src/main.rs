@@ -12,6 +12,8 @@ mod beside;
 mod cli;
 mod command;
 mod driver;
+#[cfg(test)]
+mod fixture;
 mod render;
 mod survey;
 mod view;

@@ -17,8 +17,10 @@ const FILTER: &str = "REVEILLE_LOG";
 /// Starts logging. Called once, before anything else happens; later calls change nothing.
 pub(crate) fn start(least: LevelFilter, format: LogFormat, color: Color) {
     let wanted = std::env::var(FILTER).ok().filter(|wanted| !wanted.trim().is_empty());
-    // A call is told once, by its record; what the adapter says of it is for those who look closely.
-    let wanted = wanted.unwrap_or_else(|| format!("{least},reveille_openstack::act=warn"));
+    // A call is told once, by its record, and a failed request once, by the adapter that knows what it was for; what else
+    // the layers below say is for those who look closely.
+    let wanted =
+        wanted.unwrap_or_else(|| format!("{least},reveille_openstack::act=warn,kube=off,kube_client=off"));
     let filter = EnvFilter::new(wanted);
     let lines =
         tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_timer(SystemTime);

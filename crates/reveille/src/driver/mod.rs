@@ -137,7 +137,9 @@ impl Driver {
                     Vec::new()
                 }
                 () = sleep(nap) => {
-                    wake_at = None;
+                    // The engine says a wake-up once. A tick that came before it must not make it forgotten.
+                    let now = self.clock.now();
+                    wake_at = wake_at.filter(|at| *at > now);
                     self.take(Event::Tick)
                 }
             };

@@ -14,10 +14,8 @@ use reveille_core::effect::{Call, Look, Outcome, ReadError};
 use reveille_core::engine::{Restored, Start, State};
 use reveille_core::event::{Answer, CloudFact, CloudSnapshot, ClusterFact, Event, Scope};
 use reveille_core::model::id::{Fence, IntentId};
-use reveille_core::model::instance::{Instance, InstanceState, Mark, Port, PortStatus};
-use reveille_core::model::network::SecurityGroup;
-use reveille_core::model::node::{Node, NodeIntent, Provider, Ready};
-use reveille_core::model::roster::Roster;
+use reveille_core::model::instance::Port;
+use reveille_core::model::node::Ready;
 use reveille_core::model::time::Time;
 use reveille_core::record::Record;
 use tokio::sync::{Notify, mpsc, watch};
@@ -29,65 +27,13 @@ use super::keeper::{FenceCheck, Keeper};
 use super::pauses::PauseDesk;
 use super::scribe::{Ack, Scribe};
 use super::{Driver, Ended, Until, clock};
+use crate::fixture;
 use crate::worlds::{Desk, World, Worlds};
 
 const PATIENCE: Duration = Duration::from_secs(10);
 
-fn roster() -> Roster {
-    let text = "{apiVersion: reveille.dev/v1alpha1, kind: Roster, metadata: {name: prod}, spec: {\
-        clouds: [{name: os, openstack: {cloud: prod}}], pools: [{name: workers, cloud: os, \
-        owned: {tag: k8s-cluster=prod}, securityGroups: [k8s-nodes], repair: {network: act}}]}}";
-    let origin = reveille_wire::roster::Origin { name: "r", dir: std::path::Path::new(""), home: None };
-    reveille_wire::roster::read(text, &origin).unwrap().remove(0).roster
-}
-
-fn instance() -> Instance {
-    Instance {
-        id: "i1".into(),
-        name: "w-1".into(),
-        state: InstanceState::Active,
-        task: None,
-        fault: None,
-        zone: None,
-        image: None,
-        marks: Arc::new(BTreeSet::from([Mark::Tag("k8s-cluster=prod".into())])),
-        addresses: Box::new([]),
-        config_drive: false,
-        locked: false,
-        created: None,
-    }
-}
-
 fn port(with_group: bool) -> Port {
-    Port {
-        id: "p1".into(),
-        network: "net".into(),
-        addresses: Box::new(["10.0.0.9".parse().unwrap()]),
-        groups: if with_group { Box::new(["g1".into()]) } else { Box::new([]) },
-        pairs: Box::new([]),
-        security: true,
-        status: PortStatus::Active,
-        revision: 1,
-    }
-}
-
-fn node() -> Node {
-    Node {
-        name: "w-1".into(),
-        uid: "u1".into(),
-        provider: Provider::Instance("i1".into()),
-        system_uuid: None,
-        boot_id: None,
-        kubelet: None,
-        addresses: Box::new([]),
-        pod_ranges: Box::new([]),
-        ready: Ready::True,
-        conditions: Box::new([]),
-        zone: None,
-        cordoned: false,
-        intent: NodeIntent::default(),
-        uninitialized: false,
-    }
+    fixture::port("1", if with_group { &["g1"] } else { &[] })
 }
 
 /// One machine, and what was asked of it, in order.
@@ -119,7 +65,7 @@ impl World for FakeWorld {
         async move {
             Ok(match look {
                 Look::Ports(..) => Answer::Ports(vec![Arc::new(port(mended))]),
-                Look::Instance(..) => Answer::Instance(Some(Arc::new(instance()))),
+                Look::Instance(..) => Answer::Instance(Some(Arc::new(fixture::instance("1")))),
                 _ => Answer::Actions(Vec::new()),
             })
         }
@@ -219,7 +165,7 @@ fn start(fake: Fake, book: &Book, state: State, until: Until, leads: FenceCheck)
 }
 
 fn fresh(fence: u64) -> State {
-    State::new(roster(), Start { fence: Fence(fence), acting: true })
+    State::new(fixture::roster(), Start { fence: Fence(fence), acting: true })
 }
 
 fn leads(fence: u64) -> FenceCheck {
@@ -229,17 +175,15 @@ fn leads(fence: u64) -> FenceCheck {
 impl Bench {
     /// Everything that the engine needs to see that the port lacks its group.
     async fn show(&self) {
-        let group =
-            SecurityGroup { id: "g1".into(), name: "k8s-nodes".into(), project: None, rules: Vec::new() };
         let snapshot = CloudSnapshot {
-            instances: vec![Arc::new(instance())],
+            instances: vec![Arc::new(fixture::instance("1"))],
             scope: Scope::Full,
             ports: vec![("i1".into(), Arc::new(port(self.fake.mended.load(Ordering::SeqCst))))],
-            groups: vec![Arc::new(group)],
+            groups: vec![Arc::new(fixture::group())],
             routers: Vec::new(),
         };
         let cloud = Event::Cloud { cloud: "os".into(), fact: CloudFact::Snapshot(Arc::new(snapshot)) };
-        let nodes = Event::Cluster(ClusterFact::Synced(vec![Arc::new(node())]));
+        let nodes = Event::Cluster(ClusterFact::Synced(vec![Arc::new(fixture::node("1", Ready::True))]));
         for event in [cloud, nodes, Event::Cluster(ClusterFact::Alive)] {
             self.events.send(event).await.unwrap();
         }
@@ -330,7 +274,7 @@ async fn after_a_crash_an_intent_is_read_back_and_not_repeated() {
         now: clock::wall(),
         last_alive: Some(clock::wall()),
     };
-    let state = State::restore(roster(), how, book.kept());
+    let state = State::restore(fixture::roster(), how, book.kept());
     let second = start(fake, &book, state, Until::Told, leads(2));
     second.show().await;
     second

@@ -1,1 +1,217 @@
-//! Pages compared with files.
+//! Pages compared with files: what a person reads, to the letter.
+//!
+//! A state is fed by hand, reported, and rendered on plain paper in UTC. After a wanted change, run the tests once with
+//! `REVEILLE_BLESS=1` and read the difference as a tired person would.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use jiff::tz::TimeZone;
+use reveille_core::effect::{ReadError, ReadErrorKind};
+use reveille_core::event::{CloudFact, ClusterFact, Command, Event, Pause, PauseScope};
+use reveille_core::model::incident::MachineKey;
+use reveille_core::model::instance::{Fault, InstanceState};
+use reveille_core::model::node::{NodeEvent, Ready};
+use reveille_core::model::time::Span;
+use reveille_wire::report::Report;
+
+use super::paper::Paper;
+use super::{incidents, plan, roll, why};
+use crate::fixture::{self, Field};
+use crate::view;
+use crate::view::ask::{Ask, Asked, Reply, answer};
+
+fn paper() -> Paper {
+    Paper { width: None, colored: false, zone: TimeZone::UTC }
+}
+
+fn is_page(name: &str, page: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/pages").join(format!("{name}.txt"));
+    if std::env::var_os("REVEILLE_BLESS").is_some() {
+        std::fs::write(&path, page).unwrap();
+    }
+    let expected = std::fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(page, expected, "{name}");
+}
+
+/// Eight machines: one lost its group, one its node, one has not joined, one is in error, one is being built.
+fn troubled() -> Field {
+    let mut field = Field::of(8, true);
+    field.look();
+    field.pass(Span::from_min(2));
+    field.cloud.ports[1].1 = Arc::new(fixture::port("2", &[]));
+    field.nodes.retain(|node| !matches!(node.name.as_str(), "w-3"));
+    field.feed(Event::Cluster(ClusterFact::NodeEvent(NodeEvent {
+        node: "w-3".into(),
+        uid: None,
+        reason: "DeletingNode".into(),
+        message: "Deleting node w-3 because it does not exist in the cloud provider".into(),
+        reporter: "cloud-node-lifecycle-controller".into(),
+        stamped: None,
+    })));
+    let mut errored = fixture::instance("9");
+    errored.state = InstanceState::Errored;
+    errored.fault = Some(Fault { code: 500, message: "No valid host was found.\u{1b}[2J".into() });
+    let mut building = fixture::instance("10");
+    building.state = InstanceState::Building;
+    for instance in [errored, building, fixture::instance("11")] {
+        field.cloud.instances.push(Arc::new(instance));
+    }
+    field.cloud.ports.push(("i11".into(), Arc::new(fixture::port("11", &["g1"]))));
+    field.pass(Span::from_s(90));
+    field
+}
+
+fn report(field: &Field, ask: Ask) -> Report {
+    match answer(&field.state, &ask, &Asked::default()) {
+        Reply::Report(report) => *report,
+        other => panic!("no report: {other:?}"),
+    }
+}
+
+fn page(field: &Field, ask: Ask, all: bool, paper: &Paper) -> String {
+    match report(field, ask) {
+        Report::RollReport(report) => roll::page(&report, all, paper),
+        Report::WhyReport(report) => why::page(&report, paper),
+        Report::PlanReport(report) => plan::page(&report, paper),
+        Report::IncidentsReport(report) => incidents::page(&report, all, paper),
+    }
+}
+
+fn why_of(machine: &str) -> Ask {
+    Ask::Why { machine: machine.to_owned() }
+}
+
+#[test]
+fn a_troubled_morning() {
+    let field = troubled();
+    let pages = [
+        ("roll", Ask::Roll, false),
+        ("roll-all", Ask::Roll, true),
+        ("why-group", why_of("w-2"), true),
+        ("why-vanished", why_of("w-3"), true),
+        ("why-errored", why_of("w-9"), true),
+        ("why-building", why_of("w-10"), true),
+        ("why-never-joined", why_of("i11"), true),
+        ("why-ready", why_of("w-1"), true),
+        ("plan", Ask::Plan, true),
+        ("incidents", Ask::Incidents { all: false }, false),
+    ];
+    for (name, ask, all) in pages {
+        let text = page(&field, ask, all, &paper());
+        assert!(!text.contains('\u{1b}'), "{name}: foreign texts move no cursor");
+        is_page(name, &text);
+    }
+}
+
+#[test]
+fn all_is_well() {
+    let mut field = Field::of(3, true);
+    field.look();
+    field.pass(Span::from_min(2));
+    is_page("well-roll", &page(&field, Ask::Roll, false, &paper()));
+    is_page("well-plan", &page(&field, Ask::Plan, false, &paper()));
+    is_page("well-incidents", &page(&field, Ask::Incidents { all: true }, true, &paper()));
+}
+
+#[test]
+fn what_is_over_is_told_with_its_verdict() {
+    let mut field = troubled();
+    field.cloud.ports[1].1 = Arc::new(fixture::port("2", &["g1"]));
+    field.nodes.push(Arc::new(fixture::node("3", Ready::True)));
+    field.pass(Span::from_min(5));
+    is_page("incidents-all", &page(&field, Ask::Incidents { all: true }, true, &paper()));
+}
+
+#[test]
+fn blind_and_paused() {
+    let mut field = troubled();
+    field.feed(Event::Command(Command::Pauses(
+        [Pause {
+            scope: PauseScope::Pool("workers".into()),
+            by: "ann".into(),
+            reason: "driver upgrade".into(),
+        }]
+        .into(),
+    )));
+    let text = "os: cannot list servers of project prod (page 2): 429 Too Many Requests. Nothing is judged from this listing";
+    let error = ReadError { kind: ReadErrorKind::Throttled, text: text.into(), retry_after: None };
+    for _ in 0..5 {
+        field.now = field.now + Span::from_s(30);
+        field.feed(Event::Cloud { cloud: "os".into(), fact: CloudFact::Failed(error.clone()) });
+        field.feed(Event::Cluster(ClusterFact::Synced(field.nodes.clone())));
+    }
+    is_page("blind-roll", &page(&field, Ask::Roll, false, &paper()));
+    is_page("blind-plan", &page(&field, Ask::Plan, false, &paper()));
+    is_page("blind-why", &page(&field, why_of("w-3"), false, &paper()));
+}
+
+#[test]
+fn a_narrow_terminal_wraps_the_last_column_only() {
+    let narrow = Paper { width: Some(72), ..paper() };
+    let text = page(&troubled(), Ask::Roll, false, &narrow);
+    is_page("narrow-roll", &text);
+    let table = text.lines().skip_while(|line| !line.contains("MACHINE")).take_while(|line| !line.is_empty());
+    let widest = table.map(|line| line.chars().count()).max();
+    assert!(widest <= Some(72), "{widest:?}\n{text}");
+}
+
+#[test]
+fn colours_say_nothing_that_is_not_said_without_them() {
+    let colored = Paper { colored: true, ..paper() };
+    let field = troubled();
+    for ask in [Ask::Roll, Ask::Plan, why_of("w-2"), Ask::Incidents { all: true }] {
+        let plain = page(&field, ask.clone(), true, &paper());
+        let with = page(&field, ask, true, &colored);
+        assert!(with.contains('\u{1b}'));
+        let lines =
+            |text: &str| -> Vec<String> { text.lines().map(|line| line.trim_end().to_owned()).collect() };
+        assert_eq!(lines(&plain), lines(&without_escapes(&with)));
+    }
+}
+
+fn without_escapes(text: &str) -> String {
+    let mut out = String::new();
+    let mut chars = text.chars();
+    while let Some(c) = chars.next() {
+        if c == '\u{1b}' {
+            for c in chars.by_ref() {
+                if c.is_ascii_alphabetic() {
+                    break;
+                }
+            }
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+#[test]
+fn a_word_that_means_nobody_offers_who_is_spelled_alike() {
+    let field = troubled();
+    let ask = |word: &str| answer(&field.state, &why_of(word), &Asked::default());
+    assert_eq!(ask("w-22"), Reply::Nobody(vec!["w-2".into(), "w-1".into(), "w-3".into()]));
+    assert_eq!(ask("zebra"), Reply::Nobody(vec![]));
+    let Reply::Report(found) = ask("os/i2") else { panic!("a key names a machine") };
+    let Report::WhyReport(found) = *found else { panic!("why answers why") };
+    assert_eq!(found.machine.name, "w-2");
+}
+
+#[test]
+fn exit_codes_follow_the_worst_news() {
+    use crate::cli::exit::Exit;
+    let code = |field: &Field| match report(field, Ask::Roll) {
+        Report::RollReport(report) => view::roll::exit(&report),
+        other => panic!("{other:?}"),
+    };
+    let mut field = Field::of(3, true);
+    assert_eq!(code(&field), Exit::CannotTell, "nobody was asked yet");
+    field.look();
+    assert_eq!(code(&field), Exit::AllAnswer);
+    field.nodes.pop();
+    field.pass(Span::from_s(10));
+    assert_eq!(code(&field), Exit::SomebodyAbsent);
+    let key = MachineKey::Instance("os".into(), "i3".into());
+    assert!(field.state.standing(&key).is_some());
+}

@@ -68,7 +68,9 @@ fn head(report: &WhyReport, paper: &Paper) -> String {
         Answers::No => {
             let stopped = machine.stage.as_deref().map_or_else(String::new, |stage| {
                 let number = report.stages.iter().find(|s| s.name == stage).map_or(0, |s| s.number);
-                format!(" Stopped at: {stage} ({number} of {}){ago}.", report.stages.len())
+                let guessed = report.findings.first().is_some_and(|finding| finding.confidence == "possible");
+                let later = if guessed { " or later" } else { "" };
+                format!(" Stopped at: {stage} ({number} of {}){later}{ago}.", report.stages.len())
             });
             format!("{name}: {}.{stopped}\n", one_line(&machine.what))
         }

@@ -12,7 +12,6 @@ use reveille_core::model::incident::{FaultKind, IncidentKey, MachineKey, Subject
 use reveille_core::model::stage::Stage;
 use reveille_core::model::time::Time;
 use reveille_core::observe::cloud::{CloudView, Seen};
-use reveille_core::observe::source::Trust;
 use reveille_core::plan::desk::{Case, Desk};
 use reveille_wire::report::{Ago, Answers, MachineReport, key_text};
 
@@ -188,7 +187,7 @@ impl<'a> Machine<'a> {
     /// What is the matter, in one line; empty when nothing is.
     fn what(&self, desk: &Desk<'_>) -> String {
         match (&self.standing, self.root()) {
-            (Some(Standing::CannotTell(why)), _) => self.without_source(desk, why),
+            (Some(Standing::CannotTell(why)), _) => super::blind_words(desk, why),
             (Some(Standing::Excused(why)), _) => why.to_string(),
             (Some(Standing::Absent(absence)), root) => {
                 let finding =
@@ -203,20 +202,6 @@ impl<'a> Machine<'a> {
                 describe(case.incident.key.kind, cause)
             }
             (Some(Standing::Answers) | None, None) => String::new(),
-        }
-    }
-
-    /// A source that cannot be believed is explained once, above all rows; a row only names it.
-    fn without_source(&self, desk: &Desk<'_>, why: &str) -> String {
-        let clouds = desk.clouds.values().map(|cloud| (cloud.name.as_str(), &cloud.source));
-        let blind =
-            |(_, source): &(&str, &reveille_core::observe::source::Source)| match source.trust(desk.now) {
-                Trust::No(said) => why.contains(&*said),
-                Trust::Since(_) => false,
-            };
-        match std::iter::once(("the cluster", &desk.cluster.source)).chain(clouds).find(blind) {
-            Some((name, _)) => format!("{name} cannot be believed"),
-            None => why.to_owned(),
         }
     }
 }

@@ -18,7 +18,7 @@ pub(crate) mod roll;
 pub(crate) mod why;
 
 use reveille_core::model::time::Time;
-use reveille_core::observe::source::Source;
+use reveille_core::observe::source::{Source, Trust};
 use reveille_core::plan::desk::Desk;
 use reveille_wire::report::{Ago, PauseReport, SourceReport};
 
@@ -37,6 +37,19 @@ pub(crate) fn all_trusted(sources: &[SourceReport]) -> bool {
 /// What people, or our own caution, said "hands off" about.
 pub(crate) fn pauses(desk: &Desk<'_>) -> Vec<PauseReport> {
     desk.pauses.iter().map(PauseReport::from).collect()
+}
+
+/// A source that cannot be believed is explained once, beside all that rests on it; everywhere else it is only named.
+pub(crate) fn blind_words(desk: &Desk<'_>, why: &str) -> String {
+    let clouds = desk.clouds.values().map(|cloud| (cloud.name.as_str(), &cloud.source));
+    let told = |(_, source): &(&str, &Source)| match source.trust(desk.now) {
+        Trust::No(said) => why.contains(&*said),
+        Trust::Since(_) => false,
+    };
+    match std::iter::once(("the cluster", &desk.cluster.source)).chain(clouds).find(told) {
+        Some((name, _)) => format!("{name} cannot be believed"),
+        None => why.to_owned(),
+    }
 }
 
 fn source(name: &str, source: &Source, now: Time) -> SourceReport {

@@ -29,8 +29,8 @@ pub(crate) fn report(desk: &Desk<'_>, case: &Case, decision: &Decision) -> NextR
             let what = attempt.map_or_else(|| intent.to_string(), |attempt| attempt.what.to_string());
             (format!("under way: {what}"), None)
         }
-        Next::Blind(why) => (format!("nothing can be decided: {why}"), None),
-        Next::Ask(how) => (format!("asks a person: {how}"), None),
+        Next::Blind(why) => (format!("nothing can be decided: {}", super::blind_words(desk, why)), None),
+        Next::Ask(how) => (format!("asks a person: {}", asked(case, how)), None),
         Next::Well => well(desk, case),
     };
     let then = matches!(decision.next, Next::Wait { .. }).then(|| then(desk, case));
@@ -53,7 +53,19 @@ fn then(desk: &Desk<'_>, case: &Case) -> String {
             (Mode::Act, _) => return rung.says().to_owned(),
         }
     }
-    format!("asks a person: {}", ladder::ask(incident.key.kind))
+    format!("asks a person: {}", asked(case, ladder::ask(incident.key.kind)))
+}
+
+/// What a person is asked to do. Where nothing was tried, because the roster allows nothing that would help, the cause's own
+/// remedy says more than "everything was tried".
+pub(crate) fn asked(case: &Case, how: &str) -> String {
+    let incident = &case.incident;
+    let tried =
+        !incident.attempts.is_empty() || incident.given_up || ladder::ladder(incident.key.kind).is_empty();
+    match incident.findings.first() {
+        Some(finding) if !tried => finding.cause.remedy().to_owned(),
+        _ => how.to_owned(),
+    }
 }
 
 fn well(desk: &Desk<'_>, case: &Case) -> (String, Option<Time>) {
@@ -66,7 +78,7 @@ fn well(desk: &Desk<'_>, case: &Case) -> (String, Option<Time>) {
 /// What comes next on one line: when, what, and what for.
 pub(crate) fn line(next: &NextReport, when: &str) -> String {
     match &next.then {
-        Some(then) => format!("{when}{then}, if it is still so ({})", next.what),
+        Some(then) => format!("{when}if it is still so: {then} ({})", next.what),
         None => format!("{when}{}", next.what),
     }
 }

@@ -53,9 +53,13 @@ pub(crate) fn report(desk: &Desk<'_>) -> PlanReport {
                 let NextReport { what: why, not_before: until, then } = next;
                 plan.waits.push(WaitReport { incident: id, subject, kind, until, why, then });
             }
-            Next::Ask(how) => plan.asks.push(AskReport { incident: id, subject, kind, how: how.to_string() }),
+            Next::Ask(how) => {
+                let how = next::asked(case, how);
+                plan.asks.push(AskReport { incident: id, subject, kind, how });
+            }
             Next::Blind(why) => {
-                plan.blind.push(BlindReport { incident: id, subject, kind, why: why.to_string() })
+                let why = super::blind_words(desk, why);
+                plan.blind.push(BlindReport { incident: id, subject, kind, why });
             }
         }
     }

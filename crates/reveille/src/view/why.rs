@@ -51,10 +51,11 @@ pub(crate) fn report<'a>(
         row.stage = Some(first.stage.name().to_owned());
     }
     let stage = row.stage.as_deref().and_then(Stage::from_name);
+    let guessed = findings.first().is_some_and(|finding: &FindingReport| finding.confidence == "possible");
     WhyReport {
         roster: desk.roster.name.to_string(),
         at: desk.now.into(),
-        stages: stages(&machine, stage),
+        stages: stages(&machine, stage, guessed),
         machine: row,
         findings,
         done,
@@ -65,12 +66,13 @@ pub(crate) fn report<'a>(
     }
 }
 
-fn stages(machine: &Machine<'_>, stopped: Option<Stage>) -> Vec<StageReport> {
+/// The strip. Where the cause is only guessed, nobody knows that it stopped just there: it came so far at least.
+fn stages(machine: &Machine<'_>, stopped: Option<Stage>, guessed: bool) -> Vec<StageReport> {
     let answers = machine.answers();
     let mut strip = StageReport::strip(|stage| match (answers, stopped) {
         (Answers::Yes, _) => StageState::Passed,
         (Answers::No, Some(at)) if stage < at => StageState::Passed,
-        (Answers::No, Some(at)) if stage == at => StageState::Stopped,
+        (Answers::No, Some(at)) if stage == at && !guessed => StageState::Stopped,
         _ => StageState::Unknown,
     });
     if let (Answers::Yes, Some(case)) = (answers, machine.root())

@@ -1,0 +1,144 @@
+//! A few machines in a few words, for tests: instance `iN` called `w-N`, its port `pN`, its node `w-N`.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use reveille_core::engine::{Start, State};
+use reveille_core::event::{CloudFact, CloudSnapshot, ClusterFact, Event, Scope};
+use reveille_core::model::id::Fence;
+use reveille_core::model::instance::{Instance, InstanceState, Mark, Port, PortStatus};
+use reveille_core::model::network::SecurityGroup;
+use reveille_core::model::node::{LeaseFact, Node, NodeIntent, Provider, Ready};
+use reveille_core::model::roster::Roster;
+use reveille_core::model::time::{Span, Time};
+
+/// One pool of machines with the tag `k8s-cluster=prod`, whose ports need the group `k8s-nodes`. Mends networks.
+pub(crate) fn roster() -> Roster {
+    let text = "{apiVersion: reveille.dev/v1alpha1, kind: Roster, metadata: {name: prod}, spec: {\
+        clouds: [{name: os, openstack: {cloud: prod}}], pools: [{name: workers, cloud: os, \
+        owned: {tag: k8s-cluster=prod}, securityGroups: [k8s-nodes], repair: {network: act}}]}}";
+    let origin = reveille_wire::roster::Origin { name: "r", dir: std::path::Path::new(""), home: None };
+    reveille_wire::roster::read(text, &origin).unwrap().remove(0).roster
+}
+
+/// A running instance of the pool.
+pub(crate) fn instance(number: &str) -> Instance {
+    Instance {
+        id: format!("i{number}").as_str().into(),
+        name: format!("w-{number}").as_str().into(),
+        state: InstanceState::Active,
+        task: None,
+        fault: None,
+        zone: Some("nova".into()),
+        image: None,
+        marks: Arc::new(BTreeSet::from([Mark::Tag("k8s-cluster=prod".into())])),
+        addresses: Box::new([]),
+        config_drive: false,
+        locked: false,
+        created: None,
+    }
+}
+
+/// Its port with these groups.
+pub(crate) fn port(number: &str, groups: &[&str]) -> Port {
+    Port {
+        id: format!("p{number}").as_str().into(),
+        network: "net".into(),
+        addresses: Box::new([format!("10.0.0.{number}").parse().unwrap()]),
+        groups: groups.iter().map(|group| (*group).into()).collect(),
+        pairs: Box::new([]),
+        security: true,
+        status: PortStatus::Active,
+        revision: 1,
+    }
+}
+
+/// The group that ports need.
+pub(crate) fn group() -> SecurityGroup {
+    SecurityGroup { id: "g1".into(), name: "k8s-nodes".into(), project: None, rules: Vec::new() }
+}
+
+/// Its node.
+pub(crate) fn node(number: &str, ready: Ready) -> Node {
+    Node {
+        name: format!("w-{number}").as_str().into(),
+        uid: format!("u{number}").as_str().into(),
+        provider: Provider::Instance(format!("i{number}").as_str().into()),
+        system_uuid: None,
+        boot_id: None,
+        kubelet: None,
+        addresses: Box::new([]),
+        pod_ranges: Box::new([]),
+        ready,
+        conditions: Box::new([]),
+        zone: None,
+        cordoned: false,
+        intent: NodeIntent::default(),
+        uninitialized: false,
+    }
+}
+
+/// A state and its time, fed by hand. Records are durable at once; whatever else the engine wants stays undone.
+pub(crate) struct Field {
+    /// The engine.
+    pub(crate) state: State,
+    /// The time.
+    pub(crate) now: Time,
+    /// What the cloud lists.
+    pub(crate) cloud: CloudSnapshot,
+    /// What the cluster lists.
+    pub(crate) nodes: Vec<Arc<Node>>,
+    renewed: u64,
+}
+
+impl Field {
+    /// `count` machines that are well, at 09:00 of a certain day, UTC.
+    pub(crate) fn of(count: usize, acting: bool) -> Self {
+        let numbers: Vec<String> = (1..=count).map(|number| number.to_string()).collect();
+        let cloud = CloudSnapshot {
+            instances: numbers.iter().map(|n| Arc::new(instance(n))).collect(),
+            scope: Scope::Full,
+            ports: numbers
+                .iter()
+                .map(|n| (format!("i{n}").as_str().into(), Arc::new(port(n, &["g1"]))))
+                .collect(),
+            groups: vec![Arc::new(group())],
+            routers: Vec::new(),
+        };
+        let nodes = numbers.iter().map(|n| Arc::new(node(n, Ready::True))).collect();
+        let state = State::new(roster(), Start { fence: Fence(1), acting });
+        Self { state, now: Time::from_ms(1_792_400_400_000), cloud, nodes, renewed: 0 }
+    }
+
+    /// One event, with all records that it sets off.
+    pub(crate) fn feed(&mut self, event: Event) {
+        use reveille_core::effect::Effect;
+        for effect in self.state.step(self.now, event) {
+            if let Effect::Record { id, .. } = effect {
+                self.feed(Event::Recorded(id));
+            }
+        }
+    }
+
+    /// Everybody is listed as they are.
+    pub(crate) fn look(&mut self) {
+        let fact = CloudFact::Snapshot(Arc::new(self.cloud.clone()));
+        self.feed(Event::Cloud { cloud: "os".into(), fact });
+        self.feed(Event::Cluster(ClusterFact::Synced(self.nodes.clone())));
+        self.renewed += 1;
+        let renewed: Arc<str> = self.renewed.to_string().into();
+        let leases =
+            self.nodes.iter().map(|node| LeaseFact { node: node.name.clone(), renewed: renewed.clone() });
+        self.feed(Event::Cluster(ClusterFact::Leases(leases.collect())));
+        self.feed(Event::Cluster(ClusterFact::Alive));
+    }
+
+    /// Time passes, with a look every ten seconds.
+    pub(crate) fn pass(&mut self, span: Span) {
+        let end = self.now + span;
+        while self.now < end {
+            self.now = self.now + Span::from_s(10);
+            self.look();
+        }
+    }
+}

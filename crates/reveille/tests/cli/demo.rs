@@ -1,0 +1,36 @@
+//! The demo as a stranger meets it first.
+
+use crate::bench::Bench;
+
+#[test]
+fn the_story_ends_well_and_is_plain_text_in_a_pipe() {
+    let bench = Bench::new();
+    let ran = bench.run(&["demo", "--fast"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+    assert!(!ran.out.chars().any(|c| c.is_control() && c != '\n'), "control characters in a pipe");
+    for part in [
+        "world",
+        "found",
+        "does",
+        "proof",
+        "held",
+        "freeze",
+        "What was held back",
+        "no safety rule was broken",
+    ] {
+        assert!(ran.out.contains(part), "{part}\n{}", ran.out);
+    }
+    assert_eq!(ran.out, bench.run(&["demo", "--fast"]).out, "the same seed tells the same story");
+    assert_ne!(ran.out, bench.run(&["demo", "--fast", "--seed", "2"]).out);
+}
+
+#[test]
+fn a_reader_that_has_seen_enough_troubles_nobody() {
+    let bench = Bench::new();
+    for args in [&["demo", "--fast"] as &[&str], &["completions", "zsh"], &["--help"]] {
+        let mut running = bench.start(args);
+        running.read_a_little();
+        let ran = running.wait();
+        assert_eq!(ran.err, "", "{args:?}");
+    }
+}

@@ -1,0 +1,47 @@
+//! The commands that look, where nobody answers: that is an answer of its own.
+
+use reveille_wire::report::{Document, Report};
+
+use crate::bench::Bench;
+
+#[test]
+fn a_roll_of_which_nobody_can_tell_says_why_and_ends_with_two() {
+    let bench = Bench::new();
+    let ran = bench.run(&["roll"]);
+    assert_eq!(ran.code, 2, "{}{}", ran.out, ran.err);
+    assert!(ran.out.starts_with("lost · 0 machines · 0 answer"), "{}", ran.out);
+    for part in ["? cluster cannot be believed", "? os cannot be believed", "Connection refused"] {
+        assert!(ran.out.to_lowercase().contains(&part.to_lowercase()), "{part}\n{}", ran.out);
+    }
+    assert!(ran.err.contains("no controller runs"), "{}", ran.err);
+}
+
+#[test]
+fn programs_get_one_document_in_their_form() {
+    let bench = Bench::new();
+    for (command, kind) in [("roll", "RollReport"), ("plan", "PlanReport"), ("incidents", "IncidentsReport")]
+    {
+        let ran = bench.run(&[command, "-o", "json"]);
+        assert_eq!(ran.code, 2, "{command}: {}", ran.out);
+        let document: Document = serde_json::from_str(&ran.out).unwrap();
+        let sources = match &document.report {
+            Report::RollReport(report) => &report.sources,
+            Report::PlanReport(report) => &report.sources,
+            Report::IncidentsReport(report) => &report.sources,
+            Report::WhyReport(report) => &report.sources,
+        };
+        assert!(sources.iter().all(|source| !source.trusted), "{command}: {}", ran.out);
+        assert!(ran.err.is_empty(), "{command}: a program wants no notes: {}", ran.err);
+        let yaml = bench.run(&[command, "-o", "yaml"]);
+        assert!(yaml.out.contains(&format!("kind: {kind}")), "{}", yaml.out);
+    }
+}
+
+#[test]
+fn a_machine_that_nobody_knows_is_wrong_usage() {
+    let bench = Bench::new();
+    let ran = bench.run(&["why", "w-1"]);
+    assert_eq!(ran.code, 64);
+    assert!(ran.err.contains("no machine of the roster is called \"w-1\""), "{}", ran.err);
+    assert!(ran.err.contains("roll --all"), "and what to do next: {}", ran.err);
+}

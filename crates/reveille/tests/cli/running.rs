@@ -1,0 +1,51 @@
+//! `run` where nobody answers: it waits, answers those who ask, keeps others out, and stops when told.
+
+use crate::bench::{Bench, until};
+
+#[test]
+fn a_controller_answers_keeps_others_out_and_stops_when_told() {
+    let bench = Bench::new();
+    let controller = bench.start(&["run", "--log-format", "json"]);
+    let socket = bench.path(".local/state/reveille/lost/control.sock");
+    until("it listens", || socket.exists());
+    let roll = bench.run(&["roll"]);
+    assert_eq!(roll.code, 2, "{}", roll.out);
+    assert_eq!(roll.err, "", "the controller answered, so there is nothing to note");
+    let second = bench.run(&["run"]);
+    assert_eq!(second.code, 64, "{}", second.err);
+    assert!(second.err.contains("reveille run") && second.err.contains("next: "), "{}", second.err);
+    assert_eq!(bench.run(&["pause", "--reason", "quiet"]).code, 0);
+    until("it heeds the pause", || bench.run(&["plan"]).out.contains("paused: roster, by ann: quiet"));
+    let ended = controller.terminate();
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    assert!(!socket.exists(), "the socket goes with it");
+    for line in ended.err.lines() {
+        let parsed: serde_json::Value = serde_json::from_str(line).unwrap();
+        assert!(parsed["message"].is_string() && parsed["level"].is_string(), "{line}");
+    }
+    assert!(ended.err.contains("stopping"), "{}", ended.err);
+}
+
+#[test]
+fn once_ends_by_itself_with_the_exit_code_of_the_roll() {
+    let bench = Bench::new();
+    let ran = bench.run(&["run", "--once", "--within", "20", "-o", "json"]);
+    assert_eq!(ran.code, 2, "{}", ran.err);
+    let document: reveille_wire::report::Document = serde_json::from_str(&ran.out).unwrap();
+    assert!(matches!(document.report, reveille_wire::report::Report::RollReport(_)));
+}
+
+#[test]
+fn a_configuration_that_cannot_come_right_ends_the_start() {
+    let bench = Bench::new();
+    let roster = std::fs::read_to_string(bench.path("reveille.yaml")).unwrap();
+    bench.write("cloud.yaml", &roster.replace("cloud: nowhere", "cloud: nope"));
+    bench.write(
+        "cluster.yaml",
+        &roster.replace("kubeconfig: kubeconfig", "kubeconfig: kubeconfig, context: nope"),
+    );
+    for (file, part) in [("cloud.yaml", "has no cloud"), ("cluster.yaml", "no context")] {
+        let ran = bench.run(&["run", "--roster", file]);
+        assert_eq!((ran.code, ran.err.contains(part)), (64, true), "{file}: {}", ran.err);
+    }
+}

@@ -1,0 +1,121 @@
+//! Wrong usage, rosters with mistakes, pauses, completions, manual pages.
+
+use crate::bench::{Bench, files_below};
+
+#[test]
+fn help_is_an_answer_and_nonsense_is_wrong_usage() {
+    let bench = Bench::new();
+    let table: [(&[&str], i32, &str); 6] = [
+        (&["--help"], 0, "First steps"),
+        (&["--version"], 0, "reveille "),
+        (&["roll", "--help"], 0, "reveille roll -o json"),
+        (&[], 64, "Usage"),
+        (&["rol"], 64, "roll"),
+        (&["pause"], 64, "--reason"),
+    ];
+    for (args, code, part) in table {
+        let ran = bench.run(args);
+        assert_eq!(ran.code, code, "{args:?}\n{}{}", ran.out, ran.err);
+        assert!((ran.out.clone() + &ran.err).contains(part), "{args:?}\n{}{}", ran.out, ran.err);
+        assert_eq!(
+            ran.out.is_empty(),
+            code != 0,
+            "{args:?}: help goes to standard output, complaints do not"
+        );
+    }
+}
+
+#[test]
+fn a_missing_roster_tells_how_to_get_one() {
+    let bench = Bench::new();
+    let ran = bench.run(&["roll", "--roster", "none.yaml"]);
+    assert_eq!(ran.code, 64);
+    assert!(ran.err.contains("none.yaml") && ran.err.contains("reveille init"), "{}", ran.err);
+}
+
+#[test]
+fn every_mistake_of_a_roster_is_named_with_its_place() {
+    let bench = Bench::new();
+    bench.write(
+        "bad.yaml",
+        "apiVersion: reveille.dev/v1alpha1\nkind: Roster\nmetadata: {name: bad}\nspec:\n  clouds: []\n  pools:\n    \
+         - name: workers\n      cloud: os\n      owned: {tag: k8s-cluster=bad}\n      repair: {reboot: perhaps}\n",
+    );
+    for command in ["run", "roll", "plan", "incidents"] {
+        let ran = bench.run(&[command, "--roster", "bad.yaml"]);
+        assert_eq!(ran.code, 64, "{command}: {}", ran.err);
+        for part in ["bad.yaml:5:", "bad.yaml:10:", "spec.pools[0].repair.reboot"] {
+            assert!(ran.err.contains(part), "{command}: {part}\n{}", ran.err);
+        }
+    }
+    assert_eq!(files_below(&bench.path(".local")), Vec::<String>::new(), "nothing was begun");
+}
+
+#[test]
+fn two_rosters_of_one_name_are_refused() {
+    let bench = Bench::new();
+    let ran = bench.run(&["roll", "--roster", "reveille.yaml", "--roster", "reveille.yaml"]);
+    assert_eq!(ran.code, 64);
+    assert!(ran.err.contains("two rosters are called lost"), "{}", ran.err);
+}
+
+#[test]
+fn a_pause_is_set_shown_and_taken_back() {
+    let bench = Bench::new();
+    let pauses = || files_below(&bench.path(".local/state/reveille/lost/pauses"));
+    assert_eq!(bench.run(&["pause", "--reason", "maintenance"]).code, 0);
+    assert_eq!(bench.run(&["pause", "pool/workers", "--reason", "drivers"]).code, 0);
+    assert_eq!(bench.run(&["pause", "w-1", "--reason", "Ann looks at it"]).code, 0);
+    assert_eq!(pauses(), ["machine-w-1.json", "pool-workers.json", "roster.json"]);
+    let plan = bench.run(&["plan"]);
+    for part in ["paused: roster, by ann: maintenance", "paused: pool/workers", "paused: machine/w-1"] {
+        assert!(plan.out.contains(part), "{part}\n{}", plan.out);
+    }
+    let none = bench.run(&["pause", "pool/gpu", "--reason", "x"]);
+    assert_eq!((none.code, none.err.contains("it has: workers")), (64, true), "{}", none.err);
+    assert_eq!(bench.run(&["pause", "--reason", "  "]).code, 64, "a reason says something");
+    assert_eq!(bench.run(&["resume", "w-1"]).code, 0);
+    let again = bench.run(&["resume", "w-1"]);
+    assert_eq!((again.code, again.err.contains("pool workers")), (64, true), "{}", again.err);
+    assert_eq!(bench.run(&["resume", "--all"]).code, 0);
+    assert_eq!(pauses(), Vec::<String>::new());
+}
+
+#[test]
+fn init_never_overwrites_and_names_what_to_choose_from() {
+    let bench = Bench::new();
+    let before = std::fs::read(bench.path("reveille.yaml")).unwrap();
+    let ran = bench.run(&["init", "--kubeconfig", "kubeconfig", "--clouds-file", "clouds.yaml"]);
+    assert_eq!((ran.code, ran.err.contains("not overwritten")), (64, true), "{}", ran.err);
+    assert_eq!(std::fs::read(bench.path("reveille.yaml")).unwrap(), before);
+    let table: [(&[&str], i32, &str); 3] = [
+        (&["--context", "nope"], 64, "It has: nowhere"),
+        (&["--cloud", "nope"], 64, "it has: nowhere"),
+        (&[], 2, "127.0.0.1"),
+    ];
+    for (more, code, part) in table {
+        let mut args =
+            vec!["init", "--file", "new.yaml", "--kubeconfig", "kubeconfig", "--clouds-file", "clouds.yaml"];
+        args.extend(more);
+        let ran = bench.run(&args);
+        assert_eq!((ran.code, ran.err.contains(part)), (code, true), "{more:?}: {}", ran.err);
+    }
+    assert!(!bench.path("new.yaml").exists());
+}
+
+#[test]
+fn completions_and_manual_pages_are_printed() {
+    let bench = Bench::new();
+    for shell in ["bash", "zsh", "fish"] {
+        let ran = bench.run(&["completions", shell]);
+        assert_eq!(ran.code, 0);
+        assert!(ran.out.contains("incidents"), "{shell}: a command is completed");
+    }
+    assert!(bench.run(&["man"]).out.contains(".TH reveille 1"));
+    let ran = bench.run(&["man", "--dir", "man"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let pages = files_below(&bench.path("man"));
+    for page in ["reveille.1", "reveille-roll.1", "reveille-why.1", "reveille-run.1"] {
+        assert!(pages.iter().any(|name| name == page), "{page} of {pages:?}");
+    }
+}

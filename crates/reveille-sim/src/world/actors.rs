@@ -25,10 +25,17 @@ impl World {
     pub(super) fn settle_in(&mut self) {
         let pools: Vec<(PoolName, u32)> =
             self.pools.iter().map(|(name, kept)| (name.clone(), kept.size)).collect();
+        let mut nodeless = self.layout.nodeless.clone().into_iter();
         for (pool, size) in pools {
             for _ in 0..size {
-                let id = self.make(&pool, None);
-                self.settle(&id);
+                let trouble = nodeless.next();
+                let id = self.make(&pool, trouble);
+                if trouble.is_some() {
+                    self.project.set_state(self.now, &id, InstanceState::Active, None);
+                    self.boot(&id);
+                } else {
+                    self.settle(&id);
+                }
             }
         }
         for number in 0..self.layout.neighbours {

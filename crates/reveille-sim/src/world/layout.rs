@@ -13,6 +13,8 @@ use reveille_core::model::roster::{
 };
 use reveille_core::model::time::{Span, Time};
 
+use super::guest::Trouble;
+
 /// The one cloud of every simulated roster.
 pub const CLOUD: &str = "os";
 /// The one router.
@@ -40,6 +42,9 @@ pub struct Layout {
     /// The lease of a deleted Node goes on being renewed. Otherwise it is garbage-collected after its Node, as by
     /// clusters of today.
     pub lease_outlives_node: bool,
+    /// Machines of the first pool that run from the beginning on, with this trouble and without a node: what they were
+    /// before anybody watched is not known.
+    pub nodeless: Vec<Trouble>,
     /// Ports carry the project's default group as well.
     pub default_group: bool,
     /// How long the cloud takes to delete an instance, at the least and at the most.
@@ -87,6 +92,7 @@ impl Layout {
             neighbours: 0,
             routed: false,
             lease_outlives_node: false,
+            nodeless: Vec::new(),
             default_group: false,
             deletes_within: (Span::from_s(5), Span::from_s(20)),
             limits: Limits::default(),

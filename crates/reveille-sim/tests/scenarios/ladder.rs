@@ -104,6 +104,65 @@ fn what_a_missing_group_explains_is_not_rebooted() {
     field.clean();
 }
 
+/// A machine that nobody saw being born may have joined once, and its data with it: it is not replaced, unless its own
+/// console shows that its first boot failed.
+#[test]
+fn a_machine_of_unknown_history_is_replaced_only_on_proof() {
+    let mut layout =
+        Layout::fleet(16, 8).limits(|limits| (limits.freeze_above_pct, limits.per_hour) = (100, 20));
+    layout.nodeless = vec![Trouble::Broken, Trouble::NoNetwork];
+    let mut field = Field::new(layout);
+    let ill = |trouble| {
+        let all = field.0.world.machines();
+        all.into_iter().find(|machine| machine.trouble == Some(trouble)).unwrap().id
+    };
+    let (unknown, proved) = (ill(Trouble::Broken), ill(Trouble::NoNetwork));
+    field.run(min(240));
+    assert!(!field.exists(&proved), "{}", field.tail());
+    assert!(field.exists(&unknown), "{}", field.tail());
+    let why = field.held(&unknown, FaultKind::NeverJoined);
+    assert!(why.contains("older than our watch"), "{why}");
+    field.clean();
+}
+
+/// What is mended, closed, and broken again goes on counting: later each time, and then a person is asked.
+#[test]
+fn what_comes_back_again_and_again_is_given_up() {
+    let mut field = Field::new(Layout::fleet(17, 5).pool(network_only));
+    let victim = field.machine(0);
+    for round in 0..30 {
+        field.fault_in(min(2 * round), Fault::GroupLost { machine: victim.clone(), slips: false });
+    }
+    field.run(min(60));
+    let calls = field.count(|call| matches!(call, Call::SetPortGroups { .. }));
+    assert_eq!(calls, 4, "{}", field.tail());
+    assert!(
+        !field.verdicts(FaultKind::GroupMissing).is_empty(),
+        "it was mended in between\n{}",
+        field.tail()
+    );
+    assert!(
+        field.case(&victim, FaultKind::GroupMissing).is_some_and(|case| case.incident.given_up),
+        "{}",
+        field.tail()
+    );
+    field.clean();
+}
+
+/// Two nodes that name one instance: nothing is done to it until a person has told them apart.
+#[test]
+fn an_instance_that_two_nodes_name_is_left_alone() {
+    let mut field = Field::new(Layout::fleet(18, 6));
+    let victim = field.machine(0);
+    field.fault(Fault::NodeTwin(victim.clone()));
+    field.fault_in(min(1), Fault::Breaks(victim.clone(), Trouble::Broken));
+    field.fault_in(min(30), Fault::Errored(victim.clone()));
+    field.run(min(90));
+    assert_eq!(field.calls(), [], "{}", field.tail());
+    assert!(field.case(&victim, FaultKind::Duplicate).is_some(), "{:?}", field.open());
+    field.clean();
+}
+
 fn network_only(pool: &mut PoolPlan) {
     (pool.repair.reboot, pool.repair.replace) = (Mode::Off, Mode::Off);
 }
@@ -259,5 +318,12 @@ fn a_missing_route_is_made_and_a_full_router_is_told() {
     let refused = field.count(|call| matches!(call, Call::AddRoutes { .. }));
     assert!((1..=4).contains(&refused), "{refused}\n{}", field.tail());
     assert!(field.open().iter().any(|open| open.starts_with("route-limit")), "{:?}", field.open());
+    // A successor would get no route: a machine that is replaced now is a machine lost.
+    let errored = field.machine(1);
+    field.fault(Fault::Errored(errored.clone()));
+    field.run(min(10));
+    assert_eq!(field.deletes(), 0, "{}", field.tail());
+    let why = field.held(&errored, FaultKind::Errored);
+    assert!(why.contains("a successor would get none"), "{why}");
     field.clean();
 }

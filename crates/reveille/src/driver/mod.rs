@@ -138,7 +138,7 @@ impl Driver {
                 }
                 () = sleep(nap) => {
                     // The engine says a wake-up once. A tick that came before it must not make it forgotten.
-                    let now = self.clock.now();
+                    let now = clock::wall();
                     wake_at = wake_at.filter(|at| *at > now);
                     self.take(Event::Tick)
                 }

@@ -3,10 +3,11 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may fail by panicking")]
 #![allow(unreachable_pub, reason = "one test binary, several files")]
 
+mod behaviours;
 mod blind;
 mod crash;
+mod defects;
 mod field;
-mod flight;
 
 mod joining;
 mod ladder;

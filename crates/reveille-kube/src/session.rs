@@ -144,3 +144,17 @@ async fn collect(mut body: Body, into: &mut Vec<u8>, most: usize, server: &str) 
 fn asked_wait(headers: &HeaderMap) -> Option<Duration> {
     headers.get(RETRY_AFTER)?.to_str().ok()?.trim().parse().ok().map(Duration::from_secs)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_body_is_read_up_to_its_bound_and_no_further() {
+        let mut read = Vec::new();
+        collect(Body::from(vec![7; 10]), &mut read, 10, "api").await.unwrap();
+        assert_eq!(read, [7; 10]);
+        let error = collect(Body::from(vec![7; 11]), &mut Vec::new(), 10, "api").await.unwrap_err();
+        assert_eq!(error.kind, ReadErrorKind::Malformed);
+    }
+}

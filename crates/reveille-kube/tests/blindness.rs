@@ -75,6 +75,32 @@ async fn a_server_that_hangs_is_not_alive_and_one_loop_alone_tries_again() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_proof_from_before_a_failure_does_not_count_after_it() {
+    let api = three();
+    let rhythm = Rhythm { probe_period: Duration::from_secs(12), ..Rhythm::default() };
+    let mut told = Told::in_rhythm(&api, rhythm);
+    // The first turn ends at ten seconds, which proves the watch; the next one is refused and tried again.
+    told.during(9).await;
+    api.fault(|faults| faults.refusals.push(("nodes?&watch", Refuse::Status(500, "InternalError", None))));
+    let refused = told.during(2).await;
+    assert!(!refused.is_empty() && news(&refused).iter().all(|word| word == "Failed(Unavailable)"));
+    api.fault(|faults| faults.refusals.clear());
+    // The next probe agrees; the new watch proves nothing before its bookmark, eight seconds after its start.
+    assert!(alive(&told.during(6).await).is_empty());
+    assert!(!alive(&told.during(15).await).is_empty());
+}
+
+#[tokio::test(start_paused = true)]
+async fn watches_that_end_at_once_prove_nothing_and_are_not_hurried() {
+    let api = three();
+    api.fault(|faults| faults.refusals.push(("nodes?&watch", Refuse::Page(200, ""))));
+    let told = Told::by(&api).during(60).await;
+    assert!(alive(&told).is_empty(), "{:?}", alive(&told));
+    let watches = api.requests().iter().filter(|(_, target)| target.contains("nodes?&watch")).count();
+    assert!((50..=61).contains(&watches), "{watches} watches in a minute");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_delete_that_the_watch_never_told_is_found_by_the_count() {
     let api = three();
     let mut told = Told::by(&api);

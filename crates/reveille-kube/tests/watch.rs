@@ -87,6 +87,25 @@ async fn a_successor_of_the_same_name_is_told_with_its_own_uid() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_late_delete_of_a_predecessor_takes_nothing_away() {
+    let api = three();
+    let mut told = Told::by(&api);
+    told.synced().await;
+    api.tell_deleted(node("b", "uid-before"));
+    let facts = told.during(60).await;
+    assert_eq!(news(&facts), ["Deleted(b)"]);
+    let uid = facts.iter().find_map(|(_, fact)| match fact {
+        ClusterFact::Deleted { uid, .. } => Some(uid.to_string()),
+        _ => None,
+    });
+    assert_eq!(
+        uid.as_deref(),
+        Some("uid-before"),
+        "the listener knows by it that its own b is meant by nobody"
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn one_poisoned_node_costs_only_its_poisoned_fields() {
     let api = three();
     let mut poisoned = node("b", "uid-b");
@@ -135,7 +154,7 @@ async fn leases_are_told_whole_and_never_from_before() {
     assert_eq!(told.next(renewed).await, ["a t2", "c t2"]);
     api.lease_version(Some(3));
     api.leases(&[("a", "t1"), ("c", "t1")]);
-    let told_then = told.during(9).await;
+    let told_then = told.during(11).await;
     assert!(told_then.iter().all(|(_, fact)| renewed(fact).is_none()));
     api.lease_version(None);
     api.fault(|faults| faults.refusals.push(("/leases", Refuse::Status(403, "Forbidden", None))));

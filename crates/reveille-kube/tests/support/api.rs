@@ -141,6 +141,17 @@ impl Api {
         self.change(name.to_owned(), "DELETED", object);
     }
 
+    /// Tells watches that this object was deleted, whatever the store holds: a late delivery.
+    pub(crate) fn tell_deleted(&self, mut object: Value) {
+        let mut world = self.world.lock().unwrap();
+        world.version += 1;
+        let version = world.version;
+        object["metadata"]["resourceVersion"] = json!(version.to_string());
+        world.history.push(Change { version, kind: "DELETED", object, lost: false });
+        drop(world);
+        self.changed.send_modify(|newest| *newest = version);
+    }
+
     fn change(&self, name: String, kind: &'static str, mut object: Value) {
         let mut world = self.world.lock().unwrap();
         world.version += 1;

@@ -82,18 +82,53 @@ pub(crate) async fn run(context: &Context, args: &cli::Run) -> Result<Answer, Fa
         drivers.spawn(async move { (index, driver.run(until).await) });
     }
     let signals = tokio::spawn(heed_signals(stop.clone()));
-    let mut ended: BTreeMap<usize, (State, Ended)> = BTreeMap::new();
-    while let Some(one) = drivers.join_next().await {
-        let (index, end) = one.context("a roster's loop failed")?;
-        ended.insert(index, end);
-    }
-    stop.send_replace(true);
+    let ended = attend(drivers, &mut background, &stop).await;
     signals.abort();
     let over = async { while background.join_next().await.is_some() {} };
     if tokio::time::timeout(TASKS_WITHIN, over).await.is_err() {
         background.abort_all();
     }
+    let ended = ended?;
     if args.once { rolls(context, &ended) } else { Ok(Answer::fine(String::new())) }
+}
+
+/// Waits for all drivers. When a part fails that cannot be done without, everything stops: whoever started this process
+/// starts it again, and a half-blind controller helps nobody.
+async fn attend(
+    mut drivers: JoinSet<(usize, (State, Ended))>,
+    background: &mut JoinSet<()>,
+    stop: &watch::Sender<bool>,
+) -> Result<BTreeMap<usize, (State, Ended)>, Failure> {
+    let mut ended = BTreeMap::new();
+    let mut broken: Option<anyhow::Error> = None;
+    loop {
+        tokio::select! {
+            driver = drivers.join_next() => match driver {
+                None => break,
+                Some(Ok((_, (state, Ended::LedgerOver)))) => {
+                    let name = state.desk().roster.name.clone();
+                    broken.get_or_insert(anyhow!("the ledger of roster {name} takes nothing more"));
+                    stop.send_replace(true);
+                }
+                Some(Ok((index, end))) => {
+                    ended.insert(index, end);
+                }
+                Some(Err(error)) => {
+                    broken.get_or_insert(anyhow::Error::new(error).context("a roster's loop failed"));
+                    stop.send_replace(true);
+                }
+            },
+            Some(Err(error)) = background.join_next() => {
+                broken.get_or_insert(anyhow::Error::new(error).context("a watch or a poller failed"));
+                stop.send_replace(true);
+            }
+        }
+    }
+    stop.send_replace(true);
+    match broken {
+        None => Ok(ended),
+        Some(error) => Err(Failure::internal(error).next("start it again; the log above says more")),
+    }
 }
 
 /// Opens what one roster needs before anything starts.

@@ -67,3 +67,34 @@ fn pauses_for(roster: &Roster, cloud: &CloudName, snapshot: &CloudSnapshot) -> B
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::Field;
+
+    fn listed(field: &Field) -> Event {
+        let fact = CloudFact::Snapshot(Arc::new(field.cloud.clone()));
+        Event::Cloud { cloud: "os".into(), fact }
+    }
+
+    #[test]
+    fn a_pool_whose_mark_matches_nobody_is_paused_until_it_does() {
+        let mut field = Field::of(2, true);
+        let mut roster = crate::fixture::roster();
+        let mut caution = Caution::default();
+        assert!(!caution.review(&roster, &listed(&field)), "every mark fits");
+        for pool in roster.pools.values_mut() {
+            pool.owned.pool = Some(reveille_core::model::instance::Mark::Tag("k8s-pool=typo".into()));
+        }
+        assert!(caution.review(&roster, &listed(&field)));
+        let reasons: Vec<String> = caution.pauses().map(|pause| pause.reason.to_string()).collect();
+        assert!(reasons.len() == 1 && reasons[0].contains("none of"), "{reasons:?}");
+        field.cloud.scope = Scope::Changes;
+        field.cloud.instances.clear();
+        assert!(!caution.review(&roster, &listed(&field)), "a listing of changes proves nothing");
+        let mended = crate::fixture::roster();
+        assert!(caution.review(&mended, &listed(&Field::of(2, true))));
+        assert_eq!(caution.pauses().count(), 0);
+    }
+}

@@ -93,6 +93,7 @@ impl Helm {
                 self.scribe.answered();
                 self.take_watched(now, Event::RecordFailed(id), onlooker)
             }
+            Ack::Over => Vec::new(),
             Ack::WantsCheckpoint => {
                 self.scribe.rotate(self.state.checkpoint());
                 Vec::new()

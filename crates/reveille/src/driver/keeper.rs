@@ -1,7 +1,7 @@
 //! What the driver wants of a ledger, and the real one behind it.
 //!
-//! [`Keeper`] is the seam for tests of the driver: a full disk, a slow one. In production it is [`super::shelf::Shelf`], a ledger of
-//! wire-format lines in a directory that this process holds the lock of. Nothing here knows what a record means.
+//! [`Keeper`] is the seam for tests of the driver: a full disk, a slow one. In production it is [`super::shelf::Shelf`], a
+//! ledger of wire-format lines in a directory that this process holds the lock of. Nothing here knows what a record means.
 
 use std::sync::Arc;
 
@@ -17,6 +17,8 @@ pub(crate) trait Keeper: Send {
     fn rotation_due(&self) -> bool;
     /// Begins a new segment with these records, which restore everything that matters.
     fn rotate(&mut self, checkpoint: &[Record]) -> Result<(), String>;
+    /// True when nothing more will ever be taken by this process.
+    fn is_over(&self) -> bool;
     /// Notes that we live.
     fn beat(&mut self, now: Time) -> Result<(), String>;
 }

@@ -14,6 +14,7 @@
 //!
 //! It decides nothing, and knows neither Kubernetes nor OpenStack.
 
+mod alarm;
 pub(crate) mod caution;
 pub(crate) mod clock;
 pub(crate) mod hands;
@@ -32,10 +33,11 @@ use std::time::Duration;
 use reveille_core::effect::Effect;
 use reveille_core::engine::State;
 use reveille_core::event::Event;
-use reveille_core::model::time::{Span, Time};
+use reveille_core::model::time::Time;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
 
+use alarm::Alarm;
 use hands::Hands;
 use helm::Helm;
 use pauses::PauseDesk;
@@ -43,8 +45,6 @@ use scribe::Ack;
 
 /// Events that may wait for the loop. Whoever sends more waits.
 pub(crate) const INBOX_MAX: usize = 1024;
-/// The engine wants to be asked at least this often.
-const TICK_MAX: Duration = Duration::from_secs(10);
 /// How often pauses are read again.
 const PAUSES_EVERY: Duration = Duration::from_secs(2);
 /// How often the ledger learns that we live.
@@ -72,6 +72,8 @@ pub(crate) enum Ended {
     Settled,
     /// Something was still on its way when the time was over.
     TimeOver,
+    /// The ledger takes nothing more in this process.
+    LedgerOver,
 }
 
 /// One roster's loop.
@@ -104,7 +106,7 @@ impl Driver {
             due.set_missed_tick_behavior(MissedTickBehavior::Delay);
         }
         let began = Instant::now();
-        let mut wake_at: Option<Time> = None;
+        let mut alarm = Alarm::default();
         let ended = loop {
             if let Until::Settled(within) = until {
                 if self.has_settled() {
@@ -114,13 +116,15 @@ impl Driver {
                     break Ended::TimeOver;
                 }
             }
-            let nap = self.nap(wake_at);
+            let nap = alarm.nap(clock::wall());
             let effects = tokio::select! {
                 biased;
                 _ = told(&mut self.stop) => break Ended::Told,
                 Some(ack) = self.acks.recv() => {
-                    let now = clock::wall();
-                    self.helm.acknowledge(now, ack)
+                    if ack == Ack::Over {
+                        break Ended::LedgerOver;
+                    }
+                    self.helm.acknowledge(clock::wall(), ack)
                 }
                 _ = pauses_due.tick() => match self.pauses.read() {
                     Some(command) => self.take(Event::Command(command)),
@@ -137,13 +141,11 @@ impl Driver {
                     Vec::new()
                 }
                 () = sleep(nap) => {
-                    // The engine says a wake-up once. A tick that came before it must not make it forgotten.
-                    let now = clock::wall();
-                    wake_at = wake_at.filter(|at| *at > now);
+                    alarm.tick(clock::wall());
                     self.take(Event::Tick)
                 }
             };
-            self.perform(effects, &mut wake_at);
+            self.perform(effects, &mut alarm);
         };
         self.wind_down().await;
         let now = clock::wall();
@@ -173,25 +175,17 @@ impl Driver {
         self.helm.take(now, event)
     }
 
-    fn perform(&self, effects: Vec<Effect>, wake_at: &mut Option<Time>) {
+    fn perform(&self, effects: Vec<Effect>, alarm: &mut Alarm) {
         for effect in effects {
             match effect {
                 Effect::Look { id, look } => self.hands.look(id, look),
                 Effect::Call { intent, fence, call } => self.hands.call(intent, fence, call),
                 Effect::List { cloud } => self.hands.list(&cloud),
-                Effect::WakeAt(at) => *wake_at = Some(at),
+                Effect::WakeAt(at) => alarm.set(at),
                 // The helm keeps records to itself.
                 Effect::Record { .. } => {}
             }
         }
-    }
-
-    /// How long nothing need happen.
-    fn nap(&self, wake_at: Option<Time>) -> Duration {
-        let Some(at) = wake_at else { return TICK_MAX };
-        // One millisecond more, so that the timer is over when we look.
-        let left = at.since(clock::wall()) + Span::from_ms(1);
-        crate::worlds::poller::duration(left).min(TICK_MAX)
     }
 
     /// Every source has said something, and nothing is on its way.
@@ -216,7 +210,7 @@ impl Driver {
             tracing::info!(calls = under_way.calls(), "stopping: waits for calls that are on their way");
         }
         let until = Instant::now() + STOP_WITHIN;
-        let mut wake_at = None;
+        let mut alarm = Alarm::default();
         while under_way.calls() > 0 || self.helm.unanswered() > 0 || !self.inbox.is_empty() {
             let effects = tokio::select! {
                 biased;
@@ -238,7 +232,7 @@ impl Driver {
             let calls = effects
                 .into_iter()
                 .filter(|effect| !matches!(effect, Effect::Look { .. } | Effect::List { .. }));
-            self.perform(calls.collect(), &mut wake_at);
+            self.perform(calls.collect(), &mut alarm);
         }
     }
 }

@@ -41,6 +41,8 @@ pub(crate) enum Ack {
     Kept(RecordId),
     /// Not durable, now or later, and why.
     Refused(RecordId, Arc<str>),
+    /// The ledger takes nothing more in this process; ending it and starting again mends that. Said once.
+    Over,
     /// The segment is full, or records were refused before: hand over a checkpoint.
     WantsCheckpoint,
 }
@@ -56,11 +58,11 @@ impl Scribe {
     /// Starts the thread. Answers arrive on the receiver.
     pub(crate) fn start(keeper: Box<dyn Keeper>) -> std::io::Result<(Self, mpsc::Receiver<Ack>)> {
         let (orders, inbox) = sync_channel(ORDERS_MAX);
-        // Room for an answer to every record that may be outstanding, and for the wish for a checkpoint.
-        let (acks, receiver) = mpsc::channel(ORDERS_MAX + 2);
+        // Room for an answer to every record that may be outstanding, the wish for a checkpoint, and the end.
+        let (acks, receiver) = mpsc::channel(ORDERS_MAX + 3);
         let thread = std::thread::Builder::new()
             .name("ledger".to_owned())
-            .spawn(move || Hand { keeper, acks, lagging: false, asked: false }.work(&inbox))?;
+            .spawn(move || Hand { keeper, acks, lagging: false, asked: false, over: false }.work(&inbox))?;
         Ok((Self { orders, thread: Some(thread), outstanding: 0 }, receiver))
     }
 
@@ -127,6 +129,8 @@ struct Hand {
     lagging: bool,
     /// A checkpoint was asked for and has not come yet.
     asked: bool,
+    /// It was said that the ledger is over.
+    over: bool,
 }
 
 impl Hand {
@@ -175,6 +179,7 @@ impl Hand {
         if let Some(why) = refused {
             self.lagging = true;
             tracing::error!("the ledger refused records, and nothing that rests on them is done: {why}");
+            self.check_over();
         } else if (self.lagging || self.keeper.rotation_due()) && !self.asked {
             self.asked = true;
             self.say(Ack::WantsCheckpoint);
@@ -190,16 +195,25 @@ impl Hand {
                     Ok(()) => self.lagging = false,
                     Err(why) => tracing::error!("the ledger was not rotated: {why}"),
                 }
+                self.check_over();
             }
             Order::Beat(now) => {
                 if let Err(why) = self.keeper.beat(now) {
                     tracing::warn!("{why}");
                 }
+                self.check_over();
             }
             Order::Keep(..) => {}
             Order::End => return false,
         }
         true
+    }
+
+    fn check_over(&mut self) {
+        if self.keeper.is_over() && !self.over {
+            self.over = true;
+            self.say(Ack::Over);
+        }
     }
 
     /// Nobody listening means that the driver is gone; what is durable is durable all the same.

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use reveille_core::model::id::Fence;
 use reveille_core::model::time::Time;
 use reveille_core::record::Record;
-use reveille_record::{AppendError, Config, Holder, Ledger, OpenError, Repair};
+use reveille_record::{AppendError, Config, HeartbeatError, Holder, Ledger, OpenError, Repair, RotateError};
 use reveille_wire::ledger::{FromWireError, LedgerLine, from_wire, to_wire};
 use serde::Deserialize;
 use thiserror::Error;
@@ -24,6 +24,7 @@ use super::keeper::{FenceCheck, Keeper};
 /// A ledger that this process holds.
 pub(crate) struct Shelf {
     ledger: Ledger<LedgerLine>,
+    over: bool,
 }
 
 /// A ledger that was opened, and what it remembers.
@@ -65,7 +66,7 @@ pub(crate) fn open(directory: &Path, command: &str, now: Time) -> Result<OpenShe
     }
     let records = read_lines(directory, opened.records)?;
     Ok(OpenShelf {
-        shelf: Shelf { ledger: opened.ledger },
+        shelf: Shelf { ledger: opened.ledger, over: false },
         records,
         fence: Fence(opened.fence.0),
         last_alive: opened.last_alive_ms.map(Time::from_ms),
@@ -129,6 +130,7 @@ impl Keeper for Shelf {
                 unsynced = 0;
                 appended = self.ledger.append(&line);
             }
+            self.over |= matches!(appended, Err(AppendError::Broken));
             unsynced += 1;
             answers.push(appended.map(drop).map_err(|error| chain(&error)));
         }
@@ -142,7 +144,14 @@ impl Keeper for Shelf {
 
     fn rotate(&mut self, checkpoint: &[Record]) -> Result<(), String> {
         let lines: Vec<LedgerLine> = checkpoint.iter().map(to_wire).collect();
-        let rotated = self.ledger.rotate(&lines).map_err(|error| chain(&error).to_string())?;
+        let rotated = self.ledger.rotate(&lines).map_err(|error| {
+            self.over |= match &error {
+                RotateError::Broken(_) => true,
+                RotateError::Sync(sync) => sync.is_final(),
+                RotateError::Checkpoint { .. } | RotateError::NotWritten { .. } => false,
+            };
+            chain(&error).to_string()
+        })?;
         if let Some(error) = rotated.not_removed {
             tracing::warn!(
                 "old segments of the ledger could not be removed: {error}; the next rotation tries again"
@@ -152,7 +161,14 @@ impl Keeper for Shelf {
     }
 
     fn beat(&mut self, now: Time) -> Result<(), String> {
-        self.ledger.heartbeat(now.ms).map_err(|error| chain(&error).to_string())
+        self.ledger.heartbeat(now.ms).map_err(|error| {
+            self.over |= matches!(error, HeartbeatError::LockLost { .. });
+            chain(&error).to_string()
+        })
+    }
+
+    fn is_over(&self) -> bool {
+        self.over
     }
 }
 
@@ -160,6 +176,7 @@ impl Shelf {
     /// Makes the newest `count` answers true, or turns them into refusals.
     fn sync(&mut self, answers: &mut [Result<(), Arc<str>>], count: usize) {
         let Err(error) = self.ledger.sync() else { return };
+        self.over |= error.is_final();
         let why = chain(&error);
         let from = answers.len().saturating_sub(count);
         for answer in &mut answers[from..] {
@@ -224,7 +241,12 @@ mod tests {
         drop(first);
         let second = open(directory.path(), "reveille run", Time::from_ms(6)).unwrap();
         assert_eq!(check(), Some(second.fence));
+        let mut shelf = second.shelf;
         std::fs::remove_file(directory.path().join("ledger/lock")).unwrap();
         assert_eq!(check(), None, "a lost lock leads nobody");
+        assert!(!shelf.is_over());
+        assert!(shelf.beat(Time::from_ms(7)).is_err());
+        assert!(shelf.is_over(), "and whoever lost it writes no more");
+        assert!(shelf.keep(&[started(3)])[0].is_err());
     }
 }

@@ -95,6 +95,7 @@ struct Book {
     kept: Arc<Mutex<Vec<Record>>>,
     refuses: Arc<AtomicBool>,
     shut: Arc<AtomicBool>,
+    over: Arc<AtomicBool>,
     checkpoints: Arc<AtomicU64>,
 }
 
@@ -128,6 +129,10 @@ impl Keeper for Book {
         self.checkpoints.fetch_add(1, Ordering::SeqCst);
         *self.kept.lock().unwrap() = checkpoint.to_vec();
         Ok(())
+    }
+
+    fn is_over(&self) -> bool {
+        self.over.load(Ordering::SeqCst)
     }
 
     fn beat(&mut self, _: Time) -> Result<(), String> {
@@ -312,6 +317,18 @@ async fn a_performer_that_panics_has_answered_nobody_knows() {
         })
         .await;
     bench.end().await;
+}
+
+#[tokio::test]
+async fn a_ledger_that_is_over_ends_the_loop() {
+    let book = Book::default();
+    book.refuses.store(true, Ordering::SeqCst);
+    book.over.store(true, Ordering::SeqCst);
+    let bench = start(Fake::default(), &book, fresh(1), Until::Told, leads(1));
+    bench.show().await;
+    let fake = bench.fake.clone();
+    let (_, ended) = tokio::time::timeout(PATIENCE, bench.running).await.unwrap().unwrap();
+    assert_eq!((ended, fake.calls()), (Ended::LedgerOver, 0));
 }
 
 #[tokio::test]

@@ -224,7 +224,10 @@ impl State {
             self.cases_of(subject).filter(|key| !kinds.contains(&key.kind)).collect();
         let other_absence = kinds.iter().any(|kind| kind.is_absence());
         for key in open {
-            if key.kind.is_absence() && other_absence {
+            // A node that is there and not Ready is a new question; that the machine would not join is answered.
+            let joined = kinds.contains(&FaultKind::NotReady)
+                && matches!(key.kind, FaultKind::NeverJoined | FaultKind::Vanished);
+            if key.kind.is_absence() && other_absence && !joined {
                 self.close(&key, Verdict::Superseded);
             } else if !blind {
                 self.look_well(&key);

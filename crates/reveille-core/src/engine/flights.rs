@@ -108,7 +108,6 @@ impl State {
         self.recording.insert(id, intent);
         if rung.class().is_destructive() {
             self.book.begin(at);
-            self.count_same_fault(key, rung);
         }
         if let Call::DeleteInstance { instance, .. } = &call {
             self.book.note_deleted(instance);
@@ -157,9 +156,11 @@ impl State {
                     self.book.begin(self.now);
                 }
                 let (call, fence, flight_rung) = (flight.call.clone(), self.start.fence, flight.rung);
+                let key = flight.key.clone();
                 let phase = Phase::Calling { since: self.now };
                 self.book.flights.insert(intent, Flight { phase, ..flight });
                 self.book.count_requested(flight_rung);
+                self.count_same_fault(&key, flight_rung);
                 self.wake(self.now + CALL_WITHIN, Wake::Flight(intent));
                 self.effects.push(Effect::Call { intent, fence, call });
             }

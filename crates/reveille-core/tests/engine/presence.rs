@@ -122,3 +122,34 @@ fn a_bare_record_of_a_cell_that_is_down_unsays_nothing() {
     field.run(Span::from_min(1));
     assert!(field.calls.is_empty());
 }
+
+#[test]
+fn the_first_of_an_allowance_of_one_is_not_counted_against_itself() {
+    let mut roster = roster();
+    roster.limits.same_fault_stops_at = 1;
+    let mut field = Field::new(roster).populate(10);
+    field.run(Span::from_min(2));
+    for id in ["bad-1", "bad-2"] {
+        field.add_machine(id, false);
+        let bad = field.instances.get_mut(id).unwrap();
+        bad.state = InstanceState::Errored;
+        bad.fault = Some(Fault { code: 500, message: "No valid host was found.".into() });
+    }
+    field.run(Span::from_min(90));
+    assert_eq!(field.destructive_calls(), 1, "{:?}", field.calls);
+}
+
+#[test]
+fn a_reboot_after_which_the_machine_registers_mended_its_not_joining() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(Span::from_min(2));
+    field.add_machine("new", false);
+    field.run(Span::from_min(17));
+    assert!(matches!(field.calls[..], [Call::Reboot { .. }]), "{:?}", field.calls);
+    field.nodes.insert("new".into(), super::fixture::node("new", Ready::False));
+    field.run(Span::from_s(20));
+    field.nodes.insert("new".into(), super::fixture::node("new", Ready::True));
+    field.run(Span::from_min(3));
+    let closed = field.state.closed().find(|closed| closed.incident.key.kind == FaultKind::NeverJoined);
+    assert_eq!(closed.map(|closed| closed.verdict.name()), Some("mended"));
+}

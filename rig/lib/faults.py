@@ -14,7 +14,7 @@ import sys
 import faults_cloud  # noqa: F401  (importing it registers its faults)
 import proxy_faults
 from fault_kit import CATALOGUE, Act, control, fault, remembered
-from machine import Trouble, kubectl, root, set_silent
+from machine import NoSuchMachine, Trouble, kubectl, root, set_silent
 from osapi import Refused
 
 
@@ -109,6 +109,8 @@ def clear():
     for e in sorted(reversed(entries), key=lambda e: not e['name'].endswith(('-hang', '-kill'))):
         try:
             CATALOGUE[e['name']][2](Act(e['name'], e['arguments'], True))
+        except NoSuchMachine:      # and with it what was wrong with it
+            Act(e['name'], e['arguments'], True).recall()
         except (Trouble, Refused, OSError) as problem:
             failed.append('%s: %s' % (e['name'], problem))
     control('DELETE', '/faults')

@@ -25,6 +25,10 @@ class Trouble(Exception):
     """What went wrong, and what to do."""
 
 
+class NoSuchMachine(Trouble):
+    """Nova has no server of that name or id."""
+
+
 def description():
     with open(STATE + '/rig.json') as f:
         return json.load(f)
@@ -62,7 +66,7 @@ def servers(session):
 def find(session, name):
     hits = [s for s in servers(session) if name in (s['name'], s['id'])]
     if not hits:
-        raise Trouble('there is no machine "%s". Those there are: rig machine list' % name)
+        raise NoSuchMachine('there is no machine "%s". Those there are: rig machine list' % name)
     if len(hits) > 1:
         raise Trouble('%d machines are called "%s"; name one by its id: %s' % (len(hits), name, ', '.join(s['id'] for s in hits)))
     return hits[0]

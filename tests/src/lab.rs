@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
+use crate::NotRun;
 use crate::calls::Proxy;
 use crate::cloud::{Cloud, text};
 use crate::kube::Kube;
@@ -95,8 +96,11 @@ impl Lab {
         if let Err(error) = self.cloud.delete_servers(&ids) {
             eprintln!("servers of {} may be left: {error:#}", self.scenario);
         }
-        let mut nodes: Vec<&str> = self.own.iter().map(|machine| machine.name.as_str()).collect();
-        nodes.extend(self.own_nodes.iter().map(String::as_str));
+        for name in &self.own_nodes {
+            self.rig.try_run(&["node", "down", name, "--forget"]);
+            self.rig.try_run(&["stop", "occm"]);
+        }
+        let nodes: Vec<&str> = self.own.iter().map(|machine| machine.name.as_str()).collect();
         if let Err(error) = self.kube.delete_nodes(&nodes) {
             eprintln!("nodes of {} may be left: {error:#}", self.scenario);
         }
@@ -189,16 +193,26 @@ impl Lab {
     /// # Errors
     /// When it does not come so far in time.
     pub fn sees(&self, place: &Place, machines: u32) -> Result<()> {
+        self.sees_listings(place)?;
+        until(&format!("the roll to know {machines} machines"), s(30), || {
+            let (_, roll) = self.reveille.roll(place)?;
+            ensure!(roll.summary.machines == machines, "the roll has {:?}", roll.summary);
+            Ok(())
+        })
+    }
+
+    /// Waits until the running controller has logged in and listed.
+    ///
+    /// # Errors
+    /// When it does not come so far in time.
+    pub fn sees_listings(&self, place: &Place) -> Result<()> {
         until("reveille to have logged in and listed", s(30), || {
             let log = fs::read_to_string(&place.log).unwrap_or_default();
             ensure!(log.contains("logged in"), "no login in the log yet");
             let listed = self.proxy.calls()?.of("nova", "GET /v2.1/servers/detail");
             ensure!(listed > 0, "no listing yet");
             Ok(())
-        })?;
-        let (_, roll) = self.reveille.roll(place)?;
-        ensure!(roll.summary.machines == machines, "the roll has {:?}", roll.summary);
-        Ok(())
+        })
     }
 
     /// Boots machines of this scenario: they are deleted after it.
@@ -232,9 +246,18 @@ impl Lab {
         Ok(made)
     }
 
-    /// A node that is to be deleted after the scenario and has no machine of its name.
-    pub fn own_node(&mut self, name: &str) {
+    /// A real node for the machine of that name: containerd, kubelet, a real `kubeadm join`. Taken down after the scenario.
+    ///
+    /// # Errors
+    /// [`NotRun`] where no real node can run; else when the join fails.
+    pub fn real_node(&mut self, name: &str) -> Result<()> {
         self.own_nodes.push(name.to_owned());
+        self.rig.run(&["node", "up", name]).map(drop).map_err(|error| {
+            let told = format!("{error:#}");
+            let impossible =
+                ["needs root", "namespaces", "containerd is"].iter().any(|sign| told.contains(sign));
+            if impossible { NotRun(told).into() } else { error }
+        })
     }
 
     /// Three machines with nodes, routes and everything: `crew-1` to `crew-3`, pool `workers`.

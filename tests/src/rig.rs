@@ -154,6 +154,18 @@ impl Rig {
         self.run(&[&["fault"], fault, &["--off"]].concat()).map(drop)
     }
 
+    /// Starts the real cloud controller with another project's credentials: no machine of this project exists for it.
+    ///
+    /// # Errors
+    /// When it does not start.
+    pub fn start_stranger_controller(&self) -> Result<()> {
+        let mut command = Command::new(&self.program);
+        command.args(["start", "occm", "--name", &self.name]).env("RIG_OCCM_PROJECT", "other");
+        let ended = process::run(command, None, COMMAND_WITHIN)?;
+        ensure!(ended.code == Some(0), "the cloud controller does not start: {}", ended.stderr.trim());
+        Ok(())
+    }
+
     /// Sets what a machine's console says.
     ///
     /// # Errors

@@ -29,7 +29,7 @@ use crate::rig::Rig;
 
 /// Asks for the scenarios to be run.
 const ASKED: &str = "REVEILLE_E2E";
-/// Only scenarios whose name contains this.
+/// Only scenarios whose name contains this, or one of these, with commas between them.
 const ONLY: &str = "REVEILLE_E2E_ONLY";
 /// Begins the name of each rig and folder; the process id follows.
 const PREFIX: &str = "e2e-";
@@ -60,7 +60,8 @@ struct Wanted {
 impl Wanted {
     /// Cargo's own flags for test programs are passed over.
     fn read() -> Self {
-        let mut wanted = Self { list: false, only: std::env::var(ONLY).into_iter().collect() };
+        let only = std::env::var(ONLY).unwrap_or_default();
+        let mut wanted = Self { list: false, only: only.split(',').map(str::to_owned).collect() };
         for word in std::env::args().skip(1) {
             match word.as_str() {
                 "--list" => wanted.list = true,
@@ -73,7 +74,7 @@ impl Wanted {
     }
 
     fn wants(&self, name: &str) -> bool {
-        self.only.iter().all(|only| name.contains(only.as_str()))
+        self.only.is_empty() || self.only.iter().any(|only| name.contains(only.as_str()))
     }
 }
 

@@ -220,12 +220,13 @@ pub(crate) fn an_unreachable_node_is_nudged_and_leftovers_are_cleaned(lab: &mut 
 }
 
 /// The router is as full as it may be: that is told before a node needs the next route, and a route that is missing and
-/// would not fit is not tried against the wall.
+/// would not fit is not tried against the wall. Once there is room, it comes back.
 pub(crate) fn a_full_router_is_foreseen_and_not_called_in_vain(lab: &mut Lab) -> Result<()> {
     let crew = lab.crew()?;
     let held = lab.cloud.routes()?.len();
     lab.rig.fault(&["missing-route", "crew-3"])?;
-    lab.cloud.change_routes(true, &[("198.20.9.0/24".to_owned(), "10.8.0.7".to_owned())])?;
+    let foreign = [("198.20.9.0/24".to_owned(), "10.8.0.7".to_owned())];
+    lab.cloud.change_routes(true, &foreign)?;
     lab.rig.fault(&["route-limit", &held.to_string()])?;
     let roster = crew.roster("full").set("router", &lab.router_line()).set("verifyWithin", "5s");
     let place = lab.place(&[&roster.pool("workers")])?;
@@ -239,7 +240,7 @@ pub(crate) fn a_full_router_is_foreseen_and_not_called_in_vain(lab: &mut Lab) ->
     throughout("no call runs against the wall", s(20), || lab.proxy.calls()?.no_writes())?;
     let (code, plan) = lab.reveille.plan(&place)?;
     ensure!(code == 1 && plan.asks.iter().any(|ask| ask.kind == "route-limit"), "{code}, {plan:?}");
-    lab.rig.lift(&["route-limit", &held.to_string()])?;
+    lab.cloud.change_routes(false, &foreign)?;
     mended(&place, "crew-3", FaultKind::MissingRoute)?;
     running.stop()?;
     Ok(())

@@ -223,6 +223,7 @@ impl Dice {
             }
             13 => Fault::NodesUnlisted(lasts),
             14 => Fault::ApiSilent(lasts),
+            15 if self.rng.chance(50) => Fault::PortsUnlisted(lasts),
             15 => Fault::LeasesFrozen(lasts),
             16 => {
                 let zones = ["nova-a", "nova-b", "nova-c"].map(ZoneName::from);

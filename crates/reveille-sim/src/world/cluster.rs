@@ -67,8 +67,13 @@ impl Cluster {
     }
 
     /// What was said about nodes of that name, oldest first.
-    pub(crate) fn said(&self, name: &NodeName) -> Vec<NodeEvent> {
-        self.events.iter().filter(|(_, event)| event.node == *name).map(|(_, event)| event.clone()).collect()
+    pub(crate) fn said_of(&self, now: Time, name: &NodeName) -> Vec<NodeEvent> {
+        self.said(now).filter(|event| event.node == *name).cloned().collect()
+    }
+
+    /// Everything that was said and is still kept, oldest first.
+    pub(crate) fn said(&self, now: Time) -> impl Iterator<Item = &NodeEvent> {
+        self.events.iter().filter(move |(at, _)| now.since(*at) <= EVENTS_KEPT).map(|(_, event)| event)
     }
 }
 

@@ -98,6 +98,8 @@ pub enum Fault {
         /// See [`Fault::ServersUnlisted`].
         denies: bool,
     },
+    /// Listings hold every server and not one port.
+    PortsUnlisted(Span),
     /// Every read of the cloud fails in this way.
     CloudFails(ReadErrorKind, Span),
     /// The cluster's API answers with no nodes at all.
@@ -164,6 +166,7 @@ impl Fault {
             Self::Unmarked(_) => "unmarked",
             Self::ServersUnlisted { .. } => "servers-unlisted",
             Self::SomeUnlisted { .. } => "some-unlisted",
+            Self::PortsUnlisted(_) => "ports-unlisted",
             Self::CloudFails(..) => "cloud-fails",
             Self::NodesUnlisted(_) => "nodes-unlisted",
             Self::ApiSilent(_) => "api-silent",
@@ -209,6 +212,7 @@ impl Fault {
             Self::ControllerDown(lasts)
             | Self::ServersUnlisted { lasts, .. }
             | Self::SomeUnlisted { lasts, .. }
+            | Self::PortsUnlisted(lasts)
             | Self::CloudFails(_, lasts)
             | Self::NodesUnlisted(lasts)
             | Self::ApiSilent(lasts)
@@ -267,6 +271,7 @@ impl Fault {
             Self::SomeUnlisted { machines, lasts, .. } => {
                 format!("the cloud's list lacks {} servers for {lasts}", machines.len())
             }
+            Self::PortsUnlisted(lasts) => format!("the cloud lists no ports for {lasts}"),
             Self::CloudFails(kind, lasts) => format!("the cloud's API fails for {lasts} ({kind:?})"),
             Self::NodesUnlisted(lasts) => format!("the cluster lists no nodes for {lasts}"),
             Self::ApiSilent(lasts) => format!("the cluster's API is silent for {lasts}"),

@@ -29,6 +29,7 @@ pub(crate) struct Lies {
     pub(crate) unlisted: Option<Unlisting>,
     /// Every read of the cloud fails like this.
     pub(crate) cloud_fails: Option<ReadErrorKind>,
+    pub(crate) portless: bool,
     pub(crate) api_silent: bool,
     pub(crate) nodes_empty: bool,
     /// Kubelets are heard, and their leases are not renewed.
@@ -132,7 +133,7 @@ impl World {
             self.lies.full_at = Some(self.now);
         }
         snapshot.instances.retain(|instance| self.lies.hides(&instance.id).is_none());
-        if self.lies.unlisted.as_ref().is_some_and(|lie| lie.only.is_none()) {
+        if self.lies.portless || self.lies.unlisted.as_ref().is_some_and(|lie| lie.only.is_none()) {
             snapshot.ports.clear();
         }
         snapshot
@@ -151,7 +152,7 @@ impl World {
                 let node = self.cluster.nodes.get(name).filter(|_| !self.lies.nodes_empty);
                 return Ok(Answer::Node(node.cloned()));
             }
-            Look::NodeEvents(name) => return Ok(Answer::NodeEvents(self.cluster.said(name))),
+            Look::NodeEvents(name) => return Ok(Answer::NodeEvents(self.cluster.said_of(self.now, name))),
             _ => {}
         }
         if let Some(kind) = self.lies.cloud_fails {
@@ -239,7 +240,7 @@ impl World {
             false => self.cluster.nodes.values().cloned().collect(),
         };
         self.hear(ClusterFact::Synced(nodes));
-        let said: Vec<NodeEvent> = self.cluster.events.iter().map(|(_, event)| event.clone()).collect();
+        let said: Vec<NodeEvent> = self.cluster.said(self.now).cloned().collect();
         for event in said {
             self.hear(ClusterFact::NodeEvent(event));
         }

@@ -32,6 +32,7 @@ impl World {
             Fault::Launch { .. } | Fault::BadImage(..) | Fault::Rollout(_) => self.strike_pool(&fault),
             Fault::ServersUnlisted { .. }
             | Fault::SomeUnlisted { .. }
+            | Fault::PortsUnlisted(_)
             | Fault::CloudFails(..)
             | Fault::NodesUnlisted(_)
             | Fault::ApiSilent(_)
@@ -191,6 +192,7 @@ impl World {
                 let only = Some(machines.iter().cloned().collect());
                 self.lies.unlisted = Some(Unlisting { only, denies: *denies });
             }
+            Fault::PortsUnlisted(_) => self.lies.portless = true,
             Fault::CloudFails(kind, _) => self.lies.cloud_fails = Some(*kind),
             Fault::NodesUnlisted(_) => {
                 self.lies.nodes_empty = true;
@@ -214,6 +216,7 @@ impl World {
     pub(super) fn mend(&mut self, fault: &Fault) {
         match fault {
             Fault::ServersUnlisted { .. } | Fault::SomeUnlisted { .. } => self.lies.unlisted = None,
+            Fault::PortsUnlisted(_) => self.lies.portless = false,
             Fault::CloudFails(..) => self.lies.cloud_fails = None,
             Fault::NodesUnlisted(_) => {
                 self.lies.nodes_empty = false;

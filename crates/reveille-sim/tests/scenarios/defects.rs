@@ -109,11 +109,15 @@ fn d06_an_empty_node_list_deletes_none_of_a_hundred() {
 /// Upstream's route collector takes all pod routes out when the server list is falsely empty. Here no route is touched.
 #[test]
 fn d07_an_empty_server_list_costs_no_machine_and_no_route() {
-    for denies in [true, false] {
+    for lie in [
+        Fault::ServersUnlisted { lasts: min(40), denies: true },
+        Fault::ServersUnlisted { lasts: min(40), denies: false },
+        Fault::PortsUnlisted(min(40)),
+    ] {
         let mut field = Field::new(Layout::fleet(27, 12).routed());
-        field.fault(Fault::ServersUnlisted { lasts: min(40), denies });
+        field.fault(lie.clone());
         field.run(min(60));
-        assert_eq!(field.calls(), [], "denies: {denies}\n{}", field.tail());
+        assert_eq!(field.calls(), [], "{lie}\n{}", field.tail());
         field.ends_well();
     }
 }

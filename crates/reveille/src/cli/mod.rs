@@ -266,6 +266,9 @@ pub(crate) struct Init {
     /// Entry of clouds.yaml [default: the only one]
     #[arg(long)]
     pub(crate) cloud: Option<String>,
+    /// Router that carries pod routes, by its id; it is looked at
+    #[arg(long, value_name = "ID")]
+    pub(crate) router: Option<String>,
     /// clouds.yaml [default: where the OpenStack client looks]
     #[arg(long, value_name = "FILE")]
     pub(crate) clouds_file: Option<PathBuf>,

@@ -15,7 +15,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
 use reveille_core::event::ClusterFact;
-use reveille_core::model::id::CloudName;
+use reveille_core::model::id::{CloudName, RouterId};
 use reveille_core::model::node::Node;
 use reveille_kube::{Cluster, ClusterConfig, ContextInfo, contexts};
 use reveille_openstack::{CloudConfig, CloudEntry, Project, list_clouds};
@@ -47,7 +47,8 @@ pub(crate) async fn init(_: &Context, args: &cli::Init) -> Result<Answer, Failur
     };
     let project =
         Project::connect(&config).await.map_err(|error| Failure::cannot_tell(anyhow::Error::new(error)))?;
-    let survey = read::survey(&project, &cloud, nodes)
+    let router = args.router.as_deref().map(RouterId::from);
+    let survey = read::survey(&project, &cloud, nodes, router.as_ref())
         .await
         .map_err(|error| Failure::cannot_tell(anyhow::Error::new(error)))?;
     let place = propose::Place {

@@ -24,6 +24,7 @@ pub(crate) mod keeper;
 pub(crate) mod pauses;
 pub(crate) mod scribe;
 pub(crate) mod shelf;
+mod sight;
 
 #[cfg(test)]
 mod tests;
@@ -42,6 +43,7 @@ use hands::Hands;
 use helm::Helm;
 use pauses::PauseDesk;
 use scribe::Ack;
+use sight::Sight;
 
 /// Events that may wait for the loop. Whoever sends more waits.
 pub(crate) const INBOX_MAX: usize = 1024;
@@ -107,6 +109,7 @@ impl Driver {
         }
         let began = Instant::now();
         let mut alarm = Alarm::default();
+        let mut sight = Sight::default();
         let ended = loop {
             if let Until::Settled(within) = until {
                 if self.has_settled() {
@@ -146,6 +149,7 @@ impl Driver {
                 }
             };
             self.perform(effects, &mut alarm);
+            sight.review(&self.helm.state().desk());
         };
         self.wind_down().await;
         let now = clock::wall();

@@ -307,6 +307,23 @@ async fn stopping_waits_for_a_call_on_its_way_and_keeps_its_outcome() {
 }
 
 #[tokio::test]
+async fn what_becomes_durable_while_stopping_is_not_called_any_more() {
+    let book = Book::default();
+    book.shut.store(true, Ordering::SeqCst);
+    let bench = start(Fake::default(), &book, fresh(1), Until::Told, leads(1));
+    bench.show().await;
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    bench.stop.send_replace(true);
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    book.shut.store(false, Ordering::SeqCst);
+    let fake = bench.fake.clone();
+    bench.end().await;
+    assert_eq!(fake.calls(), 0);
+    assert!(book.has(is_intent), "it was decided before");
+    assert!(book.has(|record| matches!(record, Record::Ended { outcome: Outcome::Failed { .. }, .. })));
+}
+
+#[tokio::test]
 async fn a_performer_that_panics_has_answered_nobody_knows() {
     let book = Book::default();
     let bench = start(Fake { panics: true, ..Fake::default() }, &book, fresh(1), Until::Told, leads(1));

@@ -15,7 +15,7 @@ mod tests;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use reveille_core::model::id::{GroupId, InstanceId};
+use reveille_core::model::id::{GroupId, InstanceId, RouterId};
 use reveille_core::model::instance::{Instance, Mark, Port};
 use reveille_core::model::network::{Router, SecurityGroup};
 use reveille_core::model::node::{Node, Provider};
@@ -33,6 +33,8 @@ pub(crate) struct Survey {
     pub(crate) groups: BTreeMap<GroupId, Arc<SecurityGroup>>,
     /// Routers that are known.
     pub(crate) routers: Vec<Arc<Router>>,
+    /// A router that was named and is not there.
+    pub(crate) missing_router: Option<RouterId>,
 }
 
 impl Survey {

@@ -224,9 +224,14 @@ fn network(survey: &Survey, place: &Place, unknown: &mut Vec<String>) -> Propose
         router.routes.iter().any(|route| pod_ranges.iter().any(|range| range.contains(&route.destination)))
     };
     let router = survey.routers.iter().find(carries).map(|router| (place.cloud.clone(), router.id.clone()));
+    if let Some(id) = &survey.missing_router {
+        unknown.push(format!("router {id}: the project has no router of that id"));
+    } else if let (None, Some(seen)) = (&router, survey.routers.first()) {
+        unknown.push(format!("router {} holds no route into the pod ranges, so it is left out", seen.id));
+    } else if router.is_none() {
+        unknown.push("the router that carries pod routes, if one does: name it with --router ID".to_owned());
+    }
     if router.is_none() {
-        let line = "the router that carries pod routes, if one does: add `router: ID` under network (openstack router list)";
-        unknown.push(line.to_owned());
         notes.push("If a router carries pod routes, name it here: router: ID".to_owned());
     }
     ProposedNetwork { pod_ranges, router, notes }

@@ -7,7 +7,7 @@ use futures::StreamExt as _;
 use futures::stream;
 use reveille_core::effect::{Look, ReadError};
 use reveille_core::event::Answer;
-use reveille_core::model::id::{CloudName, GroupId, InstanceId};
+use reveille_core::model::id::{CloudName, GroupId, InstanceId, RouterId};
 use reveille_core::model::instance::Instance;
 use reveille_core::model::network::SecurityGroup;
 use reveille_core::model::node::Node;
@@ -23,11 +23,12 @@ const AT_ONCE: usize = 8;
 /// Reads what there is to know.
 ///
 /// # Errors
-/// When the listing by the cluster's mark fails. A single instance or group that cannot be read is left out.
+/// When the listing by the cluster's mark, or the named router, cannot be read. A single instance or group that cannot be read is left out.
 pub(crate) async fn survey(
     project: &Project,
     cloud: &CloudName,
     nodes: Vec<Arc<Node>>,
+    router: Option<&RouterId>,
 ) -> Result<Survey, ReadError> {
     let ids: BTreeSet<InstanceId> = nodes.iter().filter_map(|node| named(node)).take(NODES_MAX).collect();
     let mut instances = read_instances(project, cloud, ids).await;
@@ -43,6 +44,12 @@ pub(crate) async fn survey(
         survey.ports.iter().flat_map(|(_, port)| port.groups.iter().cloned()).collect();
     survey.groups = read_groups(project, cloud, ids).await;
     survey.instances = instances;
+    if let Some(id) = router {
+        match project.look(&Look::Router(cloud.clone(), id.clone())).await? {
+            Answer::Router(Some(found)) => survey.routers.push(found),
+            _ => survey.missing_router = Some(id.clone()),
+        }
+    }
     Ok(survey)
 }
 

@@ -87,6 +87,27 @@ fn a_proposal_reads_as_a_roster_that_only_looks() {
 }
 
 #[test]
+fn a_named_router_is_taken_only_when_it_carries_pod_routes() {
+    use reveille_core::model::network::{Route, Router};
+    let with = |destination: &str| {
+        let route =
+            Route { destination: destination.parse().unwrap(), next_hop: "10.0.0.1".parse().unwrap() };
+        let router = Router { id: "r1".into(), routes: vec![route], limit: None };
+        let survey = Survey { routers: vec![Arc::new(router)], ..survey() };
+        roster(&survey, &place()).unwrap()
+    };
+    let found = with("100.64.1.0/24");
+    assert_eq!(found.proposal.network.router, Some(("os".into(), "r1".into())));
+    assert!(found.unknown.is_empty(), "{:?}", found.unknown);
+    let other = with("192.168.7.0/24");
+    assert_eq!(other.proposal.network.router, None);
+    assert!(other.unknown[0].contains("no route into the pod ranges"), "{:?}", other.unknown);
+    let gone = Survey { missing_router: Some("r9".into()), ..survey() };
+    let gone = roster(&gone, &place()).unwrap();
+    assert!(gone.unknown[0].contains("no router of that id"), "{:?}", gone.unknown);
+}
+
+#[test]
 fn what_names_nothing_proposes_nothing() {
     let nobody = Survey { nodes: vec![ranged("1", "100.64.0.0/24")], ..Survey::default() };
     let said = |survey: &Survey| roster(survey, &place()).map(drop).unwrap_err().to_string();

@@ -243,6 +243,35 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn one_listing_serves_every_roster_under_its_own_name_for_the_cloud() {
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let reader = Scripted {
+            answers: VecDeque::new(),
+            takes: Duration::ZERO,
+            asked: asked.clone(),
+            start: Instant::now(),
+        };
+        let (one, mut first) = mpsc::channel(8);
+        let (two, mut second) = mpsc::channel(8);
+        let listeners = vec![
+            Listener { cloud: "os".into(), events: one },
+            Listener { cloud: "elsewhere".into(), events: two },
+        ];
+        poll(reader, listeners, pace(), Arc::new(Notify::new()), tokio::time::sleep(Duration::from_secs(5)))
+            .await;
+        let heard = |event: Option<Event>| match event {
+            Some(Event::Cloud { cloud, fact: CloudFact::Snapshot(snapshot) }) => {
+                (cloud, Arc::as_ptr(&snapshot))
+            }
+            other => panic!("no snapshot: {other:?}"),
+        };
+        let (first, second) = (heard(first.recv().await), heard(second.recv().await));
+        assert_eq!((first.0.as_str(), second.0.as_str()), ("os", "elsewhere"));
+        assert_eq!(first.1, second.1, "the same bytes");
+        assert_eq!(asked.lock().unwrap().len(), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn a_slow_listing_never_overlaps_itself() {
         let asked = asked_at(vec![], Duration::from_secs(45), Duration::from_secs(100), &[]).await;
         assert_eq!(asked.iter().map(|(at, _)| *at).collect::<Vec<_>>(), [0, 45, 90]);

@@ -1,0 +1,55 @@
+//! Whether the sources can be believed, as log lines: one when that changes, none while it lasts.
+//!
+//! The engine makes no record of it, because nothing rests on it after a restart; people want to know all the same, since
+//! nothing is judged or done while a source cannot be believed.
+
+use std::collections::BTreeMap;
+
+use reveille_core::observe::source::{Source, Trust};
+use reveille_core::plan::desk::Desk;
+
+/// What was said last of each source.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sight {
+    believed: BTreeMap<String, bool>,
+}
+
+impl Sight {
+    /// Tells what changed since the last time.
+    pub(super) fn review(&mut self, desk: &Desk<'_>) {
+        self.one(desk, "cluster", &desk.cluster.source);
+        for (name, cloud) in desk.clouds {
+            self.one(desk, name.as_str(), &cloud.source);
+        }
+    }
+
+    fn one(&mut self, desk: &Desk<'_>, name: &str, source: &Source) {
+        let trust = source.trust(desk.now);
+        // Nothing was heard yet, good or bad: the start is no news.
+        if source.last_good().is_none() && source.failing().is_none() {
+            return;
+        }
+        let before = self.believed.insert(name.to_owned(), trust.is_given());
+        if before == Some(trust.is_given()) {
+            return;
+        }
+        let roster = desk.roster.name.as_str();
+        match (trust, before) {
+            (Trust::No(why), _) => {
+                tracing::warn!(
+                    roster,
+                    source = name,
+                    "{name} cannot be believed, nothing that rests on it is done: {why}"
+                );
+            }
+            (Trust::Since(_), Some(false)) => {
+                tracing::info!(
+                    roster,
+                    source = name,
+                    "{name} is believed again; every timer that rests on it begins anew"
+                );
+            }
+            (Trust::Since(_), _) => tracing::info!(roster, source = name, "{name} is read"),
+        }
+    }
+}

@@ -99,6 +99,19 @@ pub(crate) fn finish(steps: &[Step]) -> bool {
     for (name, reason) in &all.not_run {
         println!("not run  {name}: {reason}");
     }
+    let gating: u64 = steps.iter().filter(|step| gates(step.name)).map(|step| step.tally.failed).sum();
+    if gating == 0 && all.failed > 0 {
+        println!(
+            "the failures above are of the rig's scenarios, which {REPORT_ONLY} asks to report and not to gate on"
+        );
+    }
     println!("{} passed, {} failed, {} skipped", all.passed, all.failed, all.skipped);
-    all.failed == 0
+    gating == 0
+}
+
+/// Set by a build server that wants the rig's scenarios run and their failures told, but not to decide over a merge.
+const REPORT_ONLY: &str = "REVEILLE_E2E_REPORT_ONLY";
+
+fn gates(step: &str) -> bool {
+    step != "e2e" || std::env::var_os(REPORT_ONLY).is_none()
 }

@@ -27,10 +27,10 @@ const ADAPTERS: [&str; 2] = ["reveille-kube", "reveille-openstack"];
 const RIG: &str = "xtask-";
 
 /// From nothing, on two cores and a slow network.
-const BUILD_WITHIN: Duration = Duration::from_secs(5400);
+const BUILD_WITHIN: Duration = Duration::from_secs(2700);
 const UP_WITHIN: Duration = Duration::from_secs(900);
 const DOWN_WITHIN: Duration = Duration::from_secs(120);
-const TESTS_WITHIN: Duration = Duration::from_secs(5400);
+const TESTS_WITHIN: Duration = Duration::from_secs(1800);
 
 /// Everything against the rig; with a name, the scenarios whose names contain it.
 pub(crate) fn step(only: Option<&str>) -> Result<Step> {

@@ -147,6 +147,19 @@ fn blind_and_paused() {
 }
 
 #[test]
+fn a_wait_counts_from_when_sight_returned_and_says_so() {
+    let mut field = troubled();
+    field.now = field.now + Span::from_min(10);
+    field.look();
+    let text = page(&field, Ask::Plan, false, &paper());
+    assert!(
+        text.contains("w-3   vanished") && text.contains("(waits until 2 min after sight returned)"),
+        "{text}"
+    );
+    assert!(!text.contains("2 min after first sight"), "{text}");
+}
+
+#[test]
 fn a_narrow_terminal_wraps_the_last_column_only() {
     let narrow = Paper { width: Some(72), ..paper() };
     let text = page(&troubled(), Ask::Roll, false, &narrow);

@@ -23,7 +23,8 @@ const AT_ONCE: usize = 8;
 /// Reads what there is to know.
 ///
 /// # Errors
-/// When the listing by the cluster's mark, or the named router, cannot be read. A single instance or group that cannot be read is left out.
+/// When the listing by the cluster's mark, or the named router, cannot be read. A single instance or group that cannot be
+/// read is left out.
 pub(crate) async fn survey(
     project: &Project,
     cloud: &CloudName,

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use reveille_core::effect::Call;
 use reveille_core::model::cause::Cause;
 use reveille_core::model::roster::Mode;
-use reveille_core::model::time::Time;
-use reveille_core::plan::decide::{Decision, Next, decide};
+use reveille_core::model::time::{Span, Time};
+use reveille_core::plan::decide::{Decision, Next, decide, due_at};
 use reveille_core::plan::desk::{Case, Desk};
 use reveille_core::plan::hold::Hold;
 use reveille_core::plan::interlock;
@@ -22,7 +22,9 @@ pub(crate) fn report(desk: &Desk<'_>, case: &Case, decision: &Decision) -> NextR
             let why = why.map_or_else(String::new, |hold| format!(" ({hold})"));
             (format!("would {}; held{why}", rung.says()), None)
         }
-        Next::Wait { until, why } => (why.to_string(), Some(*until)),
+        Next::Wait { until, why } => {
+            (since_sight(desk, case, *until).unwrap_or_else(|| why.to_string()), Some(*until))
+        }
         Next::Gather(_) => ("reads its console and action log before anything is done".to_owned(), None),
         Next::UnderWay(intent) => {
             let attempt = case.incident.attempts.iter().find(|attempt| attempt.intent == *intent);
@@ -35,6 +37,14 @@ pub(crate) fn report(desk: &Desk<'_>, case: &Case, decision: &Decision) -> NextR
     };
     let then = matches!(decision.next, Next::Wait { .. }).then(|| then(desk, case));
     NextReport { what, not_before: not_before.map(|at| In::new(at, desk.now)), then }
+}
+
+/// Patience that does not count from first sight, because sight was lost meanwhile, must not claim that it does.
+fn since_sight(desk: &Desk<'_>, case: &Case, until: Time) -> Option<String> {
+    let after = case.due_after?;
+    let is_patience = due_at(desk, case) == Ok(Some(until));
+    (is_patience && until > case.incident.first_seen + after + Span::from_s(1))
+        .then(|| format!("waits until {after} after sight returned"))
 }
 
 /// What a case waits for: the first rung from the present one on that is allowed at all and of use.

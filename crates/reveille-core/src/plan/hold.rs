@@ -187,6 +187,9 @@ impl fmt::Display for Hold {
             Self::PoolMinimum { live, min } => {
                 write!(f, "the pool has {live} live machines and must keep {min}")
             }
+            Self::SameFault { times: 1, text } => {
+                write!(f, "a machine was deleted for the same fault and it came back: {text}")
+            }
             Self::SameFault { times, text } => {
                 write!(f, "{times} machines were deleted for the same fault and it came back: {text}")
             }

@@ -135,6 +135,9 @@ fn the_first_of_an_allowance_of_one_is_not_counted_against_itself() {
         bad.state = InstanceState::Errored;
         bad.fault = Some(Fault { code: 500, message: "No valid host was found.".into() });
     }
+    field.run(Span::from_min(3));
+    let held = field.held("bad-2", FaultKind::Errored);
+    assert!(held.contains("a machine was deleted for the same fault"), "{held}");
     field.run(Span::from_min(90));
     assert_eq!(field.destructive_calls(), 1, "{:?}", field.calls);
 }

@@ -39,6 +39,7 @@ pub struct Lab {
     pub proxy: Proxy,
     work: PathBuf,
     scenario: String,
+    number: usize,
     place: Option<Place>,
     own: Vec<Machine>,
     own_nodes: Vec<String>,
@@ -75,6 +76,7 @@ impl Lab {
             proxy,
             work: work.to_owned(),
             scenario: String::new(),
+            number: 0,
             place: None,
             own: Vec::new(),
             own_nodes: Vec::new(),
@@ -86,6 +88,7 @@ impl Lab {
     /// Begins a scenario.
     pub fn begin(&mut self, scenario: &str) {
         scenario.clone_into(&mut self.scenario);
+        self.number += 1;
         self.place = None;
     }
 
@@ -131,8 +134,9 @@ impl Lab {
         if strange.is_empty() { Ok(()) } else { self.cloud.change_routes(false, &strange) }
     }
 
+    /// A number, because the controller's socket lies below it and a socket's path must be short.
     fn folder(&self) -> PathBuf {
-        self.work.join(&self.scenario)
+        self.work.join(self.number.to_string())
     }
 
     /// Writes rosters and gives them one state folder. The first one's ledger is the scenario's.

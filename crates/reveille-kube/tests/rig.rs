@@ -132,6 +132,10 @@ impl Drop for Rig {
             self.kubectl(&["delete", "node", name, "--ignore-not-found"], "");
             self.kubectl(&["-n", "kube-node-lease", "delete", "lease", name, "--ignore-not-found"], "");
         }
+        // Rights that stay behind would let the next run do what it must be refused.
+        let rights = rbac::manifest(&self.account, "default", true);
+        self.kubectl(&["delete", "--ignore-not-found", "-f", "-"], &rights);
+        self.kubectl(&["-n", "default", "delete", "serviceaccount", &self.account, "--ignore-not-found"], "");
         let _ = std::fs::remove_file(&self.kubeconfig);
     }
 }

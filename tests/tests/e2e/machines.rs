@@ -62,7 +62,7 @@ pub(crate) fn broken_servers_are_replaced_until_the_same_fault_returns_and_stuck
         let (_, plan) = lab.reveille.plan(&place)?;
         let why = plan.held.iter().filter(|held| held.subject == "br-err-2").flat_map(|held| &held.held);
         let why: Vec<&String> = why.flat_map(|held| &held.why).collect();
-        ensure!(why.iter().any(|why| why.contains("No valid host was found.")), "{why:?}");
+        ensure!(why.iter().any(|why| why.contains("No valid host was found.")), "{plan:?}");
         Ok(())
     })?;
     throughout("the second one stays", s(10), || {
@@ -72,11 +72,8 @@ pub(crate) fn broken_servers_are_replaced_until_the_same_fault_returns_and_stuck
     let calls = lab.proxy.calls()?;
     ensure!(calls.of("nova", DELETE_SERVER) == 2, "{calls}");
     let ledger = place.ledger()?;
-    ensure!(
-        ledger.intents().all(|intent| !matches!(&intent.call, Call::DeleteInstance { instance, .. } if instance.as_str() == deleting.id)),
-        "{}",
-        ledger.told()
-    );
+    let deletes = |call: &Call| matches!(call, Call::DeleteInstance { instance, .. } if instance.as_str() == deleting.id);
+    ensure!(ledger.intents().all(|intent| !deletes(&intent.call)), "{}", ledger.told());
     ledger.is_consistent()?;
     running.stop()?;
     Ok(())

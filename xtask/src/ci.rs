@@ -30,8 +30,8 @@ pub(crate) struct Step {
 }
 
 const FMT_WITHIN: Duration = Duration::from_secs(300);
-const CLIPPY_WITHIN: Duration = Duration::from_secs(3600);
-const TESTS_WITHIN: Duration = Duration::from_secs(5400);
+const CLIPPY_WITHIN: Duration = Duration::from_secs(1800);
+const TESTS_WITHIN: Duration = Duration::from_secs(2400);
 
 /// Runs all steps; true when nothing failed.
 pub(crate) fn run(rig: Rig) -> Result<bool> {

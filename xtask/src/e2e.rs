@@ -30,7 +30,7 @@ const RIG: &str = "xtask-";
 const BUILD_WITHIN: Duration = Duration::from_secs(2700);
 const UP_WITHIN: Duration = Duration::from_secs(900);
 const DOWN_WITHIN: Duration = Duration::from_secs(120);
-const TESTS_WITHIN: Duration = Duration::from_secs(1800);
+const TESTS_WITHIN: Duration = Duration::from_secs(1320);
 
 /// Everything against the rig; with a name, the scenarios whose names contain it.
 pub(crate) fn step(only: Option<&str>) -> Result<Step> {

@@ -311,8 +311,11 @@ impl Lab {
     /// Its machines run, in their group, with Ready nodes and routes.
     fn is_well(&self, crew: &Crew, with_routes: bool) -> Result<()> {
         let group = &self.rig.facts.openstack.security_group;
-        let servers = self.cloud.servers(&format!("k8s-cluster={}", crew.cluster))?;
-        ensure!(servers.len() == crew.machines.len(), "there are {} of them", servers.len());
+        let servers = until("machines of the scenario before to be gone", s(30), || {
+            let servers = self.cloud.servers(&format!("k8s-cluster={}", crew.cluster))?;
+            ensure!(servers.len() <= crew.machines.len(), "there are {} of them", servers.len());
+            Ok(servers)
+        })?;
         let routes = self.cloud.routes()?;
         for machine in &crew.machines {
             let active =

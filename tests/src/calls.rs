@@ -29,9 +29,12 @@ pub struct Calls {
 
 /// Requests of one kind.
 #[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
 pub struct Count {
     /// How many.
     pub calls: u64,
+    /// Bytes of all answers.
+    pub bytes_out: u64,
     /// How many of them reached the service.
     pub forwarded: u64,
     /// True when they change something.
@@ -108,6 +111,11 @@ impl Calls {
     /// Those that reached the service.
     pub fn forwarded(&self, service: &str, kind: &str) -> u64 {
         self.services.get(service).and_then(|kinds| kinds.get(kind)).map_or(0, |count| count.forwarded)
+    }
+
+    /// Bytes of the answers to requests of one kind.
+    pub fn bytes(&self, service: &str, kind: &str) -> u64 {
+        self.services.get(service).and_then(|kinds| kinds.get(kind)).map_or(0, |count| count.bytes_out)
     }
 
     /// Everything that was to change something, whether it got through or not.

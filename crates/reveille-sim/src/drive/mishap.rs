@@ -46,7 +46,7 @@ pub enum CrashPoint {
 
 impl Drive {
     pub(super) fn befall(&mut self, mishap: Mishap) {
-        self.log.push(self.now, &format!("the process: {mishap:?}"));
+        self.tell(format!("the process: {mishap:?}"));
         match mishap {
             Mishap::Pause(span) if self.run == Run::Running => self.run = Run::Paused(self.now + span),
             Mishap::Crash(span) => {
@@ -75,7 +75,7 @@ impl Drive {
 
     pub(super) fn die(&mut self) {
         let Some((point, span)) = self.crash_at.take() else { return };
-        self.log.push(self.now, &format!("the process dies ({point:?})"));
+        self.tell(format!("the process dies ({point:?})"));
         self.store.crash();
         self.witnessed.crash();
         self.wake = None;
@@ -85,7 +85,7 @@ impl Drive {
 
     pub(super) fn restart(&mut self) {
         self.fence = self.fence.next();
-        self.log.push(self.now, &format!("another process starts as {}", self.fence));
+        self.tell(format!("another process starts as {}", self.fence));
         let how = Restored {
             start: Start { fence: self.fence, acting: self.acting },
             now: self.now,

@@ -10,6 +10,7 @@
 //! stands here as [`Mishap`]s: it pauses, crashes at the worst moment, finds its disk full, loses its lead. A restart
 //! replays what was durable under the next fencing number, and the invariants' memory of intents spans all of them.
 
+mod chronicle;
 mod mishap;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -54,6 +55,7 @@ pub struct Drive {
     digest: Digest,
     whole_trace: bool,
     counts: Counts,
+    chronicle: Option<Vec<Happened>>,
 }
 
 /// Whether the process runs.
@@ -77,6 +79,7 @@ pub struct Counts {
     pub looks: u64,
 }
 
+pub use chronicle::{Happened, What};
 pub use mishap::{CrashPoint, Mishap};
 
 /// The longest time between two steps.
@@ -122,6 +125,7 @@ impl Drive {
             digest: Digest::default(),
             whole_trace: false,
             counts: Counts::default(),
+            chronicle: None,
         }
     }
 
@@ -159,15 +163,19 @@ impl Drive {
     /// Lets so much time pass.
     pub fn run_for(&mut self, span: Span) {
         let end = self.now + span;
-        loop {
-            let at = self.next_at();
-            if at > end {
-                break;
-            }
-            self.now = self.now.max(at);
-            self.turn();
+        while self.turn_before(end) {}
+    }
+
+    /// Does what is due next, if that is not after `end`. False when nothing is; then it is `end`.
+    pub fn turn_before(&mut self, end: Time) -> bool {
+        let at = self.next_at();
+        if at > end {
+            self.now = end;
+            return false;
         }
-        self.now = end;
+        self.now = self.now.max(at);
+        self.turn();
+        true
     }
 
     /// Lets time pass until this is so, or so much has passed. True when it is so.
@@ -206,6 +214,7 @@ impl Drive {
         let events = self.world.advance(self.now);
         for told in self.world.take_told() {
             self.log.push(told.at, &told.text);
+            self.note(told.at, || What::World(told.text));
         }
         match self.run {
             Run::Running => events.into_iter().for_each(|event| self.step(event)),
@@ -219,7 +228,7 @@ impl Drive {
                 };
                 self.backlog.extend(events.into_iter().filter(pushed));
                 if self.now >= until {
-                    self.log.push(self.now, "the process goes on");
+                    self.tell("the process goes on".to_owned());
                     self.run = Run::Running;
                     let backlog = std::mem::take(&mut self.backlog);
                     backlog.into_iter().for_each(|event| self.step(event));
@@ -272,6 +281,7 @@ impl Drive {
         self.digest.step(self.now, &event, &effects, self.whole_trace);
         if let Err(violation) = invariants::check(&self.state, &effects, &mut self.witnessed) {
             self.log.push(self.now, &format!("VIOLATION {violation}"));
+            self.note(self.now, || What::Broken(violation.clone()));
             self.violations.push(violation);
         }
         for effect in &effects {
@@ -290,6 +300,7 @@ impl Drive {
         match effect {
             Effect::Record { id, record } => {
                 self.counts.records += 1;
+                self.note(self.now, || What::Record(record.clone()));
                 self.store.ask(self.now, *id, record.clone());
                 if matches!(record, Record::Intended { .. }) && self.crashes(CrashPoint::BeforeRecord) {
                     self.die();

@@ -46,7 +46,7 @@ impl World {
     /// A machine that has long been there: running, registered, initialised, Ready, routed.
     fn settle(&mut self, id: &InstanceId) {
         self.project.set_state(self.now, id, InstanceState::Active, None);
-        let name = NodeName::new(self.name_of(id).shared());
+        let name = self.node_name_of(id);
         let Some(guest) = self.guests.get_mut(id) else { return };
         guest.powered = true;
         guest.boot = 1;
@@ -78,7 +78,7 @@ impl World {
     fn make(&mut self, pool: &PoolName, trouble: Option<Trouble>) -> InstanceId {
         let host = self.project.host();
         let id = InstanceId::new(self.names.uuid());
-        let name = format!("kks-prod-{pool}-{}", self.names.suffix(5));
+        let name = self.name_for(pool);
         let plan = self.layout.pools.iter().find(|plan| plan.name == *pool);
         let zones: Vec<ZoneName> = plan.map(|plan| plan.zones.clone()).unwrap_or_default();
         let (made, version) = self.pools.get_mut(pool).map_or((0, 1), |kept| {
@@ -108,6 +108,21 @@ impl World {
         let boot_id = self.names.uuid().into();
         self.guests.insert(id.clone(), Guest::new(host, trouble, boot_id));
         id
+    }
+
+    /// What the pool's owner calls the next machine.
+    fn name_for(&mut self, pool: &PoolName) -> String {
+        let suffix = self.names.suffix(5);
+        if !self.layout.plain_names {
+            return format!("kks-prod-{pool}-{suffix}");
+        }
+        let made = self.pools.get(pool).map_or(0, |kept| kept.made);
+        let plain = |number: usize| format!("{pool}-{number}");
+        let taken = |name: &String| {
+            self.project.servers.values().any(|server| server.instance.name.as_str() == name.as_str())
+        };
+        let free = (1..=made).map(plain).find(|name| self.layout.names_reused && !taken(name));
+        free.unwrap_or_else(|| plain(made + 1))
     }
 
     /// Keeps every pool at its size. An instance in an error state takes up a place until it is deleted.

@@ -82,6 +82,12 @@ pub enum Fault {
     NameTwin(InstanceId),
     /// An instance loses its pool's mark.
     Unmarked(InstanceId),
+    /// An instance carries another pool's mark as well.
+    MarkedTwice(InstanceId, PoolName),
+    /// Somebody cordons a machine's node.
+    Cordoned(InstanceId),
+    /// The cloud says that an instance is shut off, and it runs.
+    SaidStopped(InstanceId, Span),
     /// Listings of servers are empty, complete and 200.
     ServersUnlisted {
         /// For how long.
@@ -164,6 +170,9 @@ impl Fault {
             Self::NodeTwin(_) => "node-twin",
             Self::NameTwin(_) => "name-twin",
             Self::Unmarked(_) => "unmarked",
+            Self::MarkedTwice(..) => "marked-twice",
+            Self::Cordoned(_) => "cordoned",
+            Self::SaidStopped(..) => "said-stopped",
             Self::ServersUnlisted { .. } => "servers-unlisted",
             Self::SomeUnlisted { .. } => "some-unlisted",
             Self::PortsUnlisted(_) => "ports-unlisted",
@@ -201,7 +210,10 @@ impl Fault {
             | Self::NodeDeletedByPerson(machine)
             | Self::NodeTwin(machine)
             | Self::NameTwin(machine)
-            | Self::Unmarked(machine) => Some(machine),
+            | Self::Unmarked(machine)
+            | Self::MarkedTwice(machine, _)
+            | Self::Cordoned(machine)
+            | Self::SaidStopped(machine, _) => Some(machine),
             _ => None,
         }
     }
@@ -213,6 +225,7 @@ impl Fault {
             | Self::ServersUnlisted { lasts, .. }
             | Self::SomeUnlisted { lasts, .. }
             | Self::PortsUnlisted(lasts)
+            | Self::SaidStopped(_, lasts)
             | Self::CloudFails(_, lasts)
             | Self::NodesUnlisted(lasts)
             | Self::ApiSilent(lasts)
@@ -267,6 +280,11 @@ impl Fault {
             Self::NodeTwin(_) => format!("a second node names the instance of {name}"),
             Self::NameTwin(_) => format!("a second instance is called {name}"),
             Self::Unmarked(_) => format!("{name} loses its pool's mark"),
+            Self::MarkedTwice(_, pool) => format!("{name} gets the mark of pool {pool}, too"),
+            Self::Cordoned(_) => format!("somebody cordons the node of {name}"),
+            Self::SaidStopped(_, lasts) => {
+                format!("the cloud says for {lasts} that {name} is shut off, and it runs")
+            }
             Self::ServersUnlisted { lasts, .. } => format!("the cloud lists no servers for {lasts}"),
             Self::SomeUnlisted { machines, lasts, .. } => {
                 format!("the cloud's list lacks {} servers for {lasts}", machines.len())

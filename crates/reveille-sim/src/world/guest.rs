@@ -219,7 +219,7 @@ impl World {
         }
         guest.kubelet = Kubelet::Registered;
         let (host, boot_id) = (guest.host, guest.boot_id.clone());
-        let name = NodeName::new(self.name_of(id).shared());
+        let name = self.node_name_of(id);
         let lease = Lease { instance: id.clone(), renewed: stamp(self.now) };
         self.cluster.leases.insert(name.clone(), lease);
         let known = self
@@ -245,6 +245,15 @@ impl World {
             self.plan(ready, Task::NetworkReady(name, uid));
         }
         self.review(id);
+    }
+
+    /// What its kubelet calls its node.
+    pub(super) fn node_name_of(&self, id: &InstanceId) -> NodeName {
+        let name = self.name_of(id);
+        match self.layout.node_suffix.as_str() {
+            "" => NodeName::new(name.shared()),
+            suffix => NodeName::new(format!("{name}{suffix}")),
+        }
     }
 
     /// The container network is up on the node: its kubelet says Ready, if it is still heard.

@@ -47,6 +47,13 @@ pub struct Layout {
     pub nodeless: Vec<Trouble>,
     /// Ports carry the project's default group as well.
     pub default_group: bool,
+    /// Machines are called by their pool and a number, in the order in which they are made. Otherwise names are as random
+    /// as an owner's tool makes them.
+    pub plain_names: bool,
+    /// With plain names: a name that is free is given again.
+    pub names_reused: bool,
+    /// Nodes are called as their instances, with this after it.
+    pub node_suffix: String,
     /// How long the cloud takes to delete an instance, at the least and at the most.
     pub deletes_within: (Span, Span),
     /// How much may be done at once.
@@ -94,6 +101,9 @@ impl Layout {
             lease_outlives_node: false,
             nodeless: Vec::new(),
             default_group: false,
+            plain_names: false,
+            names_reused: false,
+            node_suffix: String::new(),
             deletes_within: (Span::from_s(5), Span::from_s(20)),
             limits: Limits::default(),
             timing: Timing::default(),

@@ -48,7 +48,7 @@ pub(crate) struct Project {
     pub(crate) router: Option<Arc<Router>>,
     /// The limit that the router keeps without telling it.
     pub(crate) hidden_limit: u32,
-    next_host: u32,
+    pub(crate) next_host: u32,
     next_request: u64,
     next_rule: u64,
 }

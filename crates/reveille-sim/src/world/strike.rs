@@ -170,6 +170,21 @@ impl World {
             Fault::Unmarked(_) => self.project.change(self.now, id, |instance| {
                 instance.marks = std::sync::Arc::new([cluster_mark()].into());
             }),
+            Fault::MarkedTwice(_, pool) => self.project.change(self.now, id, |instance| {
+                let mut marks = (*instance.marks).clone();
+                marks.insert(super::layout::pool_mark(pool));
+                instance.marks = std::sync::Arc::new(marks);
+            }),
+            Fault::Cordoned(_) => {
+                for name in self.nodes_of(id) {
+                    if let Some(node) = self.cluster.change(&name, |node| node.cordoned = true) {
+                        self.watched(node);
+                    }
+                }
+            }
+            Fault::SaidStopped(..) => {
+                self.project.set_state(self.now, id, InstanceState::Stopped, None);
+            }
             _ => {}
         }
     }
@@ -217,6 +232,7 @@ impl World {
         match fault {
             Fault::ServersUnlisted { .. } | Fault::SomeUnlisted { .. } => self.lies.unlisted = None,
             Fault::PortsUnlisted(_) => self.lies.portless = false,
+            Fault::SaidStopped(id, _) => self.project.set_state(self.now, id, InstanceState::Active, None),
             Fault::CloudFails(..) => self.lies.cloud_fails = None,
             Fault::NodesUnlisted(_) => {
                 self.lies.nodes_empty = false;

@@ -4,7 +4,7 @@
 //! check wrong together; [`Harm`] is judged from the world itself, at the moment a call takes effect.
 
 use reveille_core::effect::{Call, Outcome};
-use reveille_core::model::id::{GroupId, InstanceId, InstanceName, IntentId, PoolName, ZoneName};
+use reveille_core::model::id::{GroupId, InstanceId, InstanceName, IntentId, PoolName, PortId, ZoneName};
 use reveille_core::model::instance::InstanceState;
 use reveille_core::model::node::Ready;
 use reveille_core::model::time::{Span, Time};
@@ -48,8 +48,12 @@ pub struct MachineTruth {
     pub zone: Option<ZoneName>,
     /// Its state in the cloud.
     pub state: InstanceState,
+    /// Its ports, in order of id.
+    pub ports: Vec<PortId>,
     /// The groups of each of its ports.
     pub groups: Vec<Vec<GroupId>>,
+    /// Its node is cordoned.
+    pub cordoned: bool,
     /// What is wrong inside.
     pub trouble: Option<Trouble>,
     /// It runs, its kubelet is heard, and its Node is Ready.
@@ -142,20 +146,32 @@ impl World {
 
     /// Every machine of the project, neighbours included, in order of id.
     pub fn machines(&self) -> Vec<MachineTruth> {
-        let truth = |id: &InstanceId| {
-            let server = self.project.servers.get(id)?;
-            Some(MachineTruth {
-                id: id.clone(),
-                name: server.instance.name.clone(),
-                pool: server.pool.clone(),
-                zone: server.instance.zone.clone(),
-                state: server.instance.state,
-                groups: self.project.ports_of(id).iter().map(|port| port.groups.to_vec()).collect(),
-                trouble: self.guests.get(id).and_then(|guest| guest.trouble),
-                well: self.is_well(id),
-            })
-        };
-        self.project.servers.keys().filter_map(truth).collect()
+        self.project.servers.keys().filter_map(|id| self.machine(id)).collect()
+    }
+
+    /// One machine; none when the cloud has it no more.
+    pub fn machine(&self, id: &InstanceId) -> Option<MachineTruth> {
+        let server = self.project.servers.get(id)?;
+        let ports = self.project.ports_of(id);
+        let cordoned =
+            |node: &reveille_core::model::node::Node| node.cordoned && node.system_uuid.as_ref() == Some(id);
+        Some(MachineTruth {
+            id: id.clone(),
+            name: server.instance.name.clone(),
+            pool: server.pool.clone(),
+            zone: server.instance.zone.clone(),
+            state: server.instance.state,
+            ports: ports.iter().map(|port| port.id.clone()).collect(),
+            groups: ports.iter().map(|port| port.groups.to_vec()).collect(),
+            cordoned: self.cluster.nodes.values().any(|node| cordoned(node)),
+            trouble: self.guests.get(id).and_then(|guest| guest.trouble),
+            well: self.is_well(id),
+        })
+    }
+
+    /// The number of the newest host. It tells at no cost whether anything was made since it was last asked.
+    pub const fn newest_host(&self) -> u32 {
+        self.project.next_host
     }
 
     /// True when every pool has its size, every machine of it runs, is heard, grouped and Ready, and the router leads to

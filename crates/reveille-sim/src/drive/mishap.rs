@@ -60,12 +60,12 @@ impl Drive {
                     self.mishap_in(span, Mishap::DiskFull(Span::ZERO));
                 }
             }
-            Mishap::Deposed => self.world.lead(Fence(self.fence.0 + 1)),
+            Mishap::Deposed if self.rival.is_none() => self.world.lead(Fence(self.fence.0 + 1)),
             Mishap::Rotate if self.run == Run::Running => {
                 let checkpoint = self.state.checkpoint();
                 self.store.rotate(checkpoint);
             }
-            Mishap::Pause(_) | Mishap::Rotate => {}
+            Mishap::Pause(_) | Mishap::Rotate | Mishap::Deposed => {}
         }
     }
 
@@ -84,6 +84,11 @@ impl Drive {
     }
 
     pub(super) fn restart(&mut self) {
+        if self.rival.is_some() {
+            self.tell("another process starts".to_owned());
+            self.run = Run::Running;
+            return;
+        }
         self.fence = self.fence.next();
         self.tell(format!("another process starts as {}", self.fence));
         let how = Restored {

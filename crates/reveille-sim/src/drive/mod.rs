@@ -12,19 +12,21 @@
 
 mod chronicle;
 mod mishap;
+mod pilot;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use reveille_core::effect::{Call, Effect};
 use reveille_core::engine::invariants::{self, Violation, Witnessed};
 use reveille_core::engine::{Start, State};
-use reveille_core::event::{ClusterFact, Command, Event, Pause};
+use reveille_core::event::{ClusterFact, Event, Pause};
 use reveille_core::model::id::Fence;
 use reveille_core::model::roster::Roster;
 use reveille_core::model::time::{Span, Time};
 use reveille_core::record::Record;
 
 use crate::ledger::Store;
+use crate::policy::Rival;
 use crate::trace::{Digest, Log};
 use crate::world::World;
 use crate::world::fault::Fault;
@@ -36,6 +38,8 @@ pub struct Drive {
     /// The world. Faults are scheduled here, and truth is read here.
     pub world: World,
     state: State,
+    /// Who decides in the engine's place, when somebody does.
+    rival: Option<Rival>,
     roster: Roster,
     now: Time,
     store: Store,
@@ -106,6 +110,7 @@ impl Drive {
         Self {
             world,
             state: State::new(roster.clone(), Start { fence, acting }),
+            rival: None,
             roster,
             now: layout.start,
             store,
@@ -152,14 +157,6 @@ impl Drive {
         self.mishaps.insert((self.now + after, self.put), mishap);
     }
 
-    /// People set these pauses, and no others.
-    pub fn set_pauses(&mut self, pauses: BTreeSet<Pause>) {
-        self.pauses.clone_from(&pauses);
-        if self.run == Run::Running {
-            self.step(Event::Command(Command::Pauses(pauses)));
-        }
-    }
-
     /// Lets so much time pass.
     pub fn run_for(&mut self, span: Span) {
         let end = self.now + span;
@@ -195,12 +192,13 @@ impl Drive {
     fn next_at(&self) -> Time {
         let world = self.world.next_at();
         let mishap = self.mishaps.first_key_value().map(|((at, _), _)| *at);
-        let own = match self.run {
-            Run::Running => {
+        let own = match (self.run, &self.rival) {
+            (Run::Running, Some(rival)) => Some(rival.next_at()),
+            (Run::Running, None) => {
                 let tick = Some(self.stepped_at + TICK);
                 [self.store.next_at(), self.wake, tick].into_iter().flatten().min()
             }
-            Run::Paused(until) | Run::Dead(until) => Some(until),
+            (Run::Paused(until) | Run::Dead(until), _) => Some(until),
         };
         [world, mishap, own].into_iter().flatten().min().unwrap_or(self.now + TICK)
     }
@@ -217,6 +215,7 @@ impl Drive {
             self.note(told.at, || What::World(told.text));
         }
         match self.run {
+            Run::Running if self.rival.is_some() => self.let_rival_act(),
             Run::Running => events.into_iter().for_each(|event| self.step(event)),
             Run::Paused(until) => {
                 // Nobody polls while the process sleeps; what others push waits in its sockets.
@@ -239,6 +238,9 @@ impl Drive {
                     self.restart();
                 }
             }
+        }
+        if self.rival.is_some() {
+            return;
         }
         self.answer_records();
         let waking = self.wake.is_some_and(|at| at <= self.now);

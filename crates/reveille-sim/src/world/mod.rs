@@ -20,6 +20,7 @@ mod calls;
 mod cluster;
 mod console;
 pub mod fault;
+mod glance;
 pub mod guest;
 pub mod layout;
 mod project;

@@ -269,9 +269,14 @@ impl Project {
             instances,
             scope: if since.is_some() { Scope::Changes } else { Scope::Full },
             ports: self.ports.values().cloned().collect(),
-            groups: std::iter::once(&self.group).chain(&self.twin).cloned().collect(),
+            groups: self.groups(),
             routers: self.router.iter().cloned().collect(),
         }
+    }
+
+    /// Every security group of the project.
+    pub(crate) fn groups(&self) -> Vec<Arc<SecurityGroup>> {
+        std::iter::once(&self.group).chain(&self.twin).cloned().collect()
     }
 
     /// Instances of a pool that its owner counts: all that are not leaving.

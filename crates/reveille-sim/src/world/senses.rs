@@ -60,6 +60,11 @@ impl Lies {
         let lie = self.unlisted.as_ref()?;
         lie.only.as_ref().is_none_or(|only| only.contains(id)).then_some(lie)
     }
+
+    /// True while listings do not hold this server.
+    pub(crate) fn hides_server(&self, id: &InstanceId) -> bool {
+        self.hides(id).is_some()
+    }
 }
 
 /// The watch of nodes.
@@ -177,7 +182,7 @@ impl World {
         }
     }
 
-    fn instance(&self, id: &InstanceId) -> Result<Option<Arc<Instance>>, ReadError> {
+    pub(super) fn instance(&self, id: &InstanceId) -> Result<Option<Arc<Instance>>, ReadError> {
         match self.lies.hides(id) {
             Some(lie) if lie.denies => Ok(None),
             Some(_) => Err(error(ReadErrorKind::Unavailable)),

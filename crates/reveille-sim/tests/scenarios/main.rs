@@ -13,5 +13,6 @@ mod joining;
 mod ladder;
 mod limits;
 mod quiet;
+mod rivals;
 mod soak;
 mod story;

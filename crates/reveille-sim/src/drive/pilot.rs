@@ -1,0 +1,75 @@
+//! The place of the engine, and who else may stand in it.
+//!
+//! ```text
+//!  Drive ─┬▶ engine::State::step ── effects ─┐
+//!         └▶ policy::Rival::pass ── calls ───┴─▶ World::perform
+//! ```
+//!
+//! [`Drive::hand_to`] puts a model of another program where the engine stood. World, seed, faults, and what befalls the
+//! process stay as they were staged: a model sleeps while its process is stopped, forgets what its original keeps in
+//! memory when it dies, and dies before or after its next call where the engine would have. A full disk, a rotated
+//! ledger and a lost lead are the engine's alone and pass a model by.
+
+use std::collections::BTreeSet;
+
+use reveille_core::effect::Effect;
+use reveille_core::event::{Command, Event, Pause};
+use reveille_core::model::id::IntentId;
+
+use super::{CrashPoint, Drive, Run};
+use crate::policy::{Policy, Rival};
+
+impl Drive {
+    /// From now on this policy decides. Meant for a drive that was staged and has not run yet.
+    pub fn hand_to(&mut self, policy: Policy) {
+        if policy == Policy::Reveille {
+            return;
+        }
+        self.world.fall_silent();
+        self.wake = None;
+        self.rival = Some(Rival::new(policy, self.now));
+    }
+
+    /// Who decides.
+    pub fn policy(&self) -> Policy {
+        self.rival.as_ref().map_or(Policy::Reveille, Rival::policy)
+    }
+
+    /// People set these pauses, and no others.
+    pub fn set_pauses(&mut self, pauses: BTreeSet<Pause>) {
+        self.pauses.clone_from(&pauses);
+        if self.rival.is_none() && self.run == Run::Running {
+            self.step(Event::Command(Command::Pauses(pauses)));
+        }
+    }
+
+    /// The model looks, if it is due, and its calls go out.
+    pub(super) fn let_rival_act(&mut self) {
+        let Some(rival) = &mut self.rival else { return };
+        let calls = rival.pass(self.now, &self.world);
+        for call in calls {
+            if self.rival_dies(&[
+                CrashPoint::BeforeRecord,
+                CrashPoint::BeforeAcknowledged,
+                CrashPoint::BeforeCall,
+            ]) {
+                return;
+            }
+            self.counts.calls += 1;
+            self.tell(format!("  call    {call}"));
+            let effect = Effect::Call { intent: IntentId(self.counts.calls), fence: self.fence, call };
+            self.world.perform(self.now, &effect);
+            if self.rival_dies(&[CrashPoint::BeforeDone, CrashPoint::BeforeVerdict]) {
+                return;
+            }
+        }
+    }
+
+    fn rival_dies(&mut self, at: &[CrashPoint]) -> bool {
+        let dies = at.iter().any(|point| self.crashes(*point));
+        if dies {
+            self.die();
+        }
+        dies
+    }
+}

@@ -1,0 +1,69 @@
+//! Models of what other programs are documented to do, in the engine's place, on the same world.
+//!
+//! ```text
+//!  World ─ glance ─▶ sight: what the original sees ─▶ model ─ acts ─▶ rival: calls ─▶ World
+//! ```
+//!
+//! Each model is a function from what its original sees to what its original does, with the original's defaults, and
+//! each one's module names the source of every rule and what it leaves out. A model is not the program: it is what its
+//! documentation and code say, played on a world that is a model, too.
+//!
+//! The layout, the seed and the faults are the same whoever decides. Delays are drawn as things happen, so once two
+//! policies have acted differently, a boot may take some seconds longer under one than under the other.
+//!
+//! The engine's invariants are not asked of a model. What a policy did is judged by the world's truth alone.
+
+mod rival;
+
+use std::fmt;
+use std::str::FromStr;
+
+use thiserror::Error;
+
+pub(crate) use rival::Rival;
+
+/// Who decides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Policy {
+    /// The engine of this project.
+    Reveille,
+    /// Nobody: what comes right by itself.
+    Nobody,
+}
+
+/// A name that no policy has.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("no policy is called {0:?}; there are {known}", known = Policy::names())]
+pub struct UnknownPolicy(String);
+
+impl Policy {
+    /// Every policy, in the order of reports.
+    pub const ALL: &'static [Self] = &[Self::Reveille, Self::Nobody];
+
+    /// The name on the command line and in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Reveille => "reveille",
+            Self::Nobody => "nobody",
+        }
+    }
+
+    fn names() -> String {
+        Self::ALL.iter().map(|policy| policy.name()).collect::<Vec<_>>().join(", ")
+    }
+}
+
+impl fmt::Display for Policy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Policy {
+    type Err = UnknownPolicy;
+
+    fn from_str(name: &str) -> Result<Self, UnknownPolicy> {
+        let known = Self::ALL.iter().find(|policy| policy.name() == name);
+        known.copied().ok_or_else(|| UnknownPolicy(name.to_owned()))
+    }
+}

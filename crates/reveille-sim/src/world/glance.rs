@@ -1,0 +1,73 @@
+//! What other programs than the engine read of the world: one answer at one moment, nothing pushed.
+//!
+//! ```text
+//!  policy::sight ─ nodes, servers, ports, groups ─▶ the truth, through the same Lies that the engine's senses pass
+//! ```
+//!
+//! `None` is a read that failed; it is never a shorter list. Answers arrive at once: a model of another program is not
+//! slowed by travel, which favours it by a second or so. [`World::roll_of_owner`] and [`World::nodes_as_written`] are no
+//! reads but bookkeeping: which machines exist as objects of a management cluster, and when a condition turned.
+
+use std::sync::Arc;
+
+use reveille_core::model::id::{InstanceId, PoolName};
+use reveille_core::model::instance::{Instance, Port};
+use reveille_core::model::network::SecurityGroup;
+use reveille_core::model::node::Node;
+
+use super::World;
+
+impl World {
+    /// Nobody listens from now on: no polls, no watch. What is asked of the world is still answered.
+    pub(crate) fn fall_silent(&mut self) {
+        self.session += 1;
+        self.watch = super::senses::Watch::default();
+    }
+
+    /// Every Node that the cluster's API lists now.
+    pub fn glance_nodes(&self) -> Option<Vec<Arc<Node>>> {
+        if self.lies.api_silent {
+            return None;
+        }
+        let all = self.cluster.nodes.values().filter(|_| !self.lies.nodes_empty);
+        Some(all.cloned().collect())
+    }
+
+    /// Every server that the project lists now, neighbours' included.
+    pub fn glance_servers(&self) -> Option<Vec<Arc<Instance>>> {
+        if self.lies.cloud_fails.is_some() {
+            return None;
+        }
+        let shown = |server: &&super::project::Server| !self.lies.hides_server(&server.instance.id);
+        Some(self.project.servers.values().filter(shown).map(|server| server.instance.clone()).collect())
+    }
+
+    /// One server, asked for by id.
+    pub fn glance_server(&self, id: &InstanceId) -> Option<Option<Arc<Instance>>> {
+        if self.lies.cloud_fails.is_some() {
+            return None;
+        }
+        self.instance(id).ok()
+    }
+
+    /// The ports of a server.
+    pub fn glance_ports(&self, id: &InstanceId) -> Option<Vec<Arc<Port>>> {
+        let told = self.lies.cloud_fails.is_none() && !self.lies.portless;
+        told.then(|| self.project.ports_of(id))
+    }
+
+    /// The security groups of the project.
+    pub fn glance_groups(&self) -> Option<Vec<Arc<SecurityGroup>>> {
+        self.lies.cloud_fails.is_none().then(|| self.project.groups())
+    }
+
+    /// Every machine that a pool's owner keeps an object for, with its pool, as its provider's controller knows it by id.
+    pub fn roll_of_owner(&self) -> impl Iterator<Item = (&PoolName, &Arc<Instance>)> {
+        self.project.servers.values().filter_map(|server| Some((server.pool.as_ref()?, &server.instance)))
+    }
+
+    /// Every Node as it is written, whoever may read it.
+    pub fn nodes_as_written(&self) -> impl Iterator<Item = &Arc<Node>> {
+        self.cluster.nodes.values()
+    }
+}

@@ -87,7 +87,7 @@ mirror_struct! {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum WireRemote {
+pub(crate) enum WireRemote {
     Any,
     Prefix(IpNet),
     Group(Arc<str>),

@@ -37,7 +37,7 @@ mirror_struct! {
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct WireFinding {
+pub(crate) struct WireFinding {
     cause: Arc<str>,
     #[serde(default)]
     label: Arc<str>,
@@ -51,7 +51,7 @@ pub(super) struct WireFinding {
 /// What a call said, and when.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct WireAnswer {
+pub(crate) struct WireAnswer {
     at: Stamp,
     text: Arc<str>,
 }
@@ -59,7 +59,7 @@ pub(super) struct WireAnswer {
 /// What a fresh read said, and when.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct WireJudgement {
+pub(crate) struct WireJudgement {
     at: Stamp,
     held: bool,
     text: Arc<str>,

@@ -24,7 +24,7 @@ use super::FromWireError;
 use crate::stamp::Stamp;
 
 /// A type of the core that has a form in JSON.
-pub(super) trait Mirror: Sized {
+pub(crate) trait Mirror: Sized {
     /// That form.
     type Wire;
 
@@ -36,7 +36,7 @@ pub(super) trait Mirror: Sized {
 }
 
 /// An enum that says in one field which of its variants it is.
-pub(super) trait Tagged {
+pub(crate) trait Tagged {
     /// What that field can say.
     const WORDS: &'static [&'static str];
 }
@@ -188,7 +188,7 @@ macro_rules! mirror_enum {
         $(#[$doc])*
         #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
         #[serde(tag = $tag, rename_all_fields = "camelCase", deny_unknown_fields)]
-        pub(super) enum $wire {
+        pub(crate) enum $wire {
             $(
                 #[serde(rename = $word)]
                 $variant {
@@ -232,7 +232,7 @@ macro_rules! mirror_struct {
         $(#[$doc])*
         #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
         #[serde(rename_all = "camelCase", deny_unknown_fields)]
-        pub(super) struct $wire {
+        pub(crate) struct $wire {
             $($(#[$attr])* $field: <$ty as $crate::ledger::mirror::Mirror>::Wire,)*
         }
 
@@ -250,4 +250,4 @@ macro_rules! mirror_struct {
     };
 }
 
-pub(super) use {mirror_enum, mirror_struct};
+pub(crate) use {mirror_enum, mirror_struct};

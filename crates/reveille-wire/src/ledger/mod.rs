@@ -6,18 +6,22 @@
 //! ```
 //!
 //! `v` is the version of the format, `t` says which record it is; field names are short, stable and for `jq`. Times are
-//! RFC 3339, numbers are numbers, and everything that is one of a closed list is its word. A change that an older reader
-//! must not overlook raises [`VERSION`]; fields that this version does not know are refused, never skipped, because
-//! what is skipped here is forgotten by the engine.
+//! RFC 3339, numbers are numbers, and everything that is one of a closed list is its word.
+//!
+//! Tolerance goes one way only. *Older lines are always read*: a field that was added after version 0.1 carries
+//! `#[serde(default)]`, so that a line without it means what it meant when it was written; `tests/ledger/kept-0.1.jsonl`
+//! is such a ledger, kept for good. *Newer lines are refused*, each with the reason and what to do: a field, a word or a
+//! version that this program does not know is never skipped, because what is skipped here is forgotten by the engine. A
+//! change of what an existing field means raises [`VERSION`] and keeps a reader for the one before.
 //!
 //! Reading JSON into a [`LedgerLine`] never fails, so that a line from a newer version is not taken for a damaged one by
 //! whoever keeps the file; it is [`from_wire`] that refuses it, and says what it does not know. Where lines are kept,
 //! made durable and checked is not this module's business.
 
-mod call;
+pub(crate) mod call;
 mod finding;
-mod mirror;
-mod record;
+pub(crate) mod mirror;
+pub(crate) mod record;
 mod subject;
 
 use reveille_core::record::Record;
@@ -28,8 +32,10 @@ use thiserror::Error;
 use mirror::{Mirror, Tagged};
 use record::LedgerRecord;
 
-/// The version of the format that is written, and the only one that is read.
+/// The version of the format that is written, and the newest that is read.
 pub const VERSION: u64 = 1;
+/// The oldest version of the format that is read.
+const OLDEST: u64 = 1;
 
 /// One line of the ledger: a record in the format of this version, or JSON that this version cannot read. The latter is
 /// written back as it was; [`from_wire`] says what is the matter with it.
@@ -64,7 +70,17 @@ pub enum FromWireError {
         /// Which.
         kind: Value,
     },
-    /// A known kind with fields that are missing, unknown, or of another shape.
+    /// A known kind with a field or a variant that this version does not have.
+    #[error(
+        "the record \"{kind}\" cannot be read: {source}. A newer program wrote it; use that one, or a newer one"
+    )]
+    Newer {
+        /// Which.
+        kind: String,
+        /// What is not known of it.
+        source: serde_json::Error,
+    },
+    /// A known kind with fields that are missing or of another shape.
     #[error("the record \"{kind}\" cannot be read: {source}")]
     Shape {
         /// Which.
@@ -103,7 +119,7 @@ pub fn from_wire(line: LedgerLine) -> Result<Record, FromWireError> {
 fn parse(value: &Value) -> Result<LedgerRecord, FromWireError> {
     let object = value.as_object().ok_or(FromWireError::NoRecord)?;
     let version = object.get("v").ok_or(FromWireError::NoRecord)?;
-    if version.as_u64() != Some(VERSION) {
+    if !version.as_u64().is_some_and(|version| (OLDEST..=VERSION).contains(&version)) {
         return Err(FromWireError::Version { found: version.clone() });
     }
     let kind = object.get("t").unwrap_or(&Value::Null);
@@ -112,8 +128,18 @@ fn parse(value: &Value) -> Result<LedgerRecord, FromWireError> {
     };
     let mut fields = object.clone();
     fields.remove("v");
-    LedgerRecord::deserialize(Value::Object(fields))
-        .map_err(|source| FromWireError::Shape { kind: known.to_owned(), source })
+    LedgerRecord::deserialize(Value::Object(fields)).map_err(|source| refusal(known, source))
+}
+
+/// What serde does not know was added by somebody; what it misses or cannot read was broken.
+fn refusal(kind: &str, source: serde_json::Error) -> FromWireError {
+    let kind = kind.to_owned();
+    let said = source.to_string();
+    if said.starts_with("unknown field") || said.starts_with("unknown variant") {
+        FromWireError::Newer { kind, source }
+    } else {
+        FromWireError::Shape { kind, source }
+    }
 }
 
 impl Serialize for LedgerLine {

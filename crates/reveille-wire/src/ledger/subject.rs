@@ -17,28 +17,28 @@ use super::mirror::{Mirror, mirror_struct};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub(super) enum WireMachine {
+pub(crate) enum WireMachine {
     Instance(InCloud),
     Node(Arc<str>),
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct InCloud {
+pub(crate) struct InCloud {
     cloud: Arc<str>,
     id: Arc<str>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct WireJoined {
+pub(crate) struct WireJoined {
     machine: WireMachine,
     node: Arc<str>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
-pub(super) enum WireSubject {
+pub(crate) enum WireSubject {
     Machine(WireMachine),
     Group(InCloud),
     Router(InCloud),

@@ -142,9 +142,13 @@ async fn prepare(context: &Context, checked: CheckedRoster) -> Result<Prepared, 
     let state_dir = context.state_dir(&name)?;
     let shelf = shelf::open(&state_dir, "reveille run", clock::wall()).map_err(|error| {
         let held = matches!(error, ShelfError::Open(OpenError::Held { .. }));
+        let unread = matches!(error, ShelfError::Record { .. });
         let error = anyhow::Error::new(error).context(format!("cannot watch over roster {name}"));
         if held {
             Failure::usage(error).next("ask the one that runs: reveille roll")
+        } else if unread {
+            Failure::internal(error)
+                .next("start the version that wrote the ledger, or a newer one; nothing was changed")
         } else {
             Failure::internal(error)
         }

@@ -34,6 +34,59 @@ fn the_format_is_what_it_was() {
     assert_eq!(again, samples::every_kind());
 }
 
+/// Everything that `old` says stands in `new`; `new` may say more.
+fn says_all(new: &Value, old: &Value) -> bool {
+    match (new, old) {
+        (Value::Object(new), Value::Object(old)) => {
+            old.iter().all(|(field, value)| new.get(field).is_some_and(|new| says_all(new, value)))
+        }
+        (Value::Array(new), Value::Array(old)) => {
+            new.len() == old.len() && new.iter().zip(old).all(|(new, old)| says_all(new, old))
+        }
+        (new, old) => new == old,
+    }
+}
+
+/// A ledger as version 0.1 wrote it. The file is never written again: whatever a record gains later has a default for
+/// lines that lack it, and what the lines say means the same.
+#[test]
+fn a_ledger_of_version_0_1_is_read_for_good() {
+    let kept = include_str!("../../../tests/ledger/kept-0.1.jsonl");
+    assert_eq!(kept.lines().count(), 47, "the kept file was changed");
+    for line in kept.lines() {
+        let record = read(line).unwrap_or_else(|error| panic!("{error}\n{line}"));
+        let (old, new): (Value, Value) =
+            (serde_json::from_str(line).unwrap(), serde_json::from_str(&written(&record)).unwrap());
+        assert!(says_all(&new, &old), "it means something else now\n  then {line}\n  now  {new}");
+    }
+}
+
+/// What may be missing, and what that means.
+#[test]
+fn fields_that_an_older_line_lacks_have_a_defined_meaning() {
+    let with = |more: &str| format!(r#"{{"v":1,"at":"2026-10-19T09:12:13.042Z",{more}}}"#);
+    let table = [
+        (
+            r#""t":"opened","incident":1,"key":{"subject":"cluster","fault":"source-suspect"},"label":"x""#,
+            "pool: None",
+        ),
+        (r#""t":"ended","intent":1,"outcome":{"is":"accepted"}"#, "request: None"),
+        (r#""t":"ended","intent":1,"outcome":{"is":"failed","text":"503"}"#, "retry_after: None"),
+        (
+            r#""t":"diagnosed","incident":1,"findings":[{"cause":"RV104","stage":"network","confidence":"sure","evidence":[]}]"#,
+            "against: []",
+        ),
+        (
+            r#""t":"intended","intent":1,"incident":1,"rung":0,"fence":1,"call":{"do":"start","cloud":"os","instance":"i"}"#,
+            "before: None",
+        ),
+    ];
+    for (line, meaning) in table {
+        let record = read(&with(line)).unwrap();
+        assert!(format!("{record:?}").contains(meaning), "{line}: {record:?}");
+    }
+}
+
 #[test]
 fn the_golden_file_holds_every_record_call_and_outcome() {
     let lines: Vec<Value> =
@@ -70,6 +123,9 @@ fn lines_that_are_not_ours_are_refused_by_name() {
         (json!({"t": "born"}), "no version number"),
         (with("v", json!(2)), "is of version 2, and this program reads version 1"),
         (with("v", json!("1")), "is of version \"1\""),
+        (with("v", json!(0)), "is of version 0"),
+        (with("colour", json!("red")), "A newer program wrote it; use that one, or a newer one"),
+        (json!({"v": 1, "t": "born", "machine": {"node": "n1"}}), "missing field `at`"),
         (with("t", json!("reborn")), "no record of kind \"reborn\" in version 1"),
         (with("t", json!(7)), "no record of kind 7"),
         (json!({"v": 1}), "no record of kind null"),

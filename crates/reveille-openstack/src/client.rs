@@ -213,6 +213,7 @@ pub(crate) struct Client {
     config: CloudConfig,
     env: Environment,
     transport: Transport,
+    verifies: bool,
     logins: Mutex<Logins>,
     compute_microversion: OnceLock<HeaderValue>,
     /// The compute API's own root, where discovery found another one than the catalogue's.
@@ -224,14 +225,27 @@ impl Client {
     pub(crate) fn new(config: CloudConfig, env: Environment) -> Result<Self, NewClientError> {
         let cloud = clouds::load(&config, &env).map_err(NewClientError::Config)?;
         let transport = Transport::new(&cloud.tls, cloud.deadline).map_err(NewClientError::Transport)?;
+        let verifies = cloud.tls.verify;
+        if !verifies {
+            tracing::warn!(
+                cloud = %config.cloud,
+                "openstack: certificates are not verified, as clouds.yaml says: anybody in between can read the password \
+                 and answer in the cloud's place. Name the authority with cacert instead"
+            );
+        }
         Ok(Self {
             config,
             env,
             transport,
+            verifies,
             logins: Mutex::default(),
             compute_microversion: OnceLock::new(),
             compute_root: OnceLock::new(),
         })
+    }
+
+    pub(crate) const fn verifies(&self) -> bool {
+        self.verifies
     }
 
     pub(crate) fn traffic(&self) -> &Arc<Traffic> {

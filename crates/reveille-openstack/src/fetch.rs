@@ -26,6 +26,7 @@ use crate::port::{self, WirePort};
 use crate::project::Project;
 use crate::report::{NO_LISTING, Reading};
 use crate::router::{self, WireRouter};
+use crate::survey::{NamedRouter, RouterLeg};
 
 /// Nova's own default maximum; a deployment may allow less.
 const SERVERS_PER_PAGE: &str = "1000";
@@ -54,6 +55,24 @@ pub(crate) async fn list_servers(
     } else if let Some(tags) = interest.cluster_tags().filter(|tags| !tags.is_empty()) {
         request = request.query("tags-any", tags.into_iter().collect::<Vec<_>>().join(","));
     }
+    server_pages(project, request, what, tables).await
+}
+
+/// Every server of the project, whatever it carries.
+pub(crate) async fn list_all_servers(
+    project: &Project,
+    tables: &mut ServerTables,
+) -> Found<Listing<Instance>> {
+    let request = Request::get(Service::Compute, &["servers", "detail"]).query("limit", SERVERS_PER_PAGE);
+    server_pages(project, request, "list servers", tables).await
+}
+
+async fn server_pages(
+    project: &Project,
+    request: Request,
+    what: &str,
+    tables: &mut ServerTables,
+) -> Found<Listing<Instance>> {
     let reading = Reading::new(what, project.name(), NO_LISTING);
     all_pages(project.client(), request, reading, |body| decode_servers(body, tables)).await
 }
@@ -112,6 +131,21 @@ pub(crate) async fn list_ports(
     if interest.cluster_marks.is_empty() {
         return Ok(Listing { items: BTreeMap::new(), begun: None });
     }
+    let (ports, _) = list_all_ports(project, texts).await?;
+    Ok(ports)
+}
+
+/// Every port of the project: those of instances, and those by which routers reach into networks.
+pub(crate) async fn list_all_ports(
+    project: &Project,
+    texts: &mut Texts,
+) -> Found<(Listing<(InstanceId, Port)>, Vec<RouterLeg>)> {
+    /// What a port is to us.
+    enum Of {
+        Instance(InstanceId, Port),
+        Router(RouterLeg),
+        Nobody,
+    }
     #[derive(Deserialize)]
     struct Body<'a> {
         #[serde(borrow)]
@@ -127,16 +161,28 @@ pub(crate) async fn list_ports(
     let mut listing = all_pages(project.client(), request, reading, |body| {
         let Body { ports, ports_links } = serde_json::from_slice(body)?;
         let items = ports.into_iter().map(|wire| {
-            let instance = wire.instance();
+            let (instance, router) = (wire.instance(), wire.router());
             let port = wire.into_port(texts);
-            (port.id.to_string(), instance.map(|instance| (instance, port)))
+            let key = port.id.to_string();
+            let of = match (instance, router) {
+                (Some(instance), _) => Of::Instance(instance, port),
+                (None, Some(router)) => Of::Router(RouterLeg { router, network: port.network }),
+                (None, None) => Of::Nobody,
+            };
+            (key, of)
         });
         Ok(Page { items: items.collect(), next: next_of(&ports_links) })
     })
     .await?;
-    let items = std::mem::take(&mut listing.items);
-    let items = items.into_iter().filter_map(|(id, port)| Some((id, port?))).collect();
-    Ok(Listing { items, begun: listing.begun })
+    let (mut items, mut legs) = (BTreeMap::new(), Vec::new());
+    for (key, of) in std::mem::take(&mut listing.items) {
+        match of {
+            Of::Instance(instance, port) => drop(items.insert(key, (instance, port))),
+            Of::Router(leg) => legs.push(leg),
+            Of::Nobody => {}
+        }
+    }
+    Ok((Listing { items, begun: listing.begun }, legs))
 }
 
 /// One question by name or by id; Neutron cannot be asked for "this name or that id". Where rosters use both, all groups
@@ -171,6 +217,14 @@ pub(crate) async fn list_groups(project: &Project, interest: &Interest) -> Found
     Ok(items.into_values().filter(wanted).map(Arc::new).collect())
 }
 
+/// Every group of the project.
+pub(crate) async fn list_all_groups(project: &Project) -> Found<Vec<Arc<SecurityGroup>>> {
+    let request = Request::get(Service::Network, &["security-groups"])
+        .queries("fields", group::FIELDS)
+        .query("project_id", project.id().to_string());
+    Ok(group_pages(project, request).await?.into_values().map(Arc::new).collect())
+}
+
 async fn group_pages(project: &Project, request: Request) -> Found<BTreeMap<String, SecurityGroup>> {
     #[derive(Deserialize)]
     struct Body {
@@ -192,24 +246,45 @@ async fn group_pages(project: &Project, request: Request) -> Found<BTreeMap<Stri
 }
 
 pub(crate) async fn list_routers(project: &Project, interest: &Interest) -> Found<Vec<Router>> {
-    #[derive(Deserialize)]
-    struct Body {
-        routers: Vec<WireRouter>,
-        #[serde(default)]
-        routers_links: Vec<Link>,
-    }
     if interest.routers.is_empty() {
         return Ok(Vec::new());
     }
     let request = Request::get(Service::Network, &["routers"])
         .queries("id", interest.routers.iter().map(ToString::to_string))
         .queries("fields", router::FIELDS);
+    let routers = router_pages(project, request).await?;
+    Ok(routers.into_values().map(|router| router.into_router(None)).collect())
+}
+
+/// Every router of the project with its name.
+pub(crate) async fn list_all_routers(project: &Project) -> Found<Vec<NamedRouter>> {
+    let request = Request::get(Service::Network, &["routers"])
+        .query("project_id", project.id().to_string())
+        .queries("fields", router::FIELDS)
+        .query("fields", "name");
+    let routers = router_pages(project, request).await?;
+    Ok(routers
+        .into_values()
+        .map(|mut wire| {
+            let name = Arc::from(std::mem::take(&mut wire.name));
+            NamedRouter { name, router: Arc::new(wire.into_router(None)) }
+        })
+        .collect())
+}
+
+async fn router_pages(project: &Project, request: Request) -> Found<BTreeMap<String, WireRouter>> {
+    #[derive(Deserialize)]
+    struct Body {
+        routers: Vec<WireRouter>,
+        #[serde(default)]
+        routers_links: Vec<Link>,
+    }
     let reading = Reading::new("list routers", project.name(), NO_LISTING);
     let listing = all_pages(project.client(), request, reading, |body| {
         let Body { routers, routers_links } = serde_json::from_slice(body)?;
-        let items = routers.into_iter().map(|router| (router.id.clone(), router.into_router(None)));
+        let items = routers.into_iter().map(|router| (router.id.clone(), router));
         Ok(Page { items: items.collect(), next: next_of(&routers_links) })
     })
     .await?;
-    Ok(listing.items.into_values().collect())
+    Ok(listing.items)
 }

@@ -68,7 +68,7 @@ impl Traffic {
 #[derive(Debug, Error)]
 pub enum ExchangeError {
     /// Nothing was sent: no address, connection refused, TLS not agreed.
-    #[error("no connection: {}", innermost(source))]
+    #[error("no connection: {}{}", innermost(source), advice(source))]
     NotSent {
         /// What went wrong.
         source: reqwest::Error,
@@ -109,6 +109,20 @@ pub(crate) fn innermost(error: &(dyn Error + 'static)) -> String {
     deepest.to_string()
 }
 
+/// What to do about a certificate that is not believed. The TLS library's own words are all there is to go by here.
+fn advice(error: &reqwest::Error) -> &'static str {
+    let cause = innermost(error);
+    if !cause.contains("certificate") {
+        ""
+    } else if ["UnknownIssuer", "BadSignature", "CaUsedAsEndEntity"].iter().any(|word| cause.contains(word)) {
+        ". Name its authority with cacert in clouds.yaml (or OS_CACERT)"
+    } else if cause.contains("not valid for name") {
+        ". The certificate is not for this host: correct auth_url in clouds.yaml, or the endpoints in the catalogue"
+    } else {
+        ". Whoever runs the cloud has to renew or correct it"
+    }
+}
+
 /// Why no client could be made.
 #[derive(Debug, Error)]
 pub enum TransportError {
@@ -119,6 +133,12 @@ pub enum TransportError {
         path: String,
         /// Why.
         source: std::io::Error,
+    },
+    /// A file of authorities names none: then nobody would be believed, and each refusal would blame the cloud.
+    #[error("certificate file {path} holds no certificate; it has to hold the cloud's authority in PEM form")]
+    Empty {
+        /// Which.
+        path: String,
     },
     /// A certificate file holds no certificate or key that can be used, or TLS cannot be set up.
     #[error("cannot set up TLS ({what}): {}", innermost(source))]
@@ -169,6 +189,9 @@ impl Transport {
         if let Some(path) = &tls.authority {
             let certificates =
                 Certificate::from_pem_bundle(&read(path)?).map_err(setup(path.display().to_string()))?;
+            if certificates.is_empty() {
+                return Err(TransportError::Empty { path: path.display().to_string() });
+            }
             // As for the OpenStack client: the authority that is named is the only one.
             builder = builder.tls_certs_only(certificates);
         }

@@ -3,6 +3,7 @@
 //! ```text
 //! clouds ─▶ client (Keystone behind it) ─▶ project ─┬─ list: CloudSnapshot, complete or void   ─▶ events
 //!             http · catalog · refusal              ├─ look: Answer, past every cache          ─▶ events
+//!                                                   ├─ survey: the whole project, unfiltered, once
 //!                                                   └─ act:  Call carried out, Outcome         ◀─ effects
 //!           instance · port · group · router: the services' words ⇄ the model's
 //! ```
@@ -31,6 +32,7 @@ mod project;
 mod refusal;
 mod report;
 mod router;
+mod survey;
 
 pub use catalog::CatalogError;
 pub use client::LoginError;
@@ -40,3 +42,4 @@ pub use interest::Interest;
 pub use list::Lister;
 pub use project::{ConnectError, Project};
 pub use refusal::Refusal;
+pub use survey::{NamedRouter, ProjectSurvey, RouterLeg};

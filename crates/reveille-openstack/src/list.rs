@@ -31,7 +31,7 @@ use reveille_core::model::id::InstanceId;
 use reveille_core::model::instance::{Instance, InstanceState, Port};
 use reveille_core::model::network::{Router, SecurityGroup};
 
-use crate::fetch::{CLOCK_OVERLAP, list_groups, list_ports, list_routers, list_servers};
+use crate::fetch::{CLOCK_OVERLAP, list_all_servers, list_groups, list_ports, list_routers, list_servers};
 use crate::instance::ServerTables;
 use crate::interest::Interest;
 use crate::intern::Texts;
@@ -61,6 +61,15 @@ struct Horizon {
     server: Timestamp,
     /// Our clock then.
     at: Instant,
+}
+
+/// Whose servers are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ask {
+    /// Those that carry a mark of a roster, as far as the service can filter.
+    Ours,
+    /// All of the project.
+    Everybody,
 }
 
 /// The four lists, each whole.
@@ -104,9 +113,26 @@ impl Lister {
     /// Any part that could not be read completely makes the whole reading void. Nothing is retried here.
     pub async fn list(&mut self, now_full: bool) -> Result<CloudSnapshot, ReadError> {
         let since = self.horizon.filter(|horizon| !now_full && horizon.at.elapsed() < CHANGES_MAX_AGE);
+        self.take(since, Ask::Ours).await.map(|(snapshot, _)| snapshot)
+    }
+
+    /// Reads the project in full, and everybody else's instances with ours: the one way to learn that a mark is
+    /// carried by all. No more requests than a full listing, unless the strangers fill pages of their own.
+    ///
+    /// # Errors
+    /// As [`Lister::list`].
+    pub async fn list_with_strangers(&mut self) -> Result<(CloudSnapshot, Vec<Arc<Instance>>), ReadError> {
+        self.take(None, Ask::Everybody).await
+    }
+
+    async fn take(
+        &mut self,
+        since: Option<Horizon>,
+        ask: Ask,
+    ) -> Result<(CloudSnapshot, Vec<Arc<Instance>>), ReadError> {
         let begun = Instant::now();
         let mut since = since.map(|horizon| horizon.server);
-        let mut whole = self.read(since).await?;
+        let mut whole = self.read(since, ask).await?;
         if let (Some(from), Some(server)) = (since, whole.servers.begun)
             && server + CLOCK_OVERLAP / 2 < from
         {
@@ -114,25 +140,32 @@ impl Lister {
                 "openstack: the service's clock ran backwards; everything is listed instead of changes"
             );
             since = None;
-            whole = self.read(None).await?;
+            whole = self.read(None, ask).await?;
         }
         let Whole { servers, ports, groups, routers } = whole;
         let scope = if since.is_some() { Scope::Changes } else { Scope::Full };
         self.horizon = servers.begun.map(|server| Horizon { server, at: begun });
-        let instances = self.take_servers(servers, scope);
+        let (instances, strangers) = self.take_servers(servers, scope, ask);
         let ports = self.take_ports(ports);
         if scope == Scope::Full {
             self.servers.sweep();
             self.texts.sweep();
         }
         let limits = RouteLimits::read(&self.project, &routers).await;
-        Ok(CloudSnapshot { instances, scope, ports, groups, routers: limits.put(routers) })
+        let routers = limits.put(routers);
+        Ok((CloudSnapshot { instances, scope, ports, groups, routers }, strangers))
     }
 
-    async fn read(&mut self, since: Option<Timestamp>) -> Result<Whole, ReadError> {
-        let (project, interest) = (&self.project, &self.interest);
+    async fn read(&mut self, since: Option<Timestamp>, ask: Ask) -> Result<Whole, ReadError> {
+        let (project, interest, tables) = (&self.project, &self.interest, &mut self.servers);
+        let servers = async {
+            match ask {
+                Ask::Ours => list_servers(project, interest, since, tables).await,
+                Ask::Everybody => list_all_servers(project, tables).await,
+            }
+        };
         let (servers, ports, groups, routers) = futures::try_join!(
-            list_servers(project, interest, since, &mut self.servers),
+            servers,
             list_ports(project, interest, &mut self.texts),
             list_groups(project, interest),
             list_routers(project, interest),
@@ -140,10 +173,16 @@ impl Lister {
         Ok(Whole { servers, ports, groups, routers })
     }
 
-    /// Keeps ours, and hands on what is new of them, with the old `Arc` where nothing changed.
-    fn take_servers(&mut self, listing: Listing<Instance>, scope: Scope) -> Vec<Arc<Instance>> {
+    /// Keeps ours, and hands on what is new of them, with the old `Arc` where nothing changed. Strangers are only handed
+    /// on, and only when they were asked for.
+    fn take_servers(
+        &mut self,
+        listing: Listing<Instance>,
+        scope: Scope,
+        ask: Ask,
+    ) -> (Vec<Arc<Instance>>, Vec<Arc<Instance>>) {
         let mut before = std::mem::take(&mut self.known);
-        let mut out = Vec::with_capacity(listing.items.len());
+        let (mut out, mut strangers) = (Vec::with_capacity(listing.items.len()), Vec::new());
         for mut instance in listing.items.into_values() {
             let old = before.remove(&instance.id);
             if let Some(old) = old.as_ref().filter(|_| is_partial(&instance)) {
@@ -152,6 +191,9 @@ impl Lister {
             }
             let ours = self.interest.claims(&instance) || (scope == Scope::Changes && old.is_some());
             if !ours {
+                if ask == Ask::Everybody {
+                    strangers.push(Arc::new(instance));
+                }
                 continue;
             }
             let instance = match old {
@@ -167,7 +209,7 @@ impl Lister {
             self.known.append(&mut before);
         }
         out.sort_by(|a, b| a.id.cmp(&b.id));
-        out
+        (out, strangers)
     }
 
     /// Ports of every instance of the project, ours or not, with the old `Arc` where nothing changed. A stranger's address

@@ -1,13 +1,14 @@
 //! Neutron's port as the model's port, and the wire form of what is written back.
 //!
-//! Only ports of instances count here (`device_owner` begins with `compute:`); a router's or a DHCP agent's port has a
-//! device too, and it is no machine. Writing keeps every existing address pair as it was read, MAC included.
+//! Only ports of instances are machines' (`device_owner` begins with `compute:`); a router's or a DHCP agent's port has
+//! a device too. A router's port says which network it reaches into. Writing keeps every existing address pair as it was
+//! read, MAC included.
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use ipnet::IpNet;
-use reveille_core::model::id::{GroupId, InstanceId, NetworkId, PortId};
+use reveille_core::model::id::{GroupId, InstanceId, NetworkId, PortId, RouterId};
 use reveille_core::model::instance::{Port, PortStatus};
 use serde::{Deserialize, Serialize};
 
@@ -94,6 +95,18 @@ impl WirePort<'_> {
         (owner.starts_with("compute:") && !device.is_empty()).then(|| instance_id(device))
     }
 
+    /// The router whose leg it is: plain, distributed and highly available routers each have an owner of their own.
+    pub(crate) fn router(&self) -> Option<RouterId> {
+        const OWNERS: [&str; 3] = [
+            "network:router_interface",
+            "network:router_interface_distributed",
+            "network:ha_router_replicated_interface",
+        ];
+        let owner = self.device_owner.as_ref().map_or("", |owner| &owner.0);
+        let device = self.device_id.as_ref().map_or("", |device| &device.0);
+        (OWNERS.contains(&owner) && !device.is_empty()).then(|| RouterId::from(device))
+    }
+
     /// Turns it into the model's words.
     pub(crate) fn into_port(self, texts: &mut Texts) -> Port {
         let addresses: BTreeSet<IpAddr> =
@@ -152,6 +165,8 @@ mod tests {
             );
             let wire: WirePort<'_> = serde_json::from_str(&json).unwrap();
             assert_eq!(wire.instance(), None, "{owner} {device}");
+            let router = (device == "r").then(|| RouterId::from("r"));
+            assert_eq!(wire.router(), router, "{owner} {device}");
         }
     }
 

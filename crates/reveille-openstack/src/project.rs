@@ -195,6 +195,11 @@ impl Project {
         self.inner.client.traffic().count()
     }
 
+    /// False where clouds.yaml says not to verify certificates: then anybody in between can read along and answer.
+    pub fn verifies(&self) -> bool {
+        self.inner.client.verifies()
+    }
+
     pub(crate) fn client(&self) -> &Client {
         &self.inner.client
     }

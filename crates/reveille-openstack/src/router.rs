@@ -16,6 +16,9 @@ pub(crate) const FIELDS: [&str; 3] = ["id", "routes", "revision_number"];
 #[derive(Deserialize)]
 pub(crate) struct WireRouter {
     pub(crate) id: String,
+    /// Only asked for where people are to recognise it.
+    #[serde(default)]
+    pub(crate) name: String,
     #[serde(default)]
     pub(crate) routes: Vec<WireRoute>,
     #[serde(default)]

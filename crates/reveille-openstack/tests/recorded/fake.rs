@@ -14,9 +14,13 @@ use std::time::Duration;
 use reveille_core::effect::{Call, Outcome};
 use reveille_core::model::id::CloudName;
 use reveille_openstack::{CloudConfig, Environment, Project};
-use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::io::{
+    AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader,
+};
+use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
 
 pub(crate) const PASSWORD: &str = "canary-password-7f3a";
 pub(crate) const TOKEN: &str = "canary-token-91bc";
@@ -121,8 +125,21 @@ impl Drop for Fake {
 
 impl Fake {
     pub(crate) async fn start(handler: impl FnMut(&Seen) -> Option<Reply> + Send + 'static) -> Self {
+        Self::listen(None, handler).await
+    }
+
+    /// [`Self::start`] behind TLS.
+    pub(crate) async fn start_tls(tls: Arc<ServerConfig>) -> Self {
+        Self::listen(Some(TlsAcceptor::from(tls)), |_| None).await
+    }
+
+    async fn listen(
+        tls: Option<TlsAcceptor>,
+        handler: impl FnMut(&Seen) -> Option<Reply> + Send + 'static,
+    ) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
+        let origin = format!("{}://{address}", if tls.is_some() { "https" } else { "http" });
         let shared = Arc::new(Shared::default());
         *shared.handler.lock().unwrap() = Some(Box::new(handler));
         shared.token_life_s.store(3600, Ordering::SeqCst);
@@ -130,7 +147,18 @@ impl Fake {
         let task = tokio::spawn(async move {
             let mut connections = tokio::task::JoinSet::new();
             while let Ok((stream, _)) = listener.accept().await {
-                connections.spawn(serve(stream, address, state.clone()));
+                let (tls, origin, state) = (tls.clone(), origin.clone(), state.clone());
+                connections.spawn(async move {
+                    match tls {
+                        None => serve(stream, &origin, &state).await,
+                        // A client that does not believe us hangs up in the middle.
+                        Some(tls) => {
+                            if let Ok(stream) = tls.accept(stream).await {
+                                serve(stream, &origin, &state).await;
+                            }
+                        }
+                    }
+                });
             }
         });
         Self { address, shared, task }
@@ -185,9 +213,9 @@ pub(crate) fn config() -> CloudConfig {
 }
 
 /// What a quiet cloud answers.
-fn quiet(seen: &Seen, address: SocketAddr, shared: &Shared) -> Reply {
+fn quiet(seen: &Seen, origin: &str, shared: &Shared) -> Reply {
     match (seen.method.as_str(), seen.path.as_str()) {
-        ("POST", "/identity/v3/auth/tokens") => login(address, shared),
+        ("POST", "/identity/v3/auth/tokens") => login(origin, shared),
         ("GET", "/compute/v2.1/") => reply(
             200,
             r#"{"version": {"id": "v2.1", "status": "CURRENT", "version": "2.100", "min_version": "2.1"}}"#,
@@ -203,14 +231,14 @@ fn quiet(seen: &Seen, address: SocketAddr, shared: &Shared) -> Reply {
     }
 }
 
-fn login(address: SocketAddr, shared: &Shared) -> Reply {
+fn login(origin: &str, shared: &Shared) -> Reply {
     let number = shared.logins.fetch_add(1, Ordering::SeqCst) + 1;
     let life = shared.token_life_s.load(Ordering::SeqCst);
     let (minute, second) = (life / 60, life % 60);
     let expires = format!("2026-11-21T{:02}:{:02}:{second:02}.000000Z", 10 + minute / 60, minute % 60);
     let endpoint = |path: &str, interface: &str| {
         format!(
-            r#"{{"interface": "{interface}", "region_id": "RegionOne", "region": "RegionOne", "url": "http://{address}{path}"}}"#
+            r#"{{"interface": "{interface}", "region_id": "RegionOne", "region": "RegionOne", "url": "{origin}{path}"}}"#
         )
     };
     let service = |kind: &str, path: &str| {
@@ -231,13 +259,13 @@ fn login(address: SocketAddr, shared: &Shared) -> Reply {
     reply(201, body).with("X-Subject-Token", format!("{TOKEN}-{number}"))
 }
 
-async fn serve(stream: TcpStream, address: SocketAddr, shared: Arc<Shared>) {
-    let (read, mut write) = stream.into_split();
+async fn serve(stream: impl AsyncRead + AsyncWrite, origin: &str, shared: &Shared) {
+    let (read, mut write) = tokio::io::split(stream);
     let mut read = BufReader::new(read);
     while let Some(seen) = receive(&mut read).await {
         shared.seen.lock().unwrap().push(seen.clone());
         let given = shared.handler.lock().unwrap().as_mut().and_then(|handler| handler(&seen));
-        let answer = given.unwrap_or_else(|| quiet(&seen, address, &shared));
+        let answer = given.unwrap_or_else(|| quiet(&seen, origin, shared));
         match answer.way {
             Way::Never => {
                 tokio::time::sleep(Duration::from_secs(60)).await;
@@ -252,13 +280,14 @@ async fn serve(stream: TcpStream, address: SocketAddr, shared: Arc<Shared>) {
         }
         head.push_str("\r\n");
         let body = if answer.way == Way::Cut { &answer.body[..answer.body.len() / 2] } else { &answer.body };
-        if write.write_all(format!("{head}{body}").as_bytes()).await.is_err() || answer.way == Way::Cut {
+        let sent = write.write_all(format!("{head}{body}").as_bytes()).await;
+        if sent.is_err() || write.flush().await.is_err() || answer.way == Way::Cut {
             return;
         }
     }
 }
 
-async fn receive(read: &mut BufReader<tokio::net::tcp::OwnedReadHalf>) -> Option<Seen> {
+async fn receive(read: &mut (impl AsyncBufRead + Unpin)) -> Option<Seen> {
     let mut line = String::new();
     if read.read_line(&mut line).await.ok()? == 0 {
         return None;

@@ -15,3 +15,5 @@ mod pages;
 mod ports;
 mod routes;
 mod rules;
+mod surveying;
+mod tls;

@@ -1,0 +1,81 @@
+//! A whole project, unfiltered: for whoever does not know yet what to look for.
+//!
+//! ```text
+//! servers ─┐
+//! ports   ─┤ every page, whatever they carry ─▶ all four whole? ─▶ ProjectSurvey
+//! groups  ─┤                                    no: ReadError
+//! routers ─┘
+//! ```
+//!
+//! [`crate::Lister`] asks for what rosters want, over and over; this asks for everything, once. Nothing here says whose
+//! any of it is: names and marks are handed over as they were found.
+
+use std::sync::Arc;
+
+use reveille_core::effect::ReadError;
+use reveille_core::model::id::{InstanceId, NetworkId, RouterId};
+use reveille_core::model::instance::{Instance, Port};
+use reveille_core::model::network::{Router, SecurityGroup};
+
+use crate::fetch::{list_all_groups, list_all_ports, list_all_routers, list_all_servers};
+use crate::instance::ServerTables;
+use crate::intern::Texts;
+use crate::project::Project;
+
+/// A router as people know it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedRouter {
+    /// Its name; it proves nothing.
+    pub name: Arc<str>,
+    /// Its id and its routes. How many it may hold is not asked for.
+    pub router: Arc<Router>,
+}
+
+/// A router reaches into a network.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RouterLeg {
+    /// The router.
+    pub router: RouterId,
+    /// The network.
+    pub network: NetworkId,
+}
+
+/// Everything that a project holds of what Reveille knows.
+#[derive(Clone, Debug, Default)]
+pub struct ProjectSurvey {
+    /// Every server.
+    pub instances: Vec<Arc<Instance>>,
+    /// Every port of an instance.
+    pub ports: Vec<(InstanceId, Arc<Port>)>,
+    /// Every group of the project itself.
+    pub groups: Vec<Arc<SecurityGroup>>,
+    /// Every router of the project.
+    pub routers: Vec<NamedRouter>,
+    /// Where they reach.
+    pub legs: Vec<RouterLeg>,
+}
+
+impl Project {
+    /// Reads everything: four requests, and further pages where a list is longer than one.
+    ///
+    /// # Errors
+    /// Any list that could not be read completely makes the whole reading void. Nothing is retried here.
+    pub async fn survey(&self) -> Result<ProjectSurvey, ReadError> {
+        let (mut tables, mut texts) = (ServerTables::default(), Texts::default());
+        let (servers, (ports, mut legs), groups, routers) = futures::try_join!(
+            list_all_servers(self, &mut tables),
+            list_all_ports(self, &mut texts),
+            list_all_groups(self),
+            list_all_routers(self),
+        )?;
+        legs.sort();
+        legs.dedup();
+        Ok(ProjectSurvey {
+            instances: servers.items.into_values().map(Arc::new).collect(),
+            ports: ports.items.into_values().map(|(instance, port)| (instance, Arc::new(port))).collect(),
+            groups,
+            routers,
+            legs,
+        })
+    }
+}

@@ -3,10 +3,13 @@
 //! Duplicates, dead next hops and the limit are the router's; a missing route is the machine's that lacks it. Only routes
 //! inside the cluster's pod ranges are looked at.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 
+use ipnet::IpNet;
+
 use crate::model::cause::Cause;
-use crate::model::id::{InstanceId, NodeName, RouterId};
+use crate::model::id::{InstanceId, RouterId};
 use crate::model::incident::{Evidence, FaultKind};
 use crate::model::network::Route;
 use crate::model::node::Ready;
@@ -41,7 +44,8 @@ fn report(
     Some(routes::report(&router, &roster.network.pod_ranges, holders, &cloud.addresses))
 }
 
-/// Everything amiss with the router as a whole.
+/// Everything amiss with the router as a whole, and the machines whose node's route is not there: each of those is to be
+/// judged anew.
 pub fn of_router(
     roster: &Roster,
     cloud: &CloudView,
@@ -49,11 +53,16 @@ pub fn of_router(
     router: &RouterId,
     limit: Option<u32>,
     now: Time,
-) -> Vec<Fault> {
-    let Some(report) = report(roster, cloud, cluster, router, limit) else { return Vec::new() };
+) -> (Vec<Fault>, Vec<InstanceId>) {
+    let Some(report) = report(roster, cloud, cluster, router, limit) else { return Default::default() };
+    let lacking = without_route(&report, cloud, cluster);
+    (faults_of(&report, router, now), lacking)
+}
+
+fn faults_of(report: &RouteReport, router: &RouterId, now: Time) -> Vec<Fault> {
     let mut faults = Vec::new();
     let source = format!("router {router}");
-    let stale = stale_of(&report);
+    let stale = stale_of(report);
     let undecided: Vec<String> = report
         .duplicates
         .iter()
@@ -122,22 +131,13 @@ pub fn routes_needed(cloud: &CloudView, cluster: &ClusterView, router: &RouterId
     needed
 }
 
-/// Machines whose node's route is not there: each is judged anew when the router changed.
-pub fn machines_without_route(
-    cloud: &CloudView,
-    cluster: &ClusterView,
-    roster: &Roster,
-    router: &RouterId,
-) -> Vec<InstanceId> {
-    let limit = None;
-    let Some(report) = report(roster, cloud, cluster, router, limit) else { return Vec::new() };
-    let lacking = |name: &NodeName| cluster.nodes.get(name).and_then(|node| node.link.clone());
-    let owners = report.missing.iter().flat_map(|route| {
-        cluster
-            .nodes
-            .values()
-            .filter(|node| node.node.pod_ranges.contains(&route.destination))
-            .map(|n| &n.node.name)
-    });
-    owners.filter_map(lacking).filter(|link| link.cloud == cloud.name).map(|link| link.instance).collect()
+/// Machines whose node's route is not there.
+fn without_route(report: &RouteReport, cloud: &CloudView, cluster: &ClusterView) -> Vec<InstanceId> {
+    if report.missing.is_empty() {
+        return Vec::new();
+    }
+    let ranges: BTreeSet<IpNet> = report.missing.iter().map(|route| route.destination).collect();
+    let lacks = |node: &&NodeSeen| node.node.pod_ranges.iter().any(|range| ranges.contains(range));
+    let links = cluster.nodes.values().filter(lacks).filter_map(|node| node.link.as_ref());
+    links.filter(|link| link.cloud == cloud.name).map(|link| link.instance.clone()).collect()
 }

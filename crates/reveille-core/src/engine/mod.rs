@@ -91,6 +91,8 @@ pub struct State {
     /// Machines of whom nobody could say when they were last judged.
     unsure: BTreeSet<MachineKey>,
     dirty_projects: BTreeSet<CloudName>,
+    /// Projects that were reviewed in full sight and found well, and nothing that a review rests on changed since.
+    settled_projects: BTreeSet<CloudName>,
     /// Cases to decide in this step.
     ripe: BTreeSet<IncidentKey>,
     /// Cases that something stands against: decided again when a gate or a budget changes.
@@ -179,6 +181,7 @@ impl State {
             dirty: BTreeSet::new(),
             unsure: BTreeSet::new(),
             dirty_projects: BTreeSet::new(),
+            settled_projects: BTreeSet::new(),
             ripe: BTreeSet::new(),
             held: BTreeSet::new(),
             gates: Vec::new(),

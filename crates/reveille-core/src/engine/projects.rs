@@ -19,6 +19,19 @@ impl State {
         for cloud in projects {
             self.review_groups(&cloud);
             self.review_router(&cloud);
+            self.note_settled(cloud);
+        }
+    }
+
+    /// A quiet fleet's listings say the same for days: what was found well is not held against the same again.
+    fn note_settled(&mut self, name: CloudName) {
+        let sighted = self.clouds.get(&name).is_some_and(|view| view.source.trust(self.now).is_given())
+            && self.cluster.source.trust(self.now).is_given()
+            && self.cluster.synced_once();
+        if sighted && self.cases.is_empty() {
+            self.settled_projects.insert(name);
+        } else {
+            self.settled_projects.remove(&name);
         }
     }
 
@@ -60,10 +73,10 @@ impl State {
             return;
         }
         let limit = self.desk().route_limit(&router);
-        let found = route_faults::of_router(&self.roster, view, &self.cluster, &router, limit, self.now);
+        let (found, lacking_route) =
+            route_faults::of_router(&self.roster, view, &self.cluster, &router, limit, self.now);
         let subject = Subject::Router(cloud.clone(), router.clone());
         let label = Arc::from(subject.to_string());
-        let lacking_route = route_faults::machines_without_route(view, &self.cluster, &self.roster, &router);
         // Machines whose missing route came back are judged with the rest of their faults.
         let lacking = |key: &&IncidentKey| key.kind == FaultKind::MissingRoute;
         let waiting: Vec<Subject> =

@@ -34,9 +34,14 @@ impl State {
         let trusted_before = view.source.trust(self.now).is_given();
         let silent_after = self.roster.timing.lease_silent_after;
         let (cluster, now) = (&self.cluster, self.now);
-        let lives = view_of_the_living(cluster, now, silent_after, name);
+        // Only a full listing can lack anybody.
+        let lives = match snapshot.scope {
+            Scope::Full => view_of_the_living(cluster, now, silent_after, name),
+            Scope::Changes => BTreeSet::new(),
+        };
         let remembered = self.remembered_in(name);
         let change = view.apply(&self.roster, now, snapshot, &remembered, &|id| lives.contains(id));
+        let same = !change.network && change.touched.is_empty() && self.cases.is_empty();
         let trusted = view.source.trust(now).is_given();
         self.clouds.insert(name.clone(), view);
         self.remember_joined(name);
@@ -50,7 +55,9 @@ impl State {
         if trusted != trusted_before || !self.unsure.is_empty() {
             self.dirty.append(&mut self.unsure);
         }
-        self.dirty_projects.insert(name.clone());
+        if !(same && trusted && self.settled_projects.contains(name)) {
+            self.dirty_projects.insert(name.clone());
+        }
         self.review_cluster_doubt();
     }
 
@@ -110,7 +117,7 @@ impl State {
                 self.after_cluster_change(change);
             }
             ClusterFact::Leases(list) => {
-                self.cluster.leases(now, self.roster.timing.lease_silent_after, &list);
+                self.cluster.leases(now, self.roster.timing.lease_silent_after, list);
             }
             ClusterFact::NodeEvent(event) => {
                 let name = event.node.clone();
@@ -127,6 +134,9 @@ impl State {
 
     /// A watch event alone never makes the first sight: only a complete list does.
     fn after_cluster_change(&mut self, change: ClusterChange) {
+        if !(change.applied.is_empty() && change.removed.is_empty()) {
+            self.settled_projects.clear();
+        }
         for gone in change.removed {
             self.unlink(&gone);
         }

@@ -170,10 +170,13 @@ impl CloudView {
             self.listed_once = true;
         }
         self.source.heard(now);
-        if self.ports_are_plausible(roster, now, snapshot) {
+        let same_ports =
+            change.touched.is_empty() && self.source.doubted().is_none() && self.has_ports(snapshot);
+        if !same_ports && self.ports_are_plausible(roster, now, snapshot) {
             self.set_ports(snapshot, &mut change);
         }
-        change.network = self.groups != snapshot.groups
+        change.network = !same_ports
+            || self.groups != snapshot.groups
             || self.routers.len() != snapshot.routers.len()
             || snapshot.routers.iter().any(|router| self.routers.get(&router.id) != Some(router));
         if change.network {
@@ -191,6 +194,11 @@ impl CloudView {
             if self.instances.contains_key(&instance.id) {
                 change.ask.insert(instance.id.clone());
             }
+            return;
+        }
+        // The same object, word for word, is claimed as before.
+        let same = |seen: &Seen| seen.instance == *instance && seen.unlisted.is_none();
+        if self.instances.get(&instance.id).is_some_and(same) {
             return;
         }
         let claim = match roster.claim(&self.name, instance) {
@@ -366,6 +374,25 @@ impl CloudView {
             self.source.doubt(now, None);
         }
         plausible
+    }
+
+    /// The listing's ports are those that are known already, no more and no fewer.
+    fn has_ports(&self, snapshot: &CloudSnapshot) -> bool {
+        let (mut owned, mut addresses) = (0, 0);
+        for (instance, port) in &snapshot.ports {
+            if !port.addresses.iter().all(|address| self.addresses.contains(address)) {
+                return false;
+            }
+            addresses += port.addresses.len();
+            if let Some(seen) = self.instances.get(instance) {
+                if !seen.ports.contains(port) {
+                    return false;
+                }
+                owned += 1;
+            }
+        }
+        let known: usize = self.instances.values().map(|seen| seen.ports.len()).sum();
+        owned == known && addresses == self.addresses.len()
     }
 
     fn set_ports(&mut self, snapshot: &CloudSnapshot, change: &mut CloudChange) {

@@ -229,25 +229,46 @@ impl ClusterView {
     }
 
     /// Takes in a complete list of leases.
-    pub fn leases(&mut self, now: Time, silent_after: Span, list: &[LeaseFact]) {
-        let listed: BTreeSet<&NodeName> = list.iter().map(|lease| &lease.node).collect();
-        self.leases.retain(|name, _| listed.contains(name));
-        for fact in list {
-            match self.leases.get_mut(&fact.node) {
-                Some(seen) if seen.renewed == fact.renewed => {}
-                Some(seen) => {
-                    seen.renewed = fact.renewed.clone();
-                    seen.changed_at = now;
-                }
-                None => {
-                    let seen = LeaseSeen { renewed: fact.renewed.clone(), changed_at: now };
-                    self.leases.insert(fact.node.clone(), seen);
+    pub fn leases(&mut self, now: Time, silent_after: Span, list: Vec<LeaseFact>) {
+        // The same names in the same order is what nearly every list brings: then nothing is looked up.
+        let same = self.leases.len() == list.len()
+            && self.leases.keys().zip(&list).all(|(name, fact)| *name == fact.node);
+        if same {
+            for (seen, fact) in self.leases.values_mut().zip(list) {
+                if seen.renewed != fact.renewed {
+                    *seen = LeaseSeen { renewed: fact.renewed, changed_at: now };
                 }
             }
+        } else {
+            let mut before = std::mem::take(&mut self.leases);
+            for fact in list {
+                if self.leases.contains_key(&fact.node) {
+                    continue;
+                }
+                let known = before.remove(&fact.node).filter(|seen| seen.renewed == fact.renewed);
+                let seen = known.unwrap_or(LeaseSeen { renewed: fact.renewed, changed_at: now });
+                self.leases.insert(fact.node, seen);
+            }
         }
-        let ages = self.nodes.keys().filter_map(|name| self.lease_age(now, name));
-        self.silence =
-            ages.fold((0, 0), |(silent, total), age| (silent + u32::from(age > silent_after), total + 1));
+        self.silence = self.count_silent(now, silent_after);
+    }
+
+    fn count_silent(&self, now: Time, silent_after: Span) -> (u32, u32) {
+        let mut leases = self.leases.iter();
+        let mut count = (0, 0);
+        let mut next = leases.next();
+        for name in self.nodes.keys() {
+            // Both maps are in order of name; equality is tried first, because it is the rule and the cheaper question.
+            while next.is_some_and(|(held, _)| held != name && held < name) {
+                next = leases.next();
+            }
+            if let Some((_, lease)) = next.filter(|(held, _)| *held == name) {
+                count.0 += u32::from(now.since(lease.changed_at) > silent_after);
+                count.1 += 1;
+                next = leases.next();
+            }
+        }
+        count
     }
 
     /// How many nodes had a silent lease at the last list of leases, of how many that had one.

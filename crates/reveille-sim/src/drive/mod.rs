@@ -45,6 +45,7 @@ pub struct Drive {
     store: Store,
     wake: Option<Time>,
     stepped_at: Time,
+    tick: Span,
     mishaps: BTreeMap<(Time, u64), Mishap>,
     put: u64,
     crash_at: Option<(CrashPoint, Span)>,
@@ -88,6 +89,9 @@ pub use mishap::{CrashPoint, Mishap};
 
 /// The longest time between two steps.
 const TICK: Span = Span::from_s(10);
+/// The same where nothing is said that is no news: the engine's own wake-ups have to do, and this only keeps it from
+/// taking the silence for a sleep.
+const TICK_NEWS_ONLY: Span = Span::from_s(45);
 
 impl Drive {
     /// An engine that remembers nothing, in the layout's world, acting.
@@ -116,6 +120,7 @@ impl Drive {
             store,
             wake: None,
             stepped_at: layout.start,
+            tick: if layout.news_only { TICK_NEWS_ONLY } else { TICK },
             mishaps: BTreeMap::new(),
             put: 0,
             crash_at: None,
@@ -195,7 +200,7 @@ impl Drive {
         let own = match (self.run, &self.rival) {
             (Run::Running, Some(rival)) => Some(rival.next_at()),
             (Run::Running, None) => {
-                let tick = Some(self.stepped_at + TICK);
+                let tick = Some(self.stepped_at + self.tick);
                 [self.store.next_at(), self.wake, tick].into_iter().flatten().min()
             }
             (Run::Paused(until) | Run::Dead(until), _) => Some(until),
@@ -244,7 +249,7 @@ impl Drive {
         }
         self.answer_records();
         let waking = self.wake.is_some_and(|at| at <= self.now);
-        if self.run == Run::Running && (waking || self.now.since(self.stepped_at) >= TICK) {
+        if self.run == Run::Running && (waking || self.now.since(self.stepped_at) >= self.tick) {
             self.step(Event::Tick);
         }
     }
@@ -277,10 +282,11 @@ impl Drive {
             self.die();
             return;
         }
-        let effects = self.state.step(self.now, event.clone());
+        self.digest.event(self.now, &event, self.whole_trace);
+        let effects = self.state.step(self.now, event);
         self.stepped_at = self.now;
         self.counts.steps += 1;
-        self.digest.step(self.now, &event, &effects, self.whole_trace);
+        self.digest.effects(&effects);
         if let Err(violation) = invariants::check(&self.state, &effects, &mut self.witnessed) {
             self.log.push(self.now, &format!("VIOLATION {violation}"));
             self.note(self.now, || What::Broken(violation.clone()));

@@ -67,7 +67,7 @@ impl World {
         node.zone = self.project.servers.get(id).and_then(|server| server.instance.zone.clone());
         set_ready(&mut node, Ready::True);
         let uid = node.uid.clone();
-        let lease = Lease { instance: id.clone(), renewed: stamp(self.now) };
+        let lease = Lease { instance: id.clone(), renewed: stamp(self.now), held: true };
         self.cluster.leases.insert(name.clone(), lease);
         self.cluster.nodes.insert(name.clone(), Arc::new(node));
         self.make_route(&name, &uid);
@@ -127,6 +127,11 @@ impl World {
 
     /// Keeps every pool at its size. An instance in an error state takes up a place until it is deleted.
     pub(super) fn run_pool_owner(&mut self) {
+        let seen = (self.project.edition, self.wanted);
+        if self.owner_saw == Some(seen) {
+            self.plan(OWNER_LOOKS, Task::PoolOwner);
+            return;
+        }
         let pools: Vec<(PoolName, usize)> =
             self.pools.iter().map(|(name, kept)| (name.clone(), kept.size as usize)).collect();
         for (pool, size) in pools {
@@ -142,6 +147,7 @@ impl World {
                 self.plan(after, Task::Life(id, Life::Built));
             }
         }
+        self.owner_saw = Some((self.project.edition, self.wanted)).filter(|now| *now == seen);
         let waiting = self.agenda.values().filter(|task| matches!(task, Task::PoolOwner)).count();
         if waiting == 0 {
             self.plan(OWNER_LOOKS, Task::PoolOwner);
@@ -295,6 +301,7 @@ impl World {
         let pool = self.project.servers.get(id).and_then(|server| server.pool.clone());
         if let Some(kept) = pool.and_then(|pool| self.pools.get_mut(&pool)) {
             kept.size = kept.size.saturating_sub(1);
+            self.wanted += 1;
         }
         self.delete_instance(id, "cluster-autoscaler");
     }

@@ -29,6 +29,8 @@ pub(crate) struct Lease {
     pub(crate) instance: InstanceId,
     /// When it was last renewed, in the kubelet's writing.
     pub(crate) renewed: Arc<str>,
+    /// Its kubelet is heard, and renews it.
+    pub(crate) held: bool,
 }
 
 /// Kubernetes keeps events for an hour.

@@ -220,7 +220,8 @@ impl World {
         guest.kubelet = Kubelet::Registered;
         let (host, boot_id) = (guest.host, guest.boot_id.clone());
         let name = self.node_name_of(id);
-        let lease = Lease { instance: id.clone(), renewed: stamp(self.now) };
+        let held = self.guests.get(id).is_some_and(|guest| guest.heard);
+        let lease = Lease { instance: id.clone(), renewed: stamp(self.now), held };
         self.cluster.leases.insert(name.clone(), lease);
         let known = self
             .cluster
@@ -294,6 +295,10 @@ impl World {
         guest.heard = heard;
         guest.turn += 1;
         let turn = guest.turn;
+        self.stirred = self.now;
+        for lease in self.cluster.leases.values_mut().filter(|lease| lease.instance == *id) {
+            lease.held = heard;
+        }
         if heard {
             let after = self.soon(1_000, 8_000);
             self.plan(after, Task::Heard(id.clone(), turn));

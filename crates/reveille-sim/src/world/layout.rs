@@ -54,6 +54,9 @@ pub struct Layout {
     pub names_reused: bool,
     /// Nodes are called as their instances, with this after it.
     pub node_suffix: String,
+    /// Listings, leases and proofs of life that say nothing new are left out for as long as the roster's ages allow: for
+    /// long hunts, where a healthy day should cost next to nothing. Whatever is news arrives when it otherwise would.
+    pub news_only: bool,
     /// How long the cloud takes to delete an instance, at the least and at the most.
     pub deletes_within: (Span, Span),
     /// How much may be done at once.
@@ -104,6 +107,7 @@ impl Layout {
             plain_names: false,
             names_reused: false,
             node_suffix: String::new(),
+            news_only: false,
             deletes_within: (Span::from_s(5), Span::from_s(20)),
             limits: Limits::default(),
             timing: Timing::default(),

@@ -94,6 +94,12 @@ pub struct World {
     cloud_controller: CloudController,
     /// Ports that something outside takes the group off whenever it is put there.
     slippery: BTreeSet<PortId>,
+    /// When something last happened that makes silence news.
+    stirred: Time,
+    /// The project and the pools as the pools' owner last found them in order.
+    owner_saw: Option<(u64, u64)>,
+    /// Counts changes of what the pools' owner wants.
+    wanted: u64,
     told: Vec<Told>,
     calls: Vec<Called>,
     harms: Vec<Harm>,
@@ -176,6 +182,9 @@ impl World {
             fence: Fence(0),
             cloud_controller: CloudController::default(),
             slippery: BTreeSet::new(),
+            stirred: layout.start,
+            owner_saw: None,
+            wanted: 0,
             told: Vec::new(),
             calls: Vec::new(),
             harms: Vec::new(),
@@ -194,6 +203,7 @@ impl World {
         self.fence = fence;
         self.watch = Watch::default();
         self.lies.forget_listener();
+        self.stirred = now;
         let session = self.session;
         let soon = self.soon(50, 400);
         self.plan(soon, Task::Watched(session));

@@ -51,6 +51,8 @@ pub(crate) struct Project {
     pub(crate) next_host: u32,
     next_request: u64,
     next_rule: u64,
+    /// Counts changes of anything that a listing shows.
+    pub(crate) edition: u64,
 }
 
 /// Changes older than this are told by full listings only.
@@ -92,6 +94,7 @@ impl Project {
             next_host: 10,
             next_request: 1,
             next_rule: 1,
+            edition: 0,
         }
     }
 
@@ -109,6 +112,7 @@ impl Project {
 
     /// Takes in a new instance with one port.
     pub(crate) fn add(&mut self, now: Time, instance: Instance, pool: Option<PoolName>, port: Port) {
+        self.edition += 1;
         let (id, port_id) = (instance.id.clone(), port.id.clone());
         self.ports.insert(port_id.clone(), (id.clone(), Arc::new(port)));
         let mut server = Server {
@@ -126,6 +130,7 @@ impl Project {
 
     /// Changes an instance, and marks it as changed.
     pub(crate) fn change(&mut self, now: Time, id: &InstanceId, change: impl FnOnce(&mut Instance)) {
+        self.edition += 1;
         if let Some(server) = self.servers.get_mut(id) {
             change(Arc::make_mut(&mut server.instance));
             server.changed_at = now;
@@ -160,6 +165,7 @@ impl Project {
 
     /// Changes an instance's port; each change moves its revision on.
     pub(crate) fn change_port(&mut self, id: &PortId, change: impl FnOnce(&mut Port)) {
+        self.edition += 1;
         if let Some((_, port)) = self.ports.get_mut(id) {
             let port = Arc::make_mut(port);
             change(port);
@@ -175,6 +181,7 @@ impl Project {
 
     /// The instance is gone for good, and its port with it.
     pub(crate) fn bury(&mut self, now: Time, id: &InstanceId) {
+        self.edition += 1;
         let Some(mut server) = self.servers.remove(id) else { return };
         self.ports.retain(|_, (owner, _)| owner != id);
         let instance = Arc::make_mut(&mut server.instance);
@@ -186,6 +193,7 @@ impl Project {
 
     /// Puts rules that are not there yet.
     pub(crate) fn add_rules(&mut self, rules: &[RuleSpec], description: &str) {
+        self.edition += 1;
         let group = Arc::make_mut(&mut self.group);
         for allows in rules {
             if group.rules.iter().any(|rule| rule.allows == *allows) {
@@ -202,6 +210,7 @@ impl Project {
 
     /// Takes out every rule that matches.
     pub(crate) fn drop_rules(&mut self, matches: impl Fn(&GroupRule) -> bool) {
+        self.edition += 1;
         Arc::make_mut(&mut self.group).rules.retain(|rule| !matches(rule));
     }
 
@@ -220,6 +229,7 @@ impl Project {
 
     /// Another group of the same name, as a project may have.
     pub(crate) fn add_group_twin(&mut self) {
+        self.edition += 1;
         let mut twin = (*self.group).clone();
         twin.id = "6e1d3c9f-4d1b-4b66-9e8f-7a2e3fac8b21".into();
         twin.rules.clear();
@@ -228,6 +238,7 @@ impl Project {
 
     /// A second leg of a machine, without the pool's group.
     pub(crate) fn add_second_port(&mut self, id: &InstanceId, port_id: PortId) {
+        self.edition += 1;
         let host = self.host();
         let mut leg = port(port_id.clone(), host, false);
         leg.groups = Box::new([GroupId::from("default")]);
@@ -242,6 +253,7 @@ impl Project {
 
     /// Changes the router's routes.
     pub(crate) fn change_routes(&mut self, change: impl FnOnce(&mut Vec<Route>)) {
+        self.edition += 1;
         if let Some(router) = &mut self.router {
             change(&mut Arc::make_mut(router).routes);
         }

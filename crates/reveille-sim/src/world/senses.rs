@@ -39,6 +39,8 @@ pub(crate) struct Lies {
     pub(crate) calls: VecDeque<CallLie>,
     listed_at: Option<Time>,
     full_at: Option<Time>,
+    /// The edition of the project that was listed last.
+    listed: Option<u64>,
 }
 
 /// A listing that lacks servers, with 200 and every page.
@@ -54,6 +56,15 @@ impl Lies {
     pub(crate) fn forget_listener(&mut self) {
         self.listed_at = None;
         self.full_at = None;
+        self.listed = None;
+    }
+
+    const fn about_the_cloud(&self) -> bool {
+        self.unlisted.is_some() || self.cloud_fails.is_some() || self.portless
+    }
+
+    const fn about_the_cluster(&self) -> bool {
+        self.api_silent || self.nodes_empty || self.leases_frozen
     }
 
     fn hides(&self, id: &InstanceId) -> Option<&Unlisting> {
@@ -74,10 +85,16 @@ pub(crate) struct Watch {
     pub(crate) synced: bool,
     /// Nothing of it arrives before this: one stream keeps its order.
     clock: Time,
+    alive_at: Option<Time>,
+    leases_at: Option<Time>,
 }
 
 /// Between two lists of leases, and between two proofs of life.
 const BEAT: Span = Span::from_s(10);
+/// After nothing happened for so long, silence is no news.
+const STILL_AFTER: Span = Span::from_min(3);
+/// The longest that a listing is on its way.
+const TRAVEL_MAX: Span = Span::from_s(5);
 /// Before a watch that could not begin is tried again.
 const WATCH_AGAIN: Span = Span::from_s(5);
 
@@ -108,9 +125,25 @@ impl World {
         let due = self.lies.full_at.is_none_or(|at| self.now.since(at) >= timing.cloud_full_period);
         // A lie about listings is a lie about full ones; a cell that is down changes no "changed since".
         let full = due || self.lies.unlisted.is_some();
+        self.plan(timing.cloud_period, Task::Poll(session));
+        if self.is_old_news(timing.cloud_stale_after) {
+            return;
+        }
         let travel = self.soon(20, 200);
         self.plan(travel, Task::Serve(session, Request::List { full }));
-        self.plan(timing.cloud_period, Task::Poll(session));
+    }
+
+    /// A listing would say what the last one said, and the next will come early enough to be believed without this one.
+    fn is_old_news(&self, stale_after: Span) -> bool {
+        let period = self.layout.timing.cloud_period;
+        self.layout.news_only
+            && !self.lies.about_the_cloud()
+            && self.lies.listed == Some(self.project.edition)
+            && self.now.since(self.stirred) > STILL_AFTER
+            && self
+                .lies
+                .listed_at
+                .is_some_and(|at| self.now.since(at).ms + period.ms + TRAVEL_MAX.ms < stale_after.ms)
     }
 
     pub(super) fn serve(&mut self, session: u64, request: Request) {
@@ -134,6 +167,7 @@ impl World {
         let since = self.lies.listed_at.map(|at| at - Span::from_s(1)).filter(|_| !full);
         let mut snapshot = self.project.snapshot(since);
         self.lies.listed_at = Some(self.now);
+        self.lies.listed = Some(self.project.edition);
         if since.is_none() {
             self.lies.full_at = Some(self.now);
         }
@@ -210,23 +244,40 @@ impl World {
             self.hear(ClusterFact::Failed(api_error()));
             return;
         }
+        let still = self.layout.news_only
+            && !self.lies.about_the_cluster()
+            && self.now.since(self.stirred) > STILL_AFTER;
+        // One beat of three and of two: within the age at which a lease, or the API itself, counts as silent.
+        let recent = |at: Option<Time>, beats: i64| {
+            still && at.is_some_and(|at| self.now.since(at).ms < beats * BEAT.ms - BEAT.ms / 2)
+        };
+        let (known, alive) = (recent(self.watch.leases_at, 3), recent(self.watch.alive_at, 2));
+        if !known {
+            self.watch.leases_at = Some(self.now);
+            let leases = self.renew_leases();
+            self.hear(ClusterFact::Leases(leases));
+        }
+        if !alive {
+            self.watch.alive_at = Some(self.now);
+            self.hear(ClusterFact::Alive);
+        }
+    }
+
+    /// Every kubelet that is heard renews its lease; the list of all.
+    fn renew_leases(&mut self) -> Vec<LeaseFact> {
         let text = stamp(self.now);
         let frozen = self.lies.leases_frozen;
-        for lease in self.cluster.leases.values_mut() {
-            if !frozen && self.guests.get(&lease.instance).is_some_and(|guest| guest.heard) {
-                lease.renewed = text.clone();
-            }
+        for lease in self.cluster.leases.values_mut().filter(|lease| !frozen && lease.held) {
+            lease.renewed = text.clone();
+        }
+        if self.lies.nodes_empty {
+            return Vec::new();
         }
         let fact = |(name, lease): (&NodeName, &super::cluster::Lease)| LeaseFact {
             node: name.clone(),
             renewed: lease.renewed.clone(),
         };
-        let leases = match self.lies.nodes_empty {
-            true => Vec::new(),
-            false => self.cluster.leases.iter().map(fact).collect(),
-        };
-        self.hear(ClusterFact::Leases(leases));
-        self.hear(ClusterFact::Alive);
+        self.cluster.leases.iter().map(fact).collect()
     }
 
     /// The watch lists, and goes on from there.
@@ -260,7 +311,8 @@ impl World {
         self.plan(after, Task::Watched(session));
     }
 
-    const fn watching(&self) -> bool {
+    const fn watching(&mut self) -> bool {
+        self.stirred = self.now;
         self.watch.synced && !self.lies.api_silent && !self.lies.nodes_empty
     }
 

@@ -25,6 +25,8 @@ impl World {
         }
         let name = fault.machine().map(|id| self.name_of(id).to_string()).unwrap_or_default();
         self.tell(fault.sentence(&name));
+        self.stirred = self.now;
+        self.wanted += 1;
         if let Some(lasts) = fault.lasts() {
             self.plan(lasts, Task::Mend(fault.clone()));
         }
@@ -229,6 +231,7 @@ impl World {
     }
 
     pub(super) fn mend(&mut self, fault: &Fault) {
+        self.stirred = self.now;
         match fault {
             Fault::ServersUnlisted { .. } | Fault::SomeUnlisted { .. } => self.lies.unlisted = None,
             Fault::PortsUnlisted(_) => self.lies.portless = false,

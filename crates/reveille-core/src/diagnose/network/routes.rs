@@ -117,6 +117,10 @@ struct Ground<'a> {
     nodes: BTreeSet<IpAddr>,
     /// Addresses on ports of live instances.
     live: &'a BTreeSet<IpAddr>,
+    /// Every range of every node, in order: what a route cuts across is found without asking all nodes.
+    cut: BTreeSet<(IpNet, usize)>,
+    /// The prefix lengths among them.
+    lengths: BTreeSet<u8>,
 }
 
 /// Holds the routes of `router` against `holders`, all nodes of the cluster, Ready or not.
@@ -132,7 +136,7 @@ pub fn report(
 ) -> RouteReport {
     let holders: Vec<RouteHolder> = holders.into_iter().collect();
     let nodes = holders.iter().flat_map(|holder| &holder.addresses).copied().collect();
-    let ground = Ground { ranges: outermost(cluster_ranges), holders: &holders, nodes, live };
+    let ground = Ground::new(outermost(cluster_ranges), &holders, nodes, live);
     let mut ours: BTreeMap<IpNet, BTreeSet<Route>> = BTreeMap::new();
     let mut report = RouteReport::default();
     for route in &router.routes {
@@ -169,6 +173,20 @@ pub fn report(
 }
 
 impl<'a> Ground<'a> {
+    fn new(
+        ranges: Vec<IpNet>,
+        holders: &'a [RouteHolder],
+        nodes: BTreeSet<IpAddr>,
+        live: &'a BTreeSet<IpAddr>,
+    ) -> Self {
+        let every = holders.iter().enumerate();
+        let cut: BTreeSet<(IpNet, usize)> = every
+            .flat_map(|(at, holder)| holder.pod_ranges.iter().map(move |range| (range.trunc(), at)))
+            .collect();
+        let lengths = cut.iter().map(|(range, _)| range.prefix_len()).collect();
+        Self { ranges, holders, nodes, live, cut, lengths }
+    }
+
     fn is_ours(&self, destination: &IpNet) -> bool {
         self.ranges.iter().any(|range| range.contains(&destination.trunc()))
     }
@@ -235,16 +253,24 @@ impl<'a> Ground<'a> {
         }
     }
 
+    /// Prefixes overlap only when one holds the other: the inner ones follow the outer one in order, and the outer ones
+    /// are found by cutting the destination to each length that is in use.
     fn overlaps(&self, route: &Route) -> Vec<Overlap> {
-        let cuts = |range: &IpNet| {
-            range.trunc() != route.destination.trunc()
-                && (range.contains(&route.destination) || route.destination.contains(range))
-        };
-        let every =
-            self.holders.iter().flat_map(|holder| holder.pod_ranges.iter().map(move |range| (holder, range)));
-        every
-            .filter(|(_, range)| cuts(range))
-            .map(|(holder, range)| Overlap { route: *route, node: holder.node.clone(), range: *range })
+        let destination = route.destination.trunc();
+        let inner = self
+            .cut
+            .range((destination, 0)..)
+            .take_while(|(range, _)| destination.contains(range))
+            .filter(|(range, _)| *range != destination);
+        let shorter = self.lengths.range(..destination.prefix_len());
+        let outer = shorter
+            .filter_map(|length| IpNet::new(destination.addr(), *length).ok())
+            .flat_map(|net| self.cut.range((net.trunc(), 0)..=(net.trunc(), usize::MAX)));
+        let mut found: Vec<(IpNet, usize)> = inner.chain(outer).copied().collect();
+        found.sort_unstable_by_key(|(range, at)| (*at, *range));
+        found
+            .into_iter()
+            .map(|(range, at)| Overlap { route: *route, node: self.holders[at].node.clone(), range })
             .collect()
     }
 

@@ -8,8 +8,8 @@
 //!
 //! [`world`] is a cloud project, its machines, a cluster and its controllers in memory. [`drive`] runs the engine against
 //! it as the production loop does, on virtual time, with a ledger that acknowledges, refuses, and survives a crash.
-//! [`policy`] puts models of other programs in the engine's place, for comparison. [`story`] is one written course of
-//! events that the demo plays.
+//! [`policy`] puts models of other programs in the engine's place, for comparison. [`scenario`] plays what people write
+//! down. [`story`] is one written course of events that the demo plays.
 //!
 //! It opens no socket, reads no clock and no environment; two runs of one seed are the same bytes.
 
@@ -18,6 +18,7 @@ pub mod drive;
 pub mod ledger;
 pub mod policy;
 pub mod rng;
+pub mod scenario;
 pub mod story;
 pub mod trace;
 pub mod world;

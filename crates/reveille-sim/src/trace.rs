@@ -167,6 +167,13 @@ impl Digest {
     }
 }
 
+/// Sixteen digits, for comparing two runs by eye.
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}", self.hash)
+    }
+}
+
 /// An event in a few words.
 pub fn summary(event: &Event) -> String {
     match event {

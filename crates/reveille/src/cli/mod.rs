@@ -121,6 +121,9 @@ pub(crate) enum Command {
     /// Play a story on a made-up cluster: faults, findings, repairs, proofs
     #[command(after_long_help = DEMO_EXAMPLES)]
     Demo(Demo),
+    /// Play a scenario on a made-up cluster and explain it, or make a random course of faults up
+    #[command(after_long_help = SIMULATE_EXAMPLES)]
+    Simulate(Simulate),
     /// Print completions for a shell
     #[command(
         after_long_help = "Example:\n  reveille completions bash > ~/.local/share/bash-completion/completions/reveille"
@@ -291,6 +294,47 @@ pub(crate) struct Demo {
     /// Do not wait between the moments
     #[arg(long)]
     pub(crate) fast: bool,
+}
+
+const SIMULATE_EXAMPLES: &str = "\
+Examples:
+  reveille simulate --list                           the scenarios that come with it
+  reveille simulate A1                               one of them, by its number
+  reveille simulate mine.scenario                    one that you wrote
+  reveille simulate --seed 7 --days 3 --machines 50  three made-up days
+  reveille simulate --seed 7 --faults zone-dark,errored
+
+The engine is the one of `reveille run`, and its invariants are checked after every step. It ends with 0 when all that \
+was expected holds, with 1 when something does not, with 64 when the file cannot be played. One seed is the same \
+course, byte for byte: the digest tells.";
+
+/// `simulate`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Simulate {
+    /// File of a scenario, - for standard input, or the number of one that comes with Reveille
+    #[arg(value_name = "FILE|NUMBER", required_unless_present_any = ["list", "seed"], conflicts_with_all = ["list", "seed"])]
+    pub(crate) scenario: Option<String>,
+    /// List the scenarios that come with Reveille
+    #[arg(long, conflicts_with = "seed")]
+    pub(crate) list: bool,
+    /// Make a random course of faults up from this seed
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
+    /// How long the made-up course is, days
+    #[arg(long, value_name = "DAYS", default_value_t = 1.0, requires = "seed", value_parser = days)]
+    pub(crate) days: f64,
+    /// How many machines it has
+    #[arg(long, value_name = "COUNT", default_value_t = 30, requires = "seed", value_parser = clap::value_parser!(u32).range(4..=5_000))]
+    pub(crate) machines: u32,
+    /// Only these faults, by name
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', requires = "seed")]
+    pub(crate) faults: Vec<String>,
+}
+
+/// A length in days that a person waits for.
+fn days(text: &str) -> Result<f64, String> {
+    let days: f64 = text.parse().map_err(|_| "write a number of days, for instance 0.5".to_owned())?;
+    if (0.01..=400.0).contains(&days) { Ok(days) } else { Err("from 0.01 to 400 days".to_owned()) }
 }
 
 /// `completions`.

@@ -15,6 +15,7 @@ mod looking;
 mod manual;
 mod pause;
 mod run;
+mod simulate;
 
 use std::collections::BTreeSet;
 use std::io::Write as _;
@@ -136,6 +137,7 @@ fn perform(context: &Context, command: Command) -> Result<Answer, Failure> {
         Command::Resume(args) => pause::resume(context, &args),
         Command::Init(args) => on_runtime(init::init(context, &args)),
         Command::Demo(args) => on_runtime(demo::demo(context, &args)),
+        Command::Simulate(args) => simulate::simulate(context, &args),
         Command::Completions(args) => Ok(manual::completions(args.shell)),
         Command::Man(args) => manual::man(&args),
     }

@@ -9,4 +9,5 @@ mod bench;
 mod demo;
 mod looking;
 mod running;
+mod simulate;
 mod usage;

@@ -1,0 +1,301 @@
+//! What a play was, in lines that a person reads: what happened, what Reveille saw, concluded, did and held back, and why.
+//!
+//! ```text
+//!  chronicle (world, process, records) ─┐
+//!  desk (what is held back, doubted)  ──┴─▶ lines, those alike within a second joined ─▶ at most so many
+//! ```
+//!
+//! It watches only. Machines that were there from the beginning and join without trouble are no news.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use reveille_core::model::cause::Cause;
+use reveille_core::model::id::{IncidentId, IntentId};
+use reveille_core::model::time::{Span, Time};
+use reveille_core::plan::decide::{self, Next};
+use reveille_core::record::Record;
+
+use crate::drive::{Drive, Happened, What};
+
+use super::cast::Cast;
+
+/// On which side something happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Side {
+    /// In the world; nobody told Reveille.
+    World,
+    /// Reveille saw, concluded, did or held back.
+    Reveille,
+    /// To Reveille's own process.
+    Process,
+    /// An invariant was broken.
+    Broken,
+}
+
+impl Side {
+    /// The word for it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::World => "world",
+            Self::Reveille => "Reveille",
+            Self::Process => "process",
+            Self::Broken => "BROKEN",
+        }
+    }
+}
+
+/// One line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// When, after the beginning.
+    pub at: Span,
+    /// On which side.
+    pub side: Side,
+    /// About whom; empty where the text says it.
+    pub who: Vec<String>,
+    /// What.
+    pub text: String,
+}
+
+/// Between two looks at what is held back.
+const LOOK_EVERY: Span = Span::from_s(10);
+/// With more cases than this, a look is too dear to be taken so often.
+const CASES_MANY: usize = 100;
+/// Longer quotes are cut.
+const QUOTE_MAX: usize = 110;
+
+/// The lines of a play, as they come.
+#[derive(Clone, Debug)]
+pub(crate) struct Timeline {
+    start: Time,
+    lines: Vec<Line>,
+    labels: BTreeMap<IncidentId, String>,
+    intents: BTreeMap<IntentId, String>,
+    told: BTreeSet<(String, String)>,
+    doubts: BTreeMap<&'static str, String>,
+    looked_at: Option<Time>,
+}
+
+impl Timeline {
+    pub(crate) const fn new(start: Time) -> Self {
+        Self {
+            start,
+            lines: Vec::new(),
+            labels: BTreeMap::new(),
+            intents: BTreeMap::new(),
+            told: BTreeSet::new(),
+            doubts: BTreeMap::new(),
+            looked_at: None,
+        }
+    }
+
+    /// Takes in what happened.
+    pub(crate) fn take(&mut self, happened: Vec<Happened>, cast: &Cast) {
+        for Happened { at, what } in happened {
+            match what {
+                What::World(text) => self.push(at, Side::World, "", &cast.plain(&text)),
+                What::Process(text) => self.push(at, Side::Process, "", &text),
+                What::Broken(violation) => {
+                    self.push(at, Side::Broken, "", &cast.plain(&violation.to_string()))
+                }
+                What::Record(record) => self.record(at, &record, cast),
+            }
+        }
+    }
+
+    /// A person did something that no world knows of.
+    pub(crate) fn say(&mut self, at: Time, text: &str) {
+        self.push(at, Side::World, "", text);
+    }
+
+    fn push(&mut self, at: Time, side: Side, who: &str, text: &str) {
+        let at = at.since(self.start);
+        let alike =
+            |line: &&mut Line| line.at.ms / 1000 == at.ms / 1000 && line.side == side && line.text == text;
+        if !who.is_empty()
+            && let Some(line) = self.lines.iter_mut().rev().take(400).find(alike)
+        {
+            if !line.who.iter().any(|known| known == who) {
+                line.who.push(who.to_owned());
+            }
+            return;
+        }
+        let who = if who.is_empty() { Vec::new() } else { vec![who.to_owned()] };
+        self.lines.push(Line { at, side, who, text: text.to_owned() });
+    }
+
+    fn of_incident(&mut self, at: Time, incident: IncidentId, text: &str) {
+        let who = self.labels.get(&incident).cloned().unwrap_or_else(|| incident.to_string());
+        self.push(at, Side::Reveille, &who, text);
+    }
+
+    fn of_intent(&mut self, at: Time, intent: IntentId, text: &str) {
+        let who = self.intents.get(&intent).cloned().unwrap_or_else(|| intent.to_string());
+        self.push(at, Side::Reveille, &who, text);
+    }
+
+    fn record(&mut self, at: Time, record: &Record, cast: &Cast) {
+        match record {
+            Record::Opened { incident, key, .. } => {
+                let subject = key.subject.to_string();
+                self.labels.insert(*incident, cast.plain(&subject));
+                self.of_incident(at, *incident, &format!("sees a fault: {}", key.kind));
+            }
+            Record::Diagnosed { incident, findings, .. } => {
+                let Some(finding) = findings.first().filter(|finding| finding.cause != Cause::Unknown) else {
+                    return;
+                };
+                let quote = finding.evidence.first().map_or("", |evidence| &*evidence.text);
+                let quote = shortened(&cast.plain(quote));
+                let (says, code) = (finding.cause.says(), finding.cause.code());
+                let sure = finding.confidence.name();
+                // The same conclusion from a newer quote is no news.
+                if !self.told.insert((incident.to_string(), format!("{code} {sure}"))) {
+                    return;
+                }
+                self.of_incident(at, *incident, &format!("concludes: {says} ({code}, {sure}): \"{quote}\""));
+            }
+            Record::Intended { intent, incident, call, .. } => {
+                let who = self.labels.get(incident).cloned().unwrap_or_default();
+                self.intents.insert(*intent, who);
+                self.of_incident(at, *incident, &format!("decides: {}", cast.plain(&call.to_string())));
+            }
+            Record::Dropped { intent, why, .. } => {
+                self.of_intent(at, *intent, &format!("does not do it after all: {}", cast.plain(why)));
+            }
+            Record::Ended { intent, outcome, .. } => {
+                let outcome = outcome.to_string();
+                let outcome = outcome.split(" (req-").next().unwrap_or_default().to_owned();
+                self.of_intent(at, *intent, &format!("is answered: {}", cast.plain(&outcome)));
+            }
+            Record::Judged { intent, held, text, .. } => {
+                let word = if *held { "sees its effect" } else { "sees no effect" };
+                self.of_intent(at, *intent, &format!("{word}: {}", shortened(&cast.plain(text))));
+            }
+            Record::GivenUp { incident, why, .. } => {
+                self.of_incident(at, *incident, &format!("gives up and asks a person: {}", cast.plain(why)));
+            }
+            Record::Closed { incident, verdict, .. } => {
+                self.of_incident(at, *incident, &format!("closes it: {}", verdict.name()));
+            }
+            Record::Width { domain, width, not_before, .. } => {
+                let pause = if not_before.is_some() { ", after a pause" } else { "" };
+                let place = domain.zone.as_ref().map_or_else(String::new, |zone| format!(" in zone {zone}"));
+                let text = format!(
+                    "from now on at most {width} at once for {} of pool {}{place}{pause}",
+                    domain.kind, domain.pool
+                );
+                self.push(at, Side::Reveille, "", &text);
+            }
+            Record::Left { machine, why, .. } => {
+                self.push(
+                    at,
+                    Side::Reveille,
+                    &cast.plain(&machine.to_string()),
+                    &format!("leaves on purpose: {why}"),
+                );
+            }
+            Record::Joined { machines, .. } if at.since(self.start) > Span::from_min(1) => {
+                for (machine, _) in machines {
+                    self.push(at, Side::Reveille, &cast.plain(&machine.to_string()), "has joined");
+                }
+            }
+            Record::Joined { .. }
+            | Record::Started { .. }
+            | Record::Born { .. }
+            | Record::Forgotten { .. }
+            | Record::Tried { .. }
+            | Record::FaultSeen { .. } => {}
+        }
+    }
+
+    /// Looks at what is held back and what is not believed, now and then.
+    pub(crate) fn look(&mut self, drive: &Drive, cast: &Cast) {
+        let now = drive.now();
+        let pause =
+            if drive.state().desk().cases.len() > CASES_MANY { Span::from_min(5) } else { LOOK_EVERY };
+        if self.looked_at.is_none_or(|at| now.since(at) >= pause) {
+            self.look_last(drive, cast);
+        }
+    }
+
+    /// Looks in any case.
+    pub(crate) fn look_last(&mut self, drive: &Drive, cast: &Cast) {
+        let now = drive.now();
+        if !drive.is_running() || now.since(self.start) < Span::from_s(5) {
+            return;
+        }
+        self.looked_at = Some(now);
+        let desk = drive.state().desk();
+        for (name, source) in desk
+            .clouds
+            .values()
+            .map(|cloud| ("the cloud", &cloud.source))
+            .chain([("the cluster", &desk.cluster.source)])
+        {
+            match source.trust(desk.now) {
+                reveille_core::observe::source::Trust::No(why) => {
+                    let before = self.doubts.insert(name, String::new());
+                    if before.is_none() {
+                        self.push(
+                            now,
+                            Side::Reveille,
+                            "",
+                            &format!("does not believe {name}: {}", cast.plain(&why)),
+                        );
+                    }
+                }
+                reveille_core::observe::source::Trust::Since(_) => {
+                    if self.doubts.remove(name).is_some() {
+                        self.push(
+                            now,
+                            Side::Reveille,
+                            "",
+                            &format!("believes {name} again; every timer that rests on it starts anew"),
+                        );
+                    }
+                }
+            }
+        }
+        for case in desk.cases.values() {
+            let decision = decide::decide(&desk, case);
+            let who = cast.plain(&case.incident.key.subject.to_string());
+            match &decision.next {
+                Next::Held { .. } => {
+                    for (rung, hold) in decision
+                        .held
+                        .iter()
+                        .flat_map(|(rung, holds)| holds.iter().map(move |hold| (rung, hold)))
+                    {
+                        // A count or a time that runs is the same reason.
+                        let kind = format!("{rung:?} {:?}", std::mem::discriminant(hold));
+                        if self.told.insert((who.clone(), kind)) {
+                            let text =
+                                format!("holds back \"{}\": {}", rung.says(), cast.plain(&hold.to_string()));
+                            self.push(now, Side::Reveille, &who, &text);
+                        }
+                    }
+                }
+                Next::Ask(how)
+                    if self.told.insert((who.clone(), format!("ask {}", case.incident.key.kind))) =>
+                {
+                    self.push(now, Side::Reveille, &who, &format!("asks a person: {how}"));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// All of them.
+    pub(crate) fn lines(self) -> Vec<Line> {
+        self.lines
+    }
+}
+
+fn shortened(text: &str) -> String {
+    let flat = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    if flat.chars().count() <= QUOTE_MAX {
+        return flat;
+    }
+    flat.chars().take(QUOTE_MAX).chain(['…']).collect()
+}

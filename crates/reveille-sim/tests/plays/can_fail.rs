@@ -1,0 +1,114 @@
+//! Every expectation can fail, and says which line, what was so instead, and when.
+
+use reveille_sim::scenario::{Ended, Played, library, parse, play, transcript};
+
+fn text(number: &str) -> &'static str {
+    library().iter().find(|filed| filed.number() == number).unwrap_or_else(|| panic!("no {number}")).text
+}
+
+fn played(text: &str) -> Played {
+    play(&parse(text).unwrap_or_else(|refusal| panic!("{refusal}\n{text}"))).unwrap()
+}
+
+/// A copy of a scenario that claims the contrary fails at that line, with what was so instead.
+#[test]
+fn a_contrary_claim_fails_with_its_line_and_what_was_so_instead() {
+    let table = [
+        (
+            "A1",
+            "workers-6 is absent as never-joined",
+            "workers-6 is absent as ghost",
+            "workers-6 is absent as never-joined",
+        ),
+        (
+            "A1",
+            "workers-6 is absent as never-joined",
+            "workers-6 answers",
+            "workers-6 exists (Active) and does not answer",
+        ),
+        ("A1", "never   a call", "by 20m  a call", "none"),
+        ("A1", "never   a call", "never   a never-joined incident", "1"),
+        ("A2", "never  a call", "always  a call", "none"),
+        ("A2", "exactly 1 call", "exactly 2 calls", "1: 0:31:"),
+        ("A2", "exactly 1 call", "no deletion", "delete instance workers-6"),
+        (
+            "A2",
+            "by 32m  Reveille deletes workers-6",
+            "by 32m  Reveille deletes workers-5",
+            "delete instance workers-6",
+        ),
+        (
+            "A2",
+            "the cause of workers-6 is no-network-at-boot",
+            "the cause of workers-6 is RV117",
+            "(no-network-at-boot)",
+        ),
+        ("A2", "workers-7 answers", "workers-8 answers", "workers-8 has not been made by then"),
+        (
+            "A2",
+            "at the end  all is well",
+            "at the end  pool workers has 5 machines",
+            "pool workers has 6 machines",
+        ),
+        ("A2", "at the end  no incident is open", "never  no incident is open", "no incident is open"),
+        (
+            "B19",
+            "workers-2 is absent as vanished",
+            "workers-2 counts as present",
+            "workers-2 is absent as vanished",
+        ),
+        ("B19", "never  a destructive call", "by 15m  Reveille reboots workers-2", "none"),
+        ("B19", "closed as recovered", "closed as mended", "is closed as recovered"),
+        (
+            "B19",
+            "by 8m  what comes next for workers-2 is: \"restart",
+            "by 8m  what comes next for workers-2 is: \"reboot",
+            "next: ",
+        ),
+        (
+            "B29",
+            "the cloud is not believed: \"empty\"",
+            "the cloud is not believed: \"shrunk\"",
+            "it is not believed: ",
+        ),
+        ("B29", "the cloud is not believed: \"empty\"", "the cluster is not believed", "it is believed"),
+        (
+            "B29",
+            "at 40m  every machine exists",
+            "at 40m  every machine answers",
+            "workers-1 exists (Active) and does not answer",
+        ),
+        ("E59", "is dark: none of 4", "is dark: none of 5", "zone a is dark: none of 4 machines"),
+        (
+            "E59",
+            "every machine in zone a are absent as not-ready",
+            "every machine are absent as not-ready",
+            "workers-11 counts as present",
+        ),
+    ];
+    let mut wrong = Vec::new();
+    for (number, from, to, instead) in table {
+        let good = text(number);
+        assert!(good.contains(from), "{number}: {from}");
+        let line = good[..good.find(from).unwrap()].lines().count().max(1);
+        let line = if good[..good.find(from).unwrap()].ends_with('\n') { line + 1 } else { line };
+        let contrary = played(&good.replacen(from, to, 1));
+        let failed: Vec<_> =
+            contrary.expected.iter().filter(|expected| matches!(expected.ended, Ended::Failed(..))).collect();
+        let fits = |ended: &Ended| matches!(ended, Ended::Failed(_, why) if why.contains(instead));
+        if contrary.holds() || failed.len() != 1 || failed[0].line != line || !fits(&failed[0].ended) {
+            wrong.push(format!("{number} {from:?} ─▶ {to:?}, line {line}: {failed:#?}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// The page of a scenario that does not hold shows the line, the claim, when it was plain, and what was so instead.
+#[test]
+fn the_page_of_a_failure_can_be_read() {
+    let contrary = text("A1").replace("never   a call", "by 20m  a reboot");
+    let scenario = parse(&contrary).unwrap();
+    let page = transcript(&scenario, Some(&play(&scenario).unwrap()));
+    assert!(page.contains("  ✗ line 11: by 20m a reboot\n      instead, at 0:20:00: none\n"), "{page}");
+    assert!(page.contains("A1 does not hold: 4 of 5 expectations"), "{page}");
+}

@@ -19,8 +19,8 @@ use reveille_core::model::time::{Span, Time};
 use reveille_wire::report::{
     ActReport, Ago, Answers, AskReport, AttemptReport, BlindReport, Document, FindingReport, HeldReport, In,
     IncidentReport, IncidentsReport, MachineReport, NextReport, PauseReport, PlanHeldReport, PlanReport,
-    PlanSummary, Report, RollReport, RollSummary, SourceReport, StageReport, StageState, WaitReport,
-    WhyReport, key_text,
+    PlanSummary, Report, RollReport, RollSummary, SourceReport, StageReport, StageState, TriedReport,
+    WaitReport, WhyReport, key_text,
 };
 use reveille_wire::stamp::Stamp;
 
@@ -105,6 +105,10 @@ fn node_only(name: &str, answers: Answers, state: &str) -> MachineReport {
         instance: None,
         cloud: None,
     }
+}
+
+fn tried() -> Vec<TriedReport> {
+    vec![TriedReport { repair: "membership".into(), requested: 3, verified: 2 }]
 }
 
 fn roll() -> Report {
@@ -200,6 +204,7 @@ fn plan() -> Report {
             kind: "vanished".into(),
             why: "os: page 2 of 3: 429 Too Many Requests".into(),
         }],
+        tried: tried(),
     };
     plan.summary = plan.counted();
     Report::PlanReport(plan)
@@ -236,7 +241,27 @@ fn incidents() -> Report {
         at: Stamp(NOW),
         sources: sources(),
         incidents: vec![open, closed],
+        tried: tried(),
     })
+}
+
+#[test]
+fn a_try_counts_as_requested_once_its_call_was_made() {
+    let said = |outcome: Option<&str>, held: Option<bool>| {
+        let at = NOW - Span::from_s(60);
+        let attempt = Attempt {
+            outcome: outcome.map(|text| (at, Arc::from(text))),
+            verdict: held.map(|held| (at, held, Arc::from("seen"))),
+            ..attempt()
+        };
+        let report = AttemptReport::new(&attempt, NOW);
+        (report.requested, report.verified)
+    };
+    assert_eq!(said(None, None), (false, false), "under way");
+    assert_eq!(said(Some("dropped: paused"), None), (false, false), "never called");
+    assert_eq!(said(Some("accepted"), None), (true, false));
+    assert_eq!(said(Some("accepted"), Some(false)), (true, false), "accepted, and nothing happened");
+    assert_eq!(said(Some("no answer in time"), Some(true)), (true, true), "it took effect all the same");
 }
 
 fn golden(name: &str, written: &str) {

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use crate::effect::{Call, Effect, Outcome};
 use crate::model::id::{IntentId, RecordId};
-use crate::model::incident::{Attempt, IncidentKey};
+use crate::model::incident::{Attempt, DROPPED, IncidentKey};
 use crate::model::time::{Span, Time};
 use crate::plan::budget::{Flight, Phase, normalise_fault};
 use crate::plan::decide::{self, Next};
@@ -167,7 +167,7 @@ impl State {
             Err(why) => {
                 let at = self.now;
                 self.note_attempt(&flight.key, intent, |attempt| {
-                    attempt.outcome = Some((at, Arc::from(format!("dropped: {why}"))));
+                    attempt.outcome = Some((at, Arc::from(format!("{DROPPED}{why}"))));
                 });
                 self.record(Record::Dropped { at, intent, why });
                 self.ripe.insert(flight.key);

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use crate::effect::Outcome;
 use crate::model::id::{IncidentId, IntentId, NodeName};
-use crate::model::incident::{Attempt, Gathered, Incident, IncidentKey, MachineKey};
+use crate::model::incident::{Attempt, DROPPED, Gathered, Incident, IncidentKey, MachineKey};
 use crate::model::roster::{Deadlines, Roster};
 use crate::model::time::{Span, Time};
 use crate::plan::budget::{Flight, Phase, Width};
@@ -226,7 +226,7 @@ impl Replay {
             Record::Dropped { at, intent, why } => {
                 state.book.flights.remove(&intent);
                 self.note(intent, |attempt| {
-                    attempt.outcome = Some((at, Arc::from(format!("dropped: {why}"))))
+                    attempt.outcome = Some((at, Arc::from(format!("{DROPPED}{why}"))))
                 });
                 self.open_intents.remove(&intent);
             }

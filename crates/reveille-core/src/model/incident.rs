@@ -286,6 +286,9 @@ pub struct Incident {
     pub given_up: bool,
 }
 
+/// Begins the outcome of an attempt whose call was never made.
+pub const DROPPED: &str = "dropped: ";
+
 /// One try: an intent, what the call said, and what a fresh read said.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Attempt {

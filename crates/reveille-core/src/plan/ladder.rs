@@ -106,6 +106,25 @@ impl Rung {
         if self.class().is_destructive() && allowed > 2 { 2 } else { allowed }
     }
 
+    /// A word for it where it is counted.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::SetGroups => "membership",
+            Self::AddRules => "pod-rules",
+            Self::NudgeGroup => "group-sync",
+            Self::NudgeRouter => "router-sync",
+            Self::RemoveRoutes => "stale-routes",
+            Self::AddRoutes => "missing-routes",
+            Self::AddPairs => "address-pairs",
+            Self::DropLeftover => "leftover-rule",
+            Self::Rejoin => "rejoin",
+            Self::Start => "start",
+            Self::Reboot => "reboot",
+            Self::Replace => "replace",
+            Self::Cleanup => "cleanup",
+        }
+    }
+
     /// What it does, as an imperative.
     pub const fn says(self) -> &'static str {
         match self {

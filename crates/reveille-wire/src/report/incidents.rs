@@ -5,7 +5,7 @@ use reveille_core::model::incident::Incident;
 use reveille_core::model::time::Time;
 use serde::{Deserialize, Serialize};
 
-use super::parts::{Ago, AttemptReport, FindingReport, In, SourceReport};
+use super::parts::{Ago, AttemptReport, FindingReport, In, SourceReport, TriedReport};
 use crate::stamp::Stamp;
 
 /// What was amiss, and what came of it.
@@ -21,6 +21,9 @@ pub struct IncidentsReport {
     pub sources: Vec<SourceReport>,
     /// Open ones first, the newest first among each.
     pub incidents: Vec<IncidentReport>,
+    /// What was tried so far, by kind of repair, as far back as the ledger reaches.
+    #[serde(default)]
+    pub tried: Vec<TriedReport>,
 }
 
 /// One fault of one subject.

@@ -1,7 +1,7 @@
 //! What several reports share: moments, sources, findings, tries, holds.
 
 use reveille_core::event::{Pause, PauseScope};
-use reveille_core::model::incident::{Attempt, Evidence, Finding, MachineKey};
+use reveille_core::model::incident::{Attempt, DROPPED, Evidence, Finding, MachineKey};
 use reveille_core::model::time::{Span, Time};
 use serde::{Deserialize, Serialize};
 
@@ -131,6 +131,25 @@ pub struct AttemptReport {
     /// What the fresh read saw.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seen: Option<String>,
+    /// True once the call was made, whatever came of it; one that was dropped before never was.
+    #[serde(default)]
+    pub requested: bool,
+    /// True when a fresh read found its effect.
+    #[serde(default)]
+    pub verified: bool,
+}
+
+/// How often one kind of repair was asked for and how often a fresh read found its effect. Where the two drift apart,
+/// calls are accepted and nothing happens.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TriedReport {
+    /// Which repair: `membership`, `pod-rules`, `reboot`.
+    pub repair: String,
+    /// Calls made.
+    pub requested: u32,
+    /// Of these, effects that a fresh read found.
+    pub verified: u32,
 }
 
 /// Something that is not done, and why.
@@ -207,6 +226,8 @@ impl AttemptReport {
             judged: verdict.map(|(at, ..)| Ago::new(*at, now)),
             held: verdict.map(|(_, held, _)| *held),
             seen: verdict.map(|(.., text)| text.to_string()),
+            requested: outcome.is_some_and(|(_, text)| !text.starts_with(DROPPED)),
+            verified: verdict.is_some_and(|(_, held, _)| *held),
         }
     }
 }

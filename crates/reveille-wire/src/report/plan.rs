@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::parts::{HeldReport, In, PauseReport, SourceReport};
+use super::parts::{HeldReport, In, PauseReport, SourceReport, TriedReport};
 use crate::stamp::Stamp;
 
 /// What would be done now.
@@ -31,6 +31,9 @@ pub struct PlanReport {
     pub asks: Vec<AskReport>,
     /// What nothing can be decided of, because a source cannot be believed.
     pub blind: Vec<BlindReport>,
+    /// What was tried so far, by kind of repair, as far back as the ledger reaches.
+    #[serde(default)]
+    pub tried: Vec<TriedReport>,
 }
 
 /// How many incidents are in each list.

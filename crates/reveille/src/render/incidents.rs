@@ -20,7 +20,7 @@ pub(crate) fn page(report: &IncidentsReport, all: bool, paper: &Paper) -> String
     };
     out.push_str(&super::blind(&report.sources, paper));
     if report.incidents.is_empty() {
-        return out;
+        return out + &tried(report, paper);
     }
     out.push('\n');
     let head = ["ID", "SUBJECT", "KIND", "SINCE", "CAUSE", "TRIES", "STANDS"];
@@ -41,7 +41,20 @@ pub(crate) fn page(report: &IncidentsReport, all: bool, paper: &Paper) -> String
         ]);
     }
     out.push_str(&table::lines(paper, 0, rows));
-    out
+    out + &tried(report, paper)
+}
+
+/// Calls that are accepted and change nothing show nowhere else than between these two numbers.
+fn tried(report: &IncidentsReport, paper: &Paper) -> String {
+    let mut label = "tried so far";
+    let mut rows = Vec::new();
+    for tried in &report.tried {
+        let tone = if tried.verified < tried.requested { Tone::Doubt } else { Tone::Good };
+        let counts = format!("{}: requested {}, verified {}", tried.repair, tried.requested, tried.verified);
+        rows.push(vec![Text::toned(Tone::Faint, label), Text::toned(tone, counts)]);
+        label = "";
+    }
+    if rows.is_empty() { String::new() } else { format!("\n{}", table::lines(paper, 0, rows)) }
 }
 
 fn stands(incident: &IncidentReport, report: &IncidentsReport, paper: &Paper) -> (String, Tone) {

@@ -27,6 +27,11 @@ pub(crate) fn page(report: &WhyReport, paper: &Paper) -> String {
     for (index, attempt) in report.done.iter().enumerate() {
         out.push_str(&done(if index == 0 { "Done" } else { "" }, attempt, report.at, paper));
     }
+    if report.done.len() > 1 {
+        let requested = report.done.iter().filter(|attempt| attempt.requested).count();
+        let verified = report.done.iter().filter(|attempt| attempt.verified).count();
+        out.push_str(&labelled("", &format!("in all: requested {requested}, verified {verified}"), paper));
+    }
     if let Some(next) = &report.next {
         let when = next.not_before.as_ref().map_or_else(String::new, |until| {
             format!("at {}, in {}: ", paper.clock(until.at, report.at), spoken(until.in_s))

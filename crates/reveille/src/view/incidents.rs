@@ -29,6 +29,7 @@ pub(crate) fn report<'a>(
         at: desk.now.into(),
         sources: super::sources(desk),
         incidents,
+        tried: super::tried(desk),
     }
 }
 

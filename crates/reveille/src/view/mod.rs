@@ -19,8 +19,10 @@ pub(crate) mod why;
 
 use reveille_core::model::time::Time;
 use reveille_core::observe::source::{Source, Trust};
+use reveille_core::plan::budget::Tried;
 use reveille_core::plan::desk::Desk;
-use reveille_wire::report::{Ago, PauseReport, SourceReport};
+use reveille_core::plan::ladder::Rung;
+use reveille_wire::report::{Ago, PauseReport, SourceReport, TriedReport};
 
 /// The sources of a roster: the cluster first, then the clouds by name.
 pub(crate) fn sources(desk: &Desk<'_>) -> Vec<SourceReport> {
@@ -37,6 +39,16 @@ pub(crate) fn all_trusted(sources: &[SourceReport]) -> bool {
 /// What people, or our own caution, said "hands off" about.
 pub(crate) fn pauses(desk: &Desk<'_>) -> Vec<PauseReport> {
     desk.pauses.iter().map(PauseReport::from).collect()
+}
+
+/// What was tried so far, by kind of repair, the cheapest first.
+pub(crate) fn tried(desk: &Desk<'_>) -> Vec<TriedReport> {
+    let count = |(rung, tried): (&Rung, &Tried)| TriedReport {
+        repair: rung.name().to_owned(),
+        requested: tried.requested,
+        verified: tried.verified,
+    };
+    desk.book.tried().iter().map(count).collect()
 }
 
 /// A source that cannot be believed is explained once, beside all that rests on it; everywhere else it is only named.

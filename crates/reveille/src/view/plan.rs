@@ -21,6 +21,7 @@ pub(crate) fn report(desk: &Desk<'_>) -> PlanReport {
         waits: Vec::new(),
         asks: Vec::new(),
         blind: Vec::new(),
+        tried: super::tried(desk),
     };
     let mut cases: Vec<_> = desk.cases.values().collect();
     cases.sort_by_key(|case| case.incident.id);

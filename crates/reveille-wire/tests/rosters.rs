@@ -5,6 +5,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test ends where its material is missing")]
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -16,7 +17,8 @@ use reveille_core::model::roster::{
 };
 use reveille_core::model::time::Span;
 use reveille_wire::roster::{
-    CheckedRoster, CloudRef, ClusterRef, Origin, ReadRosterError, UNREACHABLE_CONDITIONS, read, read_file,
+    CheckedRoster, CloudRef, ClusterRef, Origin, Place, ReadRosterError, UNREACHABLE_CONDITIONS, Written,
+    read, read_file,
 };
 
 fn folder(name: &str) -> PathBuf {
@@ -99,6 +101,14 @@ fn the_sketch_of_the_design_means_what_it_says() {
             CloudRef::OpenStack { cloud: "prod".to_owned(), clouds_file: None },
         )]
         .into(),
+        written: BTreeMap::from([(
+            PoolName::from("workers"),
+            Written {
+                file: "sketch.yaml".to_owned(),
+                at: Place { line: 15, column: 14 },
+                field: "spec.pools[0].owned".to_owned(),
+            },
+        )]),
     };
     assert_eq!(good("sketch.yaml", None), vec![expected]);
 }
@@ -204,7 +214,7 @@ fn editors_of_other_systems_change_nothing() {
     let text = std::fs::read_to_string(folder("good").join("everything.yaml")).unwrap();
     let foreign = format!("\u{feff}{}", text.replace('\n', "\r\n"));
     let home = Some(Path::new("/home/ada"));
-    let origin = Origin { name: "foreign.yaml", dir: Path::new("conf"), home };
+    let origin = Origin { name: "everything.yaml", dir: Path::new("conf"), home };
     assert_eq!(read(&foreign, &origin), Ok(good("everything.yaml", home)));
 }
 

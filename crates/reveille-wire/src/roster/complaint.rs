@@ -15,6 +15,24 @@ pub struct Place {
     pub column: u32,
 }
 
+/// Where a part of an accepted roster is written, for complaints that only looking can give rise to. As text:
+/// `file:line:column: field`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Written {
+    /// The file's name, as the caller gave it.
+    pub file: String,
+    /// Where in it.
+    pub at: Place,
+    /// Path of the field: `spec.pools[0].owned`.
+    pub field: String,
+}
+
+impl fmt::Display for Written {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}: {}", self.file, self.at.line, self.at.column, self.field)
+    }
+}
+
 /// One mistake.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Complaint {
@@ -68,7 +86,8 @@ impl fmt::Display for Refusal {
     }
 }
 
-fn sentence(clause: &str) -> String {
+/// A clause as a sentence.
+pub(super) fn sentence(clause: &str) -> String {
     let mut chars = clause.chars();
     let end = if clause.ends_with('?') { "" } else { "." };
     chars.next().into_iter().flat_map(char::to_uppercase).chain(chars).chain(end.chars()).collect()

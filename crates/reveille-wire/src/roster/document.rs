@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use reveille_core::model::id::RosterName;
+use reveille_core::model::id::{PoolName, RosterName};
 use reveille_core::model::instance::Mark;
-use reveille_core::model::roster::Roster;
+use reveille_core::model::roster::{Pool, Roster};
 
-use super::complaint::{Complaints, Refusal, Spot, quote};
+use super::complaint::{Complaints, Refusal, Spot, Written, quote};
 use super::section::{Field, Section};
 use super::shape::{DOCUMENT, METADATA, SPEC};
 use super::tree::{self, Tree};
@@ -96,6 +96,12 @@ fn document(tree: &Tree, origin: &Origin<'_>, complaints: &mut Complaints) -> Op
     let timing = timing::timing(spec.take("timing"), complaints);
     let pool_list = spec.require("pools", "list the pools of machines that should answer", complaints);
     let pools = pools::pools(pool_list, &clouds, &timing, complaints);
+    let written = |(name, (_, spot)): (&PoolName, &(Pool, Spot))| {
+        let Spot { at, field } = spot.clone();
+        (name.clone(), Written { file: origin.name.to_owned(), at, field })
+    };
+    let written = pools.iter().map(written).collect();
+    let pools = pools.into_iter().map(|(name, (pool, _))| (name, pool)).collect();
     let roster = Roster {
         name: RosterName::from(name?),
         clouds: clouds.keys().cloned().collect(),
@@ -105,7 +111,7 @@ fn document(tree: &Tree, origin: &Origin<'_>, complaints: &mut Complaints) -> Op
         timing,
     };
     let clouds = clouds.into_iter().map(|(name, (cloud, _))| (name, cloud)).collect();
-    Some((CheckedRoster { roster, cluster, clouds }, named?.spot))
+    Some((CheckedRoster { roster, cluster, clouds, written }, named?.spot))
 }
 
 /// Whether a document is ours at all. The fields of a foreign one are not looked at: every one would be a complaint.

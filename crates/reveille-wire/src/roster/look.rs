@@ -3,120 +3,176 @@
 //! A mark that matches nobody is mostly a slip of the keyboard, and a mark that matches everybody is the way other
 //! people's machines get deleted. Both read well in the file. So whoever starts to act first lists a project whole,
 //! unfiltered, and asks [`matches_warning`]. The answer is about the marks only; it says nothing of any machine.
+//!
+//! ```text
+//!  everybody's instances ─▶ Crowd (how many carry what) ─▶ matches_warning ─▶ complaint: file, line, field, instead
+//! ```
 
-use std::collections::BTreeMap;
-use std::fmt;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use reveille_core::model::id::{CloudName, PoolName};
 use reveille_core::model::instance::{Instance, Mark};
 use reveille_core::model::roster::{Pool, Roster};
 
+use super::complaint::{Written, sentence};
+
+/// Who is in a project, counted by what they carry. Who is leaving does not count.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Crowd {
+    by_marks: BTreeMap<Arc<BTreeSet<Mark>>, usize>,
+}
+
+impl Crowd {
+    /// Counts instances.
+    pub fn of<'i>(instances: impl IntoIterator<Item = &'i Arc<Instance>>) -> Self {
+        let mut crowd = Self::default();
+        for instance in instances {
+            if !instance.state.is_leaving() {
+                *crowd.by_marks.entry(instance.marks.clone()).or_default() += 1;
+            }
+        }
+        crowd
+    }
+
+    /// Both together.
+    #[must_use]
+    pub fn and(mut self, other: &Self) -> Self {
+        for (marks, count) in &other.by_marks {
+            *self.by_marks.entry(marks.clone()).or_default() += count;
+        }
+        self
+    }
+
+    fn count(&self) -> usize {
+        self.by_marks.values().sum()
+    }
+
+    fn carrying(&self, wanted: &[&Mark]) -> Self {
+        let carries = |marks: &BTreeSet<Mark>| wanted.iter().all(|mark| marks.contains(*mark));
+        let by_marks = self.by_marks.iter().filter(|(marks, _)| carries(marks));
+        Self { by_marks: by_marks.map(|(marks, count)| (marks.clone(), *count)).collect() }
+    }
+}
+
 /// Something odd about which instances a pool's marks match.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum MatchWarning {
-    /// Of the project's instances, none carries the pool's marks.
-    Nobody {
-        /// Which pool.
-        pool: PoolName,
-        /// How many instances the project has.
-        seen: usize,
-    },
-    /// Every instance of the project carries them, and they say of themselves that they are of several clusters.
-    OtherClusters {
-        /// Which pool.
-        pool: PoolName,
-        /// How many instances the project has.
-        seen: usize,
-        /// The marks that contradict each other.
-        signs: Vec<Mark>,
-    },
-    /// Every instance of the project carries them; nothing says that it should not be so.
-    Everybody {
-        /// Which pool.
-        pool: PoolName,
-        /// How many instances the project has.
-        seen: usize,
-    },
+pub struct MatchWarning {
+    /// Which pool.
+    pub pool: PoolName,
+    /// How many instances the project has.
+    pub seen: usize,
+    /// How many of them carry the pool's marks.
+    pub matched: usize,
+    /// What is odd.
+    pub odd: Odd,
+}
+
+/// What is odd about a match.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Odd {
+    /// No instance carries the pool's marks.
+    Nobody,
+    /// Those that carry them say of themselves that they are of several clusters, by these marks.
+    OtherClusters(Vec<Mark>),
+    /// Every instance carries them, and nothing in the cluster's mark tells which cluster it means.
+    Nameless(Mark),
+    /// Every instance carries them; nothing says that it should not be so.
+    Everybody,
 }
 
 impl MatchWarning {
     /// True when nothing may be acted on in the pool until a person has changed the marks.
     pub const fn forbids_acting(&self) -> bool {
-        matches!(self, Self::Nobody { .. } | Self::OtherClusters { .. })
+        !matches!(self.odd, Odd::Everybody)
     }
 
-    /// Which pool it is about.
-    pub const fn pool(&self) -> &PoolName {
-        match self {
-            Self::Nobody { pool, .. } | Self::OtherClusters { pool, .. } | Self::Everybody { pool, .. } => {
-                pool
+    /// What is wrong, as a clause.
+    pub fn wrong(&self) -> String {
+        let Self { pool, seen, matched, odd } = self;
+        match odd {
+            Odd::Nobody => format!("none of the project's {seen} instances carries the marks of pool {pool}"),
+            Odd::OtherClusters(signs) => {
+                let signs: Vec<String> = signs.iter().map(ToString::to_string).collect();
+                let all = if matched == seen { "all ".to_owned() } else { format!("{matched} of ") };
+                format!(
+                    "{all}{seen} instances of the project carry the marks of pool {pool}, also those of other clusters ({})",
+                    signs.join(", ")
+                )
             }
+            Odd::Nameless(mark) => format!(
+                "all {seen} instances of the project carry the marks of pool {pool}, and {mark} does not say of which cluster they are"
+            ),
+            Odd::Everybody => format!("all {seen} instances of the project carry the marks of pool {pool}"),
         }
+    }
+
+    /// What to write instead, as a clause in the imperative.
+    pub fn instead(&self) -> &'static str {
+        match self.odd {
+            Odd::Nobody => {
+                "write the marks as they are on its instances (openstack server show ID), or mark the instances; nothing is done in the pool until one carries them"
+            }
+            Odd::OtherClusters(_) => {
+                "choose marks that only its machines carry; nothing is done in the pool until then"
+            }
+            Odd::Nameless(_) => {
+                "mark its machines with a tag that names the cluster, and write that, for example tag: k8s-cluster=NAME; nothing is done in the pool until then"
+            }
+            Odd::Everybody => "leave it, if the project holds nothing else",
+        }
+    }
+
+    /// The same as a complaint about the roster: file, line, field, what is wrong, what to write instead.
+    pub fn complaint(&self, written: Option<&Written>) -> String {
+        let text = format!("{}. {}", self.wrong(), sentence(self.instead()));
+        written.map_or_else(|| text.clone(), |written| format!("{written}: {text}"))
     }
 }
 
-impl fmt::Display for MatchWarning {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Nobody { pool, seen } => write!(
-                f,
-                "pool {pool}: none of the project's {seen} instances carries its marks. Nothing is done in it; compare owned with the marks on the instances"
-            ),
-            Self::OtherClusters { pool, seen, signs } => {
-                write!(
-                    f,
-                    "pool {pool}: all {seen} instances of the project carry its marks, also those of other clusters ("
-                )?;
-                for (index, sign) in signs.iter().enumerate() {
-                    write!(f, "{}{sign}", if index == 0 { "" } else { ", " })?;
-                }
-                f.write_str("). Nothing is done in it; choose marks that only its machines carry")
-            }
-            Self::Everybody { pool, seen } => write!(
-                f,
-                "pool {pool}: all {seen} instances of the project carry its marks. Right if the project holds nothing else"
-            ),
-        }
-    }
-}
-
-/// Compares the marks of the cloud's pools with a complete, unfiltered listing of its project. An empty project gives
-/// no warning: nothing can be learned from it.
-pub fn matches_warning(roster: &Roster, cloud: &CloudName, instances: &[Arc<Instance>]) -> Vec<MatchWarning> {
-    let there: Vec<&Instance> =
-        instances.iter().map(Arc::as_ref).filter(|instance| !instance.state.is_leaving()).collect();
-    if there.is_empty() {
+/// Compares the marks of the cloud's pools with everybody who is in its project, strangers included. An empty project
+/// gives no warning: nothing can be learned from it.
+pub fn matches_warning(roster: &Roster, cloud: &CloudName, there: &Crowd) -> Vec<MatchWarning> {
+    if there.count() == 0 {
         return Vec::new();
     }
     let here = roster.pools.values().filter(|pool| pool.cloud == *cloud);
-    here.filter_map(|pool| warning(pool, &there)).collect()
+    here.filter_map(|pool| warning(roster, pool, there)).collect()
 }
 
-fn warning(pool: &Pool, there: &[&Instance]) -> Option<MatchWarning> {
+fn warning(roster: &Roster, pool: &Pool, there: &Crowd) -> Option<MatchWarning> {
     let wanted: Vec<&Mark> = pool.owned.pool.iter().chain([&pool.owned.cluster]).collect();
-    let carries = |instance: &&&Instance| wanted.iter().all(|mark| instance.marks.contains(*mark));
-    let (name, seen) = (pool.name.clone(), there.len());
-    match there.iter().filter(carries).count() {
-        0 => Some(MatchWarning::Nobody { pool: name, seen }),
-        matched if matched < seen => None,
-        _ => {
-            let signs = contradictions(there);
-            Some(if !signs.is_empty() {
-                MatchWarning::OtherClusters { pool: name, seen, signs }
-            } else if seen > 1 {
-                MatchWarning::Everybody { pool: name, seen }
-            } else {
-                return None;
-            })
+    let ours = there.carrying(&wanted);
+    let (seen, matched) = (there.count(), ours.count());
+    let mark = &pool.owned.cluster;
+    let odd = if matched == 0 {
+        Odd::Nobody
+    } else {
+        let mut signs = contradictions(&ours);
+        // A mark that names its cluster is only contradicted by its own key, unless it is on everything.
+        if let (Some((key, _)), true) = (naming_a_cluster(mark), matched < seen) {
+            signs.retain(|sign| naming_a_cluster(sign).is_some_and(|(other, _)| other == key));
         }
-    }
+        match (signs.is_empty(), matched == seen && seen > 1) {
+            (false, _) => Odd::OtherClusters(signs),
+            (true, true) if !tells_which(mark, roster) => Odd::Nameless(mark.clone()),
+            (true, true) => Odd::Everybody,
+            (true, false) => return None,
+        }
+    };
+    Some(MatchWarning { pool: pool.name.clone(), seen, matched, odd })
+}
+
+/// Whether a mark speaks of a cluster at all, or at least of this roster.
+fn tells_which(mark: &Mark, roster: &Roster) -> bool {
+    let text = mark.to_string().to_lowercase();
+    text.contains("cluster") || text.contains(&roster.name.as_str().to_lowercase())
 }
 
 /// Marks that name a cluster, where the instances do not all name the same.
-fn contradictions(there: &[&Instance]) -> Vec<Mark> {
+fn contradictions(there: &Crowd) -> Vec<Mark> {
     let mut by_key: BTreeMap<&str, BTreeMap<&str, &Mark>> = BTreeMap::new();
-    for mark in there.iter().flat_map(|instance| instance.marks.iter()) {
+    for mark in there.by_marks.keys().flat_map(|marks| marks.iter()) {
         if let Some((key, value)) = naming_a_cluster(mark) {
             by_key.entry(key).or_default().insert(value, mark);
         }
@@ -138,7 +194,6 @@ fn naming_a_cluster(mark: &Mark) -> Option<(&str, &str)> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
     use std::path::Path;
 
     use reveille_core::model::id::{InstanceId, InstanceName};
@@ -176,24 +231,63 @@ mod tests {
         made.collect()
     }
 
+    fn warn(seen: &[Arc<Instance>]) -> Vec<MatchWarning> {
+        matches_warning(&roster(), &CloudName::from("os"), &Crowd::of(seen))
+    }
+
     #[test]
     fn marks_that_match_nobody_or_others_forbid_acting() {
         use InstanceState::{Active, Deleting};
         let ours: &[&str] = &["k8s-cluster=prod", "pool=w"];
         let other: &[&str] = &["k8s-cluster=prod", "pool=w", "k8s-cluster=dev"];
-        let table = [
+        let disk: &[&str] = &["k8s-cluster=prod", "pool=w", "ceph-cluster=a"];
+        let disks: &[&str] = &["k8s-cluster=prod", "pool=w", "ceph-cluster=b"];
+        let table: [(&str, Vec<Arc<Instance>>, Option<bool>); 10] = [
             ("an empty project teaches nothing", instances(&[]), None),
             ("all that is left is leaving", instances(&[(Deleting, &[])]), None),
             ("nobody", instances(&[(Active, &["k8s-cluster=prod"]), (Active, &["pool=w"])]), Some(true)),
+            ("nobody but strangers", instances(&[(Active, &[]), (Active, &["web"])]), Some(true)),
             ("some", instances(&[(Active, ours), (Active, &[])]), None),
+            (
+                "some, of two clusters",
+                instances(&[(Active, ours), (Active, other), (Active, &[])]),
+                Some(true),
+            ),
+            (
+                "some, on other clusters' disks",
+                instances(&[(Active, disk), (Active, disks), (Active, &[])]),
+                None,
+            ),
             ("the only one", instances(&[(Active, ours)]), None),
             ("everybody", instances(&[(Active, ours), (Active, ours)]), Some(false)),
             ("everybody, also of another cluster", instances(&[(Active, ours), (Active, other)]), Some(true)),
         ];
         for (case, seen, expected) in table {
-            let warnings = matches_warning(&roster(), &CloudName::from("os"), &seen);
+            let warnings = warn(&seen);
             assert_eq!(warnings.first().map(MatchWarning::forbids_acting), expected, "{case}: {warnings:?}");
-            assert!(warnings.iter().all(|warning| warning.pool().as_str() == "workers"), "{case}");
+            assert!(warnings.iter().all(|warning| warning.pool.as_str() == "workers"), "{case}");
+        }
+    }
+
+    #[test]
+    fn a_mark_on_everybody_has_to_name_the_cluster() {
+        let mut roster = roster();
+        let everybody =
+            |tag: &str| instances(&[(InstanceState::Active, &[tag]), (InstanceState::Active, &[tag])]);
+        for (tag, odd) in [
+            ("managed", Odd::Nameless(Mark::Tag("managed".into()))),
+            ("kubernetes.io-cluster-x", Odd::Everybody),
+            ("belongs-to-prod", Odd::Everybody),
+        ] {
+            for pool in roster.pools.values_mut() {
+                pool.owned.cluster = Mark::Tag(tag.into());
+                pool.owned.pool = None;
+            }
+            let crowd = Crowd::of(&everybody(tag));
+            let warnings = matches_warning(&roster, &CloudName::from("os"), &crowd);
+            assert_eq!(warnings[0].odd, odd, "{tag}");
+            let with_a_stranger = crowd.and(&Crowd::of(&instances(&[(InstanceState::Active, &[])])));
+            assert_eq!(matches_warning(&roster, &CloudName::from("os"), &with_a_stranger), [], "{tag}");
         }
     }
 
@@ -204,16 +298,29 @@ mod tests {
             (InstanceState::Active, all),
             (InstanceState::Active, &[all[0], all[1], "cluster-id=7"]),
         ]);
-        let said =
-            |seen: &[Arc<Instance>]| matches_warning(&roster(), &CloudName::from("os"), seen)[0].to_string();
-        assert!(
-            said(&seen).starts_with("pool workers: all 2 instances of the project carry its marks. Right if")
-        );
+        assert_eq!(warn(&seen)[0].odd, Odd::Everybody);
         let seen = instances(&[
             (InstanceState::Active, &[all[0], all[1], "cluster-id=7"]),
             (InstanceState::Active, &[all[0], all[1], "cluster-id=8"]),
         ]);
-        let text = said(&seen);
+        let text = warn(&seen)[0].wrong();
         assert!(text.contains("those of other clusters (tag cluster-id=7, tag cluster-id=8)"), "{text}");
+    }
+
+    #[test]
+    fn a_complaint_says_where_it_is_written_and_what_to_write_instead() {
+        let text = "apiVersion: reveille.dev/v1alpha1\nkind: Roster\nmetadata: {name: prod}\nspec:\n  clouds:\n    \
+            - {name: os, openstack: {cloud: prod}}\n  pools:\n    - name: workers\n      cloud: os\n      owned: {tag: k8s-cluster=prdo}\n";
+        let origin = Origin { name: "prod.yaml", dir: Path::new(""), home: None };
+        let checked = read(text, &origin).unwrap_or_else(|refusal| panic!("{refusal}")).remove(0);
+        let seen = instances(&[(InstanceState::Active, &["k8s-cluster=prod"])]);
+        let warnings = matches_warning(&checked.roster, &CloudName::from("os"), &Crowd::of(&seen));
+        let said = warnings[0].complaint(checked.written.get(&warnings[0].pool));
+        assert!(
+            said.starts_with(
+                "prod.yaml:10:14: spec.pools[0].owned: none of the project's 1 instances carries the marks of pool workers. Write the marks"
+            ),
+            "{said}"
+        );
     }
 }

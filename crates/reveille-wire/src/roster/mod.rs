@@ -28,11 +28,11 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use reveille_core::model::id::CloudName;
+use reveille_core::model::id::{CloudName, PoolName};
 use reveille_core::model::roster::Roster;
 use thiserror::Error;
 
-pub use complaint::{Complaint, Place, Refusal};
+pub use complaint::{Complaint, Place, Refusal, Written};
 pub use network::UNREACHABLE_CONDITIONS;
 pub use pools::MIN_UNLESS_WRITTEN;
 
@@ -52,6 +52,8 @@ pub struct CheckedRoster {
     pub cluster: ClusterRef,
     /// Where each cloud of the roster is.
     pub clouds: BTreeMap<CloudName, CloudRef>,
+    /// Where each pool's marks are written.
+    pub written: BTreeMap<PoolName, Written>,
 }
 
 /// Where the cluster's API and the credentials for it are.

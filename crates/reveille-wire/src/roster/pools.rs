@@ -23,13 +23,13 @@ use crate::duration;
 /// A pool keeps its last machine unless its roster says otherwise.
 pub const MIN_UNLESS_WRITTEN: u32 = 1;
 
-/// Reads `spec.pools`.
+/// Reads `spec.pools`: each with the place of its marks.
 pub(super) fn pools(
     field: Option<Field<'_>>,
     clouds: &Clouds,
     timing: &Timing,
     complaints: &mut Complaints,
-) -> BTreeMap<PoolName, Pool> {
+) -> BTreeMap<PoolName, (Pool, Spot)> {
     let Some(field) = field else { return BTreeMap::new() };
     let items = field.items("pools", complaints);
     if items.is_empty() && matches!(field.tree.kind, Kind::List(_)) {
@@ -61,7 +61,7 @@ pub(super) fn pools(
     }
     let claimants: Vec<Claimant<'_>> = read.iter().map(Draft::claimant).collect();
     marks::contests(&claimants, complaints);
-    read.into_iter().map(|draft| (draft.pool.name.clone(), draft.pool)).collect()
+    read.into_iter().map(|draft| (draft.pool.name.clone(), (draft.pool, draft.owned.spot))).collect()
 }
 
 struct Draft {

@@ -25,7 +25,9 @@ use reveille_kube::{Cluster, ClusterConfig};
 use reveille_openstack::{CloudConfig, Interest, Lister, Project};
 use reveille_record::{Holder, read_only};
 use reveille_wire::ledger::LedgerLine;
+use reveille_wire::roster::look::Crowd;
 use reveille_wire::roster::{CheckedRoster, CloudRef, ClusterRef};
+use tokio::sync::watch;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::driver::caution::Caution;
@@ -89,12 +91,20 @@ pub(crate) async fn look(checked: &CheckedRoster, state_dir: &Path) -> Looked {
     let (clouds, (cluster, facts)) = futures::join!(clouds, read_cluster(&checked.cluster));
     let mut desks = std::collections::BTreeMap::new();
     let mut events = Vec::new();
-    for (name, world, fact) in clouds {
+    let mut strangers = std::collections::BTreeMap::new();
+    for ReadCloud { name, world, fact, strangers: counted, verified } in clouds {
         desks.insert(name.clone(), Desk::new(world));
+        if !verified {
+            notes.push(format!(
+                "{name}: certificates are not verified (clouds.yaml says so): anybody in between can answer in its place"
+            ));
+        }
+        strangers.insert(name.clone(), watch::channel(counted.map(Arc::new)).1);
         events.push(Event::Cloud { cloud: name, fact });
     }
     events.extend(facts.into_iter().map(Event::Cluster));
-    let mut pauses = PauseDesk::new(super::pause::reader(state_dir), Caution::default());
+    let mut pauses =
+        PauseDesk::new(super::pause::reader(state_dir), Caution::new(checked.written.clone(), strangers));
     for event in &events {
         pauses.caution.review(&checked.roster, event);
     }
@@ -148,24 +158,35 @@ fn lives(holder: &Holder) -> bool {
     holder.host != here.host || Path::new("/proc").join(holder.pid.to_string()).exists()
 }
 
-async fn read_cloud(
-    checked: &CheckedRoster,
+/// A cloud that was read once, or not.
+struct ReadCloud {
     name: CloudName,
-    config: CloudConfig,
-) -> (CloudName, Arc<dyn crate::worlds::World>, CloudFact) {
+    world: Arc<dyn crate::worlds::World>,
+    fact: CloudFact,
+    /// What those carry who are of no roster.
+    strangers: Option<Crowd>,
+    /// False where nobody checks whom we talk to.
+    verified: bool,
+}
+
+async fn read_cloud(checked: &CheckedRoster, name: CloudName, config: CloudConfig) -> ReadCloud {
     let interest = Interest::of(&[(&checked.roster, &name)]);
     let reading = async {
         let project = Project::connect(&config).await.map_err(|error| error.as_read_error())?;
-        let listed = Lister::new(project.clone(), interest).list(true).await;
+        let listed = Lister::new(project.clone(), interest).list_with_strangers().await;
         Ok::<_, ReadError>((project, listed))
     };
     let read = timeout(SOURCE_WITHIN, reading).await.unwrap_or_else(|_| Err(too_slow(name.as_str())));
-    let (project, fact) = match read {
-        Ok((project, Ok(snapshot))) => (Some(project), CloudFact::Snapshot(Arc::new(snapshot))),
-        Ok((project, Err(error))) => (Some(project), CloudFact::Failed(error)),
-        Err(error) => (None, CloudFact::Failed(error)),
+    let (project, fact, strangers) = match read {
+        Ok((project, Ok((snapshot, strangers)))) => {
+            (Some(project), CloudFact::Snapshot(Arc::new(snapshot)), Some(Crowd::of(&strangers)))
+        }
+        Ok((project, Err(error))) => (Some(project), CloudFact::Failed(error), None),
+        Err(error) => (None, CloudFact::Failed(error), None),
     };
-    (name, Arc::new(Connected { entry: Arc::from(config.cloud.as_str()), project }), fact)
+    let verified = project.as_ref().is_none_or(Project::verifies);
+    let world = Arc::new(Connected { entry: Arc::from(config.cloud.as_str()), project });
+    ReadCloud { name, world, fact, strangers, verified }
 }
 
 async fn read_cluster(at: &ClusterRef) -> (Arc<dyn crate::worlds::World>, Vec<ClusterFact>) {

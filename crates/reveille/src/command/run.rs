@@ -34,7 +34,7 @@ use crate::beside::server;
 use crate::cli;
 use crate::cli::exit::Exit;
 use crate::cli::failure::Failure;
-use crate::driver::caution::Caution;
+use crate::driver::caution::{Caution, Strangers};
 use crate::driver::clock;
 use crate::driver::hands::Hands;
 use crate::driver::helm::Helm;
@@ -63,6 +63,13 @@ struct Prepared {
     inbox: mpsc::Receiver<Event>,
 }
 
+/// The clouds of one roster.
+#[derive(Clone, Default)]
+struct Reached {
+    desks: BTreeMap<CloudName, Desk>,
+    strangers: BTreeMap<CloudName, Strangers>,
+}
+
 /// `run`.
 pub(crate) async fn run(context: &Context, args: &cli::Run) -> Result<Answer, Failure> {
     let rosters = context.rosters()?;
@@ -72,10 +79,10 @@ pub(crate) async fn run(context: &Context, args: &cli::Run) -> Result<Answer, Fa
     }
     let (stop, stopped) = watch::channel(false);
     let mut background = JoinSet::new();
-    let desks = clouds(&prepared, &stopped, &mut background).await?;
+    let reached = clouds(&prepared, &stopped, &mut background).await?;
     let mut drivers = JoinSet::new();
     for (index, prepared) in prepared.into_iter().enumerate() {
-        let clouds = desks.get(&index).cloned().unwrap_or_default();
+        let clouds = reached.get(&index).cloned().unwrap_or_default();
         let driver = launch(prepared, clouds, args.dry_run, &stopped, &mut background)?;
         let until =
             if args.once { Until::Settled(Duration::from_secs(args.within.into())) } else { Until::Told };
@@ -162,7 +169,7 @@ async fn clouds(
     prepared: &[Prepared],
     stopped: &watch::Receiver<bool>,
     background: &mut JoinSet<()>,
-) -> Result<BTreeMap<usize, BTreeMap<CloudName, Desk>>, Failure> {
+) -> Result<BTreeMap<usize, Reached>, Failure> {
     let mut shared: BTreeMap<(Option<PathBuf>, String), Vec<(usize, CloudConfig)>> = BTreeMap::new();
     for (index, one) in prepared.iter().enumerate() {
         for (name, at) in &one.checked.clouds {
@@ -173,7 +180,7 @@ async fn clouds(
                 .push((index, config));
         }
     }
-    let mut desks: BTreeMap<usize, BTreeMap<CloudName, Desk>> = BTreeMap::new();
+    let mut reached: BTreeMap<usize, Reached> = BTreeMap::new();
     for sharers in shared.into_values() {
         let Some((_, config)) = sharers.first().cloned() else { continue };
         let project = connect(&config).await?;
@@ -186,13 +193,15 @@ async fn clouds(
         let desk = Desk::new(Arc::new(cloud));
         let mut listeners = Vec::new();
         for (index, config) in &sharers {
-            desks.entry(*index).or_default().insert(config.name.clone(), desk.clone());
+            let clouds = reached.entry(*index).or_default();
+            clouds.desks.insert(config.name.clone(), desk.clone());
+            clouds.strangers.insert(config.name.clone(), reader.strangers());
             listeners.push(Listener { cloud: config.name.clone(), events: prepared[*index].events.clone() });
         }
         let stop = until_told(stopped.clone());
         background.spawn(poll(reader, listeners, Pace::of(period, full), kick, stop));
     }
-    Ok(desks)
+    Ok(reached)
 }
 
 /// Logs in. What cannot come right by itself ends the start; anything else is tried again by the poller.
@@ -213,7 +222,7 @@ async fn connect(config: &CloudConfig) -> Result<Option<Project>, Failure> {
 /// Puts one roster's loop together.
 fn launch(
     prepared: Prepared,
-    clouds: BTreeMap<CloudName, Desk>,
+    clouds: Reached,
     dry_run: bool,
     stopped: &watch::Receiver<bool>,
     background: &mut JoinSet<()>,
@@ -227,7 +236,9 @@ fn launch(
     let (mut scribe, acks) = Scribe::start(Box::new(shelf)).context("cannot start the ledger's thread")?;
     let started = Record::Started { at: now, fence };
     scribe.note(started).map_err(|why| Failure::internal(anyhow!("cannot begin in the ledger: {why}")))?;
-    let worlds = Worlds { clouds, cluster: Desk::new(Arc::new(ClusterWorld(cluster.clone()))) };
+    let Reached { desks, strangers } = clouds;
+    let caution = Caution::new(checked.written, strangers);
+    let worlds = Worlds { clouds: desks, cluster: Desk::new(Arc::new(ClusterWorld(cluster.clone()))) };
     let hands = Hands::new(worlds, shelf::fence_check(&state_dir), events.clone());
     background.spawn(watch_cluster(cluster, events, stopped.clone()));
     let (asks, questions) = mpsc::channel(16);
@@ -237,7 +248,7 @@ fn launch(
         acks,
         inbox,
         hands,
-        pauses: PauseDesk::new(super::pause::reader(&state_dir), Caution::default()),
+        pauses: PauseDesk::new(super::pause::reader(&state_dir), caution),
         stop: stopped.clone(),
         questions,
     })

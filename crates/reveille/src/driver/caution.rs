@@ -1,71 +1,120 @@
 //! Before anything is done: do the roster's marks fit what is really there?
 //!
+//! ```text
+//!  full listing, with strangers ─▶ a count of what strangers carry ┐
+//!  full listing ───────────────────────────────────────────────────┴▶ matches_warning ─▶ pause of the pool, by us
+//! ```
+//!
 //! A mark that matches nobody, or everybody including other clusters' machines, is a mistake in the roster that only real
 //! instances reveal. Each full listing is compared; a pool whose marks do not fit is paused by us until they do, with
 //! the explanation as the reason, so that it shows wherever a pause shows. Listings hold only instances with a cluster
-//! mark of a roster, so "everybody" is judged among those.
+//! mark of a roster; who else is in the project is counted when looking begins and now and then after that, and the
+//! count is handed over beside the events. Nothing is decided here: the pause is an interlock like a person's.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use reveille_core::event::{CloudFact, CloudSnapshot, Event, Pause, PauseScope, Scope};
-use reveille_core::model::id::CloudName;
+use reveille_core::model::id::{CloudName, PoolName};
 use reveille_core::model::instance::Instance;
-use reveille_core::model::roster::Roster;
-use reveille_wire::roster::look::matches_warning;
+use reveille_core::model::roster::{Pool, Roster};
+use reveille_wire::roster::Written;
+use reveille_wire::roster::look::{Crowd, MatchWarning, Odd, matches_warning};
+use tokio::sync::watch;
 
 use super::pauses::OURSELVES;
+
+/// What those carry who are of no roster, as last counted; `None` until somebody has.
+pub(crate) type Strangers = watch::Receiver<Option<Arc<Crowd>>>;
 
 /// Pauses of our own, by the cloud whose listing gave rise to them.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Caution {
-    by_cloud: BTreeMap<CloudName, BTreeSet<Pause>>,
+    written: BTreeMap<PoolName, Written>,
+    strangers: BTreeMap<CloudName, Strangers>,
+    by_cloud: BTreeMap<CloudName, Vec<MatchWarning>>,
+    pauses: BTreeSet<Pause>,
 }
 
 impl Caution {
+    /// Caution over a roster whose pools' marks are `written` there.
+    pub(crate) fn new(
+        written: BTreeMap<PoolName, Written>,
+        strangers: BTreeMap<CloudName, Strangers>,
+    ) -> Self {
+        Self { written, strangers, ..Self::default() }
+    }
+
     /// What we hold our hands off by ourselves.
     pub(crate) fn pauses(&self) -> impl Iterator<Item = &Pause> {
-        self.by_cloud.values().flatten()
+        self.pauses.iter()
     }
 
     /// Looks at an event before the engine does. True when the pauses changed.
     pub(crate) fn review(&mut self, roster: &Roster, event: &Event) -> bool {
         let Event::Cloud { cloud, fact: CloudFact::Snapshot(snapshot) } = event else { return false };
-        if snapshot.scope != Scope::Full {
-            return false;
-        }
-        let found = pauses_for(roster, cloud, snapshot);
         let known = self.by_cloud.entry(cloud.clone()).or_default();
+        let found = match snapshot.scope {
+            Scope::Full => {
+                let there = crowd(roster, cloud, snapshot, self.strangers.get(cloud));
+                matches_warning(roster, cloud, &there)
+            }
+            Scope::Changes => still(roster, known, snapshot),
+        };
         if *known == found {
             return false;
         }
-        for pause in &found {
-            tracing::warn!(roster = %roster.name, "nothing is done there: {}", pause.reason);
+        for warning in found.iter().filter(|warning| !known.contains(warning)) {
+            let complaint = warning.complaint(self.written.get(&warning.pool));
+            if warning.forbids_acting() {
+                tracing::warn!(roster = %roster.name, "{complaint}");
+            } else {
+                tracing::info!(roster = %roster.name, "{complaint}");
+            }
         }
         *known = found;
-        true
+        let forbidding = self.by_cloud.values().flatten().filter(|warning| warning.forbids_acting());
+        let pause = |warning: &MatchWarning| Pause {
+            scope: PauseScope::Pool(warning.pool.shared()),
+            by: Arc::from(OURSELVES),
+            reason: Arc::from(warning.complaint(self.written.get(&warning.pool))),
+        };
+        let pauses = forbidding.map(pause).collect();
+        let changed = self.pauses != pauses;
+        self.pauses = pauses;
+        changed
     }
 }
 
-fn pauses_for(roster: &Roster, cloud: &CloudName, snapshot: &CloudSnapshot) -> BTreeSet<Pause> {
+/// Everybody who is there. Without a count of strangers, only those with a mark of this roster: a listing is shared with
+/// other rosters, and theirs alone would look like all strangers that there are.
+fn crowd(
+    roster: &Roster,
+    cloud: &CloudName,
+    snapshot: &CloudSnapshot,
+    strangers: Option<&Strangers>,
+) -> Crowd {
+    let strangers = strangers.and_then(|counted| counted.borrow().clone());
+    if let Some(strangers) = strangers {
+        return Crowd::of(&snapshot.instances).and(&strangers);
+    }
     let marks: BTreeSet<_> =
         roster.pools.values().filter(|pool| pool.cloud == *cloud).map(|pool| &pool.owned.cluster).collect();
-    // The listing is shared with other rosters; theirs are not for us to judge.
-    let ours: Vec<Arc<Instance>> = snapshot
-        .instances
-        .iter()
-        .filter(|instance| marks.iter().any(|mark| instance.marks.contains(*mark)))
-        .cloned()
-        .collect();
-    let warnings = matches_warning(roster, cloud, &ours);
-    let forbidding = warnings.iter().filter(|warning| warning.forbids_acting());
-    forbidding
-        .map(|warning| Pause {
-            scope: PauseScope::Pool(warning.pool().shared()),
-            by: Arc::from(OURSELVES),
-            reason: Arc::from(warning.to_string()),
-        })
-        .collect()
+    let ours = |instance: &&Arc<Instance>| marks.iter().any(|mark| instance.marks.contains(*mark));
+    Crowd::of(snapshot.instances.iter().filter(ours))
+}
+
+/// Changes prove no absence; but a first machine of a pool ends the doubt whether anybody carries its marks.
+fn still(roster: &Roster, known: &[MatchWarning], changes: &CloudSnapshot) -> Vec<MatchWarning> {
+    let carries = |pool: &Pool, instance: &Instance| {
+        let marks = pool.owned.pool.iter().chain([&pool.owned.cluster]);
+        !instance.state.is_leaving() && marks.into_iter().all(|mark| instance.marks.contains(mark))
+    };
+    let appeared = |name: &PoolName| {
+        let pool = roster.pools.get(name);
+        pool.is_some_and(|pool| changes.instances.iter().any(|instance| carries(pool, instance)))
+    };
+    known.iter().filter(|warning| warning.odd != Odd::Nobody || !appeared(&warning.pool)).cloned().collect()
 }
 
 #[cfg(test)]
@@ -96,5 +145,38 @@ mod tests {
         let mended = crate::fixture::roster();
         assert!(caution.review(&mended, &listed(&Field::of(2, true))));
         assert_eq!(caution.pauses().count(), 0);
+    }
+
+    #[test]
+    fn strangers_show_that_a_mark_is_on_nobody_or_on_all() {
+        let mark = |text: &str| reveille_core::model::instance::Mark::Tag(text.into());
+        let mut roster = crate::fixture::roster();
+        let web = Instance { marks: Arc::new([mark("web")].into()), ..crate::fixture::instance("7") };
+        let (count, counted) = watch::channel(None);
+        let written =
+            Written { file: "r.yaml".into(), at: Default::default(), field: "spec.pools[0].owned".into() };
+        let written = BTreeMap::from([(PoolName::from("workers"), written)]);
+        let mut caution = Caution::new(written, BTreeMap::from([("os".into(), counted)]));
+        let nobody = Field::of(0, true);
+        assert!(!caution.review(&roster, &listed(&nobody)), "nobody counted the strangers yet");
+        count.send_replace(Some(Arc::new(Crowd::of(&[Arc::new(web.clone())]))));
+        assert!(caution.review(&roster, &listed(&nobody)));
+        let reason = caution.pauses().next().map(|pause| pause.reason.to_string()).unwrap();
+        assert!(
+            reason.starts_with("r.yaml:0:0: spec.pools[0].owned: none of the project's 1 instances"),
+            "{reason}"
+        );
+        let mut born = Field::of(1, true);
+        born.cloud.scope = Scope::Changes;
+        assert!(caution.review(&roster, &listed(&born)), "its first machine ends the doubt at once");
+        assert_eq!(caution.pauses().count(), 0);
+        for pool in roster.pools.values_mut() {
+            pool.owned.cluster = mark("web");
+        }
+        born.cloud.instances = vec![Arc::new(web)];
+        born.cloud.scope = Scope::Full;
+        assert!(caution.review(&roster, &listed(&born)), "two of two carry a mark that names no cluster");
+        let reason = caution.pauses().next().map(|pause| pause.reason.to_string()).unwrap();
+        assert!(reason.contains("tag web does not say of which cluster"), "{reason}");
     }
 }

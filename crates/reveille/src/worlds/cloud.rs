@@ -5,16 +5,19 @@
 //! listings, so that one token and one view of the service serve all.
 
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use reveille_core::effect::{Call, Look, Outcome, ReadError, ReadErrorKind};
 use reveille_core::event::{Answer, CloudSnapshot};
 use reveille_openstack::{CloudConfig, ConnectError, Interest, Lister, Project};
+use reveille_wire::roster::look::Crowd;
 use tokio::sync::{Notify, watch};
 
 use super::World;
 use super::poller::Reader;
+use crate::driver::caution::Strangers;
 
 /// The world.
 pub(crate) struct Cloud {
@@ -86,12 +89,17 @@ fn not_connected(entry: &str) -> ReadError {
     ReadError { kind: ReadErrorKind::Unavailable, text: Arc::from(text), retry_after: None }
 }
 
+/// How often everybody in the project is counted, ours or not. Marks change seldom.
+const COUNT_PERIOD: Duration = Duration::from_secs(3600);
+
 /// Lists the project; logs in first when nobody has.
 pub(crate) struct OpenStackReader {
     config: CloudConfig,
     interest: Interest,
     lister: Option<Lister>,
     project: watch::Sender<Option<Project>>,
+    strangers: watch::Sender<Option<Arc<Crowd>>>,
+    counted_at: Option<Instant>,
 }
 
 impl OpenStackReader {
@@ -105,7 +113,13 @@ impl OpenStackReader {
         let (sender, receiver) = watch::channel(project);
         let kick = Arc::new(Notify::new());
         let world = Cloud { entry: Arc::from(config.cloud.as_str()), project: receiver, kick: kick.clone() };
-        (Self { config, interest, lister, project: sender }, world, kick)
+        let strangers = watch::channel(None).0;
+        (Self { config, interest, lister, project: sender, strangers, counted_at: None }, world, kick)
+    }
+
+    /// What those carry who are of no roster, counted with the first full listing and then hourly.
+    pub(crate) fn strangers(&self) -> Strangers {
+        self.strangers.subscribe()
     }
 
     async fn connect(&mut self) -> Result<&mut Lister, ReadError> {
@@ -118,11 +132,19 @@ impl OpenStackReader {
 
 impl Reader for OpenStackReader {
     async fn list(&mut self, now_full: bool) -> Result<CloudSnapshot, ReadError> {
+        let counted = self.counted_at.is_some_and(|at| at.elapsed() < COUNT_PERIOD);
         let lister = match self.lister.take() {
             Some(lister) => self.lister.insert(lister),
             None => self.connect().await?,
         };
-        lister.list(now_full).await
+        if !now_full || counted {
+            return lister.list(now_full).await;
+        }
+        let (snapshot, strangers) = lister.list_with_strangers().await?;
+        // Told before the snapshot is: whoever gets that one can hold it against this.
+        self.strangers.send_replace(Some(Arc::new(Crowd::of(&strangers))));
+        self.counted_at = Some(Instant::now());
+        Ok(snapshot)
     }
 
     fn name(&self) -> &str {

@@ -11,12 +11,22 @@ use reveille_core::model::id::{CloudName, GroupId, PoolName, RosterName, RouterI
 use reveille_core::model::instance::Mark;
 use reveille_core::model::roster::{GroupRef, Limits, Mode, Ownership, Repair};
 use reveille_core::model::time::Span;
-use reveille_wire::roster::render::{Proposal, ProposedCloud, ProposedNetwork, ProposedPool, render};
+use reveille_wire::roster::render::{
+    Proposal, ProposedCloud, ProposedNetwork, ProposedPool, ProposedRouter, render,
+};
 use reveille_wire::roster::{CheckedRoster, CloudRef, ClusterRef, Origin, read};
 
 fn accepted(text: &str) -> CheckedRoster {
     let origin = Origin { name: "proposed.yaml", dir: Path::new(""), home: None };
     read(text, &origin).unwrap_or_else(|refusal| panic!("{refusal}\n\n{text}")).remove(0)
+}
+
+fn router(id: &str) -> ProposedRouter {
+    ProposedRouter {
+        cloud: CloudName::from("os"),
+        id: RouterId::from(id),
+        why: "edge: holds routes to 4 of 4 nodes' pod ranges".to_owned(),
+    }
 }
 
 fn sketch() -> Proposal {
@@ -31,7 +41,8 @@ fn sketch() -> Proposal {
         }],
         network: ProposedNetwork {
             pod_ranges: vec!["198.19.0.0/16".parse().unwrap()],
-            router: Some((CloudName::from("os"), RouterId::from("3f0c1111-0000-0000-0000-000000000001"))),
+            router: Some(router("3f0c1111-0000-0000-0000-000000000001")),
+            candidates: vec![],
             notes: vec![
                 "The nodes' pod ranges lie in this one; the router holds 12 routes into it.".to_owned(),
             ],
@@ -49,8 +60,43 @@ fn sketch() -> Proposal {
             repair: Repair::default(),
             notes: vec!["4 instances, 4 of them nodes.\nNothing else carries these marks.".to_owned()],
         }],
+        commented: vec![],
         limits: Limits::default(),
     }
+}
+
+/// Takes the `# ` away from every line that holds a field.
+fn taken_up(text: &str) -> String {
+    let field = |line: &str| {
+        line.starts_with("# ")
+            || line.starts_with("- ")
+            || line.split(' ').next().is_some_and(|w| w.ends_with(':'))
+    };
+    let lines = text.lines().map(|line| match line.split_once("# ") {
+        Some((indent, rest)) if indent.trim().is_empty() && indent.len() >= 4 && field(rest) => {
+            format!("{indent}{rest}\n")
+        }
+        _ => format!("{line}\n"),
+    });
+    lines.collect()
+}
+
+#[test]
+fn what_nothing_proves_is_a_comment_that_can_be_taken_up() {
+    let sketch = sketch();
+    let (pools, mut network) = (sketch.pools.clone(), sketch.network.clone());
+    network.candidates = vec![router("r1")];
+    network.router = None;
+    let doubtful = Proposal { pools: vec![], commented: pools, network, ..sketch };
+    let written = render(&doubtful);
+    assert!(written.contains("    # router: {cloud: os, id: r1}  # edge: holds routes"), "{written}");
+    assert!(written.contains("    # - name: workers\n      # cloud: os\n"), "{written}");
+    let origin = Origin { name: "proposed.yaml", dir: Path::new(""), home: None };
+    let refused = read(&written, &origin).unwrap_err().to_string();
+    assert!(refused.contains("spec.pools: it has no value"), "nobody is watched by mistake: {refused}");
+    let checked = accepted(&taken_up(&written));
+    assert_eq!(checked.roster.pools.len(), 1);
+    assert_eq!(checked.roster.network.router, Some((CloudName::from("os"), RouterId::from("r1"))));
 }
 
 #[test]
@@ -157,9 +203,15 @@ prop_compose! {
             }],
             network: ProposedNetwork {
                 pod_ranges: if has_ranges { vec![range] } else { vec![] },
-                router: router.map(|id| (os.clone(), RouterId::from(id.as_str()))),
+                router: router.map(|id| ProposedRouter {
+                    cloud: os.clone(),
+                    id: RouterId::from(id.as_str()),
+                    why: note.clone(),
+                }),
+                candidates: vec![],
                 notes: vec![note.clone()],
             },
+            commented: vec![],
             pools: vec![ProposedPool {
                 name: PoolName::from(name.as_str()),
                 cloud: os,
@@ -184,7 +236,8 @@ proptest! {
         prop_assert_eq!(&checked.cluster, &proposal.cluster);
         prop_assert_eq!(&checked.clouds[&cloud.name], &cloud.at);
         prop_assert_eq!(&checked.roster.network.pod_ranges, &proposal.network.pod_ranges);
-        prop_assert_eq!(&checked.roster.network.router, &proposal.network.router);
+        let router = proposal.network.router.as_ref().map(|router| (router.cloud.clone(), router.id.clone()));
+        prop_assert_eq!(&checked.roster.network.router, &router);
         prop_assert_eq!(&checked.roster.limits, &proposal.limits);
         let read = &checked.roster.pools[&pool.name];
         prop_assert_eq!(&read.owned, &pool.owned);

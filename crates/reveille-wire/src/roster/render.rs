@@ -32,6 +32,8 @@ pub struct Proposal {
     pub network: ProposedNetwork,
     /// The pools, in the order in which they shall stand.
     pub pools: Vec<ProposedPool>,
+    /// Pools that nothing proves yet: written as comments, below the others, to be taken up by a person.
+    pub commented: Vec<ProposedPool>,
     /// How much may be done at once.
     pub limits: Limits,
 }
@@ -53,9 +55,22 @@ pub struct ProposedNetwork {
     /// The pod ranges; empty: the field is left out.
     pub pod_ranges: Vec<IpNet>,
     /// The router that carries pod routes; `None`: the field is left out.
-    pub router: Option<(CloudName, RouterId)>,
+    pub router: Option<ProposedRouter>,
+    /// Routers that might be meant: written as comments.
+    pub candidates: Vec<ProposedRouter>,
     /// One line each.
     pub notes: Vec<String>,
+}
+
+/// A router of a proposal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProposedRouter {
+    /// Its cloud.
+    pub cloud: CloudName,
+    /// Its id.
+    pub id: RouterId,
+    /// Why it is thought of.
+    pub why: String,
 }
 
 /// One pool of a proposal.
@@ -96,6 +111,11 @@ pub fn render(proposal: &Proposal) -> String {
     for proposed in &proposal.pools {
         pool(&mut lines, proposed);
     }
+    for proposed in &proposal.commented {
+        let mut live = Lines::default();
+        pool(&mut live, proposed);
+        lines.comment(&live.text);
+    }
     limits(&mut lines, &proposal.limits);
     lines.text
 }
@@ -114,6 +134,16 @@ impl Lines {
 
     fn blank(&mut self) {
         self.text.push('\n');
+    }
+
+    /// Lines of the file as comments in their place: taking the `# ` away makes them count.
+    fn comment(&mut self, text: &str) {
+        for line in text.lines() {
+            let plain = line.trim_start();
+            let indent = &line[..line.len() - plain.len()];
+            // Comments too, so that an editor takes the whole block up at once.
+            self.line(format_args!("{indent}# {plain}"));
+        }
     }
 
     fn notes(&mut self, indent: &str, notes: &[String]) {
@@ -155,7 +185,7 @@ fn clouds(lines: &mut Lines, clouds: &[ProposedCloud]) {
 }
 
 fn network(lines: &mut Lines, network: &ProposedNetwork) {
-    if network.pod_ranges.is_empty() && network.router.is_none() {
+    if network.pod_ranges.is_empty() && network.router.is_none() && network.candidates.is_empty() {
         return;
     }
     lines.blank();
@@ -165,13 +195,19 @@ fn network(lines: &mut Lines, network: &ProposedNetwork) {
         let ranges: Vec<String> = network.pod_ranges.iter().map(|net| scalar(&net.to_string())).collect();
         lines.line(format_args!("    podCIDRs: [{}]", ranges.join(", ")));
     }
-    if let Some((cloud, router)) = &network.router {
+    let field = |router: &ProposedRouter| {
+        format!("router: {{cloud: {}, id: {}}}", scalar(router.cloud.as_str()), scalar(router.id.as_str()))
+    };
+    if let Some(router) = &network.router {
         lines.line(format_args!("    # Who routes the pod ranges. Take this out where an overlay does."));
-        lines.line(format_args!(
-            "    router: {{cloud: {}, id: {}}}",
-            scalar(cloud.as_str()),
-            scalar(router.as_str())
-        ));
+        lines.notes("    ", std::slice::from_ref(&router.why));
+        lines.line(format_args!("    {}", field(router)));
+    }
+    if !network.candidates.is_empty() {
+        lines.line(format_args!("    # Who routes the pod ranges, if one of these does. Take the # away before the one that is meant."));
+    }
+    for router in &network.candidates {
+        lines.notes("    ", &[format!("{}  # {}", field(router), router.why)]);
     }
 }
 

@@ -1,8 +1,8 @@
 //! `init`: looks at a cluster and its cloud, and writes a roster to start from.
 //!
 //! ```text
-//!  kubeconfig ─▶ nodes ─▶ their instances, by id ─▶ marks that they share ─▶ all instances with the cluster's mark
-//!                  └▶ pod ranges                                                └▶ pools, groups ─▶ Proposal ─▶ file
+//!  kubeconfig  ─▶ nodes, pod ranges ┐
+//!  clouds.yaml ─▶ the whole project ┴▶ survey ─▶ Proposal ─▶ file, and what a person has to find out or to do
 //! ```
 //!
 //! It only reads, and what it writes only looks: every remedy is `propose` or `off`. What could not be found out is said,
@@ -19,10 +19,13 @@ use reveille_core::model::id::{CloudName, RouterId};
 use reveille_core::model::node::Node;
 use reveille_kube::{Cluster, ClusterConfig, ContextInfo, contexts};
 use reveille_openstack::{CloudConfig, CloudEntry, Project, list_clouds};
-use reveille_wire::roster::{self, ClusterRef, Origin, render::render};
+use reveille_wire::roster::render::{Proposal, render};
+use reveille_wire::roster::{self, ClusterRef, Origin};
 
 use super::{Answer, Context};
+use crate::cli::exit::Exit;
 use crate::cli::{self, failure::Failure};
+use crate::survey::propose::Gap;
 use crate::survey::{Survey, propose, read};
 
 /// `init`.
@@ -48,6 +51,11 @@ pub(crate) async fn init(_: &Context, args: &cli::Init) -> Result<Answer, Failur
     let project =
         Project::connect(&config).await.map_err(|error| Failure::cannot_tell(anyhow::Error::new(error)))?;
     let router = args.router.as_deref().map(RouterId::from);
+    if !project.verifies() {
+        let text =
+            "clouds.yaml says not to verify certificates: anybody in between can answer in the cloud's place";
+        drop(writeln!(std::io::stderr().lock(), "note: {text}"));
+    }
     let survey = read::survey(&project, &cloud, nodes, router.as_ref())
         .await
         .map_err(|error| Failure::cannot_tell(anyhow::Error::new(error)))?;
@@ -64,11 +72,13 @@ pub(crate) async fn init(_: &Context, args: &cli::Init) -> Result<Answer, Failur
     };
     let propose::Proposed { proposal, unknown } = propose::roster(&survey, &place)?;
     let text = render(&proposal);
-    check(&text)?;
+    check(&proposal)?;
+    // A roster of comments watches over nobody until somebody takes them up: that is an answer of its own.
+    let exit = if proposal.pools.is_empty() { Exit::CannotTell } else { Exit::AllAnswer };
     let found = found(&survey, &proposal);
     if printed {
         tell(&found, &unknown);
-        return Ok(Answer::fine(text));
+        return Ok(Answer { text, exit });
     }
     write_new(&args.file, &text)?;
     let mut out = format!(
@@ -78,23 +88,34 @@ pub(crate) async fn init(_: &Context, args: &cli::Init) -> Result<Answer, Failur
     for line in found {
         out.push_str(&format!("found      {line}\n"));
     }
-    for line in unknown {
-        out.push_str(&format!("not found  {line}\n"));
+    for gap in &unknown {
+        out.push_str(&format!("not found  {}\n", gap.what));
+        for command in &gap.commands {
+            out.push_str(&format!("             {command}\n"));
+        }
     }
     let option = if args.file == Path::new("reveille.yaml") {
         String::new()
     } else {
         format!(" --roster {}", args.file.display())
     };
-    out.push_str(&format!("\nnext: read it, correct it, then: reveille roll{option}\n"));
-    Ok(Answer::fine(out))
+    let next =
+        if proposal.pools.is_empty() { "mark the machines and take up the pools" } else { "correct it" };
+    out.push_str(&format!("\nnext: read it, {next}, then: reveille roll{option}\n"));
+    Ok(Answer { text: out, exit })
 }
 
 /// What belongs beside a roster that is printed.
-fn tell(found: &[String], unknown: &[String]) {
+fn tell(found: &[String], unknown: &[Gap]) {
     let mut err = std::io::stderr().lock();
-    for (word, line) in found.iter().map(|l| ("found", l)).chain(unknown.iter().map(|l| ("not found", l))) {
-        drop(writeln!(err, "{word}: {line}"));
+    for line in found {
+        drop(writeln!(err, "found: {line}"));
+    }
+    for gap in unknown {
+        drop(writeln!(err, "not found: {}", gap.what));
+        for command in &gap.commands {
+            drop(writeln!(err, "  {command}"));
+        }
     }
 }
 
@@ -154,8 +175,12 @@ fn absolute(path: Option<&Path>) -> Result<Option<std::path::PathBuf>, Failure> 
     Ok(path.map(absolute).transpose()?)
 }
 
-/// What we write must be what we read; anything else is a fault of ours, found before it does harm.
-fn check(text: &str) -> Result<(), Failure> {
+/// What we write must be what we read; anything else is a fault of ours, found before it does harm. What is written as
+/// a comment must be so, too, once somebody takes it up.
+fn check(proposal: &Proposal) -> Result<(), Failure> {
+    let mut taken_up = proposal.clone();
+    taken_up.pools.append(&mut taken_up.commented);
+    let text = &render(&taken_up);
     let origin = Origin { name: "the proposal", dir: Path::new("/"), home: None };
     roster::read(text, &origin).map(drop).map_err(|refusal| {
         Failure::usage(anyhow::Error::new(refusal).context("what was found makes no valid roster"))
@@ -174,11 +199,12 @@ fn write_new(file: &Path, text: &str) -> Result<(), Failure> {
     })
 }
 
-fn found(survey: &Survey, proposal: &reveille_wire::roster::render::Proposal) -> Vec<String> {
+fn found(survey: &Survey, proposal: &Proposal) -> Vec<String> {
     let mut lines = vec![format!(
-        "{} nodes, {} of them with an instance of this project",
+        "{} nodes, {} of them with one of the {} instances of this project",
         survey.nodes.len(),
-        survey.matched()
+        survey.matched(),
+        survey.instances.len()
     )];
     let mut pools: BTreeMap<&str, usize> = BTreeMap::new();
     for pool in &proposal.pools {
@@ -195,8 +221,8 @@ fn found(survey: &Survey, proposal: &reveille_wire::roster::render::Proposal) ->
         let ranges: Vec<String> = proposal.network.pod_ranges.iter().map(ToString::to_string).collect();
         lines.push(format!("pod ranges {}", ranges.join(", ")));
     }
-    if let Some((_, router)) = &proposal.network.router {
-        lines.push(format!("router {router} carries pod routes"));
+    if let Some(router) = &proposal.network.router {
+        lines.push(format!("router {}: {}", router.id, router.why));
     }
     lines
 }

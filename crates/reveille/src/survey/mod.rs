@@ -1,11 +1,16 @@
 //! What `init` finds by looking, and the roster that it proposes from it.
 //!
 //! ```text
-//!  read: nodes ─▶ instances by id ─▶ marks ─▶ listing by mark ─▶ Survey ─▶ propose: Proposal, and what is not known
+//!  read: nodes ┐                       ┌ marks ─▶ pools
+//!  read: project, whole, unfiltered ───┴ ranges, routes, legs ─▶ network ─▶ propose: Proposal, and what is not known
+//!                                        names ─▶ hints: comments and commands, never ownership
 //! ```
 //!
 //! The proposal is pure: from a survey to a roster. It guesses only what it can say a reason for, and says it.
 
+mod hints;
+mod network;
+mod pools;
 pub(crate) mod propose;
 pub(crate) mod read;
 
@@ -17,24 +22,27 @@ use std::sync::Arc;
 
 use reveille_core::model::id::{GroupId, InstanceId, RouterId};
 use reveille_core::model::instance::{Instance, Mark, Port};
-use reveille_core::model::network::{Router, SecurityGroup};
+use reveille_core::model::network::SecurityGroup;
 use reveille_core::model::node::{Node, Provider};
+use reveille_openstack::{NamedRouter, RouterLeg};
 
 /// What was found.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Survey {
     /// Every node of the cluster.
     pub(crate) nodes: Vec<Arc<Node>>,
-    /// Instances: those of the nodes, and all others that carry the same cluster mark.
+    /// Every instance of the project, whoever's it is.
     pub(crate) instances: BTreeMap<InstanceId, Arc<Instance>>,
-    /// Their ports.
+    /// Their ports, of all of them.
     pub(crate) ports: Vec<(InstanceId, Arc<Port>)>,
     /// The groups on those ports, as far as they could be read.
     pub(crate) groups: BTreeMap<GroupId, Arc<SecurityGroup>>,
-    /// Routers that are known.
-    pub(crate) routers: Vec<Arc<Router>>,
-    /// A router that was named and is not there.
-    pub(crate) missing_router: Option<RouterId>,
+    /// Every router of the project, and the one that was named, if it is there at all.
+    pub(crate) routers: Vec<NamedRouter>,
+    /// Where routers reach into networks.
+    pub(crate) legs: Vec<RouterLeg>,
+    /// The router that was named on the command line.
+    pub(crate) wanted_router: Option<RouterId>,
 }
 
 impl Survey {
@@ -57,14 +65,15 @@ pub(crate) fn named(node: &Node) -> Option<InstanceId> {
     }
 }
 
-/// The mark that names the cluster: carried by every node's instance, and naming a cluster if any does.
+/// The mark that names the cluster: carried by most of the nodes' instances, so that one that lost it does not hide it.
 pub(crate) fn cluster_mark(instances: &[&Arc<Instance>]) -> Option<Mark> {
-    let (first, rest) = instances.split_first()?;
-    let shared = first.marks.iter().filter(|mark| rest.iter().all(|other| other.marks.contains(*mark)));
-    let mut best: Vec<(u8, &Mark)> =
-        shared.map(|mark| (likeness(mark), mark)).filter(|(rank, _)| *rank < 3).collect();
-    best.sort();
-    best.first().map(|(_, mark)| (*mark).clone())
+    let mut carried: BTreeMap<&Mark, usize> = BTreeMap::new();
+    for mark in instances.iter().flat_map(|instance| instance.marks.iter()) {
+        *carried.entry(mark).or_default() += 1;
+    }
+    let most = carried.into_iter().filter(|(_, count)| count * 2 > instances.len());
+    let named = most.map(|(mark, count)| (likeness(mark), instances.len() - count, mark));
+    named.filter(|(rank, ..)| *rank < 3).min().map(|(.., mark)| mark.clone())
 }
 
 /// How much a mark looks like a cluster's name: 0 much, 3 not at all.

@@ -6,11 +6,14 @@ use std::sync::Arc;
 
 use ipnet::IpNet;
 use reveille_core::model::instance::{Instance, Mark};
+use reveille_core::model::network::{Route, Router};
 use reveille_core::model::node::{Node, Ready};
+use reveille_openstack::{NamedRouter, RouterLeg};
 use reveille_wire::roster::{ClusterRef, Origin, read, render::render};
 
 use super::Survey;
-use super::propose::{Place, cover, roster};
+use super::network::cover;
+use super::propose::{Gap, Place, Proposed, roster};
 use crate::fixture;
 
 fn place() -> Place {
@@ -83,44 +86,142 @@ fn a_proposal_reads_as_a_roster_that_only_looks() {
     });
     assert!(!acts, "{text}");
     assert!(text.contains("4 instances carry these marks, 3 of them are nodes."), "{text}");
-    assert!(proposed.unknown.iter().any(|line| line.contains("router")), "what is not known is said");
+    assert!(says(&proposed.unknown, "router"), "what is not known is said");
+}
+
+fn says(unknown: &[Gap], what: &str) -> bool {
+    unknown.iter().any(|gap| gap.what.contains(what))
+}
+
+fn router(id: &str, destinations: &[&str]) -> NamedRouter {
+    let route = |destination: &&str| Route {
+        destination: destination.parse().unwrap(),
+        next_hop: "10.0.0.1".parse().unwrap(),
+    };
+    let routes = destinations.iter().map(route).collect();
+    NamedRouter {
+        name: format!("name-of-{id}").into(),
+        router: Arc::new(Router { id: id.into(), routes, limit: None }),
+    }
+}
+
+/// The router that is proposed, those that are comments, and what is said of them.
+fn routed(survey: Survey) -> (Option<String>, Vec<String>, Vec<Gap>) {
+    let Proposed { proposal, unknown } = roster(&survey, &place()).unwrap();
+    let text = render(&proposal);
+    let origin = Origin { name: "proposal", dir: Path::new("/"), home: None };
+    let written = read(&text, &origin).unwrap_or_else(|refusal| panic!("{refusal}\n{text}")).remove(0);
+    let chosen = proposal.network.router.map(|router| router.id.to_string());
+    assert_eq!(
+        written.roster.network.router.map(|(_, id)| id.to_string()),
+        chosen,
+        "a comment counts for nothing"
+    );
+    let comments = proposal.network.candidates.iter().map(|c| format!("{} {}", c.id, c.why)).collect();
+    (chosen, comments, unknown)
+}
+
+#[test]
+fn the_one_router_that_carries_pod_routes_is_found() {
+    let leg = |id: &str, network: &str| RouterLeg { router: id.into(), network: network.into() };
+    let of = |routers: &[NamedRouter], legs: &[RouterLeg]| {
+        routed(Survey { routers: routers.to_vec(), legs: legs.to_vec(), ..survey() })
+    };
+    let carrying = router("r1", &["100.64.1.0/24", "100.64.5.0/24", "192.168.7.0/24"]);
+    let (near, wide) = (router("r2", &["192.168.7.0/24"]), router("r3", &["0.0.0.0/0", "100.0.0.0/8"]));
+    let found = of(&[near.clone(), carrying.clone(), wide.clone()], &[leg("r1", "net"), leg("r2", "net")]);
+    assert_eq!((found.0.as_deref(), found.1.len(), found.2), (Some("r1"), 0, vec![]));
+    let legs = [leg("r2", "net"), leg("r3", "elsewhere")];
+    let (chosen, comments, unknown) = of(&[near.clone(), wide], &legs);
+    assert_eq!(chosen, None, "a leg in the nodes' network, or a route to everywhere, carries no pods");
+    assert_eq!(
+        comments,
+        ["r2 name-of-r2: holds no route into the pod ranges, reaches into the nodes' network"]
+    );
+    assert!(says(&unknown, "none of 2 holds one"), "{unknown:?}");
+    let (chosen, comments, unknown) = of(&[carrying, router("r4", &["100.64.0.0/22"])], &[]);
+    assert_eq!((chosen, comments.len()), (None, 2), "of several none is picked");
+    assert!(comments[0].contains("holds routes to 2 of 4 nodes' pod ranges"), "{comments:?}");
+    assert!(comments[1].contains("holds routes to 3 of 4 nodes' pod ranges"), "one route may carry several");
+    assert!(says(&unknown, "2 routers hold pod routes"), "{unknown:?}");
 }
 
 #[test]
 fn a_named_router_is_taken_only_when_it_carries_pod_routes() {
-    use reveille_core::model::network::{Route, Router};
-    let with = |destination: &str| {
-        let route =
-            Route { destination: destination.parse().unwrap(), next_hop: "10.0.0.1".parse().unwrap() };
-        let router = Router { id: "r1".into(), routes: vec![route], limit: None };
-        let survey = Survey { routers: vec![Arc::new(router)], ..survey() };
-        roster(&survey, &place()).unwrap()
+    let with = |routers: &[NamedRouter]| {
+        routed(Survey { routers: routers.to_vec(), wanted_router: Some("r1".into()), ..survey() })
     };
-    let found = with("100.64.1.0/24");
-    assert_eq!(found.proposal.network.router, Some(("os".into(), "r1".into())));
-    assert!(found.unknown.is_empty(), "{:?}", found.unknown);
-    let other = with("192.168.7.0/24");
-    assert_eq!(other.proposal.network.router, None);
-    assert!(other.unknown[0].contains("no route into the pod ranges"), "{:?}", other.unknown);
-    let gone = Survey { missing_router: Some("r9".into()), ..survey() };
-    let gone = roster(&gone, &place()).unwrap();
-    assert!(gone.unknown[0].contains("no router of that id"), "{:?}", gone.unknown);
+    let (carries, other) = (router("r1", &["100.64.1.0/24"]), router("r2", &["100.64.1.0/24"]));
+    let found = with(&[carries, other.clone()]);
+    assert_eq!((found.0.as_deref(), found.2), (Some("r1"), vec![]), "it settles which of several is meant");
+    let left_out = with(&[router("r1", &["192.168.7.0/24"]), other.clone()]);
+    assert_eq!(left_out.0, None);
+    assert!(says(&left_out.2, "router r1 holds no route into the pod ranges"), "{:?}", left_out.2);
+    let gone = with(&[other]);
+    assert!(says(&gone.2, "no router of that id"), "{:?}", gone.2);
 }
 
 #[test]
-fn what_names_nothing_proposes_nothing() {
+fn nodes_without_an_instance_of_the_project_propose_nothing() {
     let nobody = Survey { nodes: vec![ranged("1", "100.64.0.0/24")], ..Survey::default() };
-    let said = |survey: &Survey| roster(survey, &place()).map(drop).unwrap_err().to_string();
-    assert!(
-        said(&nobody).contains("none of the 1 nodes names an instance of project k8s-prod"),
-        "{}",
-        said(&nobody)
-    );
+    let said = roster(&nobody, &place()).map(drop).unwrap_err().to_string();
+    assert!(said.contains("none of the 1 nodes names one of the 0 instances of project k8s-prod"), "{said}");
+}
+
+#[test]
+fn unmarked_servers_give_comments_and_the_commands_that_mark_them() {
     let mut unmarked = survey();
     for (id, instance) in &mut unmarked.instances {
-        *instance = marked(id.as_str().trim_start_matches('i'), &["web"]);
+        let number = id.as_str().trim_start_matches('i');
+        let name = if number == "4" { "gpu-4" } else { "w-1" };
+        *instance = Arc::new(Instance { name: name.into(), ..(*marked(number, &["web"])).clone() });
     }
-    assert!(said(&unmarked).contains("share no tag"), "{}", said(&unmarked));
+    let Proposed { proposal, unknown } = roster(&unmarked, &place()).unwrap();
+    assert!(proposal.pools.is_empty(), "a name makes nobody ours");
+    let names: Vec<&str> = proposal.commented.iter().map(|pool| pool.name.as_str()).collect();
+    assert_eq!(names, ["gpu", "w"]);
+    let gap = unknown.iter().find(|gap| !gap.commands.is_empty()).unwrap();
+    assert!(gap.what.contains("share no tag and no metadata that names a cluster"), "{gap:?}");
+    assert_eq!(
+        gap.commands,
+        [
+            "openstack --os-compute-api-version 2.26 server set --tag k8s-cluster=prod --tag k8s-pool=gpu i4",
+            "for id in i1 i2 i3; do openstack --os-compute-api-version 2.26 server set --tag k8s-cluster=prod --tag k8s-pool=w $id; done",
+        ],
+        "those with a node; i5 has none and may be anybody's"
+    );
+    let text = render(&proposal);
+    assert!(text.contains("      # owned: {tag: \"k8s-cluster=prod\", pool: \"k8s-pool=w\"}"), "{text}");
+    let origin = Origin { name: "proposal", dir: Path::new("/"), home: None };
+    assert!(read(&text, &origin).is_err(), "nobody is watched over until a person takes a pool up");
+}
+
+#[test]
+fn machines_that_lack_a_mark_of_the_others_are_told_with_the_command_that_marks_them() {
+    let mut survey = survey();
+    let mut replace = |number: &str, marks: &[&str]| {
+        survey.instances.insert(format!("i{number}").as_str().into(), marked(number, marks));
+    };
+    replace("1", &["rack=7"]);
+    replace("2", &["k8s-cluster=prod"]);
+    replace("6", &[]);
+    replace("7", &["k8s-cluster=dev"]);
+    let Proposed { proposal, unknown } = roster(&survey, &place()).unwrap();
+    let names: Vec<&str> = proposal.pools.iter().map(|pool| pool.name.as_str()).collect();
+    assert_eq!(names, ["gpu", "workers"], "one that lost its marks does not unmake the pools");
+    let commands: Vec<(&str, &str)> =
+        unknown.iter().filter_map(|gap| Some((gap.what.as_str(), gap.commands.first()?.as_str()))).collect();
+    let set = "openstack --os-compute-api-version 2.26 server set --tag";
+    assert_eq!(commands.len(), 3, "{commands:?}");
+    assert!(commands[0].0.starts_with("whose 1 of the nodes' 4 instances are"), "{commands:?}");
+    assert_eq!(commands[0].1, format!("{set} k8s-cluster=prod i1"));
+    assert!(
+        commands[1].0.starts_with("whose 1 instances are that have names like the nodes'"),
+        "{commands:?}"
+    );
+    assert_eq!(commands[1].1, format!("{set} k8s-cluster=prod i6"), "i7 says itself whose it is");
+    assert!(commands[2].0.starts_with("the pool of 1 instances"), "{commands:?}");
+    assert_eq!(commands[2].1, format!("{set} k8s-pool=gpu i2"));
 }
 
 #[test]

@@ -1,0 +1,113 @@
+//! What names suggest and what people can type: never ownership, always a comment.
+//!
+//! A name says what somebody once meant, and is free to lie; no machine becomes ours by it. But it tells a person which
+//! machines to look at, and the exact command that would mark them.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use reveille_core::model::instance::{Instance, Mark};
+
+/// Ids on one command line; more would not be read.
+const IDS_PER_LINE: usize = 8;
+/// Command lines that are shown; the rest is counted.
+const LINES_MAX: usize = 6;
+
+/// What names have in common: `kks-prod-w-7xk2p` is of `kks-prod-w`, `worker12` of `worker`.
+pub(crate) fn stem(name: &str) -> &str {
+    let cut = name.rsplit_once(['-', '.', '_']).map(|(stem, _)| stem).filter(|stem| !stem.is_empty());
+    let cut = cut.unwrap_or_else(|| name.trim_end_matches(|c: char| c.is_ascii_digit()));
+    if cut.is_empty() { name } else { cut }
+}
+
+/// Instances by what their names have in common.
+pub(crate) fn by_stem<'i>(instances: &[&'i Arc<Instance>]) -> BTreeMap<&'i str, Vec<&'i Arc<Instance>>> {
+    let mut stems: BTreeMap<&str, Vec<&Arc<Instance>>> = BTreeMap::new();
+    for instance in instances {
+        stems.entry(stem(instance.name.as_str())).or_default().push(*instance);
+    }
+    stems
+}
+
+/// The commands that put these marks on these instances.
+pub(crate) fn commands(marks: &[&Mark], instances: &[&Arc<Instance>]) -> Vec<String> {
+    let tagged = marks.iter().any(|mark| matches!(mark, Mark::Tag(_)));
+    // Tags came with 2.26; the client asks for an older version unless it is told.
+    let version = if tagged { " --os-compute-api-version 2.26" } else { "" };
+    let options: Vec<String> = marks
+        .iter()
+        .map(|mark| match mark {
+            Mark::Tag(tag) => format!("--tag {}", quoted(tag)),
+            Mark::Metadata(key, value) => format!("--property {}", quoted(&format!("{key}={value}"))),
+        })
+        .collect();
+    let set = format!("openstack{version} server set {}", options.join(" "));
+    let mut lines: Vec<String> = instances
+        .chunks(IDS_PER_LINE)
+        .map(|chunk| match chunk {
+            [one] => format!("{set} {}", one.id),
+            several => {
+                let ids: Vec<&str> = several.iter().map(|instance| instance.id.as_str()).collect();
+                format!("for id in {}; do {set} $id; done", ids.join(" "))
+            }
+        })
+        .collect();
+    if lines.len() > LINES_MAX {
+        lines.truncate(LINES_MAX);
+        let left = instances.len() - LINES_MAX * IDS_PER_LINE;
+        lines.push(format!("and so on for {left} more"));
+    }
+    lines
+}
+
+/// As a shell takes it for one word.
+fn quoted(text: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.=:/@%+".contains(c);
+    if !text.is_empty() && text.chars().all(plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture;
+
+    #[test]
+    fn names_are_cut_where_people_number_them() {
+        let table = [
+            ("kks-prod-w-7xk2p", "kks-prod-w"),
+            ("worker12", "worker"),
+            ("node.12", "node"),
+            ("gpu", "gpu"),
+            ("7", "7"),
+            ("-x", "-x"),
+            ("", ""),
+        ];
+        for (name, expected) in table {
+            assert_eq!(stem(name), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn commands_are_what_a_shell_takes() {
+        let machines: Vec<Arc<Instance>> =
+            (1..=60).map(|number: u32| Arc::new(fixture::instance(&number.to_string()))).collect();
+        let all: Vec<&Arc<Instance>> = machines.iter().collect();
+        let tag = Mark::Tag("k8s-cluster=prod".into());
+        let pair = Mark::Metadata("owner".into(), "it's us".into());
+        assert_eq!(
+            commands(&[&tag], &all[..1]),
+            ["openstack --os-compute-api-version 2.26 server set --tag k8s-cluster=prod i1"]
+        );
+        assert_eq!(
+            commands(&[&pair], &all[..2]),
+            [r"for id in i1 i2; do openstack server set --property 'owner=it'\''s us' $id; done"]
+        );
+        let many = commands(&[&tag, &pair], &all);
+        assert_eq!((many.len(), many[6].as_str()), (7, "and so on for 12 more"));
+        assert!(commands(&[&tag], &[]).is_empty());
+    }
+}

@@ -84,7 +84,8 @@ impl Drive {
     }
 
     pub(super) fn restart(&mut self) {
-        if self.rival.is_some() {
+        if let Some(rival) = &mut self.rival {
+            rival.restart(self.now);
             self.tell("another process starts".to_owned());
             self.run = Run::Running;
             return;

@@ -219,8 +219,11 @@ impl Drive {
             self.log.push(told.at, &told.text);
             self.note(told.at, || What::World(told.text));
         }
+        if let Some(rival) = &mut self.rival {
+            rival.watch(self.now, &self.world);
+        }
         match self.run {
-            Run::Running if self.rival.is_some() => self.let_rival_act(),
+            Run::Running if self.rival.is_some() => self.let_rival_act(events),
             Run::Running => events.into_iter().for_each(|event| self.step(event)),
             Run::Paused(until) => {
                 // Nobody polls while the process sleeps; what others push waits in its sockets.

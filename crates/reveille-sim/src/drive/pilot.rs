@@ -14,7 +14,6 @@ use std::collections::BTreeSet;
 
 use reveille_core::effect::Effect;
 use reveille_core::event::{Command, Event, Pause};
-use reveille_core::model::id::IntentId;
 
 use super::{CrashPoint, Drive, Run};
 use crate::policy::{Policy, Rival};
@@ -27,7 +26,7 @@ impl Drive {
         }
         self.world.fall_silent();
         self.wake = None;
-        self.rival = Some(Rival::new(policy, self.now));
+        self.rival = Some(Rival::new(policy, self.now, &self.world));
     }
 
     /// Who decides.
@@ -35,19 +34,31 @@ impl Drive {
         self.rival.as_ref().map_or(Policy::Reveille, Rival::policy)
     }
 
+    /// Reads of the cloud and the cluster by whoever decides.
+    pub fn reads(&self) -> u64 {
+        self.rival.as_ref().map_or(self.world.reads(), Rival::reads)
+    }
+
     /// People set these pauses, and no others.
     pub fn set_pauses(&mut self, pauses: BTreeSet<Pause>) {
         self.pauses.clone_from(&pauses);
+        self.world.note_pauses(&pauses);
         if self.rival.is_none() && self.run == Run::Running {
             self.step(Event::Command(Command::Pauses(pauses)));
         }
     }
 
-    /// The model looks, if it is due, and its calls go out.
-    pub(super) fn let_rival_act(&mut self) {
+    /// The model hears what its calls came to, looks, if it is due, and its calls go out.
+    pub(super) fn let_rival_act(&mut self, events: Vec<Event>) {
         let Some(rival) = &mut self.rival else { return };
-        let calls = rival.pass(self.now, &self.world);
-        for call in calls {
+        let mut calls = Vec::new();
+        for event in events {
+            if let Event::Done { intent, outcome } = event {
+                calls.extend(rival.answered(self.now, &self.world, intent, &outcome));
+            }
+        }
+        calls.extend(rival.pass(self.now, &self.world));
+        for (intent, call) in calls {
             if self.rival_dies(&[
                 CrashPoint::BeforeRecord,
                 CrashPoint::BeforeAcknowledged,
@@ -57,7 +68,7 @@ impl Drive {
             }
             self.counts.calls += 1;
             self.tell(format!("  call    {call}"));
-            let effect = Effect::Call { intent: IntentId(self.counts.calls), fence: self.fence, call };
+            let effect = Effect::Call { intent, fence: self.fence, call };
             self.world.perform(self.now, &effect);
             if self.rival_dies(&[CrashPoint::BeforeDone, CrashPoint::BeforeVerdict]) {
                 return;

@@ -13,11 +13,25 @@
 //!
 //! The engine's invariants are not asked of a model. What a policy did is judged by the world's truth alone.
 
+pub mod compare;
+mod flight;
+mod healer;
+mod karpenter;
+mod mhc;
+mod places;
+mod removal;
+pub mod report;
 mod rival;
+pub mod set;
+mod sight;
+#[cfg(test)]
+mod tests;
 
 use std::fmt;
 use std::str::FromStr;
 
+use reveille_core::model::id::{InstanceId, NodeName, NodeUid};
+use reveille_core::model::network::RuleSpec;
 use thiserror::Error;
 
 pub(crate) use rival::Rival;
@@ -27,8 +41,31 @@ pub(crate) use rival::Rival;
 pub enum Policy {
     /// The engine of this project.
     Reveille,
+    /// A model of Kubernikus flight control: see its module for every rule's source.
+    FlightControl,
+    /// A model of Cluster API's `MachineHealthCheck`.
+    MachineHealthCheck,
+    /// A model of Karpenter's node repair.
+    Karpenter,
+    /// A model of magnum-auto-healer.
+    MagnumAutoHealer,
     /// Nobody: what comes right by itself.
     Nobody,
+}
+
+/// Something that a model does, in its original's terms.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Deed {
+    /// Delete the instance.
+    Delete(InstanceId),
+    /// Ask the guest to reboot.
+    Reboot(InstanceId),
+    /// Delete the Node object.
+    DeleteNode(NodeName, NodeUid),
+    /// Put the pools' group on every port of the instance that lacks it.
+    PutGroup(InstanceId),
+    /// Put these rules into the pools' group.
+    PutRules(Vec<RuleSpec>),
 }
 
 /// A name that no policy has.
@@ -38,12 +75,23 @@ pub struct UnknownPolicy(String);
 
 impl Policy {
     /// Every policy, in the order of reports.
-    pub const ALL: &'static [Self] = &[Self::Reveille, Self::Nobody];
+    pub const ALL: &'static [Self] = &[
+        Self::Reveille,
+        Self::FlightControl,
+        Self::MachineHealthCheck,
+        Self::Karpenter,
+        Self::MagnumAutoHealer,
+        Self::Nobody,
+    ];
 
     /// The name on the command line and in reports.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Reveille => "reveille",
+            Self::FlightControl => "flight-control",
+            Self::MachineHealthCheck => "machine-health-check",
+            Self::Karpenter => "karpenter",
+            Self::MagnumAutoHealer => "magnum-auto-healer",
             Self::Nobody => "nobody",
         }
     }

@@ -1,19 +1,46 @@
-//! Runs one model: when it looks, what it is shown, and its acts as calls into the world.
+//! Runs one model: when it looks, what it is shown, and its deeds as calls into the world.
+//!
+//! ```text
+//!  next_at ─▶ view of the model's own kind ─▶ pass ─▶ deeds ─▶ calls ─▶ World;  Done ─▶ answered
+//! ```
 //!
 //! It holds what the original's process holds in memory, and loses that with the process. What the original keeps in an
-//! API (an object that is being deleted) is kept over a restart. It has no ledger, no intents and no fencing.
+//! API (an object that is being deleted) is kept over a restart. It has no ledger, no intents and no fencing. A deed
+//! carries no precondition of ours: revisions and uids are filled in from what is so when it is done.
 
-use reveille_core::effect::Call;
+use std::collections::{BTreeMap, BTreeSet};
+
+use reveille_core::effect::{Call, Outcome};
+use reveille_core::model::id::{InstanceId, IntentId};
 use reveille_core::model::time::{Span, Time};
 
-use super::Policy;
+use super::flight::{Flight, FlightView, ServerSeen};
+use super::healer::{self, Healer};
+use super::karpenter::{self, Karpenter};
+use super::mhc::{self, Mhc};
+use super::sight::Eyes;
+use super::{Deed, Policy};
 use crate::world::World;
+use crate::world::layout::{CLOUD, GROUP};
 
 /// A model at work.
 #[derive(Clone, Debug)]
 pub(crate) struct Rival {
     policy: Policy,
+    model: Model,
+    eyes: Eyes,
     next_at: Time,
+    asked: u64,
+    rebooting: BTreeMap<IntentId, InstanceId>,
+}
+
+#[derive(Clone, Debug)]
+enum Model {
+    Nobody,
+    Flight(Flight),
+    Mhc(Mhc),
+    Karpenter(Karpenter),
+    Healer(Healer),
 }
 
 /// Nobody looks this often.
@@ -21,8 +48,17 @@ const IDLE: Span = Span::from_min(5);
 
 impl Rival {
     /// This policy begins to look at this moment.
-    pub(crate) const fn new(policy: Policy, now: Time) -> Self {
-        Self { policy, next_at: now }
+    pub(crate) fn new(policy: Policy, now: Time, world: &World) -> Self {
+        let model = match policy {
+            Policy::Reveille | Policy::Nobody => Model::Nobody,
+            Policy::FlightControl => Model::Flight(Flight::default()),
+            Policy::MachineHealthCheck => Model::Mhc(Mhc::default()),
+            Policy::Karpenter => Model::Karpenter(Karpenter::default()),
+            Policy::MagnumAutoHealer => Model::Healer(Healer::default()),
+        };
+        let mut eyes = Eyes::default();
+        eyes.watch(now, world);
+        Self { policy, model, eyes, next_at: now, asked: 0, rebooting: BTreeMap::new() }
     }
 
     /// Which policy this is.
@@ -35,12 +71,169 @@ impl Rival {
         self.next_at
     }
 
+    /// Reads that it made so far.
+    pub(crate) const fn reads(&self) -> u64 {
+        self.eyes.reads
+    }
+
+    /// Others write into APIs whether or not the model's process runs.
+    pub(crate) fn watch(&mut self, now: Time, world: &World) {
+        if !matches!(self.model, Model::Nobody) {
+            self.eyes.watch(now, world);
+        }
+    }
+
+    /// Its process died, and another one starts.
+    pub(crate) fn restart(&mut self, now: Time) {
+        match &mut self.model {
+            Model::Nobody | Model::Mhc(_) => {}
+            Model::Flight(flight) => *flight = Flight::default(),
+            Model::Karpenter(karpenter) => karpenter.restart(),
+            Model::Healer(healer) => healer.restart(),
+        }
+        self.rebooting.clear();
+        self.next_at = now;
+    }
+
+    /// The world answered a call; some originals act on that at once.
+    pub(crate) fn answered(
+        &mut self,
+        now: Time,
+        world: &World,
+        intent: IntentId,
+        outcome: &Outcome,
+    ) -> Vec<(IntentId, Call)> {
+        let Some(id) = self.rebooting.remove(&intent) else { return Vec::new() };
+        let Model::Healer(healer) = &mut self.model else { return Vec::new() };
+        let deed = healer.answered(now, &id, outcome);
+        self.calls(deed, world)
+    }
+
     /// One look, when it is due, and what follows from it.
-    pub(crate) fn pass(&mut self, now: Time, _world: &World) -> Vec<Call> {
+    pub(crate) fn pass(&mut self, now: Time, world: &World) -> Vec<(IntentId, Call)> {
         if now < self.next_at {
             return Vec::new();
         }
-        self.next_at = now + IDLE;
-        Vec::new()
+        let deeds = self.deeds(now, world);
+        self.calls(deeds, world)
+    }
+
+    fn calls(&mut self, deeds: impl IntoIterator<Item = Deed>, world: &World) -> Vec<(IntentId, Call)> {
+        let mut calls = Vec::new();
+        for deed in deeds {
+            for call in calls_of(&deed, world) {
+                self.asked += 1;
+                let intent = IntentId(self.asked);
+                if let Deed::Reboot(id) = &deed {
+                    self.rebooting.insert(intent, id.clone());
+                }
+                calls.push((intent, call));
+            }
+        }
+        calls
+    }
+
+    fn deeds(&mut self, now: Time, world: &World) -> Vec<Deed> {
+        match &mut self.model {
+            Model::Nobody => {
+                self.next_at = now + IDLE;
+                Vec::new()
+            }
+            Model::Flight(flight) => {
+                let view = flight_view(&mut self.eyes, world);
+                let (deeds, next_at) = flight.pass(now, view.as_ref());
+                self.next_at = next_at;
+                deeds
+            }
+            Model::Mhc(mhc) => {
+                self.next_at = now + mhc::EVERY;
+                let nodes = watched(&mut self.eyes, world);
+                let standing = self.eyes.standing(world, mhc.removals.marked());
+                mhc.pass(now, &self.eyes.machines(world), nodes.as_deref(), &standing)
+            }
+            Model::Karpenter(karpenter) => {
+                self.next_at = now + karpenter::EVERY;
+                let nodes = watched(&mut self.eyes, world);
+                let standing = self.eyes.standing(world, karpenter.removals.marked());
+                let listed = karpenter.collects(now).then(|| self.eyes.servers(world)).flatten();
+                let claims = self.eyes.machines(world);
+                karpenter.pass(now, &claims, nodes.as_deref(), listed.as_ref(), &standing)
+            }
+            Model::Healer(healer) => {
+                self.next_at = now + healer::EVERY;
+                let nodes = self.eyes.nodes(world);
+                // One list for masters, and Magnum's cluster.
+                self.eyes.reads += 2;
+                let present: BTreeSet<InstanceId> =
+                    world.roll_of_owner().map(|(_, instance)| instance.id.clone()).collect();
+                healer.pass(now, nodes.as_deref(), &present)
+            }
+        }
+    }
+}
+
+/// Nodes from a cache that a watch keeps: not counted as a read.
+fn watched(eyes: &mut Eyes, world: &World) -> Option<Vec<super::sight::NodeSeen>> {
+    let nodes = eyes.nodes(world);
+    eyes.reads -= 1;
+    nodes
+}
+
+/// What flight control sees: one listing of the whole project for each pool, and nodes by name.
+fn flight_view(eyes: &mut Eyes, world: &World) -> Option<FlightView> {
+    let nodes = watched(eyes, world);
+    let (prefixes, suffix) = world.naming();
+    // A listing for each pool, and the group.
+    eyes.reads += prefixes.len() as u64 + 1;
+    let listed = world.glance_servers()?;
+    let groups = world.glance_groups()?;
+    let claimed = |name: &str| {
+        let rest = prefixes.iter().find_map(|prefix| name.strip_prefix(prefix.as_str()));
+        rest.is_some_and(|rest| is_suffix(rest, prefixes.first().is_some_and(|p| p.starts_with("kks-"))))
+    };
+    let seen = |instance: &std::sync::Arc<reveille_core::model::instance::Instance>| ServerSeen {
+        id: instance.id.clone(),
+        name: instance.name.to_string(),
+        state: instance.state,
+        task: instance.task.as_deref().map(str::to_owned),
+        created: eyes.created(&instance.id),
+        grouped: world.glance_ports(&instance.id).is_none_or(|ports| {
+            ports.iter().any(|port| port.groups.iter().any(|group| group.as_str() == GROUP))
+        }),
+    };
+    let servers = listed.iter().filter(|instance| claimed(instance.name.as_str())).map(seen).collect();
+    let called = |name: String| name.strip_suffix(suffix).map(str::to_owned).unwrap_or(name);
+    let nodes = nodes?.into_iter().map(|node| called(node.name.to_string())).collect();
+    Some(FlightView { servers, nodes, groups: groups.iter().map(|group| (**group).clone()).collect() })
+}
+
+/// What follows the prefix: five characters as its own generator makes them, or a number in worlds with plain names.
+fn is_suffix(rest: &str, generated: bool) -> bool {
+    if generated { rest.len() == 5 } else { !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit()) }
+}
+
+fn calls_of(deed: &Deed, world: &World) -> Vec<Call> {
+    let cloud = || CLOUD.into();
+    match deed {
+        // A cloud that denies the server when asked for it answers a call about it with 404, too.
+        Deed::Delete(id) | Deed::Reboot(id) if world.glance_server(id) == Some(None) => Vec::new(),
+        Deed::Delete(id) => vec![Call::DeleteInstance { cloud: cloud(), instance: id.clone() }],
+        Deed::Reboot(id) => vec![Call::Reboot { cloud: cloud(), instance: id.clone(), hard: false }],
+        Deed::DeleteNode(name, uid) => vec![Call::DeleteNode { name: name.clone(), uid: uid.clone() }],
+        Deed::PutRules(rules) => {
+            vec![Call::AddRules { cloud: cloud(), group: GROUP.into(), rules: rules.clone() }]
+        }
+        Deed::PutGroup(id) => {
+            let lacking = |port: &std::sync::Arc<reveille_core::model::instance::Port>| {
+                let lacks = !port.groups.iter().any(|group| group.as_str() == GROUP);
+                lacks.then(|| Call::SetPortGroups {
+                    cloud: cloud(),
+                    port: port.id.clone(),
+                    groups: port.groups.iter().cloned().chain([GROUP.into()]).collect(),
+                    if_revision: port.revision,
+                })
+            };
+            world.glance_ports(id).unwrap_or_default().iter().filter_map(lacking).collect()
+        }
     }
 }

@@ -66,6 +66,13 @@ impl World {
 
     fn carry_out(&mut self, call: &Call) -> Outcome {
         self.watch_for_harm(call);
+        let act = self.judge(call);
+        let outcome = self.take_effect(call);
+        self.note_act(act, &outcome);
+        outcome
+    }
+
+    fn take_effect(&mut self, call: &Call) -> Outcome {
         match call {
             Call::AddRules { rules, .. } => {
                 self.project.add_rules(rules, REPAIR_MARK);

@@ -8,12 +8,13 @@
 //! slowed by travel, which favours it by a second or so. [`World::roll_of_owner`] and [`World::nodes_as_written`] are no
 //! reads but bookkeeping: which machines exist as objects of a management cluster, and when a condition turned.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use reveille_core::model::id::{InstanceId, PoolName};
 use reveille_core::model::instance::{Instance, Port};
 use reveille_core::model::network::SecurityGroup;
-use reveille_core::model::node::Node;
+use reveille_core::model::node::{Node, Ready};
 
 use super::World;
 
@@ -66,8 +67,63 @@ impl World {
         self.project.servers.values().filter_map(|server| Some((server.pool.as_ref()?, &server.instance)))
     }
 
+    /// Prefixes of what a pool's owner calls its machines, for programs that know machines by their names, and what nodes
+    /// carry behind the name of their instance.
+    pub fn naming(&self) -> (Vec<String>, &str) {
+        let plain = self.layout.plain_names;
+        let prefix = |pool: &PoolName| if plain { format!("{pool}-") } else { format!("kks-prod-{pool}-") };
+        (self.pools.keys().map(prefix).collect(), &self.layout.node_suffix)
+    }
+
+    /// Every server as it is written, neighbours' included.
+    pub fn servers_as_written(&self) -> impl Iterator<Item = &Arc<Instance>> {
+        self.project.servers.values().map(|server| &server.instance)
+    }
+
     /// Every Node as it is written, whoever may read it.
     pub fn nodes_as_written(&self) -> impl Iterator<Item = &Arc<Node>> {
         self.cluster.nodes.values()
+    }
+}
+
+/// How a machine of a pool really is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Health {
+    /// Which.
+    pub id: InstanceId,
+    /// Of which pool.
+    pub pool: PoolName,
+    /// It is heard, its Node is Ready, and its pods can be reached.
+    pub well: bool,
+}
+
+impl World {
+    /// How every machine of the pools really is that is not leaving, in order of id. One walk over nodes and machines.
+    pub fn health(&self) -> Vec<Health> {
+        let reached = |node: &&Arc<Node>| {
+            node.ready == Ready::True
+                && !node.conditions.iter().any(|c| &*c.kind == super::layout::ROUTE_BROKEN)
+        };
+        let ready: BTreeSet<&InstanceId> = self
+            .cluster
+            .nodes
+            .values()
+            .filter(reached)
+            .filter_map(|node| node.system_uuid.as_ref())
+            .collect();
+        let of_pool = |(id, server): (&InstanceId, &super::project::Server)| {
+            if server.instance.state.is_leaving() {
+                return None;
+            }
+            let heard = self.guests.get(id).is_some_and(|guest| guest.heard);
+            Some(Health { id: id.clone(), pool: server.pool.clone()?, well: heard && ready.contains(id) })
+        };
+        self.project.servers.iter().filter_map(of_pool).collect()
+    }
+
+    /// How many machines a pool's owner still has to order.
+    pub fn missing(&self, pool: &PoolName) -> usize {
+        let size = self.pools.get(pool).map_or(0, |kept| kept.size as usize);
+        size.saturating_sub(self.project.kept_of(pool).count())
     }
 }

@@ -22,6 +22,7 @@ mod console;
 pub mod fault;
 mod glance;
 pub mod guest;
+mod judge;
 pub mod layout;
 mod project;
 mod senses;
@@ -46,6 +47,8 @@ use layout::Layout;
 use project::Project;
 use senses::{Lies, Watch};
 
+pub use glance::Health;
+pub use judge::{Act, Lesser, Wrong};
 pub use truth::{Called, Harm, MachineTruth};
 
 /// Something happened in the world, in one sentence for people.
@@ -103,6 +106,9 @@ pub struct World {
     told: Vec<Told>,
     calls: Vec<Called>,
     harms: Vec<Harm>,
+    judge: judge::Judge,
+    /// Reads that the listener asked for.
+    reads: u64,
 }
 
 /// The cluster's cloud controller: whether it runs, and what it fails to do.
@@ -188,6 +194,8 @@ impl World {
             told: Vec::new(),
             calls: Vec::new(),
             harms: Vec::new(),
+            judge: judge::Judge::default(),
+            reads: 0,
             layout: layout.clone(),
         };
         world.settle_in();

@@ -89,6 +89,8 @@ pub(crate) struct Watch {
     leases_at: Option<Time>,
 }
 
+/// Servers, ports, groups, and a router: a listing is so many reads.
+const READS_OF_A_LISTING: u64 = 4;
 /// Between two lists of leases, and between two proofs of life.
 const BEAT: Span = Span::from_s(10);
 /// After nothing happened for so long, silence is no news.
@@ -147,6 +149,11 @@ impl World {
     }
 
     pub(super) fn serve(&mut self, session: u64, request: Request) {
+        self.reads += match request {
+            Request::List { .. } => READS_OF_A_LISTING,
+            Request::Look(..) => 1,
+            Request::Call(..) => 0,
+        };
         match request {
             Request::List { .. } if session != self.session => {}
             Request::List { full } => {
@@ -240,6 +247,7 @@ impl World {
             return;
         }
         self.plan(BEAT, Task::Beat(session));
+        self.reads += 1;
         if self.lies.api_silent {
             self.hear(ClusterFact::Failed(api_error()));
             return;

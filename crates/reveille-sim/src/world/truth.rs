@@ -62,7 +62,7 @@ pub struct MachineTruth {
 
 /// A machine that has only just become well may be hit by what was decided before: a call and a fact cross on their way.
 /// One that has been well for longer than this may not.
-const CROSSING: Span = Span::from_s(60);
+pub(super) const CROSSING: Span = Span::from_s(60);
 
 impl World {
     /// Keeps the time since when a machine is well.
@@ -74,7 +74,7 @@ impl World {
         }
     }
 
-    fn is_well(&self, id: &InstanceId) -> bool {
+    pub(super) fn is_well(&self, id: &InstanceId) -> bool {
         let heard = self.guests.get(id).is_some_and(|guest| guest.heard);
         let ready = || {
             let mut own = self.cluster.nodes.values().filter(|node| node.system_uuid.as_ref() == Some(id));
@@ -137,6 +137,12 @@ impl World {
     /// Everything that was done to what did not deserve it. Empty in every run that is right.
     pub fn harms(&self) -> &[Harm] {
         &self.harms
+    }
+
+    /// How many reads of the cloud and the cluster the engine asked for: four for a listing, one for a list of leases, one
+    /// for anything else. A watch is none.
+    pub const fn reads(&self) -> u64 {
+        self.reads
     }
 
     /// Every call, in order, with how the world answered it.

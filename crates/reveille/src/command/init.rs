@@ -81,28 +81,30 @@ pub(crate) async fn init(_: &Context, args: &cli::Init) -> Result<Answer, Failur
         return Ok(Answer { text, exit });
     }
     write_new(&args.file, &text)?;
-    let mut out = format!(
-        "{} is written. It only looks: nothing is done until a remedy says act.\n\n",
-        args.file.display()
-    );
+    let text = summary(&args.file, &found, &unknown, proposal.pools.is_empty());
+    Ok(Answer { text, exit })
+}
+
+/// What a person wants to know once the file is there.
+fn summary(file: &Path, found: &[String], unknown: &[Gap], unmarked: bool) -> String {
+    let mut out =
+        format!("{} is written. It only looks: nothing is done until a remedy says act.\n\n", file.display());
     for line in found {
         out.push_str(&format!("found      {line}\n"));
     }
-    for gap in &unknown {
+    for gap in unknown {
         out.push_str(&format!("not found  {}\n", gap.what));
         for command in &gap.commands {
             out.push_str(&format!("             {command}\n"));
         }
     }
-    let option = if args.file == Path::new("reveille.yaml") {
+    let option = if file == Path::new("reveille.yaml") {
         String::new()
     } else {
-        format!(" --roster {}", args.file.display())
+        format!(" --roster {}", file.display())
     };
-    let next =
-        if proposal.pools.is_empty() { "mark the machines and take up the pools" } else { "correct it" };
-    out.push_str(&format!("\nnext: read it, {next}, then: reveille roll{option}\n"));
-    Ok(Answer { text: out, exit })
+    let next = if unmarked { "mark the machines and take up the pools" } else { "correct it" };
+    out + &format!("\nnext: read it, {next}, then: reveille roll{option}\n")
 }
 
 /// What belongs beside a roster that is printed.

@@ -6,6 +6,9 @@ use super::paper::{Paper, Tone, one_line};
 use super::table::{self, Text};
 use crate::view::roll::spoken_ago;
 
+/// Fewer columns of a terminal than this, and cause, tries and how it stands share a column.
+const WIDE: u16 = 120;
+
 /// The page. `all` tells whether those that are over were asked for.
 pub(crate) fn page(report: &IncidentsReport, all: bool, paper: &Paper) -> String {
     let name = paper.tone(Tone::Strong, one_line(&report.roster));
@@ -23,22 +26,32 @@ pub(crate) fn page(report: &IncidentsReport, all: bool, paper: &Paper) -> String
         return out + &tried(report, paper);
     }
     out.push('\n');
-    let head = ["ID", "SUBJECT", "KIND", "SINCE", "CAUSE", "TRIES", "STANDS"];
+    let narrow = paper.width.is_some_and(|width| width < WIDE);
+    let head: &[&str] = if narrow {
+        &["ID", "SUBJECT", "KIND", "SINCE", "STANDS"]
+    } else {
+        &["ID", "SUBJECT", "KIND", "SINCE", "CAUSE", "TRIES", "STANDS"]
+    };
     let mut rows: Vec<Vec<Text>> = vec![head.iter().map(|text| Text::toned(Tone::Faint, *text)).collect()];
     for incident in &report.incidents {
         let cause = incident.findings.first();
         let cause =
             cause.map_or_else(|| "–".to_owned(), |finding| format!("{} {}", finding.code, finding.cause));
         let (stands, tone) = stands(incident, report, paper);
-        rows.push(vec![
+        let tries = incident.attempts.len();
+        let mut row = vec![
             Text::plain(&incident.id),
             Text::plain(one_line(&incident.label)),
             Text::plain(&incident.kind),
             Text::plain(spoken_ago(incident.since.ago_s)),
-            Text::plain(cause),
-            Text::plain(incident.attempts.len().to_string()),
-            Text::toned(tone, stands),
-        ]);
+        ];
+        if narrow {
+            let tries = if tries == 1 { "1 try".to_owned() } else { format!("{tries} tries") };
+            row.push(Text::toned(tone, format!("{stands}; {cause}; {tries}")));
+        } else {
+            row.extend([Text::plain(cause), Text::plain(tries.to_string()), Text::toned(tone, stands)]);
+        }
+        rows.push(row);
     }
     out.push_str(&table::lines(paper, 0, rows));
     out + &tried(report, paper)

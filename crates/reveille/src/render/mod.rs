@@ -14,6 +14,7 @@ pub(crate) mod roll;
 pub(crate) mod stage;
 pub(crate) mod table;
 pub(crate) mod why;
+mod wrap;
 
 #[cfg(test)]
 mod tests;
@@ -26,7 +27,8 @@ use self::paper::{Paper, Tone, one_line};
 fn blind(sources: &[SourceReport], paper: &Paper) -> String {
     let line = |source: &SourceReport| {
         let why = one_line(source.why_not.as_deref().unwrap_or("not read yet"));
-        paper.tone(Tone::Doubt, format!("? {} cannot be believed: {why}", one_line(&source.name))) + "\n"
+        let line = format!("? {} cannot be believed: {why}", one_line(&source.name));
+        wrap::hanging(paper, &paper.tone(Tone::Doubt, line), 2) + "\n"
     };
     sources.iter().filter(|source| !source.trusted).map(line).collect()
 }
@@ -35,7 +37,8 @@ fn blind(sources: &[SourceReport], paper: &Paper) -> String {
 fn paused(pauses: &[PauseReport], paper: &Paper) -> String {
     let line = |pause: &PauseReport| {
         let (scope, by, reason) = (one_line(&pause.scope), one_line(&pause.by), one_line(&pause.reason));
-        paper.tone(Tone::Doubt, format!("paused: {scope}, by {by}: {reason}")) + "\n"
+        let line = format!("paused: {scope}, by {by}: {reason}");
+        wrap::hanging(paper, &paper.tone(Tone::Doubt, line), 2) + "\n"
     };
     pauses.iter().map(line).collect()
 }

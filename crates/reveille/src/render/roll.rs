@@ -4,6 +4,7 @@ use reveille_wire::report::{Ago, Answers, MachineReport, RollReport, SourceRepor
 
 use super::paper::{Paper, Tone, one_line};
 use super::table::{self, Text};
+use super::wrap;
 use crate::view::roll::spoken;
 
 /// The page. `all`: also the machines that answer.
@@ -31,7 +32,7 @@ pub(crate) fn page(report: &RollReport, all: bool, paper: &Paper) -> String {
         let why = shown.iter().find(|machine| machine.answers != Answers::Yes).or(shown.first());
         for (index, next) in report.next.iter().enumerate() {
             let label = if index == 0 { "next:" } else { "     " };
-            line_to(&mut out, &format!("{label} {}", one_line(next)));
+            line_to(&mut out, &wrap::hanging(paper, &format!("{label} {}", one_line(next)), 8));
         }
         if let Some(machine) = why {
             line_to(
@@ -80,7 +81,8 @@ fn head(report: &RollReport, paper: &Paper) -> String {
     }
     let machines = if count == 1 { "1 machine".to_owned() } else { format!("{count} machines") };
     let name = paper.tone(Tone::Strong, one_line(&report.roster));
-    let mut out = format!("{name} · {machines} · {} · {}\n", parts.join(", "), sources(&report.sources));
+    let head = format!("{name} · {machines} · {} · {}", parts.join(", "), sources(&report.sources));
+    let mut out = wrap::hanging(paper, &head, 2) + "\n";
     out.push_str(&super::blind(&report.sources, paper));
     out.push_str(&super::paused(&report.pauses, paper));
     out

@@ -19,12 +19,15 @@ use reveille_wire::report::{Answers, PlanReport, SourceReport};
 
 use super::paper::{Paper, Tone, one_line};
 use super::table::{self, Text};
+use super::wrap;
 use crate::view::machine::kind_words;
 use crate::view::next::short;
 use crate::view::{plan, roll};
 
 /// Width of what stands before a line's text.
 const INDENT: usize = 15;
+/// Fewer columns of a terminal than this, and the end is told in paragraphs instead of columns.
+const WIDE: u16 = 140;
 /// Longest quote; the whole is in `why` and in the ledger.
 const QUOTE_CHARS: usize = 110;
 
@@ -176,7 +179,10 @@ impl Stage {
         let drawn = format!("{signs}  {words}");
         let changed = drawn != self.drawn;
         match &self.board {
-            Some(board) => board.set_message(format!("\n{}  {drawn}", self.minutes(at))),
+            Some(board) => {
+                let line = wrap::hanging(&self.paper, &format!("{}  {drawn}", self.minutes(at)), 7);
+                board.set_message(format!("\n{line}"));
+            }
             None if changed => self.say(at, "roll", Tone::Faint, &drawn),
             None => {}
         }
@@ -237,6 +243,7 @@ impl Stage {
     }
 
     fn line(&mut self, line: &str) {
+        let line = wrap::hanging(&self.paper, line, INDENT);
         if let Some(board) = &self.board {
             board.println(line);
             board.tick();
@@ -262,11 +269,12 @@ pub(crate) fn epilogue(summary: &Summary, start: Time, paper: &Paper) -> String 
         format!("{:>2}:{:02}", s / 60, s % 60)
     };
     let mut out = String::from("\n");
+    let narrow = paper.width.is_some_and(|width| width < WIDE);
     let mut part = |title: &str, rows: Vec<Vec<Text>>| {
         if !rows.is_empty() {
             out.push_str(&paper.tone(Tone::Strong, title));
             out.push('\n');
-            out.push_str(&table::lines(paper, 1, rows));
+            out.push_str(&if narrow { paragraphs(paper, &rows) } else { table::lines(paper, 1, rows) });
             out.push('\n');
         }
     };
@@ -275,16 +283,19 @@ pub(crate) fn epilogue(summary: &Summary, start: Time, paper: &Paper) -> String 
             || "open".to_owned(),
             |(at, verdict)| format!("{} at {}", verdict.name(), minutes(at).trim_start()),
         );
-        vec![
-            Text::toned(Tone::Faint, minutes(wrong.at)),
-            Text::plain(one_line(&wrong.label)),
-            Text::plain(kind_words(wrong.kind)),
-            Text::plain(format!("{} ({})", wrong.cause.label(), wrong.cause.code())),
-            Text::toned(if wrong.ended.is_some() { Tone::Good } else { Tone::Bad }, ended),
-        ]
+        let cause = format!("{} ({})", wrong.cause.label(), wrong.cause.code());
+        let tone = if wrong.ended.is_some() { Tone::Good } else { Tone::Bad };
+        let (at, label) = (Text::toned(Tone::Faint, minutes(wrong.at)), Text::plain(one_line(&wrong.label)));
+        let kind = kind_words(wrong.kind);
+        if narrow {
+            return vec![at, label, Text::toned(tone, format!("{kind}: {cause}; {ended}"))];
+        }
+        vec![at, label, Text::plain(kind), Text::plain(cause), Text::toned(tone, ended)]
     });
     part("What was wrong", wrong.collect());
-    let done = summary.done.iter().map(|done| {
+    let mut in_order: Vec<_> = summary.done.iter().collect();
+    in_order.sort_by_key(|done| done.at);
+    let done = in_order.into_iter().map(|done| {
         let proof = if done.held { ("proved", Tone::Good) } else { ("not proved", Tone::Bad) };
         vec![
             Text::toned(Tone::Faint, minutes(done.at)),
@@ -304,6 +315,16 @@ pub(crate) fn epilogue(summary: &Summary, start: Time, paper: &Paper) -> String 
     part("What was held back", held.collect());
     out.push_str(&verdict(summary, paper));
     out
+}
+
+/// Rows without columns: ids stay whole, and what is long goes on below.
+fn paragraphs(paper: &Paper, rows: &[Vec<Text>]) -> String {
+    let cell = |Text(text, tone): &Text| tone.map_or_else(|| text.clone(), |tone| paper.tone(tone, text));
+    let row = |row: &Vec<Text>| {
+        let cells: Vec<String> = row.iter().map(cell).collect();
+        wrap::hanging(paper, &format!(" {}", cells.join("  ")), 8) + "\n"
+    };
+    rows.iter().map(row).collect()
 }
 
 fn verdict(summary: &Summary, paper: &Paper) -> String {

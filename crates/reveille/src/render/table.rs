@@ -1,10 +1,16 @@
 //! Aligned columns without lines around them.
 //!
-//! Every column is as wide as its widest text; only the last one wraps, and only on a terminal: in a pipe a row is a line.
+//! Every column is as wide as its widest text; the last one wraps, and only on a terminal: in a pipe a row is a line.
+//! Where that would leave the last column no room to read in, the widest of the others give some of theirs.
 
-use comfy_table::{Attribute, Cell, Color, ColumnConstraint, ContentArrangement, Table, presets};
+use comfy_table::{Attribute, Cell, Color, ColumnConstraint, ContentArrangement, Table, Width, presets};
 
 use super::paper::{Paper, Tone};
+
+/// The last column is given so much room, if it wants it, before others keep all of theirs.
+const LAST_MIN: usize = 28;
+/// No column gives up more than down to this.
+const OTHERS_MIN: usize = 10;
 
 /// One cell: its text and its tone.
 #[derive(Clone, Debug)]
@@ -41,15 +47,20 @@ pub(crate) fn lines(paper: &Paper, indent: usize, rows: Vec<Vec<Text>>) -> Strin
             table.set_content_arrangement(ContentArrangement::Disabled);
         }
     }
+    let given = room.map_or_else(Vec::new, |room| given_up(&rows, usize::from(room)));
     for row in rows {
         table.add_row(row.into_iter().map(|Text(text, tone)| styled(text, tone)));
     }
     for (index, column) in table.column_iter_mut().enumerate() {
         let last = index + 1 == columns;
         column.set_padding((0, if last { 0 } else { 2 }));
-        if !last {
-            column.set_constraint(ColumnConstraint::ContentWidth);
+        if last {
+            continue;
         }
+        column.set_constraint(match given.get(index).copied().flatten() {
+            Some(width) => ColumnConstraint::Absolute(Width::Fixed(width)),
+            None => ColumnConstraint::ContentWidth,
+        });
     }
     let mut out = String::new();
     for line in table.lines() {
@@ -63,12 +74,33 @@ pub(crate) fn lines(paper: &Paper, indent: usize, rows: Vec<Vec<Text>>) -> Strin
     out
 }
 
+/// The widths, with the two spaces behind them, of columns that cannot be as wide as they would like.
+fn given_up(rows: &[Vec<Text>], room: usize) -> Vec<Option<u16>> {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let wide = |column: usize| {
+        rows.iter().filter_map(|row| row.get(column)).map(|text| text.0.chars().count()).max().unwrap_or(0)
+    };
+    let mut widths: Vec<usize> = (0..columns).map(wide).collect();
+    let Some(last) = widths.pop() else { return Vec::new() };
+    let before = widths.clone();
+    let taken = |widths: &[usize]| widths.iter().sum::<usize>() + 2 * widths.len();
+    while taken(&widths) + last.min(LAST_MIN) > room
+        && let Some(widest) = widths.iter_mut().max().filter(|widest| **widest > OTHERS_MIN)
+    {
+        *widest -= 1;
+    }
+    let given =
+        |(now, before): (&usize, &usize)| (now < before).then(|| u16::try_from(now + 2).ok()).flatten();
+    widths.iter().zip(&before).map(given).collect()
+}
+
 fn styled(text: String, tone: Option<Tone>) -> Cell {
     let cell = Cell::new(text);
+    // The plain ones, as on the rest of the page: the bright ones cannot be read on white.
     match tone {
-        Some(Tone::Bad) => cell.fg(Color::Red),
-        Some(Tone::Doubt) => cell.fg(Color::Yellow),
-        Some(Tone::Good) => cell.fg(Color::Green),
+        Some(Tone::Bad) => cell.fg(Color::DarkRed),
+        Some(Tone::Doubt) => cell.fg(Color::DarkYellow),
+        Some(Tone::Good) => cell.fg(Color::DarkGreen),
         Some(Tone::Faint) => cell.add_attribute(Attribute::Dim),
         Some(Tone::Strong) => cell.add_attribute(Attribute::Bold),
         None => cell,

@@ -170,6 +170,27 @@ fn a_narrow_terminal_wraps_the_last_column_only() {
 }
 
 #[test]
+fn a_terminal_of_eighty_columns_shows_every_page_whole() {
+    let narrow = Paper { width: Some(80), ..paper() };
+    let mut field = troubled();
+    let port = fixture::port("2", &[]);
+    let id = "20ce6461-454a-429d-95a8-2d8bf04bdd22";
+    field.cloud.ports[1].1 = Arc::new(reveille_core::model::instance::Port { id: id.into(), ..port });
+    field.pass(Span::from_s(90));
+    for (name, ask) in [
+        ("narrow-why", why_of("w-2")),
+        ("narrow-plan", Ask::Plan),
+        ("narrow-incidents", Ask::Incidents { all: true }),
+    ] {
+        let text = page(&field, ask, true, &narrow);
+        is_page(name, &text);
+        for line in text.lines() {
+            assert!(line.chars().count() <= 80, "{name}: {line:?}");
+        }
+    }
+}
+
+#[test]
 fn colours_say_nothing_that_is_not_said_without_them() {
     let colored = Paper { colored: true, ..paper() };
     let field = troubled();

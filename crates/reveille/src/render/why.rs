@@ -7,11 +7,14 @@ use reveille_wire::stamp::Stamp;
 
 use super::paper::{Paper, Tone, one_line};
 use super::table::{self, Text};
+use super::wrap;
 use crate::view::next;
 use crate::view::roll::{spoken, spoken_ago};
 
 /// Width that the strip of stages is broken at where nobody says how wide the paper is.
 const STRIP_WIDTH: usize = 76;
+/// Fewer columns of a terminal than this, and evidence is told in paragraphs instead of columns.
+const WIDE: u16 = 110;
 /// Width of the label in front of each part.
 const LABEL: usize = 8;
 
@@ -86,9 +89,10 @@ fn head(report: &WhyReport, paper: &Paper) -> String {
         machine.pool.as_ref().map(|pool| format!("pool {pool}")),
         machine.zone.as_ref().map(|zone| format!("zone {zone}")),
     ];
+    lines = wrap::hanging(paper, lines.trim_end(), 2) + "\n";
     let facts: Vec<String> = facts.into_iter().flatten().map(|fact| one_line(&fact)).collect();
     if !facts.is_empty() {
-        lines.push_str(&paper.tone(Tone::Faint, facts.join(" · ")));
+        lines.push_str(&wrap::hanging(paper, &paper.tone(Tone::Faint, facts.join(" · ")), 2));
         lines.push('\n');
     }
     lines
@@ -125,39 +129,39 @@ fn cause(label: &str, finding: &FindingReport, report: &WhyReport, paper: &Paper
     let cause = paper.tone(Tone::Strong, &finding.cause);
     let mut out = labelled(label, &format!("{cause} ({}), {}", finding.code, finding.confidence), paper);
     out.push_str(&labelled("", &one_line(&finding.says), paper));
-    let rows = |facts: &[EvidenceReport]| -> Vec<Vec<Text>> {
-        let row = |fact: &EvidenceReport| {
-            vec![
-                Text::plain(one_line(&fact.source)),
-                Text::plain(one_line(&fact.text)),
-                Text::toned(Tone::Faint, format!("read {}", paper.clock(fact.read.at, report.at))),
-            ]
-        };
-        facts.iter().map(row).collect()
-    };
-    if !finding.evidence.is_empty() {
-        out.push_str(&table::lines(paper, LABEL, quoted(rows(&finding.evidence))));
-    }
+    out.push_str(&facts(&finding.evidence, report, paper));
     if finding.against.is_empty() {
         out.push_str(&labelled("", "against it: nothing", paper));
     } else {
         out.push_str(&labelled("", "against it:", paper));
-        out.push_str(&table::lines(paper, LABEL, quoted(rows(&finding.against))));
+        out.push_str(&facts(&finding.against, report, paper));
     }
     out.push_str(&labelled("", &format!("a person would: {}", one_line(&finding.remedy)), paper));
     out
 }
 
-/// The quote comes last, so that only it wraps.
-fn quoted(rows: Vec<Vec<Text>>) -> Vec<Vec<Text>> {
-    rows.into_iter()
-        .map(|mut row| {
-            if row.len() == 3 {
-                row.swap(1, 2);
-            }
-            row
-        })
-        .collect()
+/// The quote comes last, so that only it wraps; on a narrow terminal each fact is a paragraph, so that ids stay whole.
+fn facts(facts: &[EvidenceReport], report: &WhyReport, paper: &Paper) -> String {
+    let read = |fact: &EvidenceReport| format!("read {}", paper.clock(fact.read.at, report.at));
+    if paper.width.is_some_and(|width| width < WIDE) {
+        let line = |fact: &EvidenceReport| {
+            let read = paper.tone(Tone::Faint, read(fact));
+            let line = format!("{:LABEL$}{}  {read}  {}", "", one_line(&fact.source), one_line(&fact.text));
+            wrap::hanging(paper, &line, LABEL + 2) + "\n"
+        };
+        return facts.iter().map(line).collect();
+    }
+    if facts.is_empty() {
+        return String::new();
+    }
+    let row = |fact: &EvidenceReport| {
+        vec![
+            Text::plain(one_line(&fact.source)),
+            Text::toned(Tone::Faint, read(fact)),
+            Text::plain(one_line(&fact.text)),
+        ]
+    };
+    table::lines(paper, LABEL, facts.iter().map(row).collect())
 }
 
 fn done(label: &str, attempt: &AttemptReport, now: Stamp, paper: &Paper) -> String {
@@ -183,5 +187,5 @@ fn reasons(held: &HeldReport) -> String {
 fn labelled(label: &str, text: &str, paper: &Paper) -> String {
     let label = format!("{label:<LABEL$}");
     let label = if label.trim().is_empty() { label } else { paper.tone(Tone::Strong, label) };
-    format!("{label}{text}\n")
+    wrap::hanging(paper, &format!("{label}{text}"), LABEL) + "\n"
 }

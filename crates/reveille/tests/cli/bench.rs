@@ -27,9 +27,13 @@ fn closed_port() -> u16 {
 
 impl Bench {
     pub(crate) fn new() -> Self {
+        Self::towards(closed_port())
+    }
+
+    /// A cluster and a cloud at a port of 127.0.0.1.
+    pub(crate) fn towards(port: u16) -> Self {
         let folder = TempDir::new().unwrap();
         let bench = Self { folder };
-        let port = closed_port();
         bench.write(
             "kubeconfig",
             &format!(

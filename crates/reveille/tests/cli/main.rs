@@ -1,13 +1,15 @@
 //! The binary as people and scripts meet it: exit codes, texts, pipes, and two of it beside each other.
 //!
 //! Every test has a folder of its own for state and configuration, and a cluster and a cloud that nobody answers for, at
-//! a port of 127.0.0.1 that was free a moment ago.
+//! a port of 127.0.0.1 that was free a moment ago; where answers are needed, a small world gives recorded ones.
 
 #![allow(clippy::unwrap_used, reason = "a test ends where its material is missing")]
 
 mod bench;
 mod demo;
 mod looking;
+mod proposing;
 mod running;
 mod simulate;
 mod usage;
+mod world;

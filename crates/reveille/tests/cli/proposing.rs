@@ -1,0 +1,69 @@
+//! `init` against a cluster and a project that answer, and what the other commands make of its file.
+
+use crate::bench::{Bench, Ran};
+use crate::world;
+
+const INIT: [&str; 8] = [
+    "init",
+    "--file",
+    "new.yaml",
+    "--name",
+    "prod",
+    "--kubeconfig",
+    "kubeconfig",
+    "--clouds-file=clouds.yaml",
+];
+
+fn roll(bench: &Bench) -> Ran {
+    bench.run(&["roll", "--roster", "new.yaml"])
+}
+
+#[test]
+fn a_marked_project_gives_a_roster_that_the_others_accept() {
+    let bench = Bench::towards(world::serve(r#""k8s-cluster=prod", "k8s-pool=workers""#));
+    let ran = bench.run(&INIT);
+    assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+    for line in [
+        "found      2 nodes, 2 of them with one of the 3 instances of this project",
+        "found      pool workers: 3 instances carry its marks",
+        "found      router r2: pods: holds routes to 2 of 2 nodes' pod ranges",
+    ] {
+        assert!(ran.out.contains(line), "{line}\n{}", ran.out);
+    }
+    let again = bench.run(&INIT);
+    assert_eq!(again.code, 64, "a file that is there is kept");
+    let roll = roll(&bench);
+    assert_eq!(roll.code, 1, "{}{}", roll.out, roll.err);
+    assert!(roll.out.starts_with("prod · 3 machines · 2 answer, 1 absent"), "{}", roll.out);
+    assert!(roll.out.contains("w-3"), "the server without a node has not joined: {}", roll.out);
+}
+
+#[test]
+fn an_unmarked_project_gives_comments_and_says_so_by_its_exit_code() {
+    let bench = Bench::towards(world::serve(""));
+    let ran = bench.run(&INIT);
+    assert_eq!(ran.code, 2, "{}{}", ran.out, ran.err);
+    let mark = "for id in s1 s2; do openstack --os-compute-api-version 2.26 server set --tag k8s-cluster=prod --tag k8s-pool=w $id; done";
+    assert!(ran.out.contains(mark), "{}", ran.out);
+    let written = std::fs::read_to_string(bench.path("new.yaml")).unwrap();
+    assert!(written.contains("    # - name: w\n") && written.contains(mark), "{written}");
+    let roll = roll(&bench);
+    assert_eq!(roll.code, 64, "nobody is watched over until a person takes a pool up");
+    assert!(roll.err.contains("spec.pools: it has no value"), "{}", roll.err);
+}
+
+#[test]
+fn a_mark_that_nobody_carries_is_told_with_its_line() {
+    let bench = Bench::towards(world::serve(r#""k8s-cluster=prod""#));
+    // The bench's own roster asks for a mark that no server carries.
+    let ran = bench.run(&["roll"]);
+    assert!(
+        ran.out.contains(
+            "spec.pools[0].owned: none of the project's 3 instances carries the marks of pool workers"
+        ),
+        "{}{}",
+        ran.out,
+        ran.err
+    );
+    assert!(ran.out.contains("reveille.yaml:"), "{}", ran.out);
+}

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use reveille_core::event::{CloudFact, CloudSnapshot, Event, Pause, PauseScope, Scope};
 use reveille_core::model::id::{CloudName, PoolName};
 use reveille_core::model::instance::Instance;
-use reveille_core::model::roster::{Pool, Roster};
+use reveille_core::model::roster::{Ownership, Pool, Roster};
 use reveille_wire::roster::Written;
 use reveille_wire::roster::look::{Crowd, MatchWarning, Odd, matches_warning};
 use tokio::sync::watch;
@@ -33,6 +33,8 @@ pub(crate) struct Caution {
     written: BTreeMap<PoolName, Written>,
     strangers: BTreeMap<CloudName, Strangers>,
     by_cloud: BTreeMap<CloudName, Vec<MatchWarning>>,
+    /// Pools whose marks were on somebody once: they are no slip of the keyboard, whatever a list lacks later.
+    met: Vec<(PoolName, Ownership)>,
     pauses: BTreeSet<Pause>,
 }
 
@@ -57,7 +59,16 @@ impl Caution {
         let found = match snapshot.scope {
             Scope::Full => {
                 let there = crowd(roster, cloud, snapshot, self.strangers.get(cloud));
-                matches_warning(roster, cloud, &there)
+                let mut found = matches_warning(roster, cloud, &there);
+                if there != Crowd::default() {
+                    meet(&mut self.met, roster, cloud, &found);
+                }
+                let met = |name: &PoolName| {
+                    let pool = roster.pools.get(name);
+                    pool.is_some_and(|pool| self.met.iter().any(|(n, o)| n == name && *o == pool.owned))
+                };
+                found.retain(|warning| warning.odd != Odd::Nobody || !met(&warning.pool));
+                found
             }
             Scope::Changes => still(roster, known, snapshot),
         };
@@ -102,6 +113,17 @@ fn crowd(
         roster.pools.values().filter(|pool| pool.cloud == *cloud).map(|pool| &pool.owned.cluster).collect();
     let ours = |instance: &&Arc<Instance>| marks.iter().any(|mark| instance.marks.contains(*mark));
     Crowd::of(snapshot.instances.iter().filter(ours))
+}
+
+/// Remembers the pools whose marks are on somebody now.
+fn meet(met: &mut Vec<(PoolName, Ownership)>, roster: &Roster, cloud: &CloudName, found: &[MatchWarning]) {
+    for pool in roster.pools.values().filter(|pool| pool.cloud == *cloud) {
+        let nobody = |warning: &MatchWarning| warning.pool == pool.name && warning.odd == Odd::Nobody;
+        let known = met.iter().any(|(name, owned)| *name == pool.name && *owned == pool.owned);
+        if !known && !found.iter().any(nobody) {
+            met.push((pool.name.clone(), pool.owned.clone()));
+        }
+    }
 }
 
 /// Changes prove no absence; but a first machine of a pool ends the doubt whether anybody carries its marks.
@@ -178,5 +200,19 @@ mod tests {
         assert!(caution.review(&roster, &listed(&born)), "two of two carry a mark that names no cluster");
         let reason = caution.pauses().next().map(|pause| pause.reason.to_string()).unwrap();
         assert!(reason.contains("tag web does not say of which cluster"), "{reason}");
+    }
+
+    #[test]
+    fn a_list_that_emptied_says_nothing_of_marks_that_were_on_somebody() {
+        let stranger = Arc::new(Instance { marks: Arc::default(), ..crate::fixture::instance("7") });
+        let counted = watch::channel(Some(Arc::new(Crowd::of(&[stranger])))).1;
+        let mut caution = Caution::new(BTreeMap::new(), BTreeMap::from([("os".into(), counted)]));
+        let roster = crate::fixture::roster();
+        assert!(!caution.review(&roster, &listed(&Field::of(2, true))));
+        assert!(
+            !caution.review(&roster, &listed(&Field::of(0, true))),
+            "the list is to be doubted, not the roster"
+        );
+        assert_eq!(caution.pauses().count(), 0);
     }
 }

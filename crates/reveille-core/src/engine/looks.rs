@@ -21,7 +21,7 @@ use super::State;
 const LOOKS_AT_ONCE: usize = 16;
 
 /// What a read is for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LookFor {
     /// A listing lacks this instance: is it gone?
     Missing(CloudName, InstanceId),
@@ -39,11 +39,9 @@ pub enum LookFor {
 
 impl State {
     pub(super) fn ask(&mut self, look: Look, purpose: LookFor) {
-        let asked = |known: &(Look, LookFor)| known.0 == look && known.1 == purpose;
-        if self.looks.values().any(asked) || self.look_queue.iter().any(asked) {
-            return;
+        if self.asked.insert((look.clone(), purpose.clone())) {
+            self.look_queue.push_back((look, purpose));
         }
-        self.look_queue.push_back((look, purpose));
     }
 
     pub(super) fn send_looks(&mut self) {
@@ -57,7 +55,9 @@ impl State {
     }
 
     pub(super) fn on_looked(&mut self, id: LookId, answer: Result<Answer, ReadError>) {
-        let Some((look, purpose)) = self.looks.remove(&id) else { return };
+        let Some(asked) = self.looks.remove(&id) else { return };
+        self.asked.remove(&asked);
+        let (look, purpose) = asked;
         if let Ok(answer) = &answer {
             self.learn(&look, answer);
         }

@@ -48,6 +48,8 @@ pub use restore::Restored;
 const CLOSED_MAX: usize = 256;
 /// So many machines that lost their marks are remembered.
 const DISOWNED_MAX: usize = 256;
+/// So many machines stand in one record of who joined: a ledger bounds its lines, and a whole fleet may join at once.
+const JOINED_MAX: usize = 1000;
 /// An incident that reopens within this time continues its count of tries.
 const RECURS_WITHIN: Span = Span::from_min(60);
 /// After the ledger refused a record, nothing is decided for this long.
@@ -103,6 +105,8 @@ pub struct State {
     announced_wake: Option<Time>,
     looks: BTreeMap<LookId, (Look, LookFor)>,
     look_queue: VecDeque<(Look, LookFor)>,
+    /// What is out or in line, to ask nothing twice: a thousand faults at once ask for thousands of reads.
+    asked: BTreeSet<(Look, LookFor)>,
     newly_joined: Vec<(MachineKey, NodeName)>,
     recording: BTreeMap<RecordId, IntentId>,
     /// Records that the ledger has not acknowledged yet.
@@ -190,6 +194,7 @@ impl State {
             announced_wake: None,
             looks: BTreeMap::new(),
             look_queue: VecDeque::new(),
+            asked: BTreeSet::new(),
             newly_joined: Vec::new(),
             recording: BTreeMap::new(),
             outstanding: BTreeMap::new(),

@@ -19,7 +19,7 @@ use crate::plan::desk::Case;
 use crate::plan::ladder;
 use crate::record::{Record, Verdict};
 
-use super::{CLOSED_MAX, Closed, Start, State, Wake};
+use super::{CLOSED_MAX, Closed, JOINED_MAX, Start, State, Wake};
 
 /// What the ledger knows of a machine that has not been seen yet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -75,9 +75,8 @@ impl State {
             })
             .chain(self.remembered.iter().filter_map(|(k, m)| m.node.clone().map(|node| (k.clone(), node))))
             .collect();
-        if !joined.is_empty() {
-            records.push(Record::Joined { at, machines: joined });
-        }
+        let joined = joined.chunks(JOINED_MAX).map(<[_]>::to_vec);
+        records.extend(joined.map(|machines| Record::Joined { at, machines }));
         self.checkpoint_left(&mut records);
         let closed = self.closed.iter().map(|closed| (&closed.incident, Some((closed.at, closed.verdict))));
         let open = self.cases.values().map(|case| (&case.incident, None));

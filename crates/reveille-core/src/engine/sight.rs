@@ -1,5 +1,6 @@
 //! Events into views: what the worlds say is taken in, machines are linked, and those that changed become dirty.
 
+use std::cell::OnceCell;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -15,7 +16,7 @@ use crate::observe::join;
 use crate::record::Record;
 
 use super::restore::Remembered;
-use super::{DISOWNED_MAX, LookFor, State};
+use super::{DISOWNED_MAX, JOINED_MAX, LookFor, State};
 
 impl State {
     pub(super) fn on_cloud(&mut self, name: &CloudName, fact: CloudFact) {
@@ -34,13 +35,13 @@ impl State {
         let trusted_before = view.source.trust(self.now).is_given();
         let silent_after = self.roster.timing.lease_silent_after;
         let (cluster, now) = (&self.cluster, self.now);
-        // Only a full listing can lack anybody.
-        let lives = match snapshot.scope {
-            Scope::Full => view_of_the_living(cluster, now, silent_after, name),
-            Scope::Changes => BTreeSet::new(),
+        // Asked for only where a listing lacks somebody: nearly never.
+        let lives = OnceCell::new();
+        let is_alive = |id: &InstanceId| {
+            lives.get_or_init(|| view_of_the_living(cluster, now, silent_after, name)).contains(id)
         };
         let remembered = self.remembered_in(name);
-        let change = view.apply(&self.roster, now, snapshot, &remembered, &|id| lives.contains(id));
+        let change = view.apply(&self.roster, now, snapshot, &remembered, &is_alive);
         let same = !change.network && change.touched.is_empty() && self.cases.is_empty();
         let trusted = view.source.trust(now).is_given();
         self.clouds.insert(name.clone(), view);
@@ -253,12 +254,10 @@ impl State {
         self.newly_joined.push(machine);
     }
 
-    /// Many machines join in one step at the start: one record holds them all.
+    /// Many machines join in one step at the start: few records hold them all.
     pub(super) fn record_joined(&mut self) {
-        let machines = std::mem::take(&mut self.newly_joined);
-        if !machines.is_empty() {
-            let at = self.now;
-            self.record(Record::Joined { at, machines });
+        for machines in std::mem::take(&mut self.newly_joined).chunks(JOINED_MAX) {
+            self.record(Record::Joined { at: self.now, machines: machines.to_vec() });
         }
     }
 

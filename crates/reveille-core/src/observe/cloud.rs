@@ -19,6 +19,7 @@ use crate::model::roster::{Claim, GroupRef, Roster};
 use crate::model::time::{Span, Time};
 
 use super::holders::Holders;
+use super::pack::{Growth, pack};
 use super::source::Source;
 
 /// One instance and what we remember of it.
@@ -112,6 +113,7 @@ pub struct CloudView {
     pub addresses: BTreeSet<IpAddr>,
     by_name: BTreeMap<InstanceName, Holders>,
     by_address: BTreeMap<IpAddr, Holders>,
+    growth: Growth,
     /// The first full listing has been seen.
     listed_once: bool,
     /// What the last doubted listing lacked: two that agree are asked about.
@@ -143,6 +145,7 @@ impl CloudView {
             addresses: BTreeSet::new(),
             by_name: BTreeMap::new(),
             by_address: BTreeMap::new(),
+            growth: Growth::default(),
             listed_once: false,
             doubted_missing: BTreeSet::new(),
         }
@@ -182,6 +185,11 @@ impl CloudView {
         if change.network {
             self.groups.clone_from(&snapshot.groups);
             self.routers = snapshot.routers.iter().map(|r| (r.id.clone(), r.clone())).collect();
+        }
+        if self.growth.is_over(self.instances.len()) {
+            pack(&mut self.instances);
+            pack(&mut self.by_name);
+            pack(&mut self.by_address);
         }
         change
     }
@@ -235,6 +243,7 @@ impl CloudView {
             }
         } else {
             self.index(instance);
+            self.growth.note();
             self.instances.insert(
                 instance.id.clone(),
                 Seen {
@@ -395,21 +404,25 @@ impl CloudView {
         owned == known && addresses == self.addresses.len()
     }
 
+    /// Both sides are walked in order of the instances' ids, so that ports that did not change cost no memory at all.
     fn set_ports(&mut self, snapshot: &CloudSnapshot, change: &mut CloudChange) {
-        let mut by_instance: BTreeMap<&InstanceId, Vec<Arc<Port>>> = BTreeMap::new();
-        self.addresses.clear();
-        for (instance, port) in &snapshot.ports {
-            self.addresses.extend(port.addresses.iter().copied());
-            if self.instances.contains_key(instance) {
-                by_instance.entry(instance).or_default().push(port.clone());
-            }
-        }
+        // The old set goes first: two of them need not lie in memory together.
+        self.addresses = BTreeSet::new();
+        self.addresses = snapshot.ports.iter().flat_map(|(_, port)| port.addresses.iter().copied()).collect();
+        let mut sorted: Vec<&(InstanceId, Arc<Port>)> = snapshot.ports.iter().collect();
+        sorted.sort_by(|a, b| (&a.0, &a.1.id).cmp(&(&b.0, &b.1.id)));
+        let mut rest = sorted.as_slice();
         for (id, seen) in &mut self.instances {
-            let mut ports = by_instance.remove(id).unwrap_or_default();
-            ports.sort_by(|a, b| a.id.cmp(&b.id));
-            if ports != seen.ports {
-                ports.shrink_to_fit();
-                seen.ports = ports;
+            while let [(owner, _), others @ ..] = rest
+                && owner < id
+            {
+                rest = others;
+            }
+            let (own, others) = rest.split_at(rest.iter().take_while(|(owner, _)| owner == id).count());
+            rest = others;
+            let own = own.iter().map(|(_, port)| port);
+            if !own.clone().eq(&seen.ports) {
+                seen.ports = own.cloned().collect();
                 change.touched.insert(id.clone());
             }
         }

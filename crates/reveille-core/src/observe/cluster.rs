@@ -14,6 +14,7 @@ use crate::model::id::{CloudName, InstanceId, NodeName, NodeUid};
 use crate::model::node::{LeaseFact, Node, NodeEvent, Ready};
 use crate::model::time::{Span, Time};
 
+use super::pack::{Growth, pack};
 use super::source::Source;
 
 /// A node and what we remember of it.
@@ -74,6 +75,7 @@ pub struct ClusterView {
     /// Nodes whose link is weak or absent: looked at again whenever instances change.
     pub weak: BTreeSet<NodeName>,
     leases: BTreeMap<NodeName, LeaseSeen>,
+    nodes_growth: Growth,
     /// The newest events about nodes, oldest first.
     events: VecDeque<NodeEvent>,
     synced_once: bool,
@@ -95,12 +97,13 @@ pub struct ClusterChange {
 
 impl ClusterView {
     /// An empty view.
-    pub const fn new(stale_after: Span) -> Self {
+    pub fn new(stale_after: Span) -> Self {
         Self {
             source: Source::new(stale_after),
             nodes: BTreeMap::new(),
             weak: BTreeSet::new(),
             leases: BTreeMap::new(),
+            nodes_growth: Growth::default(),
             events: VecDeque::new(),
             synced_once: false,
             silence: (0, 0),
@@ -146,6 +149,9 @@ impl ClusterView {
         }
         for node in list {
             self.apply(now, node, &mut change);
+        }
+        if self.nodes_growth.is_over(self.nodes.len()) {
+            pack(&mut self.nodes);
         }
         self.synced_once = true;
         change
@@ -210,6 +216,7 @@ impl ClusterView {
             denials: 0,
             last_denial: None,
         };
+        self.nodes_growth.note();
         self.nodes.insert(node.name.clone(), fresh);
         change.applied.push(node.name.clone());
     }
@@ -249,6 +256,7 @@ impl ClusterView {
                 let seen = known.unwrap_or(LeaseSeen { renewed: fact.renewed, changed_at: now });
                 self.leases.insert(fact.node, seen);
             }
+            pack(&mut self.leases);
         }
         self.silence = self.count_silent(now, silent_after);
     }

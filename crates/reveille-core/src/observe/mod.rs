@@ -13,5 +13,6 @@ pub mod cloud;
 pub mod cluster;
 mod holders;
 pub mod join;
+mod pack;
 pub mod source;
 pub mod tally;

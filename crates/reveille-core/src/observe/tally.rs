@@ -3,13 +3,16 @@
 //! Breakers and zone freezes ask "what share is amiss?" after every event, so the counts cannot be taken anew each time:
 //! each machine's [`Place`] is remembered, and moving it costs two map look-ups whatever the size of the fleet.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use crate::model::id::{PoolName, ZoneName};
 use crate::model::incident::MachineKey;
 
+use super::pack::{Growth, pack};
+
 /// Where a machine is counted, and as what.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place {
     /// Its pool; machines of no pool are not counted.
     pub pool: PoolName,
@@ -62,7 +65,10 @@ impl Count {
 /// All counts.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
-    places: BTreeMap<MachineKey, Place>,
+    places: BTreeMap<MachineKey, Arc<Place>>,
+    /// Each place once: a fleet of any size has as many as it has pools, zones and ranks.
+    known: BTreeSet<Arc<Place>>,
+    growth: Growth,
     pools: BTreeMap<PoolName, Count>,
     zones: BTreeMap<ZoneName, Count>,
     all: Count,
@@ -71,16 +77,33 @@ pub struct Tally {
 impl Tally {
     /// Moves a machine to its place, or takes it out of the count.
     pub fn set(&mut self, key: &MachineKey, place: Option<Place>) {
-        if self.places.get(key) == place.as_ref() {
+        let old = self.places.get(key);
+        if old.map(|old| &**old) == place.as_ref() {
             return;
         }
-        if let Some(old) = self.places.remove(key) {
+        if let Some(old) = old.cloned() {
             self.add(&old, false);
         }
-        if let Some(new) = place {
-            self.add(&new, true);
-            self.places.insert(key.clone(), new);
+        let Some(new) = place.map(|place| self.share(place)) else {
+            self.places.remove(key);
+            return;
+        };
+        self.add(&new, true);
+        if self.places.insert(key.clone(), new).is_none() {
+            self.growth.note();
+            if self.growth.is_over(self.places.len()) {
+                pack(&mut self.places);
+            }
         }
+    }
+
+    fn share(&mut self, place: Place) -> Arc<Place> {
+        if let Some(known) = self.known.get(&place) {
+            return known.clone();
+        }
+        let known = Arc::new(place);
+        self.known.insert(known.clone());
+        known
     }
 
     fn add(&mut self, place: &Place, enters: bool) {
@@ -115,7 +138,7 @@ impl Tally {
 
     /// Where a machine is counted.
     pub fn place(&self, key: &MachineKey) -> Option<&Place> {
-        self.places.get(key)
+        self.places.get(key).map(|place| &**place)
     }
 }
 

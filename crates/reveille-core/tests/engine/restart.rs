@@ -132,3 +132,18 @@ fn a_fenced_engine_acts_no_more() {
     field.run(Span::from_min(30));
     assert!(field.calls.is_empty(), "{:?}", field.calls);
 }
+
+#[test]
+fn a_whole_fleet_that_joins_at_once_is_spread_over_records_that_a_ledger_can_take() {
+    let mut field = Field::new(roster()).populate(2_500);
+    field.run(Span::from_s(30));
+    let joined = |records: &[Record]| -> Vec<usize> {
+        let machines = records.iter().filter_map(|record| match record {
+            Record::Joined { machines, .. } => Some(machines.len()),
+            _ => None,
+        });
+        machines.collect()
+    };
+    assert_eq!(joined(&field.records), [1_000, 1_000, 500], "as they join");
+    assert_eq!(joined(&field.state.checkpoint()), [1_000, 1_000, 500], "and in a checkpoint");
+}

@@ -269,8 +269,9 @@ fn judge_missing(witness: Witness<'_>, seen: &Seen) -> Standing {
             finding(Cause::DuplicateInstance, Confidence::Likely, vec![witness.evidence("nodes", &text)]);
         return absent(FaultKind::Duplicate, finding, None, true);
     }
-    // Without a memory of ours, the cluster's own events still tell that a node of this name was there once.
-    if witness.cluster.events_about(&namesake).any(is_removal) {
+    // Without a memory of ours, the cluster's own events still tell that a node of this name was there once. Of a machine
+    // that was seen being born they tell nothing: names are given again, and the node that went was its namesake's.
+    if !seen.born_in_sight && witness.cluster.events_about(&namesake).any(is_removal) {
         return judge_vanished(witness, &namesake, deadlines.vanished_within);
     }
     let mut evidence =

@@ -249,11 +249,11 @@ impl<'a> Play<'a> {
                 self.drive.fault(fault(ids));
             }
             Deed::World(fault, times) => (0..*times).for_each(|_| self.drive.fault(fault.clone())),
-            Deed::Launch(name, fault) => {
-                if self.cast.id(name).is_some() {
+            Deed::Launch(names, fault) => {
+                if let Some(name) = names.iter().find(|name| self.cast.id(name).is_some()) {
                     return Err(self.refuse(event, format!("{name} was made before; a machine starts once")));
                 }
-                self.drive.fault(fault.clone());
+                names.iter().for_each(|_| self.drive.fault(fault.clone()));
             }
             Deed::Restart(who) => {
                 for id in self.struck(event, who)? {

@@ -277,7 +277,8 @@ impl Timeline {
                     }
                 }
                 Next::Ask(how)
-                    if self.told.insert((who.clone(), format!("ask {}", case.incident.key.kind))) =>
+                    if self.doubts.is_empty()
+                        && self.told.insert((who.clone(), format!("ask {}", case.incident.key.kind))) =>
                 {
                     self.push(now, Side::Reveille, &who, &format!("asks a person: {how}"));
                 }

@@ -1,5 +1,6 @@
 //! `when`: phrases that make something happen, each to the world, to the process, or by a person.
 
+use std::collections::BTreeSet;
 use std::fmt;
 
 use reveille_core::model::id::InstanceId;
@@ -30,8 +31,8 @@ pub(crate) enum Deed {
     All(Machines, Box<dyn Fn(Vec<InstanceId>) -> Fault>),
     /// This fault strikes, so many times.
     World(Fault, u32),
-    /// The machine of this name is ordered.
-    Launch(String, Fault),
+    /// The machines of these names are ordered.
+    Launch(Vec<String>, Fault),
     /// A person restarts their kubelets.
     Restart(Machines),
     /// This happens to the process.
@@ -159,12 +160,20 @@ fn calls(slots: &Slots<'_>, lie: CallLie) -> Made {
 }
 
 fn launch(slots: &Slots<'_>) -> Made {
-    let (name, pool) = words::machine(slots.text("machine"), slots.known)?;
+    let Machines::Named(names) = slots.machines()? else {
+        return Err("machines that start are named; write for instance workers-6 or workers-6..8".to_owned());
+    };
+    let pools: Result<BTreeSet<_>, String> =
+        names.iter().map(|name| words::machine(name, slots.known).map(|(_, pool)| pool)).collect();
+    let mut pools = pools?.into_iter();
+    let (Some(pool), None) = (pools.next(), pools.next()) else {
+        return Err("machines of one statement start in one pool; write a line for each pool".to_owned());
+    };
     let trouble = match slots.text("trouble") {
         "" => None,
         text => Some(words::trouble(text)?),
     };
-    Ok(Deed::Launch(name, Fault::Launch { pool, trouble }))
+    Ok(Deed::Launch(names, Fault::Launch { pool, trouble }))
 }
 
 fn crash(slots: &Slots<'_>, point: CrashPoint) -> Made {
@@ -181,8 +190,8 @@ const FAILS: CallLie = CallLie::Fails { retry_after: None };
 #[rustfmt::skip]
 const PHRASES: &[Phrase<Deed>] = &[
     // Pools.
-    Phrase { form: "{machine} starts", make: launch },
-    Phrase { form: "{machine} starts, and {trouble}", make: launch },
+    Phrase { form: "{machines} [starts|start]", make: launch },
+    Phrase { form: "{machines} [starts|start], and {trouble}", make: launch },
     Phrase { form: "whatever pool {pool} makes from now on is bad: {trouble}", make: |s| {
         world(Fault::BadImage(s.pool()?, Some(words::trouble(s.text("trouble"))?)))
     } },

@@ -13,19 +13,22 @@ fn folder() -> PathBuf {
 /// Plays every file whose place in the library gives this remainder, and returns what is wrong.
 fn wrong(part: usize, of: usize) -> Vec<String> {
     let mine = library().iter().enumerate().filter(|(place, _)| place % of == part);
-    mine.filter_map(|(_, filed)| check(filed).err()).collect()
+    mine.filter_map(|(place, filed)| check(filed, place % 5 == 0).err()).collect()
 }
 
-fn check(filed: &Filed) -> Result<(), String> {
+fn check(filed: &Filed, twice: bool) -> Result<(), String> {
     let fail = |why: String| format!("{}.scenario: {why}", filed.name);
     let scenario = filed.scenario().map_err(|refusal| fail(refusal.to_string()))?;
     let played = match scenario.not_yet {
         Some(_) => None,
         None => {
             let once = play(&scenario).map_err(|refusal| fail(refusal.to_string()))?;
-            let twice = play(&scenario).map_err(|refusal| fail(refusal.to_string()))?;
-            if once.digest != twice.digest {
-                return Err(fail("two plays are not the same bytes".to_owned()));
+            // The page was recorded by another process, so each is compared with an earlier play; some byte by byte.
+            if twice {
+                let again = play(&scenario).map_err(|refusal| fail(refusal.to_string()))?;
+                if once.digest != again.digest {
+                    return Err(fail("two plays are not the same bytes".to_owned()));
+                }
             }
             Some(once)
         }

@@ -1,7 +1,8 @@
 //! Plays one staged world under several policies and counts what became of it.
 //!
 //! ```text
-//!  Subject::stage ─▶ Drive ─ hand_to ─▶ run, five seconds at a time ─▶ Score: acts judged, places cured, calls, reads
+//!  Subject (a course, a scenario) ─▶ Drive ─ hand_to ─▶ run, five seconds at a time
+//!                                                          └─▶ Score: acts judged, places cured, calls, reads
 //! ```
 //!
 //! The same counting for everybody, by the world's truth: `Wrong` says what a wrong act is, `places` what a cure is. The
@@ -10,12 +11,13 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use reveille_core::model::time::Span;
+use reveille_core::model::time::{Span, Time};
 
 use super::Policy;
 use super::places::{LOOK, Places};
 use crate::chaos::Course;
 use crate::drive::Drive;
+use crate::scenario::{Scenario, play_under};
 use crate::world::Wrong;
 
 /// Something to be played under every policy.
@@ -26,8 +28,14 @@ pub struct Subject {
     pub about: String,
     /// How long it is played.
     pub length: Span,
+    stage: Stage,
+}
+
+enum Stage {
     /// Its world, with everything scheduled and nothing run.
-    stage: Box<dyn Fn() -> Drive>,
+    Course(Box<Course>),
+    /// Its world, and what happens when its time comes.
+    Scenario(Box<Scenario>),
 }
 
 impl fmt::Debug for Subject {
@@ -37,6 +45,17 @@ impl fmt::Debug for Subject {
             .field("length", &self.length)
             .finish_non_exhaustive()
     }
+}
+
+/// A destructive act, for telling it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Told {
+    /// How long after the beginning.
+    pub at: Span,
+    /// What was done.
+    pub what: String,
+    /// Why it was wrong, if it was.
+    pub wrong: Option<Wrong>,
 }
 
 /// What became of a subject, or of a set of them, under one policy.
@@ -62,6 +81,8 @@ pub struct Score {
     pub subjects: u64,
     /// Invariants that were broken; the engine's own.
     pub violations: u64,
+    /// Each destructive act; a sum holds none.
+    pub told: Vec<Told>,
 }
 
 /// What became of it under each policy.
@@ -76,48 +97,47 @@ pub struct Comparison {
 }
 
 impl Subject {
-    /// A subject that this makes, again for every policy.
-    pub fn new(
-        name: impl Into<String>,
-        about: impl Into<String>,
-        length: Span,
-        stage: impl Fn() -> Drive + 'static,
-    ) -> Self {
-        Self { name: name.into(), about: about.into(), length, stage: Box::new(stage) }
-    }
-
     /// A course of events, and so long after its end.
     pub fn of_course(name: &str, about: &str, course: Course, after: Span) -> Self {
-        Self::new(name, about, course.length + after, move || course.stage())
+        let length = course.length + after;
+        let stage = Stage::Course(Box::new(course));
+        Self { name: name.to_owned(), about: about.to_owned(), length, stage }
+    }
+
+    /// A scenario: what is given and what happens. What it expects of Reveille is not asked of others.
+    pub fn of_scenario(scenario: Scenario) -> Self {
+        Self {
+            name: scenario.number.clone(),
+            about: format!("{}.", scenario.title),
+            length: scenario.ends,
+            stage: Stage::Scenario(Box::new(scenario)),
+        }
     }
 
     /// Plays it under this policy.
     pub fn play(&self, policy: Policy) -> Score {
-        let mut drive = (self.stage)();
-        drive.hand_to(policy);
         let mut places = Places::default();
-        let end = drive.now() + self.length;
-        places.look(drive.now(), &drive.world);
-        while drive.now() < end {
-            drive.run_for(Span::from_ms(LOOK.ms.min(end.since(drive.now()).ms)));
-            places.look(drive.now(), &drive.world);
+        let mut score = Score::default();
+        match &self.stage {
+            Stage::Course(course) => {
+                let mut drive = course.stage();
+                drive.hand_to(policy);
+                let end = drive.now() + self.length;
+                places.look(drive.now(), &drive.world);
+                while drive.now() < end {
+                    drive.run_for(Span::from_ms(LOOK.ms.min(end.since(drive.now()).ms)));
+                    places.look(drive.now(), &drive.world);
+                }
+                score = Score::of(&drive, course.layout.start);
+            }
+            Stage::Scenario(scenario) => play_under(scenario, policy, LOOK, &mut |drive| {
+                places.look(drive.now(), &drive.world);
+                if drive.now() >= scenario.layout.start + scenario.ends {
+                    score = Score::of(drive, scenario.layout.start);
+                }
+            }),
         }
-        let mut score = Score {
-            acts: drive.world.acts().len() as u64,
-            places: places.opened(),
-            broken: places.broken(),
-            cured: places.times(),
-            calls: drive.world.calls().len() as u64,
-            reads: drive.reads(),
-            ended_well: u64::from(drive.world.all_is_well()),
-            subjects: 1,
-            violations: drive.violations().len() as u64,
-            ..Score::default()
-        };
-        for wrong in drive.world.acts().iter().filter_map(|act| act.wrong) {
-            *score.wrong.entry(wrong).or_default() += 1;
-        }
-        score
+        Score { places: places.opened(), broken: places.broken(), cured: places.times(), ..score }
     }
 
     /// Plays it under each of these.
@@ -134,7 +154,7 @@ impl Comparison {
         for (policy, score) in of.iter().flat_map(|comparison| &comparison.scores) {
             match scores.iter_mut().find(|(known, _)| known == policy) {
                 Some((_, sum)) => sum.add(score),
-                None => scores.push((*policy, score.clone())),
+                None => scores.push((*policy, Score { told: Vec::new(), ..score.clone() })),
             }
         }
         Self { name: name.to_owned(), about: about.to_owned(), scores }
@@ -147,6 +167,28 @@ impl Comparison {
 }
 
 impl Score {
+    /// What a drive that has run tells; places are counted elsewhere.
+    fn of(drive: &Drive, start: Time) -> Self {
+        let acts = drive.world.acts();
+        let mut score = Self {
+            acts: acts.len() as u64,
+            calls: drive.world.calls().len() as u64,
+            reads: drive.reads(),
+            ended_well: u64::from(drive.world.all_is_well()),
+            subjects: 1,
+            violations: drive.violations().len() as u64,
+            ..Self::default()
+        };
+        for act in acts {
+            if let Some(wrong) = act.wrong {
+                *score.wrong.entry(wrong).or_default() += 1;
+            }
+            let what = format!("{} ({})", act.call, act.name);
+            score.told.push(Told { at: act.at.since(start), what, wrong: act.wrong });
+        }
+        score
+    }
+
     /// How many acts were wrong.
     pub fn wrongs(&self) -> u64 {
         self.wrong.values().sum()

@@ -11,6 +11,9 @@
 //! made smaller) is dropped and counts as neither. Well is what the world's truth calls well, and that pods on the node
 //! can be reached.
 //!
+//! A cure must hold: whoever is unwell again within ten minutes was not cured, and its place has been open all the time. So
+//! a group that is put on a port every few minutes, and slips off it, is one place and not many cures.
+//!
 //! A place that was opened by a destructive act on a healthy machine is counted apart, as broken: closing it again is no
 //! cure.
 //!
@@ -23,6 +26,8 @@ use reveille_core::model::time::{Span, Time};
 
 use crate::world::{World, Wrong};
 
+/// A machine that is well for so long was cured when it became well.
+const HOLDS: Span = Span::from_min(10);
 /// Between two looks at the truth.
 pub(crate) const LOOK: Span = Span::from_s(5);
 
@@ -31,6 +36,8 @@ pub(crate) const LOOK: Span = Span::from_s(5);
 pub(crate) struct Places {
     /// Open places of machines that are there.
     held: BTreeMap<InstanceId, Place>,
+    /// Places of machines that are well again, since when, and not for long enough.
+    healing: BTreeMap<InstanceId, (Place, Time)>,
     /// Open places of machines that are gone, oldest first.
     left: BTreeMap<PoolName, VecDeque<Place>>,
     known: BTreeMap<InstanceId, PoolName>,
@@ -64,29 +71,44 @@ impl Places {
         let gone: Vec<InstanceId> = self.known.keys().filter(|id| !there.contains(id)).cloned().collect();
         for id in gone {
             let Some(pool) = self.known.remove(&id) else { continue };
-            let place = self.held.remove(&id).unwrap_or_else(|| self.open(now, &id));
+            let place = self.open_place(now, &id);
             self.left.entry(pool).or_default().push_back(place);
         }
         for one in &health {
             let new = self.known.insert(one.id.clone(), one.pool.clone()).is_none();
             if one.well {
-                match self.held.remove(&one.id) {
-                    Some(place) if !place.broken => self.cured.push(now.since(place.since)),
-                    _ => {}
+                if let Some(place) = self.held.remove(&one.id) {
+                    self.healing.insert(one.id.clone(), (place, now));
                 }
             } else if !self.held.contains_key(&one.id) {
                 let inherited = self.left.get_mut(&one.pool).filter(|_| new).and_then(VecDeque::pop_front);
-                let place = inherited.unwrap_or_else(|| self.open(now, &one.id));
+                let place = inherited.unwrap_or_else(|| self.open_place(now, &one.id));
                 self.held.insert(one.id.clone(), place);
             }
         }
+        self.close_places(now);
         self.drop_unwanted(world);
     }
 
-    fn open(&mut self, now: Time, id: &InstanceId) -> Place {
+    /// The place that this machine leaves or has from now on: the one that it had, or a new one.
+    fn open_place(&mut self, now: Time, id: &InstanceId) -> Place {
+        let healing = self.healing.remove(id).map(|(place, _)| place);
+        if let Some(place) = self.held.remove(id).or(healing) {
+            return place;
+        }
         let broken = self.hit.remove(id);
         *self.count(broken) += 1;
         Place { since: now, broken }
+    }
+
+    fn close_places(&mut self, now: Time) {
+        let held = |(_, (_, well)): &(&InstanceId, &(Place, Time))| now.since(*well) >= HOLDS;
+        let done: Vec<InstanceId> = self.healing.iter().filter(held).map(|(id, _)| id.clone()).collect();
+        for (place, well) in done.iter().filter_map(|id| self.healing.remove(id)).collect::<Vec<_>>() {
+            if !place.broken {
+                self.cured.push(well.since(place.since));
+            }
+        }
     }
 
     const fn count(&mut self, broken: bool) -> &mut u64 {
@@ -117,9 +139,11 @@ impl Places {
         self.broken
     }
 
-    /// How long each place was open that was closed, shortest first.
+    /// How long each place was open that was closed, shortest first. At the end, who is well counts as cured.
     pub(crate) fn times(&self) -> Vec<Span> {
+        let healing = self.healing.values().filter(|(place, _)| !place.broken);
         let mut times = self.cured.clone();
+        times.extend(healing.map(|(place, well)| well.since(place.since)));
         times.sort_unstable();
         times
     }

@@ -11,7 +11,8 @@ use reveille_core::model::time::Span;
 use super::Policy;
 use super::compare::{Comparison, Score};
 
-const HEAD: [&str; 9] = ["policy", "wrong", "acts", "cured", "of", "half in", "9 of 10 in", "calls", "reads"];
+const HEAD: [&str; 10] =
+    ["policy", "wrong", "acts", "broken", "cured", "of", "half in", "9 of 10 in", "calls", "reads"];
 const LAST: &str = "all well at the end";
 
 /// The cells of one policy's line.

@@ -11,15 +11,16 @@ use reveille_core::model::time::Span;
 use super::compare::Subject;
 use crate::chaos::{Course, Happening, Rate};
 use crate::drive::Mishap;
+use crate::scenario::{Filed, Refusal, Scenario, library};
 use crate::world::World;
 use crate::world::fault::Fault;
 use crate::world::guest::Trouble;
 use crate::world::layout::Layout;
 
-/// When the first fault strikes.
-const FIRST: Span = Span::from_min(5);
+/// When the first fault strikes: no full minute, so that it meets nobody's timer by luck.
+const FIRST: Span = Span::from_s(337);
 /// A random course is watched for so long after the last thing that happens in it.
-const AFTER: Span = Span::from_min(120);
+pub const AFTER: Span = Span::from_min(120);
 
 /// A situation in the making.
 struct Draft {
@@ -144,8 +145,8 @@ fn joining() -> Vec<Subject> {
             .fault(Span::from_min(7), launch(None))
             .subject(
                 "bad-image",
-                "Two machines are added, and every machine that the pool makes is broken, for six hours.",
-                360,
+                "Two machines are added, and every machine that the pool makes is broken, for three hours.",
+                180,
             ),
     ]
 }
@@ -157,7 +158,7 @@ fn lying_sources() -> Vec<Subject> {
         Draft::of(Layout::fleet(7, 100)).fault(FIRST, Fault::NodesUnlisted(Span::from_min(10))).subject(
             "empty-node-list",
             "The cluster's API lists no Nodes for ten minutes; all of 100 machines are well.",
-            60,
+            40,
         ),
         Draft::dozen().fault(FIRST, unlisted).machine(3, Span::from_min(6), hung).subject(
             "empty-server-list",
@@ -178,7 +179,7 @@ fn many_at_once() -> Vec<Subject> {
     let mut drip = Draft::dozen();
     for number in 0..6 {
         half_hang = half_hang.machine(number, FIRST, hung);
-        drip = drip.machine(number, Span::from_min(5 + 20 * number as i64), broken);
+        drip = drip.machine(number, Span::from_s(337 + 1200 * number as i64), broken);
     }
     vec![
         Draft::dozen().fault(FIRST, dark("nova-a", 45)).subject(
@@ -195,7 +196,7 @@ fn many_at_once() -> Vec<Subject> {
                 120,
             ),
         half_hang.subject("half-hang", "Half of all kubelets hang at once; a reboot would end each.", 240),
-        drip.subject("slow-drip", "A kubelet breaks for good every 20 minutes, six in all.", 360),
+        drip.subject("slow-drip", "A kubelet breaks for good every 20 minutes, six in all.", 240),
     ]
 }
 
@@ -228,6 +229,17 @@ fn other_people() -> Vec<Subject> {
             240,
         ),
     ]
+}
+
+/// The scenarios that come with Reveille and can be played, in order of their files.
+///
+/// # Errors
+///
+/// A file that is no scenario; a test keeps that from happening.
+pub fn scenarios() -> Result<Vec<Subject>, Refusal> {
+    let all: Result<Vec<Scenario>, Refusal> = library().iter().map(Filed::scenario).collect();
+    let played = all?.into_iter().filter(|scenario| scenario.not_yet.is_none());
+    Ok(played.map(Subject::of_scenario).collect())
 }
 
 /// Random courses of these seeds: three hours of everything that can go wrong on thirty machines, and two to mend it.

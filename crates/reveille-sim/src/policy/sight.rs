@@ -12,9 +12,10 @@
 //! world's own stamps say only when the run began. Those without a node are as old as the run.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use reveille_core::model::id::{InstanceId, NodeName, NodeUid, PoolName};
-use reveille_core::model::instance::InstanceState;
+use reveille_core::model::instance::{Instance, InstanceState};
 use reveille_core::model::node::{Node, Provider, Ready};
 use reveille_core::model::time::{Span, Time};
 
@@ -94,6 +95,8 @@ pub(crate) struct Eyes {
     refers_to: BTreeMap<InstanceId, NodeName>,
     node_deleted: BTreeSet<InstanceId>,
     began: bool,
+    /// What was written when this was last looked at, to pass over turns in which nothing was.
+    last: (Vec<Arc<Node>>, Vec<Arc<Instance>>, bool),
     /// Reads so far.
     pub(crate) reads: u64,
 }
@@ -101,8 +104,16 @@ pub(crate) struct Eyes {
 impl Eyes {
     /// Notes what is written now. Called at every turn, so that no transition is missed.
     pub(crate) fn watch(&mut self, now: Time, world: &World) {
+        if self.has_seen(world) {
+            return;
+        }
         let old = if self.began { now } else { now - LONG };
-        let api_is_read = world.glance_nodes().is_some_and(|nodes| !nodes.is_empty());
+        let api_is_read = world.lists_nodes();
+        self.last = (
+            world.nodes_as_written().cloned().collect(),
+            world.servers_as_written().cloned().collect(),
+            api_is_read,
+        );
         let mut there = BTreeSet::new();
         for node in world.nodes_as_written() {
             there.insert(node.uid.clone());
@@ -135,6 +146,19 @@ impl Eyes {
         self.began = true;
     }
 
+    /// Nothing is written that was not when this last looked. Objects are shared until they change.
+    fn has_seen(&self, world: &World) -> bool {
+        let (nodes, servers, api_was_read) = &self.last;
+        let same = |(a, b): (&Arc<Node>, &Arc<Node>)| Arc::ptr_eq(a, b);
+        let same_server = |(a, b): (&Arc<Instance>, &Arc<Instance>)| Arc::ptr_eq(a, b);
+        self.began
+            && *api_was_read == world.lists_nodes()
+            && nodes.len() == world.nodes_as_written().count()
+            && nodes.iter().zip(world.nodes_as_written()).all(same)
+            && servers.len() == world.servers_as_written().count()
+            && servers.iter().zip(world.servers_as_written()).all(same_server)
+    }
+
     /// Every Node that the API lists, or nothing when it does not answer.
     pub(crate) fn nodes(&mut self, world: &World) -> Option<Vec<NodeSeen>> {
         self.reads += 1;
@@ -161,8 +185,7 @@ impl Eyes {
 
     /// Every machine that the management cluster has an object for; it is watched, not read.
     pub(crate) fn machines(&self, world: &World) -> Vec<MachineSeen> {
-        let seen = |(pool, instance): (&PoolName, &std::sync::Arc<_>)| {
-            let instance: &reveille_core::model::instance::Instance = instance;
+        let seen = |(pool, instance): (&PoolName, &Arc<Instance>)| {
             let id = &instance.id;
             MachineSeen {
                 id: id.clone(),

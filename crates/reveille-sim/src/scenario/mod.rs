@@ -66,7 +66,7 @@ use reveille_core::model::time::Span;
 
 pub use grammar::parse;
 pub use library::{Filed, library};
-pub use player::{Ended, Expected, Played, play};
+pub use player::{Ended, Expected, Played, play, play_under};
 pub use refusal::Refusal;
 pub use timeline::{Line, Side};
 pub use transcript::transcript;

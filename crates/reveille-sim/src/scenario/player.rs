@@ -8,6 +8,8 @@
 //! Nothing is scheduled ahead: whom a statement means is settled when its time comes. Two plays of one file are the same
 //! bytes; the digest tells.
 
+mod under;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use reveille_core::event::{Pause, PauseScope};
@@ -26,6 +28,8 @@ use super::then::{Expectation, Window};
 use super::timeline::{Line, Timeline};
 use super::when::{Deed, Planned, Scope};
 use super::words::{Machines, shown};
+
+pub use under::play_under;
 
 /// How an expectation ended.
 #[derive(Clone, Debug, PartialEq, Eq)]

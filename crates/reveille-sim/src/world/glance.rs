@@ -34,6 +34,11 @@ impl World {
         Some(all.cloned().collect())
     }
 
+    /// The cluster's API answers, and not with an empty list.
+    pub fn lists_nodes(&self) -> bool {
+        !self.lies.api_silent && !self.lies.nodes_empty
+    }
+
     /// Every server that the project lists now, neighbours' included.
     pub fn glance_servers(&self) -> Option<Vec<Arc<Instance>>> {
         if self.lies.cloud_fails.is_some() {

@@ -30,7 +30,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use reveille_core::effect::{Call, Outcome};
 use reveille_core::event::{Pause, PauseScope};
-use reveille_core::model::id::{InstanceId, PoolName};
+use reveille_core::model::id::{InstanceId, InstanceName, PoolName};
 use reveille_core::model::instance::InstanceState;
 use reveille_core::model::time::{Span, Time};
 
@@ -48,6 +48,8 @@ pub struct Act {
     pub call: Call,
     /// To whom.
     pub machine: InstanceId,
+    /// What people call it.
+    pub name: InstanceName,
     /// Why it was wrong, if it was.
     pub wrong: Option<Wrong>,
 }
@@ -154,8 +156,8 @@ impl World {
             return None;
         }
         self.note_health(&id);
-        let wrong = self.wrong(&id, call);
-        Some(Act { at: self.now, call: call.clone(), machine: id, wrong })
+        let (wrong, name) = (self.wrong(&id, call), self.name_of(&id));
+        Some(Act { at: self.now, call: call.clone(), machine: id, name, wrong })
     }
 
     /// The call ended like this.

@@ -11,6 +11,7 @@ pub(crate) mod place;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use reveille_sim::policy::{Policy, UnknownPolicy};
 
 const ABOUT: &str =
     "Takes the roll of a Kubernetes cluster: who should answer, who does not, why, and what mends it";
@@ -303,16 +304,20 @@ Examples:
   reveille simulate mine.scenario                    one that you wrote
   reveille simulate --seed 7 --days 3 --machines 50  three made-up days
   reveille simulate --seed 7 --faults zone-dark,errored
+  reveille simulate B19 --compare                    what other programs' policies would do there, side by side
+  reveille simulate --compare                        the same for everything that comes with it, and the sum
+  reveille simulate E59 --policy karpenter           one of them, act by act
 
 The engine is the one of `reveille run`, and its invariants are checked after every step. It ends with 0 when all that \
 was expected holds, with 1 when something does not, with 64 when the file cannot be played. One seed is the same \
-course, byte for byte: the digest tells.";
+course, byte for byte: the digest tells. With --policy it ends with 1 when a destructive act was wrong; \
+docs/compare.md says when one is.";
 
 /// `simulate`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Simulate {
     /// File of a scenario, - for standard input, or the number of one that comes with Reveille
-    #[arg(value_name = "FILE|NUMBER", required_unless_present_any = ["list", "seed"], conflicts_with_all = ["list", "seed"])]
+    #[arg(value_name = "FILE|NUMBER", required_unless_present_any = ["list", "seed", "compare", "policy"], conflicts_with_all = ["list", "seed"])]
     pub(crate) scenario: Option<String>,
     /// List the scenarios that come with Reveille
     #[arg(long, conflicts_with = "seed")]
@@ -329,6 +334,20 @@ pub(crate) struct Simulate {
     /// Only these faults, by name
     #[arg(long, value_name = "NAMES", value_delimiter = ',', requires = "seed")]
     pub(crate) faults: Vec<String>,
+    /// Put another policy in the engine's place: a model of what another program is documented to do
+    #[arg(long, value_name = "NAME", conflicts_with = "list", value_parser = policy)]
+    pub(crate) policy: Option<Policy>,
+    /// Play it under every policy and count side by side; without FILE or --seed, everything that comes with Reveille
+    #[arg(long, conflicts_with_all = ["list", "policy"])]
+    pub(crate) compare: bool,
+    /// With --compare or --policy: so many seeds, from --seed on
+    #[arg(long, value_name = "COUNT", default_value_t = 1, requires = "seed", value_parser = clap::value_parser!(u64).range(1..=10_000))]
+    pub(crate) seeds: u64,
+}
+
+/// A policy by its name; whoever writes another is told the names.
+fn policy(name: &str) -> Result<Policy, String> {
+    name.parse().map_err(|error: UnknownPolicy| error.to_string())
 }
 
 /// A length in days that a person waits for.

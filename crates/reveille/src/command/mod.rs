@@ -8,6 +8,7 @@
 //!
 //! An answer is written in one go at the end, so that a reader who has seen enough (`| head`) troubles nobody.
 
+mod compare;
 mod demo;
 mod init;
 pub(crate) mod look;

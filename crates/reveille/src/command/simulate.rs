@@ -3,6 +3,7 @@
 //! ```text
 //!  FILE or NUMBER ─▶ sim::scenario::parse ─▶ play ─▶ page, exit 0 or 1
 //!       └─ refused: line, reason, what to write ─▶ exit 64
+//!  --policy, --compare ─▶ compare
 //!  --seed ─▶ sim::chaos::Course ─▶ Drive ─▶ what was broken, what was done, digest
 //! ```
 //!
@@ -29,6 +30,9 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 
 /// `simulate`.
 pub(crate) fn simulate(context: &Context, args: &Simulate) -> Result<Answer, Failure> {
+    if args.compare || args.policy.is_some() {
+        return super::compare::compare(context, args);
+    }
     match (&args.scenario, args.seed) {
         (Some(wanted), _) => play(context, wanted),
         (None, Some(seed)) => make_up(context, args, seed),
@@ -36,18 +40,26 @@ pub(crate) fn simulate(context: &Context, args: &Simulate) -> Result<Answer, Fai
     }
 }
 
-fn play(context: &Context, wanted: &str) -> Result<Answer, Failure> {
+/// A scenario by its file or number, with what people call it.
+pub(super) fn read_scenario(wanted: &str) -> Result<(String, Scenario), Failure> {
     let filed = scenario::library().iter().find(|filed| filed.number().eq_ignore_ascii_case(wanted));
     let (name, text) = match filed {
         Some(filed) => (filed.name.to_owned(), filed.text.to_owned()),
         None => (wanted.to_owned(), read(wanted)?),
     };
-    let refused =
-        |refusal| Failure::usage(anyhow::Error::new(refusal).context(format!("cannot play {name}")));
-    let scenario = scenario::parse(&text).map_err(refused)?;
+    let scenario = scenario::parse(&text).map_err(|refusal| refused(&name, refusal))?;
+    Ok((name, scenario))
+}
+
+fn refused(name: &str, refusal: scenario::Refusal) -> Failure {
+    Failure::usage(anyhow::Error::new(refusal).context(format!("cannot play {name}")))
+}
+
+fn play(context: &Context, wanted: &str) -> Result<Answer, Failure> {
+    let (name, scenario) = read_scenario(wanted)?;
     let played = match scenario.not_yet {
         Some(_) => None,
-        None => Some(scenario::play(&scenario).map_err(refused)?),
+        None => Some(scenario::play(&scenario).map_err(|refusal| refused(&name, refusal))?),
     };
     let exit = match played.as_ref().is_none_or(Played::holds) {
         true => Exit::AllAnswer,
@@ -89,7 +101,7 @@ fn colored(context: &Context, page: &str) -> String {
     lines.map(|line| line + "\n").collect()
 }
 
-fn print<T: Serialize>(
+pub(super) fn print<T: Serialize>(
     context: &Context,
     report: &T,
     page: impl FnOnce() -> String,
@@ -244,15 +256,11 @@ struct CourseReport {
     digest: String,
 }
 
-fn make_up(context: &Context, args: &Simulate, seed: u64) -> Result<Answer, Failure> {
+/// The made-up course of a seed, with the faults that are wanted.
+pub(super) fn course(args: &Simulate, seed: u64) -> Result<Course, Failure> {
     let length = Span::from_s((args.days * 86_400.0) as i64);
     let mut course = Course::random(seed, Rate { machines: args.machines, length, ..Rate::default() });
     let wanted: BTreeSet<&str> = args.faults.iter().map(String::as_str).collect();
-    let name = |happening: &Happening| match happening {
-        Happening::Fault(fault) => fault.name(),
-        Happening::Mishap(_) => "mishap",
-        Happening::KubeletRestart(_) => "kubelet-restart",
-    };
     if !wanted.is_empty() {
         course.happenings.retain(|(_, happening)| wanted.contains(name(happening)));
         let there: BTreeSet<&str> = course.happenings.iter().map(|(_, happening)| name(happening)).collect();
@@ -262,6 +270,19 @@ fn make_up(context: &Context, args: &Simulate, seed: u64) -> Result<Answer, Fail
                 .next("docs/scenarios.md has the names of all; try a longer course or another seed"));
         }
     }
+    Ok(course)
+}
+
+const fn name(happening: &Happening) -> &'static str {
+    match happening {
+        Happening::Fault(fault) => fault.name(),
+        Happening::Mishap(_) => "mishap",
+        Happening::KubeletRestart(_) => "kubelet-restart",
+    }
+}
+
+fn make_up(context: &Context, args: &Simulate, seed: u64) -> Result<Answer, Failure> {
+    let course = course(args, seed)?;
     let mut happenings: BTreeMap<String, u32> = BTreeMap::new();
     for (_, happening) in &course.happenings {
         *happenings.entry(name(happening).to_owned()).or_default() += 1;

@@ -65,3 +65,42 @@ fn one_seed_is_one_course_and_unknown_faults_are_refused() {
     let ran = bench.run(&["simulate", "A1", "--seed", "3"]);
     assert_eq!(ran.code, 64, "{}", ran.out);
 }
+
+#[test]
+fn policies_are_played_side_by_side_or_one_by_one_act_by_act() {
+    let bench = Bench::new();
+    bench.write("good.scenario", &GOOD.replace("then\n", "  ends at 40m\nthen\n"));
+    let ran = bench.run(&["simulate", "good.scenario", "--compare"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+    for name in
+        ["reveille", "flight-control", "machine-health-check", "karpenter", "magnum-auto-healer", "nobody"]
+    {
+        assert!(ran.out.contains(&format!("\n  {name} ")), "{name}\n{}", ran.out);
+    }
+    let one = ["simulate", "good.scenario", "--policy", "machine-health-check"];
+    let ran = bench.run(&one);
+    assert_eq!(ran.code, 1, "{}{}", ran.out, ran.err);
+    assert!(ran.out.contains("(workers-1): wrong, a reboot would have cured it"), "{}", ran.out);
+    let ran = bench.run(&[&one[..], &["--output", "json"]].concat());
+    let report: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    let score = &report["comparisons"][0]["scores"][0];
+    assert_eq!((&score["wrong"], &score["cured"]), (&1.into(), &1.into()), "{report}");
+    assert_eq!(score["acts"][0]["wrong"], "a reboot would have cured it", "{report}");
+}
+
+#[test]
+fn a_policy_that_is_none_is_refused_with_the_names_of_all_and_seeds_are_summed() {
+    let bench = Bench::new();
+    let ran = bench.run(&["simulate", "A1", "--policy", "draino"]);
+    assert_eq!(ran.code, 64, "{}", ran.out);
+    assert!(ran.err.contains("magnum-auto-healer"), "{}", ran.err);
+    let seeds = ["simulate", "--seed", "3", "--seeds", "2", "--days", "0.02", "--machines", "8", "--compare"];
+    let ran = bench.run(&[&seeds[..], &["--output", "json"]].concat());
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let report: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(report["comparisons"].as_array().map(Vec::len), Some(2), "{report}");
+    let of = |one: &serde_json::Value| one["scores"][0]["reads"].as_u64().unwrap();
+    let single: u64 = report["comparisons"].as_array().unwrap().iter().map(of).sum();
+    assert_eq!(of(&report["sum"]), single, "{report}");
+    assert_eq!(report["sum"]["scores"][0]["subjects"], 2, "{report}");
+}

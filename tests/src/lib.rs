@@ -1,9 +1,9 @@
-//! What the end-to-end scenarios are made of: one rig, the real program, and eyes of their own.
+//! What the end-to-end scenarios are made of: rigs, the real program, and eyes of their own.
 //!
 //! ```text
-//!  runner ─▶ scenario ─▶ Lab ─┬─▶ rig        faults, machines, nodes; the fault proxy and its counts
-//!                             ├─▶ reveille   the built program: `run` in the background, the commands that look
-//!                             └─▶ cloud, kube   the services themselves, past the proxy: what is really so
+//!  runner ─▶ lanes ─▶ scenario ─▶ Lab ─┬─▶ rig        faults, machines, nodes; the fault proxy and its counts
+//!                                      ├─▶ reveille   the built program: `run` in the background, the commands that look
+//!                                      └─▶ cloud, kube   the services themselves, past the proxy: what is really so
 //! ```
 //!
 //! What Reveille says of itself is never the proof of an effect: ports, rules, routes, servers and nodes are read from
@@ -13,12 +13,14 @@ pub mod calls;
 pub mod cloud;
 pub mod kube;
 pub mod lab;
+pub mod lanes;
 pub mod ledger;
 pub mod process;
 pub mod reveille;
 pub mod rig;
 pub mod roster;
 pub mod runner;
+pub mod score;
 pub mod wait;
 
 /// Why a scenario was not run, though it was asked for. Never counts as passed.

@@ -1,37 +1,41 @@
-//! Runs scenarios one after the other on one rig, tells each as it ends, and always takes the rig down.
+//! Runs scenarios in lanes, each with a rig of its own, tells each scenario as it ends, and always takes the rigs down.
 //!
 //! ```text
-//!  test NAME ... ok (12.3 s)            it was run and what its name says is so
-//!  test NAME ... FAILED (3.4 s)         it was run and it is not so; why, the log's end, the ledger, what was broken
-//!  test NAME ... not run (why)          it was not run; never counts as passed
-//!  N passed, N failed, N skipped        the last line; exit code 1 when something failed
+//!  scenarios, longest first ─┬▶ lane 1: rig, scenario after scenario ─┐
+//!                            └▶ lane 2: rig, scenario after scenario ─┴▶ lane 1 alone: those that measure, second runs
+//!
+//!  test NAME ... ok (12.3 s)                     it was run and what its name says is so
+//!  test NAME ... FAILED (3.4 s, …)               it was run and it is not so; why, the log's end, the ledger, what was broken
+//!  test NAME ... FLAKY (passed at its second run, …)   it failed, and passed on a machine that did nothing else
+//!  test NAME ... not run (why)                   it was not run; never counts as passed
+//!  N passed, N failed, N skipped                 the last line; exit code 1 when something failed
 //! ```
 //!
 //! Without `REVEILLE_E2E=1` nothing is run and nothing is built, so that testing the workspace stays quick. An interrupted
-//! run (SIGINT, SIGTERM) ends its programs and its rig before it ends.
+//! run (SIGINT, SIGTERM) ends its programs and its rigs before it ends.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{ExitCode, exit};
-use std::sync::Mutex;
-use std::sync::PoisonError;
-use std::time::Instant;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::Result;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use crate::NotRun;
 use crate::lab::Lab;
+use crate::lanes;
 use crate::process;
-use crate::reveille::Reveille;
 use crate::rig::Rig;
+use crate::score::{Score, say};
 
 /// Asks for the scenarios to be run.
 const ASKED: &str = "REVEILLE_E2E";
 /// Only scenarios whose name contains this, or one of these, with commas between them.
 const ONLY: &str = "REVEILLE_E2E_ONLY";
-/// Begins the name of each rig and folder; the process id follows.
+/// How many lanes, unless the machine is better known.
+const LANES: &str = "REVEILLE_E2E_LANES";
+/// Scenarios wait most of the time, so one core carries more than one; a rig takes 1.5 GB.
+const LANES_USUALLY: usize = 3;
+/// Begins the name of each rig and folder; process id and lane follow.
 const PREFIX: &str = "e2e-";
 
 /// One scenario.
@@ -41,13 +45,49 @@ pub struct Scenario {
     pub name: &'static str,
     /// What it does.
     pub play: fn(&mut Lab) -> Result<()>,
+    /// How long it usually takes, seconds: the longest begin first.
+    pub usually_s: u64,
+    /// Where it may be played.
+    pub stage: Stage,
 }
 
-/// Makes a [`Scenario`] of each function, under its own name.
+/// Where a scenario may be played.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// In any lane.
+    AnyLane,
+    /// In the first lane, because it uses something that costs too much to have in every lane.
+    FirstLane,
+    /// In the first lane when all others have ended, because it measures what a busy machine would blur.
+    Alone,
+}
+
+impl Scenario {
+    /// In the first lane, which has the fleet.
+    #[must_use]
+    pub const fn with_fleet(mut self) -> Self {
+        self.stage = Stage::FirstLane;
+        self
+    }
+
+    /// When all others have ended.
+    #[must_use]
+    pub const fn alone(mut self) -> Self {
+        self.stage = Stage::Alone;
+        self
+    }
+}
+
+/// Makes a [`Scenario`] of a function, under its own name, with the seconds that it usually takes.
 #[macro_export]
-macro_rules! scenarios {
-    ($($module:ident :: $name:ident),* $(,)?) => {
-        &[$($crate::runner::Scenario { name: stringify!($name), play: $module::$name },)*]
+macro_rules! scenario {
+    ($module:ident :: $name:ident, $usually_s:literal) => {
+        $crate::runner::Scenario {
+            name: stringify!($name),
+            play: $module::$name,
+            usually_s: $usually_s,
+            stage: $crate::runner::Stage::AnyLane,
+        }
     };
 }
 
@@ -78,13 +118,6 @@ impl Wanted {
     }
 }
 
-#[derive(Default)]
-struct Score {
-    passed: usize,
-    failed: usize,
-    skipped: usize,
-}
-
 /// Runs what is asked for. The whole of a test program's `main`.
 pub fn main(all: &[Scenario]) -> ExitCode {
     let wanted = Wanted::read();
@@ -93,117 +126,79 @@ pub fn main(all: &[Scenario]) -> ExitCode {
         chosen.iter().for_each(|scenario| println!("{}: test", scenario.name));
         return ExitCode::SUCCESS;
     }
-    let mut score = Score::default();
+    let score = Score::default();
     if std::env::var(ASKED).as_deref() == Ok("1") {
-        play_all(&chosen, &mut score);
+        let names = rigs(&chosen);
+        take_down_forgotten();
+        end_well_when_interrupted(names.clone());
+        let work = std::env::temp_dir().join(format!("reveille-{PREFIX}{}", std::process::id()));
+        lanes::play(&chosen, &names, &work, &score);
+        say(&score.table());
     } else {
-        println!("{} scenarios were not run: they start a rig; set {ASKED}=1 to run them", chosen.len());
-        score.skipped = chosen.len();
-    }
-    println!("{} passed, {} failed, {} skipped", score.passed, score.failed, score.skipped);
-    if score.failed > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS }
-}
-
-fn play_all(chosen: &[&Scenario], score: &mut Score) {
-    let name = format!("{PREFIX}{}", std::process::id());
-    let work = std::env::temp_dir().join(format!("reveille-{name}"));
-    take_down_forgotten();
-    end_well_when_interrupted(&name);
-    keep_panics_quiet();
-    let mut lab = match open(&name, &work) {
-        Ok(lab) => lab,
-        Err(error) => {
-            for scenario in chosen {
-                tell(scenario, Instant::now(), Err(anyhow!("{error:#}")), error.is::<NotRun>(), score);
-            }
-            return;
-        }
-    };
-    for scenario in chosen {
-        let begun = Instant::now();
-        lab.begin(scenario.name);
-        let ended = catch_unwind(AssertUnwindSafe(|| (scenario.play)(&mut lab)));
-        let ended = ended.unwrap_or_else(|_| Err(anyhow!("panicked: {}", last_panic())));
-        let not_run = ended.as_ref().err().is_some_and(|error| error.is::<NotRun>());
-        let failed = ended.is_err() && !not_run;
-        tell(scenario, begun, ended, not_run, score);
-        if failed {
-            print!("{}", lab.aftermath());
-        }
-        lab.reset(!failed);
-    }
-    drop(lab);
-    // Not empty when a scenario failed: its log and state stay for a look.
-    let _ = std::fs::remove_dir(&work);
-}
-
-fn open(name: &str, work: &Path) -> Result<Lab> {
-    let begun = Instant::now();
-    let reveille = Reveille::build()?;
-    println!("reveille is built ({:.1} s)", begun.elapsed().as_secs_f64());
-    std::fs::create_dir_all(work).context("cannot make a folder for logs and state")?;
-    let begun = Instant::now();
-    let lab = Lab::open(name, reveille, work)?;
-    println!("rig {name} is up ({:.1} s)", begun.elapsed().as_secs_f64());
-    Ok(lab)
-}
-
-fn tell(scenario: &Scenario, begun: Instant, ended: Result<()>, not_run: bool, score: &mut Score) {
-    let (name, time) = (scenario.name, begun.elapsed().as_secs_f64());
-    match ended {
-        Ok(()) => {
-            score.passed += 1;
-            println!("test {name} ... ok ({time:.1} s)");
-        }
-        Err(why) if not_run => {
-            score.skipped += 1;
-            println!("test {name} ... not run ({why:#})");
-        }
-        Err(why) => {
-            score.failed += 1;
-            println!("test {name} ... FAILED ({time:.1} s)\n    {why:#}");
+        for scenario in &chosen {
+            score.not_run(scenario, &format!("it starts a rig; set {ASKED}=1"));
         }
     }
+    say(&score.sum());
+    if score.is_good() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// A rig for each lane. No more lanes than scenarios that can be played beside each other.
+fn rigs(chosen: &[&Scenario]) -> Vec<String> {
+    let asked = std::env::var(LANES).ok().and_then(|lanes| lanes.parse().ok());
+    let free = chosen.iter().filter(|scenario| scenario.stage == Stage::AnyLane).count();
+    let pinned = usize::from(free < chosen.len());
+    let lanes = asked.unwrap_or(LANES_USUALLY).min(free + pinned).max(1);
+    (1..=lanes).map(|lane| format!("{PREFIX}{}-{lane}", std::process::id())).collect()
 }
 
 /// Rigs of runs that were killed before they could take them down.
 fn take_down_forgotten() {
-    let home =
-        std::env::var_os("RIG_HOME").map_or_else(|| std::env::temp_dir().join("reveille-rig"), PathBuf::from);
+    let home = std::env::var_os("RIG_HOME")
+        .map_or_else(|| std::env::temp_dir().join("reveille-rig"), std::path::PathBuf::from);
     for entry in std::fs::read_dir(home).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
-        let process: Option<u32> = name.strip_prefix(PREFIX).and_then(|id| id.parse().ok());
-        if process.is_some_and(|id| !Path::new(&format!("/proc/{id}")).exists()) {
+        if owner(&name).is_some_and(|id| !Path::new(&format!("/proc/{id}")).exists()) {
             println!("rig {name} was forgotten by a run that is over; taking it down");
             Rig::take_down(&name);
         }
     }
 }
 
-fn end_well_when_interrupted(rig: &str) {
-    let rig = rig.to_owned();
+/// The process that a rig of ours is named after.
+fn owner(rig: &str) -> Option<u32> {
+    rig.strip_prefix(PREFIX)?.split('-').next()?.parse().ok()
+}
+
+fn end_well_when_interrupted(rigs: Vec<String>) {
     let Ok(mut signals) = Signals::new([SIGINT, SIGTERM]) else { return };
     std::thread::spawn(move || {
         if signals.forever().next().is_some() {
-            println!("interrupted: ending what runs, taking rig {rig} down");
+            println!("interrupted: ending what runs, taking the rigs {} down", rigs.join(", "));
             process::terminate_all();
             // A rig that is just coming up ends what it started when it is asked to end; give it that moment.
             std::thread::sleep(std::time::Duration::from_secs(2));
-            Rig::take_down(&rig);
+            rigs.iter().for_each(|rig| Rig::take_down(rig));
             exit(130);
         }
     });
 }
 
-static LAST_PANIC: Mutex<String> = Mutex::new(String::new());
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-/// A panic of a scenario is its failure and is told there.
-fn keep_panics_quiet() {
-    std::panic::set_hook(Box::new(|panic| {
-        *LAST_PANIC.lock().unwrap_or_else(PoisonError::into_inner) = panic.to_string();
-    }));
-}
+    fn scenario(stage: Stage) -> Scenario {
+        Scenario { name: "it_holds", play: |_| Ok(()), usually_s: 1, stage }
+    }
 
-fn last_panic() -> String {
-    LAST_PANIC.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    #[test]
+    fn a_rig_names_the_process_that_it_belongs_to() {
+        let [any, first, alone] = [Stage::AnyLane, Stage::FirstLane, Stage::Alone].map(scenario);
+        let names = rigs(&[&any, &any, &any, &any, &alone]);
+        assert_eq!(names.len(), LANES_USUALLY);
+        assert!(names.iter().all(|name| owner(name) == Some(std::process::id())), "{names:?}");
+        assert_eq!(rigs(&[&first, &first, &alone]).len(), 1, "one lane has the fleet");
+        assert_eq!((owner("e2e-77"), owner("default"), owner("e2e-x-1")), (Some(77), None, None));
+    }
 }

@@ -2,27 +2,28 @@
 //! theirs up themselves.
 //!
 //! ```text
-//!  prerequisites ─▶ rig build ─▶ rig up ─▶ adapters' tests (target "rig", REVEILLE_RIG) ─▶ rig down
-//!                             └▶ scenarios (REVEILLE_E2E=1)
+//!  prerequisites ─▶ rig build ─┬▶ rig up ─▶ adapters' tests (target "rig", REVEILLE_RIG) ─▶ rig down
+//!                              └▶ scenarios (REVEILLE_E2E=1), in lanes with rigs of their own
 //! ```
 //!
+//! Both wait for services most of the time, so they run side by side; what the adapters' tests print comes in one piece.
+//! Cargo is always asked for the whole workspace: for a part of it, it would pick other features and compile most of it anew.
+//!
 //! Where a prerequisite is missing (no Go, no Python), nothing of this can be run, and every test is named as not run with
-//! that reason. Where they are there and the rig does not build or come up, something is broken, and that is a failure.
+//! that reason. Where they are there and no rig builds or comes up, something is broken, and that is a failure.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::thread;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 
 use crate::ci::{Step, test_programs, timed};
+use crate::run::Ended;
 use crate::tally::Tally;
 use crate::{cargo, root, run};
 
-/// The package of the scenarios.
-const SCENARIOS: &str = "reveille-tests";
-/// Packages with a test target "rig", whose tests are ignored where no rig is described.
-const ADAPTERS: [&str; 2] = ["reveille-kube", "reveille-openstack"];
 /// Begins the name of our rig; the process id follows, so that runs do not meet.
 const RIG: &str = "xtask-";
 
@@ -45,10 +46,24 @@ pub(crate) fn step(only: Option<&str>) -> Result<Step> {
             tally.add(&without_rig("the rig does not build")?);
             return Ok(tally);
         }
-        if only.is_none() {
-            tally.add(&adapters()?);
-        }
-        tally.add(&scenarios(only)?);
+        let program = match program()? {
+            Ok(program) => program,
+            Err(why) => {
+                tally.fail(&why);
+                return Ok(tally);
+            }
+        };
+        thread::scope(|scope| -> Result<()> {
+            let beside = only.is_none().then(|| scope.spawn(adapters));
+            tally.add(&scenarios(only, &program)?);
+            if let Some(adapters) = beside {
+                let adapters =
+                    adapters.join().map_err(|_| anyhow!("the adapters' tests were not seen through"))??;
+                print!("\n{}", adapters.said);
+                tally.add(&adapters.tally);
+            }
+            Ok(())
+        })?;
         Ok(tally)
     })
 }
@@ -89,46 +104,78 @@ fn rig(arguments: &[&str]) -> Command {
     command
 }
 
-fn scenarios(only: Option<&str>) -> Result<Tally> {
-    let mut command = cargo(&["test", "-p", SCENARIOS, "--no-fail-fast"]);
-    command.env("REVEILLE_E2E", "1");
-    if let Some(only) = only {
-        command.args(["--test", "e2e", "--", only]);
-    }
-    test_programs("end-to-end scenarios", command, TESTS_WITHIN)
+/// The program under test, as `cargo test` built it; or that it does not compile.
+fn program() -> Result<Result<PathBuf, String>> {
+    let build = cargo(&["test", "--workspace", "--no-run", "--message-format", "json-render-diagnostics"]);
+    let built = run::held_back(build, TESTS_WITHIN)?;
+    let mut messages = built.lines.iter().filter(|line| line.contains(r#""name":"reveille","#));
+    // Test programs are listed as well, with a profile that says so.
+    let program =
+        messages.find(|line| line.contains(r#""kind":["bin"]"#) && line.contains(r#""test":false}"#));
+    let path = program.and_then(|line| line.split_once(r#""executable":""#)?.1.split('"').next());
+    Ok(match path {
+        Some(path) if built.ok => Ok(PathBuf::from(path)),
+        _ => Err(format!("the program under test ({})", built.complaint("error"))),
+    })
 }
 
-/// The adapters' tests, on a rig of ours that ends with them.
-fn adapters() -> Result<Tally> {
-    take_down_forgotten()?;
-    let name = format!("{RIG}{}", std::process::id());
-    let up = run::to_the_end(rig(&["up", "kubernetes", "openstack", "--name", &name]), UP_WITHIN)?;
-    let tally = if up.ok {
-        adapters_on(&name)
-    } else {
-        Ok(Tally::one(&format!("rig up ({})", up.complaint("rig")), false))
-    };
-    let down = run::to_the_end(rig(&["down", "--name", &name]), DOWN_WITHIN)?;
-    let mut tally = tally?;
-    if !down.ok {
-        tally.fail(&format!("rig down ({})", down.complaint("rig")));
+fn scenarios(only: Option<&str>, program: &Path) -> Result<Tally> {
+    let mut command = cargo(&["test", "--workspace", "--test", "e2e"]);
+    command.env("REVEILLE_E2E", "1").env("REVEILLE_BIN", program);
+    if let Some(only) = only {
+        command.args(["--", only]);
+    }
+    let mut tally = test_programs("end-to-end scenarios", run::to_the_end(command, TESTS_WITHIN)?);
+    // All that it needs was built: a rig that does not come up is broken.
+    if let Some(why) = tally.not_run.values().find(|why| why.starts_with("no rig")).cloned() {
+        tally.fail(&format!("rig up ({why})"));
     }
     Ok(tally)
 }
 
-fn adapters_on(name: &str) -> Result<Tally> {
-    let env = run::to_the_end(rig(&["env", "--name", name]), DOWN_WITHIN)?;
+/// What the adapters' tests came to, and what is to be shown of them.
+struct Adapters {
+    tally: Tally,
+    said: String,
+}
+
+/// The adapters' tests, on a rig of ours that ends with them.
+fn adapters() -> Result<Adapters> {
+    take_down_forgotten()?;
+    let name = format!("{RIG}{}", std::process::id());
+    let up = run::held_back(rig(&["up", "kubernetes", "openstack", "--name", &name]), UP_WITHIN)?;
+    let tested = if up.ok { adapters_on(&name) } else { Ok(None) };
+    let down = run::held_back(rig(&["down", "--name", &name]), DOWN_WITHIN)?;
+    let mut tally = Tally::default();
+    let mut said = up.said();
+    if up.ok {
+        match tested? {
+            Some(tested) => {
+                said += &tested.said();
+                tally = test_programs("adapters' tests", tested);
+            }
+            None => tally.fail("rig env names no RIG_STATE"),
+        }
+    } else {
+        tally.fail(&format!("rig up ({})", up.complaint("rig")));
+    }
+    if !down.ok {
+        tally.fail(&format!("rig down ({})", down.complaint("rig")));
+    }
+    Ok(Adapters { tally, said: said + &down.said() })
+}
+
+/// `None` when the rig does not say where it is described.
+fn adapters_on(name: &str) -> Result<Option<Ended>> {
+    let env = run::held_back(rig(&["env", "--name", name]), DOWN_WITHIN)?;
     let state = env.lines.iter().find_map(|line| line.strip_prefix("export RIG_STATE="));
     let Some(description) = state.map(|state| PathBuf::from(state.trim_matches('\'')).join("rig.json"))
     else {
-        return Ok(Tally::one("rig env names no RIG_STATE", false));
+        return Ok(None);
     };
-    let mut command = cargo(&["test", "--no-fail-fast", "--test", "rig"]);
-    for package in ADAPTERS {
-        command.args(["-p", package]);
-    }
+    let mut command = cargo(&["test", "--workspace", "--no-fail-fast", "--test", "rig"]);
     command.args(["--", "--ignored", "--test-threads=1"]).env("REVEILLE_RIG", description);
-    test_programs("adapters' tests", command, TESTS_WITHIN)
+    run::held_back(command, TESTS_WITHIN).map(Some)
 }
 
 /// Takes down rigs of runs that were killed before they could.
@@ -145,11 +192,10 @@ fn take_down_forgotten() -> Result<()> {
     Ok(())
 }
 
-/// What can be tested of the package without a rig, and the names of what cannot.
+/// The names of what cannot be run.
 pub(crate) fn without_rig(reason: &str) -> Result<Tally> {
-    let mut tally =
-        test_programs("library of the scenarios", cargo(&["test", "-p", SCENARIOS, "--lib"]), TESTS_WITHIN)?;
-    let list = cargo(&["test", "-p", SCENARIOS, "--test", "e2e", "--", "--list"]);
+    let mut tally = Tally::default();
+    let list = cargo(&["test", "--workspace", "--test", "e2e", "--", "--list"]);
     let listed = run::to_the_end(list, TESTS_WITHIN)?;
     if !listed.ok {
         tally.fail(&format!("listing the scenarios ({})", listed.why));

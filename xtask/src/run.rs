@@ -34,21 +34,35 @@ pub(crate) struct Ended {
 const LEFTOVERS: Duration = Duration::from_secs(2);
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// Runs the program; at most this long.
-pub(crate) fn to_the_end(mut command: Command, within: Duration) -> Result<Ended> {
+/// Runs the program and shows what it says; at most this long.
+pub(crate) fn to_the_end(command: Command, within: Duration) -> Result<Ended> {
+    run(command, within, true)
+}
+
+/// Runs the program and shows nothing: what it says is shown in one piece by whoever asked, or not at all.
+pub(crate) fn held_back(command: Command, within: Duration) -> Result<Ended> {
+    run(command, within, false)
+}
+
+fn run(mut command: Command, within: Duration, shown: bool) -> Result<Ended> {
     let program = command.get_program().to_string_lossy().into_owned();
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().with_context(|| format!("cannot run {program}; is it installed?"))?;
     let (lines_in, lines) = channel();
     let (errors_in, errors) = channel();
-    read_in_background(child.stdout.take(), lines_in, false);
-    read_in_background(child.stderr.take(), errors_in, true);
+    read_in_background(child.stdout.take(), lines_in, shown.then_some(std::io::stdout()));
+    read_in_background(child.stderr.take(), errors_in, shown.then_some(std::io::stderr()));
     let (ok, why) = wait(&mut child, &program, within)?;
     let closed = Instant::now() + LEFTOVERS;
     Ok(Ended { ok, why, lines: collect(&lines, closed), errors: collect(&errors, closed) })
 }
 
 impl Ended {
+    /// What it said, first what was meant for reading.
+    pub(crate) fn said(&self) -> String {
+        self.lines.iter().chain(&self.errors).map(|line| format!("{line}\n")).collect()
+    }
+
     /// The reason in the program's own words: its last complaint that names it (`rig: …`), else how it ended.
     pub(crate) fn complaint(&self, program: &str) -> &str {
         let lead = format!("{program}: ");
@@ -71,7 +85,11 @@ fn wait(child: &mut Child, program: &str, within: Duration) -> Result<(bool, Str
     }
 }
 
-fn read_in_background(pipe: Option<impl Read + Send + 'static>, to: Sender<String>, is_error: bool) {
+fn read_in_background<W: Write + Send + 'static>(
+    pipe: Option<impl Read + Send + 'static>,
+    to: Sender<String>,
+    mut shown: Option<W>,
+) {
     let Some(pipe) = pipe else { return };
     thread::spawn(move || {
         let mut reader = BufReader::new(pipe);
@@ -79,12 +97,10 @@ fn read_in_background(pipe: Option<impl Read + Send + 'static>, to: Sender<Strin
         // A pipe that breaks has ended; what it said until then is kept.
         while reader.read_until(b'\n', &mut bytes).is_ok_and(|read| read > 0) {
             let text = String::from_utf8_lossy(&bytes).into_owned();
-            // Nobody may be there to see it; the run goes on.
-            let _ = if is_error {
-                std::io::stderr().write_all(&bytes)
-            } else {
-                std::io::stdout().write_all(&bytes)
-            };
+            if let Some(screen) = &mut shown {
+                // Nobody may be there to see it; the run goes on.
+                let _ = screen.write_all(&bytes);
+            }
             if to.send(text.trim_end_matches('\n').to_owned()).is_err() {
                 return;
             }

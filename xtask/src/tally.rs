@@ -1,7 +1,7 @@
 //! Counting tests: what libtest and the end-to-end runner printed, as numbers and names.
 //!
 //! ```text
-//!  test NAME ... ok │ FAILED │ ignored, WHY │ not run (WHY)            names and reasons
+//!  test NAME ... ok │ FAILED │ FLAKY (WHY) │ ignored, WHY │ not run (WHY)     names and reasons
 //!  test result: ok. 13 passed; 0 failed; 2 ignored; …                   counts of a libtest program
 //!  N passed, N failed, N skipped                                        counts of the end-to-end runner
 //! ```
@@ -21,6 +21,8 @@ pub(crate) struct Tally {
     pub(crate) passed_names: BTreeSet<String>,
     /// Names of what failed.
     pub(crate) failures: Vec<String>,
+    /// Names of what passed only at a second run, with what was said of it.
+    pub(crate) flaky: BTreeMap<String, String>,
     /// Names of what was not run, with the reason.
     pub(crate) not_run: BTreeMap<String, String>,
 }
@@ -69,6 +71,9 @@ impl Tally {
         let name = name.to_owned();
         if end == "ok" || end.starts_with("ok ") {
             self.passed_names.insert(name);
+        } else if let Some(reason) = end.strip_prefix("FLAKY (") {
+            self.flaky.insert(name.clone(), reason.trim_end_matches(')').to_owned());
+            self.passed_names.insert(name);
         } else if end.starts_with("FAILED") {
             self.failures.push(name);
         } else if let Some(reason) = end.strip_prefix("ignored") {
@@ -105,6 +110,7 @@ impl Tally {
         self.skipped += other.skipped;
         self.passed_names.extend(other.passed_names.iter().cloned());
         self.failures.extend(other.failures.iter().cloned());
+        self.flaky.extend(other.flaky.iter().map(|(name, reason)| (name.clone(), reason.clone())));
         for (name, reason) in &other.not_run {
             // Skipped by two steps, it is still one test.
             if self.not_run.insert(name.clone(), reason.clone()).is_some() {
@@ -148,13 +154,17 @@ test result: FAILED. 2 passed; 1 failed; 1 ignored; 0 measured; 0 filtered out; 
 test f ... ok (12.3 s)
 test g ... FAILED (3.4 s)
 test h ... not run (no rig: there is no Go)
-1 passed, 1 failed, 1 skipped
+test i ... failed at its first run (3.4 s)
+test i ... FLAKY (passed at its second run, 2.0 s; first: waited 30 s)
+1 of them flaky: passed only at the second run
+2 passed, 1 failed, 1 skipped
 the second page was skipped
 7 lines skipped",
         );
-        assert_eq!((tally.passed, tally.failed, tally.skipped), (3, 2, 2));
+        assert_eq!((tally.passed, tally.failed, tally.skipped), (4, 2, 2));
         assert_eq!(tally.failures, ["c", "g"]);
-        assert_eq!(tally.passed_names.iter().collect::<Vec<_>>(), ["a::b", "f"]);
+        assert_eq!(tally.passed_names.iter().collect::<Vec<_>>(), ["a::b", "f", "i"]);
+        assert_eq!(tally.flaky["i"], "passed at its second run, 2.0 s; first: waited 30 s");
         assert_eq!(tally.not_run["d"], "needs a rig");
         assert_eq!(tally.not_run["h"], "no rig: there is no Go");
     }

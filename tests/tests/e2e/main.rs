@@ -10,28 +10,31 @@ mod sources;
 
 use std::process::ExitCode;
 
-use reveille_tests::scenarios;
+use reveille_tests::scenario;
 
 fn main() -> ExitCode {
-    reveille_tests::runner::main(scenarios![
-        network::a_machine_without_its_group_is_mended_and_joins,
-        network::only_missing_pod_rules_come_back_and_wider_ones_count,
-        network::stale_routes_go_missing_ones_come_back_foreign_ones_stay,
-        sources::an_empty_node_list_costs_nobody_a_machine,
-        sources::an_empty_or_broken_server_list_costs_nobody_anything,
-        machines::a_neighbour_cluster_of_a_like_name_is_not_touched,
-        machines::broken_servers_are_replaced_until_the_same_fault_returns_and_stuck_ones_are_told,
-        machines::a_first_boot_without_network_is_replaced_a_silent_one_is_rebooted,
-        joining::a_real_join_counts_and_a_node_taken_by_the_cloud_controller_is_told,
-        sources::a_frozen_or_dead_api_server_stops_all_acts,
-        sources::expired_tokens_an_absent_keystone_and_throttling_are_lived_through,
-        crashes::a_kill_around_network_calls_neither_repeats_nor_loses_one,
-        crashes::a_kill_around_deletions_neither_repeats_nor_loses_one,
-        network::every_port_is_looked_at_and_what_cannot_be_mended_is_not_tried,
-        network::a_group_that_does_not_stick_is_given_up_after_its_tries,
-        network::an_unreachable_node_is_nudged_and_leftovers_are_cleaned,
-        network::a_full_router_is_foreseen_and_not_called_in_vain,
-        pauses::a_pause_by_command_or_annotation_holds_and_its_end_lets_go,
-        calm::a_healthy_project_costs_four_reads_a_cycle_whoever_looks,
+    reveille_tests::runner::main(&[
+        scenario!(network::a_machine_without_its_group_is_mended_and_joins, 20),
+        scenario!(network::only_missing_pod_rules_come_back_and_wider_ones_count, 20),
+        scenario!(network::stale_routes_go_missing_ones_come_back_foreign_ones_stay, 25),
+        scenario!(sources::an_empty_node_list_costs_nobody_a_machine, 100).with_fleet(),
+        scenario!(sources::an_empty_or_broken_server_list_costs_nobody_anything, 100).with_fleet(),
+        scenario!(machines::a_neighbour_cluster_of_a_like_name_is_not_touched, 55),
+        scenario!(
+            machines::broken_servers_are_replaced_until_the_same_fault_returns_and_stuck_ones_are_told,
+            150
+        ),
+        scenario!(machines::a_first_boot_without_network_is_replaced_a_silent_one_is_rebooted, 90),
+        scenario!(joining::a_real_join_counts_and_a_node_taken_by_the_cloud_controller_is_told, 120),
+        scenario!(sources::a_frozen_or_dead_api_server_stops_all_acts, 90),
+        scenario!(sources::expired_tokens_an_absent_keystone_and_throttling_are_lived_through, 75),
+        scenario!(crashes::a_kill_around_network_calls_neither_repeats_nor_loses_one, 30),
+        scenario!(crashes::a_kill_around_deletions_neither_repeats_nor_loses_one, 70),
+        scenario!(network::every_port_is_looked_at_and_what_cannot_be_mended_is_not_tried, 30),
+        scenario!(network::a_group_that_does_not_stick_is_given_up_after_its_tries, 45),
+        scenario!(network::an_unreachable_node_is_nudged_and_leftovers_are_cleaned, 60),
+        scenario!(network::a_full_router_is_foreseen_and_not_called_in_vain, 60),
+        scenario!(pauses::a_pause_by_command_or_annotation_holds_and_its_end_lets_go, 40),
+        scenario!(calm::a_healthy_project_costs_four_reads_a_cycle_whoever_looks, 125).alone(),
     ])
 }

@@ -1,6 +1,6 @@
 //! The rig as the scenarios use it: its commands, and the facts that it tells about itself.
 //!
-//! One rig per process, named after the process id, so that runs beside each other do not meet. What it needs (programs,
+//! One rig per lane, named after process id and lane, so that runs beside each other do not meet. What it needs (programs,
 //! root, disk) is its own business: when it does not come up, nothing can be run, and that is not a failure of Reveille.
 
 use std::path::{Path, PathBuf};

@@ -35,6 +35,6 @@ fn main() -> ExitCode {
         scenario!(network::an_unreachable_node_is_nudged_and_leftovers_are_cleaned, 60),
         scenario!(network::a_full_router_is_foreseen_and_not_called_in_vain, 60),
         scenario!(pauses::a_pause_by_command_or_annotation_holds_and_its_end_lets_go, 40),
-        scenario!(calm::a_healthy_project_costs_four_reads_a_cycle_whoever_looks, 125).alone(),
+        scenario!(calm::a_healthy_project_costs_four_reads_a_cycle_whoever_looks, 65).alone(),
     ])
 }

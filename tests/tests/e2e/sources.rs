@@ -133,7 +133,7 @@ pub(crate) fn expired_tokens_an_absent_keystone_and_throttling_are_lived_through
     lab: &mut Lab,
 ) -> Result<()> {
     let crew = lab.crew()?;
-    let place = lab.place(&[&reckless(crew.roster("login"))])?;
+    let place = lab.place(&[&reckless(crew.roster("login")).set("cloudStaleAfter", "15s")])?;
     let running = lab.start_and_see(&place, 3)?;
     let nothing = || lab.proxy.calls()?.no_writes();
     lab.proxy.arm("keystone-503", json!({}))?;

@@ -19,7 +19,7 @@ const ASK_BYTES_MAX: u64 = 64 << 10;
 /// Longest answer, bytes: a roll of fifty thousand machines has some twenty megabytes.
 const REPLY_BYTES_MAX: u64 = 256 << 20;
 /// Longest for one whole exchange.
-const WITHIN: Duration = Duration::from_secs(10);
+pub(crate) const WITHIN: Duration = Duration::from_secs(10);
 /// Longest path of a socket that every system takes.
 const PATH_BYTES_MAX: usize = 100;
 

@@ -1,7 +1,8 @@
 //! The commands that look: `roll`, `why`, `plan`, `incidents`.
 //!
 //! A running controller is asked first; without one, or without its answer, we look once ourselves. The answer has the
-//! same form either way; what differs is said in a note under it, on standard error.
+//! same form either way; what differs is said in a note under it, on standard error. That a controller runs and did not
+//! answer is said to programs as well: whoever compares two answers must know that the second one knows less.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::time::Duration;
@@ -20,7 +21,7 @@ use reveille_wire::roster::CheckedRoster;
 
 use super::look::{self, Controller, Looked};
 use super::{Answer, Context};
-use crate::beside::client;
+use crate::beside::{self, client};
 use crate::cli::exit::Exit;
 use crate::cli::failure::Failure;
 use crate::cli::{self, Output};
@@ -151,25 +152,24 @@ fn progress(checked: &CheckedRoster) -> ProgressBar {
 }
 
 fn note(context: &Context, looked: &Looked) {
-    let mut notes = looked.notes.clone();
+    let for_people = context.common.output == Output::Table;
+    let mut notes = if for_people { looked.notes.clone() } else { Vec::new() };
     match looked.controller {
-        Controller::Runs => {
-            notes.push(
-                "a controller runs and did not answer; this is a look of our own, which knows less"
-                    .to_owned(),
-            );
-        }
-        Controller::Stopped | Controller::Never => {
+        Controller::Runs => notes.push(format!(
+            "a controller runs and did not answer within {} s; this is a look of our own, which knows less: \
+             it counts every wait from now on, so what is held or under way may be shown as waiting",
+            beside::WITHIN.as_secs()
+        )),
+        Controller::Stopped | Controller::Never if for_people => {
             notes.push(
                 "no controller runs for this roster, so nothing is timed or done: reveille run".to_owned(),
             );
         }
+        Controller::Stopped | Controller::Never => {}
     }
-    if context.common.output == Output::Table {
-        let mut err = std::io::stderr().lock();
-        for note in notes {
-            drop(writeln!(err, "note: {note}"));
-        }
+    let mut err = std::io::stderr().lock();
+    for note in notes {
+        drop(writeln!(err, "note: {note}"));
     }
 }
 

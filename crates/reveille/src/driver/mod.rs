@@ -138,11 +138,13 @@ impl Driver {
                     self.helm.beat(now);
                     Vec::new()
                 }
-                Some(event) = self.inbox.recv() => self.take_in(event),
+                // Before the inbox: a person who asks on the worst day does not wait behind a flood of events. Questions
+                // are few and change nothing.
                 Some(question) = self.questions.recv() => {
                     question(self.helm.state(), clock::wall());
                     Vec::new()
                 }
+                Some(event) = self.inbox.recv() => self.take_in(event),
                 () = sleep(nap) => {
                     alarm.tick(clock::wall());
                     self.take(Event::Tick)

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use reveille_core::effect::{Call, Look, Outcome, ReadError};
+use reveille_core::effect::{Call, Look, Outcome, ReadError, ReadErrorKind};
 use reveille_core::engine::{Restored, Start, State};
 use reveille_core::event::{Answer, CloudFact, CloudSnapshot, ClusterFact, Event, Scope};
 use reveille_core::model::id::{Fence, IntentId};
@@ -18,7 +18,7 @@ use reveille_core::model::instance::Port;
 use reveille_core::model::node::Ready;
 use reveille_core::model::time::Time;
 use reveille_core::record::Record;
-use tokio::sync::{Notify, mpsc, watch};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
 
 use super::caution::Caution;
 use super::hands::Hands;
@@ -26,7 +26,7 @@ use super::helm::Helm;
 use super::keeper::{FenceCheck, Keeper};
 use super::pauses::PauseDesk;
 use super::scribe::{Ack, Scribe};
-use super::{Driver, Ended, Until, clock};
+use super::{Driver, Ended, Question, Until, clock};
 use crate::fixture;
 use crate::worlds::{Desk, World, Worlds};
 
@@ -145,6 +145,7 @@ struct Bench {
     fake: Arc<Fake>,
     book: Book,
     events: mpsc::Sender<Event>,
+    asks: mpsc::Sender<Question>,
     stop: watch::Sender<bool>,
     running: tokio::task::JoinHandle<(State, Ended)>,
 }
@@ -154,7 +155,7 @@ fn start(fake: Fake, book: &Book, state: State, until: Until, leads: FenceCheck)
     let (scribe, acks) = Scribe::start(Box::new(book.clone())).unwrap();
     let (events, inbox) = mpsc::channel(64);
     let (stop, stopped) = watch::channel(false);
-    let (_, questions) = mpsc::channel(1);
+    let (asks, questions) = mpsc::channel(1);
     let desk = Desk::new(Arc::new(FakeWorld(fake.clone())));
     let worlds = Worlds { clouds: BTreeMap::from([("os".into(), desk.clone())]), cluster: desk };
     let driver = Driver {
@@ -166,7 +167,7 @@ fn start(fake: Fake, book: &Book, state: State, until: Until, leads: FenceCheck)
         stop: stopped,
         questions,
     };
-    Bench { fake, book: book.clone(), events, stop, running: tokio::spawn(driver.run(until)) }
+    Bench { fake, book: book.clone(), events, asks, stop, running: tokio::spawn(driver.run(until)) }
 }
 
 fn fresh(fence: u64) -> State {
@@ -349,6 +350,25 @@ async fn a_ledger_that_is_over_ends_the_loop() {
 }
 
 #[tokio::test]
+async fn a_question_does_not_wait_behind_a_flood_of_events() {
+    let bench = start(Fake::default(), &Book::default(), fresh(1), Until::Told, leads(1));
+    let error = ReadError { kind: ReadErrorKind::Unavailable, text: "away".into(), retry_after: None };
+    while bench
+        .events
+        .try_send(Event::Cloud { cloud: "os".into(), fact: CloudFact::Failed(error.clone()) })
+        .is_ok()
+    {}
+    let (answer, answered) = oneshot::channel();
+    let question: Question = Box::new(|state, _| {
+        let source = &state.desk().clouds[&"os".into()].source;
+        answer.send(source.failing().map_or(0, |failing| failing.times)).unwrap();
+    });
+    bench.asks.try_send(question).unwrap();
+    assert!(answered.await.unwrap() < 5, "events that were taken in first");
+    bench.end().await;
+}
+
+#[tokio::test]
 async fn once_ends_when_everything_due_has_settled() {
     let book = Book::default();
     let bench = start(Fake::default(), &book, fresh(1), Until::Settled(PATIENCE), leads(1));
@@ -392,6 +412,6 @@ async fn a_call_without_an_answer_ends_as_unknown_and_a_read_as_timed_out() {
     let Some(Event::Looked { answer: Err(error), .. }) = inbox.recv().await else {
         panic!("a read is answered")
     };
-    assert_eq!(error.kind, reveille_core::effect::ReadErrorKind::TimedOut);
+    assert_eq!(error.kind, ReadErrorKind::TimedOut);
     assert_eq!(hands.under_way().calls() + hands.under_way().looks(), 0);
 }

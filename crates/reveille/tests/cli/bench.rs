@@ -119,6 +119,12 @@ impl Running {
         assert!(out.read(&mut first).unwrap() > 0);
     }
 
+    /// Holds it up, as a machine out of memory would.
+    pub(crate) fn freeze(&self) {
+        let id = self.0.as_ref().unwrap().id().to_string();
+        assert!(Command::new("kill").args(["-STOP", &id]).status().unwrap().success());
+    }
+
     /// Asks it to stop, and waits for how it ended.
     pub(crate) fn terminate(self) -> Ran {
         let id = self.0.as_ref().unwrap().id().to_string();

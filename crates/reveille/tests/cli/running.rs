@@ -27,6 +27,21 @@ fn a_controller_answers_keeps_others_out_and_stops_when_told() {
 }
 
 #[test]
+fn a_look_beside_a_controller_that_does_not_answer_says_so_to_people_and_programs() {
+    let bench = Bench::new();
+    let controller = bench.start(&["run"]);
+    let socket = bench.path(".local/state/reveille/lost/control.sock");
+    until("it listens", || socket.exists());
+    assert_eq!(bench.run(&["plan", "-o", "json"]).err, "", "it answered");
+    controller.freeze();
+    let plan = bench.run(&["plan", "-o", "json"]);
+    let document: reveille_wire::report::Document = serde_json::from_str(&plan.out).unwrap();
+    assert!(matches!(document.report, reveille_wire::report::Report::PlanReport(_)));
+    assert!(plan.err.contains("a controller runs and did not answer within 10 s"), "{}", plan.err);
+    assert_eq!(plan.err.lines().count(), 1, "a program wants no more notes than that: {}", plan.err);
+}
+
+#[test]
 fn once_ends_by_itself_with_the_exit_code_of_the_roll() {
     let bench = Bench::new();
     let ran = bench.run(&["run", "--once", "--within", "20", "-o", "json"]);

@@ -91,22 +91,23 @@ const NO_NETWORK: &str = "\
 /// Both never join. One's console says that its first boot had no network: rebooting would not repeat that, so it is
 /// replaced without a reboot. The other's console says nothing of a failure: it is rebooted once and not deleted.
 pub(crate) fn a_first_boot_without_network_is_replaced_a_silent_one_is_rebooted(lab: &mut Lab) -> Result<()> {
-    let roster = Roster::new("firstboot").set("join", "20s").set("reboot", "act").set("replace", "act");
+    let roster = Roster::new("firstboot").set("join", "30s").set("reboot", "act").set("replace", "act");
     let roster = roster.pool("dead").pool("quiet").pool("well");
     lab.machines_with_nodes(&roster, "well", &["fb-well"])?;
     let place = lab.place(&[&roster])?;
     let running = lab.start(&place)?;
     lab.sees(&place, 1)?;
     let begun = Instant::now();
+    // Its console speaks before its time is up, or it would rightly be taken for a silent one and rebooted.
     let dead = lab.machines(&roster, "dead", &["fb-dead"], &[])?.remove(0);
-    let quiet = lab.machines(&roster, "quiet", &["fb-quiet"], &[])?.remove(0);
     lab.rig.console("fb-dead", NO_NETWORK)?;
+    let quiet = lab.machines(&roster, "quiet", &["fb-quiet"], &[])?.remove(0);
     lab.rig.console("fb-quiet", "[    0.000000] Linux version 6.1.90 (build@host)\nfb-quiet login: ")?;
-    until("the one without network to be gone", s(90), || {
+    until("the one without network to be gone", s(100), || {
         ensure!(lab.cloud.server(&dead.id)?.is_none(), "it is still there");
         Ok(())
     })?;
-    ensure!(begun.elapsed() > s(20), "it was deleted before its time");
+    ensure!(begun.elapsed() > s(30), "it was deleted before its time");
     until("the other one to be rebooted", s(60), || {
         let reboots = lab.cloud.actions(&quiet.id, "reboot")?;
         ensure!(reboots == 1, "{reboots} reboots");

@@ -1,4 +1,5 @@
-//! The ledger: what one process must not forget, on a local disk, and the pauses that people set beside it.
+//! The ledger: what one process must not forget, on a local disk, and the pauses that people set beside it. Recordings,
+//! which nothing rests on, are a second kind of files ([`tape`]).
 //!
 //! ```text
 //!  DIR/ledger/lock              who holds it, and when it was last alive
@@ -16,7 +17,7 @@
 //! process writes: the lock keeps others out, and every opening gets a [`Fence`] higher than all before it.
 //!
 //! Deliberately not here: what a record means (`T` is anything that serde can write and read), any clock (times are
-//! arguments), compression, replication, and file systems on a network, whose locks and fsync promise less. A ledger
+//! arguments), replication, and file systems on a network, whose locks and fsync promise less. A ledger
 //! that was damaged in its middle is refused, never mended by guessing; [`read_lossy`] shows people what is left of it.
 
 mod config;
@@ -31,6 +32,7 @@ mod reading;
 mod repair;
 mod segment;
 mod store;
+pub mod tape;
 
 #[cfg(test)]
 mod memory_disk;

@@ -1,10 +1,11 @@
 //! The border of Reveille: every shape that is written down or read back by somebody else.
 //!
-//! Three shapes cross here, each in a module of its own, and none knows another:
+//! Four shapes cross here, each in a module of its own; recordings use the ledger's words, and no other knows another:
 //!
 //! ```text
 //!   roster.yaml ──▶ roster  ──▶ reveille_core::model::roster::Roster   what people write, checked as a whole
 //!   Record     ◀──▶ ledger  ◀──▶ one JSON line                         what the engine must not forget
+//!   Event, Effect ◀──▶ recording ◀──▶ one JSON line            what a replay needs to decide the same again
 //!   plain facts ──▶ report  ──▶ JSON or YAML                           what the looking commands print for programs
 //! ```
 //!
@@ -14,6 +15,7 @@
 
 pub mod duration;
 pub mod ledger;
+pub mod recording;
 pub mod report;
 pub mod roster;
 pub mod stamp;

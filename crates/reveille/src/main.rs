@@ -5,6 +5,7 @@
 //!                        │
 //!                        ├─ worlds: adapters behind one seam, one poller for each project
 //!                        ├─ driver: the loop of one roster, its ledger thread, its hands
+//!                        ├─ replay: a recording, played through the engine again and compared
 //!                        └─ view ─▶ render: what the engine knows, as reports for programs and for people
 //! ```
 
@@ -15,6 +16,7 @@ mod driver;
 #[cfg(test)]
 mod fixture;
 mod render;
+mod replay;
 mod survey;
 mod view;
 mod worlds;

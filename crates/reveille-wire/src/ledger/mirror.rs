@@ -5,6 +5,7 @@
 //! cannot drift apart, and the compiler holds it against the core's own list: a field that the core gains does not
 //! build here until it is written down.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -165,6 +166,42 @@ impl<T: Mirror> Mirror for Vec<T> {
     }
 }
 
+impl<T: Mirror> Mirror for Arc<T> {
+    type Wire = T::Wire;
+
+    fn out(&self) -> T::Wire {
+        T::out(self)
+    }
+
+    fn back(wire: T::Wire) -> Result<Self, FromWireError> {
+        T::back(wire).map(Self::new)
+    }
+}
+
+impl<T: Mirror> Mirror for Box<[T]> {
+    type Wire = Vec<T::Wire>;
+
+    fn out(&self) -> Self::Wire {
+        self.iter().map(T::out).collect()
+    }
+
+    fn back(wire: Self::Wire) -> Result<Self, FromWireError> {
+        wire.into_iter().map(T::back).collect()
+    }
+}
+
+impl<T: Mirror + Ord> Mirror for BTreeSet<T> {
+    type Wire = Vec<T::Wire>;
+
+    fn out(&self) -> Self::Wire {
+        self.iter().map(T::out).collect()
+    }
+
+    fn back(wire: Self::Wire) -> Result<Self, FromWireError> {
+        wire.into_iter().map(T::back).collect()
+    }
+}
+
 impl<T: Mirror> Mirror for Option<T> {
     type Wire = Option<T::Wire>;
 
@@ -250,4 +287,53 @@ macro_rules! mirror_struct {
     };
 }
 
-pub(crate) use {mirror_enum, mirror_struct};
+/// An enum of the core with variants of every form: `"word"`, `{"word":…}`, `{"word":[…]}`, `{"word":{…}}`.
+macro_rules! mirror_choice {
+    (
+        $(#[$doc:meta])*
+        $wire:ident of $core:ident {
+            $($word:literal $variant:ident
+                $(($($slot:ident: $ty:ty),+))?
+                $({ $($(#[$attr:meta])* $field:ident: $fty:ty),+ $(,)? })?
+            ,)*
+        }
+    ) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+        #[serde(rename_all_fields = "camelCase", deny_unknown_fields)]
+        pub(crate) enum $wire {
+            $(
+                #[serde(rename = $word)]
+                $variant
+                    $(($(<$ty as $crate::ledger::mirror::Mirror>::Wire),+))?
+                    $({ $($(#[$attr])* $field: <$fty as $crate::ledger::mirror::Mirror>::Wire),+ })?,
+            )*
+        }
+
+        impl $crate::ledger::mirror::Tagged for $wire {
+            const WORDS: &'static [&'static str] = &[$($word),*];
+        }
+
+        impl $crate::ledger::mirror::Mirror for $core {
+            type Wire = $wire;
+
+            fn out(&self) -> $wire {
+                match self {
+                    $(Self::$variant $(($($slot),+))? $({ $($field),+ })? => $wire::$variant
+                        $(($(<$ty as $crate::ledger::mirror::Mirror>::out($slot)),+))?
+                        $({ $($field: <$fty as $crate::ledger::mirror::Mirror>::out($field)),+ })?,)*
+                }
+            }
+
+            fn back(wire: $wire) -> Result<Self, $crate::ledger::FromWireError> {
+                Ok(match wire {
+                    $($wire::$variant $(($($slot),+))? $({ $($field),+ })? => Self::$variant
+                        $(($(<$ty as $crate::ledger::mirror::Mirror>::back($slot)?),+))?
+                        $({ $($field: <$fty as $crate::ledger::mirror::Mirror>::back($field)?),+ })?,)*
+                })
+            }
+        }
+    };
+}
+
+pub(crate) use {mirror_choice, mirror_enum, mirror_struct, names, numbers, words};

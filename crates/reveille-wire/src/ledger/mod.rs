@@ -165,4 +165,4 @@ impl<'de> Deserialize<'de> for LedgerLine {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

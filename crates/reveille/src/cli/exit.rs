@@ -1,4 +1,4 @@
-//! How the process ends: five codes, each an answer.
+//! How the process ends: six codes, each an answer.
 //!
 //! Scripts and monitors read these, so they are a promise. They are ordered by how bad the news is: several answers
 //! together end with the worst.
@@ -16,6 +16,8 @@ pub(crate) enum Exit {
     CannotTell,
     /// The command line or the roster is wrong (EX_USAGE).
     Usage,
+    /// A recording cannot be read (EX_DATAERR).
+    Data,
     /// A fault of ours (EX_SOFTWARE).
     Internal,
 }
@@ -28,6 +30,7 @@ impl Exit {
             Self::SomebodyAbsent => 1,
             Self::CannotTell => 2,
             Self::Usage => 64,
+            Self::Data => 65,
             Self::Internal => 70,
         }
     }

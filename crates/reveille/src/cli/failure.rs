@@ -21,6 +21,11 @@ impl Failure {
         Self { exit: Exit::Usage, error: error.into(), next: None }
     }
 
+    /// A file that was given cannot be read as what it should be.
+    pub(crate) fn data(error: impl Into<anyhow::Error>) -> Self {
+        Self { exit: Exit::Data, error: error.into(), next: None }
+    }
+
     /// Nobody could be asked.
     pub(crate) fn cannot_tell(error: impl Into<anyhow::Error>) -> Self {
         Self { exit: Exit::CannotTell, error: error.into(), next: None }

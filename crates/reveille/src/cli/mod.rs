@@ -31,7 +31,7 @@ First steps:
   reveille roll            who is here, who is missing
   reveille why MACHINE     where it stopped, why, what was done, what comes next
 
-Exit codes: 0 everyone answers · 1 somebody is absent · 2 it could not be told · 64 wrong usage or roster · 70 a fault of ours";
+Exit codes: 0 everyone answers · 1 somebody is absent · 2 it could not be told · 64 wrong usage or roster · 65 a recording that cannot be read · 70 a fault of ours";
 
 /// The whole command line.
 #[derive(Clone, Debug, Parser)]
@@ -125,6 +125,9 @@ pub(crate) enum Command {
     /// Play a scenario on a made-up cluster and explain it, or make a random course of faults up
     #[command(after_long_help = SIMULATE_EXAMPLES)]
     Simulate(Simulate),
+    /// Play a recording through the engine again and compare what it decides
+    #[command(after_long_help = REPLAY_EXAMPLES)]
+    Replay(Replay),
     /// Print completions for a shell
     #[command(
         after_long_help = "Example:\n  reveille completions bash > ~/.local/share/bash-completion/completions/reveille"
@@ -155,6 +158,12 @@ pub(crate) struct Run {
     /// Decide and tell, but begin nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
+    /// Keep every event and decision below this folder, without secrets, for `reveille replay`
+    #[arg(long, value_name = "DIR")]
+    pub(crate) record: Option<PathBuf>,
+    /// With --record: what the recordings of a roster may take; the oldest go first, mebibytes
+    #[arg(long, value_name = "MIB", default_value_t = 1024, requires = "record", value_parser = clap::value_parser!(u32).range(1..=1_048_576))]
+    pub(crate) record_max_mib: u32,
     /// Form of the log on standard error
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub(crate) log_format: LogFormat,
@@ -295,6 +304,9 @@ pub(crate) struct Demo {
     /// Do not wait between the moments
     #[arg(long)]
     pub(crate) fast: bool,
+    /// Keep every event and decision below this folder, for `reveille replay`
+    #[arg(long, value_name = "DIR")]
+    pub(crate) record: Option<PathBuf>,
 }
 
 const SIMULATE_EXAMPLES: &str = "\
@@ -354,6 +366,42 @@ fn policy(name: &str) -> Result<Policy, String> {
 fn days(text: &str) -> Result<f64, String> {
     let days: f64 = text.parse().map_err(|_| "write a number of days, for instance 0.5".to_owned())?;
     if (0.01..=400.0).contains(&days) { Ok(days) } else { Err("from 0.01 to 400 days".to_owned()) }
+}
+
+const REPLAY_EXAMPLES: &str = "\
+Examples:
+  reveille run --record flight                                  records while it watches
+  reveille replay flight                                        the story, and whether every decision is the same now
+  reveille replay flight --machine kks-prod-w-7xk2p --from 09:00 --until 09:30
+  reveille replay flight --with-roster tomorrow.yaml            what another roster would have done, and why
+  reveille replay flight --machine w-7xk2p --to-scenario lost-group.recording --anonymise
+
+Exit codes: 0 the same · 1 it differs · 64 wrong usage · 65 the recording cannot be read";
+
+/// `replay`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Replay {
+    /// Folder that was given to --record, one run in it, or a file with one recording
+    #[arg(value_name = "DIR|FILE")]
+    pub(crate) recording: PathBuf,
+    /// Show and compare from here on: RFC 3339, or the time of day where it begins
+    #[arg(long, value_name = "TIME")]
+    pub(crate) from: Option<String>,
+    /// Stop here
+    #[arg(long, value_name = "TIME")]
+    pub(crate) until: Option<String>,
+    /// Show only this machine: its name, id or node
+    #[arg(long, value_name = "NAME")]
+    pub(crate) machine: Option<String>,
+    /// Decide by the roster in this file instead of the recorded one, and tell what would have differed
+    #[arg(long, value_name = "FILE")]
+    pub(crate) with_roster: Option<PathBuf>,
+    /// Cut it down to the machine and the time given, and write it as a regression test
+    #[arg(long, value_name = "FILE", conflicts_with = "with_roster")]
+    pub(crate) to_scenario: Option<PathBuf>,
+    /// With --to-scenario: replace names and ids; addresses stay
+    #[arg(long, requires = "to_scenario")]
+    pub(crate) anonymise: bool,
 }
 
 /// `completions`.

@@ -17,7 +17,9 @@ use reveille_core::engine::{Start, State};
 use reveille_core::event::Event;
 use reveille_core::model::time::Time;
 use reveille_core::record::Record;
+use reveille_record::tape::TapeConfig;
 use reveille_sim::story::{Demo, Moment};
+use reveille_wire::recording::Header;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
 
@@ -27,6 +29,7 @@ use crate::cli::exit::Exit;
 use crate::cli::failure::Failure;
 use crate::driver::clock;
 use crate::driver::helm::Helm;
+use crate::driver::recorder::{ENGINE, Recorder};
 use crate::driver::scribe::{Ack, Scribe};
 use crate::driver::shelf;
 use crate::render::stage::{Stage, epilogue};
@@ -43,10 +46,12 @@ pub(crate) async fn demo(context: &Context, args: &cli::Demo) -> Result<Answer, 
         .map_err(|error| Failure::internal(anyhow::Error::new(error)))?;
     let mut story = Demo::new(args.seed);
     story.lead(opened.fence);
-    let state = State::new(story.roster().clone(), Start { fence: opened.fence, acting: true });
+    let start = Start { fence: opened.fence, acting: true };
+    let recorder = record(args, &story, start)?;
+    let state = State::new(story.roster().clone(), start);
     let (scribe, acks) = Scribe::start(Box::new(opened.shelf)).context("cannot start the ledger's thread")?;
     let mut play = Play {
-        helm: Helm::new(state, scribe),
+        helm: Helm::new(state, scribe).recorded_by(recorder),
         acks,
         stage: Stage::new(&context.paper, story.start()),
         pace: (!args.fast).then(|| Pace { began: Instant::now(), start: story.start() }),
@@ -66,6 +71,22 @@ pub(crate) async fn demo(context: &Context, args: &cli::Demo) -> Result<Answer, 
         (false, false) => Exit::SomebodyAbsent,
     };
     Ok(Answer { text: epilogue(&summary, start, &context.paper), exit })
+}
+
+/// Begins the recording, where one is wanted.
+fn record(args: &cli::Demo, story: &Demo, start: Start) -> Result<Option<Recorder>, Failure> {
+    let Some(directory) = &args.record else { return Ok(None) };
+    let header = Header {
+        program: env!("CARGO_PKG_VERSION").to_owned(),
+        engine: ENGINE.to_owned(),
+        of: format!("demo, story {}", args.seed),
+        roster: story.roster().clone(),
+        start,
+        restored: None,
+    };
+    Recorder::start(directory, &header, clock::wall(), TapeConfig::STANDARD)
+        .map(Some)
+        .map_err(|error| Failure::usage(anyhow::Error::new(error).context("cannot begin the recording")))
 }
 
 struct Play {

@@ -3,6 +3,7 @@
 //! ```text
 //!  Cli ─▶ perform ─┬▶ roll, why, plan, incidents: look ─▶ view ─▶ render ─▶ Answer
 //!                  ├▶ run, demo: the driver
+//!                  ├▶ replay: a recording through the engine again
 //!                  └▶ pause, resume, init, completions, man: files and text
 //! ```
 //!
@@ -15,6 +16,7 @@ pub(crate) mod look;
 mod looking;
 mod manual;
 mod pause;
+mod replay;
 mod run;
 mod simulate;
 
@@ -139,6 +141,7 @@ fn perform(context: &Context, command: Command) -> Result<Answer, Failure> {
         Command::Init(args) => on_runtime(init::init(context, &args)),
         Command::Demo(args) => on_runtime(demo::demo(context, &args)),
         Command::Simulate(args) => simulate::simulate(context, &args),
+        Command::Replay(args) => replay::replay(context, &args),
         Command::Completions(args) => Ok(manual::completions(args.shell)),
         Command::Man(args) => manual::man(&args),
     }

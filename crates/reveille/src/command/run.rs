@@ -23,6 +23,8 @@ use reveille_core::record::Record;
 use reveille_kube::Cluster;
 use reveille_openstack::{CloudConfig, Interest, Project};
 use reveille_record::OpenError;
+use reveille_record::tape::TapeConfig;
+use reveille_wire::recording::{Header, Memory};
 use reveille_wire::report::Report;
 use reveille_wire::roster::CheckedRoster;
 use tokio::sync::{mpsc, watch};
@@ -39,6 +41,7 @@ use crate::driver::clock;
 use crate::driver::hands::Hands;
 use crate::driver::helm::Helm;
 use crate::driver::pauses::PauseDesk;
+use crate::driver::recorder::{ENGINE, Recorder};
 use crate::driver::scribe::Scribe;
 use crate::driver::shelf::{self, OpenShelf, ShelfError};
 use crate::driver::{Driver, Ended, INBOX_MAX, Until};
@@ -83,7 +86,7 @@ pub(crate) async fn run(context: &Context, args: &cli::Run) -> Result<Answer, Fa
     let mut drivers = JoinSet::new();
     for (index, prepared) in prepared.into_iter().enumerate() {
         let clouds = reached.get(&index).cloned().unwrap_or_default();
-        let driver = launch(prepared, clouds, args.dry_run, &stopped, &mut background)?;
+        let driver = launch(prepared, clouds, args, &stopped, &mut background)?;
         let until =
             if args.once { Until::Settled(Duration::from_secs(args.within.into())) } else { Until::Told };
         drivers.spawn(async move { (index, driver.run(until).await) });
@@ -223,15 +226,16 @@ async fn connect(config: &CloudConfig) -> Result<Option<Project>, Failure> {
 fn launch(
     prepared: Prepared,
     clouds: Reached,
-    dry_run: bool,
+    args: &cli::Run,
     stopped: &watch::Receiver<bool>,
     background: &mut JoinSet<()>,
 ) -> Result<Driver, Failure> {
     let Prepared { checked, state_dir, cluster, shelf, events, inbox } = prepared;
     let OpenShelf { shelf, records, fence, last_alive } = shelf;
     let now = clock::wall();
-    announce(&checked, dry_run, records.len());
-    let how = Restored { start: Start { fence, acting: !dry_run }, now, last_alive };
+    announce(&checked, args.dry_run, records.len());
+    let how = Restored { start: Start { fence, acting: !args.dry_run }, now, last_alive };
+    let recorder = record(args, &checked, how, &records)?;
     let state = State::restore(checked.roster, how, records);
     let (mut scribe, acks) = Scribe::start(Box::new(shelf)).context("cannot start the ledger's thread")?;
     let started = Record::Started { at: now, fence };
@@ -244,7 +248,7 @@ fn launch(
     let (asks, questions) = mpsc::channel(16);
     background.spawn(server::serve(state_dir.clone(), asks, stopped.clone()));
     Ok(Driver {
-        helm: Helm::new(state, scribe),
+        helm: Helm::new(state, scribe).recorded_by(recorder),
         acks,
         inbox,
         hands,
@@ -252,6 +256,31 @@ fn launch(
         stop: stopped.clone(),
         questions,
     })
+}
+
+/// Begins the recording of one roster, where one is wanted.
+fn record(
+    args: &cli::Run,
+    checked: &CheckedRoster,
+    how: Restored,
+    records: &[Record],
+) -> Result<Option<Recorder>, Failure> {
+    let Some(directory) = &args.record else { return Ok(None) };
+    let memory = Memory { now: how.now, last_alive: how.last_alive, records: records.to_vec() };
+    let header = Header {
+        program: env!("CARGO_PKG_VERSION").to_owned(),
+        engine: ENGINE.to_owned(),
+        of: "run".to_owned(),
+        roster: checked.roster.clone(),
+        start: how.start,
+        restored: Some(memory),
+    };
+    let total_bytes_max = u64::from(args.record_max_mib) << 20;
+    let segment_bytes_max = TapeConfig::STANDARD.segment_bytes_max.min(total_bytes_max / 4);
+    let config = TapeConfig { total_bytes_max, segment_bytes_max, ..TapeConfig::STANDARD };
+    let recorder = Recorder::start(directory, &header, how.now, config)
+        .map_err(|error| Failure::usage(anyhow::Error::new(error).context("cannot begin the recording")))?;
+    Ok(Some(recorder))
 }
 
 fn announce(checked: &CheckedRoster, dry_run: bool, remembered: usize) {

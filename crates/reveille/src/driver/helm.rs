@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  Event ─▶ step ─▶ Record ─▶ scribe (and one log line)        Ack ─▶ Recorded / RecordFailed ─▶ step ─▶ …
-//!                └▶ Call, Look, List, WakeAt ─▶ whoever drives
+//!                └▶ Call, Look, List, WakeAt ─▶ whoever drives      every step, without secrets ─▶ recorder
 //! ```
 //!
 //! Production and the demo share this: one drives it by the wall clock and real adapters, the other by a made-up world's
@@ -20,7 +20,9 @@ use reveille_core::model::time::Time;
 use reveille_core::record::Record;
 
 use super::journal;
+use super::recorder::Recorder;
 use super::scribe::{Ack, Scribe};
+use super::scrub::Scrub;
 
 /// Broken invariants that are kept for the end of a run.
 const VIOLATIONS_MAX: usize = 100;
@@ -32,6 +34,8 @@ pub(crate) type Onlooker<'a> = dyn FnMut(&State, &Event, &[Effect]) + 'a;
 pub(crate) struct Helm {
     state: State,
     scribe: Scribe,
+    scrub: Scrub,
+    recorder: Option<Recorder>,
     witnessed: Witnessed,
     violations: Vec<Violation>,
     stopping: bool,
@@ -40,7 +44,22 @@ pub(crate) struct Helm {
 impl Helm {
     /// Takes the state over.
     pub(crate) fn new(state: State, scribe: Scribe) -> Self {
-        Self { state, scribe, witnessed: Witnessed::default(), violations: Vec::new(), stopping: false }
+        Self {
+            scrub: Scrub::of(state.desk().roster),
+            state,
+            scribe,
+            recorder: None,
+            witnessed: Witnessed::default(),
+            violations: Vec::new(),
+            stopping: false,
+        }
+    }
+
+    /// The same, with everything recorded from the first event on.
+    #[must_use]
+    pub(crate) fn recorded_by(mut self, recorder: Option<Recorder>) -> Self {
+        self.recorder = recorder;
+        self
     }
 
     /// What is known.
@@ -116,7 +135,11 @@ impl Helm {
         let mut out = Vec::new();
         let mut events = VecDeque::from([event]);
         while let Some(event) = events.pop_front() {
+            let event = self.scrub.event(event);
             let effects = self.state.step(now, event.clone());
+            if let Some(recorder) = &mut self.recorder {
+                recorder.step(now, &event, &effects);
+            }
             onlooker(&self.state, &event, &effects);
             let verdict = invariants::check(&self.state, &effects, &mut self.witnessed);
             let broken = verdict.err().inspect(|violation| self.complain(violation));
@@ -159,6 +182,9 @@ impl Helm {
     /// Ends the ledger after everything that was handed over, and gives the state back.
     pub(crate) fn end(self) -> State {
         self.scribe.end();
+        if let Some(recorder) = self.recorder {
+            recorder.end();
+        }
         self.state
     }
 }

@@ -22,7 +22,9 @@ pub(crate) mod helm;
 pub(crate) mod journal;
 pub(crate) mod keeper;
 pub(crate) mod pauses;
+pub(crate) mod recorder;
 pub(crate) mod scribe;
+mod scrub;
 pub(crate) mod shelf;
 mod sight;
 

@@ -132,6 +132,13 @@ impl Running {
         self.wait()
     }
 
+    /// Ends it without a word, as a power cut would.
+    pub(crate) fn kill(mut self) {
+        let mut child = self.0.take().unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
     pub(crate) fn wait(mut self) -> Ran {
         let until = Instant::now() + Duration::from_secs(60);
         let mut child = self.0.take().unwrap();

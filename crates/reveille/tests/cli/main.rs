@@ -9,6 +9,7 @@ mod bench;
 mod demo;
 mod looking;
 mod proposing;
+mod recording;
 mod running;
 mod simulate;
 mod usage;

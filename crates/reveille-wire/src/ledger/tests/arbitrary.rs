@@ -19,24 +19,24 @@ use reveille_core::model::stage::Stage;
 use reveille_core::model::time::{Span, Time};
 use reveille_core::record::{Domain, Record, Verdict};
 
-fn text() -> impl Strategy<Value = Arc<str>> {
+pub(crate) fn text() -> impl Strategy<Value = Arc<str>> {
     any::<String>().prop_map(Arc::from)
 }
 
-fn at() -> impl Strategy<Value = Time> {
+pub(crate) fn at() -> impl Strategy<Value = Time> {
     prop_oneof![(0..4_000_000_000_000_i64).prop_map(Time::from_ms), any::<i64>().prop_map(Time::from_ms)]
 }
 
 /// A name of any kind from any text.
-fn id<T: std::fmt::Debug>(new: fn(Arc<str>) -> T) -> impl Strategy<Value = T> {
+pub(crate) fn id<T: std::fmt::Debug>(new: fn(Arc<str>) -> T) -> impl Strategy<Value = T> {
     text().prop_map(new)
 }
 
-fn cloud() -> impl Strategy<Value = CloudName> {
+pub(crate) fn cloud() -> impl Strategy<Value = CloudName> {
     id(CloudName::new)
 }
 
-fn net() -> impl Strategy<Value = IpNet> {
+pub(crate) fn net() -> impl Strategy<Value = IpNet> {
     prop_oneof![
         (any::<[u8; 4]>(), 0..=32_u8).prop_map(|(ip, len)| IpNet::new(IpAddr::from(ip), len).unwrap()),
         (any::<[u8; 16]>(), 0..=128_u8).prop_map(|(ip, len)| IpNet::new(IpAddr::from(ip), len).unwrap()),
@@ -93,7 +93,7 @@ fn remote() -> impl Strategy<Value = Remote> {
 }
 
 prop_compose! {
-    fn rule()(
+    pub(crate) fn rule()(
         direction in select(vec![Direction::Ingress, Direction::Egress]),
         family in select(vec![Family::V4, Family::V6]),
         protocol in option::of(any::<u8>().prop_map(Protocol)),
@@ -105,12 +105,12 @@ prop_compose! {
 }
 
 prop_compose! {
-    fn route()(destination in net(), next_hop in any::<IpAddr>()) -> Route {
+    pub(crate) fn route()(destination in net(), next_hop in any::<IpAddr>()) -> Route {
         Route { destination, next_hop }
     }
 }
 
-fn call() -> impl Strategy<Value = Call> {
+pub(crate) fn call() -> impl Strategy<Value = Call> {
     let instance = || (cloud(), id(InstanceId::new));
     let routes = || (cloud(), id(RouterId::new), vec(route(), 0..3));
     prop_oneof![
@@ -153,7 +153,7 @@ fn call() -> impl Strategy<Value = Call> {
     ]
 }
 
-fn outcome() -> impl Strategy<Value = Outcome> {
+pub(crate) fn outcome() -> impl Strategy<Value = Outcome> {
     prop_oneof![
         option::of(id(RequestId::new)).prop_map(|request| Outcome::Accepted { request }),
         text().prop_map(|text| Outcome::AlreadySo { text }),
@@ -195,7 +195,7 @@ prop_compose! {
     }
 }
 
-pub(super) fn record() -> impl Strategy<Value = Record> {
+pub(crate) fn record() -> impl Strategy<Value = Record> {
     let incident = || any::<u64>().prop_map(IncidentId);
     let intent = || any::<u64>().prop_map(IntentId);
     let verdicts = vec![Verdict::Mended, Verdict::Recovered, Verdict::SubjectGone, Verdict::Superseded];

@@ -1,6 +1,6 @@
 //! The format against a golden file, round trips of arbitrary records, and lines that are not ours.
 
-mod arbitrary;
+pub(crate) mod arbitrary;
 mod samples;
 
 use std::collections::BTreeSet;
@@ -35,7 +35,7 @@ fn the_format_is_what_it_was() {
 }
 
 /// Everything that `old` says stands in `new`; `new` may say more.
-fn says_all(new: &Value, old: &Value) -> bool {
+pub(crate) fn says_all(new: &Value, old: &Value) -> bool {
     match (new, old) {
         (Value::Object(new), Value::Object(old)) => {
             old.iter().all(|(field, value)| new.get(field).is_some_and(|new| says_all(new, value)))

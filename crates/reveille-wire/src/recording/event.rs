@@ -1,0 +1,249 @@
+//! What reached the engine, as JSON, with long lists as what changed in them.
+//!
+//! ```text
+//!   {"snapshot":{"cloud":"os","scope":"full","instances":[{"keep":[0,1000]}],"ports":…}}
+//!   {"leases":{"nodes":[{"keep":[0,1000]}],"same":[17,4]}}          everybody but the 18th and the 23rd renewed
+//!   {"looked":{"look":3,"answer":{"found":{"console":"…"}}}}   {"applied":{…}}   "tick"
+//! ```
+//!
+//! Of a lease only one thing is kept: whether it was renewed since the list before. The engine looks at nothing else, the
+//! text is another machine's clock, and ten thousand of them every ten seconds would be most of a recording.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use reveille_core::effect::{Outcome, ReadError};
+use reveille_core::event::{
+    Answer, CloudFact, CloudSnapshot, ClusterFact, Command, Event, Pause, PauseScope, Scope,
+};
+use reveille_core::model::id::{CloudName, InstanceId, IntentId, LookId, NodeName, NodeUid, RecordId};
+use reveille_core::model::instance::{Instance, InstanceAction, Port};
+use reveille_core::model::network::{Router, SecurityGroup};
+use reveille_core::model::node::{Node, NodeEvent};
+use serde::{Deserialize, Serialize};
+
+use super::Broken;
+use super::lease::{LeaseShelf, WireLeases};
+use super::list::{Edit, Shelf};
+use super::world::{WireGroup, WireInstance, WireNode, WireNodeEvent, WirePort, WireReadError, WireRouter};
+use crate::ledger::FromWireError;
+use crate::ledger::mirror::{Mirror, mirror_choice, mirror_struct};
+
+/// An event.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", rename_all_fields = "camelCase", deny_unknown_fields)]
+pub(crate) enum WireEvent {
+    Snapshot(Box<WireSnapshot>),
+    CloudFailed { cloud: Arc<str>, error: WireReadError },
+    Synced(Vec<Edit<WireNode>>),
+    Applied(Box<WireNode>),
+    Deleted { name: Arc<str>, uid: Arc<str> },
+    Leases(WireLeases),
+    NodeEvent(WireNodeEvent),
+    Alive,
+    ClusterFailed(WireReadError),
+    Looked { look: u64, answer: WireAnswered },
+    Recorded(u64),
+    RecordFailed(u64),
+    Done { intent: u64, outcome: <Outcome as Mirror>::Wire },
+    Pauses(Vec<WirePause>),
+    Tick,
+}
+
+/// A listing of a project.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct WireSnapshot {
+    cloud: Arc<str>,
+    scope: Arc<str>,
+    instances: Vec<Edit<WireInstance>>,
+    ports: Vec<Edit<(Arc<str>, WirePort)>>,
+    groups: Vec<Edit<WireGroup>>,
+    routers: Vec<Edit<WireRouter>>,
+}
+
+/// What a targeted read came to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum WireAnswered {
+    Found(<Answer as Mirror>::Wire),
+    Unread(WireReadError),
+}
+
+mirror_choice! {
+    WireAnswer of Answer {
+        "instance" Instance(instance: Option<Arc<Instance>>),
+        "ports" Ports(ports: Vec<Arc<Port>>),
+        "group" Group(group: Option<Arc<SecurityGroup>>),
+        "router" Router(router: Option<Arc<Router>>),
+        "console" Console(text: Arc<str>),
+        "no-console" NoConsole(why: Arc<str>),
+        "actions" Actions(actions: Vec<InstanceAction>),
+        "node" Node(node: Option<Arc<Node>>),
+        "node-events" NodeEvents(events: Vec<NodeEvent>),
+    }
+}
+
+mirror_struct! {
+    WirePause of Pause {
+        scope: PauseScope,
+        by: Arc<str>,
+        reason: Arc<str>,
+    }
+}
+
+mirror_choice! {
+    WirePauseScope of PauseScope {
+        "roster" Roster,
+        "pool" Pool(pool: Arc<str>),
+        "machine" Machine(machine: Arc<str>),
+    }
+}
+
+impl Mirror for Result<Answer, ReadError> {
+    type Wire = WireAnswered;
+
+    fn out(&self) -> WireAnswered {
+        match self {
+            Ok(answer) => WireAnswered::Found(answer.out()),
+            Err(error) => WireAnswered::Unread(error.out()),
+        }
+    }
+
+    fn back(wire: WireAnswered) -> Result<Self, FromWireError> {
+        Ok(match wire {
+            WireAnswered::Found(answer) => Ok(Answer::back(answer)?),
+            WireAnswered::Unread(error) => Err(ReadError::back(error)?),
+        })
+    }
+}
+
+impl Mirror for (InstanceId, Arc<Port>) {
+    type Wire = (Arc<str>, WirePort);
+
+    fn out(&self) -> Self::Wire {
+        (self.0.shared(), self.1.out())
+    }
+
+    fn back(wire: Self::Wire) -> Result<Self, FromWireError> {
+        Ok((InstanceId::new(wire.0), Arc::back(wire.1)?))
+    }
+}
+
+/// The lists of one project, as they were last.
+#[derive(Clone, Debug, Default)]
+struct Project {
+    full: Shelf<Arc<Instance>>,
+    changes: Shelf<Arc<Instance>>,
+    ports: Shelf<(InstanceId, Arc<Port>)>,
+    groups: Shelf<Arc<SecurityGroup>>,
+    routers: Shelf<Arc<Router>>,
+}
+
+impl Project {
+    const fn instances(&mut self, scope: Scope) -> &mut Shelf<Arc<Instance>> {
+        match scope {
+            Scope::Full => &mut self.full,
+            Scope::Changes => &mut self.changes,
+        }
+    }
+}
+
+/// All long lists as they were last: the same at the writer's and at the reader's end.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Shelves {
+    projects: BTreeMap<CloudName, Project>,
+    nodes: Shelf<Arc<Node>>,
+    leases: LeaseShelf,
+}
+
+impl Shelves {
+    /// Writes.
+    pub(crate) fn out(&mut self, event: &Event) -> WireEvent {
+        match event {
+            Event::Cloud { cloud, fact: CloudFact::Snapshot(snapshot) } => {
+                WireEvent::Snapshot(Box::new(self.snapshot_out(cloud, snapshot)))
+            }
+            Event::Cloud { cloud, fact: CloudFact::Failed(error) } => {
+                WireEvent::CloudFailed { cloud: cloud.out(), error: error.out() }
+            }
+            Event::Cluster(fact) => self.fact_out(fact),
+            Event::Looked { look, answer } => WireEvent::Looked { look: look.out(), answer: answer.out() },
+            Event::Recorded(id) => WireEvent::Recorded(id.out()),
+            Event::RecordFailed(id) => WireEvent::RecordFailed(id.out()),
+            Event::Done { intent, outcome } => {
+                WireEvent::Done { intent: intent.out(), outcome: outcome.out() }
+            }
+            Event::Command(Command::Pauses(pauses)) => WireEvent::Pauses(pauses.out()),
+            Event::Tick => WireEvent::Tick,
+        }
+    }
+
+    fn fact_out(&mut self, fact: &ClusterFact) -> WireEvent {
+        match fact {
+            ClusterFact::Synced(nodes) => WireEvent::Synced(self.nodes.put(nodes, |node| node.name.clone())),
+            ClusterFact::Applied(node) => WireEvent::Applied(Box::new(node.out())),
+            ClusterFact::Deleted { name, uid } => WireEvent::Deleted { name: name.out(), uid: uid.out() },
+            ClusterFact::Leases(leases) => WireEvent::Leases(self.leases.put(leases)),
+            ClusterFact::NodeEvent(event) => WireEvent::NodeEvent(event.out()),
+            ClusterFact::Alive => WireEvent::Alive,
+            ClusterFact::Failed(error) => WireEvent::ClusterFailed(error.out()),
+        }
+    }
+
+    fn snapshot_out(&mut self, cloud: &CloudName, snapshot: &CloudSnapshot) -> WireSnapshot {
+        let project = self.projects.entry(cloud.clone()).or_default();
+        WireSnapshot {
+            cloud: cloud.out(),
+            scope: snapshot.scope.out(),
+            instances: project.instances(snapshot.scope).put(&snapshot.instances, |one| one.id.clone()),
+            ports: project.ports.put(&snapshot.ports, |(of, port)| (of.clone(), port.id.clone())),
+            groups: project.groups.put(&snapshot.groups, |group| group.id.clone()),
+            routers: project.routers.put(&snapshot.routers, |router| router.id.clone()),
+        }
+    }
+
+    /// Reads.
+    pub(crate) fn back(&mut self, wire: WireEvent) -> Result<Event, Broken> {
+        Ok(match wire {
+            WireEvent::Snapshot(snapshot) => self.snapshot_back(*snapshot)?,
+            WireEvent::CloudFailed { cloud, error } => Event::Cloud {
+                cloud: CloudName::new(cloud),
+                fact: CloudFact::Failed(ReadError::back(error)?),
+            },
+            WireEvent::Synced(edits) => Event::Cluster(ClusterFact::Synced(self.nodes.take(edits)?)),
+            WireEvent::Applied(node) => Event::Cluster(ClusterFact::Applied(Arc::back(*node)?)),
+            WireEvent::Deleted { name, uid } => {
+                Event::Cluster(ClusterFact::Deleted { name: NodeName::new(name), uid: NodeUid::new(uid) })
+            }
+            WireEvent::Leases(leases) => Event::Cluster(ClusterFact::Leases(self.leases.take(leases)?)),
+            WireEvent::NodeEvent(event) => Event::Cluster(ClusterFact::NodeEvent(NodeEvent::back(event)?)),
+            WireEvent::Alive => Event::Cluster(ClusterFact::Alive),
+            WireEvent::ClusterFailed(error) => Event::Cluster(ClusterFact::Failed(ReadError::back(error)?)),
+            WireEvent::Looked { look, answer } => {
+                Event::Looked { look: LookId(look), answer: Result::back(answer)? }
+            }
+            WireEvent::Recorded(id) => Event::Recorded(RecordId(id)),
+            WireEvent::RecordFailed(id) => Event::RecordFailed(RecordId(id)),
+            WireEvent::Done { intent, outcome } => {
+                Event::Done { intent: IntentId(intent), outcome: Outcome::back(outcome)? }
+            }
+            WireEvent::Pauses(pauses) => Event::Command(Command::Pauses(BTreeSet::back(pauses)?)),
+            WireEvent::Tick => Event::Tick,
+        })
+    }
+
+    fn snapshot_back(&mut self, wire: WireSnapshot) -> Result<Event, Broken> {
+        let cloud = CloudName::new(wire.cloud);
+        let project = self.projects.entry(cloud.clone()).or_default();
+        let scope = Scope::back(wire.scope)?;
+        let snapshot = CloudSnapshot {
+            instances: project.instances(scope).take(wire.instances)?,
+            scope,
+            ports: project.ports.take(wire.ports)?,
+            groups: project.groups.take(wire.groups)?,
+            routers: project.routers.take(wire.routers)?,
+        };
+        Ok(Event::Cloud { cloud, fact: CloudFact::Snapshot(Arc::new(snapshot)) })
+    }
+}

@@ -1,0 +1,129 @@
+//! The roster as the engine got it: checked, every default filled in, so that a later default changes no replay.
+//!
+//! This is not the file that people write (`crate::roster`); lengths of time are milliseconds, and nothing is looked up.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use ipnet::IpNet;
+use reveille_core::model::id::{CloudName, GroupId, PoolName, RosterName, RouterId};
+use reveille_core::model::instance::Mark;
+use reveille_core::model::roster::{
+    Deadlines, GroupRef, Limits, Mode, Network, Ownership, Pool, Repair, Roster, Timing,
+};
+use reveille_core::model::time::Span;
+
+use crate::ledger::FromWireError;
+use crate::ledger::mirror::{Mirror, mirror_choice, mirror_struct};
+
+mirror_struct! {
+    WireRoster of Roster {
+        name: RosterName,
+        clouds: Vec<CloudName>,
+        network: Network,
+        pools: BTreeMap<PoolName, Pool>,
+        limits: Limits,
+        timing: Timing,
+    }
+}
+
+mirror_struct! {
+    WireNetwork of Network {
+        pod_ranges: Vec<IpNet>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        router: Option<(CloudName, RouterId)>,
+        address_pairs: bool,
+        unreachable_conditions: Vec<Arc<str>>,
+    }
+}
+
+mirror_struct! {
+    WirePool of Pool {
+        name: PoolName,
+        cloud: CloudName,
+        owned: Ownership,
+        groups: Vec<GroupRef>,
+        min: u32,
+        deadlines: Deadlines,
+        repair: Repair,
+        paused: bool,
+    }
+}
+
+mirror_struct! {
+    WireOwnership of Ownership {
+        cluster: Mark,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        pool: Option<Mark>,
+    }
+}
+
+mirror_choice! {
+    WireGroupRef of GroupRef {
+        "id" Id(id: GroupId),
+        "name" Name(name: Arc<str>),
+    }
+}
+
+mirror_struct! {
+    WireDeadlines of Deadlines {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        join_within: Option<Span>,
+        build_within: Span,
+        delete_within: Span,
+        not_ready_within: Span,
+        vanished_within: Span,
+        dwell: Span,
+    }
+}
+
+mirror_struct! {
+    WireRepair of Repair {
+        network: Mode,
+        rejoin: Mode,
+        reboot: Mode,
+        replace: Mode,
+        cleanup: Mode,
+    }
+}
+
+mirror_struct! {
+    WireLimits of Limits {
+        at_once: u32,
+        per_hour: u32,
+        freeze_above_pct: u8,
+        network_at_once: u32,
+        same_fault_stops_at: u32,
+    }
+}
+
+mirror_struct! {
+    WireTiming of Timing {
+        cloud_period: Span,
+        cloud_full_period: Span,
+        cloud_stale_after: Span,
+        cluster_stale_after: Span,
+        lease_silent_after: Span,
+        pause_jump: Span,
+        shrink_pct: u8,
+        backoff_min: Span,
+        backoff_max: Span,
+        tries: u32,
+        verify_within: Span,
+        settle: Span,
+        rollout_quiet: Span,
+    }
+}
+
+/// Pools carry their name, so a list says everything.
+impl Mirror for BTreeMap<PoolName, Pool> {
+    type Wire = Vec<WirePool>;
+
+    fn out(&self) -> Vec<WirePool> {
+        self.values().map(Pool::out).collect()
+    }
+
+    fn back(wire: Vec<WirePool>) -> Result<Self, FromWireError> {
+        wire.into_iter().map(|pool| Pool::back(pool).map(|pool| (pool.name.clone(), pool))).collect()
+    }
+}

@@ -1,0 +1,230 @@
+//! Arbitrary events and effects: any text, any number, every variant.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use proptest::collection::{btree_set, vec};
+use proptest::option;
+use proptest::prelude::*;
+use proptest::sample::select;
+use reveille_core::effect::{Effect, Look, ReadError, ReadErrorKind};
+use reveille_core::event::{
+    Answer, CloudFact, CloudSnapshot, ClusterFact, Command, Event, Pause, PauseScope, Scope,
+};
+use reveille_core::model::id::*;
+use reveille_core::model::instance::{
+    Fault, Instance, InstanceAction, InstanceState, Mark, Port, PortStatus,
+};
+use reveille_core::model::network::{GroupRule, Router, SecurityGroup};
+use reveille_core::model::node::{Condition, Node, NodeEvent, NodeIntent, Provider, Ready};
+use reveille_core::model::time::Span;
+
+use crate::ledger::tests::arbitrary::{at, call, cloud, id, net, outcome, record, route, rule, text};
+
+fn maybe_text() -> impl Strategy<Value = Option<Arc<str>>> {
+    option::of(text())
+}
+
+fn addresses() -> impl Strategy<Value = Box<[IpAddr]>> {
+    vec(any::<IpAddr>(), 0..3).prop_map(Vec::into_boxed_slice)
+}
+
+fn mark() -> impl Strategy<Value = Mark> {
+    prop_oneof![text().prop_map(Mark::Tag), (text(), text()).prop_map(|(k, v)| Mark::Metadata(k, v))]
+}
+
+prop_compose! {
+    fn instance()(
+        (id, name, state) in (id(InstanceId::new), id(InstanceName::new), select(vec![
+            InstanceState::Building, InstanceState::Active, InstanceState::Rebooting, InstanceState::Stopped,
+            InstanceState::Errored, InstanceState::Deleting, InstanceState::Gone, InstanceState::Other,
+        ])),
+        (task, created) in (maybe_text(), maybe_text()),
+        fault in option::of((any::<u32>(), text()).prop_map(|(code, message)| Fault { code, message })),
+        (zone, image) in (option::of(id(ZoneName::new)), option::of(id(ImageId::new))),
+        marks in btree_set(mark(), 0..3).prop_map(Arc::new),
+        addresses in addresses(),
+        (config_drive, locked) in any::<(bool, bool)>(),
+    ) -> Arc<Instance> {
+        Arc::new(Instance {
+            id, name, state, task, fault, zone, image, marks, addresses, config_drive, locked, created,
+        })
+    }
+}
+
+prop_compose! {
+    fn port()(
+        (id, network) in (id(PortId::new), id(NetworkId::new)),
+        addresses in addresses(),
+        groups in vec(id(GroupId::new), 0..3).prop_map(Vec::into_boxed_slice),
+        pairs in vec(net(), 0..3).prop_map(Vec::into_boxed_slice),
+        (security, revision) in any::<(bool, u64)>(),
+        status in select(vec![PortStatus::Active, PortStatus::Down, PortStatus::Unknown]),
+    ) -> Arc<Port> {
+        Arc::new(Port { id, network, addresses, groups, pairs, security, status, revision })
+    }
+}
+
+prop_compose! {
+    fn group()(
+        (id, name, project) in (id(GroupId::new), text(), maybe_text()),
+        rules in vec((id(RuleId::new), rule(), text()), 0..3),
+    ) -> Arc<SecurityGroup> {
+        let rules = rules.into_iter().map(|(id, allows, description)| GroupRule { id, allows, description });
+        Arc::new(SecurityGroup { id, name, project, rules: rules.collect() })
+    }
+}
+
+prop_compose! {
+    fn router()(id in id(RouterId::new), routes in vec(route(), 0..3), limit in option::of(any::<u32>())) -> Arc<Router> {
+        Arc::new(Router { id, routes, limit })
+    }
+}
+
+prop_compose! {
+    fn node()(
+        (name, uid) in (id(NodeName::new), id(NodeUid::new)),
+        provider in prop_oneof![
+            Just(Provider::Unset),
+            id(InstanceId::new).prop_map(Provider::Instance),
+            text().prop_map(Provider::Unread),
+        ],
+        (system_uuid, boot_id, kubelet) in (option::of(id(InstanceId::new)), maybe_text(), maybe_text()),
+        addresses in addresses(),
+        pod_ranges in vec(net(), 0..3).prop_map(Vec::into_boxed_slice),
+        ready in select(vec![Ready::True, Ready::False, Ready::Unknown]),
+        conditions in vec((text(), text(), text()), 0..3),
+        zone in option::of(id(ZoneName::new)),
+        (cordoned, deleting, paused, uninitialized) in any::<(bool, bool, bool, bool)>(),
+        leaving in maybe_text(),
+    ) -> Arc<Node> {
+        let condition = |(kind, reason, message)| Condition { kind, reason, message };
+        Arc::new(Node {
+            name, uid, provider, system_uuid, boot_id, kubelet, addresses, pod_ranges, ready,
+            conditions: conditions.into_iter().map(condition).collect(),
+            zone, cordoned, intent: NodeIntent { deleting, leaving, paused }, uninitialized,
+        })
+    }
+}
+
+prop_compose! {
+    fn node_event()(
+        node in id(NodeName::new), uid in option::of(id(NodeUid::new)),
+        (reason, message, reporter, stamped) in (text(), text(), text(), maybe_text()),
+    ) -> NodeEvent {
+        NodeEvent { node, uid, reason, message, reporter, stamped }
+    }
+}
+
+prop_compose! {
+    fn read_error()(
+        kind in select(vec![
+            ReadErrorKind::Unauthorized, ReadErrorKind::Forbidden, ReadErrorKind::Throttled,
+            ReadErrorKind::Unavailable, ReadErrorKind::TimedOut, ReadErrorKind::Incomplete,
+            ReadErrorKind::Malformed, ReadErrorKind::Gap,
+        ]),
+        text in text(),
+        retry_after in option::of(any::<i64>().prop_map(Span::from_ms)),
+    ) -> ReadError {
+        ReadError { kind, text, retry_after }
+    }
+}
+
+prop_compose! {
+    fn snapshot()(
+        instances in vec(instance(), 0..4),
+        scope in select(vec![Scope::Full, Scope::Changes]),
+        ports in vec((id(InstanceId::new), port()), 0..4),
+        groups in vec(group(), 0..3),
+        routers in vec(router(), 0..3),
+    ) -> Arc<CloudSnapshot> {
+        Arc::new(CloudSnapshot { instances, scope, ports, groups, routers })
+    }
+}
+
+fn answer() -> impl Strategy<Value = Answer> {
+    let action = (id(RequestId::new), text(), text(), maybe_text(), maybe_text()).prop_map(
+        |(request, action, started, user, message)| InstanceAction {
+            request,
+            action,
+            started,
+            user,
+            message,
+        },
+    );
+    prop_oneof![
+        option::of(instance()).prop_map(Answer::Instance),
+        vec(port(), 0..3).prop_map(Answer::Ports),
+        option::of(group()).prop_map(Answer::Group),
+        option::of(router()).prop_map(Answer::Router),
+        text().prop_map(Answer::Console),
+        text().prop_map(Answer::NoConsole),
+        vec(action, 0..3).prop_map(Answer::Actions),
+        option::of(node()).prop_map(Answer::Node),
+        vec(node_event(), 0..3).prop_map(Answer::NodeEvents),
+    ]
+}
+
+fn pauses() -> impl Strategy<Value = Event> {
+    let scope = prop_oneof![
+        Just(PauseScope::Roster),
+        text().prop_map(PauseScope::Pool),
+        text().prop_map(PauseScope::Machine),
+    ];
+    let pause = (scope, text(), text()).prop_map(|(scope, by, reason)| Pause { scope, by, reason });
+    btree_set(pause, 0..3).prop_map(|pauses| Event::Command(Command::Pauses(pauses)))
+}
+
+/// Any event but a list of leases, of which only who renewed is kept; `lease` has a property of its own.
+pub(super) fn event() -> impl Strategy<Value = Event> {
+    let cluster = prop_oneof![
+        vec(node(), 0..4).prop_map(ClusterFact::Synced),
+        node().prop_map(ClusterFact::Applied),
+        (id(NodeName::new), id(NodeUid::new)).prop_map(|(name, uid)| ClusterFact::Deleted { name, uid }),
+        node_event().prop_map(ClusterFact::NodeEvent),
+        Just(ClusterFact::Alive),
+        read_error().prop_map(ClusterFact::Failed),
+    ];
+    let fact = prop_oneof![
+        3 => snapshot().prop_map(CloudFact::Snapshot),
+        1 => read_error().prop_map(CloudFact::Failed),
+    ];
+    let answered = prop_oneof![answer().prop_map(Ok), read_error().prop_map(Err)];
+    prop_oneof![
+        (cloud(), fact).prop_map(|(cloud, fact)| Event::Cloud { cloud, fact }),
+        cluster.prop_map(Event::Cluster),
+        (any::<u64>(), answered).prop_map(|(look, answer)| Event::Looked { look: LookId(look), answer }),
+        any::<u64>().prop_map(|id| Event::Recorded(RecordId(id))),
+        any::<u64>().prop_map(|id| Event::RecordFailed(RecordId(id))),
+        (any::<u64>(), outcome())
+            .prop_map(|(intent, outcome)| Event::Done { intent: IntentId(intent), outcome }),
+        pauses(),
+        Just(Event::Tick),
+    ]
+}
+
+pub(super) fn effects() -> impl Strategy<Value = Vec<Effect>> {
+    let machine = || (cloud(), id(InstanceId::new));
+    let look = prop_oneof![
+        machine().prop_map(|(cloud, id)| Look::Instance(cloud, id)),
+        machine().prop_map(|(cloud, id)| Look::Ports(cloud, id)),
+        (cloud(), id(GroupId::new)).prop_map(|(cloud, id)| Look::Group(cloud, id)),
+        (cloud(), id(RouterId::new)).prop_map(|(cloud, id)| Look::Router(cloud, id)),
+        machine().prop_map(|(cloud, id)| Look::Console(cloud, id)),
+        machine().prop_map(|(cloud, id)| Look::Actions(cloud, id)),
+        id(NodeName::new).prop_map(Look::Node),
+        id(NodeName::new).prop_map(Look::NodeEvents),
+    ];
+    let effect = prop_oneof![
+        (any::<u64>(), record()).prop_map(|(id, record)| Effect::Record { id: RecordId(id), record }),
+        (any::<u64>(), any::<u64>(), call()).prop_map(|(intent, fence, call)| Effect::Call {
+            intent: IntentId(intent),
+            fence: Fence(fence),
+            call
+        }),
+        (any::<u64>(), look).prop_map(|(id, look)| Effect::Look { id: LookId(id), look }),
+        cloud().prop_map(|cloud| Effect::List { cloud }),
+        at().prop_map(Effect::WakeAt),
+    ];
+    vec(effect, 0..3)
+}

@@ -1,0 +1,275 @@
+//! A roster and steps with one event and one effect of every kind, as the golden file holds them.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use reveille_core::effect::{Call, Effect, Look, Outcome, ReadError, ReadErrorKind};
+use reveille_core::engine::Start;
+use reveille_core::event::{
+    Answer, CloudFact, CloudSnapshot, ClusterFact, Command, Event, Pause, PauseScope, Scope,
+};
+use reveille_core::model::id::*;
+use reveille_core::model::instance::{
+    Fault, Instance, InstanceAction, InstanceState, Mark, Port, PortStatus,
+};
+use reveille_core::model::network::{
+    Direction, Family, GroupRule, Protocol, Remote, Route, Router, RuleSpec, SecurityGroup,
+};
+use reveille_core::model::node::{Condition, LeaseFact, Node, NodeEvent, NodeIntent, Provider, Ready};
+use reveille_core::model::roster::{
+    Deadlines, GroupRef, Limits, Mode, Network, Ownership, Pool, Repair, Roster, Timing,
+};
+use reveille_core::model::time::{Span, Time};
+use reveille_core::record::Record;
+
+use crate::recording::{Header, Memory};
+
+pub(super) const AT: Time = Time::from_ms(1_792_401_133_042);
+
+fn text(text: &str) -> Arc<str> {
+    Arc::from(text)
+}
+
+pub(super) fn header() -> Header {
+    let pool = |name: &str, mark: Option<Mark>| Pool {
+        name: name.into(),
+        cloud: "os".into(),
+        owned: Ownership { cluster: Mark::Tag(text("k8s-cluster=prod")), pool: mark },
+        groups: vec![GroupRef::Name(text("k8s-nodes")), GroupRef::Id("sg-1".into())],
+        min: 3,
+        deadlines: Deadlines { join_within: None, ..Deadlines::default() },
+        repair: Repair { network: Mode::Act, ..Repair::default() },
+        paused: false,
+    };
+    let pools = [
+        pool("gpu", Some(Mark::Metadata(text("pool"), text("gpu")))),
+        pool("workers", Some(Mark::Tag(text("k8s-pool=workers")))),
+    ];
+    let roster = Roster {
+        name: "prod".into(),
+        clouds: vec!["os".into()],
+        network: Network {
+            pod_ranges: vec!["198.19.0.0/16".parse().unwrap()],
+            router: Some(("os".into(), "r-1".into())),
+            address_pairs: true,
+            unreachable_conditions: vec![text("NetworkUnavailable")],
+        },
+        pools: pools.map(|pool| (pool.name.clone(), pool)).into(),
+        limits: Limits::default(),
+        timing: Timing::default(),
+    };
+    Header {
+        program: "0.1.0".to_owned(),
+        engine: "0123456789abcdef".to_owned(),
+        of: "run".to_owned(),
+        roster,
+        start: Start { fence: Fence(3), acting: true },
+        restored: Some(Memory {
+            now: AT,
+            last_alive: Some(Time::from_ms(AT.ms - 4_000)),
+            records: vec![Record::Started { at: AT, fence: Fence(2) }],
+        }),
+    }
+}
+
+pub(super) fn instance(id: &str) -> Instance {
+    Instance {
+        id: id.into(),
+        name: "w-1".into(),
+        state: InstanceState::Active,
+        task: None,
+        fault: None,
+        zone: Some("nova".into()),
+        image: Some("img-1".into()),
+        marks: Arc::new(BTreeSet::from([
+            Mark::Tag(text("k8s-cluster=prod")),
+            Mark::Metadata(text("pool"), text("gpu")),
+        ])),
+        addresses: Box::new(["10.0.0.7".parse().unwrap(), "fd00::7".parse().unwrap()]),
+        config_drive: true,
+        locked: false,
+        created: Some(text("2026-10-19T09:00:00Z")),
+    }
+}
+
+pub(super) fn port(id: &str) -> Port {
+    Port {
+        id: id.into(),
+        network: "net-1".into(),
+        addresses: Box::new(["10.0.0.7".parse().unwrap()]),
+        groups: Box::new(["sg-1".into()]),
+        pairs: Box::new(["198.19.3.0/24".parse().unwrap()]),
+        security: true,
+        status: PortStatus::Active,
+        revision: 12,
+    }
+}
+
+pub(super) fn node(name: &str) -> Node {
+    Node {
+        name: name.into(),
+        uid: "u-1".into(),
+        provider: Provider::Instance("7f3a".into()),
+        system_uuid: Some("7f3a".into()),
+        boot_id: Some(text("boot-1")),
+        kubelet: Some(text("v1.34.0")),
+        addresses: Box::new(["10.0.0.7".parse().unwrap()]),
+        pod_ranges: Box::new(["198.19.3.0/24".parse().unwrap()]),
+        ready: Ready::True,
+        conditions: Box::new([]),
+        zone: Some("nova".into()),
+        cordoned: false,
+        intent: NodeIntent::default(),
+        uninitialized: false,
+    }
+}
+
+fn ill_node() -> Node {
+    Node {
+        provider: Provider::Unread(text("aws:///x")),
+        ready: Ready::Unknown,
+        conditions: Box::new([Condition {
+            kind: text("Ready"),
+            reason: text("NodeStatusUnknown"),
+            message: text("-"),
+        }]),
+        cordoned: true,
+        intent: NodeIntent { deleting: true, leaving: Some(text("ToBeDeleted")), paused: true },
+        uninitialized: true,
+        ..node("n2")
+    }
+}
+
+fn group() -> SecurityGroup {
+    let allows = RuleSpec {
+        direction: Direction::Ingress,
+        family: Family::V4,
+        protocol: Some(Protocol::TCP),
+        ports: None,
+        remote: Remote::Any,
+    };
+    let rule = GroupRule { id: "rule-1".into(), allows, description: text("reveille") };
+    SecurityGroup { id: "sg-1".into(), name: text("k8s-nodes"), project: Some(text("p")), rules: vec![rule] }
+}
+
+fn router() -> Router {
+    let route =
+        Route { destination: "198.19.3.0/24".parse().unwrap(), next_hop: "10.0.0.7".parse().unwrap() };
+    Router { id: "r-1".into(), routes: vec![route], limit: Some(30) }
+}
+
+fn snapshot(instances: Vec<Instance>, scope: Scope) -> Event {
+    let snapshot = CloudSnapshot {
+        instances: instances.into_iter().map(Arc::new).collect(),
+        scope,
+        ports: vec![("7f3a".into(), Arc::new(port("p-1")))],
+        groups: vec![Arc::new(group())],
+        routers: vec![Arc::new(router())],
+    };
+    Event::Cloud { cloud: "os".into(), fact: CloudFact::Snapshot(Arc::new(snapshot)) }
+}
+
+fn unread() -> ReadError {
+    let retry_after = Some(Span::from_s(20));
+    ReadError { kind: ReadErrorKind::Throttled, text: text("429: next try in 20 s"), retry_after }
+}
+
+fn leases(renewed: &str) -> Event {
+    let lease = |node: &str| LeaseFact { node: node.into(), renewed: text(renewed) };
+    Event::Cluster(ClusterFact::Leases(vec![lease("n1"), lease("n2")]))
+}
+
+fn answers() -> Vec<Answer> {
+    let event = NodeEvent {
+        node: "n1".into(),
+        uid: Some("u-1".into()),
+        reason: text("DeletingNode"),
+        message: text("because it does not exist in the cloud provider"),
+        reporter: text("cloud-node-lifecycle-controller"),
+        stamped: Some(text("2026-10-19T09:00:00Z")),
+    };
+    let action = InstanceAction {
+        request: "req-1".into(),
+        action: text("reboot"),
+        started: text("2026-10-19T09:00:00"),
+        user: Some(text("u")),
+        message: Some(text("Error")),
+    };
+    vec![
+        Answer::Instance(Some(Arc::new(instance("7f3a")))),
+        Answer::Instance(None),
+        Answer::Ports(vec![Arc::new(port("p-1"))]),
+        Answer::Group(Some(Arc::new(group()))),
+        Answer::Router(Some(Arc::new(router()))),
+        Answer::Console(text("[    0.0] Linux\nlogin:")),
+        Answer::NoConsole(text("no console")),
+        Answer::Actions(vec![action]),
+        Answer::Node(Some(Arc::new(ill_node()))),
+        Answer::NodeEvents(vec![event]),
+    ]
+}
+
+pub(super) fn events() -> Vec<Event> {
+    let errored = Instance {
+        state: InstanceState::Errored,
+        task: Some(text("spawning")),
+        fault: Some(Fault { code: 500, message: text("no valid host") }),
+        locked: true,
+        ..instance("8b1c")
+    };
+    let pause = |scope| Pause { scope, by: text("ann"), reason: text("drivers") };
+    let pauses = BTreeSet::from([
+        pause(PauseScope::Roster),
+        pause(PauseScope::Pool(text("gpu"))),
+        pause(PauseScope::Machine(text("w-1"))),
+    ]);
+    let Answer::NodeEvents(node_events) = answers().remove(9) else { unreachable!("the last of them") };
+    let mut events = vec![
+        snapshot(vec![instance("7f3a"), instance("8b1c")], Scope::Full),
+        snapshot(vec![errored.clone()], Scope::Changes),
+        snapshot(vec![instance("7f3a"), errored], Scope::Full),
+        Event::Cloud { cloud: "os".into(), fact: CloudFact::Failed(unread()) },
+        Event::Cluster(ClusterFact::Synced(vec![Arc::new(node("n1")), Arc::new(ill_node())])),
+        Event::Cluster(ClusterFact::Applied(Arc::new(node("n2")))),
+        Event::Cluster(ClusterFact::Deleted { name: "n2".into(), uid: "u-1".into() }),
+        leases("renewal 1"),
+        leases("renewal 2"),
+        Event::Cluster(ClusterFact::NodeEvent(node_events[0].clone())),
+        Event::Cluster(ClusterFact::Alive),
+        Event::Cluster(ClusterFact::Failed(unread())),
+        Event::Recorded(RecordId(4)),
+        Event::RecordFailed(RecordId(5)),
+        Event::Done { intent: IntentId(1), outcome: Outcome::Accepted { request: Some("req-1".into()) } },
+        Event::Command(Command::Pauses(pauses)),
+        Event::Tick,
+        Event::Looked { look: LookId(9), answer: Err(unread()) },
+    ];
+    events.extend(answers().into_iter().map(|answer| Event::Looked { look: LookId(9), answer: Ok(answer) }));
+    events
+}
+
+pub(super) fn effects() -> Vec<Effect> {
+    let (os, id, name) = (CloudName::from("os"), InstanceId::from("7f3a"), NodeName::from("n1"));
+    let looks = [
+        Look::Instance(os.clone(), id.clone()),
+        Look::Ports(os.clone(), id.clone()),
+        Look::Group(os.clone(), "sg-1".into()),
+        Look::Router(os.clone(), "r-1".into()),
+        Look::Console(os.clone(), id.clone()),
+        Look::Actions(os.clone(), id.clone()),
+        Look::Node(name.clone()),
+        Look::NodeEvents(name),
+    ];
+    let mut effects = vec![
+        Effect::Record { id: RecordId(4), record: Record::Started { at: AT, fence: Fence(3) } },
+        Effect::Call {
+            intent: IntentId(1),
+            fence: Fence(3),
+            call: Call::Reboot { cloud: os.clone(), instance: id, hard: false },
+        },
+        Effect::List { cloud: os },
+        Effect::WakeAt(AT),
+    ];
+    effects.extend(looks.map(|look| Effect::Look { id: LookId(2), look }));
+    effects
+}

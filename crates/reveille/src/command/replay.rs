@@ -1,0 +1,141 @@
+//! `replay`: a recording through this program's engine, compared, told, or cut into a regression test.
+
+use std::io::Write as _;
+use std::path::Path;
+
+use anyhow::{Context as _, anyhow};
+use jiff::{Timestamp, civil};
+use reveille_core::model::roster::Roster;
+use reveille_core::model::time::Time;
+use reveille_wire::roster;
+use reveille_wire::stamp::Stamp;
+
+use super::{Answer, Context};
+use crate::cli::exit::Exit;
+use crate::cli::failure::Failure;
+use crate::cli::{self, Output};
+use crate::replay::anonymise;
+use crate::replay::compare::{self, Wanted};
+use crate::replay::cut::{self, Reel};
+use crate::replay::film::{self, Film};
+use crate::replay::report::{self, Subject};
+
+/// `replay`.
+pub(crate) fn replay(context: &Context, args: &cli::Replay) -> Result<Answer, Failure> {
+    if let Some(file) = &args.to_scenario {
+        return to_scenario(context, args, file);
+    }
+    let roster = args.with_roster.as_deref().map(other_roster).transpose()?;
+    let mut texts = Vec::new();
+    let mut exit = Exit::AllAnswer;
+    for path in film::find(&args.recording)? {
+        let mut film = Film::open(&path)?;
+        let wanted = wanted(context, args, &film, roster.as_ref())?;
+        let played = compare::play(&mut film, wanted)?;
+        if played.differing > 0 {
+            exit = exit.max(Exit::SomebodyAbsent);
+        }
+        let subject = Subject {
+            path: film.path.display().to_string(),
+            header: &film.header,
+            ending: film.ending(),
+            other_roster: roster.is_some(),
+        };
+        texts.push(print(context, &subject, &played)?);
+    }
+    Ok(Answer { text: context.join(&texts), exit })
+}
+
+/// Writes a regression test: cut, under other names where that is wanted, and played once more before it counts.
+fn to_scenario(context: &Context, args: &cli::Replay, file: &Path) -> Result<Answer, Failure> {
+    let found = film::find(&args.recording)?;
+    let [path] = found.as_slice() else {
+        let runs: Vec<String> = found.iter().map(|path| path.display().to_string()).collect();
+        return Err(Failure::usage(anyhow!(
+            "a regression is cut from one run, and there are {}",
+            runs.len()
+        ))
+        .next(format!("name one of them: {}", runs.join(" "))));
+    };
+    let mut film = Film::open(path)?;
+    let wanted = wanted(context, args, &film, None)?;
+    let reel = Reel::read(&mut film, wanted.until)?;
+    let cut = cut::cut(&reel, wanted.machine.as_deref(), wanted.from)?;
+    let mut lines = cut.reel.lines()?;
+    if args.anonymise {
+        let renamed = film::parse(&anonymise::anonymise(&lines)?)?.again(None);
+        let told = |reel: &Reel| reel.story(None).iter().map(|told| (told.at, told.word)).collect::<Vec<_>>();
+        if told(&renamed) != told(&cut.reel) {
+            return Err(Failure::internal(anyhow!("under other names the engine decides otherwise"))
+                .next("write it without --anonymise, and report this"));
+        }
+        lines = renamed.lines()?;
+    }
+    let mut options = std::fs::OpenOptions::new();
+    let mut written = options.write(true).create_new(true).open(file).map_err(|error| {
+        Failure::usage(anyhow::Error::new(error).context(format!("cannot create {}", file.display())))
+            .next("an existing file is never overwritten; give another name")
+    })?;
+    written.write_all(&lines).with_context(|| format!("cannot write {}", file.display()))?;
+    let (steps, told) = (cut.reel.steps.len(), cut.story.len());
+    let text = format!(
+        "{}: {steps} steps, {} machine(s), {told} decisions told as in the whole recording, {} bytes\n\
+         next: put it into crates/reveille/tests/recordings/, where every recording is played by the tests\n",
+        file.display(),
+        cut.machines,
+        lines.len()
+    );
+    Ok(Answer::fine(text))
+}
+
+fn print(context: &Context, subject: &Subject<'_>, played: &compare::Played) -> Result<String, Failure> {
+    let document = || report::document(subject, played);
+    Ok(match context.common.output {
+        Output::Table => report::page(subject, played, &context.paper),
+        Output::Json => serde_json::to_string_pretty(&document()).context("cannot write the report")? + "\n",
+        Output::Yaml => serde_saphyr::to_string(&document()).context("cannot write the report")?,
+    })
+}
+
+/// What is wanted of one recording: a roster of several is the one of its name, and times of day are those of its day.
+fn wanted(
+    context: &Context,
+    args: &cli::Replay,
+    film: &Film,
+    roster: Option<&Vec<Roster>>,
+) -> Result<Wanted, Failure> {
+    let time = |text: &Option<String>| text.as_deref().map(|text| time(context, text, film)).transpose();
+    let roster = match roster.map(Vec::as_slice) {
+        None => None,
+        Some([one]) => Some(one.clone()),
+        Some(several) => {
+            let name = &film.header.roster.name;
+            let named = several.iter().find(|roster| roster.name == *name);
+            Some(named.cloned().ok_or_else(|| {
+                Failure::usage(anyhow!("no roster of that file is called {name}, as the recorded one is"))
+            })?)
+        }
+    };
+    Ok(Wanted { from: time(&args.from)?, until: time(&args.until)?, machine: args.machine.clone(), roster })
+}
+
+fn other_roster(path: &Path) -> Result<Vec<Roster>, Failure> {
+    let checked = roster::read_file(path).map_err(Failure::usage)?;
+    Ok(checked.into_iter().map(|checked| checked.roster).collect())
+}
+
+/// A moment: RFC 3339, or a time of day on the day on which the recording begins.
+fn time(context: &Context, text: &str, film: &Film) -> Result<Time, Failure> {
+    if let Ok(Stamp(time)) = serde_json::from_value(serde_json::Value::from(text)) {
+        return Ok(time);
+    }
+    let wrong = || {
+        Failure::usage(anyhow!("{text:?} is no time"))
+            .next("say 2026-10-19T09:12:00Z, or 09:12 for the day on which the recording begins")
+    };
+    let clock: civil::Time = text.parse().map_err(|_| wrong())?;
+    let begins = film.begins().and_then(|at| Timestamp::from_millisecond(at.ms).ok()).ok_or_else(wrong)?;
+    let day = begins.to_zoned(context.paper.zone.clone()).date();
+    let at = day.to_datetime(clock).to_zoned(context.paper.zone.clone()).map_err(|_| wrong())?;
+    Ok(Time::from_ms(at.timestamp().as_millisecond()))
+}

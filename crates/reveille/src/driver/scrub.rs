@@ -1,0 +1,212 @@
+//! Secrets taken out of events before the engine, the ledger, the log and a recording see them.
+//!
+//! ```text
+//!  adapter ─▶ Event ─▶ scrub: consoles, messages, faults, error texts, tags and metadata ─▶ step, recorder
+//! ```
+//!
+//! Everything that others wrote freely goes through the core's own masking, here, at the only door to the engine; so what is
+//! recorded is what was decided by, and a replay decides the same. Marks that the roster names prove ownership and stay as
+//! they are: whoever writes a roster has them in the open. Names and ids stay, too; they are what decisions are about.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use reveille_core::diagnose::console::{keep, mask_secrets};
+use reveille_core::effect::{Outcome, ReadError};
+use reveille_core::event::{Answer, CloudFact, CloudSnapshot, ClusterFact, Command, Event, Pause};
+use reveille_core::model::instance::{Fault, Instance, InstanceAction, Mark};
+use reveille_core::model::network::{GroupRule, SecurityGroup};
+use reveille_core::model::node::{Condition, Node, NodeEvent};
+use reveille_core::model::roster::Roster;
+
+/// Takes secrets out.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Scrub {
+    named: BTreeSet<Mark>,
+}
+
+/// Sets of marks that were looked at: adapters share one set between many instances.
+type Seen = BTreeMap<*const BTreeSet<Mark>, Option<Arc<BTreeSet<Mark>>>>;
+
+impl Scrub {
+    /// One that leaves the marks of this roster alone.
+    pub(crate) fn of(roster: &Roster) -> Self {
+        let marks = |pool: &reveille_core::model::roster::Pool| {
+            [Some(pool.owned.cluster.clone()), pool.owned.pool.clone()]
+        };
+        Self { named: roster.pools.values().flat_map(marks).flatten().collect() }
+    }
+
+    /// The event without secrets.
+    pub(crate) fn event(&self, event: Event) -> Event {
+        match event {
+            Event::Cloud { cloud, fact } => {
+                let fact = match fact {
+                    CloudFact::Snapshot(snapshot) => CloudFact::Snapshot(self.snapshot(snapshot)),
+                    CloudFact::Failed(error) => CloudFact::Failed(read_error(error)),
+                };
+                Event::Cloud { cloud, fact }
+            }
+            Event::Cluster(fact) => Event::Cluster(cluster(fact)),
+            Event::Looked { look, answer } => {
+                let answer = answer.map(|answer| self.answer(answer)).map_err(read_error);
+                Event::Looked { look, answer }
+            }
+            Event::Done { intent, outcome } => Event::Done { intent, outcome: self::outcome(outcome) },
+            Event::Command(Command::Pauses(pauses)) => {
+                let clean = |pause: Pause| Pause { reason: text(pause.reason), ..pause };
+                Event::Command(Command::Pauses(pauses.into_iter().map(clean).collect()))
+            }
+            Event::Recorded(_) | Event::RecordFailed(_) | Event::Tick => event,
+        }
+    }
+
+    fn snapshot(&self, snapshot: Arc<CloudSnapshot>) -> Arc<CloudSnapshot> {
+        let mut seen = Seen::new();
+        let instances: Vec<Option<Arc<Instance>>> =
+            snapshot.instances.iter().map(|one| self.instance(one, &mut seen)).collect();
+        let groups: Vec<Option<Arc<SecurityGroup>>> = snapshot.groups.iter().map(self::group).collect();
+        if instances.iter().all(Option::is_none) && groups.iter().all(Option::is_none) {
+            return snapshot;
+        }
+        let mut clean = CloudSnapshot::clone(&snapshot);
+        replace(&mut clean.instances, instances);
+        replace(&mut clean.groups, groups);
+        Arc::new(clean)
+    }
+
+    /// The instance without secrets; `None` when it holds none.
+    fn instance(&self, instance: &Arc<Instance>, seen: &mut Seen) -> Option<Arc<Instance>> {
+        let marks =
+            seen.entry(Arc::as_ptr(&instance.marks)).or_insert_with(|| self.marks(&instance.marks)).clone();
+        let fault = instance
+            .fault
+            .as_ref()
+            .and_then(|fault| changed(&fault.message).map(|message| Fault { code: fault.code, message }));
+        if marks.is_none() && fault.is_none() {
+            return None;
+        }
+        let mut clean = Instance::clone(instance);
+        clean.marks = marks.unwrap_or(clean.marks);
+        clean.fault = fault.or(clean.fault);
+        Some(Arc::new(clean))
+    }
+
+    fn marks(&self, marks: &BTreeSet<Mark>) -> Option<Arc<BTreeSet<Mark>>> {
+        let clean: BTreeSet<Mark> = marks.iter().map(|mark| self.mark(mark)).collect();
+        (clean != *marks).then(|| Arc::new(clean))
+    }
+
+    fn mark(&self, mark: &Mark) -> Mark {
+        if self.named.contains(mark) {
+            return mark.clone();
+        }
+        match mark {
+            Mark::Tag(tag) => Mark::Tag(text(tag.clone())),
+            Mark::Metadata(key, value) => {
+                let pair = format!("{key}={value}");
+                let masked = match mask_secrets(&pair) {
+                    Cow::Borrowed(_) => return mark.clone(),
+                    Cow::Owned(masked) => masked,
+                };
+                let value = masked.strip_prefix(&format!("{key}=")).unwrap_or("[masked]");
+                Mark::Metadata(key.clone(), Arc::from(value))
+            }
+        }
+    }
+
+    fn answer(&self, answer: Answer) -> Answer {
+        match answer {
+            Answer::Instance(Some(instance)) => {
+                let clean = self.instance(&instance, &mut Seen::new());
+                Answer::Instance(Some(clean.unwrap_or(instance)))
+            }
+            Answer::Group(Some(group)) => Answer::Group(Some(self::group(&group).unwrap_or(group))),
+            Answer::Console(log) => Answer::Console(keep(&log)),
+            Answer::NoConsole(why) => Answer::NoConsole(text(why)),
+            Answer::Actions(actions) => {
+                let clean =
+                    |action: InstanceAction| InstanceAction { message: action.message.map(text), ..action };
+                Answer::Actions(actions.into_iter().map(clean).collect())
+            }
+            Answer::Node(Some(node)) => Answer::Node(Some(self::node(node))),
+            Answer::NodeEvents(events) => Answer::NodeEvents(events.into_iter().map(node_event).collect()),
+            Answer::Instance(None)
+            | Answer::Ports(_)
+            | Answer::Group(None)
+            | Answer::Router(_)
+            | Answer::Node(None) => answer,
+        }
+    }
+}
+
+fn replace<T>(all: &mut [T], clean: Vec<Option<T>>) {
+    for (one, clean) in all.iter_mut().zip(clean) {
+        if let Some(clean) = clean {
+            *one = clean;
+        }
+    }
+}
+
+fn cluster(fact: ClusterFact) -> ClusterFact {
+    match fact {
+        ClusterFact::Synced(nodes) => ClusterFact::Synced(nodes.into_iter().map(node).collect()),
+        ClusterFact::Applied(node) => ClusterFact::Applied(self::node(node)),
+        ClusterFact::NodeEvent(event) => ClusterFact::NodeEvent(node_event(event)),
+        ClusterFact::Failed(error) => ClusterFact::Failed(read_error(error)),
+        ClusterFact::Deleted { .. } | ClusterFact::Leases(_) | ClusterFact::Alive => fact,
+    }
+}
+
+fn node(node: Arc<Node>) -> Arc<Node> {
+    if node.conditions.iter().all(|condition| changed(&condition.message).is_none()) {
+        return node;
+    }
+    let clean =
+        |condition: &Condition| Condition { message: text(condition.message.clone()), ..condition.clone() };
+    Arc::new(Node { conditions: node.conditions.iter().map(clean).collect(), ..Node::clone(&node) })
+}
+
+fn node_event(event: NodeEvent) -> NodeEvent {
+    NodeEvent { message: text(event.message), ..event }
+}
+
+fn group(group: &Arc<SecurityGroup>) -> Option<Arc<SecurityGroup>> {
+    if group.rules.iter().all(|rule| changed(&rule.description).is_none()) {
+        return None;
+    }
+    let clean = |rule: &GroupRule| GroupRule { description: text(rule.description.clone()), ..rule.clone() };
+    Some(Arc::new(SecurityGroup {
+        rules: group.rules.iter().map(clean).collect(),
+        ..SecurityGroup::clone(group)
+    }))
+}
+
+fn outcome(outcome: Outcome) -> Outcome {
+    match outcome {
+        Outcome::Accepted { request } => Outcome::Accepted { request },
+        Outcome::AlreadySo { text } => Outcome::AlreadySo { text: self::text(text) },
+        Outcome::Moved { text } => Outcome::Moved { text: self::text(text) },
+        Outcome::Limit { limit, text } => Outcome::Limit { limit, text: self::text(text) },
+        Outcome::Refused { text } => Outcome::Refused { text: self::text(text) },
+        Outcome::Failed { text, retry_after } => Outcome::Failed { text: self::text(text), retry_after },
+        Outcome::Unknown { text } => Outcome::Unknown { text: self::text(text) },
+        Outcome::Fenced => Outcome::Fenced,
+    }
+}
+
+fn read_error(error: ReadError) -> ReadError {
+    ReadError { text: text(error.text), ..error }
+}
+
+fn text(text: Arc<str>) -> Arc<str> {
+    changed(&text).unwrap_or(text)
+}
+
+fn changed(text: &Arc<str>) -> Option<Arc<str>> {
+    match mask_secrets(text) {
+        Cow::Borrowed(_) => None,
+        Cow::Owned(masked) => Some(Arc::from(masked)),
+    }
+}

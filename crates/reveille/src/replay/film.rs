@@ -1,0 +1,110 @@
+//! A recording as header and steps, with the place of whatever cannot be read.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::anyhow;
+use reveille_core::model::time::Time;
+use reveille_record::tape::{TapeEnding, TapeError, TapeReader, runs};
+use reveille_wire::recording::{Broken, Header, Line, Reader, Step};
+
+use super::cut::Reel;
+use crate::cli::failure::Failure;
+
+/// A recording that is being read.
+pub(crate) struct Film {
+    /// Where it is kept.
+    pub(crate) path: PathBuf,
+    /// What it begins with.
+    pub(crate) header: Header,
+    tape: TapeReader,
+    lines: Reader,
+    /// The first step, read already because its time says when the recording begins.
+    first: Option<Step>,
+}
+
+/// Every recording at or below a path, oldest first.
+pub(crate) fn find(path: &Path) -> Result<Vec<PathBuf>, Failure> {
+    if path.is_file() {
+        return Ok(vec![path.to_owned()]);
+    }
+    if !path.exists() {
+        return Err(Failure::usage(anyhow!("there is no {}", path.display()))
+            .next("name the folder that was given to --record"));
+    }
+    let found = runs(path).map_err(broken_tape)?;
+    if found.is_empty() {
+        return Err(Failure::data(anyhow!("no recording is in {}", path.display()))
+            .next("record one: reveille run --record DIR"));
+    }
+    Ok(found)
+}
+
+impl Film {
+    /// Opens one recording and reads its header.
+    pub(crate) fn open(path: &Path) -> Result<Self, Failure> {
+        let mut tape = TapeReader::open(path).map_err(broken_tape)?;
+        let mut lines = Reader::default();
+        let Some(first) = tape.next_line().map_err(broken_tape)? else {
+            return Err(Failure::data(anyhow!("the recording in {} holds nothing", path.display())));
+        };
+        match lines.read(&first.bytes) {
+            Ok(Line::Header(header)) => {
+                let mut film = Self { path: path.to_owned(), header: *header, tape, lines, first: None };
+                film.first = film.read_step()?;
+                Ok(film)
+            }
+            Ok(Line::Step(_)) => Err(broken(&first.place, Broken::NoHeader)),
+            Err(error) => Err(broken(&first.place, error)),
+        }
+    }
+
+    /// When its first step was; `None` when it has none.
+    pub(crate) fn begins(&self) -> Option<Time> {
+        self.first.as_ref().map(|step| step.at)
+    }
+
+    /// The next step; `None` at the end.
+    pub(crate) fn next_step(&mut self) -> Result<Option<Step>, Failure> {
+        match self.first.take() {
+            Some(step) => Ok(Some(step)),
+            None => self.read_step(),
+        }
+    }
+
+    fn read_step(&mut self) -> Result<Option<Step>, Failure> {
+        let Some(line) = self.tape.next_line().map_err(broken_tape)? else { return Ok(None) };
+        match self.lines.read(&line.bytes) {
+            Ok(Line::Step(step)) => Ok(Some(*step)),
+            Ok(Line::Header(_)) => Err(broken(&line.place, Broken::NoHeader)),
+            Err(error) => Err(broken(&line.place, error)),
+        }
+    }
+
+    /// How it ends, once every step was read.
+    pub(crate) const fn ending(&self) -> &TapeEnding {
+        self.tape.ending()
+    }
+}
+
+/// A recording from lines in memory.
+pub(crate) fn parse(lines: &[u8]) -> Result<Reel, Failure> {
+    let mut reader = Reader::default();
+    let mut header = None;
+    let mut steps = Vec::new();
+    for (line, number) in lines.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).zip(1..) {
+        match reader.read(line).map_err(|error| broken(&format!("line {number}"), error))? {
+            Line::Header(found) => header = Some(*found),
+            Line::Step(step) => steps.push(*step),
+        }
+    }
+    let header = header.ok_or_else(|| broken("line 1", Broken::NoHeader))?;
+    Ok(Reel { header, steps })
+}
+
+fn broken(place: &str, error: Broken) -> Failure {
+    Failure::data(anyhow::Error::new(error).context(format!("cannot read {place}")))
+}
+
+fn broken_tape(error: TapeError) -> Failure {
+    Failure::data(anyhow::Error::new(error).context("cannot read the recording"))
+}

@@ -1,0 +1,29 @@
+//! A recording, played through this program's engine and compared with what was decided then.
+//!
+//! ```text
+//!  film: lines ─▶ header, steps ─▶ player: State::step ─▶ effects now ─┐
+//!                                    │                                 ├─▶ compare ─▶ same, or first difference and count
+//!                                    └ effects then ───────────────────┘        └─▶ story: one line for each decision
+//! ```
+//!
+//! Under the same engine and roster the effects are the same, byte for byte, or something is wrong. Under another engine or
+//! another roster they may part; then reads and calls are paired by what they ask (`player`), so that what follows is still
+//! worth counting. What a recording cannot tell is what the world would have done next: after the first act that was not
+//! made then, the recorded world goes its own way, and the report says so.
+//!
+//! A recording can be cut down to one machine and kept as a regression test (`cut`, `sieve`, `anonymise`).
+//!
+//! `player::Player` is where another decider would stand: it hands events to an engine and takes effects from it.
+
+pub(crate) mod anonymise;
+pub(crate) mod compare;
+pub(crate) mod cut;
+pub(crate) mod film;
+pub(crate) mod player;
+pub(crate) mod report;
+pub(crate) mod shape;
+pub(crate) mod sieve;
+pub(crate) mod story;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,149 @@
+//! What of a recording concerns some machines: everything else is left out of events and of what was remembered.
+//!
+//! Listings keep only their instances, ports and routes; groups, pauses and failures of a whole source concern everybody.
+//! Answers to reads and calls pass: whoever pairs them with requests finds out whether anybody asked.
+
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use reveille_core::event::{CloudFact, CloudSnapshot, ClusterFact, Event};
+use reveille_core::model::id::{IncidentId, InstanceId, IntentId, NodeName};
+use reveille_core::model::incident::{MachineKey, Subject};
+use reveille_core::model::network::Router;
+use reveille_core::record::Record;
+use reveille_wire::recording::Memory;
+
+/// The machines that stay.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Sieve {
+    /// By instance.
+    pub(crate) instances: BTreeSet<InstanceId>,
+    /// By node.
+    pub(crate) nodes: BTreeSet<NodeName>,
+}
+
+impl Sieve {
+    /// The event as it concerns them; `None` when it does not.
+    pub(crate) fn event(&self, event: &Event) -> Option<Event> {
+        match event {
+            Event::Cloud { cloud, fact: CloudFact::Snapshot(snapshot) } => {
+                let fact = CloudFact::Snapshot(Arc::new(self.snapshot(snapshot)));
+                Some(Event::Cloud { cloud: cloud.clone(), fact })
+            }
+            Event::Cluster(fact) => self.fact(fact).map(Event::Cluster),
+            other => Some(other.clone()),
+        }
+    }
+
+    fn fact(&self, fact: &ClusterFact) -> Option<ClusterFact> {
+        match fact {
+            ClusterFact::Synced(nodes) => {
+                let kept = nodes.iter().filter(|node| self.nodes.contains(&node.name)).cloned();
+                Some(ClusterFact::Synced(kept.collect()))
+            }
+            ClusterFact::Leases(leases) => {
+                let kept = leases.iter().filter(|lease| self.nodes.contains(&lease.node)).cloned();
+                Some(ClusterFact::Leases(kept.collect()))
+            }
+            ClusterFact::Applied(node) => self.nodes.contains(&node.name).then(|| fact.clone()),
+            ClusterFact::Deleted { name, .. } => self.nodes.contains(name).then(|| fact.clone()),
+            ClusterFact::NodeEvent(event) => self.nodes.contains(&event.node).then(|| fact.clone()),
+            ClusterFact::Alive | ClusterFact::Failed(_) => Some(fact.clone()),
+        }
+    }
+
+    fn snapshot(&self, snapshot: &CloudSnapshot) -> CloudSnapshot {
+        let ports: Vec<_> =
+            snapshot.ports.iter().filter(|(of, _)| self.instances.contains(of)).cloned().collect();
+        let gone: BTreeSet<IpAddr> = snapshot
+            .ports
+            .iter()
+            .filter(|(of, _)| !self.instances.contains(of))
+            .flat_map(|(_, port)| port.addresses.iter().copied())
+            .collect();
+        // A route through somebody who is left out would lead to nobody.
+        let router = |router: &Arc<Router>| {
+            let routes = router.routes.iter().filter(|route| !gone.contains(&route.next_hop)).copied();
+            Arc::new(Router { routes: routes.collect(), ..Router::clone(router) })
+        };
+        CloudSnapshot {
+            instances: snapshot
+                .instances
+                .iter()
+                .filter(|one| self.instances.contains(&one.id))
+                .cloned()
+                .collect(),
+            scope: snapshot.scope,
+            ports,
+            groups: snapshot.groups.clone(),
+            routers: snapshot.routers.iter().map(router).collect(),
+        }
+    }
+
+    /// What was remembered of them.
+    pub(crate) fn memory(&self, memory: &Memory) -> Memory {
+        let mut incidents = BTreeSet::new();
+        let mut intents = BTreeSet::new();
+        let records =
+            memory.records.iter().filter_map(|record| self.record(record, &mut incidents, &mut intents));
+        Memory { records: records.collect(), ..*memory }
+    }
+
+    fn record(
+        &self,
+        record: &Record,
+        incidents: &mut BTreeSet<IncidentId>,
+        intents: &mut BTreeSet<IntentId>,
+    ) -> Option<Record> {
+        let keep = match record {
+            Record::Started { .. } | Record::Width { .. } => true,
+            Record::Joined { at, machines } => {
+                let machines: Vec<_> = machines.iter().filter(|(key, _)| self.has(key)).cloned().collect();
+                return (!machines.is_empty()).then_some(Record::Joined { at: *at, machines });
+            }
+            Record::Forgotten { at, machines } => {
+                let machines: Vec<_> = machines.iter().filter(|key| self.has(key)).cloned().collect();
+                return (!machines.is_empty()).then_some(Record::Forgotten { at: *at, machines });
+            }
+            Record::Born { machine, .. } | Record::Left { machine, .. } => self.has(machine),
+            Record::FaultSeen { instance, .. } => self.instances.contains(instance),
+            Record::Opened { incident, key, .. } => {
+                let ours = match &key.subject {
+                    Subject::Machine(machine) => self.has(machine),
+                    Subject::Group(..)
+                    | Subject::Router(..)
+                    | Subject::Pool(_)
+                    | Subject::Cloud(_)
+                    | Subject::Cluster => true,
+                };
+                if ours {
+                    incidents.insert(*incident);
+                }
+                ours
+            }
+            Record::Intended { intent, incident, .. } => {
+                let ours = incidents.contains(incident);
+                if ours {
+                    intents.insert(*intent);
+                }
+                ours
+            }
+            Record::Diagnosed { incident, .. }
+            | Record::Tried { incident, .. }
+            | Record::GivenUp { incident, .. }
+            | Record::Closed { incident, .. } => incidents.contains(incident),
+            Record::Dropped { intent, .. } | Record::Ended { intent, .. } | Record::Judged { intent, .. } => {
+                intents.contains(intent)
+            }
+        };
+        keep.then(|| record.clone())
+    }
+
+    fn has(&self, machine: &MachineKey) -> bool {
+        match machine {
+            MachineKey::Instance(_, id) => self.instances.contains(id),
+            MachineKey::Node(name) => self.nodes.contains(name),
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! The decisions of a recording as lines for people, each with the machine that it is about.
+//!
+//! Records say everything that matters; reads and wake-ups are passed over. Names come from the record that opened an
+//! incident, or from what the engine remembered when the recording began.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use reveille_core::effect::Effect;
+use reveille_core::engine::State;
+use reveille_core::model::id::{IncidentId, IntentId};
+use reveille_core::model::incident::{Incident, IncidentKey, MachineKey, Subject};
+use reveille_core::model::time::Time;
+use reveille_core::record::Record;
+
+use crate::render::paper::{Tone, one_line};
+use crate::view::machine::kind_words;
+use crate::view::next::short;
+
+/// One decision in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Told {
+    /// When.
+    pub(crate) at: Time,
+    /// What kind: found, does, proof, asks, over …
+    pub(crate) word: &'static str,
+    /// How it should look.
+    pub(crate) tone: Tone,
+    /// Whom it is about, for people.
+    pub(crate) label: Arc<str>,
+    /// Which incident, where it is about one.
+    pub(crate) key: Option<IncidentKey>,
+    /// What.
+    pub(crate) text: String,
+}
+
+impl Told {
+    /// True when it is about a machine of this name, id or node.
+    pub(crate) fn is_about(&self, machine: &str) -> bool {
+        let id = match self.key.as_ref().map(|key| &key.subject) {
+            Some(Subject::Machine(MachineKey::Instance(_, id))) => Some(id.as_str()),
+            Some(Subject::Machine(MachineKey::Node(name))) => Some(name.as_str()),
+            _ => None,
+        };
+        &*self.label == machine || id == Some(machine)
+    }
+}
+
+/// Names incidents and intents as they come.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Teller {
+    incidents: BTreeMap<IncidentId, (Arc<str>, IncidentKey)>,
+    intents: BTreeMap<IntentId, IncidentId>,
+    /// What was said last of each incident's cause: the same once more is no news.
+    causes: BTreeMap<IncidentId, String>,
+}
+
+impl Teller {
+    /// One who knows what the engine remembers.
+    pub(crate) fn knowing(state: &State) -> Self {
+        let mut teller = Self::default();
+        let desk = state.desk();
+        let open = desk.cases.values().map(|case| &case.incident);
+        for incident in open.chain(state.closed().map(|closed| &closed.incident)) {
+            teller.know(incident);
+        }
+        teller
+    }
+
+    fn know(&mut self, incident: &Incident) {
+        self.incidents.insert(incident.id, (incident.label.clone(), incident.key.clone()));
+        self.intents.extend(incident.attempts.iter().map(|attempt| (attempt.intent, incident.id)));
+    }
+
+    /// An effect in words, where it is a decision that people want to read.
+    pub(crate) fn tell(&mut self, at: Time, effect: &Effect) -> Option<Told> {
+        let Effect::Record { record, .. } = effect else { return None };
+        let (word, tone, incident, text) = match record {
+            Record::Opened { incident, key, label, .. } => {
+                self.incidents.insert(*incident, (label.clone(), key.clone()));
+                ("found", Tone::Bad, *incident, kind_words(key.kind).to_owned())
+            }
+            Record::Diagnosed { incident, findings, .. } => {
+                let finding = findings.first()?;
+                let quote = finding.evidence.first().map_or_else(String::new, |evidence| {
+                    format!(" ({}: {})", evidence.source, one_line(&evidence.text))
+                });
+                let (code, cause, sure) =
+                    (finding.cause.code(), finding.cause.label(), finding.confidence.name());
+                let text = format!("{code} {cause}, {sure}{quote}");
+                if self.causes.insert(*incident, text.clone()).as_ref() == Some(&text) {
+                    return None;
+                }
+                ("why", Tone::Bad, *incident, text)
+            }
+            Record::Intended { intent, incident, call, .. } => {
+                self.intents.insert(*intent, *incident);
+                ("does", Tone::Strong, *incident, short(call))
+            }
+            Record::Dropped { intent, why, .. } => ("drops", Tone::Doubt, self.of(*intent), why.to_string()),
+            Record::Ended { intent, outcome, .. } => {
+                ("ended", Tone::Faint, self.of(*intent), outcome.to_string())
+            }
+            Record::Judged { intent, held, text, .. } => {
+                let (tone, verdict) = if *held { (Tone::Good, "") } else { (Tone::Bad, " (did not hold)") };
+                ("proof", tone, self.of(*intent), format!("{text}{verdict}"))
+            }
+            Record::GivenUp { incident, why, .. } => ("asks", Tone::Doubt, *incident, why.to_string()),
+            Record::Closed { incident, verdict, .. } => {
+                ("over", Tone::Good, *incident, verdict.name().to_owned())
+            }
+            Record::Started { .. }
+            | Record::Joined { .. }
+            | Record::Born { .. }
+            | Record::Left { .. }
+            | Record::Forgotten { .. }
+            | Record::Tried { .. }
+            | Record::Width { .. }
+            | Record::FaultSeen { .. } => return None,
+        };
+        let known = self.incidents.get(&incident);
+        let label = known.map_or_else(|| Arc::from(incident.to_string()), |(label, _)| label.clone());
+        Some(Told { at, word, tone, label, key: known.map(|(_, key)| key.clone()), text: one_line(&text) })
+    }
+
+    fn of(&self, intent: IntentId) -> IncidentId {
+        self.intents.get(&intent).copied().unwrap_or_default()
+    }
+}
+
+/// An effect in a few words, whatever it is.
+pub(crate) fn words(teller: &mut Teller, at: Time, effect: &Effect) -> String {
+    if let Some(told) = teller.tell(at, effect) {
+        return format!("{} {}: {}", told.word, told.label, told.text);
+    }
+    match effect {
+        Effect::Record { record, .. } => {
+            let text = format!("{record:?}");
+            format!("records {}", text.split(['{', '(']).next().unwrap_or_default().trim())
+        }
+        Effect::Call { call, .. } => format!("calls: {}", short(call)),
+        Effect::Look { look, .. } => format!("reads {look:?}"),
+        Effect::List { cloud } => format!("lists {cloud}"),
+        Effect::WakeAt(at) => format!("wakes at {}", reveille_wire::stamp::Stamp(*at)),
+    }
+}

@@ -1,0 +1,152 @@
+//! Replays of the demo's stories: under the same engine, another engine, another roster; cut for every machine.
+
+use std::io::Write as _;
+
+use reveille_core::effect::Effect;
+use reveille_core::engine::{Start, State};
+use reveille_core::event::Event;
+use reveille_core::model::id::Fence;
+use reveille_core::model::roster::{Mode, Roster};
+use reveille_core::model::time::Time;
+use reveille_sim::story::Demo;
+use reveille_wire::recording::{Header, Step};
+
+use super::compare::{Played, Wanted, play};
+use super::cut::{Reel, cut, plain};
+use super::film::{Film, parse};
+use crate::driver::recorder::ENGINE;
+
+/// A story as a recording, every record durable at once.
+fn reel(seed: u64) -> Reel {
+    let mut story = Demo::new(seed);
+    let start = Start { fence: Fence(1), acting: true };
+    let header = Header {
+        program: "0.1.0".to_owned(),
+        engine: ENGINE.to_owned(),
+        of: "a test".to_owned(),
+        roster: story.roster().clone(),
+        start,
+        restored: None,
+    };
+    let mut state = State::new(story.roster().clone(), start);
+    let mut steps: Vec<Step> = Vec::new();
+    while let Some(moment) = story.next_moment() {
+        for event in moment.events {
+            let mut waiting = std::collections::VecDeque::from([event]);
+            while let Some(event) = waiting.pop_front() {
+                let effects = state.step(moment.at, event.clone());
+                story.after_step(&state, &event, &effects);
+                for effect in &effects {
+                    if let Effect::Record { id, .. } = effect {
+                        waiting.push_back(Event::Recorded(*id));
+                    }
+                    story.perform(moment.at, effect);
+                }
+                steps.push(Step { number: steps.len() as u64 + 1, at: moment.at, event, effects });
+            }
+        }
+    }
+    Reel { header, steps }
+}
+
+fn played(reel: &Reel, roster: Option<Roster>) -> Played {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(&reel.lines().unwrap()).unwrap();
+    let mut film = Film::open(file.path()).unwrap();
+    play(&mut film, Wanted { roster, ..Wanted::default() }).unwrap()
+}
+
+#[test]
+fn the_same_engine_decides_the_same() {
+    for seed in [1, 2, 3] {
+        let played = played(&reel(seed), None);
+        assert_eq!((played.differing, played.digests.0), (0, played.digests.1), "story {seed}");
+        assert!(played.decisions > 50 && !played.story.is_empty(), "story {seed}");
+    }
+}
+
+#[test]
+fn where_an_older_engine_decided_otherwise_each_step_is_named_and_the_rest_still_counts() {
+    let mut old = reel(1);
+    old.header.engine = "another".to_owned();
+    let intent = |effect: &Effect| {
+        matches!(effect, Effect::Record { record: reveille_core::record::Record::Intended { .. }, .. })
+    };
+    let place = old.steps.iter().position(|step| step.effects.iter().any(intent)).unwrap();
+    old.steps[place].effects.retain(|effect| !intent(effect));
+    let played = played(&old, None);
+    assert!(!played.same_engine);
+    let first = &played.differences[0];
+    assert_eq!(first.step, old.steps[place].number);
+    assert!(first.then.is_empty() && first.now[0].starts_with("does "), "{first:?}");
+    // What was not recorded then is called sooner now; after that moment everything is as it was.
+    assert!(played.differences.iter().all(|one| one.at == first.at), "{:#?}", played.differences);
+    assert_eq!(played.differing, played.differences.len() as u64);
+}
+
+#[test]
+fn another_roster_tells_what_would_have_differed_and_why() {
+    let reel = reel(1);
+    let mut roster = reel.header.roster.clone();
+    for pool in roster.pools.values_mut() {
+        pool.repair.network = Mode::Propose;
+    }
+    let asleep = played(&reel, Some(roster));
+    assert!(asleep.differing > 0 && asleep.engine_differs == 0);
+    assert!(
+        asleep.roster_changes.iter().any(|change| change.contains("repair.network")),
+        "{:?}",
+        asleep.roster_changes
+    );
+    let first = &asleep.differences[0];
+    assert!(first.then.iter().any(|line| line.starts_with("does ")), "{first:?}");
+    assert!(
+        first.why.iter().any(|line| line.starts_with("this roster: ") && line.contains("propose")),
+        "{first:?}"
+    );
+    assert_eq!(asleep.parted_at, None, "it only did less");
+    let same = played(&reel, Some(reel.header.roster.clone()));
+    assert_eq!((same.differing, same.roster_changes.len()), (0, 0));
+}
+
+#[test]
+fn a_roster_that_allows_more_parts_from_the_recorded_world_and_says_so() {
+    let mut reel = reel(1);
+    for pool in reel.header.roster.pools.values_mut() {
+        pool.repair.network = Mode::Off;
+    }
+    let quiet = reel.again(None);
+    let mut roster = quiet.header.roster.clone();
+    for pool in roster.pools.values_mut() {
+        pool.repair.network = Mode::Act;
+    }
+    let acting = played(&quiet, Some(roster));
+    assert!(acting.parted_at.is_some() && acting.differing > 0);
+}
+
+#[test]
+fn a_cut_tells_the_same_of_its_machine_and_is_smaller() {
+    let reel = reel(1);
+    let whole = reel.lines().unwrap().len();
+    let machines: std::collections::BTreeSet<String> = reel
+        .story(None)
+        .iter()
+        .map(|told| told.label.to_string())
+        .filter(|label| label.starts_with("kks-"))
+        .collect();
+    assert!(machines.len() >= 4, "{machines:?}");
+    let mut sizes = Vec::new();
+    for machine in machines {
+        let cut = cut(&reel, Some(&machine), None).unwrap();
+        assert_eq!(plain(&cut.reel.story(Some(&machine))), plain(&reel.story(Some(&machine))), "{machine}");
+        let lines = cut.reel.lines().unwrap();
+        assert_eq!(played(&cut.reel, None).differing, 0, "{machine}");
+        let again = parse(&super::anonymise::anonymise(&lines).unwrap()).unwrap().again(None);
+        assert_eq!(again.story(None).len(), cut.reel.story(None).len(), "{machine} under another name");
+        assert!(!String::from_utf8(again.lines().unwrap()).unwrap().contains(&machine));
+        sizes.push(lines.len());
+    }
+    assert!(sizes.iter().min() < Some(&(whole / 2)), "{sizes:?} of {whole}");
+    assert!(cut(&reel, Some("nobody"), None).is_err());
+    assert!(cut(&reel, None, Some(Time::default())).unwrap().reel.steps.len() == reel.steps.len());
+}

@@ -319,6 +319,7 @@ Examples:
   reveille simulate B19 --compare                    what other programs' policies would do there, side by side
   reveille simulate --compare                        the same for everything that comes with it, and the sum
   reveille simulate E59 --policy karpenter           one of them, act by act
+  reveille simulate zone-dark --policy reveille      a situation of docs/compare.md, by its name
 
 The engine is the one of `reveille run`, and its invariants are checked after every step. It ends with 0 when all that \
 was expected holds, with 1 when something does not, with 64 when the file cannot be played. One seed is the same \

@@ -1,7 +1,8 @@
 //! `simulate --policy NAME` and `--compare`: what models of other programs do in a scenario or a course, counted side by side.
 //!
 //! ```text
-//!  FILE, --seed, or everything that comes along ─▶ sim::policy::Subject ─ each policy ─▶ Score ─▶ tables, sum
+//!  FILE, situation, --seed, or everything that comes along ─▶ sim::policy::Subject
+//!      ─ each policy ─▶ Score ─▶ tables, sum
 //! ```
 //!
 //! It judges nothing: which act was wrong is the simulated world's word. With `--policy` it also names every destructive
@@ -41,6 +42,9 @@ fn subjects(args: &Simulate) -> Result<Vec<Subject>, Failure> {
     let refused = |refusal| Failure::internal(anyhow::Error::new(refusal));
     match (&args.scenario, args.seed) {
         (Some(wanted), _) => {
+            if let Some(situation) = set::situations().into_iter().find(|one| one.name == *wanted) {
+                return Ok(vec![situation]);
+            }
             let (name, scenario) = read_scenario(wanted)?;
             match &scenario.not_yet {
                 Some(reason) => Err(Failure::usage(anyhow::anyhow!("{name} cannot be played yet: {reason}"))),

@@ -89,6 +89,13 @@ fn policies_are_played_side_by_side_or_one_by_one_act_by_act() {
 }
 
 #[test]
+fn a_situation_of_the_comparison_is_played_by_its_name() {
+    let ran = Bench::new().run(&["simulate", "neighbour", "--policy", "flight-control"]);
+    assert_eq!(ran.code, 1, "{}{}", ran.out, ran.err);
+    assert_eq!(ran.out.matches("wrong, somebody else's machine").count(), 6, "{}", ran.out);
+}
+
+#[test]
 fn a_policy_that_is_none_is_refused_with_the_names_of_all_and_seeds_are_summed() {
     let bench = Bench::new();
     let ran = bench.run(&["simulate", "A1", "--policy", "draino"]);

@@ -8,6 +8,7 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
+use reveille_record::tape::{TapeConfig, TapeReader, TapeWriter};
 use reveille_record::{Config, Holder, Ledger, RotateError, SyncError, read_only};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -105,4 +106,47 @@ fn a_full_file_system_refuses_a_batch_whole_and_later_ones_succeed() {
     let then = format!("head -c 200000 /dev/zero >\"$0/{BALLAST}\"; exec \"$@\"");
     let output = mount(with, &then).arg(std::env::current_exe().unwrap()).args(CHILD).output().unwrap();
     check(&output);
+}
+
+/// Does nothing in an ordinary run: it is the child's part.
+#[test]
+fn child_that_fills_a_tape() {
+    let Some(root) = std::env::var_os(STATE) else { return };
+    let config = TapeConfig { frame_bytes_max: 4 << 10, ..TapeConfig::STANDARD };
+    let mut tape = TapeWriter::create(Path::new(&root), "run", config).unwrap();
+    let mut number = 0_u64;
+    let error = loop {
+        // Hardly two of these lines are alike, so that they stay large.
+        number += 1;
+        let noise: String =
+            (1..40).map(|n| format!("{:x}", (number * 64 + n).wrapping_mul(0x9e37_79b9_7f4a_7c15))).collect();
+        if let Err(error) = tape.append(format!("{{\"n\":{number},\"x\":\"{noise}\"}}").as_bytes()) {
+            break error;
+        }
+        assert!(number < 100_000, "the disk never became full");
+    };
+    tape.stop(&error.to_string());
+    println!("\nkept {number}");
+}
+
+#[test]
+fn a_recording_on_a_full_disk_ends_with_a_whole_frame_and_a_note() {
+    let root = tempfile::tempdir().unwrap();
+    let output = Command::new("sh")
+        .args(["-c", "trap '' XFSZ; ulimit -S -f 64; exec \"$@\"", "sh"])
+        .arg(std::env::current_exe().unwrap())
+        .args(["--exact", "child_that_fills_a_tape", "--nocapture"])
+        .env(STATE, root.path())
+        .output()
+        .unwrap();
+    check(&output);
+    let mut reader = TapeReader::open(&root.path().join("run")).unwrap();
+    let mut lines = 0;
+    while reader.next_line().unwrap().is_some() {
+        lines += 1;
+    }
+    assert!(lines > 10, "{lines}");
+    let ending = reader.ending();
+    assert_eq!(ending.torn_bytes, 0, "a part of a frame was cut off");
+    assert!(ending.notice.as_ref().unwrap().contains("cannot write"), "{ending:?}");
 }

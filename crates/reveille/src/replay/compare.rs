@@ -76,7 +76,7 @@ pub(crate) struct Played {
     pub(crate) engine_differs: u64,
     /// Fields of the roster that differ.
     pub(crate) roster_changes: Vec<String>,
-    /// The first act that is made now and was not then: from there on the recorded world goes its own way.
+    /// The first act that only one of the two makes: from there on the recorded world is no longer that of now.
     pub(crate) parted_at: Option<Time>,
 }
 
@@ -162,7 +162,7 @@ impl Run {
 
     fn differ(&mut self, step: &Step, then: &[Effect], now: &[Effect], key: Option<IncidentKey>) {
         let (only_then, only_now) = (shape::beyond(then, now), shape::beyond(now, then));
-        if only_now.iter().any(|effect| matches!(effect, Effect::Call { .. })) {
+        if only_now.iter().chain(&only_then).any(|effect| matches!(effect, Effect::Call { .. })) {
             self.played.parted_at.get_or_insert(step.at);
         }
         self.played.differing += 1;

@@ -8,8 +8,8 @@
 //!
 //! Under the same engine and roster the effects are the same, byte for byte, or something is wrong. Under another engine or
 //! another roster they may part; then reads and calls are paired by what they ask (`player`), so that what follows is still
-//! worth counting. What a recording cannot tell is what the world would have done next: after the first act that was not
-//! made then, the recorded world goes its own way, and the report says so.
+//! worth counting. What a recording cannot tell is what the world would have done next: after the first act that only one of
+//! the two makes, the recorded world is no longer that of now, and the report says so.
 //!
 //! A recording can be cut down to one machine and kept as a regression test (`cut`, `sieve`, `anonymise`).
 //!

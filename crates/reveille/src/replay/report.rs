@@ -172,7 +172,7 @@ fn verdict(subject: &Subject<'_>, played: &Played, paper: &Paper, from: &str, un
     if let Some(at) = played.parted_at {
         let at = clock(paper, at, played.span.map_or(at, |(from, _)| from));
         out.push_str(&format!(
-            "from {at} on the recorded world goes its own way: it knows nothing of the act that was first made only now\n"
+            "from {at} on the recorded world is not what would have been: it goes on from the acts made then, not from those made now\n"
         ));
     }
     let counted = format!("{} steps, {} decisions from {from} to {until}", played.steps, played.decisions);

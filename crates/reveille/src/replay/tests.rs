@@ -104,7 +104,7 @@ fn another_roster_tells_what_would_have_differed_and_why() {
         first.why.iter().any(|line| line.starts_with("this roster: ") && line.contains("propose")),
         "{first:?}"
     );
-    assert_eq!(asleep.parted_at, None, "it only did less");
+    assert!(asleep.parted_at.is_some(), "the recorded world was mended by an act that is not made now");
     let same = played(&reel, Some(reel.header.roster.clone()));
     assert_eq!((same.differing, same.roster_changes.len()), (0, 0));
 }

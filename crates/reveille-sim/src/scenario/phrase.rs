@@ -85,6 +85,12 @@ fn pieces(form: &'static str) -> Vec<Piece> {
     pieces
 }
 
+/// Slots that hold one word.
+const WORDS: [&str; 13] = [
+    "cause", "count", "fault", "machine", "mode", "percent", "person", "pool", "span", "stage", "verdict",
+    "word", "zone",
+];
+
 fn fit<'t>(pieces: &[Piece], text: &'t str) -> Option<Vec<(&'static str, &'t str)>> {
     let Some((first, rest)) = pieces.split_first() else {
         return text.is_empty().then(Vec::new);
@@ -93,7 +99,11 @@ fn fit<'t>(pieces: &[Piece], text: &'t str) -> Option<Vec<(&'static str, &'t str
         Piece::Literal(literal) => fit(rest, text.strip_prefix(literal)?),
         Piece::Either(ways) => ways.iter().find_map(|way| fit(rest, text.strip_prefix(way)?)),
         Piece::Slot(name) => {
-            let ends = text.char_indices().map(|(at, c)| at + c.len_utf8());
+            let word = WORDS.contains(name);
+            let ends = text
+                .char_indices()
+                .take_while(|(_, c)| !(word && *c == ' '))
+                .map(|(at, c)| at + c.len_utf8());
             ends.into_iter().find_map(|end| {
                 let mut values = fit(rest, &text[end..])?;
                 values.insert(0, (*name, &text[..end]));
@@ -140,6 +150,8 @@ mod tests {
         assert_eq!(slots(form, "w-1 lose its group"), None);
         assert_eq!(slots(form, "loses its group"), None);
         assert_eq!(slots("no {kind}", "no call"), Some(vec![("kind", "call")]));
+        let list = slots("repair {words} {mode}", "repair reboot, replace act");
+        assert_eq!(list, Some(vec![("words", "reboot, replace"), ("mode", "act")]));
         let two = slots("takes {span} to {span}", "takes 4m to 8m");
         assert_eq!(two, Some(vec![("span", "4m"), ("span", "8m")]));
     }

@@ -121,7 +121,8 @@ impl World {
         let taken = |name: &String| {
             self.project.servers.values().any(|server| server.instance.name.as_str() == name.as_str())
         };
-        let free = (1..=made).map(plain).find(|name| self.layout.names_reused && !taken(name));
+        let again = if self.layout.names_reused { made } else { 0 };
+        let free = (1..=again).map(plain).find(|name| !taken(name));
         free.unwrap_or_else(|| plain(made + 1))
     }
 

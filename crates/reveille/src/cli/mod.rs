@@ -313,6 +313,7 @@ const SIMULATE_EXAMPLES: &str = "\
 Examples:
   reveille simulate --list                           the scenarios that come with it
   reveille simulate A1                               one of them, by its number
+  reveille simulate --phrases                        what a scenario may say
   reveille simulate mine.scenario                    one that you wrote
   reveille simulate --seed 7 --days 3 --machines 50  three made-up days
   reveille simulate --seed 7 --faults zone-dark,errored
@@ -330,11 +331,14 @@ docs/compare.md says when one is.";
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Simulate {
     /// File of a scenario, - for standard input, or the number of one that comes with Reveille
-    #[arg(value_name = "FILE|NUMBER", required_unless_present_any = ["list", "seed", "compare", "policy"], conflicts_with_all = ["list", "seed"])]
+    #[arg(value_name = "FILE|NUMBER", required_unless_present_any = ["list", "phrases", "seed", "compare", "policy"], conflicts_with_all = ["list", "phrases", "seed"])]
     pub(crate) scenario: Option<String>,
     /// List the scenarios that come with Reveille
     #[arg(long, conflicts_with = "seed")]
     pub(crate) list: bool,
+    /// List every phrase that a scenario may say
+    #[arg(long, conflicts_with_all = ["seed", "list", "compare", "policy"])]
+    pub(crate) phrases: bool,
     /// Make a random course of faults up from this seed
     #[arg(long)]
     pub(crate) seed: Option<u64>,

@@ -36,6 +36,7 @@ pub(crate) fn simulate(context: &Context, args: &Simulate) -> Result<Answer, Fai
     match (&args.scenario, args.seed) {
         (Some(wanted), _) => play(context, wanted),
         (None, Some(seed)) => make_up(context, args, seed),
+        (None, None) if args.phrases => phrases(context),
         (None, None) => list(context),
     }
 }
@@ -208,6 +209,22 @@ struct ListedReport {
     reason: Option<String>,
 }
 
+/// The language, as its own tables say it.
+fn phrases(context: &Context) -> Result<Answer, Failure> {
+    let all: BTreeMap<&str, Vec<&str>> = scenario::phrases().into_iter().collect();
+    let text = print(context, &all, || {
+        let section = |(name, forms): &(&str, Vec<&str>)| {
+            let forms: String = forms.iter().map(|form| format!("  {form}\n")).collect();
+            format!("{}\n{forms}\n", context.paper.tone(Tone::Strong, name))
+        };
+        let sections: String = scenario::phrases().iter().map(section).collect();
+        format!(
+            "{sections}{{slots}} are filled in, of [this|that] one is chosen; docs/scenarios.md explains.\n"
+        )
+    })?;
+    Ok(Answer::fine(text))
+}
+
 fn list(context: &Context) -> Result<Answer, Failure> {
     let listed = |filed: &Filed| {
         let scenario =
@@ -266,8 +283,9 @@ pub(super) fn course(args: &Simulate, seed: u64) -> Result<Course, Failure> {
         let there: BTreeSet<&str> = course.happenings.iter().map(|(_, happening)| name(happening)).collect();
         if let Some(missing) = wanted.iter().find(|wanted| !there.contains(**wanted)) {
             let error = anyhow!("no fault called {missing} happens in seed {seed} within {} days", args.days);
-            return Err(Failure::usage(error)
-                .next("docs/scenarios.md has the names of all; try a longer course or another seed"));
+            return Err(Failure::usage(error).next(
+                "the page of a course without --faults has the names; try a longer one or another seed",
+            ));
         }
     }
     Ok(course)

@@ -264,7 +264,10 @@ impl<'a> Play<'a> {
                     self.drive.world.schedule_kubelet_restart(self.drive.now(), &id);
                 }
             }
-            Deed::Process(mishap) => self.drive.mishap_in(Span::ZERO, mishap.clone()),
+            Deed::Process(mishap) => {
+                self.timeline.announce(self.drive.now(), &event.text);
+                self.drive.mishap_in(Span::ZERO, mishap.clone());
+            }
             Deed::Pause(scope, by, reason) => {
                 let scope = match scope {
                     Scope::Roster => PauseScope::Roster,

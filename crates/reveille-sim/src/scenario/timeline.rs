@@ -94,7 +94,12 @@ impl Timeline {
         for Happened { at, what } in happened {
             match what {
                 What::World(text) => self.push(at, Side::World, "", &cast.plain(&text)),
-                What::Process(text) => self.push(at, Side::Process, "", &text),
+                // What was announced is told in the file's own words; what comes of it, in the drive's.
+                What::Process(text) if text.starts_with("the process: ") => {}
+                What::Process(text) => {
+                    let plain = text.split(" (").next().unwrap_or_default();
+                    self.push(at, Side::Process, "", plain);
+                }
                 What::Broken(violation) => {
                     self.push(at, Side::Broken, "", &cast.plain(&violation.to_string()))
                 }
@@ -106,6 +111,11 @@ impl Timeline {
     /// A person did something that no world knows of.
     pub(crate) fn say(&mut self, at: Time, text: &str) {
         self.push(at, Side::World, "", text);
+    }
+
+    /// Something is to happen to Reveille's process.
+    pub(crate) fn announce(&mut self, at: Time, text: &str) {
+        self.push(at, Side::Process, "", text);
     }
 
     fn push(&mut self, at: Time, side: Side, who: &str, text: &str) {

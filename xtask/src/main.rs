@@ -6,6 +6,7 @@
 //!  e2e     the rig's tests: adapters and end-to-end scenarios against real services
 //!  setup   what the rig needs, built and installed
 //!  bench   what the engine costs, in release mode
+//!  hunt    random courses of faults against the simulated world, in release mode
 //! ```
 //!
 //! Scripts and servers call this and nothing else, so that a person can run what they run. A step that was not run is
@@ -30,6 +31,7 @@ const USAGE: &str = "cargo xtask TASK
   e2e [NAME]            tests against the rig, those whose name contains NAME; adapters' tests only without NAME
   setup                 build and install what the rig needs (Go and Python 3.11 have to be there; root for packages)
   bench                 what the engine costs
+  hunt ARGUMENTS        random courses of faults, judged and shrunk; hunt --help lists the arguments
 ";
 
 const BENCH_WITHIN: Duration = Duration::from_secs(3600);
@@ -63,9 +65,16 @@ fn dispatch(words: &[&str]) -> Result<Option<bool>> {
         ["e2e", only] if !only.starts_with('-') => ci::finish(&[e2e::step(Some(only))?]),
         ["setup"] => e2e::setup()?,
         ["bench"] => run::to_the_end(cargo(&["run", "--release", "-p", "reveille-bench"]), BENCH_WITHIN)?.ok,
+        ["hunt", arguments @ ..] => hunt(arguments)?,
         _ => return Ok(None),
     };
     Ok(Some(done))
+}
+
+/// The hunt ends by itself, when its hours or its runs are over, and has the terminal to itself for its progress.
+fn hunt(arguments: &[&str]) -> Result<bool> {
+    let build = ["run", "--release", "--quiet", "-p", "reveille-sim", "--bin", "hunt", "--"];
+    Ok(cargo(&[&build, arguments].concat()).status()?.success())
 }
 
 fn main() -> ExitCode {

@@ -93,6 +93,16 @@ impl Store {
         Some(Event::Recorded(waiting.id))
     }
 
+    /// The process dies while it writes: of what is on its way, so many records are whole on the disk, without anybody
+    /// having been told; the one after them is torn, and reading the ledger back leaves it out.
+    pub fn tear(&mut self, whole: usize) {
+        for waiting in self.waiting.iter().filter(|waiting| !waiting.refused && !waiting.durable).take(whole)
+        {
+            self.kept.push(waiting.record.clone());
+        }
+        self.waiting.clear();
+    }
+
     /// The process dies: what is not durable is lost.
     pub fn crash(&mut self) {
         self.waiting.clear();

@@ -15,6 +15,7 @@
 
 pub mod chaos;
 pub mod drive;
+pub mod hunt;
 pub mod ledger;
 pub mod policy;
 pub mod rng;

@@ -272,7 +272,12 @@ fn judge_missing(witness: Witness<'_>, seen: &Seen) -> Standing {
     // Without a memory of ours, the cluster's own events still tell that a node of this name was there once. Of a machine
     // that was seen being born they tell nothing: names are given again, and the node that went was its namesake's.
     if !seen.born_in_sight && witness.cluster.events_about(&namesake).any(is_removal) {
-        return judge_vanished(witness, &namesake, deadlines.vanished_within);
+        let mut standing = judge_vanished(witness, &namesake, deadlines.vanished_within);
+        if let Standing::Absent(absence) = &mut standing {
+            // A name is a hint: nobody saw that node stand for this machine.
+            absence.finding.confidence = Confidence::Possible;
+        }
+        return standing;
     }
     let mut evidence =
         vec![witness.evidence("cluster", "no node has its provider ID, UUID, name or address")];
@@ -291,7 +296,9 @@ fn judge_vanished(witness: Witness<'_>, name: &NodeName, due_after: Span) -> Sta
     let mut finding = if by_controller {
         finding(Cause::NodeDeletedByCloudController, Confidence::Sure, Vec::new())
     } else {
-        finding(Cause::NodeDeletedByPerson, Confidence::Likely, Vec::new())
+        // Without an event nobody is named: that it was a person is what is left.
+        let confidence = if told.is_empty() { Confidence::Possible } else { Confidence::Likely };
+        finding(Cause::NodeDeletedByPerson, confidence, Vec::new())
     };
     for event in told.iter().rev().take(3) {
         let text = format!("{} (by {})", event.message, event.reporter);

@@ -271,9 +271,9 @@ impl State {
             given_up: false,
         };
         self.record(Record::Opened { at, incident: id, key: key.clone(), pool, label });
-        if let (FaultKind::NeverJoined, Subject::Machine(machine)) = (key.kind, &key.subject) {
-            let born = self.desk().seen(machine).is_some_and(|(_, seen)| seen.born_in_sight);
-            if born {
+        if let Subject::Machine(machine) = &key.subject {
+            let new = |seen: &Seen| seen.born_in_sight && seen.joined.is_none();
+            if self.desk().seen(machine).is_some_and(|(_, seen)| new(seen)) {
                 self.record(Record::Born { at, machine: machine.clone() });
             }
         }
@@ -325,8 +325,9 @@ impl State {
         let mut findings = vec![bounded(fault.finding)];
         findings.extend(fault.more.into_iter().map(bounded));
         // After a restart the evidence behind a finding is not at hand until it is read again: a plainer one does not
-        // replace it before.
-        let plainer = case.gathered.asked_at.is_none()
+        // replace it before. Who deleted a node is told for an hour only: silence later does not unsay it.
+        let fades = key.kind == FaultKind::Vanished;
+        let plainer = (fades || case.gathered.asked_at.is_none())
             && incident.findings.first().map(|finding| finding.confidence)
                 > findings.first().map(|finding| finding.confidence);
         if !plainer && !same_conclusion(&incident.findings, &findings) {

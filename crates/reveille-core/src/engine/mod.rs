@@ -29,7 +29,7 @@ use std::sync::Arc;
 use crate::effect::{Effect, Look};
 use crate::event::{Command, Event, Pause};
 use crate::model::id::{
-    CloudName, Fence, IncidentId, IntentId, LookId, NodeName, PoolName, RecordId, RouterId,
+    CloudName, Fence, IncidentId, IntentId, LookId, NodeName, PoolName, RecordId, RouterId, ZoneName,
 };
 use crate::model::incident::{Incident, IncidentKey, MachineKey, Subject};
 use crate::model::roster::Roster;
@@ -80,6 +80,10 @@ pub struct State {
     pauses: BTreeSet<Pause>,
     rollouts: BTreeMap<PoolName, Rollout>,
     rolling: BTreeMap<PoolName, Time>,
+    /// Zones of whose machines none answers.
+    dark: BTreeSet<ZoneName>,
+    /// Zones that were dark, and when the first of their machines answered again.
+    lit: BTreeMap<ZoneName, Time>,
     foreign: BTreeMap<PoolName, (Time, Arc<str>)>,
     route_limits: BTreeMap<RouterId, u32>,
     /// What the ledger remembers of machines that have not been seen since the restart.
@@ -175,6 +179,8 @@ impl State {
             pauses: BTreeSet::new(),
             rollouts: BTreeMap::new(),
             rolling: BTreeMap::new(),
+            dark: BTreeSet::new(),
+            lit: BTreeMap::new(),
             foreign: BTreeMap::new(),
             route_limits: BTreeMap::new(),
             remembered: BTreeMap::new(),
@@ -235,6 +241,7 @@ impl State {
 
     /// A gap between two steps, or a clock that went back, means that we slept: every timer starts anew.
     fn keep_time(&mut self, now: Time) {
+        let back = self.stepped && now < self.now;
         let jumped = self.stepped && (now < self.now || now.since(self.now) > self.roster.timing.pause_jump);
         self.now = now;
         self.stepped = true;
@@ -246,6 +253,36 @@ impl State {
             for case in self.cases.values_mut() {
                 case.incident.counted_from = now;
             }
+        }
+        if back {
+            self.go_back_to(now);
+        }
+    }
+
+    /// The clock went back: whatever was noted ahead of it would be waited for as long again.
+    pub(super) fn go_back_to(&mut self, now: Time) {
+        let longest = now + self.roster.timing.backoff_max;
+        self.cluster.go_back_to(now);
+        self.clouds.values_mut().for_each(|cloud| cloud.go_back_to(now));
+        self.foreign.values_mut().for_each(|(at, _)| *at = (*at).min(now));
+        self.closed.iter_mut().for_each(|closed| closed.at = closed.at.min(now));
+        self.book.go_back_to(now, longest);
+        for case in self.cases.values_mut() {
+            let incident = &mut case.incident;
+            incident.first_seen = incident.first_seen.min(now);
+            incident.well_since = incident.well_since.map(|at| at.min(now));
+            incident.not_before = incident.not_before.map(|at| at.min(longest));
+        }
+        let early: Vec<Wake> = self
+            .wakes
+            .iter()
+            .filter(|(why, at)| {
+                **at > longest && matches!(why, Wake::Machine(_) | Wake::Case(_) | Wake::Ledger)
+            })
+            .map(|(why, _)| why.clone())
+            .collect();
+        for why in early {
+            self.wake(now, why);
         }
     }
 
@@ -260,6 +297,7 @@ impl State {
             book: &self.book,
             pauses: &self.pauses,
             rolling: &self.rolling,
+            lit: &self.lit,
             foreign: &self.foreign,
             route_limits: &self.route_limits,
             next_intent: self.numbers.intent.next(),
@@ -344,6 +382,7 @@ impl State {
 
     /// Freezes that many cases hang on, each as one bit: when one flips, what was held is decided again.
     fn review_gates(&mut self) {
+        self.review_zones();
         let mut gates = Vec::with_capacity(8);
         let limits = self.roster.limits;
         for name in self.roster.pools.keys() {
@@ -362,6 +401,21 @@ impl State {
             self.gates = gates;
             self.rouse_held();
         }
+    }
+
+    /// A zone is dark while none of its machines answers, and gets a while to settle when one does.
+    fn review_zones(&mut self) {
+        let (now, settle) = (self.now, self.roster.timing.settle);
+        for (zone, count) in self.tally.zones() {
+            if count.total() >= 2 && count.present == 0 {
+                if !self.dark.contains(zone) {
+                    self.dark.insert(zone.clone());
+                }
+            } else if self.dark.remove(zone) {
+                self.lit.insert(zone.clone(), now);
+            }
+        }
+        self.lit.retain(|_, at| *at <= now && now.since(*at) < settle);
     }
 
     fn mark(&mut self, cloud: &CloudName, ids: impl IntoIterator<Item = crate::model::id::InstanceId>) {

@@ -384,6 +384,8 @@ impl Replay {
             state.wake(how.now, Wake::Flight(intent));
         }
         state.ripe.extend(state.cases.keys().cloned());
+        // The clock may have gone back since the ledger was written.
+        state.go_back_to(how.now);
         state
     }
 }

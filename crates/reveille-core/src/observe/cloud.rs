@@ -348,6 +348,18 @@ impl CloudView {
         gone
     }
 
+    /// The clock went back: nothing was seen later than now.
+    pub fn go_back_to(&mut self, now: Time) {
+        self.source.go_back_to(now);
+        for seen in self.instances.values_mut() {
+            seen.state_since = seen.state_since.min(now);
+            if let Some(unlisted) = &mut seen.unlisted {
+                unlisted.since = unlisted.since.min(now);
+                unlisted.last_denial = unlisted.last_denial.map(|at| at.min(now));
+            }
+        }
+    }
+
     /// Drops an instance from the view and returns it.
     pub fn remove(&mut self, id: &InstanceId) -> Option<Seen> {
         let seen = self.instances.remove(id)?;

@@ -187,6 +187,18 @@ impl ClusterView {
         change
     }
 
+    /// The clock went back: nothing was seen later than now.
+    pub fn go_back_to(&mut self, now: Time) {
+        self.source.go_back_to(now);
+        for lease in self.leases.values_mut() {
+            lease.changed_at = lease.changed_at.min(now);
+        }
+        for seen in self.nodes.values_mut() {
+            seen.ready_since = seen.ready_since.min(now);
+            seen.last_denial = seen.last_denial.map(|at| at.min(now));
+        }
+    }
+
     /// Takes in one node.
     pub fn apply(&mut self, now: Time, node: &Arc<Node>, change: &mut ClusterChange) {
         if let Some(seen) = self.nodes.get_mut(&node.name) {
@@ -208,6 +220,8 @@ impl ClusterView {
             }
         }
         self.weak.insert(node.name.clone());
+        // What was said before about a node of this name was said of another object, perhaps of another machine.
+        self.events.retain(|event| event.node != node.name);
         let fresh = NodeSeen {
             node: node.clone(),
             link: None,

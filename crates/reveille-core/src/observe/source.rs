@@ -109,6 +109,12 @@ impl Source {
         }
     }
 
+    /// The clock went back: a reading that seems to come is as old as now, or silence would stay unseen until then.
+    pub fn go_back_to(&mut self, now: Time) {
+        self.last_good = self.last_good.map(|at| at.min(now));
+        self.restart_sight(now);
+    }
+
     /// May decisions rest on it now?
     pub fn trust(&self, now: Time) -> Trust {
         if let Some(doubt) = &self.doubt {
@@ -199,6 +205,15 @@ mod tests {
         source.heard(at(20));
         source.doubt(at(20), None);
         assert_eq!(source.trust(at(20)), Trust::Since(at(20)));
+    }
+
+    #[test]
+    fn silence_is_seen_although_the_clock_went_back() {
+        let mut source = Source::new(Span::from_s(60));
+        source.heard(at(7200));
+        source.go_back_to(at(100));
+        assert_eq!(source.trust(at(100)), Trust::Since(at(100)));
+        assert_eq!(source.trust(at(161)), Trust::No(Arc::from("silent for 61 s")));
     }
 
     #[test]

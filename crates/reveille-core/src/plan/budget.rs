@@ -191,6 +191,14 @@ impl Book {
         (recent.by_ref().count() as u32, first)
     }
 
+    /// The clock went back: what was begun was not begun later than now, and no pause is longer than this.
+    pub fn go_back_to(&mut self, now: Time, longest: Time) {
+        self.begun.iter_mut().for_each(|at| *at = (*at).min(now));
+        for width in self.widths.values_mut() {
+            width.not_before = width.not_before.map(|at| at.min(longest));
+        }
+    }
+
     /// Trust in a domain.
     pub fn width(&self, domain: &Domain) -> Width {
         self.widths.get(domain).copied().unwrap_or_default()

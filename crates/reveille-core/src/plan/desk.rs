@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::event::Pause;
-use crate::model::id::{CloudName, InstanceId, IntentId, NodeName, PoolName, RouterId};
+use crate::model::id::{CloudName, InstanceId, IntentId, NodeName, PoolName, RouterId, ZoneName};
 use crate::model::incident::{Gathered, Incident, IncidentKey, MachineKey, Subject};
 use crate::model::roster::{Pool, Roster};
 use crate::model::time::{Span, Time};
@@ -50,6 +50,8 @@ pub struct Desk<'a> {
     pub pauses: &'a BTreeSet<Pause>,
     /// Pools that are rolling, and until when that is assumed.
     pub rolling: &'a BTreeMap<PoolName, Time>,
+    /// Zones that were dark, and when the first of their machines answered again.
+    pub lit: &'a BTreeMap<ZoneName, Time>,
     /// Pools in which somebody else deleted an instance, when last, and which.
     pub foreign: &'a BTreeMap<PoolName, (Time, Arc<str>)>,
     /// Route limits that a refusal taught us.

@@ -33,7 +33,7 @@ pub enum Hold {
         /// Why.
         why: Arc<str>,
     },
-    /// Sight has only just returned.
+    /// Sight has only just returned, or a zone that was dark.
     Settling(Span),
     /// Its node is Ready.
     Ready,
@@ -143,7 +143,9 @@ impl fmt::Display for Hold {
             Self::DryRun => f.write_str("dry run: nothing is done"),
             Self::Paused { scope, by } => write!(f, "{scope} is paused {by}"),
             Self::Blind { source, why } => write!(f, "{source} cannot be believed: {why}"),
-            Self::Settling(left) => write!(f, "sight has only just returned; waits {left} more"),
+            Self::Settling(left) => {
+                write!(f, "sight, or its zone, has only just returned; waits {left} more")
+            }
             Self::Ready => f.write_str("its node is Ready"),
             Self::LeaseFresh(age) => write!(f, "its kubelet lives: its lease was renewed {age} ago"),
             Self::NotOwned => {

@@ -191,6 +191,12 @@ fn correlated(desk: &Desk<'_>, seen: &Seen, rung: Rung, holds: &mut Vec<Hold>) {
         let count = desk.tally.zone(&zone);
         if count.total() >= 2 && count.present == 0 {
             holds.push(Hold::ZoneDark { zone, machines: count.total() });
+        } else if let Some(lit) = desk.lit.get(&zone) {
+            // When a zone comes back, its machines come back one after another.
+            let settled = *lit + desk.roster.timing.settle;
+            if desk.now < settled {
+                holds.push(Hold::Settling(settled.since(desk.now)));
+            }
         }
     }
     let (silent, total) = desk.cluster.silence();

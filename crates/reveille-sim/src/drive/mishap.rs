@@ -5,10 +5,12 @@
 //! else.
 
 use reveille_core::engine::{Restored, Start, State};
-use reveille_core::event::{Command, Event};
-use reveille_core::model::id::Fence;
-use reveille_core::model::time::Span;
+use reveille_core::event::{Command, Event, Pause, PauseScope};
+use reveille_core::model::id::{Fence, PoolName};
+use reveille_core::model::time::{Span, Time};
 use reveille_core::record::Record;
+
+use std::collections::BTreeSet;
 
 use super::{Drive, Run};
 
@@ -27,6 +29,47 @@ pub enum Mishap {
     Deposed,
     /// The ledger is rotated: a checkpoint takes the place of all records.
     Rotate,
+    /// Its clock jumps by so many milliseconds.
+    Jump(i64),
+    /// It dies beside the so many-th effect from now, whatever that is, and another starts after so long.
+    CrashAtEffect {
+        /// Which effect, counted from zero.
+        nth: u32,
+        /// The effect was begun. Otherwise nobody began it.
+        after: bool,
+        /// How long nobody runs.
+        down: Span,
+    },
+    /// It dies while the ledger is being written: of what was on its way, so many records are whole, the next is torn.
+    TornTail {
+        /// Records that are whole.
+        whole: u32,
+        /// How long nobody runs.
+        down: Span,
+    },
+    /// Another process takes the ledger, leads for so long and dies; then ours starts anew.
+    TwoLeaders(Span),
+    /// A person says "hands off" of a pool, and takes it back after so long.
+    Paused(PoolName, Span),
+}
+
+impl Mishap {
+    /// The name in tables, seeds and logs.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Pause(_) => "process-paused",
+            Self::Crash(_) => "crash",
+            Self::CrashAt(..) => "crash-at-intent",
+            Self::DiskFull(_) => "disk-full",
+            Self::Deposed => "deposed",
+            Self::Rotate => "ledger-rotated",
+            Self::Jump(_) => "clock-jumps",
+            Self::CrashAtEffect { .. } => "crash-at-effect",
+            Self::TornTail { .. } => "torn-tail",
+            Self::TwoLeaders(_) => "two-leaders",
+            Self::Paused(..) => "person-pauses",
+        }
+    }
 }
 
 /// A point in the life of an intent.
@@ -65,8 +108,67 @@ impl Drive {
                 let checkpoint = self.state.checkpoint();
                 self.store.rotate(checkpoint);
             }
-            Mishap::Pause(_) | Mishap::Rotate | Mishap::Deposed => {}
+            Mishap::Jump(ms) => self.skew_ms += ms,
+            Mishap::CrashAtEffect { nth, after, down } => self.crash_beside = Some((nth, after, down)),
+            Mishap::TornTail { whole, down } if self.run == Run::Running => {
+                self.store.tear(whole as usize);
+                self.crash_at = Some((CrashPoint::BeforeRecord, down));
+                self.die();
+            }
+            Mishap::TwoLeaders(span) => {
+                if self.rival.is_none() {
+                    self.fence = self.fence.next();
+                    self.world.lead(self.fence);
+                }
+                self.mishap_in(span, Mishap::Crash(Span::from_s(1)));
+            }
+            Mishap::Paused(pool, span) => self.pause_pool(pool, span),
+            Mishap::Pause(_) | Mishap::Rotate | Mishap::Deposed | Mishap::TornTail { .. } => {}
         }
+    }
+
+    fn pause_pool(&mut self, pool: PoolName, span: Span) {
+        let scope = PauseScope::Pool(pool.shared());
+        let mut pauses = self.pauses.clone();
+        pauses.retain(|pause| pause.scope != scope);
+        if span > Span::ZERO {
+            pauses.insert(Pause { scope, by: "erin".into(), reason: "an upgrade".into() });
+            self.mishap_in(span, Mishap::Paused(pool, Span::ZERO));
+        }
+        self.set_pauses(pauses);
+    }
+
+    /// Ends what befalls the process by itself: nothing more happens to it, a full disk is emptied, pauses are taken back.
+    pub fn end_mishaps(&mut self) {
+        self.mishaps.clear();
+        (self.crash_at, self.crash_beside) = (None, None);
+        self.store.set_full(false);
+        self.set_pauses(BTreeSet::new());
+        if self.run == Run::Running && self.rival.is_none() {
+            // Whoever lost the lead comes back only as a new process.
+            self.befall(Mishap::Crash(Span::from_s(1)));
+        }
+    }
+
+    /// What the process's own clock says.
+    pub(super) const fn clock(&self) -> Time {
+        Time::from_ms(self.now.ms + self.skew_ms)
+    }
+
+    /// Counts an effect, and dies if this is the one. `begun`: it was.
+    pub(super) fn dies_beside(&mut self, begun: bool) -> bool {
+        let Some((nth, after, down)) = self.crash_beside else { return false };
+        if after != begun {
+            return false;
+        }
+        if nth > 0 {
+            self.crash_beside = Some((nth - 1, after, down));
+            return false;
+        }
+        self.crash_beside = None;
+        self.crash_at = Some((CrashPoint::BeforeCall, down));
+        self.die();
+        true
     }
 
     pub(super) fn crashes(&self, at: CrashPoint) -> bool {
@@ -94,11 +196,11 @@ impl Drive {
         self.tell(format!("another process starts as {}", self.fence));
         let how = Restored {
             start: Start { fence: self.fence, acting: self.acting },
-            now: self.now,
-            last_alive: Some(self.stepped_at),
+            now: self.clock(),
+            last_alive: Some(Time::from_ms(self.stepped_at.ms + self.skew_ms)),
         };
         self.state = State::restore(self.roster.clone(), how, self.store.records().iter().cloned());
-        self.store.keep(Record::Started { at: self.now, fence: self.fence });
+        self.store.keep(Record::Started { at: self.clock(), fence: self.fence });
         self.world.listen(self.now, self.fence);
         self.run = Run::Running;
         let pauses = self.pauses.clone();

@@ -12,6 +12,7 @@
 
 mod chronicle;
 mod mishap;
+mod oracle;
 mod pilot;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -43,12 +44,16 @@ pub struct Drive {
     roster: Roster,
     now: Time,
     store: Store,
+    /// When the engine wants to be woken, on its own clock.
     wake: Option<Time>,
     stepped_at: Time,
     tick: Span,
     mishaps: BTreeMap<(Time, u64), Mishap>,
     put: u64,
     crash_at: Option<(CrashPoint, Span)>,
+    crash_beside: Option<(u32, bool, Span)>,
+    /// How far the process's clock is off, milliseconds.
+    skew_ms: i64,
     run: Run,
     backlog: Vec<Event>,
     fence: Fence,
@@ -61,6 +66,7 @@ pub struct Drive {
     whole_trace: bool,
     counts: Counts,
     chronicle: Option<Vec<Happened>>,
+    oracle: Oracle,
 }
 
 /// Whether the process runs.
@@ -86,6 +92,8 @@ pub struct Counts {
 
 pub use chronicle::{Happened, What};
 pub use mishap::{CrashPoint, Mishap};
+use oracle::Oracle;
+pub use oracle::{Misled, Named, Said};
 
 /// The longest time between two steps.
 const TICK: Span = Span::from_s(10);
@@ -124,6 +132,8 @@ impl Drive {
             mishaps: BTreeMap::new(),
             put: 0,
             crash_at: None,
+            crash_beside: None,
+            skew_ms: 0,
             run: Run::Running,
             backlog: Vec::new(),
             fence,
@@ -136,6 +146,7 @@ impl Drive {
             whole_trace: false,
             counts: Counts::default(),
             chronicle: None,
+            oracle: Oracle::default(),
         }
     }
 
@@ -201,11 +212,16 @@ impl Drive {
             (Run::Running, Some(rival)) => Some(rival.next_at()),
             (Run::Running, None) => {
                 let tick = Some(self.stepped_at + self.tick);
-                [self.store.next_at(), self.wake, tick].into_iter().flatten().min()
+                [self.store.next_at(), self.waking_at(), tick].into_iter().flatten().min()
             }
             (Run::Paused(until) | Run::Dead(until), _) => Some(until),
         };
         [world, mishap, own].into_iter().flatten().min().unwrap_or(self.now + TICK)
+    }
+
+    /// The engine's wake-up stands on its own clock.
+    fn waking_at(&self) -> Option<Time> {
+        self.wake.map(|at| Time::from_ms(at.ms - self.skew_ms))
     }
 
     /// Everything that is due now.
@@ -251,7 +267,7 @@ impl Drive {
             return;
         }
         self.answer_records();
-        let waking = self.wake.is_some_and(|at| at <= self.now);
+        let waking = self.waking_at().is_some_and(|at| at <= self.now);
         if self.run == Run::Running && (waking || self.now.since(self.stepped_at) >= self.tick) {
             self.step(Event::Tick);
         }
@@ -277,7 +293,7 @@ impl Drive {
         if let Event::Recorded(id) = &event {
             self.witnessed.acknowledge(*id);
         }
-        if self.wake.is_some_and(|at| at <= self.now) {
+        if self.waking_at().is_some_and(|at| at <= self.now) {
             self.wake = None;
         }
         let ended = matches!(event, Event::Done { .. });
@@ -286,7 +302,7 @@ impl Drive {
             return;
         }
         self.digest.event(self.now, &event, self.whole_trace);
-        let effects = self.state.step(self.now, event);
+        let effects = self.state.step(self.clock(), event);
         self.stepped_at = self.now;
         self.counts.steps += 1;
         self.digest.effects(&effects);
@@ -297,8 +313,11 @@ impl Drive {
         }
         for effect in &effects {
             self.log.push_effect(self.now, effect);
+            if self.dies_beside(false) {
+                return;
+            }
             self.perform(effect);
-            if self.run != Run::Running {
+            if self.run != Run::Running || self.dies_beside(true) {
                 return;
             }
         }
@@ -311,6 +330,7 @@ impl Drive {
         match effect {
             Effect::Record { id, record } => {
                 self.counts.records += 1;
+                self.hear_said(record);
                 self.note(self.now, || What::Record(record.clone()));
                 self.store.ask(self.now, *id, record.clone());
                 if matches!(record, Record::Intended { .. }) && self.crashes(CrashPoint::BeforeRecord) {

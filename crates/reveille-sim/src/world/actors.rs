@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use reveille_core::model::cause::Cause;
 use reveille_core::model::id::{InstanceId, NodeName, NodeUid, PoolName, ZoneName};
 use reveille_core::model::instance::{Instance, InstanceState};
 use reveille_core::model::node::{Provider, Ready};
@@ -259,7 +260,12 @@ impl World {
         let event =
             self.cluster.say(self.now, name, "DeletingNode", message, "cloud-node-lifecycle-controller");
         self.said(event);
+        let id = self.cluster.nodes.get(name).and_then(|node| node.system_uuid.clone());
         self.delete_node(name);
+        if let Some(id) = id {
+            self.node_deleted_by.insert(id.clone(), Cause::NodeDeletedByCloudController);
+            self.note_causes(&id);
+        }
     }
 
     /// The Node object goes, whoever deleted it; the controller manager says so, and its lease is collected.
@@ -274,7 +280,9 @@ impl World {
             self.plan(after, Task::CollectLease(name.clone()));
         }
         if let Some(id) = node.system_uuid.clone() {
+            self.node_deleted_by.insert(id.clone(), Cause::NodeDeletedByPerson);
             self.note_health(&id);
+            self.note_causes(&id);
             let after = self.soon(3_000, 15_000);
             self.plan(after, Task::Unroute(id));
         }

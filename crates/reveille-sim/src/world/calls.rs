@@ -4,11 +4,12 @@
 //! precondition that a call carries (a revision, a uid, a state) is held against the truth at the moment of effect, as
 //! the real APIs do. A [`CallLie`] makes one call do nothing, or hides what it did.
 
-use reveille_core::effect::{Call, Outcome};
+use reveille_core::effect::{Call, Outcome, ReadErrorKind};
 use reveille_core::event::Event;
 use reveille_core::model::id::{GroupId, InstanceId, IntentId, NodeName, NodeUid, PortId};
 use reveille_core::model::instance::InstanceState;
 use reveille_core::model::network::{Direction, Family, REPAIR_MARK, Remote, Route, RuleSpec};
+use reveille_core::model::time::Span;
 
 use super::fault::CallLie;
 use super::layout::GROUP;
@@ -30,42 +31,111 @@ fn moved(text: impl Into<String>) -> Outcome {
     Outcome::Moved { text: text.into().into() }
 }
 
+fn unanswered(text: &str) -> Outcome {
+    Outcome::Unknown { text: text.into() }
+}
+
 impl World {
     pub(super) fn serve_call(&mut self, session: u64, intent: IntentId, call: Call) {
-        let lie = self.lies.calls.pop_front();
-        let accepted = Outcome::Accepted { request: Some(self.project.request()) };
-        let (outcome, answer) = match lie {
-            Some(CallLie::Ignored) => (accepted.clone(), accepted),
-            Some(CallLie::Fails { retry_after }) => {
-                let text = "429 Too Many Requests".into();
-                let failed = Outcome::Failed { text, retry_after };
-                (failed.clone(), failed)
+        if let Some(answer) = self.unreachable_for(&call) {
+            self.called(session, intent, call, answer.clone(), answer);
+            return;
+        }
+        match self.lies.calls.pop_front() {
+            Some(CallLie::Late(late)) => self.plan(late, Task::Belated(session, intent, call)),
+            Some(CallLie::Overtaken) if self.mischief.held_back.is_none() => {
+                self.mischief.held_back = Some((session, intent, call));
             }
-            Some(CallLie::Unanswered) => {
-                let outcome = self.carry_out(&call);
-                (outcome, Outcome::Unknown { text: "the connection was lost before the answer".into() })
-            }
-            Some(CallLie::Cut) | None => {
-                let cut = lie.is_some();
-                let outcome = self.carry_out(&call);
-                if let (true, Call::NudgeGroup { mark, .. }) = (cut, &call) {
-                    self.project.add_rules(&[harmless_rule()], mark);
-                    (
-                        outcome,
-                        Outcome::Unknown { text: "the connection was lost between put and take".into() },
-                    )
-                } else {
-                    (outcome.clone(), outcome)
+            lie => {
+                let (outcome, answer) = self.do_or_lie(lie, &call);
+                self.called(session, intent, call, outcome, answer);
+                if let Some((session, intent, call)) = self.mischief.held_back.take() {
+                    self.plan(Span::from_s(1), Task::Belated(session, intent, call));
                 }
             }
-        };
+        }
+    }
+
+    fn called(&mut self, session: u64, intent: IntentId, call: Call, outcome: Outcome, answer: Outcome) {
         self.calls.push(Called { at: self.now, intent, call, outcome });
         let travel = self.soon(30, 900);
-        self.plan(travel, Task::Deliver(session, Event::Done { intent, outcome: answer }));
+        self.reply(session, travel, Event::Done { intent, outcome: answer });
+    }
+
+    /// The other side cannot be reached at all: what it would have said does not matter.
+    fn unreachable_for(&self, call: &Call) -> Option<Outcome> {
+        let failed = |text: &str| Outcome::Failed { text: text.into(), retry_after: None };
+        match (call, self.lies.cloud_fails) {
+            (Call::DeleteNode { .. }, _) if self.mischief.api_denied => Some(failed("401 Unauthorized")),
+            (Call::DeleteNode { .. }, _) => self.lies.api_silent.then(|| failed("connection refused")),
+            (_, Some(ReadErrorKind::Unauthorized)) => Some(failed("401 Unauthorized")),
+            (_, Some(ReadErrorKind::Unavailable)) => Some(failed("503 Service Unavailable")),
+            (_, Some(ReadErrorKind::TimedOut)) => Some(unanswered("no answer within 30 s")),
+            _ => None,
+        }
+    }
+
+    /// How the call went, and what is said of it.
+    fn do_or_lie(&mut self, lie: Option<CallLie>, call: &Call) -> (Outcome, Outcome) {
+        let accepted = Outcome::Accepted { request: Some(self.project.request()) };
+        match lie {
+            Some(CallLie::Ignored) => (accepted.clone(), accepted),
+            Some(CallLie::Fails { retry_after }) => {
+                let failed = Outcome::Failed { text: "429 Too Many Requests".into(), retry_after };
+                (failed.clone(), failed)
+            }
+            Some(CallLie::TimesOut) => {
+                let lost = unanswered("no answer within 30 s");
+                (lost.clone(), lost)
+            }
+            Some(CallLie::Unanswered) => {
+                (self.carry_out(call), unanswered("the connection was lost before the answer"))
+            }
+            Some(CallLie::FailsAndWorks) => {
+                let failed = Outcome::Failed { text: "504 Gateway Timeout".into(), retry_after: None };
+                (self.carry_out(call), failed)
+            }
+            Some(CallLie::Twice) => {
+                self.plan(Span::from_s(30), Task::Again(call.clone()));
+                let outcome = self.carry_out(call);
+                (outcome.clone(), outcome)
+            }
+            Some(CallLie::Cut) if matches!(call, Call::NudgeGroup { .. }) => {
+                let outcome = self.carry_out(call);
+                if let Call::NudgeGroup { mark, .. } = call {
+                    self.project.add_rules(&[harmless_rule()], mark);
+                }
+                (outcome, unanswered("the connection was lost between put and take"))
+            }
+            _ => {
+                let outcome = self.carry_out(call);
+                (outcome.clone(), outcome)
+            }
+        }
+    }
+
+    /// A call that something on the way held back. What was right when it was sent may not be any more: whatever harm that
+    /// does is not the engine's.
+    pub(super) fn carry_out_belated(&mut self, session: u64, intent: IntentId, call: Call) {
+        let outcome = self.take_effect(&call);
+        self.called(session, intent, call, outcome.clone(), outcome);
+    }
+
+    /// Something between us and the cloud makes a call once more. Whatever harm that does is not the engine's.
+    pub(super) fn carry_out_again(&mut self, call: &Call) {
+        self.take_effect(call);
     }
 
     fn carry_out(&mut self, call: &Call) -> Outcome {
         self.watch_for_harm(call);
+        if let Call::Reboot { instance, .. } | Call::DeleteInstance { instance, .. } = call {
+            self.note_causes(instance);
+        }
+        if let Call::SetPortGroups { port, .. } | Call::AddPortPairs { port, .. } = call
+            && let Some(owner) = self.project.ports.get(port).map(|(owner, _)| owner.clone())
+        {
+            self.note_causes(&owner);
+        }
         let act = self.judge(call);
         let outcome = self.take_effect(call);
         self.note_act(act, &outcome);

@@ -20,6 +20,8 @@ pub(crate) struct Cluster {
     /// Leases outlive their nodes for a while, or for good.
     pub(crate) leases: BTreeMap<NodeName, Lease>,
     pub(crate) events: VecDeque<(Time, NodeEvent)>,
+    /// How far the API's clock is off, milliseconds.
+    pub(crate) skew_ms: i64,
 }
 
 /// One node lease.
@@ -59,7 +61,7 @@ impl Cluster {
             reason: reason.into(),
             message: message.into(),
             reporter: reporter.into(),
-            stamped: Some(stamp(now)),
+            stamped: Some(stamp(Time::from_ms(now.ms + self.skew_ms))),
         };
         self.events.push_back((now, event.clone()));
         while self.events.front().is_some_and(|(at, _)| now.since(*at) > EVENTS_KEPT) {

@@ -3,8 +3,6 @@
 //! A closed list: a fault says what happens to whom, `strike` makes it true. Faults of the controller's own process
 //! (a pause, a crash, a full disk, a lost lead) are not the world's and stand in `drive`.
 
-use std::fmt;
-
 use reveille_core::effect::ReadErrorKind;
 use reveille_core::model::id::{InstanceId, PoolName, ZoneName};
 use reveille_core::model::time::Span;
@@ -116,6 +114,34 @@ pub enum Fault {
     LeasesFrozen(Span),
     /// Nothing in a zone reaches the cluster's API.
     ZoneDark(ZoneName, Span),
+    /// Answers to reads and calls come half a minute to four minutes late.
+    AnswersLate(Span),
+    /// Answers to reads and calls come twice.
+    AnswersTwice(Span),
+    /// Listings hold the same machines and ports twice, as pages that repeat.
+    PagesRepeat(Span),
+    /// What the watch tells comes a minute late.
+    WatchLags(Span),
+    /// The watch loses what happens, says that it is alive, and lists anew in the end.
+    WatchGap(Span),
+    /// The watch lists what was so a quarter of an hour ago, as after an etcd restored from its backup.
+    NodeListStale(Span),
+    /// The cluster's API does not accept our credentials.
+    ApiDenied(Span),
+    /// The clock of a machine is off by so many milliseconds: its kubelet stamps its lease with it.
+    NodeClock(InstanceId, i64),
+    /// The clocks of both APIs are off by so many milliseconds.
+    ApiClock(i64, Span),
+    /// A machine stands still and goes on as if nothing were.
+    NodePaused(InstanceId, Span),
+    /// Nothing in any zone reaches the cluster's API.
+    FleetDark(Span),
+    /// A health check of somebody else deletes instances whose node was silent for five minutes.
+    HealthCheck(Span),
+    /// A person reboots a machine.
+    Rebooted(InstanceId),
+    /// Everything about a machine that is free text is as bad as text can be.
+    Poisoned(InstanceId),
     /// The next call goes wrong.
     Call(CallLie),
 }
@@ -134,6 +160,16 @@ pub enum CallLie {
     },
     /// A nudge that puts its rule and dies before it takes it back; any other call goes right.
     Cut,
+    /// It does nothing, and nobody can say so.
+    TimesOut,
+    /// It takes effect and is answered as failed.
+    FailsAndWorks,
+    /// It takes effect after so long, and is answered then.
+    Late(Span),
+    /// It takes effect twice, the second time half a minute later.
+    Twice,
+    /// It takes effect after the next call.
+    Overtaken,
 }
 
 impl Fault {
@@ -185,6 +221,25 @@ impl Fault {
             Self::Call(CallLie::Unanswered) => "call-unanswered",
             Self::Call(CallLie::Fails { .. }) => "call-fails",
             Self::Call(CallLie::Cut) => "nudge-cut",
+            Self::Call(CallLie::TimesOut) => "call-times-out",
+            Self::Call(CallLie::FailsAndWorks) => "call-fails-and-works",
+            Self::Call(CallLie::Late(_)) => "call-late",
+            Self::Call(CallLie::Twice) => "call-twice",
+            Self::Call(CallLie::Overtaken) => "call-overtaken",
+            Self::AnswersLate(_) => "answers-late",
+            Self::AnswersTwice(_) => "answers-twice",
+            Self::PagesRepeat(_) => "pages-repeat",
+            Self::WatchLags(_) => "watch-lags",
+            Self::WatchGap(_) => "watch-gap",
+            Self::NodeListStale(_) => "node-list-stale",
+            Self::ApiDenied(_) => "api-denied",
+            Self::NodeClock(..) => "node-clock",
+            Self::ApiClock(..) => "api-clock",
+            Self::NodePaused(..) => "node-paused",
+            Self::FleetDark(_) => "fleet-dark",
+            Self::HealthCheck(_) => "health-check",
+            Self::Rebooted(_) => "rebooted",
+            Self::Poisoned(_) => "poisoned",
         }
     }
 
@@ -213,7 +268,11 @@ impl Fault {
             | Self::Unmarked(machine)
             | Self::MarkedTwice(machine, _)
             | Self::Cordoned(machine)
-            | Self::SaidStopped(machine, _) => Some(machine),
+            | Self::SaidStopped(machine, _)
+            | Self::NodeClock(machine, _)
+            | Self::NodePaused(machine, _)
+            | Self::Rebooted(machine)
+            | Self::Poisoned(machine) => Some(machine),
             _ => None,
         }
     }
@@ -230,97 +289,19 @@ impl Fault {
             | Self::NodesUnlisted(lasts)
             | Self::ApiSilent(lasts)
             | Self::LeasesFrozen(lasts)
-            | Self::ZoneDark(_, lasts) => Some(*lasts),
+            | Self::ZoneDark(_, lasts)
+            | Self::AnswersLate(lasts)
+            | Self::AnswersTwice(lasts)
+            | Self::PagesRepeat(lasts)
+            | Self::WatchLags(lasts)
+            | Self::WatchGap(lasts)
+            | Self::NodeListStale(lasts)
+            | Self::ApiDenied(lasts)
+            | Self::ApiClock(_, lasts)
+            | Self::NodePaused(_, lasts)
+            | Self::FleetDark(lasts)
+            | Self::HealthCheck(lasts) => Some(*lasts),
             _ => None,
         }
-    }
-
-    /// What happened, as a sentence. `name` is what people call the machine.
-    pub fn sentence(&self, name: &str) -> String {
-        match self {
-            Self::GroupLost { slips, .. } => {
-                let again = if *slips { ", and something keeps taking it off" } else { "" };
-                format!("the port of {name} loses its security group{again}")
-            }
-            Self::PairLost(_) => format!("the port of {name} no longer allows its pod range"),
-            Self::SecondPort(_) => format!("{name} gets a second port, without the group"),
-            Self::PortSecurityOff(_) => format!("port security of {name} is turned off"),
-            Self::RulesWidened => "the group's pod rules become one wider rule".to_owned(),
-            Self::GroupTwin => "a second group of the same name turns up".to_owned(),
-            Self::Busy(_) => format!("somebody rebuilds {name}"),
-            Self::Locked(_) => format!("somebody locks {name}"),
-            Self::RulesLost => "the security group loses its pod rules".to_owned(),
-            Self::DuplicateRoute(_) => {
-                format!("a second route to the pods of {name} turns up, through nobody")
-            }
-            Self::MissingRoute(_) => format!("the route to the pods of {name} is lost"),
-            Self::ForeignRoutes(count) => format!("another cluster puts {count} routes on the router"),
-            Self::RouteLimit(limit) => format!("the router takes no more than {limit} routes"),
-            Self::RouteBroken(_) => format!("the pods of {name} cannot be reached"),
-            Self::Launch { pool, trouble } => match trouble {
-                None => format!("pool {pool} grows by one machine"),
-                Some(trouble) => format!("pool {pool} grows by one machine; {}", trouble.sentence()),
-            },
-            Self::BadImage(pool, Some(trouble)) => {
-                format!("whatever pool {pool} makes from now on is broken: {}", trouble.sentence())
-            }
-            Self::BadImage(pool, None) => format!("pool {pool} makes good machines again"),
-            Self::Rollout(pool) => format!("pool {pool} is rolled to another image"),
-            Self::Breaks(_, trouble) => format!("{name}: {}", trouble.sentence()),
-            Self::Errored(_) => format!("the cloud puts {name} into an error state"),
-            Self::ShutOff(_) => format!("somebody shuts {name} off"),
-            Self::StuckDeleting(_) => format!("{name} is deleted and does not go"),
-            Self::ForeignDelete(_) => format!("somebody else deletes {name}"),
-            Self::ScaledDown(_) => format!("the autoscaler takes {name} away"),
-            Self::NodeDeletedByController(_) => {
-                format!("the cloud controller takes {name} for gone and deletes its node")
-            }
-            Self::NodeDeletedByPerson(_) => format!("somebody deletes the node of {name}"),
-            Self::ControllerDown(lasts) => format!("the cloud controller is down for {lasts}"),
-            Self::NodeTwin(_) => format!("a second node names the instance of {name}"),
-            Self::NameTwin(_) => format!("a second instance is called {name}"),
-            Self::Unmarked(_) => format!("{name} loses its pool's mark"),
-            Self::MarkedTwice(_, pool) => format!("{name} gets the mark of pool {pool}, too"),
-            Self::Cordoned(_) => format!("somebody cordons the node of {name}"),
-            Self::SaidStopped(_, lasts) => {
-                format!("the cloud says for {lasts} that {name} is shut off, and it runs")
-            }
-            Self::ServersUnlisted { lasts, .. } => format!("the cloud lists no servers for {lasts}"),
-            Self::SomeUnlisted { machines, lasts, .. } => {
-                format!("the cloud's list lacks {} servers for {lasts}", machines.len())
-            }
-            Self::PortsUnlisted(lasts) => format!("the cloud lists no ports for {lasts}"),
-            Self::CloudFails(kind, lasts) => format!("the cloud's API fails for {lasts} ({kind:?})"),
-            Self::NodesUnlisted(lasts) => format!("the cluster lists no nodes for {lasts}"),
-            Self::ApiSilent(lasts) => format!("the cluster's API is silent for {lasts}"),
-            Self::LeasesFrozen(lasts) => format!("no lease is renewed for {lasts}"),
-            Self::ZoneDark(zone, lasts) => format!("zone {zone} is cut off for {lasts}"),
-            Self::Call(CallLie::Ignored) => "the next call is accepted and does nothing".to_owned(),
-            Self::Call(CallLie::Unanswered) => "the next call works and is not answered".to_owned(),
-            Self::Call(CallLie::Fails { .. }) => "the next call fails".to_owned(),
-            Self::Call(CallLie::Cut) => "the next nudge is cut in the middle".to_owned(),
-        }
-    }
-}
-
-impl Trouble {
-    /// What is wrong, as a clause.
-    pub const fn sentence(self) -> &'static str {
-        match self {
-            Self::BuildFails => "the cloud finds no host for it",
-            Self::BuildHangs => "its build never ends",
-            Self::NoNetwork => "its first boot finds no network",
-            Self::MetadataDown => "its first boot gets nothing from the metadata service",
-            Self::BadToken => "its bootstrap token is not accepted",
-            Self::KubeletHung => "its kubelet hangs",
-            Self::Broken => "its kubelet cannot run",
-        }
-    }
-}
-
-impl fmt::Display for Fault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = self.machine().map_or("-", InstanceId::as_str);
-        write!(f, "{}: {}", self.name(), self.sentence(name))
     }
 }

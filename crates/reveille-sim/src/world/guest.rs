@@ -218,6 +218,7 @@ impl World {
             return;
         }
         guest.kubelet = Kubelet::Registered;
+        self.node_deleted_by.remove(id);
         let (host, boot_id) = (guest.host, guest.boot_id.clone());
         let name = self.node_name_of(id);
         let held = self.guests.get(id).is_some_and(|guest| guest.heard);
@@ -280,7 +281,7 @@ impl World {
     pub(super) fn connected(&self, id: &InstanceId) -> bool {
         let grouped = self.project.port_of(id).is_some_and(|p| p.groups.iter().any(|g| g.as_str() == GROUP));
         let zone = self.project.servers.get(id).and_then(|server| server.instance.zone.clone());
-        grouped && zone.is_none_or(|zone| !self.lies.dark_zones.contains(&zone))
+        grouped && !self.mischief.fleet_dark && zone.is_none_or(|zone| !self.lies.dark_zones.contains(&zone))
     }
 
     /// Works out anew whether the machine's kubelet is heard, and what follows from a change of that.
@@ -288,10 +289,13 @@ impl World {
         let connected = self.connected(id);
         let Some(guest) = self.guests.get_mut(id) else { return };
         let hung = matches!(guest.trouble, Some(Trouble::KubeletHung | Trouble::Broken));
-        let heard = guest.powered && guest.kubelet != Kubelet::Off && connected && !hung;
+        let still = self.mischief.still.contains(id);
+        let heard = !still && guest.powered && guest.kubelet != Kubelet::Off && connected && !hung;
         if guest.heard == heard {
             return;
         }
+        self.note_causes(id);
+        let Some(guest) = self.guests.get_mut(id) else { return };
         guest.heard = heard;
         guest.turn += 1;
         let turn = guest.turn;
@@ -306,6 +310,7 @@ impl World {
             self.plan(UNHEARD_AFTER, Task::Unheard(id.clone(), turn));
         }
         self.note_health(id);
+        self.note_causes(id);
     }
 
     /// Nothing was heard of the kubelet for so long that the controller manager says so.
@@ -356,6 +361,8 @@ impl World {
                 self.power_off(id);
                 self.project.bury(self.now, id);
                 self.guests.remove(id);
+                self.mischief.clocks.remove(id);
+                self.mischief.still.remove(id);
                 let after = self.soon(5_000, 20_000);
                 self.plan(after, Task::Unroute(id.clone()));
             }

@@ -17,6 +17,7 @@
 
 mod actors;
 mod calls;
+mod causes;
 mod cluster;
 mod console;
 pub mod fault;
@@ -24,8 +25,10 @@ mod glance;
 pub mod guest;
 mod judge;
 pub mod layout;
+mod mischief;
 mod project;
 mod senses;
+mod sentence;
 mod strike;
 mod truth;
 
@@ -34,6 +37,7 @@ use std::sync::Arc;
 
 use reveille_core::effect::{Call, Effect, Look, Outcome};
 use reveille_core::event::Event;
+use reveille_core::model::cause::Cause;
 use reveille_core::model::id::{
     Fence, InstanceId, InstanceName, IntentId, LookId, NodeName, NodeUid, PoolName, PortId,
 };
@@ -44,6 +48,7 @@ use cluster::Cluster;
 use fault::Fault;
 use guest::{Guest, GuestStep, Trouble};
 use layout::Layout;
+use mischief::Mischief;
 use project::Project;
 use senses::{Lies, Watch};
 
@@ -90,6 +95,7 @@ pub struct World {
     names: Rng,
     delays: Rng,
     lies: Lies,
+    mischief: Mischief,
     watch: Watch,
     /// The process that listens now; what was asked for by one before it is answered to nobody.
     session: u64,
@@ -109,6 +115,10 @@ pub struct World {
     judge: judge::Judge,
     /// Reads that the listener asked for.
     reads: u64,
+    /// What was amiss with whom, and when last.
+    causes: BTreeMap<(InstanceId, Cause), Time>,
+    /// Who deleted a machine's node, while it has none.
+    node_deleted_by: BTreeMap<InstanceId, Cause>,
 }
 
 /// The cluster's cloud controller: whether it runs, and what it fails to do.
@@ -145,6 +155,9 @@ enum Task {
     RestartKubelet(InstanceId),
     LoseGroup(PortId),
     Reachable,
+    HealthCheck,
+    Again(Call),
+    Belated(u64, IntentId, Call),
 }
 
 /// A step in an instance's life that its cloud takes.
@@ -183,6 +196,7 @@ impl World {
             names: Rng::new(layout.seed, Stream::Names),
             delays: Rng::new(layout.seed, Stream::Delays),
             lies: Lies::default(),
+            mischief: Mischief::default(),
             watch: Watch::default(),
             session: 0,
             fence: Fence(0),
@@ -196,6 +210,8 @@ impl World {
             harms: Vec::new(),
             judge: judge::Judge::default(),
             reads: 0,
+            causes: BTreeMap::new(),
+            node_deleted_by: BTreeMap::new(),
             layout: layout.clone(),
         };
         world.settle_in();
@@ -306,6 +322,9 @@ impl World {
             Task::RestartKubelet(id) => self.restart_kubelet(&id),
             Task::LoseGroup(port) => self.lose_group(&port),
             Task::Reachable => self.become_reachable(),
+            Task::HealthCheck => self.check_health(),
+            Task::Again(call) => self.carry_out_again(&call),
+            Task::Belated(session, intent, call) => self.carry_out_belated(session, intent, call),
         }
     }
 

@@ -53,6 +53,8 @@ pub(crate) struct Project {
     next_rule: u64,
     /// Counts changes of anything that a listing shows.
     pub(crate) edition: u64,
+    /// How far the cloud's clock is off, milliseconds.
+    pub(crate) skew_ms: i64,
 }
 
 /// Changes older than this are told by full listings only.
@@ -95,6 +97,7 @@ impl Project {
             next_request: 1,
             next_rule: 1,
             edition: 0,
+            skew_ms: 0,
         }
     }
 
@@ -158,6 +161,7 @@ impl Project {
     pub(crate) fn note(&mut self, now: Time, id: &InstanceId, action: &str, user: &str) -> RequestId {
         let request = self.request();
         if let Some(server) = self.servers.get_mut(id) {
+            let now = Time::from_ms(now.ms + self.skew_ms);
             server.note(request.clone(), action, user, now, None);
         }
         request

@@ -20,6 +20,7 @@ use reveille_core::model::time::{Span, Time};
 
 use super::fault::CallLie;
 use super::layout::CLOUD;
+use super::mischief::LAG;
 use super::{Request, Task, World, stamp};
 
 /// What the senses tell wrongly, or not at all, while it lasts.
@@ -113,12 +114,15 @@ fn error(kind: ReadErrorKind) -> ReadError {
     ReadError { kind, text: text.into(), retry_after }
 }
 
-fn api_error() -> ReadError {
-    let text = "GET /api/v1/nodes: connection refused";
-    ReadError { kind: ReadErrorKind::Unavailable, text: text.into(), retry_after: None }
-}
-
 impl World {
+    fn api_error(&self) -> ReadError {
+        let (kind, text) = match self.mischief.api_denied {
+            true => (ReadErrorKind::Unauthorized, "GET /api/v1/nodes: 401 Unauthorized"),
+            false => (ReadErrorKind::Unavailable, "GET /api/v1/nodes: connection refused"),
+        };
+        ReadError { kind, text: text.into(), retry_after: None }
+    }
+
     pub(super) fn poll(&mut self, session: u64) {
         if session != self.session {
             return;
@@ -182,18 +186,21 @@ impl World {
         if self.lies.portless || self.lies.unlisted.as_ref().is_some_and(|lie| lie.only.is_none()) {
             snapshot.ports.clear();
         }
+        self.repeat_pages(&mut snapshot);
         snapshot
     }
 
     fn serve_look(&mut self, session: u64, id: LookId, look: &Look) {
         let answer = self.answer(look);
         let travel = self.soon(20, 600);
-        self.plan(travel, Task::Deliver(session, Event::Looked { look: id, answer }));
+        self.reply(session, travel, Event::Looked { look: id, answer });
     }
 
     fn answer(&self, look: &Look) -> Result<Answer, ReadError> {
         match look {
-            Look::Node(_) | Look::NodeEvents(_) if self.lies.api_silent => return Err(api_error()),
+            Look::Node(_) | Look::NodeEvents(_) if self.lies.api_silent => {
+                return Err(self.api_error());
+            }
             Look::Node(name) => {
                 let node = self.cluster.nodes.get(name).filter(|_| !self.lies.nodes_empty);
                 return Ok(Answer::Node(node.cloned()));
@@ -219,8 +226,12 @@ impl World {
                     self.project.servers.get(id).or_else(|| self.project.tombs.get(id).map(|(_, s)| s));
                 Ok(Answer::Actions(server.map(|server| server.actions.clone()).unwrap_or_default()))
             }
-            Look::Node(_) | Look::NodeEvents(_) => Err(api_error()),
+            Look::Node(_) | Look::NodeEvents(_) => Err(self.api_error()),
         }
+    }
+
+    pub(super) fn is_denied(&self, id: &InstanceId) -> bool {
+        self.lies.hides(id).is_some_and(|lie| lie.denies)
     }
 
     pub(super) fn instance(&self, id: &InstanceId) -> Result<Option<Arc<Instance>>, ReadError> {
@@ -249,7 +260,7 @@ impl World {
         self.plan(BEAT, Task::Beat(session));
         self.reads += 1;
         if self.lies.api_silent {
-            self.hear(ClusterFact::Failed(api_error()));
+            self.hear(ClusterFact::Failed(self.api_error()));
             return;
         }
         let still = self.layout.news_only
@@ -275,8 +286,14 @@ impl World {
     fn renew_leases(&mut self) -> Vec<LeaseFact> {
         let text = stamp(self.now);
         let frozen = self.lies.leases_frozen;
-        for lease in self.cluster.leases.values_mut().filter(|lease| !frozen && lease.held) {
-            lease.renewed = text.clone();
+        let stamps: Vec<Arc<str>> = match self.mischief.clocks.is_empty() {
+            true => Vec::new(),
+            false => {
+                self.cluster.leases.values().map(|lease| self.stamp_of(&lease.instance, &text)).collect()
+            }
+        };
+        for (at, lease) in self.cluster.leases.values_mut().enumerate().filter(|(_, l)| !frozen && l.held) {
+            lease.renewed = stamps.get(at).unwrap_or(&text).clone();
         }
         if self.lies.nodes_empty {
             return Vec::new();
@@ -294,14 +311,16 @@ impl World {
             return;
         }
         if self.lies.api_silent {
-            self.hear(ClusterFact::Failed(api_error()));
+            self.hear(ClusterFact::Failed(self.api_error()));
             self.plan(WATCH_AGAIN, Task::Watched(session));
             return;
         }
         self.watch.synced = true;
-        let nodes: Vec<Arc<Node>> = match self.lies.nodes_empty {
-            true => Vec::new(),
-            false => self.cluster.nodes.values().cloned().collect(),
+        self.mischief.watch_lags = false;
+        let nodes: Vec<Arc<Node>> = match &self.mischief.old_nodes {
+            _ if self.lies.nodes_empty => Vec::new(),
+            Some(old) => old.clone(),
+            None => self.cluster.nodes.values().cloned().collect(),
         };
         self.hear(ClusterFact::Synced(nodes));
         let said: Vec<NodeEvent> = self.cluster.said(self.now).cloned().collect();
@@ -321,27 +340,40 @@ impl World {
 
     const fn watching(&mut self) -> bool {
         self.stirred = self.now;
-        self.watch.synced && !self.lies.api_silent && !self.lies.nodes_empty
+        self.watch.synced
+            && !self.lies.api_silent
+            && !self.lies.nodes_empty
+            && !self.mischief.watch_gap
+            && self.mischief.old_nodes.is_none()
     }
 
     /// A node appeared or changed.
     pub(super) fn watched(&mut self, node: Arc<Node>) {
         if self.watching() {
-            self.hear(ClusterFact::Applied(node));
+            self.hear_of(ClusterFact::Applied(node));
         }
     }
 
     /// A node went.
     pub(super) fn watched_gone(&mut self, name: NodeName, uid: NodeUid) {
         if self.watching() {
-            self.hear(ClusterFact::Deleted { name, uid });
+            self.hear_of(ClusterFact::Deleted { name, uid });
         }
     }
 
     /// Somebody said something about a node.
     pub(super) fn said(&mut self, event: NodeEvent) {
         if self.watching() {
-            self.hear(ClusterFact::NodeEvent(event));
+            self.hear_of(ClusterFact::NodeEvent(event));
+        }
+    }
+
+    /// What the watch carries; it may be behind.
+    fn hear_of(&mut self, fact: ClusterFact) {
+        if self.mischief.watch_lags {
+            self.plan(LAG, Task::Deliver(self.session, Event::Cluster(fact)));
+        } else {
+            self.hear(fact);
         }
     }
 

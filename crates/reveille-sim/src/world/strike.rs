@@ -42,8 +42,21 @@ impl World {
             | Fault::ZoneDark(..)
             | Fault::ControllerDown(_)
             | Fault::Call(_) => self.strike_senses(&fault),
+            Fault::AnswersLate(_)
+            | Fault::AnswersTwice(_)
+            | Fault::PagesRepeat(_)
+            | Fault::WatchLags(_)
+            | Fault::WatchGap(_)
+            | Fault::NodeListStale(_)
+            | Fault::ApiDenied(_)
+            | Fault::ApiClock(..)
+            | Fault::FleetDark(_)
+            | Fault::HealthCheck(_) => self.strike_ways(&fault),
             _ => match fault.machine().cloned() {
-                Some(id) => self.strike_machine(&id, &fault),
+                Some(id) => {
+                    self.strike_machine(&id, &fault);
+                    self.note_causes(&id);
+                }
                 None => self.strike_network(&fault),
             },
         }
@@ -132,6 +145,9 @@ impl World {
                 }
             }
             Fault::Breaks(_, trouble) => self.break_inside(id, *trouble),
+            Fault::NodeClock(..) | Fault::NodePaused(..) | Fault::Rebooted(_) | Fault::Poisoned(_) => {
+                self.strike_guest(id, fault);
+            }
             _ => self.strike_life(id, fault),
         }
     }
@@ -233,7 +249,12 @@ impl World {
     pub(super) fn mend(&mut self, fault: &Fault) {
         self.stirred = self.now;
         match fault {
-            Fault::ServersUnlisted { .. } | Fault::SomeUnlisted { .. } => self.lies.unlisted = None,
+            Fault::ServersUnlisted { .. } | Fault::SomeUnlisted { .. } => {
+                let denied: Vec<InstanceId> =
+                    self.project.servers.keys().filter(|id| self.is_denied(id)).cloned().collect();
+                denied.iter().for_each(|id| self.note_causes(id));
+                self.lies.unlisted = None;
+            }
             Fault::PortsUnlisted(_) => self.lies.portless = false,
             Fault::SaidStopped(id, _) => self.project.set_state(self.now, id, InstanceState::Active, None),
             Fault::CloudFails(..) => self.lies.cloud_fails = None,
@@ -251,12 +272,12 @@ impl World {
                 self.cloud_controller.down = false;
                 self.start_cloud_controller();
             }
-            _ => {}
+            _ => self.mend_ways(fault),
         }
         self.tell(format!("that is over: {}", fault.name()));
     }
 
-    fn review_all(&mut self) {
+    pub(super) fn review_all(&mut self) {
         let all: Vec<InstanceId> = self.guests.keys().cloned().collect();
         for id in all {
             self.review(&id);

@@ -8,6 +8,8 @@ mod blind;
 mod crash;
 mod defects;
 mod field;
+mod found;
+mod hunting;
 
 mod joining;
 mod ladder;

@@ -1,0 +1,116 @@
+//! The long hunt, from a command line: `cargo xtask hunt --hours 8`.
+//!
+//! ```text
+//!  seeds from --from on ─▶ play ─▶ progress on a terminal
+//!                           └▶ broke? shrink ─▶ seed file in target/hunt/ ─▶ its story and its replay command
+//!  time is up ─▶ report
+//! ```
+//!
+//! Reads the clock and writes files, which the library does not. One thread: several hunts with ranges of their own take
+//! several cores.
+
+mod order;
+mod report;
+mod speed;
+
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use reveille_sim::hunt::seed::Seed;
+use reveille_sim::hunt::{Breach, Quarry, play, shrink};
+
+use order::Order;
+use report::Report;
+
+/// Runs that one failure may take to shrink.
+const SHRINK_RUNS_MAX: u32 = 300;
+/// Failures after which a hunt ends: the first few say what the others would.
+const FAILURES_MAX: usize = 12;
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let ended = order::read(&words).and_then(|order| match order {
+        Order::Help => {
+            print!("{}", order::USAGE);
+            Ok(true)
+        }
+        Order::Faults => {
+            print!("{}", reveille_sim::chaos::catalog::table());
+            Ok(true)
+        }
+        Order::Speed => {
+            speed::measure();
+            Ok(true)
+        }
+        Order::Replay(path) => replay(&path),
+        Order::Hunt { from, runs, within, quarry } => hunt(from, runs, within, &quarry),
+    });
+    match ended {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(why) => {
+            eprintln!("hunt: {why}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn hunt(from: u64, runs: Option<u64>, within: Option<Duration>, like: &Quarry) -> Result<bool, String> {
+    let begun = Instant::now();
+    let mut report = Report::new(from);
+    let mut told = Instant::now();
+    let shown = std::io::stderr().is_terminal();
+    for seed in from.. {
+        let enough = runs.is_some_and(|runs| seed - from >= runs)
+            || within.is_some_and(|within| begun.elapsed() >= within)
+            || report.failures() >= FAILURES_MAX;
+        if enough {
+            break;
+        }
+        let quarry = Quarry { seed, ..like.clone() };
+        let outcome = play(&quarry).map_err(|unknown| unknown.to_string())?;
+        if let Some(breach) = &outcome.breach {
+            eprintln!("\rseed {seed}: {}: {}", breach.rule, breach.what);
+            let small = shrink::shrink(&quarry, breach.clone(), SHRINK_RUNS_MAX);
+            let path = keep(&small.quarry, &small.breach)?;
+            report::tell(&small, &path);
+        }
+        report.add(&quarry, &outcome);
+        if shown && told.elapsed() > Duration::from_millis(500) {
+            told = Instant::now();
+            eprint!("\r{}", report.line(begun.elapsed()));
+        }
+    }
+    if shown {
+        eprintln!();
+    }
+    report.print(begun.elapsed());
+    Ok(report.failures() == 0)
+}
+
+/// Writes the small run where it can be played again.
+fn keep(quarry: &Quarry, breach: &Breach) -> Result<PathBuf, String> {
+    let dir = PathBuf::from("target/hunt");
+    std::fs::create_dir_all(&dir).map_err(|error| format!("cannot make {}: {error}", dir.display()))?;
+    let path = dir.join(format!("seed-{}.txt", quarry.seed));
+    let what: String = breach.what.chars().take(200).collect();
+    let wrong = format!("{}: {}", breach.rule, what.replace('\n', " "));
+    let seed = Seed { quarry: quarry.clone(), wrong, fixed_by: String::new() };
+    std::fs::write(&path, seed.write())
+        .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+    Ok(path)
+}
+
+fn replay(path: &str) -> Result<bool, String> {
+    let text = std::fs::read_to_string(path).map_err(|error| format!("cannot read {path}: {error}"))?;
+    let seed = Seed::read(&text).map_err(|why| format!("{path}: {why}"))?;
+    let outcome = play(&seed.quarry).map_err(|unknown| unknown.to_string())?;
+    report::happenings(&seed.quarry);
+    match &outcome.breach {
+        Some(breach) => report::breach(breach),
+        None => println!("nothing is broken; {} steps, {}", outcome.counts.steps, outcome.ran),
+    }
+    Ok(outcome.breach.is_none())
+}

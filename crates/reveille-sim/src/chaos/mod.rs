@@ -1,0 +1,162 @@
+//! Random courses of events: which faults, on whom, when, all from one seed.
+//!
+//! ```text
+//!  seed, Rate (how much), Rates (which, how often) ─▶ Course (plain data) ─ stage ─▶ Drive
+//! ```
+//!
+//! A [`Course`] is plain data, drawn completely before anything runs. So a course that fails can be written down, cut
+//! shorter and played again: dropping one happening moves no other. Faults come at a rate, bunched now and then, because
+//! correlated faults are another thing than single ones.
+//!
+//! It judges nothing; `hunt` does.
+
+pub mod catalog;
+mod dice;
+
+use reveille_core::model::id::InstanceId;
+use reveille_core::model::time::Span;
+
+use crate::drive::{Drive, Mishap};
+use crate::rng::{Rng, Stream};
+use crate::world::World;
+use crate::world::fault::Fault;
+use crate::world::layout::{Layout, PoolPlan};
+
+pub use catalog::{CATALOG, Entry, Rates, UnknownFault};
+use dice::Dice;
+
+/// One thing that happens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Happening {
+    /// In the world.
+    Fault(Fault),
+    /// To the controller's process.
+    Mishap(Mishap),
+    /// A person restarts a machine's kubelet.
+    KubeletRestart(InstanceId),
+}
+
+impl Happening {
+    /// Its name.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Fault(fault) => fault.name(),
+            Self::Mishap(mishap) => mishap.name(),
+            Self::KubeletRestart(_) => "kubelet-restart",
+        }
+    }
+}
+
+/// A course of events, from the beginning of its world.
+#[derive(Clone, Debug)]
+pub struct Course {
+    /// The world that it happens to.
+    pub layout: Layout,
+    /// What happens, and how long after the beginning.
+    pub happenings: Vec<(Span, Happening)>,
+    /// When the last of it has happened.
+    pub length: Span,
+}
+
+/// How much happens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rate {
+    /// Machines in the world.
+    pub machines: u32,
+    /// For how long things happen.
+    pub length: Span,
+    /// The mean time between two happenings.
+    pub every: Span,
+    /// Of a hundred happenings, so many are a bunch of up to five at once.
+    pub bunched_pct: u64,
+}
+
+impl Default for Rate {
+    fn default() -> Self {
+        Self { machines: 30, length: Span::from_min(180), every: Span::from_min(6), bunched_pct: 15 }
+    }
+}
+
+/// Nothing happens before this: the engine has seen a healthy fleet.
+const PRELUDE: Span = Span::from_min(3);
+
+impl Course {
+    /// The course of this seed at this rate, with every fault there is.
+    pub fn random(seed: u64, rate: Rate) -> Self {
+        Self::of(seed, rate, &Rates::default())
+    }
+
+    /// The course of this seed at this rate, with these faults.
+    pub fn of(seed: u64, rate: Rate, rates: &Rates) -> Self {
+        let mut course = Self::drawn(seed, rate, rates);
+        course.cut();
+        course
+    }
+
+    /// What would only happen after the end does not.
+    pub fn cut(&mut self) {
+        let length = self.length;
+        self.happenings.retain(|(after, _)| *after <= length);
+    }
+
+    /// The same with what its happenings bring later, beyond the end: a shorter course then begins with the same numbers.
+    pub fn drawn(seed: u64, rate: Rate, rates: &Rates) -> Self {
+        let layout = layout(seed, rate.machines, rates);
+        // The machines that the world begins with are known before it runs: they follow from the layout alone.
+        let machines: Vec<InstanceId> =
+            World::new(&layout).machines().into_iter().filter(|m| m.pool.is_some()).map(|m| m.id).collect();
+        let pools = layout.pools.iter().map(|plan| plan.name.clone()).collect();
+        let mut dice = Dice { rng: Rng::new(seed, Stream::Faults), machines, pools };
+        let mut happenings = Vec::new();
+        let mut at = PRELUDE;
+        while at < PRELUDE + rate.length {
+            let bunch = if dice.rng.chance(rate.bunched_pct) { 1 + dice.rng.below(5) } else { 1 };
+            for _ in 0..bunch {
+                let within = dice.rng.span(Span::ZERO, Span::from_s(20));
+                let drawn = rates.draw(&mut dice);
+                happenings.extend(drawn.into_iter().map(|(later, what)| (at + within + later, what)));
+            }
+            at = at + dice.rng.span(Span::from_s(1), Span::from_ms(rate.every.ms * 2));
+        }
+        Self { layout, happenings, length: PRELUDE + rate.length }
+    }
+
+    /// An engine in this course's world, with everything scheduled and nothing run.
+    pub fn stage(&self) -> Drive {
+        let mut drive = Drive::new(&self.layout);
+        for (after, happening) in &self.happenings {
+            match happening {
+                Happening::Fault(fault) => drive.fault_in(*after, fault.clone()),
+                Happening::Mishap(mishap) => drive.mishap_in(*after, mishap.clone()),
+                Happening::KubeletRestart(id) => {
+                    drive.world.schedule_kubelet_restart(self.layout.start + *after, id);
+                }
+            }
+        }
+        drive
+    }
+}
+
+/// A fleet of two pools; the seed decides about routes, leases, names and limits.
+fn layout(seed: u64, machines: u32, rates: &Rates) -> Layout {
+    let mut rng = Rng::new(seed, Stream::People);
+    let mut layout = Layout::fleet(seed, 0).limits(|limits| {
+        limits.at_once = 1 + rng.below(3) as u32;
+        limits.per_hour = 2 + rng.below(8) as u32;
+        limits.freeze_above_pct = [20, 30, 50, 100][rng.below(4) as usize];
+    });
+    let small = machines / 4;
+    layout.pools = vec![PoolPlan::new("workers", machines - small)];
+    if small > 0 {
+        layout.pools.push(PoolPlan::new("gpu", small));
+    }
+    layout.routed = rng.chance(50);
+    layout.lease_outlives_node = rng.chance(30);
+    layout.neighbours = rng.below(4) as u32;
+    if rng.chance(20) {
+        layout.deletes_within = (Span::from_s(30), Span::from_min(8));
+    }
+    let reused = rng.chance(25) && rates.of("names-reused") > 0;
+    (layout.plain_names, layout.names_reused) = (reused, reused);
+    layout
+}

@@ -1,0 +1,124 @@
+//! What must become true once the faults have stopped: the curable are cured, the rest is handed to a person with a
+//! reason, nothing is retried for ever, and a fleet at rest costs nothing.
+//!
+//! ```text
+//!  faults end ─▶ up to BOUND: until an hour passes without a record, a call or a read ─▶ who is ill, and in no case?
+//!                    └ never such an hour: something is retried for ever                  what could be done, and is not?
+//! ```
+//!
+//! "Handed to a person" is what the engine itself says of a case: it was given up, it asks, or it names what holds it
+//! back. A case that could be acted on, waits for a moment that is past, or still waits when the bound is over, is
+//! neither cured nor handed over.
+
+use reveille_core::model::incident::{FaultKind, MachineKey, Subject};
+use reveille_core::model::instance::InstanceState;
+use reveille_core::model::time::Span;
+use reveille_core::plan::decide::{self, Next};
+
+use super::{Rule, broken};
+use crate::drive::{Counts, Drive};
+use crate::world::layout::CLOUD;
+
+/// Within this, everything has come to rest. The longest ladder (four tries with a backoff of up to half an hour, on
+/// three rungs) takes a third of it for one machine; a rate of two an hour makes a fleet wait for its turn.
+const BOUND: Span = Span::from_min(36 * 60);
+/// A fleet at rest asks for nothing in this time.
+const QUIET: Span = Span::from_min(60);
+/// What is on its way has arrived after this.
+const ON_ITS_WAY: Span = Span::from_min(6);
+
+/// Lets time pass until all is at rest, and says what is wrong then.
+pub(super) fn wait(drive: &mut Drive) -> Option<(Rule, String)> {
+    let end = drive.now() + BOUND;
+    loop {
+        let before = drive.counts();
+        let until = drive.now() + QUIET;
+        while drive.turn_before(until) {
+            if let Some(broken) = broken(drive) {
+                return Some(broken);
+            }
+        }
+        if drive.is_running() && asked(before) == asked(drive.counts()) {
+            break;
+        }
+        if drive.now() >= end {
+            let busy = busy(drive);
+            return Some((Rule::Liveness("nothing is retried for ever"), busy));
+        }
+    }
+    let now = wrongs(drive);
+    if now.is_empty() {
+        return None;
+    }
+    // What was only on its way is right after a while; what stays is wrong.
+    let until = drive.now() + ON_ITS_WAY;
+    while drive.turn_before(until) {}
+    let still = wrongs(drive);
+    let stays = still.into_iter().find(|wrong| now.contains(wrong));
+    stays.map(|(rule, what)| (Rule::Liveness(rule), what))
+}
+
+const fn asked(counts: Counts) -> (u64, u64, u64) {
+    (counts.records, counts.calls, counts.looks)
+}
+
+fn busy(drive: &Drive) -> String {
+    let desk = drive.state().desk();
+    let cases = desk.cases.iter().map(|(key, case)| {
+        let next = format!("{:?}", decide::decide(&desk, case).next);
+        format!("{} of {}: {}", key.kind, case.incident.label, next.chars().take(160).collect::<String>())
+    });
+    format!("no hour without a record, a call or a read; open: {}", cases.collect::<Vec<_>>().join("; "))
+}
+
+fn wrongs(drive: &Drive) -> Vec<(&'static str, String)> {
+    [left_lying(drive), misjudged(drive)].concat()
+}
+
+/// Cases for which something could be done now and is not, and cases that are neither concluded nor handed over.
+pub fn left_lying(drive: &Drive) -> Vec<(&'static str, String)> {
+    let desk = drive.state().desk();
+    let mut lying = Vec::new();
+    for (key, case) in desk.cases {
+        let (rule, what) = match decide::decide(&desk, case).next {
+            Next::Act { call, .. } => ("what can be done is done", format!("could {call}")),
+            Next::Gather(_) => ("what can be done is done", "could read evidence".to_owned()),
+            Next::Wait { until, .. } if until + Span::from_s(60) < desk.now => {
+                ("no timer is lost", "waits for the past".to_owned())
+            }
+            Next::Well => ("what is well is closed", "looks well".to_owned()),
+            Next::Blind(why) => ("sight returns", why.to_string()),
+            Next::UnderWay(intent) => ("what is begun ends", format!("{intent} is under way")),
+            Next::Wait { .. } | Next::Held { .. } | Next::Ask(_) => continue,
+        };
+        lying.push((rule, format!("{} of {} ({}): {what}", key.kind, key.subject, case.incident.id)));
+    }
+    lying
+}
+
+/// Machines that are ill and in no case, and machines that are well and in a case of absence: the roll would lie.
+pub fn misjudged(drive: &Drive) -> Vec<(&'static str, String)> {
+    let desk = drive.state().desk();
+    let mut wrong = Vec::new();
+    for machine in drive.world.machines().into_iter().filter(|machine| machine.pool.is_some()) {
+        let subject = Subject::Machine(MachineKey::Instance(CLOUD.into(), machine.id.clone()));
+        let kinds: Vec<FaultKind> =
+            desk.cases.keys().filter(|key| key.subject == subject).map(|key| key.kind).collect();
+        let passing = matches!(machine.state, InstanceState::Building | InstanceState::Deleting);
+        // Its node left on purpose: nobody expects it back, and its instance is for whoever took the node away.
+        let key = MachineKey::Instance(CLOUD.into(), machine.id.clone());
+        let passing = passing || desk.seen(&key).is_some_and(|(_, seen)| seen.left.is_some());
+        if !machine.well && !passing && kinds.is_empty() {
+            let text = format!("{} is ill ({:?}) and in no case", machine.name, machine.trouble);
+            wrong.push(("nobody is forgotten", text));
+        }
+        let joined = |kind: &&FaultKind| {
+            matches!(kind, FaultKind::NeverJoined | FaultKind::Vanished | FaultKind::NotReady)
+        };
+        if let (true, Some(kind)) = (machine.well, kinds.iter().find(joined)) {
+            let text = format!("{} is well and counts as {kind}", machine.name);
+            wrong.push(("who is well counts as well", text));
+        }
+    }
+    wrong
+}

@@ -1,0 +1,137 @@
+//! Why a machine is really amiss, in the words of diagnoses, so that a right one can be told from a lucky one.
+//!
+//! Worked out from what is so (ports, nodes, the inside of the machine), never from which fault was drawn: a fault that
+//! missed, was overtaken or was mended explains nothing. What was so a moment ago counts for a while, because a diagnosis
+//! rests on what was read.
+
+use std::collections::BTreeSet;
+
+use reveille_core::model::cause::Cause;
+use reveille_core::model::id::InstanceId;
+use reveille_core::model::instance::InstanceState;
+use reveille_core::model::time::Span;
+
+use super::World;
+use super::guest::Trouble;
+use super::layout::{GROUP, ROUTE_BROKEN};
+
+/// What was so this long ago still explains what is said now.
+const REMEMBERED: Span = Span::from_min(15);
+
+impl World {
+    /// Everything that is amiss with this machine now, each as the cause that names it.
+    pub fn causes_of(&self, id: &InstanceId) -> BTreeSet<Cause> {
+        let mut causes = BTreeSet::new();
+        self.causes_in_the_cloud(id, &mut causes);
+        self.causes_inside(id, &mut causes);
+        self.causes_in_the_cluster(id, &mut causes);
+        causes
+    }
+
+    fn causes_in_the_cloud(&self, id: &InstanceId, causes: &mut BTreeSet<Cause>) {
+        // A cloud that denies a machine by its id, again and again, cannot be told from one that tells the truth.
+        if self.is_denied(id) {
+            causes.insert(Cause::InstanceGone);
+        }
+        let Some(server) = self.project.servers.get(id) else {
+            causes.insert(Cause::InstanceGone);
+            return;
+        };
+        match server.instance.state {
+            InstanceState::Errored => drop(causes.insert(Cause::InstanceErrored)),
+            InstanceState::Building => drop(causes.insert(Cause::StuckBuilding)),
+            InstanceState::Deleting => causes.extend([Cause::StuckDeleting, Cause::RemovedOnPurpose]),
+            InstanceState::Stopped => drop(causes.insert(Cause::InstanceStopped)),
+            _ => {}
+        }
+        let claimed = server.pool.as_ref().map_or(0, |_| {
+            let marked = |pool: &&reveille_core::model::id::PoolName| {
+                server.instance.marks.contains(&super::layout::pool_mark(pool))
+            };
+            self.pools.keys().filter(marked).count()
+        });
+        if claimed == 0 {
+            causes.insert(Cause::Unclaimed);
+        } else if claimed > 1 {
+            causes.insert(Cause::Contested);
+        }
+        for port in self.project.ports_of(id) {
+            if !port.security {
+                causes.insert(Cause::PortUnsecurable);
+            }
+            if !port.groups.iter().any(|group| group.as_str() == GROUP) {
+                causes.insert(Cause::SecurityGroupMissing);
+            }
+            if self.layout.routed && port.pairs.is_empty() {
+                causes.insert(Cause::AddressPairMissing);
+            }
+        }
+        let namesakes = self.project.servers.values().filter(|s| s.instance.name == server.instance.name);
+        if namesakes.count() > 1 {
+            causes.insert(Cause::DuplicateInstance);
+        }
+    }
+
+    fn causes_inside(&self, id: &InstanceId, causes: &mut BTreeSet<Cause>) {
+        let Some(guest) = self.guests.get(id) else { return };
+        match guest.trouble {
+            Some(Trouble::NoNetwork) => drop(causes.insert(Cause::NoNetworkAtBoot)),
+            Some(Trouble::MetadataDown) => drop(causes.insert(Cause::MetadataUnavailable)),
+            Some(Trouble::BadToken) => drop(causes.insert(Cause::TokenInvalid)),
+            Some(Trouble::BuildFails) => drop(causes.insert(Cause::InstanceErrored)),
+            Some(Trouble::BuildHangs) => drop(causes.insert(Cause::StuckBuilding)),
+            // The console says that the kubelet has no configuration: its first boot did not leave one.
+            Some(Trouble::Broken) => drop(causes.insert(Cause::FirstBootFailed)),
+            Some(Trouble::KubeletHung) | None => {}
+        }
+        if !guest.heard {
+            causes.insert(Cause::KubeletSilent);
+        }
+        if guest.powered && !self.connected(id) {
+            causes.insert(Cause::ApiUnreachable);
+        }
+    }
+
+    fn causes_in_the_cluster(&self, id: &InstanceId, causes: &mut BTreeSet<Cause>) {
+        if let Some(who) = self.node_deleted_by.get(id) {
+            causes.insert(*who);
+        }
+        let nodes = self.nodes_of(id);
+        for node in nodes.iter().filter_map(|name| self.cluster.nodes.get(name)) {
+            if node.ready != reveille_core::model::node::Ready::True {
+                causes.insert(Cause::NodeNotReady);
+            }
+            if node.intent.leaving.is_some() {
+                causes.insert(Cause::RemovedOnPurpose);
+            }
+            if node.conditions.iter().any(|condition| &*condition.kind == ROUTE_BROKEN) {
+                causes.insert(Cause::PodsUnreachable);
+            }
+            for range in &node.pod_ranges {
+                let there = |route: &&reveille_core::model::network::Route| route.destination == *range;
+                let routes = self.project.routes().iter().filter(there);
+                let right = routes.clone().any(|route| node.addresses.contains(&route.next_hop));
+                if self.layout.routed && !right {
+                    causes.insert(Cause::MissingRoute);
+                }
+            }
+        }
+        let instance = reveille_core::model::node::Provider::Instance(id.clone());
+        if self.cluster.nodes.values().filter(|node| node.provider == instance).count() > 1 {
+            causes.insert(Cause::DuplicateNode);
+        }
+    }
+
+    /// Keeps what is amiss with this machine now for what is said of it later.
+    pub(super) fn note_causes(&mut self, id: &InstanceId) {
+        for cause in self.causes_of(id) {
+            self.causes.insert((id.clone(), cause), self.now);
+        }
+    }
+
+    /// Whether this cause is, or was a moment ago, why the machine is amiss.
+    pub fn explains(&self, id: &InstanceId, cause: Cause) -> bool {
+        self.causes_of(id).contains(&cause)
+            || self.causes.get(&(id.clone(), cause)).is_some_and(|at| self.now.since(*at) <= REMEMBERED)
+    }
+}

@@ -1,0 +1,244 @@
+//! Faults of the ways between: answers that come late, twice or in another order, watches that lag, lose and go back,
+//! clocks that are off, machines that stand still, and a health check of somebody else.
+//!
+//! ```text
+//!  strike ─▶ Mischief (what is in force) ◀── asked by senses (what is told), calls (what is done), guest (who is heard)
+//! ```
+//!
+//! What is in force stands in one place, [`Mischief`]; whoever serves a read, tells of a node or carries out a call asks
+//! it. It changes no object of the project but through those who own them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use reveille_core::effect::Call;
+use reveille_core::event::{CloudSnapshot, Event};
+use reveille_core::model::id::{InstanceId, IntentId};
+use reveille_core::model::instance::InstanceState;
+use reveille_core::model::node::{Node, Provider, Ready};
+use reveille_core::model::time::{Span, Time};
+
+use super::fault::Fault;
+use super::{Life, Task, World, stamp};
+
+/// What is in force.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Mischief {
+    pub(crate) answers_late: bool,
+    pub(crate) answers_twice: bool,
+    pub(crate) pages_repeat: bool,
+    pub(crate) watch_lags: bool,
+    pub(crate) watch_gap: bool,
+    /// The nodes of a moment ago, which the API shows in place of those of now.
+    pub(crate) old_nodes: Option<Vec<Arc<Node>>>,
+    pub(crate) api_denied: bool,
+    /// How far the clocks of machines are off, milliseconds.
+    pub(crate) clocks: BTreeMap<InstanceId, i64>,
+    /// Machines that stand still.
+    pub(crate) still: BTreeSet<InstanceId>,
+    pub(crate) fleet_dark: bool,
+    /// A call that is done after the next one.
+    pub(crate) held_back: Option<(u64, IntentId, Call)>,
+    /// Since when the health check finds a node silent; none while it does not run.
+    silent: Option<BTreeMap<InstanceId, Time>>,
+}
+
+/// How far a lagging watch is behind.
+pub(crate) const LAG: Span = Span::from_s(60);
+/// Between two looks of somebody's health check, and how long a node must have been silent to it.
+const HEALTH_LOOKS: Span = Span::from_s(30);
+const HEALTH_PATIENCE: Span = Span::from_min(5);
+
+impl World {
+    pub(super) fn strike_ways(&mut self, fault: &Fault) {
+        match fault {
+            Fault::AnswersLate(_) => self.mischief.answers_late = true,
+            Fault::AnswersTwice(_) => self.mischief.answers_twice = true,
+            Fault::PagesRepeat(_) => self.mischief.pages_repeat = true,
+            Fault::WatchLags(_) => self.mischief.watch_lags = true,
+            Fault::WatchGap(_) => self.mischief.watch_gap = true,
+            Fault::NodeListStale(lasts) => {
+                self.mischief.old_nodes = Some(self.cluster.nodes.values().cloned().collect());
+                self.plan(Span::from_ms(lasts.ms / 2), Task::Watched(self.session));
+            }
+            Fault::ApiDenied(_) => {
+                (self.lies.api_silent, self.mischief.api_denied) = (true, true);
+                self.break_watch();
+            }
+            Fault::ApiClock(ms, _) => {
+                (self.cluster.skew_ms, self.project.skew_ms) = (*ms, *ms);
+            }
+            Fault::FleetDark(_) => {
+                self.mischief.fleet_dark = true;
+                self.review_all();
+            }
+            Fault::HealthCheck(_) => self.begin_health_check(),
+            _ => {}
+        }
+    }
+
+    fn begin_health_check(&mut self) {
+        if self.mischief.silent.replace(BTreeMap::new()).is_none() {
+            self.plan(HEALTH_LOOKS, Task::HealthCheck);
+        }
+    }
+
+    pub(super) fn mend_ways(&mut self, fault: &Fault) {
+        match fault {
+            Fault::AnswersLate(_) => self.mischief.answers_late = false,
+            Fault::AnswersTwice(_) => self.mischief.answers_twice = false,
+            Fault::PagesRepeat(_) => self.mischief.pages_repeat = false,
+            // One stream keeps its order: what is late comes first, then the list.
+            Fault::WatchLags(_) => self.plan(LAG + Span::from_s(5), Task::Watched(self.session)),
+            Fault::WatchGap(_) => {
+                self.mischief.watch_gap = false;
+                self.break_watch();
+            }
+            Fault::NodeListStale(_) => {
+                self.mischief.old_nodes = None;
+                self.break_watch();
+            }
+            Fault::ApiDenied(_) => (self.lies.api_silent, self.mischief.api_denied) = (false, false),
+            Fault::ApiClock(..) => (self.cluster.skew_ms, self.project.skew_ms) = (0, 0),
+            Fault::FleetDark(_) => {
+                self.mischief.fleet_dark = false;
+                self.review_all();
+            }
+            Fault::HealthCheck(_) => self.mischief.silent = None,
+            Fault::NodePaused(id, _) => {
+                self.mischief.still.remove(id);
+                self.review(id);
+            }
+            _ => {}
+        }
+    }
+
+    pub(super) fn strike_guest(&mut self, id: &InstanceId, fault: &Fault) {
+        match fault {
+            Fault::NodeClock(_, ms) => {
+                self.mischief.clocks.insert(id.clone(), *ms);
+            }
+            Fault::NodePaused(..) => {
+                self.mischief.still.insert(id.clone());
+                self.review(id);
+            }
+            Fault::Rebooted(_) => {
+                let active = self.project.servers[id].instance.state == InstanceState::Active;
+                if active {
+                    self.project.note(self.now, id, "reboot", "erin");
+                    self.project.set_state(self.now, id, InstanceState::Rebooting, Some("rebooting"));
+                    self.power_off(id);
+                    let after = self.soon(6_000, 25_000);
+                    self.plan(after, Task::Life(id.clone(), Life::Rebooted));
+                }
+            }
+            Fault::Poisoned(_) => self.poison(id),
+            _ => {}
+        }
+    }
+
+    /// Free text as nobody would write it: control characters, other scripts, far too much of it, and none at all.
+    fn poison(&mut self, id: &InstanceId) {
+        let garbage: Arc<str> =
+            "\u{202e}\u{1b}[2J\0 '\"; DROP TABLE nodes; -- 節点 {{.Name}} %s ".repeat(200).into();
+        let text = garbage.clone();
+        self.project.change(self.now, id, |instance| {
+            instance.image = Some(text.as_ref().into());
+            instance.task = None;
+            instance.created = Some(text.clone());
+            instance.addresses = Box::new([]);
+        });
+        for name in self.nodes_of(id) {
+            let text = garbage.clone();
+            let node = self.cluster.change(&name, |node| {
+                node.provider = Provider::Unread(text.clone());
+                node.kubelet = Some(text.clone());
+                node.boot_id = Some("".into());
+            });
+            if let Some(node) = node {
+                self.watched(node);
+            }
+        }
+        if let Some(guest) = self.guests.get_mut(id) {
+            guest.console.push_back(garbage.to_string());
+        }
+    }
+
+    /// Somebody else's health check: it knows nodes and instances, and neither us nor anything that we know.
+    pub(super) fn check_health(&mut self) {
+        let Some(mut silent) = self.mischief.silent.take() else { return };
+        let now = self.now;
+        let quiet: BTreeSet<InstanceId> = self
+            .cluster
+            .nodes
+            .values()
+            .filter(|node| node.ready == Ready::Unknown)
+            .filter_map(|node| node.system_uuid.clone())
+            .collect();
+        silent.retain(|id, _| quiet.contains(id));
+        for id in quiet {
+            let since = *silent.entry(id.clone()).or_insert(now);
+            if now.since(since) >= HEALTH_PATIENCE {
+                self.delete_instance(&id, "machine-health-check");
+            }
+        }
+        self.mischief.silent = Some(silent);
+        self.plan(HEALTH_LOOKS, Task::HealthCheck);
+    }
+
+    /// An answer sets out, and arrives when and as often as the ways allow.
+    pub(super) fn reply(&mut self, session: u64, travel: Span, event: Event) {
+        let mut travel = travel;
+        if self.mischief.answers_late {
+            travel = travel + self.soon(30_000, 240_000);
+        }
+        if self.mischief.answers_twice {
+            let again = travel + self.soon(10, 20_000);
+            self.plan(again, Task::Deliver(session, event.clone()));
+        }
+        self.plan(travel, Task::Deliver(session, event));
+    }
+
+    /// Pages that repeat: the first half is there once more.
+    pub(super) fn repeat_pages(&self, snapshot: &mut CloudSnapshot) {
+        if self.mischief.pages_repeat {
+            let half = snapshot.instances.len().div_ceil(2);
+            snapshot.instances.extend_from_within(..half);
+            let half = snapshot.ports.len().div_ceil(2);
+            snapshot.ports.extend_from_within(..half);
+        }
+    }
+
+    /// What a machine's own clock says now, as its kubelet writes it.
+    pub(super) fn stamp_of(&self, id: &InstanceId, right: &Arc<str>) -> Arc<str> {
+        match self.mischief.clocks.get(id) {
+            Some(ms) => stamp(Time::from_ms(self.now.ms + ms)),
+            None => right.clone(),
+        }
+    }
+
+    /// Ends whatever would go on by itself: from here on the world does no more harm, and what is ill stays so until
+    /// somebody cures it.
+    pub fn end_faults(&mut self) {
+        let running: Vec<Fault> = self
+            .agenda
+            .values()
+            .filter_map(|task| match task {
+                Task::Mend(fault) => Some(fault.clone()),
+                _ => None,
+            })
+            .collect();
+        self.agenda.retain(|_, task| !matches!(task, Task::Strike(_) | Task::Mend(_)));
+        for fault in running {
+            self.mend(&fault);
+        }
+        self.lies.calls.clear();
+        self.slippery.clear();
+        self.cloud_controller.routeless.clear();
+        for kept in self.pools.values_mut() {
+            kept.image = None;
+            kept.next.clear();
+        }
+        self.wanted += 1;
+    }
+}

@@ -1,0 +1,125 @@
+//! Faults in words: what happened, as somebody in the world would tell it.
+
+use std::fmt;
+
+use reveille_core::model::id::InstanceId;
+
+use super::fault::{CallLie, Fault};
+use super::guest::Trouble;
+
+impl Fault {
+    /// What happened, as a sentence. `name` is what people call the machine.
+    pub fn sentence(&self, name: &str) -> String {
+        match self {
+            Self::GroupLost { slips, .. } => {
+                let again = if *slips { ", and something keeps taking it off" } else { "" };
+                format!("the port of {name} loses its security group{again}")
+            }
+            Self::PairLost(_) => format!("the port of {name} no longer allows its pod range"),
+            Self::SecondPort(_) => format!("{name} gets a second port, without the group"),
+            Self::PortSecurityOff(_) => format!("port security of {name} is turned off"),
+            Self::RulesWidened => "the group's pod rules become one wider rule".to_owned(),
+            Self::GroupTwin => "a second group of the same name turns up".to_owned(),
+            Self::Busy(_) => format!("somebody rebuilds {name}"),
+            Self::Locked(_) => format!("somebody locks {name}"),
+            Self::RulesLost => "the security group loses its pod rules".to_owned(),
+            Self::DuplicateRoute(_) => {
+                format!("a second route to the pods of {name} turns up, through nobody")
+            }
+            Self::MissingRoute(_) => format!("the route to the pods of {name} is lost"),
+            Self::ForeignRoutes(count) => format!("another cluster puts {count} routes on the router"),
+            Self::RouteLimit(limit) => format!("the router takes no more than {limit} routes"),
+            Self::RouteBroken(_) => format!("the pods of {name} cannot be reached"),
+            Self::Launch { pool, trouble } => match trouble {
+                None => format!("pool {pool} grows by one machine"),
+                Some(trouble) => format!("pool {pool} grows by one machine; {}", trouble.sentence()),
+            },
+            Self::BadImage(pool, Some(trouble)) => {
+                format!("whatever pool {pool} makes from now on is broken: {}", trouble.sentence())
+            }
+            Self::BadImage(pool, None) => format!("pool {pool} makes good machines again"),
+            Self::Rollout(pool) => format!("pool {pool} is rolled to another image"),
+            Self::Breaks(_, trouble) => format!("{name}: {}", trouble.sentence()),
+            Self::Errored(_) => format!("the cloud puts {name} into an error state"),
+            Self::ShutOff(_) => format!("somebody shuts {name} off"),
+            Self::StuckDeleting(_) => format!("{name} is deleted and does not go"),
+            Self::ForeignDelete(_) => format!("somebody else deletes {name}"),
+            Self::ScaledDown(_) => format!("the autoscaler takes {name} away"),
+            Self::NodeDeletedByController(_) => {
+                format!("the cloud controller takes {name} for gone and deletes its node")
+            }
+            Self::NodeDeletedByPerson(_) => format!("somebody deletes the node of {name}"),
+            Self::ControllerDown(lasts) => format!("the cloud controller is down for {lasts}"),
+            Self::NodeTwin(_) => format!("a second node names the instance of {name}"),
+            Self::NameTwin(_) => format!("a second instance is called {name}"),
+            Self::Unmarked(_) => format!("{name} loses its pool's mark"),
+            Self::MarkedTwice(_, pool) => format!("{name} gets the mark of pool {pool}, too"),
+            Self::Cordoned(_) => format!("somebody cordons the node of {name}"),
+            Self::SaidStopped(_, lasts) => {
+                format!("the cloud says for {lasts} that {name} is shut off, and it runs")
+            }
+            Self::ServersUnlisted { lasts, .. } => format!("the cloud lists no servers for {lasts}"),
+            Self::SomeUnlisted { machines, lasts, .. } => {
+                format!("the cloud's list lacks {} servers for {lasts}", machines.len())
+            }
+            Self::PortsUnlisted(lasts) => format!("the cloud lists no ports for {lasts}"),
+            Self::CloudFails(kind, lasts) => format!("the cloud's API fails for {lasts} ({kind:?})"),
+            Self::NodesUnlisted(lasts) => format!("the cluster lists no nodes for {lasts}"),
+            Self::ApiSilent(lasts) => format!("the cluster's API is silent for {lasts}"),
+            Self::LeasesFrozen(lasts) => format!("no lease is renewed for {lasts}"),
+            Self::ZoneDark(zone, lasts) => format!("zone {zone} is cut off for {lasts}"),
+            Self::Call(CallLie::Ignored) => "the next call is accepted and does nothing".to_owned(),
+            Self::Call(CallLie::Unanswered) => "the next call works and is not answered".to_owned(),
+            Self::Call(CallLie::Fails { .. }) => "the next call fails".to_owned(),
+            Self::Call(CallLie::Cut) => "the next nudge is cut in the middle".to_owned(),
+            _ => self.later_sentence(name),
+        }
+    }
+
+    fn later_sentence(&self, name: &str) -> String {
+        match self {
+            Self::Call(CallLie::TimesOut) => "the next call does nothing and is not answered".to_owned(),
+            Self::Call(CallLie::FailsAndWorks) => "the next call works and is said to have failed".to_owned(),
+            Self::Call(CallLie::Late(late)) => format!("the next call takes effect {late} later"),
+            Self::Call(CallLie::Twice) => "the next call takes effect twice".to_owned(),
+            Self::Call(CallLie::Overtaken) => "the next call is overtaken by the one after it".to_owned(),
+            Self::AnswersLate(lasts) => format!("answers come minutes late for {lasts}"),
+            Self::AnswersTwice(lasts) => format!("answers come twice for {lasts}"),
+            Self::PagesRepeat(lasts) => format!("the cloud's pages repeat for {lasts}"),
+            Self::WatchLags(lasts) => format!("the watch of nodes lags for {lasts}"),
+            Self::WatchGap(lasts) => format!("the watch of nodes loses what happens for {lasts}"),
+            Self::NodeListStale(lasts) => format!("the cluster shows an old state for {lasts}"),
+            Self::ApiDenied(lasts) => format!("the cluster's API refuses our credentials for {lasts}"),
+            Self::NodeClock(_, ms) => format!("the clock of {name} is off by {} s", ms / 1000),
+            Self::ApiClock(ms, lasts) => format!("the APIs' clocks are off by {} s for {lasts}", ms / 1000),
+            Self::NodePaused(_, lasts) => format!("{name} stands still for {lasts}"),
+            Self::FleetDark(lasts) => format!("every zone is cut off for {lasts}"),
+            Self::HealthCheck(lasts) => format!("a health check deletes silent machines for {lasts}"),
+            Self::Rebooted(_) => format!("a person reboots {name}"),
+            Self::Poisoned(_) => format!("everything written about {name} is garbled"),
+            _ => self.name().to_owned(),
+        }
+    }
+}
+
+impl Trouble {
+    /// What is wrong, as a clause.
+    pub const fn sentence(self) -> &'static str {
+        match self {
+            Self::BuildFails => "the cloud finds no host for it",
+            Self::BuildHangs => "its build never ends",
+            Self::NoNetwork => "its first boot finds no network",
+            Self::MetadataDown => "its first boot gets nothing from the metadata service",
+            Self::BadToken => "its bootstrap token is not accepted",
+            Self::KubeletHung => "its kubelet hangs",
+            Self::Broken => "its kubelet cannot run",
+        }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = self.machine().map_or("-", InstanceId::as_str);
+        write!(f, "{}: {}", self.name(), self.sentence(name))
+    }
+}

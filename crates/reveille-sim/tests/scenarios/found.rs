@@ -1,0 +1,84 @@
+//! What the hunt found, each as the smallest course that showed it.
+
+use reveille_core::model::cause::Cause;
+use reveille_core::model::incident::FaultKind;
+use reveille_core::model::roster::Mode;
+use reveille_sim::drive::Mishap;
+use reveille_sim::world::fault::Fault;
+use reveille_sim::world::guest::Trouble;
+use reveille_sim::world::layout::{Layout, PoolPlan};
+
+use crate::field::*;
+
+/// Timers that were set on the clock before it went back would have been waited for twice.
+#[test]
+fn a_clock_that_goes_back_delays_nothing_by_as_much() {
+    let mut field = Field::new(Layout::fleet(20, 6));
+    let victim = field.machine(0);
+    field.fault(Fault::Breaks(victim.clone(), Trouble::KubeletHung));
+    field.run(min(3));
+    field.0.mishap_in(s(0), Mishap::Jump(-3 * 3_600_000));
+    field.run(min(20));
+    assert_eq!(field.reboots(), 1, "{}", field.tail());
+    field.run(min(10));
+    field.ends_well();
+}
+
+/// The cluster keeps events for an hour. What was concluded from one does not become a guess when it is gone, not even
+/// after a restart.
+#[test]
+fn who_deleted_a_node_is_still_known_when_the_event_is_gone() {
+    let offers = |pool: &mut PoolPlan| (pool.repair.reboot, pool.repair.replace) = (Mode::Off, Mode::Off);
+    let mut field = Field::new(Layout::fleet(21, 6).pool(offers));
+    let victim = field.machine(0);
+    field.fault(Fault::NodeDeletedByController(victim.clone()));
+    field.run(min(70));
+    field.0.mishap_in(s(0), Mishap::Crash(s(20)));
+    field.run(min(10));
+    let case = field.case(&victim, FaultKind::Vanished).expect("it is still away");
+    assert_eq!(case.incident.findings[0].cause, Cause::NodeDeletedByCloudController, "{}", field.tail());
+    field.clean();
+}
+
+/// A machine that was made with the name of one that is gone never joined. What was said of the other's node is not about
+/// it, and it has its own time to come.
+#[test]
+fn a_newcomer_is_not_taken_for_the_one_whose_name_it_has() {
+    let mut field = Field::new(Layout { plain_names: true, names_reused: true, ..Layout::fleet(22, 5) });
+    let victim = field.machine(4);
+    let before = field.machines();
+    field.fault(Fault::BadImage(workers(), Some(Trouble::Broken)));
+    field.fault(Fault::ForeignDelete(victim));
+    field.run(min(12));
+    let newcomer = field.newcomer(&before).expect("the owner makes another");
+    assert!(field.case(&newcomer, FaultKind::Vanished).is_none(), "{:?}\n{}", field.open(), field.tail());
+    assert!(field.case(&newcomer, FaultKind::NeverJoined).is_some(), "{:?}\n{}", field.open(), field.tail());
+    assert_eq!(field.destructive(), 0, "its time to join is not over\n{}", field.tail());
+    field.clean();
+}
+
+/// When a zone comes back, its machines come back one after another: the last of them is not rebooted because the first
+/// answers already.
+#[test]
+fn a_zone_that_comes_back_is_given_a_while() {
+    for seed in 0..20 {
+        let mut field = Field::new(Layout::fleet(seed, 6));
+        field.fault(Fault::ZoneDark("nova-b".into(), min(14)));
+        field.run(min(40));
+        assert_eq!(field.destructive(), 0, "seed {seed}\n{}", field.tail());
+        field.ends_well();
+    }
+}
+
+/// The ledger was written under a clock that was ahead.
+#[test]
+fn a_restart_after_the_clock_went_back_counts_from_now() {
+    let mut field = Field::new(Layout::fleet(23, 6));
+    let victim = field.machine(0);
+    field.fault(Fault::StuckDeleting(victim));
+    field.run(min(15));
+    field.0.mishap_in(s(0), Mishap::Crash(s(30)));
+    field.0.mishap_in(s(10), Mishap::Jump(-2 * 3_600_000));
+    field.run(min(180));
+    field.clean();
+}

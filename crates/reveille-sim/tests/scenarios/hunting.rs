@@ -1,0 +1,92 @@
+//! The hunt's own rules: seeds that once failed, the table of faults, a few whole days, and a crash beside every effect.
+
+use std::path::{Path, PathBuf};
+
+use reveille_core::model::time::Span;
+use reveille_sim::chaos::{CATALOG, Rates, catalog};
+use reveille_sim::drive::Mishap;
+use reveille_sim::hunt::seed::Seed;
+use reveille_sim::hunt::{Quarry, play};
+use reveille_sim::world::fault::Fault;
+use reveille_sim::world::guest::Trouble;
+use reveille_sim::world::layout::Layout;
+
+use crate::field::*;
+
+fn here(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+#[test]
+fn every_seed_that_once_failed_breaks_nothing() {
+    let files = std::fs::read_dir(here("tests/seeds")).unwrap().map(|entry| entry.unwrap().path());
+    let mut files: Vec<PathBuf> = files.collect();
+    files.sort();
+    assert!(files.len() >= 4, "{files:?}");
+    for path in files {
+        let seed = Seed::read(&std::fs::read_to_string(&path).unwrap());
+        let seed = seed.unwrap_or_else(|why| panic!("{}: {why}", path.display()));
+        assert!(!seed.wrong.is_empty() && !seed.fixed_by.is_empty(), "{}", path.display());
+        let outcome = play(&seed.quarry).unwrap();
+        assert_eq!(outcome.breach, None, "{}", path.display());
+    }
+}
+
+/// A whole day of faults in a fleet of fifty, and the time until all is at rest, each twice with the same bytes.
+#[test]
+fn a_day_of_faults_breaks_nothing_and_is_the_same_twice() {
+    for seed in 1000..1004 {
+        let quarry = Quarry::new(seed, 50, Span::from_min(1440), Span::from_min(30));
+        let once = play(&quarry).unwrap();
+        assert_eq!(once.breach, None, "seed {seed}");
+        assert_eq!(play(&quarry).unwrap().digest, once.digest, "seed {seed}");
+    }
+}
+
+/// Every fault by itself, switched on alone.
+#[test]
+fn each_fault_can_be_switched_on_alone() {
+    for entry in CATALOG {
+        let mut quarry = Quarry::new(7, 8, Span::from_min(60), Span::from_min(15));
+        quarry.faults = vec![entry.name.to_owned()];
+        let outcome = play(&quarry).unwrap();
+        assert_eq!(outcome.breach, None, "{}", entry.name);
+    }
+    assert!(Rates::only(["no-such-fault"]).is_err());
+}
+
+/// A small world with three things to do, and a crash before and after each effect that there is.
+#[test]
+fn a_crash_beside_any_effect_repeats_nothing_and_loses_nothing() {
+    for after in [false, true] {
+        for nth in 0.. {
+            let mut field = Field::new(Layout::fleet(31, 5));
+            let machines = field.machines();
+            field.0.mishap_in(s(0), Mishap::CrashAtEffect { nth, after, down: s(20) });
+            field.fault(Fault::Breaks(machines[0].clone(), Trouble::KubeletHung));
+            field.fault(Fault::GroupLost { machine: machines[1].clone(), slips: false });
+            field.fault_in(min(20), Fault::Errored(machines[2].clone()));
+            field.run(min(120));
+            let died = field.0.log().lines().any(|line| line.contains("the process dies"));
+            assert_eq!((field.reboots(), field.deletes()), (1, 1), "{nth} {after}\n{}", field.tail());
+            field.ends_well();
+            if !died {
+                assert!(nth > 40, "only {nth} effects");
+                break;
+            }
+        }
+    }
+}
+
+#[test]
+fn the_table_of_faults_is_up_to_date() {
+    let path = here("../../docs/faults.md");
+    let text = std::fs::read_to_string(&path).unwrap();
+    let begin = text.find("| fault |").unwrap_or(text.len());
+    let fresh = format!("{}{}", &text[..begin], catalog::table());
+    if std::env::var_os("REVEILLE_BLESS").is_some() {
+        std::fs::write(&path, fresh).unwrap();
+    } else {
+        assert_eq!(text, fresh, "write it anew with REVEILLE_BLESS=1");
+    }
+}

@@ -249,6 +249,8 @@ impl State {
             self.cluster.source.restart_sight(now);
             for cloud in self.clouds.values_mut() {
                 cloud.source.restart_sight(now);
+                // How long it was building or leaving while nobody looked is not known.
+                cloud.instances.values_mut().for_each(|seen| seen.state_since = now);
             }
             for case in self.cases.values_mut() {
                 case.incident.counted_from = now;

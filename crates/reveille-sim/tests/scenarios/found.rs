@@ -82,3 +82,15 @@ fn a_restart_after_the_clock_went_back_counts_from_now() {
     field.run(min(180));
     field.clean();
 }
+
+/// How long an instance was building while our process slept is not known: it is not deleted as stuck on waking.
+#[test]
+fn a_build_is_not_stuck_because_we_slept() {
+    let mut field = Field::new(Layout::fleet(24, 12));
+    field.fault(Fault::Launch { pool: workers(), trouble: None });
+    field.0.mishap_in(s(7), Mishap::Pause(min(45)));
+    field.run(min(53));
+    assert_eq!(field.destructive(), 0, "{}", field.tail());
+    assert_eq!(field.verdicts(FaultKind::StuckBuilding), [], "{}", field.tail());
+    field.clean();
+}

@@ -14,6 +14,7 @@ pub mod diagnose;
 pub mod effect;
 pub mod engine;
 pub mod event;
+pub mod guard;
 pub mod model;
 pub mod observe;
 pub mod plan;

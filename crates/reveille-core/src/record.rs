@@ -89,6 +89,8 @@ pub enum Record {
         call: Call,
         /// What must be told apart afterwards: boot id or newest action before the call.
         before: Option<Arc<str>>,
+        /// Where its trust is earned, so that a failure cools that down also after a restart.
+        domain: Option<Domain>,
     },
     /// A try that is over, as a checkpoint of a rotated ledger keeps it.
     Tried {

@@ -18,6 +18,7 @@ pub mod drive;
 pub mod hunt;
 pub mod ledger;
 pub mod policy;
+pub mod referee;
 pub mod rng;
 pub mod scenario;
 pub mod story;

@@ -9,6 +9,7 @@
 
 use std::sync::Arc;
 
+use crate::guard::{Guard, stands};
 use crate::model::cause::Cause;
 use crate::model::id::NodeName;
 use crate::model::incident::{Confidence, Evidence, FaultKind, Finding};
@@ -145,7 +146,7 @@ fn judge_presence(witness: Witness<'_>, seen: &Seen) -> Option<Standing> {
 /// Is it ours, and only ours? Do two nodes claim it?
 fn judge_claim(witness: Witness<'_>, seen: &Seen) -> Option<Standing> {
     let cause = match seen.claim {
-        Whose::Pool(_) if seen.nodes.len() > 1 => {
+        Whose::Pool(_) if seen.nodes.len() > 1 && stands(Guard::Contested) => {
             let names: Vec<&str> = seen.nodes.iter().map(NodeName::as_str).collect();
             let evidence =
                 vec![witness.evidence("nodes", &format!("{} name this instance", names.join(" and ")))];

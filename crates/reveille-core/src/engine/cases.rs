@@ -9,6 +9,7 @@ use std::sync::Arc;
 use crate::diagnose::absence::{self, Standing, Witness};
 use crate::diagnose::faults::{self, Fault};
 use crate::effect::Look;
+use crate::guard::{Guard, stands};
 use crate::model::id::{InstanceId, InstanceName, NodeName, PoolName};
 use crate::model::incident::{FaultKind, Finding, Gathered, Incident, IncidentKey, MachineKey, Subject};
 use crate::model::instance::InstanceState;
@@ -22,6 +23,8 @@ use crate::record::{Record, Verdict};
 
 use super::{CLOSED_MAX, Closed, LookFor, RECURS_WITHIN, State, Wake};
 
+/// What was denied by id while its node is still there is asked for again.
+const DENIED_AGAIN: Span = Span::from_min(2);
 /// Evidence kept per finding: an incident stays small however much there is to quote.
 const EVIDENCE_MAX: usize = 12;
 
@@ -87,7 +90,12 @@ impl State {
             // Whoever looked well while nobody could see is looked at again when sight returns: no timer is left for it.
             self.unsure.insert(key.clone());
         }
-        self.settle_cases(&Subject::Machine(key.clone()), faults, blind || passing, label, pool);
+        let blind = match (blind, sighted && steady) {
+            (false, _) if !passing => Blind::No,
+            (true, true) if !passing => Blind::ToCluster,
+            _ => Blind::Yes,
+        };
+        self.settle_cases(&Subject::Machine(key.clone()), faults, blind, label, pool);
     }
 
     fn has_listed(&self, key: &MachineKey) -> bool {
@@ -112,6 +120,16 @@ impl State {
         if let Some(unlisted) = seen.unlisted {
             if unlisted.is_gone() {
                 presence.gone = seen.nodes.is_empty();
+                // A node stands for what was denied: one of the two is wrong, and a listing of changes need not say which.
+                if let (false, Some(last), MachineKey::Instance(cloud, id)) =
+                    (presence.gone, unlisted.last_denial, key)
+                {
+                    let again = last + DENIED_AGAIN;
+                    if self.now >= again {
+                        presence.look = Some(Look::Instance(cloud.clone(), id.clone()));
+                    }
+                    wake = Some(again.max(self.now + Unlisted::APART));
+                }
             } else if let (Some(last), MachineKey::Instance(cloud, id)) = (unlisted.last_denial, key) {
                 let again = last + Unlisted::APART;
                 if self.now >= again {
@@ -177,7 +195,7 @@ impl State {
             }
         }
         let label: Arc<str> = name.shared();
-        let blind = !self.cluster.source.trust(self.now).is_given();
+        let blind = if self.cluster.source.trust(self.now).is_given() { Blind::No } else { Blind::Yes };
         self.settle_cases(&Subject::Machine(key.clone()), faults, blind, label, None);
     }
 
@@ -207,7 +225,7 @@ impl State {
         &mut self,
         subject: &Subject,
         faults: Vec<Fault>,
-        blind: bool,
+        blind: Blind,
         label: Arc<str>,
         pool: Option<PoolName>,
     ) {
@@ -229,7 +247,7 @@ impl State {
                 && matches!(key.kind, FaultKind::NeverJoined | FaultKind::Vanished);
             if key.kind.is_absence() && other_absence && !joined {
                 self.close(&key, Verdict::Superseded);
-            } else if !blind {
+            } else if !blind.to(self.cases.get(&key)) {
                 self.look_well(&key);
             }
         }
@@ -277,7 +295,7 @@ impl State {
                 self.record(Record::Born { at, machine: machine.clone() });
             }
         }
-        if tries >= timing.tries {
+        if tries >= timing.tries && stands(Guard::TriesEnd) {
             incident.given_up = true;
             let why = Arc::from("it was mended and came back too often");
             self.record(Record::GivenUp { at, incident: id, why });
@@ -319,7 +337,7 @@ impl State {
                 incident.tries = incident.tries.saturating_add(1);
                 let wait = timing.backoff_min.doubled(incident.tries - 1, timing.backoff_max);
                 incident.not_before = Some(now + wait);
-                used_up = incident.tries >= timing.tries;
+                used_up = incident.tries >= timing.tries && stands(Guard::TriesEnd);
             }
         }
         let mut findings = vec![bounded(fault.finding)];
@@ -410,7 +428,6 @@ impl State {
         self.unwake(&Wake::Machine(key.clone()));
         let MachineKey::Instance(cloud, id) = key else { return };
         let Some(seen) = self.clouds.get_mut(cloud).and_then(|view| view.remove(id)) else { return };
-        self.note_foreign(key, &seen);
         let at = self.now;
         if seen.joined.is_some() {
             self.record(Record::Forgotten { at, machines: vec![key.clone()] });
@@ -418,15 +435,37 @@ impl State {
     }
 
     /// An instance that went without us was somebody else's doing: the pool is left alone for a while.
-    fn note_foreign(&mut self, key: &MachineKey, seen: &Seen) {
-        let Some(pool) = seen.pool().cloned() else { return };
+    pub(super) fn note_foreign(&mut self, key: &MachineKey) {
         let MachineKey::Instance(cloud, id) = key else { return };
+        let pool = self.desk().seen(key).and_then(|(_, seen)| seen.pool().cloned());
+        let Some(pool) = pool else { return };
         if self.book.deleted_by_us(id) {
             return;
         }
         let what = Arc::from(format!("somebody deleted instance {id}"));
         self.foreign.insert(pool.clone(), (self.now, what));
         self.ask(Look::Actions(cloud.clone(), id.clone()), LookFor::Deleter(pool, id.clone()));
+    }
+}
+
+/// Whether it can be seen that a fault is over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Blind {
+    /// It can.
+    No,
+    /// Not of faults that rest on the cluster's word: the group of a port is seen on the port.
+    ToCluster,
+    /// It cannot.
+    Yes,
+}
+
+impl Blind {
+    fn to(self, case: Option<&Case>) -> bool {
+        match self {
+            Self::No => false,
+            Self::ToCluster => case.is_none_or(|case| case.rests_on_cluster),
+            Self::Yes => true,
+        }
     }
 }
 

@@ -11,6 +11,7 @@
 use std::sync::Arc;
 
 use crate::effect::{Call, Effect, Outcome};
+use crate::guard::{Guard, stands};
 use crate::model::id::{IntentId, RecordId};
 use crate::model::incident::{Attempt, DROPPED, IncidentKey};
 use crate::model::time::{Span, Time};
@@ -51,6 +52,7 @@ impl State {
                     let now = self.now;
                     if let Some(case) = self.cases.get_mut(&key) {
                         case.gathered.asked_at = Some(now);
+                        case.gathered.missed = false;
                         case.gathered.outstanding = looks.len() as u8;
                     }
                     for look in looks {
@@ -103,6 +105,7 @@ impl State {
             fence: self.start.fence,
             call: call.clone(),
             before: before.clone(),
+            domain: domain.clone(),
         };
         let id = self.emit_record(record);
         self.recording.insert(id, intent);
@@ -124,6 +127,9 @@ impl State {
         self.book
             .flights
             .insert(intent, Flight { incident, key: key.clone(), rung, call, before, domain, phase });
+        if !stands(Guard::IntentFirst) {
+            self.on_recorded(id);
+        }
     }
 
     fn count_same_fault(&mut self, key: &IncidentKey, rung: Rung) {
@@ -177,6 +183,9 @@ impl State {
 
     /// Asked again when the ledger has it, without counting the intent itself: the world does not wait for a disk.
     fn still_right(&self, flight: &Flight) -> Result<(), Arc<str>> {
+        if !stands(Guard::AskedAgain) {
+            return Ok(());
+        }
         let Some(case) = self.cases.get(&flight.key) else { return Err(Arc::from("the fault is over")) };
         if case.incident.well_since.is_some() {
             return Err(Arc::from("the fault cleared before the call"));
@@ -223,7 +232,11 @@ impl State {
                 if let Some(case) = self.cases.get_mut(&flight.key) {
                     case.unreached = 0;
                 }
-                self.verify(intent);
+                if stands(Guard::FreshRead) {
+                    self.verify(intent);
+                } else {
+                    self.took_effect(intent, &flight, Arc::from("it was accepted"));
+                }
             }
             Outcome::Moved { .. } => {
                 self.book.flights.remove(&intent);
@@ -295,7 +308,7 @@ impl State {
         };
         incident.not_before = Some(now + backoff);
         let tries = incident.tries;
-        let used_up = tries >= flight.rung.tries(timing.tries);
+        let used_up = tries >= flight.rung.tries(timing.tries) && stands(Guard::TriesEnd);
         self.ripe.insert(flight.key.clone());
         if used_up {
             let why = format!("tried {} times and did not hold: {}", tries, flight.rung.says());

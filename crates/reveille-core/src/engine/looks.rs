@@ -11,7 +11,8 @@ use crate::event::Answer;
 use crate::model::id::{CloudName, InstanceId, IntentId, LookId, NodeName, PoolName};
 use crate::model::incident::{IncidentKey, MachineKey};
 use crate::model::instance::InstanceAction;
-use crate::observe::cloud::CloudChange;
+use crate::model::time::Time;
+use crate::observe::cloud::{CloudChange, Seen};
 use crate::record::Record;
 use crate::verify;
 
@@ -125,10 +126,32 @@ impl State {
             // It went while nobody watched, and only the ledger knew it.
             let at = self.now;
             self.record(Record::Forgotten { at, machines: vec![key.clone()] });
+            self.note_gone_unseen(at, cloud, id);
         } else {
-            view.denied(self.now, id);
+            self.deny(cloud, id);
         }
         self.dirty.insert(key);
+    }
+
+    /// Asked for by id, it was denied. Once that proves it gone, whoever took it away is known to be at work.
+    fn deny(&mut self, cloud: &CloudName, id: &InstanceId) {
+        let Some(view) = self.clouds.get_mut(cloud) else { return };
+        let known = view.instances.get(id).is_some_and(Seen::is_gone);
+        if view.denied(self.now, id) && !known {
+            self.note_foreign(&MachineKey::Instance(cloud.clone(), id.clone()));
+        }
+    }
+
+    /// An instance went, and not through us. Of which pool it was is not known any more, so all of that cloud are left alone
+    /// for a while.
+    pub(super) fn note_gone_unseen(&mut self, at: Time, cloud: &CloudName, id: &InstanceId) {
+        if self.book.deleted_by_us(id) {
+            return;
+        }
+        let what: Arc<str> = Arc::from(format!("somebody deleted instance {id}"));
+        for pool in self.roster.pools.values().filter(|pool| pool.cloud == *cloud) {
+            self.foreign.insert(pool.name.clone(), (at, what.clone()));
+        }
     }
 
     fn on_namesake_answer(&mut self, node: &NodeName, answer: &Result<Answer, ReadError>) {
@@ -162,9 +185,14 @@ impl State {
     }
 
     fn on_evidence(&mut self, key: &IncidentKey, look: &Look, answer: Result<Answer, ReadError>) {
+        if let (Look::Instance(cloud, id), Ok(Answer::Instance(None))) = (look, &answer) {
+            self.deny(cloud, id);
+        }
         let Some(case) = self.cases.get_mut(key) else { return };
         let gathered = &mut case.gathered;
         gathered.outstanding = gathered.outstanding.saturating_sub(1);
+        let of_cloud = matches!(look, Look::Console(..) | Look::Actions(..) | Look::Instance(..));
+        gathered.missed |= of_cloud && answer.is_err();
         match (look, answer) {
             (_, Ok(Answer::Console(text))) => gathered.console = Some(Ok(console::keep(&text))),
             (_, Ok(Answer::NoConsole(why))) => gathered.console = Some(Err(why)),
@@ -176,6 +204,7 @@ impl State {
             _ => {}
         }
         if gathered.outstanding == 0 {
+            gathered.failures = if gathered.missed { gathered.failures.saturating_add(1) } else { 0 };
             if let crate::model::incident::Subject::Machine(machine) = &key.subject {
                 self.dirty.insert(machine.clone());
             }

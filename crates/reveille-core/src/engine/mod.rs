@@ -28,6 +28,7 @@ use std::sync::Arc;
 
 use crate::effect::{Effect, Look};
 use crate::event::{Command, Event, Pause};
+use crate::guard::{Guard, stands};
 use crate::model::id::{
     CloudName, Fence, IncidentId, IntentId, LookId, NodeName, PoolName, RecordId, RouterId, ZoneName,
 };
@@ -39,6 +40,7 @@ use crate::observe::cluster::ClusterView;
 use crate::observe::tally::Tally;
 use crate::plan::budget::Book;
 use crate::plan::desk::{Case, Desk};
+use crate::plan::interlock;
 use crate::record::Record;
 
 pub use looks::LookFor;
@@ -85,6 +87,8 @@ pub struct State {
     /// Zones that were dark, and when the first of their machines answered again.
     lit: BTreeMap<ZoneName, Time>,
     foreign: BTreeMap<PoolName, (Time, Arc<str>)>,
+    /// When a machine of the pool that was seen being born was last seen Ready for the first time.
+    newcomers: BTreeMap<PoolName, Time>,
     route_limits: BTreeMap<RouterId, u32>,
     /// What the ledger remembers of machines that have not been seen since the restart.
     remembered: BTreeMap<MachineKey, restore::Remembered>,
@@ -92,6 +96,8 @@ pub struct State {
     disowned: VecDeque<(MachineKey, restore::Remembered)>,
     now: Time,
     stepped: bool,
+    /// An earlier process left a ledger.
+    resumed: bool,
     numbers: Numbers,
     dirty: BTreeSet<MachineKey>,
     /// Machines of whom nobody could say when they were last judged.
@@ -134,7 +140,8 @@ pub struct Closed {
 /// Images and versions of a pool, and when they last changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Rollout {
-    kinds: BTreeSet<Arc<str>>,
+    images: BTreeSet<Arc<str>>,
+    versions: BTreeSet<Arc<str>>,
     changed_at: Option<Time>,
 }
 
@@ -182,11 +189,13 @@ impl State {
             dark: BTreeSet::new(),
             lit: BTreeMap::new(),
             foreign: BTreeMap::new(),
+            newcomers: BTreeMap::new(),
             route_limits: BTreeMap::new(),
             remembered: BTreeMap::new(),
             disowned: VecDeque::new(),
             now: Time::default(),
             stepped: false,
+            resumed: false,
             numbers: Numbers::default(),
             dirty: BTreeSet::new(),
             unsure: BTreeSet::new(),
@@ -245,7 +254,7 @@ impl State {
         let jumped = self.stepped && (now < self.now || now.since(self.now) > self.roster.timing.pause_jump);
         self.now = now;
         self.stepped = true;
-        if jumped {
+        if jumped && stands(Guard::UnbrokenSight) {
             self.cluster.source.restart_sight(now);
             for cloud in self.clouds.values_mut() {
                 cloud.source.restart_sight(now);
@@ -397,8 +406,7 @@ impl State {
         gates.extend(self.tally.zones().map(|(_, count)| count.present == 0));
         gates.push(self.cluster.source.trust(self.now).is_given());
         gates.extend(self.clouds.values().map(|cloud| cloud.source.trust(self.now).is_given()));
-        let (silent, total) = self.cluster.silence();
-        gates.push(total > 0 && silent * 100 >= total * 60);
+        gates.push(interlock::fleet_is_dark(&self.cluster));
         if gates != self.gates {
             self.gates = gates;
             self.rouse_held();

@@ -12,6 +12,7 @@ use crate::model::id::CloudName;
 use crate::model::incident::{FaultKind, IncidentKey, Subject};
 
 use super::State;
+use super::cases::Blind;
 
 impl State {
     pub(super) fn review_projects(&mut self) {
@@ -47,7 +48,7 @@ impl State {
             }
         }
         for (subject, label, faults) in found {
-            self.settle_cases(&subject, faults, blind, label, None);
+            self.settle_cases(&subject, faults, if blind { Blind::Yes } else { Blind::No }, label, None);
         }
     }
 
@@ -86,7 +87,7 @@ impl State {
                 self.dirty.insert(machine);
             }
         }
-        self.settle_cases(&subject, found, false, label, None);
+        self.settle_cases(&subject, found, Blind::No, label, None);
         self.mark(&cloud, lacking_route);
         self.judge_dirty();
     }

@@ -75,7 +75,7 @@ impl State {
         verify::judge(&flight.call, flight.before.as_deref(), answer)
     }
 
-    fn took_effect(&mut self, intent: IntentId, flight: &Flight, text: Arc<str>) {
+    pub(super) fn took_effect(&mut self, intent: IntentId, flight: &Flight, text: Arc<str>) {
         let at = self.now;
         self.record(Record::Judged { at, intent, held: true, text: text.clone() });
         self.book.count_verified(flight.rung);
@@ -92,7 +92,7 @@ impl State {
                 flight.domain.as_ref().map_or(0, |domain| self.tally.pool(&domain.pool).present);
             if let Some(flight) = self.book.flights.get_mut(&intent) {
                 let deadline = at + patience;
-                flight.phase = Phase::Proving { deadline, present_before, well_since: None };
+                flight.phase = Phase::Proving { deadline, since: at, present_before, well_since: None };
             }
             self.wake(at + patience, Wake::Flight(intent));
         } else {
@@ -171,15 +171,8 @@ impl State {
                 let text = Arc::from("no answer came");
                 self.on_done(intent, Outcome::Unknown { text });
             }
-            Phase::Verifying { deadline, .. } => {
-                let out = self.looks.values().any(|(_, purpose)| *purpose == LookFor::Verdict(intent));
-                if out || self.now < deadline {
-                    self.read_back(intent);
-                } else {
-                    // The last read was before the deadline: one more decides.
-                    self.read_back(intent);
-                }
-            }
+            // Also past the deadline: the last read was before it, and one more decides.
+            Phase::Verifying { .. } => self.read_back(intent),
             Phase::Proving { deadline, .. } if self.now >= deadline => {
                 self.count_failed_replacement(&flight);
                 let text = Arc::from("it took effect and did not help in time");
@@ -213,13 +206,13 @@ impl State {
         }
     }
 
-    /// A replacement is proved when the pool answers with more machines than before, for the pool's dwell.
+    /// A replacement is proved when the pool answers with more machines than before, a newcomer among them, for its dwell.
     pub(super) fn review_proofs(&mut self) {
         let now = self.now;
         let mut proved = Vec::new();
         let mut wake = None;
         for (intent, flight) in &mut self.book.flights {
-            let (Phase::Proving { present_before, well_since, .. }, Some(domain)) =
+            let (Phase::Proving { since, present_before, well_since, .. }, Some(domain)) =
                 (&mut flight.phase, &flight.domain)
             else {
                 continue;
@@ -227,7 +220,9 @@ impl State {
             if flight.rung != Rung::Replace {
                 continue;
             }
-            if self.tally.pool(&domain.pool).present > *present_before {
+            // Others that came back prove nothing of the successor: one that was made since must be among those who answer.
+            let newcomer = self.newcomers.get(&domain.pool).is_some_and(|at| at >= since);
+            if newcomer && self.tally.pool(&domain.pool).present > *present_before {
                 let dwell = self.roster.pools.get(&domain.pool).map_or(Span::ZERO, |p| p.deadlines.dwell);
                 let over = *well_since.get_or_insert(now) + dwell;
                 if now >= over {

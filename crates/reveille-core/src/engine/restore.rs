@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::effect::Outcome;
+use crate::guard::{Guard, stands};
 use crate::model::id::{IncidentId, IntentId, NodeName};
 use crate::model::incident::{Attempt, DROPPED, Gathered, Incident, IncidentKey, MachineKey};
 use crate::model::roster::{Deadlines, Roster};
@@ -135,6 +136,7 @@ impl State {
                 fence: self.start.fence,
                 call: flight.call.clone(),
                 before: flight.before.clone(),
+                domain: flight.domain.clone(),
             });
         }
         if incident.given_up {
@@ -148,6 +150,7 @@ impl Replay {
         let numbers = &mut self.state.numbers;
         match record {
             Record::Started { .. } => {}
+            Record::Joined { .. } if !stands(Guard::JoinedMemory) => {}
             Record::Joined { machines, .. } => {
                 for (key, node) in machines {
                     let memory = self.state.remembered.entry(key).or_default();
@@ -161,9 +164,12 @@ impl Replay {
             Record::Left { machine, why, .. } => {
                 self.state.remembered.entry(machine).or_default().left = Some(why);
             }
-            Record::Forgotten { machines, .. } => {
+            Record::Forgotten { at, machines } => {
                 for key in machines {
                     self.state.remembered.remove(&key);
+                    if let MachineKey::Instance(cloud, id) = &key {
+                        self.state.note_gone_unseen(at, cloud, id);
+                    }
                 }
             }
             Record::Opened { at, incident, key, pool, label } => {
@@ -201,7 +207,7 @@ impl Replay {
     fn take_intent(&mut self, record: Record) {
         let state = &mut self.state;
         match record {
-            Record::Intended { at, intent, incident, rung, call, before, .. } => {
+            Record::Intended { at, intent, incident, rung, call, before, domain, .. } => {
                 state.numbers.intent = state.numbers.intent.max(intent);
                 let Some(key) = self.keys.get(&incident).cloned() else { return };
                 let what = Arc::from(call.to_string());
@@ -213,11 +219,18 @@ impl Replay {
                     state.book.note_deleted(instance);
                 }
                 let phase = Phase::Recording;
-                let flight =
-                    Flight { incident, key: key.clone(), rung: step, call, before, domain: None, phase };
+                let flight = Flight { incident, key: key.clone(), rung: step, call, before, domain, phase };
                 state.book.flights.insert(intent, flight);
                 self.open_intents.insert(intent, key);
                 self.with(incident, |found| {
+                    // The same again after it had held: it did not stick.
+                    let held =
+                        |last: &Attempt| matches!(last.verdict, Some((_, true, _))) && last.what == what;
+                    if found.rung != rung {
+                        found.tries = 0;
+                    } else if found.attempts.last().is_some_and(held) {
+                        found.tries += 1;
+                    }
                     found.rung = rung;
                     found.attempts.push(Attempt { intent, what, at, outcome: None, verdict: None });
                 });
@@ -238,7 +251,9 @@ impl Replay {
                 self.note(intent, |attempt| attempt.outcome = Some((at, text)));
                 match outcome {
                     Outcome::Accepted { .. } | Outcome::AlreadySo { .. } | Outcome::Unknown { .. } => {}
-                    Outcome::Moved { .. } | Outcome::Refused { .. } => self.failed(at, intent, 1),
+                    Outcome::Moved { .. } => self.failed(at, intent, 1),
+                    // What was refused is not asked again: the next rung.
+                    Outcome::Refused { .. } => self.failed(at, intent, u32::MAX),
                     // It did not happen at all: that says nothing of the remedy.
                     Outcome::Failed { .. } | Outcome::Limit { .. } | Outcome::Fenced => {
                         self.failed(at, intent, 0)
@@ -317,8 +332,12 @@ impl Replay {
             Some(flight) if flight.call.is_destructive() => {
                 proving = true;
                 let wait = Deadlines::default().build_within + Span::from_min(15);
-                let phase =
-                    Phase::Proving { deadline: at + wait, present_before: u32::MAX, well_since: None };
+                let phase = Phase::Proving {
+                    deadline: at + wait,
+                    since: at,
+                    present_before: u32::MAX,
+                    well_since: None,
+                };
                 flight.phase = phase;
                 wait
             }
@@ -336,13 +355,18 @@ impl Replay {
     }
 
     fn failed(&mut self, at: Time, intent: IntentId, tries: u32) {
-        self.state.book.flights.remove(&intent);
+        let rung = self.state.book.flights.remove(&intent).map(|flight| flight.rung);
         let timing = self.state.roster.timing;
         if let Some(case) = self.open_intents.remove(&intent).and_then(|key| self.state.cases.get_mut(&key)) {
             let incident = &mut case.incident;
             incident.tries = incident.tries.saturating_add(tries);
             let doublings = incident.tries.saturating_sub(1);
             incident.not_before = Some(at + timing.backoff_min.doubled(doublings, timing.backoff_max));
+            // The climb to the next rung is in no record: it follows from the tries, now as it did then.
+            if rung.is_some_and(|rung| incident.tries >= rung.tries(timing.tries)) {
+                incident.rung = incident.rung.saturating_add(1);
+                incident.tries = 0;
+            }
         }
     }
 
@@ -366,9 +390,10 @@ impl Replay {
     /// Timers go on only across a short gap; intents without an outcome are read back first.
     fn finish(self, how: Restored) -> State {
         let mut state = self.state;
+        state.resumed = !state.remembered.is_empty() || !self.keys.is_empty() || !state.closed.is_empty();
         let pause = state.roster.timing.pause_jump;
         let blind = how.last_alive.is_none_or(|last| how.now < last || how.now.since(last) > pause);
-        if blind {
+        if blind && stands(Guard::UnbrokenSight) {
             for case in state.cases.values_mut() {
                 case.incident.counted_from = how.now;
             }
@@ -378,6 +403,10 @@ impl Replay {
             let Some(flight) = state.book.flights.get_mut(&intent) else { continue };
             if let Phase::Proving { deadline, .. } = flight.phase {
                 state.wake(deadline.max(how.now), Wake::Flight(intent));
+                continue;
+            }
+            if !stands(Guard::Unfinished) {
+                state.book.flights.remove(&intent);
                 continue;
             }
             flight.phase = Phase::Calling { since: how.now };

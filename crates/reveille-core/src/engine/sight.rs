@@ -1,22 +1,23 @@
 //! Events into views: what the worlds say is taken in, machines are linked, and those that changed become dirty.
 
 use std::cell::OnceCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::effect::{Effect, Look};
 use crate::event::{CloudFact, CloudSnapshot, ClusterFact, Scope};
-use crate::model::id::{CloudName, InstanceId, NodeName};
+use crate::model::id::{CloudName, InstanceId, NodeName, PoolName};
 use crate::model::incident::MachineKey;
 use crate::model::instance::InstanceState;
 use crate::model::node::Ready;
-use crate::observe::cloud::CloudChange;
+use crate::model::time::Time;
+use crate::observe::cloud::{CloudChange, Whose};
 use crate::observe::cluster::{ClusterChange, Link, NodeSeen};
 use crate::observe::join;
 use crate::record::Record;
 
 use super::restore::Remembered;
-use super::{DISOWNED_MAX, JOINED_MAX, LookFor, State};
+use super::{DISOWNED_MAX, JOINED_MAX, LookFor, Rollout, State};
 
 impl State {
     pub(super) fn on_cloud(&mut self, name: &CloudName, fact: CloudFact) {
@@ -46,6 +47,7 @@ impl State {
         let trusted = view.source.trust(now).is_given();
         self.clouds.insert(name.clone(), view);
         self.remember_joined(name);
+        self.locate_flights();
         self.after_cloud_change(name, change);
         match snapshot.scope {
             Scope::Full => self.review_rollouts(name),
@@ -103,6 +105,9 @@ impl State {
                 let is_running = |link: &Link| running.contains(&(link.cloud.clone(), link.instance.clone()));
                 let change = self.cluster.sync(now, shrink, &list, &is_running, total);
                 self.after_cluster_change(change);
+                for cloud in self.roster.clouds.clone() {
+                    self.review_rollouts(&cloud);
+                }
             }
             ClusterFact::Applied(node) => {
                 let mut change = ClusterChange::default();
@@ -244,6 +249,13 @@ impl State {
         else {
             return;
         };
+        if ready
+            && !seen.was_ready
+            && seen.born_in_sight
+            && let Whose::Pool(pool) = &seen.claim
+        {
+            self.newcomers.insert(pool.clone(), self.now);
+        }
         seen.was_ready |= ready;
         seen.left = None;
         if seen.joined.as_ref() == Some(name) {
@@ -258,6 +270,23 @@ impl State {
     pub(super) fn record_joined(&mut self) {
         for machines in std::mem::take(&mut self.newly_joined).chunks(JOINED_MAX) {
             self.record(Record::Joined { at: self.now, machines: machines.to_vec() });
+        }
+    }
+
+    /// An intent that a restart took over counts where its machine is, as soon as that is known.
+    fn locate_flights(&mut self) {
+        let lost = self
+            .book
+            .flights
+            .iter()
+            .filter(|(_, flight)| flight.domain.is_none() && flight.rung.class().is_destructive());
+        let found: Vec<_> = lost
+            .filter_map(|(intent, flight)| Some((*intent, self.domain_of(self.cases.get(&flight.key)?)?)))
+            .collect();
+        for (intent, domain) in found {
+            if let Some(flight) = self.book.flights.get_mut(&intent) {
+                flight.domain = Some(domain);
+            }
         }
     }
 
@@ -309,39 +338,56 @@ impl State {
         self.dirty.extend(found);
     }
 
-    /// A pool whose set of images or kubelet versions changed lately, and which has more than one, is rolling.
+    /// A pool that got another image or kubelet version lately is rolling.
     fn review_rollouts(&mut self, cloud: &CloudName) {
         let Some(view) = self.clouds.get(cloud) else { return };
-        let pools: Vec<_> = self.roster.pools.values().filter(|pool| pool.cloud == *cloud).collect();
-        let mut kinds: std::collections::BTreeMap<_, BTreeSet<Arc<str>>> =
-            pools.iter().map(|pool| (pool.name.clone(), BTreeSet::new())).collect();
+        // Versions are told by nodes: before they are known, every one of them would turn up as a change.
+        if !self.cluster.synced_once() || !view.listed_once() {
+            return;
+        }
+        let pools = self.roster.pools.values().filter(|pool| pool.cloud == *cloud);
+        let mut found: BTreeMap<PoolName, Rollout> =
+            pools.map(|pool| (pool.name.clone(), Rollout::default())).collect();
         for seen in view.instances.values() {
-            let Some(found) = seen.pool().and_then(|pool| kinds.get_mut(pool)) else { continue };
+            let Some(rollout) = seen.pool().and_then(|pool| found.get_mut(pool)) else { continue };
             if let Some(image) = &seen.instance.image
-                && !found.contains(image.as_str())
+                && !rollout.images.contains(image.as_str())
             {
-                found.insert(Arc::from(image.as_str()));
+                rollout.images.insert(Arc::from(image.as_str()));
             }
             let node = seen.nodes.first().and_then(|name| self.cluster.nodes.get(name));
             if let Some(version) = node.and_then(|node| node.node.kubelet.as_ref())
-                && !found.contains(version)
+                && !rollout.versions.contains(version)
             {
-                found.insert(version.clone());
+                rollout.versions.insert(version.clone());
             }
         }
-        for (pool, kinds) in kinds {
-            let known = self.rollouts.entry(pool.clone()).or_default();
-            if known.kinds != kinds {
-                // The first reading is no change: a pool may have two images for years.
-                if !known.kinds.is_empty() && kinds.difference(&known.kinds).next().is_some() {
-                    known.changed_at = Some(self.now);
-                }
-                known.kinds = kinds;
+        for (pool, mut rollout) in found {
+            if rollout.images.is_empty() && rollout.versions.is_empty() {
+                continue;
             }
-            match known.changed_at {
-                Some(at) => self.rolling.insert(pool, at + self.roster.timing.rollout_quiet),
+            rollout.changed_at = self.rollout_changed_at(&pool, &rollout);
+            match rollout.changed_at {
+                Some(at) => self.rolling.insert(pool.clone(), at + self.roster.timing.rollout_quiet),
                 None => self.rolling.remove(&pool),
             };
+            self.rollouts.insert(pool, rollout);
+        }
+    }
+
+    /// The first reading is no change, since a pool may have two images for years; but of a pool that has two right after
+    /// a restart nobody knows whether it was rolled a minute before.
+    fn rollout_changed_at(&self, pool: &PoolName, now: &Rollout) -> Option<Time> {
+        let mixed = now.images.len() > 1 || now.versions.len() > 1;
+        match self.rollouts.get(pool) {
+            None => (self.resumed && mixed).then_some(self.now),
+            Some(known) => {
+                let more = |now: &BTreeSet<Arc<str>>, known: &BTreeSet<Arc<str>>| {
+                    !known.is_empty() && now.difference(known).next().is_some()
+                };
+                let changed = more(&now.images, &known.images) || more(&now.versions, &known.versions);
+                if changed { Some(self.now) } else { known.changed_at }
+            }
         }
     }
 }

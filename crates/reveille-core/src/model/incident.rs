@@ -317,6 +317,10 @@ pub struct Gathered {
     pub last_action: Option<Arc<str>>,
     /// The newest reboot in the action log, to tell afterwards whether another happened.
     pub newest_reboot: Option<Arc<str>>,
+    /// A read of this round failed.
+    pub missed: bool,
+    /// Rounds in a row in which a read failed: not knowing is not evidence.
+    pub failures: u32,
 }
 
 impl Gathered {

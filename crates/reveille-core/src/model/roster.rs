@@ -12,6 +12,7 @@ use ipnet::IpNet;
 use super::id::{CloudName, GroupId, PoolName, RosterName, RouterId};
 use super::instance::{Instance, Mark};
 use super::time::Span;
+use crate::guard::{Guard, stands};
 
 /// A checked roster: one cluster, its clouds and its pools.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -248,6 +249,9 @@ impl Roster {
     pub fn claim(&self, cloud: &CloudName, instance: &Instance) -> Claim {
         let here = || self.pools.values().filter(|pool| pool.cloud == *cloud);
         let marked = |mark: &Mark| instance.marks.contains(mark);
+        if !stands(Guard::Ownership) {
+            return here().next().map_or(Claim::Foreign, |pool| Claim::Pool(pool.name.clone()));
+        }
         if !here().any(|pool| marked(&pool.owned.cluster)) {
             return Claim::Foreign;
         }

@@ -12,6 +12,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use crate::event::{CloudSnapshot, Scope};
+use crate::guard::{Guard, stands};
 use crate::model::id::{CloudName, GroupId, InstanceId, InstanceName, NodeName, PoolName, RouterId};
 use crate::model::instance::{Instance, InstanceState, Port};
 use crate::model::network::{Router, SecurityGroup};
@@ -76,8 +77,9 @@ impl Unlisted {
     pub const APART: Span = Span::from_s(10);
 
     /// Proved gone.
-    pub const fn is_gone(&self) -> bool {
-        self.denials >= Self::DENIALS
+    pub fn is_gone(&self) -> bool {
+        let enough = if stands(Guard::SecondDenial) { Self::DENIALS } else { 1 };
+        self.denials >= enough || !stands(Guard::DeniedById)
     }
 }
 
@@ -299,7 +301,7 @@ impl CloudView {
         } else {
             None
         };
-        let Some(why) = why else {
+        let Some(why) = why.filter(|_| stands(Guard::ShrunkenServers)) else {
             self.doubted_missing.clear();
             for id in missing {
                 self.unlist(now, &id, change);
@@ -388,6 +390,7 @@ impl CloudView {
         } else {
             None
         };
+        let why = why.filter(|_| stands(Guard::LostPorts));
         let plausible = why.is_none();
         if let Some(why) = why {
             self.source.doubt(now, Some(Arc::from(why)));

@@ -10,6 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
+use crate::guard::{Guard, stands};
 use crate::model::id::{CloudName, InstanceId, NodeName, NodeUid};
 use crate::model::node::{LeaseFact, Node, NodeEvent, Ready};
 use crate::model::time::{Span, Time};
@@ -134,6 +135,7 @@ impl ClusterView {
         } else {
             None
         };
+        let why = why.filter(|_| stands(Guard::ShrunkenNodes));
         let doubted = why.is_some();
         self.source.heard(now);
         self.source.doubt(now, why.map(Arc::from));

@@ -10,6 +10,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::effect::ReadError;
+use crate::guard::{Guard, stands};
 use crate::model::time::{Span, Time};
 
 /// One source of truth.
@@ -76,7 +77,7 @@ impl Source {
     /// A complete reading, or a proof of life, arrived.
     pub fn heard(&mut self, now: Time) {
         let unbroken = self.last_good.is_some_and(|last| now.since(last) <= self.stale_after);
-        if !unbroken || self.sight_since.is_none() {
+        if (!unbroken && stands(Guard::UnbrokenSight)) || self.sight_since.is_none() {
             self.sight_since = Some(now);
         }
         self.last_good = Some(now);
@@ -128,7 +129,7 @@ impl Source {
             );
         };
         let age = now.since(last);
-        if age > self.stale_after {
+        if age > self.stale_after && stands(Guard::Freshness) {
             let text = match &self.failing {
                 Some(failing) => format!("last read {age} ago: {}", failing.error.text),
                 None => format!("silent for {age}"),

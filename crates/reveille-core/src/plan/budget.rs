@@ -58,6 +58,8 @@ pub enum Phase {
     Proving {
         /// When it counts as a failure.
         deadline: Time,
+        /// Since when.
+        since: Time,
         /// Machines of the pool that answered before, for a replacement.
         present_before: u32,
         /// Since when the proof has held.

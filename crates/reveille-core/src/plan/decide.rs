@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use crate::effect::{Call, Look};
+use crate::guard::{Guard, stands};
 use crate::model::id::IntentId;
 use crate::model::incident::{Confidence, FaultKind, Finding, IncidentKey, Subject};
 use crate::model::instance::InstanceState;
@@ -77,6 +78,10 @@ impl Decision {
 const EVIDENCE_WITHIN: Span = Span::from_min(2);
 /// Console and action log older than this are read again before something that can hurt.
 const EVIDENCE_FRESH: Span = Span::from_min(10);
+/// "No such id" older than this is asked again before the Node of that instance is deleted: lists and cells come back.
+const DENIAL_FRESH: Span = Span::from_s(60);
+/// A console that could not be read so often in a row is gone without.
+const CONSOLE_TRIES: u32 = 3;
 
 /// When the case is due: from first sight, or from when sight returned if that is later (DESIGN, invariant 4).
 pub fn due_at(desk: &Desk<'_>, case: &Case) -> Result<Option<Time>, Arc<str>> {
@@ -117,11 +122,11 @@ pub fn decide(desk: &Desk<'_>, case: &Case) -> Decision {
         Err(why) => return Decision::just(Next::Blind(why)),
         Ok(due) => due.unwrap_or(desk.now),
     };
-    if desk.now < due {
+    if desk.now < due && stands(Guard::Patience) {
         let why = format!("waits until {} after first sight", case.due_after.unwrap_or_default());
         return Decision::just(Next::Wait { until: due, why: why.into() });
     }
-    if let Some(root) = explained_by(desk, case) {
+    if let Some(root) = explained_by(desk, case).filter(|_| stands(Guard::RootFirst)) {
         let kind = root.incident.key.kind;
         if root.incident.given_up {
             // What explains it could not be mended: nothing further down the ladder would help either.
@@ -134,7 +139,7 @@ pub fn decide(desk: &Desk<'_>, case: &Case) -> Decision {
             why: why.into(),
         });
     }
-    if let Some(until) = incident.not_before.filter(|until| desk.now < *until) {
+    if let Some(until) = incident.not_before.filter(|until| desk.now < *until && stands(Guard::Backoff)) {
         let why = match incident.attempts.last() {
             Some(last) => format!("{}: time is given to show an effect, or to try again", last.what),
             None => "backs off".to_owned(),
@@ -146,9 +151,15 @@ pub fn decide(desk: &Desk<'_>, case: &Case) -> Decision {
         return Decision::just(Next::Wait { until, why });
     }
     let looks = evidence_wanted(desk, case);
-    let unread = case.gathered.asked_at.is_none() || case.gathered.outstanding > 0;
+    let missed = case.gathered.failures > 0 && !suffices(case);
+    let unread = case.gathered.asked_at.is_none() || case.gathered.outstanding > 0 || missed;
     if unread && !looks.is_empty() {
         return Decision::just(Next::Gather(looks));
+    }
+    if let (true, Some(asked_at)) = (missed, case.gathered.asked_at) {
+        let until = asked_at + again_after(desk, case);
+        let why = Arc::from("its evidence could not be read; reads again");
+        return Decision::just(Next::Wait { until, why });
     }
     let decision = climb(desk, case, due);
     // Old evidence is read again just before it is acted on, not over and over while something stands against acting.
@@ -164,7 +175,7 @@ fn climb(desk: &Desk<'_>, case: &Case, due: Time) -> Decision {
     let mut decision = Decision::just(Next::Ask(Arc::from(ladder::ask(incident.key.kind))));
     let rungs = ladder::ladder(incident.key.kind).iter().copied().enumerate();
     for (index, rung) in rungs.skip(usize::from(incident.rung)) {
-        if let Some(why) = useless(rung, &incident.findings) {
+        if let Some(why) = useless(rung, &incident.findings).filter(|_| stands(Guard::NoUse)) {
             decision.no_use.push((rung, Arc::from(why)));
             continue;
         }
@@ -231,7 +242,8 @@ fn useless(rung: Rung, findings: &[Finding]) -> Option<&'static str> {
 
 /// A machine without its group, rules or route cannot join: those are mended first and explain the rest.
 fn explained_by<'a>(desk: &Desk<'a>, case: &Case) -> Option<&'a Case> {
-    let absence = matches!(case.incident.key.kind, FaultKind::NeverJoined | FaultKind::NotReady);
+    let absence =
+        matches!(case.incident.key.kind, FaultKind::NeverJoined | FaultKind::NotReady | FaultKind::Vanished);
     if !absence {
         return None;
     }
@@ -247,6 +259,22 @@ fn evidence_under_way(desk: &Desk<'_>, case: &Case) -> Option<Time> {
     (case.gathered.outstanding > 0 && desk.now < until).then_some(until)
 }
 
+/// Reads that failed are tried again later and later.
+fn again_after(desk: &Desk<'_>, case: &Case) -> Span {
+    let timing = desk.roster.timing;
+    timing.backoff_min.doubled(case.gathered.failures.saturating_sub(1), timing.backoff_max)
+}
+
+/// What was read is enough although some of it could not be: a console may be broken for good, but nobody is deleted
+/// whose log of actions nobody has seen, and no Node whose instance was not denied just now.
+fn suffices(case: &Case) -> bool {
+    match case.incident.key.kind {
+        FaultKind::Ghost => false,
+        FaultKind::Errored | FaultKind::StuckBuilding => case.gathered.failures >= CONSOLE_TRIES,
+        _ => case.gathered.failures >= CONSOLE_TRIES && case.gathered.newest_reboot.is_some(),
+    }
+}
+
 /// Evidence comes first: what the console and the action log say is read before anything is done, and again before
 /// anything that can hurt, because a deleted machine takes them along.
 fn evidence_wanted(desk: &Desk<'_>, case: &Case) -> Vec<Look> {
@@ -258,8 +286,12 @@ fn evidence_wanted(desk: &Desk<'_>, case: &Case) -> Vec<Look> {
             | FaultKind::Errored
             | FaultKind::StuckBuilding
     );
-    let stale = case.gathered.asked_at.is_none_or(|at| desk.now.since(at) > EVIDENCE_FRESH);
-    if !wants || (!stale && case.gathered.outstanding == 0) {
+    let again = |at: Time| case.gathered.failures > 0 && desk.now.since(at) >= again_after(desk, case);
+    let stale = case.gathered.asked_at.is_none_or(|at| desk.now.since(at) > EVIDENCE_FRESH || again(at));
+    if case.incident.key.kind == FaultKind::Ghost {
+        return denial_wanted(desk, case, case.gathered.asked_at.is_none_or(again));
+    }
+    if !wants || !stands(Guard::EvidenceFirst) || (!stale && case.gathered.outstanding == 0) {
         return Vec::new();
     }
     let Some((cloud, instance)) = Desk::instance_of(&case.incident.key.subject) else { return Vec::new() };
@@ -276,4 +308,18 @@ fn evidence_wanted(desk: &Desk<'_>, case: &Case) -> Vec<Look> {
         looks.extend(seen.joined.iter().cloned().map(Look::NodeEvents));
     }
     looks
+}
+
+/// A ghost is proved once more just before its Node goes: what was denied a while ago may have been a cell that was down.
+fn denial_wanted(desk: &Desk<'_>, case: &Case, may_ask: bool) -> Vec<Look> {
+    let seen = desk.seen_of(&case.incident.key.subject).map(|(_, seen)| seen);
+    let denied_at = seen.and_then(|seen| seen.unlisted).and_then(|unlisted| unlisted.last_denial);
+    let fresh = denied_at.is_some_and(|at| desk.now.since(at) <= DENIAL_FRESH);
+    let answered = case.gathered.failures == 0;
+    let waived = !stands(Guard::EvidenceFirst) || !stands(Guard::DeniedById);
+    if fresh || waived || !(may_ask || answered) {
+        return Vec::new();
+    }
+    let subject = Desk::instance_of(&case.incident.key.subject);
+    subject.map(|(cloud, id)| Look::Instance(cloud.clone(), id.clone())).into_iter().collect()
 }

@@ -5,6 +5,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::guard::Guard;
 use crate::model::id::{PoolName, ZoneName};
 use crate::model::time::Span;
 
@@ -133,6 +134,39 @@ pub enum Hold {
     NotLeading,
     /// No agent runs there to do it.
     NoAgent,
+}
+
+impl Hold {
+    /// The guard that speaks here; none where something is merely not there to act with, or where another guard (of the
+    /// sources) has spoken before.
+    pub const fn guard(&self) -> Option<Guard> {
+        Some(match self {
+            Self::Off(_) | Self::Propose(_) => Guard::Modes,
+            Self::DryRun => Guard::DryRun,
+            Self::Paused { .. } => Guard::Pauses,
+            Self::Settling(_) => Guard::Settling,
+            Self::Ready | Self::LeaseFresh(_) => Guard::Alive,
+            Self::NotOwned => Guard::Ownership,
+            Self::Contested => Guard::Contested,
+            Self::ZoneDark { .. } => Guard::ZoneDark,
+            Self::FleetDark { .. } => Guard::FleetDark,
+            Self::Breaker { .. } => Guard::Breaker,
+            Self::Rolling(_) => Guard::Rollout,
+            Self::OtherActor(_) => Guard::OtherActors,
+            Self::Locked => Guard::Locked,
+            Self::AtOnce { .. } => Guard::AtOnce,
+            Self::PerHour { .. } => Guard::PerHour,
+            Self::Width { .. } => Guard::ProbeWidth,
+            Self::CoolingDown(_) => Guard::CoolDown,
+            Self::PoolMinimum { .. } => Guard::PoolMinimum,
+            Self::SameFault { .. } | Self::Futile { .. } => Guard::Futile,
+            Self::RouterFull { .. } => Guard::RouterRoom,
+            Self::HistoryUnknown => Guard::HistoryKnown,
+            Self::Ledger(_) => Guard::LedgerWritable,
+            Self::NotLeading => Guard::Leadership,
+            Self::Blind { .. } | Self::NoAgent => return None,
+        })
+    }
 }
 
 impl fmt::Display for Hold {

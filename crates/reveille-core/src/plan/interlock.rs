@@ -8,12 +8,14 @@ use std::sync::Arc;
 
 use crate::effect::Call;
 use crate::event::PauseScope;
+use crate::guard::stands;
 use crate::model::cause::Cause;
 use crate::model::incident::{Confidence, FaultKind, MachineKey, Subject};
 use crate::model::instance::InstanceState;
 use crate::model::roster::{Mode, Pool};
 use crate::model::time::Span;
 use crate::observe::cloud::{CloudView, Seen};
+use crate::observe::cluster::ClusterView;
 use crate::observe::source::Trust;
 use crate::record::Domain;
 
@@ -48,6 +50,7 @@ pub fn holds(desk: &Desk<'_>, case: &Case, rung: Rung, call: Option<&Call>) -> V
     if class == Class::Rejoin && call.is_none() {
         holds.push(Hold::NoAgent);
     }
+    holds.retain(|hold| hold.guard().is_none_or(stands));
     holds
 }
 
@@ -121,6 +124,11 @@ fn sight(desk: &Desk<'_>, case: &Case, class: Class, holds: &mut Vec<Hold>) {
         _ => None,
     };
     let cloud = cloud.map(|cloud| (Arc::<str>::from(cloud.name.as_str()), cloud.source.trust(desk.now)));
+    let missing = desk.seen_of(&case.incident.key.subject).filter(|(_, seen)| seen.unlisted.is_some());
+    if let Some((cloud, _)) = missing.filter(|_| class != Class::Cleanup) {
+        let (source, why) = (Arc::from(cloud.name.as_str()), Arc::from("its newest list lacks this machine"));
+        holds.push(Hold::Blind { source, why });
+    }
     let rests_on_cluster = class.is_destructive() || case.rests_on_cluster;
     let cluster = rests_on_cluster.then(|| (Arc::from("cluster"), desk.cluster.source.trust(desk.now)));
     for (source, trust) in [cloud, cluster].into_iter().flatten() {
@@ -183,6 +191,12 @@ fn machine(desk: &Desk<'_>, case: &Case, seen: &Seen, rung: Rung, holds: &mut Ve
     }
 }
 
+/// Most of the leases are silent: the network or the control plane, not machines.
+pub fn fleet_is_dark(cluster: &ClusterView) -> bool {
+    let (silent, total) = cluster.silence();
+    total >= 2 && silent * 100 >= FLEET_DARK_PCT * total
+}
+
 /// Many at once is another fault than each alone.
 fn correlated(desk: &Desk<'_>, seen: &Seen, rung: Rung, holds: &mut Vec<Hold>) {
     let Some(pool) = desk.pool(seen) else { return };
@@ -200,7 +214,7 @@ fn correlated(desk: &Desk<'_>, seen: &Seen, rung: Rung, holds: &mut Vec<Hold>) {
         }
     }
     let (silent, total) = desk.cluster.silence();
-    if total >= 2 && silent * 100 >= FLEET_DARK_PCT * total {
+    if fleet_is_dark(desk.cluster) {
         holds.push(Hold::FleetDark { silent, total });
     }
     for (scope, count) in [
@@ -216,7 +230,8 @@ fn correlated(desk: &Desk<'_>, seen: &Seen, rung: Rung, holds: &mut Vec<Hold>) {
     if desk.rolling.get(&pool.name).is_some_and(|until| desk.now < *until) {
         holds.push(Hold::Rolling(pool.name.clone()));
     }
-    if let Some((at, what)) = desk.foreign.get(&pool.name)
+    // What somebody else's deletion left behind may be tidied up; nothing else is done beside them.
+    if let Some((at, what)) = desk.foreign.get(&pool.name).filter(|_| rung != Rung::Cleanup)
         && desk.now.since(*at) < FOREIGN_QUIET
     {
         holds.push(Hold::OtherActor(format!("{what}, {} ago", desk.now.since(*at)).into()));

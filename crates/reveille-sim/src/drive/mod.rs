@@ -28,6 +28,7 @@ use reveille_core::record::Record;
 
 use crate::ledger::Store;
 use crate::policy::Rival;
+use crate::referee::{Foul, Referee, Scene};
 use crate::trace::{Digest, Log};
 use crate::world::World;
 use crate::world::fault::Fault;
@@ -43,6 +44,7 @@ pub struct Drive {
     rival: Option<Rival>,
     roster: Roster,
     now: Time,
+    began: Time,
     store: Store,
     /// When the engine wants to be woken, on its own clock.
     wake: Option<Time>,
@@ -61,6 +63,8 @@ pub struct Drive {
     pauses: BTreeSet<Pause>,
     witnessed: Witnessed,
     violations: Vec<Violation>,
+    /// Who judges by the truth, when somebody does.
+    referee: Option<Box<Referee>>,
     log: Log,
     digest: Digest,
     whole_trace: bool,
@@ -125,6 +129,7 @@ impl Drive {
             rival: None,
             roster,
             now: layout.start,
+            began: layout.start,
             store,
             wake: None,
             stepped_at: layout.start,
@@ -141,6 +146,7 @@ impl Drive {
             pauses: BTreeSet::new(),
             witnessed: Witnessed::default(),
             violations: Vec::new(),
+            referee: None,
             log: Log::new(layout.start),
             digest: Digest::default(),
             whole_trace: false,
@@ -252,6 +258,7 @@ impl Drive {
                 self.backlog.extend(events.into_iter().filter(pushed));
                 if self.now >= until {
                     self.tell("the process goes on".to_owned());
+                    self.world.listings_lost_since(self.stepped_at);
                     self.run = Run::Running;
                     let backlog = std::mem::take(&mut self.backlog);
                     backlog.into_iter().for_each(|event| self.step(event));
@@ -302,6 +309,9 @@ impl Drive {
             return;
         }
         self.digest.event(self.now, &event, self.whole_trace);
+        if let Some(referee) = &mut self.referee {
+            referee.hear(self.now, &event, &self.roster);
+        }
         let effects = self.state.step(self.clock(), event);
         self.stepped_at = self.now;
         self.counts.steps += 1;
@@ -311,6 +321,7 @@ impl Drive {
             self.note(self.now, || What::Broken(violation.clone()));
             self.violations.push(violation);
         }
+        self.ask_referee(&effects);
         for effect in &effects {
             self.log.push_effect(self.now, effect);
             if self.dies_beside(false) {
@@ -323,6 +334,16 @@ impl Drive {
         }
         if ended && self.crashes(CrashPoint::BeforeVerdict) {
             self.die();
+        }
+    }
+
+    fn ask_referee(&mut self, effects: &[Effect]) {
+        let Some(referee) = &mut self.referee else { return };
+        let known = referee.fouls().len();
+        let scene = Scene { world: &self.world, roster: &self.roster, pauses: &self.pauses };
+        referee.judge(effects, &scene);
+        for foul in &referee.fouls()[known..] {
+            self.log.push(self.now, &format!("FOUL {}: {}", foul.rule, foul.what));
         }
     }
 
@@ -377,6 +398,24 @@ impl Drive {
     /// Every invariant that was broken.
     pub fn violations(&self) -> &[Violation] {
         &self.violations
+    }
+
+    /// Everything that the referee whistled; nothing in a run without one.
+    pub fn fouls(&self) -> &[Foul] {
+        self.referee.as_ref().map_or(&[], |referee| referee.fouls())
+    }
+
+    /// Machines of ours times the days that have passed.
+    pub fn machine_days(&self) -> f64 {
+        let machines = self.world.machines().iter().filter(|machine| machine.pool.is_some()).count();
+        machines as f64 * self.now.since(self.began).ms as f64 / 86_400_000.0
+    }
+
+    /// Has every step judged by the world's truth as well. Begin with it: a referee that comes late has missed the trail.
+    #[must_use]
+    pub fn refereed(mut self) -> Self {
+        self.referee = Some(Box::default());
+        self
     }
 
     /// Lines for people.

@@ -17,7 +17,7 @@ use super::truth::Called;
 use super::{Life, Task, World};
 
 /// Who makes the engine's calls, as the cloud's log of actions names them.
-const OURSELVES: &str = "reveille";
+pub(super) const OURSELVES: &str = "reveille";
 
 fn refused(text: impl Into<String>) -> Outcome {
     Outcome::Refused { text: text.into().into() }

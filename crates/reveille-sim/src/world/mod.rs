@@ -22,6 +22,7 @@ mod cluster;
 mod console;
 pub mod fault;
 mod glance;
+pub(crate) mod ground;
 pub mod guest;
 mod judge;
 pub mod layout;

@@ -68,6 +68,11 @@ impl Lies {
         self.api_silent || self.nodes_empty || self.leases_frozen
     }
 
+    pub(crate) fn lost_since(&mut self, then: Time) {
+        self.listed_at = self.listed_at.map(|at| at.min(then));
+        self.full_at = self.full_at.map(|at| at.min(then));
+    }
+
     fn hides(&self, id: &InstanceId) -> Option<&Unlisting> {
         let lie = self.unlisted.as_ref()?;
         lie.only.as_ref().is_none_or(|only| only.contains(id)).then_some(lie)

@@ -239,3 +239,17 @@ fn a_checkpoint_remembers_what_the_records_did() {
     );
     field.clean();
 }
+
+/// Two reboots did not help and the process dies: the next one knows that this rung is used up.
+#[test]
+fn a_restart_does_not_climb_a_used_up_rung_again() {
+    let layout = Layout::fleet(11, 8).pool(|pool| pool.repair.replace = Mode::Propose);
+    let mut field = Field::new(layout);
+    field.fault(Fault::Breaks(field.machine(0), Trouble::Broken));
+    field.run(min(60));
+    assert_eq!(field.reboots(), 2, "{}", field.tail());
+    field.0.mishap_in(s(1), Mishap::Crash(s(30)));
+    field.run(min(90));
+    assert_eq!(field.reboots(), 2, "{}", field.tail());
+    field.clean();
+}

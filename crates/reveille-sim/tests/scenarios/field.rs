@@ -25,7 +25,7 @@ pub const fn s(seconds: i64) -> Span {
 impl Field {
     /// A fleet that has been watched for two minutes: every source trusted, everybody known.
     pub fn new(layout: Layout) -> Self {
-        let mut field = Self(Drive::new(&layout));
+        let mut field = Self(Drive::new(&layout).refereed());
         field.run(min(2));
         field
     }
@@ -125,8 +125,9 @@ impl Field {
     #[track_caller]
     pub fn clean(&self) {
         assert!(
-            self.0.violations().is_empty() && self.0.world.harms().is_empty(),
-            "{:?}\n{:?}\n{}",
+            self.0.violations().is_empty() && self.0.world.harms().is_empty() && self.0.fouls().is_empty(),
+            "{:?}\n{:?}\n{:?}\n{}",
+            self.0.fouls(),
             self.0.violations(),
             self.0.world.harms(),
             self.0.log().tail(80)

@@ -36,6 +36,8 @@ mirror_enum! {
             call: Call,
             #[serde(default, skip_serializing_if = "Option::is_none")]
             before: Option<Arc<str>>,
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            domain: Option<Domain>,
         },
         "tried" Tried { incident: IncidentId, attempt: Attempt, rung: u8 },
         "dropped" Dropped { at: Time, intent: IntentId, why: Arc<str> },

@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
+use crate::guard::{Guard, stands};
 use crate::model::id::{GroupId, PortId};
 use crate::model::instance::Port;
 use crate::model::network::SecurityGroup;
@@ -101,7 +102,8 @@ fn need(port: &Port, wanted: &BTreeSet<&GroupId>, provided: &BTreeSet<&GroupId>)
     if missing.is_empty() {
         return None;
     }
-    let full: BTreeSet<GroupId> = port.groups.iter().chain(&missing).cloned().collect();
+    let kept = port.groups.iter().filter(|_| stands(Guard::KeptGroups));
+    let full: BTreeSet<GroupId> = kept.chain(&missing).cloned().collect();
     assert!(port.groups.iter().all(|group| full.contains(group)), "a write never takes a group away");
     Some(PortNeed {
         port: port.id.clone(),

@@ -22,6 +22,7 @@ use std::net::IpAddr;
 
 use ipnet::IpNet;
 
+use crate::guard::{Guard, stands};
 use crate::model::id::NodeName;
 use crate::model::network::{Family, Route, Router};
 
@@ -188,7 +189,8 @@ impl<'a> Ground<'a> {
     }
 
     fn is_ours(&self, destination: &IpNet) -> bool {
-        self.ranges.iter().any(|range| range.contains(&destination.trunc()))
+        let inside = self.ranges.iter().any(|range| range.contains(&destination.trunc()));
+        inside || !stands(Guard::OwnRoutes)
     }
 
     fn owner(&self, range: &IpNet) -> Owner<'a> {

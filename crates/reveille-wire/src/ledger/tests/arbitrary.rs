@@ -189,9 +189,10 @@ prop_compose! {
     fn intended()(
         at in at(), intent in any::<u64>(), incident in any::<u64>(), rung in any::<u8>(), fence in any::<u64>(),
         call in call(), before in option::of(text()),
+        domain in option::of(domain()),
     ) -> Record {
         let (intent, incident, fence) = (IntentId(intent), IncidentId(incident), Fence(fence));
-        Record::Intended { at, intent, incident, rung, fence, call, before }
+        Record::Intended { at, intent, incident, rung, fence, call, before, domain }
     }
 }
 

@@ -134,7 +134,12 @@ pub(super) fn every_kind() -> Vec<Record> {
     records.push(Record::Diagnosed { at: AT, incident, findings: vec![finding(), unsure] });
     records.extend(calls().into_iter().map(|call| {
         let before = call.is_destructive().then(|| text("boot 5c1e"));
-        Record::Intended { at: AT, intent, incident, rung: 1, fence, call, before }
+        let domain = call.is_destructive().then(|| Domain {
+            pool: PoolName::from("workers"),
+            zone: Some(ZoneName::from("nova-a")),
+            kind: FaultKind::NotReady,
+        });
+        Record::Intended { at: AT, intent, incident, rung: 1, fence, call, before, domain }
     }));
     let bare = Attempt { intent, what: text("reboot instance 7f3a"), at: AT, outcome: None, verdict: None };
     let whole = Attempt {

@@ -1,0 +1,172 @@
+//! The guards by name: everything that stands between a wrong reading and a lost machine.
+//!
+//! ```text
+//!  a decision ─▶ if stands(Guard::PoolMinimum) && … ─▶ held          shipped: `stands` is the constant true
+//!                      ▲
+//!  feature "sabotage": without(&[Guard::PoolMinimum], || …)          test builds: guards are switched off
+//! ```
+//!
+//! A guard that no test misses is no guard. So each has a name here, and a test build can take some away for the length of
+//! a closure, on its own thread; the simulator must then see somebody harmed or an invariant broken. Built without the
+//! feature, which is how it is shipped, there is no switch and nothing to ask: the compiler sees `true`.
+//!
+//! It does not hold the guards themselves. Those stand where they are needed, and ask here by name.
+
+macro_rules! guards {
+    ($($(#[doc = $doc:literal])+ $name:ident = $word:literal),+ $(,)?) => {
+        /// One guard.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Guard { $($(#[doc = $doc])+ $name),+ }
+
+        impl Guard {
+            /// Every guard, in the order of the pipeline.
+            pub const ALL: &[Self] = &[$(Self::$name),+];
+
+            /// The name in tables.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$name => $word),+ }
+            }
+
+            /// What it does, as a clause.
+            pub const fn says(self) -> &'static str {
+                match self { $(Self::$name => concat!($($doc),+)),+ }
+            }
+        }
+    };
+}
+
+guards! {
+    /// a reading that is too old is not believed
+    Freshness = "freshness",
+    /// an empty or shrunken list of servers is not believed
+    ShrunkenServers = "shrunken-servers",
+    /// a list of ports that lost those of many machines is not believed
+    LostPorts = "lost-ports",
+    /// an empty or shrunken list of nodes is not believed
+    ShrunkenNodes = "shrunken-nodes",
+    /// an instance is gone when its id was denied, not when a list lacks it
+    DeniedById = "denied-by-id",
+    /// one denial of an id is not enough
+    SecondDenial = "second-denial",
+    /// after silence, a pause of ours or a jump of the clock, sight and timers start anew
+    UnbrokenSight = "unbroken-sight",
+    /// who joined once is remembered over a restart
+    JoinedMemory = "joined-memory",
+    /// an absence is waited for before anything is done
+    Patience = "patience",
+    /// the cause that explains others is mended first
+    RootFirst = "root-first",
+    /// what failed is tried again later and later
+    Backoff = "backoff",
+    /// what did not help so many times is not tried again
+    TriesEnd = "tries-end",
+    /// console and action log are read before anything that can hurt
+    EvidenceFirst = "evidence-first",
+    /// a rung that cannot help is not climbed
+    NoUse = "no-use",
+    /// an intent is durable before it is called
+    IntentFirst = "intent-first",
+    /// what stands against an act is asked again when the ledger has it
+    AskedAgain = "asked-again",
+    /// a fresh read, not an accepted call, tells that it worked
+    FreshRead = "fresh-read",
+    /// an intent without an outcome is read back after a restart, not forgotten
+    Unfinished = "unfinished",
+    /// only routes inside our pod ranges are touched
+    OwnRoutes = "own-routes",
+    /// other groups of a port are kept
+    KeptGroups = "kept-groups",
+    /// the roster's modes: off and propose
+    Modes = "modes",
+    /// a dry run does nothing
+    DryRun = "dry-run",
+    /// pauses of people
+    Pauses = "pauses",
+    /// sight that has only just returned is no ground for acts that can hurt
+    Settling = "settling",
+    /// a machine whose node is Ready, or whose lease is fresh, is not hurt
+    Alive = "alive",
+    /// only what is proved to be one pool's is touched
+    Ownership = "ownership",
+    /// what two claim is left alone
+    Contested = "contested",
+    /// a dark zone is left alone
+    ZoneDark = "zone-dark",
+    /// a dark fleet is left alone
+    FleetDark = "fleet-dark",
+    /// too many amiss freeze a pool, or the roster
+    Breaker = "breaker",
+    /// a pool that is rolled is left alone
+    Rollout = "rollout",
+    /// where somebody else is at work we wait
+    OtherActors = "other-actors",
+    /// a locked instance is left alone
+    Locked = "locked",
+    /// so many repairs at once
+    AtOnce = "at-once",
+    /// so many repairs an hour
+    PerHour = "per-hour",
+    /// one probe of a domain until it is proved
+    ProbeWidth = "probe-width",
+    /// a domain cools down after a failed probe
+    CoolDown = "cool-down",
+    /// a pool keeps its minimum
+    PoolMinimum = "pool-minimum",
+    /// replacing stops when replacements do not help, or the same fault returns
+    Futile = "futile",
+    /// no machine is replaced whose successor would get no route
+    RouterRoom = "router-room",
+    /// a machine that may have joined before our watch is not replaced
+    HistoryKnown = "history-known",
+    /// nothing new is decided while the ledger cannot be written
+    LedgerWritable = "ledger-writable",
+    /// who does not lead does nothing
+    Leadership = "leadership",
+}
+
+/// Whether this guard stands. Without the feature `sabotage`: always.
+#[cfg(not(feature = "sabotage"))]
+pub(crate) const fn stands(_guard: Guard) -> bool {
+    true
+}
+
+#[cfg(feature = "sabotage")]
+pub(crate) use sabotage::stands;
+#[cfg(feature = "sabotage")]
+pub use sabotage::without;
+
+#[cfg(feature = "sabotage")]
+mod sabotage {
+    use std::cell::Cell;
+
+    use super::Guard;
+
+    thread_local! {
+        /// One bit for each guard that is away.
+        static ABSENT: Cell<u64> = const { Cell::new(0) };
+    }
+
+    const fn bit(guard: Guard) -> u64 {
+        1 << guard as u64
+    }
+
+    /// Whether this guard stands on this thread.
+    pub(crate) fn stands(guard: Guard) -> bool {
+        ABSENT.with(|absent| absent.get() & bit(guard) == 0)
+    }
+
+    struct Restore(u64);
+
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            ABSENT.with(|absent| absent.set(self.0));
+        }
+    }
+
+    /// Runs this on this thread with these guards taken away; they stand again afterwards, also after a panic.
+    pub fn without<T>(guards: &[Guard], run: impl FnOnce() -> T) -> T {
+        let away = guards.iter().fold(0, |bits, guard| bits | bit(*guard));
+        let _restore = Restore(ABSENT.with(|absent| absent.replace(absent.get() | away)));
+        run()
+    }
+}

@@ -1,0 +1,307 @@
+//! The acts: what a call would do to a machine as it really is, and whether anybody careful would do it now.
+//!
+//! The rules are about substance: whose machine it is, who else works on it, whether its zone, its fleet or its image is
+//! what is ill, how often the same was tried, and whether the one before it has helped. Slack is given where the truth
+//! takes its time to be seen.
+
+use reveille_core::effect::Call;
+use reveille_core::event::PauseScope;
+use reveille_core::model::id::{InstanceId, IntentId};
+use reveille_core::model::incident::FaultKind;
+use reveille_core::model::instance::InstanceState;
+use reveille_core::model::roster::Pool;
+use reveille_core::model::time::Span;
+use reveille_core::plan::budget::normalise_fault;
+
+use crate::world::ground::Ground;
+use crate::world::guest::Trouble;
+
+use super::{Intent, Referee, Scene};
+
+/// Until a dark zone or fleet shows in conditions and leases.
+const DARK_SHOWS: Span = Span::from_min(3);
+/// A zone that was dark needs so long at least to come back.
+const BACK_FOR: Span = Span::from_s(20);
+/// Until another image, or somebody else's deletion, shows in the listings.
+const OTHERS_SHOW: Span = Span::from_min(12);
+/// As long as somebody else's deletion keeps us away, less what it takes to show.
+const OTHERS_STAY: Span = Span::from_min(5);
+/// Between two calls of the same kind on the same thing, whatever came of the first.
+const AGAIN_AFTER: Span = Span::from_s(55);
+/// The trail of calls that is remembered.
+const REMEMBERED: Span = Span::from_min(360);
+/// So many calls of one kind on one thing are no repair any more.
+const ENDLESS: usize = 14;
+/// What interrupts a machine is done softly once and hard once; one more is forgiven to a process that died meanwhile.
+const TOO_OFTEN: usize = 3;
+/// Evidence older than this is none.
+const EVIDENCE_LASTS: Span = Span::from_min(15);
+
+impl Referee {
+    /// Truth that is only visible over time: since when a zone is dark, when a pool was rolled, who deleted what.
+    pub(super) fn look_around(&mut self, scene: &Scene<'_>) {
+        let now = self.now;
+        for zone in scene.world.zones() {
+            let heard = scene.world.heard_in(Some(&zone));
+            if heard.machines >= 2 && heard.heard == 0 {
+                self.dark_since.entry(zone).or_insert(now);
+            } else if let Some(since) = self.dark_since.remove(&zone)
+                && now.since(since) > DARK_SHOWS
+            {
+                self.back_at.insert(zone, now);
+            }
+        }
+        let all = scene.world.heard_in(None);
+        let silent = all.machines - all.heard;
+        let dark =
+            all.machines >= 2 && (silent * 100 >= 65 * all.machines || scene.world.leases_stand_still());
+        self.fleet_dark_since = if dark { self.fleet_dark_since.or(Some(now)) } else { None };
+        for pool in scene.roster.pools.keys() {
+            let version = scene.world.image_of(pool);
+            let known = self.rolled.entry(pool.clone()).or_insert((version, None));
+            if known.0 != version {
+                *known = (version, Some(now));
+            }
+        }
+        for (id, pool) in scene.world.deleted_by_others() {
+            self.foreign.entry(id.clone()).or_insert_with(|| (now, pool.clone()));
+        }
+        while self.acted.front().is_some_and(|(at, _)| now.since(*at) > REMEMBERED) {
+            self.acted.pop_front();
+        }
+    }
+
+    pub(super) fn judge_call(&mut self, intent: IntentId, call: &Call, scene: &Scene<'_>) {
+        self.judge_repetition(call);
+        if let Some(intent) = self.intents.get_mut(&intent) {
+            intent.called = true;
+        }
+        let Some(id) = machine_of(call, scene) else { return };
+        let Some(ground) = scene.world.ground(&id) else { return };
+        if let Some(pause) = covering(scene, &id, &ground) {
+            self.foul("paused", format!("{call}: {pause}"));
+        }
+        if !call.is_destructive() {
+            return;
+        }
+        self.judge_machine(call, &id, &ground, scene);
+        self.judge_surroundings(call, &ground, scene);
+        self.judge_case(intent, call, &id, &ground, scene);
+        if let (Call::DeleteInstance { .. }, Some(pool)) = (call, &ground.pool) {
+            let fault = ground.fault.as_deref().map(|text| normalise_fault(text).to_string());
+            self.deletions.entry(pool.clone()).or_default().push((self.now, id, fault));
+        }
+    }
+
+    /// The same again at once, or over and over.
+    fn judge_repetition(&mut self, call: &Call) {
+        let same = |other: &Call| kind_and_thing(other) == kind_and_thing(call);
+        let times = self.acted.iter().filter(|(_, earlier)| same(earlier)).count();
+        if times >= ENDLESS {
+            self.foul("endless", format!("{call}, for the {}th time", times + 1));
+        }
+        let hasty = self.failed.iter().any(|(at, earlier)| same(earlier) && self.ago(*at) < AGAIN_AFTER);
+        if hasty {
+            self.foul("hasty", format!("{call} failed a moment ago"));
+        }
+        let twice = call.is_destructive()
+            && self.acted.iter().any(|(at, earlier)| same(earlier) && self.ago(*at) < AGAIN_AFTER);
+        let failed = self.failed.iter().any(|(at, earlier)| same(earlier) && self.ago(*at) < AGAIN_AFTER);
+        if twice && !failed {
+            self.foul("twice", format!("{call} was called a moment ago"));
+        }
+    }
+
+    fn judge_machine(&mut self, call: &Call, id: &InstanceId, ground: &Ground, scene: &Scene<'_>) {
+        if ground.pool.is_none() {
+            self.foul("not ours", call.to_string());
+        }
+        if ground.locked {
+            self.foul("locked", call.to_string());
+        }
+        let shown = ground.changed_at + scene.roster.timing.cloud_stale_after + Span::from_s(30);
+        let whole = !matches!(call, Call::DeleteNode { .. });
+        if whole && ground.task && ground.state != InstanceState::Building && self.now > shown {
+            self.foul("somebody works on it", call.to_string());
+        }
+        if ground.leaving {
+            self.foul("it is being taken away", call.to_string());
+        }
+        if ground.nodes > 1 {
+            self.foul("contested", call.to_string());
+        }
+        if matches!(call, Call::DeleteNode { .. }) && !scene.world.single_servers_are_denied() {
+            self.foul("its machine is there", call.to_string());
+        }
+        let cannot_help = matches!(ground.trouble, Some(Trouble::NoNetwork | Trouble::MetadataDown))
+            && ground.first_boot_failed;
+        if matches!(call, Call::Reboot { .. }) && cannot_help && self.evidence.contains_key(id) {
+            self.foul("of no use", format!("{call}: its first boot failed"));
+        }
+    }
+
+    fn judge_surroundings(&mut self, call: &Call, ground: &Ground, scene: &Scene<'_>) {
+        let dark = ground.zone.as_ref().and_then(|zone| self.dark_since.get(zone)).copied();
+        let just_back = ground.zone.as_ref().and_then(|zone| self.back_at.get(zone));
+        if just_back.is_some_and(|at| self.ago(*at) < BACK_FOR) {
+            self.foul("zone just back", call.to_string());
+        }
+        if dark.is_some_and(|since| self.ago(since) > DARK_SHOWS) {
+            self.foul("dark zone", call.to_string());
+        }
+        if self.fleet_dark_since.is_some_and(|since| self.ago(since) > DARK_SHOWS) {
+            self.foul("dark fleet", call.to_string());
+        }
+        let settled = self.sight_back() + scene.roster.timing.settle;
+        if self.now < settled {
+            self.foul("settling", format!("{call}: sight came back {} ago", self.ago(self.sight_back())));
+        }
+        let Some(pool) = ground.pool.as_ref().and_then(|name| scene.roster.pools.get(name)) else { return };
+        let rolled = self.rolled.get(&pool.name).and_then(|(_, at)| *at);
+        let quiet = scene.roster.timing.rollout_quiet;
+        if rolled.is_some_and(|at| self.ago(at) > OTHERS_SHOW && self.ago(at) < quiet) {
+            self.foul("rolling", call.to_string());
+        }
+        let others = self.foreign.values().any(|(at, of)| {
+            let away = self.ago(*at);
+            *of == pool.name && away > Span::from_min(3) && away < OTHERS_STAY
+        });
+        if others && !matches!(call, Call::DeleteNode { .. }) {
+            self.foul("others delete there", call.to_string());
+        }
+        if matches!(call, Call::DeleteInstance { .. }) {
+            self.judge_replacing(call, ground, pool, scene);
+        }
+    }
+
+    /// Deleting so that another comes must have a prospect.
+    fn judge_replacing(&mut self, call: &Call, ground: &Ground, pool: &Pool, scene: &Scene<'_>) {
+        // As many as may be under way at once may be known to be in vain only later.
+        let limit = scene.roster.limits.same_fault_stops_at as usize;
+        let known_late = scene.roster.limits.at_once as usize;
+        if self.limit_told.is_some_and(|limit| scene.world.routes_held() >= limit) {
+            self.foul("no room for a successor", call.to_string());
+        }
+        let well_at = scene.world.newest_join(&pool.name);
+        let since = |at: reveille_core::model::time::Time| well_at.is_none_or(|joined| at > joined);
+        let earlier = self.deletions.get(&pool.name).map_or(&[][..], |all| &all[..]);
+        let vain = earlier.iter().filter(|(at, ..)| since(*at)).count();
+        let fault = ground.fault.as_deref().map(|text| normalise_fault(text).to_string());
+        let same = fault.as_ref().map_or(0, |fault| {
+            earlier.iter().filter(|(at, _, other)| since(*at) && other.as_ref() == Some(fault)).count()
+        });
+        if same >= limit {
+            self.foul(
+                "the same fault again",
+                format!("{call}: {same} were deleted for it, and nobody joined"),
+            );
+        }
+        if vain > limit + known_late {
+            self.foul("in vain", format!("{call}: {vain} were replaced, and nobody joined"));
+        }
+    }
+
+    /// What the trail says of the case itself.
+    fn judge_case(
+        &mut self,
+        intent: IntentId,
+        call: &Call,
+        id: &InstanceId,
+        ground: &Ground,
+        scene: &Scene<'_>,
+    ) {
+        let Some(intended) = self.intents.get(&intent).cloned() else { return };
+        let same = |other: &&Intent| {
+            other.incident == intended.incident && kind_and_thing(&other.call) == kind_and_thing(call)
+        };
+        let times = self.intents.values().filter(|other| other.called).filter(same).count();
+        if times > TOO_OFTEN {
+            self.foul("too often", format!("{call}, for the {times}th time"));
+        }
+        let Some((kind, open)) = self.open_for(intended.incident) else { return };
+        let pool = ground.pool.as_ref().and_then(|name| scene.roster.pools.get(name));
+        let Some(pool) = pool else { return };
+        let patience = match kind {
+            FaultKind::NeverJoined => pool.deadlines.join_within.unwrap_or(Span::ZERO),
+            FaultKind::NotReady => pool.deadlines.not_ready_within,
+            FaultKind::Vanished => pool.deadlines.vanished_within,
+            _ => Span::ZERO,
+        };
+        if open + Span::from_s(1) < patience {
+            self.foul("impatient", format!("{call}: seen {open} ago for the first time"));
+        }
+        let absence = matches!(kind, FaultKind::NeverJoined | FaultKind::NotReady | FaultKind::Vanished);
+        let read = self.evidence.get(id).is_some_and(|at| self.ago(*at) <= EVIDENCE_LASTS);
+        if absence && !read && !scene.world.cloud_is_silent() {
+            self.foul("no evidence", format!("{call}: nobody has read its console or its log of actions"));
+        }
+        if absence && self.also_open(id, FaultKind::GroupMissing) {
+            self.foul("the root first", format!("{call}: it lacks its security group"));
+        }
+        if kind == FaultKind::NeverJoined
+            && matches!(call, Call::DeleteInstance { .. })
+            && scene.world.was_there_before(id)
+            && !ground.first_boot_failed
+        {
+            self.foul("history unknown", format!("{call}: it is older than the watch"));
+        }
+        let Some(domain) = intended.domain else { return };
+        let pending = self.intents.values().filter(|other| {
+            other.domain.as_ref() == Some(&domain)
+                && other.kind == Some(kind)
+                && other.incident != intended.incident
+                && self.open.contains_key(&other.incident)
+                && other.done_at.is_some()
+                && machine_of(&other.call, scene).is_some()
+        });
+        let pending = pending.count();
+        let proved = scene
+            .world
+            .newest_join(&domain.pool)
+            .is_some_and(|at| self.acted.iter().any(|(then, c)| c.is_destructive() && *then < at));
+        if pending > 0 && !proved {
+            self.foul("one probe", format!("{call}: {pending} under way there, and none has helped yet"));
+        }
+    }
+}
+
+/// The machine that a call is about, as the world knows it.
+fn machine_of(call: &Call, scene: &Scene<'_>) -> Option<InstanceId> {
+    match call {
+        Call::Reboot { instance, .. }
+        | Call::Start { instance, .. }
+        | Call::DeleteInstance { instance, .. } => Some(instance.clone()),
+        Call::DeleteNode { name, .. } => scene.world.machine_behind(name),
+        Call::SetPortGroups { port, .. } | Call::AddPortPairs { port, .. } => {
+            scene.world.machine_of_port(port)
+        }
+        _ => None,
+    }
+}
+
+fn covering(scene: &Scene<'_>, id: &InstanceId, ground: &Ground) -> Option<String> {
+    let covers = |scope: &PauseScope| match scope {
+        PauseScope::Roster => true,
+        PauseScope::Pool(name) => ground.pool.as_ref().is_some_and(|pool| pool.as_str() == &**name),
+        PauseScope::Machine(name) => ground.name.as_str() == &**name || id.as_str() == &**name,
+    };
+    scene.pauses.iter().find(|pause| covers(&pause.scope)).map(|pause| format!("paused by {}", pause.by))
+}
+
+/// What makes two calls the same: revisions and lists may differ.
+fn kind_and_thing(call: &Call) -> (u8, String) {
+    match call {
+        Call::AddRules { group, .. } => (0, group.to_string()),
+        Call::DropRule { rule, .. } => (1, rule.to_string()),
+        Call::NudgeGroup { group, .. } => (2, group.to_string()),
+        Call::SetPortGroups { port, .. } => (3, port.to_string()),
+        Call::AddPortPairs { port, .. } => (4, port.to_string()),
+        Call::RemoveRoutes { routes, .. } => (5, format!("{routes:?}")),
+        Call::AddRoutes { routes, .. } => (6, format!("{routes:?}")),
+        Call::NudgeRouter { router, route, .. } => (7, format!("{router} {}", route.next_hop)),
+        Call::Reboot { instance, .. } => (8, instance.to_string()),
+        Call::Start { instance, .. } => (9, instance.to_string()),
+        Call::DeleteInstance { instance, .. } => (10, instance.to_string()),
+        Call::DeleteNode { uid, .. } => (11, uid.to_string()),
+    }
+}

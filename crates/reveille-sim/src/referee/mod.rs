@@ -1,0 +1,168 @@
+//! A second opinion: judges every step by the world's truth and by the trail of records, not by the engine's own views.
+//!
+//! ```text
+//!  (now, event, effects) of a step ─┬─▶ trail: what was recorded, read, refused, and when ─▶ fouls of procedure
+//!                                   └─▶ acts: what a call would do to a machine as it is ─▶ fouls of substance
+//!  World (truth), Roster, pauses ───┘
+//! ```
+//!
+//! `engine::invariants` judges from what the engine believes. When a belief is wrong, or a guard that the check and the
+//! act share is missing, both go wrong together. The referee holds the same acts against what is so, with slack for
+//! what nobody could have known yet: facts travel, and a pool is seen to be rolled only at the next listing.
+//!
+//! A [`Foul`] is not always harm. It is something that a careful human at the same desk would have been told off for. It
+//! forgives nothing that the engine could have known, and it never speaks to the engine.
+
+mod acts;
+mod trail;
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use reveille_core::effect::{Call, Effect, Look};
+use reveille_core::event::{Event, Pause};
+use reveille_core::model::id::{IncidentId, InstanceId, IntentId, LookId, PoolName, RecordId, ZoneName};
+use reveille_core::model::incident::{FaultKind, IncidentKey};
+use reveille_core::model::roster::Roster;
+use reveille_core::model::time::{Span, Time};
+use reveille_core::record::{Domain, Record};
+
+use crate::world::World;
+
+/// Something that should not have been done, or not so.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Foul {
+    /// When.
+    pub at: Time,
+    /// Which rule.
+    pub rule: &'static str,
+    /// What was done.
+    pub what: String,
+}
+
+/// What stands around a step.
+pub(crate) struct Scene<'a> {
+    pub(crate) world: &'a World,
+    pub(crate) roster: &'a Roster,
+    pub(crate) pauses: &'a BTreeSet<Pause>,
+}
+
+/// The referee and everything that it remembers.
+#[derive(Clone, Debug, Default)]
+pub struct Referee {
+    fouls: Vec<Foul>,
+    now: Time,
+    stepped_at: Option<Time>,
+    // What the sources said, and since when without a gap.
+    cloud_heard: Option<Time>,
+    cluster_heard: Option<Time>,
+    sight_back: Time,
+    // The trail of records.
+    asked: BTreeMap<RecordId, Record>,
+    refused_at: Option<Time>,
+    open: BTreeMap<IncidentId, Opened>,
+    intents: BTreeMap<IntentId, Intent>,
+    joined: BTreeSet<InstanceId>,
+    cooling: BTreeMap<Domain, Time>,
+    looks: BTreeMap<LookId, Look>,
+    read_at: Option<Time>,
+    evidence: BTreeMap<InstanceId, Time>,
+    // Truth that is only visible over time.
+    looked_at: Option<Time>,
+    dark_since: BTreeMap<ZoneName, Time>,
+    back_at: BTreeMap<ZoneName, Time>,
+    fleet_dark_since: Option<Time>,
+    rolled: BTreeMap<PoolName, (u32, Option<Time>)>,
+    foreign: BTreeMap<InstanceId, (Time, PoolName)>,
+    limit_told: Option<usize>,
+    deletions: BTreeMap<PoolName, Vec<(Time, InstanceId, Option<String>)>>,
+    acted: VecDeque<(Time, Call)>,
+    failed: Vec<(Time, Call)>,
+}
+
+/// An incident that is open.
+#[derive(Clone, Debug)]
+struct Opened {
+    key: IncidentKey,
+    pool: Option<PoolName>,
+    at: Time,
+}
+
+/// An intent that was recorded.
+#[derive(Clone, Debug)]
+struct Intent {
+    incident: IncidentId,
+    kind: Option<FaultKind>,
+    domain: Option<Domain>,
+    call: Call,
+    called: bool,
+    /// It was judged not to have held, or not to have helped.
+    failed: bool,
+    done_at: Option<Time>,
+}
+
+/// Between two looks around.
+const LOOK_EVERY: Span = Span::from_s(5);
+/// Fouls beyond this many say nothing new.
+const FOULS_MAX: usize = 64;
+
+impl Referee {
+    /// Everything that was whistled, in order.
+    pub fn fouls(&self) -> &[Foul] {
+        &self.fouls
+    }
+
+    /// Before a step: hears what the engine is told.
+    pub(crate) fn hear(&mut self, now: Time, event: &Event, roster: &Roster) {
+        self.now = now;
+        self.note_event(event, roster);
+    }
+
+    /// After a step: judges the effects that it gave, before they are carried out.
+    pub(crate) fn judge(&mut self, effects: &[Effect], scene: &Scene<'_>) {
+        let now = self.now;
+        let acts = effects.iter().any(|effect| matches!(effect, Effect::Call { .. }));
+        if acts || self.looked_at.is_none_or(|at| now.since(at) >= LOOK_EVERY) {
+            self.looked_at = Some(now);
+            self.look_around(scene);
+        }
+        for effect in effects {
+            match effect {
+                Effect::Record { id, record } => {
+                    self.judge_record(record, scene);
+                    self.asked.insert(*id, record.clone());
+                }
+                Effect::Look { id, look } => {
+                    self.looks.insert(*id, look.clone());
+                }
+                Effect::Call { intent, call, .. } => {
+                    self.judge_call(*intent, call, scene);
+                    self.acted.push_back((now, call.clone()));
+                }
+                Effect::List { .. } | Effect::WakeAt(_) => {}
+            }
+        }
+        self.stepped_at = Some(now);
+    }
+
+    /// Another process begins: it has heard nobody yet, and what was not durable is not known to it.
+    pub(crate) fn restarted(&mut self, now: Time) {
+        self.now = now;
+        self.sight_back = now;
+        self.cloud_heard = None;
+        self.cluster_heard = None;
+        self.asked.clear();
+        self.looks.clear();
+        self.evidence.clear();
+        self.refused_at = None;
+    }
+
+    fn foul(&mut self, rule: &'static str, what: String) {
+        if self.fouls.len() < FOULS_MAX {
+            self.fouls.push(Foul { at: self.now, rule, what });
+        }
+    }
+
+    fn ago(&self, at: Time) -> Span {
+        self.now.since(at)
+    }
+}

@@ -1,0 +1,198 @@
+//! The trail: what was told, read, recorded and refused, in which order, and the fouls of procedure in it.
+//!
+//! Events go in as the engine gets them, records as it asks for them. A record counts once the ledger has acknowledged it;
+//! what a crash swallowed was never there.
+
+use reveille_core::effect::{Look, Outcome};
+use reveille_core::event::{CloudFact, ClusterFact, Event};
+use reveille_core::model::id::InstanceId;
+use reveille_core::model::incident::{FaultKind, MachineKey, Subject};
+use reveille_core::model::roster::Roster;
+use reveille_core::model::time::{Span, Time};
+use reveille_core::record::{Domain, Record};
+
+use super::{Intent, Opened, Referee, Scene};
+
+/// A reader of the trail is this much more patient than the engine: a timer may be rung a moment early or late.
+const SLACK: Span = Span::from_s(5);
+/// After the ledger refused a record it is left alone for almost as long; then the next intent itself may try it.
+const LEDGER_RETRY: Span = Span::from_s(25);
+/// What a domain waits for at least after a failed probe.
+const COOL_DOWN: Span = Span::from_s(60);
+
+impl Referee {
+    pub(super) fn note_event(&mut self, event: &Event, roster: &Roster) {
+        let now = self.now;
+        if self.stepped_at.is_some_and(|last| now < last || now.since(last) > roster.timing.pause_jump) {
+            self.sight_back = now;
+        }
+        match event {
+            Event::Cloud { fact: CloudFact::Snapshot(_), .. } => {
+                let unbroken =
+                    self.cloud_heard.is_some_and(|at| now.since(at) <= roster.timing.cloud_stale_after);
+                if !unbroken {
+                    self.sight_back = now;
+                }
+                self.cloud_heard = Some(now);
+            }
+            Event::Cluster(ClusterFact::Failed(_) | ClusterFact::Leases(_) | ClusterFact::NodeEvent(_)) => {}
+            Event::Cluster(_) => {
+                let unbroken =
+                    self.cluster_heard.is_some_and(|at| now.since(at) <= roster.timing.cluster_stale_after);
+                if !unbroken {
+                    self.sight_back = now;
+                }
+                self.cluster_heard = Some(now);
+            }
+            Event::Recorded(id) => {
+                self.refused_at = None;
+                if let Some(record) = self.asked.remove(id) {
+                    self.keep(&record);
+                }
+            }
+            Event::RecordFailed(_) => self.refused_at = Some(now),
+            Event::Looked { look, answer } => {
+                self.read_at = Some(now);
+                let look = self.looks.remove(look);
+                if let (Some(Look::Console(_, id) | Look::Actions(_, id)), Ok(_)) = (look, answer) {
+                    self.evidence.insert(id, now);
+                }
+            }
+            Event::Done { intent, outcome } => {
+                let Some(intent) = self.intents.get_mut(intent) else { return };
+                if !matches!(
+                    outcome,
+                    Outcome::Failed { .. } | Outcome::Moved { .. } | Outcome::Refused { .. }
+                ) {
+                    intent.done_at = Some(now);
+                }
+                match outcome {
+                    Outcome::Limit { limit, .. } => self.limit_told = limit.map(|limit| limit as usize),
+                    Outcome::Failed { .. } => {
+                        let call = intent.call.clone();
+                        self.failed.push((now, call));
+                    }
+                    _ => {}
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The ledger has it.
+    fn keep(&mut self, record: &Record) {
+        if let Record::Joined { machines, .. } = record {
+            self.joined.extend(machines.iter().filter_map(|(key, _)| instance(key)));
+        }
+        if let Record::Forgotten { machines, .. } = record {
+            for gone in machines.iter().filter_map(instance_ref) {
+                self.joined.remove(gone);
+            }
+        }
+    }
+
+    pub(super) fn judge_record(&mut self, record: &Record, scene: &Scene<'_>) {
+        match record {
+            Record::Opened { incident, key, pool, .. } => {
+                if let (FaultKind::NeverJoined, Subject::Machine(machine)) = (key.kind, &key.subject)
+                    && instance_ref(machine).is_some_and(|id| self.joined.contains(id))
+                {
+                    self.foul("it joined once", format!("{} is called never-joined", key.subject));
+                }
+                // A refused record is asked for again; the first time counts.
+                let opened = Opened { key: key.clone(), pool: pool.clone(), at: self.now };
+                self.open.entry(*incident).or_insert(opened);
+            }
+            Record::Closed { incident, .. } => {
+                self.open.remove(incident);
+            }
+            Record::Intended { intent, incident, call, .. } => {
+                if self.refused_at.is_some_and(|at| self.ago(at) < LEDGER_RETRY) {
+                    self.foul("the ledger refused", format!("{call} is decided while records are refused"));
+                }
+                let opened = self.open.get(incident);
+                let kind = opened.map(|opened| opened.key.kind);
+                let domain = opened.and_then(|opened| domain(opened, scene));
+                let cooling = domain
+                    .as_ref()
+                    .filter(|_| call.is_destructive())
+                    .and_then(|domain| self.cooling.get(domain))
+                    .is_some_and(|failed_at| self.ago(*failed_at) + SLACK < COOL_DOWN);
+                if cooling {
+                    self.foul("cool-down", format!("{call}, and the last of its kind there has just failed"));
+                }
+                let intended = Intent {
+                    incident: *incident,
+                    kind,
+                    domain,
+                    call: call.clone(),
+                    called: false,
+                    failed: false,
+                    done_at: None,
+                };
+                self.intents.insert(*intent, intended);
+            }
+            Record::Judged { intent, held, .. } => self.judge_verdict(*intent, *held),
+            _ => {}
+        }
+    }
+
+    fn judge_verdict(&mut self, intent: reveille_core::model::id::IntentId, held: bool) {
+        let Some(intended) = self.intents.get(&intent).cloned() else { return };
+        if held {
+            let read = self.read_at.zip(intended.done_at).is_some_and(|(read, done)| read >= done);
+            if intended.done_at.is_some() && !read {
+                self.foul("read back", format!("{} counts as done, and nobody has looked", intended.call));
+            }
+            return;
+        }
+        let Some(kept) = self.intents.get_mut(&intent) else { return };
+        kept.done_at = None;
+        if std::mem::replace(&mut kept.failed, true) {
+            return;
+        }
+        if let Some(domain) = intended.domain.filter(|_| intended.call.is_destructive()) {
+            self.cooling.insert(domain, self.now);
+        }
+    }
+
+    /// How long an incident has been open by the trail; none for one that is not.
+    pub(super) fn open_for(
+        &self,
+        incident: reveille_core::model::id::IncidentId,
+    ) -> Option<(FaultKind, Span)> {
+        let opened = self.open.get(&incident)?;
+        Some((opened.key.kind, self.ago(opened.at)))
+    }
+
+    /// Another fault of the same machine that is open.
+    pub(super) fn also_open(&self, id: &InstanceId, kind: FaultKind) -> bool {
+        self.open.values().any(|opened| {
+            let same =
+                matches!(&opened.key.subject, Subject::Machine(MachineKey::Instance(_, own)) if own == id);
+            same && opened.key.kind == kind
+        })
+    }
+
+    /// When sight last came back.
+    pub(super) const fn sight_back(&self) -> Time {
+        self.sight_back
+    }
+}
+
+fn domain(opened: &Opened, scene: &Scene<'_>) -> Option<Domain> {
+    let Subject::Machine(MachineKey::Instance(_, id)) = &opened.key.subject else { return None };
+    let zone = scene.world.ground(id)?.zone;
+    Some(Domain { pool: opened.pool.clone()?, zone, kind: opened.key.kind })
+}
+
+fn instance_ref(key: &MachineKey) -> Option<&InstanceId> {
+    match key {
+        MachineKey::Instance(_, id) => Some(id),
+        MachineKey::Node(_) => None,
+    }
+}
+
+fn instance(key: &MachineKey) -> Option<InstanceId> {
+    instance_ref(key).cloned()
+}

@@ -1,0 +1,151 @@
+//! What a careful human standing in front of a machine would know: the truth that the referee judges acts by.
+//!
+//! Read from the world itself, not from any view of it. Nothing here changes anything.
+
+use reveille_core::model::id::{InstanceId, InstanceName, NodeName, PoolName, PortId, ZoneName};
+use reveille_core::model::instance::InstanceState;
+use reveille_core::model::node::Provider;
+use reveille_core::model::time::Time;
+
+use super::World;
+use super::guest::{FirstBoot, Trouble};
+
+/// One machine and its surroundings, as they are now.
+#[derive(Clone, Debug)]
+pub(crate) struct Ground {
+    pub(crate) name: InstanceName,
+    pub(crate) pool: Option<PoolName>,
+    pub(crate) zone: Option<ZoneName>,
+    pub(crate) state: InstanceState,
+    pub(crate) locked: bool,
+    pub(crate) task: bool,
+    /// When its cloud last changed anything about it.
+    pub(crate) changed_at: Time,
+    /// A node of it carries the sign of whoever takes it away.
+    pub(crate) leaving: bool,
+    pub(crate) nodes: usize,
+    pub(crate) trouble: Option<Trouble>,
+    pub(crate) first_boot_failed: bool,
+    /// Why its cloud gave it up.
+    pub(crate) fault: Option<String>,
+}
+
+/// How many machines of ours there are somewhere, and how many of them are heard.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Heard {
+    pub(crate) machines: u32,
+    pub(crate) heard: u32,
+}
+
+impl World {
+    pub(crate) fn ground(&self, id: &InstanceId) -> Option<Ground> {
+        let server = self.project.servers.get(id)?;
+        let guest = self.guests.get(id);
+        let own = || {
+            self.cluster.nodes.values().filter(|node| {
+                node.system_uuid.as_ref() == Some(id) || node.provider == Provider::Instance(id.clone())
+            })
+        };
+        let instance = &server.instance;
+        Some(Ground {
+            name: instance.name.clone(),
+            pool: server.pool.clone(),
+            zone: instance.zone.clone(),
+            state: instance.state,
+            locked: instance.locked,
+            task: instance.task.is_some(),
+            changed_at: server.changed_at,
+            leaving: own().any(|node| node.intent.leaving.is_some()),
+            nodes: own().count(),
+            trouble: guest.and_then(|guest| guest.trouble),
+            first_boot_failed: guest.is_some_and(|guest| guest.first_boot == FirstBoot::Failed),
+            fault: instance.fault.as_ref().map(|fault| fault.message.to_string()),
+        })
+    }
+
+    /// Our running machines of a zone, or of all zones.
+    pub(crate) fn heard_in(&self, zone: Option<&ZoneName>) -> Heard {
+        let mut heard = Heard::default();
+        for (id, server) in &self.project.servers {
+            let here = zone.is_none_or(|zone| server.instance.zone.as_ref() == Some(zone));
+            if here && server.pool.is_some() && server.instance.state == InstanceState::Active {
+                heard.machines += 1;
+                heard.heard += u32::from(self.guests.get(id).is_some_and(|guest| guest.heard));
+            }
+        }
+        heard
+    }
+
+    /// The machine behind a node.
+    pub(crate) fn machine_behind(&self, node: &NodeName) -> Option<InstanceId> {
+        self.cluster.nodes.get(node).and_then(|node| node.system_uuid.clone())
+    }
+
+    /// Nobody polled since then, because the process slept: the next listing of changes begins there.
+    pub(crate) fn listings_lost_since(&mut self, then: Time) {
+        self.lies.lost_since(then);
+    }
+
+    /// True while nobody renews leases although kubelets run.
+    pub(crate) const fn leases_stand_still(&self) -> bool {
+        self.lies.leases_frozen
+    }
+
+    /// True while the cloud denies single servers that are there, in lists and by id: nobody could tell.
+    pub(crate) fn single_servers_are_denied(&self) -> bool {
+        self.lies.unlisted.as_ref().is_some_and(|lie| lie.only.is_some() && lie.denies)
+    }
+
+    /// Routes on the router now.
+    pub(crate) fn routes_held(&self) -> usize {
+        self.project.routes().len()
+    }
+
+    /// Zones that our machines are in.
+    pub(crate) fn zones(&self) -> std::collections::BTreeSet<ZoneName> {
+        self.project.servers.values().filter_map(|server| server.instance.zone.clone()).collect()
+    }
+
+    /// The images that each pool's machines run, as versions of the pool's owner.
+    pub(crate) fn image_of(&self, pool: &PoolName) -> u32 {
+        self.pools.get(pool).map_or(0, |kept| kept.version)
+    }
+
+    /// Instances of a pool that are gone because somebody else deleted them.
+    pub(crate) fn deleted_by_others(&self) -> impl Iterator<Item = (&InstanceId, &PoolName)> {
+        let dead = self.project.tombs.iter().map(|(id, (_, server))| (id, server));
+        dead.filter_map(|(id, server)| {
+            let by_other = server
+                .actions
+                .iter()
+                .any(|a| &*a.action == "delete" && a.user.as_deref() != Some(super::calls::OURSELVES));
+            let pool = server.pool.as_ref().filter(|_| by_other)?;
+            Some((id, pool))
+        })
+    }
+
+    /// When a machine of the pool last became well, of those that are well now and were made after the beginning.
+    pub(crate) fn newest_join(&self, pool: &PoolName) -> Option<Time> {
+        let well = self.guests.iter().filter(|(id, _)| {
+            self.project.servers.get(*id).is_some_and(|server| server.pool.as_ref() == Some(pool))
+        });
+        well.filter_map(|(_, guest)| guest.well_since).max()
+    }
+
+    /// It ran before anybody watched.
+    pub(crate) fn was_there_before(&self, id: &InstanceId) -> bool {
+        self.project.servers.get(id).is_some_and(|server| {
+            server.actions.iter().all(|action| *action.started <= *super::stamp(self.layout.start))
+        })
+    }
+
+    /// True while reads of the cloud fail.
+    pub(crate) const fn cloud_is_silent(&self) -> bool {
+        self.lies.cloud_fails.is_some() || self.lies.unlisted.is_some()
+    }
+
+    /// The machine that a port belongs to.
+    pub(crate) fn machine_of_port(&self, port: &PortId) -> Option<InstanceId> {
+        self.project.ports.get(port).map(|(instance, _)| instance.clone())
+    }
+}

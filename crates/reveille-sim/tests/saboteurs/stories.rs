@@ -1,0 +1,357 @@
+//! For each guard a course of events in which only that guard stands between the engine and a mistake.
+//!
+//! A story is as short as it can be: the one fault that the guard is there for, and whatever would otherwise keep the
+//! engine from acting (another guard that also covers the case) left out of the roster's way. With the guard standing every
+//! story must be played without a foul; that is tested as well, so a story cannot convict an innocent.
+
+use reveille_core::event::{Pause, PauseScope};
+use reveille_core::guard::Guard;
+use reveille_core::model::id::{InstanceId, ZoneName};
+use reveille_core::model::roster::Mode;
+use reveille_core::model::time::Span;
+use reveille_core::plan::budget::Phase;
+use reveille_sim::drive::{CrashPoint, Drive, Mishap};
+use reveille_sim::world::fault::{CallLie, Fault};
+use reveille_sim::world::guest::Trouble;
+use reveille_sim::world::layout::Layout;
+
+const fn min(minutes: i64) -> Span {
+    Span::from_min(minutes)
+}
+
+const fn s(seconds: i64) -> Span {
+    Span::from_s(seconds)
+}
+
+/// A drive and its machines in order of name.
+struct Stage {
+    drive: Drive,
+    machines: Vec<InstanceId>,
+}
+
+impl Stage {
+    fn new(layout: &Layout) -> Self {
+        Self::of(Drive::new(layout))
+    }
+
+    fn of(drive: Drive) -> Self {
+        let mut drive = drive.refereed();
+        drive.run_for(min(2));
+        let mut ours: Vec<_> = drive.world.machines().into_iter().filter(|m| m.pool.is_some()).collect();
+        ours.sort_by(|a, b| a.name.cmp(&b.name));
+        Self { drive, machines: ours.into_iter().map(|m| m.id).collect() }
+    }
+
+    fn id(&self, index: usize) -> InstanceId {
+        self.machines[index].clone()
+    }
+
+    fn at(&mut self, after: Span, fault: Fault) {
+        self.drive.fault_in(after, fault);
+    }
+
+    /// These machines break in this way at once.
+    fn break_all(&mut self, count: usize, trouble: Trouble) {
+        for machine in self.machines.iter().take(count).cloned() {
+            self.drive.fault(Fault::Breaks(machine, trouble));
+        }
+    }
+
+    fn run(mut self, span: Span) -> Drive {
+        self.drive.run_for(span);
+        self.drive
+    }
+}
+
+/// Many at once are allowed, in one zone, and nothing is too many.
+fn generous(seed: u64, machines: u32) -> Layout {
+    Layout::fleet(seed, machines).limits(|limits| {
+        (limits.at_once, limits.per_hour, limits.freeze_above_pct) = (4, 40, 100);
+    })
+}
+
+fn one_zone(layout: Layout) -> Layout {
+    layout.pool(|pool| pool.zones.truncate(1))
+}
+
+fn pause(scope: PauseScope) -> Pause {
+    Pause { scope, by: "ada".into(), reason: "maintenance".into() }
+}
+
+/// Guards that cover the same case. They are away in both plays, so that what is seen is the doing of this one alone.
+pub(crate) const fn beside(guard: Guard) -> &'static [Guard] {
+    match guard {
+        Guard::ShrunkenServers => &[Guard::ZoneDark, Guard::Breaker],
+        Guard::LostPorts => &[Guard::ShrunkenNodes],
+        Guard::ShrunkenNodes => &[Guard::ZoneDark, Guard::FleetDark, Guard::Alive, Guard::Breaker],
+        Guard::SecondDenial => &[Guard::EvidenceFirst],
+        Guard::Alive => &[Guard::Patience],
+        _ => &[],
+    }
+}
+
+/// Plays the guard's story under this seed to its end.
+pub(crate) fn play(guard: Guard, seed: u64) -> Drive {
+    match guard {
+        Guard::Freshness
+        | Guard::ShrunkenServers
+        | Guard::LostPorts
+        | Guard::ShrunkenNodes
+        | Guard::DeniedById
+        | Guard::SecondDenial
+        | Guard::UnbrokenSight
+        | Guard::Settling => senses(guard, seed),
+        Guard::JoinedMemory
+        | Guard::IntentFirst
+        | Guard::AskedAgain
+        | Guard::FreshRead
+        | Guard::Unfinished
+        | Guard::LedgerWritable
+        | Guard::Leadership
+        | Guard::DryRun => intents(guard, seed),
+        Guard::Patience
+        | Guard::RootFirst
+        | Guard::Backoff
+        | Guard::TriesEnd
+        | Guard::EvidenceFirst
+        | Guard::NoUse
+        | Guard::HistoryKnown
+        | Guard::Modes => ladder(guard, seed),
+        Guard::OwnRoutes | Guard::KeptGroups | Guard::RouterRoom => network(guard, seed),
+        Guard::Pauses
+        | Guard::Alive
+        | Guard::Ownership
+        | Guard::Contested
+        | Guard::OtherActors
+        | Guard::Locked
+        | Guard::Rollout => others(guard, seed),
+        Guard::ZoneDark
+        | Guard::FleetDark
+        | Guard::Breaker
+        | Guard::AtOnce
+        | Guard::PerHour
+        | Guard::ProbeWidth
+        | Guard::CoolDown
+        | Guard::PoolMinimum
+        | Guard::Futile => budgets(guard, seed),
+    }
+}
+
+fn senses(guard: Guard, seed: u64) -> Drive {
+    let mut stage = Stage::new(&generous(seed, 12));
+    let (first, second) = (stage.id(0), stage.id(1));
+    match guard {
+        // It breaks, nobody hears from the cluster any more, and meanwhile a person mends it.
+        Guard::Freshness => {
+            stage.at(s(10), Fault::Breaks(first.clone(), Trouble::KubeletHung));
+            stage.at(min(2), Fault::ApiSilent(min(40)));
+            let at = stage.drive.now() + min(4);
+            stage.drive.world.schedule_kubelet_restart(at, &first);
+        }
+        // The credentials lead into another project: empty list, and every id denied.
+        Guard::ShrunkenServers => {
+            stage.at(s(10), Fault::Breaks(first, Trouble::Broken));
+            stage.at(min(2), Fault::ServersUnlisted { lasts: min(40), denies: true });
+        }
+        Guard::LostPorts => {
+            stage = Stage::new(&generous(seed, 12).routed());
+            stage.at(min(1), Fault::PortsUnlisted(min(40)));
+            stage.at(min(2), Fault::NodesUnlisted(min(40)));
+        }
+        // An etcd restored from the day before the cluster was made: no node, and no lease.
+        Guard::ShrunkenNodes => {
+            stage.at(min(2), Fault::NodesUnlisted(min(60)));
+        }
+        // The cell of a broken machine is down: lists lack it, and nobody denies it.
+        Guard::DeniedById => {
+            stage.at(s(10), Fault::Breaks(first.clone(), Trouble::Broken));
+            let lie = Fault::SomeUnlisted { machines: vec![first], lasts: min(40), denies: false };
+            stage.at(min(2), lie);
+        }
+        // One answer of "no such id" from a replica that lags, and the next is right.
+        Guard::SecondDenial => {
+            stage.at(s(10), Fault::Breaks(first.clone(), Trouble::Broken));
+            // A listing and the read that follows it fall into the lie; the next read, ten seconds later, does not.
+            let lie = Fault::SomeUnlisted { machines: vec![first], lasts: s(8), denies: true };
+            stage.at(s(118), lie);
+            return stage.run(min(9));
+        }
+        // The process stands still while a machine breaks; when it goes on, that was long ago, and just now.
+        Guard::UnbrokenSight => {
+            stage.at(s(10), Fault::Breaks(first, Trouble::Broken));
+            stage.at(s(10), Fault::Errored(second));
+            stage.drive.mishap_in(s(25), Mishap::Pause(min(20)));
+        }
+        // The cluster comes back, and the first thing that is seen of it is an errored machine.
+        _ => {
+            stage.at(min(2), Fault::ApiSilent(min(5)));
+            stage.at(min(3), Fault::Errored(first));
+        }
+    }
+    stage.run(min(75))
+}
+
+fn intents(guard: Guard, seed: u64) -> Drive {
+    let layout = generous(seed, 12);
+    let mut stage = match guard {
+        Guard::DryRun => Stage::of(Drive::observing(&layout)),
+        _ => Stage::new(&layout),
+    };
+    let first = stage.id(0);
+    match guard {
+        Guard::JoinedMemory => {
+            stage.drive.mishap_in(min(1), Mishap::Crash(min(90)));
+            stage.at(min(5), Fault::NodeDeletedByPerson(first));
+            return stage.run(min(120));
+        }
+        // A person sets a pause between the decision and the call.
+        Guard::AskedAgain => {
+            stage.at(s(10), Fault::Breaks(first, Trouble::KubeletHung));
+            let recording = |drive: &Drive| {
+                let flights = &drive.state().desk().book.flights;
+                flights.values().any(|flight| flight.phase == Phase::Recording)
+            };
+            stage.drive.run_until(min(40), recording);
+            stage.drive.set_pauses([pause(PauseScope::Roster)].into());
+        }
+        // The call takes effect, and the process dies before it hears of it. The machine stays as it is.
+        Guard::Unfinished => {
+            stage.at(s(10), Fault::Breaks(first, Trouble::Broken));
+            for minute in [1, 25, 50] {
+                stage.drive.mishap_in(min(minute), Mishap::CrashAt(CrashPoint::BeforeDone, s(2)));
+            }
+            return stage.run(min(120));
+        }
+        Guard::LedgerWritable => {
+            stage.drive.mishap_in(s(20), Mishap::DiskFull(min(10)));
+            for index in 0..6 {
+                let after = s(30 + 31 * index as i64);
+                let machine = stage.id(index);
+                stage.at(after, Fault::GroupLost { machine, slips: false });
+            }
+        }
+        Guard::Leadership => {
+            let second = stage.id(1);
+            stage.at(s(10), Fault::GroupLost { machine: first, slips: false });
+            stage.at(min(3), Fault::GroupLost { machine: second, slips: false });
+            stage.drive.mishap_in(s(1), Mishap::Deposed);
+        }
+        _ => stage.at(s(10), Fault::Breaks(first, Trouble::KubeletHung)),
+    }
+    stage.run(min(60))
+}
+
+fn ladder(guard: Guard, seed: u64) -> Drive {
+    let layout = generous(seed, 12);
+    let layout = match guard {
+        Guard::Modes => layout.pool(|pool| {
+            (pool.repair.reboot, pool.repair.replace) = (Mode::Propose, Mode::Propose);
+        }),
+        Guard::HistoryKnown => {
+            let mut layout = layout;
+            layout.nodeless = vec![Trouble::BadToken];
+            layout
+        }
+        _ => layout,
+    };
+    let mut stage = Stage::new(&layout);
+    let first = stage.id(0);
+    match guard {
+        Guard::RootFirst => stage.at(s(10), Fault::GroupLost { machine: first, slips: true }),
+        Guard::Backoff => {
+            stage.at(s(10), Fault::GroupLost { machine: first, slips: false });
+            for _ in 0..4 {
+                stage.at(s(1), Fault::Call(CallLie::Fails { retry_after: None }));
+            }
+        }
+        Guard::TriesEnd => {
+            stage.at(s(10), Fault::GroupLost { machine: first, slips: true });
+            return stage.run(min(600));
+        }
+        Guard::NoUse => {
+            let trouble = Some(Trouble::NoNetwork);
+            stage.at(s(10), Fault::Launch { pool: "workers".into(), trouble });
+        }
+        Guard::HistoryKnown => {}
+        _ => stage.at(s(10), Fault::Breaks(first, Trouble::Broken)),
+    }
+    stage.run(min(90))
+}
+
+fn network(guard: Guard, seed: u64) -> Drive {
+    let mut layout = generous(seed, 10).routed();
+    layout.default_group = guard == Guard::KeptGroups;
+    let mut stage = Stage::new(&layout);
+    let first = stage.id(0);
+    match guard {
+        Guard::OwnRoutes => stage.at(s(10), Fault::ForeignRoutes(4)),
+        Guard::KeptGroups => stage.at(s(10), Fault::GroupLost { machine: first, slips: false }),
+        // The router is full, which shows when a newcomer's route is refused; then a machine breaks.
+        _ => {
+            stage.at(s(10), Fault::RouteLimit(10));
+            stage.at(s(20), Fault::Launch { pool: "workers".into(), trouble: None });
+            stage.at(min(10), Fault::Breaks(first, Trouble::Broken));
+            return stage.run(min(120));
+        }
+    }
+    stage.run(min(30))
+}
+
+fn others(guard: Guard, seed: u64) -> Drive {
+    let mut layout = generous(seed, 12);
+    layout.neighbours = if guard == Guard::Ownership { 3 } else { 0 };
+    let mut stage = Stage::new(&layout);
+    let first = stage.id(0);
+    if guard != Guard::Alive {
+        stage.at(min(1), Fault::Breaks(first.clone(), Trouble::Broken));
+    }
+    match guard {
+        Guard::Pauses => stage.drive.set_pauses([pause(PauseScope::Pool("workers".into()))].into()),
+        // Its cloud gives an instance up whose node has not noticed yet.
+        Guard::Alive => {
+            stage.at(s(10), Fault::Errored(first));
+            return stage.run(s(40));
+        }
+        Guard::Contested => stage.at(s(10), Fault::NodeTwin(first)),
+        Guard::OtherActors => stage.at(min(2), Fault::Busy(first)),
+        Guard::Locked => stage.at(min(2), Fault::Locked(first)),
+        _ => {
+            let second = stage.id(1);
+            stage.at(s(10), Fault::Rollout("workers".into()));
+            stage.at(min(5), Fault::Breaks(second, Trouble::Broken));
+        }
+    }
+    stage.run(min(60))
+}
+
+fn budgets(guard: Guard, seed: u64) -> Drive {
+    let layout = generous(seed, 12);
+    let layout = match guard {
+        Guard::Breaker => layout.limits(|limits| limits.freeze_above_pct = 20),
+        Guard::AtOnce => layout.limits(|limits| limits.at_once = 1),
+        Guard::PerHour => layout.limits(|limits| limits.per_hour = 1),
+        Guard::ProbeWidth | Guard::CoolDown => one_zone(layout),
+        Guard::PoolMinimum => one_zone(layout).pool(|pool| {
+            pool.min = 12;
+            pool.repair.reboot = Mode::Off;
+        }),
+        Guard::Futile => one_zone(layout).limits(|limits| limits.at_once = 1),
+        _ => layout,
+    };
+    let mut stage = Stage::new(&layout);
+    match guard {
+        Guard::ZoneDark => stage.at(s(10), Fault::ZoneDark(ZoneName::from("nova-a"), min(80))),
+        Guard::FleetDark => {
+            stage.break_all(1, Trouble::Broken);
+            stage.at(s(10), Fault::LeasesFrozen(min(80)));
+        }
+        Guard::Futile => {
+            stage.at(s(5), Fault::BadImage("workers".into(), Some(Trouble::NoNetwork)));
+            stage.at(s(10), Fault::Launch { pool: "workers".into(), trouble: None });
+            return stage.run(min(900));
+        }
+        Guard::PoolMinimum => stage.break_all(1, Trouble::Broken),
+        _ => stage.break_all(4, Trouble::Broken),
+    }
+    stage.run(min(90))
+}

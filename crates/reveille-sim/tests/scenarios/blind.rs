@@ -228,3 +228,20 @@ fn a_failing_cloud_writes_no_records() {
         field.ends_well();
     }
 }
+
+/// A fleet is cut off, the credentials lead into another project, which denies every id, and the cluster lists no nodes:
+/// everything that could vouch for the machines is gone at once. None is forgotten, and no route to them is taken out.
+#[test]
+fn an_empty_list_is_never_believed_however_often_it_is_said() {
+    let mut field = Field::new(Layout::fleet(6, 9).routed());
+    for zone in ["nova-a", "nova-b", "nova-c"] {
+        field.fault(Fault::ZoneDark(zone.into(), min(50)));
+    }
+    field.fault_in(min(4), Fault::ServersUnlisted { lasts: min(40), denies: true });
+    field.fault_in(min(9), Fault::NodesUnlisted(min(35)));
+    field.run(min(48));
+    assert_eq!(field.calls(), [], "{}", field.tail());
+    assert_eq!(field.recorded(|record| matches!(record, Record::Forgotten { .. })), 0, "{}", field.tail());
+    field.run(min(40));
+    field.ends_well();
+}

@@ -18,7 +18,7 @@ use crate::model::time::{Span, Time};
 use crate::plan::budget::{Flight, Phase, Width};
 use crate::plan::desk::Case;
 use crate::plan::ladder;
-use crate::record::{Record, Verdict};
+use crate::record::{Domain, Record, Verdict};
 
 use super::{CLOSED_MAX, Closed, JOINED_MAX, Start, State, Wake};
 
@@ -187,6 +187,9 @@ impl Replay {
                     // Widened means proved: machines of the pool join again.
                     self.state.book.forgive_faults(&domain.pool);
                 }
+                if width > 1 && not_before.is_none() {
+                    self.proved(&domain);
+                }
                 self.state.book.set_width(domain, Width { width, not_before, failures });
             }
             Record::FaultSeen { pool, instance, fault, .. } => {
@@ -351,6 +354,17 @@ impl Replay {
             if proving { self.open_intents.get(&intent).cloned() } else { self.open_intents.remove(&intent) };
         if let Some(case) = key.and_then(|key| self.state.cases.get_mut(&key)) {
             case.incident.not_before = Some(at + wait);
+        }
+    }
+
+    /// The domain was widened: the oldest intent that was being proved there has helped, and need not be judged again.
+    fn proved(&mut self, domain: &Domain) {
+        let proving = self.state.book.flights.iter().find(|(_, flight)| {
+            flight.domain.as_ref() == Some(domain) && matches!(flight.phase, Phase::Proving { .. })
+        });
+        if let Some(intent) = proving.map(|(intent, _)| *intent) {
+            self.state.book.flights.remove(&intent);
+            self.open_intents.remove(&intent);
         }
     }
 

@@ -253,3 +253,18 @@ fn a_restart_does_not_climb_a_used_up_rung_again() {
     assert_eq!(field.reboots(), 2, "{}", field.tail());
     field.clean();
 }
+
+/// A replacement was proved before the process died: the next one does not judge it again, and calls it no failure.
+#[test]
+fn a_proof_is_remembered_over_a_restart() {
+    let mut field = Field::new(Layout::fleet(12, 8));
+    field.fault(Fault::Errored(field.machine(0)));
+    let proved = |record: &Record| matches!(record, Record::Width { width: 2, .. });
+    field.run(min(12));
+    assert_eq!(field.recorded(proved), 1, "{}", field.tail());
+    field.0.mishap_in(s(1), Mishap::Crash(s(30)));
+    field.run(min(60));
+    let failed = |record: &Record| matches!(record, Record::Judged { held: false, .. });
+    assert_eq!(field.recorded(failed), 0, "{}", field.tail());
+    field.ends_well();
+}

@@ -1,14 +1,14 @@
 //! A fleet of any size as events: four pools, two zones each, every machine with a port, a node and a lease.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
-use reveille_core::effect::{Effect, Outcome};
+use reveille_core::effect::{Effect, Look, Outcome};
 use reveille_core::engine::{Start, State};
-use reveille_core::event::{CloudFact, CloudSnapshot, ClusterFact, Event, Scope};
+use reveille_core::event::{Answer, CloudFact, CloudSnapshot, ClusterFact, Event, Scope};
 use reveille_core::model::id::{
-    CloudName, Fence, GroupId, ImageId, InstanceId, NetworkId, PoolName, ZoneName,
+    CloudName, Fence, GroupId, ImageId, InstanceId, LookId, NetworkId, PoolName, ZoneName,
 };
 use reveille_core::model::instance::{Instance, InstanceState, Mark, Port, PortStatus};
 use reveille_core::model::network::SecurityGroup;
@@ -41,6 +41,24 @@ pub(crate) struct Fleet {
     size: usize,
 }
 
+/// Somebody who looks on while an event and all that follows from it are taken in.
+pub(crate) trait Onlooker {
+    /// A step has this effect. For a read: its answer, if it is to have one.
+    fn sees(&mut self, effect: &Effect) -> Option<Answer>;
+    /// The step that took in the answer to this read is over.
+    fn took_in(&mut self, look: LookId);
+}
+
+struct Nobody;
+
+impl Onlooker for Nobody {
+    fn sees(&mut self, _: &Effect) -> Option<Answer> {
+        None
+    }
+
+    fn took_in(&mut self, _: LookId) {}
+}
+
 fn pool_name(pool: usize) -> PoolName {
     PoolName::new(format!("pool-{pool}"))
 }
@@ -53,7 +71,7 @@ fn pool_mark(pool: usize) -> Mark {
     Mark::Tag(Arc::from(format!("k8s-pool={pool}")))
 }
 
-pub(crate) fn roster(cloud: &CloudName) -> Roster {
+pub(crate) fn roster(cloud: &CloudName, limits: Limits) -> Roster {
     let pool = |number: usize| Pool {
         name: pool_name(number),
         cloud: cloud.clone(),
@@ -75,7 +93,7 @@ pub(crate) fn roster(cloud: &CloudName) -> Roster {
         clouds: vec![cloud.clone()],
         network: Network::default(),
         pools: (0..POOLS).map(|number| (pool_name(number), pool(number))).collect(),
-        limits: Limits::default(),
+        limits,
         timing: Timing::default(),
     }
 }
@@ -83,6 +101,11 @@ pub(crate) fn roster(cloud: &CloudName) -> Roster {
 impl Fleet {
     /// A fleet of which everybody answers.
     pub(crate) fn new(size: usize) -> Self {
+        Self::with_limits(size, Limits::default())
+    }
+
+    /// The same, with other budgets than the default ones.
+    pub(crate) fn with_limits(size: usize, limits: Limits) -> Self {
         let shared = Shared {
             cloud: "os".into(),
             group: "9d9e7f1a-0000-4000-8000-000000000001".into(),
@@ -93,7 +116,7 @@ impl Fleet {
             kubelet: Arc::from("v1.36.3"),
         };
         let start = Start { fence: Fence(1), acting: true };
-        let state = State::new(roster(&shared.cloud), start);
+        let state = State::new(roster(&shared.cloud, limits), start);
         let nodes = (0..size).map(|number| Arc::new(node(&shared, number))).collect();
         let mut fleet = Self { state, now: Time::from_ms(1_000_000_000), nodes, shared, size };
         fleet.settle();
@@ -112,19 +135,47 @@ impl Fleet {
 
     /// A full listing; machines for which `grouped` is false lack their security group.
     pub(crate) fn list(&mut self, grouped: &dyn Fn(usize) -> bool) {
-        let snapshot = Arc::new(self.snapshot(grouped));
-        let cloud = self.shared.cloud.clone();
-        self.feed(Event::Cloud { cloud, fact: CloudFact::Snapshot(snapshot) });
+        let event = self.listed(grouped);
+        self.feed(event);
     }
 
-    pub(crate) fn snapshot(&self, grouped: &dyn Fn(usize) -> bool) -> CloudSnapshot {
-        let shared = &self.shared;
-        CloudSnapshot {
-            instances: (0..self.size).map(|number| Arc::new(instance(shared, number))).collect(),
+    /// The same as an event, not handed over yet.
+    pub(crate) fn listed(&self, grouped: &dyn Fn(usize) -> bool) -> Event {
+        let fact = CloudFact::Snapshot(Arc::new(self.snapshot(grouped)));
+        Event::Cloud { cloud: self.shared.cloud.clone(), fact }
+    }
+
+    /// The listing that the engine has last seen, shared with it: what the adapter hands over while nothing changes.
+    pub(crate) fn relisted(&self) -> Event {
+        let view = &self.state.desk().clouds[&self.shared.cloud];
+        let ports = view
+            .instances
+            .iter()
+            .flat_map(|(id, seen)| seen.ports.iter().map(|port| (id.clone(), port.clone())));
+        let snapshot = CloudSnapshot {
+            instances: view.instances.values().map(|seen| seen.instance.clone()).collect(),
             scope: Scope::Full,
-            ports: (0..self.size)
-                .map(|number| (instance_id(number), Arc::new(port(shared, number, grouped(number)))))
+            ports: ports.collect(),
+            groups: view.groups.clone(),
+            routers: Vec::new(),
+        };
+        Event::Cloud { cloud: self.shared.cloud.clone(), fact: CloudFact::Snapshot(Arc::new(snapshot)) }
+    }
+
+    /// All of it newly made, as when everything changed at once; ids are shared within it, as the adapter shares them.
+    fn snapshot(&self, grouped: &dyn Fn(usize) -> bool) -> CloudSnapshot {
+        let shared = &self.shared;
+        let instances: Vec<_> = (0..self.size).map(|number| Arc::new(instance(shared, number))).collect();
+        CloudSnapshot {
+            scope: Scope::Full,
+            ports: instances
+                .iter()
+                .enumerate()
+                .map(|(number, instance)| {
+                    (instance.id.clone(), Arc::new(port(shared, number, grouped(number))))
+                })
                 .collect(),
+            instances,
             groups: vec![Arc::new(SecurityGroup {
                 id: shared.group.clone(),
                 name: Arc::from("k8s-nodes"),
@@ -135,27 +186,58 @@ impl Fleet {
         }
     }
 
-    /// All leases, renewed for the `round`-th time.
+    /// All leases, renewed for the `round`-th time, each with a time of its own.
     pub(crate) fn leases(&mut self, round: u64) {
-        let renewed: Arc<str> = Arc::from(format!("2026-11-21T00:00:{round:06}Z"));
-        let list =
-            self.nodes.iter().map(|node| LeaseFact { node: node.name.clone(), renewed: renewed.clone() });
-        let list = list.collect();
+        let fact = |(number, node): (usize, &Arc<Node>)| LeaseFact {
+            node: node.name.clone(),
+            renewed: Arc::from(format!("2026-11-21T00:{round:06}.{number:06}Z")),
+        };
+        let list = self.nodes.iter().enumerate().map(fact).collect();
         self.feed(Event::Cluster(ClusterFact::Leases(list)));
     }
 
-    /// One event; whatever is to be recorded is at once, calls are accepted, reads are left unanswered.
+    /// One event; whatever is to be recorded is at once, calls are accepted, reads are answered as of a machine that is well.
     pub(crate) fn feed(&mut self, event: Event) {
-        let mut effects = self.state.step(self.now, event);
-        while let Some(effect) = effects.pop() {
-            match effect {
-                Effect::Record { id, .. } => effects.extend(self.state.step(self.now, Event::Recorded(id))),
-                Effect::Call { intent, .. } => {
-                    let outcome = Outcome::Accepted { request: None };
-                    effects.extend(self.state.step(self.now, Event::Done { intent, outcome }));
-                }
-                _ => {}
+        self.drive(event, &mut Nobody);
+    }
+
+    /// The same, for somebody who looks on and may answer reads otherwise.
+    pub(crate) fn drive(&mut self, event: Event, onlooker: &mut dyn Onlooker) {
+        let mut events = VecDeque::from([event]);
+        while let Some(event) = events.pop_front() {
+            let looked = if let Event::Looked { look, .. } = &event { Some(*look) } else { None };
+            let effects = self.state.step(self.now, event);
+            if let Some(look) = looked {
+                onlooker.took_in(look);
             }
+            for effect in effects {
+                let answer = onlooker.sees(&effect).or_else(|| self.answer(&effect));
+                match effect {
+                    Effect::Record { id, .. } => events.push_back(Event::Recorded(id)),
+                    Effect::Call { intent, .. } => {
+                        events
+                            .push_back(Event::Done { intent, outcome: Outcome::Accepted { request: None } });
+                    }
+                    Effect::Look { id, .. } => {
+                        events.extend(answer.map(|answer| Event::Looked { look: id, answer: Ok(answer) }));
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    fn answer(&self, effect: &Effect) -> Option<Answer> {
+        let Effect::Look { look, .. } = effect else { return None };
+        match look {
+            // Ids begin with the machine's number, in hexadecimal.
+            Look::Ports(_, id) => {
+                let number = usize::from_str_radix(id.as_str().get(..8)?, 16).ok()?;
+                Some(Answer::Ports(vec![Arc::new(port(&self.shared, number, true))]))
+            }
+            Look::Actions(..) => Some(Answer::Actions(Vec::new())),
+            Look::Console(..) => Some(Answer::NoConsole(Arc::from("no console"))),
+            _ => None,
         }
     }
 
@@ -206,12 +288,13 @@ fn port(shared: &Shared, number: usize, grouped: bool) -> Port {
 }
 
 fn node(shared: &Shared, number: usize) -> Node {
+    let id = instance_id(number);
     let range = Ipv4Addr::from(0x6440_0000 + (number as u32) * 256);
     Node {
         name: format!("kks-bench-pool-{}-{number:05}", number % POOLS).as_str().into(),
         uid: format!("{number:08x}-bbbb-4b0e-9f5e-0f6f0a3b8c12").as_str().into(),
-        provider: Provider::Instance(instance_id(number)),
-        system_uuid: Some(instance_id(number)),
+        provider: Provider::Instance(id.clone()),
+        system_uuid: Some(id),
         boot_id: Some(Arc::from(format!("{number:08x}-cccc-4b0e-9f5e-0f6f0a3b8c12"))),
         kubelet: Some(shared.kubelet.clone()),
         addresses: Box::new([address(number)]),

@@ -41,7 +41,8 @@ pub(crate) fn quiet(machines: usize, limit_mb: f64) -> Result<(), Box<dyn Error>
     run.wait_for_joined(&place)?;
     std::thread::sleep(SETTLE);
     let (ledger, cpu) = (place.ledger_bytes()?, run.cpu()?);
-    (cloud.take_counts(), cluster.take_counts());
+    cloud.take_counts();
+    cluster.take_counts();
     let begun = Instant::now();
     std::thread::sleep(WINDOW);
     let spent = run.cpu()?.saturating_sub(cpu);

@@ -26,6 +26,8 @@ use crate::{cargo, root, run};
 
 /// Begins the name of our rig; the process id follows, so that runs do not meet.
 const RIG: &str = "xtask-";
+/// Begins the names of the scenarios' rigs.
+const SCENARIOS_RIG: &str = "e2e-";
 
 /// From nothing, on two cores and a slow network.
 const BUILD_WITHIN: Duration = Duration::from_secs(2700);
@@ -126,6 +128,8 @@ fn scenarios(only: Option<&str>, program: &Path) -> Result<Tally> {
         command.args(["--", only]);
     }
     let mut tally = test_programs("end-to-end scenarios", run::to_the_end(command, TESTS_WITHIN)?);
+    // A run that was ended for its time takes no rig down itself.
+    take_down_forgotten()?;
     // All that it needs was built: a rig that does not come up is broken.
     if let Some(why) = tally.not_run.values().find(|why| why.starts_with("no rig")).cloned() {
         tally.fail(&format!("rig up ({why})"));
@@ -184,12 +188,17 @@ fn take_down_forgotten() -> Result<()> {
         std::env::var_os("RIG_HOME").map_or_else(|| std::env::temp_dir().join("reveille-rig"), PathBuf::from);
     for entry in std::fs::read_dir(home).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
-        let owner: Option<u32> = name.strip_prefix(RIG).and_then(|id| id.parse().ok());
-        if owner.is_some_and(|id| !PathBuf::from(format!("/proc/{id}")).exists()) {
+        if owner_of(&name).is_some_and(|id| !PathBuf::from(format!("/proc/{id}")).exists()) {
             run::to_the_end(rig(&["down", "--name", &name]), DOWN_WITHIN)?;
         }
     }
     Ok(())
+}
+
+/// The process that a rig of the tests belongs to: ours are `xtask-PID`, the scenarios' `e2e-PID-LANE`.
+fn owner_of(rig: &str) -> Option<u32> {
+    let rest = rig.strip_prefix(RIG).or_else(|| rig.strip_prefix(SCENARIOS_RIG))?;
+    rest.split('-').next()?.parse().ok()
 }
 
 /// The names of what cannot be run.
@@ -204,4 +213,18 @@ pub(crate) fn without_rig(reason: &str) -> Result<Tally> {
         tally.skip(name, reason);
     }
     Ok(tally)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rig_names_the_process_that_it_belongs_to() {
+        assert_eq!(owner_of("xtask-812"), Some(812));
+        assert_eq!(owner_of("e2e-812-3"), Some(812));
+        assert_eq!(owner_of("e2e-812"), Some(812));
+        assert_eq!(owner_of("mine"), None);
+        assert_eq!(owner_of("e2e-mine-1"), None);
+    }
 }

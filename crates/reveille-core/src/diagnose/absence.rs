@@ -233,6 +233,9 @@ fn judge_node(witness: Witness<'_>, seen: &Seen, node: &NodeSeen) -> Standing {
     if let Some(sign) = &node.node.intent.leaving {
         return Standing::Excused(Arc::from(format!("it is being removed on purpose ({sign})")));
     }
+    if let Some(real) = seen.joined.as_ref().filter(|name| !witness.cluster.nodes.contains_key(*name)) {
+        return judge_stand_in(witness, seen, real, &node.node.name);
+    }
     let quoted = node.node.conditions.iter().find(|condition| &*condition.kind == "Ready");
     let text = quoted.map_or_else(
         || "Ready was never reported".to_owned(),
@@ -251,6 +254,17 @@ fn judge_node(witness: Witness<'_>, seen: &Seen, node: &NodeSeen) -> Standing {
     // A node that has never been Ready is still joining: the wider deadline counts.
     let due_after = if seen.was_ready { Some(deadlines.not_ready_within) } else { deadlines.join_within };
     absent(FaultKind::NotReady, finding, due_after, true)
+}
+
+/// The node that the machine joined as is gone, and another that names it does not answer: what the other says of a kubelet
+/// is not about this machine's. It may as well be the machine coming back under another name, so it gets that time.
+fn judge_stand_in(witness: Witness<'_>, seen: &Seen, real: &NodeName, other: &NodeName) -> Standing {
+    let mut standing = judge_vanished(witness, real, witness.deadlines(seen).not_ready_within);
+    if let Standing::Absent(absence) = &mut standing {
+        let text = format!("node {other} names this instance, too, and has not been Ready");
+        absence.finding.evidence.push(witness.evidence("nodes", &text));
+    }
+    standing
 }
 
 fn judge_missing(witness: Witness<'_>, seen: &Seen) -> Standing {

@@ -258,7 +258,8 @@ impl State {
         }
         seen.was_ready |= ready;
         seen.left = None;
-        if seen.joined.as_ref() == Some(name) {
+        // A second node that names a machine is not the one that it joined as, unless it answers.
+        if seen.joined.as_ref() == Some(name) || (seen.joined.is_some() && !ready) {
             return;
         }
         seen.joined = Some(name.clone());

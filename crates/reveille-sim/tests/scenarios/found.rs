@@ -94,3 +94,20 @@ fn a_build_is_not_stuck_because_we_slept() {
     assert_eq!(field.verdicts(FaultKind::StuckBuilding), [], "{}", field.tail());
     field.clean();
 }
+
+/// A stale second node names an instance; then its real node is deleted. What the stale one says of a kubelet is not about this
+/// machine's, so it counts as vanished, and not as one whose kubelet is silent.
+#[test]
+fn a_stale_node_does_not_speak_for_a_machine_whose_own_is_gone() {
+    let mut field = Field::new(Layout::fleet(7, 8));
+    let machine = field.machine(0);
+    field.fault(Fault::NodeTwin(machine.clone()));
+    field.run(min(3));
+    field.fault(Fault::NodeDeletedByPerson(machine.clone()));
+    field.run(min(3));
+    assert!(field.case(&machine, FaultKind::NotReady).is_none(), "{:?}", field.open());
+    let case = field.case(&machine, FaultKind::Vanished).expect("its node is gone");
+    let label = case.incident.findings[0].cause.label();
+    assert_eq!(label, "node-object-deleted", "{}", field.tail());
+    field.clean();
+}

@@ -90,10 +90,12 @@ impl State {
             // Whoever looked well while nobody could see is looked at again when sight returns: no timer is left for it.
             self.unsure.insert(key.clone());
         }
-        let blind = match (blind, sighted && steady) {
-            (false, _) if !passing => Blind::No,
-            (true, true) if !passing => Blind::ToCluster,
-            _ => Blind::Yes,
+        let blind = if passing || (blind && !(sighted && steady)) {
+            Blind::Yes
+        } else if blind {
+            Blind::ToCluster
+        } else {
+            Blind::No
         };
         self.settle_cases(&Subject::Machine(key.clone()), faults, blind, label, pool);
     }

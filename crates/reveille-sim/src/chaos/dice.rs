@@ -72,16 +72,7 @@ impl Dice {
     }
 
     pub(super) fn trouble(&mut self) -> Trouble {
-        const ALL: [Trouble; 7] = [
-            Trouble::BuildFails,
-            Trouble::BuildHangs,
-            Trouble::NoNetwork,
-            Trouble::MetadataDown,
-            Trouble::BadToken,
-            Trouble::KubeletHung,
-            Trouble::Broken,
-        ];
-        ALL[self.rng.below(7) as usize]
+        Trouble::ALL[self.rng.below(Trouble::ALL.len() as u64) as usize]
     }
 
     pub(super) fn crash_point(&mut self) -> CrashPoint {

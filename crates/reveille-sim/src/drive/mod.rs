@@ -340,7 +340,7 @@ impl Drive {
     fn ask_referee(&mut self, effects: &[Effect]) {
         let Some(referee) = &mut self.referee else { return };
         let known = referee.fouls().len();
-        let scene = Scene { world: &self.world, roster: &self.roster, pauses: &self.pauses };
+        let scene = Scene { world: &self.world, roster: &self.roster };
         referee.judge(effects, &scene);
         for foul in &referee.fouls()[known..] {
             self.log.push(self.now, &format!("FOUL {}: {}", foul.rule, foul.what));

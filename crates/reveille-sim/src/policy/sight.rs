@@ -195,7 +195,7 @@ impl Eyes {
                 node: self.refers_to.get(id).cloned(),
                 node_deleted: self.node_deleted.contains(id),
                 failed: instance.state == InstanceState::Errored,
-                paused: world.is_paused(id, pool),
+                paused: world.is_paused(id, Some(pool)),
             }
         };
         world.roll_of_owner().map(seen).collect()

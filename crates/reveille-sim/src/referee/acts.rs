@@ -5,13 +5,11 @@
 //! takes its time to be seen.
 
 use reveille_core::effect::Call;
-use reveille_core::event::PauseScope;
 use reveille_core::model::id::{InstanceId, IntentId};
 use reveille_core::model::incident::FaultKind;
 use reveille_core::model::instance::InstanceState;
 use reveille_core::model::roster::Pool;
 use reveille_core::model::time::Span;
-use reveille_core::plan::budget::normalise_fault;
 
 use crate::world::ground::Ground;
 use crate::world::guest::Trouble;
@@ -78,8 +76,8 @@ impl Referee {
         }
         let Some(id) = machine_of(call, scene) else { return };
         let Some(ground) = scene.world.ground(&id) else { return };
-        if let Some(pause) = covering(scene, &id, &ground) {
-            self.foul("paused", format!("{call}: {pause}"));
+        if scene.world.is_paused(&id, ground.pool.as_ref()) {
+            self.foul("paused", call.to_string());
         }
         if !call.is_destructive() {
             return;
@@ -88,8 +86,7 @@ impl Referee {
         self.judge_surroundings(call, &ground, scene);
         self.judge_case(intent, call, &id, &ground, scene);
         if let (Call::DeleteInstance { .. }, Some(pool)) = (call, &ground.pool) {
-            let fault = ground.fault.as_deref().map(|text| normalise_fault(text).to_string());
-            self.deletions.entry(pool.clone()).or_default().push((self.now, id, fault));
+            self.deletions.entry(pool.clone()).or_default().push((self.now, ground.fault.clone()));
         }
     }
 
@@ -185,10 +182,9 @@ impl Referee {
         let well_at = scene.world.newest_join(&pool.name);
         let since = |at: reveille_core::model::time::Time| well_at.is_none_or(|joined| at > joined);
         let earlier = self.deletions.get(&pool.name).map_or(&[][..], |all| &all[..]);
-        let vain = earlier.iter().filter(|(at, ..)| since(*at)).count();
-        let fault = ground.fault.as_deref().map(|text| normalise_fault(text).to_string());
-        let same = fault.as_ref().map_or(0, |fault| {
-            earlier.iter().filter(|(at, _, other)| since(*at) && other.as_ref() == Some(fault)).count()
+        let vain = earlier.iter().filter(|(at, _)| since(*at)).count();
+        let same = ground.fault.as_ref().map_or(0, |fault| {
+            earlier.iter().filter(|(at, other)| since(*at) && other.as_ref() == Some(fault)).count()
         });
         if same >= limit {
             self.foul(
@@ -277,15 +273,6 @@ fn machine_of(call: &Call, scene: &Scene<'_>) -> Option<InstanceId> {
         }
         _ => None,
     }
-}
-
-fn covering(scene: &Scene<'_>, id: &InstanceId, ground: &Ground) -> Option<String> {
-    let covers = |scope: &PauseScope| match scope {
-        PauseScope::Roster => true,
-        PauseScope::Pool(name) => ground.pool.as_ref().is_some_and(|pool| pool.as_str() == &**name),
-        PauseScope::Machine(name) => ground.name.as_str() == &**name || id.as_str() == &**name,
-    };
-    scene.pauses.iter().find(|pause| covers(&pause.scope)).map(|pause| format!("paused by {}", pause.by))
 }
 
 /// What makes two calls the same: revisions and lists may differ.

@@ -3,7 +3,7 @@
 //! ```text
 //!  (now, event, effects) of a step ─┬─▶ trail: what was recorded, read, refused, and when ─▶ fouls of procedure
 //!                                   └─▶ acts: what a call would do to a machine as it is ─▶ fouls of substance
-//!  World (truth), Roster, pauses ───┘
+//!  World (truth, pauses), Roster ───┘
 //! ```
 //!
 //! `engine::invariants` judges from what the engine believes. When a belief is wrong, or a guard that the check and the
@@ -17,9 +17,10 @@ mod acts;
 mod trail;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 
 use reveille_core::effect::{Call, Effect, Look};
-use reveille_core::event::{Event, Pause};
+use reveille_core::event::Event;
 use reveille_core::model::id::{IncidentId, InstanceId, IntentId, LookId, PoolName, RecordId, ZoneName};
 use reveille_core::model::incident::{FaultKind, IncidentKey};
 use reveille_core::model::roster::Roster;
@@ -43,7 +44,6 @@ pub struct Foul {
 pub(crate) struct Scene<'a> {
     pub(crate) world: &'a World,
     pub(crate) roster: &'a Roster,
-    pub(crate) pauses: &'a BTreeSet<Pause>,
 }
 
 /// The referee and everything that it remembers.
@@ -74,7 +74,7 @@ pub struct Referee {
     rolled: BTreeMap<PoolName, (u32, Option<Time>)>,
     foreign: BTreeMap<InstanceId, (Time, PoolName)>,
     limit_told: Option<usize>,
-    deletions: BTreeMap<PoolName, Vec<(Time, InstanceId, Option<String>)>>,
+    deletions: BTreeMap<PoolName, Vec<(Time, Option<Arc<str>>)>>,
     acted: VecDeque<(Time, Call)>,
     failed: Vec<(Time, Call)>,
 }

@@ -82,7 +82,7 @@ impl Referee {
     /// The ledger has it.
     fn keep(&mut self, record: &Record) {
         if let Record::Joined { machines, .. } = record {
-            self.joined.extend(machines.iter().filter_map(|(key, _)| instance(key)));
+            self.joined.extend(machines.iter().filter_map(|(key, _)| instance_ref(key).cloned()));
         }
         if let Record::Forgotten { machines, .. } = record {
             for gone in machines.iter().filter_map(instance_ref) {
@@ -191,8 +191,4 @@ fn instance_ref(key: &MachineKey) -> Option<&InstanceId> {
         MachineKey::Instance(_, id) => Some(id),
         MachineKey::Node(_) => None,
     }
-}
-
-fn instance(key: &MachineKey) -> Option<InstanceId> {
-    instance_ref(key).cloned()
 }

@@ -171,17 +171,8 @@ pub(crate) fn machines(text: &str, known: &Known) -> Result<Machines, String> {
 
 /// What is wrong inside a machine, in the words of the world.
 pub(crate) fn trouble(text: &str) -> Result<Trouble, String> {
-    const ALL: [Trouble; 7] = [
-        Trouble::BuildFails,
-        Trouble::BuildHangs,
-        Trouble::NoNetwork,
-        Trouble::MetadataDown,
-        Trouble::BadToken,
-        Trouble::KubeletHung,
-        Trouble::Broken,
-    ];
-    ALL.into_iter().find(|trouble| trouble.sentence() == text).ok_or_else(|| {
-        let all: Vec<&str> = ALL.iter().map(|trouble| trouble.sentence()).collect();
+    Trouble::ALL.into_iter().find(|trouble| trouble.sentence() == text).ok_or_else(|| {
+        let all: Vec<&str> = Trouble::ALL.iter().map(|trouble| trouble.sentence()).collect();
         format!("`{text}` is nothing that can be wrong with a machine; one of: {}", all.join("; "))
     })
 }

@@ -2,10 +2,13 @@
 //!
 //! Read from the world itself, not from any view of it. Nothing here changes anything.
 
-use reveille_core::model::id::{InstanceId, InstanceName, NodeName, PoolName, PortId, ZoneName};
+use std::sync::Arc;
+
+use reveille_core::model::id::{InstanceId, NodeName, PoolName, PortId, ZoneName};
 use reveille_core::model::instance::InstanceState;
 use reveille_core::model::node::Provider;
 use reveille_core::model::time::Time;
+use reveille_core::plan::budget::normalise_fault;
 
 use super::World;
 use super::guest::{FirstBoot, Trouble};
@@ -13,7 +16,6 @@ use super::guest::{FirstBoot, Trouble};
 /// One machine and its surroundings, as they are now.
 #[derive(Clone, Debug)]
 pub(crate) struct Ground {
-    pub(crate) name: InstanceName,
     pub(crate) pool: Option<PoolName>,
     pub(crate) zone: Option<ZoneName>,
     pub(crate) state: InstanceState,
@@ -26,8 +28,8 @@ pub(crate) struct Ground {
     pub(crate) nodes: usize,
     pub(crate) trouble: Option<Trouble>,
     pub(crate) first_boot_failed: bool,
-    /// Why its cloud gave it up.
-    pub(crate) fault: Option<String>,
+    /// Why its cloud gave it up, without what differs from machine to machine.
+    pub(crate) fault: Option<Arc<str>>,
 }
 
 /// How many machines of ours there are somewhere, and how many of them are heard.
@@ -48,7 +50,6 @@ impl World {
         };
         let instance = &server.instance;
         Some(Ground {
-            name: instance.name.clone(),
             pool: server.pool.clone(),
             zone: instance.zone.clone(),
             state: instance.state,
@@ -59,7 +60,7 @@ impl World {
             nodes: own().count(),
             trouble: guest.and_then(|guest| guest.trouble),
             first_boot_failed: guest.is_some_and(|guest| guest.first_boot == FirstBoot::Failed),
-            fault: instance.fault.as_ref().map(|fault| fault.message.to_string()),
+            fault: instance.fault.as_ref().map(|fault| normalise_fault(&fault.message)),
         })
     }
 

@@ -40,6 +40,19 @@ pub enum Trouble {
     Broken,
 }
 
+impl Trouble {
+    /// Everything that can be wrong inside a machine.
+    pub const ALL: [Self; 7] = [
+        Self::BuildFails,
+        Self::BuildHangs,
+        Self::NoNetwork,
+        Self::MetadataDown,
+        Self::BadToken,
+        Self::KubeletHung,
+        Self::Broken,
+    ];
+}
+
 /// One machine from the inside.
 #[derive(Clone, Debug)]
 pub(crate) struct Guest {

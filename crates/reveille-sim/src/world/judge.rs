@@ -131,15 +131,15 @@ impl World {
         self.judge.pauses.clone_from(pauses);
     }
 
-    /// A person said of this machine, its pool or everything: hands off.
-    pub(crate) fn is_paused(&self, id: &InstanceId, pool: &PoolName) -> bool {
+    /// A person said of this machine, its pool (when it has one) or everything: hands off.
+    pub(crate) fn is_paused(&self, id: &InstanceId, pool: Option<&PoolName>) -> bool {
         let named = |text: &str| {
             let nodes = || self.nodes_of(id).into_iter().any(|node| node.as_str() == text);
             text == id.as_str() || text == self.name_of(id).as_str() || nodes()
         };
         self.judge.pauses.iter().any(|pause| match &pause.scope {
             PauseScope::Roster => true,
-            PauseScope::Pool(name) => **name == *pool.as_str(),
+            PauseScope::Pool(name) => pool.is_some_and(|pool| **name == *pool.as_str()),
             PauseScope::Machine(name) => named(name),
         })
     }
@@ -209,7 +209,7 @@ impl World {
             node.intent.paused || node.intent.deleting || node.intent.leaving.is_some()
         };
         let busy = instance.state == InstanceState::Active && instance.task.is_some();
-        self.is_paused(id, pool) || instance.locked || busy || nodes.iter().any(taken)
+        self.is_paused(id, Some(pool)) || instance.locked || busy || nodes.iter().any(taken)
     }
 
     /// The least step below a deletion that would cure a machine that is unwell; none when only a new one helps.

@@ -329,7 +329,9 @@ pub fn enrich(
     if let Some(action) = &gathered.last_action {
         fault.finding.evidence.push(Evidence::new("action log", action, read_at));
     }
-    if fault.kind != FaultKind::NeverJoined || !gathered.is_complete() {
+    // Held to have joined for its name alone, it may be another of that name: then its own console tells.
+    let by_name_alone = fault.kind == FaultKind::Vanished && seen.joined.is_none();
+    if !(fault.kind == FaultKind::NeverJoined || by_name_alone) || !gathered.is_complete() {
         return;
     }
     let (text, absent) = match &gathered.console {
@@ -347,6 +349,9 @@ pub fn enrich(
         read_at,
     };
     let mut findings = console::explain_never_joined(&facts);
+    if by_name_alone {
+        findings.retain(|it| it.cause.is_of_the_first_boot() && it.confidence >= Confidence::Likely);
+    }
     if findings.is_empty() {
         return;
     }

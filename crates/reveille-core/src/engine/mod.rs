@@ -14,6 +14,7 @@
 //! It performs nothing, prints nothing and serialises nothing.
 
 mod cases;
+mod clock;
 mod flights;
 pub mod invariants;
 mod looks;
@@ -28,7 +29,6 @@ use std::sync::Arc;
 
 use crate::effect::{Effect, Look};
 use crate::event::{Command, Event, Pause};
-use crate::guard::{Guard, stands};
 use crate::model::id::{
     CloudName, Fence, IncidentId, IntentId, LookId, NodeName, PoolName, RecordId, RouterId, ZoneName,
 };
@@ -246,55 +246,6 @@ impl State {
         self.send_looks();
         self.announce_wake();
         std::mem::take(&mut self.effects)
-    }
-
-    /// A gap between two steps, or a clock that went back, means that we slept: every timer starts anew.
-    fn keep_time(&mut self, now: Time) {
-        let back = self.stepped && now < self.now;
-        let jumped = self.stepped && (now < self.now || now.since(self.now) > self.roster.timing.pause_jump);
-        self.now = now;
-        self.stepped = true;
-        if jumped && stands(Guard::UnbrokenSight) {
-            self.cluster.source.restart_sight(now);
-            for cloud in self.clouds.values_mut() {
-                cloud.source.restart_sight(now);
-                // How long it was building or leaving while nobody looked is not known.
-                cloud.instances.values_mut().for_each(|seen| seen.state_since = now);
-            }
-            for case in self.cases.values_mut() {
-                case.incident.counted_from = now;
-            }
-        }
-        if back {
-            self.go_back_to(now);
-        }
-    }
-
-    /// The clock went back: whatever was noted ahead of it would be waited for as long again.
-    pub(super) fn go_back_to(&mut self, now: Time) {
-        let longest = now + self.roster.timing.backoff_max;
-        self.cluster.go_back_to(now);
-        self.clouds.values_mut().for_each(|cloud| cloud.go_back_to(now));
-        self.foreign.values_mut().for_each(|(at, _)| *at = (*at).min(now));
-        self.closed.iter_mut().for_each(|closed| closed.at = closed.at.min(now));
-        self.book.go_back_to(now, longest);
-        for case in self.cases.values_mut() {
-            let incident = &mut case.incident;
-            incident.first_seen = incident.first_seen.min(now);
-            incident.well_since = incident.well_since.map(|at| at.min(now));
-            incident.not_before = incident.not_before.map(|at| at.min(longest));
-        }
-        let early: Vec<Wake> = self
-            .wakes
-            .iter()
-            .filter(|(why, at)| {
-                **at > longest && matches!(why, Wake::Machine(_) | Wake::Case(_) | Wake::Ledger)
-            })
-            .map(|(why, _)| why.clone())
-            .collect();
-        for why in early {
-            self.wake(now, why);
-        }
     }
 
     /// Everything that a decision may look at.

@@ -87,6 +87,17 @@ impl Cause {
     pub fn from_code(code: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|cause| cause.code() == code)
     }
+
+    /// Its first boot came to nothing: it has never joined, and a reboot does not repeat a first boot.
+    pub const fn is_of_the_first_boot(self) -> bool {
+        matches!(
+            self,
+            Self::NoNetworkAtBoot
+                | Self::MetadataUnavailable
+                | Self::FirstBootFailed
+                | Self::BootstrapDataUnavailable
+        )
+    }
 }
 
 impl fmt::Display for Cause {

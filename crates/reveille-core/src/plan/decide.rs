@@ -13,6 +13,7 @@ use crate::model::incident::{Confidence, FaultKind, Finding, IncidentKey, Subjec
 use crate::model::instance::InstanceState;
 use crate::model::roster::Mode;
 use crate::model::time::{Span, Time};
+use crate::observe::cloud::Unlisted;
 use crate::observe::source::Trust;
 
 use super::desk::{Case, Desk};
@@ -79,7 +80,7 @@ const EVIDENCE_WITHIN: Span = Span::from_min(2);
 /// Console and action log older than this are read again before something that can hurt.
 const EVIDENCE_FRESH: Span = Span::from_min(10);
 /// "No such id" older than this is asked again before the Node of that instance is deleted: lists and cells come back.
-const DENIAL_FRESH: Span = Span::from_s(60);
+const DENIAL_FRESH: Span = Unlisted::APART;
 /// A console that could not be read so often in a row is gone without.
 const CONSOLE_TRIES: u32 = 3;
 

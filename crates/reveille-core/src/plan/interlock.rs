@@ -9,7 +9,6 @@ use std::sync::Arc;
 use crate::effect::Call;
 use crate::event::PauseScope;
 use crate::guard::stands;
-use crate::model::cause::Cause;
 use crate::model::incident::{Confidence, FaultKind, MachineKey, Subject};
 use crate::model::instance::InstanceState;
 use crate::model::roster::{Mode, Pool};
@@ -27,7 +26,7 @@ use super::ladder::{Class, Rung};
 /// Share of silent leases that makes the fleet dark, percent (the early warning of Gardener's dependency watchdog).
 const FLEET_DARK_PCT: u32 = 60;
 /// After a foreign deletion, a pool is left alone for this long.
-const FOREIGN_QUIET: Span = Span::from_min(10);
+pub const FOREIGN_QUIET: Span = Span::from_min(10);
 
 /// Everything that stands against this act now. Empty: it may happen.
 pub fn holds(desk: &Desk<'_>, case: &Case, rung: Rung, call: Option<&Call>) -> Vec<Hold> {
@@ -180,11 +179,7 @@ fn machine(desk: &Desk<'_>, case: &Case, seen: &Seen, rung: Rung, holds: &mut Ve
     }
     let unknown_history = case.incident.key.kind == FaultKind::NeverJoined && !seen.born_in_sight;
     let first_boot_failed = case.incident.findings.first().is_some_and(|finding| {
-        let failed = matches!(
-            finding.cause,
-            Cause::NoNetworkAtBoot | Cause::MetadataUnavailable | Cause::FirstBootFailed
-        );
-        failed && finding.confidence >= Confidence::Likely
+        finding.cause.is_of_the_first_boot() && finding.confidence >= Confidence::Likely
     });
     if rung == Rung::Replace && unknown_history && !first_boot_failed {
         holds.push(Hold::HistoryUnknown);

@@ -202,7 +202,7 @@ impl Drive {
         self.state = State::restore(self.roster.clone(), how, self.store.records().iter().cloned());
         self.store.keep(Record::Started { at: self.clock(), fence: self.fence });
         if let Some(referee) = &mut self.referee {
-            referee.restarted(self.now);
+            referee.restarted(self.now, self.store.records());
         }
         self.world.listen(self.now, self.fence);
         self.run = Run::Running;

@@ -5,8 +5,8 @@
 //! ```
 //!
 //! A [`Quarry`] is everything that one run depends on, small enough for a text file and a command line. [`play`] runs it:
-//! first its faults, with the invariants and harm watched after every step; then a time without faults, in which what can
-//! be cured has to be cured ([`liveness`]). Playing the same quarry twice gives the same bytes.
+//! first its faults, with the invariants, harm and the referee's whistle watched after every step; then a time without
+//! faults, in which what can be cured has to be cured ([`liveness`]). Playing the same quarry twice gives the same bytes.
 //!
 //! It opens no file and starts no thread; the `hunt` binary does.
 
@@ -51,6 +51,8 @@ pub enum Rule {
     Harm,
     /// A confident and wrong diagnosis led to an act that can hurt.
     Misled,
+    /// The referee whistled, by this rule of its own.
+    Foul(&'static str),
     /// A rule of liveness.
     Liveness(&'static str),
     /// The program ended itself.
@@ -63,6 +65,7 @@ impl std::fmt::Display for Rule {
             Self::Invariant(number) => write!(f, "invariant {number}"),
             Self::Harm => f.write_str("harm"),
             Self::Misled => f.write_str("misled"),
+            Self::Foul(rule) => write!(f, "foul: {rule}"),
             Self::Liveness(name) => write!(f, "liveness: {name}"),
             Self::Panicked => f.write_str("panic"),
         }
@@ -164,7 +167,7 @@ impl Quarry {
 /// Plays it, and judges.
 pub fn play(quarry: &Quarry) -> Result<Outcome, UnknownFault> {
     let course = quarry.course()?;
-    let mut drive = course.stage();
+    let mut drive = course.stage().refereed();
     let start = course.layout.start;
     let ended = panic::catch_unwind(AssertUnwindSafe(|| hunt_through(&mut drive, course.length)));
     let breach = ended.unwrap_or_else(|cause| {
@@ -220,5 +223,6 @@ pub(crate) fn broken(drive: &Drive) -> Option<(Rule, String)> {
     let violation = drive.violations().first().map(|v| (Rule::Invariant(v.invariant), v.what.clone()));
     let harm = || drive.world.harms().first().map(|harm| (Rule::Harm, harm.what.clone()));
     let misled = || drive.misled().first().map(|misled| (Rule::Misled, misled.what.clone()));
-    violation.or_else(harm).or_else(misled)
+    let foul = || drive.fouls().first().map(|foul| (Rule::Foul(foul.rule), foul.what.clone()));
+    violation.or_else(harm).or_else(misled).or_else(foul)
 }

@@ -14,7 +14,7 @@ use reveille_core::model::time::Span;
 use crate::world::ground::Ground;
 use crate::world::guest::Trouble;
 
-use super::{Intent, Referee, Scene};
+use super::{Deleted, Intent, Referee, Scene};
 
 /// Until a dark zone or fleet shows in conditions and leases.
 const DARK_SHOWS: Span = Span::from_min(3);
@@ -32,6 +32,8 @@ const REMEMBERED: Span = Span::from_min(360);
 const ENDLESS: usize = 14;
 /// What interrupts a machine is done softly once and hard once; one more is forgiven to a process that died meanwhile.
 const TOO_OFTEN: usize = 3;
+/// Somebody's denial is believed for so long, and the act and the call's way come after it.
+const ASKED: Span = Span::from_s(12);
 /// Evidence older than this is none.
 const EVIDENCE_LASTS: Span = Span::from_min(15);
 
@@ -64,7 +66,10 @@ impl Referee {
         for (id, pool) in scene.world.deleted_by_others() {
             self.foreign.entry(id.clone()).or_insert_with(|| (now, pool.clone()));
         }
-        while self.acted.front().is_some_and(|(at, _)| now.since(*at) > REMEMBERED) {
+    }
+
+    pub(super) fn forget_old_acts(&mut self) {
+        while self.acted.front().is_some_and(|(at, _)| self.now.since(*at) > REMEMBERED) {
             self.acted.pop_front();
         }
     }
@@ -83,10 +88,12 @@ impl Referee {
             return;
         }
         self.judge_machine(call, &id, &ground, scene);
-        self.judge_surroundings(call, &ground, scene);
+        self.judge_surroundings(call, &id, &ground, scene);
         self.judge_case(intent, call, &id, &ground, scene);
         if let (Call::DeleteInstance { .. }, Some(pool)) = (call, &ground.pool) {
-            self.deletions.entry(pool.clone()).or_default().push((self.now, ground.fault.clone()));
+            let deletions = self.deletions.entry(pool.clone()).or_default();
+            deletions.retain(|earlier| earlier.id != id);
+            deletions.push(Deleted { at: self.now, id, fault: ground.fault.clone() });
         }
     }
 
@@ -127,7 +134,7 @@ impl Referee {
         if ground.nodes > 1 {
             self.foul("contested", call.to_string());
         }
-        if matches!(call, Call::DeleteNode { .. }) && !scene.world.single_servers_are_denied() {
+        if matches!(call, Call::DeleteNode { .. }) && !scene.world.single_servers_were_denied_within(ASKED) {
             self.foul("its machine is there", call.to_string());
         }
         let cannot_help = matches!(ground.trouble, Some(Trouble::NoNetwork | Trouble::MetadataDown))
@@ -137,7 +144,7 @@ impl Referee {
         }
     }
 
-    fn judge_surroundings(&mut self, call: &Call, ground: &Ground, scene: &Scene<'_>) {
+    fn judge_surroundings(&mut self, call: &Call, id: &InstanceId, ground: &Ground, scene: &Scene<'_>) {
         let dark = ground.zone.as_ref().and_then(|zone| self.dark_since.get(zone)).copied();
         let just_back = ground.zone.as_ref().and_then(|zone| self.back_at.get(zone));
         if just_back.is_some_and(|at| self.ago(*at) < BACK_FOR) {
@@ -167,12 +174,19 @@ impl Referee {
             self.foul("others delete there", call.to_string());
         }
         if matches!(call, Call::DeleteInstance { .. }) {
-            self.judge_replacing(call, ground, pool, scene);
+            self.judge_replacing(call, id, ground, pool, scene);
         }
     }
 
     /// Deleting so that another comes must have a prospect.
-    fn judge_replacing(&mut self, call: &Call, ground: &Ground, pool: &Pool, scene: &Scene<'_>) {
+    fn judge_replacing(
+        &mut self,
+        call: &Call,
+        id: &InstanceId,
+        ground: &Ground,
+        pool: &Pool,
+        scene: &Scene<'_>,
+    ) {
         // As many as may be under way at once may be known to be in vain only later.
         let limit = scene.roster.limits.same_fault_stops_at as usize;
         let known_late = scene.roster.limits.at_once as usize;
@@ -180,12 +194,15 @@ impl Referee {
             self.foul("no room for a successor", call.to_string());
         }
         let well_at = scene.world.newest_join(&pool.name);
-        let since = |at: reveille_core::model::time::Time| well_at.is_none_or(|joined| at > joined);
+        // Who is still there was not deleted: nobody made the call, or nothing came of it.
+        let went = |id: &InstanceId| scene.world.ground(id).is_none_or(|ground| ground.state.is_leaving());
+        let since = |earlier: &&Deleted| {
+            well_at.is_none_or(|joined| earlier.at > joined) && earlier.id != *id && went(&earlier.id)
+        };
         let earlier = self.deletions.get(&pool.name).map_or(&[][..], |all| &all[..]);
-        let vain = earlier.iter().filter(|(at, _)| since(*at)).count();
-        let same = ground.fault.as_ref().map_or(0, |fault| {
-            earlier.iter().filter(|(at, other)| since(*at) && other.as_ref() == Some(fault)).count()
-        });
+        let vain = earlier.iter().filter(since).count();
+        let alike = |earlier: &&Deleted| ground.fault.is_some() && earlier.fault == ground.fault;
+        let same = earlier.iter().filter(since).filter(alike).count();
         if same >= limit {
             self.foul(
                 "the same fault again",
@@ -210,7 +227,8 @@ impl Referee {
         let same = |other: &&Intent| {
             other.incident == intended.incident && kind_and_thing(&other.call) == kind_and_thing(call)
         };
-        let times = self.intents.values().filter(|other| other.called).filter(same).count();
+        let made = |other: &&Intent| other.called && !other.came_to_nothing;
+        let times = self.intents.values().filter(made).filter(same).count();
         if times > TOO_OFTEN {
             self.foul("too often", format!("{call}, for the {times}th time"));
         }

@@ -68,13 +68,14 @@ pub struct Referee {
     evidence: BTreeMap<InstanceId, Time>,
     // Truth that is only visible over time.
     looked_at: Option<Time>,
+    scenery: Option<(Time, u64, u64, bool)>,
     dark_since: BTreeMap<ZoneName, Time>,
     back_at: BTreeMap<ZoneName, Time>,
     fleet_dark_since: Option<Time>,
     rolled: BTreeMap<PoolName, (u32, Option<Time>)>,
     foreign: BTreeMap<InstanceId, (Time, PoolName)>,
     limit_told: Option<usize>,
-    deletions: BTreeMap<PoolName, Vec<(Time, Option<Arc<str>>)>>,
+    deletions: BTreeMap<PoolName, Vec<Deleted>>,
     acted: VecDeque<(Time, Call)>,
     failed: Vec<(Time, Call)>,
 }
@@ -95,9 +96,21 @@ struct Intent {
     domain: Option<Domain>,
     call: Call,
     called: bool,
+    /// Its answer is known; what comes later is the same answer once more.
+    answered: bool,
+    /// The answer was that nothing happened.
+    came_to_nothing: bool,
     /// It was judged not to have held, or not to have helped.
     failed: bool,
     done_at: Option<Time>,
+}
+
+/// An instance that was deleted so that another comes: once, however often it was asked for.
+#[derive(Clone, Debug)]
+struct Deleted {
+    at: Time,
+    id: InstanceId,
+    fault: Option<Arc<str>>,
 }
 
 /// Between two looks around.
@@ -123,7 +136,11 @@ impl Referee {
         let acts = effects.iter().any(|effect| matches!(effect, Effect::Call { .. }));
         if acts || self.looked_at.is_none_or(|at| now.since(at) >= LOOK_EVERY) {
             self.looked_at = Some(now);
-            self.look_around(scene);
+            let scenery = Some(scene.world.scenery());
+            if std::mem::replace(&mut self.scenery, scenery) != scenery {
+                self.look_around(scene);
+            }
+            self.forget_old_acts();
         }
         for effect in effects {
             match effect {
@@ -144,13 +161,20 @@ impl Referee {
         self.stepped_at = Some(now);
     }
 
-    /// Another process begins: it has heard nobody yet, and what was not durable is not known to it.
-    pub(crate) fn restarted(&mut self, now: Time) {
+    /// Another process begins: it has heard nobody yet, and what was not durable is not known to it. Its numbers are given
+    /// again.
+    pub(crate) fn restarted(&mut self, now: Time, durable: &[Record]) {
         self.now = now;
         self.sight_back = now;
         self.cloud_heard = None;
         self.cluster_heard = None;
-        self.asked.clear();
+        for lost in std::mem::take(&mut self.asked).values().filter(|record| !durable.contains(record)) {
+            match lost {
+                Record::Opened { incident, .. } => drop(self.open.remove(incident)),
+                Record::Intended { intent, .. } => drop(self.intents.remove(intent)),
+                _ => {}
+            }
+        }
         self.looks.clear();
         self.evidence.clear();
         self.refused_at = None;

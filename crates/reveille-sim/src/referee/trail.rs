@@ -5,7 +5,7 @@
 
 use reveille_core::effect::{Look, Outcome};
 use reveille_core::event::{CloudFact, ClusterFact, Event};
-use reveille_core::model::id::InstanceId;
+use reveille_core::model::id::{InstanceId, IntentId};
 use reveille_core::model::incident::{FaultKind, MachineKey, Subject};
 use reveille_core::model::roster::Roster;
 use reveille_core::model::time::{Span, Time};
@@ -58,22 +58,26 @@ impl Referee {
                     self.evidence.insert(id, now);
                 }
             }
-            Event::Done { intent, outcome } => {
-                let Some(intent) = self.intents.get_mut(intent) else { return };
-                if !matches!(
-                    outcome,
-                    Outcome::Failed { .. } | Outcome::Moved { .. } | Outcome::Refused { .. }
-                ) {
-                    intent.done_at = Some(now);
-                }
-                match outcome {
-                    Outcome::Limit { limit, .. } => self.limit_told = limit.map(|limit| limit as usize),
-                    Outcome::Failed { .. } => {
-                        let call = intent.call.clone();
-                        self.failed.push((now, call));
-                    }
-                    _ => {}
-                }
+            Event::Done { intent, outcome } => self.note_answer(*intent, outcome),
+            _ => {}
+        }
+    }
+
+    /// The first answer to a call counts; it may come twice.
+    fn note_answer(&mut self, intent: IntentId, outcome: &Outcome) {
+        let now = self.now;
+        let Some(intent) = self.intents.get_mut(&intent).filter(|intent| !intent.answered) else { return };
+        intent.answered = true;
+        intent.came_to_nothing =
+            matches!(outcome, Outcome::Failed { .. } | Outcome::Moved { .. } | Outcome::Refused { .. });
+        if !intent.came_to_nothing {
+            intent.done_at = Some(now);
+        }
+        match outcome {
+            Outcome::Limit { limit, .. } => self.limit_told = limit.map(|limit| limit as usize),
+            Outcome::Failed { .. } => {
+                let call = intent.call.clone();
+                self.failed.push((now, call));
             }
             _ => {}
         }
@@ -127,6 +131,8 @@ impl Referee {
                     domain,
                     call: call.clone(),
                     called: false,
+                    answered: false,
+                    came_to_nothing: false,
                     failed: false,
                     done_at: None,
                 };
@@ -137,7 +143,7 @@ impl Referee {
         }
     }
 
-    fn judge_verdict(&mut self, intent: reveille_core::model::id::IntentId, held: bool) {
+    fn judge_verdict(&mut self, intent: IntentId, held: bool) {
         let Some(intended) = self.intents.get(&intent).cloned() else { return };
         if held {
             let read = self.read_at.zip(intended.done_at).is_some_and(|(read, done)| read >= done);

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use reveille_core::model::id::{InstanceId, NodeName, PoolName, PortId, ZoneName};
 use reveille_core::model::instance::InstanceState;
 use reveille_core::model::node::Provider;
-use reveille_core::model::time::Time;
+use reveille_core::model::time::{Span, Time};
 use reveille_core::plan::budget::normalise_fault;
 
 use super::World;
@@ -97,9 +97,20 @@ impl World {
         self.lies.unlisted.as_ref().is_some_and(|lie| lie.only.is_some() && lie.denies)
     }
 
+    /// The same, or they were so lately that who asked then has had no reason to ask again.
+    pub(crate) fn single_servers_were_denied_within(&self, span: Span) -> bool {
+        self.single_servers_are_denied()
+            || self.lies.denied_until.is_some_and(|at| self.now.since(at) <= span)
+    }
+
     /// Routes on the router now.
     pub(crate) fn routes_held(&self) -> usize {
         self.project.routes().len()
+    }
+
+    /// Changes with everything that the referee looks around for: who is heard, what there is, what its owners want.
+    pub(crate) const fn scenery(&self) -> (Time, u64, u64, bool) {
+        (self.stirred, self.project.edition, self.wanted, self.lies.leases_frozen)
     }
 
     /// Zones that our machines are in.

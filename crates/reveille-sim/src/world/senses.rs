@@ -28,6 +28,8 @@ use super::{Request, Task, World, stamp};
 pub(crate) struct Lies {
     /// Servers that listings do not hold.
     pub(crate) unlisted: Option<Unlisting>,
+    /// When single servers were last denied although they were there.
+    pub(crate) denied_until: Option<Time>,
     /// Every read of the cloud fails like this.
     pub(crate) cloud_fails: Option<ReadErrorKind>,
     pub(crate) portless: bool,

@@ -253,6 +253,9 @@ impl World {
                 let denied: Vec<InstanceId> =
                     self.project.servers.keys().filter(|id| self.is_denied(id)).cloned().collect();
                 denied.iter().for_each(|id| self.note_causes(id));
+                if self.single_servers_are_denied() {
+                    self.lies.denied_until = Some(self.now);
+                }
                 self.lies.unlisted = None;
             }
             Fault::PortsUnlisted(_) => self.lies.portless = false,

@@ -111,3 +111,85 @@ fn a_stale_node_does_not_speak_for_a_machine_whose_own_is_gone() {
     assert_eq!(label, "node-object-deleted", "{}", field.tail());
     field.clean();
 }
+
+/// The clock goes back after the console was read: what was read an hour ago is not taken for fresh.
+#[test]
+fn evidence_is_as_old_as_before_when_the_clock_goes_back() {
+    let mut field = Field::new(Layout::fleet(25, 6));
+    let victim = field.machine(0);
+    field.fault(Fault::Breaks(victim.clone(), Trouble::KubeletHung));
+    field.0.mishap_in(min(9), Mishap::Paused(workers(), min(45)));
+    field.run(min(13));
+    assert!(field.held(&victim, FaultKind::NotReady).contains("paused"), "{}", field.tail());
+    field.0.mishap_in(s(0), Mishap::Jump(-3 * 3_600_000));
+    field.run(min(60));
+    assert_eq!(field.reboots(), 1, "{}", field.tail());
+    field.clean();
+}
+
+/// What is being proved when the clock goes back keeps its slot for as long as before, and not for three hours more.
+#[test]
+fn a_proof_is_not_waited_for_longer_because_the_clock_went_back() {
+    let one = |limits: &mut reveille_core::model::roster::Limits| limits.at_once = 1;
+    let mut field = Field::new(Layout::fleet(26, 8).limits(one));
+    let (first, second) = (field.machine(0), field.machine(1));
+    field.fault(Fault::Breaks(first, Trouble::Broken));
+    field.run(min(15));
+    assert_eq!(field.reboots(), 1, "{}", field.tail());
+    field.0.mishap_in(s(0), Mishap::Jump(-3 * 3_600_000));
+    field.fault(Fault::Breaks(second.clone(), Trouble::KubeletHung));
+    field.run(min(50));
+    assert!(field.well(&second), "{:?}\n{}", field.held(&second, FaultKind::NotReady), field.tail());
+    field.clean();
+}
+
+/// Made while nobody watched, with the name of one that is gone, it is taken for that one. Its own console says that its
+/// first boot failed: a reboot is of no use.
+#[test]
+fn a_machine_that_is_known_by_name_alone_is_asked_by_its_console() {
+    let (fleet, at_once) = (Layout::fleet(27, 5), (s(1), s(1)));
+    let names = Layout { plain_names: true, names_reused: true, deletes_within: at_once, ..fleet };
+    let mut field = Field::new(names);
+    let victim = field.machine(4);
+    let before = field.machines();
+    field.fault(Fault::BadImage(workers(), Some(Trouble::NoNetwork)));
+    field.0.mishap_in(s(0), Mishap::Crash(min(4)));
+    field.fault_in(s(5), Fault::ForeignDelete(victim));
+    field.run(min(5));
+    let newcomer = field.newcomer(&before).expect("the owner makes another");
+    assert!(field.case(&newcomer, FaultKind::Vanished).is_some(), "{:?}\n{}", field.open(), field.tail());
+    field.run(min(20));
+    assert!(!field.exists(&newcomer), "{}", field.tail());
+    assert_eq!(field.reboots(), 0, "{}", field.tail());
+    field.clean();
+}
+
+/// A rollout is under way when the clock jumps, or we sleep: it may be under way still.
+#[test]
+fn a_rollout_is_not_over_because_the_clock_jumped() {
+    let mut field = Field::new(Layout::fleet(28, 8));
+    let victim = field.machine(0);
+    field.fault(Fault::Rollout(workers()));
+    field.run(min(4));
+    field.0.mishap_in(s(0), Mishap::Jump(3 * 3_600_000));
+    field.fault(Fault::Breaks(victim.clone(), Trouble::KubeletHung));
+    field.run(min(20));
+    assert!(field.held(&victim, FaultKind::NotReady).contains("rolling"), "{}", field.tail());
+    assert_eq!(field.destructive(), 0, "{}", field.tail());
+    field.run(min(20));
+    assert_eq!(field.reboots(), 1, "{}", field.tail());
+    field.clean();
+}
+
+/// A cell is down and comes back: whose id was denied a minute ago is asked for once more before its Node is deleted.
+#[test]
+fn a_node_stays_when_its_instance_is_back_a_moment_before() {
+    for lasts in (60..120).step_by(2) {
+        let mut field = Field::new(Layout::fleet(29, 8));
+        let victim = field.machine(0);
+        field.fault(Fault::Breaks(victim.clone(), Trouble::Broken));
+        field.fault_in(min(2), Fault::SomeUnlisted { machines: vec![victim], lasts: s(lasts), denies: true });
+        field.run(min(6));
+        field.clean();
+    }
+}

@@ -1,8 +1,8 @@
 //! Two hundred random courses of events, and what must hold in each of them.
 //!
-//! After every step: the invariants. Whenever a call takes effect: it harms nobody. And half an hour after the last
-//! happening: nothing that could be done is left lying, and nobody who is ill is in no case. The seeds are dealt to four
-//! tests so that they share the cores.
+//! After every step: the invariants. Whenever a call takes effect: it harms nobody, and the referee has nothing to whistle
+//! at. And half an hour after the last happening: nothing that could be done is left lying, and nobody who is ill is in no
+//! case. The seeds are dealt to four tests so that they share the cores.
 
 use reveille_sim::chaos::{Course, Rate};
 use reveille_sim::drive::Drive;
@@ -20,7 +20,7 @@ fn soak(seeds: std::ops::Range<u64>) {
     let rate = Rate { machines: 24, length: min(120), every: min(5), ..Rate::default() };
     for seed in seeds {
         let course = Course::random(seed, rate);
-        let mut drive = course.stage();
+        let mut drive = course.stage().refereed();
         drive.run_for(course.length + min(30));
         drive.world.end_faults();
         drive.end_mishaps();
@@ -31,6 +31,7 @@ fn soak(seeds: std::ops::Range<u64>) {
         let tail = || drive.log().tail(60);
         assert!(drive.violations().is_empty(), "seed {seed}: {:?}\n{}", drive.violations(), tail());
         assert!(drive.world.harms().is_empty(), "seed {seed}: {:?}\n{}", drive.world.harms(), tail());
+        assert!(drive.fouls().is_empty(), "seed {seed}: {:?}\n{}", drive.fouls(), tail());
         // Whatever is on its way now has arrived after another six minutes.
         let now = lying(&drive);
         if !now.is_empty() {

@@ -1,0 +1,125 @@
+//! Our own clock: what a sleep, a jump forwards and a jump back do to everything that was noted on it.
+//!
+//! ```text
+//!  step(now) ─▶ keep_time ─┬─ a gap, or back: sight and timers of cases begin anew (DESIGN, invariant 4)
+//!                          ├─ a gap: others who were at work then are left alone for as long again
+//!                          └─ back by so much: what was noted moves along; what still lies ahead counts as now
+//! ```
+//!
+//! A jump forwards cannot be told from a sleep, and a sleep is the worse of the two, so it is taken for one. A jump back
+//! within one process is known to the millisecond: what is under way and what was read keep their age. After a restart
+//! nobody knows by how much, and whatever the ledger holds from the future counts as now.
+
+use crate::guard::{Guard, stands};
+use crate::model::time::{Span, Time};
+use crate::plan::budget::Phase;
+use crate::plan::interlock;
+
+use super::{State, Wake};
+
+impl State {
+    /// A gap between two steps, or a clock that went back, means that we slept: every timer starts anew.
+    pub(super) fn keep_time(&mut self, now: Time) {
+        let before = self.now;
+        let back = (self.stepped && now < before).then(|| before.since(now));
+        let gap = self.stepped && now.since(before) > self.roster.timing.pause_jump;
+        self.now = now;
+        self.stepped = true;
+        if (gap || back.is_some()) && stands(Guard::UnbrokenSight) {
+            self.cluster.source.restart_sight(now);
+            for cloud in self.clouds.values_mut() {
+                cloud.source.restart_sight(now);
+                // How long it was building or leaving while nobody looked is not known.
+                cloud.instances.values_mut().for_each(|seen| seen.state_since = now);
+            }
+            for case in self.cases.values_mut() {
+                case.incident.counted_from = now;
+            }
+        }
+        if let Some(by) = back {
+            self.move_back(by);
+            self.go_back_to(now);
+        } else if gap && stands(Guard::UnbrokenSight) {
+            self.go_on_from(before, now);
+        }
+    }
+
+    /// We slept: whoever was at work then may be at work still, and is left alone for the whole time anew.
+    fn go_on_from(&mut self, before: Time, now: Time) {
+        let quiet = self.roster.timing.rollout_quiet;
+        for (pool, until) in self.rolling.iter_mut().filter(|(_, until)| before < **until) {
+            *until = now + quiet;
+            if let Some(rollout) = self.rollouts.get_mut(pool) {
+                rollout.changed_at = Some(now);
+            }
+        }
+        let lately = |at: Time| before.since(at) < interlock::FOREIGN_QUIET;
+        self.foreign.values_mut().filter(|(at, _)| lately(*at)).for_each(|(at, _)| *at = now);
+    }
+
+    /// The clock went back by so much: what was read is as old as before, and what is under way has as long to go.
+    fn move_back(&mut self, by: Span) {
+        let moved = |at: Time| Time::from_ms(at.ms - by.ms);
+        for case in self.cases.values_mut() {
+            case.gathered.asked_at = case.gathered.asked_at.map(moved);
+        }
+        for cloud in self.clouds.values_mut() {
+            let unlisted = cloud.instances.values_mut().filter_map(|seen| seen.unlisted.as_mut());
+            unlisted.for_each(|unlisted| unlisted.last_denial = unlisted.last_denial.map(moved));
+        }
+        for seen in self.cluster.nodes.values_mut() {
+            seen.last_denial = seen.last_denial.map(moved);
+        }
+        self.newcomers.values_mut().for_each(|at| *at = moved(*at));
+        self.rolling.values_mut().for_each(|until| *until = moved(*until));
+        for rollout in self.rollouts.values_mut() {
+            rollout.changed_at = rollout.changed_at.map(moved);
+        }
+        for flight in self.book.flights.values_mut() {
+            match &mut flight.phase {
+                Phase::Recording => {}
+                Phase::Calling { since } => *since = moved(*since),
+                Phase::Verifying { deadline, next_look } => {
+                    (*deadline, *next_look) = (moved(*deadline), moved(*next_look));
+                }
+                Phase::Proving { deadline, since, well_since, .. } => {
+                    (*deadline, *since) = (moved(*deadline), moved(*since));
+                    *well_since = well_since.map(moved);
+                }
+            }
+        }
+        let theirs = |why: &Wake| matches!(why, Wake::Flight(_) | Wake::Proofs);
+        let wakes: Vec<(Wake, Time)> =
+            self.wakes.iter().filter(|(why, _)| theirs(why)).map(|(why, at)| (why.clone(), *at)).collect();
+        for (why, at) in wakes {
+            self.wake(moved(at), why);
+        }
+    }
+
+    /// The clock went back: whatever was noted ahead of it would be waited for as long again.
+    pub(super) fn go_back_to(&mut self, now: Time) {
+        let longest = now + self.roster.timing.backoff_max;
+        self.cluster.go_back_to(now);
+        self.clouds.values_mut().for_each(|cloud| cloud.go_back_to(now));
+        self.foreign.values_mut().for_each(|(at, _)| *at = (*at).min(now));
+        self.closed.iter_mut().for_each(|closed| closed.at = closed.at.min(now));
+        self.book.go_back_to(now, longest);
+        for case in self.cases.values_mut() {
+            let incident = &mut case.incident;
+            incident.first_seen = incident.first_seen.min(now);
+            incident.well_since = incident.well_since.map(|at| at.min(now));
+            incident.not_before = incident.not_before.map(|at| at.min(longest));
+        }
+        let early: Vec<Wake> = self
+            .wakes
+            .iter()
+            .filter(|(why, at)| {
+                **at > longest && matches!(why, Wake::Machine(_) | Wake::Case(_) | Wake::Ledger)
+            })
+            .map(|(why, _)| why.clone())
+            .collect();
+        for why in early {
+            self.wake(now, why);
+        }
+    }
+}

@@ -103,6 +103,17 @@ impl Store {
         self.waiting.clear();
     }
 
+    /// The ledger as a process has it that holds it no more: its file is read by nobody, and, when `refused`, it takes
+    /// nothing.
+    pub fn estranged(&self, refused: bool) -> Self {
+        let mut own = self.clone();
+        own.full = refused;
+        for waiting in own.waiting.iter_mut().filter(|waiting| !waiting.durable) {
+            waiting.refused |= refused;
+        }
+        own
+    }
+
     /// The process dies: what is not durable is lost.
     pub fn crash(&mut self) {
         self.waiting.clear();

@@ -123,7 +123,7 @@ catalog! {
         process(Mishap::DiskFull(span))
     };
     "ledger-rotated" 3 "a checkpoint takes the place of the ledger" |_| process(Mishap::Rotate);
-    "two-leaders" 2 "another process leads, and ours does not know it" |dice| process(Mishap::TwoLeaders(dice.lasts()));
+    "two-leaders" 2 "another process takes the ledger and leads; the one before goes on beside it, or sleeps or is cut off first, and does not know" |dice| process(Mishap::TwoLeaders(dice.usurped()));
     // Outages, and machines that go bad.
     "zone-dark" 3 "a zone is cut off" |dice| {
         let zone = dice.zone();

@@ -5,7 +5,7 @@ use reveille_core::model::id::{InstanceId, PoolName, ZoneName};
 use reveille_core::model::time::Span;
 
 use super::Happening;
-use crate::drive::{CrashPoint, Mishap};
+use crate::drive::{CrashPoint, Estranged, Mishap, Usurped};
 use crate::rng::Rng;
 use crate::world::fault::{CallLie, Fault};
 use crate::world::guest::Trouble;
@@ -76,14 +76,16 @@ impl Dice {
     }
 
     pub(super) fn crash_point(&mut self) -> CrashPoint {
-        const ALL: [CrashPoint; 5] = [
-            CrashPoint::BeforeRecord,
-            CrashPoint::BeforeAcknowledged,
-            CrashPoint::BeforeCall,
-            CrashPoint::BeforeDone,
-            CrashPoint::BeforeVerdict,
-        ];
-        ALL[self.rng.below(5) as usize]
+        CrashPoint::ALL[self.rng.below(CrashPoint::ALL.len() as u64) as usize]
+    }
+
+    /// Another process takes the lead: how the one before goes on, and how far the new one's clock is off.
+    pub(super) fn usurped(&mut self) -> Usurped {
+        let lasts = self.lasts();
+        let how = Estranged::ALL[self.rng.below(Estranged::ALL.len() as u64) as usize];
+        let (refused, off) = (self.rng.chance(50), self.rng.chance(30));
+        let skew_ms = self.rng.span(Span::from_min(-10), Span::from_min(10)).ms;
+        Usurped { lasts, how, refused, skew_ms: if off { skew_ms } else { 0 } }
     }
 
     /// A few of the machines, perhaps one of them twice.

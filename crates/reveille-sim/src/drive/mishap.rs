@@ -12,7 +12,7 @@ use reveille_core::record::Record;
 
 use std::collections::BTreeSet;
 
-use super::{Drive, Run};
+use super::{Drive, Run, Usurped};
 
 /// Something that happens to the controller's process.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,8 +47,8 @@ pub enum Mishap {
         /// How long nobody runs.
         down: Span,
     },
-    /// Another process takes the ledger, leads for so long and dies; then ours starts anew.
-    TwoLeaders(Span),
+    /// Another process takes the ledger and leads; the one before goes on beside it for a while.
+    TwoLeaders(Usurped),
     /// A person says "hands off" of a pool, and takes it back after so long.
     Paused(PoolName, Span),
 }
@@ -87,6 +87,22 @@ pub enum CrashPoint {
     BeforeVerdict,
 }
 
+impl CrashPoint {
+    /// All of them, in the order of an intent's life.
+    pub const ALL: [Self; 5] = [
+        Self::BeforeRecord,
+        Self::BeforeAcknowledged,
+        Self::BeforeCall,
+        Self::BeforeDone,
+        Self::BeforeVerdict,
+    ];
+
+    /// Whether nobody has made the call yet.
+    pub const fn is_before_the_call(self) -> bool {
+        matches!(self, Self::BeforeRecord | Self::BeforeAcknowledged | Self::BeforeCall)
+    }
+}
+
 impl Drive {
     pub(super) fn befall(&mut self, mishap: Mishap) {
         self.tell(format!("the process: {mishap:?}"));
@@ -115,13 +131,7 @@ impl Drive {
                 self.crash_at = Some((CrashPoint::BeforeRecord, down));
                 self.die();
             }
-            Mishap::TwoLeaders(span) => {
-                if self.rival.is_none() {
-                    self.fence = self.fence.next();
-                    self.world.lead(self.fence);
-                }
-                self.mishap_in(span, Mishap::Crash(Span::from_s(1)));
-            }
+            Mishap::TwoLeaders(usurped) => self.usurp(usurped),
             Mishap::Paused(pool, span) => self.pause_pool(pool, span),
             Mishap::Pause(_) | Mishap::Rotate | Mishap::Deposed | Mishap::TornTail { .. } => {}
         }
@@ -143,6 +153,7 @@ impl Drive {
         self.mishaps.clear();
         (self.crash_at, self.crash_beside) = (None, None);
         self.store.set_full(false);
+        self.end_former();
         self.set_pauses(BTreeSet::new());
         if self.run == Run::Running && self.rival.is_none() {
             // Whoever lost the lead comes back only as a new process.
@@ -152,7 +163,12 @@ impl Drive {
 
     /// What the process's own clock says.
     pub(super) const fn clock(&self) -> Time {
-        Time::from_ms(self.now.ms + self.skew_ms)
+        self.clock_of(self.now)
+    }
+
+    /// What the process's own clock said then.
+    pub(super) const fn clock_of(&self, then: Time) -> Time {
+        Time::from_ms(then.ms + self.skew_ms)
     }
 
     /// Counts an effect, and dies if this is the one. `begun`: it was.
@@ -194,17 +210,22 @@ impl Drive {
         }
         self.fence = self.fence.next();
         self.tell(format!("another process starts as {}", self.fence));
+        self.world.listen(self.now, self.fence);
+        self.begin_anew(self.clock_of(self.stepped_at));
+    }
+
+    /// An engine is restored from what is durable, under the fencing number of the drive.
+    pub(super) fn begin_anew(&mut self, last_alive: Time) {
         let how = Restored {
             start: Start { fence: self.fence, acting: self.acting },
             now: self.clock(),
-            last_alive: Some(Time::from_ms(self.stepped_at.ms + self.skew_ms)),
+            last_alive: Some(last_alive),
         };
         self.state = State::restore(self.roster.clone(), how, self.store.records().iter().cloned());
         self.store.keep(Record::Started { at: self.clock(), fence: self.fence });
         if let Some(referee) = &mut self.referee {
             referee.restarted(self.now, self.store.records());
         }
-        self.world.listen(self.now, self.fence);
         self.run = Run::Running;
         let pauses = self.pauses.clone();
         self.step(Event::Command(Command::Pauses(pauses)));

@@ -11,6 +11,7 @@
 //! replays what was durable under the next fencing number, and the invariants' memory of intents spans all of them.
 
 mod chronicle;
+mod former;
 mod mishap;
 mod oracle;
 mod pilot;
@@ -58,6 +59,12 @@ pub struct Drive {
     skew_ms: i64,
     run: Run,
     backlog: Vec<Event>,
+    /// The process that led before and does not know, while it lives.
+    former: Option<Box<Former>>,
+    /// True while that one has its turn.
+    is_former: bool,
+    /// It hears nobody, and nobody hears it.
+    deaf: bool,
     fence: Fence,
     acting: bool,
     pauses: BTreeSet<Pause>,
@@ -95,6 +102,8 @@ pub struct Counts {
 }
 
 pub use chronicle::{Happened, What};
+use former::Former;
+pub use former::{Estranged, Usurped};
 pub use mishap::{CrashPoint, Mishap};
 use oracle::Oracle;
 pub use oracle::{Misled, Named, Said};
@@ -141,6 +150,9 @@ impl Drive {
             skew_ms: 0,
             run: Run::Running,
             backlog: Vec::new(),
+            former: None,
+            is_former: false,
+            deaf: false,
             fence,
             acting,
             pauses: BTreeSet::new(),
@@ -222,7 +234,7 @@ impl Drive {
             }
             (Run::Paused(until) | Run::Dead(until), _) => Some(until),
         };
-        [world, mishap, own].into_iter().flatten().min().unwrap_or(self.now + TICK)
+        [world, mishap, own, self.former_next_at()].into_iter().flatten().min().unwrap_or(self.now + TICK)
     }
 
     /// The engine's wake-up stands on its own clock.
@@ -244,9 +256,34 @@ impl Drive {
         if let Some(rival) = &mut self.rival {
             rival.watch(self.now, &self.world);
         }
+        if self.rival.is_some() {
+            match self.run {
+                Run::Running => self.let_rival_act(events),
+                run => self.sleep_on(run, events),
+            }
+            return;
+        }
+        self.live(events);
+        self.let_former_act();
+    }
+
+    /// A process takes in what reached it, and does what is due.
+    fn live(&mut self, events: Vec<Event>) {
         match self.run {
-            Run::Running if self.rival.is_some() => self.let_rival_act(events),
             Run::Running => events.into_iter().for_each(|event| self.step(event)),
+            run => self.sleep_on(run, events),
+        }
+        self.answer_records();
+        let waking = self.waking_at().is_some_and(|at| at <= self.now);
+        if self.run == Run::Running && (waking || self.now.since(self.stepped_at) >= self.tick) {
+            self.step(Event::Tick);
+        }
+    }
+
+    /// A process that does not run: it sleeps on, or wakes, or another starts in its place.
+    fn sleep_on(&mut self, run: Run, events: Vec<Event>) {
+        match run {
+            Run::Running => {}
             Run::Paused(until) => {
                 // Nobody polls while the process sleeps; what others push waits in its sockets.
                 let pushed = |event: &Event| {
@@ -257,26 +294,16 @@ impl Drive {
                 };
                 self.backlog.extend(events.into_iter().filter(pushed));
                 if self.now >= until {
-                    self.tell("the process goes on".to_owned());
+                    let who = if self.is_former { "the process that led before" } else { "the process" };
+                    self.tell(format!("{who} goes on"));
                     self.world.listings_lost_since(self.stepped_at);
                     self.run = Run::Running;
                     let backlog = std::mem::take(&mut self.backlog);
                     backlog.into_iter().for_each(|event| self.step(event));
                 }
             }
-            Run::Dead(until) => {
-                if self.now >= until {
-                    self.restart();
-                }
-            }
-        }
-        if self.rival.is_some() {
-            return;
-        }
-        self.answer_records();
-        let waking = self.waking_at().is_some_and(|at| at <= self.now);
-        if self.run == Run::Running && (waking || self.now.since(self.stepped_at) >= self.tick) {
-            self.step(Event::Tick);
+            Run::Dead(until) if self.now >= until => self.restart(),
+            Run::Dead(_) => {}
         }
     }
 
@@ -309,7 +336,7 @@ impl Drive {
             return;
         }
         self.digest.event(self.now, &event, self.whole_trace);
-        if let Some(referee) = &mut self.referee {
+        if let Some(referee) = self.referee.as_mut().filter(|_| !self.is_former) {
             referee.hear(self.now, &event, &self.roster);
         }
         let effects = self.state.step(self.clock(), event);
@@ -323,7 +350,9 @@ impl Drive {
         }
         self.ask_referee(&effects);
         for effect in &effects {
-            self.log.push_effect(self.now, effect);
+            if !self.is_former {
+                self.log.push_effect(self.now, effect);
+            }
             if self.dies_beside(false) {
                 return;
             }
@@ -338,7 +367,7 @@ impl Drive {
     }
 
     fn ask_referee(&mut self, effects: &[Effect]) {
-        let Some(referee) = &mut self.referee else { return };
+        let Some(referee) = self.referee.as_mut().filter(|_| !self.is_former) else { return };
         let known = referee.fouls().len();
         let scene = Scene { world: &self.world, roster: &self.roster };
         referee.judge(effects, &scene);
@@ -348,6 +377,9 @@ impl Drive {
     }
 
     fn perform(&mut self, effect: &Effect) {
+        if self.is_former {
+            return self.perform_as_former(effect);
+        }
         match effect {
             Effect::Record { id, record } => {
                 self.counts.records += 1;
@@ -372,6 +404,20 @@ impl Drive {
             }
             Effect::List { .. } => self.world.perform(self.now, effect),
             Effect::WakeAt(at) => self.wake = Some(*at),
+        }
+    }
+
+    /// What the process that led before asks for: nothing of it is told, and none of its records is read again.
+    fn perform_as_former(&mut self, effect: &Effect) {
+        match effect {
+            Effect::Record { id, record } => self.store.ask(self.now, *id, record.clone()),
+            Effect::WakeAt(at) => self.wake = Some(*at),
+            _ if self.deaf => {}
+            Effect::Look { .. } | Effect::List { .. } => self.world.perform(self.now, effect),
+            Effect::Call { call, .. } => {
+                self.tell(format!("the process that led before calls: {call}"));
+                self.world.perform(self.now, effect);
+            }
         }
     }
 

@@ -59,25 +59,21 @@ impl Drive {
         }
         calls.extend(rival.pass(self.now, &self.world));
         for (intent, call) in calls {
-            if self.rival_dies(&[
-                CrashPoint::BeforeRecord,
-                CrashPoint::BeforeAcknowledged,
-                CrashPoint::BeforeCall,
-            ]) {
+            if self.rival_dies(CrashPoint::is_before_the_call) {
                 return;
             }
             self.counts.calls += 1;
             self.tell(format!("  call    {call}"));
             let effect = Effect::Call { intent, fence: self.fence, call };
             self.world.perform(self.now, &effect);
-            if self.rival_dies(&[CrashPoint::BeforeDone, CrashPoint::BeforeVerdict]) {
+            if self.rival_dies(|point| !point.is_before_the_call()) {
                 return;
             }
         }
     }
 
-    fn rival_dies(&mut self, at: &[CrashPoint]) -> bool {
-        let dies = at.iter().any(|point| self.crashes(*point));
+    fn rival_dies(&mut self, at: impl Fn(CrashPoint) -> bool) -> bool {
+        let dies = self.crash_at.is_some_and(|(point, _)| at(point));
         if dies {
             self.die();
         }

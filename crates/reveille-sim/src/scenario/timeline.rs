@@ -98,7 +98,7 @@ impl Timeline {
                 What::Process(text) if text.starts_with("the process: ") => {}
                 What::Process(text) => {
                     let plain = text.split(" (").next().unwrap_or_default();
-                    self.push(at, Side::Process, "", plain);
+                    self.push(at, Side::Process, "", &cast.plain(plain));
                 }
                 What::Broken(violation) => {
                     self.push(at, Side::Broken, "", &cast.plain(&violation.to_string()))

@@ -6,7 +6,7 @@ use std::fmt;
 use reveille_core::model::id::InstanceId;
 use reveille_core::model::time::Span;
 
-use crate::drive::{CrashPoint, Mishap};
+use crate::drive::{CrashPoint, Estranged, Mishap, Usurped};
 use crate::world::fault::{CallLie, Fault};
 use crate::world::guest::Trouble;
 
@@ -180,8 +180,24 @@ fn crash(slots: &Slots<'_>, point: CrashPoint) -> Made {
     Ok(Deed::Process(Mishap::CrashAt(point, slots.span()?)))
 }
 
+/// The one before believes in its ledger: the worse of the two ways.
+fn usurped(slots: &Slots<'_>, how: Estranged) -> Made {
+    let usurped = Usurped { lasts: slots.span()?, how, refused: false, skew_ms: 0 };
+    Ok(Deed::Process(Mishap::TwoLeaders(usurped)))
+}
+
 fn pause(slots: &Slots<'_>, scope: Scope) -> Made {
     Ok(Deed::Pause(scope, slots.text("person").to_owned(), words::quoted(slots.text("text"))?))
+}
+
+/// `sign`: ahead or behind.
+fn node_clock(slots: &Slots<'_>, sign: i64) -> Made {
+    let ms = sign * slots.span()?.ms;
+    each(slots, move |id| Fault::NodeClock(id, ms))
+}
+
+fn api_clock(slots: &Slots<'_>, sign: i64) -> Made {
+    world(Fault::ApiClock(sign * slots.span()?.ms, words::span(slots.second("span"))?))
 }
 
 const FAILS: CallLie = CallLie::Fails { retry_after: None };
@@ -255,6 +271,14 @@ const PHRASES: &[Phrase<Deed>] = &[
     Phrase { form: "the cluster lists no nodes for {span}", make: |s| lasting(s, Fault::NodesUnlisted) },
     Phrase { form: "the API server is silent for {span}", make: |s| lasting(s, Fault::ApiSilent) },
     Phrase { form: "no lease is renewed for {span}", make: |s| lasting(s, Fault::LeasesFrozen) },
+    Phrase { form: "the watch of nodes is a minute behind for {span}", make: |s| lasting(s, Fault::WatchLags) },
+    Phrase { form: "the watch of nodes loses what happens for {span}", make: |s| lasting(s, Fault::WatchGap) },
+    Phrase { form: "the cluster shows an old state for {span}", make: |s| lasting(s, Fault::NodeListStale) },
+    // Clocks.
+    Phrase { form: "the clock of {machines} is {span} ahead", make: |s| node_clock(s, 1) },
+    Phrase { form: "the clock of {machines} is {span} behind", make: |s| node_clock(s, -1) },
+    Phrase { form: "the clocks of cloud and cluster are {span} ahead for {span}", make: |s| api_clock(s, 1) },
+    Phrase { form: "the clocks of cloud and cluster are {span} behind for {span}", make: |s| api_clock(s, -1) },
     Phrase { form: "zone {zone} is cut off for {span}", make: |s| world(Fault::ZoneDark(s.zone()?, s.span()?)) },
     // Calls.
     Phrase { form: "the next call is accepted and does nothing", make: |s| calls(s, CallLie::Ignored) },
@@ -271,8 +295,13 @@ const PHRASES: &[Phrase<Deed>] = &[
     Phrase { form: "Reveille dies before its next call, for {span}", make: |s| crash(s, CrashPoint::BeforeCall) },
     Phrase { form: "Reveille dies before its next call is answered, for {span}", make: |s| crash(s, CrashPoint::BeforeDone) },
     Phrase { form: "Reveille dies before its next call is proved, for {span}", make: |s| crash(s, CrashPoint::BeforeVerdict) },
+    Phrase { form: "Reveille's clock jumps {span} ahead", make: |s| Ok(Deed::Process(Mishap::Jump(s.span()?.ms))) },
+    Phrase { form: "Reveille's clock jumps {span} back", make: |s| Ok(Deed::Process(Mishap::Jump(-s.span()?.ms))) },
     Phrase { form: "the disk is full for {span}", make: |s| Ok(Deed::Process(Mishap::DiskFull(s.span()?))) },
     Phrase { form: "another process takes the lead", make: |_| Ok(Deed::Process(Mishap::Deposed)) },
+    Phrase { form: "another Reveille takes the lead, and the one before goes on for {span}", make: |s| usurped(s, Estranged::Hears) },
+    Phrase { form: "another Reveille takes the lead, and the one before sleeps and goes on, for {span}", make: |s| usurped(s, Estranged::Sleeps) },
+    Phrase { form: "another Reveille takes the lead, and the one before is cut off and comes back, for {span}", make: |s| usurped(s, Estranged::CutOff) },
     Phrase { form: "the ledger is rotated", make: |_| Ok(Deed::Process(Mishap::Rotate)) },
     // People.
     Phrase { form: "{person} pauses the roster: {text}", make: |s| pause(s, Scope::Roster) },

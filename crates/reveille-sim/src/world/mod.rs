@@ -20,6 +20,7 @@ mod calls;
 mod causes;
 mod cluster;
 mod console;
+mod ears;
 pub mod fault;
 mod glance;
 pub(crate) mod ground;
@@ -46,12 +47,13 @@ use reveille_core::model::time::{Span, Time};
 
 use crate::rng::{Rng, Stream};
 use cluster::Cluster;
+use ears::Ears;
 use fault::Fault;
 use guest::{Guest, GuestStep, Trouble};
 use layout::Layout;
 use mischief::Mischief;
 use project::Project;
-use senses::{Lies, Watch};
+use senses::{Lies, Listings, Watch};
 
 pub use glance::Health;
 pub use judge::{Act, Lesser, Wrong};
@@ -98,6 +100,9 @@ pub struct World {
     lies: Lies,
     mischief: Mischief,
     watch: Watch,
+    listings: Listings,
+    /// The ears of the process that led before, while it lives.
+    before: Option<Ears>,
     /// The process that listens now; what was asked for by one before it is answered to nobody.
     session: u64,
     fence: Fence,
@@ -199,6 +204,8 @@ impl World {
             lies: Lies::default(),
             mischief: Mischief::default(),
             watch: Watch::default(),
+            listings: Listings::default(),
+            before: None,
             session: 0,
             fence: Fence(0),
             cloud_controller: CloudController::default(),
@@ -227,7 +234,7 @@ impl World {
         self.session += 1;
         self.fence = fence;
         self.watch = Watch::default();
-        self.lies.forget_listener();
+        self.listings = Listings::default();
         self.stirred = now;
         let session = self.session;
         let soon = self.soon(50, 400);
@@ -254,7 +261,13 @@ impl World {
             }
             self.now = self.now.max(entry.key().0);
             let task = entry.remove();
-            self.run(task);
+            if self.is_for_the_one_before(&task) {
+                self.turn_to_the_other();
+                self.run(task);
+                self.turn_to_the_other();
+            } else {
+                self.run(task);
+            }
         }
         self.now = self.now.max(now);
         std::mem::take(&mut self.out)

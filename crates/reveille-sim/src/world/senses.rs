@@ -40,10 +40,23 @@ pub(crate) struct Lies {
     pub(crate) dark_zones: BTreeSet<ZoneName>,
     /// What happens to the next calls, one each.
     pub(crate) calls: VecDeque<CallLie>,
+}
+
+/// What one listener was told of the project last.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Listings {
     listed_at: Option<Time>,
     full_at: Option<Time>,
     /// The edition of the project that was listed last.
     listed: Option<u64>,
+}
+
+impl Listings {
+    /// Nobody polled since then.
+    pub(crate) fn lost_since(&mut self, then: Time) {
+        self.listed_at = self.listed_at.map(|at| at.min(then));
+        self.full_at = self.full_at.map(|at| at.min(then));
+    }
 }
 
 /// A listing that lacks servers, with 200 and every page.
@@ -56,23 +69,12 @@ pub(crate) struct Unlisting {
 }
 
 impl Lies {
-    pub(crate) fn forget_listener(&mut self) {
-        self.listed_at = None;
-        self.full_at = None;
-        self.listed = None;
-    }
-
     const fn about_the_cloud(&self) -> bool {
         self.unlisted.is_some() || self.cloud_fails.is_some() || self.portless
     }
 
     const fn about_the_cluster(&self) -> bool {
         self.api_silent || self.nodes_empty || self.leases_frozen
-    }
-
-    pub(crate) fn lost_since(&mut self, then: Time) {
-        self.listed_at = self.listed_at.map(|at| at.min(then));
-        self.full_at = self.full_at.map(|at| at.min(then));
     }
 
     fn hides(&self, id: &InstanceId) -> Option<&Unlisting> {
@@ -135,7 +137,7 @@ impl World {
             return;
         }
         let timing = self.layout.timing;
-        let due = self.lies.full_at.is_none_or(|at| self.now.since(at) >= timing.cloud_full_period);
+        let due = self.listings.full_at.is_none_or(|at| self.now.since(at) >= timing.cloud_full_period);
         // A lie about listings is a lie about full ones; a cell that is down changes no "changed since".
         let full = due || self.lies.unlisted.is_some();
         self.plan(timing.cloud_period, Task::Poll(session));
@@ -151,10 +153,10 @@ impl World {
         let period = self.layout.timing.cloud_period;
         self.layout.news_only
             && !self.lies.about_the_cloud()
-            && self.lies.listed == Some(self.project.edition)
+            && self.listings.listed == Some(self.project.edition)
             && self.now.since(self.stirred) > STILL_AFTER
             && self
-                .lies
+                .listings
                 .listed_at
                 .is_some_and(|at| self.now.since(at).ms + period.ms + TRAVEL_MAX.ms < stale_after.ms)
     }
@@ -182,12 +184,12 @@ impl World {
 
     fn listing(&mut self, full: bool) -> CloudSnapshot {
         // A second of overlap: what changed while the last listing was read is told again.
-        let since = self.lies.listed_at.map(|at| at - Span::from_s(1)).filter(|_| !full);
+        let since = self.listings.listed_at.map(|at| at - Span::from_s(1)).filter(|_| !full);
         let mut snapshot = self.project.snapshot(since);
-        self.lies.listed_at = Some(self.now);
-        self.lies.listed = Some(self.project.edition);
+        self.listings.listed_at = Some(self.now);
+        self.listings.listed = Some(self.project.edition);
         if since.is_none() {
-            self.lies.full_at = Some(self.now);
+            self.listings.full_at = Some(self.now);
         }
         snapshot.instances.retain(|instance| self.lies.hides(&instance.id).is_none());
         if self.lies.portless || self.lies.unlisted.as_ref().is_some_and(|lie| lie.only.is_none()) {
@@ -339,10 +341,12 @@ impl World {
 
     /// The watch broke: it lists anew.
     pub(super) fn break_watch(&mut self) {
-        self.watch.synced = false;
-        let session = self.session;
-        let after = self.soon(200, 2_000);
-        self.plan(after, Task::Watched(session));
+        self.tell_each(|world| {
+            world.watch.synced = false;
+            let session = world.session;
+            let after = world.soon(200, 2_000);
+            world.plan(after, Task::Watched(session));
+        });
     }
 
     const fn watching(&mut self) -> bool {
@@ -356,27 +360,26 @@ impl World {
 
     /// A node appeared or changed.
     pub(super) fn watched(&mut self, node: Arc<Node>) {
-        if self.watching() {
-            self.hear_of(ClusterFact::Applied(node));
-        }
+        self.tell_each(|world| world.watch_carries(ClusterFact::Applied(node.clone())));
     }
 
     /// A node went.
     pub(super) fn watched_gone(&mut self, name: NodeName, uid: NodeUid) {
-        if self.watching() {
-            self.hear_of(ClusterFact::Deleted { name, uid });
-        }
+        self.tell_each(|world| {
+            world.watch_carries(ClusterFact::Deleted { name: name.clone(), uid: uid.clone() });
+        });
     }
 
     /// Somebody said something about a node.
     pub(super) fn said(&mut self, event: NodeEvent) {
-        if self.watching() {
-            self.hear_of(ClusterFact::NodeEvent(event));
-        }
+        self.tell_each(|world| world.watch_carries(ClusterFact::NodeEvent(event.clone())));
     }
 
-    /// What the watch carries; it may be behind.
-    fn hear_of(&mut self, fact: ClusterFact) {
+    /// What the watch carries, if it is up; it may be behind.
+    fn watch_carries(&mut self, fact: ClusterFact) {
+        if !self.watching() {
+            return;
+        }
         if self.mischief.watch_lags {
             self.plan(LAG, Task::Deliver(self.session, Event::Cluster(fact)));
         } else {

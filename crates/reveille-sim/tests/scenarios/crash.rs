@@ -11,18 +11,10 @@ use reveille_sim::world::layout::{Layout, PoolPlan};
 
 use crate::field::*;
 
-const POINTS: [CrashPoint; 5] = [
-    CrashPoint::BeforeRecord,
-    CrashPoint::BeforeAcknowledged,
-    CrashPoint::BeforeCall,
-    CrashPoint::BeforeDone,
-    CrashPoint::BeforeVerdict,
-];
-
 /// A hung kubelet needs one reboot. Wherever the process dies on the way, the machine is rebooted once and comes back.
 #[test]
 fn a_crash_anywhere_reboots_once() {
-    for point in POINTS {
+    for point in CrashPoint::ALL {
         for down_s in [5, 100] {
             let mut field = Field::new(Layout::fleet(3, 5));
             let victim = field.machine(0);
@@ -39,7 +31,7 @@ fn a_crash_anywhere_reboots_once() {
 /// The same for a deletion, with a successor to wait for.
 #[test]
 fn a_crash_anywhere_deletes_once() {
-    for point in POINTS {
+    for point in CrashPoint::ALL {
         let mut field = Field::new(Layout::fleet(4, 5));
         let victim = field.machine(0);
         field.0.mishap_in(s(0), Mishap::CrashAt(point, s(30)));
@@ -54,7 +46,7 @@ fn a_crash_anywhere_deletes_once() {
 /// The same for a group that is put back.
 #[test]
 fn a_crash_anywhere_puts_the_group_back() {
-    for point in POINTS {
+    for point in CrashPoint::ALL {
         let mut field = Field::new(Layout::fleet(5, 5));
         let victim = field.machine(0);
         field.0.mishap_in(s(0), Mishap::CrashAt(point, s(15)));

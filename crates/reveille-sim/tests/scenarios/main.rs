@@ -13,6 +13,7 @@ mod hunting;
 
 mod joining;
 mod ladder;
+mod leaders;
 mod limits;
 mod quiet;
 mod rivals;

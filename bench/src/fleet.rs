@@ -162,7 +162,28 @@ impl Fleet {
         Event::Cloud { cloud: self.shared.cloud.clone(), fact: CloudFact::Snapshot(Arc::new(snapshot)) }
     }
 
-    /// All of it newly made, as when everything changed at once; ids are shared within it, as the adapter shares them.
+    /// Every instance and every port differs from what the engine has last seen; texts that did not change are shared with it,
+    /// as the adapter shares them.
+    pub(crate) fn overturned(&self) -> Event {
+        let known = &self.state.desk().clouds[&self.shared.cloud].instances;
+        let mut snapshot = self.snapshot(&|_| true);
+        for fresh in &mut snapshot.instances {
+            let known = &known[&fresh.id];
+            let fresh = Arc::make_mut(fresh);
+            fresh.config_drive = !known.instance.config_drive;
+            fresh.share_texts_of(&known.instance);
+        }
+        for (id, fresh) in &mut snapshot.ports {
+            let Some((known_id, seen)) = known.get_key_value(id) else { continue };
+            id.clone_from(known_id);
+            let fresh = Arc::make_mut(fresh);
+            fresh.revision += 1;
+            fresh.share_texts_of(&seen.ports[0]);
+        }
+        Event::Cloud { cloud: self.shared.cloud.clone(), fact: CloudFact::Snapshot(Arc::new(snapshot)) }
+    }
+
+    /// All of it newly made; ids are shared within it, as the adapter shares them.
     fn snapshot(&self, grouped: &dyn Fn(usize) -> bool) -> CloudSnapshot {
         let shared = &self.shared;
         let instances: Vec<_> = (0..self.size).map(|number| Arc::new(instance(shared, number))).collect();

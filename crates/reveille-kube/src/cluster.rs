@@ -135,8 +135,7 @@ impl Cluster {
     pub async fn observe_once(&self) -> Result<Vec<ClusterFact>, ReadError> {
         let cluster = &*self.inner;
         let nodes = roll::list(cluster).await.map_err(|failure| failure.read_error("list nodes", None))?;
-        let (mut body, none) = (Vec::new(), leases::Reading::default());
-        let leases = leases::read(cluster, &mut body, &none)
+        let leases = leases::read(cluster, &leases::Reading::default())
             .await
             .map_err(|failure| failure.read_error("list node leases", None))?;
         let mut facts = vec![

@@ -2,7 +2,7 @@
 //!
 //! A list and not a watch: each kubelet renews every ten seconds, so a watch would bring every lease one by one, each
 //! with a decode and a wake-up of its own; one list from the server's cache brings the same news for a fraction. The
-//! list is decoded straight into borrowed fields. Texts that have not changed since the last list are shared with it.
+//! list is decoded lease by lease while it arrives. Texts that have not changed since the last list are shared with it.
 //!
 //! A reading that is older than the last one (another API server, whose cache is behind) is not handed over: it would
 //! make renewals look as if they had been taken back.
@@ -13,6 +13,7 @@ use std::time::Duration;
 use reveille_core::event::ClusterFact;
 use reveille_core::model::id::NodeName;
 use reveille_core::model::node::LeaseFact;
+use serde_json::value::RawValue;
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::backoff::Backoff;
@@ -21,7 +22,7 @@ use crate::failure::Failure;
 use crate::outlet::{Closed, Outlet};
 use crate::paths;
 use crate::session::Question;
-use crate::wire::{LeaseDoc, LeaseList, List, ListMeta};
+use crate::wire::{LeaseDoc, ListMeta};
 
 const LIST_WITHIN: Duration = Duration::from_secs(30);
 
@@ -38,12 +39,11 @@ pub(crate) async fn tell(cluster: &Inner, outlet: &Outlet) -> Result<(), Closed>
     let mut ticks = interval(cluster.rhythm.lease_period);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut backoff = Backoff::new(cluster.rhythm.backoff_min, cluster.rhythm.backoff_max);
-    let mut body = Vec::new();
     let mut last = Reading::default();
     loop {
         ticks.tick().await;
         cluster.pulse.while_down().await;
-        match read(cluster, &mut body, &last).await {
+        match read(cluster, &last).await {
             Ok(reading) if reading.is_before(&last) => {
                 tracing::debug!("cluster: a list of leases is older than the last one and left out");
                 // Once is a slow cache; the same again is a new history, and the roll finds out about that.
@@ -51,8 +51,8 @@ pub(crate) async fn tell(cluster: &Inner, outlet: &Outlet) -> Result<(), Closed>
             }
             Ok(reading) => {
                 backoff.worked();
-                outlet.tell(ClusterFact::Leases(reading.leases.clone())).await?;
                 last = reading;
+                outlet.tell(ClusterFact::Leases(last.leases.clone())).await?;
             }
             Err(failure) => {
                 cluster.pulse.broken();
@@ -72,38 +72,45 @@ impl Reading {
 }
 
 /// Reads all leases once. `last` lends its texts.
-pub(crate) async fn read(cluster: &Inner, body: &mut Vec<u8>, last: &Reading) -> Result<Reading, Failure> {
+pub(crate) async fn read(cluster: &Inner, last: &Reading) -> Result<Reading, Failure> {
     let ask = paths::leases().map_err(|error| Failure::unsendable(&error))?;
-    cluster.session.read(Question { ask, within: LIST_WITHIN, about: None }, body).await?;
-    decode(body, last)
+    let mut taking = Taking::new(last);
+    let question = Question { ask, within: LIST_WITHIN, about: None };
+    let read = cluster.session.read_items(question, "list of leases", &mut |raw| taking.take(raw)).await;
+    taking.end(read?)
 }
 
-fn decode(body: &[u8], last: &Reading) -> Result<Reading, Failure> {
-    let unreadable =
-        |error: serde_json::Error| Failure::malformed(format!("the list of leases cannot be read: {error}"));
-    let (meta, docs) = match serde_json::from_slice::<LeaseList<'_>>(body) {
-        Ok(list) => (list.metadata, list.items.unwrap_or_default()),
-        // Some lease in it is malformed, or all of it is: find out one by one.
-        Err(_) => one_by_one(serde_json::from_slice::<List<'_>>(body).map_err(unreadable)?),
-    };
-    let more = meta.next.is_some_and(|next| !next.is_empty());
-    if more {
-        return Err(Failure::incomplete("the list of leases is cut, although no page was asked for"));
+/// A reading under way.
+struct Taking<'a> {
+    last: &'a Reading,
+    leases: Vec<LeaseFact>,
+    unread: usize,
+}
+
+impl<'a> Taking<'a> {
+    fn new(last: &'a Reading) -> Self {
+        Self { last, leases: Vec::with_capacity(last.leases.len()), unread: 0 }
     }
-    let Some(version) = meta.resource_version.filter(|version| !version.is_empty()) else {
-        return Err(Failure::malformed("the list of leases is no list: it has no version"));
-    };
-    let leases = docs.iter().enumerate().map(|(at, doc)| fact(doc, at, last)).collect();
-    Ok(Reading { leases, version: version.parse().ok() })
-}
 
-fn one_by_one(list: List<'_>) -> (ListMeta, Vec<LeaseDoc<'_>>) {
-    let items = list.items.unwrap_or_default();
-    let count = items.len();
-    let docs: Vec<LeaseDoc<'_>> =
-        items.into_iter().filter_map(|raw| serde_json::from_str(raw.get()).ok()).collect();
-    tracing::warn!(unread = count - docs.len(), "cluster: some leases cannot be read and are left out");
-    (list.metadata, docs)
+    fn take(&mut self, raw: &RawValue) {
+        match serde_json::from_str::<LeaseDoc<'_>>(raw.get()) {
+            Ok(doc) => self.leases.push(fact(&doc, self.leases.len(), self.last)),
+            Err(_) => self.unread += 1,
+        }
+    }
+
+    fn end(self, meta: ListMeta) -> Result<Reading, Failure> {
+        if self.unread > 0 {
+            tracing::warn!(unread = self.unread, "cluster: some leases cannot be read and are left out");
+        }
+        if meta.next.is_some_and(|next| !next.is_empty()) {
+            return Err(Failure::incomplete("the list of leases is cut, although no page was asked for"));
+        }
+        let Some(version) = meta.resource_version.filter(|version| !version.is_empty()) else {
+            return Err(Failure::malformed("the list of leases is no list: it has no version"));
+        };
+        Ok(Reading { leases: self.leases, version: version.parse().ok() })
+    }
 }
 
 fn fact(doc: &LeaseDoc<'_>, at: usize, last: &Reading) -> LeaseFact {
@@ -121,6 +128,15 @@ fn fact(doc: &LeaseDoc<'_>, at: usize, last: &Reading) -> LeaseFact {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pieces::Pieces;
+
+    fn decode(body: &[u8], last: &Reading) -> Result<Reading, Failure> {
+        let (mut pieces, mut taking) = (Pieces::default(), Taking::new(last));
+        let unreadable = |error: serde_json::Error| Failure::malformed(error.to_string());
+        pieces.take(body, &mut |raw| taking.take(raw)).map_err(unreadable)?;
+        let meta = pieces.end(&mut |raw| taking.take(raw)).map_err(unreadable)?;
+        taking.end(meta)
+    }
 
     fn list(version: u64, items: &str) -> Vec<u8> {
         format!(r#"{{"kind":"LeaseList","metadata":{{"resourceVersion":"{version}"}},"items":[{items}]}}"#)

@@ -12,7 +12,8 @@
 //!
 //! Every request goes through one `session`: it holds the credentials, gives each request a deadline,
 //! logs in once more after a 401, and turns each refusal into one `Failure`. What comes back is
-//! decoded by `wire` into a few borrowed fields and mapped by `mapping` into the core's words.
+//! decoded by `wire` into a few borrowed fields and mapped by `mapping` into the core's words. Long lists are split into
+//! their items by `pieces` while they arrive, so that memory holds what is kept of them and never their text.
 //!
 //! # Why not kube's `watcher`
 //!
@@ -36,6 +37,7 @@ mod look;
 mod mapping;
 mod outlet;
 mod paths;
+mod pieces;
 mod proxy;
 mod pulse;
 pub mod rbac;

@@ -31,7 +31,7 @@ use crate::paths;
 use crate::pulse::Held;
 use crate::session::Question;
 use crate::turn::{Step, Turn};
-use crate::wire::{Headed, List};
+use crate::wire::Headed;
 
 /// Nodes of one page. Each is 5 to 20 KiB on the wire.
 const PAGE: u32 = 500;
@@ -247,30 +247,32 @@ impl Roll {
 pub(crate) async fn list(cluster: &Inner) -> Result<Listing, Failure> {
     let mut listing = Listing { nodes: BTreeMap::new(), nameless: 0, version: String::new() };
     let mut next: Option<String> = None;
-    let mut body = Vec::new();
     for page in 1..=PAGES_MAX {
         let ask = paths::nodes_page(PAGE, next.clone()).map_err(|error| Failure::unsendable(&error))?;
         let question = Question { ask, within: PAGE_WITHIN, about: None };
-        cluster.session.read(question, &mut body).await.map_err(|failure| on_page(failure, page))?;
-        let list: List<'_> = serde_json::from_slice(&body).map_err(|error| {
-            Failure::malformed(format!("page {page} of the nodes cannot be read: {error}"))
-        })?;
-        let version = list.metadata.resource_version.unwrap_or_default();
+        let mut twice = None;
+        let mut each = |raw: &RawValue| {
+            if let Some(name) = listing.take(raw, cluster, page) {
+                twice.get_or_insert(name);
+            }
+        };
+        let what = format!("page {page} of the nodes");
+        let read = cluster.session.read_items(question, &what, &mut each).await;
+        let metadata = read.map_err(|failure| on_page(failure, page))?;
+        let version = metadata.resource_version.unwrap_or_default();
         if version.is_empty() || (page > 1 && version != listing.version) {
-            return Err(Failure::incomplete(format!(
-                "page {page} of the nodes is of another moment than page 1"
-            )));
+            return Err(Failure::incomplete(format!("{what} is of another moment than page 1")));
+        }
+        if let Some(name) = twice {
+            return Err(Failure::incomplete(format!("{what} repeats {name}")));
         }
         listing.version = version;
-        for raw in list.items.unwrap_or_default() {
-            listing.take(raw, cluster, page)?;
-        }
-        let following = list.metadata.next.filter(|next| !next.is_empty());
+        let following = metadata.next.filter(|next| !next.is_empty());
         if following.is_none() {
             return Ok(listing);
         }
         if following == next {
-            return Err(Failure::incomplete(format!("page {page} of the nodes names itself as the next")));
+            return Err(Failure::incomplete(format!("{what} names itself as the next")));
         }
         next = following;
     }
@@ -278,18 +280,14 @@ pub(crate) async fn list(cluster: &Inner) -> Result<Listing, Failure> {
 }
 
 impl Listing {
-    fn take(&mut self, raw: &RawValue, cluster: &Inner, page: usize) -> Result<(), Failure> {
+    /// Takes in one node; the name of one that was there already.
+    fn take(&mut self, raw: &RawValue, cluster: &Inner, page: usize) -> Option<NodeName> {
         let Some(read) = read_node(raw, &cluster.interner) else {
             tracing::warn!(page, "cluster: a node without a readable name is left out of the list");
             self.nameless += 1;
-            return Ok(());
+            return None;
         };
-        match self.nodes.insert(read.node.name.clone(), read.node) {
-            None => Ok(()),
-            Some(twice) => {
-                Err(Failure::incomplete(format!("page {page} of the nodes repeats {}", twice.name)))
-            }
-        }
+        self.nodes.insert(read.node.name.clone(), read.node).map(|twice| twice.name.clone())
     }
 }
 

@@ -14,12 +14,14 @@ use http_body_util::BodyExt;
 use kube::Client;
 use kube::client::Body;
 use reveille_core::effect::ReadErrorKind;
+use serde_json::value::RawValue;
 use tokio::time::{Instant, timeout_at};
 
 use crate::config::ClusterConfig;
 use crate::failure::{Failure, Reached};
 use crate::paths::Ask;
-use crate::wire::Refusal;
+use crate::pieces::Pieces;
+use crate::wire::{ListMeta, Refusal};
 
 /// A body larger than this is no list of nodes: 50,000 nodes of 4 KiB in one page would fit.
 const BODY_MAX_BYTES: usize = 256 << 20;
@@ -73,6 +75,34 @@ impl Session {
             Ok(done) => done.map(|()| headers),
             Err(_) => Err(Failure::timed_out(within, &self.server)),
         }
+    }
+
+    /// Sends, and hands on the items of a list one by one while it arrives; what stands around them comes at the end. Items
+    /// count for nothing before this has returned well.
+    pub(crate) async fn read_items(
+        &self,
+        question: Question,
+        what: &str,
+        each: &mut impl FnMut(&RawValue),
+    ) -> Result<ListMeta, Failure> {
+        let (within, by) = (question.within, Instant::now() + question.within);
+        let mut body = self.open(question).await?.into_body();
+        let unreadable =
+            |error: serde_json::Error| Failure::malformed(format!("the {what} cannot be read: {error}"));
+        let reading = async {
+            let (mut pieces, mut length) = (Pieces::default(), 0);
+            while let Some(frame) = body.frame().await {
+                let frame = frame.map_err(|error| Failure::of_transport(&error, &self.server))?;
+                let Ok(data) = frame.into_data() else { continue };
+                length += data.len();
+                if length > BODY_MAX_BYTES {
+                    return Err(too_long(BODY_MAX_BYTES, &self.server));
+                }
+                pieces.take(&data, each).map_err(unreadable)?;
+            }
+            pieces.end(each).map_err(unreadable)
+        };
+        timeout_at(by, reading).await.unwrap_or_else(|_| Err(Failure::timed_out(within, &self.server)))
     }
 
     /// Sends, and returns as soon as the server begins to answer. A refusal is an error.
@@ -129,15 +159,16 @@ async fn collect(mut body: Body, into: &mut Vec<u8>, most: usize, server: &str) 
         let frame = frame.map_err(|error| Failure::of_transport(&error, server))?;
         let Ok(data) = frame.into_data() else { continue };
         if into.len() + data.len() > most {
-            return Err(Failure::new(
-                ReadErrorKind::Malformed,
-                Reached::Unanswered,
-                format!("the answer is longer than {} MiB ({server})", most >> 20),
-            ));
+            return Err(too_long(most, server));
         }
         into.extend_from_slice(&data);
     }
     Ok(())
+}
+
+fn too_long(most: usize, server: &str) -> Failure {
+    let cause = format!("the answer is longer than {} MiB ({server})", most >> 20);
+    Failure::new(ReadErrorKind::Malformed, Reached::Unanswered, cause)
 }
 
 /// `Retry-After` in seconds. The other form, a date, would have to be compared with a clock that is not ours.

@@ -156,15 +156,6 @@ pub(crate) struct LeaseSpec<'a> {
     pub(crate) renewed: Option<&'a str>,
 }
 
-/// All leases at once, the fast way: one that cannot be decoded spoils the list.
-#[derive(Deserialize)]
-pub(crate) struct LeaseList<'a> {
-    #[serde(default)]
-    pub(crate) metadata: ListMeta,
-    #[serde(borrow, default)]
-    pub(crate) items: Option<Vec<LeaseDoc<'a>>>,
-}
-
 /// An Event.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]

@@ -21,6 +21,7 @@ use crate::group::{self, WireGroup};
 use crate::instance::{Server, ServerTables, Text, unreadable};
 use crate::interest::Interest;
 use crate::intern::Texts;
+use crate::known::Known;
 use crate::paging::{Link, Listing, Page, all_pages, next_of};
 use crate::port::{self, WirePort};
 use crate::project::Project;
@@ -42,7 +43,8 @@ pub(crate) async fn list_servers(
     interest: &Interest,
     since: Option<Timestamp>,
     tables: &mut ServerTables,
-) -> Found<Listing<Instance>> {
+    known: &Known,
+) -> Found<Listing<Arc<Instance>>> {
     if interest.cluster_marks.is_empty() {
         return Ok(Listing { items: BTreeMap::new(), begun: None });
     }
@@ -55,16 +57,17 @@ pub(crate) async fn list_servers(
     } else if let Some(tags) = interest.cluster_tags().filter(|tags| !tags.is_empty()) {
         request = request.query("tags-any", tags.into_iter().collect::<Vec<_>>().join(","));
     }
-    server_pages(project, request, what, tables).await
+    server_pages(project, request, what, tables, known).await
 }
 
 /// Every server of the project, whatever it carries.
 pub(crate) async fn list_all_servers(
     project: &Project,
     tables: &mut ServerTables,
-) -> Found<Listing<Instance>> {
+    known: &Known,
+) -> Found<Listing<Arc<Instance>>> {
     let request = Request::get(Service::Compute, &["servers", "detail"]).query("limit", SERVERS_PER_PAGE);
-    server_pages(project, request, "list servers", tables).await
+    server_pages(project, request, "list servers", tables, known).await
 }
 
 async fn server_pages(
@@ -72,13 +75,18 @@ async fn server_pages(
     request: Request,
     what: &str,
     tables: &mut ServerTables,
-) -> Found<Listing<Instance>> {
+    known: &Known,
+) -> Found<Listing<Arc<Instance>>> {
     let reading = Reading::new(what, project.name(), NO_LISTING);
-    all_pages(project.client(), request, reading, |body| decode_servers(body, tables)).await
+    all_pages(project.client(), request, reading, |body| decode_servers(body, tables, known)).await
 }
 
 /// Reads a page of servers. One server that cannot be read must not hide the others: it stays in the list by its id.
-fn decode_servers(body: &[u8], tables: &mut ServerTables) -> Result<Page<Instance>, serde_json::Error> {
+fn decode_servers(
+    body: &[u8],
+    tables: &mut ServerTables,
+    known: &Known,
+) -> Result<Page<Arc<Instance>>, serde_json::Error> {
     #[derive(Deserialize)]
     struct Body<'a> {
         #[serde(borrow)]
@@ -98,7 +106,10 @@ fn decode_servers(body: &[u8], tables: &mut ServerTables) -> Result<Page<Instanc
         #[serde(borrow)]
         id: Text<'a>,
     }
-    let keyed = |instance: Instance| (instance.id.to_string(), instance);
+    let keyed = |instance: Instance| {
+        let instance = known.instance(instance);
+        (instance.id.shared(), instance)
+    };
     match serde_json::from_slice::<Body<'_>>(body) {
         Ok(Body { servers, servers_links }) => Ok(Page {
             items: servers.into_iter().map(|server| keyed(server.into_instance(tables))).collect(),
@@ -127,11 +138,12 @@ pub(crate) async fn list_ports(
     project: &Project,
     interest: &Interest,
     texts: &mut Texts,
-) -> Found<Listing<(InstanceId, Port)>> {
+    known: &Known,
+) -> Found<Listing<(InstanceId, Arc<Port>)>> {
     if interest.cluster_marks.is_empty() {
         return Ok(Listing { items: BTreeMap::new(), begun: None });
     }
-    let (ports, _) = list_all_ports(project, texts).await?;
+    let (ports, _) = list_all_ports(project, texts, known).await?;
     Ok(ports)
 }
 
@@ -139,10 +151,11 @@ pub(crate) async fn list_ports(
 pub(crate) async fn list_all_ports(
     project: &Project,
     texts: &mut Texts,
-) -> Found<(Listing<(InstanceId, Port)>, Vec<RouterLeg>)> {
+    known: &Known,
+) -> Found<(Listing<(InstanceId, Arc<Port>)>, Vec<RouterLeg>)> {
     /// What a port is to us.
     enum Of {
-        Instance(InstanceId, Port),
+        Instance(InstanceId, Arc<Port>),
         Router(RouterLeg),
         Nobody,
     }
@@ -163,9 +176,9 @@ pub(crate) async fn list_all_ports(
         let items = ports.into_iter().map(|wire| {
             let (instance, router) = (wire.instance(), wire.router());
             let port = wire.into_port(texts);
-            let key = port.id.to_string();
+            let key = port.id.shared();
             let of = match (instance, router) {
-                (Some(instance), _) => Of::Instance(instance, port),
+                (Some(instance), _) => Of::Instance(known.id(instance), known.port(port)),
                 (None, Some(router)) => Of::Router(RouterLeg { router, network: port.network }),
                 (None, None) => Of::Nobody,
             };
@@ -206,7 +219,8 @@ pub(crate) async fn list_groups(project: &Project, interest: &Interest) -> Found
     };
     let mut items = group_pages(project, request).await?;
     if !names.is_empty() && !ids.is_empty() {
-        let elsewhere: Vec<String> = ids.iter().filter(|id| !items.contains_key(*id)).cloned().collect();
+        let elsewhere: Vec<String> =
+            ids.iter().filter(|id| !items.contains_key(id.as_str())).cloned().collect();
         if !elsewhere.is_empty() {
             items.extend(group_pages(project, base().queries("id", elsewhere)).await?);
         }
@@ -225,7 +239,7 @@ pub(crate) async fn list_all_groups(project: &Project) -> Found<Vec<Arc<Security
     Ok(group_pages(project, request).await?.into_values().map(Arc::new).collect())
 }
 
-async fn group_pages(project: &Project, request: Request) -> Found<BTreeMap<String, SecurityGroup>> {
+async fn group_pages(project: &Project, request: Request) -> Found<BTreeMap<Arc<str>, SecurityGroup>> {
     #[derive(Deserialize)]
     struct Body {
         security_groups: Vec<WireGroup>,
@@ -237,7 +251,7 @@ async fn group_pages(project: &Project, request: Request) -> Found<BTreeMap<Stri
         let Body { security_groups, security_groups_links } = serde_json::from_slice(body)?;
         let items = security_groups.into_iter().map(SecurityGroup::from);
         Ok(Page {
-            items: items.map(|group| (group.id.to_string(), group)).collect(),
+            items: items.map(|group| (group.id.shared(), group)).collect(),
             next: next_of(&security_groups_links),
         })
     })
@@ -272,7 +286,7 @@ pub(crate) async fn list_all_routers(project: &Project) -> Found<Vec<NamedRouter
         .collect())
 }
 
-async fn router_pages(project: &Project, request: Request) -> Found<BTreeMap<String, WireRouter>> {
+async fn router_pages(project: &Project, request: Request) -> Found<BTreeMap<Arc<str>, WireRouter>> {
     #[derive(Deserialize)]
     struct Body {
         routers: Vec<WireRouter>,
@@ -282,7 +296,7 @@ async fn router_pages(project: &Project, request: Request) -> Found<BTreeMap<Str
     let reading = Reading::new("list routers", project.name(), NO_LISTING);
     let listing = all_pages(project.client(), request, reading, |body| {
         let Body { routers, routers_links } = serde_json::from_slice(body)?;
-        let items = routers.into_iter().map(|router| (router.id.clone(), router));
+        let items = routers.into_iter().map(|router| (Arc::from(router.id.as_str()), router));
         Ok(Page { items: items.collect(), next: next_of(&routers_links) })
     })
     .await?;

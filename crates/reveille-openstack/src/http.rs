@@ -23,6 +23,8 @@ const CONNECT_DEADLINE: Duration = Duration::from_secs(5);
 const SLOTS: usize = 8;
 /// A page of a thousand servers is about 3 MB; ports of a very large project, 40 MB.
 const BODY_MAX: usize = 96 * 1024 * 1024;
+/// No more than this is set aside because a header announces it.
+const ROOM_MAX: usize = 8 * 1024 * 1024;
 /// A server that asks for more patience than this is asked again after this.
 const RETRY_AFTER_MAX_S: i64 = 3600;
 
@@ -244,7 +246,9 @@ impl Transport {
         }
         let begun = Instant::now();
         let mut response = request.send().await.map_err(|error| self.classify(error))?;
-        let mut body = Vec::new();
+        // Room for what is announced: a page that grew by doubling would take up to twice its size.
+        let announced = response.content_length().and_then(|length| usize::try_from(length).ok());
+        let mut body = Vec::with_capacity(announced.unwrap_or_default().min(ROOM_MAX));
         while let Some(chunk) = response.chunk().await.map_err(|error| self.classify(error))? {
             if body.len() + chunk.len() > BODY_MAX {
                 return Err(ExchangeError::TooLarge);

@@ -146,20 +146,8 @@ impl Server<'_> {
 
 /// An instance of which only the id could be read: it is there, and nothing else is known of it.
 pub(crate) fn unreadable(id: &str, tables: &mut ServerTables) -> Instance {
-    Instance {
-        id: instance_id(id),
-        name: InstanceName::from(""),
-        state: InstanceState::Other,
-        task: None,
-        fault: None,
-        zone: None,
-        image: None,
-        marks: tables.marks.set(BTreeSet::new()),
-        addresses: Box::default(),
-        config_drive: false,
-        locked: false,
-        created: None,
-    }
+    let instance = Instance::unknown(instance_id(id), InstanceName::from(""));
+    Instance { marks: tables.marks.set(BTreeSet::new()), ..instance }
 }
 
 /// Nova writes "nothing" as null here and as an empty text there.

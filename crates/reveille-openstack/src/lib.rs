@@ -24,6 +24,7 @@ mod http;
 mod instance;
 mod interest;
 mod intern;
+mod known;
 mod list;
 mod look;
 mod paging;

@@ -20,7 +20,6 @@
 //! * Tags and metadata do not count as a change of the server: a mark that was added or taken away shows in the next
 //!   full listing. Addresses do not either; ports are always whole and say them.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -28,13 +27,14 @@ use jiff::Timestamp;
 use reveille_core::effect::ReadError;
 use reveille_core::event::{CloudSnapshot, Scope};
 use reveille_core::model::id::InstanceId;
-use reveille_core::model::instance::{Instance, InstanceState, Port};
+use reveille_core::model::instance::{Instance, Port};
 use reveille_core::model::network::{Router, SecurityGroup};
 
 use crate::fetch::{CLOCK_OVERLAP, list_all_servers, list_groups, list_ports, list_routers, list_servers};
 use crate::instance::ServerTables;
 use crate::interest::Interest;
 use crate::intern::Texts;
+use crate::known::Known;
 use crate::paging::Listing;
 use crate::project::Project;
 
@@ -48,9 +48,7 @@ pub struct Lister {
     interest: Interest,
     servers: ServerTables,
     texts: Texts,
-    /// Ours, as of the last listing that was handed over.
-    known: BTreeMap<InstanceId, Arc<Instance>>,
-    ports: BTreeMap<String, Arc<Port>>,
+    known: Known,
     /// From when on changes must be asked for; `None` until a full listing was handed over.
     horizon: Option<Horizon>,
 }
@@ -74,8 +72,8 @@ enum Ask {
 
 /// The four lists, each whole.
 struct Whole {
-    servers: Listing<Instance>,
-    ports: Listing<(InstanceId, Port)>,
+    servers: Listing<Arc<Instance>>,
+    ports: Listing<(InstanceId, Arc<Port>)>,
     groups: Vec<Arc<SecurityGroup>>,
     routers: Vec<Router>,
 }
@@ -88,8 +86,7 @@ impl Lister {
             interest,
             servers: ServerTables::default(),
             texts: Texts::default(),
-            known: BTreeMap::new(),
-            ports: BTreeMap::new(),
+            known: Known::default(),
             horizon: None,
         }
     }
@@ -157,85 +154,53 @@ impl Lister {
     }
 
     async fn read(&mut self, since: Option<Timestamp>, ask: Ask) -> Result<Whole, ReadError> {
-        let (project, interest, tables) = (&self.project, &self.interest, &mut self.servers);
+        let (project, interest, known) = (&self.project, &self.interest, &self.known);
+        let tables = &mut self.servers;
         let servers = async {
             match ask {
-                Ask::Ours => list_servers(project, interest, since, tables).await,
-                Ask::Everybody => list_all_servers(project, tables).await,
+                Ask::Ours => list_servers(project, interest, since, tables, known).await,
+                Ask::Everybody => list_all_servers(project, tables, known).await,
             }
         };
         let (servers, ports, groups, routers) = futures::try_join!(
             servers,
-            list_ports(project, interest, &mut self.texts),
+            list_ports(project, interest, &mut self.texts, known),
             list_groups(project, interest),
             list_routers(project, interest),
         )?;
         Ok(Whole { servers, ports, groups, routers })
     }
 
-    /// Keeps ours, and hands on what is new of them, with the old `Arc` where nothing changed. Strangers are only handed
-    /// on, and only when they were asked for.
+    /// Keeps ours, and hands on what is new of them; what did not change is the known `Arc` already. Strangers are only
+    /// handed on, and only when they were asked for.
     fn take_servers(
         &mut self,
-        listing: Listing<Instance>,
+        listing: Listing<Arc<Instance>>,
         scope: Scope,
         ask: Ask,
     ) -> (Vec<Arc<Instance>>, Vec<Arc<Instance>>) {
-        let mut before = std::mem::take(&mut self.known);
-        let (mut out, mut strangers) = (Vec::with_capacity(listing.items.len()), Vec::new());
-        for mut instance in listing.items.into_values() {
-            let old = before.remove(&instance.id);
-            if let Some(old) = old.as_ref().filter(|_| is_partial(&instance)) {
-                instance.name = old.name.clone();
-                instance.marks = old.marks.clone();
+        let changes = scope == Scope::Changes;
+        let (mut ours, mut strangers) = (Vec::with_capacity(listing.items.len()), Vec::new());
+        for instance in listing.items.into_values() {
+            if self.interest.claims(&instance) || (changes && self.known.holds(&instance.id)) {
+                ours.push(instance);
+            } else if ask == Ask::Everybody {
+                strangers.push(instance);
             }
-            let ours = self.interest.claims(&instance) || (scope == Scope::Changes && old.is_some());
-            if !ours {
-                if ask == Ask::Everybody {
-                    strangers.push(Arc::new(instance));
-                }
-                continue;
-            }
-            let instance = match old {
-                Some(old) if *old == instance => old,
-                _ => Arc::new(instance),
-            };
-            if instance.state != InstanceState::Gone {
-                self.known.insert(instance.id.clone(), instance.clone());
-            }
-            out.push(instance);
         }
-        if scope == Scope::Changes {
-            self.known.append(&mut before);
-        }
-        out.sort_by(|a, b| a.id.cmp(&b.id));
-        (out, strangers)
+        self.known.take_instances(&ours, changes);
+        (ours, strangers)
     }
 
-    /// Ports of every instance of the project, ours or not, with the old `Arc` where nothing changed. A stranger's address
-    /// is somebody's: whoever judges next hops of routes must know it.
-    fn take_ports(&mut self, listing: Listing<(InstanceId, Port)>) -> Vec<(InstanceId, Arc<Port>)> {
-        let mut before = std::mem::take(&mut self.ports);
-        let mut out = Vec::new();
-        for (key, (instance, port)) in listing.items {
-            let instance =
-                self.known.get_key_value(&instance).map(|(ours, _)| ours.clone()).unwrap_or(instance);
-            let port = match before.remove(&key) {
-                Some(old) if *old == port => old,
-                _ => Arc::new(port),
-            };
-            self.ports.insert(key, port.clone());
-            out.push((instance, port));
-        }
+    /// Ports of every instance of the project, ours or not. A stranger's address is somebody's: whoever judges next hops of
+    /// routes must know it.
+    fn take_ports(&mut self, listing: Listing<(InstanceId, Arc<Port>)>) -> Vec<(InstanceId, Arc<Port>)> {
+        let mut out: Vec<_> =
+            listing.items.into_values().map(|(instance, port)| (self.known.id(instance), port)).collect();
+        self.known.take_ports(out.iter().map(|(_, port)| port));
         out.sort_by(|a, b| (&a.0, &a.1.id).cmp(&(&b.0, &b.1.id)));
         out
     }
-}
-
-/// A record of a cell that is down, or one that could not be read: it names the machine and says nothing of it, so it
-/// does not unsay what the machine carried when it was last read. Its state is "alive, unknown", which nobody acts on.
-fn is_partial(instance: &Instance) -> bool {
-    instance.state == InstanceState::Other && instance.marks.is_empty() && instance.name.as_str().is_empty()
 }
 
 /// How many routes each router may hold, in the order of the routers.

@@ -6,6 +6,7 @@
 //! reading wins.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -32,7 +33,7 @@ pub(crate) struct Link {
 /// One page, decoded: objects by their id, and where the next one begins.
 #[derive(Debug)]
 pub(crate) struct Page<T> {
-    pub(crate) items: Vec<(String, T)>,
+    pub(crate) items: Vec<(Arc<str>, T)>,
     pub(crate) next: Option<Next>,
 }
 
@@ -62,7 +63,7 @@ pub(crate) fn next_of(links: &[Link]) -> Option<Next> {
 #[derive(Debug)]
 pub(crate) struct Listing<T> {
     /// Every object once, by its id.
-    pub(crate) items: BTreeMap<String, T>,
+    pub(crate) items: BTreeMap<Arc<str>, T>,
     /// The server's clock just before it read the first page: its `Date`, less what the answer took.
     pub(crate) begun: Option<Timestamp>,
 }
@@ -103,7 +104,7 @@ async fn follow<T>(
         }
         let page = decode(&reply.body).map_err(|error| reading.malformed(&error))?;
         let incomplete = |cause: &str| Err(reading.error(ReadErrorKind::Incomplete, cause));
-        let last = page.items.last().map(|(id, _)| id.clone());
+        let last = page.items.last().map(|(id, _)| id.to_string());
         let before = listing.items.len();
         let empty = page.items.is_empty();
         listing.items.extend(page.items);

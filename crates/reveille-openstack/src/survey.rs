@@ -20,6 +20,7 @@ use reveille_core::model::network::{Router, SecurityGroup};
 use crate::fetch::{list_all_groups, list_all_ports, list_all_routers, list_all_servers};
 use crate::instance::ServerTables;
 use crate::intern::Texts;
+use crate::known::Known;
 use crate::project::Project;
 
 /// A router as people know it.
@@ -61,18 +62,18 @@ impl Project {
     /// # Errors
     /// Any list that could not be read completely makes the whole reading void. Nothing is retried here.
     pub async fn survey(&self) -> Result<ProjectSurvey, ReadError> {
-        let (mut tables, mut texts) = (ServerTables::default(), Texts::default());
+        let (mut tables, mut texts, known) = (ServerTables::default(), Texts::default(), Known::default());
         let (servers, (ports, mut legs), groups, routers) = futures::try_join!(
-            list_all_servers(self, &mut tables),
-            list_all_ports(self, &mut texts),
+            list_all_servers(self, &mut tables, &known),
+            list_all_ports(self, &mut texts, &known),
             list_all_groups(self),
             list_all_routers(self),
         )?;
         legs.sort();
         legs.dedup();
         Ok(ProjectSurvey {
-            instances: servers.items.into_values().map(Arc::new).collect(),
-            ports: ports.items.into_values().map(|(instance, port)| (instance, Arc::new(port))).collect(),
+            instances: servers.items.into_values().collect(),
+            ports: ports.items.into_values().collect(),
             groups,
             routers,
             legs,

@@ -40,6 +40,42 @@ pub struct Instance {
     pub created: Option<Arc<str>>,
 }
 
+impl Instance {
+    /// One of which nothing is known but that there is, or was, such an id: alive as far as anybody can tell, and nobody's.
+    pub fn unknown(id: InstanceId, name: InstanceName) -> Self {
+        Self {
+            id,
+            name,
+            state: InstanceState::Other,
+            task: None,
+            fault: None,
+            zone: None,
+            image: None,
+            marks: Arc::default(),
+            addresses: Box::default(),
+            config_drive: false,
+            locked: false,
+            created: None,
+        }
+    }
+
+    /// Takes over from another reading of the same instance each text that did not change, so that the two readings hold
+    /// one copy of it.
+    pub fn share_texts_of(&mut self, other: &Self) {
+        share(&mut self.id, &other.id);
+        share(&mut self.name, &other.name);
+        share(&mut self.created, &other.created);
+        share(&mut self.task, &other.task);
+    }
+}
+
+/// Equal values become one value.
+fn share<T: Clone + PartialEq>(mine: &mut T, other: &T) {
+    if mine == other {
+        mine.clone_from(other);
+    }
+}
+
 /// Life of an instance in words that fit every cloud.
 ///
 /// Everything a provider says that is not plainly one of these is [`InstanceState::Other`]: alive, unknown, left alone.
@@ -118,6 +154,14 @@ pub struct Port {
     pub status: PortStatus,
     /// The revision that a write must name, so that nobody else's change is undone (DESIGN, invariant 10).
     pub revision: u64,
+}
+
+impl Port {
+    /// As [`Instance::share_texts_of`].
+    pub fn share_texts_of(&mut self, other: &Self) {
+        share(&mut self.id, &other.id);
+        share(&mut self.network, &other.network);
+    }
 }
 
 /// Whether a port's wiring is done.

@@ -36,14 +36,22 @@ pub(crate) fn map(doc: NodeDoc, unread: &[&'static str], interner: &Interner) ->
         internal.filter_map(|address| address.address.trim().parse().ok()).collect();
     internal.sort_unstable();
     internal.dedup();
+    let provider = match spec.provider_id.as_deref() {
+        None if unread.contains(&"spec.providerID") => Provider::Unread(interner.share("not readable")),
+        text => provider::provider(text),
+    };
+    let mut system_uuid = provider::system_uuid(info.system_uuid.as_deref());
+    if let Provider::Instance(id) = &provider
+        && system_uuid.as_ref() == Some(id)
+    {
+        // Nearly always the same text: one copy of it for each machine does.
+        system_uuid = Some(id.clone());
+    }
     Some(Node {
         name: NodeName::from(name),
         uid: NodeUid::from(doc.metadata.uid.as_deref().unwrap_or_default()),
-        provider: match spec.provider_id.as_deref() {
-            None if unread.contains(&"spec.providerID") => Provider::Unread(interner.share("not readable")),
-            text => provider::provider(text),
-        },
-        system_uuid: provider::system_uuid(info.system_uuid.as_deref()),
+        provider,
+        system_uuid,
         boot_id: info.boot_id.filter(|id| !id.is_empty()).map(Into::into),
         kubelet: info.kubelet_version.filter(|v| !v.is_empty()).map(|version| interner.share(&version)),
         addresses: internal.into(),

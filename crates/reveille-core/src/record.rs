@@ -25,8 +25,8 @@ pub enum Record {
     Joined {
         /// When.
         at: Time,
-        /// Who, and under which node name.
-        machines: Vec<(MachineKey, NodeName)>,
+        /// Who.
+        machines: Vec<Joined>,
     },
     /// This machine appeared while we watched and has not joined yet: its whole history is known, also after a restart.
     Born {
@@ -172,6 +172,18 @@ pub enum Record {
         /// The cloud's words, normalised.
         fault: Arc<str>,
     },
+}
+
+/// A machine that was seen with its node.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Joined {
+    /// Which.
+    pub machine: MachineKey,
+    /// The node's name.
+    pub node: NodeName,
+    /// The pool that its marks proved then. Who cleans up after it, should it go while nobody watches, is charged to that
+    /// pool. `None` where they proved none, and in ledgers that did not keep it.
+    pub pool: Option<PoolName>,
 }
 
 /// Where trust is earned: machines of one pool, in one zone, with one kind of fault.

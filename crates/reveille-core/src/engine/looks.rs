@@ -11,12 +11,15 @@ use crate::event::Answer;
 use crate::model::id::{CloudName, InstanceId, IntentId, LookId, NodeName, PoolName};
 use crate::model::incident::{IncidentKey, MachineKey};
 use crate::model::instance::InstanceAction;
+use crate::model::node::Provider;
+use crate::model::roster::Pool;
 use crate::model::time::Time;
 use crate::observe::cloud::{CloudChange, Seen};
 use crate::record::Record;
 use crate::verify;
 
 use super::State;
+use super::restore::Remembered;
 
 /// So many reads are out at once; the rest waits in line.
 const LOOKS_AT_ONCE: usize = 16;
@@ -120,17 +123,50 @@ impl State {
         if !matches!(answer, Ok(Answer::Instance(None))) {
             return;
         }
-        let Some(view) = self.clouds.get_mut(cloud) else { return };
+        let Some(view) = self.clouds.get(cloud) else { return };
         let key = MachineKey::Instance(cloud.clone(), id.clone());
-        if !view.instances.contains_key(id) && self.remembered.remove(&key).is_some() {
-            // It went while nobody watched, and only the ledger knew it.
-            let at = self.now;
-            self.record(Record::Forgotten { at, machines: vec![key.clone()] });
-            self.note_gone_unseen(at, cloud, id);
+        if !view.instances.contains_key(id) && self.remembered.contains_key(&key) {
+            self.on_gone_unseen(&key, cloud, id);
         } else {
             self.deny(cloud, id);
         }
         self.dirty.insert(key);
+    }
+
+    /// It went while nobody watched, and only the ledger knew it. Where it left a node behind, it is a machine again, gone
+    /// but for the second denial, so that its node goes the way of every other ghost.
+    fn on_gone_unseen(&mut self, key: &MachineKey, cloud: &CloudName, id: &InstanceId) {
+        if !self.cluster.synced_once() {
+            // Whether it left a node, nobody can tell yet. The next full listing asks for it again.
+            return;
+        }
+        let Some(memory) = self.remembered.remove(key) else { return };
+        if let Some((node, pool)) = self.left_behind(cloud, id, &memory) {
+            let Some(view) = self.clouds.get_mut(cloud) else { return };
+            view.insert_missing(self.now, id, &node, &pool);
+            self.remembered.insert(key.clone(), memory);
+            self.remember_joined(cloud);
+            self.deny(cloud, id);
+            self.relink(&node);
+            return;
+        }
+        let at = self.now;
+        self.record(Record::Forgotten { at, machines: vec![key.clone()] });
+        self.note_gone_unseen(at, cloud, id);
+    }
+
+    /// The node that this machine joined as still names it, and the pool that it was of is in the roster.
+    fn left_behind(
+        &self,
+        cloud: &CloudName,
+        id: &InstanceId,
+        memory: &Remembered,
+    ) -> Option<(NodeName, Pool)> {
+        let name = memory.node.as_ref()?;
+        let pool = self.roster.pools.get(memory.pool.as_ref()?)?;
+        let node = &self.cluster.nodes.get(name)?.node;
+        let names_it = matches!(&node.provider, Provider::Instance(named) if named == id);
+        (names_it && pool.cloud == *cloud).then(|| (name.clone(), pool.clone()))
     }
 
     /// Asked for by id, it was denied. Once that proves it gone, whoever took it away is known to be at work.

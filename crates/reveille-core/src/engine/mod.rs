@@ -41,7 +41,7 @@ use crate::observe::tally::Tally;
 use crate::plan::budget::Book;
 use crate::plan::desk::{Case, Desk};
 use crate::plan::interlock;
-use crate::record::Record;
+use crate::record::{Joined, Record};
 
 pub use looks::LookFor;
 pub use restore::Restored;
@@ -117,7 +117,7 @@ pub struct State {
     look_queue: VecDeque<(Look, LookFor)>,
     /// What is out or in line, to ask nothing twice: a thousand faults at once ask for thousands of reads.
     asked: BTreeSet<(Look, LookFor)>,
-    newly_joined: Vec<(MachineKey, NodeName)>,
+    newly_joined: Vec<Joined>,
     recording: BTreeMap<RecordId, IntentId>,
     /// Records that the ledger has not acknowledged yet.
     outstanding: BTreeMap<RecordId, Record>,

@@ -11,14 +11,14 @@ use std::sync::Arc;
 
 use crate::effect::Outcome;
 use crate::guard::{Guard, stands};
-use crate::model::id::{IncidentId, IntentId, NodeName};
+use crate::model::id::{IncidentId, IntentId, NodeName, PoolName};
 use crate::model::incident::{Attempt, DROPPED, Gathered, Incident, IncidentKey, MachineKey};
 use crate::model::roster::{Deadlines, Roster};
 use crate::model::time::{Span, Time};
 use crate::plan::budget::{Flight, Phase, Width};
 use crate::plan::desk::Case;
 use crate::plan::ladder;
-use crate::record::{Domain, Record, Verdict};
+use crate::record::{Domain, Joined, Record, Verdict};
 
 use super::{CLOSED_MAX, Closed, JOINED_MAX, Start, State, Wake};
 
@@ -26,6 +26,7 @@ use super::{CLOSED_MAX, Closed, JOINED_MAX, Start, State, Wake};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Remembered {
     pub(super) node: Option<NodeName>,
+    pub(super) pool: Option<PoolName>,
     pub(super) left: Option<Arc<str>>,
     pub(super) born: bool,
 }
@@ -67,15 +68,19 @@ impl State {
     pub fn checkpoint(&self) -> Vec<Record> {
         let at = self.now;
         let mut records = vec![Record::Started { at, fence: self.start.fence }];
-        let joined: Vec<(MachineKey, NodeName)> = self
+        let seen = self
             .clouds
             .iter()
             .flat_map(|(cloud, view)| view.instances.iter().map(move |(id, seen)| (cloud, id, seen)))
             .filter_map(|(cloud, id, seen)| {
-                seen.joined.clone().map(|node| (MachineKey::Instance(cloud.clone(), id.clone()), node))
-            })
-            .chain(self.remembered.iter().filter_map(|(k, m)| m.node.clone().map(|node| (k.clone(), node))))
-            .collect();
+                let machine = MachineKey::Instance(cloud.clone(), id.clone());
+                Some(Joined { machine, node: seen.joined.clone()?, pool: seen.pool().cloned() })
+            });
+        let remembered = self.remembered.iter().filter_map(|(machine, memory)| {
+            let pool = memory.pool.clone();
+            Some(Joined { machine: machine.clone(), node: memory.node.clone()?, pool })
+        });
+        let joined: Vec<Joined> = seen.chain(remembered).collect();
         let joined = joined.chunks(JOINED_MAX).map(<[_]>::to_vec);
         records.extend(joined.map(|machines| Record::Joined { at, machines }));
         self.checkpoint_left(&mut records);
@@ -152,9 +157,10 @@ impl Replay {
             Record::Started { .. } => {}
             Record::Joined { .. } if !stands(Guard::JoinedMemory) => {}
             Record::Joined { machines, .. } => {
-                for (key, node) in machines {
-                    let memory = self.state.remembered.entry(key).or_default();
+                for Joined { machine, node, pool } in machines {
+                    let memory = self.state.remembered.entry(machine).or_default();
                     memory.node = Some(node);
+                    memory.pool = pool;
                     memory.left = None;
                 }
             }

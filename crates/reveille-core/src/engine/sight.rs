@@ -11,10 +11,10 @@ use crate::model::incident::MachineKey;
 use crate::model::instance::InstanceState;
 use crate::model::node::Ready;
 use crate::model::time::Time;
-use crate::observe::cloud::{CloudChange, Whose};
+use crate::observe::cloud::{CloudChange, Seen, Whose};
 use crate::observe::cluster::{ClusterChange, Link, NodeSeen};
 use crate::observe::join;
-use crate::record::Record;
+use crate::record::{Joined, Record};
 
 use super::restore::Remembered;
 use super::{DISOWNED_MAX, JOINED_MAX, LookFor, Rollout, State};
@@ -70,7 +70,9 @@ impl State {
                 self.disowned.pop_front();
             }
             let key = MachineKey::Instance(name.clone(), former.instance.id.clone());
-            let memory = Remembered { node: former.joined, left: former.left, born: former.born_in_sight };
+            let Seen { joined: node, left, born_in_sight: born, .. } = former;
+            // Without its marks no pool is proved.
+            let memory = Remembered { node, pool: None, left, born };
             self.disowned.push_back((key, memory));
         }
         for id in change.ask {
@@ -179,7 +181,7 @@ impl State {
     }
 
     /// Finds the node's instance anew, and moves it there.
-    fn relink(&mut self, name: &NodeName) {
+    pub(super) fn relink(&mut self, name: &NodeName) {
         let Some(seen) = self.cluster.nodes.get(name) else { return };
         let link = join::find(&self.clouds, &self.cluster, &seen.node);
         let old = seen.link.clone();
@@ -263,8 +265,9 @@ impl State {
             return;
         }
         seen.joined = Some(name.clone());
-        let machine = (MachineKey::Instance(link.cloud, link.instance), name.clone());
-        self.newly_joined.push(machine);
+        let pool = seen.pool().cloned();
+        let machine = MachineKey::Instance(link.cloud, link.instance);
+        self.newly_joined.push(Joined { machine, node: name.clone(), pool });
     }
 
     /// Many machines join in one step at the start: few records hold them all.
@@ -300,7 +303,7 @@ impl State {
     }
 
     /// What the ledger remembers is given to machines as they are seen for the first time.
-    fn remember_joined(&mut self, cloud: &CloudName) {
+    pub(super) fn remember_joined(&mut self, cloud: &CloudName) {
         let (back, away): (Vec<_>, Vec<_>) = std::mem::take(&mut self.disowned)
             .into_iter()
             .partition(|(key, _)| self.desk().seen(key).is_some());

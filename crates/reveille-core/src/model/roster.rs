@@ -74,6 +74,13 @@ pub struct Ownership {
     pub pool: Option<Mark>,
 }
 
+impl Ownership {
+    /// All that an instance must carry.
+    pub fn marks(&self) -> impl Iterator<Item = &Mark> {
+        std::iter::once(&self.cluster).chain(&self.pool)
+    }
+}
+
 /// A security group by name or id, as the roster gives it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum GroupRef {

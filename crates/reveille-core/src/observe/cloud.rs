@@ -16,7 +16,7 @@ use crate::guard::{Guard, stands};
 use crate::model::id::{CloudName, GroupId, InstanceId, InstanceName, NodeName, PoolName, RouterId};
 use crate::model::instance::{Instance, InstanceState, Port};
 use crate::model::network::{Router, SecurityGroup};
-use crate::model::roster::{Claim, GroupRef, Roster};
+use crate::model::roster::{Claim, GroupRef, Pool, Roster};
 use crate::model::time::{Span, Time};
 
 use super::holders::Holders;
@@ -84,6 +84,21 @@ impl Unlisted {
 }
 
 impl Seen {
+    fn new(now: Time, instance: Arc<Instance>, claim: Whose) -> Self {
+        Self {
+            instance,
+            claim,
+            ports: Vec::new(),
+            nodes: Vec::new(),
+            joined: None,
+            was_ready: false,
+            left: None,
+            born_in_sight: false,
+            state_since: now,
+            unlisted: None,
+        }
+    }
+
     /// The pool, when exactly one claims it.
     pub const fn pool(&self) -> Option<&PoolName> {
         match &self.claim {
@@ -153,11 +168,9 @@ impl CloudView {
         }
     }
 
-    /// Takes in a complete snapshot. `remembered` are machines that the ledger knows and no listing has shown since
-    /// the
-    /// restart: the first listing is held against them. `alive` tells of an instance whether its node is Ready or
-    /// its lease is fresh: such
-    /// a one cannot be gone, whatever a list says.
+    /// Takes in a complete snapshot. `remembered` are machines that the ledger knows and no listing has shown since the
+    /// restart: the first listing is held against them. `alive` tells of an instance whether its node is Ready or its
+    /// lease is fresh: such a one cannot be gone, whatever a list says.
     pub fn apply(
         &mut self,
         roster: &Roster,
@@ -246,21 +259,9 @@ impl CloudView {
         } else {
             self.index(instance);
             self.growth.note();
-            self.instances.insert(
-                instance.id.clone(),
-                Seen {
-                    instance: instance.clone(),
-                    claim,
-                    ports: Vec::new(),
-                    nodes: Vec::new(),
-                    joined: None,
-                    was_ready: false,
-                    left: None,
-                    born_in_sight: self.listed_once,
-                    state_since: now,
-                    unlisted: None,
-                },
-            );
+            let mut seen = Seen::new(now, instance.clone(), claim);
+            seen.born_in_sight = self.listed_once;
+            self.instances.insert(instance.id.clone(), seen);
         }
         change.touched.insert(instance.id.clone());
     }
@@ -361,6 +362,19 @@ impl CloudView {
                 unlisted.last_denial = unlisted.last_denial.map(|at| at.min(now));
             }
         }
+    }
+
+    /// A machine that only the ledger knows and no listing has. It was recorded as `pool`'s when its own marks proved it, so
+    /// it comes back with those marks; it has its node's name, because its own is not kept.
+    pub fn insert_missing(&mut self, now: Time, id: &InstanceId, node: &NodeName, pool: &Pool) {
+        let mut instance = Instance::unknown(id.clone(), node.as_str().into());
+        instance.marks = Arc::new(pool.owned.marks().cloned().collect());
+        let instance = Arc::new(instance);
+        self.index(&instance);
+        self.growth.note();
+        let mut seen = Seen::new(now, instance, Whose::Pool(pool.name.clone()));
+        seen.unlisted = Some(Unlisted { since: now, denials: 0, last_denial: None });
+        self.instances.insert(id.clone(), seen);
     }
 
     /// Drops an instance from the view and returns it.

@@ -4,6 +4,7 @@
 #![allow(unreachable_pub, reason = "one test binary, several files")]
 
 mod fixture;
+mod ghosts;
 mod network;
 mod presence;
 mod restart;

@@ -41,7 +41,8 @@ fn crashed(after_call: bool, after_effect: bool) -> Field {
     field
 }
 
-fn restarted(mut field: Field) -> Field {
+/// Another process takes over the ledger and the world of the one before.
+pub fn restarted(mut field: Field) -> Field {
     field.records.sort_by_key(|record| matches!(record, Record::Intended { .. }));
     let start = Start { fence: Fence(2), acting: true };
     let how = Restored { start, now: field.now + Span::from_s(5), last_alive: Some(field.now) };

@@ -86,7 +86,7 @@ impl Referee {
     /// The ledger has it.
     fn keep(&mut self, record: &Record) {
         if let Record::Joined { machines, .. } = record {
-            self.joined.extend(machines.iter().filter_map(|(key, _)| instance_ref(key).cloned()));
+            self.joined.extend(machines.iter().filter_map(|one| instance_ref(&one.machine).cloned()));
         }
         if let Record::Forgotten { machines, .. } = record {
             for gone in machines.iter().filter_map(instance_ref) {

@@ -13,7 +13,7 @@ use reveille_core::model::cause::Cause;
 use reveille_core::model::id::{IncidentId, IntentId};
 use reveille_core::model::time::{Span, Time};
 use reveille_core::plan::decide::{self, Next};
-use reveille_core::record::Record;
+use reveille_core::record::{Joined, Record};
 
 use crate::drive::{Drive, Happened, What};
 
@@ -206,7 +206,7 @@ impl Timeline {
                 );
             }
             Record::Joined { machines, .. } if at.since(self.start) > Span::from_min(1) => {
-                for (machine, _) in machines {
+                for Joined { machine, .. } in machines {
                     self.push(at, Side::Reveille, &cast.plain(&machine.to_string()), "has joined");
                 }
             }

@@ -4,17 +4,17 @@
 use std::sync::Arc;
 
 use reveille_core::effect::{Call, Outcome};
-use reveille_core::model::id::{Fence, IncidentId, InstanceId, IntentId, NodeName, PoolName};
+use reveille_core::model::id::{Fence, IncidentId, InstanceId, IntentId, PoolName};
 use reveille_core::model::incident::{Attempt, Finding, IncidentKey, MachineKey};
 use reveille_core::model::time::Time;
-use reveille_core::record::{Domain, Record, Verdict};
+use reveille_core::record::{Domain, Joined, Record, Verdict};
 
 use super::mirror::mirror_enum;
 
 mirror_enum! {
     LedgerRecord of Record by "t" {
         "started" Started { at: Time, fence: Fence },
-        "joined" Joined { at: Time, machines: Vec<(MachineKey, NodeName)> },
+        "joined" Joined { at: Time, machines: Vec<Joined> },
         "born" Born { at: Time, machine: MachineKey },
         "left" Left { at: Time, machine: MachineKey, why: Arc<str> },
         "forgotten" Forgotten { at: Time, machines: Vec<MachineKey> },

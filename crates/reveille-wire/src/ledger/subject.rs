@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use reveille_core::model::id::{CloudName, GroupId, InstanceId, NodeName, PoolName, RouterId, ZoneName};
 use reveille_core::model::incident::{FaultKind, IncidentKey, MachineKey, Subject};
-use reveille_core::record::Domain;
+use reveille_core::record::{Domain, Joined};
 use serde::{Deserialize, Serialize};
 
 use super::FromWireError;
@@ -34,6 +34,8 @@ pub(crate) struct InCloud {
 pub(crate) struct WireJoined {
     machine: WireMachine,
     node: Arc<str>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pool: Option<Arc<str>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -91,15 +93,20 @@ impl Mirror for MachineKey {
     }
 }
 
-impl Mirror for (MachineKey, NodeName) {
+impl Mirror for Joined {
     type Wire = WireJoined;
 
     fn out(&self) -> WireJoined {
-        WireJoined { machine: self.0.out(), node: self.1.shared() }
+        let pool = self.pool.as_ref().map(PoolName::shared);
+        WireJoined { machine: self.machine.out(), node: self.node.shared(), pool }
     }
 
     fn back(wire: WireJoined) -> Result<Self, FromWireError> {
-        Ok((MachineKey::back(wire.machine)?, NodeName::new(wire.node)))
+        Ok(Self {
+            machine: MachineKey::back(wire.machine)?,
+            node: NodeName::new(wire.node),
+            pool: wire.pool.map(PoolName::new),
+        })
     }
 }
 

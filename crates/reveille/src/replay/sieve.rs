@@ -99,7 +99,8 @@ impl Sieve {
         let keep = match record {
             Record::Started { .. } | Record::Width { .. } => true,
             Record::Joined { at, machines } => {
-                let machines: Vec<_> = machines.iter().filter(|(key, _)| self.has(key)).cloned().collect();
+                let machines: Vec<_> =
+                    machines.iter().filter(|one| self.has(&one.machine)).cloned().collect();
                 return (!machines.is_empty()).then_some(Record::Joined { at: *at, machines });
             }
             Record::Forgotten { at, machines } => {

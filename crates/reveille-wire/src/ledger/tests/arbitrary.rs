@@ -17,7 +17,7 @@ use reveille_core::model::incident::{
 use reveille_core::model::network::{Direction, Family, Protocol, Remote, Route, RuleSpec};
 use reveille_core::model::stage::Stage;
 use reveille_core::model::time::{Span, Time};
-use reveille_core::record::{Domain, Record, Verdict};
+use reveille_core::record::{Domain, Joined, Record, Verdict};
 
 pub(crate) fn text() -> impl Strategy<Value = Arc<str>> {
     any::<String>().prop_map(Arc::from)
@@ -196,14 +196,21 @@ prop_compose! {
     }
 }
 
+fn joined() -> impl Strategy<Value = Joined> {
+    (machine(), id(NodeName::new), option::of(id(PoolName::new))).prop_map(|(machine, node, pool)| Joined {
+        machine,
+        node,
+        pool,
+    })
+}
+
 pub(crate) fn record() -> impl Strategy<Value = Record> {
     let incident = || any::<u64>().prop_map(IncidentId);
     let intent = || any::<u64>().prop_map(IntentId);
     let verdicts = vec![Verdict::Mended, Verdict::Recovered, Verdict::SubjectGone, Verdict::Superseded];
     let machines = prop_oneof![
         (at(), any::<u64>()).prop_map(|(at, fence)| Record::Started { at, fence: Fence(fence) }),
-        (at(), vec((machine(), id(NodeName::new)), 0..4))
-            .prop_map(|(at, machines)| Record::Joined { at, machines }),
+        (at(), vec(joined(), 0..4)).prop_map(|(at, machines)| Record::Joined { at, machines }),
         (at(), machine()).prop_map(|(at, machine)| Record::Born { at, machine }),
         (at(), machine(), text()).prop_map(|(at, machine, why)| Record::Left { at, machine, why }),
         (at(), vec(machine(), 0..4)).prop_map(|(at, machines)| Record::Forgotten { at, machines }),

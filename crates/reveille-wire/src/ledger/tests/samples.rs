@@ -11,7 +11,7 @@ use reveille_core::model::incident::{
 use reveille_core::model::network::{Direction, Family, Protocol, Remote, Route, RuleSpec};
 use reveille_core::model::stage::Stage;
 use reveille_core::model::time::{Span, Time};
-use reveille_core::record::{Domain, Record, Verdict};
+use reveille_core::record::{Domain, Joined, Record, Verdict};
 
 const AT: Time = Time::from_ms(1_792_401_133_042);
 
@@ -111,11 +111,15 @@ fn finding() -> Finding {
     }
 }
 
+fn joined(pool: Option<PoolName>) -> Joined {
+    Joined { machine: machine(), node: NodeName::from("n1"), pool }
+}
+
 pub(super) fn every_kind() -> Vec<Record> {
     let (incident, intent, fence) = (IncidentId(7), IntentId(9), Fence(3));
     let mut records = vec![
         Record::Started { at: AT, fence },
-        Record::Joined { at: AT, machines: vec![(machine(), NodeName::from("n1"))] },
+        Record::Joined { at: AT, machines: vec![joined(None), joined(Some(PoolName::from("workers")))] },
         Record::Born { at: AT, machine: machine() },
         Record::Left { at: AT, machine: machine(), why: text("drained: ToBeDeletedByClusterAutoscaler") },
         Record::Forgotten { at: AT, machines: vec![machine(), MachineKey::Node(NodeName::from("n1"))] },

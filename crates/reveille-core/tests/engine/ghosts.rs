@@ -1,0 +1,76 @@
+//! Instances that went while nobody watched: only the ledger knew them, and a node may be left of them.
+
+use reveille_core::effect::Call;
+use reveille_core::model::incident::FaultKind;
+use reveille_core::model::node::Ready;
+use reveille_core::model::time::Span;
+use reveille_core::record::Record;
+
+use super::fixture::{Field, roster};
+use super::restart::restarted;
+
+/// A fleet whose machine `i004` went while Reveille was down, as its last process left the ledger.
+fn went_unseen(ready: Ready, change: impl FnOnce(&mut Field)) -> Field {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(Span::from_min(2));
+    field.instances.remove("i004");
+    field.ports.remove("i004");
+    field.nodes.get_mut("i004").unwrap().ready = ready;
+    change(&mut field);
+    restarted(field)
+}
+
+#[test]
+fn the_node_of_an_instance_that_went_unseen_is_cleaned_up_for_its_pool() {
+    let mut field = went_unseen(Ready::Unknown, |_| {});
+    field.run(Span::from_min(15));
+    assert!(matches!(field.calls[..], [Call::DeleteNode { .. }]), "{:?}", field.calls);
+    assert!(
+        field.records.iter().any(
+            |record| matches!(record, Record::Opened { key, pool: Some(_), .. } if key.kind == FaultKind::Ghost)
+        ),
+        "the deletion is charged to a pool"
+    );
+}
+
+#[test]
+fn a_ready_node_of_an_instance_that_went_unseen_stays() {
+    let mut field = went_unseen(Ready::True, |_| {});
+    field.run(Span::from_min(15));
+    assert!(field.calls.is_empty(), "{:?}", field.calls);
+}
+
+#[test]
+fn a_ledger_that_did_not_keep_the_pool_leaves_the_node_to_a_person() {
+    let mut field = went_unseen(Ready::Unknown, |field| {
+        for record in &mut field.records {
+            if let Record::Joined { machines, .. } = record {
+                machines.iter_mut().for_each(|one| one.pool = None);
+            }
+        }
+    });
+    field.run(Span::from_min(15));
+    assert!(field.calls.is_empty(), "{:?}", field.calls);
+}
+
+/// Its name was given to a new machine, whose node has it now: that one is not touched.
+#[test]
+fn a_node_that_names_another_instance_by_now_is_not_taken_for_what_is_left() {
+    let mut field = went_unseen(Ready::Unknown, |field| {
+        let node = field.nodes.get_mut("i004").unwrap();
+        node.provider = reveille_core::model::node::Provider::Unset;
+    });
+    field.run(Span::from_min(15));
+    assert!(!field.calls.iter().any(|call| matches!(call, Call::DeleteNode { .. })), "{:?}", field.calls);
+}
+
+/// The checkpoint of a rotated ledger keeps whose it was, also between two denials.
+#[test]
+fn a_second_restart_between_two_denials_changes_nothing() {
+    let mut field = went_unseen(Ready::Unknown, |_| {});
+    field.run(Span::from_s(2));
+    field.records = field.state.checkpoint();
+    let mut field = restarted(field);
+    field.run(Span::from_min(15));
+    assert!(matches!(field.calls[..], [Call::DeleteNode { .. }]), "{:?}", field.calls);
+}

@@ -22,13 +22,13 @@
 
 use std::collections::BTreeSet;
 
+use ipnet::IpNet;
 use reveille_core::model::id::InstanceId;
 use reveille_core::model::instance::InstanceState;
 use reveille_core::model::network::{Direction, Family, Protocol, Remote, RuleSpec, SecurityGroup};
 use reveille_core::model::time::{Span, Time};
 
 use super::Deed;
-use crate::world::layout::{GROUP_NAME, pod_net};
 
 /// `INSTANCE_SPAWNING_TIMEOUT`.
 const SPAWNING_TIMEOUT: Span = Span::from_min(45);
@@ -45,8 +45,10 @@ pub(crate) struct FlightView {
     pub(crate) servers: Vec<ServerSeen>,
     /// Names of every Node, as its server would be called.
     pub(crate) nodes: BTreeSet<String>,
-    /// Groups that the project shows.
+    /// Groups of the name that it looks for.
     pub(crate) groups: Vec<SecurityGroup>,
+    /// The pods' range.
+    pub(crate) pod_range: Option<IpNet>,
 }
 
 /// One server in its listing.
@@ -82,7 +84,7 @@ impl Flight {
             return (Vec::new(), now + again);
         };
         self.failures = 0;
-        let mut deeds: Vec<Deed> = missing_rules(&view.groups).map(Deed::PutRules).into_iter().collect();
+        let mut deeds: Vec<Deed> = missing_rules(view).map(Deed::PutRules).into_iter().collect();
         let ungrouped = view.servers.iter().filter(|server| is_running(server) && !server.grouped);
         deeds.extend(ungrouped.map(|server| Deed::PutGroup(server.id.clone())));
         deeds.extend(incompletely_spawned(now, view).map(|server| Deed::Delete(server.id.clone())));
@@ -111,15 +113,14 @@ fn is_running(server: &ServerSeen) -> bool {
 }
 
 /// The rules that its comparison does not find; none when the group is not exactly one.
-fn missing_rules(groups: &[SecurityGroup]) -> Option<Vec<RuleSpec>> {
-    let mut named = groups.iter().filter(|group| &*group.name == GROUP_NAME);
-    let (Some(group), None) = (named.next(), named.next()) else { return None };
+fn missing_rules(view: &FlightView) -> Option<Vec<RuleSpec>> {
+    let ([group], Some(range)) = (&view.groups[..], view.pod_range) else { return None };
     let wanted = [Protocol::UDP, Protocol::TCP, Protocol::ICMP].map(|protocol| RuleSpec {
         direction: Direction::Ingress,
         family: Family::V4,
         protocol: Some(protocol),
         ports: None,
-        remote: Remote::Prefix(pod_net()),
+        remote: Remote::Prefix(range),
     });
     let missing: Vec<RuleSpec> =
         wanted.into_iter().filter(|rule| !group.rules.iter().any(|known| known.allows == *rule)).collect();

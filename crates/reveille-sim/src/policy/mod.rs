@@ -18,7 +18,10 @@ mod flight;
 mod healer;
 mod karpenter;
 mod mhc;
+mod onlooker;
+mod outlook;
 mod places;
+mod recorded;
 mod removal;
 pub mod report;
 mod rival;
@@ -34,6 +37,7 @@ use reveille_core::model::id::{InstanceId, NodeName, NodeUid};
 use reveille_core::model::network::RuleSpec;
 use thiserror::Error;
 
+pub use onlooker::{Afterwards, Kind, Onlooker, Stood, WouldDo};
 pub(crate) use rival::Rival;
 
 /// Who decides.
@@ -66,6 +70,15 @@ pub(crate) enum Deed {
     PutGroup(InstanceId),
     /// Put these rules into the pools' group.
     PutRules(Vec<RuleSpec>),
+}
+
+impl Deed {
+    const fn rebooted(&self) -> Option<&InstanceId> {
+        match self {
+            Self::Reboot(id) => Some(id),
+            _ => None,
+        }
+    }
 }
 
 /// A name that no policy has.

@@ -18,6 +18,7 @@ use super::flight::{Flight, FlightView, ServerSeen};
 use super::healer::{self, Healer};
 use super::karpenter::{self, Karpenter};
 use super::mhc::{self, Mhc};
+use super::outlook::{Outlook, means};
 use super::sight::Eyes;
 use super::{Deed, Policy};
 use crate::world::World;
@@ -48,7 +49,7 @@ const IDLE: Span = Span::from_min(5);
 
 impl Rival {
     /// This policy begins to look at this moment.
-    pub(crate) fn new(policy: Policy, now: Time, world: &World) -> Self {
+    pub(crate) fn new(policy: Policy, now: Time, world: &impl Outlook) -> Self {
         let model = match policy {
             Policy::Reveille | Policy::Nobody => Model::Nobody,
             Policy::FlightControl => Model::Flight(Flight::default()),
@@ -77,7 +78,7 @@ impl Rival {
     }
 
     /// Others write into APIs whether or not the model's process runs.
-    pub(crate) fn watch(&mut self, now: Time, world: &World) {
+    pub(crate) fn watch(&mut self, now: Time, world: &impl Outlook) {
         if !matches!(self.model, Model::Nobody) {
             self.eyes.watch(now, world);
         }
@@ -109,6 +110,17 @@ impl Rival {
         self.calls(deed, world)
     }
 
+    /// One look at what cannot answer back: what it would do, as if every call were accepted.
+    pub(crate) fn pass_unheard(&mut self, now: Time, outlook: &impl Outlook) -> Vec<Deed> {
+        let mut deeds = self.deeds(now, outlook);
+        if let Model::Healer(healer) = &mut self.model {
+            let reboots: Vec<InstanceId> = deeds.iter().filter_map(Deed::rebooted).cloned().collect();
+            let accepted = Outcome::Accepted { request: None };
+            deeds.extend(reboots.iter().filter_map(|id| healer.answered(now, id, &accepted)));
+        }
+        deeds
+    }
+
     /// One look, when it is due, and what follows from it.
     pub(crate) fn pass(&mut self, now: Time, world: &World) -> Vec<(IntentId, Call)> {
         if now < self.next_at {
@@ -133,7 +145,8 @@ impl Rival {
         calls
     }
 
-    fn deeds(&mut self, now: Time, world: &World) -> Vec<Deed> {
+    /// What it does now, whenever it is due next.
+    fn deeds(&mut self, now: Time, world: &impl Outlook) -> Vec<Deed> {
         match &mut self.model {
             Model::Nobody => {
                 self.next_at = now + IDLE;
@@ -173,14 +186,14 @@ impl Rival {
 }
 
 /// Nodes from a cache that a watch keeps: not counted as a read.
-fn watched(eyes: &mut Eyes, world: &World) -> Option<Vec<super::sight::NodeSeen>> {
+fn watched(eyes: &mut Eyes, world: &impl Outlook) -> Option<Vec<super::sight::NodeSeen>> {
     let nodes = eyes.nodes(world);
     eyes.reads -= 1;
     nodes
 }
 
 /// What flight control sees: one listing of the whole project for each pool, and nodes by name.
-fn flight_view(eyes: &mut Eyes, world: &World) -> Option<FlightView> {
+fn flight_view(eyes: &mut Eyes, world: &impl Outlook) -> Option<FlightView> {
     let nodes = watched(eyes, world);
     let (prefixes, suffix) = world.naming();
     // A listing for each pool, and the group.
@@ -191,6 +204,8 @@ fn flight_view(eyes: &mut Eyes, world: &World) -> Option<FlightView> {
         let rest = prefixes.iter().find_map(|prefix| name.strip_prefix(prefix.as_str()));
         rest.is_some_and(|rest| is_suffix(rest, prefixes.first().is_some_and(|p| p.starts_with("kks-"))))
     };
+    let wanted = world.wanted();
+    let group = wanted.as_ref().and_then(|(wanted, _)| groups.iter().find(|group| means(wanted, group)));
     let seen = |instance: &std::sync::Arc<reveille_core::model::instance::Instance>| ServerSeen {
         id: instance.id.clone(),
         name: instance.name.to_string(),
@@ -198,18 +213,25 @@ fn flight_view(eyes: &mut Eyes, world: &World) -> Option<FlightView> {
         task: instance.task.as_deref().map(str::to_owned),
         created: eyes.created(&instance.id),
         grouped: world.glance_ports(&instance.id).is_none_or(|ports| {
-            ports.iter().any(|port| port.groups.iter().any(|group| group.as_str() == GROUP))
+            group.is_none_or(|group| ports.iter().any(|port| port.groups.contains(&group.id)))
         }),
     };
     let servers = listed.iter().filter(|instance| claimed(instance.name.as_str())).map(seen).collect();
-    let called = |name: String| name.strip_suffix(suffix).map(str::to_owned).unwrap_or(name);
+    let called = |name: String| name.strip_suffix(&suffix).map(str::to_owned).unwrap_or(name);
     let nodes = nodes?.into_iter().map(|node| called(node.name.to_string())).collect();
-    Some(FlightView { servers, nodes, groups: groups.iter().map(|group| (**group).clone()).collect() })
+    let means_it =
+        |group: &&std::sync::Arc<_>| wanted.as_ref().is_some_and(|(wanted, _)| means(wanted, group));
+    let groups = groups.iter().filter(means_it).map(|group| (**group).clone()).collect();
+    Some(FlightView { servers, nodes, groups, pod_range: wanted.map(|(_, range)| range) })
 }
 
-/// What follows the prefix: five characters as its own generator makes them, or a number in worlds with plain names.
+/// What follows the prefix: five characters as its own generator makes them, or anything without a dash among plain names.
 fn is_suffix(rest: &str, generated: bool) -> bool {
-    if generated { rest.len() == 5 } else { !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit()) }
+    if generated {
+        rest.len() == 5
+    } else {
+        !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_alphanumeric())
+    }
 }
 
 fn calls_of(deed: &Deed, world: &World) -> Vec<Call> {

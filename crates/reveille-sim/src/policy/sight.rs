@@ -19,7 +19,7 @@ use reveille_core::model::instance::{Instance, InstanceState};
 use reveille_core::model::node::{Node, Provider, Ready};
 use reveille_core::model::time::{Span, Time};
 
-use crate::world::World;
+use super::outlook::Outlook;
 
 /// The age of the fleet that a world begins with.
 const LONG: Span = Span::from_min(30 * 24 * 60);
@@ -103,7 +103,7 @@ pub(crate) struct Eyes {
 
 impl Eyes {
     /// Notes what is written now. Called at every turn, so that no transition is missed.
-    pub(crate) fn watch(&mut self, now: Time, world: &World) {
+    pub(crate) fn watch(&mut self, now: Time, world: &impl Outlook) {
         if self.has_seen(world) {
             return;
         }
@@ -147,7 +147,7 @@ impl Eyes {
     }
 
     /// Nothing is written that was not when this last looked. Objects are shared until they change.
-    fn has_seen(&self, world: &World) -> bool {
+    fn has_seen(&self, world: &impl Outlook) -> bool {
         let (nodes, servers, api_was_read) = &self.last;
         let same = |(a, b): (&Arc<Node>, &Arc<Node>)| Arc::ptr_eq(a, b);
         let same_server = |(a, b): (&Arc<Instance>, &Arc<Instance>)| Arc::ptr_eq(a, b);
@@ -160,7 +160,7 @@ impl Eyes {
     }
 
     /// Every Node that the API lists, or nothing when it does not answer.
-    pub(crate) fn nodes(&mut self, world: &World) -> Option<Vec<NodeSeen>> {
+    pub(crate) fn nodes(&mut self, world: &impl Outlook) -> Option<Vec<NodeSeen>> {
         self.reads += 1;
         let nodes = world.glance_nodes()?;
         Some(nodes.iter().filter_map(|node| self.seen(node)).collect())
@@ -184,7 +184,7 @@ impl Eyes {
     }
 
     /// Every machine that the management cluster has an object for; it is watched, not read.
-    pub(crate) fn machines(&self, world: &World) -> Vec<MachineSeen> {
+    pub(crate) fn machines(&self, world: &impl Outlook) -> Vec<MachineSeen> {
         let seen = |(pool, instance): (&PoolName, &Arc<Instance>)| {
             let id = &instance.id;
             MachineSeen {
@@ -195,7 +195,7 @@ impl Eyes {
                 node: self.refers_to.get(id).cloned(),
                 node_deleted: self.node_deleted.contains(id),
                 failed: instance.state == InstanceState::Errored,
-                paused: world.is_paused(id, Some(pool)),
+                paused: world.is_paused(id, pool),
             }
         };
         world.roll_of_owner().map(seen).collect()
@@ -211,7 +211,7 @@ impl Eyes {
     }
 
     /// Ids of every server that the project lists.
-    pub(crate) fn servers(&mut self, world: &World) -> Option<BTreeSet<InstanceId>> {
+    pub(crate) fn servers(&mut self, world: &impl Outlook) -> Option<BTreeSet<InstanceId>> {
         self.reads += 1;
         Some(world.glance_servers()?.iter().map(|instance| instance.id.clone()).collect())
     }
@@ -219,7 +219,7 @@ impl Eyes {
     /// How these instances stand; one read each.
     pub(crate) fn standing<'a>(
         &mut self,
-        world: &World,
+        world: &impl Outlook,
         ids: impl IntoIterator<Item = &'a InstanceId>,
     ) -> BTreeMap<InstanceId, Standing> {
         let mut all = BTreeMap::new();

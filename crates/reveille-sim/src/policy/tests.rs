@@ -85,7 +85,12 @@ mod flight_control {
 
     fn view(servers: Vec<ServerSeen>, nodes: &[&str]) -> FlightView {
         let nodes = nodes.iter().map(|name| (*name).to_owned()).collect();
-        FlightView { servers, nodes, groups: vec![group(&[Protocol::TCP, Protocol::UDP, Protocol::ICMP])] }
+        FlightView {
+            servers,
+            nodes,
+            groups: vec![group(&[Protocol::TCP, Protocol::UDP, Protocol::ICMP])],
+            pod_range: Some(pod_net()),
+        }
     }
 
     fn group(allowed: &[Protocol]) -> SecurityGroup {
@@ -175,7 +180,7 @@ mod flight_control {
     #[test]
     fn missing_rules_are_put_and_a_wider_rule_is_not_seen() {
         let rules = |groups: Vec<SecurityGroup>| {
-            let deeds = run(&FlightView { groups, ..FlightView::default() });
+            let deeds = run(&FlightView { groups, pod_range: Some(pod_net()), ..FlightView::default() });
             deeds
                 .iter()
                 .map(|deed| match deed {

@@ -379,9 +379,10 @@ Examples:
   reveille replay flight                                        the story, and whether every decision is the same now
   reveille replay flight --machine kks-prod-w-7xk2p --from 09:00 --until 09:30
   reveille replay flight --with-roster tomorrow.yaml            what another roster would have done, and why
+  reveille replay flight --policy machine-health-check          what another program would have done then
   reveille replay flight --machine w-7xk2p --to-scenario lost-group.recording --anonymise
 
-Exit codes: 0 the same · 1 it differs · 64 wrong usage · 65 the recording cannot be read";
+Exit codes: 0 the same · 1 it differs, or the other policy would have harmed a machine · 64 wrong usage · 65 the recording cannot be read";
 
 /// `replay`.
 #[derive(Args, Clone, Debug)]
@@ -401,6 +402,9 @@ pub(crate) struct Replay {
     /// Decide by the roster in this file instead of the recorded one, and tell what would have differed
     #[arg(long, value_name = "FILE")]
     pub(crate) with_roster: Option<PathBuf>,
+    /// Tell what a model of another program would have done at that time, beside what was done
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["with_roster", "to_scenario"], value_parser = policy)]
+    pub(crate) policy: Option<Policy>,
     /// Cut it down to the machine and the time given, and write it as a regression test
     #[arg(long, value_name = "FILE", conflicts_with = "with_roster")]
     pub(crate) to_scenario: Option<PathBuf>,

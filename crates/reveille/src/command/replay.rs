@@ -7,8 +7,10 @@ use anyhow::{Context as _, anyhow};
 use jiff::{Timestamp, civil};
 use reveille_core::model::roster::Roster;
 use reveille_core::model::time::Time;
+use reveille_sim::policy::Policy;
 use reveille_wire::roster;
 use reveille_wire::stamp::Stamp;
+use serde::Serialize;
 
 use super::{Answer, Context};
 use crate::cli::exit::Exit;
@@ -19,11 +21,15 @@ use crate::replay::compare::{self, Wanted};
 use crate::replay::cut::{self, Reel};
 use crate::replay::film::{self, Film};
 use crate::replay::report::{self, Subject};
+use crate::replay::rival;
 
 /// `replay`.
 pub(crate) fn replay(context: &Context, args: &cli::Replay) -> Result<Answer, Failure> {
     if let Some(file) = &args.to_scenario {
         return to_scenario(context, args, file);
+    }
+    if let Some(policy) = args.policy.filter(|policy| *policy != Policy::Reveille) {
+        return before(context, args, policy);
     }
     let roster = args.with_roster.as_deref().map(other_roster).transpose()?;
     let mut texts = Vec::new();
@@ -41,9 +47,39 @@ pub(crate) fn replay(context: &Context, args: &cli::Replay) -> Result<Answer, Fa
             ending: film.ending(),
             other_roster: roster.is_some(),
         };
-        texts.push(print(context, &subject, &played)?);
+        let page = || report::page(&subject, &played, &context.paper);
+        texts.push(written(context, page, &report::document(&subject, &played))?);
     }
     Ok(Answer { text: context.join(&texts), exit })
+}
+
+/// Every recording before a model of another policy.
+fn before(context: &Context, args: &cli::Replay, policy: Policy) -> Result<Answer, Failure> {
+    let mut texts = Vec::new();
+    let mut exit = Exit::AllAnswer;
+    for path in film::find(&args.recording)? {
+        let mut film = Film::open(&path)?;
+        let wanted = wanted(context, args, &film, None)?;
+        let rivalry = rival::play(&mut film, policy, &wanted, &context.paper)?;
+        if rivalry.is_harmful() {
+            exit = exit.max(Exit::SomebodyAbsent);
+        }
+        texts.push(written(context, || rivalry.page(&context.paper), &rivalry)?);
+    }
+    Ok(Answer { text: context.join(&texts), exit })
+}
+
+/// A page for people, or the document for programs.
+fn written(
+    context: &Context,
+    page: impl Fn() -> String,
+    document: &impl Serialize,
+) -> Result<String, Failure> {
+    Ok(match context.common.output {
+        Output::Table => page(),
+        Output::Json => serde_json::to_string_pretty(document).context("cannot write the report")? + "\n",
+        Output::Yaml => serde_saphyr::to_string(document).context("cannot write the report")?,
+    })
 }
 
 /// Writes a regression test: cut, under other names where that is wanted, and played once more before it counts.
@@ -86,15 +122,6 @@ fn to_scenario(context: &Context, args: &cli::Replay, file: &Path) -> Result<Ans
         lines.len()
     );
     Ok(Answer::fine(text))
-}
-
-fn print(context: &Context, subject: &Subject<'_>, played: &compare::Played) -> Result<String, Failure> {
-    let document = || report::document(subject, played);
-    Ok(match context.common.output {
-        Output::Table => report::page(subject, played, &context.paper),
-        Output::Json => serde_json::to_string_pretty(&document()).context("cannot write the report")? + "\n",
-        Output::Yaml => serde_saphyr::to_string(&document()).context("cannot write the report")?,
-    })
 }
 
 /// What is wanted of one recording: a roster of several is the one of its name, and times of day are those of its day.

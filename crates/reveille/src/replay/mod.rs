@@ -13,7 +13,7 @@
 //!
 //! A recording can be cut down to one machine and kept as a regression test (`cut`, `sieve`, `anonymise`).
 //!
-//! `player::Player` is where another decider would stand: it hands events to an engine and takes effects from it.
+//! Another program than this one's engine cannot answer to recorded answers; a model of it looks on instead (`rival`).
 
 pub(crate) mod anonymise;
 pub(crate) mod compare;
@@ -21,6 +21,7 @@ pub(crate) mod cut;
 pub(crate) mod film;
 pub(crate) mod player;
 pub(crate) mod report;
+pub(crate) mod rival;
 pub(crate) mod shape;
 pub(crate) mod sieve;
 pub(crate) mod story;

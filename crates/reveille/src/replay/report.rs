@@ -220,7 +220,7 @@ fn notes(subject: &Subject<'_>, played: &Played) -> String {
 }
 
 /// The time of day, with the date where it is not the day on which the recording begins.
-fn clock(paper: &Paper, at: Time, first: Time) -> String {
+pub(crate) fn clock(paper: &Paper, at: Time, first: Time) -> String {
     let zoned = |time: Time| Timestamp::from_millisecond(time.ms).map(|at| at.to_zoned(paper.zone.clone()));
     match (zoned(at), zoned(first)) {
         (Ok(at), Ok(first)) if at.date() == first.date() => at.strftime("%H:%M:%S").to_string(),

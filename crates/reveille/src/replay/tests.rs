@@ -8,13 +8,16 @@ use reveille_core::event::Event;
 use reveille_core::model::id::Fence;
 use reveille_core::model::roster::{Mode, Roster};
 use reveille_core::model::time::Time;
+use reveille_sim::policy::Policy;
 use reveille_sim::story::Demo;
 use reveille_wire::recording::{Header, Step};
 
 use super::compare::{Played, Wanted, play};
 use super::cut::{Reel, cut, plain};
 use super::film::{Film, parse};
+use super::rival;
 use crate::driver::recorder::ENGINE;
+use crate::render::paper::Paper;
 
 /// A story as a recording, every record durable at once.
 fn reel(seed: u64) -> Reel {
@@ -149,4 +152,24 @@ fn a_cut_tells_the_same_of_its_machine_and_is_smaller() {
     assert!(sizes.iter().min() < Some(&(whole / 2)), "{sizes:?} of {whole}");
     assert!(cut(&reel, Some("nobody"), None).is_err());
     assert!(cut(&reel, None, Some(Time::default())).unwrap().reel.steps.len() == reel.steps.len());
+}
+
+/// The demo has a list of nodes that is empty and should not be: whoever believes it would delete machines that worked.
+#[test]
+fn a_policy_that_believes_an_empty_list_would_have_harmed_the_demo_and_nobody_would_not() {
+    let reel = reel(1);
+    let paper = || Paper { width: None, colored: false, zone: jiff::tz::TimeZone::UTC };
+    let before = |policy: Policy| {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(&reel.lines().unwrap()).unwrap();
+        let mut film = Film::open(file.path()).unwrap();
+        rival::play(&mut film, policy, &Wanted::default(), &paper()).unwrap()
+    };
+    let flight = before(Policy::FlightControl);
+    assert!(flight.is_harmful());
+    let page = flight.page(&paper());
+    assert!(page.contains("would"), "{page}");
+    assert!(page.contains("it answered at"), "{page}");
+    assert!(page.contains("did"), "what was done stands beside it: {page}");
+    assert!(!before(Policy::Nobody).is_harmful());
 }

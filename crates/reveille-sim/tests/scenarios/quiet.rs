@@ -57,7 +57,7 @@ fn digest(seed: u64) -> reveille_sim::trace::Digest {
 fn the_same_seed_gives_the_same_bytes() {
     for seed in 0..4 {
         let once = digest(seed);
-        assert!(once.bytes() > 1_000_000, "seed {seed}: {} bytes", once.bytes());
+        assert!(once.bytes() > 100_000, "seed {seed}: {} bytes", once.bytes());
         assert_eq!(once, digest(seed), "seed {seed}");
     }
     assert_ne!(digest(0), digest(1));

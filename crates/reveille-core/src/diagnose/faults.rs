@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use crate::model::cause::Cause;
 use crate::model::id::{GroupId, InstanceId, NodeName, PoolName, RuleId};
-use crate::model::incident::{Confidence, Evidence, FaultKind, Finding, Gathered, Subject};
+use crate::model::incident::{Confidence, Evidence, FaultKind, Finding, Subject};
 use crate::model::instance::InstanceState;
 use crate::model::network::{NUDGE_MARK, RuleSpec, SecurityGroup};
 use crate::model::roster::{GroupRef, Pool, Roster};
@@ -17,6 +17,7 @@ use crate::observe::cluster::{ClusterView, NodeSeen};
 
 use super::absence::Absence;
 use super::console::{self, NeverJoinedFacts};
+use super::gathered::Gathered;
 use super::network::membership::{self, PortNeed, Verdict};
 use super::network::pairs::{self, PairNeed};
 use super::network::rules;
@@ -334,14 +335,14 @@ pub fn enrich(
     if !(fault.kind == FaultKind::NeverJoined || by_name_alone) || !gathered.is_complete() {
         return;
     }
-    let (text, absent) = match &gathered.console {
-        Some(Ok(text)) => (Some(text), None),
+    let (said, absent) = match &gathered.console {
+        Some(Ok(said)) => (Some(&**said), None),
         Some(Err(why)) => (None, Some(why.clone())),
         None => (None, None),
     };
     let needs = port_needs(roster, cloud, seen);
     let facts = NeverJoinedFacts {
-        console: text.map(|text| console::read_console(text, read_at)),
+        console: said,
         no_console: absent,
         ports: &seen.ports,
         group_needs: &needs,

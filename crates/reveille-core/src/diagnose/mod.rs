@@ -2,10 +2,11 @@
 //!
 //! `absence` asks of one machine whether it answers the roll; `network` compares groups, ports and routes with what the
 //! pools need; `console` reads what a machine that never joined left on its console. `faults` puts them together into
-//! one list per subject. All of it is reading: nothing here proposes or remembers.
+//! one list per subject, with what was `gathered` on purpose. All of it is reading: nothing here proposes or remembers.
 
 pub mod absence;
 pub mod console;
 pub mod faults;
+pub mod gathered;
 pub mod network;
 pub mod route_faults;

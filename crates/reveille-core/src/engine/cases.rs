@@ -8,10 +8,11 @@ use std::sync::Arc;
 
 use crate::diagnose::absence::{self, Standing, Witness};
 use crate::diagnose::faults::{self, Fault};
+use crate::diagnose::gathered::Gathered;
 use crate::effect::Look;
 use crate::guard::{Guard, stands};
 use crate::model::id::{InstanceId, InstanceName, NodeName, PoolName};
-use crate::model::incident::{FaultKind, Finding, Gathered, Incident, IncidentKey, MachineKey, Subject};
+use crate::model::incident::{FaultKind, Finding, Incident, IncidentKey, MachineKey, Subject};
 use crate::model::instance::InstanceState;
 use crate::model::node::{Provider, Ready};
 use crate::model::time::{Span, Time};

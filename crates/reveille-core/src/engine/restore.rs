@@ -9,10 +9,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::diagnose::gathered::Gathered;
 use crate::effect::Outcome;
 use crate::guard::{Guard, stands};
 use crate::model::id::{IncidentId, IntentId, NodeName, PoolName};
-use crate::model::incident::{Attempt, DROPPED, Gathered, Incident, IncidentKey, MachineKey};
+use crate::model::incident::{Attempt, DROPPED, Incident, IncidentKey, MachineKey};
 use crate::model::roster::{Deadlines, Roster};
 use crate::model::time::{Span, Time};
 use crate::plan::budget::{Flight, Phase, Width};

@@ -303,29 +303,3 @@ pub struct Attempt {
     /// What a fresh read said: true when it held.
     pub verdict: Option<(Time, bool, Arc<str>)>,
 }
-
-/// Evidence that was asked for before anything was done.
-#[derive(Clone, Debug, Default)]
-pub struct Gathered {
-    /// When it was last asked for.
-    pub asked_at: Option<Time>,
-    /// Answers still out.
-    pub outstanding: u8,
-    /// The console's last lines, or why there are none.
-    pub console: Option<Result<Arc<str>, Arc<str>>>,
-    /// The newest entry of the action log: what was done last, by whom.
-    pub last_action: Option<Arc<str>>,
-    /// The newest reboot in the action log, to tell afterwards whether another happened.
-    pub newest_reboot: Option<Arc<str>>,
-    /// A read of this round failed.
-    pub missed: bool,
-    /// Rounds in a row in which a read failed: not knowing is not evidence.
-    pub failures: u32,
-}
-
-impl Gathered {
-    /// Asked for, and all of it answered.
-    pub const fn is_complete(&self) -> bool {
-        self.asked_at.is_some() && self.outstanding == 0
-    }
-}

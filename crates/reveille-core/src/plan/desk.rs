@@ -5,9 +5,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::diagnose::gathered::Gathered;
 use crate::event::Pause;
 use crate::model::id::{CloudName, InstanceId, IntentId, NodeName, PoolName, RouterId, ZoneName};
-use crate::model::incident::{Gathered, Incident, IncidentKey, MachineKey, Subject};
+use crate::model::incident::{Incident, IncidentKey, MachineKey, Subject};
 use crate::model::roster::{Pool, Roster};
 use crate::model::time::{Span, Time};
 use crate::observe::cloud::{CloudView, Seen};

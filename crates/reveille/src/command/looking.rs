@@ -10,11 +10,11 @@ use std::time::Duration;
 use anyhow::anyhow;
 use indicatif::{ProgressBar, ProgressStyle};
 use reveille_core::diagnose::absence::Standing;
-use reveille_core::diagnose::console;
 use reveille_core::diagnose::faults::{self, Fault};
+use reveille_core::diagnose::gathered::Gathered;
 use reveille_core::effect::Look;
 use reveille_core::event::Answer as Read;
-use reveille_core::model::incident::{FaultKind, Finding, Gathered, MachineKey};
+use reveille_core::model::incident::{FaultKind, Finding, MachineKey};
 use reveille_core::model::instance::InstanceState;
 use reveille_wire::report::Report;
 use reveille_wire::roster::CheckedRoster;
@@ -201,12 +201,12 @@ async fn gather(looked: &Looked, word: &str) -> Option<Vec<Finding>> {
         gathered.last_action = Some(format!("{} at {} by user {by}", last.action, last.started).into());
     }
     if seen.instance.state != InstanceState::Building {
-        gathered.console = match world.look(Look::Console(name.clone(), id.clone())).await {
-            Ok(Read::Console(text)) => Some(Ok(console::keep(&text))),
-            Ok(Read::NoConsole(why)) => Some(Err(why)),
-            Ok(_) => None,
-            Err(error) => Some(Err(error.text)),
-        };
+        match world.look(Look::Console(name.clone(), id.clone())).await {
+            Ok(Read::Console(text)) => gathered.take_console(absence.kind, &text, desk.now),
+            Ok(Read::NoConsole(why)) => gathered.console = Some(Err(why)),
+            Ok(_) => {}
+            Err(error) => gathered.console = Some(Err(error.text)),
+        }
     }
     let mut fault = Fault::from(absence.clone());
     faults::enrich(&mut fault, &gathered, desk.roster, cloud, seen, desk.now);

@@ -23,7 +23,7 @@ use super::{BootProgress, ConfigDrive, ConsoleReading};
 #[derive(Clone, Debug)]
 pub struct NeverJoinedFacts<'a> {
     /// What its console says, where there is one.
-    pub console: Option<ConsoleReading>,
+    pub console: Option<&'a ConsoleReading>,
     /// Why there is no console, where there is none.
     pub no_console: Option<Arc<str>>,
     /// Its ports.
@@ -38,17 +38,17 @@ pub struct NeverJoinedFacts<'a> {
 
 /// Why it never joined. Never empty; the first finding is the one to act on.
 pub fn explain_never_joined(facts: &NeverJoinedFacts<'_>) -> Vec<Finding> {
-    let said: Vec<Finding> = facts.console.iter().flat_map(|console| console.findings.clone()).collect();
+    let said: Vec<Finding> = facts.console.into_iter().flat_map(|console| console.findings.clone()).collect();
     // With no word from the guest, or only that nothing answers it, the objects outside explain it best.
     let outside_explains =
-        facts.console.as_ref().is_none_or(|console| console.findings.is_empty() || console.unanswered);
+        facts.console.is_none_or(|console| console.findings.is_empty() || console.unanswered);
     let mut first = Vec::new();
     let mut last = Vec::new();
     if let Some(finding) = group_missing(facts) {
         let bare = no_port_carries_any(facts);
         if outside_explains && (bare || said.is_empty()) { first.push(finding) } else { last.push(finding) }
     }
-    let wire_works = facts.console.as_ref().is_some_and(|console| console.addressed || console.answered);
+    let wire_works = facts.console.is_some_and(|console| console.addressed || console.answered);
     if let Some(finding) = not_wired(facts) {
         if outside_explains && !wire_works { first.push(finding) } else { last.push(finding) }
     }
@@ -97,7 +97,7 @@ fn group_missing(facts: &NeverJoinedFacts<'_>) -> Option<Finding> {
     }
     let confidence = if no_port_carries_any(facts) { Confidence::Sure } else { Confidence::Possible };
     let mut finding = finding(Cause::SecurityGroupMissing, confidence, evidence);
-    if let Some(dhcp) = facts.console.as_ref().and_then(|console| console.dhcp.as_ref()) {
+    if let Some(dhcp) = facts.console.and_then(|console| console.dhcp.as_ref()) {
         let line = dhcp.evidence.first().map_or("", |line| &line.text);
         let text = format!(
             "DHCP failed as well (\"{line}\"); Neutron's own firewalls let DHCP pass without any group"
@@ -111,7 +111,7 @@ fn group_missing(facts: &NeverJoinedFacts<'_>) -> Option<Finding> {
 
 /// What the console says for packets passing the port. A lease shows that the wire works and nothing about groups.
 fn packets_pass(facts: &NeverJoinedFacts<'_>, a_lease_counts: bool) -> Option<&'static str> {
-    let console = facts.console.as_ref()?;
+    let console = facts.console?;
     if console.answered {
         Some("the metadata service or the API server answered: packets pass")
     } else if a_lease_counts && console.addressed {
@@ -160,10 +160,8 @@ fn note_what_follows(findings: &mut [Finding], facts: &NeverJoinedFacts<'_>) {
     if !matches!(first.cause, Cause::SecurityGroupMissing | Cause::PortNotWired) {
         return;
     }
-    let followed = facts
-        .console
-        .as_ref()
-        .and_then(|console| console.first_boot_failed.as_ref().or(console.findings.first()));
+    let followed =
+        facts.console.and_then(|console| console.first_boot_failed.as_ref().or(console.findings.first()));
     if let Some(line) = followed.and_then(|finding| finding.evidence.first()) {
         first.evidence.push(line.clone());
     }
@@ -171,7 +169,7 @@ fn note_what_follows(findings: &mut [Finding], facts: &NeverJoinedFacts<'_>) {
 
 /// What the cloud and the guest say of a config drive, where the first boot went without its configuration.
 fn note_config_drive(findings: &mut [Finding], facts: &NeverJoinedFacts<'_>) {
-    let guest = facts.console.as_ref().map_or(ConfigDrive::Unknown, |console| console.config_drive);
+    let guest = facts.console.map_or(ConfigDrive::Unknown, |console| console.config_drive);
     let text = match (facts.instance.config_drive, guest) {
         (true, ConfigDrive::Absent) => {
             "a config drive is attached, and the guest did not find it: look at the image"
@@ -197,7 +195,7 @@ fn note_config_drive(findings: &mut [Finding], facts: &NeverJoinedFacts<'_>) {
 fn unknown(facts: &NeverJoinedFacts<'_>) -> Finding {
     let mut evidence = Vec::new();
     let mut stage = Stage::OsBoot;
-    match (&facts.console, &facts.no_console) {
+    match (facts.console, &facts.no_console) {
         (Some(console), _) => {
             stage = console.boot.stage();
             let next = match console.boot {

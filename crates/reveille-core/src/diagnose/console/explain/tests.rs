@@ -54,8 +54,9 @@ fn explain(ports: &[&str], console: Option<&[&str]>, instance: &Instance) -> Vec
     let ports: Vec<Arc<Port>> = ports.iter().map(|text| port(text)).collect();
     let needs = membership(&ports, &[GroupId::from("k8s")]);
     let no_console = console.is_none().then(|| Arc::from("the driver has none"));
+    let console = console.map(|lines| read_console(&lines.join("\n"), AT));
     explain_never_joined(&NeverJoinedFacts {
-        console: console.map(|lines| read_console(&lines.join("\n"), AT)),
+        console: console.as_ref(),
         no_console,
         ports: &ports,
         group_needs: &needs,

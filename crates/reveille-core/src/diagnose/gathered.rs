@@ -1,0 +1,45 @@
+//! Evidence that was read on purpose before anything is done, and what is known of it by now.
+//!
+//! A console is read into its findings once, when it arrives: its machine is judged with every reading of the world, and
+//! sixty kilobytes of text would be searched each time. The text itself is not kept.
+
+use std::sync::Arc;
+
+use crate::model::incident::FaultKind;
+use crate::model::time::Time;
+
+use super::console::{self, ConsoleReading};
+
+/// Evidence that was asked for before anything was done.
+#[derive(Clone, Debug, Default)]
+pub struct Gathered {
+    /// When it was last asked for.
+    pub asked_at: Option<Time>,
+    /// Answers still out.
+    pub outstanding: u8,
+    /// What the console says, or why there is none.
+    pub console: Option<Result<Arc<ConsoleReading>, Arc<str>>>,
+    /// The newest entry of the action log: what was done last, by whom.
+    pub last_action: Option<Arc<str>>,
+    /// The newest reboot in the action log, to tell afterwards whether another happened.
+    pub newest_reboot: Option<Arc<str>>,
+    /// A read of this round failed.
+    pub missed: bool,
+    /// Rounds in a row in which a read failed: not knowing is not evidence.
+    pub failures: u32,
+}
+
+impl Gathered {
+    /// Asked for, and all of it answered.
+    pub const fn is_complete(&self) -> bool {
+        self.asked_at.is_some() && self.outstanding == 0
+    }
+
+    /// A console arrived. Only of a machine that never joined, or is held to have joined for its name alone, does anybody
+    /// ask what it says: any other may be chatty about what it survived.
+    pub fn take_console(&mut self, kind: FaultKind, text: &str, now: Time) {
+        let read_at = self.asked_at.unwrap_or(now);
+        let asked = matches!(kind, FaultKind::NeverJoined | FaultKind::Vanished);
+        self.console = asked.then(|| Ok(Arc::new(console::read_console(&console::keep(text), read_at))));
+    }
+}

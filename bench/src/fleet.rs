@@ -11,8 +11,9 @@ use reveille_core::model::id::{
     CloudName, Fence, GroupId, ImageId, InstanceId, LookId, NetworkId, PoolName, ZoneName,
 };
 use reveille_core::model::instance::{Instance, InstanceState, Mark, Port, PortStatus};
+use reveille_core::model::lease::{Leases, Renewal};
 use reveille_core::model::network::SecurityGroup;
-use reveille_core::model::node::{LeaseFact, Node, NodeIntent, Provider, Ready};
+use reveille_core::model::node::{Node, NodeIntent, Provider, Ready};
 use reveille_core::model::roster::{
     Deadlines, GroupRef, Limits, Mode, Network, Ownership, Pool, Repair, Roster, Timing,
 };
@@ -37,6 +38,8 @@ pub(crate) struct Fleet {
     pub(crate) state: State,
     pub(crate) now: Time,
     pub(crate) nodes: Vec<Arc<Node>>,
+    /// As listed last.
+    leases: Leases,
     shared: Shared,
     size: usize,
 }
@@ -118,7 +121,8 @@ impl Fleet {
         let start = Start { fence: Fence(1), acting: true };
         let state = State::new(roster(&shared.cloud, limits), start);
         let nodes = (0..size).map(|number| Arc::new(node(&shared, number))).collect();
-        let mut fleet = Self { state, now: Time::from_ms(1_000_000_000), nodes, shared, size };
+        let (now, leases) = (Time::from_ms(1_000_000_000), Leases::default());
+        let mut fleet = Self { state, now, nodes, leases, shared, size };
         fleet.settle();
         fleet
     }
@@ -209,11 +213,14 @@ impl Fleet {
 
     /// All leases, renewed for the `round`-th time, each with a time of its own.
     pub(crate) fn leases(&mut self, round: u64) {
-        let fact = |(number, node): (usize, &Arc<Node>)| LeaseFact {
-            node: node.name.clone(),
-            renewed: Arc::from(format!("2026-11-21T00:{round:06}.{number:06}Z")),
-        };
-        let list = self.nodes.iter().enumerate().map(fact).collect();
+        // As the adapter does: names are those of the list before, as long as they are the same.
+        let mut next = self.leases.next();
+        for (number, node) in (0_u64..).zip(&self.nodes) {
+            let renewal = Renewal::nth(round << 24 | number);
+            next.take(|known| *known == node.name, || node.name.clone(), renewal);
+        }
+        self.leases = next.end();
+        let list = self.leases.clone();
         self.feed(Event::Cluster(ClusterFact::Leases(list)));
     }
 

@@ -1,4 +1,4 @@
-//! Measures what the engine costs: per event, per fault, per machine, and when nothing happens.
+//! Measures what the engine costs: per event, per fault, per machine, when nothing happens, and per simulated day.
 //!
 //! One process, one thread, one run: each figure is printed beside the limit it is held to, and ratios compare sizes
 //! within this run, because machines differ and this one may be busy. Times are medians of several rounds. Nothing here
@@ -12,6 +12,7 @@ mod fleet;
 mod http_service;
 mod process;
 mod reaction;
+mod sim;
 
 #[global_allocator]
 static ALLOCATOR: peak_alloc::PeakAlloc = peak_alloc::PeakAlloc;
@@ -19,7 +20,7 @@ static ALLOCATOR: peak_alloc::PeakAlloc = peak_alloc::PeakAlloc;
 /// One part, for whoever works on it.
 type Part = (&'static str, fn() -> Result<(), Box<dyn std::error::Error>>);
 
-const PARTS: [Part; 6] = [
+const PARTS: [Part; 7] = [
     ("event", || printed(engine::cost_per_event)),
     ("reaction", || {
         reaction::to_lost_groups();
@@ -27,6 +28,7 @@ const PARTS: [Part; 6] = [
     }),
     ("memory", || printed(engine::memory)),
     ("idle", || printed(engine::idle)),
+    ("sim", || printed(sim::machine_days)),
     ("cycle", cycle::per_cycle),
     ("process", || process::quiet(10_000, 40.0)),
 ];

@@ -10,8 +10,9 @@ use std::sync::Arc;
 use crate::effect::{Outcome, ReadError};
 use crate::model::id::{CloudName, InstanceId, IntentId, LookId, NodeName, NodeUid, RecordId};
 use crate::model::instance::{Instance, InstanceAction, Port};
+use crate::model::lease::Leases;
 use crate::model::network::{Router, SecurityGroup};
-use crate::model::node::{LeaseFact, Node, NodeEvent};
+use crate::model::node::{Node, NodeEvent};
 
 /// One thing that happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,7 +101,7 @@ pub enum ClusterFact {
         uid: NodeUid,
     },
     /// A complete list of node leases.
-    Leases(Vec<LeaseFact>),
+    Leases(Leases),
     /// Somebody did something to a node.
     NodeEvent(NodeEvent),
     /// The API answered (bookmark, probe): the watch is not just quiet, it is alive and current.

@@ -2,17 +2,17 @@
 //!
 //! A list and not a watch: each kubelet renews every ten seconds, so a watch would bring every lease one by one, each
 //! with a decode and a wake-up of its own; one list from the server's cache brings the same news for a fraction. The
-//! list is decoded lease by lease while it arrives. Texts that have not changed since the last list are shared with it.
+//! list is decoded lease by lease while it arrives. As long as the same nodes have a lease, their names are those of the last
+//! list, and what a kubelet wrote for the time becomes a mark that is only compared.
 //!
 //! A reading that is older than the last one (another API server, whose cache is behind) is not handed over: it would
 //! make renewals look as if they had been taken back.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use reveille_core::event::ClusterFact;
 use reveille_core::model::id::NodeName;
-use reveille_core::model::node::LeaseFact;
+use reveille_core::model::lease::{Leases, NextLeases, Renewal};
 use serde_json::value::RawValue;
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -30,7 +30,7 @@ const LIST_WITHIN: Duration = Duration::from_secs(30);
 #[derive(Default)]
 pub(crate) struct Reading {
     /// The leases, in the server's order.
-    pub(crate) leases: Vec<LeaseFact>,
+    pub(crate) leases: Leases,
     version: Option<u64>,
 }
 
@@ -82,19 +82,19 @@ pub(crate) async fn read(cluster: &Inner, last: &Reading) -> Result<Reading, Fai
 
 /// A reading under way.
 struct Taking<'a> {
-    last: &'a Reading,
-    leases: Vec<LeaseFact>,
+    leases: NextLeases<'a>,
     unread: usize,
 }
 
 impl<'a> Taking<'a> {
     fn new(last: &'a Reading) -> Self {
-        Self { last, leases: Vec::with_capacity(last.leases.len()), unread: 0 }
+        Self { leases: last.leases.next(), unread: 0 }
     }
 
     fn take(&mut self, raw: &RawValue) {
         match serde_json::from_str::<LeaseDoc<'_>>(raw.get()) {
-            Ok(doc) => self.leases.push(fact(&doc, self.leases.len(), self.last)),
+            // Both lists are in the server's order, so the same lease is nearly always at the same place.
+            Ok(doc) => take(&mut self.leases, &doc),
             Err(_) => self.unread += 1,
         }
     }
@@ -109,24 +109,20 @@ impl<'a> Taking<'a> {
         let Some(version) = meta.resource_version.filter(|version| !version.is_empty()) else {
             return Err(Failure::malformed("the list of leases is no list: it has no version"));
         };
-        Ok(Reading { leases: self.leases, version: version.parse().ok() })
+        Ok(Reading { leases: self.leases.end(), version: version.parse().ok() })
     }
 }
 
-fn fact(doc: &LeaseDoc<'_>, at: usize, last: &Reading) -> LeaseFact {
+fn take(leases: &mut NextLeases<'_>, doc: &LeaseDoc<'_>) {
     let renewed = doc.spec.as_ref().and_then(|spec| spec.renewed).unwrap_or_default();
-    // Both lists are in the server's order, so the same lease is nearly always at the same place.
-    let before = last.leases.get(at).filter(|fact| fact.node.as_str() == doc.metadata.name);
-    LeaseFact {
-        node: before.map_or_else(|| NodeName::from(&*doc.metadata.name), |fact| fact.node.clone()),
-        renewed: before
-            .filter(|fact| &*fact.renewed == renewed)
-            .map_or_else(|| Arc::from(renewed), |fact| fact.renewed.clone()),
-    }
+    let name = &*doc.metadata.name;
+    leases.take(|known| known.as_str() == name, || NodeName::from(name), Renewal::of(renewed));
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::pieces::Pieces;
 
@@ -143,8 +139,12 @@ mod tests {
             .into_bytes()
     }
 
-    fn told(reading: &Reading) -> Vec<(&str, &str)> {
-        reading.leases.iter().map(|fact| (fact.node.as_str(), &*fact.renewed)).collect()
+    fn told(reading: &Reading) -> Vec<(&str, Renewal)> {
+        reading.leases.iter().map(|(name, renewal)| (name.as_str(), renewal)).collect()
+    }
+
+    const fn at(text: &str) -> Renewal {
+        Renewal::of(text)
     }
 
     #[test]
@@ -155,21 +155,18 @@ mod tests {
             {"metadata":{"name":"b"}},{"metadata":{"name":"c"},"spec":{"renewTime":null}}"#,
         );
         let reading = decode(&body, &Reading::default()).unwrap();
-        assert_eq!(told(&reading), [("a", "t1"), ("b", ""), ("c", "")]);
+        assert_eq!(told(&reading), [("a", at("t1")), ("b", at("")), ("c", at(""))]);
     }
 
     #[test]
-    fn unchanged_texts_are_shared_with_the_last_reading() {
+    fn names_are_shared_with_the_last_reading() {
         let first =
             decode(&list(7, r#"{"metadata":{"name":"a"},"spec":{"renewTime":"t1"}}"#), &Reading::default())
                 .unwrap();
-        let same =
-            decode(&list(8, r#"{"metadata":{"name":"a"},"spec":{"renewTime":"t1"}}"#), &first).unwrap();
-        assert!(Arc::ptr_eq(&first.leases[0].renewed, &same.leases[0].renewed));
         let later =
-            decode(&list(9, r#"{"metadata":{"name":"a"},"spec":{"renewTime":"t2"}}"#), &same).unwrap();
-        assert_eq!(told(&later), [("a", "t2")]);
-        assert!(Arc::ptr_eq(&first.leases[0].node.shared(), &later.leases[0].node.shared()));
+            decode(&list(9, r#"{"metadata":{"name":"a"},"spec":{"renewTime":"t2"}}"#), &first).unwrap();
+        assert_eq!(told(&later), [("a", at("t2"))]);
+        assert!(Arc::ptr_eq(first.leases.names(), later.leases.names()));
     }
 
     #[test]

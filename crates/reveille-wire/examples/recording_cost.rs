@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 use reveille_core::effect::Effect;
 use reveille_core::event::{CloudFact, CloudSnapshot, ClusterFact, Event, Scope};
 use reveille_core::model::instance::{Instance, InstanceState, Mark, Port, PortStatus};
-use reveille_core::model::node::{LeaseFact, Node, NodeIntent, Provider, Ready};
+use reveille_core::model::lease::{Leases, Renewal};
+use reveille_core::model::node::{Node, NodeIntent, Provider, Ready};
 use reveille_core::model::time::Time;
 use reveille_record::tape::{TapeConfig, TapeWriter};
 use reveille_wire::recording::Writer;
@@ -19,7 +20,6 @@ use reveille_wire::recording::Writer;
 const BEGIN_MS: i64 = 1_792_400_400_000;
 
 struct Fleet {
-    machines: usize,
     instances: Vec<Arc<Instance>>,
     ports: Vec<(reveille_core::model::id::InstanceId, Arc<Port>)>,
     nodes: Vec<Arc<Node>>,
@@ -97,7 +97,7 @@ impl Fleet {
                 uninitialized: false,
             }));
         }
-        Ok(Self { machines, instances, ports, nodes, renewed: vec![0; machines] })
+        Ok(Self { instances, ports, nodes, renewed: vec![0; machines] })
     }
 
     /// A listing as the adapter makes it: new objects that say what the last ones said.
@@ -118,16 +118,14 @@ impl Fleet {
     }
 
     fn leases(&mut self, second: u64) -> Event {
-        let mut leases = Vec::with_capacity(self.machines);
-        for (n, node) in self.nodes.iter().enumerate() {
+        for (n, renewed) in self.renewed.iter_mut().enumerate() {
             if !scatter(second ^ (n as u64) << 20).is_multiple_of(30) {
-                self.renewed[n] = second;
+                *renewed = second;
             }
-            leases.push(LeaseFact {
-                node: node.name.clone(),
-                renewed: format!("{}.{n:06}", self.renewed[n]).into(),
-            });
         }
+        let leases = self.nodes.iter().zip(&self.renewed);
+        let leases: Leases =
+            leases.map(|(node, renewed)| (node.name.clone(), Renewal::nth(*renewed))).collect();
         Event::Cluster(ClusterFact::Leases(leases))
     }
 

@@ -7,8 +7,9 @@ use reveille_core::engine::{Start, State};
 use reveille_core::event::{CloudFact, CloudSnapshot, ClusterFact, Event, Scope};
 use reveille_core::model::id::Fence;
 use reveille_core::model::instance::{Instance, InstanceState, Mark, Port, PortStatus};
+use reveille_core::model::lease::Renewal;
 use reveille_core::model::network::SecurityGroup;
-use reveille_core::model::node::{LeaseFact, Node, NodeIntent, Provider, Ready};
+use reveille_core::model::node::{Node, NodeIntent, Provider, Ready};
 use reveille_core::model::roster::Roster;
 use reveille_core::model::time::{Span, Time};
 
@@ -126,9 +127,8 @@ impl Field {
         self.feed(Event::Cloud { cloud: "os".into(), fact });
         self.feed(Event::Cluster(ClusterFact::Synced(self.nodes.clone())));
         self.renewed += 1;
-        let renewed: Arc<str> = self.renewed.to_string().into();
-        let leases =
-            self.nodes.iter().map(|node| LeaseFact { node: node.name.clone(), renewed: renewed.clone() });
+        let renewed = Renewal::nth(self.renewed);
+        let leases = self.nodes.iter().map(|node| (node.name.clone(), renewed));
         self.feed(Event::Cluster(ClusterFact::Leases(leases.collect())));
         self.feed(Event::Cluster(ClusterFact::Alive));
     }

@@ -307,6 +307,7 @@ fn judge_missing(witness: Witness<'_>, seen: &Seen) -> Standing {
 fn judge_vanished(witness: Witness<'_>, name: &NodeName, due_after: Span) -> Standing {
     let told: Vec<&NodeEvent> =
         witness.cluster.events_about(name).filter(|event| is_removal(event)).collect();
+    let told = last_removal(&told);
     let by_controller = told.iter().any(|event| &*event.reason == "DeletingNode");
     let mut finding = if by_controller {
         finding(Cause::NodeDeletedByCloudController, Confidence::Sure, Vec::new())
@@ -326,7 +327,49 @@ fn judge_vanished(witness: Witness<'_>, name: &NodeName, due_after: Span) -> Sta
     absent(FaultKind::Vanished, finding, Some(due_after), true)
 }
 
+/// The controller manager's word ends what is said about one object: what comes before an earlier one is about another.
+fn last_removal<'a, 'b>(told: &'a [&'b NodeEvent]) -> &'a [&'b NodeEvent] {
+    let before = &told[..told.len().saturating_sub(1)];
+    let ended = before.iter().rposition(|event| &*event.reason == "RemovingNode");
+    &told[ended.map_or(0, |at| at + 1)..]
+}
+
 /// The two events that tell that somebody removed a node: the cloud controller's, and the controller manager's after it.
 pub fn is_removal(event: &NodeEvent) -> bool {
     matches!(&*event.reason, "DeletingNode" | "RemovingNode")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_earlier_removal_says_nothing_of_the_last_one() {
+        // D: the cloud controller deletes. R: the controller manager says that it is gone.
+        let table = [
+            ("", ""),
+            ("R", "R"),
+            ("DR", "DR"),
+            ("DRR", "R"),
+            ("DRD", "D"),
+            ("RDR", "DR"),
+            ("RD", "D"),
+            ("DRDR", "DR"),
+        ];
+        for (told, last) in table {
+            let event = |reason: char| NodeEvent {
+                node: NodeName::from("n"),
+                uid: None,
+                reason: if reason == 'D' { "DeletingNode".into() } else { "RemovingNode".into() },
+                message: "".into(),
+                reporter: "".into(),
+                stamped: None,
+            };
+            let events: Vec<NodeEvent> = told.chars().map(event).collect();
+            let events: Vec<&NodeEvent> = events.iter().collect();
+            let found: String =
+                last_removal(&events).iter().filter_map(|event| event.reason.chars().next()).collect();
+            assert_eq!(found, last, "{told}");
+        }
+    }
 }

@@ -5,7 +5,6 @@
 
 use std::sync::Arc;
 
-use crate::diagnose::console;
 use crate::effect::{Effect, Look, ReadError};
 use crate::event::Answer;
 use crate::model::id::{CloudName, InstanceId, IntentId, LookId, NodeName, PoolName};
@@ -87,12 +86,8 @@ impl State {
                 self.after_cloud_change(cloud, change);
             }
             (Look::Ports(cloud, instance), Answer::Ports(ports)) => {
-                if let Some(seen) =
-                    self.clouds.get_mut(cloud).and_then(|view| view.instances.get_mut(instance))
-                {
-                    let mut ports = ports.clone();
-                    ports.sort_by(|a, b| a.id.cmp(&b.id));
-                    seen.ports = ports;
+                if let Some(view) = self.clouds.get_mut(cloud) {
+                    view.take_ports(instance, ports);
                     self.dirty.insert(MachineKey::Instance(cloud.clone(), instance.clone()));
                 }
             }
@@ -111,9 +106,7 @@ impl State {
                 }
             }
             (Look::NodeEvents(_), Answer::NodeEvents(events)) => {
-                for event in events {
-                    self.cluster.remember(event.clone());
-                }
+                self.cluster.remember_all(self.now, events);
             }
             _ => {}
         }
@@ -230,7 +223,7 @@ impl State {
         let of_cloud = matches!(look, Look::Console(..) | Look::Actions(..) | Look::Instance(..));
         gathered.missed |= of_cloud && answer.is_err();
         match (look, answer) {
-            (_, Ok(Answer::Console(text))) => gathered.console = Some(Ok(console::keep(&text))),
+            (_, Ok(Answer::Console(text))) => gathered.take_console(key.kind, &text, self.now),
             (_, Ok(Answer::NoConsole(why))) => gathered.console = Some(Err(why)),
             (Look::Console(..), Err(error)) => gathered.console = Some(Err(error.text)),
             (_, Ok(Answer::Actions(actions))) => {

@@ -110,6 +110,8 @@ pub struct State {
     /// Cases that something stands against: decided again when a gate or a budget changes.
     held: BTreeSet<IncidentKey>,
     gates: Vec<bool>,
+    /// Room for those of the next step.
+    next_gates: Vec<bool>,
     timers: BTreeSet<(Time, Wake)>,
     wakes: BTreeMap<Wake, Time>,
     announced_wake: Option<Time>,
@@ -204,6 +206,7 @@ impl State {
             ripe: BTreeSet::new(),
             held: BTreeSet::new(),
             gates: Vec::new(),
+            next_gates: Vec::new(),
             timers: BTreeSet::new(),
             wakes: BTreeMap::new(),
             announced_wake: None,
@@ -345,7 +348,8 @@ impl State {
     /// Freezes that many cases hang on, each as one bit: when one flips, what was held is decided again.
     fn review_gates(&mut self) {
         self.review_zones();
-        let mut gates = Vec::with_capacity(8);
+        let mut gates = std::mem::take(&mut self.next_gates);
+        gates.clear();
         let limits = self.roster.limits;
         for name in self.roster.pools.keys() {
             let count = self.tally.pool(name);
@@ -358,8 +362,9 @@ impl State {
         gates.push(self.cluster.source.trust(self.now).is_given());
         gates.extend(self.clouds.values().map(|cloud| cloud.source.trust(self.now).is_given()));
         gates.push(interlock::fleet_is_dark(&self.cluster));
-        if gates != self.gates {
-            self.gates = gates;
+        std::mem::swap(&mut self.gates, &mut gates);
+        self.next_gates = gates;
+        if self.gates != self.next_gates {
             self.rouse_held();
         }
     }

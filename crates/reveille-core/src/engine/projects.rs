@@ -19,17 +19,23 @@ impl State {
         let projects = std::mem::take(&mut self.dirty_projects);
         for cloud in projects {
             self.review_groups(&cloud);
-            self.review_router(&cloud);
-            self.note_settled(cloud);
+            let routed = self.review_router(&cloud);
+            self.note_settled(cloud, routed);
         }
     }
 
-    /// A quiet fleet's listings say the same for days: what was found well is not held against the same again.
-    fn note_settled(&mut self, name: CloudName) {
+    /// Listings say the same for days, also of a fleet in which some machine is always ill: what was found well is not held
+    /// against the same again. `routed`: no machine's route is missing.
+    fn note_settled(&mut self, name: CloudName, routed: bool) {
         let sighted = self.clouds.get(&name).is_some_and(|view| view.source.trust(self.now).is_given())
             && self.cluster.source.trust(self.now).is_given()
             && self.cluster.synced_once();
-        if sighted && self.cases.is_empty() {
+        let shared = |key: &IncidentKey| {
+            key.kind == FaultKind::MissingRoute
+                || matches!(key.subject, Subject::Group(..) | Subject::Router(..))
+        };
+        // What a nudge of ours left behind is told from one on its way by its flight, not by the listing.
+        if sighted && routed && !self.cases.keys().any(shared) && self.own_nudges(&name).is_empty() {
             self.settled_projects.insert(name);
         } else {
             self.settled_projects.remove(&name);
@@ -62,16 +68,17 @@ impl State {
         marks.collect()
     }
 
-    fn review_router(&mut self, name: &CloudName) {
-        let Some((cloud, router)) = self.roster.network.router.clone() else { return };
+    /// True when no machine's route is missing, as far as can be seen.
+    fn review_router(&mut self, name: &CloudName) -> bool {
+        let Some((cloud, router)) = self.roster.network.router.clone() else { return true };
         if cloud != *name {
-            return;
+            return true;
         }
-        let Some(view) = self.clouds.get(&cloud) else { return };
+        let Some(view) = self.clouds.get(&cloud) else { return false };
         let cluster_believed = self.cluster.source.trust(self.now).is_given() && self.cluster.synced_once();
         let blind = !view.source.trust(self.now).is_given() || !cluster_believed;
         if blind {
-            return;
+            return false;
         }
         let limit = self.desk().route_limit(&router);
         let (found, lacking_route) =
@@ -88,7 +95,9 @@ impl State {
             }
         }
         self.settle_cases(&subject, found, Blind::No, label, None);
+        let routed = lacking_route.is_empty();
         self.mark(&cloud, lacking_route);
         self.judge_dirty();
+        routed
     }
 }

@@ -43,7 +43,7 @@ impl State {
         };
         let remembered = self.remembered_in(name);
         let change = view.apply(&self.roster, now, snapshot, &remembered, &is_alive);
-        let same = !change.network && change.touched.is_empty() && self.cases.is_empty();
+        let same = !change.network;
         let trusted = view.source.trust(now).is_given();
         self.clouds.insert(name.clone(), view);
         self.remember_joined(name);
@@ -120,7 +120,7 @@ impl State {
             }
             ClusterFact::Deleted { name, uid } => {
                 let mut change = ClusterChange::default();
-                self.cluster.delete(&name, &uid, &mut change);
+                self.cluster.delete(now, &name, &uid, &mut change);
                 self.cluster.source.heard(now);
                 self.after_cluster_change(change);
             }
@@ -129,7 +129,7 @@ impl State {
             }
             ClusterFact::NodeEvent(event) => {
                 let name = event.node.clone();
-                self.cluster.remember(event);
+                self.cluster.remember(now, event);
                 self.mark_former(&name);
             }
             ClusterFact::Alive => self.cluster.source.heard(now),

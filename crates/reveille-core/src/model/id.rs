@@ -2,16 +2,46 @@
 //! server a [`InstanceId`], and the compiler keeps them apart.
 //!
 //! Text ids share their bytes (`Arc<str>`), because the same zone, pool and node name stands in many places of a state
-//! that must hold fifty thousand machines. They order by their bytes, so every map over them iterates alike on each run.
+//! that must hold fifty thousand machines. They order by their bytes, so every map over them iterates alike on each run;
+//! two that share their bytes are found equal without looking at them, which is most of what listings of an unchanged
+//! fleet ask.
 
+use std::cmp::Ordering;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 macro_rules! text_id {
     ($($(#[$doc:meta])* $name:ident),* $(,)?) => {$(
         $(#[$doc])*
-        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[derive(Clone)]
         pub struct $name(Arc<str>);
+
+        impl PartialEq for $name {
+            fn eq(&self, other: &Self) -> bool {
+                Arc::ptr_eq(&self.0, &other.0) || self.0 == other.0
+            }
+        }
+
+        impl Eq for $name {}
+
+        impl Ord for $name {
+            fn cmp(&self, other: &Self) -> Ordering {
+                if Arc::ptr_eq(&self.0, &other.0) { Ordering::Equal } else { self.0.cmp(&other.0) }
+            }
+        }
+
+        impl PartialOrd for $name {
+            fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+                Some(self.cmp(other))
+            }
+        }
+
+        impl Hash for $name {
+            fn hash<H: Hasher>(&self, state: &mut H) {
+                self.0.hash(state);
+            }
+        }
 
         impl $name {
             /// Wraps the text as it came from the outside, unchanged.

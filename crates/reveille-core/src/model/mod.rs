@@ -7,6 +7,7 @@ pub mod cause;
 pub mod id;
 pub mod incident;
 pub mod instance;
+pub mod lease;
 pub mod network;
 pub mod node;
 pub mod roster;

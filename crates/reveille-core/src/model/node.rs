@@ -1,4 +1,4 @@
-//! What the cluster's API says of one machine: the Node, its lease, and the events about it.
+//! What the cluster's API says of one machine: the Node, and the events about it.
 
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -82,15 +82,6 @@ pub struct Condition {
     pub reason: Arc<str>,
     /// `message`, cut to 256 bytes.
     pub message: Arc<str>,
-}
-
-/// One node lease, as a list or watch shows it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LeaseFact {
-    /// The lease's and the node's name.
-    pub node: NodeName,
-    /// `spec.renewTime`, as text. Only ever compared for "it changed": the kubelet's clock is not ours.
-    pub renewed: Arc<str>,
 }
 
 /// A Kubernetes Event about a Node that says what somebody did to it.

@@ -128,6 +128,8 @@ pub struct CloudView {
     pub routers: BTreeMap<RouterId, Arc<Router>>,
     /// Every address on any port of the project: next hops that are somebody.
     pub addresses: BTreeSet<IpAddr>,
+    /// Ports of some machine were read by themselves since the last listing, so `addresses` may be behind them.
+    read_aside: bool,
     by_name: BTreeMap<InstanceName, Holders>,
     by_address: BTreeMap<IpAddr, Holders>,
     growth: Growth,
@@ -160,6 +162,7 @@ impl CloudView {
             groups: Vec::new(),
             routers: BTreeMap::new(),
             addresses: BTreeSet::new(),
+            read_aside: false,
             by_name: BTreeMap::new(),
             by_address: BTreeMap::new(),
             growth: Growth::default(),
@@ -188,8 +191,9 @@ impl CloudView {
             self.listed_once = true;
         }
         self.source.heard(now);
+        // Whether an empty list can be true is asked each time.
         let same_ports =
-            change.touched.is_empty() && self.source.doubted().is_none() && self.has_ports(snapshot);
+            !snapshot.ports.is_empty() && self.source.doubted().is_none() && self.has_ports(snapshot);
         if !same_ports && self.ports_are_plausible(roster, now, snapshot) {
             self.set_ports(snapshot, &mut change);
         }
@@ -415,27 +419,41 @@ impl CloudView {
         plausible
     }
 
-    /// The listing's ports are those that are known already, no more and no fewer.
+    /// The listing's ports are those that are known already, no more and no fewer. Both sides are walked in order of the
+    /// instances' ids; a list in any other order passes for another list, which costs time and nothing else.
     fn has_ports(&self, snapshot: &CloudSnapshot) -> bool {
-        let (mut owned, mut addresses) = (0, 0);
-        for (instance, port) in &snapshot.ports {
-            if !port.addresses.iter().all(|address| self.addresses.contains(address)) {
-                return false;
+        let (mut owned, mut known, mut addresses) = (0, 0, 0);
+        let mut instances = self.instances.iter().peekable();
+        for (owner, port) in &snapshot.ports {
+            while let Some((_, seen)) = instances.next_if(|(id, _)| *id != owner && *id < owner) {
+                known += seen.ports.len();
             }
+            let seen = instances.peek().filter(|(id, _)| *id == owner).map(|(_, seen)| seen);
             addresses += port.addresses.len();
-            if let Some(seen) = self.instances.get(instance) {
-                if !seen.ports.contains(port) {
-                    return false;
-                }
-                owned += 1;
+            match seen {
+                Some(seen) if !seen.ports.contains(port) => return false,
+                // It stood in the listing that the addresses are from, with these addresses.
+                Some(_) if !self.read_aside => owned += 1,
+                _ if !port.addresses.iter().all(|address| self.addresses.contains(address)) => return false,
+                Some(_) => owned += 1,
+                None => {}
             }
         }
-        let known: usize = self.instances.values().map(|seen| seen.ports.len()).sum();
+        known += instances.map(|(_, seen)| seen.ports.len()).sum::<usize>();
         owned == known && addresses == self.addresses.len()
+    }
+
+    /// A fresh read of one instance's ports.
+    pub fn take_ports(&mut self, id: &InstanceId, ports: &[Arc<Port>]) {
+        let Some(seen) = self.instances.get_mut(id) else { return };
+        seen.ports = ports.to_vec();
+        seen.ports.sort_by(|a, b| a.id.cmp(&b.id));
+        self.read_aside = true;
     }
 
     /// Both sides are walked in order of the instances' ids, so that ports that did not change cost no memory at all.
     fn set_ports(&mut self, snapshot: &CloudSnapshot, change: &mut CloudChange) {
+        self.read_aside = false;
         // The old set goes first: two of them need not lie in memory together.
         self.addresses = BTreeSet::new();
         self.addresses = snapshot.ports.iter().flat_map(|(_, port)| port.addresses.iter().copied()).collect();

@@ -7,15 +7,18 @@
 //!
 //! Lease times are only compared for "it changed since we last looked", on our clock.
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::guard::{Guard, stands};
 use crate::model::id::{CloudName, InstanceId, NodeName, NodeUid};
-use crate::model::node::{LeaseFact, Node, NodeEvent, Ready};
+use crate::model::lease::Leases;
+use crate::model::node::{Node, NodeEvent, Ready};
 use crate::model::time::{Span, Time};
 
+use super::leases::LeaseBook;
 use super::pack::{Growth, pack};
+use super::sayings::Sayings;
 use super::source::Source;
 
 /// A node and what we remember of it.
@@ -59,13 +62,6 @@ pub enum LinkedBy {
     UniqueAddress,
 }
 
-/// A lease, as our clock saw it.
-#[derive(Clone, Debug)]
-struct LeaseSeen {
-    renewed: Arc<str>,
-    changed_at: Time,
-}
-
 /// The cluster.
 #[derive(Clone, Debug)]
 pub struct ClusterView {
@@ -75,17 +71,11 @@ pub struct ClusterView {
     pub nodes: BTreeMap<NodeName, NodeSeen>,
     /// Nodes whose link is weak or absent: looked at again whenever instances change.
     pub weak: BTreeSet<NodeName>,
-    leases: BTreeMap<NodeName, LeaseSeen>,
+    leases: LeaseBook,
     nodes_growth: Growth,
-    /// The newest events about nodes, oldest first.
-    events: VecDeque<NodeEvent>,
+    events: Sayings,
     synced_once: bool,
-    /// Nodes whose lease was silent at the last list of leases, and nodes that had one.
-    silence: (u32, u32),
 }
-
-/// So many node events are remembered.
-const EVENTS_MAX: usize = 1024;
 
 /// What a list or event changed.
 #[derive(Clone, Debug, Default)]
@@ -103,11 +93,10 @@ impl ClusterView {
             source: Source::new(stale_after),
             nodes: BTreeMap::new(),
             weak: BTreeSet::new(),
-            leases: BTreeMap::new(),
+            leases: LeaseBook::default(),
             nodes_growth: Growth::default(),
-            events: VecDeque::new(),
+            events: Sayings::default(),
             synced_once: false,
-            silence: (0, 0),
         }
     }
 
@@ -145,7 +134,7 @@ impl ClusterView {
                     seen.lost = true;
                     change.applied.push(name);
                 }
-            } else if let Some(seen) = self.remove(&name) {
+            } else if let Some(seen) = self.remove(now, &name) {
                 change.removed.push(seen);
             }
         }
@@ -182,7 +171,7 @@ impl ClusterView {
         }
         self.source.doubt(now, None);
         for name in lost {
-            if let Some(seen) = self.remove(&name) {
+            if let Some(seen) = self.remove(now, &name) {
                 change.removed.push(seen);
             }
         }
@@ -192,9 +181,7 @@ impl ClusterView {
     /// The clock went back: nothing was seen later than now.
     pub fn go_back_to(&mut self, now: Time) {
         self.source.go_back_to(now);
-        for lease in self.leases.values_mut() {
-            lease.changed_at = lease.changed_at.min(now);
-        }
+        self.leases.go_back_to(now);
         for seen in self.nodes.values_mut() {
             seen.ready_since = seen.ready_since.min(now);
             seen.last_denial = seen.last_denial.map(|at| at.min(now));
@@ -217,13 +204,13 @@ impl ClusterView {
                 return;
             }
             // Another object of the same name: the old one is gone, whatever the watch has told.
-            if let Some(old) = self.remove(&node.name) {
+            if let Some(old) = self.remove(now, &node.name) {
                 change.removed.push(old);
             }
         }
         self.weak.insert(node.name.clone());
         // What was said before about a node of this name was said of another object, perhaps of another machine.
-        self.events.retain(|event| event.node != node.name);
+        self.events.succeeded(&node.name);
         let fresh = NodeSeen {
             node: node.clone(),
             link: None,
@@ -234,92 +221,65 @@ impl ClusterView {
         };
         self.nodes_growth.note();
         self.nodes.insert(node.name.clone(), fresh);
+        self.leases.nodes_changed();
         change.applied.push(node.name.clone());
     }
 
     /// A node was deleted. A late delivery for another uid changes nothing.
-    pub fn delete(&mut self, name: &NodeName, uid: &NodeUid, change: &mut ClusterChange) {
+    pub fn delete(&mut self, now: Time, name: &NodeName, uid: &NodeUid, change: &mut ClusterChange) {
         if self.nodes.get(name).is_some_and(|seen| seen.node.uid == *uid)
-            && let Some(seen) = self.remove(name)
+            && let Some(seen) = self.remove(now, name)
         {
             change.removed.push(seen);
         }
     }
 
-    fn remove(&mut self, name: &NodeName) -> Option<NodeSeen> {
+    fn remove(&mut self, now: Time, name: &NodeName) -> Option<NodeSeen> {
         self.weak.remove(name);
+        self.events.gone(now, name);
+        self.leases.nodes_changed();
         self.nodes.remove(name)
     }
 
     /// Takes in a complete list of leases.
-    pub fn leases(&mut self, now: Time, silent_after: Span, list: Vec<LeaseFact>) {
-        // The same names in the same order is what nearly every list brings: then nothing is looked up.
-        let same = self.leases.len() == list.len()
-            && self.leases.keys().zip(&list).all(|(name, fact)| *name == fact.node);
-        if same {
-            for (seen, fact) in self.leases.values_mut().zip(list) {
-                if seen.renewed != fact.renewed {
-                    *seen = LeaseSeen { renewed: fact.renewed, changed_at: now };
-                }
-            }
-        } else {
-            let mut before = std::mem::take(&mut self.leases);
-            for fact in list {
-                if self.leases.contains_key(&fact.node) {
-                    continue;
-                }
-                let known = before.remove(&fact.node).filter(|seen| seen.renewed == fact.renewed);
-                let seen = known.unwrap_or(LeaseSeen { renewed: fact.renewed, changed_at: now });
-                self.leases.insert(fact.node, seen);
-            }
-            pack(&mut self.leases);
-        }
-        self.silence = self.count_silent(now, silent_after);
-    }
-
-    fn count_silent(&self, now: Time, silent_after: Span) -> (u32, u32) {
-        let mut leases = self.leases.iter();
-        let mut count = (0, 0);
-        let mut next = leases.next();
-        for name in self.nodes.keys() {
-            // Both maps are in order of name; equality is tried first, because it is the rule and the cheaper question.
-            while next.is_some_and(|(held, _)| held != name && held < name) {
-                next = leases.next();
-            }
-            if let Some((_, lease)) = next.filter(|(held, _)| *held == name) {
-                count.0 += u32::from(now.since(lease.changed_at) > silent_after);
-                count.1 += 1;
-                next = leases.next();
-            }
-        }
-        count
+    pub fn leases(&mut self, now: Time, silent_after: Span, list: Leases) {
+        let nodes = &self.nodes;
+        let has_nodes = |names: &[NodeName]| {
+            // Both are in order of name.
+            let mut nodes = nodes.keys().peekable();
+            let has_node = |name: &NodeName| {
+                while nodes.next_if(|node| *node < name).is_some() {}
+                nodes.next_if(|node| *node == name).is_some()
+            };
+            names.iter().map(has_node).collect()
+        };
+        self.leases.take(now, silent_after, list, has_nodes);
     }
 
     /// How many nodes had a silent lease at the last list of leases, of how many that had one.
     pub const fn silence(&self) -> (u32, u32) {
-        self.silence
+        self.leases.silence()
     }
 
     /// How long ago we saw this node's lease change; `None` without a lease. A lease seen for the first time counts as
     /// just changed: silence has to be watched before it is believed.
     pub fn lease_age(&self, now: Time, name: &NodeName) -> Option<Span> {
-        self.leases.get(name).map(|lease| now.since(lease.changed_at))
+        self.leases.changed_at(name).map(|at| now.since(at))
     }
 
-    /// Remembers an event, and drops the oldest beyond the bound.
-    pub fn remember(&mut self, event: NodeEvent) {
-        if self.events.contains(&event) {
-            return;
-        }
-        if self.events.len() == EVENTS_MAX {
-            self.events.pop_front();
-        }
-        self.events.push_back(event);
+    /// Remembers an event.
+    pub fn remember(&mut self, now: Time, event: NodeEvent) {
+        self.events.hear(now, event);
     }
 
-    /// Everything remembered about nodes of that name, oldest first.
+    /// Takes in what the API still holds about a node's name, oldest first.
+    pub fn remember_all(&mut self, now: Time, events: &[NodeEvent]) {
+        self.events.read(now, events);
+    }
+
+    /// What is remembered about nodes of that name, oldest first, but nothing of an object before the present one.
     pub fn events_about<'a>(&'a self, name: &'a NodeName) -> impl Iterator<Item = &'a NodeEvent> {
-        self.events.iter().filter(move |event| event.node == *name)
+        self.events.about(name)
     }
 
     /// Whether this node answers: Ready, and not lost.

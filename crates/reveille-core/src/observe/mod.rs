@@ -13,6 +13,8 @@ pub mod cloud;
 pub mod cluster;
 mod holders;
 pub mod join;
+mod leases;
 mod pack;
+mod sayings;
 pub mod source;
 pub mod tally;

@@ -11,6 +11,7 @@ use reveille_core::event::{Answer, CloudFact, CloudSnapshot, ClusterFact, Event,
 use reveille_core::model::id::*;
 use reveille_core::model::incident::{FaultKind, IncidentKey, MachineKey, Subject};
 use reveille_core::model::instance::*;
+use reveille_core::model::lease::Renewal;
 use reveille_core::model::network::*;
 use reveille_core::model::node::*;
 use reveille_core::model::roster::*;
@@ -190,8 +191,7 @@ impl Field {
         self.renewals += 1;
         let leases = self.nodes.values().map(|node| {
             let silent = node.ready != Ready::True || self.silent.contains(&node.name.to_string());
-            let renewed = if silent { "long ago".to_owned() } else { self.renewals.to_string() };
-            LeaseFact { node: node.name.clone(), renewed: renewed.into() }
+            (node.name.clone(), Renewal::nth(if silent { 0 } else { self.renewals }))
         });
         let leases = leases.collect();
         self.feed(Event::Cluster(ClusterFact::Leases(leases)));

@@ -12,12 +12,13 @@ use std::collections::BTreeMap;
 
 use reveille_core::effect::Call;
 use reveille_core::model::cause::Cause;
-use reveille_core::model::id::IncidentId;
+use reveille_core::model::id::{IncidentId, InstanceId};
 use reveille_core::model::incident::{Confidence, Finding, MachineKey, Subject};
 use reveille_core::model::time::Time;
 use reveille_core::record::Record;
 
 use super::Drive;
+use crate::world::guest::Trouble;
 
 /// How what is said stands to what is so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -83,9 +84,14 @@ impl Drive {
             Cause::Unknown => Said::Unknown,
             cause if !self.world.explains(id, cause) => Said::Wrong,
             Cause::KubeletSilent | Cause::NodeNotReady | Cause::ApiUnreachable => Said::Symptom,
+            Cause::FirstBootFailed if self.inside(id) != Some(Trouble::Broken) => Said::Symptom,
             _ => Said::Right,
         };
         Some(Named { cause: first.cause, confidence: first.confidence, said })
+    }
+
+    fn inside(&self, id: &InstanceId) -> Option<Trouble> {
+        self.world.machine(id)?.trouble
     }
 
     fn watch_for_misled(&mut self, incident: IncidentId, call: &Call) {

@@ -68,9 +68,9 @@ impl World {
         node.zone = self.project.servers.get(id).and_then(|server| server.instance.zone.clone());
         set_ready(&mut node, Ready::True);
         let uid = node.uid.clone();
-        let lease = Lease { instance: id.clone(), renewed: stamp(self.now), held: true };
+        let lease = Lease { instance: id.clone(), renewed: self.renewal_of(id), held: true };
         self.cluster.leases.insert(name.clone(), lease);
-        self.cluster.nodes.insert(name.clone(), Arc::new(node));
+        self.cluster.put(Arc::new(node));
         self.make_route(&name, &uid);
         self.note_health(id);
     }
@@ -150,7 +150,7 @@ impl World {
             }
         }
         self.owner_saw = Some((self.project.edition, self.wanted)).filter(|now| *now == seen);
-        let waiting = self.agenda.values().filter(|task| matches!(task, Task::PoolOwner)).count();
+        let waiting = self.agenda.values().filter(|task| matches!(***task, Task::PoolOwner)).count();
         if waiting == 0 {
             self.plan(OWNER_LOOKS, Task::PoolOwner);
         }
@@ -231,6 +231,11 @@ impl World {
 
     /// The cloud controller asks the cloud about every node that is not Ready, and deletes those whose instance is gone.
     pub(super) fn run_cloud_controller(&mut self) {
+        let editions = (self.cluster.edition, self.project.edition);
+        if self.cloud_controller.left_alone == Some(editions) {
+            self.plan(CONTROLLER_LOOKS, Task::CloudController);
+            return;
+        }
         let silent = |node: &&Arc<reveille_core::model::node::Node>| node.ready == Ready::Unknown;
         let nodes: Vec<_> = self.cluster.nodes.values().filter(silent).cloned().collect();
         self.cloud_controller.ticking = !nodes.is_empty();
@@ -240,6 +245,7 @@ impl World {
         if self.cloud_controller.down {
             return;
         }
+        self.cloud_controller.left_alone = self.cloud_controller.ticking.then_some(editions);
         for node in nodes {
             let gone = node.system_uuid.as_ref().is_some_and(|id| !self.project.servers.contains_key(id));
             if gone {
@@ -270,7 +276,7 @@ impl World {
 
     /// The Node object goes, whoever deleted it; the controller manager says so, and its lease is collected.
     pub(super) fn delete_node(&mut self, name: &NodeName) {
-        let Some(node) = self.cluster.nodes.remove(name) else { return };
+        let Some(node) = self.cluster.take(name) else { return };
         self.watched_gone(name.clone(), node.uid.clone());
         let message = format!("Node {name} event: Removing Node {name} from Controller");
         let event = self.cluster.say(self.now, name, "RemovingNode", message, "node-controller");
@@ -326,7 +332,7 @@ impl World {
         twin.pod_ranges = Box::new([]);
         set_ready(&mut twin, Ready::Unknown);
         let twin = Arc::new(twin);
-        self.cluster.nodes.insert(twin.name.clone(), twin.clone());
+        self.cluster.put(twin.clone());
         self.watched(twin);
     }
 

@@ -12,7 +12,7 @@ use reveille_core::model::instance::InstanceState;
 use reveille_core::model::time::Span;
 
 use super::World;
-use super::guest::Trouble;
+use super::guest::{FirstBoot, Trouble};
 use super::layout::{GROUP, ROUTE_BROKEN};
 
 /// What was so this long ago still explains what is said now.
@@ -83,6 +83,10 @@ impl World {
             // The console says that the kubelet has no configuration: its first boot did not leave one.
             Some(Trouble::Broken) => drop(causes.insert(Cause::FirstBootFailed)),
             Some(Trouble::KubeletHung) | None => {}
+        }
+        // Whatever made it fail, that it failed is so.
+        if guest.first_boot == FirstBoot::Failed {
+            causes.insert(Cause::FirstBootFailed);
         }
         if !guest.heard {
             causes.insert(Cause::KubeletSilent);

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use ipnet::IpNet;
 use reveille_core::model::id::{InstanceId, NodeName, NodeUid};
+use reveille_core::model::lease::Renewal;
 use reveille_core::model::node::{Condition, Node, NodeEvent, NodeIntent, Provider, Ready};
 use reveille_core::model::time::{Span, Time};
 
@@ -17,6 +18,10 @@ use super::stamp;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cluster {
     pub(crate) nodes: BTreeMap<NodeName, Arc<Node>>,
+    /// The nodes that each machine's kubelet speaks for, in order of name.
+    by_machine: BTreeMap<InstanceId, Vec<NodeName>>,
+    /// Counts changes of nodes.
+    pub(crate) edition: u64,
     /// Leases outlive their nodes for a while, or for good.
     pub(crate) leases: BTreeMap<NodeName, Lease>,
     pub(crate) events: VecDeque<(Time, NodeEvent)>,
@@ -29,8 +34,8 @@ pub(crate) struct Cluster {
 pub(crate) struct Lease {
     /// Whose kubelet renews it.
     pub(crate) instance: InstanceId,
-    /// When it was last renewed, in the kubelet's writing.
-    pub(crate) renewed: Arc<str>,
+    /// When it was last renewed, by the kubelet's clock.
+    pub(crate) renewed: Renewal,
     /// Its kubelet is heard, and renews it.
     pub(crate) held: bool,
 }
@@ -39,8 +44,40 @@ pub(crate) struct Lease {
 const EVENTS_KEPT: Span = Span::from_min(60);
 
 impl Cluster {
-    /// Changes a node; the new object, when there was one.
+    /// Puts a node, in the place of one of the same name.
+    pub(crate) fn put(&mut self, node: Arc<Node>) {
+        self.take(&node.name);
+        if let Some(id) = &node.system_uuid {
+            let names = self.by_machine.entry(id.clone()).or_default();
+            let place = names.partition_point(|name| *name < node.name);
+            names.insert(place, node.name.clone());
+        }
+        self.nodes.insert(node.name.clone(), node);
+    }
+
+    /// Takes a node out.
+    pub(crate) fn take(&mut self, name: &NodeName) -> Option<Arc<Node>> {
+        self.edition += 1;
+        let node = self.nodes.remove(name)?;
+        if let Some(id) = &node.system_uuid
+            && let Some(names) = self.by_machine.get_mut(id)
+        {
+            names.retain(|known| known != name);
+            if names.is_empty() {
+                self.by_machine.remove(id);
+            }
+        }
+        Some(node)
+    }
+
+    /// The nodes that a machine's kubelet speaks for, in order of name.
+    pub(crate) fn of(&self, id: &InstanceId) -> &[NodeName] {
+        self.by_machine.get(id).map_or(&[], Vec::as_slice)
+    }
+
+    /// Changes a node, but not whose it is; the new object, when there was one.
     pub(crate) fn change(&mut self, name: &NodeName, change: impl FnOnce(&mut Node)) -> Option<Arc<Node>> {
+        self.edition += 1;
         let node = self.nodes.get_mut(name)?;
         change(Arc::make_mut(node));
         Some(node.clone())

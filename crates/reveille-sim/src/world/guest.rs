@@ -19,7 +19,7 @@ use reveille_core::model::time::{Span, Time};
 
 use super::cluster::{Lease, Registration, registered, set_ready};
 use super::layout::GROUP;
-use super::{Life, Task, World, console, project, stamp};
+use super::{Life, Task, World, console, project};
 
 /// What is wrong inside a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -235,7 +235,7 @@ impl World {
         let (host, boot_id) = (guest.host, guest.boot_id.clone());
         let name = self.node_name_of(id);
         let held = self.guests.get(id).is_some_and(|guest| guest.heard);
-        let lease = Lease { instance: id.clone(), renewed: stamp(self.now), held };
+        let lease = Lease { instance: id.clone(), renewed: self.renewal_of(id), held };
         self.cluster.leases.insert(name.clone(), lease);
         let known = self
             .cluster
@@ -253,7 +253,7 @@ impl World {
                 range: project::pod_range(host),
             }));
             let uid = node.uid.clone();
-            self.cluster.nodes.insert(name.clone(), node.clone());
+            self.cluster.put(node.clone());
             self.watched(node);
             let (initialised, ready) = (self.soon(2_000, 9_000), self.soon(6_000, 20_000));
             self.plan(initialised, Task::Initialise(name.clone(), uid.clone()));
@@ -358,8 +358,7 @@ impl World {
 
     /// The nodes that the machine's kubelet speaks for.
     pub(super) fn nodes_of(&self, id: &InstanceId) -> Vec<NodeName> {
-        let own = |node: &&Arc<reveille_core::model::node::Node>| node.system_uuid.as_ref() == Some(id);
-        self.cluster.nodes.values().filter(own).map(|node| node.name.clone()).collect()
+        self.cluster.of(id).to_vec()
     }
 
     /// The cloud takes a step in an instance's life.

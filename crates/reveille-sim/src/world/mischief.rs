@@ -15,11 +15,12 @@ use reveille_core::effect::Call;
 use reveille_core::event::{CloudSnapshot, Event};
 use reveille_core::model::id::{InstanceId, IntentId};
 use reveille_core::model::instance::InstanceState;
+use reveille_core::model::lease::Renewal;
 use reveille_core::model::node::{Node, Provider, Ready};
 use reveille_core::model::time::{Span, Time};
 
 use super::fault::Fault;
-use super::{Life, Task, World, stamp};
+use super::{Life, Task, World};
 
 /// What is in force.
 #[derive(Clone, Debug, Default)]
@@ -209,12 +210,10 @@ impl World {
         }
     }
 
-    /// What a machine's own clock says now, as its kubelet writes it.
-    pub(super) fn stamp_of(&self, id: &InstanceId, right: &Arc<str>) -> Arc<str> {
-        match self.mischief.clocks.get(id) {
-            Some(ms) => stamp(Time::from_ms(self.now.ms + ms)),
-            None => right.clone(),
-        }
+    /// What a machine's own clock says now, as its kubelet writes it into its lease.
+    pub(super) fn renewal_of(&self, id: &InstanceId) -> Renewal {
+        let off_ms = self.mischief.clocks.get(id).copied().unwrap_or(0);
+        Renewal::nth((self.now.ms + off_ms).cast_unsigned())
     }
 
     /// Ends whatever would go on by itself: from here on the world does no more harm, and what is ill stays so until
@@ -223,12 +222,12 @@ impl World {
         let running: Vec<Fault> = self
             .agenda
             .values()
-            .filter_map(|task| match task {
+            .filter_map(|task| match &**task {
                 Task::Mend(fault) => Some(fault.clone()),
                 _ => None,
             })
             .collect();
-        self.agenda.retain(|_, task| !matches!(task, Task::Strike(_) | Task::Mend(_)));
+        self.agenda.retain(|_, task| !matches!(**task, Task::Strike(_) | Task::Mend(_)));
         for fault in running {
             self.mend(&fault);
         }

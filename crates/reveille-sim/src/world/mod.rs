@@ -92,7 +92,8 @@ pub struct World {
     cluster: Cluster,
     guests: BTreeMap<InstanceId, Guest>,
     pools: BTreeMap<PoolName, Kept>,
-    agenda: BTreeMap<(Time, u64), Task>,
+    /// What waits, in order of time. Boxed: entries move about in the map, and a task may be large.
+    agenda: BTreeMap<(Time, u64), Box<Task>>,
     put: u64,
     out: Vec<Event>,
     names: Rng,
@@ -135,6 +136,8 @@ struct CloudController {
     routeless: BTreeSet<NodeName>,
     /// It is at work until no node is silent.
     ticking: bool,
+    /// Nodes and project as they were when it last looked: the same again tells it nothing.
+    left_alone: Option<(u64, u64)>,
 }
 
 /// Something that waits for its time.
@@ -263,10 +266,10 @@ impl World {
             let task = entry.remove();
             if self.is_for_the_one_before(&task) {
                 self.turn_to_the_other();
-                self.run(task);
+                self.run(*task);
                 self.turn_to_the_other();
             } else {
-                self.run(task);
+                self.run(*task);
             }
         }
         self.now = self.now.max(now);
@@ -299,13 +302,13 @@ impl World {
     /// This fault strikes then.
     pub fn schedule(&mut self, at: Time, fault: Fault) {
         self.put += 1;
-        self.agenda.insert((at.max(self.now), self.put), Task::Strike(fault));
+        self.agenda.insert((at.max(self.now), self.put), Box::new(Task::Strike(fault)));
     }
 
     /// Somebody restarts the machine's kubelet then.
     pub fn schedule_kubelet_restart(&mut self, at: Time, instance: &InstanceId) {
         self.put += 1;
-        self.agenda.insert((at.max(self.now), self.put), Task::RestartKubelet(instance.clone()));
+        self.agenda.insert((at.max(self.now), self.put), Box::new(Task::RestartKubelet(instance.clone())));
     }
 
     /// What happened since this was last asked.
@@ -344,7 +347,7 @@ impl World {
 
     fn plan(&mut self, after: Span, task: Task) {
         self.put += 1;
-        self.agenda.insert((self.now + after, self.put), task);
+        self.agenda.insert((self.now + after, self.put), Box::new(task));
     }
 
     fn deliver(&mut self, session: u64, event: Event) {

@@ -53,6 +53,8 @@ pub(crate) struct Project {
     next_rule: u64,
     /// Counts changes of anything that a listing shows.
     pub(crate) edition: u64,
+    /// When an instance last changed, came or went.
+    pub(crate) changed_at: Time,
     /// How far the cloud's clock is off, milliseconds.
     pub(crate) skew_ms: i64,
 }
@@ -97,6 +99,7 @@ impl Project {
             next_request: 1,
             next_rule: 1,
             edition: 0,
+            changed_at: Time::from_ms(i64::MIN),
             skew_ms: 0,
         }
     }
@@ -116,6 +119,7 @@ impl Project {
     /// Takes in a new instance with one port.
     pub(crate) fn add(&mut self, now: Time, instance: Instance, pool: Option<PoolName>, port: Port) {
         self.edition += 1;
+        self.changed_at = now;
         let (id, port_id) = (instance.id.clone(), port.id.clone());
         self.ports.insert(port_id.clone(), (id.clone(), Arc::new(port)));
         let mut server = Server {
@@ -134,6 +138,7 @@ impl Project {
     /// Changes an instance, and marks it as changed.
     pub(crate) fn change(&mut self, now: Time, id: &InstanceId, change: impl FnOnce(&mut Instance)) {
         self.edition += 1;
+        self.changed_at = now;
         if let Some(server) = self.servers.get_mut(id) {
             change(Arc::make_mut(&mut server.instance));
             server.changed_at = now;
@@ -186,6 +191,7 @@ impl Project {
     /// The instance is gone for good, and its port with it.
     pub(crate) fn bury(&mut self, now: Time, id: &InstanceId) {
         self.edition += 1;
+        self.changed_at = now;
         let Some(mut server) = self.servers.remove(id) else { return };
         self.ports.retain(|_, (owner, _)| owner != id);
         let instance = Arc::make_mut(&mut server.instance);
@@ -281,10 +287,13 @@ impl Project {
             let gone = self.tombs.values().filter(|(at, _)| recent(*at));
             instances.extend(gone.map(|(_, server)| server.instance.clone()));
         }
+        // In order of the instances, as an adapter hands them over.
+        let mut ports: Vec<(InstanceId, Arc<Port>)> = self.ports.values().cloned().collect();
+        ports.sort_by(|a, b| a.0.cmp(&b.0));
         CloudSnapshot {
             instances,
             scope: if since.is_some() { Scope::Changes } else { Scope::Full },
-            ports: self.ports.values().cloned().collect(),
+            ports,
             groups: self.groups(),
             routers: self.router.iter().cloned().collect(),
         }

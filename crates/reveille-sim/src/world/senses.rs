@@ -15,13 +15,14 @@ use reveille_core::effect::{Look, ReadError, ReadErrorKind};
 use reveille_core::event::{Answer, CloudFact, CloudSnapshot, ClusterFact, Event};
 use reveille_core::model::id::{InstanceId, LookId, NodeName, NodeUid, ZoneName};
 use reveille_core::model::instance::Instance;
-use reveille_core::model::node::{LeaseFact, Node, NodeEvent};
+use reveille_core::model::lease::{Leases, Renewal};
+use reveille_core::model::node::{Node, NodeEvent};
 use reveille_core::model::time::{Span, Time};
 
 use super::fault::CallLie;
 use super::layout::CLOUD;
 use super::mischief::LAG;
-use super::{Request, Task, World, stamp};
+use super::{Request, Task, World};
 
 /// What the senses tell wrongly, or not at all, while it lasts.
 #[derive(Clone, Debug, Default)]
@@ -49,6 +50,8 @@ pub(crate) struct Listings {
     full_at: Option<Time>,
     /// The edition of the project that was listed last.
     listed: Option<u64>,
+    /// A listing of changes in which there was none, of that edition.
+    quiet: Option<Arc<CloudSnapshot>>,
 }
 
 impl Listings {
@@ -97,6 +100,8 @@ pub(crate) struct Watch {
     clock: Time,
     alive_at: Option<Time>,
     leases_at: Option<Time>,
+    /// As listed last.
+    leases: Leases,
 }
 
 /// Servers, ports, groups, and a router: a listing is so many reads.
@@ -172,7 +177,7 @@ impl World {
             Request::List { full } => {
                 let fact = match self.lies.cloud_fails {
                     Some(kind) => CloudFact::Failed(error(kind)),
-                    None => CloudFact::Snapshot(Arc::new(self.listing(full))),
+                    None => CloudFact::Snapshot(self.listing(full)),
                 };
                 let travel = self.soon(200, 1_500);
                 self.plan(travel, Task::Deliver(session, Event::Cloud { cloud: CLOUD.into(), fact }));
@@ -182,9 +187,24 @@ impl World {
         }
     }
 
-    fn listing(&mut self, full: bool) -> CloudSnapshot {
+    fn listing(&mut self, full: bool) -> Arc<CloudSnapshot> {
         // A second of overlap: what changed while the last listing was read is told again.
         let since = self.listings.listed_at.map(|at| at - Span::from_s(1)).filter(|_| !full);
+        let unchanged = since.is_some_and(|since| self.project.changed_at < since)
+            && self.listings.listed == Some(self.project.edition)
+            && !self.lies.about_the_cloud()
+            && !self.mischief.pages_repeat;
+        if let Some(known) = self.listings.quiet.as_ref().filter(|_| unchanged) {
+            self.listings.listed_at = Some(self.now);
+            return known.clone();
+        }
+        let snapshot = Arc::new(self.listing_anew(since));
+        // What it says again and again, word for word, is not put together each time.
+        self.listings.quiet = unchanged.then(|| snapshot.clone());
+        snapshot
+    }
+
+    fn listing_anew(&mut self, since: Option<Time>) -> CloudSnapshot {
         let mut snapshot = self.project.snapshot(since);
         self.listings.listed_at = Some(self.now);
         self.listings.listed = Some(self.project.edition);
@@ -292,26 +312,25 @@ impl World {
     }
 
     /// Every kubelet that is heard renews its lease; the list of all.
-    fn renew_leases(&mut self) -> Vec<LeaseFact> {
-        let text = stamp(self.now);
+    fn renew_leases(&mut self) -> Leases {
         let frozen = self.lies.leases_frozen;
-        let stamps: Vec<Arc<str>> = match self.mischief.clocks.is_empty() {
+        let clocks: Vec<Renewal> = match self.mischief.clocks.is_empty() {
             true => Vec::new(),
-            false => {
-                self.cluster.leases.values().map(|lease| self.stamp_of(&lease.instance, &text)).collect()
+            false => self.cluster.leases.values().map(|lease| self.renewal_of(&lease.instance)).collect(),
+        };
+        let right = Renewal::nth(self.now.ms.cast_unsigned());
+        let mut next = self.watch.leases.next();
+        for (at, (name, lease)) in self.cluster.leases.iter_mut().enumerate() {
+            if !frozen && lease.held {
+                lease.renewed = clocks.get(at).copied().unwrap_or(right);
             }
-        };
-        for (at, lease) in self.cluster.leases.values_mut().enumerate().filter(|(_, l)| !frozen && l.held) {
-            lease.renewed = stamps.get(at).unwrap_or(&text).clone();
+            if !self.lies.nodes_empty {
+                next.take(|known| known == name, || name.clone(), lease.renewed);
+            }
         }
-        if self.lies.nodes_empty {
-            return Vec::new();
-        }
-        let fact = |(name, lease): (&NodeName, &super::cluster::Lease)| LeaseFact {
-            node: name.clone(),
-            renewed: lease.renewed.clone(),
-        };
-        self.cluster.leases.iter().map(fact).collect()
+        let list = next.end();
+        self.watch.leases = list.clone();
+        list
     }
 
     /// The watch lists, and goes on from there.

@@ -77,7 +77,7 @@ impl World {
     pub(super) fn is_well(&self, id: &InstanceId) -> bool {
         let heard = self.guests.get(id).is_some_and(|guest| guest.heard);
         let ready = || {
-            let mut own = self.cluster.nodes.values().filter(|node| node.system_uuid.as_ref() == Some(id));
+            let mut own = self.cluster.of(id).iter().filter_map(|name| self.cluster.nodes.get(name));
             own.any(|node| node.ready == Ready::True)
         };
         heard && ready()
@@ -159,8 +159,7 @@ impl World {
     pub fn machine(&self, id: &InstanceId) -> Option<MachineTruth> {
         let server = self.project.servers.get(id)?;
         let ports = self.project.ports_of(id);
-        let cordoned =
-            |node: &reveille_core::model::node::Node| node.cordoned && node.system_uuid.as_ref() == Some(id);
+        let mut nodes = self.cluster.of(id).iter().filter_map(|name| self.cluster.nodes.get(name));
         Some(MachineTruth {
             id: id.clone(),
             name: server.instance.name.clone(),
@@ -169,7 +168,7 @@ impl World {
             state: server.instance.state,
             ports: ports.iter().map(|port| port.id.clone()).collect(),
             groups: ports.iter().map(|port| port.groups.to_vec()).collect(),
-            cordoned: self.cluster.nodes.values().any(|node| cordoned(node)),
+            cordoned: nodes.any(|node| node.cordoned),
             trouble: self.guests.get(id).and_then(|guest| guest.trouble),
             well: self.is_well(id),
         })

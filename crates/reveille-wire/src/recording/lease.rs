@@ -1,13 +1,13 @@
 //! Lists of node leases, written as who is in them and who did *not* renew since the list before.
 //!
-//! The reader makes up a text for each renewal (`renewal 17`), because all that matters of it is that it changed. A node that
-//! left the list and came back begins anew, as it does in the engine.
+//! The reader counts renewals instead of reading times, because all that matters of one is that it happened. A node that left
+//! the list and came back begins anew, as it does in the engine.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use reveille_core::model::id::NodeName;
-use reveille_core::model::node::LeaseFact;
+use reveille_core::model::lease::{Leases, Renewal};
 use serde::{Deserialize, Serialize};
 
 use super::Broken;
@@ -30,17 +30,16 @@ pub(crate) struct WireLeases {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct LeaseShelf {
     nodes: Shelf<NodeName>,
-    facts: Vec<LeaseFact>,
+    last: Leases,
     renewals: BTreeMap<NodeName, u64>,
 }
 
 impl LeaseShelf {
     /// Writes.
-    pub(crate) fn put(&mut self, leases: &[LeaseFact]) -> WireLeases {
-        let names: Vec<NodeName> = leases.iter().map(|lease| lease.node.clone()).collect();
+    pub(crate) fn put(&mut self, leases: &Leases) -> WireLeases {
         let same: Vec<usize> = self.unchanged(leases);
-        self.facts = leases.to_vec();
-        let nodes = self.nodes.put(&names, Clone::clone);
+        self.last = leases.clone();
+        let nodes = self.nodes.put(leases.names(), Clone::clone);
         if same.len() * 2 <= leases.len() {
             return WireLeases { nodes, same: gaps(same.into_iter()), renewed: None };
         }
@@ -50,18 +49,15 @@ impl LeaseShelf {
     }
 
     /// Places of leases that say what they said in the list before.
-    fn unchanged(&self, leases: &[LeaseFact]) -> Vec<usize> {
-        let mut by_name: Option<BTreeMap<&NodeName, &LeaseFact>> = None;
+    fn unchanged(&self, leases: &Leases) -> Vec<usize> {
+        let mut by_name: Option<BTreeMap<&NodeName, Renewal>> = None;
         let mut same = Vec::new();
-        for (place, lease) in leases.iter().enumerate() {
-            let before = match self.facts.get(place).filter(|before| before.node == lease.node) {
-                Some(before) => Some(before),
-                None => by_name
-                    .get_or_insert_with(|| self.facts.iter().map(|fact| (&fact.node, fact)).collect())
-                    .get(&lease.node)
-                    .copied(),
+        for (place, (name, renewal)) in leases.iter().enumerate() {
+            let before = match self.last.names().get(place).filter(|before| *before == name) {
+                Some(_) => self.last.renewals().get(place),
+                None => by_name.get_or_insert_with(|| self.last.iter().collect()).get(name),
             };
-            if before.is_some_and(|before| before.renewed == lease.renewed) {
+            if before == Some(&renewal) {
                 same.push(place);
             }
         }
@@ -69,7 +65,7 @@ impl LeaseShelf {
     }
 
     /// Reads.
-    pub(crate) fn take(&mut self, wire: WireLeases) -> Result<Vec<LeaseFact>, Broken> {
+    pub(crate) fn take(&mut self, wire: WireLeases) -> Result<Leases, Broken> {
         let names = self.nodes.take(wire.nodes)?;
         let is_same: Box<dyn Fn(usize) -> bool> = match wire.renewed {
             None => {
@@ -91,10 +87,10 @@ impl LeaseShelf {
                 None => 1,
             };
             renewals.insert(node.clone(), count);
-            leases.push(LeaseFact { node, renewed: Arc::from(format!("renewal {count}")) });
+            leases.push((node, Renewal::nth(count)));
         }
         self.renewals = renewals;
-        Ok(leases)
+        Ok(leases.into_iter().collect())
     }
 }
 
@@ -126,9 +122,8 @@ mod tests {
 
     use super::*;
 
-    fn list(text: &str) -> Vec<LeaseFact> {
-        let lease =
-            |word: &str| LeaseFact { node: NodeName::from(&word[..1]), renewed: Arc::from(&word[1..]) };
+    fn list(text: &str) -> Leases {
+        let lease = |word: &str| (NodeName::from(&word[..1]), Renewal::of(&word[1..]));
         text.split_whitespace().map(lease).collect()
     }
 
@@ -152,19 +147,18 @@ mod tests {
         #[test]
         fn the_reader_sees_every_renewal(rounds in prop::collection::vec(prop::collection::btree_map("[a-f]", 0..3_u8, 0..6), 1..8)) {
             let (mut writer, mut reader) = (LeaseShelf::default(), LeaseShelf::default());
-            let (mut wrote, mut read): (BTreeMap<NodeName, Arc<str>>, BTreeMap<NodeName, Arc<str>>) = Default::default();
+            let (mut wrote, mut read): (BTreeMap<NodeName, Renewal>, BTreeMap<NodeName, Renewal>) = Default::default();
             for round in rounds {
                 let text: Vec<String> = round.iter().map(|(name, number)| format!("{name}{number}")).collect();
                 let leases = list(&text.join(" "));
                 let back = reader.take(writer.put(&leases)).unwrap();
                 prop_assert_eq!(leases.len(), back.len());
-                for (ours, theirs) in leases.iter().zip(&back) {
-                    prop_assert_eq!(&ours.node, &theirs.node);
-                    let changed = wrote.get(&ours.node) != Some(&ours.renewed);
-                    prop_assert_eq!(changed, read.get(&theirs.node) != Some(&theirs.renewed));
+                for ((name, ours), (same_name, theirs)) in leases.iter().zip(back.iter()) {
+                    prop_assert_eq!(name, same_name);
+                    prop_assert_eq!(wrote.get(name) != Some(&ours), read.get(name) != Some(&theirs));
                 }
-                wrote = leases.into_iter().map(|lease| (lease.node, lease.renewed)).collect();
-                read = back.into_iter().map(|lease| (lease.node, lease.renewed)).collect();
+                let kept = |leases: &Leases| leases.iter().map(|(name, mark)| (name.clone(), mark)).collect();
+                (wrote, read) = (kept(&leases), kept(&back));
             }
         }
     }

@@ -43,8 +43,8 @@ impl Sieve {
                 Some(ClusterFact::Synced(kept.collect()))
             }
             ClusterFact::Leases(leases) => {
-                let kept = leases.iter().filter(|lease| self.nodes.contains(&lease.node)).cloned();
-                Some(ClusterFact::Leases(kept.collect()))
+                let kept = leases.iter().filter(|(node, _)| self.nodes.contains(*node));
+                Some(ClusterFact::Leases(kept.map(|(node, renewal)| (node.clone(), renewal)).collect()))
             }
             ClusterFact::Applied(node) => self.nodes.contains(&node.name).then(|| fact.clone()),
             ClusterFact::Deleted { name, .. } => self.nodes.contains(name).then(|| fact.clone()),

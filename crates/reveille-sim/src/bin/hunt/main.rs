@@ -11,7 +11,6 @@
 
 mod order;
 mod report;
-mod speed;
 
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -38,10 +37,6 @@ fn main() -> ExitCode {
         }
         Order::Faults => {
             print!("{}", reveille_sim::chaos::catalog::table());
-            Ok(true)
-        }
-        Order::Speed => {
-            speed::measure();
             Ok(true)
         }
         Order::Replay(path) => replay(&path),

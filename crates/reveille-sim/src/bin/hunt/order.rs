@@ -16,13 +16,11 @@ pub(crate) const USAGE: &str = "hunt: random courses of faults, judged, shrunk a
   --faults A,B       only these; see --list
   --list             every fault there is
   --replay FILE      plays one seed file and tells its story
-  --speed            machine-days per core-second
 ";
 
 pub(crate) enum Order {
     Help,
     Faults,
-    Speed,
     Replay(String),
     Hunt { from: u64, runs: Option<u64>, within: Option<Duration>, quarry: Quarry },
 }
@@ -36,7 +34,6 @@ pub(crate) fn read(words: &[String]) -> Result<Order, String> {
         match word.as_str() {
             "--help" | "-h" => return Ok(Order::Help),
             "--list" => return Ok(Order::Faults),
-            "--speed" => return Ok(Order::Speed),
             "--replay" => return Ok(Order::Replay(value()?.clone())),
             "--from" => from = number(word, value()?)?,
             "--runs" => runs = Some(number(word, value()?)?),

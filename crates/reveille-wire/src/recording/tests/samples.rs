@@ -12,10 +12,11 @@ use reveille_core::model::id::*;
 use reveille_core::model::instance::{
     Fault, Instance, InstanceAction, InstanceState, Mark, Port, PortStatus,
 };
+use reveille_core::model::lease::Renewal;
 use reveille_core::model::network::{
     Direction, Family, GroupRule, Protocol, Remote, Route, Router, RuleSpec, SecurityGroup,
 };
-use reveille_core::model::node::{Condition, LeaseFact, Node, NodeEvent, NodeIntent, Provider, Ready};
+use reveille_core::model::node::{Condition, Node, NodeEvent, NodeIntent, Provider, Ready};
 use reveille_core::model::roster::{
     Deadlines, GroupRef, Limits, Mode, Network, Ownership, Pool, Repair, Roster, Timing,
 };
@@ -174,9 +175,9 @@ fn unread() -> ReadError {
     ReadError { kind: ReadErrorKind::Throttled, text: text("429: next try in 20 s"), retry_after }
 }
 
-fn leases(renewed: &str) -> Event {
-    let lease = |node: &str| LeaseFact { node: node.into(), renewed: text(renewed) };
-    Event::Cluster(ClusterFact::Leases(vec![lease("n1"), lease("n2")]))
+fn leases(renewal: u64) -> Event {
+    let lease = |node: &str| (node.into(), Renewal::nth(renewal));
+    Event::Cluster(ClusterFact::Leases([lease("n1"), lease("n2")].into_iter().collect()))
 }
 
 fn answers() -> Vec<Answer> {
@@ -232,8 +233,8 @@ pub(super) fn events() -> Vec<Event> {
         Event::Cluster(ClusterFact::Synced(vec![Arc::new(node("n1")), Arc::new(ill_node())])),
         Event::Cluster(ClusterFact::Applied(Arc::new(node("n2")))),
         Event::Cluster(ClusterFact::Deleted { name: "n2".into(), uid: "u-1".into() }),
-        leases("renewal 1"),
-        leases("renewal 2"),
+        leases(1),
+        leases(2),
         Event::Cluster(ClusterFact::NodeEvent(node_events[0].clone())),
         Event::Cluster(ClusterFact::Alive),
         Event::Cluster(ClusterFact::Failed(unread())),

@@ -1,0 +1,172 @@
+//! When each lease was last seen to change, on our clock, and how many are silent.
+//!
+//! ```text
+//!  list ─▶ same names as before? ── yes ─▶ compare two rows of numbers
+//!                                └─ no ──▶ walk both in order of name; who is new counts as just changed
+//! ```
+//!
+//! Every list brings news of everybody, so what a list costs is what a quiet fleet costs: three rows side by side
+//! in order of name, and no look-up in any map. The names are those of the list itself, shared with whoever sent it.
+
+use std::sync::Arc;
+
+use crate::model::id::NodeName;
+use crate::model::lease::{Leases, Renewal};
+use crate::model::time::{Span, Time};
+
+/// The leases. Row `n` of each vector belongs to name `n`; names are in order, each once.
+#[derive(Clone, Debug)]
+pub(super) struct LeaseBook {
+    names: Arc<[NodeName]>,
+    renewals: Vec<Renewal>,
+    changed_at: Vec<Time>,
+    /// Whose node is there; empty when nodes or names have changed since it was worked out.
+    has_node: Vec<bool>,
+    /// Nodes whose lease was silent at the last list, and nodes that had one.
+    silence: (u32, u32),
+}
+
+impl Default for LeaseBook {
+    fn default() -> Self {
+        let none: [NodeName; 0] = [];
+        Self {
+            names: Arc::from(none),
+            renewals: Vec::new(),
+            changed_at: Vec::new(),
+            has_node: Vec::new(),
+            silence: (0, 0),
+        }
+    }
+}
+
+impl LeaseBook {
+    /// Takes in a complete list. `has_nodes` says of names in order whether there is such a node.
+    pub(super) fn take(
+        &mut self,
+        now: Time,
+        silent_after: Span,
+        list: Leases,
+        has_nodes: impl FnOnce(&[NodeName]) -> Vec<bool>,
+    ) {
+        let list = if Arc::ptr_eq(&self.names, list.names()) { list } else { in_order(list) };
+        if self.names == *list.names() {
+            self.names = list.names().clone();
+            for ((known, changed_at), renewal) in
+                self.renewals.iter_mut().zip(&mut self.changed_at).zip(list.renewals())
+            {
+                if known != renewal {
+                    (*known, *changed_at) = (*renewal, now);
+                }
+            }
+        } else {
+            self.merge(now, &list);
+        }
+        if self.has_node.len() != self.names.len() {
+            self.has_node = has_nodes(&self.names);
+        }
+        let silent = |at: &Time| now.since(*at) > silent_after;
+        let leases = self.changed_at.iter().zip(&self.has_node).filter(|(_, has_node)| **has_node);
+        self.silence = leases.fold((0, 0), |(all, count), (at, _)| (all + u32::from(silent(at)), count + 1));
+    }
+
+    /// Others have a lease now. Who had the same one keeps its time.
+    fn merge(&mut self, now: Time, list: &Leases) {
+        let mut known = self.names.iter().zip(&self.renewals).zip(&self.changed_at).peekable();
+        let changed_at = list.iter().map(|(name, renewal)| {
+            while known.next_if(|((known, _), _)| *known < name).is_some() {}
+            match known.next_if(|((known, _), _)| *known == name) {
+                Some(((_, same), at)) if *same == renewal => *at,
+                _ => now,
+            }
+        });
+        self.changed_at = changed_at.collect();
+        self.names = list.names().clone();
+        self.renewals = list.renewals().to_vec();
+        self.has_node = Vec::new();
+    }
+
+    /// Nodes came or went.
+    pub(super) fn nodes_changed(&mut self) {
+        self.has_node.clear();
+    }
+
+    /// When the lease of this node was seen to change.
+    pub(super) fn changed_at(&self, name: &NodeName) -> Option<Time> {
+        let at = self.names.binary_search(name).ok()?;
+        self.changed_at.get(at).copied()
+    }
+
+    /// The clock went back: nothing was seen later than now.
+    pub(super) fn go_back_to(&mut self, now: Time) {
+        for at in &mut self.changed_at {
+            *at = (*at).min(now);
+        }
+    }
+
+    /// How many nodes had a silent lease at the last list, of how many that had one.
+    pub(super) const fn silence(&self) -> (u32, u32) {
+        self.silence
+    }
+}
+
+/// As servers list them, by name, each once. Any other list is put in order; of a name that is there twice the first counts.
+fn in_order(list: Leases) -> Leases {
+    if list.names().is_sorted_by(|a, b| a < b) {
+        return list;
+    }
+    let mut leases: Vec<(NodeName, Renewal)> = list.iter().map(|(name, at)| (name.clone(), at)).collect();
+    leases.sort_by(|(a, _), (b, _)| a.cmp(b));
+    leases.dedup_by(|(later, _), (first, _)| later == first);
+    leases.into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SILENT_AFTER: Span = Span::from_s(40);
+
+    fn list(text: &str) -> Leases {
+        text.split_whitespace().map(|word| (NodeName::from(&word[..1]), Renewal::of(&word[1..]))).collect()
+    }
+
+    /// Lists of `name renewal`, ten seconds apart; nodes a, b and c are there.
+    fn book(lists: &[&str]) -> LeaseBook {
+        let mut book = LeaseBook::default();
+        for (at, text) in (0..).zip(lists) {
+            book.take(Time::from_ms(at * 10_000), SILENT_AFTER, list(text), |names| {
+                names.iter().map(|name| "abc".contains(name.as_str())).collect()
+            });
+        }
+        book
+    }
+
+    fn seconds(book: &LeaseBook, name: &str) -> Option<i64> {
+        book.changed_at(&NodeName::from(name)).map(|at| at.ms / 1000)
+    }
+
+    #[test]
+    fn a_lease_changes_when_its_mark_does_or_when_it_is_seen_for_the_first_time() {
+        let table: [(&[&str], &str, Option<i64>); 8] = [
+            (&["a1 b1"], "a", Some(0)),
+            (&["a1 b1", "a1 b2"], "a", Some(0)),
+            (&["a1 b1", "a1 b2"], "b", Some(10)),
+            (&["a1 b1", "b1"], "a", None),
+            (&["b1", "a1 b1"], "b", Some(0)),
+            (&["b1", "a1 b1 c1"], "c", Some(10)),
+            (&["a1 b1", "b1", "a1 b1"], "a", Some(20)),
+            (&["b1 a1 b2", "b1 a1"], "b", Some(0)),
+        ];
+        for (lists, name, expected) in table {
+            assert_eq!(seconds(&book(lists), name), expected, "{lists:?} {name}");
+        }
+    }
+
+    #[test]
+    fn only_leases_of_nodes_that_are_there_count_as_silent() {
+        let all_but_a: Vec<String> = (0..6).map(|round| format!("a1 b{round} c1 z1")).collect();
+        let lists: Vec<&str> = all_but_a.iter().map(String::as_str).collect();
+        assert_eq!(book(&lists[..5]).silence(), (0, 3));
+        assert_eq!(book(&lists).silence(), (2, 3));
+    }
+}

@@ -14,7 +14,7 @@ use crate::model::cause::Cause;
 use crate::model::id::NodeName;
 use crate::model::incident::{Confidence, Evidence, FaultKind, Finding};
 use crate::model::instance::InstanceState;
-use crate::model::node::{NodeEvent, Ready};
+use crate::model::node::{Condition, NodeEvent, Ready};
 use crate::model::roster::{Deadlines, Roster};
 use crate::model::stage::Stage;
 use crate::model::time::{Span, Time};
@@ -247,6 +247,14 @@ fn judge_node(witness: Witness<'_>, seen: &Seen, node: &NodeSeen) -> Standing {
     };
     let source = format!("node {}", node.node.name);
     let mut finding = finding(cause, Confidence::Likely, vec![witness.evidence(&source, &text)]);
+    if node.node.uninitialized && cause == Cause::NodeNotReady {
+        let taint =
+            "node.cloudprovider.kubernetes.io/uninitialized: the cloud controller has not initialised it";
+        finding.evidence.push(witness.evidence("taint", taint));
+        finding.stage = Stage::CloudInitNode;
+    } else if quoted.is_some_and(is_of_the_pod_network) {
+        finding.stage = Stage::Cni;
+    }
     if witness.lease_is_fresh(&node.node.name) {
         finding.against.push(witness.evidence("lease", "its lease was renewed lately: its kubelet lives"));
     }
@@ -254,6 +262,11 @@ fn judge_node(witness: Witness<'_>, seen: &Seen, node: &NodeSeen) -> Standing {
     // A node that has never been Ready is still joining: the wider deadline counts.
     let due_after = if seen.was_ready { Some(deadlines.not_ready_within) } else { deadlines.join_within };
     absent(FaultKind::NotReady, finding, due_after, true)
+}
+
+/// The kubelet waits for its network plugin, and says so in these words since network plugins are a runtime's business.
+fn is_of_the_pod_network(ready: &Condition) -> bool {
+    ready.message.contains("NetworkPluginNotReady") || ready.message.contains("cni plugin not initialized")
 }
 
 /// The node that the machine joined as is gone, and another that names it does not answer: what the other says of a kubelet

@@ -190,9 +190,13 @@ pub const fn no_use(rung: Rung, cause: Cause) -> Option<&'static str> {
             Some("no use: its first boot had no payload, and a reboot does not repeat a first boot")
         }
         (Rung::Reboot, Cause::TokenInvalid) => Some("no use: the token stays invalid"),
-        (Rung::Reboot, Cause::CaHashMismatch | Cause::CertificateNameMismatch | Cause::EndpointWrong) => {
-            Some("no use: what it was told to trust and to ask does not change by a reboot")
-        }
+        (
+            Rung::Reboot,
+            Cause::CaUntrusted
+            | Cause::CaHashMismatch
+            | Cause::CertificateNameMismatch
+            | Cause::EndpointWrong,
+        ) => Some("no use: what it was told to trust and to ask does not change by a reboot"),
         (Rung::Reboot | Rung::Replace, Cause::ApiUnreachable) => Some(
             "no use while the API server cannot be reached from there: its successor could not reach it either",
         ),

@@ -12,7 +12,6 @@ use reveille_core::model::roster::Pool;
 use reveille_core::model::time::Span;
 
 use crate::world::ground::Ground;
-use crate::world::guest::Trouble;
 
 use super::{Deleted, Intent, Referee, Scene};
 
@@ -137,9 +136,7 @@ impl Referee {
         if matches!(call, Call::DeleteNode { .. }) && !scene.world.single_servers_were_denied_within(ASKED) {
             self.foul("its machine is there", call.to_string());
         }
-        let cannot_help = matches!(ground.trouble, Some(Trouble::NoNetwork | Trouble::MetadataDown))
-            && ground.first_boot_failed;
-        if matches!(call, Call::Reboot { .. }) && cannot_help && self.evidence.contains_key(id) {
+        if matches!(call, Call::Reboot { .. }) && ground.first_boot_failed && self.evidence.contains_key(id) {
             self.foul("of no use", format!("{call}: its first boot failed"));
         }
     }

@@ -171,7 +171,7 @@ pub(crate) fn machines(text: &str, known: &Known) -> Result<Machines, String> {
 
 /// What is wrong inside a machine, in the words of the world.
 pub(crate) fn trouble(text: &str) -> Result<Trouble, String> {
-    Trouble::ALL.into_iter().find(|trouble| trouble.sentence() == text).ok_or_else(|| {
+    Trouble::ALL.iter().copied().find(|trouble| trouble.sentence() == text).ok_or_else(|| {
         let all: Vec<&str> = Trouble::ALL.iter().map(|trouble| trouble.sentence()).collect();
         format!("`{text}` is nothing that can be wrong with a machine; one of: {}", all.join("; "))
     })

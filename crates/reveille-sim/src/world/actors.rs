@@ -7,13 +7,14 @@ use std::sync::Arc;
 
 use reveille_core::model::cause::Cause;
 use reveille_core::model::id::{InstanceId, NodeName, NodeUid, PoolName, ZoneName};
-use reveille_core::model::instance::{Instance, InstanceState};
+use reveille_core::model::instance::{Instance, InstanceState, PortStatus};
 use reveille_core::model::node::{Provider, Ready};
 use reveille_core::model::time::Span;
 
 use super::cluster::{Lease, set_ready};
 use super::guest::{FirstBoot, Guest, Kubelet, Trouble};
 use super::layout::neighbour_mark;
+use super::trouble::Bites;
 use super::{Life, Task, World, project, stamp};
 
 /// Between two looks of a pool's owner.
@@ -97,13 +98,16 @@ impl World {
             image: Some(format!("flatcar-stable-{version}").as_str().into()),
             marks: Arc::new(Self::marks(pool)),
             addresses: Box::new([project::address(host)]),
-            config_drive: trouble != Some(Trouble::MetadataDown),
+            config_drive: !matches!(trouble, Some(Trouble::MetadataDown | Trouble::PayloadGone)),
             locked: false,
             created: Some(stamp(self.now)),
         };
         let mut port = project::port(self.names.uuid().as_str().into(), host, false);
         if self.layout.default_group {
             port.groups = Box::new([super::layout::GROUP.into(), "default".into()]);
+        }
+        if trouble.is_some_and(|trouble| trouble.bites() == Bites::Wire) {
+            port.status = PortStatus::Down;
         }
         self.project.add(self.now, instance, Some(pool.clone()), port);
         let boot_id = self.names.uuid().into();
@@ -163,6 +167,9 @@ impl World {
             return;
         }
         let Some(id) = self.owner_of(name, uid) else { return };
+        if self.guests.get(&id).and_then(Guest::bites) == Some(Bites::Initialisation) {
+            return;
+        }
         let zone = self.project.servers.get(&id).and_then(|server| server.instance.zone.clone());
         let heard = self.guests.get(&id).is_some_and(|guest| guest.heard);
         let node = self.cluster.change(name, |node| {

@@ -14,6 +14,7 @@ use reveille_core::model::time::Span;
 use super::World;
 use super::guest::{FirstBoot, Trouble};
 use super::layout::{GROUP, ROUTE_BROKEN};
+use super::trouble::Bites;
 
 /// What was so this long ago still explains what is said now.
 const REMEMBERED: Span = Span::from_min(15);
@@ -74,15 +75,13 @@ impl World {
 
     fn causes_inside(&self, id: &InstanceId, causes: &mut BTreeSet<Cause>) {
         let Some(guest) = self.guests.get(id) else { return };
-        match guest.trouble {
-            Some(Trouble::NoNetwork) => drop(causes.insert(Cause::NoNetworkAtBoot)),
-            Some(Trouble::MetadataDown) => drop(causes.insert(Cause::MetadataUnavailable)),
-            Some(Trouble::BadToken) => drop(causes.insert(Cause::TokenInvalid)),
-            Some(Trouble::BuildFails) => drop(causes.insert(Cause::InstanceErrored)),
-            Some(Trouble::BuildHangs) => drop(causes.insert(Cause::StuckBuilding)),
-            // The console says that the kubelet has no configuration: its first boot did not leave one.
-            Some(Trouble::Broken) => drop(causes.insert(Cause::FirstBootFailed)),
-            Some(Trouble::KubeletHung) | None => {}
+        causes.extend(guest.trouble.and_then(Trouble::cause));
+        if guest.first_boot == FirstBoot::Failed {
+            causes.insert(Cause::FirstBootFailed);
+            // Of a port that leads nowhere the guest knows no more than that it has no network.
+            if guest.bites() == Some(Bites::Wire) {
+                causes.insert(Cause::NoNetworkAtBoot);
+            }
         }
         // Whatever made it fail, that it failed is so.
         if guest.first_boot == FirstBoot::Failed {

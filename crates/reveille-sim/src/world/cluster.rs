@@ -13,6 +13,7 @@ use reveille_core::model::node::{Condition, Node, NodeEvent, NodeIntent, Provide
 use reveille_core::model::time::{Span, Time};
 
 use super::stamp;
+use super::trouble::{Bites, Trouble};
 
 /// The API's objects.
 #[derive(Clone, Debug, Default)]
@@ -175,6 +176,21 @@ pub(crate) fn set_ready(node: &mut Node, ready: Ready) {
     }
     node.ready = ready;
     node.conditions = conditions.into();
+}
+
+/// The kubelet says that it is not ready, and why.
+pub(crate) fn set_unready(node: &mut Node, trouble: Trouble) {
+    set_ready(node, Ready::False);
+    if trouble.bites() != Bites::Health {
+        return;
+    }
+    let stuck = condition(
+        "Ready",
+        "KubeletNotReady",
+        "PLEG is not healthy: pleg was last seen active 3m12.481s ago; threshold is 3m0s",
+    );
+    let others = node.conditions.iter().filter(|condition| &*condition.kind != "Ready").cloned();
+    node.conditions = others.chain([stuck]).collect();
 }
 
 /// Puts or takes the condition that says that the node's pods cannot be reached.

@@ -30,6 +30,16 @@ pub(crate) fn first_boot_done() -> Vec<String> {
     ])
 }
 
+/// The kernel starts and finds nothing to go on with.
+pub(crate) fn kernel_panics() -> Vec<String> {
+    lines(&[
+        "[    2.803311] VFS: Cannot open root device \"PARTUUID=7130c94a-213a-4e5a-8e26-6cce9662f132\" or unknown-block(0,0): error -6",
+        "[    2.811034] Kernel panic - not syncing: VFS: Unable to mount root fs on unknown-block(0,0)",
+        "[    2.812770] CPU: 0 PID: 1 Comm: swapper/0 Not tainted 6.12.58-flatcar #1",
+        "[    2.901188] ---[ end Kernel panic - not syncing: VFS: Unable to mount root fs on unknown-block(0,0) ]---",
+    ])
+}
+
 /// First boot that stops for good at this trouble.
 pub(crate) fn first_boot_failed(trouble: Trouble) -> Vec<String> {
     match trouble {
@@ -41,6 +51,13 @@ pub(crate) fn first_boot_failed(trouble: Trouble) -> Vec<String> {
             "[  305.108820] ignition[701]: failed to fetch config: unable to fetch resource in time",
             "[  305.113377] systemd[1]: ignition-fetch.service: Main process exited, code=exited, status=1/FAILURE",
             "[  305.114871] systemd[1]: Failed to start ignition-fetch.service - Ignition (fetch).",
+        ]),
+        Trouble::PayloadGone => lines(&[
+            "[    5.671190] ignition[701]: op(1): [finished] mounting \"/dev/disk/by-label/config-2\" at \"/tmp/ignition-configdrive\"",
+            "[    6.402118] ignition[701]: GET https://objects.example.net/bootstrap/kks-prod/workers.ign: attempt #1",
+            "[    6.706672] ignition[701]: GET result: Forbidden",
+            "[    6.708820] ignition[701]: failed to fetch config: failed to fetch referenced resource: Access Denied",
+            "[    6.713377] systemd[1]: ignition-fetch.service: Main process exited, code=exited, status=1/FAILURE",
         ]),
         _ => lines(&[
             "[    4.880121] systemd-networkd[655]: ens3: Link UP",
@@ -80,11 +97,39 @@ pub(crate) fn kubelet_failed(trouble: Trouble) -> Vec<String> {
             "kubelet[1122]: E0302 08:04:11.522 run.go:74] \"command failed\" err=\"failed to run Kubelet: cannot create certificate signing request: Unauthorized\"",
             "[   23.104411] systemd[1]: kubelet.service: Main process exited, code=exited, status=1/FAILURE",
         ]),
+        Trouble::RuntimeDown => lines(&[
+            "[   21.902211] systemd[1]: containerd.service: Main process exited, code=exited, status=1/FAILURE",
+            "[   21.904410] systemd[1]: containerd.service: Failed with result 'exit-code'.",
+            "kubelet[1122]: E0302 08:04:11.522 run.go:74] \"command failed\" err=\"failed to run Kubelet: validate service connection: validate CRI v1 runtime API for endpoint \\\"unix:///run/containerd/containerd.sock\\\": rpc error: code = Unavailable desc = connection error: desc = \\\"transport: Error while dialing: dial unix /run/containerd/containerd.sock: connect: no such file or directory\\\"\"",
+            "[   23.104411] systemd[1]: kubelet.service: Main process exited, code=exited, status=1/FAILURE",
+        ]),
+        Trouble::ClockWrong => lines(&[
+            "kubelet[1122]: E0101 00:03:11.522 run.go:74] \"command failed\" err=\"failed to run Kubelet: unable to load bootstrap kubeconfig: Get \\\"https://10.180.0.4:6443/version\\\": tls: failed to verify certificate: x509: certificate has expired or is not yet valid: current time 1970-01-01T00:03:11Z is before 2026-03-01T10:00:00Z\"",
+            "[   23.104411] systemd[1]: kubelet.service: Main process exited, code=exited, status=1/FAILURE",
+        ]),
+        Trouble::CaWrong => lines(&[
+            "kubelet[1122]: E0302 08:04:11.522 run.go:74] \"command failed\" err=\"failed to run Kubelet: cannot create certificate signing request: Post \\\"https://10.180.0.4:6443/apis/certificates.k8s.io/v1/certificatesigningrequests\\\": tls: failed to verify certificate: x509: certificate signed by unknown authority\"",
+            "[   23.104411] systemd[1]: kubelet.service: Main process exited, code=exited, status=1/FAILURE",
+        ]),
         _ => lines(&[
             "kubelet[1122]: E0302 08:04:11.522 run.go:74] \"command failed\" err=\"failed to load kubelet config file, path: /var/lib/kubelet/config.yaml, error: open /var/lib/kubelet/config.yaml: no such file or directory\"",
             "[   23.104411] systemd[1]: kubelet.service: Main process exited, code=exited, status=1/FAILURE",
             "[   23.105502] systemd[1]: kubelet.service: Failed with result 'exit-code'.",
             "[   33.301177] systemd[1]: kubelet.service: Scheduled restart job, restart counter is at 17.",
+        ]),
+    }
+}
+
+/// The kubelet runs, the API server answers it, and no Node comes of it.
+pub(crate) fn not_registered(trouble: Trouble) -> Vec<String> {
+    match trouble {
+        Trouble::NotApproved => lines(&[
+            "kubelet[1122]: I0302 08:04:12.101 csr.go:261] \"Waiting for client certificate to be issued\"",
+            "kubelet[1122]: E0302 08:19:12.204 certificate_manager.go:562] \"Certificate request was not signed\" err=\"timed out waiting for the condition\" logger=\"kubernetes.io/kube-apiserver-client-kubelet\"",
+        ]),
+        _ => lines(&[
+            "kubelet[1122]: I0302 08:04:12.101 kubelet_node_status.go:75] \"Attempting to register node\"",
+            "kubelet[1122]: E0302 08:04:12.204 kubelet_node_status.go:107] \"Unable to register node with API server\" err=\"nodes \\\"localhost\\\" is forbidden: node \\\"localhost.novalocal\\\" is not allowed to modify node \\\"localhost\\\"\"",
         ]),
     }
 }

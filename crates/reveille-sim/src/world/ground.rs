@@ -11,7 +11,7 @@ use reveille_core::model::time::{Span, Time};
 use reveille_core::plan::budget::normalise_fault;
 
 use super::World;
-use super::guest::{FirstBoot, Trouble};
+use super::guest::FirstBoot;
 
 /// One machine and its surroundings, as they are now.
 #[derive(Clone, Debug)]
@@ -26,7 +26,6 @@ pub(crate) struct Ground {
     /// A node of it carries the sign of whoever takes it away.
     pub(crate) leaving: bool,
     pub(crate) nodes: usize,
-    pub(crate) trouble: Option<Trouble>,
     pub(crate) first_boot_failed: bool,
     /// Why its cloud gave it up, without what differs from machine to machine.
     pub(crate) fault: Option<Arc<str>>,
@@ -58,7 +57,6 @@ impl World {
             changed_at: server.changed_at,
             leaving: own().any(|node| node.intent.leaving.is_some()),
             nodes: own().count(),
-            trouble: guest.and_then(|guest| guest.trouble),
             first_boot_failed: guest.is_some_and(|guest| guest.first_boot == FirstBoot::Failed),
             fault: instance.fault.as_ref().map(|fault| normalise_fault(&fault.message)),
         })

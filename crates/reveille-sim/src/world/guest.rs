@@ -17,41 +17,12 @@ use reveille_core::model::instance::InstanceState;
 use reveille_core::model::node::Ready;
 use reveille_core::model::time::{Span, Time};
 
-use super::cluster::{Lease, Registration, registered, set_ready};
+use super::cluster::{Lease, Registration, registered, set_ready, set_unready};
 use super::layout::GROUP;
+use super::trouble::Bites;
 use super::{Life, Task, World, console, project};
 
-/// What is wrong inside a machine.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Trouble {
-    /// The cloud cannot make it: it ends in an error state before any guest runs.
-    BuildFails,
-    /// The cloud never finishes making it.
-    BuildHangs,
-    /// Its first boot finds no network.
-    NoNetwork,
-    /// Its first boot gets nothing from the metadata service.
-    MetadataDown,
-    /// Its bootstrap token is not accepted.
-    BadToken,
-    /// Its kubelet hangs until it is restarted, by hand or by a reboot.
-    KubeletHung,
-    /// Its kubelet cannot run, and a reboot does not change that.
-    Broken,
-}
-
-impl Trouble {
-    /// Everything that can be wrong inside a machine.
-    pub const ALL: [Self; 7] = [
-        Self::BuildFails,
-        Self::BuildHangs,
-        Self::NoNetwork,
-        Self::MetadataDown,
-        Self::BadToken,
-        Self::KubeletHung,
-        Self::Broken,
-    ];
-}
+pub use super::trouble::Trouble;
 
 /// One machine from the inside.
 #[derive(Clone, Debug)]
@@ -121,6 +92,20 @@ impl Guest {
         }
     }
 
+    /// Where what is wrong with it bites.
+    pub(crate) fn bites(&self) -> Option<Bites> {
+        self.trouble.map(Trouble::bites)
+    }
+
+    fn is_hung(&self) -> bool {
+        self.bites() == Some(Bites::Silence)
+    }
+
+    /// Its kubelet runs, and does not call its node Ready.
+    pub(crate) fn is_unready(&self) -> bool {
+        matches!(self.bites(), Some(Bites::Initialisation | Bites::PodNetwork | Bites::Health))
+    }
+
     fn print(&mut self, lines: Vec<String>) {
         self.console.extend(lines);
         while self.console.len() > console::LINES_MAX {
@@ -140,8 +125,12 @@ impl World {
         guest.boot_id = boot_id;
         guest.kubelet = Kubelet::Off;
         guest.print(console::boot(name.as_str()));
-        if guest.trouble == Some(Trouble::KubeletHung) {
-            guest.trouble = None;
+        // What a start ends: it hung, or it called itself unhealthy on an earlier boot.
+        let again = guest.boot > 1 || guest.is_hung();
+        guest.trouble = guest.trouble.filter(|trouble| trouble.is_lasting() || !again);
+        if guest.bites() == Some(Bites::Kernel) {
+            guest.print(console::kernel_panics());
+            return;
         }
         let (boot, first_boot) = (guest.boot, guest.first_boot);
         let step = match first_boot {
@@ -172,7 +161,7 @@ impl World {
         };
         match step {
             GuestStep::FirstBoot => match guest.trouble {
-                Some(trouble @ (Trouble::NoNetwork | Trouble::MetadataDown)) => {
+                Some(trouble) if matches!(trouble.bites(), Bites::Wire | Bites::FirstBoot) => {
                     guest.first_boot = FirstBoot::Failed;
                     guest.print(console::first_boot_failed(trouble));
                 }
@@ -184,7 +173,7 @@ impl World {
                 }
             },
             GuestStep::Kubelet => match guest.trouble {
-                Some(trouble @ (Trouble::Broken | Trouble::BadToken)) => {
+                Some(trouble) if trouble.bites() == Bites::Kubelet => {
                     guest.print(console::kubelet_failed(trouble));
                 }
                 _ => {
@@ -207,12 +196,10 @@ impl World {
     /// Somebody restarts the kubelet on the machine: the one thing that makes it register again.
     pub(super) fn restart_kubelet(&mut self, id: &InstanceId) {
         let Some(guest) = self.guests.get_mut(id).filter(|guest| guest.powered) else { return };
-        if guest.first_boot != FirstBoot::Done || guest.trouble == Some(Trouble::Broken) {
+        if guest.first_boot != FirstBoot::Done || guest.bites() == Some(Bites::Kubelet) {
             return;
         }
-        if guest.trouble == Some(Trouble::KubeletHung) {
-            guest.trouble = None;
-        }
+        guest.trouble = guest.trouble.filter(|trouble| trouble.is_lasting());
         let name = self.name_of(id);
         self.tell(format!("a person restarts the kubelet of {name}"));
         self.start_kubelet(id);
@@ -228,6 +215,11 @@ impl World {
             guest.print(console::kubelet_unheard());
             let boot = guest.boot;
             self.plan(REGISTER_AGAIN, Task::Guest(id.clone(), boot, GuestStep::Register));
+            return;
+        }
+        if let Some(trouble) = guest.trouble.filter(|trouble| trouble.bites() == Bites::Registration) {
+            // It tries again and again, and is told the same.
+            guest.print(console::not_registered(trouble));
             return;
         }
         guest.kubelet = Kubelet::Registered;
@@ -277,9 +269,7 @@ impl World {
         if !self.guests.get(&id).is_some_and(|guest| guest.heard) {
             return;
         }
-        if let Some(node) = self.cluster.change(name, |node| set_ready(node, Ready::True)) {
-            self.watched(node);
-        }
+        self.kubelet_says(&id, name);
         self.note_health(&id);
         let after = self.soon(2_000, 10_000);
         self.plan(after, Task::Route(name.clone(), uid.clone()));
@@ -301,7 +291,7 @@ impl World {
     pub(super) fn review(&mut self, id: &InstanceId) {
         let connected = self.connected(id);
         let Some(guest) = self.guests.get_mut(id) else { return };
-        let hung = matches!(guest.trouble, Some(Trouble::KubeletHung | Trouble::Broken));
+        let hung = matches!(guest.bites(), Some(Bites::Silence | Bites::Kubelet));
         let still = self.mischief.still.contains(id);
         let heard = !still && guest.powered && guest.kubelet != Kubelet::Off && connected && !hung;
         if guest.heard == heard {
@@ -349,11 +339,21 @@ impl World {
             if !initialised {
                 continue;
             }
-            if let Some(node) = self.cluster.change(&node, |node| set_ready(node, Ready::True)) {
-                self.watched(node);
-            }
+            self.kubelet_says(id, &node);
         }
         self.note_health(id);
+    }
+
+    /// What the kubelet writes into its node: that it is Ready, or why not.
+    pub(super) fn kubelet_says(&mut self, id: &InstanceId, name: &NodeName) {
+        let unready = self.guests.get(id).filter(|guest| guest.is_unready()).and_then(|guest| guest.trouble);
+        let node = self.cluster.change(name, |node| match unready {
+            Some(trouble) => set_unready(node, trouble),
+            None => set_ready(node, Ready::True),
+        });
+        if let Some(node) = node {
+            self.watched(node);
+        }
     }
 
     /// The nodes that the machine's kubelet speaks for.

@@ -227,7 +227,8 @@ impl World {
             return None;
         }
         let booting = !guest.powered || guest.first_boot == FirstBoot::Due;
-        if guest.trouble == Some(Trouble::KubeletHung) && !booting {
+        // What is left is ended by a start.
+        if guest.trouble.is_some() && !booting {
             return Some(Lesser::Reboot);
         }
         // Its node was taken away while it ran: whatever else it lacks, it must start again to register.
@@ -270,16 +271,6 @@ impl World {
 }
 
 /// Troubles that neither a reboot nor a start ends.
-const fn lasting(trouble: Option<Trouble>) -> bool {
-    matches!(
-        trouble,
-        Some(
-            Trouble::BuildFails
-                | Trouble::BuildHangs
-                | Trouble::NoNetwork
-                | Trouble::MetadataDown
-                | Trouble::BadToken
-                | Trouble::Broken
-        )
-    )
+fn lasting(trouble: Option<Trouble>) -> bool {
+    trouble.is_some_and(Trouble::is_lasting)
 }

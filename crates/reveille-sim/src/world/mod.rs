@@ -32,6 +32,7 @@ mod project;
 mod senses;
 mod sentence;
 mod strike;
+pub(crate) mod trouble;
 mod truth;
 
 use std::collections::{BTreeMap, BTreeSet};

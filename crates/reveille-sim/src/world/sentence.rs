@@ -5,7 +5,6 @@ use std::fmt;
 use reveille_core::model::id::InstanceId;
 
 use super::fault::{CallLie, Fault};
-use super::guest::Trouble;
 
 impl Fault {
     /// What happened, as a sentence. `name` is what people call the machine.
@@ -98,21 +97,6 @@ impl Fault {
             Self::Rebooted(_) => format!("a person reboots {name}"),
             Self::Poisoned(_) => format!("everything written about {name} is garbled"),
             _ => self.name().to_owned(),
-        }
-    }
-}
-
-impl Trouble {
-    /// What is wrong, as a clause.
-    pub const fn sentence(self) -> &'static str {
-        match self {
-            Self::BuildFails => "the cloud finds no host for it",
-            Self::BuildHangs => "its build never ends",
-            Self::NoNetwork => "its first boot finds no network",
-            Self::MetadataDown => "its first boot gets nothing from the metadata service",
-            Self::BadToken => "its bootstrap token is not accepted",
-            Self::KubeletHung => "its kubelet hangs",
-            Self::Broken => "its kubelet cannot run",
         }
     }
 }

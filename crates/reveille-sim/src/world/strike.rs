@@ -214,6 +214,13 @@ impl World {
             guest.kubelet = Kubelet::Off;
         }
         self.review(id);
+        if self.guests.get(id).is_some_and(|guest| guest.heard && guest.is_unready()) {
+            for name in self.nodes_of(id) {
+                self.kubelet_says(id, &name);
+            }
+            self.note_health(id);
+            self.note_causes(id);
+        }
     }
 
     fn strike_senses(&mut self, fault: &Fault) {

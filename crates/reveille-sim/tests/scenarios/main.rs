@@ -18,4 +18,5 @@ mod limits;
 mod quiet;
 mod rivals;
 mod soak;
+mod stages;
 mod story;

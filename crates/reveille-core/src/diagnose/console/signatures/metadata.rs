@@ -136,8 +136,6 @@ pub(super) static METADATA_SERVICE: &[Signature] = &[
                 "get result: bad gateway",
                 "get result: bad request",
                 "get result: gateway timeout",
-                "get result: forbidden",
-                "get result: unauthorized",
             ],
         ],
         source: "Ignition",
@@ -146,6 +144,17 @@ pub(super) static METADATA_SERVICE: &[Signature] = &[
             "[   21.1] ignition[512]: GET result: OK",
             "[   21.1] ignition[512]: GET result: Not Found",
         ],
+        ..METADATA_BASE
+    },
+    Signature {
+        // The line does not say who was asked. A metadata service asks for no permission; what a configuration points to
+        // mostly does, and then a later line says so.
+        id: "ignition-refused",
+        confidence: Confidence::Possible,
+        all: &[&["ignition["], &["get result: forbidden", "get result: unauthorized"]],
+        source: "Ignition",
+        hits: &["[   21.1] ignition[512]: GET result: Forbidden"],
+        misses: &["[   21.1] ignition[512]: GET result: Internal Server Error"],
         ..METADATA_BASE
     },
     Signature {

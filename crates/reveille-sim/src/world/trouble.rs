@@ -1,0 +1,105 @@
+//! What can be wrong with a machine from its beginning: one line each, with the stage at which it stops.
+//!
+//! ```text
+//!  order ─▶ Build ─▶ Wire ─▶ Kernel ─▶ FirstBoot ─▶ Kubelet ─▶ Registration ─▶ Initialisation ─▶ PodNetwork ─▶ Health ─▶ Silence
+//! ```
+//!
+//! Each of the fourteen stages that a machine can stop at has a trouble of its own, so that a right diagnosis can be told
+//! from a lucky one. [`Trouble::stage`] and [`Trouble::cause`] are the truth that diagnoses are held against; a trouble for
+//! which the catalog of causes has no word yet has none, and then "unknown" is the honest answer. What is seen of it from
+//! outside (console, port, node) follows in `guest` from where it [`Bites`].
+
+use reveille_core::model::cause::Cause;
+use reveille_core::model::stage::Stage;
+
+/// Where on a machine's way a trouble bites.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Bites {
+    /// The cloud does not make it.
+    Build,
+    /// Its port leads nowhere.
+    Wire,
+    /// The guest does not boot.
+    Kernel,
+    /// Its first boot comes to nothing, and is not repeated.
+    FirstBoot,
+    /// Its kubelet ends as soon as it starts.
+    Kubelet,
+    /// Its kubelet runs, and no Node appears.
+    Registration,
+    /// Its Node keeps the taint of the uninitialised.
+    Initialisation,
+    /// Its Node has no pod network.
+    PodNetwork,
+    /// Its kubelet calls itself unhealthy.
+    Health,
+    /// Its kubelet says nothing any more.
+    Silence,
+}
+
+macro_rules! troubles {
+    ($($name:ident $stage:ident $bites:ident $cause:expr, $lasting:literal $says:literal $doc:literal;)*) => {
+        /// What is wrong with a machine.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Trouble {
+            $(#[doc = $doc] $name,)*
+        }
+
+        impl Trouble {
+            /// Everything that can be wrong with a machine.
+            pub const ALL: &'static [Self] = &[$(Self::$name,)*];
+
+            /// The stage that it does not pass.
+            pub const fn stage(self) -> Stage { match self { $(Self::$name => Stage::$stage,)* } }
+
+            /// The cause that names it; none where the catalog has no word for it.
+            pub const fn cause(self) -> Option<Cause> { match self { $(Self::$name => $cause,)* } }
+
+            /// Neither a reboot nor a start ends it.
+            pub const fn is_lasting(self) -> bool { match self { $(Self::$name => $lasting,)* } }
+
+            /// What is wrong, as a clause.
+            pub const fn sentence(self) -> &'static str { match self { $(Self::$name => $says,)* } }
+
+            pub(crate) const fn bites(self) -> Bites { match self { $(Self::$name => Bites::$bites,)* } }
+        }
+    };
+}
+
+troubles! {
+    BuildFails Provision Build Some(Cause::InstanceErrored), true "the cloud finds no host for it" "The cloud cannot make it: it ends in an error state before any guest runs.";
+    BuildHangs Provision Build Some(Cause::StuckBuilding), true "its build never ends" "The cloud never finishes making it.";
+    PortNotWired Network Wire Some(Cause::PortNotWired), true "its port is never wired" "Its host's network agent never wires its port: it is DOWN, and the first boot has no network.";
+    KernelPanics OsBoot Kernel Some(Cause::BootFailed), true "its kernel panics" "Its kernel finds no root file system.";
+    NoNetwork OsBoot FirstBoot Some(Cause::NoNetworkAtBoot), true "its first boot finds no network" "Its first boot finds no network, although its port is wired.";
+    RuntimeDown Runtime Kubelet None, true "its container runtime does not run" "Its container runtime ends at once, and so does its kubelet.";
+    MetadataDown FetchConfig FirstBoot Some(Cause::MetadataUnavailable), true "its first boot gets nothing from the metadata service" "Its first boot gets nothing from the metadata service.";
+    PayloadGone FetchConfig FirstBoot Some(Cause::BootstrapDataUnavailable), true "its first boot may not read its payload" "What its configuration points to may not be read.";
+    ClockWrong Trust Kubelet Some(Cause::ClockSkew), true "its clock is years behind" "Its clock is years behind: no certificate is valid yet.";
+    CaWrong Trust Kubelet Some(Cause::CaUntrusted), true "it trusts another CA" "It holds another CA than the one that signed the API server's certificate.";
+    BadToken Authenticate Kubelet Some(Cause::TokenInvalid), true "its bootstrap token is not accepted" "Its bootstrap token is not accepted.";
+    Broken KubeletStart Kubelet None, true "its kubelet cannot run" "Its kubelet has no configuration and cannot run, and a reboot does not change that.";
+    RegisterRefused Register Registration None, true "the API server lets it make no node" "The API server forbids it to make its Node.";
+    NotApproved Approve Registration None, true "nobody approves its certificate" "Its request for a certificate waits for somebody to approve it.";
+    NeverInitialised CloudInitNode Initialisation Some(Cause::NodeNotReady), true "the cloud controller does not know it" "The cloud controller finds no instance for its Node and leaves it uninitialised.";
+    NoPodNetwork Cni PodNetwork Some(Cause::NodeNotReady), true "its pod network never comes up" "Its network plugin has no configuration.";
+    PlegStuck Ready Health Some(Cause::NodeNotReady), false "its kubelet says that it is unhealthy" "Its kubelet is heard, and cannot list its pods, until it is started again.";
+    KubeletHung Stay Silence Some(Cause::KubeletSilent), false "its kubelet hangs" "Its kubelet hangs until it is restarted, by hand or by a reboot.";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_stage_can_fail() {
+        for stage in Stage::ALL {
+            assert!(Trouble::ALL.iter().any(|trouble| trouble.stage() == stage), "nothing fails at {stage}");
+        }
+    }
+
+    #[test]
+    fn troubles_stand_in_the_order_of_their_stages() {
+        assert!(Trouble::ALL.is_sorted_by_key(|trouble| trouble.stage()));
+    }
+}

@@ -1,0 +1,129 @@
+//! The fourteen stages: at each of them a machine stops in the real way, and what is said of it is held against the truth.
+
+use reveille_core::model::cause::Cause;
+use reveille_core::model::id::InstanceId;
+use reveille_core::model::incident::{Finding, MachineKey, Subject};
+use reveille_core::model::stage::Stage;
+use reveille_core::record::Record;
+use reveille_sim::drive::{Happened, Said, What};
+use reveille_sim::world::fault::Fault;
+use reveille_sim::world::guest::Trouble;
+use reveille_sim::world::layout::{CLOUD, Layout};
+
+use crate::field::*;
+
+/// A machine with this trouble, watched until the first thing is done about it, or for half an hour.
+struct Watched {
+    field: Field,
+    /// What was concluded last before that.
+    finding: Finding,
+    said: Said,
+}
+
+fn watched(trouble: Trouble) -> Watched {
+    let mut field = Field::new(Layout::fleet(40, 8));
+    let before = field.machines();
+    let id = if trouble == Trouble::KubeletHung {
+        field.fault(Fault::Breaks(before[0].clone(), trouble));
+        before[0].clone()
+    } else {
+        field.fault(Fault::Launch { pool: workers(), trouble: Some(trouble) });
+        field.run(min(1));
+        field.newcomer(&before).expect("it is ordered")
+    };
+    field.0 = field.0.with_chronicle();
+    let calls = |drive: &reveille_sim::drive::Drive| !drive.world.calls().is_empty();
+    field.0.run_until(min(30), calls);
+    let story = field.0.take_chronicle();
+    let (incident, finding) =
+        concluded(&story, &id).unwrap_or_else(|| panic!("{trouble:?}: {}", field.tail()));
+    let said = field.0.named()[&incident].said;
+    Watched { field, finding, said }
+}
+
+fn concluded(story: &[Happened], id: &InstanceId) -> Option<(reveille_core::model::id::IncidentId, Finding)> {
+    let subject = Subject::Machine(MachineKey::Instance(CLOUD.into(), id.clone()));
+    let records = || {
+        story.iter().filter_map(|happened| match &happened.what {
+            What::Record(record) => Some(record),
+            _ => None,
+        })
+    };
+    let of_it: Vec<_> = records()
+        .filter_map(|record| match record {
+            Record::Opened { incident, key, .. } if key.subject == subject => Some(*incident),
+            _ => None,
+        })
+        .collect();
+    records()
+        .filter_map(|record| match record {
+            Record::Diagnosed { incident, findings, .. } if of_it.contains(incident) => {
+                Some((*incident, findings.first()?.clone()))
+            }
+            _ => None,
+        })
+        .next_back()
+}
+
+/// What stops it is named where the catalog has a word for it, and said to be unknown where it has none. Nothing that is
+/// not so is ever said.
+#[test]
+fn at_each_stage_the_real_cause_is_named_or_said_to_be_unknown() {
+    for trouble in Trouble::ALL.iter().copied() {
+        let Watched { field, finding, said } = watched(trouble);
+        let expected = match trouble.cause() {
+            None => Said::Unknown,
+            Some(Cause::NodeNotReady | Cause::KubeletSilent) => Said::Symptom,
+            Some(_) => Said::Right,
+        };
+        assert_eq!(said, expected, "{trouble:?} is called {finding:?}\n{}", field.tail());
+        if let Some(cause) = trouble.cause() {
+            assert_eq!(finding.cause, cause, "{trouble:?}\n{}", field.tail());
+        }
+        field.clean();
+    }
+}
+
+/// Where it stopped is told, too, where anything outside of the machine shows it.
+#[test]
+fn at_each_stage_it_is_told_where_the_machine_stopped() {
+    for trouble in Trouble::ALL.iter().copied() {
+        let Watched { field, finding, .. } = watched(trouble);
+        let told = match trouble {
+            // The console shows that the kubelet was started, and nobody reads yet why it ended, or what it waits for.
+            Trouble::RuntimeDown | Trouble::Broken | Trouble::NotApproved => Stage::Register,
+            _ => trouble.stage(),
+        };
+        assert_eq!(finding.stage, told, "{trouble:?}\n{}", field.tail());
+    }
+}
+
+/// A reboot is not tried where it cannot help and that can be told; and whatever is the matter, a machine that is made anew
+/// and well is the end of it, or a person is asked.
+#[test]
+fn at_each_stage_what_cannot_help_is_left_out() {
+    for trouble in Trouble::ALL.iter().copied() {
+        let mut field = Field::new(Layout::fleet(41, 8));
+        let before = field.machines();
+        match trouble {
+            Trouble::KubeletHung => field.fault(Fault::Breaks(before[0].clone(), trouble)),
+            _ => field.fault(Fault::Launch { pool: workers(), trouble: Some(trouble) }),
+        }
+        field.run(min(180));
+        let in_vain = trouble.is_lasting()
+            && trouble.cause().is_some()
+            && !matches!(trouble, Trouble::KernelPanics | Trouble::ClockWrong | Trouble::PortNotWired);
+        if in_vain {
+            assert_eq!(field.reboots(), 0, "{trouble:?}\n{}", field.tail());
+        }
+        let asked = matches!(trouble, Trouble::NeverInitialised | Trouble::NoPodNetwork | Trouble::PlegStuck);
+        if asked {
+            // Its kubelet lives: nobody is interrupted for what is amiss beside it.
+            assert_eq!(field.destructive(), 0, "{trouble:?}\n{}", field.tail());
+            assert_eq!(field.open().len(), 1, "{trouble:?}: {:?}", field.open());
+        } else {
+            assert_eq!(field.open(), Vec::<String>::new(), "{trouble:?}\n{}", field.tail());
+        }
+        field.clean();
+    }
+}

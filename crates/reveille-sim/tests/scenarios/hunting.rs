@@ -1,17 +1,11 @@
-//! The hunt's own rules: seeds that once failed, the table of faults, a few whole days, and a crash beside every effect.
+//! The hunt's own rules: seeds that once failed, the table of faults, and a few whole days.
 
 use std::path::{Path, PathBuf};
 
 use reveille_core::model::time::Span;
 use reveille_sim::chaos::{CATALOG, Rates, catalog};
-use reveille_sim::drive::Mishap;
 use reveille_sim::hunt::seed::Seed;
 use reveille_sim::hunt::{Quarry, play};
-use reveille_sim::world::fault::Fault;
-use reveille_sim::world::guest::Trouble;
-use reveille_sim::world::layout::Layout;
-
-use crate::field::*;
 
 fn here(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
@@ -53,29 +47,6 @@ fn each_fault_can_be_switched_on_alone() {
         assert_eq!(outcome.breach, None, "{}", entry.name);
     }
     assert!(Rates::only(["no-such-fault"]).is_err());
-}
-
-/// A small world with three things to do, and a crash before and after each effect that there is.
-#[test]
-fn a_crash_beside_any_effect_repeats_nothing_and_loses_nothing() {
-    for after in [false, true] {
-        for nth in 0.. {
-            let mut field = Field::new(Layout::fleet(31, 5));
-            let machines = field.machines();
-            field.0.mishap_in(s(0), Mishap::CrashAtEffect { nth, after, down: s(20) });
-            field.fault(Fault::Breaks(machines[0].clone(), Trouble::KubeletHung));
-            field.fault(Fault::GroupLost { machine: machines[1].clone(), slips: false });
-            field.fault_in(min(20), Fault::Errored(machines[2].clone()));
-            field.run(min(120));
-            let died = field.0.log().lines().any(|line| line.contains("the process dies"));
-            assert_eq!((field.reboots(), field.deletes()), (1, 1), "{nth} {after}\n{}", field.tail());
-            field.ends_well();
-            if !died {
-                assert!(nth > 40, "only {nth} effects");
-                break;
-            }
-        }
-    }
 }
 
 #[test]

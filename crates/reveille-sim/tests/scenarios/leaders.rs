@@ -4,38 +4,18 @@ use std::collections::BTreeSet;
 
 use reveille_core::effect::{Call, Outcome};
 use reveille_core::model::time::{Span, Time};
-use reveille_sim::drive::{Counts, Estranged, Mishap, Usurped};
+use reveille_sim::drive::{Estranged, Mishap, Usurped};
 use reveille_sim::world::Called;
 use reveille_sim::world::fault::Fault;
-use reveille_sim::world::guest::Trouble;
 use reveille_sim::world::layout::Layout;
 
+use crate::boundaries::{self, machines_and_a_port as three_things};
 use crate::field::*;
 
-/// Three things to do: a reboot, a group that is put back, a deletion with a successor.
-fn three_things() -> Field {
-    let mut field = Field::new(Layout::fleet(33, 5));
-    let machines = field.machines();
-    field.fault(Fault::Breaks(machines[0].clone(), Trouble::KubeletHung));
-    field.fault(Fault::GroupLost { machine: machines[1].clone(), slips: false });
-    field.fault_in(min(20), Fault::Errored(machines[2].clone()));
-    field
-}
-
-/// The moments at which a record, a call or a read is asked for, and those at which an answer may be on its way.
+/// The moments at which something is asked for, and those at which an answer may be on its way.
 fn moments() -> BTreeSet<Time> {
-    let mut field = three_things();
-    let end = field.0.now() + min(60);
-    let asked = |counts: Counts| (counts.records, counts.calls, counts.looks);
-    let mut moments = BTreeSet::new();
-    let mut before = asked(field.0.counts());
-    while field.0.turn_before(end) {
-        let now = asked(field.0.counts());
-        if std::mem::replace(&mut before, now) != now {
-            moments.extend([0, 2, 8, 60, 200].map(|ms| field.0.now() + Span::from_ms(ms)));
-        }
-    }
-    moments
+    let asked = boundaries::moments(three_things);
+    asked.iter().flat_map(|at| [0, 2, 8, 60, 200].map(|ms| *at + Span::from_ms(ms))).collect()
 }
 
 fn taken(field: &Field, is: impl Fn(&Call) -> bool) -> usize {

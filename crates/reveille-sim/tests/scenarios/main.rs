@@ -5,6 +5,7 @@
 
 mod behaviours;
 mod blind;
+mod boundaries;
 mod crash;
 mod defects;
 mod field;

@@ -248,7 +248,10 @@ impl State {
             // A node that is there and not Ready is a new question; that the machine would not join is answered.
             let joined = kinds.contains(&FaultKind::NotReady)
                 && matches!(key.kind, FaultKind::NeverJoined | FaultKind::Vanished);
-            if key.kind.is_absence() && other_absence && !joined {
+            // So is one that runs again: that it was shut off is over, and that its node is not Ready yet is another matter.
+            let runs = key.kind == FaultKind::Stopped
+                && kinds.iter().all(|kind| !kind.is_absence() || kind.is_of_one_that_runs());
+            if key.kind.is_absence() && other_absence && !joined && !runs {
                 self.close(&key, Verdict::Superseded);
             } else if !blind.to(self.cases.get(&key)) {
                 self.look_well(&key);

@@ -176,6 +176,11 @@ impl FaultKind {
                 | Self::Stopped
         )
     }
+
+    /// True when its instance runs: what is amiss is its node, or that it has none.
+    pub const fn is_of_one_that_runs(self) -> bool {
+        matches!(self, Self::NeverJoined | Self::Vanished | Self::NotReady)
+    }
 }
 
 impl fmt::Display for FaultKind {

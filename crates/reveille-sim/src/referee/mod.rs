@@ -100,6 +100,8 @@ struct Intent {
     answered: bool,
     /// The answer was that nothing happened.
     came_to_nothing: bool,
+    /// It was judged to have held. A record that was refused is asked for again, and says nothing new.
+    held: bool,
     /// It was judged not to have held, or not to have helped.
     failed: bool,
     done_at: Option<Time>,

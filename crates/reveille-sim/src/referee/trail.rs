@@ -133,6 +133,7 @@ impl Referee {
                     called: false,
                     answered: false,
                     came_to_nothing: false,
+                    held: false,
                     failed: false,
                     done_at: None,
                 };
@@ -145,7 +146,10 @@ impl Referee {
 
     fn judge_verdict(&mut self, intent: IntentId, held: bool) {
         let Some(intended) = self.intents.get(&intent).cloned() else { return };
-        if held {
+        if let Some(kept) = self.intents.get_mut(&intent).filter(|_| held) {
+            if std::mem::replace(&mut kept.held, true) {
+                return;
+            }
             let read = self.read_at.zip(intended.done_at).is_some_and(|(read, done)| read >= done);
             if intended.done_at.is_some() && !read {
                 self.foul("read back", format!("{} counts as done, and nobody has looked", intended.call));

@@ -193,3 +193,19 @@ fn a_node_stays_when_its_instance_is_back_a_moment_before() {
         field.clean();
     }
 }
+
+/// A call is not answered in time, its effect is seen by a read, and the disk is full: the verdict is asked for again and
+/// again, and the answer that comes at last changes nothing of it.
+#[test]
+fn a_verdict_that_is_asked_for_again_is_the_same_verdict() {
+    for seed in 0..12 {
+        let mut field = Field::new(Layout::fleet(seed, 6));
+        field.fault(Fault::Breaks(field.machine(0), Trouble::KubeletHung));
+        assert!(field.0.run_until(min(40), |drive| drive.counts().calls > 0), "{}", field.tail());
+        field.fault(Fault::AnswersLate(min(11)));
+        field.0.mishap_in(s(165), Mishap::DiskFull(min(6)));
+        field.run(min(40));
+        assert_eq!(field.reboots(), 1, "seed {seed}\n{}", field.tail());
+        field.clean();
+    }
+}

@@ -76,7 +76,7 @@ impl Referee {
     pub(super) fn judge_call(&mut self, intent: IntentId, call: &Call, scene: &Scene<'_>) {
         self.judge_repetition(call);
         if let Some(intent) = self.intents.get_mut(&intent) {
-            intent.called = true;
+            intent.called = Some(self.now);
         }
         let Some(id) = machine_of(call, scene) else { return };
         let Some(ground) = scene.world.ground(&id) else { return };
@@ -224,7 +224,7 @@ impl Referee {
         let same = |other: &&Intent| {
             other.incident == intended.incident && kind_and_thing(&other.call) == kind_and_thing(call)
         };
-        let made = |other: &&Intent| other.called && !other.came_to_nothing;
+        let made = |other: &&Intent| other.called.is_some() && !other.came_to_nothing;
         let times = self.intents.values().filter(made).filter(same).count();
         if times > TOO_OFTEN {
             self.foul("too often", format!("{call}, for the {times}th time"));

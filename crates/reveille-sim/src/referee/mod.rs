@@ -95,7 +95,7 @@ struct Intent {
     kind: Option<FaultKind>,
     domain: Option<Domain>,
     call: Call,
-    called: bool,
+    called: Option<Time>,
     /// Its answer is known; what comes later is the same answer once more.
     answered: bool,
     /// The answer was that nothing happened.

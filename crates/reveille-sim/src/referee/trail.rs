@@ -17,6 +17,8 @@ use super::{Intent, Opened, Referee, Scene};
 const SLACK: Span = Span::from_s(5);
 /// After the ledger refused a record it is left alone for almost as long; then the next intent itself may try it.
 const LEDGER_RETRY: Span = Span::from_s(25);
+/// Nobody waits longer for the answer to a call: what comes later is not heard.
+const ANSWER_WITHIN: Span = Span::from_min(3);
 /// What a domain waits for at least after a failed probe.
 const COOL_DOWN: Span = Span::from_s(60);
 
@@ -68,6 +70,10 @@ impl Referee {
         let now = self.now;
         let Some(intent) = self.intents.get_mut(&intent).filter(|intent| !intent.answered) else { return };
         intent.answered = true;
+        if let Some(given_up) = intent.called.map(|at| at + ANSWER_WITHIN).filter(|at| *at <= now) {
+            intent.done_at = Some(given_up);
+            return;
+        }
         intent.came_to_nothing =
             matches!(outcome, Outcome::Failed { .. } | Outcome::Moved { .. } | Outcome::Refused { .. });
         if !intent.came_to_nothing {
@@ -130,7 +136,7 @@ impl Referee {
                     kind,
                     domain,
                     call: call.clone(),
-                    called: false,
+                    called: None,
                     answered: false,
                     came_to_nothing: false,
                     held: false,

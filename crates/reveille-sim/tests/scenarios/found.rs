@@ -198,7 +198,8 @@ fn a_node_stays_when_its_instance_is_back_a_moment_before() {
 /// again, and the answer that comes at last changes nothing of it.
 #[test]
 fn a_verdict_that_is_asked_for_again_is_the_same_verdict() {
-    for seed in 0..12 {
+    // Few draw delays in which the answer comes between the verdict and its being asked for again.
+    for seed in [67, 120, 303, 336] {
         let mut field = Field::new(Layout::fleet(seed, 6));
         field.fault(Fault::Breaks(field.machine(0), Trouble::KubeletHung));
         assert!(field.0.run_until(min(40), |drive| drive.counts().calls > 0), "{}", field.tail());

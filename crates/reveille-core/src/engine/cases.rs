@@ -18,6 +18,7 @@ use crate::model::node::{Provider, Ready};
 use crate::model::time::{Span, Time};
 use crate::observe::cloud::{Seen, Unlisted};
 use crate::observe::tally::{Place, Rank};
+use crate::plan::budget::Phase;
 use crate::plan::desk::Case;
 use crate::plan::interlock;
 use crate::record::{Record, Verdict};
@@ -374,6 +375,13 @@ impl State {
         let over = since + dwell;
         if now < over {
             self.wake(over, Wake::Case(key.clone()));
+            return;
+        }
+        let flight = self.book.flight_of(case.incident.id);
+        if flight.is_some_and(|(_, flight)| !matches!(flight.phase, Phase::Proving { .. })) {
+            // A listing was quicker than the fresh read of our own call: until that is in, nobody can say that it went
+            // away without us. Every flight ends by its own deadline.
+            self.wake(now + self.roster.timing.cloud_period, Wake::Case(key.clone()));
             return;
         }
         let mended =

@@ -129,6 +129,8 @@ pub struct Field {
     pub console: String,
     /// Calls are accepted and have no effect.
     pub deaf: bool,
+    /// Targeted reads are not answered for now; those that were asked for meanwhile.
+    pub unanswered: Option<Vec<(LookId, Look)>>,
     pub calls: Vec<Call>,
     pub records: Vec<Record>,
     witnessed: Witnessed,
@@ -152,6 +154,7 @@ impl Field {
             silent: Vec::new(),
             console: String::new(),
             deaf: false,
+            unanswered: None,
             calls: Vec::new(),
             records: Vec::new(),
             witnessed: Witnessed::default(),
@@ -247,6 +250,9 @@ impl Field {
                     self.records.push(record);
                     self.feed(Event::Recorded(id));
                 }
+                Effect::Look { id, look } if self.unanswered.is_some() => {
+                    self.unanswered.iter_mut().for_each(|out| out.push((id, look.clone())));
+                }
                 Effect::Look { id, look } => {
                     let answer = self.answer(&look);
                     self.feed(Event::Looked { look: id, answer: Ok(answer) });
@@ -260,6 +266,14 @@ impl Field {
                 }
                 Effect::List { .. } | Effect::WakeAt(_) => {}
             }
+        }
+    }
+
+    /// Answers the reads that were kept waiting, as things are now.
+    pub fn answer_all(&mut self) {
+        for (look, asked) in self.unanswered.take().unwrap_or_default() {
+            let answer = self.answer(&asked);
+            self.feed(Event::Looked { look, answer: Ok(answer) });
         }
     }
 

@@ -20,6 +20,23 @@ fn a_lost_group_is_put_back_and_read_back() {
 }
 
 #[test]
+fn a_listing_that_is_quicker_than_the_fresh_read_does_not_make_a_repair_a_recovery() {
+    let mut patient = roster();
+    patient.timing.verify_within = Span::from_min(10);
+    let mut field = Field::new(patient).populate(5);
+    field.run(Span::from_min(2));
+    field.ports.get_mut("i001").unwrap().groups = Box::new([]);
+    field.unanswered = Some(Vec::new());
+    field.run(Span::from_min(4));
+    assert_eq!(field.calls.len(), 1, "the listings show its effect: {:?}", field.calls);
+    assert!(field.case("i001", FaultKind::GroupMissing).is_some(), "the read of our own call is still out");
+    field.answer_all();
+    field.run(Span::from_min(2));
+    let closed = field.state.closed().last().expect("one is closed");
+    assert_eq!(closed.verdict.name(), "mended");
+}
+
+#[test]
 fn a_group_that_does_not_stick_is_backed_off_and_given_up_with_an_incident() {
     let mut field = Field::new(roster()).populate(5);
     field.deaf = true;

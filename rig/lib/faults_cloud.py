@@ -59,9 +59,12 @@ def second_port(a):
         wait_until('the port to be detached', 20, lambda: port not in [p['id'] for p in ports_of(d, s)])
         d.call('neutron', 'DELETE', '/ports/' + port)
         return
-    port = d.neutron('POST', '/ports', {'port': {'network_id': c['network'], 'security_groups': [], 'name': s['name'] + '-second'}})['port']['id']
+    # In the group while it is being attached, which changes it several times; it is taken off when the port stands.
+    port = d.neutron('POST', '/ports', {'port': {'network_id': c['network'], 'security_groups': [c['securityGroup']], 'name': s['name'] + '-second'}})['port']['id']
     a.keep(port)
     d.nova('POST', '/servers/%s/os-interface' % s['id'], {'interfaceAttachment': {'port_id': port}}, microversion='2.1')
+    wait_until('the port to be wired', 20, lambda: d.neutron('GET', '/ports/' + port)['port']['status'] == 'ACTIVE')
+    d.neutron('PUT', '/ports/' + port, {'port': {'security_groups': []}})
 
 
 @fault('port-gone', 'MACHINE', 'delete the machine\'s ports under it (--off attaches a new one in the group k8s-nodes)')

@@ -178,8 +178,6 @@ def node(o):
         if o.taint_uninitialized:
             spec['taints'] = [{'key': 'node.cloudprovider.kubernetes.io/uninitialized', 'value': 'true', 'effect': 'NoSchedule'}]
         labels = {'kubernetes.io/hostname': s['name'], 'kubernetes.io/os': 'linux', 'kubernetes.io/arch': 'amd64'}
-        kubectl('create', '-f', '-', text=json.dumps({'apiVersion': 'v1', 'kind': 'Node', 'spec': spec,
-                'metadata': {'name': s['name'], 'annotations': annotations, 'labels': labels}}))
         size = {'cpu': '2', 'memory': '4Gi', 'pods': '110'}
         now = time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())
         status = {'addresses': [{'type': 'InternalIP', 'address': ip}, {'type': 'Hostname', 'address': s['name']}], 'capacity': size, 'allocatable': size,
@@ -188,7 +186,9 @@ def node(o):
         if o.not_ready:
             status['conditions'] = [{'type': 'Ready', 'status': 'False', 'reason': 'KubeletNotReady', 'lastHeartbeatTime': now, 'lastTransitionTime': now,
                                      'message': 'container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:cni plugin not initialized'}]
-        kubectl('patch', 'node', s['name'], '--subresource=status', '--type=merge', '-p', json.dumps({'status': status}))
+        # With its status at once, as a kubelet registers: a node that has never said anything is another thing.
+        kubectl('create', '-f', '-', text=json.dumps({'apiVersion': 'v1', 'kind': 'Node', 'spec': spec, 'status': status,
+                'metadata': {'name': s['name'], 'annotations': annotations, 'labels': labels}}))
 
         def seen():
             n = json.loads(kubectl('get', 'node', s['name'], '-o', 'json'))
@@ -196,7 +196,9 @@ def node(o):
             return n if n['spec'].get('podCIDR') and (ready or o.not_ready) else None
         n = wait_until('node %s to be Ready with a pod CIDR (kwok and kube-controller-manager do that)' % s['name'], 30, seen)
         pods = n['spec']['podCIDR']
-        if not o.no_route:
+        if not o.no_route:      # as the cloud controller does: the route, and the port may send from the pod range
+            for p in ports_of(d, s):
+                d.neutron('PUT', '/ports/' + p['id'], {'port': {'allowed_address_pairs': [{'ip_address': pods}]}})
             d.neutron('PUT', '/routers/%s/add_extraroutes' % c['router'], {'router': {'routes': [{'destination': pods, 'nexthop': ip}]}})
         result.append({'name': s['name'], 'providerID': n['spec'].get('providerID'), 'podCIDR': pods, 'address': ip, 'ready': not o.not_ready, 'route': not o.no_route})
     if o.json:

@@ -16,6 +16,8 @@ JSON = ('Content-Type', 'application/json')
 CATALOGUE = {
     'nova-429': ({'count': None, 'retryAfter': 1}, 'Nova answers 429 [COUNT times] with Retry-After [SECONDS]'),
     'neutron-429': ({'count': None, 'retryAfter': 1}, 'Neutron answers 429 [COUNT times] with Retry-After [SECONDS]'),
+    'nova-write-429': ({'count': None, 'retryAfter': 1}, 'Nova answers 429 to writes [COUNT times] with Retry-After [SECONDS]'),
+    'neutron-write-429': ({'count': None, 'retryAfter': 1}, 'Neutron answers 429 to writes [COUNT times] with Retry-After [SECONDS]'),
     'kube-429': ({'count': None, 'retryAfter': 1}, 'kube-apiserver answers 429 [COUNT times] with Retry-After [SECONDS]'),
     'nova-500': ({'count': None}, 'Nova answers 500 [COUNT times]'),
     'neutron-500': ({'count': None}, 'Neutron answers 500 [COUNT times]'),
@@ -24,7 +26,7 @@ CATALOGUE = {
     'neutron-401-once': ({'count': 1}, 'Neutron refuses the token once (its own 401)'),
     'token-expired': ({}, 'Nova and Neutron refuse every token issued before now; a new one from Keystone works'),
     'nova-page-fails': ({'perPage': None}, 'GET /servers/detail answers its first page [of PERPAGE servers], then 500 for every page with a marker'),
-    'nova-empty-list': ({}, 'GET /servers and /servers/detail answer 200 with no servers'),
+    'nova-empty-list': ({'byId': None}, 'GET /servers and /servers/detail answer 200 with no servers [and GET of one by its id answers BYID: 404 or 503]'),
     'neutron-empty-list': ({}, 'GET /ports answers 200 with no ports'),
     'nova-cut': ({'count': None}, 'GET /servers/detail breaks off in the middle of the body [COUNT times]'),
     'nova-slow': ({'ms': 1000}, 'Nova answers MS milliseconds late'),
@@ -36,7 +38,7 @@ CATALOGUE = {
     'nova-delete-lost': ({}, 'DELETE of a server answers 204 and never reaches Nova'),
     'nova-timeout-after-effect': ({'count': None}, 'writes reach Nova and take effect; the answer never comes [COUNT times]'),
     'neutron-timeout-after-effect': ({'count': None}, 'writes reach Neutron and take effect; the answer never comes [COUNT times]'),
-    'neutron-port-put-lost': ({}, 'PUT of a port answers 200 with the wanted values and never reaches Neutron'),
+    'neutron-port-put-lost': ({'count': None}, 'PUT of a port answers 200 with the wanted values and never reaches Neutron [COUNT times]'),
     'kube-timeout-after-effect': ({'count': None}, 'writes reach kube-apiserver and take effect; the answer never comes [COUNT times]'),
     'nodes-empty-list': ({}, 'the list of nodes is empty and its watch tells nothing'),
     'nodes-watch-gap': ({}, 'node watches stay open and lose every event while this is on'),
@@ -96,6 +98,7 @@ class Faults:
             return error(503, 'Service Unavailable', 'The server is currently unavailable.')
         if service in ('nova', 'neutron', 'kube'):
             fault = self.hit(q, service + '-429')
+            fault = fault or (q.write and self.hit(q, service + '-write-429'))
             if fault:
                 return too_many(service, fault['retryAfter'])
         if service == 'nova' and self.hit(q, 'nova-500') or service == 'neutron' and self.hit(q, 'neutron-500'):
@@ -119,6 +122,9 @@ class Faults:
                 return await ask(q, target='%s%slimit=%d' % (q.target, '&' if q.query else '?', paged['perPage']))
             if self.hit(q, 'nova-empty-list'):
                 return 200, [JSON], b'{"servers": []}'
+        empty = self.on.get('nova-empty-list')
+        if empty and empty['byId'] and service == 'nova' and read and q.kind == '/v2.1/servers/{id}':
+            return by_id(empty['byId'])
         if service == 'nova' and q.method == 'DELETE' and q.kind == '/v2.1/servers/{id}' and self.hit(q, 'nova-delete-lost'):
             return 204, [], b''
         if service == 'neutron' and read and q.kind == '/v2.0/ports' and self.hit(q, 'neutron-empty-list'):
@@ -197,6 +203,12 @@ def too_many(service, seconds):
     else:
         body = {'error': {'code': 429, 'title': 'Too Many Requests', 'message': 'Too Many Requests'}}
     return 429, [JSON, retry], json.dumps(body).encode()
+
+
+def by_id(status):
+    if status == 404:
+        return 404, [JSON], json.dumps({'itemNotFound': {'code': 404, 'message': 'Instance could not be found.'}}).encode()
+    return 503, [JSON], json.dumps({'serviceUnavailable': {'code': 503, 'message': 'The cell of the instance is down.'}}).encode()
 
 
 def broken(service):

@@ -235,6 +235,15 @@ impl Lab {
         Ok(made)
     }
 
+    /// Takes machines that were made past the lab as this scenario's own.
+    pub fn adopt(&mut self, machines: Vec<Machine>) {
+        for machine in machines {
+            if !self.own.iter().any(|own| own.id == machine.id) {
+                self.own.push(machine);
+            }
+        }
+    }
+
     /// Boots machines and gives them their nodes, without routes.
     ///
     /// # Errors

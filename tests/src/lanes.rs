@@ -145,7 +145,7 @@ fn play_one<'a>(lane: usize, scenario: &'a Scenario, lab: &mut Lab, queue: &Queu
 fn run<'a>(lane: usize, scenario: &'a Scenario, lab: &mut Lab) -> Played<'a> {
     let begun = Instant::now();
     lab.begin(scenario.name);
-    let ended = catch_unwind(AssertUnwindSafe(|| (scenario.play)(lab)));
+    let ended = catch_unwind(AssertUnwindSafe(|| scenario.play.run(lab)));
     let ended = ended.unwrap_or_else(|_| Err(anyhow!("panicked: {}", LAST_PANIC.take())));
     let took = begun.elapsed();
     let failed = ended.err().map(|why| Failed { why, aftermath: lab.aftermath() });
@@ -195,9 +195,10 @@ fn keep_panics_quiet() {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::runner::Play;
 
     fn scenario(name: &'static str, usually_s: u64, stage: Stage) -> Scenario {
-        Scenario { name, play: |_| Ok(()), usually_s, stage }
+        Scenario { name, play: Play::Written(|_| Ok(())), usually_s, stage }
     }
 
     #[test]

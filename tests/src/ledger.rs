@@ -8,6 +8,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use reveille_core::effect::{Call, Outcome};
+use reveille_core::model::cause::Cause;
 use reveille_core::model::id::{IncidentId, IntentId};
 use reveille_core::model::incident::{FaultKind, Finding, Subject};
 use reveille_core::record::{Record, Verdict};
@@ -35,6 +36,8 @@ pub struct Incident {
     pub label: String,
     /// The newest conclusion.
     pub findings: Vec<Finding>,
+    /// The cause that each conclusion acts on, in the order in which they were drawn, each once in a row.
+    pub causes: Vec<Cause>,
     /// What was decided.
     pub intents: Vec<Intent>,
     /// Why a person is asked, if one is.
@@ -48,6 +51,8 @@ pub struct Incident {
 pub struct Intent {
     /// Its number.
     pub id: IntentId,
+    /// Which rung of its incident's ladder.
+    pub rung: u8,
     /// What was to be called.
     pub call: Call,
     /// What the call said.
@@ -68,11 +73,16 @@ impl Ledger {
         ensure!(history.damage.is_empty(), "the ledger is damaged: {:?}", history.damage);
         let records: Result<Vec<Record>, _> =
             history.records.into_iter().map(|(_, line)| from_wire(line)).collect();
-        let mut ledger = Self { records: records?, incidents: Vec::new() };
+        Ok(Self::of(records?))
+    }
+
+    /// Puts records together, whoever kept them.
+    pub fn of(records: Vec<Record>) -> Self {
+        let mut ledger = Self { records, incidents: Vec::new() };
         for record in ledger.records.clone() {
             ledger.take(record);
         }
-        Ok(ledger)
+        ledger
     }
 
     fn take(&mut self, record: Record) {
@@ -83,20 +93,28 @@ impl Ledger {
                 subject: key.subject,
                 label: label.to_string(),
                 findings: Vec::new(),
+                causes: Vec::new(),
                 intents: Vec::new(),
                 given_up: None,
                 verdict: None,
             }),
             Record::Diagnosed { incident, findings, .. } => {
-                self.with(incident, |found| found.findings = findings);
+                self.with(incident, |found| {
+                    found.causes.extend(findings.first().map(|finding| finding.cause));
+                    found.causes.dedup();
+                    found.findings = findings;
+                });
             }
-            Record::Intended { incident, intent, call, .. } => self.with(incident, |found| {
-                found.intents.push(Intent { id: intent, call, outcome: None, held: None, dropped: None });
+            Record::Intended { incident, intent, rung, call, .. } => self.with(incident, |found| {
+                let open = Intent { id: intent, rung, call, outcome: None, held: None, dropped: None };
+                found.intents.push(open);
             }),
-            Record::Ended { intent, outcome, .. } => self.of(intent, |found| found.outcome = Some(outcome)),
-            Record::Judged { intent, held, .. } => self.of(intent, |found| found.held = Some(held)),
+            Record::Ended { intent, outcome, .. } => {
+                self.with_intent(intent, |found| found.outcome = Some(outcome))
+            }
+            Record::Judged { intent, held, .. } => self.with_intent(intent, |found| found.held = Some(held)),
             Record::Dropped { intent, why, .. } => {
-                self.of(intent, |found| found.dropped = Some(why.to_string()));
+                self.with_intent(intent, |found| found.dropped = Some(why.to_string()));
             }
             Record::GivenUp { incident, why, .. } => {
                 self.with(incident, |found| found.given_up = Some(why.to_string()));
@@ -114,7 +132,7 @@ impl Ledger {
         }
     }
 
-    fn of(&mut self, id: IntentId, change: impl FnOnce(&mut Intent)) {
+    fn with_intent(&mut self, id: IntentId, change: impl FnOnce(&mut Intent)) {
         let intents = self.incidents.iter_mut().flat_map(|incident| &mut incident.intents);
         if let Some(found) = intents.into_iter().find(|intent| intent.id == id) {
             change(found);

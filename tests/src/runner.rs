@@ -21,6 +21,7 @@ use anyhow::Result;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use crate::agreed::{self, File};
 use crate::lab::Lab;
 use crate::lanes;
 use crate::process;
@@ -34,7 +35,7 @@ const ONLY: &str = "REVEILLE_E2E_ONLY";
 /// How many lanes, unless the machine is better known.
 const LANES: &str = "REVEILLE_E2E_LANES";
 /// Scenarios wait most of the time, so one core carries more than one; a rig takes 1.5 GB.
-const LANES_USUALLY: usize = 3;
+const LANES_USUALLY: usize = 4;
 /// Begins the name of each rig and folder; process id and lane follow.
 const PREFIX: &str = "e2e-";
 
@@ -44,11 +45,33 @@ pub struct Scenario {
     /// What it proves, as a name.
     pub name: &'static str,
     /// What it does.
-    pub play: fn(&mut Lab) -> Result<()>,
+    pub play: Play,
     /// How long it usually takes, seconds: the longest begin first.
     pub usually_s: u64,
     /// Where it may be played.
     pub stage: Stage,
+}
+
+/// What a scenario does.
+#[derive(Clone, Copy)]
+pub enum Play {
+    /// This function.
+    Written(fn(&mut Lab) -> Result<()>),
+    /// These files, played beside each other and held against the simulator.
+    Agreed(&'static [File]),
+}
+
+impl Play {
+    /// Does it.
+    ///
+    /// # Errors
+    /// When what it is to prove is not so.
+    pub fn run(self, lab: &mut Lab) -> Result<()> {
+        match self {
+            Self::Written(play) => play(lab),
+            Self::Agreed(files) => agreed::play(lab, files),
+        }
+    }
 }
 
 /// Where a scenario may be played.
@@ -63,6 +86,20 @@ pub enum Stage {
 }
 
 impl Scenario {
+    /// Every agreed scenario. They live as long as the program, as those that are written in it do.
+    ///
+    /// # Errors
+    /// When a file cannot be read, or not be brought about on the rig.
+    pub fn agreed() -> Result<Vec<Self>> {
+        let of = |group: agreed::Group| Self {
+            name: group.name.leak(),
+            play: Play::Agreed(group.files.leak()),
+            usually_s: group.usually_s,
+            stage: Stage::AnyLane,
+        };
+        Ok(agreed::scenarios()?.into_iter().map(of).collect())
+    }
+
     /// In the first lane, which has the fleet.
     #[must_use]
     pub const fn with_fleet(mut self) -> Self {
@@ -84,7 +121,7 @@ macro_rules! scenario {
     ($module:ident :: $name:ident, $usually_s:literal) => {
         $crate::runner::Scenario {
             name: stringify!($name),
-            play: $module::$name,
+            play: $crate::runner::Play::Written($module::$name),
             usually_s: $usually_s,
             stage: $crate::runner::Stage::AnyLane,
         }
@@ -189,7 +226,7 @@ mod tests {
     use super::*;
 
     fn scenario(stage: Stage) -> Scenario {
-        Scenario { name: "it_holds", play: |_| Ok(()), usually_s: 1, stage }
+        Scenario { name: "it_holds", play: Play::Written(|_| Ok(())), usually_s: 1, stage }
     }
 
     #[test]

@@ -10,10 +10,18 @@ mod sources;
 
 use std::process::ExitCode;
 
+use reveille_tests::runner::Scenario;
 use reveille_tests::scenario;
 
 fn main() -> ExitCode {
-    reveille_tests::runner::main(&[
+    let agreed = match Scenario::agreed() {
+        Ok(agreed) => agreed,
+        Err(why) => {
+            eprintln!("the agreed scenarios: {why:#}");
+            return ExitCode::FAILURE;
+        }
+    };
+    let written = [
         scenario!(network::a_machine_without_its_group_is_mended_and_joins, 20),
         scenario!(network::only_missing_pod_rules_come_back_and_wider_ones_count, 20),
         scenario!(network::stale_routes_go_missing_ones_come_back_foreign_ones_stay, 25),
@@ -36,5 +44,6 @@ fn main() -> ExitCode {
         scenario!(network::a_full_router_is_foreseen_and_not_called_in_vain, 60),
         scenario!(pauses::a_pause_by_command_or_annotation_holds_and_its_end_lets_go, 40),
         scenario!(calm::a_healthy_project_costs_four_reads_a_cycle_whoever_looks, 65).alone(),
-    ])
+    ];
+    reveille_tests::runner::main(&[&written[..], &agreed].concat())
 }

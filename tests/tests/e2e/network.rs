@@ -131,6 +131,8 @@ pub(crate) fn every_port_is_looked_at_and_what_cannot_be_mended_is_not_tried(lab
     let roster = roster.pool("workers");
     let made = lab.machines(&roster, "workers", &["po-1", "po-2", "po-3"], &[])?;
     lab.rig.nodes(&["po-1"], &[])?;
+    let own = lab.cloud.ports(&made[0].id)?.remove(0);
+    lab.cloud.set_port(&text(&own["id"]), &json!({"allowed_address_pairs": []}))?;
     lab.rig.fault(&["second-port-without-group", "po-2"])?;
     let bare = lab.cloud.ports(&made[2].id)?.remove(0);
     lab.cloud

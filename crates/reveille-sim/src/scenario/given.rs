@@ -75,6 +75,18 @@ const PHRASES: &[Phrase<Change>] = &[
     Phrase { form: "limit {word} {count}", make: limit },
     Phrase { form: "timing {word} {span}", make: timing },
     Phrase {
+        form: "everything is quick",
+        make: |_| {
+            Ok(Box::new(|stage| {
+                if stage.layout.pools.is_empty() {
+                    return Err("this changes pools, too; write it after the last of them".to_owned());
+                }
+                stage.layout.quicken();
+                Ok(())
+            }))
+        },
+    },
+    Phrase {
         form: "tries {count}",
         make: |slots| {
             let tries = slots.count()?;

@@ -52,6 +52,7 @@ mod claim;
 mod counted;
 mod given;
 mod grammar;
+mod happening;
 mod library;
 mod phrase;
 mod player;
@@ -65,8 +66,9 @@ mod words;
 use reveille_core::model::time::Span;
 
 pub use grammar::parse;
+pub use happening::{Happening, Happens};
 pub use library::{Filed, library};
-pub use player::{Ended, Expected, Played, play, play_under};
+pub use player::{Curtain, Ended, Expected, Played, play, play_to_rest, play_under};
 pub use refusal::Refusal;
 pub use timeline::{Line, Side};
 pub use transcript::transcript;

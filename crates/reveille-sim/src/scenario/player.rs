@@ -8,6 +8,7 @@
 //! Nothing is scheduled ahead: whom a statement means is settled when its time comes. Two plays of one file are the same
 //! bytes; the digest tells.
 
+mod curtain;
 mod under;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,6 +30,7 @@ use super::timeline::{Line, Timeline};
 use super::when::{Deed, Planned, Scope};
 use super::words::{Machines, shown};
 
+pub use curtain::{Curtain, play_to_rest};
 pub use under::play_under;
 
 /// How an expectation ended.
@@ -97,6 +99,10 @@ pub fn play(scenario: &Scenario) -> Result<Played, Refusal> {
 }
 
 fn play_once(scenario: &Scenario) -> Result<Played, Refusal> {
+    Ok(play_through(scenario)?.finish(scenario))
+}
+
+fn play_through(scenario: &Scenario) -> Result<Play<'_>, Refusal> {
     let mut play = Play::new(scenario);
     let mut events: BTreeMap<Time, Vec<&Planned>> = BTreeMap::new();
     for event in &scenario.events {
@@ -117,7 +123,7 @@ fn play_once(scenario: &Scenario) -> Result<Played, Refusal> {
             play.happen(event)?;
         }
     }
-    Ok(play.finish(scenario))
+    Ok(play)
 }
 
 struct Play<'a> {
@@ -128,6 +134,7 @@ struct Play<'a> {
     timeline: Timeline,
     pauses: BTreeSet<Pause>,
     waiting: Vec<Waiting<'a>>,
+    first_sight: Span,
 }
 
 /// An expectation that is being watched.
@@ -140,6 +147,8 @@ struct Waiting<'a> {
 
 /// Within this time Reveille reads everything for the first time: what it says then is no answer.
 const FIRST_SIGHT: Span = Span::from_min(1);
+/// The same in a quicker world, where it is listed every few seconds.
+const FIRST_SIGHT_QUICK: Span = Span::from_s(5);
 
 impl<'a> Play<'a> {
     fn new(scenario: &'a Scenario) -> Self {
@@ -152,6 +161,7 @@ impl<'a> Play<'a> {
             kept: Kept::default(),
             timeline: Timeline::new(scenario.layout.start),
             pauses: BTreeSet::new(),
+            first_sight: if scenario.layout.pace > 1 { FIRST_SIGHT_QUICK } else { FIRST_SIGHT },
             waiting: scenario
                 .expectations
                 .iter()
@@ -186,7 +196,7 @@ impl<'a> Play<'a> {
             let Waiting { expected, .. } = *waiting;
             let from = self.start + expected.window.first();
             let last = expected.window.last().map(|last| self.start + last);
-            let blind = expected.claim.is_word() && now.since(self.start) < FIRST_SIGHT;
+            let blind = expected.claim.is_word() && now.since(self.start) < self.first_sight;
             if blind || now < from || last.is_some_and(|last| now > last) {
                 continue;
             }

@@ -135,7 +135,7 @@ impl World {
     pub(super) fn run_pool_owner(&mut self) {
         let seen = (self.project.edition, self.wanted);
         if self.owner_saw == Some(seen) {
-            self.plan(OWNER_LOOKS, Task::PoolOwner);
+            self.plan(self.owner_looks(), Task::PoolOwner);
             return;
         }
         let pools: Vec<(PoolName, usize)> =
@@ -156,8 +156,12 @@ impl World {
         self.owner_saw = Some((self.project.edition, self.wanted)).filter(|now| *now == seen);
         let waiting = self.agenda.values().filter(|task| matches!(***task, Task::PoolOwner)).count();
         if waiting == 0 {
-            self.plan(OWNER_LOOKS, Task::PoolOwner);
+            self.plan(self.owner_looks(), Task::PoolOwner);
         }
+    }
+
+    fn owner_looks(&self) -> Span {
+        Span::from_ms(OWNER_LOOKS.ms / self.layout.pace.max(1))
     }
 
     /// The cloud controller gives a node its provider ID, zone and addresses.

@@ -134,6 +134,23 @@ pub(crate) fn not_registered(trouble: Trouble) -> Vec<String> {
     }
 }
 
+impl Trouble {
+    /// The whole console of a machine of this name that started with this trouble and was not heard of since; for worlds
+    /// whose machines have none of their own. `None` where no one text tells it.
+    pub fn console(self, name: &str) -> Option<String> {
+        let mut all = boot(name);
+        match self {
+            Self::NoNetwork | Self::MetadataDown => all.extend(first_boot_failed(self)),
+            Self::BadToken | Self::Broken => {
+                all.extend(first_boot_done());
+                all.extend(kubelet_failed(self));
+            }
+            _ => return None,
+        }
+        Some(all.join("\n"))
+    }
+}
+
 /// The kubelet runs and cannot reach the API server.
 pub(crate) fn kubelet_unheard() -> Vec<String> {
     lines(&[

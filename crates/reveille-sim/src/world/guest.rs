@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use reveille_core::model::id::{InstanceId, NodeName, NodeUid};
-use reveille_core::model::instance::InstanceState;
+use reveille_core::model::instance::{InstanceState, Port};
 use reveille_core::model::node::Ready;
 use reveille_core::model::time::{Span, Time};
 
@@ -70,8 +70,6 @@ pub(crate) enum GuestStep {
     Register,
 }
 
-/// The controller manager calls a node Unknown when nothing was heard for this long.
-const UNHEARD_AFTER: Span = Span::from_s(40);
 /// Between two tries of a kubelet to register.
 const REGISTER_AGAIN: Span = Span::from_s(7);
 
@@ -280,11 +278,12 @@ impl World {
         self.cluster.nodes.get(name).filter(|node| node.uid == *uid)?.system_uuid.clone()
     }
 
-    /// The API server can be reached from there.
+    /// The API server can be reached from there. A port without port security is filtered by nobody.
     pub(super) fn connected(&self, id: &InstanceId) -> bool {
-        let grouped = self.project.port_of(id).is_some_and(|p| p.groups.iter().any(|g| g.as_str() == GROUP));
+        let passes = |port: &Port| !port.security || port.groups.iter().any(|group| group.as_str() == GROUP);
+        let passes = self.project.port_of(id).is_some_and(|port| passes(port));
         let zone = self.project.servers.get(id).and_then(|server| server.instance.zone.clone());
-        grouped && !self.mischief.fleet_dark && zone.is_none_or(|zone| !self.lies.dark_zones.contains(&zone))
+        passes && !self.mischief.fleet_dark && zone.is_none_or(|zone| !self.lies.dark_zones.contains(&zone))
     }
 
     /// Works out anew whether the machine's kubelet is heard, and what follows from a change of that.
@@ -310,7 +309,7 @@ impl World {
             let after = self.soon(1_000, 8_000);
             self.plan(after, Task::Heard(id.clone(), turn));
         } else {
-            self.plan(UNHEARD_AFTER, Task::Unheard(id.clone(), turn));
+            self.plan(self.layout.node_grace, Task::Unheard(id.clone(), turn));
         }
         self.note_health(id);
         self.note_causes(id);

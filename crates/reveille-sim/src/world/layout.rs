@@ -26,6 +26,9 @@ pub const GROUP_NAME: &str = "k8s-nodes";
 /// The condition that says that a node's pods cannot be reached.
 pub const ROUTE_BROKEN: &str = "RouteBroken";
 
+/// The other one that rosters name unless they say otherwise.
+const POD_NETWORK: &str = "PodNetworkUnreachable";
+
 /// A fleet, before anything happens to it.
 #[derive(Clone, Debug)]
 pub struct Layout {
@@ -59,6 +62,11 @@ pub struct Layout {
     pub news_only: bool,
     /// How long the cloud takes to delete an instance, at the least and at the most.
     pub deletes_within: (Span, Span),
+    /// The world's own delays (builds, boots, calls on their way) are divided by this: one where machines are hardware, more
+    /// where they are made up, as on the rig.
+    pub pace: i64,
+    /// The controller manager calls a node Unknown when nothing was heard of it for this long.
+    pub node_grace: Span,
     /// How much may be done at once.
     pub limits: Limits,
     /// Ages and rhythms.
@@ -109,6 +117,8 @@ impl Layout {
             node_suffix: String::new(),
             news_only: false,
             deletes_within: (Span::from_s(5), Span::from_s(20)),
+            pace: 1,
+            node_grace: Span::from_s(40),
             limits: Limits::default(),
             timing: Timing::default(),
         }
@@ -137,6 +147,37 @@ impl Layout {
         self
     }
 
+    /// Everything as quick as a roster may have it, and the world as quick as one whose machines are made up: ages and
+    /// rhythms are the shortest that are allowed, deadlines as short as services on a busy machine keep.
+    pub fn quicken(&mut self) {
+        self.pace = 4;
+        self.node_grace = Span::from_s(20);
+        self.deletes_within = (Span::from_s(1), Span::from_s(3));
+        self.timing = Timing {
+            cloud_period: Span::from_s(5),
+            cloud_full_period: Span::from_s(20),
+            cloud_stale_after: Span::from_s(40),
+            cluster_stale_after: Span::from_s(15),
+            lease_silent_after: Span::from_s(20),
+            backoff_min: Span::from_s(2),
+            backoff_max: Span::from_s(20),
+            verify_within: Span::from_s(10),
+            settle: Span::from_s(5),
+            rollout_quiet: Span::from_s(1),
+            ..self.timing
+        };
+        for pool in &mut self.pools {
+            pool.deadlines = Deadlines {
+                join_within: Some(Span::from_s(45)),
+                build_within: Span::from_min(1),
+                delete_within: Span::from_s(30),
+                not_ready_within: Span::from_s(20),
+                vanished_within: Span::from_s(5),
+                dwell: Span::from_s(5),
+            };
+        }
+    }
+
     /// What should be: the roster of this fleet.
     pub fn roster(&self) -> Roster {
         let pools =
@@ -148,7 +189,7 @@ impl Layout {
                 pod_ranges: vec![pod_net()],
                 router: self.routed.then(|| (CloudName::from(CLOUD), RouterId::from(ROUTER))),
                 address_pairs: self.routed,
-                unreachable_conditions: vec![ROUTE_BROKEN.into()],
+                unreachable_conditions: vec![ROUTE_BROKEN.into(), POD_NETWORK.into()],
             },
             pools,
             limits: self.limits,

@@ -357,9 +357,10 @@ impl World {
         }
     }
 
-    /// A delay between these, milliseconds.
+    /// A delay between these, milliseconds, at the layout's pace.
     fn soon(&mut self, from_ms: i64, to_ms: i64) -> Span {
-        self.delays.span(Span::from_ms(from_ms), Span::from_ms(to_ms))
+        let pace = self.layout.pace.max(1);
+        self.delays.span(Span::from_ms(from_ms / pace), Span::from_ms(to_ms / pace))
     }
 
     fn tell(&mut self, text: impl Into<String>) {

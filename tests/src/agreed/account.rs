@@ -1,0 +1,239 @@
+//! What came of a scenario, in lines that are the same on both stages when Reveille concluded, did and says the same.
+//!
+//! ```text
+//!  ledger (records)  ─┐
+//!  roll, plan at end ─┴▶ lines, sorted ─▶ differences: a line that one stage has and the other has not
+//! ```
+//!
+//! What is compared, all of it literally: of each incident its kind, its subject, every cause that was concluded in the order
+//! in which they were, and how it ended; of each subject its acts in their order, each with its fault, its rung, what was
+//! called, how the call was answered, and what the fresh read said; and of the end the state of each machine, why a source
+//! is not believed, and what is held back and why.
+//!
+//! What is made alike first, and why that hides nothing:
+//!
+//! * Ids are each stage's own. Machines, ports, nodes, groups and routers stand under the names that the file has for them.
+//! * Times and ages are left out, because one stage is a machine that others use; so is the order of acts on *different*
+//!   machines, which the order of two readings decides. Order on one machine is compared.
+//! * In texts, digits become `#`: they are ages, counts of seconds and addresses. Which reason is given stays.
+//! * That a source's last reading failed is compared, and not the service's sentence: its words are its own.
+//! * What waits for its time at the end, or is under way, is only said to go on: which of the two it is, is the moment's.
+//!
+//! It reads no world and no service.
+
+use std::collections::BTreeMap;
+
+use reveille_core::effect::{Call, Outcome};
+use reveille_core::model::id::PortId;
+use reveille_core::model::incident::{MachineKey, Subject};
+
+use crate::ledger::{Incident, Intent, Ledger};
+
+/// What the file calls those that a stage knows by ids.
+pub trait Names {
+    /// The machine of this instance id, or of this node name.
+    fn machine(&self, id: &str) -> String;
+    /// The machine that this port is of.
+    fn owner(&self, port: &PortId) -> String;
+}
+
+/// What Reveille says when the curtain falls.
+#[derive(Clone, Debug, Default)]
+pub struct Standing {
+    /// The state of each machine, in the roll's words.
+    pub machines: BTreeMap<String, String>,
+    /// Why a source is not believed.
+    pub doubts: BTreeMap<String, String>,
+    /// What the plan has of each open incident, by its subject and kind.
+    pub open: Vec<(String, String, Prospect)>,
+}
+
+/// What comes of an open incident.
+#[derive(Clone, Debug)]
+pub enum Prospect {
+    /// It waits for its time, is under way, or would be done now.
+    GoesOn,
+    /// Something stands against it.
+    Held(Vec<String>),
+    /// A person is asked.
+    Asks,
+    /// Nothing can be told.
+    Blind,
+}
+
+/// The account of one stage.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Account {
+    lines: Vec<String>,
+}
+
+impl Account {
+    /// Draws it up.
+    pub fn new(ledger: &Ledger, standing: &Standing, names: &dyn Names) -> Self {
+        let mut lines = Vec::new();
+        let mut acts: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();
+        for incident in &ledger.incidents {
+            let (who, kind) = (subject(&incident.subject, names), incident.kind.name());
+            let causes: Vec<&str> = incident.causes.iter().map(|cause| cause.code()).collect();
+            lines.push(format!("found  {who}: {kind}: {}; {}", causes.join(", then "), end(incident)));
+            for intent in &incident.intents {
+                let of = acts.entry(who.clone()).or_default();
+                of.push((intent.id.to_string(), act(intent, kind, names)));
+            }
+        }
+        for (who, mut done) in acts {
+            // Intents are numbered in the order in which they were decided.
+            done.sort_by_key(|(id, _)| (id.len(), id.clone()));
+            let told =
+                done.into_iter().enumerate().map(|(at, (_, act))| format!("did    {who}: {}. {act}", at + 1));
+            lines.extend(told);
+        }
+        lines.extend(standing.machines.iter().map(|(who, state)| format!("says   {who}: {state}")));
+        let doubts = standing.doubts.iter();
+        lines.extend(doubts.map(|(source, why)| format!("says   {source} is not believed: {}", doubt(why))));
+        for (who, kind, prospect) in &standing.open {
+            lines.push(format!("plans  {who}: {kind}: {}", prospect.told()));
+        }
+        lines.sort();
+        Self { lines }
+    }
+
+    /// Its lines.
+    pub fn lines(&self) -> &[String] {
+        &self.lines
+    }
+
+    /// The lines that only one of both has: ours first, then the other's.
+    pub fn differences(&self, other: &Self) -> (Vec<String>, Vec<String>) {
+        (only_in(self, other), only_in(other, self))
+    }
+}
+
+fn only_in(one: &Account, other: &Account) -> Vec<String> {
+    let mut left = other.lines.clone();
+    let missing = one.lines.iter().filter(|line| match left.iter().position(|known| known == *line) {
+        Some(at) => {
+            left.remove(at);
+            false
+        }
+        None => true,
+    });
+    missing.cloned().collect()
+}
+
+impl Prospect {
+    fn told(&self) -> String {
+        match self {
+            Self::GoesOn => "goes on".to_owned(),
+            Self::Held(why) => {
+                let mut why: Vec<String> = why.iter().map(|why| plain(why)).collect();
+                why.sort();
+                format!("held: {}", why.join("; "))
+            }
+            Self::Asks => "asks a person".to_owned(),
+            Self::Blind => "nothing can be told".to_owned(),
+        }
+    }
+}
+
+/// What the file calls what an incident is about.
+pub fn subject(subject: &Subject, names: &dyn Names) -> String {
+    match subject {
+        Subject::Machine(MachineKey::Instance(_, id)) => names.machine(id.as_str()),
+        Subject::Machine(MachineKey::Node(name)) => format!("node {}", names.machine(name.as_str())),
+        Subject::Group(..) => "the group".to_owned(),
+        Subject::Router(..) => "the router".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+fn end(incident: &Incident) -> String {
+    let given_up = if incident.given_up.is_some() { "a person is asked, " } else { "" };
+    format!("{given_up}{}", incident.verdict.map_or("open", |verdict| verdict.name()))
+}
+
+fn act(intent: &Intent, kind: &str, names: &dyn Names) -> String {
+    let answered = intent.outcome.as_ref().map_or("not answered", answer);
+    let end = match (&intent.dropped, intent.held) {
+        (Some(_), _) => "dropped",
+        (None, Some(true)) => "held",
+        (None, Some(false)) => "did not hold",
+        (None, None) => "not judged",
+    };
+    format!("for {kind}, rung {}: {}: {answered}, {end}", intent.rung, call(&intent.call, names))
+}
+
+fn call(call: &Call, names: &dyn Names) -> String {
+    match call {
+        Call::AddRules { rules, .. } => format!("add {} rules", rules.len()),
+        Call::DropRule { .. } => "remove a rule".to_owned(),
+        Call::NudgeGroup { .. } => "nudge the group".to_owned(),
+        Call::SetPortGroups { port, .. } => format!("set the groups of a port of {}", names.owner(port)),
+        Call::AddPortPairs { port, pairs, .. } => {
+            format!("allow {} ranges on a port of {}", pairs.len(), names.owner(port))
+        }
+        Call::RemoveRoutes { routes, .. } => format!("remove {} routes", routes.len()),
+        Call::AddRoutes { routes, .. } => format!("add {} routes", routes.len()),
+        Call::NudgeRouter { .. } => "nudge the router".to_owned(),
+        Call::Reboot { instance, hard, .. } => {
+            let how = if *hard { "power-cycle" } else { "reboot" };
+            format!("{how} {}", names.machine(instance.as_str()))
+        }
+        Call::Start { instance, .. } => format!("start {}", names.machine(instance.as_str())),
+        Call::DeleteInstance { instance, .. } => format!("delete {}", names.machine(instance.as_str())),
+        Call::DeleteNode { name, .. } => format!("delete the node of {}", names.machine(name.as_str())),
+    }
+}
+
+const fn answer(outcome: &Outcome) -> &'static str {
+    match outcome {
+        Outcome::Accepted { .. } => "accepted",
+        Outcome::AlreadySo { .. } => "was so already",
+        Outcome::Moved { .. } => "changed meanwhile",
+        Outcome::Limit { .. } => "limit reached",
+        Outcome::Refused { .. } => "refused",
+        Outcome::Failed { .. } => "failed",
+        Outcome::Unknown { .. } => "nobody can say",
+        Outcome::Fenced => "another leads",
+    }
+}
+
+/// Why a source is not believed, without what its service said of itself.
+fn doubt(why: &str) -> String {
+    let ours = why.split_once(" ago: ").map_or(why, |(ours, _)| ours);
+    plain(ours)
+}
+
+/// A sentence without its numbers.
+pub fn plain(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    for c in text.chars() {
+        // `#.# s` and `##` are the same age.
+        let digit = c.is_ascii_digit() || (c == '.' && plain.ends_with('#'));
+        if !digit {
+            plain.push(c);
+        } else if !plain.ends_with('#') {
+            plain.push('#');
+        }
+    }
+    plain
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ages_and_counts_are_made_alike_and_words_are_not() {
+        assert_eq!(plain("renewed 3.2 s ago"), plain("renewed 14 s ago"));
+        assert_ne!(plain("paused by ada: 1 of 2"), plain("paused by bob: 1 of 2"));
+    }
+
+    #[test]
+    fn a_line_that_one_stage_has_twice_and_the_other_once_is_a_difference() {
+        let of = |lines: &[&str]| Account { lines: lines.iter().map(ToString::to_string).collect() };
+        let (ours, theirs) = of(&["a", "b", "b"]).differences(&of(&["a", "b", "c"]));
+        assert_eq!((ours, theirs), (vec!["b".to_owned()], vec!["c".to_owned()]));
+        assert_eq!(of(&["a"]).differences(&of(&["a"])), (Vec::new(), Vec::new()));
+    }
+}

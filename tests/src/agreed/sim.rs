@@ -1,0 +1,104 @@
+//! The simulator's side: the file is played, and what came of it is put down.
+//!
+//! The engine is asked as `roll` and `plan` ask it. A play that has not come to rest at its end is refused: what is compared
+//! must not be a matter of the moment.
+
+use anyhow::{Result, anyhow, ensure};
+use reveille_core::diagnose::absence::Standing as Stands;
+use reveille_core::model::id::{InstanceId, PortId};
+use reveille_core::model::incident::MachineKey;
+use reveille_core::model::time::Span;
+use reveille_core::observe::source::Trust;
+use reveille_core::plan::decide::{Next, decide};
+use reveille_sim::scenario::{Curtain, Ended, Scenario, play_to_rest, transcript};
+use reveille_sim::world::layout::CLOUD;
+
+use super::account::{Account, Names, Prospect, Standing, subject};
+use crate::ledger::Ledger;
+
+/// For so long after the end nothing may change.
+const REST: Span = Span::from_s(30);
+
+/// Plays a scenario in the simulated world.
+///
+/// # Errors
+/// When something that it expects does not hold, or it does not come to rest.
+pub fn account(scenario: &Scenario) -> Result<Account> {
+    let mut curtain = play_to_rest(scenario).map_err(|refusal| anyhow!("{refusal}"))?;
+    for expected in &curtain.played.expected {
+        if let Ended::Failed(at, instead) = &expected.ended {
+            let at_s = at.ms / 1000;
+            let told = transcript(scenario, Some(&curtain.played));
+            return Err(anyhow!(
+                "the simulator: \"{}\" does not hold at {at_s} s: {instead}\n{told}",
+                expected.text
+            ));
+        }
+    }
+    let account = drawn_up(&curtain);
+    curtain.wait(REST);
+    let later = drawn_up(&curtain);
+    let (before, after) = account.differences(&later);
+    ensure!(
+        before.is_empty() && after.is_empty(),
+        "the simulator is not at rest when the file ends; write a later `ends at`: {before:?} becomes {after:?}"
+    );
+    Ok(account)
+}
+
+fn drawn_up(curtain: &Curtain) -> Account {
+    let drive = &curtain.drive;
+    Account::new(&Ledger::of(drive.records().to_vec()), &standing(curtain), &Cast(curtain))
+}
+
+fn standing(curtain: &Curtain) -> Standing {
+    let state = curtain.drive.state();
+    let desk = state.desk();
+    let mut standing = Standing::default();
+    for (name, id) in curtain.machines() {
+        let stands = state.standing(&MachineKey::Instance(CLOUD.into(), id));
+        let word = match stands {
+            Some(Stands::Answers) => "ready",
+            Some(Stands::Excused(_)) => "excused",
+            Some(Stands::Absent(absence)) => absence.kind.name(),
+            Some(Stands::CannotTell(_)) => "unknown",
+            None => "not on the roll",
+        };
+        standing.machines.insert(name, word.to_owned());
+    }
+    let clouds = desk.clouds.values().map(|cloud| (cloud.name.to_string(), &cloud.source));
+    for (name, source) in clouds.chain([("cluster".to_owned(), &desk.cluster.source)]) {
+        if let Trust::No(why) = source.trust(desk.now) {
+            standing.doubts.insert(name, why.to_string());
+        }
+    }
+    for case in desk.cases.values() {
+        let decision = decide(&desk, case);
+        let prospect = match decision.next {
+            Next::Act { .. } | Next::Wait { .. } | Next::Gather(_) | Next::UnderWay(_) | Next::Well => {
+                Prospect::GoesOn
+            }
+            Next::Held { .. } => {
+                let holds = decision.held.iter().flat_map(|(_, holds)| holds);
+                Prospect::Held(holds.map(ToString::to_string).collect())
+            }
+            Next::Ask(_) => Prospect::Asks,
+            Next::Blind(_) => Prospect::Blind,
+        };
+        let who = subject(&case.incident.key.subject, &Cast(curtain));
+        standing.open.push((who, case.incident.key.kind.name().to_owned(), prospect));
+    }
+    standing
+}
+
+struct Cast<'a>(&'a Curtain);
+
+impl Names for Cast<'_> {
+    fn machine(&self, id: &str) -> String {
+        self.0.name(&InstanceId::from(id))
+    }
+
+    fn owner(&self, port: &PortId) -> String {
+        self.0.owner(port).unwrap_or_else(|| "somebody who is gone".to_owned())
+    }
+}

@@ -1,0 +1,388 @@
+//! The rig's side: the fleet is made, the built program runs, the file's deeds are done at their times, and what came of it is
+//! held against the simulator's account.
+//!
+//! ```text
+//!  fleet, roster ─▶ reveille run ─▶ deeds at their times, backstage ─▶ the file's end
+//!                                                      ─▶ until both accounts are the same, and for a while longer
+//! ```
+//!
+//! Several files can be played at the same time: each has machines, roster and ledger of its own, and a thread; one process of
+//! Reveille has all the rosters, as it has in operation. On a machine that others use everything may take a while longer than
+//! in the simulator; what must not happen is that it ends otherwise, or goes on when it should not.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, anyhow, bail, ensure};
+use reveille_core::model::id::PortId;
+use reveille_sim::scenario::{Happening, Happens};
+use reveille_sim::world::fault::Fault;
+use reveille_sim::world::layout::Layout;
+use reveille_wire::report::Answers;
+
+use super::account::{Account, Names, Prospect, Standing};
+use super::backstage::Guest;
+use super::{File, deeds, given, sim};
+use crate::calls::Proxy;
+use crate::cloud::{Cloud, text};
+use crate::kube::Kube;
+use crate::lab::Lab;
+use crate::reveille::{Place, Reveille, Running};
+use crate::rig::{Machine, Rig};
+use crate::roster::Roster;
+
+/// Between two rounds of deeds and of those behind the scenes.
+const PERIOD: Duration = Duration::from_secs(1);
+/// So much later than in the simulator it may be.
+const LATER: Duration = Duration::from_secs(60);
+/// For so long both must stay the same.
+const STAYS: Duration = Duration::from_secs(6);
+
+/// Reveille is to be killed.
+pub(super) struct Dying {
+    /// When one of these has hit; at once when there are none.
+    pub(super) faults: Vec<&'static str>,
+    /// Nobody runs for so long.
+    pub(super) down: Duration,
+    /// It was killed, and another starts then.
+    pub(super) rises_at: Option<Instant>,
+}
+
+/// One file on the rig.
+pub(super) struct Stage<'a> {
+    pub(super) rig: &'a Rig,
+    pub(super) reveille: &'a Reveille,
+    pub(super) cloud: Cloud,
+    pub(super) kube: Kube,
+    pub(super) proxy: Proxy,
+    pub(super) place: Place,
+    pub(super) prefix: String,
+    pub(super) layout: Layout,
+    pub(super) roster: Roster,
+    pub(super) guests: Vec<Guest>,
+    /// Machines that a pool's owner starts beyond the pool's size.
+    pub(super) started: BTreeMap<String, usize>,
+    /// Machines may be rebooted, started, deleted.
+    pub(super) lives: bool,
+    /// Ports may lose their group.
+    pub(super) cuts: bool,
+    /// The API server does not answer us either.
+    pub(super) deaf: bool,
+    /// Nodes whose pods cannot be reached.
+    pub(super) unreachable: Vec<String>,
+    /// Faults that end by themselves.
+    pub(super) lifts: Vec<(Instant, String)>,
+    pub(super) dying: Option<Dying>,
+    running: &'a Mutex<Option<Running>>,
+    owners: BTreeMap<String, String>,
+}
+
+/// What is known of a file before it is played.
+struct Part {
+    name: String,
+    happenings: Vec<Happening>,
+    layout: Layout,
+    lasts: Duration,
+    expected: Account,
+    prefix: String,
+    roster: Roster,
+    guests: Vec<Guest>,
+}
+
+/// Plays files at the same time and holds each against the simulator.
+///
+/// # Errors
+/// When the accounts of one differ: the lines that only one stage has.
+pub fn play(lab: &mut Lab, files: &[File]) -> Result<()> {
+    let mut parts = Vec::new();
+    for file in files {
+        parts.push(part(lab, file).with_context(|| file.name.clone())?);
+    }
+    let rosters: Vec<&Roster> = parts.iter().map(|part| &part.roster).collect();
+    let place = lab.place(&rosters)?;
+    for (part, file) in parts.iter().zip(&place.rosters) {
+        given::is_the_same(file, &part.layout).with_context(|| part.name.clone())?;
+    }
+    let running = lab.start(&place)?;
+    lab.sees_listings(&place)?;
+    let running = Mutex::new(Some(running));
+    let played: Vec<(String, Vec<Machine>, Result<()>)> = {
+        let (rig, reveille, running, place) = (&lab.rig, &lab.reveille, &running, &place);
+        thread::scope(|scope| {
+            let threads: Vec<_> = parts
+                .into_iter()
+                .map(|part| {
+                    (part.name.clone(), scope.spawn(move || play_one(part, rig, reveille, running, place)))
+                })
+                .collect();
+            let joined = threads.into_iter().map(|(name, thread)| match thread.join() {
+                Ok((machines, ended)) => (name, machines, ended),
+                Err(_) => (name, Vec::new(), Err(anyhow!("panicked"))),
+            });
+            joined.collect()
+        })
+    };
+    let mut wrong = Vec::new();
+    for (name, machines, ended) in played {
+        lab.adopt(machines);
+        if let Err(why) = ended {
+            wrong.push(format!("{name}: {why:#}"));
+        }
+    }
+    if let Some(running) = running.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        running.stop()?;
+    }
+    ensure!(wrong.is_empty(), "{}", wrong.join("\n"));
+    Ok(())
+}
+
+fn part(lab: &mut Lab, file: &File) -> Result<Part> {
+    let (scenario, happenings) = (file.scenario()?, file.happenings()?);
+    deeds::can_be_done(&happenings)?;
+    ensure!(scenario.acts(), "the rig's Reveille acts; a file in which it only looks is not agreed");
+    let expected = sim::account(&scenario)?;
+    let layout = scenario.layout().clone();
+    let prefix = scenario.number.to_lowercase();
+    let roster = given::roster(&prefix, &layout, &lab.router_line())?;
+    let made = given::fleet(lab, &prefix, &layout, &roster)?;
+    let lasts = Duration::from_millis(u64::try_from(scenario.ends().ms).unwrap_or_default());
+    let guests = made.into_iter().map(Guest::joined).collect();
+    Ok(Part { name: file.name.clone(), happenings, layout, lasts, expected, prefix, roster, guests })
+}
+
+fn play_one(
+    part: Part,
+    rig: &Rig,
+    reveille: &Reveille,
+    running: &Mutex<Option<Running>>,
+    place: &Place,
+) -> (Vec<Machine>, Result<()>) {
+    let strikes = |is: &dyn Fn(&Fault) -> bool| {
+        let faults = part.happenings.iter().filter_map(|happening| match &happening.what {
+            Happens::Strikes(faults) => Some(faults),
+            _ => None,
+        });
+        faults.flatten().any(is)
+    };
+    let network = |fault: &Fault| {
+        let routes = matches!(fault, Fault::DuplicateRoute(_) | Fault::MissingRoute(_) | Fault::PairLost(_));
+        let ports =
+            matches!(fault, Fault::GroupLost { .. } | Fault::SecondPort(_) | Fault::PortSecurityOff(_));
+        routes
+            || ports
+            || matches!(fault, Fault::RouteBroken(_) | Fault::Call(_))
+            || fault.machine().is_none()
+    };
+    let starts = part
+        .happenings
+        .iter()
+        .any(|happening| matches!(happening.what, Happens::Starts { .. } | Happens::KubeletsRestart(_)));
+    let own = part.roster.name().to_owned();
+    let stage = Stage {
+        rig,
+        reveille,
+        cloud: Cloud::new(&rig.facts.openstack),
+        kube: Kube::new(&rig.facts.kubernetes),
+        proxy: Proxy::new(&rig.facts.control),
+        place: Place { rosters: own_roster(place, &own), name: own, ..place.clone() },
+        lives: starts || strikes(&|fault| !network(fault)),
+        cuts: strikes(&|fault| matches!(fault, Fault::GroupLost { .. } | Fault::PortSecurityOff(_))),
+        prefix: part.prefix,
+        layout: part.layout,
+        roster: part.roster,
+        guests: part.guests,
+        started: BTreeMap::new(),
+        deaf: false,
+        unreachable: Vec::new(),
+        lifts: Vec::new(),
+        dying: None,
+        running,
+        owners: BTreeMap::new(),
+    };
+    stage.play(part.happenings, part.lasts, &part.expected, place)
+}
+
+fn own_roster(place: &Place, name: &str) -> Vec<std::path::PathBuf> {
+    let own = |file: &&std::path::PathBuf| file.file_stem().is_some_and(|stem| stem == name);
+    place.rosters.iter().filter(own).cloned().collect()
+}
+
+impl Stage<'_> {
+    /// Plays it; gives back the machines that stand now, and how it ended.
+    fn play(
+        mut self,
+        happenings: Vec<Happening>,
+        lasts: Duration,
+        expected: &Account,
+        all: &Place,
+    ) -> (Vec<Machine>, Result<()>) {
+        let ended = self
+            .perform(happenings, lasts, all)
+            .and_then(|()| self.come_to(expected, all))
+            .and_then(|()| self.stay(expected, all));
+        // Reveille is stopped next, and machines are taken down: nobody should be deaf then.
+        let lifted = if self.deaf { self.rig.lift(&["api-hang"]) } else { Ok(()) };
+        let ended = ended.and(lifted);
+        (self.guests.into_iter().map(|guest| guest.made.machine).collect(), ended)
+    }
+
+    fn perform(&mut self, mut happenings: Vec<Happening>, lasts: Duration, all: &Place) -> Result<()> {
+        let begun = Instant::now();
+        happenings.sort_by_key(|happening| happening.at);
+        let mut due = happenings.into_iter().peekable();
+        loop {
+            let passed_ms = i64::try_from(begun.elapsed().as_millis()).unwrap_or(i64::MAX);
+            while let Some(happening) = due.next_if(|next| next.at.ms <= passed_ms) {
+                if let Happens::Starts { names, pool, .. } = &happening.what {
+                    *self.started.entry(pool.to_string()).or_default() += names.len();
+                }
+                self.happen(&happening.what).with_context(|| happening.text.clone())?;
+            }
+            self.round(all)?;
+            if due.peek().is_none() && self.dying.is_none() && begun.elapsed() >= lasts {
+                return Ok(());
+            }
+            thread::sleep(PERIOD);
+        }
+    }
+
+    /// Waits until what came of it is what came of it in the simulator.
+    fn come_to(&mut self, expected: &Account, all: &Place) -> Result<()> {
+        let late = Instant::now() + LATER;
+        loop {
+            self.round(all)?;
+            let account = self.account()?;
+            if account == *expected {
+                return Ok(());
+            }
+            if Instant::now() >= late {
+                bail!("{}", differences(&account, expected));
+            }
+            thread::sleep(PERIOD);
+        }
+    }
+
+    /// It stays so.
+    fn stay(&mut self, expected: &Account, all: &Place) -> Result<()> {
+        let end = Instant::now() + STAYS;
+        while Instant::now() < end {
+            self.round(all)?;
+            let account = self.account()?;
+            ensure!(account == *expected, "it was the same and went on: {}", differences(&account, expected));
+            thread::sleep(PERIOD);
+        }
+        Ok(())
+    }
+
+    fn round(&mut self, all: &Place) -> Result<()> {
+        self.die(all)?;
+        let now = Instant::now();
+        let (over, lasting) = std::mem::take(&mut self.lifts).into_iter().partition(|(at, _)| *at <= now);
+        self.lifts = lasting;
+        for (_, fault) in over {
+            if fault == "api-hang" {
+                self.rig.lift(&[&fault])?;
+                self.deaf = false;
+            } else {
+                self.proxy.disarm(&fault)?;
+            }
+        }
+        self.backstage()
+    }
+
+    /// Kills Reveille when its moment has come, and starts another after a while.
+    fn die(&mut self, all: &Place) -> Result<()> {
+        let Some(dying) = &mut self.dying else { return Ok(()) };
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(at) = dying.rises_at {
+            if at <= Instant::now() {
+                *running = Some(self.reveille.run(all, &[])?);
+                self.dying = None;
+            }
+            return Ok(());
+        }
+        let mut due = dying.faults.is_empty();
+        for fault in &dying.faults {
+            due |= self.proxy.hits(fault)? > 0;
+        }
+        if due {
+            if let Some(running) = running.take() {
+                running.kill();
+            }
+            dying.faults.iter().try_for_each(|fault| self.proxy.disarm(fault))?;
+            dying.rises_at = Some(Instant::now() + dying.down);
+        }
+        Ok(())
+    }
+
+    fn account(&mut self) -> Result<Account> {
+        for guest in self.guests.iter().filter(|guest| !guest.ended) {
+            for port in self.cloud.ports(&guest.made.machine.id)? {
+                self.owners.insert(text(&port["id"]), guest.made.name.clone());
+            }
+        }
+        let standing = self.standing()?;
+        Ok(Account::new(&self.place.ledger()?, &standing, self))
+    }
+
+    fn standing(&self) -> Result<Standing> {
+        let ((_, roll), (_, plan)) = (self.reveille.roll(&self.place)?, self.reveille.plan(&self.place)?);
+        let mut standing = Standing::default();
+        for machine in roll.machines {
+            let name = self.machine(machine.instance.as_deref().unwrap_or(&machine.name));
+            // One that answers may have a fault all the same; that is told with its incident.
+            let state = if machine.answers == Answers::Yes { "ready".to_owned() } else { machine.state };
+            standing.machines.insert(name, state);
+        }
+        for source in roll.sources {
+            standing.doubts.extend(source.why_not.map(|why| (source.name, why)));
+        }
+        let mut open = |who: &str, kind: String, prospect| {
+            standing.open.push((self.label(who), kind, prospect));
+        };
+        plan.acts.into_iter().for_each(|act| open(&act.subject, act.kind, Prospect::GoesOn));
+        plan.waits.into_iter().for_each(|wait| open(&wait.subject, wait.kind, Prospect::GoesOn));
+        plan.asks.into_iter().for_each(|ask| open(&ask.subject, ask.kind, Prospect::Asks));
+        plan.blind.into_iter().for_each(|blind| open(&blind.subject, blind.kind, Prospect::Blind));
+        for held in plan.held {
+            let why = held.held.into_iter().flat_map(|held| held.why);
+            let why = why.map(|why| why.replace(&format!("{}-", self.prefix), "")).collect();
+            open(&held.subject, held.kind, Prospect::Held(why));
+        }
+        Ok(standing)
+    }
+
+    /// What the file calls what a plan calls so.
+    fn label(&self, who: &str) -> String {
+        if who.starts_with("group ") {
+            "the group".to_owned()
+        } else if who.starts_with("router ") {
+            "the router".to_owned()
+        } else {
+            self.machine(who)
+        }
+    }
+}
+
+impl Names for Stage<'_> {
+    fn machine(&self, id: &str) -> String {
+        let by_id = self.guests.iter().find(|guest| guest.made.machine.id == id);
+        let own = format!("{}-", self.prefix);
+        by_id.map_or_else(|| id.strip_prefix(&own).unwrap_or(id).to_owned(), |guest| guest.made.name.clone())
+    }
+
+    fn owner(&self, port: &PortId) -> String {
+        self.owners.get(port.as_str()).cloned().unwrap_or_else(|| "somebody who is gone".to_owned())
+    }
+}
+
+fn differences(rig: &Account, simulator: &Account) -> String {
+    let (only_rig, only_simulator) = rig.differences(simulator);
+    format!(
+        "the rig and the simulator differ\n  only on the rig:\n    {}\n  only in the simulator:\n    {}",
+        only_rig.join("\n    "),
+        only_simulator.join("\n    ")
+    )
+}

@@ -203,7 +203,7 @@ fn write_new(file: &Path, text: &str) -> Result<(), Failure> {
 
 fn found(survey: &Survey, proposal: &Proposal) -> Vec<String> {
     let mut lines = vec![format!(
-        "{} nodes, {} of them with one of the {} instances of this project",
+        "{} nodes; {} of them are instances of this project, which has {}",
         survey.nodes.len(),
         survey.matched(),
         survey.instances.len()

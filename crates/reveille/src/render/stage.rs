@@ -11,7 +11,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use reveille_core::engine::State;
 use reveille_core::model::cause::Cause;
 use reveille_core::model::id::{IncidentId, IntentId};
-use reveille_core::model::incident::{Confidence, Finding};
+use reveille_core::model::incident::{Confidence, FaultKind, Finding};
 use reveille_core::model::time::Time;
 use reveille_core::record::Record;
 use reveille_sim::story::Summary;
@@ -34,6 +34,7 @@ const QUOTE_CHARS: usize = 110;
 /// What was told of an incident.
 struct Known {
     label: Arc<str>,
+    kind: FaultKind,
     opened: Time,
     cause: Option<(Cause, Confidence)>,
 }
@@ -100,7 +101,8 @@ impl Stage {
     pub(crate) fn record(&mut self, at: Time, record: &Record) {
         match record {
             Record::Opened { incident, key, label, .. } => {
-                self.known.insert(*incident, Known { label: label.clone(), opened: at, cause: None });
+                let known = Known { label: label.clone(), kind: key.kind, opened: at, cause: None };
+                self.known.insert(*incident, known);
                 self.say(at, "found", Tone::Bad, &format!("{label}: {}", kind_words(key.kind)));
             }
             Record::Diagnosed { incident, findings, .. } => {
@@ -122,7 +124,10 @@ impl Stage {
                 self.say(at, "asks", Tone::Doubt, &format!("{}: {why}", self.label(*incident)));
             }
             Record::Closed { incident, verdict, .. } => {
-                self.say(at, "over", Tone::Good, &format!("{}: {}", self.label(*incident), verdict.name()));
+                // A machine may have had several at once: which of them it is must be said.
+                let kind = self.known.get(incident).map_or("", |known| known.kind.name());
+                let text = format!("{}: {kind} {}", self.label(*incident), verdict.name());
+                self.say(at, "over", Tone::Good, &text);
             }
             _ => {}
         }

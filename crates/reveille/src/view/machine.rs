@@ -58,7 +58,9 @@ pub(crate) fn one<'a>(desk: &Desk<'a>, key: MachineKey) -> Machine<'a> {
     let last = IncidentKey { subject, kind: FaultKind::ALL[FaultKind::ALL.len() - 1] };
     let mut cases: Vec<&Case> = desk.cases.range(first..=last).map(|(_, case)| case).collect();
     let absent = matches!(standing, Some(Standing::Absent(_)) | None);
-    cases.sort_by_key(|case| (rank(case, absent), case.incident.id));
+    // Of several faults the one that lies earliest on its way comes first: without a group, pod ranges do not matter yet.
+    let stage = |case: &Case| case.incident.findings.first().map(|finding| finding.stage);
+    cases.sort_by_key(|case| (rank(case, absent), stage(case), case.incident.id));
     Machine { key, standing, seen, cases }
 }
 

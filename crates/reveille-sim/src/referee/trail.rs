@@ -70,6 +70,10 @@ impl Referee {
         let now = self.now;
         let Some(intent) = self.intents.get_mut(&intent).filter(|intent| !intent.answered) else { return };
         intent.answered = true;
+        // Judged in vain, it is over.
+        if intent.failed {
+            return;
+        }
         if let Some(given_up) = intent.called.map(|at| at + ANSWER_WITHIN).filter(|at| *at <= now) {
             intent.done_at = Some(given_up);
             return;

@@ -4,7 +4,7 @@ use reveille_core::model::cause::Cause;
 use reveille_core::model::incident::FaultKind;
 use reveille_core::model::roster::Mode;
 use reveille_sim::drive::Mishap;
-use reveille_sim::world::fault::Fault;
+use reveille_sim::world::fault::{CallLie, Fault};
 use reveille_sim::world::guest::Trouble;
 use reveille_sim::world::layout::{Layout, PoolPlan};
 
@@ -209,4 +209,23 @@ fn a_verdict_that_is_asked_for_again_is_the_same_verdict() {
         assert_eq!(field.reboots(), 1, "seed {seed}\n{}", field.tail());
         field.clean();
     }
+}
+
+/// A call is overtaken by the next, so that its answer comes minutes after it was judged in vain. It is under way no more.
+#[test]
+fn a_call_that_failed_is_not_under_way_because_its_answer_comes_at_last() {
+    let reboots_only = |pool: &mut PoolPlan| pool.repair.replace = Mode::Propose;
+    let mut field = Field::new(Layout::fleet(30, 26).pool(reboots_only));
+    let zone = |id| field.0.world.machine(id).and_then(|machine| machine.zone);
+    let machines = field.machines();
+    let first = machines[0].clone();
+    let second =
+        machines[1..].iter().find(|id| zone(id) == zone(&first)).expect("a zone has several").clone();
+    field.fault(Fault::Call(CallLie::Overtaken));
+    field.fault(Fault::Call(CallLie::Ignored));
+    field.fault(Fault::Breaks(first, Trouble::Broken));
+    field.fault_in(s(590), Fault::Breaks(second, Trouble::Broken));
+    field.run(min(60));
+    assert!(field.reboots() >= 3, "{}", field.tail());
+    field.clean();
 }

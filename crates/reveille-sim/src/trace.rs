@@ -134,7 +134,15 @@ impl Digest {
 
     /// Takes in what effects an event had.
     pub fn effects(&mut self, effects: &[Effect]) {
-        let written = if effects.is_empty() { self.write_str("[]") } else { write!(self, "{effects:?}") };
+        let written = match effects {
+            [] => self.write_str("[]"),
+            // What nearly every step says is not put into words.
+            [Effect::WakeAt(at)] => {
+                self.fold(&[4, at.ms.cast_unsigned()]);
+                Ok(())
+            }
+            _ => write!(self, "{effects:?}"),
+        };
         debug_assert!(written.is_ok(), "writing into a number does not fail");
     }
 
@@ -150,15 +158,19 @@ impl Digest {
             _ if whole => write!(self, "{} {event:?} ", at.ms),
             // What comes every few seconds and says nothing new is not put into words.
             Some((kind, size)) => {
-                for part in [at.ms as u64, kind, size as u64] {
-                    self.hash = (self.hash ^ part).wrapping_mul(0x0000_0100_0000_01b3);
-                }
-                self.bytes += 24;
+                self.fold(&[at.ms.cast_unsigned(), kind, size as u64]);
                 Ok(())
             }
             None => write!(self, "{} {} ", at.ms, summary(event)),
         };
         debug_assert!(written.is_ok(), "writing into a number does not fail");
+    }
+
+    fn fold(&mut self, parts: &[u64]) {
+        for part in parts {
+            self.hash = (self.hash ^ part).wrapping_mul(0x0000_0100_0000_01b3);
+        }
+        self.bytes += 8 * parts.len() as u64;
     }
 
     /// How many bytes were taken in.

@@ -73,6 +73,11 @@ impl Leases {
         self.names.iter().zip(self.renewals.iter().copied())
     }
 
+    /// The same nodes with other marks, in the same order; `None` when there are not as many.
+    pub fn again(&self, renewals: Vec<Renewal>) -> Option<Self> {
+        (renewals.len() == self.len()).then(|| Self { names: self.names.clone(), renewals })
+    }
+
     /// Begins the list after this one.
     pub fn next(&self) -> NextLeases<'_> {
         NextLeases { last: self, own: None, renewals: Vec::with_capacity(self.len()) }

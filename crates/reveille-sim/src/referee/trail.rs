@@ -19,6 +19,8 @@ const SLACK: Span = Span::from_s(5);
 const LEDGER_RETRY: Span = Span::from_s(25);
 /// Nobody waits longer for the answer to a call: what comes later is not heard.
 const ANSWER_WITHIN: Span = Span::from_min(3);
+/// By so much at most a record is asked for later than what it tells, once one was refused.
+const WRITTEN_LATE: Span = Span::from_s(30);
 /// What a domain waits for at least after a failed probe.
 const COOL_DOWN: Span = Span::from_s(60);
 
@@ -113,8 +115,12 @@ impl Referee {
                 {
                     self.foul("it joined once", format!("{} is called never-joined", key.subject));
                 }
-                // A refused record is asked for again; the first time counts.
-                let opened = Opened { key: key.clone(), pool: pool.clone(), at: self.now };
+                // A refused record is asked for again; the first time counts. What is first seen while the ledger refuses
+                // is not asked for before the next retry.
+                let refuses = self.refused_at.is_some_and(|at| self.ago(at) <= WRITTEN_LATE + SLACK);
+                let late = if refuses { WRITTEN_LATE } else { Span::ZERO };
+                let at = Time::from_ms(self.now.ms - late.ms);
+                let opened = Opened { key: key.clone(), pool: pool.clone(), at };
                 self.open.entry(*incident).or_insert(opened);
             }
             Record::Closed { incident, .. } => {

@@ -70,7 +70,7 @@ impl World {
         set_ready(&mut node, Ready::True);
         let uid = node.uid.clone();
         let lease = Lease { instance: id.clone(), renewed: self.renewal_of(id), held: true };
-        self.cluster.leases.insert(name.clone(), lease);
+        self.cluster.put_lease(name.clone(), lease);
         self.cluster.put(Arc::new(node));
         self.make_route(&name, &uid);
         self.note_health(id);
@@ -308,7 +308,7 @@ impl World {
     /// The garbage collector takes the lease of a node that is not there.
     pub(super) fn collect_lease(&mut self, name: &NodeName) {
         if !self.cluster.nodes.contains_key(name) {
-            self.cluster.leases.remove(name);
+            self.cluster.drop_lease(name);
         }
     }
 

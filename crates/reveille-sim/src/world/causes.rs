@@ -67,8 +67,7 @@ impl World {
                 causes.insert(Cause::AddressPairMissing);
             }
         }
-        let namesakes = self.project.servers.values().filter(|s| s.instance.name == server.instance.name);
-        if namesakes.count() > 1 {
+        if self.project.called(&server.instance.name) > 1 {
             causes.insert(Cause::DuplicateInstance);
         }
     }
@@ -119,8 +118,7 @@ impl World {
                 }
             }
         }
-        let instance = reveille_core::model::node::Provider::Instance(id.clone());
-        if self.cluster.nodes.values().filter(|node| node.provider == instance).count() > 1 {
+        if self.cluster.naming(id) > 1 {
             causes.insert(Cause::DuplicateNode);
         }
     }

@@ -24,7 +24,11 @@ pub(crate) struct Cluster {
     /// Counts changes of nodes.
     pub(crate) edition: u64,
     /// Leases outlive their nodes for a while, or for good.
-    pub(crate) leases: BTreeMap<NodeName, Lease>,
+    leases: BTreeMap<NodeName, Lease>,
+    /// Counts who got a lease and who lost it.
+    pub(crate) leases_edition: u64,
+    /// How many nodes name an instance as theirs.
+    providers: BTreeMap<InstanceId, u32>,
     pub(crate) events: VecDeque<(Time, NodeEvent)>,
     /// How far the API's clock is off, milliseconds.
     pub(crate) skew_ms: i64,
@@ -48,6 +52,7 @@ impl Cluster {
     /// Puts a node, in the place of one of the same name.
     pub(crate) fn put(&mut self, node: Arc<Node>) {
         self.take(&node.name);
+        self.count_provider(&node.provider, true);
         if let Some(id) = &node.system_uuid {
             let names = self.by_machine.entry(id.clone()).or_default();
             let place = names.partition_point(|name| *name < node.name);
@@ -60,6 +65,7 @@ impl Cluster {
     pub(crate) fn take(&mut self, name: &NodeName) -> Option<Arc<Node>> {
         self.edition += 1;
         let node = self.nodes.remove(name)?;
+        self.count_provider(&node.provider, false);
         if let Some(id) = &node.system_uuid
             && let Some(names) = self.by_machine.get_mut(id)
         {
@@ -71,6 +77,37 @@ impl Cluster {
         Some(node)
     }
 
+    fn count_provider(&mut self, provider: &Provider, comes: bool) {
+        let Provider::Instance(id) = provider else { return };
+        let count = self.providers.entry(id.clone()).or_default();
+        *count = if comes { *count + 1 } else { count.saturating_sub(1) };
+        if *count == 0 {
+            self.providers.remove(id);
+        }
+    }
+
+    /// How many nodes name this instance as theirs.
+    pub(crate) fn naming(&self, id: &InstanceId) -> u32 {
+        self.providers.get(id).copied().unwrap_or(0)
+    }
+
+    /// A kubelet takes a lease.
+    pub(crate) fn put_lease(&mut self, name: NodeName, lease: Lease) {
+        self.leases_edition += 1;
+        self.leases.insert(name, lease);
+    }
+
+    /// A lease is collected.
+    pub(crate) fn drop_lease(&mut self, name: &NodeName) {
+        self.leases_edition += 1;
+        self.leases.remove(name);
+    }
+
+    /// Every lease, in order of name; who has one stays.
+    pub(crate) fn leases(&mut self) -> impl Iterator<Item = (&NodeName, &mut Lease)> {
+        self.leases.iter_mut()
+    }
+
     /// The nodes that a machine's kubelet speaks for, in order of name.
     pub(crate) fn of(&self, id: &InstanceId) -> &[NodeName] {
         self.by_machine.get(id).map_or(&[], Vec::as_slice)
@@ -80,8 +117,14 @@ impl Cluster {
     pub(crate) fn change(&mut self, name: &NodeName, change: impl FnOnce(&mut Node)) -> Option<Arc<Node>> {
         self.edition += 1;
         let node = self.nodes.get_mut(name)?;
+        let before = node.provider.clone();
         change(Arc::make_mut(node));
-        Some(node.clone())
+        let node = node.clone();
+        if node.provider != before {
+            self.count_provider(&before, false);
+            self.count_provider(&node.provider, true);
+        }
+        Some(node)
     }
 
     /// Writes an event about a node, and forgets those older than an hour.

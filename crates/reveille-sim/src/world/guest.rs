@@ -226,7 +226,7 @@ impl World {
         let name = self.node_name_of(id);
         let held = self.guests.get(id).is_some_and(|guest| guest.heard);
         let lease = Lease { instance: id.clone(), renewed: self.renewal_of(id), held };
-        self.cluster.leases.insert(name.clone(), lease);
+        self.cluster.put_lease(name.clone(), lease);
         let known = self
             .cluster
             .change(&name, |node| node.boot_id = Some(boot_id.clone()))
@@ -302,7 +302,7 @@ impl World {
         guest.turn += 1;
         let turn = guest.turn;
         self.stirred = self.now;
-        for lease in self.cluster.leases.values_mut().filter(|lease| lease.instance == *id) {
+        for (_, lease) in self.cluster.leases().filter(|(_, lease)| lease.instance == *id) {
             lease.held = heard;
         }
         if heard {

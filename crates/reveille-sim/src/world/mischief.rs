@@ -50,6 +50,11 @@ pub(crate) const LAG: Span = Span::from_s(60);
 const HEALTH_LOOKS: Span = Span::from_s(30);
 const HEALTH_PATIENCE: Span = Span::from_min(5);
 
+/// What a clock that is so many milliseconds off says, as a mark in a lease.
+pub(super) fn by_clock(now: Time, off_ms: Option<&i64>) -> Renewal {
+    Renewal::nth((now.ms + off_ms.copied().unwrap_or(0)).cast_unsigned())
+}
+
 impl World {
     pub(super) fn strike_ways(&mut self, fault: &Fault) {
         match fault {
@@ -212,8 +217,7 @@ impl World {
 
     /// What a machine's own clock says now, as its kubelet writes it into its lease.
     pub(super) fn renewal_of(&self, id: &InstanceId) -> Renewal {
-        let off_ms = self.mischief.clocks.get(id).copied().unwrap_or(0);
-        Renewal::nth((self.now.ms + off_ms).cast_unsigned())
+        by_clock(self.now, self.mischief.clocks.get(id))
     }
 
     /// Ends whatever would go on by itself: from here on the world does no more harm, and what is ill stays so until

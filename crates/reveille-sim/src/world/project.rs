@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use ipnet::{IpNet, Ipv4Net};
 use reveille_core::event::{CloudSnapshot, Scope};
-use reveille_core::model::id::{GroupId, InstanceId, PoolName, PortId, RequestId, RuleId};
+use reveille_core::model::id::{GroupId, InstanceId, InstanceName, PoolName, PortId, RequestId, RuleId};
 use reveille_core::model::instance::{Fault, Instance, InstanceAction, InstanceState, Port, PortStatus};
 use reveille_core::model::network::{
     Direction, Family, GroupRule, Protocol, Remote, Route, Router, RuleSpec, SecurityGroup,
@@ -42,6 +42,12 @@ pub(crate) struct Project {
     /// Deleted a while ago: a listing of changes still tells of them.
     pub(crate) tombs: BTreeMap<InstanceId, (Time, Server)>,
     pub(crate) ports: BTreeMap<PortId, (InstanceId, Arc<Port>)>,
+    /// The ports of each instance, in order of id.
+    legs: BTreeMap<InstanceId, Vec<PortId>>,
+    /// How many servers have a name.
+    names: BTreeMap<InstanceName, u32>,
+    /// All ports in order of their instances, as last listed, while none has changed.
+    listed: Option<Vec<(InstanceId, Arc<Port>)>>,
     pub(crate) group: Arc<SecurityGroup>,
     /// Another group of the same name, when there is one.
     twin: Option<Arc<SecurityGroup>>,
@@ -91,6 +97,9 @@ impl Project {
             servers: BTreeMap::new(),
             tombs: BTreeMap::new(),
             ports: BTreeMap::new(),
+            legs: BTreeMap::new(),
+            names: BTreeMap::new(),
+            listed: None,
             group: Arc::new(group),
             twin: None,
             router: routed.then(|| Arc::new(router)),
@@ -121,7 +130,8 @@ impl Project {
         self.edition += 1;
         self.changed_at = now;
         let (id, port_id) = (instance.id.clone(), port.id.clone());
-        self.ports.insert(port_id.clone(), (id.clone(), Arc::new(port)));
+        self.put_port(&id, port);
+        *self.names.entry(instance.name.clone()).or_default() += 1;
         let mut server = Server {
             instance: Arc::new(instance),
             pool,
@@ -135,7 +145,20 @@ impl Project {
         self.servers.insert(id, server);
     }
 
-    /// Changes an instance, and marks it as changed.
+    fn put_port(&mut self, id: &InstanceId, port: Port) {
+        self.listed = None;
+        let legs = self.legs.entry(id.clone()).or_default();
+        legs.push(port.id.clone());
+        legs.sort_unstable();
+        self.ports.insert(port.id.clone(), (id.clone(), Arc::new(port)));
+    }
+
+    /// How many servers have this name.
+    pub(crate) fn called(&self, name: &InstanceName) -> u32 {
+        self.names.get(name).copied().unwrap_or(0)
+    }
+
+    /// Changes an instance, but not its name, and marks it as changed.
     pub(crate) fn change(&mut self, now: Time, id: &InstanceId, change: impl FnOnce(&mut Instance)) {
         self.edition += 1;
         self.changed_at = now;
@@ -175,6 +198,7 @@ impl Project {
     /// Changes an instance's port; each change moves its revision on.
     pub(crate) fn change_port(&mut self, id: &PortId, change: impl FnOnce(&mut Port)) {
         self.edition += 1;
+        self.listed = None;
         if let Some((_, port)) = self.ports.get_mut(id) {
             let port = Arc::make_mut(port);
             change(port);
@@ -193,7 +217,13 @@ impl Project {
         self.edition += 1;
         self.changed_at = now;
         let Some(mut server) = self.servers.remove(id) else { return };
-        self.ports.retain(|_, (owner, _)| owner != id);
+        self.listed = None;
+        for port in self.legs.remove(id).unwrap_or_default() {
+            self.ports.remove(&port);
+        }
+        if let Some(count) = self.names.get_mut(&server.instance.name) {
+            *count = count.saturating_sub(1);
+        }
         let instance = Arc::make_mut(&mut server.instance);
         instance.state = InstanceState::Gone;
         instance.task = None;
@@ -252,12 +282,12 @@ impl Project {
         let host = self.host();
         let mut leg = port(port_id.clone(), host, false);
         leg.groups = Box::new([GroupId::from("default")]);
-        self.ports.insert(port_id, (id.clone(), Arc::new(leg)));
+        self.put_port(id, leg);
     }
 
     /// All ports of an instance, in order of id.
     pub(crate) fn ports_of(&self, id: &InstanceId) -> Vec<Arc<Port>> {
-        let own = self.ports.values().filter(|(instance, _)| instance == id);
+        let own = self.legs.get(id).into_iter().flatten().filter_map(|port| self.ports.get(port));
         own.map(|(_, port)| port.clone()).collect()
     }
 
@@ -275,7 +305,7 @@ impl Project {
     }
 
     /// What a true listing says: everything, or what changed since then.
-    pub(crate) fn snapshot(&self, since: Option<Time>) -> CloudSnapshot {
+    pub(crate) fn snapshot(&mut self, since: Option<Time>) -> CloudSnapshot {
         let recent = |at: Time| since.is_none_or(|since| at >= since);
         let mut instances: Vec<Arc<Instance>> = self
             .servers
@@ -288,12 +318,12 @@ impl Project {
             instances.extend(gone.map(|(_, server)| server.instance.clone()));
         }
         // In order of the instances, as an adapter hands them over.
-        let mut ports: Vec<(InstanceId, Arc<Port>)> = self.ports.values().cloned().collect();
-        ports.sort_by(|a, b| a.0.cmp(&b.0));
+        let (legs, all) = (&self.legs, &self.ports);
+        let in_order = || legs.values().flatten().filter_map(|port| all.get(port)).cloned().collect();
         CloudSnapshot {
             instances,
             scope: if since.is_some() { Scope::Changes } else { Scope::Full },
-            ports,
+            ports: self.listed.get_or_insert_with(in_order).clone(),
             groups: self.groups(),
             routers: self.router.iter().cloned().collect(),
         }

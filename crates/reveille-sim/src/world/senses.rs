@@ -22,6 +22,7 @@ use reveille_core::model::time::{Span, Time};
 use super::fault::CallLie;
 use super::layout::CLOUD;
 use super::mischief::LAG;
+use super::mischief::by_clock;
 use super::{Request, Task, World};
 
 /// What the senses tell wrongly, or not at all, while it lasts.
@@ -100,8 +101,9 @@ pub(crate) struct Watch {
     clock: Time,
     alive_at: Option<Time>,
     leases_at: Option<Time>,
-    /// As listed last.
+    /// As listed last, one by one, and who had a lease then.
     leases: Leases,
+    leases_of: Option<u64>,
 }
 
 /// Servers, ports, groups, and a router: a listing is so many reads.
@@ -313,16 +315,31 @@ impl World {
 
     /// Every kubelet that is heard renews its lease; the list of all.
     fn renew_leases(&mut self) -> Leases {
+        let edition = self.cluster.leases_edition;
+        if self.mischief.clocks.is_empty() && !self.lies.nodes_empty && self.watch.leases_of == Some(edition)
+        {
+            let (right, frozen) = (Renewal::nth(self.now.ms.cast_unsigned()), self.lies.leases_frozen);
+            let renewals = self.cluster.leases().map(|(_, lease)| {
+                if !frozen && lease.held {
+                    lease.renewed = right;
+                }
+                lease.renewed
+            });
+            if let Some(list) = self.watch.leases.again(renewals.collect()) {
+                return list;
+            }
+        }
+        self.watch.leases_of = (!self.lies.nodes_empty).then_some(edition);
+        self.renew_leases_one_by_one()
+    }
+
+    fn renew_leases_one_by_one(&mut self) -> Leases {
         let frozen = self.lies.leases_frozen;
-        let clocks: Vec<Renewal> = match self.mischief.clocks.is_empty() {
-            true => Vec::new(),
-            false => self.cluster.leases.values().map(|lease| self.renewal_of(&lease.instance)).collect(),
-        };
-        let right = Renewal::nth(self.now.ms.cast_unsigned());
+        let (now, clocks) = (self.now, &self.mischief.clocks);
         let mut next = self.watch.leases.next();
-        for (at, (name, lease)) in self.cluster.leases.iter_mut().enumerate() {
+        for (name, lease) in self.cluster.leases() {
             if !frozen && lease.held {
-                lease.renewed = clocks.get(at).copied().unwrap_or(right);
+                lease.renewed = by_clock(now, clocks.get(&lease.instance));
             }
             if !self.lies.nodes_empty {
                 next.take(|known| known == name, || name.clone(), lease.renewed);

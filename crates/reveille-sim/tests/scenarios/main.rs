@@ -7,6 +7,7 @@ mod behaviours;
 mod blind;
 mod boundaries;
 mod crash;
+mod days;
 mod defects;
 mod field;
 mod found;

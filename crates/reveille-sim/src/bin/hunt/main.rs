@@ -25,8 +25,8 @@ use report::Report;
 
 /// Runs that one failure may take to shrink.
 const SHRINK_RUNS_MAX: u32 = 300;
-/// Failures after which a hunt ends: the first few say what the others would.
-const FAILURES_MAX: usize = 12;
+/// Failures that are shrunk and told whole; of those after them the seed is named, and what broke.
+const TOLD_MAX: usize = 12;
 
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -59,8 +59,7 @@ fn hunt(from: u64, runs: Option<u64>, within: Option<Duration>, like: &Quarry) -
     let shown = std::io::stderr().is_terminal();
     for seed in from.. {
         let enough = runs.is_some_and(|runs| seed - from >= runs)
-            || within.is_some_and(|within| begun.elapsed() >= within)
-            || report.failures() >= FAILURES_MAX;
+            || within.is_some_and(|within| begun.elapsed() >= within);
         if enough {
             break;
         }
@@ -68,9 +67,11 @@ fn hunt(from: u64, runs: Option<u64>, within: Option<Duration>, like: &Quarry) -
         let outcome = play(&quarry).map_err(|unknown| unknown.to_string())?;
         if let Some(breach) = &outcome.breach {
             eprintln!("\rseed {seed}: {}: {}", breach.rule, breach.what);
-            let small = shrink::shrink(&quarry, breach.clone(), SHRINK_RUNS_MAX);
-            let path = keep(&small.quarry, &small.breach)?;
-            report::tell(&small, &path);
+            if report.failures() < TOLD_MAX {
+                let small = shrink::shrink(&quarry, breach.clone(), SHRINK_RUNS_MAX);
+                let path = keep(&small.quarry, &small.breach)?;
+                report::tell(&small, &path);
+            }
         }
         report.add(&quarry, &outcome);
         if shown && told.elapsed() > Duration::from_millis(500) {

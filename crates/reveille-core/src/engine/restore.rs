@@ -163,6 +163,8 @@ impl Replay {
                     memory.node = Some(node);
                     memory.pool = pool;
                     memory.left = None;
+                    // It joined in an earlier life of ours: being Ready in this one is no news, and credits no replacement.
+                    memory.born = false;
                 }
             }
             Record::Born { machine, .. } => {

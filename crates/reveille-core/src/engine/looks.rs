@@ -133,16 +133,16 @@ impl State {
             // Whether it left a node, nobody can tell yet. The next full listing asks for it again.
             return;
         }
-        let Some(memory) = self.remembered.remove(key) else { return };
-        if let Some((node, pool)) = self.left_behind(cloud, id, &memory) {
+        let Some(memory) = self.remembered.get(key) else { return };
+        if let Some((node, pool)) = self.left_behind(cloud, id, memory) {
             let Some(view) = self.clouds.get_mut(cloud) else { return };
             view.insert_missing(self.now, id, &node, &pool);
-            self.remembered.insert(key.clone(), memory);
             self.remember_joined(cloud);
             self.deny(cloud, id);
             self.relink(&node);
             return;
         }
+        self.remembered.remove(key);
         let at = self.now;
         self.record(Record::Forgotten { at, machines: vec![key.clone()] });
         self.note_gone_unseen(at, cloud, id);

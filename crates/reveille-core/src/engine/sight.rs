@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::effect::{Effect, Look};
 use crate::event::{CloudFact, CloudSnapshot, ClusterFact, Scope};
 use crate::model::id::{CloudName, InstanceId, NodeName, PoolName};
-use crate::model::incident::MachineKey;
+use crate::model::incident::{IncidentKey, MachineKey, Subject};
 use crate::model::instance::InstanceState;
 use crate::model::node::Ready;
 use crate::model::time::Time;
@@ -50,7 +50,10 @@ impl State {
         self.locate_flights();
         self.after_cloud_change(name, change);
         match snapshot.scope {
-            Scope::Full => self.review_rollouts(name),
+            Scope::Full => {
+                self.review_rollouts(name);
+                self.ask_for_the_unlisted(name);
+            }
             // Only a full listing can end a doubt; until its period comes round, everything would stand still.
             Scope::Changes if !trusted => self.effects.push(Effect::List { cloud: name.clone() }),
             Scope::Changes => {}
@@ -291,6 +294,23 @@ impl State {
             if let Some(flight) = self.book.flights.get_mut(&intent) {
                 flight.domain = Some(domain);
             }
+        }
+    }
+
+    /// Incidents of the ledger whose machine no listing has shown since the restart: it went meanwhile, or is listed late.
+    /// Nothing else would ever ask for it, because no view holds it.
+    fn ask_for_the_unlisted(&mut self, cloud: &CloudName) {
+        let Some(view) = self.clouds.get(cloud) else { return };
+        let unlisted = |key: &IncidentKey| match &key.subject {
+            Subject::Machine(machine @ MachineKey::Instance(name, id)) => {
+                let known = view.instances.contains_key(id) || self.remembered.contains_key(machine);
+                (name == cloud && !known).then(|| id.clone())
+            }
+            _ => None,
+        };
+        let ids: BTreeSet<InstanceId> = self.cases.keys().filter_map(unlisted).collect();
+        for id in ids {
+            self.ask(Look::Instance(cloud.clone(), id.clone()), LookFor::Missing(cloud.clone(), id));
         }
     }
 

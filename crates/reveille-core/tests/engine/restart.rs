@@ -5,6 +5,7 @@ use reveille_core::engine::{Restored, Start, State};
 use reveille_core::event::Event;
 use reveille_core::model::id::Fence;
 use reveille_core::model::incident::FaultKind;
+use reveille_core::model::instance::{Fault, InstanceState};
 use reveille_core::model::time::Span;
 use reveille_core::record::Record;
 
@@ -147,4 +148,36 @@ fn a_whole_fleet_that_joins_at_once_is_spread_over_records_that_a_ledger_can_tak
     };
     assert_eq!(joined(&field.records), [1_000, 1_000, 500], "as they join");
     assert_eq!(joined(&field.state.checkpoint()), [1_000, 1_000, 500], "and in a checkpoint");
+}
+
+/// The deletion of an errored machine was on its way when the process died, and its machine is on its way out.
+fn died_while_deleting(state: InstanceState) -> Field {
+    let mut field = Field::new(roster()).populate(5);
+    field.add_machine("i009", false);
+    field.run(Span::from_min(2));
+    let errored = field.instances.get_mut("i009").unwrap();
+    errored.state = InstanceState::Errored;
+    errored.fault = Some(Fault { code: 500, message: "Build of instance failed.".into() });
+    field.deaf = true;
+    field.run(Span::from_min(2));
+    assert!(matches!(field.calls[..], [Call::DeleteInstance { .. }, ..]), "{:?}", field.calls);
+    field.records.retain(|record| !matches!(record, Record::Ended { .. } | Record::Judged { .. }));
+    field.instances.get_mut("i009").unwrap().state = state;
+    restarted(field)
+}
+
+/// The fresh read for the verdict came first and still saw it going, or nothing of it; the first listing lacks it.
+#[test]
+fn a_machine_that_went_before_the_first_listing_is_known_to_be_gone() {
+    for seen in [Some(InstanceState::Deleting), Some(InstanceState::Gone), None] {
+        let mut field = died_while_deleting(seen.unwrap_or(InstanceState::Deleting));
+        field.now = field.now + Span::from_s(1);
+        if seen.is_none() {
+            field.instances.remove("i009");
+        }
+        field.feed(Event::Tick);
+        field.instances.remove("i009");
+        field.run(Span::from_min(3));
+        assert!(field.case("i009", FaultKind::Errored).is_none(), "{seen:?}: its incident is open");
+    }
 }

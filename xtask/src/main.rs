@@ -6,6 +6,7 @@
 //!  e2e     the rig's tests: adapters and end-to-end scenarios against real services
 //!  setup   what the rig needs, built and installed
 //!  bench   what the engine and the whole program cost, in release mode
+//!  accuracy  how often the diagnosis is right, over the labelled cases
 //!  hunt    random courses of faults against the simulated world, in release mode
 //! ```
 //!
@@ -31,6 +32,7 @@ const USAGE: &str = "cargo xtask TASK
   e2e [NAME]            tests against the rig, those whose name contains NAME; adapters' tests only without NAME
   setup                 build and install what the rig needs (Go and Python 3.11 have to be there; root for packages)
   bench [PART…]         what it costs: event, reaction, memory, idle, sim, cycle, process; all of them without PART
+  accuracy [DIR]        how often the diagnosis is right over tests/cases, with what was taken for what, and the floor
   hunt ARGUMENTS        random courses of faults, judged and shrunk; hunt --help lists the arguments
 ";
 
@@ -65,6 +67,7 @@ fn dispatch(words: &[&str]) -> Result<Option<bool>> {
         ["e2e", only] if !only.starts_with('-') => ci::finish(&[e2e::step(Some(only))?]),
         ["setup"] => e2e::setup()?,
         ["bench", parts @ ..] => bench(parts)?,
+        ["accuracy", folder @ ..] => accuracy(folder)?,
         ["hunt", arguments @ ..] => hunt(arguments)?,
         _ => return Ok(None),
     };
@@ -75,6 +78,12 @@ fn dispatch(words: &[&str]) -> Result<Option<bool>> {
 fn hunt(arguments: &[&str]) -> Result<bool> {
     let build = ["run", "--release", "--quiet", "-p", "reveille-sim", "--bin", "hunt", "--"];
     Ok(cargo(&[&build, arguments].concat()).status()?.success())
+}
+
+/// A folder is named from the repository's root.
+fn accuracy(folder: &[&str]) -> Result<bool> {
+    let build = ["run", "--quiet", "-p", "reveille-diagnose", "--bin", "accuracy", "--"];
+    Ok(cargo(&[&build, folder].concat()).status()?.success())
 }
 
 /// The program is measured as it is shipped, so it is built first; the benchmark finds it beside itself.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  model ← event, effect, record ← observe ← diagnose ← plan ← act ← verify ← engine        a stage sees what is left of it
-//!  core ← wire ← kube, openstack …, sim ← the binary;  record stands alone                  a crate sees what is left of it
+//!  core ← wire ← kube, openstack …, sim ← the binary;  core ← diagnose;  record stands alone  a crate sees what is left of it
 //! ```
 //!
 //! Manifests are read through `cargo metadata`, so whatever way a dependency was written, it is seen. What is checked
@@ -37,10 +37,11 @@ const IMPURE: [(&str, &str); 11] = [
 ];
 
 /// Our crates, and which of ours each may depend on to run. Tests may use more.
-const KNOWN: [(&str, &[&str]); 9] = [
+const KNOWN: [(&str, &[&str]); 10] = [
     ("reveille-core", &[]),
     ("reveille-wire", &["reveille-core"]),
     ("reveille-record", &[]),
+    ("reveille-diagnose", &["reveille-core"]),
     ("reveille-kube", WORLD),
     ("reveille-openstack", WORLD),
     ("reveille-ec2", WORLD),

@@ -1,0 +1,76 @@
+//! Tries every example of the catalogue: what a sign must see, and what it must not.
+
+use super::{Catalogue, Complaint, Signal};
+use crate::scan::{Reader, Scanner};
+
+impl Catalogue {
+    /// Complaints about the examples of those files that `wanted` takes; empty when every sign does what it says.
+    pub fn examples(&self, wanted: impl Fn(&str) -> bool) -> Vec<Complaint> {
+        let mut complaints = Vec::new();
+        let scanner = match Scanner::new(self) {
+            Ok(scanner) => scanner,
+            Err(error) => {
+                let says = error.to_string();
+                return vec![Complaint {
+                    file: "catalogue".to_owned(),
+                    line: 0,
+                    field: "says".to_owned(),
+                    says,
+                }];
+            }
+        };
+        for (place, signal) in self.signals.iter().enumerate() {
+            if !wanted(&signal.place.0) {
+                continue;
+            }
+            for text in &signal.yes {
+                if !sees(&scanner, place, text) {
+                    complaints.push(complaint(signal, format!("the example does not carry it: {text}")));
+                }
+            }
+            for text in &signal.near {
+                if sees(&scanner, place, text) {
+                    complaints.push(complaint(signal, format!("the near miss carries it: {text}")));
+                }
+            }
+        }
+        complaints
+    }
+}
+
+fn sees(scanner: &Scanner<'_>, place: usize, text: &str) -> bool {
+    let mut reader = Reader::new(scanner);
+    reader.text("example", text);
+    reader.seen().sighted(place)
+}
+
+fn complaint(signal: &Signal, says: String) -> Complaint {
+    let (file, line) = signal.place.clone();
+    Complaint { file, line, field: signal.id.clone(), says }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_example_of_ours_is_seen_and_every_near_miss_is_not() {
+        let catalogue = Catalogue::built_in().unwrap_or_else(|complaints| {
+            panic!("{}", complaints.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))
+        });
+        let failed = catalogue.examples(|_| true);
+        assert!(
+            failed.is_empty(),
+            "{}",
+            failed.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+        );
+    }
+
+    #[test]
+    fn every_cause_can_be_seen() {
+        let catalogue = Catalogue::built_in().unwrap();
+        for cause in &catalogue.causes {
+            assert!(catalogue.signs(cause).next().is_some(), "{} has no sign", cause.label);
+        }
+    }
+}

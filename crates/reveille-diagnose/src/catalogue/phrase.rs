@@ -1,0 +1,257 @@
+//! What a line says, written so that a person can read and write it.
+//!
+//! ```text
+//!  could not find a jws signature … {cluster-info|kube-public} … token id
+//!   └ literal text ┘              │  └ one of these ┘            any text of the same line: …
+//!  <n> a number   <w> a word without spaces   quotes and letter case are not looked at
+//! ```
+//!
+//! A phrase becomes a regular expression and a set of literals of which every matching line holds at least one. A phrase
+//! without such a literal is refused: it would have to be tried on every line of a gigabyte.
+
+use std::sync::OnceLock;
+
+use regex::bytes::{Regex, RegexBuilder};
+
+/// A literal that is shorter finds too many lines to be worth looking for.
+const LITERAL_BYTES_MIN: usize = 3;
+
+/// One phrase, ready to be tried.
+#[derive(Clone, Debug)]
+pub struct Phrase {
+    /// As it was written.
+    pub written: String,
+    /// Every line that matches holds one of these; in lower case.
+    pub literals: Vec<String>,
+    pattern: String,
+    /// Made when a line first needs it: most phrases are never tried, and a thousand patterns take their time.
+    regex: OnceLock<Option<Regex>>,
+}
+
+#[derive(Debug)]
+enum Piece {
+    Literal(String),
+    Any,
+    Number,
+    Word,
+    OneOf(Vec<Vec<Self>>),
+}
+
+impl Phrase {
+    /// Reads a phrase; the error says what to write instead.
+    pub fn read(written: &str) -> Result<Self, String> {
+        Self::compile(written, true)
+    }
+
+    /// Reads a phrase that is only tried on lines which matched another: it needs no literal to find them by.
+    pub fn read_exception(written: &str) -> Result<Self, String> {
+        Self::compile(written, false)
+    }
+
+    fn compile(written: &str, needs_literal: bool) -> Result<Self, String> {
+        let text = plain(written);
+        let mut rest = text.as_str();
+        let pieces = sequence(&mut rest, 0)?;
+        if !rest.is_empty() {
+            return Err(format!("\"{rest}\" stands outside any braces; close what was opened"));
+        }
+        let literals = required(&pieces).unwrap_or_default();
+        let shortest = literals.iter().map(String::len).min().unwrap_or(0);
+        if needs_literal && shortest < LITERAL_BYTES_MIN {
+            return Err(format!(
+                "no part of it is both required and at least {LITERAL_BYTES_MIN} characters long: add a word that every such line holds"
+            ));
+        }
+        let mut pattern = String::new();
+        spell(&pieces, &mut pattern);
+        Ok(Self { written: written.to_owned(), literals, pattern, regex: OnceLock::new() })
+    }
+
+    /// Where the phrase stands in a line that was made comparable.
+    pub fn find(&self, comparable: &str) -> Option<usize> {
+        // A pattern made of escaped text, numbers and words always compiles; one that is too large finds nothing.
+        let regex = self.regex.get_or_init(|| RegexBuilder::new(&self.pattern).unicode(false).build().ok());
+        regex.as_ref()?.find(comparable.as_bytes()).map(|found| found.start())
+    }
+}
+
+/// The phrase as lines are compared: lower case, single spaces. Quotes stay as places where a literal may be torn.
+fn plain(written: &str) -> String {
+    let mut out = String::with_capacity(written.len());
+    for c in written.chars() {
+        match c {
+            '"' | '`' | '\u{2018}' | '\u{2019}' | '\u{201c}' | '\u{201d}' => out.push('\''),
+            c if c.is_whitespace() => {
+                if !out.ends_with(' ') {
+                    out.push(' ');
+                }
+            }
+            c => out.extend(c.to_lowercase()),
+        }
+    }
+    out
+}
+
+fn sequence(rest: &mut &str, depth: usize) -> Result<Vec<Piece>, String> {
+    let mut pieces = Vec::new();
+    let mut literal = String::new();
+    while let Some(c) = rest.chars().next() {
+        if depth > 0 && (c == '|' || c == '}') {
+            break;
+        }
+        let after = &rest[c.len_utf8()..];
+        let piece = match c {
+            '…' => Some((Piece::Any, after)),
+            '<' if after.starts_with("n>") => Some((Piece::Number, &after[2..])),
+            '<' if after.starts_with("w>") => Some((Piece::Word, &after[2..])),
+            '{' => {
+                let mut inner = after;
+                let one_of = alternatives(&mut inner, depth)?;
+                Some((one_of, inner))
+            }
+            '}' => return Err("a closing brace without an opening one".to_owned()),
+            _ => None,
+        };
+        match piece {
+            Some((piece, after)) => {
+                if !literal.is_empty() {
+                    pieces.push(Piece::Literal(std::mem::take(&mut literal)));
+                }
+                pieces.push(piece);
+                *rest = after;
+            }
+            None => {
+                literal.push(c);
+                *rest = after;
+            }
+        }
+    }
+    if !literal.is_empty() {
+        pieces.push(Piece::Literal(literal));
+    }
+    Ok(pieces)
+}
+
+fn alternatives(rest: &mut &str, depth: usize) -> Result<Piece, String> {
+    const DEPTH_MAX: usize = 4;
+    if depth >= DEPTH_MAX {
+        return Err(format!("braces are nested deeper than {DEPTH_MAX}"));
+    }
+    let mut all = Vec::new();
+    loop {
+        all.push(sequence(rest, depth + 1)?);
+        if let Some(after) = rest.strip_prefix('|') {
+            *rest = after;
+        } else if let Some(after) = rest.strip_prefix('}') {
+            *rest = after;
+            return Ok(Piece::OneOf(all));
+        } else {
+            return Err("an opening brace is never closed".to_owned());
+        }
+    }
+}
+
+/// Literals of which every match holds one: of all such sets the one whose shortest member is longest.
+fn required(pieces: &[Piece]) -> Option<Vec<String>> {
+    let mut best: Option<Vec<String>> = None;
+    let worth = |set: &[String]| set.iter().map(String::len).min().unwrap_or(0);
+    for piece in pieces {
+        let set = match piece {
+            Piece::Literal(text) => longest_part(text).map(|part| vec![part]),
+            Piece::OneOf(all) => {
+                let sets: Option<Vec<Vec<String>>> = all.iter().map(|one| required(one)).collect();
+                sets.map(|sets| sets.concat())
+            }
+            Piece::Any | Piece::Number | Piece::Word => None,
+        };
+        if let Some(set) = set
+            && best.as_ref().is_none_or(|best| worth(&set) > worth(best))
+        {
+            best = Some(set);
+        }
+    }
+    best
+}
+
+/// The longest stretch without quotes: how a quote is written differs from log to log.
+fn longest_part(text: &str) -> Option<String> {
+    let part = text.split('\'').max_by_key(|part| part.trim().len())?.trim();
+    (!part.is_empty()).then(|| part.to_owned())
+}
+
+fn spell(pieces: &[Piece], out: &mut String) {
+    for piece in pieces {
+        match piece {
+            // Spaces beside "any text" may be missing: the text may be empty or be cut there.
+            Piece::Literal(text) => out.push_str(&regex::escape(&text.replace('\'', ""))),
+            Piece::Any => {
+                if out.ends_with(' ') {
+                    out.pop();
+                }
+                out.push_str(".*?");
+            }
+            Piece::Number => out.push_str("[0-9]+"),
+            Piece::Word => out.push_str("[^ ]+"),
+            Piece::OneOf(all) => {
+                out.push_str("(?:");
+                for (index, one) in all.iter().enumerate() {
+                    if index > 0 {
+                        out.push('|');
+                    }
+                    spell(one, out);
+                }
+                out.push(')');
+            }
+        }
+    }
+    // A space after "any text" is part of what was written for reading, and not of the line.
+    while let Some(at) = out.find(".*? ") {
+        out.replace_range(at..at + 4, ".*?");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::lines::comparable;
+
+    #[test]
+    fn phrases_match_what_they_say() {
+        for (written, line, expected) in [
+            ("no such host", "dial tcp: lookup x: No such host", true),
+            ("could not find … token id", "could not find a JWS for token ID \"q\"", true),
+            ("could not find … token id", "token id could not find", false),
+            ("{a|b}bc … def", "xx bbc 12 def", true),
+            ("{abc|abd} <n>x", "abd 12x", true),
+            ("{abc|abd} <n>x", "abd x", false),
+            ("node <w> not found", "node \"w-1\" not found", true),
+            ("node '<w>' not found", "node \\\"w-1\\\" not found", true),
+            ("certificate signed by", "x509:   certificate\tsigned by unknown", true),
+            ("one{ |-}two", "one-two", true),
+            ("a.c def", "abc def", false),
+        ] {
+            let phrase = Phrase::read(written).unwrap();
+            assert_eq!(phrase.find(&comparable(line)).is_some(), expected, "{written} / {line}");
+        }
+    }
+
+    #[test]
+    fn every_match_holds_a_literal() {
+        let phrase = Phrase::read("x … {connection refused|no route {to host|at all}} … <n>").unwrap();
+        assert_eq!(phrase.literals, ["connection refused", "no route"]);
+        assert_eq!(Phrase::read("it's \"unauthorized\" here").unwrap().literals, ["unauthorized"]);
+    }
+
+    #[test]
+    fn phrases_that_cannot_be_found_are_refused() {
+        for (written, says) in [
+            ("… <n>", "required"),
+            ("{abc|…}", "required"),
+            ("{abc|def", "never closed"),
+            ("abc}", "closing brace"),
+            ("{{{{{abc}}}}}", "nested"),
+        ] {
+            assert!(Phrase::read(written).unwrap_err().contains(says), "{written}");
+        }
+    }
+}

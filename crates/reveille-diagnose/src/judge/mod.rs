@@ -1,0 +1,154 @@
+//! From what was seen to the cause to act on.
+//!
+//! ```text
+//!  sightings ─▶ standing  does the sign count here? circumstances, success after it, how often
+//!            ─▶ weigh     of each cause: its strongest sign, and how many different ones
+//!            ─▶ rank      roots before followers, sure before likely, early on the way before late
+//! ```
+//!
+//! Success that comes later in the same source takes earlier noise back; success in another source, whose order nobody knows,
+//! takes back what is not sure in itself. A symptom that every join shows counts only where nothing else was found.
+//! What is weighed is which different signs were seen, never how many lines a component printed: a log that repeats itself
+//! proves no more than one that does not.
+
+mod rank;
+mod standing;
+
+use crate::catalogue::{Catalogue, Cause, Signal};
+use crate::finding::{Confidence, Diagnosis, Finding, Quote, Unknown};
+use crate::scan::{Reader, Seen};
+use rank::{Weighed, rank};
+use standing::{Standing, standing};
+
+/// Lines that are quoted for one finding.
+const EVIDENCE_MAX: usize = 6;
+
+/// What the reader saw, judged.
+pub fn judge(reader: &Reader<'_>) -> Diagnosis {
+    let (catalogue, seen) = (reader.catalogue(), reader.seen());
+    let mut weighed: Vec<Weighed> = Vec::new();
+    let mut doubted: Vec<usize> = Vec::new();
+    for (place, signal) in catalogue.signals.iter().enumerate() {
+        let Some(cause) = signal.cause else { continue };
+        match standing(catalogue, seen, place) {
+            Standing::Absent => {}
+            Standing::TakenBack => doubted.push(place),
+            Standing::Stands { proof, against } => {
+                match weighed.iter_mut().find(|weighed| weighed.cause == cause) {
+                    Some(weighed) => weighed.add(place, signal, proof, against),
+                    None => weighed.push(Weighed::new(cause, place, signal, proof, against)),
+                }
+            }
+        }
+    }
+    let ranked = rank(catalogue, weighed);
+    let findings: Vec<Finding> = ranked
+        .iter()
+        .map(|(root, followers)| {
+            let mut found = finding(catalogue, seen, root);
+            found.follows = followers.iter().map(|follower| finding(catalogue, seen, follower)).collect();
+            found
+        })
+        .collect();
+    let unknown = if findings.is_empty() { unknown(catalogue, seen, &doubted) } else { None };
+    Diagnosis { findings, unknown }
+}
+
+fn finding(catalogue: &Catalogue, seen: &Seen, weighed: &Weighed) -> Finding {
+    let cause = &catalogue.causes[weighed.cause];
+    let mut evidence = Vec::new();
+    for place in &weighed.signs {
+        evidence.extend(quotes(catalogue, seen, *place));
+    }
+    evidence.truncate(EVIDENCE_MAX);
+    let against = weighed.against.iter().flat_map(|mark| quotes(catalogue, seen, *mark)).take(2).collect();
+    let confidence = weighed.confidence();
+    Finding {
+        cause: cause.label.clone(),
+        code: cause.code.clone(),
+        stage: stage(catalogue, seen, cause, weighed),
+        confidence,
+        title: cause.title.clone(),
+        evidence,
+        against,
+        remedy: cause.remedy.clone(),
+        commands: cause.commands.clone(),
+        collect: if confidence == Confidence::Sure { Vec::new() } else { cause.collect.clone() },
+        follows: Vec::new(),
+    }
+}
+
+/// A sign that says so, then the circumstances, then where the cause usually stands.
+fn stage(
+    catalogue: &Catalogue,
+    seen: &Seen,
+    cause: &Cause,
+    weighed: &Weighed,
+) -> reveille_core::model::stage::Stage {
+    let said = weighed.signs.iter().find_map(|place| catalogue.signals[*place].stage);
+    let circumstances = || {
+        cause
+            .stage_when
+            .iter()
+            .find(|(_, with)| with.iter().all(|place| seen.sighted(*place)))
+            .map(|(stage, _)| *stage)
+    };
+    said.or_else(circumstances).unwrap_or(cause.stage)
+}
+
+fn quotes(catalogue: &Catalogue, seen: &Seen, place: usize) -> Vec<Quote> {
+    let signal: &Signal = &catalogue.signals[place];
+    let mut quotes = Vec::new();
+    for (source, sighting) in seen.of(place) {
+        for hit in sighting.first.iter().take(1) {
+            quotes.push(Quote {
+                source: seen.sources[source].clone(),
+                line: hit.line,
+                text: hit.text.clone(),
+                times: sighting.count,
+                sign: signal.id.clone(),
+            });
+        }
+    }
+    quotes.truncate(2);
+    quotes
+}
+
+/// Trouble that nothing explains, or evidence too thin to say anything of.
+fn unknown(catalogue: &Catalogue, seen: &Seen, doubted: &[usize]) -> Option<Unknown> {
+    let went_well = catalogue.signals.iter().enumerate().any(|(place, signal)| {
+        signal.cause.is_none() && (signal.whole || signal.harmless) && seen.sighted(place)
+    });
+    if went_well || !doubted.is_empty() {
+        return None;
+    }
+    let says = match (seen.lines, seen.troubles) {
+        (0, _) => "there was nothing to read".to_owned(),
+        (_, 0) => return None,
+        (lines, troubles) => {
+            format!(
+                "{troubles} of {lines} lines sound like trouble, and no entry of the catalogue explains them"
+            )
+        }
+    };
+    let lines = seen
+        .trouble
+        .iter()
+        .map(|(source, hit)| Quote {
+            source: seen.sources[*source].clone(),
+            line: hit.line,
+            text: hit.text.clone(),
+            times: 1,
+            sign: String::new(),
+        })
+        .collect();
+    let collect = vec![
+        "the kubelet's journal from its start (journalctl -u kubelet -b --no-pager)".to_owned(),
+        "the first boot's output (/var/log/cloud-init-output.log) or the console log".to_owned(),
+        "kubectl describe node NODE and kubectl get csr".to_owned(),
+    ];
+    Some(Unknown { says, lines, collect })
+}
+
+#[cfg(test)]
+mod tests;

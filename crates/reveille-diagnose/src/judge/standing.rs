@@ -1,0 +1,83 @@
+//! Whether a sign that was seen counts, and for how much.
+
+use crate::catalogue::{Catalogue, Signal};
+use crate::finding::Confidence;
+use crate::scan::{Seen, Sighting};
+
+/// What becomes of a sign.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Standing {
+    /// It was not seen, or its circumstances were not.
+    Absent,
+    /// It was seen, and later success shows that it passed.
+    TakenBack,
+    /// It counts.
+    Stands {
+        /// For so much.
+        proof: Confidence,
+        /// Marks that speak against it without taking it back.
+        against: Vec<usize>,
+    },
+}
+
+pub(super) fn standing(catalogue: &Catalogue, seen: &Seen, place: usize) -> Standing {
+    let signal = &catalogue.signals[place];
+    let circumstances = signal.with.iter().all(|place| seen.sighted(*place))
+        && !signal.without.iter().any(|place| seen.sighted(*place))
+        && on_platform(catalogue, seen, signal);
+    if !circumstances || !seen.sighted(place) {
+        return Standing::Absent;
+    }
+    let sightings: Vec<(usize, &Sighting)> = seen.of(place).collect();
+    let count: u64 = sightings.iter().map(|(_, sighting)| sighting.count).sum();
+    let lasted =
+        sightings.iter().filter_map(|(_, sighting)| Some(sighting.last_s? - sighting.first_s?)).max();
+    let too_few = count < signal.at_least;
+    let too_short = signal.lasting_s > 0 && lasted.is_none_or(|lasted| lasted < i64::from(signal.lasting_s));
+    let too_late = !signal.soon_after.is_empty() && !sightings.iter().any(|(_, sighting)| sighting.soon);
+    if too_few || too_short || too_late {
+        return Standing::Absent;
+    }
+    let proof = if count < signal.often { Confidence::Possible } else { signal.proof };
+    taken_back(catalogue, seen, signal, &sightings, proof)
+}
+
+fn on_platform(catalogue: &Catalogue, seen: &Seen, signal: &Signal) -> bool {
+    let is = |name: &String| {
+        seen.platform.as_ref() == Some(name)
+            || catalogue
+                .signals
+                .iter()
+                .enumerate()
+                .any(|(place, mark)| mark.id.strip_prefix("on-") == Some(name) && seen.sighted(place))
+    };
+    (signal.on.is_empty() || signal.on.iter().any(is)) && !signal.not_on.iter().any(is)
+}
+
+/// Success in the same source counts when it comes later; success of the whole machine in another source has no order.
+fn taken_back(
+    catalogue: &Catalogue,
+    seen: &Seen,
+    signal: &Signal,
+    sightings: &[(usize, &Sighting)],
+    proof: Confidence,
+) -> Standing {
+    let mut against = Vec::new();
+    for mark in &signal.taken_back_by {
+        let whole = catalogue.signals[*mark].whole;
+        let passed = sightings.iter().all(|(source, sighting)| {
+            seen.of(*mark).any(|(where_seen, success)| {
+                if where_seen == *source { success.last_line > sighting.last_line } else { whole }
+            })
+        });
+        let same_source =
+            sightings.iter().all(|(source, _)| seen.of(*mark).any(|(other, _)| other == *source));
+        if passed && (same_source || proof < Confidence::Sure) {
+            return Standing::TakenBack;
+        }
+        if passed {
+            against.push(*mark);
+        }
+    }
+    Standing::Stands { proof, against }
+}

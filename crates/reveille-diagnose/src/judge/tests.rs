@@ -1,0 +1,71 @@
+//! Whole answers: texts in, causes out.
+
+use crate::catalogue::Catalogue;
+use crate::finding::{Confidence, Diagnosis};
+use crate::judge;
+use crate::scan::{Reader, Scanner};
+
+fn diagnose(sources: &[&str]) -> Diagnosis {
+    let catalogue = Catalogue::built_in().unwrap();
+    let scanner = Scanner::new(&catalogue).unwrap();
+    let mut reader = Reader::new(&scanner);
+    for (number, text) in sources.iter().enumerate() {
+        reader.text(&format!("source-{number}"), text);
+    }
+    judge(&reader)
+}
+
+fn causes(sources: &[&str]) -> Vec<String> {
+    diagnose(sources).findings.into_iter().map(|finding| finding.cause).collect()
+}
+
+const REFUSED: &str = "E0101 10:00:00.1 1 reflector.go:1] Failed to list *v1.Node: Get \"https://10.0.0.9:6443/api/v1/nodes\": dial tcp 10.0.0.9:6443: connect: connection refused\n";
+const JOINED: &str = "This node has joined the cluster:\n";
+
+#[test]
+fn success_later_in_the_same_log_takes_earlier_noise_back() {
+    let noisy = REFUSED.repeat(5);
+    assert_eq!(causes(&[&noisy]), ["apiserver-unreachable"]);
+    assert!(causes(&[&format!("{noisy}{JOINED}")]).is_empty());
+    assert_eq!(
+        causes(&[&format!("{JOINED}{noisy}")]),
+        ["apiserver-unreachable"],
+        "success before it proves nothing"
+    );
+}
+
+#[test]
+fn a_message_that_three_components_repeat_counts_once() {
+    let once = "Jan 01 10:00:00 w kubelet[1]: E0101 10:00:00.1 1 a.go:1] dial tcp 10.0.0.9:6443: connect: connection refused\n\
+                Jan 01 10:00:00 w kubelet[1]: E0101 10:00:00.1 1 b.go:9] err=\"dial tcp 10.0.0.9:6443: connect: connection refused\"\n";
+    let diagnosis = diagnose(&[once]);
+    assert_eq!(diagnosis.findings[0].evidence[0].times, 1);
+    assert_eq!(diagnosis.findings[0].confidence, Confidence::Possible);
+}
+
+#[test]
+fn a_root_lists_what_follows_from_it() {
+    let text = "lookup api.lan on 10.0.0.2:53: no such host\nFailed to connect to API server: dial tcp 10.0.0.9:6443: i/o timeout\n";
+    let diagnosis = diagnose(&[text]);
+    let first = &diagnosis.findings[0];
+    assert_eq!(first.cause, "dns-resolution-failure");
+    assert_eq!(first.follows[0].cause, "apiserver-unreachable");
+    assert_eq!(diagnosis.findings.len(), 1);
+}
+
+#[test]
+fn secrets_in_quoted_lines_are_masked() {
+    let text = "error: invalid bearer token abcdef.0123456789abcdef password=hunter2 in request\n";
+    let diagnosis = diagnose(&[text]);
+    let quote = &diagnosis.findings[0].evidence[0].text;
+    assert!(!quote.contains("0123456789abcdef") && !quote.contains("hunter2"), "{quote}");
+}
+
+#[test]
+fn trouble_that_nothing_explains_is_said_to_be_so() {
+    let diagnosis = diagnose(&["E0101 10:00:00.1 1 x.go:1] the flux capacitor failed\n"]);
+    assert!(diagnosis.findings.is_empty());
+    assert_eq!(diagnosis.unknown.unwrap().lines.len(), 1);
+    assert!(diagnose(&["I0101 10:00:00.1 1 x.go:1] all is well\n"]).unknown.is_none());
+    assert!(diagnose(&[""]).unknown.is_some(), "nothing to read is not nothing wrong");
+}

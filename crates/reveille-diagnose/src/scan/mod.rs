@@ -1,0 +1,255 @@
+//! Looks for the catalogue's signals in one source after another, and keeps what was seen in bounded memory.
+//!
+//! ```text
+//!  BufRead ─▶ line (cut at a bound) ─▶ envelope off ─▶ comparable ─▶ literals (one automaton) ─▶ phrases ─▶ Sighting
+//!                                       └─▶ listing ─▶ facts ──────────────────────────────────────────────▶ Sighting
+//! ```
+//!
+//! All literals of all phrases are looked for in one pass; a pattern is tried only on a line that holds its literal. Of each
+//! signal and source the first lines, the last one and counts are kept, however often it was seen. One message that
+//! several components repeat in the same second counts once.
+
+mod seen;
+
+use std::collections::BTreeSet;
+use std::io::{self, BufRead};
+
+use aho_corasick::AhoCorasick;
+use memchr::memchr;
+
+use crate::catalogue::{Catalogue, Signal};
+use crate::lines::{self, LINE_BYTES_MAX, Level};
+use crate::tables::Listing;
+pub use seen::{Hit, Seen, Sighting};
+
+/// Finds signals in lines: the catalogue's literals as one automaton.
+#[derive(Debug)]
+pub struct Scanner<'c> {
+    catalogue: &'c Catalogue,
+    literals: AhoCorasick,
+    /// For each literal the signals and phrases that need it.
+    owners: Vec<Vec<(usize, usize)>>,
+}
+
+/// The catalogue has more literals than an automaton can be made of.
+#[derive(Debug, thiserror::Error)]
+#[error("the catalogue's literals make no automaton")]
+pub struct TooLarge(#[source] aho_corasick::BuildError);
+
+impl<'c> Scanner<'c> {
+    /// Makes the automaton.
+    pub fn new(catalogue: &'c Catalogue) -> Result<Self, TooLarge> {
+        let mut words: Vec<&str> = Vec::new();
+        let mut owners: Vec<Vec<(usize, usize)>> = Vec::new();
+        let mut places = std::collections::BTreeMap::new();
+        for (signal_place, signal) in catalogue.signals.iter().enumerate() {
+            for (phrase_place, phrase) in signal.says.iter().enumerate() {
+                for literal in &phrase.literals {
+                    let place = *places.entry(literal.as_str()).or_insert_with(|| {
+                        words.push(literal);
+                        owners.push(Vec::new());
+                        owners.len() - 1
+                    });
+                    owners[place].push((signal_place, phrase_place));
+                }
+            }
+        }
+        let literals = AhoCorasick::new(&words).map_err(TooLarge)?;
+        Ok(Self { catalogue, literals, owners })
+    }
+
+    /// Signals that a comparable line carries, each with where its words begin.
+    fn signals(&self, comparable: &str, level: Level, found: &mut Vec<(usize, usize)>) {
+        let mut tried = BTreeSet::new();
+        for literal in self.literals.find_overlapping_iter(comparable) {
+            for &(place, phrase) in &self.owners[literal.pattern().as_usize()] {
+                if !tried.insert((place, phrase)) || found.iter().any(|(seen, _)| *seen == place) {
+                    continue;
+                }
+                let signal = &self.catalogue.signals[place];
+                if let Some(at) = carries(signal, phrase, comparable, level) {
+                    found.push((place, at));
+                }
+            }
+        }
+        found.sort_unstable();
+    }
+}
+
+fn carries(signal: &Signal, phrase: usize, comparable: &str, level: Level) -> Option<usize> {
+    if level < signal.level {
+        return None;
+    }
+    let at = signal.says[phrase].find(comparable)?;
+    let excepted = signal.unless.iter().any(|phrase| phrase.find(comparable).is_some());
+    (!excepted).then_some(at)
+}
+
+/// Reads sources and remembers what was seen.
+#[derive(Debug)]
+pub struct Reader<'s> {
+    scanner: &'s Scanner<'s>,
+    seen: Seen,
+}
+
+impl<'s> Reader<'s> {
+    /// Nothing is read yet.
+    pub fn new(scanner: &'s Scanner<'s>) -> Self {
+        Self { scanner, seen: Seen::default() }
+    }
+
+    /// The platform, where somebody says it.
+    pub fn platform(&mut self, name: &str) {
+        self.seen.platform = Some(name.to_ascii_lowercase());
+    }
+
+    /// Reads a source that is a text in memory.
+    pub fn text(&mut self, source: &str, text: &str) {
+        let mut open = self.open(source);
+        for line in text.lines() {
+            open.line(line);
+        }
+        open.close();
+    }
+
+    /// Reads a source line by line; a line that is longer than the bound is cut. The error is the source's own.
+    pub fn lines(&mut self, source: &str, mut from: impl BufRead) -> io::Result<()> {
+        let mut open = self.open(source);
+        let mut line = Vec::new();
+        let result = loop {
+            match bounded_line(&mut from, &mut line) {
+                Ok(true) => open.line(&String::from_utf8_lossy(&line)),
+                Ok(false) => break Ok(()),
+                Err(error) => break Err(error),
+            }
+        };
+        open.close();
+        result
+    }
+
+    fn open<'r>(&'r mut self, source: &str) -> Open<'r, 's> {
+        let source = self.seen.open(source);
+        Open { reader: self, source, number: 0, listing: Listing::new(), found: Vec::new() }
+    }
+
+    /// What was seen so far.
+    pub fn seen(&self) -> &Seen {
+        &self.seen
+    }
+
+    /// What is known.
+    pub fn catalogue(&self) -> &'s Catalogue {
+        self.scanner.catalogue
+    }
+}
+
+/// A source that is being read.
+struct Open<'r, 's> {
+    reader: &'r mut Reader<'s>,
+    source: usize,
+    number: u64,
+    listing: Listing,
+    found: Vec<(usize, usize)>,
+}
+
+impl Open<'_, '_> {
+    fn line(&mut self, raw: &str) {
+        self.number += 1;
+        let line = lines::unwrapped(raw);
+        let comparable = lines::comparable(&line);
+        if comparable.is_empty() {
+            self.listing.read(self.number, "");
+            return;
+        }
+        self.listing.read(self.number, &line);
+        let level = lines::level(&comparable);
+        self.found.clear();
+        self.reader.scanner.signals(&comparable, level, &mut self.found);
+        let seen = &mut self.reader.seen;
+        seen.lines += 1;
+        if self.found.is_empty() {
+            seen.trouble(self.source, self.number, &line, &comparable, level);
+            return;
+        }
+        let time_s = lines::seconds(&comparable);
+        for &(place, at) in &self.found {
+            let signal = &self.reader.scanner.catalogue.signals[place];
+            seen.sight(signal, place, self.source, self.number, time_s, &line, &comparable[at..]);
+        }
+    }
+
+    fn close(self) {
+        let signals = &self.reader.scanner.catalogue.signals;
+        for shown in self.listing.end() {
+            for (place, signal) in
+                signals.iter().enumerate().filter(|(_, signal)| signal.fact == Some(shown.fact))
+            {
+                self.reader.seen.sight(
+                    signal,
+                    place,
+                    self.source,
+                    shown.line,
+                    None,
+                    &shown.text,
+                    &shown.text,
+                );
+            }
+        }
+    }
+}
+
+/// The next line without its end, cut at the bound; false at the end of the source.
+fn bounded_line(from: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool> {
+    line.clear();
+    let mut any = false;
+    loop {
+        let buffer = match from.fill_buf() {
+            Ok(buffer) => buffer,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        };
+        if buffer.is_empty() {
+            return Ok(any);
+        }
+        any = true;
+        let end = memchr(b'\n', buffer);
+        let part = &buffer[..end.unwrap_or(buffer.len())];
+        let room = LINE_BYTES_MAX.saturating_sub(line.len());
+        line.extend_from_slice(&part[..part.len().min(room)]);
+        let used = end.map_or(buffer.len(), |end| end + 1);
+        from.consume(used);
+        if end.is_some() {
+            return Ok(true);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_without_end_is_cut_and_the_next_one_is_read() {
+        let mut text = vec![b'x'; 3 * LINE_BYTES_MAX];
+        text.extend_from_slice(b"\nshort\r\nlast");
+        let mut from = io::BufReader::with_capacity(700, text.as_slice());
+        let mut line = Vec::new();
+        let mut lengths = Vec::new();
+        while bounded_line(&mut from, &mut line).unwrap() {
+            lengths.push(line.len());
+        }
+        assert_eq!(lengths, [LINE_BYTES_MAX, 6, 4]);
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_are_survived() {
+        let catalogue = Catalogue::built_in().unwrap();
+        let scanner = Scanner::new(&catalogue).unwrap();
+        let mut reader = Reader::new(&scanner);
+        let mut bytes: Vec<u8> = (0..=255).cycle().take(5_000).collect();
+        bytes.extend_from_slice(b"\n\xff\xfe dial tcp: lookup api.lan: no such host \xff\n");
+        reader.lines("noise", bytes.as_slice()).unwrap();
+        let place = catalogue.signals.iter().position(|signal| signal.id == "no-such-host").unwrap();
+        assert!(reader.seen().sighted(place));
+    }
+}

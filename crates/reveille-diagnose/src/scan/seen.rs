@@ -1,0 +1,157 @@
+//! What was seen: of each signal in each source the first lines, the last, and how often. Bounded, whatever the input.
+
+use std::collections::BTreeMap;
+
+use reveille_core::diagnose::console::mask_secrets;
+
+use crate::catalogue::Signal;
+use crate::lines::{Level, readable};
+
+/// Lines that are kept of one signal in one source.
+const KEPT_MAX: usize = 3;
+/// Characters of a line that is kept.
+const QUOTE_CHARACTERS_MAX: usize = 600;
+/// Lines of unexplained trouble that are kept.
+const TROUBLE_MAX: usize = 5;
+/// Sources of which names are kept; those after it share one place.
+const SOURCES_MAX: usize = 20_000;
+/// Pairs of signal and source that are kept.
+const SIGHTINGS_MAX: usize = 50_000;
+
+/// A line that carries a signal, masked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hit {
+    /// Its line in the source, from 1.
+    pub line: u64,
+    /// What it says, masked and readable.
+    pub text: String,
+}
+
+/// A signal in one source.
+#[derive(Clone, Debug, Default)]
+pub struct Sighting {
+    /// How often, not counting repetitions of one message by several components.
+    pub count: u64,
+    /// The first lines.
+    pub first: Vec<Hit>,
+    /// The last line's number.
+    pub last_line: u64,
+    /// When it was first seen, on the source's own scale.
+    pub first_s: Option<i64>,
+    /// When it was last seen.
+    pub last_s: Option<i64>,
+    /// It came soon after a mark that it waits for.
+    pub soon: bool,
+    last_core: u64,
+}
+
+/// Everything that was seen.
+#[derive(Clone, Debug, Default)]
+pub struct Seen {
+    /// The platform, where somebody said it.
+    pub platform: Option<String>,
+    /// Names of the sources, in order.
+    pub sources: Vec<String>,
+    /// By signal and source.
+    pub sightings: BTreeMap<(usize, usize), Sighting>,
+    /// How many lines that were not empty.
+    pub lines: u64,
+    /// How many lines sounded like trouble and carried no signal.
+    pub troubles: u64,
+    /// The first of them: source and line.
+    pub trouble: Vec<(usize, Hit)>,
+}
+
+impl Seen {
+    /// Whether a signal was seen anywhere.
+    pub fn sighted(&self, signal: usize) -> bool {
+        self.of(signal).next().is_some()
+    }
+
+    /// Sightings of a signal, by source.
+    pub fn of(&self, signal: usize) -> impl Iterator<Item = (usize, &Sighting)> {
+        self.sightings
+            .range((signal, 0)..=(signal, usize::MAX))
+            .map(|((_, source), sighting)| (*source, sighting))
+    }
+
+    pub(super) fn open(&mut self, source: &str) -> usize {
+        if self.sources.len() < SOURCES_MAX {
+            self.sources.push(source.to_owned());
+        }
+        self.sources.len() - 1
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "one line's facts, handed from the one place that has them")]
+    pub(super) fn sight(
+        &mut self,
+        signal: &Signal,
+        place: usize,
+        source: usize,
+        line: u64,
+        time_s: Option<i64>,
+        text: &str,
+        core: &str,
+    ) {
+        let soon = signal.soon_after.iter().any(|mark| {
+            let then = self.sightings.get(&(*mark, source)).and_then(|sighting| sighting.last_s);
+            matches!((then, time_s), (Some(then), Some(now)) if (0..=i64::from(signal.soon_s)).contains(&(now - then)))
+        });
+        if self.sightings.len() >= SIGHTINGS_MAX && !self.sightings.contains_key(&(place, source)) {
+            return;
+        }
+        let sighting = self.sightings.entry((place, source)).or_default();
+        let core = fingerprint(core);
+        let repeated = sighting.count > 0
+            && sighting.last_core == core
+            && line.saturating_sub(sighting.last_line) <= 3
+            && sighting.last_s == time_s
+            && time_s.is_some();
+        sighting.last_core = core;
+        sighting.last_line = sighting.last_line.max(line);
+        sighting.soon |= soon;
+        if time_s.is_some() {
+            sighting.first_s = sighting.first_s.or(time_s);
+            sighting.last_s = time_s;
+        }
+        if repeated {
+            return;
+        }
+        sighting.count += 1;
+        if sighting.first.len() < KEPT_MAX {
+            sighting.first.push(Hit { line, text: quoted(text) });
+        }
+    }
+
+    pub(super) fn trouble(&mut self, source: usize, line: u64, text: &str, comparable: &str, level: Level) {
+        const WORDS: [&str; 9] =
+            ["error", "failed", "fatal", "unable to", "cannot", "refused", "denied", "panic", "timed out"];
+        let sounds = match level {
+            Level::Error => true,
+            Level::Unsaid => WORDS.iter().any(|word| comparable.contains(word)),
+            Level::Debug | Level::Info | Level::Warning => false,
+        };
+        if !sounds {
+            return;
+        }
+        self.troubles += 1;
+        if self.trouble.len() < TROUBLE_MAX {
+            self.trouble.push((source, Hit { line, text: quoted(text) }));
+        }
+    }
+}
+
+fn quoted(text: &str) -> String {
+    // Masked before it is cut: a cut may take away what tells a secret.
+    readable(&mask_secrets(text), QUOTE_CHARACTERS_MAX)
+}
+
+/// The same for two messages that differ in numbers only.
+fn fingerprint(core: &str) -> u64 {
+    const OFFSET: u64 = 0xcbf2_9ce4_8422_2325;
+    const PRIME: u64 = 0x0100_0000_01b3;
+    core.bytes()
+        .filter(|byte| !byte.is_ascii_digit())
+        .take(64)
+        .fold(OFFSET, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(PRIME))
+}

@@ -1,0 +1,3 @@
+//! Whose text it is: case files.
+
+pub mod case;

@@ -172,6 +172,18 @@ pub enum Record {
         /// The cloud's words, normalised.
         fault: Arc<str>,
     },
+    /// How often a repair was asked for, and how often a fresh read found its effect, in records that a rotated ledger does
+    /// not keep. Only a checkpoint holds it.
+    Counted {
+        /// When.
+        at: Time,
+        /// The name of the rung that is counted.
+        repair: Arc<str>,
+        /// Calls made.
+        requested: u32,
+        /// Of these, effects that a fresh read found.
+        verified: u32,
+    },
 }
 
 /// A machine that was seen with its node.

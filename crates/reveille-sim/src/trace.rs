@@ -98,6 +98,9 @@ fn line(record: &Record) -> String {
             format!("width of {pool}/{} is {width}{pause}", domain.kind)
         }
         Record::FaultSeen { pool, instance, fault, .. } => format!("{instance} of {pool} had: {fault}"),
+        Record::Counted { repair, requested, verified, .. } => {
+            format!("{repair}: requested {requested}, verified {verified} before")
+        }
     }
 }
 

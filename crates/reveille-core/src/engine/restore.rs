@@ -16,9 +16,9 @@ use crate::model::id::{IncidentId, IntentId, NodeName, PoolName};
 use crate::model::incident::{Attempt, DROPPED, Incident, IncidentKey, MachineKey};
 use crate::model::roster::{Deadlines, Roster};
 use crate::model::time::{Span, Time};
-use crate::plan::budget::{Flight, Phase, Width};
+use crate::plan::budget::{Flight, Phase, Tried, Width};
 use crate::plan::desk::Case;
-use crate::plan::ladder;
+use crate::plan::ladder::{self, Rung};
 use crate::record::{Domain, Joined, Record, Verdict};
 
 use super::{CLOSED_MAX, Closed, JOINED_MAX, Start, State, Wake};
@@ -100,6 +100,9 @@ impl State {
         for (pool, fault, instance) in self.book.faults() {
             let (pool, fault, instance) = (pool.clone(), fault.clone(), instance.clone());
             records.push(Record::FaultSeen { at, pool, instance, fault });
+        }
+        for (rung, Tried { requested, verified }) in self.book.tried_and_over() {
+            records.push(Record::Counted { at, repair: Arc::from(rung.name()), requested, verified });
         }
         records
     }
@@ -203,6 +206,12 @@ impl Replay {
             }
             Record::FaultSeen { pool, instance, fault, .. } => {
                 self.state.book.count_fault(&pool, &instance, &fault);
+            }
+            Record::Counted { repair, requested, verified, .. } => {
+                // A repair that this version does not have is not shown by it either.
+                if let Some(rung) = Rung::named(&repair) {
+                    self.state.book.count_earlier(rung, Tried { requested, verified });
+                }
             }
             Record::Tried { incident, attempt, rung } => {
                 numbers.intent = numbers.intent.max(attempt.intent);
@@ -400,7 +409,7 @@ impl Replay {
         }
         // A machine that is gone, as was wanted, keeps its slot until its pool is well; anything else that was being
         // proved is proved, or has nothing left to prove.
-        let keeps = |flight: &Flight| flight.rung == ladder::Rung::Replace && verdict == Verdict::SubjectGone;
+        let keeps = |flight: &Flight| flight.rung == Rung::Replace && verdict == Verdict::SubjectGone;
         self.state.book.flights.retain(|_, flight| flight.incident != id || keeps(flight));
         if let Some(case) = self.state.cases.remove(&key) {
             if self.state.closed.len() == CLOSED_MAX {

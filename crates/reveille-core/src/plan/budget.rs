@@ -157,6 +157,27 @@ impl Book {
         self.tried.entry(rung).or_default().verified += 1;
     }
 
+    /// What was counted in records that the ledger does not hold any more.
+    pub fn count_earlier(&mut self, rung: Rung, earlier: Tried) {
+        let tried = self.tried.entry(rung).or_default();
+        tried.requested = tried.requested.saturating_add(earlier.requested);
+        tried.verified = tried.verified.saturating_add(earlier.verified);
+    }
+
+    /// What was tried and is over: what is under way is written down with its intent, and counted again by whoever reads it.
+    pub fn tried_and_over(&self) -> BTreeMap<Rung, Tried> {
+        let mut over = self.tried.clone();
+        for flight in self.flights.values() {
+            let Some(tried) = over.get_mut(&flight.rung) else { continue };
+            let called = !matches!(flight.phase, Phase::Recording);
+            let held = matches!(flight.phase, Phase::Proving { .. });
+            tried.requested = tried.requested.saturating_sub(u32::from(called));
+            tried.verified = tried.verified.saturating_sub(u32::from(held));
+        }
+        over.retain(|_, tried| tried.requested > 0 || tried.verified > 0);
+        over
+    }
+
     /// What was tried, by rung, over the life of the ledger.
     pub const fn tried(&self) -> &BTreeMap<Rung, Tried> {
         &self.tried

@@ -83,6 +83,28 @@ impl Class {
 }
 
 impl Rung {
+    /// Every rung.
+    pub const ALL: [Self; 13] = [
+        Self::SetGroups,
+        Self::AddRules,
+        Self::NudgeGroup,
+        Self::NudgeRouter,
+        Self::RemoveRoutes,
+        Self::AddRoutes,
+        Self::AddPairs,
+        Self::DropLeftover,
+        Self::Rejoin,
+        Self::Start,
+        Self::Reboot,
+        Self::Replace,
+        Self::Cleanup,
+    ];
+
+    /// The rung of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|rung| rung.name() == name)
+    }
+
     /// Its class.
     pub const fn class(self) -> Class {
         match self {

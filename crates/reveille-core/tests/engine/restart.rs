@@ -7,6 +7,7 @@ use reveille_core::model::id::Fence;
 use reveille_core::model::incident::FaultKind;
 use reveille_core::model::instance::{Fault, InstanceState};
 use reveille_core::model::time::Span;
+use reveille_core::plan::ladder::Rung;
 use reveille_core::record::Record;
 
 use super::fixture::{Field, roster};
@@ -90,6 +91,27 @@ fn a_checkpoint_restores_the_same_memory() {
     assert_eq!(new.id, old.id);
     assert_eq!(new.first_seen, old.first_seen);
     assert_eq!(new.attempts.len(), old.attempts.len());
+}
+
+/// What was asked for and what was seen of it is told over the life of the ledger, however often it was rotated.
+#[test]
+fn a_rotated_ledger_keeps_the_counts() {
+    let mut field = Field::new(roster()).populate(5);
+    field.run(Span::from_min(2));
+    for _ in 0..3 {
+        field.ports.get_mut("i001").unwrap().groups = Box::new([]);
+        field.run(Span::from_min(5));
+        field.records = field.state.checkpoint();
+        field = restarted(field);
+    }
+    let tried = field.state.desk().book.tried()[&Rung::SetGroups];
+    assert_eq!((tried.requested, tried.verified), (3, 3));
+    field.deaf = true;
+    field.ports.get_mut("i001").unwrap().groups = Box::new([]);
+    field.run(Span::from_s(50));
+    field.records = field.state.checkpoint();
+    let tried = restarted(field).state.desk().book.tried()[&Rung::SetGroups];
+    assert_eq!((tried.requested, tried.verified), (3, 3), "what is under way is counted when it is over");
 }
 
 #[test]

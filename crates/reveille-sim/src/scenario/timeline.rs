@@ -215,7 +215,8 @@ impl Timeline {
             | Record::Born { .. }
             | Record::Forgotten { .. }
             | Record::Tried { .. }
-            | Record::FaultSeen { .. } => {}
+            | Record::FaultSeen { .. }
+            | Record::Counted { .. } => {}
         }
     }
 

@@ -54,5 +54,6 @@ mirror_enum! {
             failures: u32,
         },
         "fault-seen" FaultSeen { at: Time, pool: PoolName, instance: InstanceId, fault: Arc<str> },
+        "counted" Counted { at: Time, repair: Arc<str>, requested: u32, verified: u32 },
     }
 }

@@ -97,7 +97,7 @@ impl Sieve {
         intents: &mut BTreeSet<IntentId>,
     ) -> Option<Record> {
         let keep = match record {
-            Record::Started { .. } | Record::Width { .. } => true,
+            Record::Started { .. } | Record::Width { .. } | Record::Counted { .. } => true,
             Record::Joined { at, machines } => {
                 let machines: Vec<_> =
                     machines.iter().filter(|one| self.has(&one.machine)).cloned().collect();

@@ -116,7 +116,8 @@ impl Teller {
             | Record::Forgotten { .. }
             | Record::Tried { .. }
             | Record::Width { .. }
-            | Record::FaultSeen { .. } => return None,
+            | Record::FaultSeen { .. }
+            | Record::Counted { .. } => return None,
         };
         let known = self.incidents.get(&incident);
         let label = known.map_or_else(|| Arc::from(incident.to_string()), |(label, _)| label.clone());

@@ -263,6 +263,10 @@ pub(crate) fn record() -> impl Strategy<Value = Record> {
         ),
         (at(), id(PoolName::new), id(InstanceId::new), text())
             .prop_map(|(at, pool, instance, fault)| Record::FaultSeen { at, pool, instance, fault }),
+        (at(), text(), any::<u32>(), any::<u32>()).prop_map(|(at, repair, requested, verified)| {
+            Record::Counted { at, repair, requested, verified }
+        }),
     ];
-    prop_oneof![5 => machines, 5 => incidents, 12 => intents]
+    // Boxed, because a union holds a tree of each of its parts: all of them in one are more than a thread's stack.
+    prop_oneof![5 => machines.boxed(), 5 => incidents.boxed(), 12 => intents.boxed()]
 }

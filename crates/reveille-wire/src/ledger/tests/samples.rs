@@ -174,6 +174,7 @@ pub(super) fn every_kind() -> Vec<Record> {
             instance: InstanceId::from("7f3a"),
             fault: text("no valid host was found"),
         },
+        Record::Counted { at: AT, repair: text("membership"), requested: 7, verified: 5 },
     ]);
     records
 }

@@ -90,6 +90,8 @@ pub(crate) fn roster(cloud: &CloudName, limits: Limits) -> Roster {
             cleanup: Mode::Act,
         },
         paused: false,
+        startup_taints: Vec::new(),
+        keep: None,
     };
     Roster {
         name: "bench".into(),
@@ -333,6 +335,7 @@ fn node(shared: &Shared, number: usize) -> Node {
         cordoned: false,
         intent: NodeIntent::default(),
         uninitialized: false,
+        taints: Box::default(),
     }
 }
 

@@ -54,6 +54,8 @@ guards! {
     JoinedMemory = "joined-memory",
     /// an absence is waited for before anything is done
     Patience = "patience",
+    /// a person's request for a repair counts once
+    RequestOnce = "request-once",
     /// the cause that explains others is mended first
     RootFirst = "root-first",
     /// what failed is tried again later and later
@@ -110,6 +112,8 @@ guards! {
     ProbeWidth = "probe-width",
     /// a domain cools down after a failed probe
     CoolDown = "cool-down",
+    /// a machine that is kept for a look is not deleted
+    Kept = "kept",
     /// a pool keeps its minimum
     PoolMinimum = "pool-minimum",
     /// replacing stops when replacements do not help, or the same fault returns

@@ -139,6 +139,26 @@ pub enum Record {
         /// Why.
         why: Arc<str>,
     },
+    /// A person asked for a repair of this machine now. Recorded once for each value, whatever comes of it.
+    Asked {
+        /// When it was seen.
+        at: Time,
+        /// Of which machine.
+        machine: MachineKey,
+        /// In the person's words.
+        value: Arc<str>,
+        /// The incident that it is about. None where nothing was amiss: then nothing came of it.
+        incident: Option<IncidentId>,
+    },
+    /// The incident's machine would be deleted now, and is kept for somebody to look at.
+    Kept {
+        /// When.
+        at: Time,
+        /// Which incident.
+        incident: IncidentId,
+        /// It is not deleted before this.
+        until: Time,
+    },
     /// The fault is over.
     Closed {
         /// When.

@@ -85,6 +85,8 @@ mod tests {
             deadlines: Deadlines::default(),
             repair: Repair::default(),
             paused: false,
+            startup_taints: Vec::new(),
+            keep: None,
         }
     }
 

@@ -91,6 +91,11 @@ fn line(record: &Record) -> String {
             format!("{intent} judged: {}: {text}", if *held { "took effect" } else { "did not hold" })
         }
         Record::GivenUp { incident, why, .. } => format!("{incident} given up: {why}"),
+        Record::Asked { machine, value, incident, .. } => match incident {
+            Some(incident) => format!("{incident} is to be repaired now: {value:?}"),
+            None => format!("{machine} was to be repaired now, and nothing is amiss: {value:?}"),
+        },
+        Record::Kept { incident, .. } => format!("{incident}: its machine is kept for a look"),
         Record::Closed { incident, verdict, .. } => format!("{incident} closed: {}", verdict.name()),
         Record::Width { domain, width, not_before, .. } => {
             let pool = &domain.pool;

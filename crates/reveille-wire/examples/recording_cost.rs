@@ -95,6 +95,7 @@ impl Fleet {
                 cordoned: false,
                 intent: NodeIntent::default(),
                 uninitialized: false,
+                taints: Box::default(),
             }));
         }
         Ok(Self { instances, ports, nodes, renewed: vec![0; machines] })

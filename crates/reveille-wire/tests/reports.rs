@@ -12,15 +12,15 @@ use reveille_core::event::{Pause, PauseScope};
 use reveille_core::model::cause::Cause;
 use reveille_core::model::id::{CloudName, IncidentId, InstanceId, IntentId, NodeName, PoolName};
 use reveille_core::model::incident::{
-    Attempt, Confidence, Evidence, FaultKind, Finding, Incident, IncidentKey, MachineKey, Subject,
+    Asked, Attempt, Confidence, Evidence, FaultKind, Finding, Incident, IncidentKey, MachineKey, Subject,
 };
 use reveille_core::model::stage::Stage;
 use reveille_core::model::time::{Span, Time};
 use reveille_wire::report::{
-    ActReport, Ago, Answers, AskReport, AttemptReport, BlindReport, Document, FindingReport, HeldReport, In,
-    IncidentReport, IncidentsReport, MachineReport, NextReport, PauseReport, PlanHeldReport, PlanReport,
-    PlanSummary, Report, RollReport, RollSummary, SourceReport, StageReport, StageState, TriedReport,
-    WaitReport, WhyReport, key_text,
+    ActReport, Ago, Answers, AskReport, AskedReport, AttemptReport, BlindReport, Document, FindingReport,
+    HeldReport, In, IncidentReport, IncidentsReport, MachineReport, NextReport, PauseReport, PlanHeldReport,
+    PlanReport, PlanSummary, Report, RollReport, RollSummary, SourceReport, StageReport, StageState,
+    TriedReport, WaitReport, WhyReport, key_text,
 };
 use reveille_wire::stamp::Stamp;
 
@@ -146,6 +146,7 @@ fn why() -> Report {
         machine: absent(),
         stages: StageReport::strip(state),
         findings: vec![FindingReport::new(&finding(), NOW)],
+        asked: vec![AskedReport { seen: ago(180), value: "OPS-7".into() }],
         done: vec![AttemptReport::new(&attempt(), NOW)],
         next: Some(NextReport {
             what: "tries again (2 of 4), then asks a person".into(),
@@ -225,6 +226,8 @@ fn incidents() -> Report {
         tries: 1,
         not_before: Some(NOW + Span::from_min(4)),
         given_up: false,
+        asked: Some(Asked { at: NOW - Span::from_min(3), value: Arc::from("OPS-7") }),
+        kept_until: Some(NOW + Span::from_min(60)),
     };
     let open = IncidentReport::open(&incident, NOW);
     let closed = IncidentReport {
@@ -232,6 +235,8 @@ fn incidents() -> Report {
         findings: vec![],
         attempts: vec![],
         not_before: None,
+        asked: None,
+        kept_until: None,
         verdict: Some("mended".into()),
         closed: Some(ago(3600)),
         ..open.clone()

@@ -13,7 +13,7 @@ use proptest::prelude::*;
 use reveille_core::model::id::{CloudName, GroupId, PoolName, RosterName, RouterId};
 use reveille_core::model::instance::Mark;
 use reveille_core::model::roster::{
-    Deadlines, GroupRef, Limits, Mode, Network, Ownership, Pool, Repair, Roster, Timing,
+    Deadlines, GroupRef, Keep, Limits, Mode, Network, Ownership, Pool, Repair, Roster, Timing,
 };
 use reveille_core::model::time::Span;
 use reveille_wire::roster::{
@@ -79,6 +79,8 @@ fn the_sketch_of_the_design_means_what_it_says() {
             cleanup: Mode::Off,
         },
         paused: false,
+        startup_taints: Vec::new(),
+        keep: None,
     };
     let router = RouterId::from("3f0c1111-0000-0000-0000-000000000001");
     let expected = CheckedRoster {
@@ -187,6 +189,8 @@ fn the_workers_of_everything() -> Pool {
             not_ready_within: Span::from_s(90),
             vanished_within: Span::from_min(3),
             dwell: Span::from_min(5),
+            in_service_within: Span::from_min(6),
+            confirm: true,
         },
         repair: Repair {
             network: Mode::Act,
@@ -196,6 +200,11 @@ fn the_workers_of_everything() -> Pool {
             cleanup: Mode::Off,
         },
         paused: true,
+        startup_taints: vec![
+            Arc::from("node.cilium.io/agent-not-ready"),
+            Arc::from("node.cloudprovider.kubernetes.io/uninitialized"),
+        ],
+        keep: Some(Keep { within: Span::from_min(24 * 60), at_most: 2, failed: true }),
     }
 }
 

@@ -76,6 +76,7 @@ pub(crate) fn node(number: &str, ready: Ready) -> Node {
         cordoned: false,
         intent: NodeIntent::default(),
         uninitialized: false,
+        taints: Box::default(),
     }
 }
 

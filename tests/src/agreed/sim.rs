@@ -60,6 +60,7 @@ fn standing(curtain: &Curtain) -> Standing {
         let word = match stands {
             Some(Stands::Answers) => "ready",
             Some(Stands::Excused(_)) => "excused",
+            Some(Stands::Starting(_)) => "starting",
             Some(Stands::Absent(absence)) => absence.kind.name(),
             Some(Stands::CannotTell(_)) => "unknown",
             None => "not on the roll",

@@ -22,6 +22,8 @@ use crate::observe::cloud::{CloudView, Seen, Whose};
 use crate::observe::cluster::{ClusterView, NodeSeen};
 use crate::observe::source::Trust;
 
+use super::service;
+
 /// How one machine stands at roll call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Standing {
@@ -29,6 +31,8 @@ pub enum Standing {
     Answers,
     /// It is not here and nobody should expect it: it leaves on purpose, or has not come yet by rule.
     Excused(Arc<str>),
+    /// Its node is Ready, and it is not in service yet: it still carries a startup taint.
+    Starting(Arc<str>),
     /// It is not here.
     Absent(Absence),
     /// Nobody can say, and why.
@@ -62,13 +66,13 @@ pub struct Witness<'a> {
 }
 
 impl Witness<'_> {
-    fn deadlines(&self, seen: &Seen) -> Deadlines {
+    pub(super) fn deadlines(&self, seen: &Seen) -> Deadlines {
         seen.pool()
             .and_then(|name| self.roster.pools.get(name))
             .map_or_else(Deadlines::default, |p| p.deadlines)
     }
 
-    fn evidence(&self, source: &str, text: &str) -> Evidence {
+    pub(super) fn evidence(&self, source: &str, text: &str) -> Evidence {
         Evidence::new(source, text, self.now)
     }
 
@@ -78,6 +82,14 @@ impl Witness<'_> {
         self.cluster.lease_age(self.now, name).is_some_and(|age| age <= limit)
     }
 
+    /// Since when the cluster's word counts without a gap; now, while it does not.
+    pub(super) fn cluster_since(&self) -> Time {
+        match self.cluster.source.trust(self.now) {
+            Trust::Since(since) => since,
+            Trust::No(_) => self.now,
+        }
+    }
+
     /// Its node is Ready, and the cluster's word for it counts.
     fn ready(&self, seen: &Seen) -> bool {
         self.cluster.source.trust(self.now).is_given()
@@ -85,11 +97,16 @@ impl Witness<'_> {
     }
 }
 
-fn finding(cause: Cause, confidence: Confidence, evidence: Vec<Evidence>) -> Finding {
+pub(super) fn finding(cause: Cause, confidence: Confidence, evidence: Vec<Evidence>) -> Finding {
     Finding { cause, stage: cause.stage(), confidence, evidence, against: Vec::new() }
 }
 
-fn absent(kind: FaultKind, finding: Finding, due_after: Option<Span>, rests_on_cluster: bool) -> Standing {
+pub(super) fn absent(
+    kind: FaultKind,
+    finding: Finding,
+    due_after: Option<Span>,
+    rests_on_cluster: bool,
+) -> Standing {
     Standing::Absent(Absence { kind, finding, due_after, rests_on_cluster })
 }
 
@@ -225,13 +242,13 @@ fn judge_node(witness: Witness<'_>, seen: &Seen, node: &NodeSeen) -> Standing {
         return Standing::CannotTell(Arc::from("its node is in no list that can be believed"));
     }
     if node.node.ready == Ready::True {
-        return Standing::Answers;
+        return service::judge_service(witness, seen, node);
     }
     if node.node.intent.deleting {
         return Standing::Excused(Arc::from("its node is being deleted"));
     }
     if let Some(sign) = &node.node.intent.leaving {
-        return Standing::Excused(Arc::from(format!("it is being removed on purpose ({sign})")));
+        return service::judge_removal(witness, seen, node, sign);
     }
     if let Some(real) = seen.joined.as_ref().filter(|name| !witness.cluster.nodes.contains_key(*name)) {
         return judge_stand_in(witness, seen, real, &node.node.name);

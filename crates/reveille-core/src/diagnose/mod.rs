@@ -1,7 +1,7 @@
 //! Stage two: what is amiss, and why.
 //!
-//! `absence` asks of one machine whether it answers the roll; `network` compares groups, ports and routes with what the
-//! pools need; `console` reads what a machine that never joined left on its console. `faults` puts them together into
+//! `absence` asks of one machine whether it answers the roll, `service` whether a Ready one serves; `network` compares groups,
+//! ports and routes with what the pools need; `console` reads what a machine that never joined left on its console. `faults` puts them together into
 //! one list per subject, with what was `gathered` on purpose. All of it is reading: nothing here proposes or remembers.
 
 pub mod absence;
@@ -10,3 +10,4 @@ pub mod faults;
 pub mod gathered;
 pub mod network;
 pub mod route_faults;
+pub mod service;

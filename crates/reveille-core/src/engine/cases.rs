@@ -9,6 +9,7 @@ use std::sync::Arc;
 use crate::diagnose::absence::{self, Standing, Witness};
 use crate::diagnose::faults::{self, Fault};
 use crate::diagnose::gathered::Gathered;
+use crate::diagnose::service;
 use crate::effect::Look;
 use crate::guard::{Guard, stands};
 use crate::model::id::{InstanceId, InstanceName, NodeName, PoolName};
@@ -20,8 +21,8 @@ use crate::observe::cloud::{Seen, Unlisted};
 use crate::observe::tally::{Place, Rank};
 use crate::plan::budget::Phase;
 use crate::plan::desk::Case;
-use crate::plan::interlock;
-use crate::record::{Record, Verdict};
+use crate::plan::{interlock, wishes};
+use crate::record::{Domain, Record, Verdict};
 
 use super::{CLOSED_MAX, Closed, LookFor, RECURS_WITHIN, State, Wake};
 
@@ -69,6 +70,7 @@ impl State {
         }
         self.enrich(key, &mut faults);
         let place = self.place(seen, &standing);
+        let asked = seen.nodes.iter().find_map(|name| self.cluster.nodes.get(name)?.node.intent.asks.clone());
         let (label, pool) = (label(seen), seen.pool().cloned());
         // What is being made or removed does not get well by that: its incidents end when it runs, or is gone.
         let state = seen.instance.state;
@@ -100,6 +102,9 @@ impl State {
             Blind::No
         };
         self.settle_cases(&Subject::Machine(key.clone()), faults, blind, label, pool);
+        if let Some(value) = asked.and_then(|asks| asks.repair) {
+            self.hear_request(key, &standing, value);
+        }
     }
 
     fn has_listed(&self, key: &MachineKey) -> bool {
@@ -120,7 +125,11 @@ impl State {
             InstanceState::Deleting | InstanceState::Gone => Some(seen.state_since + deadlines.delete_within),
             _ => None,
         });
-        let mut wake = deadline.filter(|at| *at > self.now && matches!(standing, Standing::Excused(_)));
+        let witness = |cloud| Witness { roster: &self.roster, cloud, cluster: &self.cluster, now: self.now };
+        let cloud = self.desk().seen(key).map(|(cloud, _)| cloud);
+        let deadline = deadline.or_else(|| service::excused_until(witness(cloud?), seen));
+        let excused = matches!(standing, Standing::Excused(_) | Standing::Starting(_));
+        let mut wake = deadline.filter(|at| *at > self.now && excused);
         if let Some(unlisted) = seen.unlisted {
             if unlisted.is_gone() {
                 presence.gone = seen.nodes.is_empty();
@@ -154,13 +163,13 @@ impl State {
         let zone = seen.instance.zone.clone().or_else(node_zone);
         let rank = match standing {
             Standing::Answers => Rank::Present,
-            Standing::CannotTell(_) => Rank::Undecided,
+            Standing::CannotTell(_) | Standing::Starting(_) => Rank::Undecided,
             Standing::Excused(_) if seen.instance.state == InstanceState::Building => Rank::Undecided,
             Standing::Excused(_) => Rank::Leaving,
             Standing::Absent(absence) => match absence.kind {
                 // A machine that was seen being born is still on its way until its deadline.
                 FaultKind::NeverJoined if !self.is_due(seen, absence.kind) => Rank::Undecided,
-                FaultKind::StuckDeleting | FaultKind::Ghost => Rank::Leaving,
+                FaultKind::StuckDeleting | FaultKind::StuckLeaving | FaultKind::Ghost => Rank::Leaving,
                 _ => Rank::Amiss,
             },
         };
@@ -246,9 +255,15 @@ impl State {
             self.cases_of(subject).filter(|key| !kinds.contains(&key.kind)).collect();
         let other_absence = kinds.iter().any(|kind| kind.is_absence());
         for key in open {
-            // A node that is there and not Ready is a new question; that the machine would not join is answered.
-            let joined = kinds.contains(&FaultKind::NotReady)
-                && matches!(key.kind, FaultKind::NeverJoined | FaultKind::Vanished);
+            // A node that is there and not Ready is a new question; that the machine would not join is answered. So is one
+            // that is Ready and not in service, whatever was asked before.
+            let joined = match key.kind {
+                FaultKind::NeverJoined | FaultKind::Vanished => {
+                    kinds.contains(&FaultKind::NotReady) || kinds.contains(&FaultKind::NotInService)
+                }
+                FaultKind::NotReady => kinds.contains(&FaultKind::NotInService),
+                _ => false,
+            };
             // So is one that runs again: that it was shut off is over, and that its node is not Ready yet is another matter.
             let runs = key.kind == FaultKind::Stopped
                 && kinds.iter().all(|kind| !kind.is_absence() || kind.is_of_one_that_runs());
@@ -294,6 +309,8 @@ impl State {
             tries,
             not_before,
             given_up: false,
+            asked: None,
+            kept_until: None,
         };
         self.record(Record::Opened { at, incident: id, key: key.clone(), pool, label });
         if let Subject::Machine(machine) = &key.subject {
@@ -325,6 +342,7 @@ impl State {
     fn refresh(&mut self, key: &IncidentKey, fault: Fault, label: &Arc<str>) {
         let now = self.now;
         let timing = self.roster.timing;
+        let (dwell, confirms) = (self.dwell(key), self.confirms(key));
         let Some(case) = self.cases.get_mut(key) else { return };
         if case.due_after != fault.due_after {
             self.ripe.insert(key.clone());
@@ -336,8 +354,12 @@ impl State {
             incident.label = label.clone();
         }
         let mut used_up = false;
-        if incident.well_since.take().is_some() {
+        if let Some(since) = incident.well_since.take() {
             self.ripe.insert(key.clone());
+            if confirms && now.since(since) >= dwell {
+                // It was well for so long that only a person's word was missing: the waiting begins anew.
+                incident.counted_from = now;
+            }
             let held = incident.attempts.last().and_then(|attempt| attempt.verdict.as_ref());
             if held.is_some_and(|(_, held, _)| *held) {
                 // It looked mended and is back within the dwell: that repair did not hold.
@@ -384,6 +406,12 @@ impl State {
             self.wake(now + self.roster.timing.cloud_period, Wake::Case(key.clone()));
             return;
         }
+        let waits = self.cases.get(key).is_some_and(|case| wishes::unconfirmed(&self.desk(), case).is_some());
+        if waits {
+            self.prove_unconfirmed(key);
+            return;
+        }
+        let Some(case) = self.cases.get(key) else { return };
         let mended =
             case.incident.attempts.iter().any(|a| a.verdict.as_ref().is_some_and(|(_, held, _)| *held));
         self.close(key, if mended { Verdict::Mended } else { Verdict::Recovered });
@@ -397,6 +425,11 @@ impl State {
             (true, Some(pool)) => pool.deadlines.dwell,
             _ => self.roster.timing.cloud_period,
         }
+    }
+
+    fn confirms(&self, key: &IncidentKey) -> bool {
+        let pool = self.cases.get(key).and_then(|case| case.incident.pool.as_ref());
+        pool.and_then(|name| self.roster.pools.get(name)).is_some_and(|pool| pool.deadlines.confirm)
     }
 
     pub(super) fn close(&mut self, key: &IncidentKey, verdict: Verdict) {
@@ -420,15 +453,23 @@ impl State {
         }
         self.closed.push_back(Closed { incident: case.incident, at, verdict });
         if let Some(domain) = domain {
-            let busy = self.cases.values().any(|other| self.domain_of(other).as_ref() == Some(&domain));
-            if !busy && self.book.under_way_in(&domain) == 0 && self.book.quiet(&domain) {
-                self.record(Record::Width { at, domain, width: 1, not_before: None, failures: 0 });
-            }
+            self.quieten(domain);
         }
         self.rouse_held();
     }
 
-    pub(super) fn domain_of(&self, case: &Case) -> Option<crate::record::Domain> {
+    /// Past success is no licence: when nothing is amiss in a domain any more, it is one at a time again.
+    pub(super) fn quieten(&mut self, domain: Domain) {
+        let at = self.now;
+        let amiss = |other: &&Case| wishes::unconfirmed(&self.desk(), other).is_none();
+        let of = |other: &Case| self.domain_of(other).as_ref() == Some(&domain);
+        let busy = self.cases.values().filter(amiss).any(of);
+        if !busy && self.book.under_way_in(&domain) == 0 && self.book.quiet(&domain) {
+            self.record(Record::Width { at, domain, width: 1, not_before: None, failures: 0 });
+        }
+    }
+
+    pub(super) fn domain_of(&self, case: &Case) -> Option<Domain> {
         let (_, seen) = self.desk().seen_of(&case.incident.key.subject)?;
         interlock::domain(case, seen)
     }
@@ -439,6 +480,7 @@ impl State {
             self.close(&incident, verdict);
         }
         self.tally.set(key, None);
+        self.requests.remove(key);
         self.unwake(&Wake::Machine(key.clone()));
         let MachineKey::Instance(cloud, id) = key else { return };
         let Some(seen) = self.clouds.get_mut(cloud).and_then(|view| view.remove(id)) else { return };

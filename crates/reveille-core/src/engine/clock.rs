@@ -109,6 +109,13 @@ impl State {
             incident.first_seen = incident.first_seen.min(now);
             incident.well_since = incident.well_since.map(|at| at.min(now));
             incident.not_before = incident.not_before.map(|at| at.min(longest));
+            if let Some(asked) = &mut incident.asked {
+                asked.at = asked.at.min(now);
+            }
+            let pool = incident.pool.as_ref().and_then(|name| self.roster.pools.get(name));
+            if let (Some(until), Some(keep)) = (&mut incident.kept_until, pool.and_then(|pool| pool.keep)) {
+                *until = (*until).min(now + keep.within);
+            }
         }
         let early: Vec<Wake> = self
             .wakes

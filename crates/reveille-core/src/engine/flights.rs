@@ -42,6 +42,7 @@ impl State {
                 }
                 Next::Held { .. } => {
                     let earliest = self.held_until(&decision.held);
+                    self.begin_keeping(&key, &decision);
                     self.held.insert(key.clone());
                     if let Some(at) = earliest {
                         self.wake(at, Wake::Case(key));
@@ -81,7 +82,7 @@ impl State {
     fn held_until(&self, held: &[(Rung, Vec<crate::plan::hold::Hold>)]) -> Option<Time> {
         use crate::plan::hold::Hold;
         let spans = held.iter().flat_map(|(_, holds)| holds).map(|hold| match hold {
-            Hold::Settling(left) | Hold::CoolingDown(left) => *left,
+            Hold::Settling(left) | Hold::CoolingDown(left) | Hold::Kept(left) => *left,
             Hold::PerHour { free_in, .. } => *free_in,
             _ => self.roster.timing.backoff_min,
         });

@@ -21,6 +21,7 @@ mod looks;
 mod outbox;
 mod projects;
 mod proofs;
+mod requests;
 mod restore;
 mod sight;
 
@@ -80,6 +81,8 @@ pub struct State {
     closed: VecDeque<Closed>,
     book: Book,
     pauses: BTreeSet<Pause>,
+    /// The last request for a repair of each machine, whatever came of it.
+    requests: BTreeMap<MachineKey, Arc<str>>,
     rollouts: BTreeMap<PoolName, Rollout>,
     rolling: BTreeMap<PoolName, Time>,
     /// Zones of whose machines none answers.
@@ -186,6 +189,7 @@ impl State {
             closed: VecDeque::new(),
             book: Book::default(),
             pauses: BTreeSet::new(),
+            requests: BTreeMap::new(),
             rollouts: BTreeMap::new(),
             rolling: BTreeMap::new(),
             dark: BTreeSet::new(),

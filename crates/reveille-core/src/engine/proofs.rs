@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::effect::{Call, Outcome, ReadError};
 use crate::event::Answer;
 use crate::model::id::IntentId;
-use crate::model::incident::Subject;
+use crate::model::incident::{IncidentKey, Subject};
 use crate::model::time::Span;
 use crate::plan::budget::{Flight, Phase, REPLACEMENT_FAILED, Width};
 use crate::plan::desk::{Case, Desk};
@@ -204,6 +204,20 @@ impl State {
             // Calls on their way are waited for: their outcome belongs into the ledger.
             _ => {}
         }
+    }
+
+    /// It has been well for its dwell and only a person's word is missing: what was under way for it is proved.
+    pub(super) fn prove_unconfirmed(&mut self, key: &IncidentKey) {
+        let Some(case) = self.cases.get(key) else { return };
+        let Some((intent, flight)) = self.book.flight_of(case.incident.id) else { return };
+        let domain = flight.domain.clone();
+        self.book.flights.remove(&intent);
+        self.unwake(&Wake::Flight(intent));
+        if let Some(domain) = domain {
+            self.earn(&domain);
+            self.quieten(domain);
+        }
+        self.rouse_held();
     }
 
     /// A replacement is proved when the pool answers with more machines than before, a newcomer among them, for its dwell.

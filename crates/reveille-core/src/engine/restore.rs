@@ -13,7 +13,7 @@ use crate::diagnose::gathered::Gathered;
 use crate::effect::Outcome;
 use crate::guard::{Guard, stands};
 use crate::model::id::{IncidentId, IntentId, NodeName, PoolName};
-use crate::model::incident::{Attempt, DROPPED, Incident, IncidentKey, MachineKey};
+use crate::model::incident::{Asked, Attempt, DROPPED, Incident, IncidentKey, MachineKey, Subject};
 use crate::model::roster::{Deadlines, Roster};
 use crate::model::time::{Span, Time};
 use crate::plan::budget::{Flight, Phase, Tried, Width};
@@ -104,6 +104,7 @@ impl State {
         for (rung, Tried { requested, verified }) in self.book.tried_and_over() {
             records.push(Record::Counted { at, repair: Arc::from(rung.name()), requested, verified });
         }
+        self.checkpoint_requests(&mut records);
         records
     }
 
@@ -119,6 +120,16 @@ impl State {
                 }
             }
         }
+    }
+
+    /// After the incidents: the last value of a machine may be another than its last incident's.
+    fn checkpoint_requests(&self, records: &mut Vec<Record>) {
+        let at = self.now;
+        let asked = self.requests.iter().map(|(machine, value)| {
+            let (machine, value) = (machine.clone(), value.clone());
+            Record::Asked { at, machine, value, incident: None }
+        });
+        records.extend(asked);
     }
 
     fn checkpoint_incident(&self, incident: &Incident, records: &mut Vec<Record>) {
@@ -147,6 +158,13 @@ impl State {
                 before: flight.before.clone(),
                 domain: flight.domain.clone(),
             });
+        }
+        if let (Some(asked), Subject::Machine(machine)) = (&incident.asked, &incident.key.subject) {
+            let (machine, value) = (machine.clone(), asked.value.clone());
+            records.push(Record::Asked { at: asked.at, machine, value, incident: Some(id) });
+        }
+        if let Some(until) = incident.kept_until {
+            records.push(Record::Kept { at: self.now, incident: id, until });
         }
         if incident.given_up {
             records.push(Record::GivenUp { at: self.now, incident: id, why: Arc::from("as before") });
@@ -179,6 +197,7 @@ impl Replay {
             Record::Forgotten { at, machines } => {
                 for key in machines {
                     self.state.remembered.remove(&key);
+                    self.state.requests.remove(&key);
                     if let MachineKey::Instance(cloud, id) = &key {
                         self.state.note_gone_unseen(at, cloud, id);
                     }
@@ -191,6 +210,16 @@ impl Replay {
             }
             Record::Diagnosed { incident, findings, .. } => {
                 self.with(incident, |found| found.findings = findings);
+            }
+            Record::Asked { at, machine, value, incident } => {
+                if let Some(incident) = incident {
+                    let asked = Asked { at, value: value.clone() };
+                    self.with(incident, |found| found.asked = Some(asked));
+                }
+                self.state.requests.insert(machine, value);
+            }
+            Record::Kept { incident, until, .. } => {
+                self.with(incident, |found| found.kept_until = Some(until));
             }
             Record::GivenUp { incident, .. } => self.with(incident, |found| found.given_up = true),
             Record::Closed { at, incident, verdict } => self.close(at, incident, verdict),
@@ -319,6 +348,8 @@ impl Replay {
             tries: 0,
             not_before: None,
             given_up: false,
+            asked: None,
+            kept_until: None,
         };
         let case = Case {
             incident,

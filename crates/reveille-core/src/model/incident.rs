@@ -82,6 +82,10 @@ pub enum FaultKind {
     Duplicate,
     /// Shut off.
     Stopped,
+    /// Its node is Ready and carries a startup taint: it has joined and is not in service.
+    NotInService,
+    /// Somebody takes its node away, and it does not go: a drain that hangs.
+    StuckLeaving,
     /// A port lacks a group.
     GroupMissing,
     /// A group lacks pod rules.
@@ -106,7 +110,7 @@ pub enum FaultKind {
 
 impl FaultKind {
     /// Every kind.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 22] = [
         Self::NeverJoined,
         Self::Vanished,
         Self::NotReady,
@@ -117,6 +121,8 @@ impl FaultKind {
         Self::StuckDeleting,
         Self::Duplicate,
         Self::Stopped,
+        Self::NotInService,
+        Self::StuckLeaving,
         Self::GroupMissing,
         Self::RulesMissing,
         Self::GroupUnresolved,
@@ -142,6 +148,8 @@ impl FaultKind {
             Self::StuckDeleting => "stuck-deleting",
             Self::Duplicate => "duplicate",
             Self::Stopped => "stopped",
+            Self::NotInService => "not-in-service",
+            Self::StuckLeaving => "stuck-leaving",
             Self::GroupMissing => "group-missing",
             Self::RulesMissing => "rules-missing",
             Self::GroupUnresolved => "group-unresolved",
@@ -174,12 +182,14 @@ impl FaultKind {
                 | Self::StuckDeleting
                 | Self::Duplicate
                 | Self::Stopped
+                | Self::NotInService
+                | Self::StuckLeaving
         )
     }
 
     /// True when its instance runs: what is amiss is its node, or that it has none.
     pub const fn is_of_one_that_runs(self) -> bool {
-        matches!(self, Self::NeverJoined | Self::Vanished | Self::NotReady)
+        matches!(self, Self::NeverJoined | Self::Vanished | Self::NotReady | Self::NotInService)
     }
 }
 
@@ -289,6 +299,29 @@ pub struct Incident {
     pub not_before: Option<Time>,
     /// Every rung is used up: a person is asked, nothing more is tried.
     pub given_up: bool,
+    /// A person asked for a repair without waiting.
+    pub asked: Option<Asked>,
+    /// Its machine is kept for somebody to look at, and not deleted before this.
+    pub kept_until: Option<Time>,
+}
+
+/// A person's request for a repair now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// When we saw it.
+    pub at: Time,
+    /// In the person's words.
+    pub value: Arc<str>,
+}
+
+impl Incident {
+    /// True while a person's request waits for a repair: nothing has been called for it since.
+    pub fn is_asked_for(&self) -> bool {
+        let called =
+            |attempt: &Attempt| !attempt.outcome.as_ref().is_some_and(|(_, text)| text.starts_with(DROPPED));
+        let answered = |asked: &Asked| self.attempts.iter().any(|it| it.at >= asked.at && called(it));
+        self.asked.as_ref().is_some_and(|asked| !answered(asked))
+    }
 }
 
 /// Begins the outcome of an attempt whose call was never made.

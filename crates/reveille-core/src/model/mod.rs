@@ -11,5 +11,6 @@ pub mod lease;
 pub mod network;
 pub mod node;
 pub mod roster;
+pub mod signs;
 pub mod stage;
 pub mod time;

@@ -38,6 +38,8 @@ pub struct Node {
     pub intent: NodeIntent,
     /// The taint `node.cloudprovider.kubernetes.io/uninitialized` is still there.
     pub uninitialized: bool,
+    /// The keys of all its taints, sorted, each once.
+    pub taints: Box<[Arc<str>]>,
 }
 
 /// What `spec.providerID` says.
@@ -60,6 +62,19 @@ pub struct NodeIntent {
     pub leaving: Option<Arc<str>>,
     /// Annotation `reveille.dev/pause` with the literal value `true`.
     pub paused: bool,
+    /// What people ask for by further annotations; nearly always nothing.
+    pub asks: Option<Box<Asks>>,
+}
+
+/// What people ask for by annotations on a Node. See [`super::signs`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Asks {
+    /// `reveille.dev/repair-now`: a repair without waiting. Each value counts once.
+    pub repair: Option<Arc<str>>,
+    /// `reveille.dev/confirm`: the incident of this number may close.
+    pub confirm: Option<Arc<str>>,
+    /// `reveille.dev/keep`: do not delete it, because somebody wants to look at it (`true`); or do (`false`).
+    pub keep: Option<bool>,
 }
 
 /// The Ready condition, with silence as a value of its own.

@@ -63,6 +63,21 @@ pub struct Pool {
     pub repair: Repair,
     /// The roster's file says: hands off.
     pub paused: bool,
+    /// Taints that a node carries until what it needs to serve is there. While one is on it, it is not in service.
+    pub startup_taints: Vec<Arc<str>>,
+    /// Machines that failed are kept for a while, so that somebody can look at them.
+    pub keep: Option<Keep>,
+}
+
+/// How failed machines of a pool are kept before they are deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Keep {
+    /// For how long, from when they would have been deleted.
+    pub within: Span,
+    /// So many at the same time; whoever fails beside them is deleted as usual.
+    pub at_most: u32,
+    /// True: every machine that failed. False: only those that a person marks.
+    pub failed: bool,
 }
 
 /// Proof of ownership. Both marks must be on the object.
@@ -105,6 +120,10 @@ pub struct Deadlines {
     pub vanished_within: Span,
     /// How long it must have been well before an incident closes.
     pub dwell: Span,
+    /// From Ready, with a startup taint, to telling about it.
+    pub in_service_within: Span,
+    /// However long it has been well: a person must confirm it before an incident closes.
+    pub confirm: bool,
 }
 
 impl Default for Deadlines {
@@ -116,6 +135,8 @@ impl Default for Deadlines {
             not_ready_within: Span::from_min(5),
             vanished_within: Span::from_min(2),
             dwell: Span::from_s(60),
+            in_service_within: Span::from_min(10),
+            confirm: false,
         }
     }
 }

@@ -36,6 +36,50 @@ pub struct NodeSeen {
     pub denials: u8,
     /// When its instance was last denied.
     pub last_denial: Option<Time>,
+    /// Since when each of its taints is on it, in their order.
+    pub tainted_since: Box<[Time]>,
+    /// Since when it carries a sign that somebody takes it away.
+    pub leaving_since: Option<Time>,
+    /// What it asks for stood on it when it was first seen.
+    pub found_asking: bool,
+}
+
+impl NodeSeen {
+    fn new(now: Time, node: &Arc<Node>) -> Self {
+        Self {
+            node: node.clone(),
+            link: None,
+            ready_since: now,
+            lost: false,
+            denials: 0,
+            last_denial: None,
+            tainted_since: node.taints.iter().map(|_| now).collect(),
+            leaving_since: node.intent.leaving.is_some().then_some(now),
+            found_asking: node.intent.asks.is_some(),
+        }
+    }
+
+    /// The same object, described anew.
+    fn is_now(&mut self, now: Time, node: &Arc<Node>) {
+        if self.node.ready != node.ready {
+            self.ready_since = now;
+        }
+        if self.node.taints != node.taints {
+            let since = |key| self.tainted(key).unwrap_or(now);
+            self.tainted_since = node.taints.iter().map(since).collect();
+        }
+        let leaving = node.intent.leaving.is_some();
+        self.leaving_since = leaving.then(|| self.leaving_since.unwrap_or(now));
+        self.found_asking &= self.node.intent.asks == node.intent.asks;
+        self.node = node.clone();
+        self.lost = false;
+    }
+
+    /// Since when this taint is on it; `None`: it is not.
+    pub fn tainted(&self, key: &Arc<str>) -> Option<Time> {
+        let place = self.node.taints.iter().position(|taint| taint == key)?;
+        self.tainted_since.get(place).copied()
+    }
 }
 
 /// Which instance a node stands for.
@@ -185,6 +229,8 @@ impl ClusterView {
         for seen in self.nodes.values_mut() {
             seen.ready_since = seen.ready_since.min(now);
             seen.last_denial = seen.last_denial.map(|at| at.min(now));
+            seen.leaving_since = seen.leaving_since.map(|at| at.min(now));
+            seen.tainted_since.iter_mut().for_each(|at| *at = (*at).min(now));
         }
     }
 
@@ -195,11 +241,7 @@ impl ClusterView {
                 return;
             }
             if seen.node.uid == node.uid {
-                if seen.node.ready != node.ready {
-                    seen.ready_since = now;
-                }
-                seen.node = node.clone();
-                seen.lost = false;
+                seen.is_now(now, node);
                 change.applied.push(node.name.clone());
                 return;
             }
@@ -211,14 +253,7 @@ impl ClusterView {
         self.weak.insert(node.name.clone());
         // What was said before about a node of this name was said of another object, perhaps of another machine.
         self.events.succeeded(&node.name);
-        let fresh = NodeSeen {
-            node: node.clone(),
-            link: None,
-            ready_since: now,
-            lost: false,
-            denials: 0,
-            last_denial: None,
-        };
+        let fresh = NodeSeen::new(now, node);
         self.nodes_growth.note();
         self.nodes.insert(node.name.clone(), fresh);
         self.leases.nodes_changed();

@@ -21,6 +21,7 @@ use super::hold::Hold;
 use super::interlock;
 use super::ladder::{self, Rung};
 use super::remedy;
+use super::wishes;
 
 /// What should happen next with a case, and everything that is held back meanwhile.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -114,7 +115,8 @@ pub fn decide(desk: &Desk<'_>, case: &Case) -> Decision {
         return Decision::just(Next::UnderWay(intent));
     }
     if incident.well_since.is_some() {
-        return Decision::just(Next::Well);
+        let next = wishes::unconfirmed(desk, case).map_or(Next::Well, Next::Ask);
+        return Decision::just(next);
     }
     if incident.given_up || case.due_after.is_none() || ladder::ladder(incident.key.kind).is_empty() {
         return Decision::just(Next::Ask(Arc::from(ladder::ask(incident.key.kind))));
@@ -123,7 +125,7 @@ pub fn decide(desk: &Desk<'_>, case: &Case) -> Decision {
         Err(why) => return Decision::just(Next::Blind(why)),
         Ok(due) => due.unwrap_or(desk.now),
     };
-    if desk.now < due && stands(Guard::Patience) {
+    if desk.now < due && !incident.is_asked_for() && stands(Guard::Patience) {
         let why = format!("waits until {} after first sight", case.due_after.unwrap_or_default());
         return Decision::just(Next::Wait { until: due, why: why.into() });
     }
@@ -193,10 +195,12 @@ fn climb(desk: &Desk<'_>, case: &Case, due: Time) -> Decision {
             continue;
         }
         if rung == Rung::Rejoin {
-            // Offered to a person for as long again as was waited: no agent is there to do it.
+            // Offered to a person for as long again as was waited: no agent is there to do it. A person who asks for a
+            // repair now has declined that offer.
             let offered_until = due + case.due_after.unwrap_or_default();
+            let offered = desk.now < offered_until && !incident.is_asked_for();
             decision.held.push((rung, interlock::holds(desk, case, rung, None)));
-            if desk.now < offered_until || is_last_allowed(desk, case, index) {
+            if offered || is_last_allowed(desk, case, index) {
                 decision.next = Next::Held { rung, call: None };
                 return decision;
             }

@@ -100,6 +100,8 @@ pub enum Hold {
     },
     /// The last repair in the domain failed, and it cools down.
     CoolingDown(Span),
+    /// It is kept for somebody to look at, for so much longer.
+    Kept(Span),
     /// The pool would fall below its minimum.
     PoolMinimum {
         /// Live instances now.
@@ -158,6 +160,7 @@ impl Hold {
             Self::PerHour { .. } => Guard::PerHour,
             Self::Width { .. } => Guard::ProbeWidth,
             Self::CoolingDown(_) => Guard::CoolDown,
+            Self::Kept(_) => Guard::Kept,
             Self::PoolMinimum { .. } => Guard::PoolMinimum,
             Self::SameFault { .. } | Self::Futile { .. } => Guard::Futile,
             Self::RouterFull { .. } => Guard::RouterRoom,
@@ -220,6 +223,7 @@ impl fmt::Display for Hold {
             Self::CoolingDown(left) => {
                 write!(f, "the last repair of this kind here failed; tries again in {left}")
             }
+            Self::Kept(left) => write!(f, "it is kept for somebody to look at, for {left} more"),
             Self::PoolMinimum { live, min } => {
                 write!(f, "the pool has {live} live machines and must keep {min}")
             }

@@ -22,6 +22,7 @@ use super::budget::{REPLACEMENT_FAILED, normalise_fault};
 use super::desk::{Case, Desk};
 use super::hold::Hold;
 use super::ladder::{Class, Rung};
+use super::wishes;
 
 /// Share of silent leases that makes the fleet dark, percent (the early warning of Gardener's dependency watchdog).
 const FLEET_DARK_PCT: u32 = 60;
@@ -277,6 +278,9 @@ fn budget(desk: &Desk<'_>, case: &Case, cloud: &CloudView, seen: &Seen, rung: Ru
         let times = desk.book.fault_count(&pool.name, REPLACEMENT_FAILED);
         if times >= limits.same_fault_stops_at {
             holds.push(Hold::Futile { times });
+        }
+        if let Some(left) = wishes::kept_for(desk, case, pool, seen) {
+            holds.push(Hold::Kept(left));
         }
         let errored = case.incident.key.kind == FaultKind::Errored;
         let live = desk.tally.pool(&pool.name).total();

@@ -190,6 +190,8 @@ pub const fn ladder(kind: FaultKind) -> &'static [Rung] {
         FaultKind::Stray
         | FaultKind::Duplicate
         | FaultKind::StuckDeleting
+        | FaultKind::NotInService
+        | FaultKind::StuckLeaving
         | FaultKind::GroupUnresolved
         | FaultKind::RouteLimit
         | FaultKind::SourceSuspect => &[],
@@ -231,6 +233,10 @@ pub const fn ask(kind: FaultKind) -> &'static str {
     match kind {
         FaultKind::StuckDeleting => {
             "another DELETE does nothing: the cloud's operator has to reset its state"
+        }
+        FaultKind::NotInService => "see what the add-on lacks that takes its startup taint away",
+        FaultKind::StuckLeaving => {
+            "see what holds up its drain, or take back the sign that it is being removed: nothing is done beside it"
         }
         FaultKind::Stray => "mark it with its pool, or remove it by hand",
         FaultKind::Duplicate => {

@@ -15,3 +15,4 @@ pub mod hold;
 pub mod interlock;
 pub mod ladder;
 pub mod remedy;
+pub mod wishes;

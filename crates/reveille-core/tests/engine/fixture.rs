@@ -40,6 +40,8 @@ pub fn roster() -> Roster {
             cleanup: Mode::Act,
         },
         paused: false,
+        startup_taints: Vec::new(),
+        keep: None,
     };
     Roster {
         name: "prod".into(),
@@ -97,6 +99,7 @@ pub fn node(id: &str, ready: Ready) -> Node {
         cordoned: false,
         intent: NodeIntent::default(),
         uninitialized: false,
+        taints: Box::default(),
     }
 }
 

@@ -9,3 +9,4 @@ mod network;
 mod presence;
 mod restart;
 mod restraint;
+mod wishes;

@@ -5,6 +5,7 @@
 //! nothing, so that a server which shuffles them causes no change.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use ipnet::IpNet;
 use reveille_core::model::id::{NodeName, NodeUid, ZoneName};
@@ -12,7 +13,7 @@ use reveille_core::model::node::{Condition, Node, Provider, Ready};
 
 use super::{intent, provider};
 use crate::intern::Interner;
-use crate::wire::{ConditionDoc, NodeDoc, NodeSpec};
+use crate::wire::{ConditionDoc, NodeDoc, NodeSpec, Taint};
 
 const ZONE: &str = "topology.kubernetes.io/zone";
 const UNINITIALIZED: &str = "node.cloudprovider.kubernetes.io/uninitialized";
@@ -61,8 +62,17 @@ pub(crate) fn map(doc: NodeDoc, unread: &[&'static str], interner: &Interner) ->
         zone: zone(&doc.metadata.labels, interner),
         cordoned: spec.unschedulable.unwrap_or_default(),
         uninitialized: taints.iter().any(|taint| taint.key == UNINITIALIZED),
-        intent: intent::read(&doc.metadata, taints, signs_read, interner),
+        intent: intent::read(&doc.metadata, taints, signs_read),
+        taints: keys(taints, interner),
     })
+}
+
+/// The keys of the taints, whatever their values and effects.
+fn keys(taints: &[Taint], interner: &Interner) -> Box<[Arc<str>]> {
+    let mut keys: Vec<Arc<str>> = taints.iter().map(|taint| interner.share(&taint.key)).collect();
+    keys.sort_unstable();
+    keys.dedup();
+    keys.into()
 }
 
 fn zone(
@@ -152,6 +162,7 @@ mod tests {
             assert!(node.addresses.is_empty() && node.pod_ranges.is_empty() && node.conditions.is_empty());
             assert!(node.system_uuid.is_none() && node.boot_id.is_none() && node.kubelet.is_none());
             assert!(!node.cordoned && !node.uninitialized && node.intent == Default::default());
+            assert!(node.taints.is_empty());
         }
     }
 
@@ -226,5 +237,7 @@ mod tests {
         assert_eq!(node.zone, Some(ZoneName::from("nova-a")));
         assert!(node.cordoned && node.uninitialized && node.intent.deleting);
         assert_eq!(node.intent.leaving, None);
+        let taints: Vec<&str> = node.taints.iter().map(|key| &**key).collect();
+        assert_eq!(taints, [UNINITIALIZED]);
     }
 }

@@ -26,6 +26,8 @@ async fn a_cycle_is_four_requests_however_many_pools_there_are() {
         deadlines: Deadlines::default(),
         repair: Repair::default(),
         paused: false,
+        startup_taints: Vec::new(),
+        keep: None,
     };
     let roster = |pools: usize| Roster {
         name: RosterName::from("prod"),

@@ -227,7 +227,7 @@ impl Drive {
             referee.restarted(self.now, self.store.records());
         }
         self.run = Run::Running;
-        let pauses = self.pauses.clone();
+        let pauses = self.all_pauses();
         self.step(Event::Command(Command::Pauses(pauses)));
     }
 }

@@ -10,6 +10,7 @@
 //! stands here as [`Mishap`]s: it pauses, crashes at the worst moment, finds its disk full, loses its lead. A restart
 //! replays what was durable under the next fencing number, and the invariants' memory of intents spans all of them.
 
+mod caution;
 mod chronicle;
 mod former;
 mod mishap;
@@ -68,6 +69,7 @@ pub struct Drive {
     fence: Fence,
     acting: bool,
     pauses: BTreeSet<Pause>,
+    caution: Option<Caution>,
     witnessed: Witnessed,
     violations: Vec<Violation>,
     /// Who judges by the truth, when somebody does.
@@ -101,6 +103,7 @@ pub struct Counts {
     pub looks: u64,
 }
 
+use caution::Caution;
 pub use chronicle::{Happened, What};
 use former::Former;
 pub use former::{Estranged, Usurped};
@@ -156,6 +159,7 @@ impl Drive {
             fence,
             acting,
             pauses: BTreeSet::new(),
+            caution: None,
             witnessed: Witnessed::default(),
             violations: Vec::new(),
             referee: None,
@@ -324,6 +328,7 @@ impl Drive {
         if self.run != Run::Running {
             return;
         }
+        self.be_cautious(&event);
         if let Event::Recorded(id) = &event {
             self.witnessed.acknowledge(*id);
         }

@@ -44,7 +44,8 @@ impl Drive {
         self.pauses.clone_from(&pauses);
         self.world.note_pauses(&pauses);
         if self.rival.is_none() && self.run == Run::Running {
-            self.step(Event::Command(Command::Pauses(pauses)));
+            let all = self.all_pauses();
+            self.step(Event::Command(Command::Pauses(all)));
         }
     }
 

@@ -5,11 +5,11 @@
 //! takes its time to be seen.
 
 use reveille_core::effect::Call;
-use reveille_core::model::id::{InstanceId, IntentId};
+use reveille_core::model::id::{IncidentId, InstanceId, IntentId, PoolName};
 use reveille_core::model::incident::FaultKind;
 use reveille_core::model::instance::InstanceState;
 use reveille_core::model::roster::Pool;
-use reveille_core::model::time::Span;
+use reveille_core::model::time::{Span, Time};
 
 use crate::world::ground::Ground;
 
@@ -238,7 +238,8 @@ impl Referee {
             FaultKind::Vanished => pool.deadlines.vanished_within,
             _ => Span::ZERO,
         };
-        if open + Span::from_s(1) < patience {
+        let asked = self.take_request(id, scene);
+        if open + Span::from_s(1) < patience && !asked {
             self.foul("impatient", format!("{call}: seen {open} ago for the first time"));
         }
         let absence = matches!(kind, FaultKind::NeverJoined | FaultKind::NotReady | FaultKind::Vanished);
@@ -256,6 +257,9 @@ impl Referee {
         {
             self.foul("history unknown", format!("{call}: it is older than the watch"));
         }
+        if matches!(call, Call::DeleteInstance { .. }) {
+            self.judge_keeping(call, intended.incident, ground, pool);
+        }
         let Some(domain) = intended.domain else { return };
         let pending = self.intents.values().filter(|other| {
             other.domain.as_ref() == Some(&domain)
@@ -272,6 +276,28 @@ impl Referee {
             .is_some_and(|at| self.acted.iter().any(|(then, c)| c.is_destructive() && *then < at));
         if pending > 0 && !proved {
             self.foul("one probe", format!("{call}: {pending} under way there, and none has helped yet"));
+        }
+    }
+}
+
+impl Referee {
+    /// A person's request waives the waiting, for one repair.
+    fn take_request(&mut self, id: &InstanceId, scene: &Scene<'_>) -> bool {
+        let Some(asked) = scene.world.repair_asked(id) else { return false };
+        self.requests.insert(id.clone(), asked.clone()).as_ref() != Some(&asked)
+    }
+
+    /// Who is to be kept for a look is kept until its time is over, as far as there is room.
+    fn judge_keeping(&mut self, call: &Call, incident: IncidentId, ground: &Ground, pool: &Pool) {
+        let Some(keep) = pool.keep.filter(|keep| ground.keep.unwrap_or(keep.failed)) else { return };
+        let kept =
+            |(of, until): &&(Option<PoolName>, Time)| of.as_ref() == Some(&pool.name) && self.now < *until;
+        let early = match self.kept.get(&incident) {
+            Some((_, until)) => self.now < *until,
+            None => (self.kept.values().filter(kept).count() as u32) < keep.at_most,
+        };
+        if early {
+            self.foul("kept for a look", call.to_string());
         }
     }
 }

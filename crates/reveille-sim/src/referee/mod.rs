@@ -78,6 +78,10 @@ pub struct Referee {
     deletions: BTreeMap<PoolName, Vec<Deleted>>,
     acted: VecDeque<(Time, Call)>,
     failed: Vec<(Time, Call)>,
+    /// Requests of people for a repair, by the machine, that a repair was made for.
+    requests: BTreeMap<InstanceId, Arc<str>>,
+    /// Machines that are kept for a look, by their incident, and until when.
+    kept: BTreeMap<IncidentId, (Option<PoolName>, Time)>,
 }
 
 /// An incident that is open.

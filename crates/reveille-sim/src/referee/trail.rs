@@ -124,6 +124,7 @@ impl Referee {
                 self.open.entry(*incident).or_insert(opened);
             }
             Record::Closed { incident, .. } => {
+                self.kept.remove(incident);
                 self.open.remove(incident);
             }
             Record::Intended { intent, incident, call, .. } => {
@@ -154,6 +155,10 @@ impl Referee {
                     done_at: None,
                 };
                 self.intents.insert(*intent, intended);
+            }
+            Record::Kept { incident, until, .. } => {
+                let pool = self.open.get(incident).and_then(|opened| opened.pool.clone());
+                self.kept.insert(*incident, (pool, *until));
             }
             Record::Judged { intent, held, .. } => self.judge_verdict(*intent, *held),
             _ => {}

@@ -2,6 +2,7 @@
 
 use reveille_core::diagnose::absence::Standing;
 use reveille_core::effect::Call;
+use reveille_core::event::PauseScope;
 use reveille_core::model::cause::Cause;
 use reveille_core::model::id::{InstanceId, PoolName};
 use reveille_core::model::incident::{FaultKind, Incident, MachineKey, Subject};
@@ -46,6 +47,12 @@ pub(crate) enum Claim {
     GivenUp(Machines),
     /// The cloud's word, or the cluster's.
     Disbelieved(bool, String),
+    /// A pool is paused for a reason that says this.
+    Paused(PoolName, String),
+    /// The roster's file has so many mistakes.
+    Mistakes(u32),
+    /// It is refused at this field, for a reason that says this.
+    Refused(String, String),
     Dropped(String),
     Replayed,
     Count(Bound, Kind),
@@ -105,6 +112,8 @@ impl Claim {
                 | Self::AllWell
                 | Self::Called(..)
                 | Self::Replayed
+                | Self::Mistakes(_)
+                | Self::Refused(..)
                 | Self::Count(..)
         )
     }
@@ -133,6 +142,10 @@ impl Claim {
             Self::Disbelieved(cloud, text) => {
                 matches!(scene.trust(*cloud), Trust::No(why) if why.contains(text.as_str()))
             }
+            Self::Paused(pool, text) => scene.pauses_of(pool).any(|reason| reason.contains(text)),
+            // A play has a roster that was accepted.
+            Self::Mistakes(count) => *count == 0,
+            Self::Refused(..) => false,
             Self::Dropped(text) => scene.kept.records.iter().any(|(at, record)| {
                 *at >= scene.from
                     && matches!(record, Record::Dropped { why, .. } if why.contains(text.as_str()))
@@ -158,9 +171,10 @@ impl Claim {
                 matches!(scene.standing(id), Some(Standing::Absent(absence)) if absence.kind == *kind)
             }
             Self::Present(_) => matches!(scene.standing(id), Some(Standing::Answers)),
-            Self::Excused(_, text) => {
-                matches!(scene.standing(id), Some(Standing::Excused(why)) if why.contains(text.as_str()))
-            }
+            Self::Excused(_, text) => match scene.standing(id) {
+                Some(Standing::Excused(why) | Standing::Starting(why)) => why.contains(text.as_str()),
+                _ => false,
+            },
             Self::CannotTell(_, text) => {
                 matches!(scene.standing(id), Some(Standing::CannotTell(why)) if why.contains(text.as_str()))
             }
@@ -245,6 +259,11 @@ impl Claim {
                 Trust::Since(_) => "it is believed".to_owned(),
                 Trust::No(why) => format!("it is not believed: {why}"),
             },
+            Self::Paused(pool, _) => {
+                let reasons: Vec<String> = scene.pauses_of(pool).collect();
+                if reasons.is_empty() { format!("pool {pool} is not paused") } else { reasons.join("; ") }
+            }
+            Self::Mistakes(_) | Self::Refused(..) => "the roster is accepted".to_owned(),
             Self::Dropped(_) => {
                 let dropped = scene.kept.records.iter().filter_map(|(_, record)| match record {
                     Record::Dropped { why, .. } => Some(why.to_string()),
@@ -283,7 +302,9 @@ impl Claim {
                 match scene.standing(id) {
                     None => format!("Reveille does not know {name}"),
                     Some(Standing::Answers) => format!("{name} counts as present"),
-                    Some(Standing::Excused(why)) => format!("{name} is excused: {why}"),
+                    Some(Standing::Excused(why) | Standing::Starting(why)) => {
+                        format!("{name} is excused: {why}")
+                    }
                     Some(Standing::CannotTell(why)) => format!("nobody can tell about {name}: {why}"),
                     Some(Standing::Absent(absence)) => format!("{name} is absent as {}", absence.kind),
                 }
@@ -307,6 +328,13 @@ impl<'a> Scene<'a> {
         let of_cloud = || desk.clouds.values().next().map(|cloud| cloud.source.trust(desk.now));
         let trust = if cloud { of_cloud() } else { None };
         trust.unwrap_or_else(|| desk.cluster.source.trust(desk.now))
+    }
+
+    fn pauses_of(&self, pool: &PoolName) -> impl Iterator<Item = String> {
+        let pauses = self.drive.state().desk().pauses.iter();
+        let of_pool = pauses
+            .filter(move |pause| matches!(&pause.scope, PauseScope::Pool(name) if **name == *pool.as_str()));
+        of_pool.map(|pause| pause.reason.to_string())
     }
 
     fn size(&self, pool: &PoolName) -> u32 {

@@ -1,11 +1,14 @@
 //! `given`: phrases that change the fleet before it exists.
 
-use reveille_core::model::roster::Mode;
+use std::sync::Arc;
+
+use reveille_core::model::roster::{Keep, Mode};
 use reveille_core::model::time::Span;
 
 use crate::world::layout::{Layout, PoolPlan};
 
 use super::phrase::{Known, Phrase, Slots, read};
+use super::roster::Changed;
 use super::words;
 
 /// A fleet as it is being described.
@@ -13,6 +16,8 @@ pub(crate) struct Stage {
     pub(crate) layout: Layout,
     pub(crate) acting: bool,
     pub(crate) known: Known,
+    /// Lines of the roster's file that say other than the layout.
+    pub(crate) changes: Vec<Changed>,
 }
 
 type Change = Box<dyn FnOnce(&mut Stage) -> Result<(), String>>;
@@ -22,7 +27,7 @@ pub(crate) fn blank() -> Stage {
     let mut layout = Layout::fleet(1, 0);
     layout.pools.clear();
     layout.plain_names = true;
-    Stage { layout, acting: true, known: Known::default() }
+    Stage { layout, acting: true, known: Known::default(), changes: Vec::new() }
 }
 
 /// Takes in one statement.
@@ -60,6 +65,25 @@ const PHRASES: &[Phrase<Change>] = &[
     Phrase {
         form: "deadline joined never",
         make: |_| layout(|layout| layout.pools.iter_mut().for_each(|pool| pool.deadlines.join_within = None)),
+    },
+    Phrase {
+        form: "pool {pool} has the startup taint {word}",
+        make: |slots| {
+            let taint: Arc<str> = slots.text("word").into();
+            pools(slots, true, move |pool| pool.startup_taints.push(taint.clone()))
+        },
+    },
+    Phrase {
+        form: "pool {pool} keeps every machine that failed for {span}, {count} at a time",
+        make: |slots| keep(slots, true),
+    },
+    Phrase {
+        form: "pool {pool} keeps a marked machine that failed for {span}, {count} at a time",
+        make: |slots| keep(slots, false),
+    },
+    Phrase {
+        form: "incidents of pool {pool} close when a person confirms it",
+        make: |slots| pools(slots, true, |pool| pool.deadlines.confirm = true),
     },
     Phrase { form: "deadline {word} {span} in pool {pool}", make: |slots| deadline(slots, true) },
     Phrase { form: "deadline {word} {span}", make: |slots| deadline(slots, false) },
@@ -138,6 +162,19 @@ const PHRASES: &[Phrase<Change>] = &[
         },
     },
     Phrase {
+        form: "every instance of the project carries the tag {word}",
+        make: |slots| {
+            let tag = slots.text("word").to_owned();
+            layout(move |layout| layout.common_tag = Some(tag))
+        },
+    },
+    Phrase {
+        form: "roster {word}: {text}",
+        make: |slots| change(slots, Some(slots.text("text").to_owned())),
+    },
+    Phrase { form: "roster {word}:", make: |slots| change(slots, Some(String::new())) },
+    Phrase { form: "the roster lacks {word}", make: |slots| change(slots, None) },
+    Phrase {
         form: "seed {count}",
         make: |slots| {
             let seed = slots.count()?;
@@ -194,10 +231,11 @@ fn deadline(slots: &Slots<'_>, named: bool) -> Result<Change, String> {
         "deleted" => |pool, span| pool.deadlines.delete_within = span,
         "not-ready" => |pool, span| pool.deadlines.not_ready_within = span,
         "vanished" => |pool, span| pool.deadlines.vanished_within = span,
+        "in-service" => |pool, span| pool.deadlines.in_service_within = span,
         "dwell" => |pool, span| pool.deadlines.dwell = span,
         other => {
             return Err(format!(
-                "`{other}` is no deadline; one of: joined, built, deleted, not-ready, vanished, dwell"
+                "`{other}` is no deadline; one of: joined, built, deleted, not-ready, vanished, in-service, dwell"
             ));
         }
     };
@@ -233,6 +271,25 @@ fn repair(slots: &Slots<'_>, named: bool) -> Result<Change, String> {
             }
         }
     })
+}
+
+fn change(slots: &Slots<'_>, value: Option<String>) -> Result<Change, String> {
+    let changed = Changed::new(slots.text("word"), value)?;
+    Ok(Box::new(move |stage| {
+        if stage.layout.pools.is_empty() {
+            return Err("the roster is of a fleet; write `pool NAME of N machines` before it".to_owned());
+        }
+        stage.changes.push(changed);
+        Ok(())
+    }))
+}
+
+fn keep(slots: &Slots<'_>, failed: bool) -> Result<Change, String> {
+    let (within, at_most) = (slots.span()?, slots.count()?);
+    if at_most == 0 {
+        return Err("to keep none, leave the statement out".to_owned());
+    }
+    pools(slots, true, move |pool| pool.keep = Some(Keep { within, at_most, failed }))
 }
 
 fn limit(slots: &Slots<'_>) -> Result<Change, String> {

@@ -9,7 +9,7 @@ use super::phrase::Known;
 use super::refusal::Refusal;
 use super::then::Expectation;
 use super::when::{Planned, Statement};
-use super::{Scenario, then, when, words};
+use super::{Scenario, roster, then, when, words};
 
 /// Longer files are no scenarios.
 const LINES_MAX: usize = 400;
@@ -213,7 +213,9 @@ impl Reading {
         let begun = self.expectations.iter().map(|expected| expected.window.first());
         let latest = named.chain(windows).chain(begun).max().unwrap_or(Span::ZERO);
         let ends = self.ends.unwrap_or(latest);
-        if self.not_yet.is_none() && ends == Span::ZERO {
+        let (layout, file) =
+            roster::of_scenario(self.stage.layout, &self.stage.changes).map_err(|why| missing(&why))?;
+        if self.not_yet.is_none() && ends == Span::ZERO && file.refused.is_none() {
             return Err(missing("it would end at once; write `ends at 30m` below `when`"));
         }
         let after = |at: Span| at > ends;
@@ -241,7 +243,8 @@ impl Reading {
             not_yet: self.not_yet,
             differs: self.differs,
             given: self.given,
-            layout: self.stage.layout,
+            layout,
+            file,
             acting: self.stage.acting,
             events: self.events,
             expectations: self.expectations,

@@ -123,6 +123,13 @@ fn happening(event: &Planned) -> Result<Happening, Refusal> {
             reason: reason.clone(),
         },
         Deed::Resume => Happens::Resumes,
+        Deed::Hand(..) | Deed::AddOn(..) | Deed::Confirm(..) => {
+            return Err(Refusal::new(
+                event.line,
+                format!("at {}  {}", shown(event.at), event.text),
+                "this happens in the simulated world only; leave it to a scenario of the library",
+            ));
+        }
     };
     Ok(Happening { line: event.line, at: event.at, text: event.text.clone(), what })
 }

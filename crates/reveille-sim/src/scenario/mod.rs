@@ -57,6 +57,7 @@ mod library;
 mod phrase;
 mod player;
 mod refusal;
+mod roster;
 mod then;
 mod timeline;
 mod transcript;
@@ -91,6 +92,7 @@ pub struct Scenario {
     /// The statements of `given`, as written.
     pub given: Vec<String>,
     pub(crate) layout: Layout,
+    pub(crate) file: roster::File,
     pub(crate) acting: bool,
     pub(crate) events: Vec<when::Planned>,
     pub(crate) expectations: Vec<then::Expectation>,

@@ -9,13 +9,18 @@
 //! bytes; the digest tells.
 
 mod curtain;
+mod refused;
 mod under;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use reveille_core::event::{Pause, PauseScope};
 use reveille_core::model::id::InstanceId;
+use reveille_core::model::incident::{MachineKey, Subject};
+use reveille_core::model::signs;
 use reveille_core::model::time::{Span, Time};
+use reveille_core::plan::desk::Case;
+use reveille_core::plan::wishes;
 
 use crate::drive::{Counts, Drive, What};
 use crate::trace::Digest;
@@ -99,6 +104,9 @@ pub fn play(scenario: &Scenario) -> Result<Played, Refusal> {
 }
 
 fn play_once(scenario: &Scenario) -> Result<Played, Refusal> {
+    if let Some(refusal) = &scenario.file.refused {
+        return Ok(refused::played(scenario, refusal));
+    }
     Ok(play_through(scenario)?.finish(scenario))
 }
 
@@ -154,6 +162,10 @@ impl<'a> Play<'a> {
     fn new(scenario: &'a Scenario) -> Self {
         let drive =
             if scenario.acting { Drive::new(&scenario.layout) } else { Drive::observing(&scenario.layout) };
+        let drive = match &scenario.file.written {
+            Some(written) => drive.with_caution(written.clone()),
+            None => drive,
+        };
         let mut play = Self {
             drive: drive.with_chronicle(),
             start: scenario.layout.start,
@@ -274,6 +286,19 @@ impl<'a> Play<'a> {
                     self.drive.world.schedule_kubelet_restart(self.drive.now(), &id);
                 }
             }
+            Deed::Hand(who, act) => {
+                for id in self.struck(event, who)? {
+                    act(&mut self.drive.world, &id);
+                }
+            }
+            Deed::AddOn(pool, runs) => self.drive.world.set_addon(pool, *runs),
+            Deed::Confirm(who, by) => {
+                for id in self.struck(event, who)? {
+                    for number in self.open_about(&id) {
+                        self.drive.world.annotate(&id, by, signs::CONFIRM, Some(&number));
+                    }
+                }
+            }
             Deed::Process(mishap) => {
                 self.timeline.announce(self.drive.now(), &event.text);
                 self.drive.mishap_in(Span::ZERO, mishap.clone());
@@ -296,6 +321,17 @@ impl<'a> Play<'a> {
             }
         }
         Ok(())
+    }
+
+    /// The numbers of the incidents of a machine that look well and wait for a person's word, as a person reads them.
+    fn open_about(&self, id: &InstanceId) -> Vec<String> {
+        let desk = self.drive.state().desk();
+        let about = |case: &&Case| {
+            let subject = &case.incident.key.subject;
+            matches!(subject, Subject::Machine(MachineKey::Instance(_, own)) if own == id)
+        };
+        let waits = |case: &&Case| wishes::unconfirmed(&desk, case).is_some();
+        desk.cases.values().filter(about).filter(waits).map(|case| case.incident.id.to_string()).collect()
     }
 
     /// The machines that a statement means; each must be there.

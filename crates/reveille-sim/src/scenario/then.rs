@@ -54,7 +54,8 @@ impl Window {
 
 /// Reads a statement.
 pub(crate) fn take(line: usize, text: &str, known: &Known) -> Result<Expectation, String> {
-    let (window, rest) = window(text)?;
+    // A roster is read before anything happens: what is claimed of it has no time.
+    let (window, rest) = if text.starts_with("the roster ") { (Window::AtEnd, text) } else { window(text)? };
     let claim = read(PHRASES, rest, known)?;
     if matches!((&claim, window), (Claim::Replayed, w) if w != Window::AtEnd) {
         return Err("a second play is compared at the end; write `at the end` before it".to_owned());
@@ -128,6 +129,10 @@ fn quoted(slots: &Slots<'_>) -> Result<String, String> {
 // tidy: long because it is one table: the whole of what can be claimed in a scenario.
 #[rustfmt::skip]
 const PHRASES: &[Phrase<Claim>] = &[
+    // The roster's file.
+    Phrase { form: "the roster is accepted", make: |_| Ok(Claim::Mistakes(0)) },
+    Phrase { form: "the roster has exactly {count} [mistakes|mistake]", make: |s| Ok(Claim::Mistakes(s.count()?)) },
+    Phrase { form: "the roster is refused at {word}: {text}", make: |s| Ok(Claim::Refused(s.text("word").to_owned(), quoted(s)?)) },
     // The world's truth.
     Phrase { form: "{machines} [answers|answer]", make: |s| Ok(Claim::Answers(s.machines()?)) },
     Phrase { form: "{machines} [exists|exist]", make: |s| Ok(Claim::Exists(s.machines()?)) },
@@ -169,6 +174,7 @@ const PHRASES: &[Phrase<Claim>] = &[
     Phrase { form: "the cloud is not believed", make: |_| Ok(Claim::Disbelieved(true, String::new())) },
     Phrase { form: "the cluster is not believed: {text}", make: |s| Ok(Claim::Disbelieved(false, quoted(s)?)) },
     Phrase { form: "the cluster is not believed", make: |_| Ok(Claim::Disbelieved(false, String::new())) },
+    Phrase { form: "pool {pool} is paused: {text}", make: |s| Ok(Claim::Paused(s.pool()?, quoted(s)?)) },
     Phrase { form: "an intent is dropped: {text}", make: |s| Ok(Claim::Dropped(quoted(s)?)) },
     Phrase { form: "a second play is the same, byte for byte", make: |_| Ok(Claim::Replayed) },
     // Counts.

@@ -18,6 +18,7 @@ use reveille_core::record::{Joined, Record};
 use crate::drive::{Drive, Happened, What};
 
 use super::cast::Cast;
+use super::words::shown;
 
 /// On which side something happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -181,6 +182,18 @@ impl Timeline {
             Record::Judged { intent, held, text, .. } => {
                 let word = if *held { "sees its effect" } else { "sees no effect" };
                 self.of_intent(at, *intent, &format!("{word}: {}", shortened(&cast.plain(text))));
+            }
+            Record::Asked { machine, value, incident, .. } => {
+                let who = cast.plain(&machine.to_string());
+                let text = match incident {
+                    Some(_) => format!("hears that a person asks for a repair now: {value}"),
+                    None => format!("hears that a person asks for a repair, and nothing is amiss: {value}"),
+                };
+                self.push(at, Side::Reveille, &who, &text);
+            }
+            Record::Kept { incident, until, .. } => {
+                let until = shown(until.since(self.start));
+                self.of_incident(at, *incident, &format!("keeps it for somebody to look at, until {until}"));
             }
             Record::GivenUp { incident, why, .. } => {
                 self.of_incident(at, *incident, &format!("gives up and asks a person: {}", cast.plain(why)));

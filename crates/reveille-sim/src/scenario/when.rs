@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use reveille_core::model::id::InstanceId;
+use reveille_core::model::id::{InstanceId, PoolName};
 use reveille_core::model::time::Span;
 
 use crate::drive::{CrashPoint, Estranged, Mishap, Usurped};
+use crate::world::World;
 use crate::world::fault::{CallLie, Fault};
 use crate::world::guest::Trouble;
 
@@ -41,6 +42,12 @@ pub(crate) enum Deed {
     Pause(Scope, String, String),
     /// A person takes every "hands off" back.
     Resume,
+    /// This is done to each of them, in the simulated world only.
+    Hand(Machines, Box<dyn Fn(&mut World, &InstanceId)>),
+    /// The startup add-on of a pool stops, or runs again.
+    AddOn(PoolName, bool),
+    /// A person confirms that the open incidents of these machines are over.
+    Confirm(Machines, String),
 }
 
 /// What a pause covers.
@@ -62,6 +69,9 @@ impl fmt::Debug for Deed {
             Self::Process(_) => "Process",
             Self::Pause(..) => "Pause",
             Self::Resume => "Resume",
+            Self::Hand(..) => "Hand",
+            Self::AddOn(..) => "AddOn",
+            Self::Confirm(..) => "Confirm",
         })
     }
 }
@@ -200,6 +210,17 @@ fn api_clock(slots: &Slots<'_>, sign: i64) -> Made {
     world(Fault::ApiClock(sign * slots.span()?.ms, words::span(slots.second("span"))?))
 }
 
+fn hand(slots: &Slots<'_>, act: impl Fn(&mut World, &InstanceId) + 'static) -> Made {
+    Ok(Deed::Hand(slots.machines()?, Box::new(act)))
+}
+
+/// An annotation is written as it stands, also one that means nothing: what it means is Reveille's to read.
+fn annotate(slots: &Slots<'_>, puts: bool) -> Made {
+    let (by, key) = (slots.text("person").to_owned(), slots.text("word").to_owned());
+    let value = if puts { Some(words::quoted(slots.text("text"))?) } else { None };
+    hand(slots, move |world, id| world.annotate(id, &by, &key, value.as_deref()))
+}
+
 const FAILS: CallLie = CallLie::Fails { retry_after: None };
 
 // tidy: long because it is one table: the whole of what can happen in a scenario.
@@ -310,4 +331,17 @@ const PHRASES: &[Phrase<Deed>] = &[
         pause(s, Scope::Machine(words::machine(s.text("machine"), s.known)?.0))
     } },
     Phrase { form: "{person} resumes everything", make: |_| Ok(Deed::Resume) },
+    Phrase { form: "{person} annotates the node of {machines}: {word} {text}", make: |s| annotate(s, true) },
+    Phrase { form: "{person} takes the annotation {word} off the node of {machines}", make: |s| annotate(s, false) },
+    Phrase { form: "{person} sets the metadata of {machines}: {word} {text}", make: |s| {
+        let (by, key, value) = (s.text("person").to_owned(), s.text("word").to_owned(), words::quoted(s.text("text"))?);
+        hand(s, move |world, id| world.set_metadata(id, &by, &key, &value))
+    } },
+    Phrase { form: "{person} confirms what is open about {machines}", make: |s| {
+        Ok(Deed::Confirm(s.machines()?, s.text("person").to_owned()))
+    } },
+    // Add-ons and drains.
+    Phrase { form: "the startup add-on of pool {pool} does not start any more", make: |s| Ok(Deed::AddOn(s.pool()?, false)) },
+    Phrase { form: "the startup add-on of pool {pool} runs again", make: |s| Ok(Deed::AddOn(s.pool()?, true)) },
+    Phrase { form: "the autoscaler drains {machines}, and the drain never ends", make: |s| hand(s, World::drain_for_ever) },
 ];

@@ -15,6 +15,7 @@ use super::cluster::{Lease, set_ready};
 use super::guest::{FirstBoot, Guest, Kubelet, Trouble};
 use super::layout::neighbour_mark;
 use super::trouble::Bites;
+use super::written::{TO_BE_DELETED, UNINITIALIZED};
 use super::{Life, Task, World, project, stamp};
 
 /// Between two looks of a pool's owner.
@@ -66,6 +67,7 @@ impl World {
         });
         node.provider = Provider::Instance(id.clone());
         node.uninitialized = false;
+        node.taints = Box::default();
         node.zone = self.project.servers.get(id).and_then(|server| server.instance.zone.clone());
         set_ready(&mut node, Ready::True);
         let uid = node.uid.clone();
@@ -96,7 +98,7 @@ impl World {
             fault: None,
             zone,
             image: Some(format!("flatcar-stable-{version}").as_str().into()),
-            marks: Arc::new(Self::marks(pool)),
+            marks: Arc::new(self.with_common_tag(Self::marks(pool))),
             addresses: Box::new([project::address(host)]),
             config_drive: !matches!(trouble, Some(Trouble::MetadataDown | Trouble::PayloadGone)),
             locked: false,
@@ -180,6 +182,7 @@ impl World {
             node.provider = Provider::Instance(id);
             node.zone = zone;
             node.uninitialized = false;
+            node.taints = node.taints.iter().filter(|taint| ***taint != *UNINITIALIZED).cloned().collect();
             if !heard {
                 set_ready(node, Ready::Unknown);
             }
@@ -315,10 +318,9 @@ impl World {
     /// The autoscaler's way: the taint first, then the node, then the instance, and one machine fewer to keep.
     pub(super) fn scale_down(&mut self, id: &InstanceId) {
         for name in self.nodes_of(id) {
-            let tainted = self.cluster.change(&name, |node| {
-                node.cordoned = true;
-                node.intent.leaving = Some("ToBeDeletedByClusterAutoscaler".into());
-            });
+            self.cluster.change(&name, |node| node.cordoned = true);
+            let tainted =
+                self.cluster.write(&name, |written| written.taints.extend([TO_BE_DELETED.to_owned()]));
             if let Some(node) = tainted {
                 self.watched(node);
             }
@@ -373,7 +375,7 @@ impl World {
             fault: None,
             zone: Some("nova-a".into()),
             image: Some("flatcar-stable-1".into()),
-            marks: Arc::new([neighbour_mark()].into()),
+            marks: Arc::new(self.with_common_tag([neighbour_mark()].into())),
             addresses: Box::new([project::address(host)]),
             config_drive: true,
             locked: false,

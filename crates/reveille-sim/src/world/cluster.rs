@@ -14,11 +14,14 @@ use reveille_core::model::time::{Span, Time};
 
 use super::stamp;
 use super::trouble::{Bites, Trouble};
+use super::written::{UNINITIALIZED, Written};
 
 /// The API's objects.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Cluster {
     pub(crate) nodes: BTreeMap<NodeName, Arc<Node>>,
+    /// What others than their kubelets wrote on them.
+    pub(super) written: BTreeMap<NodeName, Written>,
     /// The nodes that each machine's kubelet speaks for, in order of name.
     by_machine: BTreeMap<InstanceId, Vec<NodeName>>,
     /// Counts changes of nodes.
@@ -64,6 +67,7 @@ impl Cluster {
     /// Takes a node out.
     pub(crate) fn take(&mut self, name: &NodeName) -> Option<Arc<Node>> {
         self.edition += 1;
+        self.written.remove(name);
         let node = self.nodes.remove(name)?;
         self.count_provider(&node.provider, false);
         if let Some(id) = &node.system_uuid
@@ -190,6 +194,7 @@ pub(crate) fn registered(with: Registration) -> Node {
         cordoned: false,
         intent: NodeIntent::default(),
         uninitialized: true,
+        taints: Box::new([UNINITIALIZED.into()]),
     }
 }
 

@@ -5,10 +5,11 @@
 use std::sync::Arc;
 
 use reveille_core::model::id::{InstanceId, NodeName, PoolName, PortId, ZoneName};
-use reveille_core::model::instance::InstanceState;
+use reveille_core::model::instance::{InstanceState, Mark};
 use reveille_core::model::node::Provider;
 use reveille_core::model::time::{Span, Time};
 use reveille_core::plan::budget::normalise_fault;
+use reveille_core::plan::wishes::KEEP_MARK;
 
 use super::World;
 use super::guest::FirstBoot;
@@ -27,6 +28,8 @@ pub(crate) struct Ground {
     pub(crate) leaving: bool,
     pub(crate) nodes: usize,
     pub(crate) first_boot_failed: bool,
+    /// What a person wrote on it about keeping it for a look.
+    pub(crate) keep: Option<bool>,
     /// Why its cloud gave it up, without what differs from machine to machine.
     pub(crate) fault: Option<Arc<str>>,
 }
@@ -58,6 +61,14 @@ impl World {
             leaving: own().any(|node| node.intent.leaving.is_some()),
             nodes: own().count(),
             first_boot_failed: guest.is_some_and(|guest| guest.first_boot == FirstBoot::Failed),
+            keep: {
+                let on_node = own().filter_map(|node| node.intent.asks.as_ref()?.keep);
+                let on_instance = instance.marks.iter().filter_map(|mark| match mark {
+                    Mark::Metadata(key, value) if &**key == KEEP_MARK => value.parse().ok(),
+                    _ => None,
+                });
+                on_node.chain(on_instance).max()
+            },
             fault: instance.fault.as_ref().map(|fault| normalise_fault(&fault.message)),
         })
     }

@@ -244,6 +244,8 @@ impl World {
             }));
             let uid = node.uid.clone();
             self.cluster.put(node.clone());
+            self.put_startup_taints(id, &name);
+            let node = self.cluster.nodes.get(&name).cloned().unwrap_or(node);
             self.watched(node);
             let (initialised, ready) = (self.soon(2_000, 9_000), self.soon(6_000, 20_000));
             self.plan(initialised, Task::Initialise(name.clone(), uid.clone()));
@@ -269,6 +271,7 @@ impl World {
         }
         self.kubelet_says(&id, name);
         self.note_health(&id);
+        self.start_addon(&id);
         let after = self.soon(2_000, 10_000);
         self.plan(after, Task::Route(name.clone(), uid.clone()));
     }

@@ -137,11 +137,16 @@ impl World {
             let nodes = || self.nodes_of(id).into_iter().any(|node| node.as_str() == text);
             text == id.as_str() || text == self.name_of(id).as_str() || nodes()
         };
-        self.judge.pauses.iter().any(|pause| match &pause.scope {
-            PauseScope::Roster => true,
-            PauseScope::Pool(name) => pool.is_some_and(|pool| **name == *pool.as_str()),
-            PauseScope::Machine(name) => named(name),
-        })
+        let on_node = || {
+            let nodes = self.nodes_of(id);
+            nodes.iter().filter_map(|name| self.cluster.nodes.get(name)).any(|node| node.intent.paused)
+        };
+        on_node()
+            || self.judge.pauses.iter().any(|pause| match &pause.scope {
+                PauseScope::Roster => true,
+                PauseScope::Pool(name) => pool.is_some_and(|pool| **name == *pool.as_str()),
+                PauseScope::Machine(name) => named(name),
+            })
     }
 
     /// What will have to be said about this call, if it takes effect now.

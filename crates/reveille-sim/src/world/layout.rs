@@ -4,12 +4,13 @@
 //! `World::new` builds what is. Both come from the same lines, so that a test cannot describe one fleet and watch another.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use ipnet::IpNet;
 use reveille_core::model::id::{CloudName, PoolName, RouterId, ZoneName};
 use reveille_core::model::instance::Mark;
 use reveille_core::model::roster::{
-    Deadlines, GroupRef, Limits, Mode, Network, Ownership, Pool, Repair, Roster, Timing,
+    Deadlines, GroupRef, Keep, Limits, Mode, Network, Ownership, Pool, Repair, Roster, Timing,
 };
 use reveille_core::model::time::{Span, Time};
 
@@ -71,6 +72,10 @@ pub struct Layout {
     pub limits: Limits,
     /// Ages and rhythms.
     pub timing: Timing,
+    /// Every instance of the project carries this tag, strangers included.
+    pub common_tag: Option<String>,
+    /// The roster as its file was read, where the file says other than this layout.
+    pub read: Option<Box<Roster>>,
 }
 
 /// One pool.
@@ -88,6 +93,10 @@ pub struct PoolPlan {
     pub repair: Repair,
     /// Deadlines of its machines.
     pub deadlines: Deadlines,
+    /// Taints that its nodes register with, and that an add-on takes away.
+    pub startup_taints: Vec<Arc<str>>,
+    /// Failed machines are kept.
+    pub keep: Option<Keep>,
 }
 
 /// Everything switched on.
@@ -121,6 +130,8 @@ impl Layout {
             node_grace: Span::from_s(40),
             limits: Limits::default(),
             timing: Timing::default(),
+            common_tag: None,
+            read: None,
         }
     }
 
@@ -174,12 +185,17 @@ impl Layout {
                 not_ready_within: Span::from_s(20),
                 vanished_within: Span::from_s(5),
                 dwell: Span::from_s(5),
+                in_service_within: Span::from_s(30),
+                ..pool.deadlines
             };
         }
     }
 
     /// What should be: the roster of this fleet.
     pub fn roster(&self) -> Roster {
+        if let Some(read) = &self.read {
+            return (**read).clone();
+        }
         let pools =
             self.pools.iter().map(|plan| (plan.name.clone(), plan.pool())).collect::<BTreeMap<_, _>>();
         Roster {
@@ -208,6 +224,8 @@ impl PoolPlan {
             min: 1,
             repair: ACT,
             deadlines: Deadlines::default(),
+            startup_taints: Vec::new(),
+            keep: None,
         }
     }
 
@@ -221,6 +239,8 @@ impl PoolPlan {
             deadlines: self.deadlines,
             repair: self.repair,
             paused: false,
+            startup_taints: self.startup_taints.clone(),
+            keep: self.keep,
         }
     }
 }

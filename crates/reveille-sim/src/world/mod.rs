@@ -34,6 +34,7 @@ mod sentence;
 mod strike;
 pub(crate) mod trouble;
 mod truth;
+mod written;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -109,6 +110,8 @@ pub struct World {
     session: u64,
     fence: Fence,
     cloud_controller: CloudController,
+    /// Pools whose startup add-on does not run.
+    addons_down: BTreeSet<PoolName>,
     /// Ports that something outside takes the group off whenever it is put there.
     slippery: BTreeSet<PortId>,
     /// When something last happened that makes silence news.
@@ -157,6 +160,7 @@ enum Task {
     Heard(InstanceId, u64),
     Initialise(NodeName, NodeUid),
     NetworkReady(NodeName, NodeUid),
+    AddOn(NodeName, NodeUid),
     Route(NodeName, NodeUid),
     Unroute(InstanceId),
     CollectLease(NodeName),
@@ -213,6 +217,7 @@ impl World {
             session: 0,
             fence: Fence(0),
             cloud_controller: CloudController::default(),
+            addons_down: BTreeSet::new(),
             slippery: BTreeSet::new(),
             stirred: layout.start,
             owner_saw: None,
@@ -332,6 +337,7 @@ impl World {
             Task::Heard(id, turn) => self.heard(&id, turn),
             Task::Initialise(name, uid) => self.initialise(&name, &uid),
             Task::NetworkReady(name, uid) => self.network_ready(&name, &uid),
+            Task::AddOn(name, uid) => self.addon_runs(&name, &uid),
             Task::Route(name, uid) => self.make_route(&name, &uid),
             Task::Unroute(id) => self.review_route(&id),
             Task::CollectLease(name) => self.collect_lease(&name),

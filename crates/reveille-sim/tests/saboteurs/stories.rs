@@ -7,7 +7,8 @@
 use reveille_core::event::{Pause, PauseScope};
 use reveille_core::guard::Guard;
 use reveille_core::model::id::{InstanceId, ZoneName};
-use reveille_core::model::roster::Mode;
+use reveille_core::model::roster::{Keep, Mode};
+use reveille_core::model::signs::REPAIR_NOW;
 use reveille_core::model::time::Span;
 use reveille_core::plan::budget::Phase;
 use reveille_sim::drive::{CrashPoint, Drive, Mishap};
@@ -116,6 +117,8 @@ pub(crate) fn play(guard: Guard, seed: u64) -> Drive {
         | Guard::EvidenceFirst
         | Guard::NoUse
         | Guard::HistoryKnown
+        | Guard::RequestOnce
+        | Guard::Kept
         | Guard::Modes => ladder(guard, seed),
         Guard::OwnRoutes | Guard::KeptGroups | Guard::RouterRoom => network(guard, seed),
         Guard::Pauses
@@ -247,6 +250,10 @@ fn ladder(guard: Guard, seed: u64) -> Drive {
         Guard::Modes => layout.pool(|pool| {
             (pool.repair.reboot, pool.repair.replace) = (Mode::Propose, Mode::Propose);
         }),
+        Guard::Kept => layout.pool(|pool| {
+            pool.repair.reboot = Mode::Off;
+            pool.keep = Some(Keep { within: min(600), at_most: 1, failed: true });
+        }),
         Guard::HistoryKnown => {
             let mut layout = layout;
             layout.nodeless = vec![Trouble::BadToken];
@@ -273,6 +280,13 @@ fn ladder(guard: Guard, seed: u64) -> Drive {
             stage.at(s(10), Fault::Launch { pool: "workers".into(), trouble });
         }
         Guard::HistoryKnown => {}
+        // A person asks for one repair, which helps; the annotation stays, and the machine breaks again.
+        Guard::RequestOnce => {
+            stage.at(s(10), Fault::Breaks(first.clone(), Trouble::KubeletHung));
+            stage.drive.run_for(min(2));
+            stage.drive.world.annotate(&first, "ada", REPAIR_NOW, Some("OPS-7"));
+            stage.at(min(40), Fault::Breaks(first, Trouble::KubeletHung));
+        }
         _ => stage.at(s(10), Fault::Breaks(first, Trouble::Broken)),
     }
     stage.run(min(90))

@@ -178,6 +178,19 @@ impl<T: Mirror> Mirror for Arc<T> {
     }
 }
 
+/// What is rarely there stays small in its wire form, too.
+impl<T: Mirror> Mirror for Box<T> {
+    type Wire = Box<T::Wire>;
+
+    fn out(&self) -> Box<T::Wire> {
+        Box::new(T::out(self))
+    }
+
+    fn back(wire: Box<T::Wire>) -> Result<Self, FromWireError> {
+        T::back(*wire).map(Self::new)
+    }
+}
+
 impl<T: Mirror> Mirror for Box<[T]> {
     type Wire = Vec<T::Wire>;
 

@@ -44,6 +44,14 @@ mirror_enum! {
         "ended" Ended { at: Time, intent: IntentId, outcome: Outcome },
         "judged" Judged { at: Time, intent: IntentId, held: bool, text: Arc<str> },
         "given-up" GivenUp { at: Time, incident: IncidentId, why: Arc<str> },
+        "asked" Asked {
+            at: Time,
+            machine: MachineKey,
+            value: Arc<str>,
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            incident: Option<IncidentId>,
+        },
+        "kept" Kept { at: Time, incident: IncidentId, until: Time },
         "closed" Closed { at: Time, incident: IncidentId, verdict: Verdict },
         "width" Width {
             at: Time,

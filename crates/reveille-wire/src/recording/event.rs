@@ -66,7 +66,7 @@ pub(crate) struct WireSnapshot {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum WireAnswered {
-    Found(<Answer as Mirror>::Wire),
+    Found(Box<<Answer as Mirror>::Wire>),
     Unread(WireReadError),
 }
 
@@ -105,14 +105,14 @@ impl Mirror for Result<Answer, ReadError> {
 
     fn out(&self) -> WireAnswered {
         match self {
-            Ok(answer) => WireAnswered::Found(answer.out()),
+            Ok(answer) => WireAnswered::Found(Box::new(answer.out())),
             Err(error) => WireAnswered::Unread(error.out()),
         }
     }
 
     fn back(wire: WireAnswered) -> Result<Self, FromWireError> {
         Ok(match wire {
-            WireAnswered::Found(answer) => Ok(Answer::back(answer)?),
+            WireAnswered::Found(answer) => Ok(Answer::back(*answer)?),
             WireAnswered::Unread(error) => Err(ReadError::back(error)?),
         })
     }

@@ -9,7 +9,7 @@ use ipnet::IpNet;
 use reveille_core::model::id::{CloudName, GroupId, PoolName, RosterName, RouterId};
 use reveille_core::model::instance::Mark;
 use reveille_core::model::roster::{
-    Deadlines, GroupRef, Limits, Mode, Network, Ownership, Pool, Repair, Roster, Timing,
+    Deadlines, GroupRef, Keep, Limits, Mode, Network, Ownership, Pool, Repair, Roster, Timing,
 };
 use reveille_core::model::time::Span;
 
@@ -47,6 +47,18 @@ mirror_struct! {
         deadlines: Deadlines,
         repair: Repair,
         paused: bool,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        startup_taints: Vec<Arc<str>>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        keep: Option<Keep>,
+    }
+}
+
+mirror_struct! {
+    WireKeep of Keep {
+        within: Span,
+        at_most: u32,
+        failed: bool,
     }
 }
 
@@ -74,6 +86,10 @@ mirror_struct! {
         not_ready_within: Span,
         vanished_within: Span,
         dwell: Span,
+        #[serde(default = "in_service_before_it_was_asked", skip_serializing_if = "is_in_service_default")]
+        in_service_within: Span,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        confirm: bool,
     }
 }
 
@@ -113,6 +129,15 @@ mirror_struct! {
         settle: Span,
         rollout_quiet: Span,
     }
+}
+
+/// Recordings from before there were startup taints have none, so the time for them to go does not matter.
+fn in_service_before_it_was_asked() -> i64 {
+    Deadlines::default().in_service_within.ms
+}
+
+fn is_in_service_default(ms: &i64) -> bool {
+    *ms == in_service_before_it_was_asked()
 }
 
 /// Pools carry their name, so a list says everything.

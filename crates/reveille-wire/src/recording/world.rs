@@ -17,7 +17,7 @@ use reveille_core::model::instance::{
     Fault, Instance, InstanceAction, InstanceState, Mark, Port, PortStatus,
 };
 use reveille_core::model::network::{GroupRule, Route, Router, RuleSpec, SecurityGroup};
-use reveille_core::model::node::{Condition, Node, NodeEvent, NodeIntent, Provider, Ready};
+use reveille_core::model::node::{Asks, Condition, Node, NodeEvent, NodeIntent, Provider, Ready};
 use reveille_core::model::time::Span;
 
 use crate::ledger::mirror::{mirror_choice, mirror_struct};
@@ -138,6 +138,8 @@ mirror_struct! {
         intent: NodeIntent,
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         uninitialized: bool,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        taints: Box<[Arc<str>]>,
     }
 }
 
@@ -158,6 +160,19 @@ mirror_struct! {
         leaving: Option<Arc<str>>,
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         paused: bool,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        asks: Option<Box<Asks>>,
+    }
+}
+
+mirror_struct! {
+    WireAsks of Asks {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        repair: Option<Arc<str>>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        confirm: Option<Arc<str>>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        keep: Option<bool>,
     }
 }
 

@@ -5,7 +5,7 @@ use reveille_core::model::incident::Incident;
 use reveille_core::model::time::Time;
 use serde::{Deserialize, Serialize};
 
-use super::parts::{Ago, AttemptReport, FindingReport, In, SourceReport, TriedReport};
+use super::parts::{Ago, AskedReport, AttemptReport, FindingReport, In, SourceReport, TriedReport};
 use crate::stamp::Stamp;
 
 /// What was amiss, and what came of it.
@@ -52,6 +52,15 @@ pub struct IncidentReport {
     pub not_before: Option<In>,
     /// True when everything was tried and a person is asked.
     pub given_up: bool,
+    /// A person asked for a repair now.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<AskedReport>,
+    /// Its machine is kept for somebody to look at, and not deleted before this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept_until: Option<In>,
+    /// It has looked well since then, and closes when that has held, or when a person confirms it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub well: Option<Ago>,
     /// How it ended (`mended`, `recovered`, `subject-gone`, `superseded`); not there while it is open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verdict: Option<String>,
@@ -74,6 +83,9 @@ impl IncidentReport {
             attempts: incident.attempts.iter().map(|attempt| AttemptReport::new(attempt, now)).collect(),
             not_before: incident.not_before.filter(|at| *at > now).map(|at| In::new(at, now)),
             given_up: incident.given_up,
+            asked: incident.asked.as_ref().map(|asked| AskedReport::new(asked, now)),
+            kept_until: incident.kept_until.filter(|at| *at > now).map(|at| In::new(at, now)),
+            well: incident.well_since.map(|at| Ago::new(at, now)),
             verdict: None,
             closed: None,
         }

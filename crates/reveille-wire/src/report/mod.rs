@@ -22,8 +22,8 @@ use thiserror::Error;
 
 pub use incidents::{IncidentReport, IncidentsReport};
 pub use parts::{
-    Ago, AttemptReport, EvidenceReport, FindingReport, HeldReport, In, PauseReport, SourceReport,
-    TriedReport, key_text,
+    Ago, AskedReport, AttemptReport, EvidenceReport, FindingReport, HeldReport, In, PauseReport,
+    SourceReport, TriedReport, key_text,
 };
 pub use plan::{ActReport, AskReport, BlindReport, PlanHeldReport, PlanReport, PlanSummary, WaitReport};
 pub use roll::{Answers, MachineReport, RollReport, RollSummary};

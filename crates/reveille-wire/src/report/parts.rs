@@ -1,7 +1,7 @@
 //! What several reports share: moments, sources, findings, tries, holds.
 
 use reveille_core::event::{Pause, PauseScope};
-use reveille_core::model::incident::{Attempt, DROPPED, Evidence, Finding, MachineKey};
+use reveille_core::model::incident::{Asked, Attempt, DROPPED, Evidence, Finding, MachineKey};
 use reveille_core::model::time::{Span, Time};
 use serde::{Deserialize, Serialize};
 
@@ -139,6 +139,16 @@ pub struct AttemptReport {
     pub verified: bool,
 }
 
+/// A person's request for a repair now.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AskedReport {
+    /// When it was seen.
+    pub seen: Ago,
+    /// In the person's words.
+    pub value: String,
+}
+
 /// How often one kind of repair was asked for and how often a fresh read found its effect. Where the two drift apart,
 /// calls are accepted and nothing happens.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -210,6 +220,13 @@ impl EvidenceReport {
             text: fact.text.to_string(),
             read: Ago::new(fact.read_at, now),
         }
+    }
+}
+
+impl AskedReport {
+    /// A request of the core, as seen from `now`.
+    pub fn new(asked: &Asked, now: Time) -> Self {
+        Self { seen: Ago::new(asked.at, now), value: asked.value.to_string() }
     }
 }
 

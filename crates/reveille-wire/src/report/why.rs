@@ -3,7 +3,7 @@
 use reveille_core::model::stage::Stage;
 use serde::{Deserialize, Serialize};
 
-use super::parts::{AttemptReport, FindingReport, HeldReport, In, SourceReport};
+use super::parts::{AskedReport, AttemptReport, FindingReport, HeldReport, In, SourceReport};
 use super::roll::MachineReport;
 use crate::stamp::Stamp;
 
@@ -21,6 +21,9 @@ pub struct WhyReport {
     pub stages: Vec<StageReport>,
     /// What was concluded, the one to act on first.
     pub findings: Vec<FindingReport>,
+    /// What people asked for, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub asked: Vec<AskedReport>,
     /// What was tried, in order.
     pub done: Vec<AttemptReport>,
     /// What comes next; not there when nothing is amiss.

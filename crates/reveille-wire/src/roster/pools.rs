@@ -8,15 +8,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use reveille_core::model::id::{CloudName, GroupId, PoolName};
-use reveille_core::model::roster::{Deadlines, GroupRef, Mode, Pool, Repair, Timing};
+use reveille_core::model::roster::{Deadlines, GroupRef, Keep, Mode, Pool, Repair, Timing};
 use reveille_core::model::time::Span;
 
 use super::clouds::Clouds;
-use super::complaint::{Complaints, Spot};
+use super::complaint::{Complaints, Spot, quote};
 use super::marks::{self, Claimant, Owned};
 use super::network::cloud_of;
 use super::section::{Field, Section};
-use super::shape::{DEADLINES, GROUP, JOIN, POOL, REPAIR};
+use super::shape::{DEADLINES, GROUP, JOIN, KEEP, POOL, REPAIR};
 use super::tree::Kind;
 use crate::duration;
 
@@ -100,6 +100,8 @@ fn pool(
     let min = section.take("min").and_then(|field| field.count((0, 100_000), "", complaints));
     let deadlines = deadlines(section, timing, complaints);
     let repair = repair(section, complaints);
+    let startup_taints = section.take("startupTaints").map(|field| taints(&field, complaints));
+    let keep = section.take("keep").and_then(|field| keep(&field, complaints));
     let paused = section.take("paused").and_then(|field| field.switch(complaints));
     let (named, owned) = (named?.spot, owned?);
     let pool = Pool {
@@ -111,6 +113,8 @@ fn pool(
         deadlines,
         repair,
         paused: paused.unwrap_or(false),
+        startup_taints: startup_taints.unwrap_or_default(),
+        keep,
     };
     Some(Draft { pool, named, owned })
 }
@@ -179,7 +183,7 @@ fn deadlines(pool: &Section<'_>, timing: &Timing, complaints: &mut Complaints) -
     else {
         return deadlines;
     };
-    let fields: [(&'static str, &mut Span, Span, &str); 5] = [
+    let fields: [(&'static str, &mut Span, Span, &str); 6] = [
         ("build", &mut deadlines.build_within, look, SLOWER),
         ("delete", &mut deadlines.delete_within, look, SLOWER),
         (
@@ -189,6 +193,7 @@ fn deadlines(pool: &Section<'_>, timing: &Timing, complaints: &mut Complaints) -
             "a node may lose Ready as long as its lease may be silent (spec.timing.leaseSilentAfter)",
         ),
         ("vanished", &mut deadlines.vanished_within, look, SLOWER),
+        ("inService", &mut deadlines.in_service_within, look, SLOWER),
         (
             "dwell",
             &mut deadlines.dwell,
@@ -200,7 +205,68 @@ fn deadlines(pool: &Section<'_>, timing: &Timing, complaints: &mut Complaints) -
         let read = section.take(name).and_then(|field| field.span(min, why, complaints));
         *value = read.unwrap_or(*value);
     }
+    let confirm = section.take("confirm").and_then(|field| field.switch(complaints));
+    deadlines.confirm = confirm.unwrap_or(deadlines.confirm);
     deadlines
+}
+
+/// Keys of taints; what a taint's value or effect is says nothing of what it waits for.
+fn taints(field: &Field<'_>, complaints: &mut Complaints) -> Vec<Arc<str>> {
+    let mut taints: Vec<Arc<str>> = Vec::new();
+    for item in field.items("taints", complaints) {
+        let Some(key) = item.text("a taint's key such as node.cilium.io/agent-not-ready", complaints) else {
+            continue;
+        };
+        let shaped = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/');
+        if !key.chars().all(shaped) || key.matches('/').count() > 1 {
+            let wrong = format!("{} cannot be a taint's key", quote(key));
+            complaints.add(&item.spot, wrong, "write the key alone, without value and effect");
+        } else if ALWAYS_THERE.contains(&key) {
+            let wrong = format!("{} comes and goes with what a node is, and not with its start", quote(key));
+            complaints.add(&item.spot, wrong, "name the taint that its add-on takes away");
+        } else if taints.iter().any(|known| &**known == key) {
+            complaints.add(&item.spot, "this taint is listed twice", "keep one");
+        } else {
+            taints.push(Arc::from(key));
+        }
+    }
+    taints
+}
+
+/// Taints that the node controller puts on nodes that are not Ready, cordoned or under pressure.
+const ALWAYS_THERE: [&str; 7] = [
+    "node.kubernetes.io/not-ready",
+    "node.kubernetes.io/unreachable",
+    "node.kubernetes.io/unschedulable",
+    "node.kubernetes.io/memory-pressure",
+    "node.kubernetes.io/disk-pressure",
+    "node.kubernetes.io/pid-pressure",
+    "node.kubernetes.io/out-of-service",
+];
+
+/// How failed machines are kept for somebody to look at.
+fn keep(field: &Field<'_>, complaints: &mut Complaints) -> Option<Keep> {
+    const HASTY: &str = "nobody can look at a machine in less";
+    const NONE: &str = "write 1 or more; to keep none take keep out";
+    let section = Section::open(field, KEEP, complaints)?;
+    let within = section.require("for", "say for how long, as in {for: 24h}", complaints);
+    let within = within.and_then(|field| field.span(Span::from_min(1), HASTY, complaints));
+    let at_most = section.take("atMost").map(|field| field.count((1, 1_000), NONE, complaints));
+    let failed = section.take("when").map(|field| match field.text("marked or failed", complaints) {
+        Some("failed") => Some(true),
+        Some("marked") => Some(false),
+        Some(other) => {
+            let wrong = format!("{} is no choice", quote(other));
+            complaints.add(&field.spot, wrong, "write marked (those that a person marks) or failed (all)");
+            None
+        }
+        None => None,
+    });
+    Some(Keep {
+        within: within?,
+        at_most: at_most.unwrap_or(Some(1))?,
+        failed: failed.unwrap_or(Some(false))?,
+    })
 }
 
 fn repair(pool: &Section<'_>, complaints: &mut Complaints) -> Repair {

@@ -26,14 +26,29 @@ pub(super) const NETWORK: Shape =
 pub(super) const ROUTER: Shape = Shape { path: "spec.network.router", fields: &["cloud", "id"] };
 pub(super) const POOL: Shape = Shape {
     path: "spec.pools[]",
-    fields: &["name", "cloud", "owned", "securityGroups", "min", "join", "deadlines", "repair", "paused"],
+    fields: &[
+        "name",
+        "cloud",
+        "owned",
+        "securityGroups",
+        "startupTaints",
+        "min",
+        "join",
+        "deadlines",
+        "repair",
+        "keep",
+        "paused",
+    ],
 };
 pub(super) const OWNED: Shape = Shape { path: "spec.pools[].owned", fields: &["tag", "metadata", "pool"] };
 pub(super) const OWNED_POOL: Shape = Shape { path: "spec.pools[].owned.pool", fields: &["tag", "metadata"] };
 pub(super) const GROUP: Shape = Shape { path: "spec.pools[].securityGroups[]", fields: &["name", "id"] };
 pub(super) const JOIN: Shape = Shape { path: "spec.pools[].join", fields: &["within"] };
-pub(super) const DEADLINES: Shape =
-    Shape { path: "spec.pools[].deadlines", fields: &["build", "delete", "notReady", "vanished", "dwell"] };
+pub(super) const DEADLINES: Shape = Shape {
+    path: "spec.pools[].deadlines",
+    fields: &["build", "delete", "notReady", "vanished", "inService", "dwell", "confirm"],
+};
+pub(super) const KEEP: Shape = Shape { path: "spec.pools[].keep", fields: &["for", "atMost", "when"] };
 pub(super) const REPAIR: Shape =
     Shape { path: "spec.pools[].repair", fields: &["network", "rejoin", "reboot", "replace", "cleanup"] };
 pub(super) const LIMITS: Shape = Shape {
@@ -59,9 +74,9 @@ pub(super) const TIMING: Shape = Shape {
     ],
 };
 
-const ALL: [Shape; 17] = [
+const ALL: [Shape; 18] = [
     DOCUMENT, METADATA, SPEC, CLUSTER, CLOUD, OPENSTACK, NETWORK, ROUTER, POOL, OWNED, OWNED_POOL, GROUP,
-    JOIN, DEADLINES, REPAIR, LIMITS, TIMING,
+    JOIN, DEADLINES, REPAIR, KEEP, LIMITS, TIMING,
 ];
 
 impl Shape {

@@ -28,6 +28,16 @@ pub(crate) fn tell(state: &State, record: &Record) {
         Record::GivenUp { incident, why, .. } => {
             tracing::warn!(roster, %incident, "{}: asks a person: {why}", label(state, *incident));
         }
+        Record::Asked { incident: Some(incident), value, .. } => {
+            tracing::info!(roster, %incident, "{}: a person asks for a repair now: {value}", label(state, *incident));
+        }
+        Record::Asked { incident: None, machine, value, .. } => {
+            tracing::info!(roster, %machine, "a person asks for a repair, and nothing is amiss: {value}");
+        }
+        Record::Kept { incident, until, .. } => {
+            let until = reveille_wire::stamp::Stamp(*until);
+            tracing::info!(roster, %incident, %until, "{}: kept for somebody to look at", label(state, *incident));
+        }
         Record::Closed { incident, verdict, .. } => {
             let (label, verdict) = (label(state, *incident), verdict.name());
             tracing::info!(roster, %incident, verdict, "{label}: {verdict}");

@@ -160,7 +160,7 @@ mod tests {
     use reveille_core::model::id::{Fence, IntentId, LookId};
     use reveille_core::model::instance::{Fault, InstanceAction, InstanceState, Mark};
     use reveille_core::model::network::{Direction, Family, GroupRule, Remote, RuleSpec};
-    use reveille_core::model::node::{Condition, NodeEvent, Ready};
+    use reveille_core::model::node::{Asks, Condition, NodeEvent, Ready};
     use reveille_record::tape::{TapeReader, runs};
 
     use super::*;
@@ -233,6 +233,8 @@ mod tests {
         let mut node = fixture::node("1", Ready::False);
         node.conditions =
             Box::new([Condition { kind: "Ready".into(), reason: "x".into(), message: secret("kubelet") }]);
+        let asks = Asks { repair: Some(secret("OPS-7")), confirm: Some(secret("inc-1")), keep: Some(true) };
+        node.intent.asks = Some(Box::new(asks));
         let said = NodeEvent {
             node: "w-1".into(),
             uid: None,

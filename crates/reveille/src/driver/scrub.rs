@@ -160,12 +160,20 @@ fn cluster(fact: ClusterFact) -> ClusterFact {
 }
 
 fn node(node: Arc<Node>) -> Arc<Node> {
-    if node.conditions.iter().all(|condition| changed(&condition.message).is_none()) {
+    let plain = node.conditions.iter().all(|condition| changed(&condition.message).is_none());
+    if plain && node.intent.asks.is_none() {
         return node;
     }
     let clean =
         |condition: &Condition| Condition { message: text(condition.message.clone()), ..condition.clone() };
-    Arc::new(Node { conditions: node.conditions.iter().map(clean).collect(), ..Node::clone(&node) })
+    let mut intent = node.intent.clone();
+    // People write what they like into annotations, and a request is recorded.
+    if let Some(asks) = &mut intent.asks {
+        asks.repair = asks.repair.take().map(text);
+        asks.confirm = asks.confirm.take().map(text);
+    }
+    let conditions = node.conditions.iter().map(clean).collect();
+    Arc::new(Node { conditions, intent, ..Node::clone(&node) })
 }
 
 fn node_event(event: NodeEvent) -> NodeEvent {

@@ -77,6 +77,14 @@ fn stands(incident: &IncidentReport, report: &IncidentsReport, paper: &Paper) ->
         }
         (Some(verdict), None, _) => (verdict.clone(), Tone::Good),
         (None, _, true) => ("open, asks a person".to_owned(), Tone::Bad),
+        (None, _, false) if incident.well.is_some() => ("open, looks well".to_owned(), Tone::Doubt),
+        (None, _, false) if incident.kept_until.is_some() => {
+            let until = incident
+                .kept_until
+                .as_ref()
+                .map_or_else(String::new, |until| paper.clock(until.at, report.at));
+            (format!("open, kept until {until}"), Tone::Doubt)
+        }
         (None, _, false) => match &incident.not_before {
             Some(until) => (format!("open, not before {}", paper.clock(until.at, report.at)), Tone::Doubt),
             None => ("open".to_owned(), Tone::Doubt),

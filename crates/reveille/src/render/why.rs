@@ -27,6 +27,11 @@ pub(crate) fn page(report: &WhyReport, paper: &Paper) -> String {
     for (index, finding) in report.findings.iter().enumerate() {
         out.push_str(&cause(if index == 0 { "Cause" } else { "And" }, finding, report, paper));
     }
+    for asked in &report.asked {
+        let seen = paper.clock(asked.seen.at, report.at);
+        let said = format!("{seen} a person asks for a repair now: {}", one_line(&asked.value));
+        out.push_str(&labelled("Asked", &said, paper));
+    }
     for (index, attempt) in report.done.iter().enumerate() {
         out.push_str(&done(if index == 0 { "Done" } else { "" }, attempt, report.at, paper));
     }

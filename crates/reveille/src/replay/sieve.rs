@@ -107,7 +107,9 @@ impl Sieve {
                 let machines: Vec<_> = machines.iter().filter(|key| self.has(key)).cloned().collect();
                 return (!machines.is_empty()).then_some(Record::Forgotten { at: *at, machines });
             }
-            Record::Born { machine, .. } | Record::Left { machine, .. } => self.has(machine),
+            Record::Born { machine, .. } | Record::Left { machine, .. } | Record::Asked { machine, .. } => {
+                self.has(machine)
+            }
             Record::FaultSeen { instance, .. } => self.instances.contains(instance),
             Record::Opened { incident, key, .. } => {
                 let ours = match &key.subject {
@@ -133,6 +135,7 @@ impl Sieve {
             Record::Diagnosed { incident, .. }
             | Record::Tried { incident, .. }
             | Record::GivenUp { incident, .. }
+            | Record::Kept { incident, .. }
             | Record::Closed { incident, .. } => incidents.contains(incident),
             Record::Dropped { intent, .. } | Record::Ended { intent, .. } | Record::Judged { intent, .. } => {
                 intents.contains(intent)

@@ -106,6 +106,13 @@ impl Teller {
                 ("proof", tone, self.of(*intent), format!("{text}{verdict}"))
             }
             Record::GivenUp { incident, why, .. } => ("asks", Tone::Doubt, *incident, why.to_string()),
+            Record::Asked { incident: Some(incident), value, .. } => {
+                ("asked", Tone::Strong, *incident, format!("a person asks for a repair now: {value}"))
+            }
+            Record::Kept { incident, until, .. } => {
+                let until = reveille_wire::stamp::Stamp(*until);
+                ("keeps", Tone::Doubt, *incident, format!("for somebody to look at, until {until}"))
+            }
             Record::Closed { incident, verdict, .. } => {
                 ("over", Tone::Good, *incident, verdict.name().to_owned())
             }
@@ -115,6 +122,7 @@ impl Teller {
             | Record::Left { .. }
             | Record::Forgotten { .. }
             | Record::Tried { .. }
+            | Record::Asked { incident: None, .. }
             | Record::Width { .. }
             | Record::FaultSeen { .. }
             | Record::Counted { .. } => return None,

@@ -21,6 +21,8 @@ pub(crate) fn report<'a>(
             verdict: Some(closed.verdict.name().to_owned()),
             closed: Some(Ago::new(closed.at, desk.now)),
             not_before: None,
+            kept_until: None,
+            well: None,
             ..IncidentReport::open(&closed.incident, desk.now)
         }));
     }

@@ -116,7 +116,7 @@ impl<'a> Machine<'a> {
             Some(Standing::Answers) => Answers::Yes,
             Some(Standing::Absent(_)) => Answers::No,
             Some(Standing::CannotTell(_)) => Answers::Unknown,
-            Some(Standing::Excused(_)) => Answers::Excused,
+            Some(Standing::Excused(_) | Standing::Starting(_)) => Answers::Excused,
             // A node without an instance is on the roll only because something is amiss with it.
             None if self.root().is_some() => Answers::No,
             None => Answers::Unknown,
@@ -143,6 +143,7 @@ impl<'a> Machine<'a> {
         let answers = self.answers();
         let root = self.root();
         let state = match (answers, root, &self.standing) {
+            (Answers::Excused, _, Some(Standing::Starting(_))) => "starting".to_owned(),
             (Answers::Excused, ..) => "excused".to_owned(),
             (Answers::Unknown, ..) => "unknown".to_owned(),
             (Answers::No, _, Some(Standing::Absent(absence))) => absence.kind.name().to_owned(),
@@ -174,14 +175,18 @@ impl<'a> Machine<'a> {
 
     fn since(&self, desk: &Desk<'a>) -> Option<Time> {
         let opened = || self.absence().or_else(|| self.root()).map(|case| case.incident.first_seen);
+        let ready_since = || self.node().and_then(|name| Some(desk.cluster.nodes.get(&name)?.ready_since));
         let seen = self.seen.map(|(_, seen)| seen);
         match self.answers() {
             Answers::No => opened(),
             Answers::Yes => match self.root() {
                 Some(case) => Some(case.incident.first_seen),
-                None => self.node().and_then(|name| Some(desk.cluster.nodes.get(&name)?.ready_since)),
+                None => ready_since(),
             },
-            Answers::Excused => seen.map(|seen| seen.state_since),
+            Answers::Excused => match &self.standing {
+                Some(Standing::Starting(_)) => ready_since(),
+                _ => seen.map(|seen| seen.state_since),
+            },
             Answers::Unknown => seen.and_then(|seen| Some(seen.unlisted?.since)).or_else(opened),
         }
     }
@@ -190,7 +195,7 @@ impl<'a> Machine<'a> {
     fn what(&self, desk: &Desk<'_>) -> String {
         match (&self.standing, self.root()) {
             (Some(Standing::CannotTell(why)), _) => super::blind_words(desk, why),
-            (Some(Standing::Excused(why)), _) => why.to_string(),
+            (Some(Standing::Excused(why) | Standing::Starting(why)), _) => why.to_string(),
             (Some(Standing::Absent(absence)), root) => {
                 let finding =
                     root.and_then(|case| case.incident.findings.first()).unwrap_or(&absence.finding);
@@ -229,6 +234,8 @@ fn describe(kind: FaultKind, cause: Cause) -> String {
             | FaultKind::StuckDeleting
             | FaultKind::Duplicate
             | FaultKind::Stopped
+            | FaultKind::NotInService
+            | FaultKind::StuckLeaving
             | FaultKind::Stray,
             cause,
         ) => cause.says().to_owned(),
@@ -249,6 +256,8 @@ pub(crate) const fn kind_words(kind: FaultKind) -> &'static str {
         FaultKind::StuckDeleting => "is being deleted for too long",
         FaultKind::Duplicate => "two claim one identity",
         FaultKind::Stopped => "is shut off",
+        FaultKind::NotInService => "its node is Ready and not in service",
+        FaultKind::StuckLeaving => "is being taken away for too long",
         FaultKind::GroupMissing => "a port of it lacks a security group",
         FaultKind::RulesMissing => "lets no pod traffic in",
         FaultKind::GroupUnresolved => "is not exactly one group",

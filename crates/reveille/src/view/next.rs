@@ -70,8 +70,11 @@ fn then(desk: &Desk<'_>, case: &Case) -> String {
 /// remedy says more than "everything was tried".
 pub(crate) fn asked(case: &Case, how: &str) -> String {
     let incident = &case.incident;
-    let tried =
-        !incident.attempts.is_empty() || incident.given_up || ladder::ladder(incident.key.kind).is_empty();
+    // Nothing is left to try either where it looks well, and a person is asked to confirm that.
+    let tried = !incident.attempts.is_empty()
+        || incident.given_up
+        || incident.well_since.is_some()
+        || ladder::ladder(incident.key.kind).is_empty();
     match incident.findings.first() {
         Some(finding) if !tried => finding.cause.remedy().to_owned(),
         _ => how.to_owned(),

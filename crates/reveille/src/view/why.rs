@@ -8,7 +8,9 @@ use reveille_core::model::incident::{Attempt, Finding, MachineKey, Subject};
 use reveille_core::model::stage::Stage;
 use reveille_core::model::time::Span;
 use reveille_core::plan::desk::Desk;
-use reveille_wire::report::{Answers, AttemptReport, FindingReport, StageReport, StageState, WhyReport};
+use reveille_wire::report::{
+    Answers, AskedReport, AttemptReport, FindingReport, StageReport, StageState, WhyReport,
+};
 
 use super::machine::{self, Machine};
 use super::next;
@@ -43,6 +45,8 @@ pub(crate) fn report<'a>(
         let decision = next::decision(desk, case);
         next::report(desk, case, &decision)
     });
+    let open = machine.cases.iter().filter_map(|case| case.incident.asked.as_ref());
+    let asked = open.map(|asked| AskedReport::new(asked, desk.now)).collect();
     let done = attempts(desk, &machine, closed);
     let mut row = machine.report(desk);
     if let (Some([first, ..]), Answers::No) = (better, row.answers)
@@ -58,6 +62,7 @@ pub(crate) fn report<'a>(
         stages: stages(&machine, stage, guessed),
         machine: row,
         findings,
+        asked,
         done,
         next,
         held,

@@ -47,6 +47,7 @@ fn node(number: u32, ready: Ready) -> Arc<Node> {
         cordoned: false,
         intent: NodeIntent::default(),
         uninitialized: false,
+        taints: Box::default(),
     })
 }
 

@@ -236,6 +236,9 @@ pub(crate) fn record() -> impl Strategy<Value = Record> {
             rung
         }),
         (at(), incident(), text()).prop_map(|(at, incident, why)| Record::GivenUp { at, incident, why }),
+        (at(), machine(), text(), option::of(incident()))
+            .prop_map(|(at, machine, value, incident)| Record::Asked { at, machine, value, incident }),
+        (at(), incident(), at()).prop_map(|(at, incident, until)| Record::Kept { at, incident, until }),
         (at(), incident(), select(verdicts)).prop_map(|(at, incident, verdict)| Record::Closed {
             at,
             incident,
@@ -268,5 +271,5 @@ pub(crate) fn record() -> impl Strategy<Value = Record> {
         }),
     ];
     // Boxed, because a union holds a tree of each of its parts: all of them in one are more than a thread's stack.
-    prop_oneof![5 => machines.boxed(), 5 => incidents.boxed(), 12 => intents.boxed()]
+    prop_oneof![5 => machines.boxed(), 7 => incidents.boxed(), 12 => intents.boxed()]
 }

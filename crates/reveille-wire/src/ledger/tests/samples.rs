@@ -156,6 +156,13 @@ pub(super) fn every_kind() -> Vec<Record> {
     records.extend(outcomes().into_iter().map(|outcome| Record::Ended { at: AT, intent, outcome }));
     records.push(Record::Judged { at: AT, intent, held: true, text: text("node n1 is Ready") });
     records.push(Record::GivenUp { at: AT, incident, why: text("every rung was tried") });
+    records.extend([Some(incident), None].map(|incident| Record::Asked {
+        at: AT,
+        machine: machine(),
+        value: text("OPS-7"),
+        incident,
+    }));
+    records.push(Record::Kept { at: AT, incident, until: AT + Span::from_min(60) });
     records.extend(
         [Verdict::Mended, Verdict::Recovered, Verdict::SubjectGone, Verdict::Superseded]
             .map(|verdict| Record::Closed { at: AT, incident, verdict }),

@@ -16,7 +16,7 @@ use reveille_core::model::instance::{
     Fault, Instance, InstanceAction, InstanceState, Mark, Port, PortStatus,
 };
 use reveille_core::model::network::{GroupRule, Router, SecurityGroup};
-use reveille_core::model::node::{Condition, Node, NodeEvent, NodeIntent, Provider, Ready};
+use reveille_core::model::node::{Asks, Condition, Node, NodeEvent, NodeIntent, Provider, Ready};
 use reveille_core::model::time::Span;
 
 use crate::ledger::tests::arbitrary::{at, call, cloud, id, net, outcome, record, route, rule, text};
@@ -81,6 +81,13 @@ prop_compose! {
     }
 }
 
+/// Boxed: a node's strategy is as large as all of its parts, and a test's stack is not.
+fn wishes() -> BoxedStrategy<(Option<Box<Asks>>, Box<[Arc<str>]>)> {
+    let asks = (maybe_text(), maybe_text(), option::of(any::<bool>()));
+    let asks = asks.prop_map(|(repair, confirm, keep)| Box::new(Asks { repair, confirm, keep }));
+    (option::of(asks), vec(text(), 0..3).prop_map(Vec::into_boxed_slice)).boxed()
+}
+
 prop_compose! {
     fn node()(
         (name, uid) in (id(NodeName::new), id(NodeUid::new)),
@@ -97,12 +104,13 @@ prop_compose! {
         zone in option::of(id(ZoneName::new)),
         (cordoned, deleting, paused, uninitialized) in any::<(bool, bool, bool, bool)>(),
         leaving in maybe_text(),
+        (asks, taints) in wishes(),
     ) -> Arc<Node> {
         let condition = |(kind, reason, message)| Condition { kind, reason, message };
         Arc::new(Node {
             name, uid, provider, system_uuid, boot_id, kubelet, addresses, pod_ranges, ready,
             conditions: conditions.into_iter().map(condition).collect(),
-            zone, cordoned, intent: NodeIntent { deleting, leaving, paused }, uninitialized,
+            zone, cordoned, intent: NodeIntent { deleting, leaving, paused, asks }, uninitialized, taints,
         })
     }
 }

@@ -16,9 +16,9 @@ use reveille_core::model::lease::Renewal;
 use reveille_core::model::network::{
     Direction, Family, GroupRule, Protocol, Remote, Route, Router, RuleSpec, SecurityGroup,
 };
-use reveille_core::model::node::{Condition, Node, NodeEvent, NodeIntent, Provider, Ready};
+use reveille_core::model::node::{Asks, Condition, Node, NodeEvent, NodeIntent, Provider, Ready};
 use reveille_core::model::roster::{
-    Deadlines, GroupRef, Limits, Mode, Network, Ownership, Pool, Repair, Roster, Timing,
+    Deadlines, GroupRef, Keep, Limits, Mode, Network, Ownership, Pool, Repair, Roster, Timing,
 };
 use reveille_core::model::time::{Span, Time};
 use reveille_core::record::Record;
@@ -41,11 +41,17 @@ pub(super) fn header() -> Header {
         deadlines: Deadlines { join_within: None, ..Deadlines::default() },
         repair: Repair { network: Mode::Act, ..Repair::default() },
         paused: false,
+        startup_taints: Vec::new(),
+        keep: None,
     };
-    let pools = [
-        pool("gpu", Some(Mark::Metadata(text("pool"), text("gpu")))),
-        pool("workers", Some(Mark::Tag(text("k8s-pool=workers")))),
-    ];
+    let gpu = pool("gpu", Some(Mark::Metadata(text("pool"), text("gpu"))));
+    let gpu = Pool {
+        deadlines: Deadlines { in_service_within: Span::from_min(3), confirm: true, ..gpu.deadlines },
+        startup_taints: vec![text("nvidia.com/gpu-not-ready")],
+        keep: Some(Keep { within: Span::from_min(60), at_most: 2, failed: true }),
+        ..gpu
+    };
+    let pools = [gpu, pool("workers", Some(Mark::Tag(text("k8s-pool=workers"))))];
     let roster = Roster {
         name: "prod".into(),
         clouds: vec!["os".into()],
@@ -122,7 +128,12 @@ pub(super) fn node(name: &str) -> Node {
         cordoned: false,
         intent: NodeIntent::default(),
         uninitialized: false,
+        taints: Box::default(),
     }
+}
+
+fn asks() -> Box<Asks> {
+    Box::new(Asks { repair: Some(text("OPS-7")), confirm: Some(text("inc-7")), keep: Some(true) })
 }
 
 fn ill_node() -> Node {
@@ -135,8 +146,14 @@ fn ill_node() -> Node {
             message: text("-"),
         }]),
         cordoned: true,
-        intent: NodeIntent { deleting: true, leaving: Some(text("ToBeDeleted")), paused: true },
+        intent: NodeIntent {
+            deleting: true,
+            leaving: Some(text("ToBeDeleted")),
+            paused: true,
+            asks: Some(asks()),
+        },
         uninitialized: true,
+        taints: Box::new([text("ToBeDeleted"), text("node.kubernetes.io/unreachable")]),
         ..node("n2")
     }
 }

@@ -1,0 +1,81 @@
+//! The two ends of a node's service: Ready and not in service yet, and being taken away without ever going.
+//!
+//! ```text
+//!  Ready, startup taint ─▶ starting ── inService over ─▶ not-in-service        sign of removal, not Ready ─▶ excused
+//!                                                                                └─ delete over ─▶ stuck-leaving
+//! ```
+//!
+//! Both are waited for from our own first sight, and from when the cluster's word counts again. Neither is ever acted on:
+//! a Ready node is not hurt, and nothing is done beside somebody else.
+
+use std::sync::Arc;
+
+use crate::model::cause::Cause;
+use crate::model::incident::{Confidence, FaultKind};
+use crate::model::node::Ready;
+use crate::model::stage::Stage;
+use crate::model::time::{Span, Time};
+use crate::observe::cloud::Seen;
+use crate::observe::cluster::NodeSeen;
+
+use super::absence::{Standing, Witness, absent, finding};
+
+/// Its node is Ready. Is it in service?
+pub(super) fn judge_service(witness: Witness<'_>, seen: &Seen, node: &NodeSeen) -> Standing {
+    let Some((taint, until)) = starting_until(witness, seen, node) else { return Standing::Answers };
+    if witness.now < until {
+        return Standing::Starting(Arc::from(format!(
+            "its node is Ready and still carries the startup taint {taint}"
+        )));
+    }
+    let name = &node.node.name;
+    let since = node.tainted(taint).map_or(Span::ZERO, |at| witness.now.since(at));
+    let evidence = vec![
+        witness.evidence(&format!("node {name}"), &format!("carries the startup taint {taint}, for {since}")),
+    ];
+    let mut finding = finding(Cause::NotInService, Confidence::Sure, evidence);
+    if node.node.uninitialized {
+        finding.stage = Stage::CloudInitNode;
+    }
+    absent(FaultKind::NotInService, finding, None, true)
+}
+
+/// The startup taint that its node has carried longest since it is Ready, and when its time to go is over.
+fn starting_until<'a>(witness: Witness<'a>, seen: &Seen, node: &NodeSeen) -> Option<(&'a Arc<str>, Time)> {
+    let pool = seen.pool().and_then(|name| witness.roster.pools.get(name))?;
+    let on_it = pool.startup_taints.iter().filter_map(|taint| Some((node.tainted(taint)?, taint)));
+    let (since, taint) = on_it.min()?;
+    let since = since.max(node.ready_since).max(witness.cluster_since());
+    Some((taint, since + pool.deadlines.in_service_within))
+}
+
+/// Somebody takes its node away. That is nobody's absence, unless it never ends.
+pub(super) fn judge_removal(witness: Witness<'_>, seen: &Seen, node: &NodeSeen, sign: &str) -> Standing {
+    let since = node.leaving_since.unwrap_or(witness.now);
+    if removed_until(witness, seen, node).is_none_or(|until| witness.now < until) {
+        return Standing::Excused(Arc::from(format!("it is being removed on purpose ({sign})")));
+    }
+    let name = &node.node.name;
+    let text = format!(
+        "carries the sign {sign}, for {}, is not Ready, and is still there",
+        witness.now.since(since)
+    );
+    let evidence = vec![witness.evidence(&format!("node {name}"), &text)];
+    let finding = finding(Cause::RemovalStuck, Confidence::Likely, evidence);
+    absent(FaultKind::StuckLeaving, finding, None, true)
+}
+
+/// When its removal must be over: counted from when it was both marked and not Ready, as far as we saw.
+fn removed_until(witness: Witness<'_>, seen: &Seen, node: &NodeSeen) -> Option<Time> {
+    let since = node.leaving_since?.max(node.ready_since).max(witness.cluster_since());
+    Some(since + witness.deadlines(seen).delete_within)
+}
+
+/// When a machine that is excused, or starting, will not be any more, as far as its node decides that.
+pub fn excused_until(witness: Witness<'_>, seen: &Seen) -> Option<Time> {
+    let node = seen.nodes.first().and_then(|name| witness.cluster.nodes.get(name))?;
+    match node.node.ready {
+        Ready::True => starting_until(witness, seen, node).map(|(_, until)| until),
+        Ready::False | Ready::Unknown => removed_until(witness, seen, node),
+    }
+}

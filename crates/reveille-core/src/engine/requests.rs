@@ -1,0 +1,70 @@
+//! What people ask for on a Node: a repair now, and that a failed machine is kept.
+//!
+//! ```text
+//!  annotation ─▶ new value? ─▶ Record::Asked ─▶ the open absence is due now ─▶ decide ─▶ every interlock as ever
+//!                    └ nothing amiss: recorded all the same, so that it is not carried out another day
+//! ```
+//!
+//! A request skips the waiting and nothing else: evidence is read first, and budgets, interlocks and invariants are asked
+//! as for any other repair. Each value counts once, also over a restart, because the ledger has it.
+
+use std::sync::Arc;
+
+use crate::diagnose::absence::Standing;
+use crate::guard::{Guard, stands};
+use crate::model::incident::{Asked, IncidentKey, MachineKey, Subject};
+use crate::plan::decide::Decision;
+use crate::plan::hold::Hold;
+use crate::plan::ladder::Rung;
+use crate::record::Record;
+
+use super::State;
+
+impl State {
+    /// Takes in a request that stands on a machine's node.
+    pub(super) fn hear_request(&mut self, key: &MachineKey, standing: &Standing, value: Arc<str>) {
+        let known = self.requests.get(key) == Some(&value);
+        let open = match standing {
+            // Whoever can be told to wait is not refused: it counts when it can be told what it is for.
+            Standing::CannotTell(_) | Standing::Excused(_) => return,
+            Standing::Answers | Standing::Starting(_) => None,
+            Standing::Absent(absence) => {
+                Some(IncidentKey { subject: Subject::Machine(key.clone()), kind: absence.kind })
+            }
+        };
+        if known && (open.is_none() || stands(Guard::RequestOnce)) {
+            return;
+        }
+        let at = self.now;
+        let open = open.filter(|_| !self.is_from_before(key));
+        let case = open.as_ref().and_then(|open| self.cases.get_mut(open));
+        let incident = case.map(|case| {
+            case.incident.asked = Some(Asked { at, value: value.clone() });
+            case.incident.id
+        });
+        self.requests.insert(key.clone(), value.clone());
+        self.record(Record::Asked { at, machine: key.clone(), value, incident });
+        self.ripe.extend(open);
+    }
+
+    /// It stood there when the node was first seen, and no ledger tells whether it was carried out long ago.
+    fn is_from_before(&self, key: &MachineKey) -> bool {
+        let desk = self.desk();
+        let node = desk.seen(key).and_then(|(_, seen)| desk.node(seen));
+        !self.resumed && node.is_some_and(|(_, node)| node.found_asking)
+    }
+
+    /// The machine would be deleted now, and is kept first: from here on its time runs.
+    pub(super) fn begin_keeping(&mut self, key: &IncidentKey, decision: &Decision) {
+        let replace = decision.held.iter().find(|(rung, _)| *rung == Rung::Replace);
+        let Some([Hold::Kept(left)]) = replace.map(|(_, holds)| holds.as_slice()) else { return };
+        let at = self.now;
+        let until = at + *left;
+        let Some(case) = self.cases.get_mut(key).filter(|case| case.incident.kept_until.is_none()) else {
+            return;
+        };
+        case.incident.kept_until = Some(until);
+        let incident = case.incident.id;
+        self.record(Record::Kept { at, incident, until });
+    }
+}

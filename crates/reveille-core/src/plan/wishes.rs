@@ -1,0 +1,91 @@
+//! What people want with a machine that failed: to look at it before it is deleted, and to say themselves when it is over.
+//!
+//! ```text
+//!  pool.keep, marks on Node or instance ─▶ kept_for ─▶ a hold on the deletion, for a while, of so many at once
+//!  pool.deadlines.confirm, annotation ───▶ unconfirmed ─▶ the incident stays open until a person confirms
+//! ```
+//!
+//! Both only ever hold something back. Nothing here makes anything happen sooner or at all.
+
+use std::sync::Arc;
+
+use crate::model::id::PoolName;
+use crate::model::instance::{Instance, Mark};
+use crate::model::node::Asks;
+use crate::model::roster::Pool;
+use crate::model::signs;
+use crate::model::time::Span;
+use crate::observe::cloud::Seen;
+
+use super::desk::{Case, Desk};
+
+/// The same wish as the annotation's, on the instance itself: who never joined has no Node to write on. A metadata pair
+/// with the value `true` or `false`; a tag of this name is `true`.
+pub const KEEP_MARK: &str = "reveille-keep";
+
+/// How much longer the machine is kept before it may be deleted; `None`: it is not kept.
+pub fn kept_for(desk: &Desk<'_>, case: &Case, pool: &Pool, seen: &Seen) -> Option<Span> {
+    let keep = pool.keep?;
+    if !is_marked(desk, seen).unwrap_or(keep.failed) {
+        return None;
+    }
+    match case.incident.kept_until {
+        Some(until) => (desk.now < until).then(|| until.since(desk.now)),
+        None => (kept_in(desk, &pool.name) < keep.at_most).then_some(keep.within),
+    }
+}
+
+/// What a person wrote on the machine about keeping it. Of two that differ the more careful one counts.
+fn is_marked(desk: &Desk<'_>, seen: &Seen) -> Option<bool> {
+    let on_nodes = asks(desk, seen).filter_map(|asks| asks.keep);
+    on_nodes.chain(marked(&seen.instance)).max()
+}
+
+fn marked(instance: &Instance) -> Option<bool> {
+    let said = instance.marks.iter().filter_map(|mark| match mark {
+        Mark::Tag(tag) => (&**tag == KEEP_MARK).then_some(true),
+        Mark::Metadata(key, value) if &**key == KEEP_MARK => match &**value {
+            "true" => Some(true),
+            "false" => Some(false),
+            _ => None,
+        },
+        Mark::Metadata(..) => None,
+    });
+    said.max()
+}
+
+fn kept_in(desk: &Desk<'_>, pool: &PoolName) -> u32 {
+    let kept = |case: &&Case| {
+        let incident = &case.incident;
+        incident.pool.as_ref() == Some(pool) && incident.kept_until.is_some_and(|until| desk.now < until)
+    };
+    desk.cases.values().filter(kept).count() as u32
+}
+
+/// What a person must do before the case closes, when it has looked well for its dwell and nothing else is waited for.
+pub fn unconfirmed(desk: &Desk<'_>, case: &Case) -> Option<Arc<str>> {
+    let incident = &case.incident;
+    let since = incident.well_since?;
+    let pool = incident.pool.as_ref().and_then(|name| desk.roster.pools.get(name))?;
+    let waits = pool.deadlines.confirm && incident.key.kind.is_absence();
+    if !waits || desk.now < since + pool.deadlines.dwell {
+        return None;
+    }
+    let (_, seen) = desk.seen_of(&incident.key.subject)?;
+    let number = incident.id.to_string();
+    if asks(desk, seen).any(|asks| asks.confirm.as_deref() == Some(number.as_str())) {
+        return None;
+    }
+    let node = seen.nodes.first().map_or("NODE", |name| name.as_str());
+    let how = format!(
+        "it looks well; confirm that it is over: kubectl annotate node {node} --overwrite {}={number}",
+        signs::CONFIRM
+    );
+    Some(Arc::from(how))
+}
+
+/// What is asked for on the nodes of a machine.
+fn asks<'a>(desk: &Desk<'a>, seen: &'a Seen) -> impl Iterator<Item = &'a Asks> {
+    let nodes = seen.nodes.iter().filter_map(|name| desk.cluster.nodes.get(name));
+    nodes.filter_map(|node| node.node.intent.asks.as_deref())
+}

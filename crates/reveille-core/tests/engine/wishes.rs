@@ -1,0 +1,373 @@
+//! What people want with a machine: a repair now, a look at it before it goes, a word of their own before it counts as well;
+//! and what is told of a machine that is Ready and not in service, or whose removal hangs.
+
+use reveille_core::diagnose::absence::Standing;
+use reveille_core::effect::Call;
+use reveille_core::engine::{Restored, Start, State};
+use reveille_core::model::id::Fence;
+use reveille_core::model::incident::FaultKind;
+use reveille_core::model::instance::Mark;
+use reveille_core::model::node::{Asks, Ready};
+use reveille_core::model::roster::{Keep, Mode, Pool, Roster};
+use reveille_core::model::time::Span;
+use reveille_core::record::{Record, Verdict};
+
+use super::fixture::{Field, roster};
+
+const TAINT: &str = "node.cilium.io/agent-not-ready";
+
+const fn min(minutes: i64) -> Span {
+    Span::from_min(minutes)
+}
+
+fn roster_with(change: impl FnOnce(&mut Pool)) -> Roster {
+    let mut roster = roster();
+    change(roster.pools.values_mut().next().unwrap());
+    roster
+}
+
+fn asks(field: &mut Field, id: &str, change: impl FnOnce(&mut Asks)) {
+    let node = field.nodes.get_mut(id).unwrap();
+    let mut asks = node.intent.asks.as_deref().cloned().unwrap_or_default();
+    change(&mut asks);
+    node.intent.asks = Some(Box::new(asks));
+}
+
+fn ask(field: &mut Field, id: &str, value: &str) {
+    asks(field, id, |asks| asks.repair = Some(value.into()));
+}
+
+fn set_ready(field: &mut Field, id: &str, ready: Ready) {
+    field.nodes.get_mut(id).unwrap().ready = ready;
+}
+
+/// Another process takes over the ledger, as it was written, and the world.
+fn restarted(field: Field, roster: Roster, records: Vec<Record>) -> Field {
+    let start = Start { fence: Fence(2), acting: true };
+    let now = field.now + Span::from_s(5);
+    let how = Restored { start, now, last_alive: Some(field.now) };
+    let mut next = Field::with(State::restore(roster, how, records.clone()));
+    (next.now, next.records) = (now, records);
+    (next.instances, next.ports, next.nodes) = (field.instances, field.ports, field.nodes);
+    next
+}
+
+fn asked(field: &Field) -> Vec<bool> {
+    let asked = field.records.iter().filter_map(|record| match record {
+        Record::Asked { incident, .. } => Some(incident.is_some()),
+        _ => None,
+    });
+    asked.collect()
+}
+
+#[test]
+fn a_request_skips_the_waiting_and_nothing_else() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(min(2));
+    set_ready(&mut field, "i001", Ready::Unknown);
+    field.run(min(1));
+    assert!(field.calls.is_empty());
+    ask(&mut field, "i001", "OPS-7");
+    field.run(Span::from_s(30));
+    assert!(matches!(field.calls.as_slice(), [Call::Reboot { .. }]), "{:?}", field.calls);
+    assert_eq!(asked(&field), [true]);
+    // The one repair at once that the roster allows is used: another request waits for it.
+    set_ready(&mut field, "i002", Ready::Unknown);
+    field.run(min(1));
+    ask(&mut field, "i002", "OPS-8");
+    field.run(min(1));
+    assert_eq!(field.calls.len(), 1);
+    let held = field.held("i002", FaultKind::NotReady);
+    assert!(held.contains("1 of 1 repairs under way"), "{held}");
+}
+
+#[test]
+fn a_request_does_not_move_what_stands_against_an_act() {
+    for (id, change, why) in [
+        (
+            "i001",
+            Box::new(|field: &mut Field| {
+                field.nodes.get_mut("i001").unwrap().intent.paused = true;
+            }) as Box<dyn Fn(&mut Field)>,
+            "is paused by the annotation",
+        ),
+        (
+            "i001",
+            Box::new(|field: &mut Field| {
+                field.instances.get_mut("i001").unwrap().locked = true;
+            }),
+            "locked",
+        ),
+        (
+            "i001",
+            Box::new(|field: &mut Field| {
+                for id in ["i003", "i004", "i005", "i006"] {
+                    set_ready(field, id, Ready::Unknown);
+                }
+            }),
+            "more than",
+        ),
+    ] {
+        let mut field = Field::new(roster()).populate(10);
+        field.run(min(2));
+        change(&mut field);
+        set_ready(&mut field, id, Ready::Unknown);
+        field.run(min(1));
+        ask(&mut field, id, "OPS-7");
+        field.run(min(2));
+        assert!(field.calls.is_empty(), "{why}: {:?}", field.calls);
+        let held = field.held(id, FaultKind::NotReady);
+        assert!(held.contains(why), "{why}: {held}");
+    }
+}
+
+#[test]
+fn a_value_counts_once_also_over_restarts_and_checkpoints() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(min(2));
+    set_ready(&mut field, "i001", Ready::Unknown);
+    field.run(min(1));
+    ask(&mut field, "i001", "OPS-7");
+    field.run(Span::from_s(30));
+    assert_eq!(field.calls.len(), 1);
+    set_ready(&mut field, "i001", Ready::True);
+    field.run(min(20));
+    assert!(field.case("i001", FaultKind::NotReady).is_none(), "it is mended");
+    for rotated in [false, true] {
+        let records = if rotated { field.state.checkpoint() } else { field.records.clone() };
+        field = restarted(field, roster(), records);
+        field.run(min(5));
+        set_ready(&mut field, "i001", Ready::Unknown);
+        field.run(min(4));
+        assert!(field.calls.is_empty(), "the old request is spent: {:?}", field.calls);
+        set_ready(&mut field, "i001", Ready::True);
+        field.run(min(5));
+    }
+    set_ready(&mut field, "i001", Ready::Unknown);
+    field.run(min(2));
+    ask(&mut field, "i001", "OPS-8");
+    field.run(min(1));
+    assert_eq!(field.calls.len(), 1, "a new value is a new request");
+}
+
+#[test]
+fn a_request_survives_a_restart_before_it_is_carried_out() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(min(2));
+    field.instances.get_mut("i001").unwrap().locked = true;
+    set_ready(&mut field, "i001", Ready::Unknown);
+    field.run(min(1));
+    ask(&mut field, "i001", "OPS-7");
+    field.run(Span::from_s(30));
+    assert!(field.calls.is_empty());
+    let records = field.records.clone();
+    let mut field = restarted(field, roster(), records);
+    field.instances.get_mut("i001").unwrap().locked = false;
+    field.run(min(3));
+    assert!(matches!(field.calls.as_slice(), [Call::Reboot { .. }]), "{:?}", field.calls);
+    assert_eq!(asked(&field), [true], "it is heard once");
+}
+
+#[test]
+fn a_request_on_a_machine_that_answers_is_spent_and_nothing_comes_of_it() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(min(2));
+    ask(&mut field, "i001", "OPS-7");
+    field.run(min(1));
+    assert_eq!(asked(&field), [false]);
+    set_ready(&mut field, "i001", Ready::Unknown);
+    field.run(min(4));
+    assert!(field.calls.is_empty(), "{:?}", field.calls);
+}
+
+#[test]
+fn a_request_from_before_our_first_watch_does_not_count() {
+    let mut field = Field::new(roster()).populate(10);
+    set_ready(&mut field, "i001", Ready::Unknown);
+    ask(&mut field, "i001", "OPS-7");
+    field.run(min(4));
+    assert!(field.calls.is_empty(), "nobody knows how old it is: {:?}", field.calls);
+    ask(&mut field, "i001", "OPS-8");
+    field.run(min(1));
+    assert_eq!(field.calls.len(), 1);
+}
+
+fn keeping(failed: bool) -> Roster {
+    roster_with(|pool| {
+        pool.keep = Some(Keep { within: min(120), at_most: 1, failed });
+        (pool.repair.rejoin, pool.repair.reboot) = (Mode::Off, Mode::Off);
+    })
+}
+
+fn deleted(field: &Field, id: &str) -> bool {
+    field
+        .calls
+        .iter()
+        .any(|call| matches!(call, Call::DeleteInstance { instance, .. } if instance.as_str() == id))
+}
+
+#[test]
+fn a_failed_machine_is_kept_for_its_time_over_a_restart_and_then_deleted() {
+    let mut field = Field::new(keeping(true)).populate(10);
+    field.run(min(2));
+    set_ready(&mut field, "i001", Ready::Unknown);
+    field.run(min(30));
+    let held = field.held("i001", FaultKind::NotReady);
+    assert!(held.contains("it is kept for somebody to look at, for"), "{held}");
+    let kept = field.records.iter().filter(|record| matches!(record, Record::Kept { .. })).count();
+    assert_eq!((kept, field.calls.len()), (1, 0));
+    let until = field.case("i001", FaultKind::NotReady).unwrap().incident.kept_until;
+    let records = field.state.checkpoint();
+    let mut field = restarted(field, keeping(true), records);
+    assert_eq!(field.case("i001", FaultKind::NotReady).unwrap().incident.kept_until, until);
+    field.run(min(80));
+    assert!(field.calls.is_empty(), "{:?}", field.calls);
+    field.run(min(30));
+    assert!(deleted(&field, "i001"), "{:?}", field.calls);
+}
+
+#[test]
+fn only_so_many_are_kept_and_only_those_that_are_wanted() {
+    let mut field = Field::new(keeping(false)).populate(10);
+    field.run(min(2));
+    let mark = Mark::Metadata("reveille-keep".into(), "true".into());
+    let marks = &mut field.instances.get_mut("i001").unwrap().marks;
+    *marks = std::sync::Arc::new(marks.iter().cloned().chain([mark]).collect());
+    asks(&mut field, "i002", |asks| asks.keep = Some(true));
+    set_ready(&mut field, "i001", Ready::Unknown);
+    field.run(min(15));
+    assert!(field.calls.is_empty(), "its mark keeps it");
+    set_ready(&mut field, "i002", Ready::Unknown);
+    field.run(min(15));
+    assert!(deleted(&field, "i002"), "there is room for one: {:?}", field.calls);
+    asks(&mut field, "i001", |asks| asks.keep = Some(false));
+    field.run(min(5));
+    assert!(!deleted(&field, "i001"), "of two wishes the more careful one counts");
+    field.instances.insert("i001".into(), super::fixture::instance("i001"));
+    field.run(min(60));
+    assert!(deleted(&field, "i001"), "nobody wants it any more: {:?}", field.calls);
+}
+
+fn confirming() -> Roster {
+    roster_with(|pool| pool.deadlines.confirm = true)
+}
+
+#[test]
+fn an_incident_that_must_be_confirmed_stays_open_until_its_own_number_is_named() {
+    let mut field = Field::new(confirming()).populate(10);
+    field.run(min(2));
+    set_ready(&mut field, "i001", Ready::Unknown);
+    field.run(min(12));
+    assert_eq!(field.calls.len(), 1);
+    set_ready(&mut field, "i001", Ready::True);
+    field.run(min(60));
+    let number = field.case("i001", FaultKind::NotReady).expect("nobody has confirmed it").incident.id;
+    assert_eq!(field.state.desk().book.destructive_under_way(), 0, "its repair is proved and frees its slot");
+    let records = field.records.clone();
+    let mut field = restarted(field, confirming(), records);
+    field.run(min(10));
+    for wrong in ["true", "inc-999", "1"] {
+        asks(&mut field, "i001", |asks| asks.confirm = Some(wrong.into()));
+        field.run(min(1));
+        assert!(field.case("i001", FaultKind::NotReady).is_some(), "{wrong}");
+    }
+    asks(&mut field, "i001", |asks| asks.confirm = Some(number.to_string().as_str().into()));
+    field.run(min(2));
+    assert!(field.case("i001", FaultKind::NotReady).is_none());
+    let closed = field.state.closed().last().map(|closed| closed.verdict);
+    assert_eq!(closed, Some(Verdict::Mended));
+}
+
+#[test]
+fn a_confirmation_ends_nothing_that_is_still_amiss() {
+    let mut field = Field::new(confirming()).populate(10);
+    field.run(min(2));
+    set_ready(&mut field, "i001", Ready::Unknown);
+    field.run(min(1));
+    let number = field.case("i001", FaultKind::NotReady).unwrap().incident.id;
+    asks(&mut field, "i001", |asks| asks.confirm = Some(number.to_string().as_str().into()));
+    field.run(min(3));
+    assert!(field.case("i001", FaultKind::NotReady).is_some());
+    set_ready(&mut field, "i001", Ready::True);
+    field.run(min(3));
+    assert!(field.case("i001", FaultKind::NotReady).is_none(), "given before, it counts when it is well");
+}
+
+#[test]
+fn one_that_falls_ill_again_unconfirmed_is_waited_for_anew() {
+    let mut field = Field::new(confirming()).populate(10);
+    field.run(min(2));
+    set_ready(&mut field, "i001", Ready::Unknown);
+    field.run(min(2));
+    set_ready(&mut field, "i001", Ready::True);
+    field.run(min(60));
+    set_ready(&mut field, "i001", Ready::Unknown);
+    field.run(min(4));
+    assert!(field.calls.is_empty(), "it was well for an hour: {:?}", field.calls);
+    field.run(min(10));
+    assert_eq!(field.calls.len(), 1);
+}
+
+fn serving() -> Roster {
+    roster_with(|pool| pool.startup_taints = vec![TAINT.into()])
+}
+
+#[test]
+fn a_ready_node_with_a_startup_taint_is_starting_and_then_not_in_service_and_nothing_is_done() {
+    let mut field = Field::new(serving()).populate(10);
+    field.run(min(2));
+    field.nodes.get_mut("i001").unwrap().taints = Box::new([TAINT.into()]);
+    field.nodes.get_mut("i002").unwrap().taints = Box::new(["dedicated".into()]);
+    field.run(min(5));
+    assert!(matches!(field.standing("i001"), Standing::Starting(why) if why.contains(TAINT)));
+    assert_eq!(field.standing("i002"), Standing::Answers, "that one says something else");
+    // Another taint that comes meanwhile does not begin the time anew; a restart does.
+    field.nodes.get_mut("i001").unwrap().taints = Box::new(["a".into(), TAINT.into()]);
+    field.run(min(6));
+    assert!(
+        matches!(field.standing("i001"), Standing::Absent(absence) if absence.kind == FaultKind::NotInService)
+    );
+    assert!(field.case("i001", FaultKind::NotInService).is_some());
+    let records = field.records.clone();
+    let mut field = restarted(field, serving(), records);
+    field.run(min(5));
+    assert!(matches!(field.standing("i001"), Standing::Starting(_)));
+    field.run(min(30));
+    assert!(field.calls.is_empty(), "{:?}", field.calls);
+    field.nodes.get_mut("i001").unwrap().taints = Box::default();
+    field.run(min(2));
+    assert_eq!(field.standing("i001"), Standing::Answers);
+    assert!(field.case("i001", FaultKind::NotInService).is_none());
+}
+
+#[test]
+fn a_machine_that_stops_being_ready_before_it_served_goes_the_way_of_those_that_are_not_ready() {
+    let mut field = Field::new(serving()).populate(10);
+    field.run(min(2));
+    field.nodes.get_mut("i001").unwrap().taints = Box::new([TAINT.into()]);
+    field.run(min(12));
+    assert!(field.case("i001", FaultKind::NotInService).is_some());
+    set_ready(&mut field, "i001", Ready::Unknown);
+    field.run(min(3));
+    assert!(field.case("i001", FaultKind::NotInService).is_none(), "it is another question now");
+    assert!(field.case("i001", FaultKind::NotReady).is_some());
+    assert!(field.calls.is_empty());
+    field.run(min(15));
+    assert_eq!(field.calls.len(), 1);
+}
+
+#[test]
+fn a_removal_that_hangs_is_told_after_its_deadline_and_left_alone() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(min(2));
+    field.nodes.get_mut("i001").unwrap().intent.leaving = Some("karpenter.sh/disrupted".into());
+    field.run(min(20));
+    assert_eq!(field.standing("i001"), Standing::Answers, "it serves until it goes");
+    set_ready(&mut field, "i001", Ready::Unknown);
+    field.run(min(9));
+    assert!(matches!(field.standing("i001"), Standing::Excused(_)));
+    field.run(min(3));
+    assert!(field.case("i001", FaultKind::StuckLeaving).is_some());
+    field.run(min(60));
+    assert!(field.calls.is_empty(), "{:?}", field.calls);
+}

@@ -1,0 +1,54 @@
+//! Before anything is done: do the marks of a roster that was read from a file fit what is really in the project?
+//!
+//! The judgement is the one of `reveille run`, on the same occasion: a full listing, held against everybody who is there.
+//! A pool whose marks do not fit is paused by Reveille itself until they do; the pause stands beside those of people.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use reveille_core::event::{CloudFact, Command, Event, Pause, PauseScope, Scope};
+use reveille_core::model::id::PoolName;
+use reveille_wire::roster::Written;
+use reveille_wire::roster::look::{Crowd, matches_warning};
+
+use super::Drive;
+
+/// Where the marks of each pool are written, and what Reveille holds its hands off by itself.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Caution {
+    written: BTreeMap<PoolName, Written>,
+    pub(super) pauses: BTreeSet<Pause>,
+}
+
+impl Drive {
+    /// Holds every full listing against the marks of a roster whose pools' marks are written there.
+    #[must_use]
+    pub fn with_caution(mut self, written: BTreeMap<PoolName, Written>) -> Self {
+        self.caution = Some(Caution { written, pauses: BTreeSet::new() });
+        self
+    }
+
+    /// Every standing "hands off".
+    pub(super) fn all_pauses(&self) -> BTreeSet<Pause> {
+        let own = self.caution.iter().flat_map(|caution| &caution.pauses);
+        self.pauses.iter().chain(own).cloned().collect()
+    }
+
+    /// Looks at an event before the engine does.
+    pub(super) fn be_cautious(&mut self, event: &Event) {
+        let Event::Cloud { cloud, fact: CloudFact::Snapshot(snapshot) } = event else { return };
+        let Some(caution) = self.caution.as_mut().filter(|_| snapshot.scope == Scope::Full) else { return };
+        let there = Crowd::of(self.world.everybody());
+        let odd = matches_warning(&self.roster, cloud, &there);
+        let forbidding = odd.into_iter().filter(|warning| warning.forbids_acting());
+        let pause = |warning: reveille_wire::roster::look::MatchWarning| Pause {
+            scope: PauseScope::Pool(warning.pool.shared()),
+            by: "reveille itself".into(),
+            reason: warning.complaint(caution.written.get(&warning.pool)).into(),
+        };
+        let pauses: BTreeSet<Pause> = forbidding.map(pause).collect();
+        if std::mem::replace(&mut caution.pauses, pauses.clone()) != pauses {
+            let all = self.all_pauses();
+            self.step(Event::Command(Command::Pauses(all)));
+        }
+    }
+}

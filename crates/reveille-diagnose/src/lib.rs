@@ -21,6 +21,7 @@ pub mod catalogue;
 pub mod finding;
 pub mod judge;
 pub mod lines;
+pub mod page;
 pub mod scan;
 pub mod sources;
 mod tables;

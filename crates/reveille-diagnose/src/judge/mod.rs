@@ -58,7 +58,13 @@ fn finding(catalogue: &Catalogue, seen: &Seen, weighed: &Weighed) -> Finding {
     let cause = &catalogue.causes[weighed.cause];
     let mut evidence = Vec::new();
     for place in &weighed.signs {
-        evidence.extend(quotes(catalogue, seen, *place));
+        for quote in quotes(catalogue, seen, *place) {
+            // One line may carry several signs; it is quoted once, for the strongest.
+            if !evidence.iter().any(|other: &Quote| other.source == quote.source && other.line == quote.line)
+            {
+                evidence.push(quote);
+            }
+        }
     }
     evidence.truncate(EVIDENCE_MAX);
     let against = weighed.against.iter().flat_map(|mark| quotes(catalogue, seen, *mark)).take(2).collect();

@@ -1,3 +1,360 @@
-//! Whose text it is: case files.
+//! From bytes of any form to lines: what is compressed, archived or encoded is unpacked on the way, in bounded memory.
+//!
+//! ```text
+//!  (name, bytes) ─▶ head ─┬ gzip, zstd ─▶ the same again, one level deeper
+//!                         ├ tar, zip ───▶ the same again, for each member
+//!                         ├ UTF-16 ─────▶ UTF-8 ─▶ lines
+//!                         ├ a case file ─▶ its texts ─▶ lines
+//!                         ├ binary ──────▶ not read, and said
+//!                         └ text ────────▶ lines ─▶ scan::Reader
+//! ```
+//!
+//! Nothing is written anywhere, so that a member called `../../etc/passwd` could do no harm; it is refused all the same and
+//! said, because an archive that holds one was made by somebody who meant harm or by a broken tool. What expands without
+//! measure is stopped: memory is bounded anyway, time is not. Damage is said and what came before it counts.
 
 pub mod case;
+mod tar;
+mod utf16;
+mod zip;
+
+use std::io::{self, BufRead, BufReader, Read};
+
+use crate::scan::Reader;
+
+/// Archives within archives.
+const DEPTH_MAX: u32 = 4;
+/// How much of a source decides what it is.
+const HEAD_BYTES: usize = 4096;
+/// A case file is a page or two.
+const CASE_BYTES_MAX: u64 = 1 << 20;
+/// Members of one archive that are read.
+const MEMBERS_MAX: u64 = 100_000;
+/// Window of zstd, as a power of two: what is larger would need more memory than we allow ourselves.
+const ZSTD_WINDOW_LOG_MAX: u32 = 25;
+
+/// What may be read, in all.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// What all compressed data may expand to, bytes.
+    pub expanded_bytes_max: u64,
+    /// What a compressed source may expand to however small it is, bytes.
+    pub expanded_bytes_free: u64,
+    /// How many times its size a compressed source may expand to above that.
+    pub expansion_max: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        // A log packs ten to fifty times smaller; a thousandfold is a line repeated, or an attack.
+        Self { expanded_bytes_max: 64 << 30, expanded_bytes_free: 256 << 20, expansion_max: 200 }
+    }
+}
+
+/// A source that was read, or why it was not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Input {
+    /// Its name, with the archive that holds it.
+    pub name: String,
+    /// How it was packed: `text`, `gzip`, `tar`, ….
+    pub form: String,
+    /// Lines that were read.
+    pub lines: u64,
+    /// What is to be said of it: that it was refused, damaged or cut.
+    pub note: Option<String>,
+}
+
+/// Takes sources in.
+#[derive(Debug)]
+pub struct Intake<'r, 's> {
+    reader: &'r mut Reader<'s>,
+    limits: Limits,
+    expanded_bytes: u64,
+    /// What was taken in, in order.
+    pub inputs: Vec<Input>,
+}
+
+impl<'r, 's> Intake<'r, 's> {
+    /// Nothing was taken in yet.
+    pub fn new(reader: &'r mut Reader<'s>, limits: Limits) -> Self {
+        Self { reader, limits, expanded_bytes: 0, inputs: Vec::new() }
+    }
+
+    /// Takes a source in, whatever it is.
+    pub fn take(&mut self, name: &str, from: &mut dyn BufRead) {
+        self.unpack(name, from, 0);
+    }
+
+    /// Says of a source that could not even be opened why it was not read.
+    pub fn refuse(&mut self, name: &str, why: impl Into<String>) {
+        self.push(name, "refused", 0, Some(why.into()));
+    }
+
+    fn push(&mut self, name: &str, form: &str, lines: u64, note: Option<String>) {
+        self.inputs.push(Input { name: name.to_owned(), form: form.to_owned(), lines, note });
+    }
+
+    fn unpack(&mut self, name: &str, from: &mut dyn BufRead, depth: u32) {
+        let mut head = Vec::new();
+        if let Err(error) = from.take(HEAD_BYTES as u64).read_to_end(&mut head) {
+            return self.push(name, "unreadable", 0, Some(format!("cannot be read: {error}")));
+        }
+        let mut whole = head.as_slice().chain(from);
+        let form = Form::of(&head);
+        if form.is_packed() && depth >= DEPTH_MAX {
+            let note = format!("packed more than {DEPTH_MAX} times: not unpacked further");
+            return self.push(name, form.name(), 0, Some(note));
+        }
+        match form {
+            Form::Gzip => self.compressed(
+                name,
+                form,
+                |packed| Ok(Box::new(flate2::bufread::MultiGzDecoder::new(packed))),
+                &mut whole,
+                depth,
+            ),
+            Form::Zstd => self.compressed(
+                name,
+                form,
+                |packed| {
+                    let mut decoder = zstd::stream::read::Decoder::with_buffer(packed)?;
+                    decoder.window_log_max(ZSTD_WINDOW_LOG_MAX)?;
+                    Ok(Box::new(decoder))
+                },
+                &mut whole,
+                depth,
+            ),
+            Form::Tar => self.tar(name, &mut whole, depth),
+            Form::Zip => self.zip(name, &mut whole, depth),
+            Form::Utf16 { little } => {
+                let mut text = BufReader::new(utf16::Utf16::new(&mut whole, little));
+                self.text(name, "UTF-16 text", &mut text);
+            }
+            Form::Journal => self.push(
+                name,
+                form.name(),
+                0,
+                Some(
+                    "a binary journal: print it with journalctl --file FILE --no-pager and give me that"
+                        .to_owned(),
+                ),
+            ),
+            Form::Binary => {
+                self.push(name, form.name(), 0, Some("no text: not read".to_owned()));
+            }
+            Form::Case => self.case(name, &mut whole),
+            Form::Text => self.text(name, form.name(), &mut whole),
+        }
+    }
+
+    fn text(&mut self, name: &str, form: &str, from: &mut dyn BufRead) {
+        let before = self.reader.seen().lines;
+        let note = match self.reader.lines(name, from) {
+            Ok(()) => None,
+            Err(error) => Some(format!("read as far as it could be: {error}")),
+        };
+        let lines = self.reader.seen().lines - before;
+        self.push(name, form, lines, note);
+    }
+
+    fn case(&mut self, name: &str, from: &mut dyn BufRead) {
+        let mut bytes = Vec::new();
+        let read = from.take(CASE_BYTES_MAX).read_to_end(&mut bytes);
+        let text = String::from_utf8_lossy(&bytes);
+        match (read, case::read(&text)) {
+            (Ok(_), Some(case)) => {
+                let before = self.reader.seen().lines;
+                if let Some(platform) = &case.platform {
+                    self.reader.platform(platform);
+                }
+                for (number, evidence) in (1..).zip(&case.evidence) {
+                    self.reader
+                        .text(&format!("{name}: evidence {number} ({})", evidence.kind), &evidence.text);
+                }
+                let lines = self.reader.seen().lines - before;
+                self.push(name, Form::Case.name(), lines, None);
+            }
+            _ => self.text(name, "text", &mut bytes.as_slice().chain(from)),
+        }
+    }
+
+    /// Unpacks what one decoder yields, as far as it stays within measure.
+    fn compressed<'p>(
+        &mut self,
+        name: &str,
+        form: Form,
+        decoder: impl FnOnce(Counted<'p>) -> io::Result<Box<dyn Read + 'p>>,
+        from: &'p mut dyn BufRead,
+        depth: u32,
+    ) {
+        let packed = Counted { from, count: std::rc::Rc::default() };
+        let count = packed.count.clone();
+        let decoder = match decoder(packed) {
+            Ok(decoder) => decoder,
+            Err(error) => {
+                return self.push(name, form.name(), 0, Some(format!("cannot be unpacked: {error}")));
+            }
+        };
+        let room = self.limits.expanded_bytes_max.saturating_sub(self.expanded_bytes);
+        let measured = Measured { decoder, packed: count, out: 0, room, limits: self.limits };
+        let mut measured = BufReader::new(measured);
+        let inner = name.strip_suffix(".gz").or_else(|| name.strip_suffix(".zst")).unwrap_or(name);
+        self.unpack(inner, &mut measured, depth + 1);
+        self.expanded_bytes += measured.get_ref().out;
+    }
+
+    fn member(&mut self, archive: &str, path: &str, from: &mut dyn BufRead, depth: u32) {
+        let name = format!("{archive}!{path}");
+        if escapes(path) {
+            let note = "its path leads out of the archive: refused".to_owned();
+            return self.push(&name, "refused", 0, Some(note));
+        }
+        self.unpack(&name, from, depth + 1);
+    }
+
+    fn tar(&mut self, name: &str, from: &mut dyn BufRead, depth: u32) {
+        let mut members = 0;
+        let end = tar::each(from, |path, member| {
+            members += 1;
+            self.member(name, path, member, depth);
+            members < MEMBERS_MAX
+        });
+        let note = end.err().map(|error| format!("read as far as it could be: {error}"));
+        self.push(name, Form::Tar.name(), 0, note);
+    }
+
+    fn zip(&mut self, name: &str, from: &mut dyn BufRead, depth: u32) {
+        let mut members = 0;
+        let (limits, spent) = (self.limits, self.expanded_bytes);
+        let end = zip::each(from, limits, spent, |path, member| {
+            members += 1;
+            self.member(name, path, member, depth);
+            members < MEMBERS_MAX
+        });
+        match end {
+            Ok(expanded) => {
+                self.expanded_bytes += expanded;
+                self.push(name, Form::Zip.name(), 0, None);
+            }
+            Err(error) => {
+                self.push(name, Form::Zip.name(), 0, Some(format!("read as far as it could be: {error}")))
+            }
+        }
+    }
+}
+
+/// Whether a member's path leads out of the folder that it would be unpacked to.
+fn escapes(path: &str) -> bool {
+    let path = path.replace('\\', "/");
+    path.starts_with('/') || path.split('/').any(|part| part == "..") || path.as_bytes().get(1) == Some(&b':')
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Gzip,
+    Zstd,
+    Tar,
+    Zip,
+    Utf16 { little: bool },
+    Journal,
+    Binary,
+    Case,
+    Text,
+}
+
+impl Form {
+    /// What the first bytes say.
+    fn of(head: &[u8]) -> Self {
+        match head {
+            [0x1f, 0x8b, ..] => Self::Gzip,
+            [0x28, 0xb5, 0x2f, 0xfd, ..] => Self::Zstd,
+            [b'P', b'K', 3, 4, ..] | [b'P', b'K', 5, 6, ..] => Self::Zip,
+            [0xff, 0xfe, ..] => Self::Utf16 { little: true },
+            [0xfe, 0xff, ..] => Self::Utf16 { little: false },
+            [b'L', b'P', b'K', b'S', b'H', b'H', b'R', b'H', ..] => Self::Journal,
+            _ if tar::is_header(head) => Self::Tar,
+            _ if is_binary(head) => Self::Binary,
+            _ if is_case(head) => Self::Case,
+            _ => Self::Text,
+        }
+    }
+
+    const fn is_packed(self) -> bool {
+        matches!(self, Self::Gzip | Self::Zstd | Self::Tar | Self::Zip)
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Gzip => "gzip",
+            Self::Zstd => "zstd",
+            Self::Tar => "tar",
+            Self::Zip => "zip",
+            Self::Utf16 { .. } => "UTF-16 text",
+            Self::Journal => "journal",
+            Self::Binary => "binary",
+            Self::Case => "case",
+            Self::Text => "text",
+        }
+    }
+}
+
+/// A third of zero bytes is no text; a console that lost some bytes is.
+fn is_binary(head: &[u8]) -> bool {
+    head.len() >= 16 && head.iter().filter(|byte| **byte == 0).count() * 3 > head.len()
+}
+
+fn is_case(head: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(head);
+    let has = |key: &str| text.lines().any(|line| line.starts_with(key));
+    has("evidence:") || (has("platform:") && text.lines().any(|line| line.starts_with("evidence")))
+}
+
+/// Counts what is taken from a packed source.
+struct Counted<'p> {
+    from: &'p mut dyn BufRead,
+    count: std::rc::Rc<std::cell::Cell<u64>>,
+}
+
+impl Read for Counted<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.from.read(buffer)?;
+        self.count.set(self.count.get() + read as u64);
+        Ok(read)
+    }
+}
+
+impl BufRead for Counted<'_> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        self.from.fill_buf()
+    }
+
+    fn consume(&mut self, amount: usize) {
+        self.count.set(self.count.get() + amount as u64);
+        self.from.consume(amount);
+    }
+}
+
+/// Stops a decoder whose output is out of measure.
+struct Measured<'p> {
+    decoder: Box<dyn Read + 'p>,
+    packed: std::rc::Rc<std::cell::Cell<u64>>,
+    out: u64,
+    room: u64,
+    limits: Limits,
+}
+
+impl Read for Measured<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let allowed =
+            self.limits.expanded_bytes_free.max(self.packed.get().saturating_mul(self.limits.expansion_max));
+        if self.out >= allowed.min(self.room) {
+            return Err(io::Error::other("it expands without measure; stopped there"));
+        }
+        let read = self.decoder.read(buffer)?;
+        self.out += read as u64;
+        Ok(read)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -122,6 +122,9 @@ pub(crate) enum Command {
     /// Play a story on a made-up cluster: faults, findings, repairs, proofs
     #[command(after_long_help = DEMO_EXAMPLES)]
     Demo(Demo),
+    /// Read logs, command output or a support bundle and say why a machine did not join
+    #[command(after_long_help = DIAGNOSE_EXAMPLES)]
+    Diagnose(Diagnose),
     /// Play a scenario on a made-up cluster and explain it, or make a random course of faults up
     #[command(after_long_help = SIMULATE_EXAMPLES)]
     Simulate(Simulate),
@@ -307,6 +310,38 @@ pub(crate) struct Demo {
     /// Keep every event and decision below this folder, for `reveille replay`
     #[arg(long, value_name = "DIR")]
     pub(crate) record: Option<PathBuf>,
+}
+
+const DIAGNOSE_EXAMPLES: &str = "\
+Examples:
+  journalctl -u kubelet -b | reveille diagnose            a log from a pipe
+  reveille diagnose console.log cloud-init-output.log     several files of one machine
+  reveille diagnose bundle.tar.gz                         a support bundle: kubectl cluster-info dump, sosreport, \
+Rancher's, EKS's or AKS's collector
+  reveille diagnose -o json kubelet.log | jq -r '.findings[0].cause'
+  reveille diagnose --explain RV117                       what a finding means, and what proves it
+  reveille diagnose --catalogue ./ours kubelet.log        with your own entries laid over ours
+
+Give it everything of one machine at once: what explains the rest is often in another file. Formats and packing are \
+recognised; nothing is written and nobody is asked. Secrets in quoted lines are masked.
+
+Exit codes: 0 nothing is wrong · 1 findings · 2 it could not be told · 64 wrong usage or catalogue";
+
+/// `diagnose`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Diagnose {
+    /// Files, folders, archives, or - for standard input [default: standard input]
+    #[arg(value_name = "PATH")]
+    pub(crate) paths: Vec<PathBuf>,
+    /// What kind of cluster it is, where that is known: kubeadm, k3s, rke1, rke2, eks, aks, gke, capi, talos, …
+    #[arg(long, value_name = "NAME")]
+    pub(crate) platform: Option<String>,
+    /// Folder with catalogue entries of your own, laid over ours
+    #[arg(long, value_name = "DIR")]
+    pub(crate) catalogue: Option<PathBuf>,
+    /// Print the page of a finding, by its code or cause
+    #[arg(long, value_name = "CODE", conflicts_with = "paths")]
+    pub(crate) explain: Option<String>,
 }
 
 const SIMULATE_EXAMPLES: &str = "\

@@ -3,6 +3,7 @@
 //! ```text
 //!  Cli ─▶ perform ─┬▶ roll, why, plan, incidents: look ─▶ view ─▶ render ─▶ Answer
 //!                  ├▶ run, demo: the driver
+//!                  ├▶ diagnose: logs and archives, read and judged
 //!                  ├▶ replay: a recording through the engine again
 //!                  └▶ pause, resume, init, completions, man: files and text
 //! ```
@@ -11,6 +12,7 @@
 
 mod compare;
 mod demo;
+mod diagnose;
 mod init;
 pub(crate) mod look;
 mod looking;
@@ -140,6 +142,7 @@ fn perform(context: &Context, command: Command) -> Result<Answer, Failure> {
         Command::Resume(args) => pause::resume(context, &args),
         Command::Init(args) => on_runtime(init::init(context, &args)),
         Command::Demo(args) => on_runtime(demo::demo(context, &args)),
+        Command::Diagnose(args) => diagnose::diagnose(context, &args),
         Command::Simulate(args) => simulate::simulate(context, &args),
         Command::Replay(args) => replay::replay(context, &args),
         Command::Completions(args) => Ok(manual::completions(args.shell)),

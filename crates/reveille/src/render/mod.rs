@@ -14,7 +14,7 @@ pub(crate) mod roll;
 pub(crate) mod stage;
 pub(crate) mod table;
 pub(crate) mod why;
-mod wrap;
+pub(crate) mod wrap;
 
 #[cfg(test)]
 mod tests;

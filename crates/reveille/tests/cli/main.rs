@@ -7,6 +7,7 @@
 
 mod bench;
 mod demo;
+mod diagnose;
 mod looking;
 mod proposing;
 mod recording;

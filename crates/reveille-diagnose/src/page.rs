@@ -1,0 +1,106 @@
+//! A cause's page: what `--explain` prints and `docs/findings/` holds, made from the catalogue.
+
+use std::fmt::Write as _;
+
+use crate::catalogue::{Catalogue, Cause, Signal};
+use crate::finding::Confidence;
+
+/// The page of one cause, as Markdown.
+pub fn page(catalogue: &Catalogue, cause: &Cause) -> String {
+    let Cause { label, code, stage, title, because, remedy, .. } = cause;
+    let mut page = format!(
+        "# {code}: {label}\n\n{}. Usually stops a machine at `{stage}`.\n\n{because}\n",
+        capital(title)
+    );
+    let _ = write!(page, "\n## What to do\n\n{remedy}\n");
+    if !cause.commands.is_empty() {
+        let _ = write!(page, "\n```console\n{}\n```\n", cause.commands.join("\n"));
+    }
+    if !cause.collect.is_empty() {
+        let _ = write!(page, "\nWhen it is not sure, collect next:\n\n{}", list(&cause.collect));
+    }
+    if !cause.explains.is_empty() {
+        let links = cause.explains.iter().filter_map(|place| catalogue.causes.get(*place));
+        let links: Vec<String> =
+            links.map(|other| format!("[{}]({}.md) ({})", other.code, other.code, other.label)).collect();
+        let _ = write!(page, "\nIt explains, where they are seen beside it: {}.\n", links.join(", "));
+    }
+    page.push_str("\n## What proves it\n");
+    for signal in catalogue.signs(cause) {
+        sign(catalogue, signal, &mut page);
+    }
+    let _ = write!(page, "\nMade from `catalogue/{}`; change it there.\n", cause.file);
+    page
+}
+
+/// The list of all causes, as Markdown.
+pub fn index(catalogue: &Catalogue) -> String {
+    let mut page = "# Findings\n\nWhat `reveille diagnose` can tell, by the stage where it usually stops a machine. Made from `catalogue/`.\n\n| stage | code | cause | what is amiss |\n| --- | --- | --- | --- |\n".to_owned();
+    let mut causes: Vec<&Cause> = catalogue.causes.iter().collect();
+    causes.sort_by_key(|cause| (cause.stage, cause.code.clone()));
+    for Cause { stage, code, label, title, .. } in causes {
+        let _ = writeln!(page, "| {stage} | [{code}]({code}.md) | {label} | {title} |");
+    }
+    page
+}
+
+fn sign(catalogue: &Catalogue, signal: &Signal, page: &mut String) {
+    let proof = match signal.proof {
+        Confidence::Sure => "proves it",
+        Confidence::Likely => "makes it likely",
+        Confidence::Possible => "makes it possible",
+    };
+    let _ = write!(page, "\n**{}** {proof}", signal.id);
+    if !signal.source.is_empty() {
+        let _ = write!(page, "; said by {}", signal.source);
+    }
+    page.push_str(".\n");
+    let names = |places: &[usize]| {
+        let names: Vec<&str> = places
+            .iter()
+            .filter_map(|place| catalogue.signals.get(*place))
+            .map(|other| other.id.as_str())
+            .collect();
+        names.join(", ")
+    };
+    let mut rules = Vec::new();
+    if signal.at_least > 1 {
+        rules.push(format!("counts from {} times on", signal.at_least));
+    }
+    if signal.often > 1 {
+        rules.push(format!("seen less than {} times it is merely possible", signal.often));
+    }
+    if !signal.with.is_empty() {
+        rules.push(format!("counts only beside: {}", names(&signal.with)));
+    }
+    if !signal.without.is_empty() {
+        rules.push(format!("counts only without: {}", names(&signal.without)));
+    }
+    if !signal.on.is_empty() {
+        rules.push(format!("counts only on {}", signal.on.join(", ")));
+    }
+    if !signal.taken_back_by.is_empty() {
+        rules.push(format!("taken back by a later: {}", names(&signal.taken_back_by)));
+    }
+    if signal.weak {
+        rules.push("counts only where nothing else was found".to_owned());
+    }
+    if !rules.is_empty() {
+        let _ = write!(page, "\n{}", list(&rules));
+    }
+    let _ = write!(page, "\nSeen in:\n\n```text\n{}\n```\n", examples(&signal.yes));
+    let _ = write!(page, "\nNot in:\n\n```text\n{}\n```\n", examples(&signal.near));
+}
+
+fn examples(texts: &[String]) -> String {
+    texts.iter().map(|text| text.trim_end()).collect::<Vec<_>>().join("\n")
+}
+
+fn list(lines: &[String]) -> String {
+    lines.iter().map(|line| format!("* {line}\n")).collect()
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}

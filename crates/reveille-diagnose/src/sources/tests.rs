@@ -1,0 +1,150 @@
+//! Every form is made here, byte by byte, and read back.
+
+use std::io::Write as _;
+
+use super::*;
+use crate::catalogue::Catalogue;
+use crate::judge;
+use crate::scan::Scanner;
+
+const LINE: &str = "dial tcp: lookup api.lan on 10.0.0.2:53: no such host\n";
+
+fn read(name: &str, bytes: &[u8], limits: Limits) -> (Vec<String>, Vec<Input>) {
+    let catalogue = Catalogue::built_in().unwrap();
+    let scanner = Scanner::new(&catalogue).unwrap();
+    let mut reader = Reader::new(&scanner);
+    let mut intake = Intake::new(&mut reader, limits);
+    intake.take(name, &mut &*bytes);
+    let inputs = intake.inputs;
+    (judge(&reader).findings.into_iter().map(|finding| finding.cause).collect(), inputs)
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+fn tar(members: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut out = Vec::new();
+    for (name, bytes) in members {
+        let mut header = [0_u8; 512];
+        header[..name.len()].copy_from_slice(name.as_bytes());
+        header[124..135].copy_from_slice(format!("{:011o}", bytes.len()).as_bytes());
+        header[156] = b'0';
+        header[257..263].copy_from_slice(b"ustar\0");
+        header[148..156].fill(b' ');
+        let sum: u64 = header.iter().map(|byte| u64::from(*byte)).sum();
+        header[148..155].copy_from_slice(format!("{sum:06o}\0").as_bytes());
+        out.extend_from_slice(&header);
+        out.extend_from_slice(bytes);
+        out.resize(out.len().next_multiple_of(512), 0);
+    }
+    out.resize(out.len() + 1024, 0);
+    out
+}
+
+fn zip(members: &[(&str, &[u8])], described: bool) -> Vec<u8> {
+    let mut out = Vec::new();
+    for (name, bytes) in members {
+        let mut encoder = flate2::write::DeflateEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(bytes).unwrap();
+        let packed = encoder.finish().unwrap();
+        let (length, size) = (u32::try_from(packed.len()).unwrap(), u32::try_from(bytes.len()).unwrap());
+        let flags: u16 = if described { 8 } else { 0 };
+        out.extend_from_slice(b"PK\x03\x04\x14\0");
+        out.extend_from_slice(&flags.to_le_bytes());
+        out.extend_from_slice(&[8, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+        out.extend_from_slice(&(if described { 0 } else { length }).to_le_bytes());
+        out.extend_from_slice(&(if described { 0 } else { size }).to_le_bytes());
+        out.extend_from_slice(&u16::try_from(name.len()).unwrap().to_le_bytes());
+        out.extend_from_slice(&[0, 0]);
+        out.extend_from_slice(name.as_bytes());
+        out.extend_from_slice(&packed);
+        if described {
+            out.extend_from_slice(b"PK\x07\x08\0\0\0\0");
+            out.extend_from_slice(&length.to_le_bytes());
+            out.extend_from_slice(&size.to_le_bytes());
+        }
+    }
+    out.extend_from_slice(b"PK\x01\x02");
+    out
+}
+
+#[test]
+fn whatever_it_is_packed_in_the_line_is_found() {
+    let plain = LINE.as_bytes();
+    let utf16: Vec<u8> = [0xfeff].into_iter().chain(LINE.encode_utf16()).flat_map(u16::to_le_bytes).collect();
+    let members: &[(&str, &[u8])] = &[("a/first.log", b"all is well\n"), ("a/b/kubelet.log", plain)];
+    for (name, bytes) in [
+        ("x.log", plain.to_vec()),
+        ("x.log.gz", gzip(plain)),
+        ("x.log.zst", zstd::encode_all(plain, 1).unwrap()),
+        ("x.tar", tar(members)),
+        ("x.tar.gz", gzip(&tar(members))),
+        ("x.zip", zip(members, false)),
+        ("x.zip", zip(members, true)),
+        ("nested.tar", tar(&[("inner.tar.gz", &gzip(&tar(members)))])),
+        ("x.txt", utf16),
+        (
+            "case.yaml",
+            format!("platform: kubeadm\nevidence:\n- kind: kubelet-log\n  text: |\n    {LINE}").into_bytes(),
+        ),
+    ] {
+        let (causes, inputs) = read(name, &bytes, Limits::default());
+        assert_eq!(causes, ["dns-resolution-failure"], "{name}: {inputs:?}");
+        assert!(inputs.iter().all(|input| input.note.is_none()), "{name}: {inputs:?}");
+    }
+}
+
+#[test]
+fn paths_that_lead_out_are_refused_and_said() {
+    for path in ["../../etc/passwd", "/etc/passwd", "a/../../b", "..\\b", "C:\\b"] {
+        for bytes in [tar(&[(path, LINE.as_bytes())]), zip(&[(path, LINE.as_bytes())], false)] {
+            let (causes, inputs) = read("x", &bytes, Limits::default());
+            assert!(causes.is_empty(), "{path}");
+            assert!(inputs[0].note.as_ref().unwrap().contains("leads out"), "{inputs:?}");
+        }
+    }
+}
+
+#[test]
+fn what_expands_without_measure_is_stopped_and_said() {
+    let limits = Limits { expanded_bytes_max: 1 << 20, expanded_bytes_free: 64 << 10, expansion_max: 20 };
+    let bomb = vec![b'a'; 8 << 20];
+    for bytes in [
+        gzip(&bomb),
+        zstd::encode_all(bomb.as_slice(), 1).unwrap(),
+        zip(&[("bomb", &bomb)], false),
+        zip(&[("bomb", &bomb)], true),
+        gzip(&gzip(&bomb)),
+    ] {
+        let (_, inputs) = read("bomb", &bytes, limits);
+        assert!(
+            inputs
+                .iter()
+                .any(|input| input.note.as_ref().is_some_and(|note| note.contains("without measure"))),
+            "{inputs:?}"
+        );
+    }
+}
+
+#[test]
+fn damage_is_said_and_what_came_before_it_counts() {
+    let members: &[(&str, &[u8])] = &[("kubelet.log", LINE.as_bytes()), ("b.log", &[b'x'; 4000])];
+    for whole in [tar(members), gzip(&LINE.repeat(4000).into_bytes())] {
+        let (causes, inputs) =
+            read("x", &whole[..whole.len() * 2 / 3 - 700.min(whole.len() / 4)], Limits::default());
+        assert_eq!(causes, ["dns-resolution-failure"]);
+        assert!(inputs.iter().any(|input| input.note.is_some()), "{inputs:?}");
+    }
+}
+
+#[test]
+fn noise_is_named_and_not_read() {
+    let (causes, inputs) = read("core", &[0; 5000], Limits::default());
+    assert!(causes.is_empty());
+    assert_eq!(inputs[0].form, "binary");
+    let (_, inputs) = read("system.journal", b"LPKSHHRH\0\0\0\0\0\0\0\0\0\0\0\0", Limits::default());
+    assert!(inputs[0].note.as_ref().unwrap().contains("journalctl --file"));
+}

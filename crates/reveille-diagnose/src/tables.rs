@@ -120,6 +120,7 @@ pub(crate) struct Listing {
     name: String,
     speaks_of_ids: bool,
     ids: BTreeMap<String, BTreeSet<String>>,
+    same_id: Option<(u64, String)>,
     system_uuids: Vec<String>,
     provider_ids: Vec<(u64, String, String)>,
     mtus: BTreeMap<u32, (u64, String)>,
@@ -139,6 +140,7 @@ impl Listing {
             name: String::new(),
             speaks_of_ids: false,
             ids: BTreeMap::new(),
+            same_id: None,
             system_uuids: Vec::new(),
             provider_ids: Vec::new(),
             mtus: BTreeMap::new(),
@@ -258,7 +260,7 @@ impl Listing {
 
     fn id(&mut self, number: u64, line: &str, words: &[&str], named: bool) {
         const WORDS_MAX: usize = 5;
-        if !self.speaks_of_ids || words.len() > WORDS_MAX || self.ids.len() >= KEPT_MAX {
+        if words.len() > WORDS_MAX || self.ids.len() >= KEPT_MAX {
             return;
         }
         let Some(id) = words.iter().map(|word| word.trim_matches(['"', ',', '\''])).find(|word| is_id(word))
@@ -274,8 +276,8 @@ impl Listing {
         }
         let owners = self.ids.entry(id.to_ascii_lowercase()).or_default();
         owners.insert(who);
-        if owners.len() == 2 {
-            self.show(Fact::SameMachineId, number, line);
+        if owners.len() == 2 && self.same_id.is_none() {
+            self.same_id = Some((number, line.to_owned()));
         }
     }
 
@@ -313,6 +315,10 @@ impl Listing {
             && let Some((line, text)) = self.system_pod.take()
         {
             self.show(Fact::NoCniPod, line, &text);
+        }
+        // Any two lines may hold one UUID; it is a machine's only where the text speaks of machine ids.
+        if let Some((line, text)) = self.same_id.take().filter(|_| self.speaks_of_ids) {
+            self.show(Fact::SameMachineId, line, &text);
         }
         let pairs: Vec<_> = self.provider_ids.iter().zip(&self.system_uuids).collect();
         // Lists of different length cannot be laid beside each other.

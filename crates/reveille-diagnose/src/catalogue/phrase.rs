@@ -35,6 +35,8 @@ enum Piece {
     Number,
     Word,
     OneOf(Vec<Vec<Self>>),
+    /// The literal that a phrase ends with: the line may be cut within it.
+    Tail(String),
 }
 
 impl Phrase {
@@ -51,7 +53,8 @@ impl Phrase {
     fn compile(written: &str, needs_literal: bool) -> Result<Self, String> {
         let text = plain(written);
         let mut rest = text.as_str();
-        let pieces = sequence(&mut rest, 0)?;
+        let mut pieces = sequence(&mut rest, 0)?;
+        loosen(&mut pieces);
         if !rest.is_empty() {
             return Err(format!("\"{rest}\" stands outside any braces; close what was opened"));
         }
@@ -151,6 +154,32 @@ fn alternatives(rest: &mut &str, depth: usize) -> Result<Piece, String> {
     }
 }
 
+/// Consoles, tables and excerpts cut lines: what a phrase ends with may be cut by the line's end.
+fn loosen(pieces: &mut [Piece]) {
+    match pieces.last_mut() {
+        Some(Piece::OneOf(all)) => all.iter_mut().for_each(|one| loosen(one)),
+        Some(last @ Piece::Literal(_)) => {
+            if let Piece::Literal(text) = last
+                && cut(text).is_some()
+            {
+                *last = Piece::Tail(std::mem::take(text));
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Where a literal may be cut at the earliest: two thirds of it are enough to know it, if they are long enough.
+fn cut(text: &str) -> Option<usize> {
+    const LITERAL_CHARACTERS_MIN: usize = 9;
+    let characters = text.chars().count();
+    let kept = characters * 2 / 3;
+    let at = text.char_indices().nth(kept).map(|(at, _)| at)?;
+    // A number that is cut is another number.
+    let has_number = text[at..].bytes().any(|byte| byte.is_ascii_digit());
+    (characters >= LITERAL_CHARACTERS_MIN && !has_number).then_some(at)
+}
+
 /// Literals of which every match holds one: of all such sets the one whose shortest member is longest.
 fn required(pieces: &[Piece]) -> Option<Vec<String>> {
     let mut best: Option<Vec<String>> = None;
@@ -161,6 +190,9 @@ fn required(pieces: &[Piece]) -> Option<Vec<String>> {
             Piece::OneOf(all) => {
                 let sets: Option<Vec<Vec<String>>> = all.iter().map(|one| required(one)).collect();
                 sets.map(|sets| sets.concat())
+            }
+            Piece::Tail(text) => {
+                longest_part(&text[..cut(text).unwrap_or(text.len())]).map(|part| vec![part])
             }
             Piece::Any | Piece::Number | Piece::Word => None,
         };
@@ -184,6 +216,19 @@ fn spell(pieces: &[Piece], out: &mut String) {
         match piece {
             // Spaces beside "any text" may be missing: the text may be empty or be cut there.
             Piece::Literal(text) => out.push_str(&regex::escape(&text.replace('\'', ""))),
+            Piece::Tail(text) => {
+                let (kept, rest) = text.split_at(cut(text).unwrap_or(text.len()));
+                out.push_str(&regex::escape(&kept.replace('\'', "")));
+                let rest = rest.replace('\'', "");
+                out.push_str("(?:");
+                out.push_str(&regex::escape(&rest));
+                for (at, _) in rest.char_indices().rev() {
+                    out.push('|');
+                    out.push_str(&regex::escape(&rest[..at]));
+                    out.push('$');
+                }
+                out.push(')');
+            }
             Piece::Any => {
                 if out.ends_with(' ') {
                     out.pop();
@@ -229,6 +274,9 @@ mod tests {
             ("certificate signed by", "x509:   certificate\tsigned by unknown", true),
             ("one{ |-}two", "one-two", true),
             ("a.c def", "abc def", false),
+            ("dial … connection refused", "dial tcp: connection refu", true),
+            ("dial … connection refused", "dial tcp: connection refu no", false),
+            ("dial … connection refused", "dial tcp: connect", false),
         ] {
             let phrase = Phrase::read(written).unwrap();
             assert_eq!(phrase.find(&comparable(line)).is_some(), expected, "{written} / {line}");
@@ -239,7 +287,8 @@ mod tests {
     fn every_match_holds_a_literal() {
         let phrase = Phrase::read("x … {connection refused|no route {to host|at all}} … <n>").unwrap();
         assert_eq!(phrase.literals, ["connection refused", "no route"]);
-        assert_eq!(Phrase::read("it's \"unauthorized\" here").unwrap().literals, ["unauthorized"]);
+        assert_eq!(Phrase::read("it's \"unauthorized\" here …").unwrap().literals, ["unauthorized"]);
+        assert_eq!(Phrase::read("connection refused").unwrap().literals, ["connection r"]);
     }
 
     #[test]

@@ -15,11 +15,18 @@ use reveille_core::model::time::{Span, Time};
 
 /// One pool of machines with the tag `k8s-cluster=prod`, whose ports need the group `k8s-nodes`. Mends networks.
 pub(crate) fn roster() -> Roster {
-    let text = "{apiVersion: reveille.dev/v1alpha1, kind: Roster, metadata: {name: prod}, spec: {\
-        clouds: [{name: os, openstack: {cloud: prod}}], pools: [{name: workers, cloud: os, \
-        owned: {tag: k8s-cluster=prod}, securityGroups: [k8s-nodes], repair: {network: act}}]}}";
+    roster_with("repair: {network: act}")
+}
+
+/// The same with these further fields of its pool.
+pub(crate) fn roster_with(fields: &str) -> Roster {
+    let text = format!(
+        "{{apiVersion: reveille.dev/v1alpha1, kind: Roster, metadata: {{name: prod}}, spec: {{\
+         clouds: [{{name: os, openstack: {{cloud: prod}}}}], pools: [{{name: workers, cloud: os, \
+         owned: {{tag: k8s-cluster=prod}}, securityGroups: [k8s-nodes], {fields}}}]}}}}"
+    );
     let origin = reveille_wire::roster::Origin { name: "r", dir: std::path::Path::new(""), home: None };
-    reveille_wire::roster::read(text, &origin).unwrap().remove(0).roster
+    reveille_wire::roster::read(&text, &origin).unwrap().remove(0).roster
 }
 
 /// A running instance of the pool.

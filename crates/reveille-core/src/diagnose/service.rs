@@ -29,7 +29,7 @@ pub(super) fn judge_service(witness: Witness<'_>, seen: &Seen, node: &NodeSeen) 
         )));
     }
     let name = &node.node.name;
-    let since = node.tainted(taint).map_or(Span::ZERO, |at| witness.now.since(at));
+    let since = node.tainted_since(taint).map_or(Span::ZERO, |at| witness.now.since(at));
     let evidence = vec![
         witness.evidence(&format!("node {name}"), &format!("carries the startup taint {taint}, for {since}")),
     ];
@@ -43,7 +43,7 @@ pub(super) fn judge_service(witness: Witness<'_>, seen: &Seen, node: &NodeSeen) 
 /// The startup taint that its node has carried longest since it is Ready, and when its time to go is over.
 fn starting_until<'a>(witness: Witness<'a>, seen: &Seen, node: &NodeSeen) -> Option<(&'a Arc<str>, Time)> {
     let pool = seen.pool().and_then(|name| witness.roster.pools.get(name))?;
-    let on_it = pool.startup_taints.iter().filter_map(|taint| Some((node.tainted(taint)?, taint)));
+    let on_it = pool.startup_taints.iter().filter_map(|taint| Some((node.tainted_since(taint)?, taint)));
     let (since, taint) = on_it.min()?;
     let since = since.max(node.ready_since).max(witness.cluster_since());
     Some((taint, since + pool.deadlines.in_service_within))
@@ -51,7 +51,7 @@ fn starting_until<'a>(witness: Witness<'a>, seen: &Seen, node: &NodeSeen) -> Opt
 
 /// Somebody takes its node away. That is nobody's absence, unless it never ends.
 pub(super) fn judge_removal(witness: Witness<'_>, seen: &Seen, node: &NodeSeen, sign: &str) -> Standing {
-    let since = node.leaving_since.unwrap_or(witness.now);
+    let since = node.leaving_since().unwrap_or(witness.now);
     if removed_until(witness, seen, node).is_none_or(|until| witness.now < until) {
         return Standing::Excused(Arc::from(format!("it is being removed on purpose ({sign})")));
     }
@@ -67,7 +67,7 @@ pub(super) fn judge_removal(witness: Witness<'_>, seen: &Seen, node: &NodeSeen, 
 
 /// When its removal must be over: counted from when it was both marked and not Ready, as far as we saw.
 fn removed_until(witness: Witness<'_>, seen: &Seen, node: &NodeSeen) -> Option<Time> {
-    let since = node.leaving_since?.max(node.ready_since).max(witness.cluster_since());
+    let since = node.leaving_since()?.max(node.ready_since).max(witness.cluster_since());
     Some(since + witness.deadlines(seen).delete_within)
 }
 

@@ -36,12 +36,19 @@ pub struct NodeSeen {
     pub denials: u8,
     /// When its instance was last denied.
     pub last_denial: Option<Time>,
-    /// Since when each of its taints is on it, in their order.
-    pub tainted_since: Box<[Time]>,
-    /// Since when it carries a sign that somebody takes it away.
-    pub leaving_since: Option<Time>,
+    /// Since when its taints and signs are on it; none where there are none, as on nearly every node.
+    marked: Option<Box<Marked>>,
     /// What it asks for stood on it when it was first seen.
     pub found_asking: bool,
+}
+
+/// Since when something stands on a node.
+#[derive(Clone, Debug)]
+struct Marked {
+    /// Each of its taints, in their order.
+    taints: Box<[Time]>,
+    /// A sign that somebody takes it away.
+    leaving: Option<Time>,
 }
 
 impl NodeSeen {
@@ -53,8 +60,7 @@ impl NodeSeen {
             lost: false,
             denials: 0,
             last_denial: None,
-            tainted_since: node.taints.iter().map(|_| now).collect(),
-            leaving_since: node.intent.leaving.is_some().then_some(now),
+            marked: Marked::of(node, |_| now, now),
             found_asking: node.intent.asks.is_some(),
         }
     }
@@ -64,21 +70,30 @@ impl NodeSeen {
         if self.node.ready != node.ready {
             self.ready_since = now;
         }
-        if self.node.taints != node.taints {
-            let since = |key| self.tainted(key).unwrap_or(now);
-            self.tainted_since = node.taints.iter().map(since).collect();
-        }
-        let leaving = node.intent.leaving.is_some();
-        self.leaving_since = leaving.then(|| self.leaving_since.unwrap_or(now));
+        let since = |key: &Arc<str>| self.tainted_since(key).unwrap_or(now);
+        self.marked = Marked::of(node, since, self.leaving_since().unwrap_or(now));
         self.found_asking &= self.node.intent.asks == node.intent.asks;
         self.node = node.clone();
         self.lost = false;
     }
 
     /// Since when this taint is on it; `None`: it is not.
-    pub fn tainted(&self, key: &Arc<str>) -> Option<Time> {
+    pub fn tainted_since(&self, key: &Arc<str>) -> Option<Time> {
         let place = self.node.taints.iter().position(|taint| taint == key)?;
-        self.tainted_since.get(place).copied()
+        self.marked.as_ref()?.taints.get(place).copied()
+    }
+
+    /// Since when it carries a sign that somebody takes it away; `None`: it does not.
+    pub fn leaving_since(&self) -> Option<Time> {
+        self.marked.as_ref()?.leaving
+    }
+}
+
+impl Marked {
+    fn of(node: &Node, since: impl Fn(&Arc<str>) -> Time, leaving: Time) -> Option<Box<Self>> {
+        let leaving = node.intent.leaving.is_some().then_some(leaving);
+        let bare = node.taints.is_empty() && leaving.is_none();
+        (!bare).then(|| Box::new(Self { taints: node.taints.iter().map(since).collect(), leaving }))
     }
 }
 
@@ -229,8 +244,10 @@ impl ClusterView {
         for seen in self.nodes.values_mut() {
             seen.ready_since = seen.ready_since.min(now);
             seen.last_denial = seen.last_denial.map(|at| at.min(now));
-            seen.leaving_since = seen.leaving_since.map(|at| at.min(now));
-            seen.tainted_since.iter_mut().for_each(|at| *at = (*at).min(now));
+            if let Some(marked) = &mut seen.marked {
+                marked.leaving = marked.leaving.map(|at| at.min(now));
+                marked.taints.iter_mut().for_each(|at| *at = (*at).min(now));
+            }
         }
     }
 

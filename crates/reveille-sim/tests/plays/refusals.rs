@@ -53,6 +53,21 @@ const REFUSED: &[(&str, &str, usize, &str)] = &[
     ("when\n", "  timing settle 0s\nwhen\n", 4, "write at least 1s"),
     ("when\n", "  deleting takes 8m to 4m\nwhen\n", 4, "the shorter time comes first"),
     ("when\n", "  pod routs lie on a router\nwhen\n", 4, "the nearest is: pod routes lie on a router"),
+    (
+        "when\n",
+        "  pool workers keeps every machine that failed for 4h, 0 at a time\nwhen\n",
+        4,
+        "leave the statement out",
+    ),
+    ("when\n", "  roster spec.pools[x].min: 2\nwhen\n", 4, "`spec.pools[x].min` is no field"),
+    ("when\n", "  roster spec.pools[7].min: 2\nwhen\n", 8, "spec.pools[7].min: there are 1 items"),
+    ("when\n", "  the roster lacks spec.cluster\nwhen\n", 8, "spec.cluster: it is not there anyway"),
+    (
+        "the kubelet of workers-1 hangs",
+        "ada annotates the node of workers-1: reveille.dev/pause true",
+        5,
+        "must stand in quotes",
+    ),
     ("at 5m  the", "in 5m  the", 5, "begins with its time: write `at TIME"),
     (
         "the kubelet of workers-1 hangs",

@@ -8,10 +8,12 @@ use std::sync::Arc;
 
 use jiff::tz::TimeZone;
 use reveille_core::effect::{ReadError, ReadErrorKind};
+use reveille_core::engine::{Start, State};
 use reveille_core::event::{CloudFact, ClusterFact, Command, Event, Pause, PauseScope};
+use reveille_core::model::id::Fence;
 use reveille_core::model::incident::MachineKey;
 use reveille_core::model::instance::{Fault, InstanceState};
-use reveille_core::model::node::{NodeEvent, Ready};
+use reveille_core::model::node::{Asks, Node, NodeEvent, Ready};
 use reveille_core::model::time::Span;
 use reveille_wire::report::Report;
 
@@ -121,6 +123,41 @@ fn what_is_over_is_told_with_its_verdict() {
     field.nodes.push(Arc::new(fixture::node("3", Ready::True)));
     field.pass(Span::from_min(5));
     is_page("incidents-all", &page(&field, Ask::Incidents { all: true }, true, &paper()));
+}
+
+/// What people write on nodes, and a roster that asks for their word, on the pages that tell of it.
+#[test]
+fn wishes_and_startup_taints() {
+    let mut field = Field::of(8, true);
+    let roster = fixture::roster_with(
+        "repair: {network: act, reboot: act}, startupTaints: [node.cilium.io/agent-not-ready], \
+         deadlines: {inService: 5m, confirm: true}",
+    );
+    field.state = State::new(roster, Start { fence: Fence(1), acting: true });
+    field.look();
+    field.pass(Span::from_min(2));
+    let set = |field: &mut Field, index: usize, change: &dyn Fn(&mut Node)| {
+        change(Arc::make_mut(&mut field.nodes[index]));
+    };
+    set(&mut field, 1, &|node| node.taints = Box::new(["node.cilium.io/agent-not-ready".into()]));
+    set(&mut field, 2, &|node| node.ready = Ready::Unknown);
+    set(&mut field, 3, &|node| node.ready = Ready::Unknown);
+    field.pass(Span::from_min(1));
+    is_page("why-starting", &page(&field, why_of("w-2"), true, &paper()));
+    set(&mut field, 2, &|node| node.ready = Ready::True);
+    set(&mut field, 3, &|node| {
+        node.intent.asks = Some(Box::new(Asks { repair: Some("OPS-7".into()), ..Asks::default() }));
+    });
+    field.pass(Span::from_min(5));
+    for (name, ask) in [
+        ("why-not-in-service", why_of("w-2")),
+        ("why-unconfirmed", why_of("w-3")),
+        ("why-asked", why_of("w-4")),
+        ("plan-wishes", Ask::Plan),
+        ("incidents-wishes", Ask::Incidents { all: false }),
+    ] {
+        is_page(name, &page(&field, ask, false, &paper()));
+    }
 }
 
 #[test]

@@ -74,6 +74,11 @@ fn head(report: &WhyReport, paper: &Paper) -> String {
             format!("{name} answers: its node is Ready{since}.\n")
         }
         Answers::Yes => format!("{name} {}{ago}.\n", one_line(&machine.what)),
+        Answers::Excused if machine.state == "starting" => {
+            let since =
+                machine.since.as_ref().map_or_else(String::new, |s| format!(", for {}", spoken(s.ago_s)));
+            format!("{name} is starting: {}{since}.\n", one_line(&machine.what))
+        }
         Answers::Excused => {
             format!("{name} is not expected to answer: {}.\n", one_line(&machine.what))
         }

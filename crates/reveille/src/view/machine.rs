@@ -127,6 +127,7 @@ impl<'a> Machine<'a> {
     pub(crate) fn stage(&self) -> Option<Stage> {
         match self.answers() {
             Answers::Yes => Some(Stage::Stay),
+            Answers::Excused if matches!(self.standing, Some(Standing::Starting(_))) => Some(Stage::Ready),
             Answers::Unknown | Answers::Excused => None,
             Answers::No => {
                 match (self.root().and_then(|case| case.incident.findings.first()), &self.standing) {

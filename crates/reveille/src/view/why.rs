@@ -76,7 +76,7 @@ fn stages(machine: &Machine<'_>, stopped: Option<Stage>, guessed: bool) -> Vec<S
     let answers = machine.answers();
     let mut strip = StageReport::strip(|stage| match (answers, stopped) {
         (Answers::Yes, _) => StageState::Passed,
-        (Answers::No, Some(at)) if stage < at => StageState::Passed,
+        (Answers::No | Answers::Excused, Some(at)) if stage < at => StageState::Passed,
         (Answers::No, Some(at)) if stage == at && !guessed => StageState::Stopped,
         _ => StageState::Unknown,
     });

@@ -272,6 +272,13 @@ pub enum Outcome {
     Fenced,
 }
 
+impl Outcome {
+    /// Nothing came of it, for sure.
+    pub const fn is_no_act(&self) -> bool {
+        matches!(self, Self::Moved { .. } | Self::Limit { .. } | Self::Refused { .. } | Self::Fenced)
+    }
+}
+
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::effect::{Outcome, ReadError};
-use crate::model::id::{CloudName, InstanceId, IntentId, LookId, NodeName, NodeUid, RecordId};
+use crate::model::id::{CloudName, InstanceId, IntentId, LookId, NodeName, NodeUid, PoolName, RecordId};
 use crate::model::instance::{Instance, InstanceAction, Port};
 use crate::model::lease::Leases;
 use crate::model::network::{Router, SecurityGroup};
@@ -160,4 +160,16 @@ pub enum PauseScope {
     Pool(Arc<str>),
     /// One machine, by instance id, instance name or node name.
     Machine(Arc<str>),
+}
+
+impl PauseScope {
+    /// Whether it covers a machine of this pool (when it has one) that is called by these names: its instance's id or name,
+    /// or a node's name.
+    pub fn covers(&self, pool: Option<&PoolName>, is_called: impl FnOnce(&str) -> bool) -> bool {
+        match self {
+            Self::Roster => true,
+            Self::Pool(name) => pool.is_some_and(|pool| *pool.as_str() == **name),
+            Self::Machine(name) => is_called(name),
+        }
+    }
 }

@@ -51,6 +51,13 @@ pub enum Record {
         /// Who.
         machines: Vec<MachineKey>,
     },
+    /// These are out of sight, and no newcomers if they come back, as a checkpoint of a rotated ledger keeps it.
+    Departed {
+        /// When.
+        at: Time,
+        /// Who.
+        machines: Vec<MachineKey>,
+    },
     /// A fault was seen for the first time.
     Opened {
         /// When: the first sight.
@@ -100,6 +107,31 @@ pub enum Record {
         attempt: Attempt,
         /// The rung that the incident is on now.
         rung: u8,
+    },
+    /// Where an incident stands on its ladder, as a checkpoint of a rotated ledger keeps it.
+    CarriedOver {
+        /// Which incident.
+        incident: IncidentId,
+        /// The rung that it is on.
+        rung: u8,
+        /// How often that was tried.
+        tries: u32,
+        /// Nothing for it before this.
+        not_before: Option<Time>,
+    },
+    /// How far everything that is counted has come, as a checkpoint of a rotated ledger keeps it: what had a number may be
+    /// forgotten, and no number is given twice.
+    Numbered {
+        /// When.
+        at: Time,
+        /// The highest number of an incident.
+        incident: IncidentId,
+        /// The highest number of an intent.
+        intent: IntentId,
+        /// When repairs that can hurt were begun within the hour.
+        begun: Vec<Time>,
+        /// Instances that we deleted: their going is nobody else's doing.
+        deleted: Vec<InstanceId>,
     },
     /// A recorded intent was not carried out after all, and why.
     Dropped {

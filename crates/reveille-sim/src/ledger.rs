@@ -4,10 +4,10 @@
 //! keeps what is durable, acknowledged or not, and loses the rest: the engine must live with a record whose
 //! acknowledgement never came. It keeps records as values; their bytes on disk are another crate's business.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 
 use reveille_core::event::Event;
-use reveille_core::model::id::RecordId;
+use reveille_core::model::id::{IntentId, RecordId};
 use reveille_core::model::time::{Span, Time};
 use reveille_core::record::Record;
 
@@ -21,6 +21,9 @@ pub struct Store {
     delays: Rng,
     last_due: Time,
     full: bool,
+    /// Intents that were ever durable here, also before a rotation.
+    intents: BTreeSet<IntentId>,
+    twice: Option<IntentId>,
 }
 
 #[derive(Clone, Debug)]
@@ -41,6 +44,8 @@ impl Store {
             delays: Rng::new(seed, Stream::Ledger),
             last_due: Time::from_ms(0),
             full: false,
+            intents: BTreeSet::new(),
+            twice: None,
         }
     }
 
@@ -51,7 +56,7 @@ impl Store {
 
     /// A record that is durable at once, without an acknowledgement: the driver's own.
     pub fn keep(&mut self, record: Record) {
-        self.kept.push(record);
+        self.put(record);
     }
 
     /// Asks for a record to be kept.
@@ -76,7 +81,8 @@ impl Store {
     pub fn make_durable(&mut self) {
         if let Some(waiting) = self.waiting.front_mut().filter(|w| !w.refused && !w.durable) {
             waiting.durable = true;
-            self.kept.push(waiting.record.clone());
+            let record = waiting.record.clone();
+            self.put(record);
         }
     }
 
@@ -88,7 +94,7 @@ impl Store {
             return Some(Event::RecordFailed(waiting.id));
         }
         if !waiting.durable {
-            self.kept.push(waiting.record);
+            self.put(waiting.record);
         }
         Some(Event::Recorded(waiting.id))
     }
@@ -96,11 +102,14 @@ impl Store {
     /// The process dies while it writes: of what is on its way, so many records are whole on the disk, without anybody
     /// having been told; the one after them is torn, and reading the ledger back leaves it out.
     pub fn tear(&mut self, whole: usize) {
-        for waiting in self.waiting.iter().filter(|waiting| !waiting.refused && !waiting.durable).take(whole)
-        {
-            self.kept.push(waiting.record.clone());
-        }
-        self.waiting.clear();
+        let written = |waiting: &Waiting| !waiting.refused && !waiting.durable;
+        let whole: Vec<Record> = std::mem::take(&mut self.waiting)
+            .into_iter()
+            .filter(written)
+            .take(whole)
+            .map(|it| it.record)
+            .collect();
+        whole.into_iter().for_each(|record| self.put(record));
     }
 
     /// The ledger as a process has it that holds it no more: its file is read by nobody, and, when `refused`, it takes
@@ -119,13 +128,29 @@ impl Store {
         self.waiting.clear();
     }
 
+    fn put(&mut self, record: Record) {
+        if let Record::Intended { intent, .. } = &record
+            && !self.intents.insert(*intent)
+        {
+            self.twice = Some(*intent);
+        }
+        self.kept.push(record);
+    }
+
+    /// An intent whose number stands in this ledger twice, told once.
+    pub const fn take_twice(&mut self) -> Option<IntentId> {
+        self.twice.take()
+    }
+
     /// What is durable, in order.
     pub fn records(&self) -> &[Record] {
         &self.kept
     }
 
-    /// Puts a checkpoint in the place of everything durable.
+    /// Puts a checkpoint in the place of everything durable. What was on its way is written before it, and the checkpoint
+    /// holds what came of it.
     pub fn rotate(&mut self, checkpoint: Vec<Record>) {
+        self.waiting.iter_mut().for_each(|waiting| waiting.durable |= !waiting.refused);
         self.kept = checkpoint;
     }
 }

@@ -66,6 +66,7 @@ fn line(record: &Record) -> String {
         Record::Born { machine, .. } => format!("{machine} was seen being born"),
         Record::Left { machine, why, .. } => format!("{machine} left: {why}"),
         Record::Forgotten { machines, .. } => format!("{} machine(s) forgotten", machines.len()),
+        Record::Departed { machines, .. } => format!("{} machine(s) are out of sight", machines.len()),
         Record::Opened { incident, key, label, .. } => {
             format!("{incident} opened: {} of {} ({label})", key.kind, key.subject)
         }
@@ -85,6 +86,10 @@ fn line(record: &Record) -> String {
             format!("{intent} intended for {incident}: {call}")
         }
         Record::Tried { incident, attempt, .. } => format!("{incident} had tried: {}", attempt.what),
+        Record::CarriedOver { incident, rung, tries, .. } => {
+            format!("{incident} stands on rung {rung}, tried {tries} times")
+        }
+        Record::Numbered { incident, intent, .. } => format!("counted up to {incident} and {intent}"),
         Record::Dropped { intent, why, .. } => format!("{intent} dropped: {why}"),
         Record::Ended { intent, outcome, .. } => format!("{intent} ended: {outcome}"),
         Record::Judged { intent, held, text, .. } => {

@@ -13,7 +13,7 @@ use crate::diagnose::service;
 use crate::effect::Look;
 use crate::guard::{Guard, stands};
 use crate::model::id::{InstanceId, InstanceName, NodeName, PoolName};
-use crate::model::incident::{FaultKind, Finding, Incident, IncidentKey, MachineKey, Subject};
+use crate::model::incident::{Attempt, FaultKind, Finding, Incident, IncidentKey, MachineKey, Subject};
 use crate::model::instance::InstanceState;
 use crate::model::node::{Provider, Ready};
 use crate::model::time::{Span, Time};
@@ -24,6 +24,7 @@ use crate::plan::desk::Case;
 use crate::plan::{interlock, wishes};
 use crate::record::{Domain, Record, Verdict};
 
+use super::memory::Remembered;
 use super::{CLOSED_MAX, Closed, LookFor, RECURS_WITHIN, State, Wake};
 
 /// What was denied by id while its node is still there is asked for again.
@@ -295,6 +296,7 @@ impl State {
             recurs.map_or((0, 0), |closed| (closed.incident.rung, closed.incident.tries.saturating_add(1)));
         let timing = self.roster.timing;
         let not_before = (tries > 0).then(|| at + timing.backoff_min.doubled(tries - 1, timing.backoff_max));
+        let not_before = not_before.max(self.still_waited_for(&key));
         let mut incident = Incident {
             id,
             key: key.clone(),
@@ -334,9 +336,17 @@ impl State {
             rests_on_cluster: fault.rests_on_cluster,
             gathered: Gathered::default(),
             unreached: 0,
+            lapsed: Vec::new(),
         };
         self.cases.insert(key.clone(), case);
         self.ripe.insert(key);
+    }
+
+    /// The same was tried in vain a moment ago, under another number: its backoff goes on.
+    fn still_waited_for(&self, key: &IncidentKey) -> Option<Time> {
+        let last = self.closed.iter().rev().map(|closed| &closed.incident).find(|last| last.key == *key)?;
+        let held = last.attempts.last().is_none_or(|attempt| matches!(attempt.verdict, Some((_, true, _))));
+        last.not_before.filter(|until| !held && self.now < *until)
     }
 
     fn refresh(&mut self, key: &IncidentKey, fault: Fault, label: &Arc<str>) {
@@ -360,8 +370,9 @@ impl State {
                 // It was well for so long that only a person's word was missing: the waiting begins anew.
                 incident.counted_from = now;
             }
-            let held = incident.attempts.last().and_then(|attempt| attempt.verdict.as_ref());
-            if held.is_some_and(|(_, held, _)| *held) {
+            let held = |attempt: &&Attempt| matches!(attempt.verdict, Some((_, true, _)));
+            if let Some(last) = incident.attempts.last().filter(held) {
+                case.lapsed.push(last.intent);
                 // It looked mended and is back within the dwell: that repair did not hold.
                 incident.tries = incident.tries.saturating_add(1);
                 let wait = timing.backoff_min.doubled(incident.tries - 1, timing.backoff_max);
@@ -464,7 +475,7 @@ impl State {
         let amiss = |other: &&Case| wishes::unconfirmed(&self.desk(), other).is_none();
         let of = |other: &Case| self.domain_of(other).as_ref() == Some(&domain);
         let busy = self.cases.values().filter(amiss).any(of);
-        if !busy && self.book.under_way_in(&domain) == 0 && self.book.quiet(&domain) {
+        if !busy && self.book.under_way_in(&domain) == 0 && self.book.quiet(&domain, at) {
             self.record(Record::Width { at, domain, width: 1, not_before: None, failures: 0 });
         }
     }
@@ -485,19 +496,24 @@ impl State {
         let MachineKey::Instance(cloud, id) = key else { return };
         let Some(seen) = self.clouds.get_mut(cloud).and_then(|view| view.remove(id)) else { return };
         let at = self.now;
-        if seen.joined.is_some() {
+        if seen.joined.is_some() || seen.pool().is_some() {
             self.record(Record::Forgotten { at, machines: vec![key.clone()] });
         }
+        self.depart(key.clone(), Remembered::of(&seen));
     }
 
     /// An instance that went without us was somebody else's doing: the pool is left alone for a while.
     pub(super) fn note_foreign(&mut self, key: &MachineKey) {
         let MachineKey::Instance(cloud, id) = key else { return };
-        let pool = self.desk().seen(key).and_then(|(_, seen)| seen.pool().cloned());
-        let Some(pool) = pool else { return };
         if self.book.deleted_by_us(id) {
             return;
         }
+        let pool = self.desk().seen(key).and_then(|(_, seen)| seen.pool().cloned());
+        let Some(pool) = pool else {
+            // Its marks do not tell whose it is: it may have been of any.
+            self.note_gone_unseen(self.now, cloud, id);
+            return;
+        };
         let what = Arc::from(format!("somebody deleted instance {id}"));
         self.foreign.insert(pool.clone(), (self.now, what));
         self.ask(Look::Actions(cloud.clone(), id.clone()), LookFor::Deleter(pool, id.clone()));

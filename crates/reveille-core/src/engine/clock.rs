@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!  step(now) ─▶ keep_time ─┬─ a gap, or back: sight and timers of cases begin anew (DESIGN, invariant 4)
-//!                          ├─ a gap: others who were at work then are left alone for as long again
+//!                          ├─ a gap: others who were at work then are left alone for as long again, and what was waited
+//!                          │  for is waited for as long as before: what ran out while nobody looked proves nothing
 //!                          └─ back by so much: what was noted moves along; what still lies ahead counts as now
 //! ```
 //!
@@ -55,6 +56,38 @@ impl State {
         }
         let lately = |at: Time| before.since(at) < interlock::FOREIGN_QUIET;
         self.foreign.values_mut().filter(|(at, _)| lately(*at)).for_each(|(at, _)| *at = now);
+        self.wait_on(before, now);
+    }
+
+    /// We slept: backoffs, pauses and proofs have as long to go as before, and a dwell begins anew.
+    fn wait_on(&mut self, before: Time, now: Time) {
+        let by = now.since(before);
+        let later = |at: Time| if at > before { at + by } else { at };
+        for case in self.cases.values_mut() {
+            let incident = &mut case.incident;
+            incident.not_before = incident.not_before.map(later);
+            incident.well_since = incident.well_since.map(|_| now);
+        }
+        self.book.wait_on(later);
+        for flight in self.book.flights.values_mut() {
+            match &mut flight.phase {
+                Phase::Recording => {}
+                Phase::Calling { since } => *since = *since + by,
+                Phase::Verifying { deadline, .. } => *deadline = later(*deadline),
+                Phase::Proving { deadline, well_since, .. } => {
+                    (*deadline, *well_since) = (later(*deadline), None);
+                }
+            }
+        }
+        let flights: Vec<(Wake, Time)> = self
+            .wakes
+            .iter()
+            .filter(|(why, _)| matches!(why, Wake::Flight(_)))
+            .map(|(why, at)| (why.clone(), *at))
+            .collect();
+        for (why, at) in flights {
+            self.wake(later(at), why);
+        }
     }
 
     /// The clock went back by so much: what was read is as old as before, and what is under way has as long to go.

@@ -18,7 +18,7 @@ use crate::model::time::{Span, Time};
 use crate::plan::budget::{Flight, Phase, normalise_fault};
 use crate::plan::decide::{self, Next};
 use crate::plan::interlock;
-use crate::plan::ladder::{self, Rung};
+use crate::plan::ladder::{self, Class, Rung};
 use crate::record::Record;
 
 use super::{LEDGER_RETRY, LookFor, State, Wake};
@@ -27,6 +27,8 @@ use super::{LEDGER_RETRY, LookFor, State, Wake};
 const UNREACHED_MAX: u32 = 24;
 /// After "it moved on since we read it".
 const MOVED_WAIT: Span = Span::from_s(2);
+/// A lease that is nearly silent is looked at again after this.
+const LEASES_AGAIN: Span = Span::from_s(5);
 /// A call that nobody answers counts as "unknown" after this; performers have shorter deadlines of their own.
 const CALL_WITHIN: Span = Span::from_min(3);
 
@@ -38,7 +40,9 @@ impl State {
             match decision.next {
                 Next::Act { rung, call } => {
                     self.held.remove(&key);
-                    self.begin(&key, rung, call);
+                    if !self.did_not_last(&key, rung, &call) {
+                        self.begin(&key, rung, call);
+                    }
                 }
                 Next::Held { .. } => {
                     let earliest = self.held_until(&decision.held);
@@ -69,6 +73,34 @@ impl State {
         }
     }
 
+    /// The very same was done before, was seen to be so, and is wanted again: it did not last. That counts as a try, although
+    /// the fault as a whole never looked well in between, because something else of it was still amiss.
+    fn did_not_last(&mut self, key: &IncidentKey, rung: Rung, call: &Call) -> bool {
+        if rung.class() != Class::Network {
+            return false;
+        }
+        let (now, timing) = (self.now, self.roster.timing);
+        let Some(case) = self.cases.get_mut(key) else { return false };
+        let what = call.to_string();
+        let held = |tried: &&Attempt| *tried.what == *what && matches!(tried.verdict, Some((_, true, _)));
+        let Some(last) = case.incident.attempts.iter().rev().find(held).map(|tried| tried.intent) else {
+            return false;
+        };
+        if case.lapsed.contains(&last) {
+            return false;
+        }
+        case.lapsed.push(last);
+        let incident = &mut case.incident;
+        incident.tries = incident.tries.saturating_add(1);
+        incident.not_before = Some(now + timing.backoff_min.doubled(incident.tries - 1, timing.backoff_max));
+        let used_up = incident.tries >= rung.tries(timing.tries) && stands(Guard::TriesEnd);
+        self.ripe.insert(key.clone());
+        if used_up {
+            self.next_rung(key, "it was mended and came back too often");
+        }
+        true
+    }
+
     /// What only a person can mend now (a full router, a locked machine) may be ours again later; what was given up is not.
     fn ask_again_later(&mut self, key: IncidentKey) {
         let open =
@@ -81,10 +113,15 @@ impl State {
     /// Holds that end by time alone say when; others end by an event. An offer to a person ends by time, too.
     fn held_until(&self, held: &[(Rung, Vec<crate::plan::hold::Hold>)]) -> Option<Time> {
         use crate::plan::hold::Hold;
+        let timing = &self.roster.timing;
         let spans = held.iter().flat_map(|(_, holds)| holds).map(|hold| match hold {
             Hold::Settling(left) | Hold::CoolingDown(left) | Hold::Kept(left) => *left,
             Hold::PerHour { free_in, .. } => *free_in,
-            _ => self.roster.timing.backoff_min,
+            // The next list of leases may tell.
+            Hold::LeaseFresh(age) => {
+                Span::from_ms(timing.lease_silent_after.ms - age.ms).max(LEASES_AGAIN).min(timing.backoff_min)
+            }
+            _ => timing.backoff_min,
         });
         spans.min().map(|span| self.now + span + Span::from_ms(1))
     }
@@ -173,6 +210,7 @@ impl State {
             }
             Err(why) => {
                 let at = self.now;
+                self.book.not_deleted(&flight.call);
                 self.note_attempt(&flight.key, intent, |attempt| {
                     attempt.outcome = Some((at, Arc::from(format!("{DROPPED}{why}"))));
                 });
@@ -209,6 +247,7 @@ impl State {
             return;
         };
         if let Some(flight) = self.book.flights.remove(&intent) {
+            self.book.not_deleted(&flight.call);
             if flight.rung.class().is_destructive() {
                 self.book.unbegin();
             }
@@ -228,6 +267,9 @@ impl State {
         let text: Arc<str> = Arc::from(outcome.to_string());
         self.record(Record::Ended { at, intent, outcome: outcome.clone() });
         self.note_attempt(&flight.key, intent, |attempt| attempt.outcome = Some((at, text)));
+        if outcome.is_no_act() {
+            self.book.not_deleted(&flight.call);
+        }
         match outcome {
             Outcome::Accepted { .. } | Outcome::AlreadySo { .. } | Outcome::Unknown { .. } => {
                 if let Some(case) = self.cases.get_mut(&flight.key) {

@@ -130,7 +130,7 @@ fn check_destructive(state: &State, call: &Call, seen: &Seen) -> Result<(), Viol
     let ready = seen.nodes.iter().any(|name| state.cluster.answers(name));
     ensure(!ready, 1, || format!("{call}: its node is Ready"))?;
     let fresh = seen.nodes.iter().chain(&seen.joined).any(|name| {
-        state.cluster.lease_age(now, name).is_some_and(|age| age <= state.roster.timing.lease_silent_after)
+        state.cluster.lease_age(name).is_some_and(|age| age <= state.roster.timing.lease_silent_after)
     });
     ensure(!fresh, 1, || format!("{call}: its lease is fresh"))?;
     let believed =

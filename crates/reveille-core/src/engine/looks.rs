@@ -18,7 +18,7 @@ use crate::record::Record;
 use crate::verify;
 
 use super::State;
-use super::restore::Remembered;
+use super::memory::Remembered;
 
 /// So many reads are out at once; the rest waits in line.
 const LOOKS_AT_ONCE: usize = 16;
@@ -77,12 +77,15 @@ impl State {
     /// A fresh read is the newest truth there is: the views take it in, whoever asked for it.
     fn learn(&mut self, look: &Look, answer: &Answer) {
         match (look, answer) {
+            // An answer may have been on its way since before the machine was proved gone: only a listing brings it back.
+            (Look::Instance(cloud, id), Answer::Instance(_)) if self.has_departed(cloud, id) => {}
             (Look::Instance(cloud, _), Answer::Instance(Some(instance))) => {
                 let mut change = CloudChange::default();
                 let now = self.now;
                 if let Some(view) = self.clouds.get_mut(cloud) {
                     view.upsert(&self.roster, now, instance, &mut change);
                 }
+                self.remember_joined(cloud);
                 self.after_cloud_change(cloud, change);
             }
             (Look::Ports(cloud, instance), Answer::Ports(ports)) => {
@@ -142,7 +145,8 @@ impl State {
             self.relink(&node);
             return;
         }
-        self.remembered.remove(key);
+        let memory = self.remembered.remove(key).unwrap_or_default();
+        self.depart(key.clone(), memory);
         let at = self.now;
         self.record(Record::Forgotten { at, machines: vec![key.clone()] });
         self.note_gone_unseen(at, cloud, id);

@@ -14,10 +14,12 @@
 //! It performs nothing, prints nothing and serialises nothing.
 
 mod cases;
+mod checkpoint;
 mod clock;
 mod flights;
 pub mod invariants;
 mod looks;
+mod memory;
 mod outbox;
 mod projects;
 mod proofs;
@@ -49,8 +51,6 @@ pub use restore::Restored;
 
 /// Incidents that are over and still remembered for `incidents` and for "it came back".
 const CLOSED_MAX: usize = 256;
-/// So many machines that lost their marks are remembered.
-const DISOWNED_MAX: usize = 256;
 /// So many machines stand in one record of who joined: a ledger bounds its lines, and a whole fleet may join at once.
 const JOINED_MAX: usize = 1000;
 /// An incident that reopens within this time continues its count of tries.
@@ -87,6 +87,8 @@ pub struct State {
     rolling: BTreeMap<PoolName, Time>,
     /// Zones of whose machines none answers.
     dark: BTreeSet<ZoneName>,
+    /// Zones in which every lease is silent, whatever the nodes are said to be.
+    hushed: BTreeSet<ZoneName>,
     /// Zones that were dark, and when the first of their machines answered again.
     lit: BTreeMap<ZoneName, Time>,
     foreign: BTreeMap<PoolName, (Time, Arc<str>)>,
@@ -94,9 +96,9 @@ pub struct State {
     newcomers: BTreeMap<PoolName, Time>,
     route_limits: BTreeMap<RouterId, u32>,
     /// What the ledger remembers of machines that have not been seen since the restart.
-    remembered: BTreeMap<MachineKey, restore::Remembered>,
-    /// Machines that lost their marks, oldest first: one that gets them back is no newcomer.
-    disowned: VecDeque<(MachineKey, restore::Remembered)>,
+    remembered: BTreeMap<MachineKey, memory::Remembered>,
+    /// Machines that lost their marks or were denied by id, oldest first: one that comes back is no newcomer.
+    departed: VecDeque<(MachineKey, memory::Remembered)>,
     now: Time,
     stepped: bool,
     /// An earlier process left a ledger.
@@ -193,12 +195,13 @@ impl State {
             rollouts: BTreeMap::new(),
             rolling: BTreeMap::new(),
             dark: BTreeSet::new(),
+            hushed: BTreeSet::new(),
             lit: BTreeMap::new(),
             foreign: BTreeMap::new(),
             newcomers: BTreeMap::new(),
             route_limits: BTreeMap::new(),
             remembered: BTreeMap::new(),
-            disowned: VecDeque::new(),
+            departed: VecDeque::new(),
             now: Time::default(),
             stepped: false,
             resumed: false,
@@ -266,6 +269,7 @@ impl State {
             book: &self.book,
             pauses: &self.pauses,
             rolling: &self.rolling,
+            hushed: &self.hushed,
             lit: &self.lit,
             foreign: &self.foreign,
             route_limits: &self.route_limits,
@@ -362,7 +366,7 @@ impl State {
         }
         let all = self.tally.all();
         gates.push(all.amiss > limits.tolerated(all.total()));
-        gates.extend(self.tally.zones().map(|(_, count)| count.present == 0));
+        gates.extend(self.tally.zones().map(|(zone, _)| self.dark.contains(zone)));
         gates.push(self.cluster.source.trust(self.now).is_given());
         gates.extend(self.clouds.values().map(|cloud| cloud.source.trust(self.now).is_given()));
         gates.push(interlock::fleet_is_dark(&self.cluster));
@@ -377,7 +381,7 @@ impl State {
     fn review_zones(&mut self) {
         let (now, settle) = (self.now, self.roster.timing.settle);
         for (zone, count) in self.tally.zones() {
-            if count.total() >= 2 && count.present == 0 {
+            if count.total() >= 2 && (count.present == 0 || self.hushed.contains(zone)) {
                 if !self.dark.contains(zone) {
                     self.dark.insert(zone.clone());
                 }
@@ -386,6 +390,27 @@ impl State {
             }
         }
         self.lit.retain(|_, at| *at <= now && now.since(*at) < settle);
+    }
+
+    /// A watch that loses what happens goes on calling nodes Ready. Their leases tell: a zone in which all of them are silent
+    /// is dark, whatever its nodes are said to be.
+    fn review_hush(&mut self) {
+        self.hushed.clear();
+        let (silent, _) = self.cluster.silence();
+        if silent < 2 {
+            return;
+        }
+        let mut zones: BTreeMap<&ZoneName, (u32, u32)> = BTreeMap::new();
+        for (name, seen) in &self.cluster.nodes {
+            let (Some(link), Some(age)) = (&seen.link, self.cluster.lease_age(name)) else { continue };
+            let key = MachineKey::Instance(link.cloud.clone(), link.instance.clone());
+            let Some(zone) = self.tally.place(&key).and_then(|place| place.zone.as_ref()) else { continue };
+            let (all, silent) = zones.entry(zone).or_default();
+            *all += 1;
+            *silent += u32::from(age > self.roster.timing.lease_silent_after);
+        }
+        let hushed = zones.into_iter().filter(|(_, (all, silent))| *all >= 2 && all == silent);
+        self.hushed = hushed.map(|(zone, _)| zone.clone()).collect();
     }
 
     fn mark(&mut self, cloud: &CloudName, ids: impl IntoIterator<Item = crate::model::id::InstanceId>) {

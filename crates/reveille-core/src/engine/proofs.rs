@@ -97,8 +97,9 @@ impl State {
             self.wake(at + patience, Wake::Flight(intent));
         } else {
             self.book.flights.remove(&intent);
-            if let Some(domain) = &flight.domain {
-                self.earn(&domain.clone());
+            if let Some(domain) = flight.domain.clone() {
+                self.earn(&domain);
+                self.quieten(domain);
             }
         }
         if let Subject::Machine(key) = &flight.key.subject {
@@ -257,6 +258,8 @@ impl State {
             self.earn(&domain);
             self.rouse_held();
             self.book.forgive_faults(&domain.pool);
+            // The machine that was replaced is long gone: no case of it will say that the domain has fallen quiet.
+            self.quieten(domain);
         }
     }
 }

@@ -2,9 +2,8 @@
 //!
 //! Incidents come back with their first sight, tries and attempts; intents that have no outcome come back as "nobody
 //! knows whether it happened" and are verified by a fresh read before anything else is decided for their subject.
-//! Machines come back only as a memory of who had joined: what they are now, the worlds must say.
-//!
-//! `checkpoint` is the inverse: the shortest list of records that restores the same memory, for a rotated ledger.
+//! Machines come back only as a memory of who had joined: what they are now, the worlds must say. What a rotated ledger
+//! begins with is `checkpoint`'s business.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,25 +11,17 @@ use std::sync::Arc;
 use crate::diagnose::gathered::Gathered;
 use crate::effect::Outcome;
 use crate::guard::{Guard, stands};
-use crate::model::id::{IncidentId, IntentId, NodeName, PoolName};
-use crate::model::incident::{Asked, Attempt, DROPPED, Incident, IncidentKey, MachineKey, Subject};
+use crate::model::id::{IncidentId, IntentId};
+use crate::model::incident::{Asked, Attempt, DROPPED, Incident, IncidentKey, MachineKey};
 use crate::model::roster::{Deadlines, Roster};
 use crate::model::time::{Span, Time};
 use crate::plan::budget::{Flight, Phase, Tried, Width};
 use crate::plan::desk::Case;
+use crate::plan::interlock;
 use crate::plan::ladder::{self, Rung};
 use crate::record::{Domain, Joined, Record, Verdict};
 
-use super::{CLOSED_MAX, Closed, JOINED_MAX, Start, State, Wake};
-
-/// What the ledger knows of a machine that has not been seen yet.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Remembered {
-    pub(super) node: Option<NodeName>,
-    pub(super) pool: Option<PoolName>,
-    pub(super) left: Option<Arc<str>>,
-    pub(super) born: bool,
-}
+use super::{CLOSED_MAX, Closed, Start, State, Wake};
 
 /// How a restart began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,112 +55,6 @@ impl State {
         }
         replay.finish(how)
     }
-
-    /// The shortest list of records that restores this memory.
-    pub fn checkpoint(&self) -> Vec<Record> {
-        let at = self.now;
-        let mut records = vec![Record::Started { at, fence: self.start.fence }];
-        let seen = self
-            .clouds
-            .iter()
-            .flat_map(|(cloud, view)| view.instances.iter().map(move |(id, seen)| (cloud, id, seen)))
-            .filter_map(|(cloud, id, seen)| {
-                let machine = MachineKey::Instance(cloud.clone(), id.clone());
-                Some(Joined { machine, node: seen.joined.clone()?, pool: seen.pool().cloned() })
-            });
-        let remembered = self.remembered.iter().filter_map(|(machine, memory)| {
-            let pool = memory.pool.clone();
-            Some(Joined { machine: machine.clone(), node: memory.node.clone()?, pool })
-        });
-        let joined: Vec<Joined> = seen.chain(remembered).collect();
-        let joined = joined.chunks(JOINED_MAX).map(<[_]>::to_vec);
-        records.extend(joined.map(|machines| Record::Joined { at, machines }));
-        self.checkpoint_left(&mut records);
-        let closed = self.closed.iter().map(|closed| (&closed.incident, Some((closed.at, closed.verdict))));
-        let open = self.cases.values().map(|case| (&case.incident, None));
-        for (incident, verdict) in closed.chain(open) {
-            self.checkpoint_incident(incident, &mut records);
-            if let Some((at, verdict)) = verdict {
-                records.push(Record::Closed { at, incident: incident.id, verdict });
-            }
-        }
-        for (domain, width) in self.book.widths() {
-            let Width { width, not_before, failures } = *width;
-            records.push(Record::Width { at, domain: domain.clone(), width, not_before, failures });
-        }
-        for (pool, fault, instance) in self.book.faults() {
-            let (pool, fault, instance) = (pool.clone(), fault.clone(), instance.clone());
-            records.push(Record::FaultSeen { at, pool, instance, fault });
-        }
-        for (rung, Tried { requested, verified }) in self.book.tried_and_over() {
-            records.push(Record::Counted { at, repair: Arc::from(rung.name()), requested, verified });
-        }
-        self.checkpoint_requests(&mut records);
-        records
-    }
-
-    fn checkpoint_left(&self, records: &mut Vec<Record>) {
-        for (cloud, view) in &self.clouds {
-            for (id, seen) in &view.instances {
-                let machine = MachineKey::Instance(cloud.clone(), id.clone());
-                if seen.born_in_sight && seen.joined.is_none() {
-                    records.push(Record::Born { at: self.now, machine: machine.clone() });
-                }
-                if let Some(why) = seen.left.clone() {
-                    records.push(Record::Left { at: self.now, machine, why });
-                }
-            }
-        }
-    }
-
-    /// After the incidents: the last value of a machine may be another than its last incident's.
-    fn checkpoint_requests(&self, records: &mut Vec<Record>) {
-        let at = self.now;
-        let asked = self.requests.iter().map(|(machine, value)| {
-            let (machine, value) = (machine.clone(), value.clone());
-            Record::Asked { at, machine, value, incident: None }
-        });
-        records.extend(asked);
-    }
-
-    fn checkpoint_incident(&self, incident: &Incident, records: &mut Vec<Record>) {
-        let id = incident.id;
-        records.push(Record::Opened {
-            at: incident.first_seen,
-            incident: id,
-            key: incident.key.clone(),
-            pool: incident.pool.clone(),
-            label: incident.label.clone(),
-        });
-        let findings = incident.findings.clone();
-        records.push(Record::Diagnosed { at: incident.first_seen, incident: id, findings });
-        for attempt in &incident.attempts {
-            let Some(flight) = self.book.flights.get(&attempt.intent) else {
-                records.push(Record::Tried { incident: id, attempt: attempt.clone(), rung: incident.rung });
-                continue;
-            };
-            records.push(Record::Intended {
-                at: attempt.at,
-                intent: attempt.intent,
-                incident: id,
-                rung: incident.rung,
-                fence: self.start.fence,
-                call: flight.call.clone(),
-                before: flight.before.clone(),
-                domain: flight.domain.clone(),
-            });
-        }
-        if let (Some(asked), Subject::Machine(machine)) = (&incident.asked, &incident.key.subject) {
-            let (machine, value) = (machine.clone(), asked.value.clone());
-            records.push(Record::Asked { at: asked.at, machine, value, incident: Some(id) });
-        }
-        if let Some(until) = incident.kept_until {
-            records.push(Record::Kept { at: self.now, incident: id, until });
-        }
-        if incident.given_up {
-            records.push(Record::GivenUp { at: self.now, incident: id, why: Arc::from("as before") });
-        }
-    }
 }
 
 impl Replay {
@@ -177,32 +62,11 @@ impl Replay {
         let numbers = &mut self.state.numbers;
         match record {
             Record::Started { .. } => {}
-            Record::Joined { .. } if !stands(Guard::JoinedMemory) => {}
-            Record::Joined { machines, .. } => {
-                for Joined { machine, node, pool } in machines {
-                    let memory = self.state.remembered.entry(machine).or_default();
-                    memory.node = Some(node);
-                    memory.pool = pool;
-                    memory.left = None;
-                    // It joined in an earlier life of ours: being Ready in this one is no news, and credits no replacement.
-                    memory.born = false;
-                }
-            }
-            Record::Born { machine, .. } => {
-                self.state.remembered.entry(machine).or_default().born = true;
-            }
-            Record::Left { machine, why, .. } => {
-                self.state.remembered.entry(machine).or_default().left = Some(why);
-            }
-            Record::Forgotten { at, machines } => {
-                for key in machines {
-                    self.state.remembered.remove(&key);
-                    self.state.requests.remove(&key);
-                    if let MachineKey::Instance(cloud, id) = &key {
-                        self.state.note_gone_unseen(at, cloud, id);
-                    }
-                }
-            }
+            Record::Joined { .. }
+            | Record::Born { .. }
+            | Record::Left { .. }
+            | Record::Forgotten { .. }
+            | Record::Departed { .. } => self.take_machines(record),
             Record::Opened { at, incident, key, pool, label } => {
                 numbers.incident = numbers.incident.max(incident);
                 self.keys.insert(incident, key.clone());
@@ -250,7 +114,57 @@ impl Replay {
                     found.attempts.push(attempt);
                 });
             }
+            Record::CarriedOver { incident, rung, tries, not_before } => {
+                self.with(incident, |found| {
+                    (found.rung, found.tries, found.not_before) = (rung, tries, not_before);
+                });
+            }
+            Record::Numbered { incident, intent, begun, deleted, .. } => {
+                numbers.incident = numbers.incident.max(incident);
+                numbers.intent = numbers.intent.max(intent);
+                self.state.book.set_begun(begun, deleted);
+            }
             intent => self.take_intent(intent),
+        }
+    }
+
+    /// What is known of machines, whoever sees them next.
+    fn take_machines(&mut self, record: Record) {
+        match record {
+            Record::Joined { .. } if !stands(Guard::JoinedMemory) => {}
+            Record::Joined { machines, .. } => {
+                for Joined { machine, node, pool } in machines {
+                    let memory = self.state.remembered.entry(machine).or_default();
+                    memory.node = Some(node);
+                    memory.pool = pool;
+                    memory.left = None;
+                    // It joined in an earlier life of ours: being Ready in this one is no news, and credits no replacement.
+                    memory.born = false;
+                }
+            }
+            Record::Born { machine, .. } => {
+                self.state.remembered.entry(machine).or_default().born = true;
+            }
+            Record::Left { machine, why, .. } => {
+                self.state.remembered.entry(machine).or_default().left = Some(why);
+            }
+            Record::Forgotten { at, machines } => {
+                for key in machines {
+                    let memory = self.state.remembered.remove(&key).unwrap_or_default();
+                    self.state.requests.remove(&key);
+                    self.state.depart(key.clone(), memory);
+                    if let MachineKey::Instance(cloud, id) = &key {
+                        self.state.note_gone_unseen(at, cloud, id);
+                    }
+                }
+            }
+            Record::Departed { machines, .. } => {
+                for key in machines {
+                    let memory = self.state.remembered.remove(&key).unwrap_or_default();
+                    self.state.depart(key, memory);
+                }
+            }
+            _ => {}
         }
     }
 
@@ -275,10 +189,10 @@ impl Replay {
                 self.with(incident, |found| {
                     // The same again after it had held: it did not stick.
                     let held =
-                        |last: &Attempt| matches!(last.verdict, Some((_, true, _))) && last.what == what;
+                        |tried: &Attempt| matches!(tried.verdict, Some((_, true, _))) && tried.what == what;
                     if found.rung != rung {
                         found.tries = 0;
-                    } else if found.attempts.last().is_some_and(held) {
+                    } else if found.attempts.iter().any(held) {
                         found.tries += 1;
                     }
                     found.rung = rung;
@@ -286,16 +200,20 @@ impl Replay {
                 });
             }
             Record::Dropped { at, intent, why } => {
-                state.book.flights.remove(&intent);
+                if let Some(flight) = state.book.flights.remove(&intent) {
+                    state.book.not_deleted(&flight.call);
+                }
                 self.note(intent, |attempt| {
                     attempt.outcome = Some((at, Arc::from(format!("{DROPPED}{why}"))))
                 });
                 self.open_intents.remove(&intent);
             }
             Record::Ended { at, intent, outcome } => {
-                if let Some(flight) = state.book.flights.get(&intent) {
-                    let rung = flight.rung;
-                    state.book.count_requested(rung);
+                if let Some(flight) = state.book.flights.get(&intent).cloned() {
+                    state.book.count_requested(flight.rung);
+                    if outcome.is_no_act() {
+                        state.book.not_deleted(&flight.call);
+                    }
                 }
                 let text = Arc::from(outcome.to_string());
                 self.note(intent, |attempt| attempt.outcome = Some((at, text)));
@@ -319,6 +237,7 @@ impl Replay {
                 if held {
                     self.held(at, intent);
                 } else {
+                    self.cool_down(at, intent);
                     self.failed(at, intent, 1);
                 }
             }
@@ -357,6 +276,7 @@ impl Replay {
             rests_on_cluster: true,
             gathered: Gathered::default(),
             unreached: 0,
+            lapsed: Vec::new(),
         };
         self.state.cases.insert(key, case);
     }
@@ -379,6 +299,8 @@ impl Replay {
     /// It took effect: nothing to verify again. What can hurt keeps its slot until its time is over, because how well the
     /// pool was before is not known any more; for the rest, what it should have helped is seen or not seen from here on.
     fn held(&mut self, at: Time, intent: IntentId) {
+        // The clock may have gone back since.
+        let at = at.min(self.state.now);
         let mut proving = false;
         let wait = match self.state.book.flights.get_mut(&intent) {
             Some(flight) if flight.call.is_destructive() => {
@@ -414,6 +336,14 @@ impl Replay {
         if let Some(intent) = proving.map(|(intent, _)| *intent) {
             self.state.book.flights.remove(&intent);
             self.open_intents.remove(&intent);
+        }
+    }
+
+    /// A crash may have come between the verdict and the record of what it means for its domain.
+    fn cool_down(&mut self, at: Time, intent: IntentId) {
+        let domain = self.state.book.flights.get(&intent).and_then(|flight| flight.domain.clone());
+        if let Some(domain) = domain {
+            self.state.book.failed(&domain, at);
         }
     }
 
@@ -460,6 +390,11 @@ impl Replay {
             for case in state.cases.values_mut() {
                 case.incident.counted_from = how.now;
             }
+        }
+        if let Some(last) = how.last_alive.filter(|_| blind) {
+            // Whoever was at work when the one before us fell silent may be at work still.
+            let lately = |at: Time| at <= last && last.since(at) < interlock::FOREIGN_QUIET;
+            state.foreign.values_mut().filter(|(at, _)| lately(*at)).for_each(|(at, _)| *at = how.now);
         }
         let open: Vec<IntentId> = state.book.flights.keys().copied().collect();
         for intent in open {

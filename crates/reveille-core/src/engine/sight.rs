@@ -11,13 +11,13 @@ use crate::model::incident::{IncidentKey, MachineKey, Subject};
 use crate::model::instance::InstanceState;
 use crate::model::node::Ready;
 use crate::model::time::Time;
-use crate::observe::cloud::{CloudChange, Seen, Whose};
+use crate::observe::cloud::{CloudChange, Whose};
 use crate::observe::cluster::{ClusterChange, Link, NodeSeen};
 use crate::observe::join;
 use crate::record::{Joined, Record};
 
-use super::restore::Remembered;
-use super::{DISOWNED_MAX, JOINED_MAX, LookFor, Rollout, State};
+use super::memory::Remembered;
+use super::{JOINED_MAX, LookFor, Rollout, State};
 
 impl State {
     pub(super) fn on_cloud(&mut self, name: &CloudName, fact: CloudFact) {
@@ -39,7 +39,7 @@ impl State {
         // Asked for only where a listing lacks somebody: nearly never.
         let lives = OnceCell::new();
         let is_alive = |id: &InstanceId| {
-            lives.get_or_init(|| view_of_the_living(cluster, now, silent_after, name)).contains(id)
+            lives.get_or_init(|| view_of_the_living(cluster, silent_after, name)).contains(id)
         };
         let remembered = self.remembered_in(name);
         let change = view.apply(&self.roster, now, snapshot, &remembered, &is_alive);
@@ -69,14 +69,12 @@ impl State {
 
     pub(super) fn after_cloud_change(&mut self, name: &CloudName, change: CloudChange) {
         for former in change.disowned {
-            if self.disowned.len() == DISOWNED_MAX {
-                self.disowned.pop_front();
-            }
             let key = MachineKey::Instance(name.clone(), former.instance.id.clone());
-            let Seen { joined: node, left, born_in_sight: born, .. } = former;
             // Without its marks no pool is proved.
-            let memory = Remembered { node, pool: None, left, born };
-            self.disowned.push_back((key, memory));
+            self.depart(key, Remembered { pool: None, ..Remembered::of(&former) });
+        }
+        for id in change.leaving {
+            self.note_foreign(&MachineKey::Instance(name.clone(), id));
         }
         for id in change.ask {
             self.ask(Look::Instance(name.clone(), id.clone()), LookFor::Missing(name.clone(), id));
@@ -129,6 +127,7 @@ impl State {
             }
             ClusterFact::Leases(list) => {
                 self.cluster.leases(now, self.roster.timing.lease_silent_after, list);
+                self.review_hush();
             }
             ClusterFact::NodeEvent(event) => {
                 let name = event.node.clone();
@@ -241,6 +240,11 @@ impl State {
         {
             seen.left = Some(sign.clone());
             let at = self.now;
+            // Whoever takes the node away takes the instance next, and may be at work on others of the pool.
+            if let Some(pool) = seen.pool().cloned() {
+                let what = Arc::from(format!("node {} left on purpose ({sign})", gone.node.name));
+                self.foreign.insert(pool, (at, what));
+            }
             self.record(Record::Left { at, machine: key, why: sign });
         }
     }
@@ -311,35 +315,6 @@ impl State {
         let ids: BTreeSet<InstanceId> = self.cases.keys().filter_map(unlisted).collect();
         for id in ids {
             self.ask(Look::Instance(cloud.clone(), id.clone()), LookFor::Missing(cloud.clone(), id));
-        }
-    }
-
-    fn remembered_in(&self, cloud: &CloudName) -> Vec<InstanceId> {
-        let here = |key: &MachineKey| match key {
-            MachineKey::Instance(name, id) if name == cloud => Some(id.clone()),
-            _ => None,
-        };
-        self.remembered.keys().filter_map(here).collect()
-    }
-
-    /// What the ledger remembers is given to machines as they are seen for the first time.
-    pub(super) fn remember_joined(&mut self, cloud: &CloudName) {
-        let (back, away): (Vec<_>, Vec<_>) = std::mem::take(&mut self.disowned)
-            .into_iter()
-            .partition(|(key, _)| self.desk().seen(key).is_some());
-        self.disowned = away.into();
-        self.remembered.extend(back);
-        if self.remembered.is_empty() {
-            return;
-        }
-        let Some(view) = self.clouds.get_mut(cloud) else { return };
-        for (id, seen) in &mut view.instances {
-            let key = MachineKey::Instance(cloud.clone(), id.clone());
-            if let Some(memory) = self.remembered.remove(&key) {
-                seen.joined = seen.joined.take().or(memory.node);
-                seen.left = seen.left.take().or(memory.left);
-                seen.born_in_sight = memory.born;
-            }
         }
     }
 
@@ -419,13 +394,12 @@ impl State {
 /// The instances whose node is Ready or whose lease is fresh: they live, whatever a list says.
 fn view_of_the_living(
     cluster: &crate::observe::cluster::ClusterView,
-    now: crate::model::time::Time,
     silent_after: crate::model::time::Span,
     cloud: &CloudName,
 ) -> BTreeSet<InstanceId> {
     let lives = |seen: &NodeSeen| {
         seen.node.ready == Ready::True
-            || cluster.lease_age(now, &seen.node.name).is_some_and(|age| age <= silent_after)
+            || cluster.lease_age(&seen.node.name).is_some_and(|age| age <= silent_after)
     };
     cluster
         .nodes

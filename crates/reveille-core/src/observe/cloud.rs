@@ -150,6 +150,8 @@ pub struct CloudChange {
     pub network: bool,
     /// These carry none of our marks any more.
     pub disowned: Vec<Seen>,
+    /// These are being deleted, and were not before.
+    pub leaving: Vec<InstanceId>,
 }
 
 impl CloudView {
@@ -219,7 +221,7 @@ impl CloudView {
         // life: absence is proved by id.
         if instance.state == InstanceState::Gone {
             if self.instances.contains_key(&instance.id) {
-                change.ask.insert(instance.id.clone());
+                self.unlist(now, &instance.id, change);
             }
             return;
         }
@@ -249,6 +251,9 @@ impl CloudView {
             }
             if seen.instance.state != instance.state {
                 seen.state_since = now;
+                if instance.state.is_leaving() && !seen.instance.state.is_leaving() {
+                    change.leaving.push(instance.id.clone());
+                }
             }
             let reindex =
                 seen.instance.name != instance.name || seen.instance.addresses != instance.addresses;

@@ -313,10 +313,10 @@ impl ClusterView {
         self.leases.silence()
     }
 
-    /// How long ago we saw this node's lease change; `None` without a lease. A lease seen for the first time counts as
-    /// just changed: silence has to be watched before it is believed.
-    pub fn lease_age(&self, now: Time, name: &NodeName) -> Option<Span> {
-        self.leases.changed_at(name).map(|at| now.since(at))
+    /// For how long lists of leases have shown this node's unchanged; `None` without a lease. A lease seen for the first time
+    /// counts as just changed, and an API that lists none tells of nobody: silence has to be watched before it is believed.
+    pub fn lease_age(&self, name: &NodeName) -> Option<Span> {
+        self.leases.age(name)
     }
 
     /// Remembers an event.

@@ -20,6 +20,8 @@ pub(super) struct LeaseBook {
     names: Arc<[NodeName]>,
     renewals: Vec<Renewal>,
     changed_at: Vec<Time>,
+    /// When the last list came.
+    listed_at: Time,
     /// Whose node is there; empty when nodes or names have changed since it was worked out.
     has_node: Vec<bool>,
     /// Nodes whose lease was silent at the last list, and nodes that had one.
@@ -33,6 +35,7 @@ impl Default for LeaseBook {
             names: Arc::from(none),
             renewals: Vec::new(),
             changed_at: Vec::new(),
+            listed_at: Time::default(),
             has_node: Vec::new(),
             silence: (0, 0),
         }
@@ -48,6 +51,7 @@ impl LeaseBook {
         list: Leases,
         has_nodes: impl FnOnce(&[NodeName]) -> Vec<bool>,
     ) {
+        self.listed_at = now;
         let list = if Arc::ptr_eq(&self.names, list.names()) { list } else { in_order(list) };
         if self.names == *list.names() {
             self.names = list.names().clone();
@@ -91,9 +95,14 @@ impl LeaseBook {
     }
 
     /// When the lease of this node was seen to change.
-    pub(super) fn changed_at(&self, name: &NodeName) -> Option<Time> {
+    fn changed_at(&self, name: &NodeName) -> Option<Time> {
         let at = self.names.binary_search(name).ok()?;
         self.changed_at.get(at).copied()
+    }
+
+    /// For how long the lists have shown this lease unchanged. While no list comes, nobody knows of anybody's silence.
+    pub(super) fn age(&self, name: &NodeName) -> Option<Span> {
+        self.changed_at(name).map(|at| self.listed_at.since(at))
     }
 
     /// The clock went back: nothing was seen later than now.
@@ -101,6 +110,7 @@ impl LeaseBook {
         for at in &mut self.changed_at {
             *at = (*at).min(now);
         }
+        self.listed_at = self.listed_at.min(now);
     }
 
     /// How many nodes had a silent lease at the last list, of how many that had one.
@@ -160,6 +170,13 @@ mod tests {
         for (lists, name, expected) in table {
             assert_eq!(seconds(&book(lists), name), expected, "{lists:?} {name}");
         }
+    }
+
+    #[test]
+    fn silence_is_what_lists_have_shown_and_no_time_without_a_list() {
+        let shown = book(&["a1 b1", "a1 b2", "a1 b3"]);
+        let age = |name: &str| shown.age(&NodeName::from(name)).map(|age| age.ms / 1000);
+        assert_eq!((age("a"), age("b"), age("c")), (Some(20), Some(0), None));
     }
 
     #[test]

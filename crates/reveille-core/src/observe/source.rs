@@ -19,6 +19,8 @@ pub struct Source {
     stale_after: Span,
     last_good: Option<Time>,
     sight_since: Option<Time>,
+    /// We slept and have heard nothing since.
+    woke: bool,
     failing: Option<Failing>,
     doubt: Option<Doubt>,
 }
@@ -71,12 +73,13 @@ impl fmt::Display for Trust {
 impl Source {
     /// A source that nobody has heard yet.
     pub const fn new(stale_after: Span) -> Self {
-        Self { stale_after, last_good: None, sight_since: None, failing: None, doubt: None }
+        Self { stale_after, last_good: None, sight_since: None, woke: false, failing: None, doubt: None }
     }
 
     /// A complete reading, or a proof of life, arrived.
     pub fn heard(&mut self, now: Time) {
-        let unbroken = self.last_good.is_some_and(|last| now.since(last) <= self.stale_after);
+        let slept = std::mem::take(&mut self.woke);
+        let unbroken = !slept && self.last_good.is_some_and(|last| now.since(last) <= self.stale_after);
         if (!unbroken && stands(Guard::UnbrokenSight)) || self.sight_since.is_none() {
             self.sight_since = Some(now);
         }
@@ -103,10 +106,11 @@ impl Source {
         }
     }
 
-    /// We slept, or the clock jumped: whatever was seen before counts for no timer.
+    /// We slept, or the clock jumped: whatever was seen before counts for no timer, and sight returns with the next reading.
     pub fn restart_sight(&mut self, now: Time) {
         if self.sight_since.is_some() {
             self.sight_since = Some(now);
+            self.woke = true;
         }
     }
 
@@ -223,5 +227,12 @@ mod tests {
         source.heard(at(0));
         source.restart_sight(at(300));
         assert_eq!(source.trust(at(300)), Trust::Since(at(300)));
+        source.heard(at(329));
+        source.heard(at(359));
+        assert_eq!(
+            source.trust(at(360)),
+            Trust::Since(at(329)),
+            "what was read before is as old as nobody knows"
+        );
     }
 }

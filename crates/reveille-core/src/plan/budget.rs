@@ -191,6 +191,13 @@ impl Book {
         self.deleted.push_back(instance.clone());
     }
 
+    /// Nothing came of deleting it: should it go after all, that is somebody else's doing.
+    pub fn not_deleted(&mut self, call: &Call) {
+        if let Call::DeleteInstance { instance, .. } = call {
+            self.deleted.retain(|known| known != instance);
+        }
+    }
+
     /// Did we delete this instance?
     pub fn deleted_by_us(&self, instance: &InstanceId) -> bool {
         self.deleted.contains(instance)
@@ -222,6 +229,13 @@ impl Book {
         }
     }
 
+    /// We slept: pauses end later.
+    pub fn wait_on(&mut self, later: impl Fn(Time) -> Time) {
+        for width in self.widths.values_mut() {
+            width.not_before = width.not_before.map(&later);
+        }
+    }
+
     /// Trust in a domain.
     pub fn width(&self, domain: &Domain) -> Width {
         self.widths.get(domain).copied().unwrap_or_default()
@@ -250,8 +264,12 @@ impl Book {
         new
     }
 
-    /// Nothing is amiss in the domain any more: trust falls back to one. True when that changed anything.
-    pub fn quiet(&mut self, domain: &Domain) -> bool {
+    /// Nothing is amiss in the domain any more: trust falls back to one. True when that changed anything. Where the last
+    /// repair failed a moment ago, the pause goes on for whoever is amiss there next.
+    pub fn quiet(&mut self, domain: &Domain, now: Time) -> bool {
+        if self.width(domain).not_before.is_some_and(|until| now < until) {
+            return false;
+        }
         self.widths.remove(domain).is_some_and(|width| width != Width::default())
     }
 
@@ -289,6 +307,16 @@ impl Book {
     /// Times of destructive intents within the hour, for the ledger's checkpoint.
     pub fn begun(&self) -> impl Iterator<Item = Time> {
         self.begun.iter().copied()
+    }
+
+    /// Instances that we deleted, for the ledger's checkpoint.
+    pub fn deleted(&self) -> impl Iterator<Item = &InstanceId> {
+        self.deleted.iter()
+    }
+
+    /// These were begun and deleted, as a checkpoint says, and no others.
+    pub fn set_begun(&mut self, begun: Vec<Time>, deleted: Vec<InstanceId>) {
+        (self.begun, self.deleted) = (begun.into(), deleted.into());
     }
 }
 
@@ -331,8 +359,17 @@ mod tests {
     fn past_success_is_no_licence() {
         let mut book = Book::default();
         book.proved(&domain());
-        assert!(book.quiet(&domain()));
+        assert!(book.quiet(&domain(), Time::from_ms(0)));
         assert_eq!(book.width(&domain()).width, 1);
+    }
+
+    #[test]
+    fn a_pause_is_not_over_because_nothing_is_amiss_for_a_moment() {
+        let mut book = Book::default();
+        book.failed(&domain(), Time::from_ms(0));
+        assert!(!book.quiet(&domain(), Time::from_ms(30_000)));
+        assert_eq!(book.width(&domain()).not_before, Some(Time::from_ms(60_000)));
+        assert!(book.quiet(&domain(), Time::from_ms(60_000)));
     }
 
     #[test]

@@ -209,6 +209,11 @@ fn climb(desk: &Desk<'_>, case: &Case, due: Time) -> Decision {
         match remedy::call(desk, case, rung) {
             Err(why) => decision.no_use.push((rung, why)),
             Ok(call) => {
+                if let Some(until) = failed_for_another(desk, case, &call) {
+                    let why = format!("{call}: the same failed a moment ago for another machine");
+                    decision.next = Next::Wait { until, why: why.into() };
+                    return decision;
+                }
                 let holds = interlock::holds(desk, case, rung, Some(&call));
                 decision.next = if holds.is_empty() {
                     Next::Act { rung, call }
@@ -221,6 +226,21 @@ fn climb(desk: &Desk<'_>, case: &Case, due: Time) -> Decision {
         }
     }
     decision
+}
+
+/// One nudge serves every machine of a group. Where it failed for one of them, its backoff is the others' as well.
+fn failed_for_another(desk: &Desk<'_>, case: &Case, call: &Call) -> Option<Time> {
+    if !matches!(call, Call::NudgeGroup { .. }) || !stands(Guard::Backoff) {
+        return None;
+    }
+    let what = call.to_string();
+    let others = desk.cases.values().filter(|other| other.incident.id != case.incident.id);
+    let waits = others.filter_map(|other| {
+        let last = other.incident.attempts.last()?;
+        let failed = *last.what == *what && last.outcome.is_some() && last.verdict.is_none();
+        other.incident.not_before.filter(|until| failed && desk.now < *until)
+    });
+    waits.max()
 }
 
 /// It was seen being born and never had a node. Of one that is older than our watch nobody knows, so it is treated as one

@@ -30,6 +30,8 @@ pub struct Case {
     pub gathered: Gathered,
     /// Calls in a row that did not happen at all: the other side was away. They say nothing of the remedy.
     pub unreached: u32,
+    /// Tries that held and did not last, as far as they were counted as such.
+    pub lapsed: Vec<IntentId>,
 }
 
 /// The desk.
@@ -51,6 +53,8 @@ pub struct Desk<'a> {
     pub pauses: &'a BTreeSet<Pause>,
     /// Pools that are rolling, and until when that is assumed.
     pub rolling: &'a BTreeMap<PoolName, Time>,
+    /// Zones in which every lease is silent.
+    pub hushed: &'a BTreeSet<ZoneName>,
     /// Zones that were dark, and when the first of their machines answered again.
     pub lit: &'a BTreeMap<ZoneName, Time>,
     /// Pools in which somebody else deleted an instance, when last, and which.

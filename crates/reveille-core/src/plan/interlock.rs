@@ -50,6 +50,10 @@ pub fn holds(desk: &Desk<'_>, case: &Case, rung: Rung, call: Option<&Call>) -> V
     if class == Class::Rejoin && call.is_none() {
         holds.push(Hold::NoAgent);
     }
+    // Looked for only where nothing else stands against it: this asks every machine.
+    if class.is_destructive() && rung != Rung::Cleanup && holds.is_empty() {
+        fates(desk, case, &mut holds);
+    }
     holds.retain(|hold| hold.guard().is_none_or(stands));
     holds
 }
@@ -82,14 +86,12 @@ pub fn mode_of(desk: &Desk<'_>, case: &Case, class: Class) -> Mode {
 fn paused(desk: &Desk<'_>, case: &Case, holds: &mut Vec<Hold>) {
     let pool = case.incident.pool.as_ref();
     let seen = desk.seen_of(&case.incident.key.subject).map(|(_, seen)| seen);
-    for pause in desk.pauses {
+    let is_called = |name: &str| is_named(case, seen, name);
+    for pause in desk.pauses.iter().filter(|pause| pause.scope.covers(pool, is_called)) {
         let scope = match &pause.scope {
             PauseScope::Roster => format!("roster {}", desk.roster.name),
-            PauseScope::Pool(name) if pool.is_some_and(|pool| pool.as_str() == &**name) => {
-                format!("pool {name}")
-            }
-            PauseScope::Machine(name) if is_named(case, seen, name) => format!("machine {name}"),
-            _ => continue,
+            PauseScope::Pool(name) => format!("pool {name}"),
+            PauseScope::Machine(name) => format!("machine {name}"),
         };
         let by = format!("by {}: {}", pause.by, pause.reason);
         holds.push(Hold::Paused { scope: scope.into(), by: by.into() });
@@ -157,7 +159,7 @@ fn machine(desk: &Desk<'_>, case: &Case, seen: &Seen, rung: Rung, holds: &mut Ve
         holds.push(Hold::Ready);
     }
     for name in seen.nodes.iter().chain(&seen.joined) {
-        if let Some(age) = desk.cluster.lease_age(desk.now, name)
+        if let Some(age) = desk.cluster.lease_age(name)
             && age <= desk.roster.timing.lease_silent_after
         {
             holds.push(Hold::LeaseFresh(age));
@@ -199,7 +201,7 @@ fn correlated(desk: &Desk<'_>, seen: &Seen, rung: Rung, holds: &mut Vec<Hold>) {
     let node_zone = desk.node(seen).and_then(|(_, node)| node.node.zone.clone());
     if let Some(zone) = seen.instance.zone.clone().or(node_zone) {
         let count = desk.tally.zone(&zone);
-        if count.total() >= 2 && count.present == 0 {
+        if count.total() >= 2 && (count.present == 0 || desk.hushed.contains(&zone)) {
             holds.push(Hold::ZoneDark { zone, machines: count.total() });
         } else if let Some(lit) = desk.lit.get(&zone) {
             // When a zone comes back, its machines come back one after another.
@@ -234,6 +236,21 @@ fn correlated(desk: &Desk<'_>, seen: &Seen, rung: Rung, holds: &mut Vec<Hold>) {
     }
     if rung == Rung::Replace {
         router_room(desk, pool, holds);
+    }
+}
+
+/// Where a machine of the pool has gone from the listing and nobody could say yet what became of it, somebody may be
+/// deleting there.
+fn fates(desk: &Desk<'_>, case: &Case, holds: &mut Vec<Hold>) {
+    let Some((cloud, seen)) = desk.seen_of(&case.incident.key.subject) else { return };
+    let lately = |other: &&Seen| {
+        let unlisted = other.unlisted.filter(|unlisted| !unlisted.is_gone());
+        unlisted.is_some_and(|unlisted| desk.now.since(unlisted.since) < FOREIGN_QUIET)
+    };
+    let beside = |other: &&Seen| other.pool() == seen.pool() && !desk.book.deleted_by_us(&other.instance.id);
+    if let Some(missing) = cloud.instances.values().filter(beside).find(lately) {
+        let what = format!("{} is not listed any more, and nobody knows yet why", missing.instance.name);
+        holds.push(Hold::OtherActor(what.into()));
     }
 }
 

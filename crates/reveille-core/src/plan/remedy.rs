@@ -50,22 +50,28 @@ fn machine<'a>(desk: &Desk<'a>, case: &Case) -> Result<(&'a CloudView, &'a Seen)
 fn set_groups(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
     let (cloud, seen) = machine(desk, case)?;
     let needs = faults::port_needs(desk.roster, cloud, seen);
-    let mut refused = None;
+    let (mut refused, mut again) = (None, None);
+    let last = case.incident.attempts.last();
     for need in needs {
         match need.verdict {
             Verdict::Applicable => {
                 assert!(!need.full_list.is_empty(), "a port's groups are never emptied");
-                return Ok(Call::SetPortGroups {
+                let call = Call::SetPortGroups {
                     cloud: cloud.name.clone(),
                     port: need.port,
                     groups: need.full_list,
                     if_revision: need.revision,
-                });
+                };
+                // One port that loses its group over and over does not keep the others waiting.
+                if last.is_none_or(|last| *last.what != *call.to_string()) {
+                    return Ok(call);
+                }
+                again.get_or_insert(call);
             }
             Verdict::NotApplicable(why) => refused = Some(why.to_string()),
         }
     }
-    no_call(refused.as_deref().unwrap_or("every port has its groups"))
+    again.ok_or_else(|| Arc::from(refused.as_deref().unwrap_or("every port has its groups")))
 }
 
 fn add_rules(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {

@@ -6,6 +6,7 @@ use reveille_core::event::Event;
 use reveille_core::model::id::Fence;
 use reveille_core::model::incident::FaultKind;
 use reveille_core::model::instance::{Fault, InstanceState};
+use reveille_core::model::node::Ready;
 use reveille_core::model::time::Span;
 use reveille_core::plan::ladder::Rung;
 use reveille_core::record::Record;
@@ -201,5 +202,92 @@ fn a_machine_that_went_before_the_first_listing_is_known_to_be_gone() {
         field.instances.remove("i009");
         field.run(Span::from_min(3));
         assert!(field.case("i009", FaultKind::Errored).is_none(), "{seen:?}: its incident is open");
+    }
+}
+
+fn intents(records: &[Record]) -> Vec<u64> {
+    let given = |record: &Record| match record {
+        Record::Intended { intent, .. } => Some(intent.0),
+        _ => None,
+    };
+    records.iter().filter_map(given).collect()
+}
+
+fn incidents(records: &[Record]) -> Vec<u64> {
+    let given = |record: &Record| match record {
+        Record::Opened { incident, .. } => Some(incident.0),
+        _ => None,
+    };
+    records.iter().filter_map(given).collect()
+}
+
+/// Of incidents that are over only the newest are kept. What had a number may be forgotten by a rotated ledger; the number
+/// is not given again.
+#[test]
+fn no_number_is_given_twice_although_what_had_it_is_forgotten() {
+    let mut field = Field::new(roster()).populate(300);
+    field.run(Span::from_min(2));
+    field.ports.get_mut("i001").unwrap().groups = Box::new([]);
+    field.run(Span::from_min(5));
+    assert_eq!(intents(&field.records), [1]);
+    field.nodes.values_mut().for_each(|node| node.ready = Ready::Unknown);
+    field.run(Span::from_min(1));
+    field.nodes.values_mut().for_each(|node| node.ready = Ready::True);
+    field.run(Span::from_min(15));
+    let before = incidents(&field.records);
+    assert!(before.len() > 300 && field.state.closed().all(|closed| closed.incident.id.0 != 1));
+
+    field.records = field.state.checkpoint();
+    let mut field = restarted(field);
+    field.ports.get_mut("i002").unwrap().groups = Box::new([]);
+    field.run(Span::from_min(5));
+    assert_eq!(intents(&field.records), [2]);
+    assert!(incidents(&field.records).iter().all(|number| !before.contains(number)));
+}
+
+/// How often something was tried, how long it is waited for, and how much was begun within the hour, survive a rotation.
+#[test]
+fn a_checkpoint_keeps_what_limits_the_next_step() {
+    let mut field = Field::new(roster()).populate(10);
+    field.deaf = true;
+    field.run(Span::from_min(2));
+    field.nodes.get_mut("i001").unwrap().ready = Ready::Unknown;
+    field.run(Span::from_min(30));
+    field.ports.get_mut("i002").unwrap().groups = Box::new([]);
+    field.run(Span::from_min(5));
+    let begun = |field: &Field| field.state.desk().book.begun().collect::<Vec<_>>();
+    let stands = |field: &Field| {
+        let case = field.case("i002", FaultKind::GroupMissing).unwrap();
+        (case.incident.rung, case.incident.tries, case.incident.not_before)
+    };
+    assert!(!begun(&field).is_empty() && stands(&field).1 > 1, "{:?} {:?}", begun(&field), stands(&field));
+    let start = Start { fence: Fence(2), acting: true };
+    let how = Restored { start, now: field.now, last_alive: Some(field.now) };
+    let again = Field::with(State::restore(roster(), how, field.state.checkpoint()));
+    assert_eq!(begun(&again), begun(&field));
+    assert_eq!(stands(&again), stands(&field));
+}
+
+/// A cell denies a machine by its id until it counts as gone, and has it back: it is the machine that joined.
+#[test]
+fn a_machine_that_was_denied_and_is_back_is_no_newcomer() {
+    let rotated = |mut field: Field| {
+        field.records = field.state.checkpoint();
+        restarted(field)
+    };
+    let lives: [fn(Field) -> Field; 3] = [|field| field, restarted, rotated];
+    for next in lives {
+        let mut field = Field::new(roster()).populate(10);
+        field.run(Span::from_min(2));
+        let away = field.instances.remove("i001").unwrap();
+        field.nodes.remove("i001");
+        field.run(Span::from_min(12));
+        assert!(field.records.iter().any(|record| matches!(record, Record::Forgotten { .. })));
+        let mut field = next(field);
+        field.run(Span::from_min(2));
+        field.instances.insert("i001".into(), away);
+        field.run(Span::from_min(1));
+        assert!(field.case("i001", FaultKind::NeverJoined).is_none(), "it joined once");
+        assert!(field.case("i001", FaultKind::Vanished).is_some(), "{:?}", field.records);
     }
 }

@@ -22,7 +22,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use reveille_core::effect::{Call, Effect};
 use reveille_core::engine::invariants::{self, Violation, Witnessed};
 use reveille_core::engine::{Start, State};
-use reveille_core::event::{ClusterFact, Event, Pause};
+use reveille_core::event::{ClusterFact, Command, Event, Pause};
 use reveille_core::model::id::Fence;
 use reveille_core::model::roster::Roster;
 use reveille_core::model::time::{Span, Time};
@@ -282,6 +282,21 @@ impl Drive {
         if self.run == Run::Running && (waking || self.now.since(self.stepped_at) >= self.tick) {
             self.step(Event::Tick);
         }
+        self.check_ledger();
+    }
+
+    /// No intent stands in one ledger twice, however often the process died and the ledger was rotated.
+    fn check_ledger(&mut self) {
+        if let Some(intent) = self.store.take_twice() {
+            let what = format!("{intent} stands in the ledger twice");
+            self.break_rule(Violation { invariant: 6, what });
+        }
+    }
+
+    fn break_rule(&mut self, violation: Violation) {
+        self.log.push(self.now, &format!("VIOLATION {violation}"));
+        self.note(self.now, || What::Broken(violation.clone()));
+        self.violations.push(violation);
     }
 
     /// A process that does not run: it sleeps on, or wakes, or another starts in its place.
@@ -302,6 +317,9 @@ impl Drive {
                     self.tell(format!("{who} goes on"));
                     self.world.listings_lost_since(self.stepped_at);
                     self.run = Run::Running;
+                    // Pauses are read from where people keep them, before anything that waits in a queue.
+                    let pauses = self.pauses.clone();
+                    self.step(Event::Command(Command::Pauses(pauses)));
                     let backlog = std::mem::take(&mut self.backlog);
                     backlog.into_iter().for_each(|event| self.step(event));
                 }
@@ -349,9 +367,7 @@ impl Drive {
         self.counts.steps += 1;
         self.digest.effects(&effects);
         if let Err(violation) = invariants::check(&self.state, &effects, &mut self.witnessed) {
-            self.log.push(self.now, &format!("VIOLATION {violation}"));
-            self.note(self.now, || What::Broken(violation.clone()));
-            self.violations.push(violation);
+            self.break_rule(violation);
         }
         self.ask_referee(&effects);
         for effect in &effects {

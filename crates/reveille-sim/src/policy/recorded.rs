@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use ipnet::IpNet;
-use reveille_core::event::{CloudFact, CloudSnapshot, ClusterFact, Command, Event, Pause, PauseScope, Scope};
+use reveille_core::event::{CloudFact, CloudSnapshot, ClusterFact, Command, Event, Pause, Scope};
 use reveille_core::model::id::{CloudName, InstanceId, NodeName, PoolName, PortId};
 use reveille_core::model::instance::{Instance, InstanceState, Port};
 use reveille_core::model::network::SecurityGroup;
@@ -220,13 +220,7 @@ impl Outlook for Recorded {
         };
         let by_roster = self.roster.pools.get(pool).is_some_and(|pool| pool.paused);
         let by_node = self.nodes_of(id).any(|node| node.intent.paused);
-        by_roster
-            || by_node
-            || self.pauses.iter().any(|pause| match &pause.scope {
-                PauseScope::Roster => true,
-                PauseScope::Pool(name) => **name == *pool.as_str(),
-                PauseScope::Machine(name) => named(name),
-            })
+        by_roster || by_node || self.pauses.iter().any(|pause| pause.scope.covers(Some(pool), named))
     }
 
     fn wanted(&self) -> Option<(GroupRef, IpNet)> {

@@ -61,10 +61,17 @@ impl Referee {
             if known.0 != version {
                 *known = (version, Some(now));
             }
+            let joined = self.newest_join(pool, scene);
+            self.newest_join.extend(joined.map(|at| (pool.clone(), at)));
         }
         for (id, pool) in scene.world.deleted_by_others() {
             self.foreign.entry(id.clone()).or_insert_with(|| (now, pool.clone()));
         }
+    }
+
+    /// When a machine of the pool last became well. That the same one broke again does not unsay it.
+    fn newest_join(&self, pool: &PoolName, scene: &Scene<'_>) -> Option<Time> {
+        self.newest_join.get(pool).copied().max(scene.world.newest_join(pool))
     }
 
     pub(super) fn forget_old_acts(&mut self) {
@@ -190,7 +197,7 @@ impl Referee {
         if self.limit_told.is_some_and(|limit| scene.world.routes_held() >= limit) {
             self.foul("no room for a successor", call.to_string());
         }
-        let well_at = scene.world.newest_join(&pool.name);
+        let well_at = self.newest_join(&pool.name, scene);
         // Who is still there was not deleted: nobody made the call, or nothing came of it.
         let went = |id: &InstanceId| scene.world.ground(id).is_none_or(|ground| ground.state.is_leaving());
         let since = |earlier: &&Deleted| {
@@ -270,9 +277,8 @@ impl Referee {
                 && machine_of(&other.call, scene).is_some()
         });
         let pending = pending.count();
-        let proved = scene
-            .world
-            .newest_join(&domain.pool)
+        let proved = self
+            .newest_join(&domain.pool, scene)
             .is_some_and(|at| self.acted.iter().any(|(then, c)| c.is_destructive() && *then < at));
         if pending > 0 && !proved {
             self.foul("one probe", format!("{call}: {pending} under way there, and none has helped yet"));

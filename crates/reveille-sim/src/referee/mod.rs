@@ -74,6 +74,7 @@ pub struct Referee {
     fleet_dark_since: Option<Time>,
     rolled: BTreeMap<PoolName, (u32, Option<Time>)>,
     foreign: BTreeMap<InstanceId, (Time, PoolName)>,
+    newest_join: BTreeMap<PoolName, Time>,
     limit_told: Option<usize>,
     deletions: BTreeMap<PoolName, Vec<Deleted>>,
     acted: VecDeque<(Time, Call)>,

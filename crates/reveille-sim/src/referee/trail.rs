@@ -117,9 +117,7 @@ impl Referee {
                 }
                 // A refused record is asked for again; the first time counts. What is first seen while the ledger refuses
                 // is not asked for before the next retry.
-                let refuses = self.refused_at.is_some_and(|at| self.ago(at) <= WRITTEN_LATE + SLACK);
-                let late = if refuses { WRITTEN_LATE } else { Span::ZERO };
-                let at = Time::from_ms(self.now.ms - late.ms);
+                let at = self.written_at();
                 let opened = Opened { key: key.clone(), pool: pool.clone(), at };
                 self.open.entry(*incident).or_insert(opened);
             }
@@ -165,6 +163,13 @@ impl Referee {
         }
     }
 
+    /// When what a record tells may have happened: it is asked for later while the ledger refuses.
+    fn written_at(&self) -> Time {
+        let refuses = self.refused_at.is_some_and(|at| self.ago(at) <= WRITTEN_LATE + SLACK);
+        let late = if refuses { WRITTEN_LATE } else { Span::ZERO };
+        Time::from_ms(self.now.ms - late.ms)
+    }
+
     fn judge_verdict(&mut self, intent: IntentId, held: bool) {
         let Some(intended) = self.intents.get(&intent).cloned() else { return };
         if let Some(kept) = self.intents.get_mut(&intent).filter(|_| held) {
@@ -183,7 +188,7 @@ impl Referee {
             return;
         }
         if let Some(domain) = intended.domain.filter(|_| intended.call.is_destructive()) {
-            self.cooling.insert(domain, self.now);
+            self.cooling.insert(domain, self.written_at());
         }
     }
 

@@ -227,7 +227,10 @@ impl Timeline {
             | Record::Started { .. }
             | Record::Born { .. }
             | Record::Forgotten { .. }
+            | Record::Departed { .. }
             | Record::Tried { .. }
+            | Record::CarriedOver { .. }
+            | Record::Numbered { .. }
             | Record::FaultSeen { .. }
             | Record::Counted { .. } => {}
         }

@@ -87,6 +87,7 @@ impl World {
         let zones: Vec<ZoneName> = plan.map(|plan| plan.zones.clone()).unwrap_or_default();
         let (made, version) = self.pools.get_mut(pool).map_or((0, 1), |kept| {
             kept.made += 1;
+            kept.shown = kept.version;
             (kept.made - 1, kept.version)
         });
         let zone = (!zones.is_empty()).then(|| zones[made % zones.len()].clone());

@@ -336,12 +336,20 @@ impl World {
         if self.guests.get(id).is_none_or(|guest| guest.turn != turn) {
             return;
         }
-        for node in self.nodes_of(id) {
-            let initialised = self.cluster.nodes.get(&node).is_some_and(|node| !node.uninitialized);
-            if !initialised {
-                continue;
+        for name in self.nodes_of(id) {
+            let Some(node) = self.cluster.nodes.get(&name).cloned() else { continue };
+            if !node.uninitialized {
+                self.kubelet_says(id, &name);
+            } else if node.ready == Ready::Unknown {
+                // Uninitialised or not, it is silent no more: it says what it said when it registered.
+                let node = self.cluster.change(&name, |node| set_ready(node, Ready::False));
+                if let Some(node) = node {
+                    let uid = node.uid.clone();
+                    self.watched(node);
+                    let ready = self.soon(6_000, 20_000);
+                    self.plan(ready, Task::NetworkReady(name, uid));
+                }
             }
-            self.kubelet_says(id, &node);
         }
         self.note_health(id);
     }

@@ -29,7 +29,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use reveille_core::effect::{Call, Outcome};
-use reveille_core::event::{Pause, PauseScope};
+use reveille_core::event::Pause;
 use reveille_core::model::id::{InstanceId, InstanceName, PoolName};
 use reveille_core::model::instance::InstanceState;
 use reveille_core::model::time::{Span, Time};
@@ -141,12 +141,7 @@ impl World {
             let nodes = self.nodes_of(id);
             nodes.iter().filter_map(|name| self.cluster.nodes.get(name)).any(|node| node.intent.paused)
         };
-        on_node()
-            || self.judge.pauses.iter().any(|pause| match &pause.scope {
-                PauseScope::Roster => true,
-                PauseScope::Pool(name) => pool.is_some_and(|pool| **name == *pool.as_str()),
-                PauseScope::Machine(name) => named(name),
-            })
+        on_node() || self.judge.pauses.iter().any(|pause| pause.scope.covers(pool, named))
     }
 
     /// What will have to be said about this call, if it takes effect now.

@@ -83,6 +83,8 @@ struct Kept {
     made: usize,
     /// The image's version; a rollout makes the next one.
     version: u32,
+    /// The newest version that a machine was made of.
+    shown: u32,
 }
 
 /// The world.
@@ -195,7 +197,8 @@ impl World {
     /// The layout's world, everything in it well, with nobody listening yet: [`World::listen`] begins that.
     pub fn new(layout: &Layout) -> Self {
         let kept = |plan: &layout::PoolPlan| {
-            let kept = Kept { size: plan.machines, image: None, next: Vec::new(), made: 0, version: 1 };
+            let kept =
+                Kept { size: plan.machines, image: None, next: Vec::new(), made: 0, version: 1, shown: 1 };
             (plan.name.clone(), kept)
         };
         let mut world = Self {

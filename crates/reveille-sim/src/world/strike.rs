@@ -200,7 +200,8 @@ impl World {
                     }
                 }
             }
-            Fault::SaidStopped(..) => {
+            // A slip of the pen about one that runs; what really happened to a machine is not written over.
+            Fault::SaidStopped(..) if self.project.servers[id].instance.state == InstanceState::Active => {
                 self.project.set_state(self.now, id, InstanceState::Stopped, None);
             }
             _ => {}
@@ -266,7 +267,13 @@ impl World {
                 self.lies.unlisted = None;
             }
             Fault::PortsUnlisted(_) => self.lies.portless = false,
-            Fault::SaidStopped(id, _) => self.project.set_state(self.now, id, InstanceState::Active, None),
+            Fault::SaidStopped(id, _) => {
+                let state = self.project.servers.get(id).map(|server| server.instance.state);
+                let runs = self.guests.get(id).is_some_and(|guest| guest.powered);
+                if state == Some(InstanceState::Stopped) && runs {
+                    self.project.set_state(self.now, id, InstanceState::Active, None);
+                }
+            }
             Fault::CloudFails(..) => self.lies.cloud_fails = None,
             Fault::NodesUnlisted(_) => {
                 self.lies.nodes_empty = false;

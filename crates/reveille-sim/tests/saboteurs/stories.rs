@@ -87,6 +87,8 @@ pub(crate) const fn beside(guard: Guard) -> &'static [Guard] {
         Guard::ShrunkenNodes => &[Guard::ZoneDark, Guard::FleetDark, Guard::Alive, Guard::Breaker],
         Guard::SecondDenial => &[Guard::EvidenceFirst],
         Guard::Alive => &[Guard::Patience],
+        // Where every lease is silent, every zone is.
+        Guard::FleetDark => &[Guard::ZoneDark],
         _ => &[],
     }
 }
@@ -185,10 +187,10 @@ fn senses(guard: Guard, seed: u64) -> Drive {
             stage.at(s(10), Fault::Errored(second));
             stage.drive.mishap_in(s(25), Mishap::Pause(min(20)));
         }
-        // The cluster comes back, and the first thing that is seen of it is an errored machine.
+        // A machine is given up, the cluster falls silent a moment later, and when it comes back everything is due at once.
         _ => {
+            stage.at(s(115), Fault::Errored(first));
             stage.at(min(2), Fault::ApiSilent(min(5)));
-            stage.at(min(3), Fault::Errored(first));
         }
     }
     stage.run(min(75))

@@ -3,6 +3,7 @@
 use reveille_core::model::cause::Cause;
 use reveille_core::model::incident::FaultKind;
 use reveille_core::model::roster::Mode;
+use reveille_core::record::Record;
 use reveille_sim::drive::Mishap;
 use reveille_sim::world::fault::{CallLie, Fault};
 use reveille_sim::world::guest::Trouble;
@@ -228,4 +229,18 @@ fn a_call_that_failed_is_not_under_way_because_its_answer_comes_at_last() {
     field.run(min(60));
     assert!(field.reboots() >= 3, "{}", field.tail());
     field.clean();
+}
+
+/// We sleep while a reboot is being proved. That its time ran out while nobody looked proves nothing: it had helped.
+#[test]
+fn a_proof_is_not_over_because_we_slept() {
+    let mut field = Field::new(Layout::fleet(31, 8));
+    field.fault(Fault::Breaks(field.machine(0), Trouble::KubeletHung));
+    assert!(field.0.run_until(min(40), |drive| drive.destructive_calls().len() == 1), "{}", field.tail());
+    field.0.mishap_in(s(8), Mishap::Pause(min(60)));
+    field.run(min(90));
+    assert_eq!(field.reboots(), 1, "{}", field.tail());
+    let failed = |record: &Record| matches!(record, Record::Judged { held: false, .. });
+    assert_eq!(field.recorded(failed), 0, "{}", field.tail());
+    field.ends_well();
 }

@@ -235,9 +235,10 @@ fn a_pause_holds_what_it_covers_and_nothing_else() {
 #[test]
 fn where_somebody_else_deletes_we_wait_and_name_them() {
     let mut field = Field::new(Layout::fleet(10, 10));
-    field.fault(Fault::ForeignDelete(field.machine(0)));
     let ill = field.machine(1);
     field.fault(Fault::Errored(ill.clone()));
+    field.run(s(90));
+    field.fault(Fault::ForeignDelete(field.machine(0)));
     field.run(min(3));
     assert_eq!(field.destructive(), 1, "what was begun before they were seen is finished\n{}", field.tail());
     let second = field.machine(2);

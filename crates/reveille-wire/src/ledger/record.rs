@@ -18,6 +18,7 @@ mirror_enum! {
         "born" Born { at: Time, machine: MachineKey },
         "left" Left { at: Time, machine: MachineKey, why: Arc<str> },
         "forgotten" Forgotten { at: Time, machines: Vec<MachineKey> },
+        "departed" Departed { at: Time, machines: Vec<MachineKey> },
         "opened" Opened {
             at: Time,
             incident: IncidentId,
@@ -40,6 +41,20 @@ mirror_enum! {
             domain: Option<Domain>,
         },
         "tried" Tried { incident: IncidentId, attempt: Attempt, rung: u8 },
+        "carried-over" CarriedOver {
+            incident: IncidentId,
+            rung: u8,
+            tries: u32,
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            not_before: Option<Time>,
+        },
+        "numbered" Numbered {
+            at: Time,
+            incident: IncidentId,
+            intent: IntentId,
+            begun: Vec<Time>,
+            deleted: Vec<InstanceId>,
+        },
         "dropped" Dropped { at: Time, intent: IntentId, why: Arc<str> },
         "ended" Ended { at: Time, intent: IntentId, outcome: Outcome },
         "judged" Judged { at: Time, intent: IntentId, held: bool, text: Arc<str> },

@@ -107,6 +107,15 @@ impl Sieve {
                 let machines: Vec<_> = machines.iter().filter(|key| self.has(key)).cloned().collect();
                 return (!machines.is_empty()).then_some(Record::Forgotten { at: *at, machines });
             }
+            Record::Departed { at, machines } => {
+                let machines: Vec<_> = machines.iter().filter(|key| self.has(key)).cloned().collect();
+                return (!machines.is_empty()).then_some(Record::Departed { at: *at, machines });
+            }
+            Record::Numbered { at, incident, intent, begun, deleted } => {
+                let deleted = deleted.iter().filter(|id| self.instances.contains(*id)).cloned().collect();
+                let (at, incident, intent, begun) = (*at, *incident, *intent, begun.clone());
+                return Some(Record::Numbered { at, incident, intent, begun, deleted });
+            }
             Record::Born { machine, .. } | Record::Left { machine, .. } | Record::Asked { machine, .. } => {
                 self.has(machine)
             }
@@ -134,6 +143,7 @@ impl Sieve {
             }
             Record::Diagnosed { incident, .. }
             | Record::Tried { incident, .. }
+            | Record::CarriedOver { incident, .. }
             | Record::GivenUp { incident, .. }
             | Record::Kept { incident, .. }
             | Record::Closed { incident, .. } => incidents.contains(incident),

@@ -121,7 +121,10 @@ impl Teller {
             | Record::Born { .. }
             | Record::Left { .. }
             | Record::Forgotten { .. }
+            | Record::Departed { .. }
             | Record::Tried { .. }
+            | Record::CarriedOver { .. }
+            | Record::Numbered { .. }
             | Record::Asked { incident: None, .. }
             | Record::Width { .. }
             | Record::FaultSeen { .. }

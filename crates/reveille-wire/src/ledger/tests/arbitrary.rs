@@ -214,6 +214,7 @@ pub(crate) fn record() -> impl Strategy<Value = Record> {
         (at(), machine()).prop_map(|(at, machine)| Record::Born { at, machine }),
         (at(), machine(), text()).prop_map(|(at, machine, why)| Record::Left { at, machine, why }),
         (at(), vec(machine(), 0..4)).prop_map(|(at, machines)| Record::Forgotten { at, machines }),
+        (at(), vec(machine(), 0..4)).prop_map(|(at, machines)| Record::Departed { at, machines }),
     ];
     let incidents = prop_oneof![
         (at(), incident(), subject(), kind(), option::of(id(PoolName::new)), text()).prop_map(
@@ -235,6 +236,18 @@ pub(crate) fn record() -> impl Strategy<Value = Record> {
             attempt,
             rung
         }),
+        (incident(), any::<u8>(), any::<u32>(), option::of(at())).prop_map(
+            |(incident, rung, tries, not_before)| Record::CarriedOver { incident, rung, tries, not_before }
+        ),
+        (at(), incident(), intent(), vec(at(), 0..3), vec(id(InstanceId::new), 0..3)).prop_map(
+            |(at, incident, intent, begun, deleted)| Record::Numbered {
+                at,
+                incident,
+                intent,
+                begun,
+                deleted
+            }
+        ),
         (at(), incident(), text()).prop_map(|(at, incident, why)| Record::GivenUp { at, incident, why }),
         (at(), machine(), text(), option::of(incident()))
             .prop_map(|(at, machine, value, incident)| Record::Asked { at, machine, value, incident }),

@@ -123,6 +123,7 @@ pub(super) fn every_kind() -> Vec<Record> {
         Record::Born { at: AT, machine: machine() },
         Record::Left { at: AT, machine: machine(), why: text("drained: ToBeDeletedByClusterAutoscaler") },
         Record::Forgotten { at: AT, machines: vec![machine(), MachineKey::Node(NodeName::from("n1"))] },
+        Record::Departed { at: AT, machines: vec![machine()] },
     ];
     records.extend(subjects().into_iter().map(|(subject, kind)| {
         let pool = matches!(subject, Subject::Machine(_)).then(|| PoolName::from("workers"));
@@ -152,6 +153,14 @@ pub(super) fn every_kind() -> Vec<Record> {
         ..bare.clone()
     };
     records.extend([bare, whole].map(|attempt| Record::Tried { incident, attempt, rung: 2 }));
+    records.extend([None, Some(AT)].map(|not_before| Record::CarriedOver {
+        incident,
+        rung: 1,
+        tries: 3,
+        not_before,
+    }));
+    let deleted = vec![InstanceId::from("7f3a")];
+    records.push(Record::Numbered { at: AT, incident, intent, begun: vec![AT], deleted });
     records.push(Record::Dropped { at: AT, intent, why: text("the node came back") });
     records.extend(outcomes().into_iter().map(|outcome| Record::Ended { at: AT, intent, outcome }));
     records.push(Record::Judged { at: AT, intent, held: true, text: text("node n1 is Ready") });

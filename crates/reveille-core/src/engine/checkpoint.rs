@@ -1,0 +1,125 @@
+//! The shortest list of records that restores the engine's memory, for a rotated ledger: the inverse of `restore`.
+//!
+//! What is over is let go of, but for the newest incidents; what a later decision rests on is not: who had joined, what is
+//! open and how far it was tried, what is under way, how much was begun within the hour, and how far the numbers are.
+
+use std::sync::Arc;
+
+use crate::model::incident::{Incident, MachineKey, Subject};
+use crate::plan::budget::{Tried, Width};
+use crate::plan::ladder;
+use crate::record::{Joined, Record};
+
+use super::memory::Remembered;
+use super::{JOINED_MAX, Numbers, State};
+
+impl State {
+    /// The shortest list of records that restores this memory.
+    pub fn checkpoint(&self) -> Vec<Record> {
+        let at = self.now;
+        let mut records = vec![Record::Started { at, fence: self.start.fence }];
+        self.checkpoint_machines(&mut records);
+        let closed = self.closed.iter().map(|closed| (&closed.incident, Some((closed.at, closed.verdict))));
+        let open = self.cases.values().map(|case| (&case.incident, None));
+        for (incident, verdict) in closed.chain(open) {
+            self.checkpoint_incident(incident, &mut records);
+            if let Some((at, verdict)) = verdict {
+                records.push(Record::Closed { at, incident: incident.id, verdict });
+            }
+        }
+        for (domain, width) in self.book.widths() {
+            let Width { width, not_before, failures } = *width;
+            records.push(Record::Width { at, domain: domain.clone(), width, not_before, failures });
+        }
+        for (pool, fault, instance) in self.book.faults() {
+            let (pool, fault, instance) = (pool.clone(), fault.clone(), instance.clone());
+            records.push(Record::FaultSeen { at, pool, instance, fault });
+        }
+        for (rung, Tried { requested, verified }) in self.book.tried_and_over() {
+            records.push(Record::Counted { at, repair: Arc::from(rung.name()), requested, verified });
+        }
+        self.checkpoint_requests(&mut records);
+        let (begun, deleted) = (self.book.begun().collect(), self.book.deleted().cloned().collect());
+        let Numbers { incident, intent, .. } = self.numbers;
+        records.push(Record::Numbered { at, incident, intent, begun, deleted });
+        records
+    }
+
+    fn checkpoint_machines(&self, records: &mut Vec<Record>) {
+        let at = self.now;
+        let known = || self.in_memory().chain(self.departed.iter().cloned());
+        let joined = |(machine, memory): (MachineKey, Remembered)| {
+            Some(Joined { machine, node: memory.node?, pool: memory.pool })
+        };
+        let joined: Vec<Joined> = known().filter_map(joined).collect();
+        let joined = joined.chunks(JOINED_MAX).map(<[_]>::to_vec);
+        records.extend(joined.map(|machines| Record::Joined { at, machines }));
+        for (machine, memory) in known() {
+            if memory.born && memory.node.is_none() {
+                records.push(Record::Born { at, machine: machine.clone() });
+            }
+            if let Some(why) = memory.left {
+                records.push(Record::Left { at, machine, why });
+            }
+        }
+        let machines: Vec<MachineKey> = self.departed.iter().map(|(machine, _)| machine.clone()).collect();
+        if !machines.is_empty() {
+            records.push(Record::Departed { at, machines });
+        }
+    }
+
+    /// After the incidents: the last value of a machine may be another than its last incident's.
+    fn checkpoint_requests(&self, records: &mut Vec<Record>) {
+        let at = self.now;
+        let asked = self.requests.iter().map(|(machine, value)| {
+            let (machine, value) = (machine.clone(), value.clone());
+            Record::Asked { at, machine, value, incident: None }
+        });
+        records.extend(asked);
+    }
+
+    fn checkpoint_incident(&self, incident: &Incident, records: &mut Vec<Record>) {
+        let id = incident.id;
+        records.push(Record::Opened {
+            at: incident.first_seen,
+            incident: id,
+            key: incident.key.clone(),
+            pool: incident.pool.clone(),
+            label: incident.label.clone(),
+        });
+        let findings = incident.findings.clone();
+        records.push(Record::Diagnosed { at: incident.first_seen, incident: id, findings });
+        for attempt in &incident.attempts {
+            let Some(flight) = self.book.flights.get(&attempt.intent) else {
+                records.push(Record::Tried { incident: id, attempt: attempt.clone(), rung: incident.rung });
+                continue;
+            };
+            let rungs = ladder::ladder(incident.key.kind);
+            let rung = rungs.iter().position(|rung| *rung == flight.rung);
+            records.push(Record::Intended {
+                at: attempt.at,
+                intent: attempt.intent,
+                incident: id,
+                rung: rung.map_or(incident.rung, |rung| rung as u8),
+                fence: self.start.fence,
+                call: flight.call.clone(),
+                before: flight.before.clone(),
+                domain: flight.domain.clone(),
+            });
+        }
+        if let (Some(asked), Subject::Machine(machine)) = (&incident.asked, &incident.key.subject) {
+            let (machine, value) = (machine.clone(), asked.value.clone());
+            records.push(Record::Asked { at: asked.at, machine, value, incident: Some(id) });
+        }
+        if let Some(until) = incident.kept_until {
+            records.push(Record::Kept { at: self.now, incident: id, until });
+        }
+        let Incident { rung, tries, not_before, .. } = *incident;
+        if !incident.attempts.is_empty() || (rung, tries, not_before) != (0, 0, None) {
+            records.push(Record::CarriedOver { incident: id, rung, tries, not_before });
+        }
+        if incident.given_up {
+            records.push(Record::GivenUp { at: self.now, incident: id, why: Arc::from("as before") });
+        }
+    }
+}

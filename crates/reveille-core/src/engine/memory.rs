@@ -1,0 +1,112 @@
+//! What is remembered of machines that no view holds: those that only the ledger knows since the restart, and those that
+//! went out of sight.
+//!
+//! ```text
+//!  ledger ────────────────────────────────▶ remembered ─┐
+//!                                                        ├─ seen: given back to the machine
+//!  view ─ lost its marks, or denied by id ─▶ departed ───┘
+//! ```
+//!
+//! An id is never given twice, so whoever comes back is the same machine: it has joined if it had joined, and it was not
+//! born while we watched unless it was. A cell that denies its machines and comes back makes no newcomers.
+
+use std::sync::Arc;
+
+use crate::model::id::{CloudName, InstanceId, NodeName, PoolName};
+use crate::model::incident::MachineKey;
+use crate::observe::cloud::Seen;
+use crate::record::Joined;
+
+use super::State;
+
+/// So many machines that went out of sight are remembered.
+const DEPARTED_MAX: usize = 256;
+
+/// What is known of a machine that is not in sight.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Remembered {
+    pub(super) node: Option<NodeName>,
+    pub(super) pool: Option<PoolName>,
+    pub(super) left: Option<Arc<str>>,
+    pub(super) born: bool,
+}
+
+impl Remembered {
+    pub(super) fn of(seen: &Seen) -> Self {
+        let (node, left) = (seen.joined.clone(), seen.left.clone());
+        Self { node, pool: seen.pool().cloned(), left, born: seen.born_in_sight }
+    }
+}
+
+impl State {
+    /// A machine goes out of sight.
+    pub(super) fn depart(&mut self, key: MachineKey, memory: Remembered) {
+        if self.departed.len() == DEPARTED_MAX {
+            self.departed.pop_front();
+        }
+        self.departed.push_back((key, memory));
+    }
+
+    /// It went out of sight, and no listing has shown it since.
+    pub(super) fn has_departed(&self, cloud: &CloudName, id: &InstanceId) -> bool {
+        let is_it = |key: &MachineKey| matches!(key, MachineKey::Instance(c, i) if c == cloud && i == id);
+        self.departed.iter().any(|(key, _)| is_it(key))
+    }
+
+    pub(super) fn remembered_in(&self, cloud: &CloudName) -> Vec<InstanceId> {
+        let here = |key: &MachineKey| match key {
+            MachineKey::Instance(name, id) if name == cloud => Some(id.clone()),
+            _ => None,
+        };
+        self.remembered.keys().filter_map(here).collect()
+    }
+
+    /// What is remembered is given to machines as they are seen for the first time, or again.
+    pub(super) fn remember_joined(&mut self, cloud: &CloudName) {
+        self.take_back();
+        if self.remembered.is_empty() {
+            return;
+        }
+        let Some(view) = self.clouds.get_mut(cloud) else { return };
+        for (id, seen) in &mut view.instances {
+            let key = MachineKey::Instance(cloud.clone(), id.clone());
+            if let Some(memory) = self.remembered.remove(&key) {
+                seen.joined = seen.joined.take().or(memory.node);
+                seen.left = seen.left.take().or(memory.left);
+                seen.born_in_sight = memory.born;
+            }
+        }
+    }
+
+    /// Who had departed and is in sight again. The ledger may have been told to forget it, and is told again.
+    fn take_back(&mut self) {
+        let back = |(key, _): &(MachineKey, Remembered)| self.desk().seen(key).is_some();
+        if !self.departed.iter().any(back) {
+            return;
+        }
+        let (back, away): (Vec<_>, Vec<_>) = std::mem::take(&mut self.departed)
+            .into_iter()
+            .partition(|(key, _)| self.desk().seen(key).is_some());
+        self.departed = away.into();
+        for (machine, memory) in back {
+            if let Some(node) = memory.node.clone() {
+                let pool = memory.pool.clone();
+                self.newly_joined.push(Joined { machine: machine.clone(), node, pool });
+            }
+            self.remembered.insert(machine, memory);
+        }
+    }
+
+    /// Every machine that is expected to be somewhere, with what is remembered of it: those in sight, and those that nobody
+    /// has seen since the restart.
+    pub(super) fn in_memory(&self) -> impl Iterator<Item = (MachineKey, Remembered)> {
+        let in_sight = self.clouds.iter().flat_map(|(cloud, view)| {
+            let known = |(id, seen): (&InstanceId, &Seen)| {
+                (MachineKey::Instance(cloud.clone(), id.clone()), Remembered::of(seen))
+            };
+            view.instances.iter().map(known)
+        });
+        let unseen = self.remembered.iter().map(|(machine, memory)| (machine.clone(), memory.clone()));
+        in_sight.chain(unseen)
+    }
+}

@@ -32,6 +32,7 @@ const USAGE: &str = "cargo xtask TASK
   e2e [NAME]            tests against the rig, those whose name contains NAME; adapters' tests only without NAME
   setup                 build and install what the rig needs (Go and Python 3.11 have to be there; root for packages)
   bench [PART…]         what it costs: event, reaction, memory, idle, sim, cycle, process; all of them without PART
+  bench scan            how fast a gigabyte of logs is scanned on one core, beside a newline count and a RegexSet
   accuracy [DIR]        how often the diagnosis is right over tests/cases, with what was taken for what, and the floor
   hunt ARGUMENTS        random courses of faults, judged and shrunk; hunt --help lists the arguments
 ";
@@ -66,6 +67,7 @@ fn dispatch(words: &[&str]) -> Result<Option<bool>> {
         ["e2e"] => ci::finish(&[e2e::step(None)?]),
         ["e2e", only] if !only.starts_with('-') => ci::finish(&[e2e::step(Some(only))?]),
         ["setup"] => e2e::setup()?,
+        ["bench", "scan"] => scan()?,
         ["bench", parts @ ..] => bench(parts)?,
         ["accuracy", folder @ ..] => accuracy(folder)?,
         ["hunt", arguments @ ..] => hunt(arguments)?,
@@ -84,6 +86,12 @@ fn hunt(arguments: &[&str]) -> Result<bool> {
 fn accuracy(folder: &[&str]) -> Result<bool> {
     let build = ["run", "--quiet", "-p", "reveille-diagnose", "--bin", "accuracy", "--"];
     Ok(cargo(&[&build, folder].concat()).status()?.success())
+}
+
+/// The scan needs nothing of the program, so that it is built alone.
+fn scan() -> Result<bool> {
+    let build = ["run", "--release", "--quiet", "-p", "reveille-diagnose", "--bin", "scan-bench"];
+    Ok(run::to_the_end(cargo(&build), BENCH_WITHIN)?.ok)
 }
 
 /// The program is measured as it is shipped, so it is built first; the benchmark finds it beside itself.

@@ -96,6 +96,11 @@ const POD_NETWORKS: [&str; 22] = [
     "terway",
     "cni",
 ];
+/// Words of headers and fields: a long log is looked at from such a word on.
+pub(crate) const WORDS: [&str; 8] =
+    ["requestor", "restarts", "roles", "providerid", "uuid", "machine-id", "machineid", "mtu"];
+/// Rows of one table: what is longer is no table any more.
+const ROWS_MAX: u64 = 5_000;
 /// Rows, ids and lengths that are kept.
 const KEPT_MAX: usize = 2_000;
 
@@ -105,12 +110,14 @@ enum Table {
     Requests,
     Nodes,
     Pods,
+    Other,
 }
 
 /// Reads the listings of one source.
 #[derive(Debug)]
 pub(crate) struct Listing {
     table: Table,
+    rows: u64,
     status_column: usize,
     ready: Option<(u64, String)>,
     not_ready: Option<(u64, String)>,
@@ -131,6 +138,7 @@ impl Listing {
     pub(crate) fn new() -> Self {
         Self {
             table: Table::None,
+            rows: 0,
             status_column: 0,
             ready: None,
             not_ready: None,
@@ -148,6 +156,11 @@ impl Listing {
         }
     }
 
+    /// Whether rows of a table are expected.
+    pub(crate) fn is_open(&self) -> bool {
+        self.table != Table::None
+    }
+
     /// Reads a line as a person reads it.
     pub(crate) fn read(&mut self, number: u64, line: &str) {
         // Rows of a table are short; the lines of a log are not worth a closer look.
@@ -159,11 +172,15 @@ impl Listing {
         if self.header(&words) {
             return;
         }
+        self.rows += 1;
+        if self.rows > ROWS_MAX {
+            self.table = Table::None;
+        }
         match self.table {
             Table::Requests => self.request(number, line, &words),
             Table::Nodes => self.node(number, line, &words),
             Table::Pods => self.pod(number, line, &words),
-            Table::None => {}
+            Table::Other | Table::None => {}
         }
         self.field(number, line, &words);
         self.mtu(number, line, &words);
@@ -181,8 +198,9 @@ impl Listing {
             () if has("REQUESTOR") && has("CONDITION") => Table::Requests,
             () if has("READY") && has("STATUS") => Table::Pods,
             () if has("STATUS") && (has("ROLES") || has("VERSION")) => Table::Nodes,
-            () => Table::None,
+            () => Table::Other,
         };
+        self.rows = 0;
         self.status_column = words.iter().position(|word| *word == "STATUS").unwrap_or(0);
         self.speaks_of_ids |= words.iter().any(|word| {
             let word = word.to_ascii_lowercase();

@@ -23,6 +23,8 @@ pub struct Phrase {
     pub written: String,
     /// Every line that matches holds one of these; in lower case.
     pub literals: Vec<String>,
+    /// The same of lines that are whole: longer, and so rarer.
+    pub whole_literals: Vec<String>,
     pattern: String,
     /// Made when a line first needs it: most phrases are never tried, and a thousand patterns take their time.
     regex: OnceLock<Option<Regex>>,
@@ -42,23 +44,31 @@ enum Piece {
 impl Phrase {
     /// Reads a phrase; the error says what to write instead.
     pub fn read(written: &str) -> Result<Self, String> {
-        Self::compile(written, true)
+        Self::compile(written, true, true)
+    }
+
+    /// Reads a phrase that takes trouble back: success that is cut is no success.
+    pub fn read_whole(written: &str) -> Result<Self, String> {
+        Self::compile(written, true, false)
     }
 
     /// Reads a phrase that is only tried on lines which matched another: it needs no literal to find them by.
     pub fn read_exception(written: &str) -> Result<Self, String> {
-        Self::compile(written, false)
+        Self::compile(written, false, true)
     }
 
-    fn compile(written: &str, needs_literal: bool) -> Result<Self, String> {
+    fn compile(written: &str, needs_literal: bool, may_be_cut: bool) -> Result<Self, String> {
         let text = plain(written);
         let mut rest = text.as_str();
         let mut pieces = sequence(&mut rest, 0)?;
-        loosen(&mut pieces);
+        if may_be_cut {
+            loosen(&mut pieces);
+        }
         if !rest.is_empty() {
             return Err(format!("\"{rest}\" stands outside any braces; close what was opened"));
         }
-        let literals = required(&pieces).unwrap_or_default();
+        let literals = required(&pieces, false).unwrap_or_default();
+        let whole_literals = required(&pieces, true).unwrap_or_default();
         let shortest = literals.iter().map(String::len).min().unwrap_or(0);
         if needs_literal && shortest < LITERAL_BYTES_MIN {
             return Err(format!(
@@ -67,7 +77,7 @@ impl Phrase {
         }
         let mut pattern = String::new();
         spell(&pieces, &mut pattern);
-        Ok(Self { written: written.to_owned(), literals, pattern, regex: OnceLock::new() })
+        Ok(Self { written: written.to_owned(), literals, whole_literals, pattern, regex: OnceLock::new() })
     }
 
     /// Where the phrase stands in a line that was made comparable.
@@ -169,11 +179,14 @@ fn loosen(pieces: &mut [Piece]) {
     }
 }
 
-/// Where a literal may be cut at the earliest: two thirds of it are enough to know it, if they are long enough.
+/// Where a literal may be cut at the earliest: two thirds of it are enough to know it, if they are long enough and its last
+/// word has begun. "successfully joined" is not known by "successfully".
 fn cut(text: &str) -> Option<usize> {
     const LITERAL_CHARACTERS_MIN: usize = 9;
+    const LAST_WORD_CHARACTERS_MIN: usize = 1;
     let characters = text.chars().count();
-    let kept = characters * 2 / 3;
+    let last_word = text.trim_end().rfind(' ').map_or(0, |at| text[..=at].chars().count());
+    let kept = (characters * 2 / 3).max(last_word + LAST_WORD_CHARACTERS_MIN);
     let at = text.char_indices().nth(kept).map(|(at, _)| at)?;
     // A number that is cut is another number.
     let has_number = text[at..].bytes().any(|byte| byte.is_ascii_digit());
@@ -181,16 +194,18 @@ fn cut(text: &str) -> Option<usize> {
 }
 
 /// Literals of which every match holds one: of all such sets the one whose shortest member is longest.
-fn required(pieces: &[Piece]) -> Option<Vec<String>> {
+/// Of lines that may be cut, a tail's kept part; of whole ones, all of it.
+fn required(pieces: &[Piece], whole: bool) -> Option<Vec<String>> {
     let mut best: Option<Vec<String>> = None;
     let worth = |set: &[String]| set.iter().map(String::len).min().unwrap_or(0);
     for piece in pieces {
         let set = match piece {
             Piece::Literal(text) => longest_part(text).map(|part| vec![part]),
             Piece::OneOf(all) => {
-                let sets: Option<Vec<Vec<String>>> = all.iter().map(|one| required(one)).collect();
+                let sets: Option<Vec<Vec<String>>> = all.iter().map(|one| required(one, whole)).collect();
                 sets.map(|sets| sets.concat())
             }
+            Piece::Tail(text) if whole => longest_part(text).map(|part| vec![part]),
             Piece::Tail(text) => {
                 longest_part(&text[..cut(text).unwrap_or(text.len())]).map(|part| vec![part])
             }
@@ -277,6 +292,7 @@ mod tests {
             ("dial … connection refused", "dial tcp: connection refu", true),
             ("dial … connection refused", "dial tcp: connection refu no", false),
             ("dial … connection refused", "dial tcp: connect", false),
+            ("certificate not approved", "the certificate not", false),
         ] {
             let phrase = Phrase::read(written).unwrap();
             assert_eq!(phrase.find(&comparable(line)).is_some(), expected, "{written} / {line}");

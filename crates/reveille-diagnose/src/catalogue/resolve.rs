@@ -158,7 +158,8 @@ impl Desk {
             }
             fact
         });
-        let says = self.phrases(file, line, &id, &sign.says.list(), Phrase::read);
+        let read = if cause.is_some() { Phrase::read } else { Phrase::read_whole };
+        let says = self.phrases(file, line, &id, &sign.says.list(), read);
         if says.is_empty() && fact.is_none() {
             self.complain(file, line, &id, "say what its line says (says) or which fact it is (fact)");
         }

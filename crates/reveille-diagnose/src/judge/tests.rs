@@ -35,6 +35,17 @@ fn success_later_in_the_same_log_takes_earlier_noise_back() {
 }
 
 #[test]
+fn success_that_is_cut_or_of_something_else_takes_nothing_back() {
+    let noisy = REFUSED.repeat(5);
+    for line in [
+        "I0101 10:00:09.1 1 x.go:1] the container was started successfully\n",
+        "This node has joined the clus\n",
+    ] {
+        assert_eq!(causes(&[&format!("{noisy}{line}")]), ["apiserver-unreachable"], "{line}");
+    }
+}
+
+#[test]
 fn a_message_that_three_components_repeat_counts_once() {
     let once = "Jan 01 10:00:00 w kubelet[1]: E0101 10:00:00.1 1 a.go:1] dial tcp 10.0.0.9:6443: connect: connection refused\n\
                 Jan 01 10:00:00 w kubelet[1]: E0101 10:00:00.1 1 b.go:9] err=\"dial tcp 10.0.0.9:6443: connect: connection refused\"\n";

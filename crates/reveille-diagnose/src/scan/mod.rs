@@ -10,17 +10,24 @@
 //! several components repeat in the same second counts once.
 
 mod seen;
+mod sieve;
 
 use std::collections::BTreeSet;
-use std::io::{self, BufRead};
+use std::io::{self, BufRead, Read as _};
 
 use aho_corasick::AhoCorasick;
-use memchr::memchr;
+use memchr::{memchr, memchr_iter, memrchr};
 
 use crate::catalogue::{Catalogue, Signal};
 use crate::lines::{self, LINE_BYTES_MAX, Level};
 use crate::tables::Listing;
 pub use seen::{Hit, Seen, Sighting};
+use sieve::Sieve;
+
+/// How much of a source is looked at line by line: all of a command's output, the beginning of a log.
+const WHOLE_BYTES: usize = 1 << 20;
+/// How much of the rest is held at a time.
+const BLOCK_BYTES: usize = 1 << 18;
 
 /// Finds signals in lines: the catalogue's literals as one automaton.
 #[derive(Debug)]
@@ -29,6 +36,7 @@ pub struct Scanner<'c> {
     literals: AhoCorasick,
     /// For each literal the signals and phrases that need it.
     owners: Vec<Vec<(usize, usize)>>,
+    sieve: Sieve,
 }
 
 /// The catalogue has more literals than an automaton can be made of.
@@ -55,7 +63,8 @@ impl<'c> Scanner<'c> {
             }
         }
         let literals = AhoCorasick::new(&words).map_err(TooLarge)?;
-        Ok(Self { catalogue, literals, owners })
+        let sieve = Sieve::new(catalogue).map_err(TooLarge)?;
+        Ok(Self { catalogue, literals, owners, sieve })
     }
 
     /// Signals that a comparable line carries, each with where its words begin.
@@ -112,17 +121,12 @@ impl<'s> Reader<'s> {
         open.close();
     }
 
-    /// Reads a source line by line; a line that is longer than the bound is cut. The error is the source's own.
+    /// Reads a source line by line; a line that is longer than the bound is cut. Beyond the first mebibyte only lines that
+    /// hold a word of the catalogue are looked at. The error is the source's own.
     pub fn lines(&mut self, source: &str, mut from: impl BufRead) -> io::Result<()> {
         let mut open = self.open(source);
-        let mut line = Vec::new();
-        let result = loop {
-            match bounded_line(&mut from, &mut line) {
-                Ok(true) => open.line(&String::from_utf8_lossy(&line)),
-                Ok(false) => break Ok(()),
-                Err(error) => break Err(error),
-            }
-        };
+        let result =
+            open.whole(&mut from).and_then(|more| if more { open.sieved(&mut from) } else { Ok(()) });
         open.close();
         result
     }
@@ -153,6 +157,68 @@ struct Open<'r, 's> {
 }
 
 impl Open<'_, '_> {
+    /// Looks at every line of the beginning; true when there is more.
+    fn whole(&mut self, from: &mut impl BufRead) -> io::Result<bool> {
+        let (mut line, mut bytes) = (Vec::new(), 0);
+        while bounded_line(from, &mut line)? {
+            self.line(&String::from_utf8_lossy(&line));
+            bytes += line.len() + 1;
+            if bytes > WHOLE_BYTES {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Looks at the lines of the rest that may be of interest, block by block.
+    fn sieved(&mut self, from: &mut impl BufRead) -> io::Result<()> {
+        let mut block: Vec<u8> = Vec::with_capacity(BLOCK_BYTES);
+        loop {
+            let read = from.by_ref().take((BLOCK_BYTES - block.len()) as u64).read_to_end(&mut block);
+            let ended = block.len() < BLOCK_BYTES;
+            // What was read before an error counts.
+            let end = if ended || read.is_err() {
+                block.len()
+            } else {
+                memrchr(b'\n', &block).map_or(0, |at| at + 1)
+            };
+            self.block(&block[..end]);
+            read?;
+            if ended {
+                return Ok(());
+            }
+            if end == 0 {
+                self.line(&String::from_utf8_lossy(&block[..LINE_BYTES_MAX]));
+                block.clear();
+                pass_line(from)?;
+            } else {
+                block.drain(..end);
+            }
+        }
+    }
+
+    fn block(&mut self, bytes: &[u8]) {
+        let mut at = 0;
+        while at < bytes.len() {
+            if !self.listing.is_open() {
+                let Some(word) = self.reader.scanner.sieve.find(&bytes[at..]) else {
+                    let count = memchr_iter(b'\n', &bytes[at..]).count() as u64;
+                    self.number += count;
+                    self.reader.seen.lines += count;
+                    return;
+                };
+                let begin = memrchr(b'\n', &bytes[at..at + word]).map_or(at, |newline| at + newline + 1);
+                let count = memchr_iter(b'\n', &bytes[at..begin]).count() as u64;
+                self.number += count;
+                self.reader.seen.lines += count;
+                at = begin;
+            }
+            let end = memchr(b'\n', &bytes[at..]).map_or(bytes.len(), |newline| at + newline);
+            self.line(&String::from_utf8_lossy(&bytes[at..end.min(at + LINE_BYTES_MAX)]));
+            at = end + 1;
+        }
+    }
+
     fn line(&mut self, raw: &str) {
         self.number += 1;
         let line = lines::unwrapped(raw);
@@ -224,6 +290,21 @@ fn bounded_line(from: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool>
     }
 }
 
+/// Passes over the rest of a line.
+fn pass_line(from: &mut impl BufRead) -> io::Result<()> {
+    loop {
+        let buffer = from.fill_buf()?;
+        let (used, ended) = match memchr(b'\n', buffer) {
+            Some(at) => (at + 1, true),
+            None => (buffer.len(), buffer.is_empty()),
+        };
+        from.consume(used);
+        if ended {
+            return Ok(());
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -251,5 +332,23 @@ mod tests {
         reader.lines("noise", bytes.as_slice()).unwrap();
         let place = catalogue.signals.iter().position(|signal| signal.id == "no-such-host").unwrap();
         assert!(reader.seen().sighted(place));
+    }
+    #[test]
+    fn a_long_log_tells_the_same_as_a_short_one() {
+        const LINE: &str = "E0101 10:00:00.1 1 x.go:1] dial tcp: lookup api.lan: no such host";
+        let catalogue = Catalogue::built_in().unwrap();
+        let scanner = Scanner::new(&catalogue).unwrap();
+        let quiet = "Nov 21 01:02:03 host systemd[1]: Started Daily apt download activities.\n";
+        let times = 3 * WHOLE_BYTES / quiet.len();
+        let long = "y".repeat(2 * BLOCK_BYTES);
+        let text = format!("{}{LINE}\n{long}\n{}{LINE}", quiet.repeat(times), quiet.repeat(9));
+        let mut reader = Reader::new(&scanner);
+        reader.lines("long", io::BufReader::new(text.as_bytes())).unwrap();
+        let place = catalogue.signals.iter().position(|signal| signal.id == "no-such-host").unwrap();
+        let (_, sighting) = reader.seen().of(place).next().unwrap();
+        let lines: Vec<u64> = sighting.first.iter().map(|hit| hit.line).collect();
+        let first = times as u64 + 1;
+        assert_eq!(lines, [first, first + 11]);
+        assert_eq!(reader.seen().lines, first + 11);
     }
 }

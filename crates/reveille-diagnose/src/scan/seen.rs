@@ -18,6 +18,10 @@ const SOURCES_MAX: usize = 20_000;
 /// Pairs of signal and source that are kept.
 const SIGHTINGS_MAX: usize = 50_000;
 
+/// Words that sound like trouble in a line that does not say its level.
+pub(super) const TROUBLE_WORDS: [&str; 9] =
+    ["error", "failed", "fatal", "unable to", "cannot", "refused", "denied", "panic", "timed out"];
+
 /// A line that carries a signal, masked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hit {
@@ -124,11 +128,9 @@ impl Seen {
     }
 
     pub(super) fn trouble(&mut self, source: usize, line: u64, text: &str, comparable: &str, level: Level) {
-        const WORDS: [&str; 9] =
-            ["error", "failed", "fatal", "unable to", "cannot", "refused", "denied", "panic", "timed out"];
         let sounds = match level {
             Level::Error => true,
-            Level::Unsaid => WORDS.iter().any(|word| comparable.contains(word)),
+            Level::Unsaid => TROUBLE_WORDS.iter().any(|word| comparable.contains(word)),
             Level::Debug | Level::Info | Level::Warning => false,
         };
         if !sounds {

@@ -276,8 +276,10 @@ fn judge_node(witness: Witness<'_>, seen: &Seen, node: &NodeSeen) -> Standing {
         finding.against.push(witness.evidence("lease", "its lease was renewed lately: its kubelet lives"));
     }
     let deadlines = witness.deadlines(seen);
-    // A node that has never been Ready is still joining: the wider deadline counts.
-    let due_after = if seen.was_ready { Some(deadlines.not_ready_within) } else { deadlines.join_within };
+    // A node that was never seen Ready, by this process, may still be joining: the wider deadline counts.
+    let not_ready = deadlines.not_ready_within;
+    let due_after =
+        if seen.was_ready { Some(not_ready) } else { deadlines.join_within.map(|join| join.max(not_ready)) };
     absent(FaultKind::NotReady, finding, due_after, true)
 }
 

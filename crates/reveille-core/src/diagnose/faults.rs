@@ -330,6 +330,9 @@ pub fn enrich(
     if let Some(action) = &gathered.last_action {
         fault.finding.evidence.push(Evidence::new("action log", action, read_at));
     }
+    if let Some(words) = &gathered.last_words {
+        fault.finding.evidence.push(Evidence::new("console", words, read_at));
+    }
     // Held to have joined for its name alone, it may be another of that name: then its own console tells.
     let by_name_alone = fault.kind == FaultKind::Vanished && seen.joined.is_none();
     if !(fault.kind == FaultKind::NeverJoined || by_name_alone) || !gathered.is_complete() {

@@ -1,11 +1,12 @@
 //! Evidence that was read on purpose before anything is done, and what is known of it by now.
 //!
 //! A console is read into its findings once, when it arrives: its machine is judged with every reading of the world, and
-//! sixty kilobytes of text would be searched each time. The text itself is not kept.
+//! sixty kilobytes of text would be searched each time. The text itself is not kept, but for its last lines where a pool
+//! keeps its failed machines: who comes to look finds them in the incident.
 
 use std::sync::Arc;
 
-use crate::model::incident::FaultKind;
+use crate::model::incident::{Evidence, FaultKind};
 use crate::model::time::Time;
 
 use super::console::{self, ConsoleReading};
@@ -19,6 +20,8 @@ pub struct Gathered {
     pub outstanding: u8,
     /// What the console says, or why there is none.
     pub console: Option<Result<Arc<ConsoleReading>, Arc<str>>>,
+    /// The last lines of the console, where failed machines are kept for somebody to look at.
+    pub last_words: Option<Arc<str>>,
     /// The newest entry of the action log: what was done last, by whom.
     pub last_action: Option<Arc<str>>,
     /// The newest reboot in the action log, to tell afterwards whether another happened.
@@ -41,5 +44,10 @@ impl Gathered {
         let read_at = self.asked_at.unwrap_or(now);
         let asked = matches!(kind, FaultKind::NeverJoined | FaultKind::Vanished);
         self.console = asked.then(|| Ok(Arc::new(console::read_console(&console::keep(text), read_at))));
+    }
+
+    /// The end of a console that may be quoted whole, as far as a quote is long.
+    pub fn take_last_words(&mut self, text: &str) {
+        self.last_words = console::last_lines(text, Evidence::TEXT_BYTES_MAX);
     }
 }

@@ -221,13 +221,21 @@ impl State {
         if let (Look::Instance(cloud, id), Ok(Answer::Instance(None))) = (look, &answer) {
             self.deny(cloud, id);
         }
+        let pool = self.cases.get(key).and_then(|case| case.incident.pool.as_ref());
+        let pool = pool.and_then(|name| self.roster.pools.get(name));
+        let keeps = pool.is_some_and(|pool| pool.keep.is_some());
         let Some(case) = self.cases.get_mut(key) else { return };
         let gathered = &mut case.gathered;
         gathered.outstanding = gathered.outstanding.saturating_sub(1);
         let of_cloud = matches!(look, Look::Console(..) | Look::Actions(..) | Look::Instance(..));
         gathered.missed |= of_cloud && answer.is_err();
         match (look, answer) {
-            (_, Ok(Answer::Console(text))) => gathered.take_console(key.kind, &text, self.now),
+            (_, Ok(Answer::Console(text))) => {
+                gathered.take_console(key.kind, &text, self.now);
+                if keeps {
+                    gathered.take_last_words(&text);
+                }
+            }
             (_, Ok(Answer::NoConsole(why))) => gathered.console = Some(Err(why)),
             (Look::Console(..), Err(error)) => gathered.console = Some(Err(error.text)),
             (_, Ok(Answer::Actions(actions))) => {

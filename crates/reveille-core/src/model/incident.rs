@@ -315,17 +315,30 @@ pub struct Asked {
 }
 
 impl Incident {
-    /// True while a person's request waits for a repair: nothing has been called for it since.
+    /// True while a person's request waits for a repair: nothing has come of what was begun for it since.
     pub fn is_asked_for(&self) -> bool {
-        let called =
-            |attempt: &Attempt| !attempt.outcome.as_ref().is_some_and(|(_, text)| text.starts_with(DROPPED));
-        let answered = |asked: &Asked| self.attempts.iter().any(|it| it.at >= asked.at && called(it));
+        let answered =
+            |asked: &Asked| self.attempts.iter().any(|it| it.at >= asked.at && !it.came_to_nothing());
         self.asked.as_ref().is_some_and(|asked| !answered(asked))
+    }
+}
+
+impl Attempt {
+    /// Nothing happened: the call was not made, the other side did not take it, or nobody knows whether it was made and a
+    /// fresh read found nothing of it.
+    pub fn came_to_nothing(&self) -> bool {
+        let Some((_, outcome)) = &self.outcome else { return false };
+        let unseen = matches!(self.verdict, Some((_, false, _)));
+        NOTHING.iter().any(|begins| outcome.starts_with(begins)) || (unseen && outcome.starts_with(UNKNOWN))
     }
 }
 
 /// Begins the outcome of an attempt whose call was never made.
 pub const DROPPED: &str = "dropped: ";
+/// Begin the outcome of an attempt whose call did nothing and may later, as [`crate::effect::Outcome`] says it.
+const NOTHING: [&str; 4] = [DROPPED, "failed: ", "changed meanwhile: ", "limit reached: "];
+/// Begins the outcome of an attempt of which nobody knows whether its call was made.
+const UNKNOWN: &str = "unknown: ";
 
 /// One try: an intent, what the call said, and what a fresh read said.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -340,4 +353,33 @@ pub struct Attempt {
     pub outcome: Option<(Time, Arc<str>)>,
     /// What a fresh read said: true when it held.
     pub verdict: Option<(Time, bool, Arc<str>)>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::effect::Outcome;
+
+    /// An attempt's outcome is kept in words; these words decide whether a person's request was carried out.
+    #[test]
+    fn what_came_to_nothing_is_told_from_what_did_not() {
+        let text = || Arc::from("x");
+        let table = [
+            (Outcome::Accepted { request: None }, false, false),
+            (Outcome::AlreadySo { text: text() }, false, false),
+            (Outcome::Refused { text: text() }, false, false),
+            (Outcome::Moved { text: text() }, true, true),
+            (Outcome::Limit { limit: None, text: text() }, true, true),
+            (Outcome::Failed { text: text(), retry_after: None }, true, true),
+            (Outcome::Unknown { text: text() }, false, true),
+        ];
+        for (outcome, before_a_read, once_nothing_was_seen) in table {
+            let at = Time::from_ms(0);
+            let said = Some((at, Arc::from(outcome.to_string())));
+            let bare = Attempt { intent: IntentId(1), what: text(), at, outcome: said, verdict: None };
+            let read = Attempt { verdict: Some((at, false, text())), ..bare.clone() };
+            assert_eq!(bare.came_to_nothing(), before_a_read, "{outcome}");
+            assert_eq!(read.came_to_nothing(), once_nothing_was_seen, "{outcome}");
+        }
+    }
 }

@@ -156,3 +156,21 @@ fn a_reboot_after_which_the_machine_registers_mended_its_not_joining() {
     let closed = field.state.closed().find(|closed| closed.incident.key.kind == FaultKind::NeverJoined);
     assert_eq!(closed.map(|closed| closed.verdict.name()), Some("mended"));
 }
+
+/// Whether a node that is not Ready at first sight is joining or was Ready once, a new process does not know.
+#[test]
+fn a_node_that_was_never_seen_ready_gets_the_wider_of_both_deadlines() {
+    for (not_ready_min, join_min) in [(5, 15), (40, 15)] {
+        let mut roster = roster();
+        let deadlines = &mut roster.pools.values_mut().next().unwrap().deadlines;
+        deadlines.not_ready_within = Span::from_min(not_ready_min);
+        deadlines.join_within = Some(Span::from_min(join_min));
+        let mut field = Field::new(roster).populate(10);
+        field.nodes.get_mut("i001").unwrap().ready = Ready::Unknown;
+        let wider = not_ready_min.max(join_min);
+        field.run(Span::from_min(wider - 1));
+        let case = field.case("i001", FaultKind::NotReady).expect("it is told at once");
+        assert_eq!(case.due_after, Some(Span::from_min(wider)));
+        assert!(field.calls.is_empty());
+    }
+}

@@ -113,8 +113,8 @@ const CONTRARY: &[(&str, &str, &str, &str)] = &[
     ),
     (
         "G88",
-        "from 12m to 4h always  workers-1 exists",
-        "by 50m  Reveille deletes workers-1",
+        "from 12m to 4h always  workers-13 exists",
+        "by 50m  Reveille deletes workers-13",
         "delete instance workers-2",
     ),
     ("E59", "is dark: none of 4", "is dark: none of 5", "zone a is dark: none of 4 machines"),

@@ -9,3 +9,4 @@ mod can_fail;
 mod library;
 mod page;
 mod refusals;
+mod wishes;

@@ -106,6 +106,13 @@ pub enum ConfigDrive {
     Unknown,
 }
 
+/// The last lines of a console log, masked, at most so many bytes; none where it says nothing.
+pub fn last_lines(text: &str, bytes_max: usize) -> Option<Arc<str>> {
+    let kept = keep(text.trim_end());
+    let last = lines::end_of(&kept, bytes_max).trim();
+    (!last.is_empty()).then(|| Arc::from(last))
+}
+
 /// How much of a console is kept with an incident, from its end.
 pub const KEEP_BYTES_MAX: usize = 64 * 1024;
 

@@ -226,10 +226,16 @@ fn longest_part(text: &str) -> Option<String> {
     (!part.is_empty()).then(|| part.to_owned())
 }
 
+fn is_status(text: &str) -> bool {
+    text.len() == 3 && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 fn spell(pieces: &[Piece], out: &mut String) {
     for piece in pieces {
         match piece {
             // Spaces beside "any text" may be missing: the text may be empty or be cut there.
+            // A status is a number of its own, and no part of a longer one.
+            Piece::Literal(text) if is_status(text) => out.push_str(&format!(r"\b{text}\b")),
             Piece::Literal(text) => out.push_str(&regex::escape(&text.replace('\'', ""))),
             Piece::Tail(text) => {
                 let (kept, rest) = text.split_at(cut(text).unwrap_or(text.len()));
@@ -289,6 +295,8 @@ mod tests {
             ("certificate signed by", "x509:   certificate\tsigned by unknown", true),
             ("one{ |-}two", "one-two", true),
             ("a.c def", "abc def", false),
+            ("server … {404|503}", "server: 404 Not Found", true),
+            ("server … {404|503}", "server revision 1404040", false),
             ("dial … connection refused", "dial tcp: connection refu", true),
             ("dial … connection refused", "dial tcp: connection refu no", false),
             ("dial … connection refused", "dial tcp: connect", false),

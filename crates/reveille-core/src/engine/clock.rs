@@ -140,6 +140,7 @@ impl State {
         for case in self.cases.values_mut() {
             let incident = &mut case.incident;
             incident.first_seen = incident.first_seen.min(now);
+            incident.counted_from = incident.counted_from.min(now);
             incident.well_since = incident.well_since.map(|at| at.min(now));
             incident.not_before = incident.not_before.map(|at| at.min(longest));
             if let Some(asked) = &mut incident.asked {

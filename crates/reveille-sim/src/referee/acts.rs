@@ -56,10 +56,10 @@ impl Referee {
             all.machines >= 2 && (silent * 100 >= 65 * all.machines || scene.world.leases_stand_still());
         self.fleet_dark_since = if dark { self.fleet_dark_since.or(Some(now)) } else { None };
         for pool in scene.roster.pools.keys() {
-            let version = scene.world.image_of(pool);
+            let (version, since) = scene.world.image_of(pool);
             let known = self.rolled.entry(pool.clone()).or_insert((version, None));
             if known.0 != version {
-                *known = (version, Some(now));
+                *known = (version, Some(since));
             }
             let joined = self.newest_join(pool, scene);
             self.newest_join.extend(joined.map(|at| (pool.clone(), at)));

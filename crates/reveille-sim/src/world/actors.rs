@@ -85,9 +85,12 @@ impl World {
         let name = self.name_for(pool);
         let plan = self.layout.pools.iter().find(|plan| plan.name == *pool);
         let zones: Vec<ZoneName> = plan.map(|plan| plan.zones.clone()).unwrap_or_default();
+        let now = self.now;
         let (made, version) = self.pools.get_mut(pool).map_or((0, 1), |kept| {
             kept.made += 1;
-            kept.shown = kept.version;
+            if kept.shown.0 != kept.version {
+                kept.shown = (kept.version, now);
+            }
             (kept.made - 1, kept.version)
         });
         let zone = (!zones.is_empty()).then(|| zones[made % zones.len()].clone());

@@ -127,10 +127,10 @@ impl World {
         self.project.servers.values().filter_map(|server| server.instance.zone.clone()).collect()
     }
 
-    /// The newest image that a machine of the pool was made from, as a version of the pool's owner. One that the owner wants
-    /// and has made nothing from yet is seen by nobody.
-    pub(crate) fn image_of(&self, pool: &PoolName) -> u32 {
-        self.pools.get(pool).map_or(0, |kept| kept.shown)
+    /// The newest image that a machine of the pool was made from, as a version of the pool's owner, and since when there is
+    /// one. One that the owner wants and has made nothing from yet is seen by nobody.
+    pub(crate) fn image_of(&self, pool: &PoolName) -> (u32, Time) {
+        self.pools.get(pool).map_or((0, self.layout.start), |kept| kept.shown)
     }
 
     /// Instances of a pool that are gone because somebody else deleted them.

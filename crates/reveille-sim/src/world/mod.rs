@@ -83,8 +83,8 @@ struct Kept {
     made: usize,
     /// The image's version; a rollout makes the next one.
     version: u32,
-    /// The newest version that a machine was made of.
-    shown: u32,
+    /// The newest version that a machine was made of, and when the first was.
+    shown: (u32, Time),
 }
 
 /// The world.
@@ -197,8 +197,14 @@ impl World {
     /// The layout's world, everything in it well, with nobody listening yet: [`World::listen`] begins that.
     pub fn new(layout: &Layout) -> Self {
         let kept = |plan: &layout::PoolPlan| {
-            let kept =
-                Kept { size: plan.machines, image: None, next: Vec::new(), made: 0, version: 1, shown: 1 };
+            let kept = Kept {
+                size: plan.machines,
+                image: None,
+                next: Vec::new(),
+                made: 0,
+                version: 1,
+                shown: (1, layout.start),
+            };
             (plan.name.clone(), kept)
         };
         let mut world = Self {

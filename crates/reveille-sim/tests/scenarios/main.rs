@@ -11,6 +11,7 @@ mod days;
 mod defects;
 mod field;
 mod found;
+mod hidden;
 mod hunting;
 
 mod joining;

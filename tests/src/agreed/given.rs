@@ -64,7 +64,7 @@ pub(super) fn roster(prefix: &str, layout: &Layout, router: &str) -> Result<Rost
         let [build, delete] = [seconds(deadlines.build_within)?, seconds(deadlines.delete_within)?];
         let [not_ready, vanished] =
             [seconds(deadlines.not_ready_within)?, seconds(deadlines.vanished_within)?];
-        let dwell = seconds(deadlines.dwell)?;
+        let [in_service, dwell] = [seconds(deadlines.in_service_within)?, seconds(deadlines.dwell)?];
         let [network, rejoin, reboot, replace, cleanup] = modes(repair);
         roster = roster.pool_with(
             pool.name.as_str(),
@@ -75,6 +75,7 @@ pub(super) fn roster(prefix: &str, layout: &Layout, router: &str) -> Result<Rost
                 ("delete", &delete),
                 ("notReady", &not_ready),
                 ("vanished", &vanished),
+                ("inService", &in_service),
                 ("dwell", &dwell),
                 ("network", network),
                 ("rejoin", rejoin),

@@ -298,9 +298,18 @@ impl Form {
     }
 }
 
-/// A third of zero bytes is no text; a console that lost some bytes is.
+/// Zero bytes, other control bytes and bytes that are no UTF-8: where they are a third, there is no text. A console that
+/// lost some bytes, or one that is coloured, stays far below; random bytes are half of this kind.
 fn is_binary(head: &[u8]) -> bool {
-    head.len() >= 16 && head.iter().filter(|byte| **byte == 0).count() * 3 > head.len()
+    const READ_BY_CONSOLES: [u8; 6] = [b'\t', b'\n', b'\r', 0x08, 0x0c, 0x1b];
+    let strange: usize = head
+        .utf8_chunks()
+        .map(|chunk| {
+            let controls = chunk.valid().bytes().filter(|b| *b < 0x20 && !READ_BY_CONSOLES.contains(b));
+            controls.count() + chunk.invalid().len()
+        })
+        .sum();
+    strange * 3 > head.len()
 }
 
 fn is_case(head: &[u8]) -> bool {

@@ -148,3 +148,19 @@ fn noise_is_named_and_not_read() {
     let (_, inputs) = read("system.journal", b"LPKSHHRH\0\0\0\0\0\0\0\0\0\0\0\0", Limits::default());
     assert!(inputs[0].note.as_ref().unwrap().contains("journalctl --file"));
 }
+
+#[test]
+fn random_bytes_are_no_text_and_a_damaged_console_is() {
+    let mut state = 1_u32;
+    let random: Vec<u8> = std::iter::repeat_with(|| {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 24) as u8
+    })
+    .take(HEAD_BYTES)
+    .collect();
+    let (_, inputs) = read("core", &random, Limits::default());
+    assert_eq!((inputs[0].form.as_str(), inputs[0].lines), ("binary", 0));
+    let damaged = [b"\x1b[32m\xff\xfe\0\x01 OK \x1b[0m ".as_slice(), LINE.as_bytes()].concat();
+    let (causes, _) = read("console", &damaged, Limits::default());
+    assert_eq!(causes, ["dns-resolution-failure"]);
+}

@@ -63,6 +63,16 @@ fn folders_pipes_and_missing_files() {
 }
 
 #[test]
+fn bytes_that_are_no_text_are_said_and_prove_nothing() {
+    let bench = Bench::new();
+    let bytes: Vec<u8> = (0..4096_u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 24) as u8).collect();
+    std::fs::write(bench.path("core"), bytes).unwrap();
+    let ran = bench.run(&["diagnose", "core"]);
+    assert_eq!(ran.code, 2, "{}", ran.out);
+    assert!(ran.out.contains("no text: not read"), "{}", ran.out);
+}
+
+#[test]
 fn a_catalogue_of_ones_own_is_taken_or_refused_with_its_place() {
     let bench = Bench::new();
     std::fs::create_dir(bench.path("ours")).unwrap();

@@ -184,9 +184,16 @@ fn loosen(pieces: &mut [Piece]) {
 fn cut(text: &str) -> Option<usize> {
     const LITERAL_CHARACTERS_MIN: usize = 9;
     const LAST_WORD_CHARACTERS_MIN: usize = 1;
+    const WORD_CHARACTERS_LOST_MAX: usize = 3;
     let characters = text.chars().count();
     let last_word = text.trim_end().rfind(' ').map_or(0, |at| text[..=at].chars().count());
-    let kept = (characters * 2 / 3).max(last_word + LAST_WORD_CHARACTERS_MIN);
+    // A single word is known when nearly all of it stands: a table's "Provisioning" is no cut "ProvisioningFailed".
+    let enough = if last_word == 0 {
+        characters.saturating_sub(WORD_CHARACTERS_LOST_MAX).max(characters * 2 / 3)
+    } else {
+        characters * 2 / 3
+    };
+    let kept = enough.max(last_word + LAST_WORD_CHARACTERS_MIN);
     let at = text.char_indices().nth(kept).map(|(at, _)| at)?;
     // A number that is cut is another number.
     let has_number = text[at..].bytes().any(|byte| byte.is_ascii_digit());

@@ -16,6 +16,7 @@ use crate::model::id::{InstanceId, InstanceName, NodeName, PoolName};
 use crate::model::incident::{Attempt, FaultKind, Finding, Incident, IncidentKey, MachineKey, Subject};
 use crate::model::instance::InstanceState;
 use crate::model::node::{Provider, Ready};
+use crate::model::roster::Pool;
 use crate::model::time::{Span, Time};
 use crate::observe::cloud::{Seen, Unlisted};
 use crate::observe::tally::{Place, Rank};
@@ -345,7 +346,7 @@ impl State {
     /// The same was tried in vain a moment ago, under another number: its backoff goes on.
     fn still_waited_for(&self, key: &IncidentKey) -> Option<Time> {
         let last = self.closed.iter().rev().map(|closed| &closed.incident).find(|last| last.key == *key)?;
-        let held = last.attempts.last().is_none_or(|attempt| matches!(attempt.verdict, Some((_, true, _))));
+        let held = last.attempts.last().is_none_or(Attempt::held);
         last.not_before.filter(|until| !held && self.now < *until)
     }
 
@@ -370,8 +371,7 @@ impl State {
                 // It was well for so long that only a person's word was missing: the waiting begins anew.
                 incident.counted_from = now;
             }
-            let held = |attempt: &&Attempt| matches!(attempt.verdict, Some((_, true, _)));
-            if let Some(last) = incident.attempts.last().filter(held) {
+            if let Some(last) = incident.attempts.last().filter(|last| last.held()) {
                 case.lapsed.push(last.intent);
                 // It looked mended and is back within the dwell: that repair did not hold.
                 incident.tries = incident.tries.saturating_add(1);
@@ -423,14 +423,12 @@ impl State {
             return;
         }
         let Some(case) = self.cases.get(key) else { return };
-        let mended =
-            case.incident.attempts.iter().any(|a| a.verdict.as_ref().is_some_and(|(_, held, _)| *held));
+        let mended = case.incident.attempts.iter().any(Attempt::held);
         self.close(key, if mended { Verdict::Mended } else { Verdict::Recovered });
     }
 
     fn dwell(&self, key: &IncidentKey) -> Span {
-        let pool = self.cases.get(key).and_then(|case| case.incident.pool.as_ref());
-        let pool = pool.and_then(|name| self.roster.pools.get(name));
+        let pool = self.pool_of(key);
         // What is read back afresh needs no dwell of a machine's length, only one more look.
         match (key.kind.is_absence() || key.kind == FaultKind::Unreachable, pool) {
             (true, Some(pool)) => pool.deadlines.dwell,
@@ -439,8 +437,12 @@ impl State {
     }
 
     fn confirms(&self, key: &IncidentKey) -> bool {
-        let pool = self.cases.get(key).and_then(|case| case.incident.pool.as_ref());
-        pool.and_then(|name| self.roster.pools.get(name)).is_some_and(|pool| pool.deadlines.confirm)
+        self.pool_of(key).is_some_and(|pool| pool.deadlines.confirm)
+    }
+
+    /// The pool that an open incident is charged to, as the roster has it.
+    pub(super) fn pool_of(&self, key: &IncidentKey) -> Option<&Pool> {
+        self.roster.pools.get(self.cases.get(key)?.incident.pool.as_ref()?)
     }
 
     pub(super) fn close(&mut self, key: &IncidentKey, verdict: Verdict) {

@@ -82,7 +82,7 @@ impl State {
         let (now, timing) = (self.now, self.roster.timing);
         let Some(case) = self.cases.get_mut(key) else { return false };
         let what = call.to_string();
-        let held = |tried: &&Attempt| *tried.what == *what && matches!(tried.verdict, Some((_, true, _)));
+        let held = |tried: &&Attempt| *tried.what == *what && tried.held();
         let Some(last) = case.incident.attempts.iter().rev().find(held).map(|tried| tried.intent) else {
             return false;
         };

@@ -221,9 +221,7 @@ impl State {
         if let (Look::Instance(cloud, id), Ok(Answer::Instance(None))) = (look, &answer) {
             self.deny(cloud, id);
         }
-        let pool = self.cases.get(key).and_then(|case| case.incident.pool.as_ref());
-        let pool = pool.and_then(|name| self.roster.pools.get(name));
-        let keeps = pool.is_some_and(|pool| pool.keep.is_some());
+        let keeps = self.pool_of(key).is_some_and(|pool| pool.keep.is_some());
         let Some(case) = self.cases.get_mut(key) else { return };
         let gathered = &mut case.gathered;
         gathered.outstanding = gathered.outstanding.saturating_sub(1);

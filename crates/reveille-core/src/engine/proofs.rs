@@ -112,9 +112,7 @@ impl State {
 
     /// How long a repair may take to help before the next is thought of.
     fn patience(&self, flight: &Flight) -> Span {
-        let pool = self.cases.get(&flight.key).and_then(|case| case.incident.pool.as_ref());
-        let deadlines = pool.and_then(|name| self.roster.pools.get(name)).map(|pool| pool.deadlines);
-        let deadlines = deadlines.unwrap_or_default();
+        let deadlines = self.pool_of(&flight.key).map(|pool| pool.deadlines).unwrap_or_default();
         let join = deadlines.join_within.unwrap_or(Span::from_min(15));
         match flight.rung.class() {
             Class::Replace => deadlines.build_within + join + deadlines.dwell,

@@ -110,7 +110,7 @@ impl Replay {
                 numbers.intent = numbers.intent.max(attempt.intent);
                 self.with(incident, |found| {
                     found.rung = rung;
-                    found.tries += u32::from(!matches!(&attempt.verdict, Some((_, true, _))));
+                    found.tries += u32::from(!attempt.held());
                     found.attempts.push(attempt);
                 });
             }
@@ -188,8 +188,7 @@ impl Replay {
                 self.open_intents.insert(intent, key);
                 self.with(incident, |found| {
                     // The same again after it had held: it did not stick.
-                    let held =
-                        |tried: &Attempt| matches!(tried.verdict, Some((_, true, _))) && tried.what == what;
+                    let held = |tried: &Attempt| tried.held() && tried.what == what;
                     if found.rung != rung {
                         found.tries = 0;
                     } else if found.attempts.iter().any(held) {

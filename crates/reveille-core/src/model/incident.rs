@@ -355,6 +355,13 @@ pub struct Attempt {
     pub verdict: Option<(Time, bool, Arc<str>)>,
 }
 
+impl Attempt {
+    /// A fresh read said that it took effect.
+    pub const fn held(&self) -> bool {
+        matches!(self.verdict, Some((_, true, _)))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

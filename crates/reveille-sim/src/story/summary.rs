@@ -207,6 +207,6 @@ fn acts(incident: &Incident) -> impl Iterator<Item = Done> {
         at: attempt.at,
         label: incident.label.clone(),
         what: attempt.what.clone(),
-        held: attempt.verdict.as_ref().is_some_and(|(_, held, _)| *held),
+        held: attempt.held(),
     })
 }

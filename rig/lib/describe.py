@@ -3,8 +3,10 @@
     describe.py STATE
 
 Writes rig.json (everything), env (shell exports), clouds.yaml, roster.yaml and roster-proxy.yaml. Run again whenever a part
-starts or ends; reads ports, pid/, parts, cloud.json, ca-hash. Starts and asks nothing.
+starts or ends, also by several commands at once: one after another, so that the newest state is what stands in the end. Reads ports,
+pid/, parts, cloud.json, ca-hash. Starts and asks nothing.
 """
+import fcntl
 import json
 import os
 import shlex
@@ -13,6 +15,8 @@ import sys
 state = sys.argv[1]
 root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 e = os.environ
+turn = open(os.path.join(state, 'describe.lock'), 'w')
+fcntl.flock(turn, fcntl.LOCK_EX)        # until we end
 
 
 def read(name, default=None):
@@ -35,7 +39,7 @@ def url(port, path='', scheme='http'):
 
 ports = {k: int(v) for k, v in (line.split('=') for line in read('ports').split())}
 parts = read('parts', '').split()
-pids = {p: int(read('pid/' + p).split()[0]) for p in sorted(os.listdir(state + '/pid'))}
+pids = {p: int(text.split()[0]) for p in sorted(os.listdir(state + '/pid')) for text in [read('pid/' + p)] if text}   # one may end meanwhile
 cloud = json.loads(read('cloud.json', 'null'))
 path = lambda name: os.path.join(state, name)
 

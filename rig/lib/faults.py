@@ -4,7 +4,7 @@
     faults.py --active             what is broken now faults.py --clear          mend everything
     faults.py --calls [--reset]    what went through the fault proxy
 
-Data: cloud faults (faults_cloud.py) go through the real APIs; process faults are signals; proxy faults (proxy_faults.py) are armed on
+Data: cloud and cluster faults (faults_cloud.py, faults_cluster.py) go through the real APIs; process faults are signals; proxy faults (proxy_faults.py) are armed on
 the proxy's control port. What --off has to put back is kept in $RIG_STATE/active-faults.json (fault_kit.py). Nothing here waits for anybody to notice.
 """
 import json
@@ -12,6 +12,7 @@ import subprocess
 import sys
 
 import faults_cloud  # noqa: F401  (importing it registers its faults)
+import faults_cluster  # noqa: F401  (so does this)
 import proxy_faults
 from fault_kit import CATALOGUE, Act, control, fault, remembered
 from machine import NoSuchMachine, Trouble, kubectl, root, set_silent

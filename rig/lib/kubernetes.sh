@@ -62,7 +62,8 @@ start_kube_apiserver() {
     --service-account-key-file "$state/pki/sa.key" --service-account-signing-key-file "$state/pki/sa.key" \
     --service-account-issuer https://rig --service-cluster-ip-range 10.0.0.0/24 --authorization-mode Node,RBAC \
     --enable-bootstrap-token-auth --enable-admission-plugins NodeRestriction --allow-privileged
-  await kube-apiserver 90 kubectl get --raw /readyz
+  # Whether its certificate would be believed is not asked here: a fault may have given it another.
+  await kube-apiserver 90 curl -skf --cert "$state/pki/admin.crt" --key "$state/pki/admin.key" "https://127.0.0.1:$API_PORT/readyz"
 }
 start_kube_controller_manager() {
   start kube-controller-manager "$(program kube-controller-manager)" --kubeconfig "$state/controller-manager.conf" \

@@ -23,9 +23,10 @@ mount --bind "$dir/var-lib-kubelet" /var/lib/kubelet && mount --bind "$dir/etc-k
 for path in /var/lib/cni /var/log/pods /var/log/containers /opt/containerd /run/containerd; do
   [ ! -d "$path" ] || mount -t tmpfs tmpfs "$path"
 done
-for setting in vm/overcommit_memory vm/panic_on_oom kernel/panic kernel/panic_on_oops kernel/keys/root_maxkeys kernel/keys/root_maxbytes; do
+for setting in net/ipv4/ip_forward vm/overcommit_memory vm/panic_on_oom kernel/panic kernel/panic_on_oops kernel/keys/root_maxkeys kernel/keys/root_maxbytes; do
   [ -e "/proc/sys/$setting" ] || continue
   cat "/proc/sys/$setting" >"$dir/sysctl/${setting##*/}"
+  [ "$setting" != net/ipv4/ip_forward ] || echo 1 >"$dir/sysctl/ip_forward"    # as on a machine that was prepared
   mount --bind "$dir/sysctl/${setting##*/}" "/proc/sys/$setting"
 done
 # The machine's own systemd must never hear of this node; the stand-in knows its kubelet only.

@@ -17,17 +17,18 @@ node_command() {
     exec) node_exec "$@" ;;
     restart-kubelet|stop-kubelet|start-kubelet) [ $# = 1 ] || die "rig node $verb wants a name."; node_must_be_up "$1"; "kubelet_${verb%-kubelet}" "$1" ;;
     *) die "\"rig node $verb\" is not a command." \
-        "rig node up NAME [--no-join] [--no-wait] [--token T] [--ca-hash H] [--provider-id ID | --cloud-provider external]" \
+        "rig node up NAME [--no-join] [--no-wait] [--spoil WHAT] [--token T] [--ca-hash H] [--provider-id ID | --cloud-provider external]" \
         "rig node down NAME [--forget] | list | exec NAME COMMAND...   rig node restart-kubelet|stop-kubelet|start-kubelet NAME" ;;
   esac
 }
 node_must_be_up() { running "node-$1" || die "the real node \"$1\" is not up in rig \"$name\"." "rig node up $1 --name $name" "Those there are: rig node list"; }
 
 node_up() {
-  local node='' join=1 wait=1 token='' hash='' extra=() dir began=$EPOCHREALTIME server
+  local node='' join=1 wait=1 spoil='' token='' hash='' extra=() dir began=$EPOCHREALTIME server
   while [ $# -gt 0 ]; do
     case $1 in
       --no-join) join='' ;; --no-wait) wait='' ;;
+      --spoil) spoil=${2:-}; spoil_check "$spoil"; shift ;;
       --token) token=$2; shift ;; --ca-hash) hash=$2; shift ;;
       --provider-id) extra+=("provider-id=$2"); shift ;; --cloud-provider) extra+=("cloud-provider=$2"); shift ;;
       -*) die "rig node up does not know $1." ;;
@@ -45,15 +46,20 @@ node_up() {
   dir=$state/nodes/$node
   rm -rf "$dir"; mkdir -p "$dir"/{var-lib-kubelet,etc-kubernetes,patches,log,bin,cni,sysctl}
   "$python" "$root/lib/ports.py" "$home" "$dir/ports" KUBELET_PORT HEALTHZ_PORT || die "no free ports could be reserved for the node."
-  make_node_paths
   if [ ${#extra[@]} = 0 ]; then       # a machine of that name in the cloud: the kubelet says so, as on a real one
     if running openstack-cloud-controller-manager; then extra+=(cloud-provider=external)
     elif server=$(server_id "$node") && [ -n "$server" ]; then extra+=("provider-id=openstack:///$server"); fi
   fi
-  write_node_files "$node" "$dir" "${token:-$("$(program kubeadm)" token create --kubeconfig "$state/admin.conf" 2>/dev/null)}" "${hash:-$(<"$state/ca-hash")}" ${extra[@]+"${extra[@]}"}
+  write_node_files "$node" "$dir" "${token:-$("$(program kubeadm)" token create --kubeconfig "$state/admin.conf" 2>/dev/null || cat "$state/bootstrap-token")}" "${hash:-$(<"$state/ca-hash")}" ${extra[@]+"${extra[@]}"}
+  [ -z "$spoil" ] || spoil_before "$spoil"
+  # Until its process is written down, somebody who takes the last other node down would take the paths away again.
+  exec 9>"$home/.paths-lock"; flock 9
+  make_node_paths
   start "node-$node" unshare -m -u bash "$root/lib/node-inside.sh" "$state" "$node" "$(dirname "$(program kubelet)")" "$root/lib"
+  exec 9>&-
   await "node-$node" 30 test -S "$dir/cri.sock"
   describe
+  if [ -n "$spoil" ]; then spoil_running "$spoil"; spoil_join "$spoil"; return 0; fi
   [ -n "$join" ] || { say "node $node is up and has not joined: rig node exec $node kubeadm join --config $dir/join.yaml"; return; }
   if [ -z "$wait" ]; then node_exec "$node" bash -c "kubeadm join --config '$dir/join.yaml' >>'$dir/log/join.log' 2>&1 </dev/null &"; say "node $node joins; watch it: rig logs --name $name nodes/$node/log/join.log"; return; fi
   node_exec "$node" kubeadm join --config "$dir/join.yaml" >>"$dir/log/join.log" 2>&1 </dev/null ||
@@ -94,6 +100,8 @@ port: $KUBELET_PORT
 healthzBindAddress: 127.0.0.1
 healthzPort: $HEALTHZ_PORT
 cgroupRoot: /$(node_cgroup "$node")
+evictionHard: {memory.available: "10Mi"}   # how full this machine's disks are says nothing of the node
+imageGCHighThresholdPercent: 100
 makeIPTablesUtilChains: false   # nodes share the machine's network: leave its tables alone
 END
   { cat <<END
@@ -119,15 +127,15 @@ make_node_paths() {
   for p in $node_paths; do
     [ -d "$p" ] && continue
     parent=$(dirname "$p"); [ -d "$parent" ] || continue
-    mkdir "$p" && echo "$p" >>"$home/.made-directories"
+    mkdir "$p" 2>/dev/null && echo "$p" >>"$home/.made-directories"
   done
 }
-forget_node_paths() {
-  local p
-  [ -s "$home/.made-directories" ] && ! compgen -G "$home/*/pid/node-*" >/dev/null || return 0
+forget_node_paths() ( # in a shell of its own, whose end gives the lock back
+  exec 9>"$home/.paths-lock"; flock 9
+  [ -s "$home/.made-directories" ] && ! compgen -G "$home/*/pid/node-*" >/dev/null || exit 0
   while read -r p; do rmdir "$p" 2>/dev/null; done <"$home/.made-directories"
   rm -f "$home/.made-directories"
-}
+)
 
 node_exec() { # NODE COMMAND...: inside the node's namespaces, with the programs of the rig and a systemctl for its kubelet on PATH
   local node=$1 dir=$state/nodes/$1 pid; shift

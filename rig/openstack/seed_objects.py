@@ -14,6 +14,8 @@ from osapi import Session, demo
 
 POD_RANGE = '198.19.0.0/16'
 NODE_RANGE = '10.8.0.0/24'
+# Below them lie addresses that no machine ever gets: next hops that are nobody, as `rig fault` puts them into routes.
+NODE_ADDRESSES = {'start': '10.8.0.16', 'end': '10.8.0.254'}
 
 
 def identity():
@@ -62,7 +64,8 @@ def cloud():
 
     d = demo()
     network = d.neutron('POST', '/networks', {'network': {'name': 'nodes'}})['network']['id']
-    subnet = d.neutron('POST', '/subnets', {'subnet': {'name': 'nodes', 'network_id': network, 'cidr': NODE_RANGE, 'ip_version': 4}})['subnet']['id']
+    subnet = d.neutron('POST', '/subnets', {'subnet': {'name': 'nodes', 'network_id': network, 'cidr': NODE_RANGE, 'ip_version': 4,
+                                                         'allocation_pools': [NODE_ADDRESSES]}})['subnet']['id']
     router = d.neutron('POST', '/routers', {'router': {'name': 'rig-router'}})['router']['id']
     d.neutron('PUT', '/routers/%s/add_router_interface' % router, {'subnet_id': subnet})
     d.neutron('PUT', '/routers/' + router, {'router': {'external_gateway_info': {'network_id': ext}}})

@@ -16,6 +16,8 @@ pub enum Fact {
     CsrPendingClient,
     /// A request for a serving certificate is Pending.
     CsrPendingServing,
+    /// A node's request is Pending, and the table does not say for which certificate.
+    CsrPendingNode,
     /// Every node of a listing is Ready.
     AllNodesReady,
     /// Some node of a listing is not Ready.
@@ -32,9 +34,10 @@ pub enum Fact {
 
 impl Fact {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::CsrPendingClient,
         Self::CsrPendingServing,
+        Self::CsrPendingNode,
         Self::AllNodesReady,
         Self::SomeNodeNotReady,
         Self::NoCniPod,
@@ -48,6 +51,7 @@ impl Fact {
         match self {
             Self::CsrPendingClient => "csr-pending-client",
             Self::CsrPendingServing => "csr-pending-serving",
+            Self::CsrPendingNode => "csr-pending-node",
             Self::AllNodesReady => "all-nodes-ready",
             Self::SomeNodeNotReady => "some-node-not-ready",
             Self::NoCniPod => "no-cni-pod",
@@ -213,16 +217,17 @@ impl Listing {
         if words.last() != Some(&"Pending") {
             return;
         }
-        let signer = words.iter().find(|word| word.contains("kubernetes.io/"));
-        let serving = signer.is_some_and(|signer| signer.ends_with("kubelet-serving"));
-        let client = match signer {
-            Some(signer) => signer.ends_with("kubelet") && !serving,
-            None => words.iter().any(|word| word.starts_with("system:") || word.contains("bootstrap")),
+        let says = |part: &str| words.iter().any(|word| word.contains(part));
+        let fact = match words.iter().find(|word| word.contains("kubernetes.io/")) {
+            Some(signer) if signer.ends_with("kubelet-serving") => Fact::CsrPendingServing,
+            Some(signer) if signer.ends_with("kubelet") => Fact::CsrPendingClient,
+            Some(_) => return,
+            // A node that has a name in its request holds a client certificate already, or renews it.
+            None if says("system:node:") => Fact::CsrPendingNode,
+            None if says("system:") || says("bootstrap") => Fact::CsrPendingClient,
+            None => return,
         };
-        if serving || client {
-            let fact = if serving { Fact::CsrPendingServing } else { Fact::CsrPendingClient };
-            self.show(fact, number, line);
-        }
+        self.show(fact, number, line);
     }
 
     fn node(&mut self, number: u64, line: &str, words: &[&str]) {
@@ -389,7 +394,7 @@ mod tests {
             ),
             (
                 "NAME AGE REQUESTOR CONDITION\ncsr-1 16h system:node:cp-1 Pending\n",
-                vec![Fact::CsrPendingClient],
+                vec![Fact::CsrPendingNode],
             ),
             ("NAME AGE REQUESTOR CONDITION\n\ncsr-1 16h system:node:cp-1 Pending\n", vec![]),
             ("2: eth0: mtu 1500 q\n1: lo: mtu 65536 q\n3: wg0: mtu 1420 q\n", vec![Fact::MtuDiffers]),

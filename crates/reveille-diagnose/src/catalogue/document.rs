@@ -111,6 +111,8 @@ pub(super) struct SignDocument {
     #[serde(default)]
     pub(super) harmless: bool,
     #[serde(default)]
+    pub(super) excuses: bool,
+    #[serde(default)]
     pub(super) source: Option<String>,
     pub(super) yes: Vec<String>,
     pub(super) near: Vec<String>,

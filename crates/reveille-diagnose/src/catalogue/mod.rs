@@ -115,6 +115,8 @@ pub struct Signal {
     pub whole: bool,
     /// A mark of a line that sounds like trouble and is none.
     pub harmless: bool,
+    /// A mark of a line that says of itself that it goes on: such a line carries no sign.
+    pub excuses: bool,
     /// Whose words they are.
     pub source: String,
     /// Texts that must carry it.

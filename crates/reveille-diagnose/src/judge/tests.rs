@@ -46,6 +46,13 @@ fn success_that_is_cut_or_of_something_else_takes_nothing_back() {
 }
 
 #[test]
+fn a_line_that_says_itself_that_it_goes_on_is_no_sign() {
+    let failed = "could not ask rancher.lab.example: x509: certificate signed by unknown authority";
+    assert_eq!(causes(&[&format!("{failed}\n")]), ["ca-untrusted"]);
+    assert!(causes(&[&format!("{failed}, removing CA data and trying again\n")]).is_empty());
+}
+
+#[test]
 fn a_message_that_three_components_repeat_counts_once() {
     let once = "Jan 01 10:00:00 w kubelet[1]: E0101 10:00:00.1 1 a.go:1] dial tcp 10.0.0.9:6443: connect: connection refused\n\
                 Jan 01 10:00:00 w kubelet[1]: E0101 10:00:00.1 1 b.go:9] err=\"dial tcp 10.0.0.9:6443: connect: connection refused\"\n";

@@ -63,7 +63,7 @@ impl<'c> Scanner<'c> {
             }
         }
         let literals = AhoCorasick::new(&words).map_err(TooLarge)?;
-        let sieve = Sieve::new(catalogue).map_err(TooLarge)?;
+        let sieve = Sieve::new(catalogue);
         Ok(Self { catalogue, literals, owners, sieve })
     }
 
@@ -231,6 +231,10 @@ impl Open<'_, '_> {
         let level = lines::level(&comparable);
         self.found.clear();
         self.reader.scanner.signals(&comparable, level, &mut self.found);
+        let signals = &self.reader.scanner.catalogue.signals;
+        if self.found.iter().any(|(place, _)| signals[*place].excuses) {
+            self.found.retain(|(place, _)| signals[*place].cause.is_none());
+        }
         let seen = &mut self.reader.seen;
         seen.lines += 1;
         if self.found.is_empty() {

@@ -1,58 +1,187 @@
 //! Passes over the lines of a long log that can hold nothing of interest, without looking at them one by one.
 //!
 //! ```text
-//!  block of raw bytes ─▶ one automaton over single words ─▶ the next line that holds one ─▶ read like any other line
-//!                              └─ none: the lines are counted
+//!  block of raw bytes ─▶ every second window of four bytes ─▶ a bit of 262,144? ─▶ which words, compared ─▶ the next line that
+//!                            └─ no, nearly always: the lines are counted                                   holds one is read
 //! ```
 //!
 //! Of every literal of the catalogue the longest stretch is looked for, in any case, that holds no quote and nothing that a
 //! quote or an escape stands beside: wrappers cannot hide it. Words of trouble and headers of tables pass as well. Three things
 //! are lost in a long log beyond its beginning: bare ids, which no word announces; words that a program wrote with more than
 //! one space between them; and lines that are cut within the only literal of a phrase.
+//!
+//! Each word is known by two neighbouring windows of four of its bytes, of which one stands at an even place wherever the word
+//! stands, so that half of all places are looked at. Of a word's pairs of windows the one is taken that is rarest in the
+//! catalogue's own examples. The bits fit into the nearest cache; an automaton over the same seven hundred words does not, and
+//! waits for memory at most bytes, which was three to five times slower.
 
-use aho_corasick::{AhoCorasick, AhoCorasickKind, BuildError};
+use std::collections::BTreeMap;
 
 use super::seen::TROUBLE_WORDS;
 use crate::catalogue::Catalogue;
 use crate::tables::WORDS as TABLE_WORDS;
 
-/// The automaton.
+/// Bytes of a window.
+const WINDOW: usize = 4;
+/// From one window that is looked at to the next.
+const STRIDE: usize = 2;
+/// Windows whose bits are asked for before the answers are.
+const AT_ONCE: usize = 8;
+/// Bytes that these windows cover.
+const CHUNK: usize = STRIDE * (AT_ONCE - 1) + WINDOW;
+/// A shorter word does not fill two windows.
+const WORD_BYTES_MIN: usize = WINDOW + STRIDE - 1;
+/// So many bits of a window's hash say where it is looked up.
+const HASH_BITS: u32 = 18;
+const BITS_WORDS: usize = (1 << HASH_BITS) / u64::BITS as usize;
+
+/// The words, ready to be looked for.
 #[derive(Debug)]
 pub(super) struct Sieve {
-    words: AhoCorasick,
+    words: Vec<Box<[u8]>>,
+    /// One bit for each hash of a window that some word has.
+    bits: Box<[u64; BITS_WORDS]>,
+    /// For each hash where its windows begin in `windows`, and one more at the end.
+    starts: Box<[u32]>,
+    windows: Vec<Known>,
+}
+
+/// A window that belongs to a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Known {
+    hash: u32,
+    folded: u32,
+    word: u16,
+    /// The word begins so many bytes before the window, or (for a byte that stands before it) after.
+    begins: i16,
 }
 
 impl Sieve {
-    pub(super) fn new(catalogue: &Catalogue) -> Result<Self, BuildError> {
-        let literals = catalogue
-            .signals
-            .iter()
-            .flat_map(|signal| &signal.says)
-            .flat_map(|phrase| &phrase.whole_literals);
-        let mut words: Vec<&str> = literals.map(|literal| needle(literal)).collect();
-        words.extend(TROUBLE_WORDS.iter().copied());
-        words.extend(TABLE_WORDS);
-        words.sort_unstable();
-        words.dedup();
-        // A word that holds another one passes by the other.
-        let least: Vec<&str> = words
-            .iter()
-            .filter(|word| !words.iter().any(|other| other != *word && word.contains(other)))
-            .copied()
-            .collect();
-        let words = AhoCorasick::builder()
-            .ascii_case_insensitive(true)
-            .kind(Some(AhoCorasickKind::DFA))
-            .build(&least)?;
-        Ok(Self { words })
+    pub(super) fn new(catalogue: &Catalogue) -> Self {
+        let words = words(catalogue);
+        let examples = catalogue.signals.iter().flat_map(|signal| signal.yes.iter().chain(&signal.near));
+        let mut common: BTreeMap<u32, u32> = BTreeMap::new();
+        for example in examples {
+            for window in example.as_bytes().windows(WINDOW) {
+                *common.entry(folded(window)).or_default() += 1;
+            }
+        }
+        let mut windows = Vec::new();
+        for (place, word) in words.iter().enumerate() {
+            // More words than this number holds are no catalogue that a person wrote.
+            let place = u16::try_from(place).unwrap_or(u16::MAX);
+            let mut note = |bytes: [u8; WINDOW], begins: i16| {
+                let folded = folded(&bytes);
+                windows.push(Known { hash: hash(folded), folded, word: place, begins });
+            };
+            windows_of(word, &common, &mut note);
+        }
+        windows.sort_unstable();
+        windows.dedup();
+        let mut bits = Box::new([0_u64; BITS_WORDS]);
+        let mut starts = vec![0_u32; (1 << HASH_BITS) + 1].into_boxed_slice();
+        for known in &windows {
+            bits[known.hash as usize / 64] |= 1 << (known.hash % 64);
+            starts[known.hash as usize + 1] += 1;
+        }
+        for place in 1..starts.len() {
+            starts[place] += starts[place - 1];
+        }
+        Self { words, bits, starts, windows }
     }
 
     /// Where the next word stands in the bytes.
     pub(super) fn find(&self, bytes: &[u8]) -> Option<usize> {
-        self.words.find(bytes).map(|found| found.start())
+        let mut at = 0;
+        while let Some(chunk) = bytes.get(at..at + CHUNK) {
+            let mut hits = 0_u32;
+            for window in 0..AT_ONCE {
+                let folded = folded(&chunk[window * STRIDE..window * STRIDE + WINDOW]);
+                hits |= self.bit(hash(folded)) << window;
+            }
+            while hits != 0 {
+                let window = hits.trailing_zeros() as usize;
+                let found = self.word_at(bytes, at + window * STRIDE);
+                if found.is_some() {
+                    return found;
+                }
+                hits &= hits - 1;
+            }
+            at += AT_ONCE * STRIDE;
+        }
+        (at..bytes.len()).step_by(STRIDE).find_map(|at| self.word_at(bytes, at))
+    }
+
+    const fn bit(&self, hash: u32) -> u32 {
+        (self.bits[hash as usize / 64] >> (hash % 64)) as u32 & 1
+    }
+
+    /// Where the word begins whose window stands here.
+    fn word_at(&self, bytes: &[u8], at: usize) -> Option<usize> {
+        let mut window = [b'\n'; WINDOW];
+        let there = &bytes[at..bytes.len().min(at + WINDOW)];
+        window[..there.len()].copy_from_slice(there);
+        let folded = folded(&window);
+        let hash = hash(folded) as usize;
+        let known = &self.windows[self.starts[hash] as usize..self.starts[hash + 1] as usize];
+        known.iter().filter(|known| known.folded == folded).find_map(|known| {
+            let begin = at.checked_add_signed(-isize::from(known.begins))?;
+            let word = &self.words[usize::from(known.word)];
+            let there = bytes.get(begin..begin + word.len())?;
+            there.eq_ignore_ascii_case(word).then_some(begin)
+        })
     }
 }
 
+/// The two windows that are rarest, or for a short word every window that can stand where it stands.
+fn windows_of(word: &[u8], common: &BTreeMap<u32, u32>, note: &mut impl FnMut([u8; WINDOW], i16)) {
+    let often = |at: usize| common.get(&folded(&word[at..at + WINDOW])).copied().unwrap_or(0);
+    if word.len() >= WORD_BYTES_MIN {
+        let pairs = 0..=word.len() - WORD_BYTES_MIN;
+        let rarest = pairs.min_by_key(|at| often(*at) + often(at + 1)).unwrap_or(0);
+        for at in [rarest, rarest + 1] {
+            let mut window = [0; WINDOW];
+            window.copy_from_slice(&word[at..at + WINDOW]);
+            note(window, i16::try_from(at).unwrap_or(i16::MAX));
+        }
+        return;
+    }
+    for beside in 0..=u8::MAX {
+        let mut window = [beside; WINDOW];
+        let kept = word.len().min(WINDOW);
+        window[..kept].copy_from_slice(&word[..kept]);
+        note(window, 0);
+        let mut window = [beside; WINDOW];
+        let kept = word.len().min(WINDOW - 1);
+        window[1..=kept].copy_from_slice(&word[..kept]);
+        note(window, -1);
+    }
+}
+
+/// In one case, as far as letters go; other bytes fall together with some that are rare in logs.
+fn folded(window: &[u8]) -> u32 {
+    let mut bytes = [0; WINDOW];
+    bytes.copy_from_slice(window);
+    u32::from_le_bytes(bytes) | 0x2020_2020
+}
+
+/// The upper bits of a product with an odd number: neighbouring windows fall far apart.
+const fn hash(folded: u32) -> u32 {
+    folded.wrapping_mul(0x9E37_79B1) >> (u32::BITS - HASH_BITS)
+}
+
+/// The words, none of which holds another: a word that does passes by the other.
+fn words(catalogue: &Catalogue) -> Vec<Box<[u8]>> {
+    let literals =
+        catalogue.signals.iter().flat_map(|signal| &signal.says).flat_map(|phrase| &phrase.whole_literals);
+    let mut words: Vec<&str> = literals.map(|literal| needle(literal)).collect();
+    words.extend(TROUBLE_WORDS.iter().copied());
+    words.extend(TABLE_WORDS);
+    words.sort_unstable();
+    words.dedup();
+    let holds_none = |word: &&&str| !words.iter().any(|other| other != *word && word.contains(other));
+    words.iter().filter(holds_none).map(|word| word.as_bytes().into()).collect()
+}
 /// What is looked for in the place of a literal: its longest stretch without what quotes and escapes stand beside.
 fn needle(literal: &str) -> &str {
     let beside =
@@ -78,16 +207,14 @@ mod tests {
     #[test]
     fn every_example_of_the_catalogue_passes() {
         let catalogue = Catalogue::built_in().unwrap();
-        let sieve = Sieve::new(&catalogue).unwrap();
+        let sieve = Sieve::new(&catalogue);
         for signal in catalogue.signals.iter().filter(|signal| !signal.says.is_empty()) {
             for text in &signal.yes {
                 assert!(sieve.find(text.as_bytes()).is_some(), "{}: {text}", signal.id);
             }
         }
-        let passed: Vec<(&str, &str)> = QUIET
-            .iter()
-            .flat_map(|text| sieve.words.find_iter(text).map(|found| (&text[found.range()], &text[..40])))
-            .collect();
+        let passed: Vec<&str> =
+            QUIET.iter().filter_map(|text| sieve.find(text.as_bytes()).map(|at| &text[at..])).collect();
         assert!(passed.is_empty(), "{passed:?}");
     }
 
@@ -96,5 +223,20 @@ mod tests {
         assert_eq!(needle("no such host"), "no such host");
         assert_eq!(needle("reason=noroutecreated"), "noroutecreated");
         assert_eq!(needle("node.kubernetes.io/x"), "node.kubernetes.io/x");
+    }
+
+    /// What the windows find is what a look at every place finds, wherever the word stands.
+    #[test]
+    fn every_word_is_found_at_every_place() {
+        let sieve = Sieve::new(&Catalogue::built_in().unwrap());
+        for word in &sieve.words {
+            for before in 0..2 * CHUNK {
+                for after in [0, 1, 3, CHUNK] {
+                    let text =
+                        [&b"~".repeat(before)[..], &word.to_ascii_uppercase(), &b"~".repeat(after)].concat();
+                    assert_eq!(sieve.find(&text), Some(before), "{}", String::from_utf8_lossy(&text));
+                }
+            }
+        }
     }
 }

@@ -147,7 +147,7 @@ impl Fleet {
 
     /// The same as an event, not handed over yet.
     pub(crate) fn listed(&self, grouped: &dyn Fn(usize) -> bool) -> Event {
-        let fact = CloudFact::Snapshot(Arc::new(self.snapshot(grouped)));
+        let fact = CloudFact::read(self.snapshot(grouped));
         Event::Cloud { cloud: self.shared.cloud.clone(), fact }
     }
 
@@ -162,10 +162,10 @@ impl Fleet {
             instances: view.instances.values().map(|seen| seen.instance.clone()).collect(),
             scope: Scope::Full,
             ports: ports.collect(),
-            groups: view.groups.clone(),
+            groups: Some(view.groups.clone()),
             routers: Vec::new(),
         };
-        Event::Cloud { cloud: self.shared.cloud.clone(), fact: CloudFact::Snapshot(Arc::new(snapshot)) }
+        Event::Cloud { cloud: self.shared.cloud.clone(), fact: CloudFact::read(snapshot) }
     }
 
     /// Every instance and every port differs from what the engine has last seen; texts that did not change are shared with it,
@@ -186,7 +186,7 @@ impl Fleet {
             fresh.revision += 1;
             fresh.share_texts_of(&seen.ports[0]);
         }
-        Event::Cloud { cloud: self.shared.cloud.clone(), fact: CloudFact::Snapshot(Arc::new(snapshot)) }
+        Event::Cloud { cloud: self.shared.cloud.clone(), fact: CloudFact::read(snapshot) }
     }
 
     /// All of it newly made; ids are shared within it, as the adapter shares them.
@@ -203,12 +203,12 @@ impl Fleet {
                 })
                 .collect(),
             instances,
-            groups: vec![Arc::new(SecurityGroup {
+            groups: Some(vec![Arc::new(SecurityGroup {
                 id: shared.group.clone(),
                 name: Arc::from("k8s-nodes"),
                 project: None,
                 rules: Vec::new(),
-            })],
+            })]),
             routers: Vec::new(),
         }
     }

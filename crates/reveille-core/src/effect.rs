@@ -273,9 +273,16 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    /// Nothing came of it, for sure.
-    pub const fn is_no_act(&self) -> bool {
-        matches!(self, Self::Moved { .. } | Self::Limit { .. } | Self::Refused { .. } | Self::Fenced)
+    /// The other side says that nothing came of it. Should it come to pass all the same, it may have been somebody else.
+    pub const fn denies(&self) -> bool {
+        matches!(
+            self,
+            Self::Moved { .. }
+                | Self::Limit { .. }
+                | Self::Refused { .. }
+                | Self::Failed { .. }
+                | Self::Fenced
+        )
     }
 }
 

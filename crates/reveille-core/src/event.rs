@@ -13,6 +13,7 @@ use crate::model::instance::{Instance, InstanceAction, Port};
 use crate::model::lease::Leases;
 use crate::model::network::{Router, SecurityGroup};
 use crate::model::node::{Node, NodeEvent};
+use crate::model::time::Span;
 
 /// One thing that happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,9 +55,21 @@ pub enum Event {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum CloudFact {
     /// A complete reading of the project.
-    Snapshot(Arc<CloudSnapshot>),
+    Snapshot {
+        /// What it says.
+        snapshot: Arc<CloudSnapshot>,
+        /// From before its first request until it was whole. What was asked for by itself meanwhile may be newer.
+        took: Span,
+    },
     /// The reading failed, or was incomplete; nothing of it counts.
     Failed(ReadError),
+}
+
+impl CloudFact {
+    /// A reading that took no time at all.
+    pub fn read(snapshot: CloudSnapshot) -> Self {
+        Self::Snapshot { snapshot: Arc::new(snapshot), took: Span::ZERO }
+    }
 }
 
 /// One complete reading of one project: every page of every list.
@@ -65,13 +78,14 @@ pub struct CloudSnapshot {
     /// All instances (`Scope::Full`), or those that changed or went since the last reading (`Scope::Changes`, which
     /// then may hold instances in state `Gone`).
     pub instances: Vec<Arc<Instance>>,
-    /// How much `instances` covers. Ports, groups and routers are always whole.
+    /// How much `instances` covers. Ports, routers, and groups that were read are always whole.
     pub scope: Scope,
     /// All ports of the project that belong to an instance, by that instance; also those of instances that are not ours,
     /// because their addresses are somebody's.
     pub ports: Vec<(InstanceId, Arc<Port>)>,
-    /// The groups that rosters name, with their rules. A name may be there several times, or not at all.
-    pub groups: Vec<Arc<SecurityGroup>>,
+    /// The groups that rosters name, with their rules. A name may be there several times, or not at all. `None`: they were
+    /// not read this time, and are as before.
+    pub groups: Option<Vec<Arc<SecurityGroup>>>,
     /// The routers that rosters name, where they were found.
     pub routers: Vec<Arc<Router>>,
 }

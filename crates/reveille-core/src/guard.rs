@@ -94,7 +94,7 @@ guards! {
     Contested = "contested",
     /// a dark zone is left alone
     ZoneDark = "zone-dark",
-    /// a dark fleet is left alone
+    /// a fleet of which most is dark, or does not answer yet, is left alone
     FleetDark = "fleet-dark",
     /// too many amiss freeze a pool, or the roster
     Breaker = "breaker",

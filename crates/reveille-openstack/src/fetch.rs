@@ -46,7 +46,7 @@ pub(crate) async fn list_servers(
     known: &Known,
 ) -> Found<Listing<Arc<Instance>>> {
     if interest.cluster_marks.is_empty() {
-        return Ok(Listing { items: BTreeMap::new(), begun: None });
+        return Ok(Listing::unasked());
     }
     let mut request = Request::get(Service::Compute, &["servers", "detail"]).query("limit", SERVERS_PER_PAGE);
     let mut what = "list servers";
@@ -141,7 +141,7 @@ pub(crate) async fn list_ports(
     known: &Known,
 ) -> Found<Listing<(InstanceId, Arc<Port>)>> {
     if interest.cluster_marks.is_empty() {
-        return Ok(Listing { items: BTreeMap::new(), begun: None });
+        return Ok(Listing::unasked());
     }
     let (ports, _) = list_all_ports(project, texts, known).await?;
     Ok(ports)
@@ -195,7 +195,7 @@ pub(crate) async fn list_all_ports(
             Of::Nobody => {}
         }
     }
-    Ok((Listing { items, begun: listing.begun }, legs))
+    Ok((Listing { items, begun: listing.begun, pages: listing.pages }, legs))
 }
 
 /// One question by name or by id; Neutron cannot be asked for "this name or that id". Where rosters use both, all groups

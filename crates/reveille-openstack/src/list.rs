@@ -7,7 +7,9 @@
 //! routers ─┘
 //! ```
 //!
-//! Four requests a cycle, at once, whatever the number of pools; further pages only where a list is longer than one.
+//! Four requests a cycle, at once, whatever the number of pools; further pages only where a list is longer than one. A full
+//! listing whose servers fill a page needs a second one, if only to learn that it is empty: it leaves the groups out, whose
+//! rules only people change and which the listings before and after it hold. So four it is on the mean, too.
 //! What did not change keeps its `Arc`, so that an unchanged fleet costs no memory and compares by address.
 //!
 //! **Changes only.** Between full listings Nova is asked for what changed since the last one. That is safe only so:
@@ -51,6 +53,10 @@ pub struct Lister {
     known: Known,
     /// From when on changes must be asked for; `None` until a full listing was handed over.
     horizon: Option<Horizon>,
+    /// The servers of the last full listing were more than one request.
+    is_long: bool,
+    /// The last listing held the groups.
+    has_groups: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -74,7 +80,7 @@ enum Ask {
 struct Whole {
     servers: Listing<Arc<Instance>>,
     ports: Listing<(InstanceId, Arc<Port>)>,
-    groups: Vec<Arc<SecurityGroup>>,
+    groups: Option<Vec<Arc<SecurityGroup>>>,
     routers: Vec<Router>,
 }
 
@@ -88,6 +94,8 @@ impl Lister {
             texts: Texts::default(),
             known: Known::default(),
             horizon: None,
+            is_long: false,
+            has_groups: false,
         }
     }
 
@@ -96,6 +104,7 @@ impl Lister {
         if self.interest != interest {
             self.interest = interest;
             self.horizon = None;
+            self.has_groups = false;
         }
     }
 
@@ -142,6 +151,10 @@ impl Lister {
         let Whole { servers, ports, groups, routers } = whole;
         let scope = if since.is_some() { Scope::Changes } else { Scope::Full };
         self.horizon = servers.begun.map(|server| Horizon { server, at: begun });
+        if scope == Scope::Full {
+            self.is_long = servers.pages > 1;
+        }
+        self.has_groups = groups.is_some();
         let (instances, strangers) = self.take_servers(servers, scope, ask);
         let ports = self.take_ports(ports);
         if scope == Scope::Full {
@@ -156,6 +169,7 @@ impl Lister {
     async fn read(&mut self, since: Option<Timestamp>, ask: Ask) -> Result<Whole, ReadError> {
         let (project, interest, known) = (&self.project, &self.interest, &self.known);
         let tables = &mut self.servers;
+        let with_groups = since.is_some() || ask == Ask::Everybody || !self.is_long || !self.has_groups;
         let servers = async {
             match ask {
                 Ask::Ours => list_servers(project, interest, since, tables, known).await,
@@ -165,7 +179,7 @@ impl Lister {
         let (servers, ports, groups, routers) = futures::try_join!(
             servers,
             list_ports(project, interest, &mut self.texts, known),
-            list_groups(project, interest),
+            async { if with_groups { list_groups(project, interest).await.map(Some) } else { Ok(None) } },
             list_routers(project, interest),
         )?;
         Ok(Whole { servers, ports, groups, routers })

@@ -66,6 +66,15 @@ pub(crate) struct Listing<T> {
     pub(crate) items: BTreeMap<Arc<str>, T>,
     /// The server's clock just before it read the first page: its `Date`, less what the answer took.
     pub(crate) begun: Option<Timestamp>,
+    /// It took so many requests.
+    pub(crate) pages: u32,
+}
+
+impl<T> Listing<T> {
+    /// Nothing was asked, so there is nothing.
+    pub(crate) const fn unasked() -> Self {
+        Self { items: BTreeMap::new(), begun: None, pages: 0 }
+    }
 }
 
 /// Reads every page of `request`. `decode` reads one page.
@@ -87,7 +96,7 @@ async fn follow<T>(
     mut reading: Reading,
     mut decode: impl FnMut(&[u8]) -> Result<Page<T>, serde_json::Error> + Send,
 ) -> Result<Listing<T>, ReadError> {
-    let mut listing = Listing { items: BTreeMap::new(), begun: None };
+    let mut listing = Listing::unasked();
     let mut markers = BTreeSet::new();
     let mut marker: Option<String> = None;
     loop {
@@ -99,6 +108,7 @@ async fn follow<T>(
         if reply.status != StatusCode::OK {
             return Err(reading.refused(&Refusal::read(&reply)));
         }
+        listing.pages += 1;
         if marker.is_none() {
             listing.begun = reply.date.and_then(|date| date.checked_sub(reply.took).ok());
         }

@@ -22,6 +22,8 @@ pub enum Stream {
     Ledger,
     /// What people do, and how soon.
     People,
+    /// How long what agents ask for takes.
+    Agents,
 }
 
 /// One sequence of numbers.

@@ -202,7 +202,7 @@ impl fmt::Display for Digest {
 /// An event in a few words.
 pub fn summary(event: &Event) -> String {
     match event {
-        Event::Cloud { cloud, fact: CloudFact::Snapshot(snapshot) } => {
+        Event::Cloud { cloud, fact: CloudFact::Snapshot { snapshot, .. } } => {
             format!("{cloud}: {} instances ({:?})", snapshot.instances.len(), snapshot.scope)
         }
         Event::Cloud { cloud, fact: CloudFact::Failed(error) } => format!("{cloud}: {error}"),

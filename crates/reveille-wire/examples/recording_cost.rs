@@ -112,10 +112,10 @@ impl Fleet {
             },
             scope,
             ports: self.ports.iter().map(|(of, port)| (of.clone(), Arc::new(Port::clone(port)))).collect(),
-            groups: Vec::new(),
+            groups: Some(Vec::new()),
             routers: Vec::new(),
         };
-        Event::Cloud { cloud: "os".into(), fact: CloudFact::Snapshot(Arc::new(snapshot)) }
+        Event::Cloud { cloud: "os".into(), fact: CloudFact::read(snapshot) }
     }
 
     fn leases(&mut self, second: u64) -> Event {

@@ -111,7 +111,7 @@ impl Field {
                 .iter()
                 .map(|n| (format!("i{n}").as_str().into(), Arc::new(port(n, &["g1"]))))
                 .collect(),
-            groups: vec![Arc::new(group())],
+            groups: Some(vec![Arc::new(group())]),
             routers: Vec::new(),
         };
         let nodes = numbers.iter().map(|n| Arc::new(node(n, Ready::True))).collect();
@@ -131,7 +131,7 @@ impl Field {
 
     /// Everybody is listed as they are.
     pub(crate) fn look(&mut self) {
-        let fact = CloudFact::Snapshot(Arc::new(self.cloud.clone()));
+        let fact = CloudFact::read(self.cloud.clone());
         self.feed(Event::Cloud { cloud: "os".into(), fact });
         self.feed(Event::Cluster(ClusterFact::Synced(self.nodes.clone())));
         self.renewed += 1;

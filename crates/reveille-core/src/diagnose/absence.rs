@@ -300,8 +300,8 @@ fn judge_stand_in(witness: Witness<'_>, seen: &Seen, real: &NodeName, other: &No
 }
 
 fn judge_missing(witness: Witness<'_>, seen: &Seen) -> Standing {
-    if let Some(sign) = &seen.left {
-        return Standing::Excused(Arc::from(format!("its node was removed on purpose ({sign})")));
+    if let Some(left) = &seen.left {
+        return service::judge_left(witness, seen, left);
     }
     let deadlines = witness.deadlines(seen);
     if let Some(name) = &seen.joined {

@@ -3,6 +3,7 @@
 //! ```text
 //!  Ready, startup taint ─▶ starting ── inService over ─▶ not-in-service        sign of removal, not Ready ─▶ excused
 //!                                                                                └─ delete over ─▶ stuck-leaving
+//!                                                      node went with that sign, instance stays ─┘
 //! ```
 //!
 //! Both are waited for from our own first sight, and from when the cluster's word counts again. Neither is ever acted on:
@@ -15,8 +16,9 @@ use crate::model::incident::{Confidence, FaultKind};
 use crate::model::node::Ready;
 use crate::model::stage::Stage;
 use crate::model::time::{Span, Time};
-use crate::observe::cloud::Seen;
+use crate::observe::cloud::{Left, Seen};
 use crate::observe::cluster::NodeSeen;
+use crate::observe::source::Trust;
 
 use super::absence::{Standing, Witness, absent, finding};
 
@@ -65,6 +67,28 @@ pub(super) fn judge_removal(witness: Witness<'_>, seen: &Seen, node: &NodeSeen, 
     absent(FaultKind::StuckLeaving, finding, None, true)
 }
 
+/// Its node left on purpose, and whoever took it away takes the instance next. Where nobody does, somebody has to be told.
+pub(super) fn judge_left(witness: Witness<'_>, seen: &Seen, left: &Left) -> Standing {
+    let sign = &left.sign;
+    if witness.now < gone_until(witness, seen, left) {
+        return Standing::Excused(Arc::from(format!("its node was removed on purpose ({sign})")));
+    }
+    let since = witness.now.since(left.at);
+    let text = format!("its node left on purpose ({sign}) {since} ago, and the instance is still there");
+    let evidence = vec![witness.evidence("instance", &text)];
+    let finding = finding(Cause::RemovalStuck, Confidence::Likely, evidence);
+    absent(FaultKind::StuckLeaving, finding, None, true)
+}
+
+/// When the instance must have gone after its node.
+fn gone_until(witness: Witness<'_>, seen: &Seen, left: &Left) -> Time {
+    let sighted = match witness.cloud.source.trust(witness.now) {
+        Trust::Since(since) => since,
+        Trust::No(_) => witness.now,
+    };
+    left.at.max(sighted).max(witness.cluster_since()) + witness.deadlines(seen).delete_within
+}
+
 /// When its removal must be over: counted from when it was both marked and not Ready, as far as we saw.
 fn removed_until(witness: Witness<'_>, seen: &Seen, node: &NodeSeen) -> Option<Time> {
     let since = node.leaving_since()?.max(node.ready_since).max(witness.cluster_since());
@@ -73,7 +97,9 @@ fn removed_until(witness: Witness<'_>, seen: &Seen, node: &NodeSeen) -> Option<T
 
 /// When a machine that is excused, or starting, will not be any more, as far as its node decides that.
 pub fn excused_until(witness: Witness<'_>, seen: &Seen) -> Option<Time> {
-    let node = seen.nodes.first().and_then(|name| witness.cluster.nodes.get(name))?;
+    let Some(node) = seen.nodes.first().and_then(|name| witness.cluster.nodes.get(name)) else {
+        return seen.left.as_ref().map(|left| gone_until(witness, seen, left));
+    };
     match node.node.ready {
         Ready::True => starting_until(witness, seen, node).map(|(_, until)| until),
         Ready::False | Ready::Unknown => removed_until(witness, seen, node),

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use crate::diagnose::absence::{self, Standing, Witness};
+use crate::diagnose::absence::{self, Absence, Standing, Witness};
 use crate::diagnose::faults::{self, Fault};
 use crate::diagnose::gathered::Gathered;
 use crate::diagnose::service;
@@ -170,7 +170,7 @@ impl State {
             Standing::Excused(_) => Rank::Leaving,
             Standing::Absent(absence) => match absence.kind {
                 // A machine that was seen being born is still on its way until its deadline.
-                FaultKind::NeverJoined if !self.is_due(seen, absence.kind) => Rank::Undecided,
+                FaultKind::NeverJoined if !self.is_late(seen, absence) => Rank::Undecided,
                 FaultKind::StuckDeleting | FaultKind::StuckLeaving | FaultKind::Ghost => Rank::Leaving,
                 _ => Rank::Amiss,
             },
@@ -178,15 +178,14 @@ impl State {
         Some(Place { pool, zone, rank })
     }
 
-    fn is_due(&self, seen: &Seen, kind: FaultKind) -> bool {
+    /// Its time is over, from the first sight on: a restart or a blindness, after which it is waited for anew, makes the fleet
+    /// no better.
+    fn is_late(&self, seen: &Seen, absence: &Absence) -> bool {
         let machine = self.clouds.values().find(|c| c.instances.contains_key(&seen.instance.id));
-        let Some(cloud) = machine else { return false };
+        let (Some(cloud), Some(after)) = (machine, absence.due_after) else { return false };
         let key = MachineKey::Instance(cloud.name.clone(), seen.instance.id.clone());
-        let key = IncidentKey { subject: Subject::Machine(key), kind };
-        self.cases.get(&key).is_some_and(|case| {
-            let due = crate::plan::decide::due_at(&self.desk(), case);
-            matches!(due, Ok(Some(at)) if self.now >= at)
-        })
+        let key = IncidentKey { subject: Subject::Machine(key), kind: absence.kind };
+        self.cases.get(&key).is_some_and(|case| self.now.since(case.incident.first_seen) >= after)
     }
 
     /// A node without a known instance: ours only if its instance was, and a ghost only if its id is denied.
@@ -277,7 +276,7 @@ impl State {
         }
     }
 
-    fn cases_of(&self, subject: &Subject) -> impl Iterator<Item = IncidentKey> {
+    pub(super) fn cases_of(&self, subject: &Subject) -> impl Iterator<Item = IncidentKey> {
         let first = IncidentKey { subject: subject.clone(), kind: FaultKind::ALL[0] };
         let last = IncidentKey { subject: subject.clone(), kind: FaultKind::ALL[FaultKind::ALL.len() - 1] };
         self.cases.range(first..=last).map(|(key, _)| key.clone())

@@ -5,7 +5,9 @@
 
 use std::sync::Arc;
 
+use crate::effect::Outcome;
 use crate::model::incident::{Incident, MachineKey, Subject};
+use crate::observe::cloud::Left;
 use crate::plan::budget::{Tried, Width};
 use crate::plan::ladder;
 use crate::record::{Joined, Record};
@@ -28,8 +30,8 @@ impl State {
             }
         }
         for (domain, width) in self.book.widths() {
-            let Width { width, not_before, failures } = *width;
-            records.push(Record::Width { at, domain: domain.clone(), width, not_before, failures });
+            let Width { width, not_before, failures, since } = *width;
+            records.push(Record::Width { at: since, domain: domain.clone(), width, not_before, failures });
         }
         for (pool, fault, instance) in self.book.faults() {
             let (pool, fault, instance) = (pool.clone(), fault.clone(), instance.clone());
@@ -58,7 +60,7 @@ impl State {
             if memory.born && memory.node.is_none() {
                 records.push(Record::Born { at, machine: machine.clone() });
             }
-            if let Some(why) = memory.left {
+            if let Some(Left { at, sign: why }) = memory.left.map(|left| *left) {
                 records.push(Record::Left { at, machine, why });
             }
         }
@@ -90,7 +92,9 @@ impl State {
         let findings = incident.findings.clone();
         records.push(Record::Diagnosed { at: incident.first_seen, incident: id, findings });
         for attempt in &incident.attempts {
-            let Some(flight) = self.book.flights.get(&attempt.intent) else {
+            let doubted = self.book.doubted().find(|(intent, _)| *intent == attempt.intent);
+            let doubted = doubted.map(|(_, flight)| flight);
+            let Some(flight) = self.book.flights.get(&attempt.intent).or(doubted) else {
                 records.push(Record::Tried { incident: id, attempt: attempt.clone(), rung: incident.rung });
                 continue;
             };
@@ -106,6 +110,11 @@ impl State {
                 before: flight.before.clone(),
                 domain: flight.domain.clone(),
             });
+            if let (Some(_), Some((at, said))) = (doubted, &attempt.outcome) {
+                let text = Arc::from(said.strip_prefix("failed: ").unwrap_or(said));
+                let outcome = Outcome::Failed { retry_after: None, text };
+                records.push(Record::Ended { at: *at, intent: attempt.intent, outcome });
+            }
         }
         if let (Some(asked), Subject::Machine(machine)) = (&incident.asked, &incident.key.subject) {
             let (machine, value) = (machine.clone(), asked.value.clone());

@@ -267,7 +267,7 @@ impl State {
         let text: Arc<str> = Arc::from(outcome.to_string());
         self.record(Record::Ended { at, intent, outcome: outcome.clone() });
         self.note_attempt(&flight.key, intent, |attempt| attempt.outcome = Some((at, text)));
-        if outcome.is_no_act() {
+        if outcome.denies() {
             self.book.not_deleted(&flight.call);
         }
         match outcome {
@@ -288,6 +288,7 @@ impl State {
             }
             Outcome::Failed { retry_after, text } => {
                 self.book.flights.remove(&intent);
+                self.book.doubt(intent, &flight);
                 self.postpone(&flight, retry_after.unwrap_or_default(), &text);
             }
             Outcome::Limit { limit, text } => {

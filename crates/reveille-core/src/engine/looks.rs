@@ -13,7 +13,8 @@ use crate::model::instance::InstanceAction;
 use crate::model::node::Provider;
 use crate::model::roster::Pool;
 use crate::model::time::Time;
-use crate::observe::cloud::{CloudChange, Seen};
+use crate::observe::cloud::{CloudChange, Seen, Unlisted};
+use crate::observe::fresh::Thing;
 use crate::record::Record;
 use crate::verify;
 
@@ -40,6 +41,15 @@ pub enum LookFor {
     Refresh,
 }
 
+/// A read that is out.
+#[derive(Clone, Debug)]
+pub(super) struct Asked {
+    look: Look,
+    purpose: LookFor,
+    /// When it was sent.
+    at: Time,
+}
+
 impl State {
     pub(super) fn ask(&mut self, look: Look, purpose: LookFor) {
         if self.asked.insert((look.clone(), purpose.clone())) {
@@ -53,29 +63,31 @@ impl State {
             self.numbers.look = self.numbers.look.next();
             let id = self.numbers.look;
             self.effects.push(Effect::Look { id, look: look.clone() });
-            self.looks.insert(id, (look, purpose));
+            self.looks.insert(id, Asked { look, purpose, at: self.now });
         }
     }
 
     pub(super) fn on_looked(&mut self, id: LookId, answer: Result<Answer, ReadError>) {
-        let Some(asked) = self.looks.remove(&id) else { return };
+        let Some(Asked { look, purpose, at }) = self.looks.remove(&id) else { return };
+        let asked = (look, purpose);
         self.asked.remove(&asked);
         let (look, purpose) = asked;
         if let Ok(answer) = &answer {
-            self.learn(&look, answer);
+            self.learn(&look, at, answer);
         }
         match purpose {
-            LookFor::Missing(cloud, instance) => self.on_missing_answer(&cloud, &instance, &answer),
+            LookFor::Missing(cloud, instance) => self.on_missing_answer(&cloud, &instance, &answer, at),
             LookFor::Namesake(_, _, node) => self.on_namesake_answer(&node, &answer),
             LookFor::Deleter(pool, instance) => self.on_deleter_answer(&pool, &instance, answer),
-            LookFor::Evidence(key) => self.on_evidence(&key, &look, answer),
+            LookFor::Evidence(key) => self.on_evidence(&key, &look, answer, at),
             LookFor::Verdict(intent) => self.on_verdict_answer(intent, answer),
             LookFor::Refresh => {}
         }
     }
 
     /// A fresh read is the newest truth there is: the views take it in, whoever asked for it.
-    fn learn(&mut self, look: &Look, answer: &Answer) {
+    fn learn(&mut self, look: &Look, asked_at: Time, answer: &Answer) {
+        self.note_fresh(look, asked_at);
         match (look, answer) {
             // An answer may have been on its way since before the machine was proved gone: only a listing brings it back.
             (Look::Instance(cloud, id), Answer::Instance(_)) if self.has_departed(cloud, id) => {}
@@ -115,23 +127,43 @@ impl State {
         }
     }
 
-    fn on_missing_answer(&mut self, cloud: &CloudName, id: &InstanceId, answer: &Result<Answer, ReadError>) {
+    /// No listing that began earlier unsays it.
+    fn note_fresh(&mut self, look: &Look, asked_at: Time) {
+        let (cloud, thing) = match look {
+            Look::Instance(cloud, id) => (cloud, Thing::Instance(id.clone())),
+            Look::Ports(cloud, id) => (cloud, Thing::Ports(id.clone())),
+            Look::Group(cloud, id) => (cloud, Thing::Group(id.clone())),
+            Look::Router(cloud, id) => (cloud, Thing::Router(id.clone())),
+            Look::Console(..) | Look::Actions(..) | Look::Node(_) | Look::NodeEvents(_) => return,
+        };
+        if let Some(view) = self.clouds.get_mut(cloud) {
+            view.note_fresh(thing, asked_at);
+        }
+    }
+
+    fn on_missing_answer(
+        &mut self,
+        cloud: &CloudName,
+        id: &InstanceId,
+        answer: &Result<Answer, ReadError>,
+        asked_at: Time,
+    ) {
         if !matches!(answer, Ok(Answer::Instance(None))) {
             return;
         }
         let Some(view) = self.clouds.get(cloud) else { return };
         let key = MachineKey::Instance(cloud.clone(), id.clone());
         if !view.instances.contains_key(id) && self.remembered.contains_key(&key) {
-            self.on_gone_unseen(&key, cloud, id);
+            self.on_gone_unseen(&key, cloud, id, asked_at);
         } else {
-            self.deny(cloud, id);
+            self.deny(cloud, id, asked_at);
         }
         self.dirty.insert(key);
     }
 
     /// It went while nobody watched, and only the ledger knew it. Where it left a node behind, it is a machine again, gone
     /// but for the second denial, so that its node goes the way of every other ghost.
-    fn on_gone_unseen(&mut self, key: &MachineKey, cloud: &CloudName, id: &InstanceId) {
+    fn on_gone_unseen(&mut self, key: &MachineKey, cloud: &CloudName, id: &InstanceId, asked_at: Time) {
         if !self.cluster.synced_once() {
             // Whether it left a node, nobody can tell yet. The next full listing asks for it again.
             return;
@@ -141,7 +173,7 @@ impl State {
             let Some(view) = self.clouds.get_mut(cloud) else { return };
             view.insert_missing(self.now, id, &node, &pool);
             self.remember_joined(cloud);
-            self.deny(cloud, id);
+            self.deny(cloud, id, asked_at);
             self.relink(&node);
             return;
         }
@@ -166,11 +198,14 @@ impl State {
         (names_it && pool.cloud == *cloud).then(|| (name.clone(), pool.clone()))
     }
 
-    /// Asked for by id, it was denied. Once that proves it gone, whoever took it away is known to be at work.
-    fn deny(&mut self, cloud: &CloudName, id: &InstanceId) {
+    /// Asked for by id, it was denied; what comes late is as old as its question. Once that proves it gone, whoever took it away
+    /// is known to be at work.
+    fn deny(&mut self, cloud: &CloudName, id: &InstanceId, asked_at: Time) {
+        let late = self.now.since(asked_at) > Unlisted::APART;
+        let denied_at = if late { asked_at } else { self.now };
         let Some(view) = self.clouds.get_mut(cloud) else { return };
         let known = view.instances.get(id).is_some_and(Seen::is_gone);
-        if view.denied(self.now, id) && !known {
+        if view.denied(self.now, denied_at, id) && !known {
             self.note_foreign(&MachineKey::Instance(cloud.clone(), id.clone()));
         }
     }
@@ -217,16 +252,24 @@ impl State {
         }
     }
 
-    fn on_evidence(&mut self, key: &IncidentKey, look: &Look, answer: Result<Answer, ReadError>) {
+    fn on_evidence(
+        &mut self,
+        key: &IncidentKey,
+        look: &Look,
+        answer: Result<Answer, ReadError>,
+        asked_at: Time,
+    ) {
         if let (Look::Instance(cloud, id), Ok(Answer::Instance(None))) = (look, &answer) {
-            self.deny(cloud, id);
+            self.deny(cloud, id, asked_at);
         }
         let keeps = self.pool_of(key).is_some_and(|pool| pool.keep.is_some());
         let Some(case) = self.cases.get_mut(key) else { return };
         let gathered = &mut case.gathered;
         gathered.outstanding = gathered.outstanding.saturating_sub(1);
         let of_cloud = matches!(look, Look::Console(..) | Look::Actions(..) | Look::Instance(..));
-        gathered.missed |= of_cloud && answer.is_err();
+        // A denial that comes too late proves nothing any more, and is asked for again later and later.
+        let late = matches!(look, Look::Instance(..)) && self.now.since(asked_at) > Unlisted::APART;
+        gathered.missed |= of_cloud && (answer.is_err() || late);
         match (look, answer) {
             (_, Ok(Answer::Console(text))) => {
                 gathered.take_console(key.kind, &text, self.now);

@@ -10,11 +10,9 @@
 //! An id is never given twice, so whoever comes back is the same machine: it has joined if it had joined, and it was not
 //! born while we watched unless it was. A cell that denies its machines and comes back makes no newcomers.
 
-use std::sync::Arc;
-
 use crate::model::id::{CloudName, InstanceId, NodeName, PoolName};
 use crate::model::incident::MachineKey;
-use crate::observe::cloud::Seen;
+use crate::observe::cloud::{Left, Seen};
 use crate::record::Joined;
 
 use super::State;
@@ -27,7 +25,7 @@ const DEPARTED_MAX: usize = 256;
 pub(super) struct Remembered {
     pub(super) node: Option<NodeName>,
     pub(super) pool: Option<PoolName>,
-    pub(super) left: Option<Arc<str>>,
+    pub(super) left: Option<Box<Left>>,
     pub(super) born: bool,
 }
 

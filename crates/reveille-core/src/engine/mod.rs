@@ -94,6 +94,8 @@ pub struct State {
     foreign: BTreeMap<PoolName, (Time, Arc<str>)>,
     /// When a machine of the pool that was seen being born was last seen Ready for the first time.
     newcomers: BTreeMap<PoolName, Time>,
+    /// Machines that joined since an earlier process deleted one, and of which pool: successors, for all that is known.
+    arrived: BTreeMap<MachineKey, PoolName>,
     route_limits: BTreeMap<RouterId, u32>,
     /// What the ledger remembers of machines that have not been seen since the restart.
     remembered: BTreeMap<MachineKey, memory::Remembered>,
@@ -120,7 +122,7 @@ pub struct State {
     timers: BTreeSet<(Time, Wake)>,
     wakes: BTreeMap<Wake, Time>,
     announced_wake: Option<Time>,
-    looks: BTreeMap<LookId, (Look, LookFor)>,
+    looks: BTreeMap<LookId, looks::Asked>,
     look_queue: VecDeque<(Look, LookFor)>,
     /// What is out or in line, to ask nothing twice: a thousand faults at once ask for thousands of reads.
     asked: BTreeSet<(Look, LookFor)>,
@@ -199,6 +201,7 @@ impl State {
             lit: BTreeMap::new(),
             foreign: BTreeMap::new(),
             newcomers: BTreeMap::new(),
+            arrived: BTreeMap::new(),
             route_limits: BTreeMap::new(),
             remembered: BTreeMap::new(),
             departed: VecDeque::new(),
@@ -247,6 +250,7 @@ impl State {
             Event::Tick => {}
         }
         self.ring_timers();
+        self.review_doubted();
         self.judge_dirty();
         self.review_projects();
         self.review_gates();
@@ -370,6 +374,7 @@ impl State {
         gates.push(self.cluster.source.trust(self.now).is_given());
         gates.extend(self.clouds.values().map(|cloud| cloud.source.trust(self.now).is_given()));
         gates.push(interlock::fleet_is_dark(&self.cluster));
+        gates.push(interlock::most_are_away(&limits, all));
         std::mem::swap(&mut self.gates, &mut gates);
         self.next_gates = gates;
         if self.gates != self.next_gates {

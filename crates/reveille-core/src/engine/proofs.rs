@@ -4,13 +4,15 @@
 //! answers again, or its pool answers with more machines than before, for the pool's dwell. Until then it keeps its slot;
 //! a failure makes its domain careful, a proof makes it bolder.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::effect::{Call, Outcome, ReadError};
 use crate::event::Answer;
-use crate::model::id::IntentId;
-use crate::model::incident::{IncidentKey, Subject};
+use crate::model::id::{IntentId, PoolName};
+use crate::model::incident::{IncidentKey, MachineKey, Subject};
 use crate::model::time::Span;
+use crate::observe::tally::Rank;
 use crate::plan::budget::{Flight, Phase, REPLACEMENT_FAILED, Width};
 use crate::plan::desk::{Case, Desk};
 use crate::plan::ladder::{Class, Rung};
@@ -59,7 +61,11 @@ impl State {
         };
         match effect {
             Effectiveness::Seen(text) => self.took_effect(intent, &flight, text),
-            Effectiveness::NotSeen(text) if self.now >= deadline => self.did_not_hold(intent, &flight, text),
+            Effectiveness::NotSeen(text) if self.now >= deadline => {
+                // Should it go later, that is somebody else's doing, as far as anybody can tell.
+                self.book.not_deleted(&flight.call);
+                self.did_not_hold(intent, &flight, text);
+            }
             Effectiveness::NotSeen(_) => self.wake(self.now + READ_AGAIN, Wake::Flight(intent)),
         }
     }
@@ -79,6 +85,7 @@ impl State {
         let at = self.now;
         self.record(Record::Judged { at, intent, held: true, text: text.clone() });
         self.book.count_verified(flight.rung);
+        self.book.doubt_no_more(flight.incident);
         self.note_attempt(&flight.key, intent, |attempt| attempt.verdict = Some((at, true, text)));
         self.unwake(&Wake::Flight(intent));
         let patience = self.patience(flight);
@@ -92,6 +99,7 @@ impl State {
                 flight.domain.as_ref().map_or(0, |domain| self.tally.pool(&domain.pool).present);
             if let Some(flight) = self.book.flights.get_mut(&intent) {
                 let deadline = at + patience;
+                let present_before = Some(present_before);
                 flight.phase = Phase::Proving { deadline, since: at, present_before, well_since: None };
             }
             self.wake(at + patience, Wake::Flight(intent));
@@ -153,12 +161,12 @@ impl State {
 
     fn record_width(&mut self, domain: &crate::record::Domain, width: Width) {
         let (at, domain) = (self.now, domain.clone());
-        let Width { width, not_before, failures } = width;
+        let Width { width, not_before, failures, .. } = width;
         self.record(Record::Width { at, domain, width, not_before, failures });
     }
 
     fn earn(&mut self, domain: &crate::record::Domain) {
-        let width = self.book.proved(domain);
+        let width = self.book.proved(domain, self.now);
         self.record_width(domain, width);
     }
 
@@ -181,8 +189,31 @@ impl State {
         }
     }
 
+    /// A machine that goes after its deletion was answered as failed went through us: that it helps has to be proved as for
+    /// any other.
+    pub(super) fn review_doubted(&mut self) {
+        let goes = |(intent, flight): (IntentId, &Flight)| {
+            let (cloud, id) = Desk::instance_of(&flight.key.subject)?;
+            let seen = self.clouds.get(cloud).and_then(|view| view.instances.get(id));
+            let goes = match seen {
+                Some(seen) => seen.is_gone() || seen.instance.state.is_leaving(),
+                None => self.has_departed(cloud, id),
+            };
+            (goes && self.book.flight_of(flight.incident).is_none()).then_some(intent)
+        };
+        let gone: Vec<IntentId> = self.book.doubted().filter_map(goes).collect();
+        for intent in gone {
+            let Some(flight) = self.book.undoubt(intent) else { continue };
+            self.book.flights.insert(intent, flight.clone());
+            self.took_effect(intent, &flight, Arc::from("it goes, although the call was answered as failed"));
+        }
+    }
+
     /// A case is over: what was under way for it is proved, or has nothing left to prove.
     pub(super) fn land_closed(&mut self, case: &Case, verdict: Verdict) {
+        if matches!(verdict, Verdict::Mended | Verdict::Recovered) {
+            self.book.doubt_no_more(case.incident.id);
+        }
         let Some((intent, flight)) = self.book.flight_of(case.incident.id) else { return };
         let flight = flight.clone();
         let replaced = flight.rung == Rung::Replace;
@@ -224,6 +255,7 @@ impl State {
         let now = self.now;
         let mut proved = Vec::new();
         let mut wake = None;
+        let mut arrived = self.arrived_and_well();
         for (intent, flight) in &mut self.book.flights {
             let (Phase::Proving { since, present_before, well_since, .. }, Some(domain)) =
                 (&mut flight.phase, &flight.domain)
@@ -234,8 +266,12 @@ impl State {
                 continue;
             }
             // Others that came back prove nothing of the successor: one that was made since must be among those who answer.
-            let newcomer = self.newcomers.get(&domain.pool).is_some_and(|at| at >= since);
-            if newcomer && self.tally.pool(&domain.pool).present > *present_before {
+            let newcomer = || self.newcomers.get(&domain.pool).is_some_and(|at| at >= since);
+            let helped = match present_before {
+                Some(before) => newcomer() && self.tally.pool(&domain.pool).present > *before,
+                None => take_one(&mut arrived, &domain.pool),
+            };
+            if helped {
                 let dwell = self.roster.pools.get(&domain.pool).map_or(Span::ZERO, |p| p.deadlines.dwell);
                 let over = *well_since.get_or_insert(now) + dwell;
                 if now >= over {
@@ -251,7 +287,11 @@ impl State {
             self.wake(at, Wake::Proofs);
         }
         for (intent, domain) in proved {
-            self.book.flights.remove(&intent);
+            if let Some(flight) = self.book.flights.remove(&intent)
+                && matches!(flight.phase, Phase::Proving { present_before: None, .. })
+            {
+                self.credit_arrival(&domain.pool);
+            }
             self.unwake(&Wake::Flight(intent));
             self.earn(&domain);
             self.rouse_held();
@@ -260,4 +300,40 @@ impl State {
             self.quieten(domain);
         }
     }
+
+    /// A machine that nobody knew to have joined is Ready for the first time: made since the last process looked, or in our
+    /// sight. It is kept while a replacement of an earlier process waits for its successor.
+    pub(super) fn note_arrival(&mut self, machine: &MachineKey, pool: &PoolName) {
+        let waits = |flight: &Flight| matches!(flight.phase, Phase::Proving { present_before: None, .. });
+        if self.book.flights.values().any(waits) {
+            self.arrived.insert(machine.clone(), pool.clone());
+        }
+    }
+
+    /// How many of a pool arrived, and answer.
+    fn arrived_and_well(&self) -> BTreeMap<PoolName, u32> {
+        let mut well = BTreeMap::new();
+        for (machine, pool) in &self.arrived {
+            if self.tally.place(machine).is_some_and(|place| place.rank == Rank::Present) {
+                *well.entry(pool.clone()).or_default() += 1;
+            }
+        }
+        well
+    }
+
+    /// Each that arrived is the successor of one.
+    fn credit_arrival(&mut self, pool: &PoolName) {
+        let well =
+            |machine: &MachineKey| self.tally.place(machine).is_some_and(|place| place.rank == Rank::Present);
+        let one = self.arrived.iter().find(|(machine, of)| *of == pool && well(machine));
+        if let Some(machine) = one.map(|(machine, _)| machine.clone()) {
+            self.arrived.remove(&machine);
+        }
+    }
+}
+
+fn take_one(arrived: &mut BTreeMap<PoolName, u32>, pool: &PoolName) -> bool {
+    let Some(left) = arrived.get_mut(pool).filter(|left| **left > 0) else { return false };
+    *left -= 1;
+    true
 }

@@ -15,6 +15,7 @@ use crate::model::id::{IncidentId, IntentId};
 use crate::model::incident::{Asked, Attempt, DROPPED, Incident, IncidentKey, MachineKey};
 use crate::model::roster::{Deadlines, Roster};
 use crate::model::time::{Span, Time};
+use crate::observe::cloud::Left;
 use crate::plan::budget::{Flight, Phase, Tried, Width};
 use crate::plan::desk::Case;
 use crate::plan::interlock;
@@ -87,7 +88,7 @@ impl Replay {
             }
             Record::GivenUp { incident, .. } => self.with(incident, |found| found.given_up = true),
             Record::Closed { at, incident, verdict } => self.close(at, incident, verdict),
-            Record::Width { domain, width, not_before, failures, .. } => {
+            Record::Width { at, domain, width, not_before, failures } => {
                 if width > 1 {
                     // Widened means proved: machines of the pool join again.
                     self.state.book.forgive_faults(&domain.pool);
@@ -95,7 +96,7 @@ impl Replay {
                 if width > 1 && not_before.is_none() {
                     self.proved(&domain);
                 }
-                self.state.book.set_width(domain, Width { width, not_before, failures });
+                self.state.book.set_width(domain, Width { width, not_before, failures, since: at });
             }
             Record::FaultSeen { pool, instance, fault, .. } => {
                 self.state.book.count_fault(&pool, &instance, &fault);
@@ -145,8 +146,9 @@ impl Replay {
             Record::Born { machine, .. } => {
                 self.state.remembered.entry(machine).or_default().born = true;
             }
-            Record::Left { machine, why, .. } => {
-                self.state.remembered.entry(machine).or_default().left = Some(why);
+            Record::Left { at, machine, why } => {
+                let left = Left { at: at.min(self.state.now), sign: why };
+                self.state.remembered.entry(machine).or_default().left = Some(Box::new(left));
             }
             Record::Forgotten { at, machines } => {
                 for key in machines {
@@ -210,8 +212,11 @@ impl Replay {
             Record::Ended { at, intent, outcome } => {
                 if let Some(flight) = state.book.flights.get(&intent).cloned() {
                     state.book.count_requested(flight.rung);
-                    if outcome.is_no_act() {
+                    if outcome.denies() {
                         state.book.not_deleted(&flight.call);
+                    }
+                    if matches!(outcome, Outcome::Failed { .. }) {
+                        state.book.doubt(intent, &Flight { phase: Phase::Calling { since: at }, ..flight });
                     }
                 }
                 let text = Arc::from(outcome.to_string());
@@ -228,14 +233,21 @@ impl Replay {
                 }
             }
             Record::Judged { at, intent, held, text } => {
+                if let Some(flight) = state.book.undoubt(intent) {
+                    // Its call was answered as failed, and its machine went after all.
+                    self.open_intents.insert(intent, flight.key.clone());
+                    state.book.flights.insert(intent, flight);
+                }
                 if let Some(flight) = state.book.flights.get(&intent).filter(|_| held) {
-                    let rung = flight.rung;
+                    let (rung, incident) = (flight.rung, flight.incident);
                     state.book.count_verified(rung);
+                    state.book.doubt_no_more(incident);
                 }
                 self.note(intent, |attempt| attempt.verdict = Some((at, held, text)));
                 if held {
                     self.held(at, intent);
                 } else {
+                    self.came_to_nothing(intent);
                     self.cool_down(at, intent);
                     self.failed(at, intent, 1);
                 }
@@ -305,12 +317,8 @@ impl Replay {
             Some(flight) if flight.call.is_destructive() => {
                 proving = true;
                 let wait = Deadlines::default().build_within + Span::from_min(15);
-                let phase = Phase::Proving {
-                    deadline: at + wait,
-                    since: at,
-                    present_before: u32::MAX,
-                    well_since: None,
-                };
+                let phase =
+                    Phase::Proving { deadline: at + wait, since: at, present_before: None, well_since: None };
                 flight.phase = phase;
                 wait
             }
@@ -335,6 +343,14 @@ impl Replay {
         if let Some(intent) = proving.map(|(intent, _)| *intent) {
             self.state.book.flights.remove(&intent);
             self.open_intents.remove(&intent);
+        }
+    }
+
+    /// What was never seen to take effect is nobody's doing yet.
+    fn came_to_nothing(&mut self, intent: IntentId) {
+        let unseen = |flight: &&Flight| !matches!(flight.phase, Phase::Proving { .. });
+        if let Some(flight) = self.state.book.flights.get(&intent).filter(unseen).cloned() {
+            self.state.book.not_deleted(&flight.call);
         }
     }
 
@@ -371,6 +387,9 @@ impl Replay {
         // proved is proved, or has nothing left to prove.
         let keeps = |flight: &Flight| flight.rung == Rung::Replace && verdict == Verdict::SubjectGone;
         self.state.book.flights.retain(|_, flight| flight.incident != id || keeps(flight));
+        if matches!(verdict, Verdict::Mended | Verdict::Recovered) {
+            self.state.book.doubt_no_more(id);
+        }
         if let Some(case) = self.state.cases.remove(&key) {
             if self.state.closed.len() == CLOSED_MAX {
                 self.state.closed.pop_front();
@@ -383,7 +402,8 @@ impl Replay {
     fn finish(self, how: Restored) -> State {
         let mut state = self.state;
         state.resumed = !state.remembered.is_empty() || !self.keys.is_empty() || !state.closed.is_empty();
-        let pause = state.roster.timing.pause_jump;
+        let timing = state.roster.timing;
+        let pause = timing.pause_jump;
         let blind = how.last_alive.is_none_or(|last| how.now < last || how.now.since(last) > pause);
         if blind && stands(Guard::UnbrokenSight) {
             for case in state.cases.values_mut() {
@@ -398,8 +418,13 @@ impl Replay {
         let open: Vec<IntentId> = state.book.flights.keys().copied().collect();
         for intent in open {
             let Some(flight) = state.book.flights.get_mut(&intent) else { continue };
-            if let Phase::Proving { deadline, .. } = flight.phase {
-                state.wake(deadline.max(how.now), Wake::Flight(intent));
+            if let Phase::Proving { deadline, .. } = &mut flight.phase {
+                // Its successor may have come while nobody looked: it is given the time to be seen and to prove itself.
+                let pool = flight.domain.as_ref().and_then(|domain| state.roster.pools.get(&domain.pool));
+                let dwell = pool.map_or(Span::ZERO, |pool| pool.deadlines.dwell);
+                *deadline = (*deadline).max(how.now + timing.settle + timing.verify_within + dwell);
+                let until = *deadline;
+                state.wake(until, Wake::Flight(intent));
                 continue;
             }
             if !stands(Guard::Unfinished) {

@@ -10,8 +10,8 @@ use crate::model::id::{CloudName, InstanceId, NodeName, PoolName};
 use crate::model::incident::{IncidentKey, MachineKey, Subject};
 use crate::model::instance::InstanceState;
 use crate::model::node::Ready;
-use crate::model::time::Time;
-use crate::observe::cloud::{CloudChange, Whose};
+use crate::model::time::{Span, Time};
+use crate::observe::cloud::{CloudChange, Left, Whose};
 use crate::observe::cluster::{ClusterChange, Link, NodeSeen};
 use crate::observe::join;
 use crate::record::{Joined, Record};
@@ -27,11 +27,11 @@ impl State {
                     view.source.failed(self.now, error);
                 }
             }
-            CloudFact::Snapshot(snapshot) => self.on_snapshot(name, &snapshot),
+            CloudFact::Snapshot { snapshot, took } => self.on_snapshot(name, &snapshot, took),
         }
     }
 
-    fn on_snapshot(&mut self, name: &CloudName, snapshot: &CloudSnapshot) {
+    fn on_snapshot(&mut self, name: &CloudName, snapshot: &CloudSnapshot, took: Span) {
         let Some(mut view) = self.clouds.remove(name) else { return };
         let trusted_before = view.source.trust(self.now).is_given();
         let silent_after = self.roster.timing.lease_silent_after;
@@ -42,7 +42,7 @@ impl State {
             lives.get_or_init(|| view_of_the_living(cluster, silent_after, name)).contains(id)
         };
         let remembered = self.remembered_in(name);
-        let change = view.apply(&self.roster, now, snapshot, &remembered, &is_alive);
+        let change = view.apply(&self.roster, now, now - took, snapshot, &remembered, &is_alive);
         let same = !change.network;
         let trusted = view.source.trust(now).is_given();
         self.clouds.insert(name.clone(), view);
@@ -238,8 +238,8 @@ impl State {
         let key = MachineKey::Instance(link.cloud.clone(), link.instance.clone());
         if let Some(seen) = self.clouds.get_mut(&link.cloud).and_then(|c| c.instances.get_mut(&link.instance))
         {
-            seen.left = Some(sign.clone());
             let at = self.now;
+            seen.left = Some(Box::new(Left { at, sign: sign.clone() }));
             // Whoever takes the node away takes the instance next, and may be at work on others of the pool.
             if let Some(pool) = seen.pool().cloned() {
                 let what = Arc::from(format!("node {} left on purpose ({sign})", gone.node.name));
@@ -254,6 +254,8 @@ impl State {
         let Some(node) = self.cluster.nodes.get(name) else { return };
         let Some(link) = node.link.clone() else { return };
         let ready = node.node.ready == Ready::True;
+        let machine = MachineKey::Instance(link.cloud.clone(), link.instance.clone());
+        let in_question = self.resumed && self.cases_of(&Subject::Machine(machine.clone())).next().is_some();
         let Some(seen) = self.clouds.get_mut(&link.cloud).and_then(|c| c.instances.get_mut(&link.instance))
         else {
             return;
@@ -265,15 +267,24 @@ impl State {
         {
             self.newcomers.insert(pool.clone(), self.now);
         }
+        // Of no ledger and no case: it was made while nobody watched.
+        let made_meanwhile = self.resumed && seen.joined.is_none() && !in_question;
+        let arrives = ready && !seen.was_ready && (seen.born_in_sight || made_meanwhile);
+        let arrival = seen.pool().filter(|_| arrives).cloned();
         seen.was_ready |= ready;
         seen.left = None;
+        let joined_before = seen.joined.as_ref() == Some(name) || (seen.joined.is_some() && !ready);
+        let pool = seen.pool().cloned();
+        if !joined_before {
+            seen.joined = Some(name.clone());
+        }
+        if let Some(pool) = arrival {
+            self.note_arrival(&machine, &pool);
+        }
         // A second node that names a machine is not the one that it joined as, unless it answers.
-        if seen.joined.as_ref() == Some(name) || (seen.joined.is_some() && !ready) {
+        if joined_before {
             return;
         }
-        seen.joined = Some(name.clone());
-        let pool = seen.pool().cloned();
-        let machine = MachineKey::Instance(link.cloud, link.instance);
         self.newly_joined.push(Joined { machine, node: name.clone(), pool });
     }
 
@@ -394,7 +405,7 @@ impl State {
 /// The instances whose node is Ready or whose lease is fresh: they live, whatever a list says.
 fn view_of_the_living(
     cluster: &crate::observe::cluster::ClusterView,
-    silent_after: crate::model::time::Span,
+    silent_after: Span,
     cloud: &CloudName,
 ) -> BTreeSet<InstanceId> {
     let lives = |seen: &NodeSeen| {

@@ -74,7 +74,7 @@ causes! {
     NodeNotReady "RV205" "node-not-ready" Ready "its kubelet says that it is not ready" "read the condition's message";
     RemovedOnPurpose "RV206" "instance-terminated" Stay "it is being removed on purpose" "none";
     NotInService "RV207" "startup-taint-stays" Ready "its node is Ready and still carries a startup taint, so that nothing is put on it" "look at the add-on that takes the taint away: whether its pod runs on the node, and what it logs";
-    RemovalStuck "RV208" "node-removal-stuck" Stay "somebody takes its node away, and it does not go" "look at the drain: a PodDisruptionBudget or a finalizer holds it up; let whoever put the sign finish or take it back";
+    RemovalStuck "RV208" "node-removal-stuck" Stay "somebody takes its node away, and it does not go" "look at the drain: a PodDisruptionBudget or a finalizer holds it up; let whoever put the sign finish or take it back; where its node is gone already, remove the instance that was left behind";
     DuplicateNode "RV301" "duplicate-node-name" Register "two nodes claim one instance" "find out which of the two is real before touching either";
     DuplicateInstance "RV302" "duplicate-machine-id" Register "two instances claim one node" "find out which of the two runs the kubelet before touching either";
     Unclaimed "RV303" "instance-unclaimed" Provision "the instance carries the cluster's mark and no pool's" "mark it with its pool, or remove it by hand";

@@ -19,6 +19,7 @@ use crate::model::network::{Router, SecurityGroup};
 use crate::model::roster::{Claim, GroupRef, Pool, Roster};
 use crate::model::time::{Span, Time};
 
+use super::fresh::{Fresh, Thing};
 use super::holders::Holders;
 use super::pack::{Growth, pack};
 use super::source::Source;
@@ -39,7 +40,7 @@ pub struct Seen {
     /// Its node was seen Ready.
     pub was_ready: bool,
     /// Its node left on purpose; it is not expected back.
-    pub left: Option<Arc<str>>,
+    pub left: Option<Box<Left>>,
     /// It appeared while we watched: its whole history is known.
     pub born_in_sight: bool,
     /// Since when it has been in its present state.
@@ -57,6 +58,15 @@ pub enum Whose {
     Nobody,
     /// Of several pools.
     Several,
+}
+
+/// A node that left on purpose: drained, scaled down.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Left {
+    /// When it went, as far as we saw.
+    pub at: Time,
+    /// By which sign.
+    pub sign: Arc<str>,
 }
 
 /// An instance that the listing no longer holds.
@@ -128,15 +138,17 @@ pub struct CloudView {
     pub routers: BTreeMap<RouterId, Arc<Router>>,
     /// Every address on any port of the project: next hops that are somebody.
     pub addresses: BTreeSet<IpAddr>,
-    /// Ports of some machine were read by themselves since the last listing, so `addresses` may be behind them.
-    read_aside: bool,
+    /// Ports of some machine are newer than the listing that `addresses` are from.
+    pub(super) read_aside: bool,
+    /// What was read by itself since the last listing began.
+    pub(super) fresh: Fresh,
     by_name: BTreeMap<InstanceName, Holders>,
     by_address: BTreeMap<IpAddr, Holders>,
     growth: Growth,
     /// The first full listing has been seen.
     listed_once: bool,
     /// What the last doubted listing lacked: two that agree are asked about.
-    doubted_missing: BTreeSet<InstanceId>,
+    pub(super) doubted_missing: BTreeSet<InstanceId>,
 }
 
 /// What a snapshot changed.
@@ -165,6 +177,7 @@ impl CloudView {
             routers: BTreeMap::new(),
             addresses: BTreeSet::new(),
             read_aside: false,
+            fresh: Fresh::default(),
             by_name: BTreeMap::new(),
             by_address: BTreeMap::new(),
             growth: Growth::default(),
@@ -173,46 +186,73 @@ impl CloudView {
         }
     }
 
-    /// Takes in a complete snapshot. `remembered` are machines that the ledger knows and no listing has shown since the
+    /// Takes in a complete snapshot that was begun then: what was asked for by itself since is newer, and stays as it is.
+    /// `remembered` are machines that the ledger knows and no listing has shown since the
     /// restart: the first listing is held against them. `alive` tells of an instance whether its node is Ready or its
     /// lease is fresh: such a one cannot be gone, whatever a list says.
     pub fn apply(
         &mut self,
         roster: &Roster,
         now: Time,
+        begun: Time,
         snapshot: &CloudSnapshot,
         remembered: &[InstanceId],
         alive: &dyn Fn(&InstanceId) -> bool,
     ) -> CloudChange {
         let mut change = CloudChange::default();
+        self.fresh.outdate(begun);
         for instance in &snapshot.instances {
-            self.upsert(roster, now, instance, &mut change);
+            if !self.fresh.has(|| Thing::Instance(instance.id.clone())) {
+                self.upsert(roster, now, instance, &mut change);
+            }
         }
         if snapshot.scope == Scope::Full {
             self.find_missing(roster, now, snapshot, remembered, alive, &mut change);
             self.listed_once = true;
         }
         self.source.heard(now);
-        // Whether an empty list can be true is asked each time.
-        let same_ports =
-            !snapshot.ports.is_empty() && self.source.doubted().is_none() && self.has_ports(snapshot);
-        if !same_ports && self.ports_are_plausible(roster, now, snapshot) {
-            self.set_ports(snapshot, &mut change);
-        }
-        change.network = !same_ports
-            || self.groups != snapshot.groups
-            || self.routers.len() != snapshot.routers.len()
-            || snapshot.routers.iter().any(|router| self.routers.get(&router.id) != Some(router));
-        if change.network {
-            self.groups.clone_from(&snapshot.groups);
-            self.routers = snapshot.routers.iter().map(|r| (r.id.clone(), r.clone())).collect();
-        }
+        let same_ports = self.review_ports(roster, now, snapshot, &mut change);
+        let same_network = self.take_network(snapshot);
+        change.network = !(same_ports && same_network);
         if self.growth.is_over(self.instances.len()) {
             pack(&mut self.instances);
             pack(&mut self.by_name);
             pack(&mut self.by_address);
         }
         change
+    }
+
+    /// Groups and routers as listed, but for those that are known better. True when that is what was known.
+    fn take_network(&mut self, snapshot: &CloudSnapshot) -> bool {
+        let (fresh, known) = (&self.fresh, &self.groups);
+        let newer_group = |listed: &Arc<SecurityGroup>| {
+            let is_fresh = fresh.has(|| Thing::Group(listed.id.clone()));
+            is_fresh.then(|| known.iter().find(|group| group.id == listed.id)).flatten()
+        };
+        let groups = || {
+            let listed = snapshot.groups.as_ref().unwrap_or(&self.groups);
+            listed.iter().map(|listed| newer_group(listed).unwrap_or(listed))
+        };
+        let known = &self.routers;
+        let newer_router = |listed: &Arc<Router>| {
+            let is_fresh = fresh.has(|| Thing::Router(listed.id.clone()));
+            is_fresh.then(|| known.get(&listed.id)).flatten()
+        };
+        let routers = || snapshot.routers.iter().map(|listed| newer_router(listed).unwrap_or(listed));
+        let same = groups().eq(&self.groups)
+            && self.routers.len() == snapshot.routers.len()
+            && routers().all(|router| known.get(&router.id) == Some(router));
+        if !same {
+            let groups = groups().cloned().collect();
+            self.routers = routers().map(|router| (router.id.clone(), router.clone())).collect();
+            self.groups = groups;
+        }
+        same
+    }
+
+    /// A read by itself was answered with this, whoever asked for it, and was asked for then.
+    pub fn note_fresh(&mut self, thing: Thing, asked_at: Time) {
+        self.fresh.note(thing, asked_at);
     }
 
     /// Takes in one instance from a listing or from a read by id.
@@ -346,13 +386,13 @@ impl CloudView {
         }
     }
 
-    /// The id was asked for and answered "no such id". Returns true when that now proves that it is gone.
-    pub fn denied(&mut self, now: Time, id: &InstanceId) -> bool {
+    /// The id was asked for and, at `denied_at`, denied: "no such id". Returns true when that now proves that it is gone.
+    pub fn denied(&mut self, now: Time, denied_at: Time, id: &InstanceId) -> bool {
         let Some(seen) = self.instances.get_mut(id) else { return false };
         let unlisted = seen.unlisted.get_or_insert(Unlisted { since: now, denials: 0, last_denial: None });
-        if unlisted.last_denial.is_none_or(|last| now.since(last) >= Unlisted::APART) {
+        if unlisted.last_denial.is_none_or(|last| denied_at.since(last) >= Unlisted::APART) {
             unlisted.denials = unlisted.denials.saturating_add(1);
-            unlisted.last_denial = Some(now);
+            unlisted.last_denial = Some(denied_at);
         }
         let gone = unlisted.is_gone();
         if gone && self.doubted_missing.remove(id) && self.doubted_missing.is_empty() {
@@ -364,8 +404,12 @@ impl CloudView {
     /// The clock went back: nothing was seen later than now.
     pub fn go_back_to(&mut self, now: Time) {
         self.source.go_back_to(now);
+        self.fresh.go_back_to(now);
         for seen in self.instances.values_mut() {
             seen.state_since = seen.state_since.min(now);
+            if let Some(left) = &mut seen.left {
+                left.at = left.at.min(now);
+            }
             if let Some(unlisted) = &mut seen.unlisted {
                 unlisted.since = unlisted.since.min(now);
                 unlisted.last_denial = unlisted.last_denial.map(|at| at.min(now));
@@ -392,93 +436,6 @@ impl CloudView {
         let instance = seen.instance.clone();
         self.unindex(&instance);
         Some(seen)
-    }
-
-    /// A port list that lost the ports of many machines at once cannot be true: taken at its word, every next hop of
-    /// every route would be nobody (flight control D7).
-    fn ports_are_plausible(&mut self, roster: &Roster, now: Time, snapshot: &CloudSnapshot) -> bool {
-        let with_ports: BTreeSet<&InstanceId> = snapshot.ports.iter().map(|(instance, _)| instance).collect();
-        let runs = |seen: &&Seen| seen.instance.state == InstanceState::Active && seen.unlisted.is_none();
-        let running = self.instances.values().filter(runs).count();
-        let bare = self
-            .instances
-            .values()
-            .filter(runs)
-            .filter(|seen| !seen.ports.is_empty() && !with_ports.contains(&seen.instance.id))
-            .count();
-        let tolerated = (running * usize::from(roster.timing.shrink_pct) / 100).max(1);
-        let why = if running > 1 && with_ports.is_empty() {
-            Some(format!("its port list is empty beside {running} running machines"))
-        } else if bare > tolerated {
-            Some(format!("{bare} of {running} running machines lost all their ports at once"))
-        } else {
-            None
-        };
-        let why = why.filter(|_| stands(Guard::LostPorts));
-        let plausible = why.is_none();
-        if let Some(why) = why {
-            self.source.doubt(now, Some(Arc::from(why)));
-        } else if self.doubted_missing.is_empty() {
-            self.source.doubt(now, None);
-        }
-        plausible
-    }
-
-    /// The listing's ports are those that are known already, no more and no fewer. Both sides are walked in order of the
-    /// instances' ids; a list in any other order passes for another list, which costs time and nothing else.
-    fn has_ports(&self, snapshot: &CloudSnapshot) -> bool {
-        let (mut owned, mut known, mut addresses) = (0, 0, 0);
-        let mut instances = self.instances.iter().peekable();
-        for (owner, port) in &snapshot.ports {
-            while let Some((_, seen)) = instances.next_if(|(id, _)| *id != owner && *id < owner) {
-                known += seen.ports.len();
-            }
-            let seen = instances.peek().filter(|(id, _)| *id == owner).map(|(_, seen)| seen);
-            addresses += port.addresses.len();
-            match seen {
-                Some(seen) if !seen.ports.contains(port) => return false,
-                // It stood in the listing that the addresses are from, with these addresses.
-                Some(_) if !self.read_aside => owned += 1,
-                _ if !port.addresses.iter().all(|address| self.addresses.contains(address)) => return false,
-                Some(_) => owned += 1,
-                None => {}
-            }
-        }
-        known += instances.map(|(_, seen)| seen.ports.len()).sum::<usize>();
-        owned == known && addresses == self.addresses.len()
-    }
-
-    /// A fresh read of one instance's ports.
-    pub fn take_ports(&mut self, id: &InstanceId, ports: &[Arc<Port>]) {
-        let Some(seen) = self.instances.get_mut(id) else { return };
-        seen.ports = ports.to_vec();
-        seen.ports.sort_by(|a, b| a.id.cmp(&b.id));
-        self.read_aside = true;
-    }
-
-    /// Both sides are walked in order of the instances' ids, so that ports that did not change cost no memory at all.
-    fn set_ports(&mut self, snapshot: &CloudSnapshot, change: &mut CloudChange) {
-        self.read_aside = false;
-        // The old set goes first: two of them need not lie in memory together.
-        self.addresses = BTreeSet::new();
-        self.addresses = snapshot.ports.iter().flat_map(|(_, port)| port.addresses.iter().copied()).collect();
-        let mut sorted: Vec<&(InstanceId, Arc<Port>)> = snapshot.ports.iter().collect();
-        sorted.sort_by(|a, b| (&a.0, &a.1.id).cmp(&(&b.0, &b.1.id)));
-        let mut rest = sorted.as_slice();
-        for (id, seen) in &mut self.instances {
-            while let [(owner, _), others @ ..] = rest
-                && owner < id
-            {
-                rest = others;
-            }
-            let (own, others) = rest.split_at(rest.iter().take_while(|(owner, _)| owner == id).count());
-            rest = others;
-            let own = own.iter().map(|(_, port)| port);
-            if !own.clone().eq(&seen.ports) {
-                seen.ports = own.cloned().collect();
-                change.touched.insert(id.clone());
-            }
-        }
     }
 
     fn index(&mut self, instance: &Instance) {

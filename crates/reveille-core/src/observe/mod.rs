@@ -11,10 +11,12 @@
 
 pub mod cloud;
 pub mod cluster;
+pub mod fresh;
 mod holders;
 pub mod join;
 mod leases;
 mod pack;
+mod ports;
 mod sayings;
 pub mod source;
 pub mod tally;

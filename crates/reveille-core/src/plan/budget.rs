@@ -60,8 +60,8 @@ pub enum Phase {
         deadline: Time,
         /// Since when.
         since: Time,
-        /// Machines of the pool that answered before, for a replacement.
-        present_before: u32,
+        /// Machines of the pool that answered before, for a replacement. None where an earlier process called: nobody knows.
+        present_before: Option<u32>,
         /// Since when the proof has held.
         well_since: Option<Time>,
     },
@@ -76,11 +76,13 @@ pub struct Width {
     pub not_before: Option<Time>,
     /// Failures in a row; sets the length of the next pause.
     pub failures: u32,
+    /// When it was last proved or failed.
+    pub since: Time,
 }
 
 impl Default for Width {
     fn default() -> Self {
-        Self { width: 1, not_before: None, failures: 0 }
+        Self { width: 1, not_before: None, failures: 0, since: Time::default() }
     }
 }
 
@@ -90,6 +92,9 @@ const WIDTH_MAX: u32 = 64;
 const COOLDOWN_MIN: Span = Span::from_min(1);
 /// Longest pause: a failed probe pauses its domain and never halts it.
 const COOLDOWN_MAX: Span = Span::from_min(10);
+/// A proof counts for so long: where the domain never falls quiet, because something there stays amiss, it is no licence for
+/// the day after.
+const TRUST_LASTS: Span = Span::from_min(60);
 /// So many deletions of ours are remembered.
 const DELETED_MAX: usize = 256;
 /// One hour.
@@ -118,6 +123,8 @@ pub struct Book {
     /// Instances that we deleted, newest last: their going is nobody else's doing.
     deleted: VecDeque<InstanceId>,
     tried: BTreeMap<Rung, Tried>,
+    /// Deletions that were answered as failed, newest last.
+    doubted: VecDeque<(IntentId, Flight)>,
 }
 
 impl Book {
@@ -167,7 +174,7 @@ impl Book {
     /// What was tried and is over: what is under way is written down with its intent, and counted again by whoever reads it.
     pub fn tried_and_over(&self) -> BTreeMap<Rung, Tried> {
         let mut over = self.tried.clone();
-        for flight in self.flights.values() {
+        for flight in self.flights.values().chain(self.doubted().map(|(_, flight)| flight)) {
             let Some(tried) = over.get_mut(&flight.rung) else { continue };
             let called = !matches!(flight.phase, Phase::Recording);
             let held = matches!(flight.phase, Phase::Proving { .. });
@@ -203,6 +210,34 @@ impl Book {
         self.deleted.contains(instance)
     }
 
+    /// A deletion was answered as failed. Should its machine go after all, it took effect: the newest of each is kept.
+    pub fn doubt(&mut self, intent: IntentId, flight: &Flight) {
+        if !matches!(flight.call, Call::DeleteInstance { .. }) {
+            return;
+        }
+        self.doubted.retain(|(_, earlier)| earlier.call != flight.call);
+        if self.doubted.len() == DELETED_MAX {
+            self.doubted.pop_front();
+        }
+        self.doubted.push_back((intent, flight.clone()));
+    }
+
+    /// Deletions that were answered as failed.
+    pub fn doubted(&self) -> impl Iterator<Item = (IntentId, &Flight)> {
+        self.doubted.iter().map(|(intent, flight)| (*intent, flight))
+    }
+
+    /// This one took effect all the same.
+    pub fn undoubt(&mut self, intent: IntentId) -> Option<Flight> {
+        let place = self.doubted.iter().position(|(known, _)| *known == intent)?;
+        self.doubted.remove(place).map(|(_, flight)| flight)
+    }
+
+    /// What the incident's deletions were answered does not matter any more: a later one took effect, or the machine is well.
+    pub fn doubt_no_more(&mut self, incident: IncidentId) {
+        self.doubted.retain(|(_, flight)| flight.incident != incident);
+    }
+
     /// An intent was dropped before its call: it does not count.
     pub fn unbegin(&mut self) {
         self.begun.pop_back();
@@ -226,6 +261,7 @@ impl Book {
         self.begun.iter_mut().for_each(|at| *at = (*at).min(now));
         for width in self.widths.values_mut() {
             width.not_before = width.not_before.map(|at| at.min(longest));
+            width.since = width.since.min(now);
         }
     }
 
@@ -236,9 +272,11 @@ impl Book {
         }
     }
 
-    /// Trust in a domain.
-    pub fn width(&self, domain: &Domain) -> Width {
-        self.widths.get(domain).copied().unwrap_or_default()
+    /// Trust in a domain, as far as it has not lapsed.
+    pub fn width(&self, domain: &Domain, now: Time) -> Width {
+        let known = self.widths.get(domain).copied().unwrap_or_default();
+        let lapsed = now.since(known.since) >= TRUST_LASTS;
+        Width { width: if lapsed { 1 } else { known.width }, ..known }
     }
 
     /// Sets trust in a domain, as the ledger remembers it.
@@ -248,18 +286,18 @@ impl Book {
 
     /// A repair was proved: one more at a time. A round of proofs as wide as the width doubles it; one lucky repair of many
     /// does not.
-    pub fn proved(&mut self, domain: &Domain) -> Width {
-        let old = self.width(domain);
-        let new = Width { width: old.width.saturating_add(1).min(WIDTH_MAX), not_before: None, failures: 0 };
+    pub fn proved(&mut self, domain: &Domain, now: Time) -> Width {
+        let width = self.width(domain, now).width.saturating_add(1).min(WIDTH_MAX);
+        let new = Width { width, not_before: None, failures: 0, since: now };
         self.widths.insert(domain.clone(), new);
         new
     }
 
     /// A repair failed: one at a time, and not at once.
     pub fn failed(&mut self, domain: &Domain, now: Time) -> Width {
-        let old = self.width(domain);
-        let pause = COOLDOWN_MIN.doubled(old.failures, COOLDOWN_MAX);
-        let new = Width { width: 1, not_before: Some(now + pause), failures: old.failures.saturating_add(1) };
+        let failures = self.width(domain, now).failures;
+        let not_before = Some(now + COOLDOWN_MIN.doubled(failures, COOLDOWN_MAX));
+        let new = Width { width: 1, not_before, failures: failures.saturating_add(1), since: now };
         self.widths.insert(domain.clone(), new);
         new
     }
@@ -267,10 +305,11 @@ impl Book {
     /// Nothing is amiss in the domain any more: trust falls back to one. True when that changed anything. Where the last
     /// repair failed a moment ago, the pause goes on for whoever is amiss there next.
     pub fn quiet(&mut self, domain: &Domain, now: Time) -> bool {
-        if self.width(domain).not_before.is_some_and(|until| now < until) {
+        if self.width(domain, now).not_before.is_some_and(|until| now < until) {
             return false;
         }
-        self.widths.remove(domain).is_some_and(|width| width != Width::default())
+        let differs = |known: Width| known.width != 1 || known.not_before.is_some() || known.failures != 0;
+        self.widths.remove(domain).is_some_and(differs)
     }
 
     /// Every domain whose trust differs from the default.
@@ -338,6 +377,8 @@ mod tests {
     use super::*;
     use crate::model::incident::FaultKind;
 
+    const T0: Time = Time::from_ms(0);
+
     fn domain() -> Domain {
         Domain { pool: PoolName::from("p"), zone: None, kind: FaultKind::NotReady }
     }
@@ -345,10 +386,10 @@ mod tests {
     #[test]
     fn width_doubles_on_proof_and_resets_on_failure() {
         let mut book = Book::default();
-        assert_eq!(book.width(&domain()).width, 1);
-        assert_eq!(book.proved(&domain()).width, 2);
-        assert_eq!(book.proved(&domain()).width, 3);
-        assert_eq!(book.proved(&domain()).width, 4);
+        assert_eq!(book.width(&domain(), T0).width, 1);
+        assert_eq!(book.proved(&domain(), T0).width, 2);
+        assert_eq!(book.proved(&domain(), T0).width, 3);
+        assert_eq!(book.proved(&domain(), T0).width, 4);
         let failed = book.failed(&domain(), Time::from_ms(0));
         assert_eq!((failed.width, failed.not_before), (1, Some(Time::from_ms(60_000))));
         let again = book.failed(&domain(), Time::from_ms(0));
@@ -358,9 +399,18 @@ mod tests {
     #[test]
     fn past_success_is_no_licence() {
         let mut book = Book::default();
-        book.proved(&domain());
+        book.proved(&domain(), T0);
         assert!(book.quiet(&domain(), Time::from_ms(0)));
-        assert_eq!(book.width(&domain()).width, 1);
+        assert_eq!(book.width(&domain(), T0).width, 1);
+    }
+
+    #[test]
+    fn a_proof_lapses_where_nothing_falls_quiet() {
+        let mut book = Book::default();
+        book.proved(&domain(), T0);
+        assert_eq!(book.width(&domain(), Time::from_ms(3_599_999)).width, 2);
+        assert_eq!(book.width(&domain(), Time::from_ms(3_600_000)).width, 1);
+        assert_eq!(book.proved(&domain(), Time::from_ms(7_200_000)).width, 2, "not on top of what lapsed");
     }
 
     #[test]
@@ -368,7 +418,7 @@ mod tests {
         let mut book = Book::default();
         book.failed(&domain(), Time::from_ms(0));
         assert!(!book.quiet(&domain(), Time::from_ms(30_000)));
-        assert_eq!(book.width(&domain()).not_before, Some(Time::from_ms(60_000)));
+        assert_eq!(book.width(&domain(), T0).not_before, Some(Time::from_ms(60_000)));
         assert!(book.quiet(&domain(), Time::from_ms(60_000)));
     }
 

@@ -58,6 +58,13 @@ pub enum Hold {
         /// Of how many.
         total: u32,
     },
+    /// Most of the fleet does not answer: amiss, still expected, or not to be seen.
+    MostAway {
+        /// How many do not.
+        away: u32,
+        /// Of how many.
+        total: u32,
+    },
     /// Too many are amiss at once.
     Breaker {
         /// Pool or roster.
@@ -151,7 +158,7 @@ impl Hold {
             Self::NotOwned => Guard::Ownership,
             Self::Contested => Guard::Contested,
             Self::ZoneDark { .. } => Guard::ZoneDark,
-            Self::FleetDark { .. } => Guard::FleetDark,
+            Self::FleetDark { .. } | Self::MostAway { .. } => Guard::FleetDark,
             Self::Breaker { .. } => Guard::Breaker,
             Self::Rolling(_) => Guard::Rollout,
             Self::OtherActor(_) => Guard::OtherActors,
@@ -199,6 +206,12 @@ impl fmt::Display for Hold {
                 write!(
                     f,
                     "{silent} of {total} nodes are silent: this looks like the network or the control plane, not like machines"
+                )
+            }
+            Self::MostAway { away, total } => {
+                write!(
+                    f,
+                    "{away} of {total} machines do not answer, those that are still expected included; waits until more do"
                 )
             }
             Self::Breaker { scope, amiss, total, tolerated } => {

@@ -11,11 +11,12 @@ use crate::event::PauseScope;
 use crate::guard::stands;
 use crate::model::incident::{Confidence, FaultKind, MachineKey, Subject};
 use crate::model::instance::InstanceState;
-use crate::model::roster::{Mode, Pool};
+use crate::model::roster::{Limits, Mode, Pool};
 use crate::model::time::Span;
 use crate::observe::cloud::{CloudView, Seen};
 use crate::observe::cluster::ClusterView;
 use crate::observe::source::Trust;
+use crate::observe::tally::Count;
 use crate::record::Domain;
 
 use super::budget::{REPLACEMENT_FAILED, normalise_fault};
@@ -28,6 +29,8 @@ use super::wishes;
 const FLEET_DARK_PCT: u32 = 60;
 /// After a foreign deletion, a pool is left alone for this long.
 pub const FOREIGN_QUIET: Span = Span::from_min(10);
+/// As long as nobody can say what became of a machine, it may be deleted at any moment; after so long it holds nobody any more.
+const FATE_OPEN: Span = Span::from_min(60);
 
 /// Everything that stands against this act now. Empty: it may happen.
 pub fn holds(desk: &Desk<'_>, case: &Case, rung: Rung, call: Option<&Call>) -> Vec<Hold> {
@@ -195,6 +198,14 @@ pub fn fleet_is_dark(cluster: &ClusterView) -> bool {
     total >= 2 && silent * 100 >= FLEET_DARK_PCT * total
 }
 
+/// Most of the machines do not answer, whether they are amiss, still expected, or cannot be seen: also where nobody is late
+/// yet, because all of them are new, too much is open to hurt one more. Unless the roster tolerates as many being amiss at once:
+/// whoever wrote that has said how much is too much.
+pub fn most_are_away(limits: &Limits, all: Count) -> bool {
+    let (total, away) = (all.total(), all.total() - all.present);
+    total >= 2 && away * 100 >= FLEET_DARK_PCT * total && away > limits.tolerated(total)
+}
+
 /// Many at once is another fault than each alone.
 fn correlated(desk: &Desk<'_>, seen: &Seen, rung: Rung, holds: &mut Vec<Hold>) {
     let Some(pool) = desk.pool(seen) else { return };
@@ -225,6 +236,11 @@ fn correlated(desk: &Desk<'_>, seen: &Seen, rung: Rung, holds: &mut Vec<Hold>) {
             holds.push(Hold::Breaker { scope, amiss: count.amiss, total: count.total(), tolerated });
         }
     }
+    let all = desk.tally.all();
+    let frozen = holds.iter().any(|hold| matches!(hold, Hold::FleetDark { .. } | Hold::Breaker { .. }));
+    if most_are_away(&desk.roster.limits, all) && !frozen {
+        holds.push(Hold::MostAway { away: all.total() - all.present, total: all.total() });
+    }
     if desk.rolling.get(&pool.name).is_some_and(|until| desk.now < *until) {
         holds.push(Hold::Rolling(pool.name.clone()));
     }
@@ -245,9 +261,11 @@ fn fates(desk: &Desk<'_>, case: &Case, holds: &mut Vec<Hold>) {
     let Some((cloud, seen)) = desk.seen_of(&case.incident.key.subject) else { return };
     let lately = |other: &&Seen| {
         let unlisted = other.unlisted.filter(|unlisted| !unlisted.is_gone());
-        unlisted.is_some_and(|unlisted| desk.now.since(unlisted.since) < FOREIGN_QUIET)
+        unlisted.is_some_and(|unlisted| desk.now.since(unlisted.since) < FATE_OPEN)
     };
-    let beside = |other: &&Seen| other.pool() == seen.pool() && !desk.book.deleted_by_us(&other.instance.id);
+    // One whose marks do not tell whose it is may be of any pool.
+    let of = |other: &Seen| other.pool().is_none_or(|pool| Some(pool) == seen.pool());
+    let beside = |other: &&Seen| of(other) && !desk.book.deleted_by_us(&other.instance.id);
     if let Some(missing) = cloud.instances.values().filter(beside).find(lately) {
         let what = format!("{} is not listed any more, and nobody knows yet why", missing.instance.name);
         holds.push(Hold::OtherActor(what.into()));
@@ -281,7 +299,7 @@ fn budget(desk: &Desk<'_>, case: &Case, cloud: &CloudView, seen: &Seen, rung: Ru
         holds.push(Hold::PerHour { used: begun, limit: limits.per_hour, free_in });
     }
     if let Some(domain) = domain(case, seen) {
-        let width = desk.book.width(&domain);
+        let width = desk.book.width(&domain, desk.now);
         let under_way = desk.book.under_way_in(&domain);
         if under_way >= width.width {
             holds.push(Hold::Width { used: under_way, width: width.width });

@@ -236,7 +236,7 @@ pub const fn ask(kind: FaultKind) -> &'static str {
         }
         FaultKind::NotInService => "see what the add-on lacks that takes its startup taint away",
         FaultKind::StuckLeaving => {
-            "see what holds up its drain, or take back the sign that it is being removed: nothing is done beside it"
+            "see what holds up its drain, or why its instance outlives its node, or take back the sign: nothing is done beside it"
         }
         FaultKind::Stray => "mark it with its pool, or remove it by hand",
         FaultKind::Duplicate => {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use reveille_core::diagnose::absence::Standing;
-use reveille_core::effect::{Call, Effect, Look, Outcome};
+use reveille_core::effect::{Call, Effect, Look, Outcome, ReadError, ReadErrorKind};
 use reveille_core::engine::invariants::{self, Witnessed};
 use reveille_core::engine::{Start, State};
 use reveille_core::event::{Answer, CloudFact, CloudSnapshot, ClusterFact, Event, Scope};
@@ -132,6 +132,10 @@ pub struct Field {
     pub console: String,
     /// Calls are accepted and have no effect.
     pub deaf: bool,
+    /// Calls take effect and are answered as failed.
+    pub fails: bool,
+    /// Reads of this instance by its id fail.
+    pub cell_down: Option<String>,
     /// Targeted reads are not answered for now; those that were asked for meanwhile.
     pub unanswered: Option<Vec<(LookId, Look)>>,
     pub calls: Vec<Call>,
@@ -157,6 +161,8 @@ impl Field {
             silent: Vec::new(),
             console: String::new(),
             deaf: false,
+            fails: false,
+            cell_down: None,
             unanswered: None,
             calls: Vec::new(),
             records: Vec::new(),
@@ -211,7 +217,7 @@ impl Field {
 
     pub fn list_cloud(&mut self) {
         let snapshot = self.snapshot();
-        self.feed(Event::Cloud { cloud: CLOUD.into(), fact: CloudFact::Snapshot(Arc::new(snapshot)) });
+        self.feed(Event::Cloud { cloud: CLOUD.into(), fact: CloudFact::read(snapshot) });
     }
 
     pub fn snapshot(&self) -> CloudSnapshot {
@@ -219,7 +225,7 @@ impl Field {
             instances: self.instances.values().cloned().map(Arc::new).collect(),
             scope: Scope::Full,
             ports: self.ports.iter().map(|(id, port)| (id.as_str().into(), Arc::new(port.clone()))).collect(),
-            groups: vec![Arc::new(self.group())],
+            groups: Some(vec![Arc::new(self.group())]),
             routers: self.routers.iter().cloned().map(Arc::new).collect(),
         }
     }
@@ -257,15 +263,17 @@ impl Field {
                     self.unanswered.iter_mut().for_each(|out| out.push((id, look.clone())));
                 }
                 Effect::Look { id, look } => {
-                    let answer = self.answer(&look);
-                    self.feed(Event::Looked { look: id, answer: Ok(answer) });
+                    let answer = self.answer_or_fail(&look);
+                    self.feed(Event::Looked { look: id, answer });
                 }
                 Effect::Call { intent, call, .. } => {
                     self.calls.push(call.clone());
                     if !self.deaf {
                         self.apply(&call);
                     }
-                    self.feed(Event::Done { intent, outcome: Outcome::Accepted { request: None } });
+                    let failed = Outcome::Failed { retry_after: None, text: "504 Gateway Timeout".into() };
+                    let outcome = if self.fails { failed } else { Outcome::Accepted { request: None } };
+                    self.feed(Event::Done { intent, outcome });
                 }
                 Effect::List { .. } | Effect::WakeAt(_) => {}
             }
@@ -277,6 +285,16 @@ impl Field {
         for (look, asked) in self.unanswered.take().unwrap_or_default() {
             let answer = self.answer(&asked);
             self.feed(Event::Looked { look, answer: Ok(answer) });
+        }
+    }
+
+    fn answer_or_fail(&self, look: &Look) -> Result<Answer, ReadError> {
+        match look {
+            Look::Instance(_, id) if self.cell_down.as_deref() == Some(id.as_str()) => {
+                let (kind, text) = (ReadErrorKind::Unavailable, "503: its cell is down".into());
+                Err(ReadError { kind, text, retry_after: None })
+            }
+            _ => Ok(self.answer(look)),
         }
     }
 
@@ -329,6 +347,10 @@ impl Field {
                         GroupRule { id: id.as_str().into(), allows: allows.clone(), description: "".into() };
                     self.rules.push(rule);
                 }
+            }
+            Call::RemoveRoutes { router, routes, .. } => {
+                let found = self.routers.iter_mut().find(|found| found.id == *router).unwrap();
+                found.routes.retain(|route| !routes.contains(route));
             }
             Call::DeleteInstance { instance, .. } => {
                 self.instances.remove(instance.as_str());

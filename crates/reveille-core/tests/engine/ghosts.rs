@@ -1,6 +1,7 @@
 //! Instances that went while nobody watched: only the ledger knew them, and a node may be left of them.
 
 use reveille_core::effect::Call;
+use reveille_core::event::{Answer, Event};
 use reveille_core::model::incident::FaultKind;
 use reveille_core::model::node::Ready;
 use reveille_core::model::time::Span;
@@ -72,5 +73,29 @@ fn a_second_restart_between_two_denials_changes_nothing() {
     field.records = field.state.checkpoint();
     let mut field = restarted(field);
     field.run(Span::from_min(15));
+    assert!(matches!(field.calls[..], [Call::DeleteNode { .. }]), "{:?}", field.calls);
+}
+
+/// The answer says what was so when it was asked for, and that may have been a cell that was down.
+#[test]
+fn a_denial_that_comes_late_is_asked_for_again_before_a_node_goes() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(Span::from_min(2));
+    field.instances.remove("i004");
+    field.ports.remove("i004");
+    field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
+    while field.case("i004", FaultKind::Ghost).is_none() {
+        field.run(Span::from_s(10));
+    }
+    field.unanswered = Some(Vec::new());
+    field.run(Span::from_min(2));
+    let late = field.unanswered.replace(Vec::new()).expect("reads wait");
+    assert!(!late.is_empty(), "it is asked for once more");
+    for (look, _) in late {
+        field.feed(Event::Looked { look, answer: Ok(Answer::Instance(None)) });
+    }
+    assert!(field.calls.is_empty(), "{:?}", field.calls);
+    field.answer_all();
+    field.run(Span::from_min(1));
     assert!(matches!(field.calls[..], [Call::DeleteNode { .. }]), "{:?}", field.calls);
 }

@@ -1,11 +1,14 @@
 //! Groups and rules: put once, read back, backed off when they do not stick.
 
+use std::sync::Arc;
+
 use reveille_core::effect::Call;
+use reveille_core::event::{CloudFact, CloudSnapshot, Event};
 use reveille_core::model::incident::FaultKind;
 use reveille_core::model::network::{Route, Router};
 use reveille_core::model::time::Span;
 
-use super::fixture::{Field, roster};
+use super::fixture::{CLOUD, Field, roster};
 
 #[test]
 fn a_lost_group_is_put_back_and_read_back() {
@@ -34,6 +37,75 @@ fn a_listing_that_is_quicker_than_the_fresh_read_does_not_make_a_repair_a_recove
     field.run(Span::from_min(2));
     let closed = field.state.closed().last().expect("one is closed");
     assert_eq!(closed.verdict.name(), "mended");
+}
+
+/// A fault is listed, mended and read back while a slow listing of before is still on its way. Says how many calls were made
+/// before that one arrived, and how many in all.
+fn calls_around_a_slow_listing(field: &mut Field, fault: impl Fn(&mut Field)) -> (usize, usize) {
+    field.run(Span::from_min(2));
+    fault(field);
+    let (slow, begun) = (field.snapshot(), field.now);
+    field.now = field.now + Span::from_s(5);
+    field.list_cloud();
+    let before = field.calls.len();
+    field.now = field.now + Span::from_s(5);
+    let fact = CloudFact::Snapshot { snapshot: Arc::new(slow), took: field.now.since(begun) };
+    field.feed(Event::Cloud { cloud: CLOUD.into(), fact });
+    // The next listing takes its time, too.
+    for _ in 0..8 {
+        field.now = field.now + Span::from_s(10);
+        field.sync_nodes();
+        field.feed(Event::Tick);
+    }
+    field.run(Span::from_min(2));
+    (before, field.calls.len())
+}
+
+#[test]
+fn a_listing_that_began_before_a_fresh_read_does_not_unsay_what_it_read() {
+    let lose_group = |field: &mut Field| field.ports.get_mut("i001").unwrap().groups = Box::new([]);
+    let mut field = Field::new(roster()).populate(5);
+    assert_eq!(calls_around_a_slow_listing(&mut field, lose_group), (1, 1), "{:?}", field.calls);
+
+    let lose_rule = |field: &mut Field| drop(field.rules.pop());
+    let mut field = Field::new(roster()).populate(5);
+    assert_eq!(calls_around_a_slow_listing(&mut field, lose_rule), (1, 1), "{:?}", field.calls);
+
+    let mut routed = roster();
+    routed.network.router = Some((CLOUD.into(), "r-1".into()));
+    let mut field = Field::new(routed).populate(5);
+    field.routers = vec![Router { id: "r-1".into(), routes: Vec::new(), limit: None }];
+    let astray = |field: &mut Field| {
+        let route =
+            Route { destination: "198.19.77.0/24".parse().unwrap(), next_hop: "10.8.0.250".parse().unwrap() };
+        field.routers[0].routes.push(route);
+    };
+    assert_eq!(calls_around_a_slow_listing(&mut field, astray), (1, 1), "{:?}", field.calls);
+}
+
+#[test]
+fn groups_that_were_not_read_are_as_before() {
+    let mut field = Field::new(roster()).populate(5);
+    field.run(Span::from_min(2));
+    let snapshot = CloudSnapshot { groups: None, ..field.snapshot() };
+    field.feed(Event::Cloud { cloud: CLOUD.into(), fact: CloudFact::read(snapshot) });
+    assert_eq!(field.state.desk().cases.len(), 0, "no rule is missing, and no group");
+    field.rules.pop();
+    let snapshot = CloudSnapshot { groups: None, ..field.snapshot() };
+    field.feed(Event::Cloud { cloud: CLOUD.into(), fact: CloudFact::read(snapshot) });
+    assert_eq!(field.calls.len(), 0, "nobody has read that it is lost");
+    field.run(Span::from_min(2));
+    assert!(matches!(field.calls[..], [Call::AddRules { .. }]), "{:?}", field.calls);
+}
+
+#[test]
+fn the_listing_after_a_fresh_read_is_believed_again() {
+    let lose_group = |field: &mut Field| field.ports.get_mut("i001").unwrap().groups = Box::new([]);
+    let mut field = Field::new(roster()).populate(5);
+    assert_eq!(calls_around_a_slow_listing(&mut field, lose_group), (1, 1), "{:?}", field.calls);
+    lose_group(&mut field);
+    field.run(Span::from_min(15));
+    assert_eq!(field.calls.len(), 2, "lost once more, mended once more: {:?}", field.calls);
 }
 
 #[test]

@@ -19,10 +19,8 @@ fn crashed(after_call: bool, after_effect: bool) -> Field {
     field.run(Span::from_min(2));
     field.ports.get_mut("i001").unwrap().groups = Box::new([]);
     let snapshot = field.snapshot();
-    let mut effects = field.step(Event::Cloud {
-        cloud: "os".into(),
-        fact: reveille_core::event::CloudFact::Snapshot(std::sync::Arc::new(snapshot)),
-    });
+    let mut effects = field
+        .step(Event::Cloud { cloud: "os".into(), fact: reveille_core::event::CloudFact::read(snapshot) });
     let mut calls = Vec::new();
     while let Some(effect) = effects.pop() {
         match effect {
@@ -121,10 +119,8 @@ fn a_ledger_that_refuses_stops_everything() {
     field.run(Span::from_min(2));
     field.ports.get_mut("i001").unwrap().groups = Box::new([]);
     let snapshot = field.snapshot();
-    let effects = field.step(Event::Cloud {
-        cloud: "os".into(),
-        fact: reveille_core::event::CloudFact::Snapshot(std::sync::Arc::new(snapshot)),
-    });
+    let effects = field
+        .step(Event::Cloud { cloud: "os".into(), fact: reveille_core::event::CloudFact::read(snapshot) });
     for effect in effects {
         if let Effect::Record { id, .. } = effect {
             let more = field.step(Event::RecordFailed(id));
@@ -141,10 +137,8 @@ fn a_fenced_engine_acts_no_more() {
     field.run(Span::from_min(2));
     field.ports.get_mut("i001").unwrap().groups = Box::new([]);
     let snapshot = field.snapshot();
-    let mut effects = field.step(Event::Cloud {
-        cloud: "os".into(),
-        fact: reveille_core::event::CloudFact::Snapshot(std::sync::Arc::new(snapshot)),
-    });
+    let mut effects = field
+        .step(Event::Cloud { cloud: "os".into(), fact: reveille_core::event::CloudFact::read(snapshot) });
     while let Some(effect) = effects.pop() {
         match effect {
             Effect::Record { id, .. } => effects.extend(field.step(Event::Recorded(id))),
@@ -289,5 +283,53 @@ fn a_machine_that_was_denied_and_is_back_is_no_newcomer() {
         field.run(Span::from_min(1));
         assert!(field.case("i001", FaultKind::NeverJoined).is_none(), "it joined once");
         assert!(field.case("i001", FaultKind::Vanished).is_some(), "{:?}", field.records);
+    }
+}
+
+/// A machine is deleted, and the process is away for so long afterwards.
+fn away_after_a_deletion(away: Span, meanwhile: impl FnOnce(&mut Field)) -> Field {
+    let mut field = Field::new(roster()).populate(8);
+    field.run(Span::from_min(2));
+    field.add_machine("bad", false);
+    field.instances.get_mut("bad").unwrap().state = InstanceState::Errored;
+    while field.calls.is_empty() {
+        field.run(Span::from_s(10));
+    }
+    field.run(Span::from_min(1));
+    meanwhile(&mut field);
+    let start = Start { fence: Fence(2), acting: true };
+    let how = Restored { start, now: field.now + away, last_alive: Some(field.now) };
+    let mut next = Field::with(State::restore(roster(), how, field.records));
+    next.now = how.now;
+    (next.instances, next.ports, next.nodes) = (field.instances, field.ports, field.nodes);
+    next
+}
+
+#[test]
+fn a_successor_that_was_made_while_nobody_watched_proves_its_replacement() {
+    let vain = |field: &Field| {
+        field
+            .state
+            .desk()
+            .book
+            .fault_count(&"workers".into(), reveille_core::plan::budget::REPLACEMENT_FAILED)
+    };
+    let earned = |record: &Record| matches!(record, Record::Width { width: 2, .. });
+    for away in [Span::from_min(2), Span::from_min(120)] {
+        let mut field = away_after_a_deletion(away, |field| field.add_machine("new", true));
+        field.run(Span::from_min(60));
+        assert!(field.records.iter().any(earned), "{away}");
+        assert_eq!((vain(&field), field.state.desk().book.flights.len()), (0, 0), "{away}");
+        // Others that were there before prove nothing.
+        let mut field = away_after_a_deletion(away, |_| {});
+        field.run(Span::from_min(60));
+        assert!(!field.records.iter().any(earned), "{away}");
+        assert_eq!(vain(&field), 1, "{away}");
+        // One that does not stay well does not, either.
+        let mut field = away_after_a_deletion(away, |field| field.add_machine("new", true));
+        field.run(Span::from_s(30));
+        field.nodes.get_mut("new").unwrap().ready = Ready::False;
+        field.run(Span::from_min(60));
+        assert!(!field.records.iter().any(earned), "{away}");
     }
 }

@@ -1,13 +1,16 @@
 //! What must not happen, and what is said instead.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use reveille_core::event::{Command, Event, Pause, PauseScope};
 use reveille_core::model::incident::FaultKind;
+use reveille_core::model::instance::{InstanceState, Mark};
 use reveille_core::model::node::Ready;
 use reveille_core::model::time::Span;
 
-use super::fixture::{Field, roster};
+use super::fixture::{Field, node, roster};
+use super::restart::restarted;
 
 #[test]
 fn an_empty_node_list_deletes_nobody() {
@@ -96,4 +99,92 @@ fn a_pause_of_ours_restarts_every_timer() {
     field.lists();
     field.run(Span::from_min(13));
     assert!(field.calls.is_empty(), "it was asleep, not missing: {:?}", field.calls);
+}
+
+#[test]
+fn while_most_machines_do_not_answer_yet_nothing_is_done() {
+    let mut field = Field::new(roster()).populate(4);
+    field.run(Span::from_min(5));
+    for number in 0..8 {
+        field.add_machine(&format!("new{number}"), false);
+    }
+    field.add_machine("bad", false);
+    field.instances.get_mut("bad").unwrap().state = InstanceState::Errored;
+    field.run(Span::from_min(10));
+    assert!(field.calls.is_empty(), "{:?}", field.calls);
+    let held = field.held("bad", FaultKind::Errored);
+    assert!(
+        held.contains("9 of 13 machines do not answer, those that are still expected included"),
+        "{held}"
+    );
+    for number in 0..8 {
+        let id = format!("new{number}");
+        field.nodes.insert(id.clone(), node(&id, Ready::True));
+    }
+    field.run(Span::from_min(5));
+    assert_eq!(field.destructive_calls(), 1, "{:?}", field.calls);
+}
+
+/// In a small cluster that is new, most may be missing for days; who lets everything be amiss at once is taken at their word.
+#[test]
+fn a_roster_that_tolerates_everything_is_acted_on_while_most_do_not_answer() {
+    let mut brave = roster();
+    brave.limits.freeze_above_pct = 100;
+    let mut field = Field::new(brave).populate(1);
+    field.run(Span::from_min(5));
+    for id in ["new0", "new1", "bad"] {
+        field.add_machine(id, false);
+    }
+    field.instances.get_mut("bad").unwrap().state = InstanceState::Errored;
+    field.run(Span::from_min(10));
+    assert_eq!(field.destructive_calls(), 1, "{:?}", field.calls);
+}
+
+#[test]
+fn who_is_late_counts_as_amiss_after_a_restart_and_a_blindness_too() {
+    let mut field = Field::new(roster()).populate(8);
+    field.run(Span::from_min(5));
+    for number in 0..6 {
+        field.add_machine(&format!("bad{number}"), false);
+    }
+    field.run(Span::from_min(20));
+    let amiss = |field: &Field| field.state.desk().tally.pool(&"workers".into()).amiss;
+    assert_eq!((amiss(&field), field.calls.len()), (6, 0), "the breaker holds");
+    let mut field = restarted(field);
+    field.add_machine("errored", false);
+    field.instances.get_mut("errored").unwrap().state = InstanceState::Errored;
+    field.run(Span::from_min(10));
+    assert_eq!((amiss(&field), field.calls.len()), (7, 0), "after the restart, too");
+    field.now = field.now + Span::from_min(60);
+    field.run(Span::from_min(10));
+    assert_eq!((amiss(&field), field.calls.len()), (7, 0), "and after a sleep");
+}
+
+#[test]
+fn while_nobody_can_say_what_became_of_a_machine_its_pool_is_left_alone() {
+    for marked in [true, false] {
+        let mut field = Field::new(roster()).populate(8);
+        if !marked {
+            // Its marks do not tell whose it is: it may be of any pool.
+            field.instances.get_mut("i000").unwrap().marks =
+                Arc::new([Mark::Tag("k8s-cluster=prod".into())].into());
+        }
+        field.run(Span::from_min(5));
+        // Its cell is down: no listing has it, and asked for by id it is not answered.
+        field.instances.remove("i000");
+        field.nodes.get_mut("i000").unwrap().ready = Ready::Unknown;
+        field.cell_down = Some("i000".into());
+        field.run(Span::from_min(12));
+        field.add_machine("bad", false);
+        field.instances.get_mut("bad").unwrap().state = InstanceState::Errored;
+        field.run(Span::from_min(20));
+        assert!(field.calls.is_empty(), "marked: {marked}: {:?}", field.calls);
+        let held = field.held("bad", FaultKind::Errored);
+        assert!(
+            held.contains("is not listed any more, and nobody knows yet why"),
+            "marked: {marked}: {held}"
+        );
+        field.run(Span::from_min(40));
+        assert_eq!(field.destructive_calls(), 1, "for an hour at most: {:?}", field.calls);
+    }
 }

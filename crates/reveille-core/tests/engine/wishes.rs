@@ -371,3 +371,31 @@ fn a_removal_that_hangs_is_told_after_its_deadline_and_left_alone() {
     field.run(min(60));
     assert!(field.calls.is_empty(), "{:?}", field.calls);
 }
+
+#[test]
+fn an_instance_whose_node_left_on_purpose_and_that_stays_is_told_of_and_left_alone() {
+    for restart in [false, true] {
+        let mut field = Field::new(roster()).populate(10);
+        field.run(min(2));
+        field.nodes.get_mut("i001").unwrap().intent.leaving = Some("ToBeDeletedByClusterAutoscaler".into());
+        field.run(min(1));
+        field.nodes.remove("i001");
+        field.run(min(9));
+        assert!(matches!(field.standing("i001"), Standing::Excused(_)), "whoever took the node has time");
+        if restart {
+            let records = field.records.clone();
+            field = restarted(field, roster(), records);
+            field.run(min(9));
+            assert!(matches!(field.standing("i001"), Standing::Excused(_)), "it begins anew");
+        }
+        field.run(min(3));
+        let case = field.case("i001", FaultKind::StuckLeaving).expect("somebody is told");
+        let said = &case.incident.findings[0].evidence[0].text;
+        assert!(said.contains("its node left on purpose (ToBeDeletedByClusterAutoscaler)"), "{said}");
+        field.run(min(120));
+        assert!(field.calls.is_empty(), "{:?}", field.calls);
+        field.instances.remove("i001");
+        field.run(min(2));
+        assert!(field.case("i001", FaultKind::StuckLeaving).is_none(), "it went after all");
+    }
+}

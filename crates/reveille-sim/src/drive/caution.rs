@@ -35,7 +35,7 @@ impl Drive {
 
     /// Looks at an event before the engine does.
     pub(super) fn be_cautious(&mut self, event: &Event) {
-        let Event::Cloud { cloud, fact: CloudFact::Snapshot(snapshot) } = event else { return };
+        let Event::Cloud { cloud, fact: CloudFact::Snapshot { snapshot, .. } } = event else { return };
         let Some(caution) = self.caution.as_mut().filter(|_| snapshot.scope == Scope::Full) else { return };
         let there = Crowd::of(self.world.everybody());
         let odd = matches_warning(&self.roster, cloud, &there);

@@ -4,6 +4,7 @@
 //! holds the records themselves, so that they can be told in other words.
 
 use reveille_core::engine::invariants::Violation;
+use reveille_core::model::id::InstanceId;
 use reveille_core::model::time::Time;
 use reveille_core::record::Record;
 
@@ -25,6 +26,8 @@ pub enum What {
     World(String),
     /// To the engine's process.
     Process(String),
+    /// An agent on this machine said this.
+    Agent(InstanceId, String),
     /// The engine asked for this record.
     Record(Record),
     /// An invariant was broken.

@@ -257,6 +257,10 @@ impl Drive {
             self.log.push(told.at, &told.text);
             self.note(told.at, || What::World(told.text));
         }
+        for said in self.world.take_said() {
+            self.log.push(said.at, &format!("the agent of {}: {}", said.machine, said.text));
+            self.note(said.at, || What::Agent(said.machine, said.text));
+        }
         if let Some(rival) = &mut self.rival {
             rival.watch(self.now, &self.world);
         }

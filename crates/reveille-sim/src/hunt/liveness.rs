@@ -33,12 +33,15 @@ pub(super) fn wait(drive: &mut Drive) -> Option<(Rule, String)> {
     loop {
         let before = drive.counts();
         let until = drive.now() + QUIET;
+        // Who sleeps asks for nothing, and is not at rest.
+        let mut awake = drive.is_running();
         while drive.turn_before(until) {
+            awake &= drive.is_running();
             if let Some(broken) = broken(drive) {
                 return Some(broken);
             }
         }
-        if drive.is_running() && asked(before) == asked(drive.counts()) {
+        if awake && drive.is_running() && asked(before) == asked(drive.counts()) {
             break;
         }
         if drive.now() >= end {
@@ -105,9 +108,6 @@ pub fn misjudged(drive: &Drive) -> Vec<(&'static str, String)> {
         let kinds: Vec<FaultKind> =
             desk.cases.keys().filter(|key| key.subject == subject).map(|key| key.kind).collect();
         let passing = matches!(machine.state, InstanceState::Building | InstanceState::Deleting);
-        // Its node left on purpose: nobody expects it back, and its instance is for whoever took the node away.
-        let key = MachineKey::Instance(CLOUD.into(), machine.id.clone());
-        let passing = passing || desk.seen(&key).is_some_and(|(_, seen)| seen.left.is_some());
         if !machine.well && !passing && kinds.is_empty() {
             let text = format!("{} is ill ({:?}) and in no case", machine.name, machine.trouble);
             wrong.push(("nobody is forgotten", text));

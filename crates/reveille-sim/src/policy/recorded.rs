@@ -99,8 +99,8 @@ impl Recorded {
 
     fn take_cloud(&mut self, cloud: &CloudName, fact: &CloudFact) -> bool {
         let Some(project) = self.projects.get_mut(cloud) else { return false };
-        project.source.answers = matches!(fact, CloudFact::Snapshot(_));
-        if let CloudFact::Snapshot(snapshot) = fact {
+        project.source.answers = matches!(fact, CloudFact::Snapshot { .. });
+        if let CloudFact::Snapshot { snapshot, .. } = fact {
             project.take(&self.roster, cloud, snapshot);
         }
         true
@@ -157,7 +157,9 @@ impl Project {
         for (owner, port) in &snapshot.ports {
             self.ports.entry(owner.clone()).or_default().push(port.clone());
         }
-        self.groups.clone_from(&snapshot.groups);
+        if let Some(groups) = &snapshot.groups {
+            self.groups.clone_from(groups);
+        }
     }
 }
 

@@ -31,7 +31,7 @@ impl Referee {
             self.sight_back = now;
         }
         match event {
-            Event::Cloud { fact: CloudFact::Snapshot(_), .. } => {
+            Event::Cloud { fact: CloudFact::Snapshot { .. }, .. } => {
                 let unbroken =
                     self.cloud_heard.is_some_and(|at| now.since(at) <= roster.timing.cloud_stale_after);
                 if !unbroken {

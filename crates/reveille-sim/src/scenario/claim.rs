@@ -16,6 +16,7 @@ use reveille_core::record::{Record, Verdict};
 use crate::drive::Drive;
 use crate::world::layout::{CLOUD, GROUP};
 
+use super::agents::AgentClaim;
 use super::cast::Cast;
 use super::counted::{self, Bound, Kept, Kind, is_of};
 use super::words::Machines;
@@ -54,6 +55,8 @@ pub(crate) enum Claim {
     /// It is refused at this field, for a reason that says this.
     Refused(String, String),
     Dropped(String),
+    /// Of agents on the machines.
+    Agent(Machines, AgentClaim),
     Replayed,
     Count(Bound, Kind),
 }
@@ -94,6 +97,7 @@ impl Claim {
             | Self::Held(who, _)
             | Self::Next(who, _)
             | Self::Asked(who, _)
+            | Self::Agent(who, _)
             | Self::GivenUp(who) => Some(who),
             _ => None,
         }
@@ -111,6 +115,7 @@ impl Claim {
                 | Self::Size(..)
                 | Self::AllWell
                 | Self::Called(..)
+                | Self::Agent(..)
                 | Self::Replayed
                 | Self::Mistakes(_)
                 | Self::Refused(..)
@@ -204,6 +209,7 @@ impl Claim {
             Self::Asked(_, text) => scene
                 .decisions(id)
                 .any(|decision| matches!(&decision.next, Next::Ask(how) if how.contains(text.as_str()))),
+            Self::Agent(_, claim) => claim.holds(&scene, id),
             Self::GivenUp(_) => scene.cases(id).any(|case| case.incident.given_up),
             _ => false,
         }
@@ -309,6 +315,7 @@ impl Claim {
                     Some(Standing::Absent(absence)) => format!("{name} is absent as {}", absence.kind),
                 }
             }
+            Self::Agent(_, claim) => claim.tell(&scene, name, id),
             _ => scene.tell_incidents(name, id),
         }
     }

@@ -7,6 +7,7 @@ use reveille_core::record::Record;
 
 use crate::drive::Drive;
 
+use super::agents;
 use super::cast::Cast;
 use super::words;
 
@@ -39,6 +40,8 @@ pub(crate) enum Kind {
     Reads,
     /// Incidents that were opened, of this kind or of any.
     Incidents(Option<FaultKind>),
+    /// What agents did, of this kind.
+    Act(&'static str),
     /// Calls whose effect a fresh read did not find.
     Failures,
     /// Destructive repairs under way at that moment.
@@ -68,6 +71,9 @@ impl Kind {
         if let Some((name, _)) = CALLS.iter().find(|(one, many)| *one == text || *many == text) {
             return Ok(Self::Call(name));
         }
+        if let Some(act) = agents::counted(text) {
+            return Ok(Self::Act(act));
+        }
         match text {
             "record" | "records" => return Ok(Self::Records),
             "read" | "reads" => return Ok(Self::Reads),
@@ -81,8 +87,9 @@ impl Kind {
         }
         let all: Vec<&str> = CALLS.iter().map(|(one, _)| *one).collect();
         Err(format!(
-            "`{text}` cannot be counted; one of: {}, record, read, incident, FAULT incident, failed proof, repair under way",
-            all.join(", ")
+            "`{text}` cannot be counted; one of: {}, record, read, incident, FAULT incident, failed proof, repair under way, {}",
+            all.join(", "),
+            agents::countable()
         ))
     }
 }
@@ -135,6 +142,10 @@ pub(crate) fn count(kind: Kind, from: Time, drive: &Drive, kept: &Kept) -> u32 {
             Record::Opened { key, .. } => of.is_none_or(|kind| key.kind == kind),
             _ => false,
         }),
+        Kind::Act(of) => {
+            let acts = drive.world.agent_acts().iter();
+            acts.filter(|act| act.at >= from && agents::is_of(act.verb, of)).count() as u32
+        }
         Kind::Failures => recorded(&|record| matches!(record, Record::Judged { held: false, .. })),
         Kind::UnderWay => drive.state().desk().book.destructive_under_way(),
     }

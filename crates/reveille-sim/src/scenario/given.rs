@@ -7,6 +7,7 @@ use reveille_core::model::time::Span;
 
 use crate::world::layout::{Layout, PoolPlan};
 
+use super::agents;
 use super::phrase::{Known, Phrase, Slots, read};
 use super::roster::Changed;
 use super::words;
@@ -20,7 +21,7 @@ pub(crate) struct Stage {
     pub(crate) changes: Vec<Changed>,
 }
 
-type Change = Box<dyn FnOnce(&mut Stage) -> Result<(), String>>;
+pub(crate) type Change = Box<dyn FnOnce(&mut Stage) -> Result<(), String>>;
 
 /// Nothing yet: no pool, everything as by default, and every remedy switched on.
 pub(crate) fn blank() -> Stage {
@@ -32,12 +33,12 @@ pub(crate) fn blank() -> Stage {
 
 /// Takes in one statement.
 pub(crate) fn take(stage: &mut Stage, text: &str) -> Result<(), String> {
-    let change = read(PHRASES, text, &stage.known)?;
+    let change = read(&[PHRASES, agents::GIVEN], text, &stage.known)?;
     change(stage)
 }
 
 pub(crate) fn forms() -> Vec<&'static str> {
-    PHRASES.iter().map(|phrase| phrase.form).collect()
+    [PHRASES, agents::GIVEN].into_iter().flatten().map(|phrase| phrase.form).collect()
 }
 
 fn layout(change: impl FnOnce(&mut Layout) + 'static) -> Result<Change, String> {

@@ -47,6 +47,7 @@
 //!
 //! Nothing here judges machines or knows how the engine decides.
 
+mod agents;
 mod cast;
 mod claim;
 mod counted;

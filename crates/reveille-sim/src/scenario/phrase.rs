@@ -43,10 +43,10 @@ impl Slots<'_> {
     }
 }
 
-/// Reads a statement with the phrases of its section.
-pub(crate) fn read<T>(phrases: &[Phrase<T>], text: &str, known: &Known) -> Result<T, String> {
+/// Reads a statement with the phrases of its section, table by table.
+pub(crate) fn read<T>(tables: &[&[Phrase<T>]], text: &str, known: &Known) -> Result<T, String> {
     let mut refused = None;
-    for phrase in phrases {
+    for phrase in tables.iter().copied().flatten() {
         let Some(values) = fit(&pieces(phrase.form), text) else { continue };
         match (phrase.make)(&Slots { values, known }) {
             Ok(made) => return Ok(made),
@@ -54,7 +54,7 @@ pub(crate) fn read<T>(phrases: &[Phrase<T>], text: &str, known: &Known) -> Resul
         }
     }
     Err(refused.unwrap_or_else(|| {
-        let nearest = nearest(phrases.iter().map(|phrase| phrase.form), text);
+        let nearest = nearest(tables.iter().copied().flatten().map(|phrase| phrase.form), text);
         format!("this is no phrase of the language; the nearest is: {nearest}")
     }))
 }

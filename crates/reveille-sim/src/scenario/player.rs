@@ -373,6 +373,9 @@ impl<'a> Play<'a> {
             })
             .collect();
         expected.push(self.always("the twelve invariants hold after every step", self.violations()));
+        if self.drive.world.has_agents() {
+            expected.push(self.always("no agent does what an agent may never do", self.agents_broken()));
+        }
         expected.push(self.always("nobody is harmed who did not deserve it", self.harms()));
         Played {
             timeline: self.timeline.lines(),
@@ -386,6 +389,11 @@ impl<'a> Play<'a> {
     fn violations(&self) -> Option<(Span, String)> {
         let first = self.drive.violations().first()?;
         Some((self.drive.now().since(self.start), first.to_string()))
+    }
+
+    fn agents_broken(&self) -> Option<(Span, String)> {
+        let (at, what) = self.drive.world.agents_broken().first()?;
+        Some((at.since(self.start), self.cast.plain(what)))
     }
 
     fn harms(&self) -> Option<(Span, String)> {

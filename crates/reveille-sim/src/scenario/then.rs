@@ -2,6 +2,7 @@
 
 use reveille_core::model::time::Span;
 
+use super::agents;
 use super::claim::Claim;
 use super::counted::{Bound, Kind};
 use super::phrase::{Known, Phrase, Slots, read};
@@ -56,7 +57,7 @@ impl Window {
 pub(crate) fn take(line: usize, text: &str, known: &Known) -> Result<Expectation, String> {
     // A roster is read before anything happens: what is claimed of it has no time.
     let (window, rest) = if text.starts_with("the roster ") { (Window::AtEnd, text) } else { window(text)? };
-    let claim = read(PHRASES, rest, known)?;
+    let claim = read(&[agents::THEN, PHRASES], rest, known)?;
     if matches!((&claim, window), (Claim::Replayed, w) if w != Window::AtEnd) {
         return Err("a second play is compared at the end; write `at the end` before it".to_owned());
     }
@@ -114,7 +115,7 @@ fn window(text: &str) -> Result<(Window, &str), String> {
 }
 
 pub(crate) fn forms() -> Vec<&'static str> {
-    PHRASES.iter().map(|phrase| phrase.form).collect()
+    [PHRASES, agents::THEN].into_iter().flatten().map(|phrase| phrase.form).collect()
 }
 
 fn counted(slots: &Slots<'_>, bound: fn(u32) -> Bound) -> Result<Claim, String> {
@@ -122,7 +123,7 @@ fn counted(slots: &Slots<'_>, bound: fn(u32) -> Bound) -> Result<Claim, String> 
     Ok(Claim::Count(bound(count), Kind::read(slots.text("kind"))?))
 }
 
-fn quoted(slots: &Slots<'_>) -> Result<String, String> {
+pub(crate) fn quoted(slots: &Slots<'_>) -> Result<String, String> {
     words::quoted(slots.text("text"))
 }
 

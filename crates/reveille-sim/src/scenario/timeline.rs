@@ -25,6 +25,8 @@ use super::words::shown;
 pub enum Side {
     /// In the world; nobody told Reveille.
     World,
+    /// On a machine, by its agent.
+    Agent,
     /// Reveille saw, concluded, did or held back.
     Reveille,
     /// To Reveille's own process.
@@ -38,6 +40,7 @@ impl Side {
     pub const fn name(self) -> &'static str {
         match self {
             Self::World => "world",
+            Self::Agent => "agent",
             Self::Reveille => "Reveille",
             Self::Process => "process",
             Self::Broken => "BROKEN",
@@ -103,6 +106,9 @@ impl Timeline {
                 }
                 What::Broken(violation) => {
                     self.push(at, Side::Broken, "", &cast.plain(&violation.to_string()))
+                }
+                What::Agent(machine, text) => {
+                    self.push(at, Side::Agent, &cast.name(&machine), &cast.plain(&text));
                 }
                 What::Record(record) => self.record(at, &record, cast),
             }

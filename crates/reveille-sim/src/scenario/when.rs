@@ -11,6 +11,7 @@ use crate::world::World;
 use crate::world::fault::{CallLie, Fault};
 use crate::world::guest::Trouble;
 
+use super::agents;
 use super::phrase::{Known, Phrase, Slots, read};
 use super::words::{self, Machines};
 
@@ -107,12 +108,12 @@ pub(crate) fn take(line: usize, text: &str, known: &Known) -> Result<Statement, 
     }
     let text = rest;
     let one = |at: Span, text: &str| -> Result<Planned, String> {
-        Ok(Planned { line, text: text.to_owned(), at, deed: read(PHRASES, text, known)? })
+        Ok(Planned { line, text: text.to_owned(), at, deed: read(&[PHRASES, agents::WHEN], text, known)? })
     };
     let Some(every) = every else { return Ok(Statement::Planned(vec![one(at, text)?])) };
     let mut planned = Vec::new();
     let mut when = at;
-    let who = match read(PHRASES, text, known)? {
+    let who = match read(&[PHRASES, agents::WHEN], text, known)? {
         Deed::Each(Machines::Named(names), _) if names.len() > 1 => Some(names),
         Deed::Restart(Machines::Named(names)) if names.len() > 1 => Some(names),
         _ => None,
@@ -142,10 +143,10 @@ pub(crate) fn take(line: usize, text: &str, known: &Known) -> Result<Statement, 
 }
 
 pub(crate) fn forms() -> Vec<&'static str> {
-    PHRASES.iter().map(|phrase| phrase.form).collect()
+    [PHRASES, agents::WHEN].into_iter().flatten().map(|phrase| phrase.form).collect()
 }
 
-type Made = Result<Deed, String>;
+pub(crate) type Made = Result<Deed, String>;
 
 fn each(slots: &Slots<'_>, fault: impl Fn(InstanceId) -> Fault + 'static) -> Made {
     Ok(Deed::Each(slots.machines()?, Box::new(fault)))
@@ -210,7 +211,7 @@ fn api_clock(slots: &Slots<'_>, sign: i64) -> Made {
     world(Fault::ApiClock(sign * slots.span()?.ms, words::span(slots.second("span"))?))
 }
 
-fn hand(slots: &Slots<'_>, act: impl Fn(&mut World, &InstanceId) + 'static) -> Made {
+pub(crate) fn hand(slots: &Slots<'_>, act: impl Fn(&mut World, &InstanceId) + 'static) -> Made {
     Ok(Deed::Hand(slots.machines()?, Box::new(act)))
 }
 

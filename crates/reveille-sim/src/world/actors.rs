@@ -55,6 +55,7 @@ impl World {
         guest.boot = 1;
         guest.first_boot = FirstBoot::Done;
         guest.kubelet = Kubelet::Registered;
+        guest.joined = true;
         guest.heard = true;
         let (host, boot_id) = (guest.host, guest.boot_id.clone());
         let mut node = super::cluster::registered(super::cluster::Registration {
@@ -76,6 +77,7 @@ impl World {
         self.cluster.put(Arc::new(node));
         self.make_route(&name, &uid);
         self.note_health(id);
+        self.start_agent(id);
     }
 
     /// The pool's owner orders a machine; the cloud begins to build it.
@@ -117,7 +119,9 @@ impl World {
         }
         self.project.add(self.now, instance, Some(pool.clone()), port);
         let boot_id = self.names.uuid().into();
-        self.guests.insert(id.clone(), Guest::new(host, trouble, boot_id));
+        let mut guest = Guest::new(host, trouble, boot_id);
+        guest.papers = self.papers_of_old(&id);
+        self.guests.insert(id.clone(), guest);
         id
     }
 

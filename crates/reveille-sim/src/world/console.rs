@@ -151,6 +151,13 @@ impl Trouble {
     }
 }
 
+/// The kubelet runs with the certificate of an earlier join, and the API server does not accept it.
+pub(crate) fn papers_refused() -> Vec<String> {
+    lines(&[
+        "kubelet[1122]: E0302 08:04:12.204 kubelet_node_status.go:107] \"Unable to register node with API server\" err=\"Unauthorized\"",
+    ])
+}
+
 /// The kubelet runs and cannot reach the API server.
 pub(crate) fn kubelet_unheard() -> Vec<String> {
     lines(&[

@@ -133,14 +133,13 @@ impl World {
         self.pools.get(pool).map_or((0, self.layout.start), |kept| kept.shown)
     }
 
-    /// Instances of a pool that are gone because somebody else deleted them.
+    /// Instances of a pool that are gone because somebody else deleted them. The last deletion counts: one that came to nothing
+    /// before it took nobody away.
     pub(crate) fn deleted_by_others(&self) -> impl Iterator<Item = (&InstanceId, &PoolName)> {
         let dead = self.project.tombs.iter().map(|(id, (_, server))| (id, server));
         dead.filter_map(|(id, server)| {
-            let by_other = server
-                .actions
-                .iter()
-                .any(|a| &*a.action == "delete" && a.user.as_deref() != Some(super::calls::OURSELVES));
+            let last = server.actions.iter().find(|action| &*action.action == "delete");
+            let by_other = last.is_some_and(|last| last.user.as_deref() != Some(super::calls::OURSELVES));
             let pool = server.pool.as_ref().filter(|_| by_other)?;
             Some((id, pool))
         })

@@ -19,6 +19,7 @@ use reveille_core::model::time::{Span, Time};
 
 use super::cluster::{Lease, Registration, registered, set_ready, set_unready};
 use super::layout::GROUP;
+use super::papers::Papers;
 use super::trouble::Bites;
 use super::{Life, Task, World, console, project};
 
@@ -35,6 +36,9 @@ pub(crate) struct Guest {
     pub(crate) powered: bool,
     pub(crate) first_boot: FirstBoot,
     pub(crate) kubelet: Kubelet,
+    /// It registered once, with the papers of its join.
+    pub(crate) joined: bool,
+    pub(crate) papers: Papers,
     /// Its kubelet is heard: it renews its lease.
     pub(crate) heard: bool,
     /// Counts changes of `heard`; what was planned before the last one is void.
@@ -83,6 +87,8 @@ impl Guest {
             powered: false,
             first_boot: FirstBoot::Due,
             kubelet: Kubelet::Off,
+            joined: false,
+            papers: Papers::Good,
             heard: false,
             turn: 0,
             well_since: None,
@@ -123,6 +129,8 @@ impl World {
         guest.boot_id = boot_id;
         guest.kubelet = Kubelet::Off;
         guest.print(console::boot(name.as_str()));
+        self.start_agent(id);
+        let Some(guest) = self.guests.get_mut(id) else { return };
         // What a start ends: it hung, or it called itself unhealthy on an earlier boot.
         let again = guest.boot > 1 || guest.is_hung();
         guest.trouble = guest.trouble.filter(|trouble| trouble.is_lasting() || !again);
@@ -193,13 +201,17 @@ impl World {
 
     /// Somebody restarts the kubelet on the machine: the one thing that makes it register again.
     pub(super) fn restart_kubelet(&mut self, id: &InstanceId) {
+        self.restart_kubelet_by(id, "a person");
+    }
+
+    pub(super) fn restart_kubelet_by(&mut self, id: &InstanceId, who: &str) {
         let Some(guest) = self.guests.get_mut(id).filter(|guest| guest.powered) else { return };
         if guest.first_boot != FirstBoot::Done || guest.bites() == Some(Bites::Kubelet) {
             return;
         }
         guest.trouble = guest.trouble.filter(|trouble| trouble.is_lasting());
         let name = self.name_of(id);
-        self.tell(format!("a person restarts the kubelet of {name}"));
+        self.tell(format!("{who} restarts the kubelet of {name}"));
         self.start_kubelet(id);
         self.review(id);
     }
@@ -220,7 +232,12 @@ impl World {
             guest.print(console::not_registered(trouble));
             return;
         }
+        if guest.papers != Papers::Good {
+            guest.print(console::papers_refused());
+            return;
+        }
         guest.kubelet = Kubelet::Registered;
+        guest.joined = true;
         self.node_deleted_by.remove(id);
         let (host, boot_id) = (guest.host, guest.boot_id.clone());
         let name = self.node_name_of(id);
@@ -286,14 +303,18 @@ impl World {
         let passes = |port: &Port| !port.security || port.groups.iter().any(|group| group.as_str() == GROUP);
         let passes = self.project.port_of(id).is_some_and(|port| passes(port));
         let zone = self.project.servers.get(id).and_then(|server| server.instance.zone.clone());
-        passes && !self.mischief.fleet_dark && zone.is_none_or(|zone| !self.lies.dark_zones.contains(&zone))
+        passes
+            && !self.mischief.fleet_dark
+            && !self.agents.cuts.contains_key(id)
+            && zone.is_none_or(|zone| !self.lies.dark_zones.contains(&zone))
     }
 
     /// Works out anew whether the machine's kubelet is heard, and what follows from a change of that.
     pub(super) fn review(&mut self, id: &InstanceId) {
         let connected = self.connected(id);
         let Some(guest) = self.guests.get_mut(id) else { return };
-        let hung = matches!(guest.bites(), Some(Bites::Silence | Bites::Kubelet));
+        let refused = guest.papers != Papers::Good;
+        let hung = refused || matches!(guest.bites(), Some(Bites::Silence | Bites::Kubelet));
         let still = self.mischief.still.contains(id);
         let heard = !still && guest.powered && guest.kubelet != Kubelet::Off && connected && !hung;
         if guest.heard == heard {

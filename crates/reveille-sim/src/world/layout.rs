@@ -14,6 +14,7 @@ use reveille_core::model::roster::{
 };
 use reveille_core::model::time::{Span, Time};
 
+use super::agents::AgentPlan;
 use super::guest::Trouble;
 
 /// The one cloud of every simulated roster.
@@ -74,6 +75,8 @@ pub struct Layout {
     pub timing: Timing,
     /// Every instance of the project carries this tag, strangers included.
     pub common_tag: Option<String>,
+    /// Agents on the machines, and what they find there.
+    pub agents: AgentPlan,
     /// The roster as its file was read, where the file says other than this layout.
     pub read: Option<Box<Roster>>,
 }
@@ -130,6 +133,7 @@ impl Layout {
             node_grace: Span::from_s(40),
             limits: Limits::default(),
             timing: Timing::default(),
+            agents: AgentPlan::default(),
             common_tag: None,
             read: None,
         }

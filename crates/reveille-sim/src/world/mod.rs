@@ -16,6 +16,7 @@
 //! listings follow from it: nothing here says "never joined". The world never reads the engine's state.
 
 mod actors;
+pub(crate) mod agents;
 mod calls;
 mod causes;
 mod cluster;
@@ -28,6 +29,7 @@ pub mod guest;
 mod judge;
 pub mod layout;
 mod mischief;
+pub(crate) mod papers;
 mod project;
 mod senses;
 mod sentence;
@@ -57,6 +59,7 @@ use mischief::Mischief;
 use project::Project;
 use senses::{Lies, Listings, Watch};
 
+pub use agents::{AgentAct, AgentPlan, AgentSaid};
 pub use glance::Health;
 pub use judge::{Act, Lesser, Wrong};
 pub use truth::{Called, Harm, MachineTruth};
@@ -132,6 +135,7 @@ pub struct World {
     causes: BTreeMap<(InstanceId, Cause), Time>,
     /// Who deleted a machine's node, while it has none.
     node_deleted_by: BTreeMap<InstanceId, Cause>,
+    agents: agents::Agents,
 }
 
 /// The cluster's cloud controller: whether it runs, and what it fails to do.
@@ -174,6 +178,8 @@ enum Task {
     HealthCheck,
     Again(Call),
     Belated(u64, IntentId, Call),
+    Agent(InstanceId, u64, agents::AgentTask),
+    Reconnect(InstanceId),
 }
 
 /// A step in an instance's life that its cloud takes.
@@ -238,6 +244,7 @@ impl World {
             reads: 0,
             causes: BTreeMap::new(),
             node_deleted_by: BTreeMap::new(),
+            agents: agents::Agents::new(layout.seed),
             layout: layout.clone(),
         };
         world.settle_in();
@@ -358,6 +365,8 @@ impl World {
             Task::HealthCheck => self.check_health(),
             Task::Again(call) => self.carry_out_again(&call),
             Task::Belated(session, intent, call) => self.carry_out_belated(session, intent, call),
+            Task::Agent(id, life, task) => self.run_agent(&id, life, task),
+            Task::Reconnect(id) => self.reconnect(&id),
         }
     }
 

@@ -324,7 +324,7 @@ impl Project {
             instances,
             scope: if since.is_some() { Scope::Changes } else { Scope::Full },
             ports: self.listed.get_or_insert_with(in_order).clone(),
-            groups: self.groups(),
+            groups: Some(self.groups()),
             routers: self.router.iter().cloned().collect(),
         }
     }

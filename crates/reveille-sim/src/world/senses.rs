@@ -177,11 +177,15 @@ impl World {
         match request {
             Request::List { .. } if session != self.session => {}
             Request::List { full } => {
-                let fact = match self.lies.cloud_fails {
-                    Some(kind) => CloudFact::Failed(error(kind)),
-                    None => CloudFact::Snapshot(self.listing(full)),
+                let listed = match self.lies.cloud_fails {
+                    Some(kind) => Err(error(kind)),
+                    None => Ok(self.listing(full)),
                 };
                 let travel = self.soon(200, 1_500);
+                let fact = match listed {
+                    Ok(snapshot) => CloudFact::Snapshot { snapshot, took: travel },
+                    Err(error) => CloudFact::Failed(error),
+                };
                 self.plan(travel, Task::Deliver(session, Event::Cloud { cloud: CLOUD.into(), fact }));
             }
             Request::Look(id, look) => self.serve_look(session, id, &look),

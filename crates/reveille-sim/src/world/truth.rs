@@ -130,6 +130,16 @@ impl World {
         }
     }
 
+    /// Looks whether what an agent does to its machine does harm.
+    pub(super) fn watch_for_agents_harm(&mut self, id: &InstanceId, verb: &str) {
+        self.note_health(id);
+        let well = self.guests.get(id).and_then(|guest| guest.well_since);
+        if well.is_some_and(|since| self.now.since(since) > CROSSING) {
+            let name = self.name_of(id);
+            self.harm(format!("the agent of {name} {verb} it: it is well"));
+        }
+    }
+
     fn harm(&mut self, what: String) {
         self.harms.push(Harm { at: self.now, what });
     }

@@ -59,6 +59,20 @@ const REFUSED: &[(&str, &str, usize, &str)] = &[
         4,
         "leave the statement out",
     ),
+    ("when\n", "  agent setting failures 1\nwhen\n", 4, "agent setting failures is 1; write 2 to 100"),
+    (
+        "when\n",
+        "  agent setting peer-timout 3s\nwhen\n",
+        4,
+        "`peer-timout` is no time of an agent; one of: check-every",
+    ),
+    ("when\n", "  agent setting watchdog-timeout 5s\nwhen\n", 4, "write at least 10 s"),
+    (
+        "when\n",
+        "  workers-1 has the credentials of an earlier join: they smell\nwhen\n",
+        4,
+        "nothing that old credentials can be; one of: their date has passed",
+    ),
     ("when\n", "  roster spec.pools[x].min: 2\nwhen\n", 4, "`spec.pools[x].min` is no field"),
     ("when\n", "  roster spec.pools[7].min: 2\nwhen\n", 8, "spec.pools[7].min: there are 1 items"),
     ("when\n", "  the roster lacks spec.cluster\nwhen\n", 8, "spec.cluster: it is not there anyway"),
@@ -128,6 +142,7 @@ const REFUSED: &[(&str, &str, usize, &str)] = &[
         7,
         "one of: mended, recovered",
     ),
+    ("workers-1 is absent as not-ready", "the agent of workers-1 says: hello", 7, "must stand in quotes"),
     ("workers-1 is absent as not-ready", "workers-1 is held back: zone", 7, "must stand in quotes"),
     (
         "workers-1 is absent as not-ready",

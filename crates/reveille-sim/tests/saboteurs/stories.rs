@@ -82,7 +82,7 @@ fn pause(scope: PauseScope) -> Pause {
 /// Guards that cover the same case. They are away in both plays, so that what is seen is the doing of this one alone.
 pub(crate) const fn beside(guard: Guard) -> &'static [Guard] {
     match guard {
-        Guard::ShrunkenServers => &[Guard::ZoneDark, Guard::Breaker],
+        Guard::ShrunkenServers => &[Guard::ZoneDark, Guard::FleetDark, Guard::Breaker],
         Guard::LostPorts => &[Guard::ShrunkenNodes],
         Guard::ShrunkenNodes => &[Guard::ZoneDark, Guard::FleetDark, Guard::Alive, Guard::Breaker],
         Guard::SecondDenial => &[Guard::EvidenceFirst],

@@ -20,6 +20,7 @@ use reveille_core::model::id::{CloudName, InstanceId, IntentId, LookId, NodeName
 use reveille_core::model::instance::{Instance, InstanceAction, Port};
 use reveille_core::model::network::{Router, SecurityGroup};
 use reveille_core::model::node::{Node, NodeEvent};
+use reveille_core::model::time::Span;
 use serde::{Deserialize, Serialize};
 
 use super::Broken;
@@ -56,10 +57,20 @@ pub(crate) enum WireEvent {
 pub(crate) struct WireSnapshot {
     cloud: Arc<str>,
     scope: Arc<str>,
+    /// Recordings of before this was known have none.
+    #[serde(default, rename = "tookMs", skip_serializing_if = "is_zero")]
+    took_ms: i64,
     instances: Vec<Edit<WireInstance>>,
     ports: Vec<Edit<(Arc<str>, WirePort)>>,
-    groups: Vec<Edit<WireGroup>>,
+    /// None where they were left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    groups: Option<Vec<Edit<WireGroup>>>,
     routers: Vec<Edit<WireRouter>>,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands it over so")]
+const fn is_zero(ms: &i64) -> bool {
+    *ms == 0
 }
 
 /// What a targeted read came to.
@@ -161,8 +172,8 @@ impl Shelves {
     /// Writes.
     pub(crate) fn out(&mut self, event: &Event) -> WireEvent {
         match event {
-            Event::Cloud { cloud, fact: CloudFact::Snapshot(snapshot) } => {
-                WireEvent::Snapshot(Box::new(self.snapshot_out(cloud, snapshot)))
+            Event::Cloud { cloud, fact: CloudFact::Snapshot { snapshot, took } } => {
+                WireEvent::Snapshot(Box::new(self.snapshot_out(cloud, snapshot, *took)))
             }
             Event::Cloud { cloud, fact: CloudFact::Failed(error) } => {
                 WireEvent::CloudFailed { cloud: cloud.out(), error: error.out() }
@@ -191,14 +202,18 @@ impl Shelves {
         }
     }
 
-    fn snapshot_out(&mut self, cloud: &CloudName, snapshot: &CloudSnapshot) -> WireSnapshot {
+    fn snapshot_out(&mut self, cloud: &CloudName, snapshot: &CloudSnapshot, took: Span) -> WireSnapshot {
         let project = self.projects.entry(cloud.clone()).or_default();
         WireSnapshot {
             cloud: cloud.out(),
             scope: snapshot.scope.out(),
+            took_ms: took.ms,
             instances: project.instances(snapshot.scope).put(&snapshot.instances, |one| one.id.clone()),
             ports: project.ports.put(&snapshot.ports, |(of, port)| (of.clone(), port.id.clone())),
-            groups: project.groups.put(&snapshot.groups, |group| group.id.clone()),
+            groups: snapshot
+                .groups
+                .as_ref()
+                .map(|groups| project.groups.put(groups, |group| group.id.clone())),
             routers: project.routers.put(&snapshot.routers, |router| router.id.clone()),
         }
     }
@@ -237,13 +252,14 @@ impl Shelves {
         let cloud = CloudName::new(wire.cloud);
         let project = self.projects.entry(cloud.clone()).or_default();
         let scope = Scope::back(wire.scope)?;
+        let took = Span::from_ms(wire.took_ms);
         let snapshot = CloudSnapshot {
             instances: project.instances(scope).take(wire.instances)?,
             scope,
             ports: project.ports.take(wire.ports)?,
-            groups: project.groups.take(wire.groups)?,
+            groups: wire.groups.map(|edits| project.groups.take(edits)).transpose()?,
             routers: project.routers.take(wire.routers)?,
         };
-        Ok(Event::Cloud { cloud, fact: CloudFact::Snapshot(Arc::new(snapshot)) })
+        Ok(Event::Cloud { cloud, fact: CloudFact::Snapshot { snapshot: Arc::new(snapshot), took } })
     }
 }

@@ -179,7 +179,7 @@ async fn read_cloud(checked: &CheckedRoster, name: CloudName, config: CloudConfi
     let read = timeout(SOURCE_WITHIN, reading).await.unwrap_or_else(|_| Err(too_slow(name.as_str())));
     let (project, fact, strangers) = match read {
         Ok((project, Ok((snapshot, strangers)))) => {
-            (Some(project), CloudFact::Snapshot(Arc::new(snapshot)), Some(Crowd::of(&strangers)))
+            (Some(project), CloudFact::read(snapshot), Some(Crowd::of(&strangers)))
         }
         Ok((project, Err(error))) => (Some(project), CloudFact::Failed(error), None),
         Err(error) => (None, CloudFact::Failed(error), None),

@@ -54,7 +54,7 @@ impl Caution {
 
     /// Looks at an event before the engine does. True when the pauses changed.
     pub(crate) fn review(&mut self, roster: &Roster, event: &Event) -> bool {
-        let Event::Cloud { cloud, fact: CloudFact::Snapshot(snapshot) } = event else { return false };
+        let Event::Cloud { cloud, fact: CloudFact::Snapshot { snapshot, .. } } = event else { return false };
         let known = self.by_cloud.entry(cloud.clone()).or_default();
         let found = match snapshot.scope {
             Scope::Full => {
@@ -145,7 +145,7 @@ mod tests {
     use crate::fixture::Field;
 
     fn listed(field: &Field) -> Event {
-        let fact = CloudFact::Snapshot(Arc::new(field.cloud.clone()));
+        let fact = CloudFact::read(field.cloud.clone());
         Event::Cloud { cloud: "os".into(), fact }
     }
 

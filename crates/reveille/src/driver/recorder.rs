@@ -227,7 +227,7 @@ mod tests {
         group.rules = vec![GroupRule { id: "r".into(), allows, description: secret("by hand") }];
         let snapshot = CloudSnapshot {
             instances: vec![Arc::new(instance.clone())],
-            groups: vec![Arc::new(group.clone())],
+            groups: Some(vec![Arc::new(group.clone())]),
             ..CloudSnapshot::default()
         };
         let mut node = fixture::node("1", Ready::False);
@@ -255,7 +255,7 @@ mod tests {
         let done = |outcome| Event::Done { intent: IntentId(1), outcome };
         let pause = Pause { scope: PauseScope::Roster, by: "ann".into(), reason: secret("look") };
         vec![
-            Event::Cloud { cloud: "os".into(), fact: CloudFact::Snapshot(Arc::new(snapshot)) },
+            Event::Cloud { cloud: "os".into(), fact: CloudFact::read(snapshot) },
             Event::Cloud { cloud: "os".into(), fact: CloudFact::Failed(error.clone()) },
             Event::Cluster(ClusterFact::Synced(vec![Arc::new(node.clone())])),
             Event::Cluster(ClusterFact::Applied(Arc::new(node.clone()))),

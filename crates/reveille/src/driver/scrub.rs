@@ -43,7 +43,9 @@ impl Scrub {
         match event {
             Event::Cloud { cloud, fact } => {
                 let fact = match fact {
-                    CloudFact::Snapshot(snapshot) => CloudFact::Snapshot(self.snapshot(snapshot)),
+                    CloudFact::Snapshot { snapshot, took } => {
+                        CloudFact::Snapshot { snapshot: self.snapshot(snapshot), took }
+                    }
                     CloudFact::Failed(error) => CloudFact::Failed(read_error(error)),
                 };
                 Event::Cloud { cloud, fact }
@@ -66,13 +68,16 @@ impl Scrub {
         let mut seen = Seen::new();
         let instances: Vec<Option<Arc<Instance>>> =
             snapshot.instances.iter().map(|one| self.instance(one, &mut seen)).collect();
-        let groups: Vec<Option<Arc<SecurityGroup>>> = snapshot.groups.iter().map(self::group).collect();
+        let groups: Vec<Option<Arc<SecurityGroup>>> =
+            snapshot.groups.iter().flatten().map(self::group).collect();
         if instances.iter().all(Option::is_none) && groups.iter().all(Option::is_none) {
             return snapshot;
         }
         let mut clean = CloudSnapshot::clone(&snapshot);
         replace(&mut clean.instances, instances);
-        replace(&mut clean.groups, groups);
+        if let Some(known) = &mut clean.groups {
+            replace(known, groups);
+        }
         Arc::new(clean)
     }
 

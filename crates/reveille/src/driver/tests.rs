@@ -185,10 +185,10 @@ impl Bench {
             instances: vec![Arc::new(fixture::instance("1"))],
             scope: Scope::Full,
             ports: vec![("i1".into(), Arc::new(port(self.fake.mended.load(Ordering::SeqCst))))],
-            groups: vec![Arc::new(fixture::group())],
+            groups: Some(vec![Arc::new(fixture::group())]),
             routers: Vec::new(),
         };
-        let cloud = Event::Cloud { cloud: "os".into(), fact: CloudFact::Snapshot(Arc::new(snapshot)) };
+        let cloud = Event::Cloud { cloud: "os".into(), fact: CloudFact::read(snapshot) };
         let nodes = Event::Cluster(ClusterFact::Synced(vec![Arc::new(fixture::node("1", Ready::True))]));
         for event in [cloud, nodes, Event::Cluster(ClusterFact::Alive)] {
             self.events.send(event).await.unwrap();

@@ -161,7 +161,7 @@ impl Census {
         let mut known: (BTreeSet<InstanceId>, BTreeSet<NodeName>) = Default::default();
         for step in &reel.steps {
             match &step.event {
-                Event::Cloud { cloud, fact: CloudFact::Snapshot(snapshot) } => {
+                Event::Cloud { cloud, fact: CloudFact::Snapshot { snapshot, .. } } => {
                     for instance in &snapshot.instances {
                         if known.0.insert(instance.id.clone()) {
                             census.instances.push(entry(reel, cloud, instance));

@@ -27,8 +27,8 @@ impl Sieve {
     /// The event as it concerns them; `None` when it does not.
     pub(crate) fn event(&self, event: &Event) -> Option<Event> {
         match event {
-            Event::Cloud { cloud, fact: CloudFact::Snapshot(snapshot) } => {
-                let fact = CloudFact::Snapshot(Arc::new(self.snapshot(snapshot)));
+            Event::Cloud { cloud, fact: CloudFact::Snapshot { snapshot, took } } => {
+                let fact = CloudFact::Snapshot { snapshot: Arc::new(self.snapshot(snapshot)), took: *took };
                 Some(Event::Cloud { cloud: cloud.clone(), fact })
             }
             Event::Cluster(fact) => self.fact(fact).map(Event::Cluster),

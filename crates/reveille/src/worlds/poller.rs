@@ -97,7 +97,10 @@ pub(crate) async fn poll<R: Reader>(
                     if snapshot.scope == reveille_core::event::Scope::Full {
                         last_full = Some(begun);
                     }
-                    (CloudFact::Snapshot(Arc::new(snapshot)), Wait::Period(begun + pace.period))
+                    (
+                        CloudFact::Snapshot { snapshot: Arc::new(snapshot), took: took(begun) },
+                        Wait::Period(begun + pace.period),
+                    )
                 }
                 Err(error) => {
                     let wait = wait_after(&error, failures, pace);
@@ -116,6 +119,11 @@ pub(crate) async fn poll<R: Reader>(
         () = polling => {}
         () = stop => {}
     }
+}
+
+/// Since then, in the unit of the engine's clock. A listing is given up long before this runs out of numbers.
+fn took(begun: Instant) -> Span {
+    Span::from_ms(i64::try_from(begun.elapsed().as_millis()).unwrap_or(i64::MAX))
 }
 
 /// Tells every listener; false when none of them is left.
@@ -260,7 +268,7 @@ mod tests {
         poll(reader, listeners, pace(), Arc::new(Notify::new()), tokio::time::sleep(Duration::from_secs(5)))
             .await;
         let heard = |event: Option<Event>| match event {
-            Some(Event::Cloud { cloud, fact: CloudFact::Snapshot(snapshot) }) => {
+            Some(Event::Cloud { cloud, fact: CloudFact::Snapshot { snapshot, .. } }) => {
                 (cloud, Arc::as_ptr(&snapshot))
             }
             other => panic!("no snapshot: {other:?}"),

@@ -55,7 +55,7 @@ fn listed(numbers: impl IntoIterator<Item = u32>) -> Event {
     let instances = numbers.into_iter().map(instance).collect();
     let snapshot = CloudSnapshot { instances, scope: Scope::Full, ..CloudSnapshot::default() };
     let cloud = roster().clouds[0].clone();
-    Event::Cloud { cloud, fact: CloudFact::Snapshot(Arc::new(snapshot)) }
+    Event::Cloud { cloud, fact: CloudFact::read(snapshot) }
 }
 
 fn synced(nodes: Vec<Arc<Node>>) -> Event {

@@ -143,7 +143,7 @@ prop_compose! {
         instances in vec(instance(), 0..4),
         scope in select(vec![Scope::Full, Scope::Changes]),
         ports in vec((id(InstanceId::new), port()), 0..4),
-        groups in vec(group(), 0..3),
+        groups in option::of(vec(group(), 0..3)),
         routers in vec(router(), 0..3),
     ) -> Arc<CloudSnapshot> {
         Arc::new(CloudSnapshot { instances, scope, ports, groups, routers })
@@ -194,7 +194,8 @@ pub(super) fn event() -> impl Strategy<Value = Event> {
         read_error().prop_map(ClusterFact::Failed),
     ];
     let fact = prop_oneof![
-        3 => snapshot().prop_map(CloudFact::Snapshot),
+        3 => (snapshot(), any::<i64>())
+            .prop_map(|(snapshot, took)| CloudFact::Snapshot { snapshot, took: Span::from_ms(took) }),
         1 => read_error().prop_map(CloudFact::Failed),
     ];
     let answered = prop_oneof![answer().prop_map(Ok), read_error().prop_map(Err)];

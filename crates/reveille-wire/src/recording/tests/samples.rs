@@ -181,10 +181,10 @@ fn snapshot(instances: Vec<Instance>, scope: Scope) -> Event {
         instances: instances.into_iter().map(Arc::new).collect(),
         scope,
         ports: vec![("7f3a".into(), Arc::new(port("p-1")))],
-        groups: vec![Arc::new(group())],
+        groups: Some(vec![Arc::new(group())]),
         routers: vec![Arc::new(router())],
     };
-    Event::Cloud { cloud: "os".into(), fact: CloudFact::Snapshot(Arc::new(snapshot)) }
+    Event::Cloud { cloud: "os".into(), fact: CloudFact::read(snapshot) }
 }
 
 fn unread() -> ReadError {

@@ -1,0 +1,74 @@
+//! Answering peers: whoever has lost the API server asks this machine whether it reaches it.
+//!
+//! The orders are read afresh for each batch of questions; whoever asks while they are read waits with the others. So a
+//! thousand peers cost one read, and a machine that cannot read says "lost it too", never "no order".
+
+use std::collections::BTreeSet;
+
+use reveille_core::model::id::NodeName;
+use reveille_core::model::time::Time;
+
+use crate::effect::Effect;
+use crate::model::{Flight, FlightId, PeerAnswer};
+use crate::state::Turn;
+
+/// More than this wait for no answer: to those beyond, this machine is silent.
+const WAITING_MAX: usize = 64;
+
+/// Peers that wait for an answer.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Answering {
+    flight: Option<Flight>,
+    waiting: Vec<(NodeName, FlightId)>,
+}
+
+impl Answering {
+    pub(crate) fn asked(&mut self, turn: &mut Turn<'_>, from: NodeName, ask: FlightId) {
+        // Who asks twice waits once, for the newer answer.
+        self.waiting.retain(|(peer, _)| *peer != from);
+        if self.waiting.len() == WAITING_MAX {
+            return;
+        }
+        self.waiting.push((from, ask));
+        if self.flight.is_none() {
+            let flight = turn.fly(turn.settings.api_timeout);
+            turn.out.push(Effect::ReadOrders(flight.id, turn.settings.api_timeout));
+            self.flight = Some(flight);
+        }
+    }
+
+    pub(crate) fn read(
+        &mut self,
+        turn: &mut Turn<'_>,
+        flight: FlightId,
+        orders: Option<&BTreeSet<NodeName>>,
+    ) {
+        if self.flight.is_none_or(|known| known.id != flight) {
+            return;
+        }
+        self.flight = None;
+        for (to, ask) in std::mem::take(&mut self.waiting) {
+            let answer = match orders {
+                None => PeerAnswer::LostToo,
+                Some(orders) if orders.contains(&to) => PeerAnswer::Order,
+                Some(_) => PeerAnswer::NoOrder,
+            };
+            turn.out.push(Effect::AnswerPeer { to, ask, answer });
+        }
+    }
+
+    pub(crate) fn advance(&mut self, turn: &mut Turn<'_>) {
+        if let Some(flight) = self.flight.filter(|flight| turn.is_over(*flight)) {
+            self.read(turn, flight.id, None);
+        }
+    }
+
+    /// Nobody waits any more after a sleep.
+    pub(crate) fn slept(&mut self) {
+        *self = Self::default();
+    }
+
+    pub(crate) fn moments(&self) -> impl Iterator<Item = Time> {
+        self.flight.map(|flight| flight.until).into_iter()
+    }
+}

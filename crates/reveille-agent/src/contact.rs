@@ -1,0 +1,220 @@
+//! Contact with the API server: checks, each with a deadline of its own, and rounds of asking peers when it is lost.
+//!
+//! ```text
+//!  check ─ok─▶ failed = 0                    round ─▶ answers ─┬─ a clear one, all, or the deadline ─▶ verdict
+//!    └ silent, or late ─▶ failed + 1 ─ N ─▶ lost ─▶ ask …      └─ nothing agreed: others are asked, after a pause
+//! ```
+//!
+//! A verdict lasts until the next round or until the API server answers. After this machine slept, nothing of before
+//! counts: what was waited for is void, and so is what was counted.
+
+use std::collections::BTreeMap;
+
+use reveille_core::model::id::{NodeName, ZoneName};
+use reveille_core::model::time::{Span, Time};
+
+use crate::effect::{Effect, Report};
+use crate::model::{Flight, FlightId, PeerAnswer};
+use crate::peers;
+use crate::state::Turn;
+use crate::verdict::{self, Ground, Verdict, Voice};
+
+/// The longest pause between two rounds.
+const ASK_AGAIN_MAX: Span = Span::from_min(5);
+
+/// What is known of the API server and of the peers.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Contact {
+    check: Option<Flight>,
+    next_check_at: Option<Time>,
+    failed: u32,
+    answered: bool,
+    peers: BTreeMap<NodeName, Option<ZoneName>>,
+    round: Option<Round>,
+    /// The round that the verdict is of: a voice that comes late may still speak against it.
+    judged: Option<Round>,
+    rounds: u32,
+    next_round_at: Option<Time>,
+    /// The last round's answers may come until then: no other is begun before.
+    asked_until: Option<Time>,
+    verdict: Option<Verdict>,
+    told: Option<Verdict>,
+}
+
+#[derive(Clone, Debug)]
+struct Round {
+    flight: Flight,
+    asked: Vec<(NodeName, bool)>,
+    answers: BTreeMap<NodeName, PeerAnswer>,
+}
+
+impl Round {
+    fn voices(&self) -> Vec<Voice> {
+        let voice = |(peer, inside): &(NodeName, bool)| Voice {
+            inside: *inside,
+            answer: self.answers.get(peer).copied(),
+        };
+        self.asked.iter().map(voice).collect()
+    }
+}
+
+impl Contact {
+    /// A list that emptied proves nothing: whoever was known is still asked.
+    pub(crate) fn know(&mut self, own: &NodeName, peers: BTreeMap<NodeName, Option<ZoneName>>) {
+        if self.peers.is_empty() || peers.keys().any(|peer| peer != own) {
+            self.peers = peers;
+        }
+    }
+
+    /// The last check was answered, and none has failed since.
+    pub(crate) const fn is_there(&self) -> bool {
+        self.answered && self.failed == 0
+    }
+
+    /// What a reboot would rest on now.
+    pub(crate) const fn ground(&self) -> Option<Ground> {
+        match self.verdict {
+            Some(Verdict::Reboot(ground)) => Some(ground),
+            _ => None,
+        }
+    }
+
+    /// What a reboot would have rested on is used up; the next round may find it again.
+    pub(crate) const fn forget_ground(&mut self) {
+        self.verdict = None;
+    }
+
+    /// This machine slept: nothing of before counts.
+    pub(crate) fn slept(&mut self) {
+        (self.check, self.next_check_at, self.round, self.judged) = (None, None, None, None);
+        (self.failed, self.answered) = (0, false);
+        (self.rounds, self.next_round_at, self.asked_until, self.verdict) = (0, None, None, None);
+    }
+
+    pub(crate) fn checked(&mut self, turn: &mut Turn<'_>, flight: FlightId, silent: bool) {
+        if self.check.is_none_or(|check| check.id != flight) {
+            return;
+        }
+        self.check = None;
+        if silent { self.fail(turn) } else { self.succeed(turn) }
+    }
+
+    fn succeed(&mut self, turn: &mut Turn<'_>) {
+        if self.failed >= turn.settings.failures {
+            turn.report(Report::ApiAnswers);
+        }
+        (self.failed, self.answered) = (0, true);
+        (self.round, self.judged, self.rounds, self.next_round_at) = (None, None, 0, None);
+        (self.verdict, self.told) = (None, None);
+    }
+
+    fn fail(&mut self, turn: &mut Turn<'_>) {
+        self.failed = self.failed.saturating_add(1);
+        if self.failed == turn.settings.failures {
+            turn.report(Report::ApiLost(self.failed));
+            self.next_round_at = Some(self.asked_until.map_or(turn.now, |until| until.max(turn.now)));
+        }
+    }
+
+    pub(crate) fn answered(
+        &mut self,
+        turn: &mut Turn<'_>,
+        flight: FlightId,
+        peer: NodeName,
+        answer: PeerAnswer,
+    ) {
+        if let Some(round) = self.round.as_mut().filter(|round| round.flight.id == flight)
+            && round.asked.iter().any(|(asked, _)| *asked == peer)
+        {
+            // Its first word counts: a peer that speaks twice is no second voice.
+            round.answers.entry(peer).or_insert(answer);
+            return;
+        }
+        if let Some(round) = self.judged.as_mut().filter(|round| round.flight.id == flight)
+            && round.asked.iter().any(|(asked, _)| *asked == peer)
+        {
+            round.answers.entry(peer).or_insert(answer);
+            let voices = round.voices();
+            self.think_again(turn, verdict::judge(&voices));
+        }
+    }
+
+    /// A voice that comes late makes nothing happen; it may keep something from happening.
+    fn think_again(&mut self, turn: &mut Turn<'_>, verdict: Verdict) {
+        if self.ground().is_some() && !matches!(verdict, Verdict::Reboot(_)) {
+            (self.verdict, self.told) = (Some(verdict), Some(verdict));
+            turn.report(Report::Concluded(verdict));
+        }
+    }
+
+    /// Does what is due.
+    pub(crate) fn advance(&mut self, turn: &mut Turn<'_>, own: &NodeName, zone: Option<&ZoneName>) {
+        if self.check.is_some_and(|check| turn.is_over(check)) {
+            self.check = None;
+            self.fail(turn);
+        }
+        if self.check.is_none() && self.next_check_at.is_none_or(|at| at <= turn.now) {
+            let flight = turn.fly(turn.settings.api_timeout);
+            turn.out.push(Effect::CheckApi(flight.id, turn.settings.api_timeout));
+            self.check = Some(flight);
+            self.next_check_at = Some(turn.now + turn.settings.check_every.max(turn.settings.api_timeout));
+        }
+        self.close_round(turn);
+        let due = self.next_round_at.is_some_and(|at| at <= turn.now);
+        if self.failed >= turn.settings.failures && self.round.is_none() && due {
+            self.begin_round(turn, own, zone);
+        }
+    }
+
+    fn begin_round(&mut self, turn: &mut Turn<'_>, own: &NodeName, zone: Option<&ZoneName>) {
+        let needed = turn.settings.min_peers;
+        let others = self.peers.keys().filter(|peer| *peer != own).count() as u32;
+        if others < needed {
+            return self.conclude(turn, Verdict::TooFew { known: others, needed });
+        }
+        if others == 0 {
+            return self.conclude(turn, Verdict::Reboot(Ground::NoPeersNeeded));
+        }
+        let most = turn.settings.peers_asked as usize;
+        let chosen = peers::choose(own, zone, &self.peers, most, self.rounds);
+        let flight = turn.fly(turn.settings.peer_timeout);
+        turn.out.push(Effect::AskPeers(flight.id, chosen.clone(), turn.settings.peer_timeout));
+        let inside = |peer: &NodeName| peers::is_inside(zone, self.peers.get(peer).and_then(Option::as_ref));
+        let asked = chosen.into_iter().map(|peer| (peer.clone(), inside(&peer))).collect();
+        // The next round begins with an open mind.
+        self.verdict = None;
+        self.asked_until = Some(flight.until);
+        self.judged = None;
+        self.round = Some(Round { flight, asked, answers: BTreeMap::new() });
+    }
+
+    fn close_round(&mut self, turn: &mut Turn<'_>) {
+        let Some(round) = &self.round else { return };
+        let voices = round.voices();
+        let all = round.answers.len() == round.asked.len();
+        if all || verdict::is_clear(&voices) || turn.is_over(round.flight) {
+            self.judged = self.round.take();
+            self.conclude(turn, verdict::judge(&voices));
+        }
+    }
+
+    fn conclude(&mut self, turn: &mut Turn<'_>, verdict: Verdict) {
+        let pause = turn.settings.ask_again.doubled(self.rounds, ASK_AGAIN_MAX.max(turn.settings.ask_again));
+        self.rounds = self.rounds.saturating_add(1);
+        let next = turn.now + pause;
+        self.next_round_at = Some(self.asked_until.map_or(next, |until| until.max(next)));
+        self.verdict = Some(verdict);
+        if self.told != Some(verdict) {
+            self.told = Some(verdict);
+            turn.report(Report::Concluded(verdict));
+        }
+    }
+
+    /// Everything that is waited for or due.
+    pub(crate) fn moments(&self) -> impl Iterator<Item = Time> {
+        let flights = [self.check, self.round.as_ref().map(|round| round.flight)];
+        let idle = self.check.is_none().then_some(self.next_check_at).flatten();
+        let next = self.round.is_none().then_some(self.next_round_at).flatten();
+        flights.into_iter().flatten().map(|flight| flight.until).chain(idle).chain(next)
+    }
+}

@@ -1,0 +1,402 @@
+//! What an agent may never do, as assertions over the events that it heard and the effects that it asked for.
+//!
+//! ```text
+//!  event ─▶ Witness::hear ─▶ what was really said ─┐
+//!  effects ─▶ Witness::check ──────────────────────┴─▶ Violation, or not
+//! ```
+//!
+//! The witness keeps its own book from the same events and never looks into the state: a check that asked the guard it checks
+//! would pass with the guard broken. The simulator and the tests ask it after every step.
+//!
+//! 1. No reset of a machine whose Node is Ready or not known, that runs a control plane, that belongs to another cluster,
+//!    whose credentials are accepted or were not found stale often enough in a row; nothing at all for one that is to go.
+//! 2. No reboot without a quorum, and none while something speaks against it.
+//! 3. Never two effects of one kind in flight, and never two acts.
+//! 4. Every wait has a deadline, and a wake-up that is not after it.
+//! 5. The watchdog is armed only while the machine may be rebooted, and is fed until a reboot was asked for.
+//! 6. Whatever changes the machine was in a durable memory first, and happens no oftener than the settings allow.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use reveille_core::model::id::NodeName;
+use reveille_core::model::time::{Span, Time};
+
+use crate::effect::{Effect, Verb};
+use crate::event::Event;
+use crate::memory::DAY;
+use crate::model::{
+    Credentials, Device, FlightId, ForeignCluster, Inspection, Machine, NodeSeen, Outcome, PeerAnswer, Role,
+    WatchdogSeen,
+};
+use crate::settings::Settings;
+use crate::verdict::QUORUM_LEAST;
+
+/// A broken invariant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Violation {
+    /// Its number, as the module counts them.
+    pub invariant: u8,
+    /// What broke it.
+    pub what: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "agent invariant {}: {}", self.invariant, self.what)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Kind {
+    Check,
+    Peers,
+    Orders,
+    Inspection,
+    WatchdogSet,
+    WatchdogRead,
+    Record,
+    Act,
+}
+
+/// A watchdog as it was read back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Armed {
+    No,
+    /// It bites when it is not fed for so long, and was last fed, or armed, then.
+    Bites(Span, Time),
+}
+
+/// Peers that were asked, and what each said first.
+#[derive(Clone, Debug, Default)]
+struct Asked {
+    flight: FlightId,
+    peers: Vec<NodeName>,
+    answers: BTreeMap<NodeName, PeerAnswer>,
+}
+
+/// What was heard and asked for over an agent's life.
+#[derive(Clone, Debug)]
+pub struct Witness {
+    settings: Settings,
+    in_flight: BTreeMap<Kind, (FlightId, Time)>,
+    heard_at: Option<Time>,
+    wake_at: Option<Time>,
+    machine: Option<Machine>,
+    cancelled: bool,
+    leaving: bool,
+    /// The last check that ended was answered.
+    api_answers: bool,
+    known_peers: BTreeSet<NodeName>,
+    name: NodeName,
+    asked: Option<Asked>,
+    found: Option<Inspection>,
+    stale_in_a_row: u32,
+    /// Acts that a durable memory covers.
+    covered: u32,
+    reset_recorded: bool,
+    /// As read back; none when it was not read since it was set.
+    armed: Option<Armed>,
+    rebooting_until: Option<Time>,
+    reboots: Vec<Time>,
+}
+
+/// Woken later than asked by more than this, a machine slept.
+const SLEPT: Span = Span::from_s(30);
+
+type Checked = Result<(), Violation>;
+
+fn ensure(holds: bool, invariant: u8, what: impl FnOnce() -> String) -> Checked {
+    if holds { Ok(()) } else { Err(Violation { invariant, what: what() }) }
+}
+
+/// The credentials can be those of another life.
+const fn may_be_stale(credentials: &Credentials) -> bool {
+    matches!(
+        credentials,
+        Credentials::Expired | Credentials::Refused | Credentials::Foreign(ForeignCluster::Replaced)
+    )
+}
+
+impl Witness {
+    /// Of an agent of this name with these settings.
+    pub const fn new(name: NodeName, settings: Settings) -> Self {
+        Self {
+            settings,
+            in_flight: BTreeMap::new(),
+            heard_at: None,
+            wake_at: None,
+            machine: None,
+            cancelled: false,
+            leaving: false,
+            api_answers: false,
+            known_peers: BTreeSet::new(),
+            name,
+            asked: None,
+            found: None,
+            stale_in_a_row: 0,
+            covered: 0,
+            reset_recorded: false,
+            armed: None,
+            rebooting_until: None,
+            reboots: Vec::new(),
+        }
+    }
+
+    /// The process began anew: what was in flight is answered to nobody.
+    pub fn restart(&mut self) {
+        self.in_flight.clear();
+        (self.wake_at, self.heard_at, self.asked, self.found) = (None, None, None, None);
+        (self.machine, self.rebooting_until, self.covered) = (None, None, 0);
+        (self.cancelled, self.api_answers, self.leaving) = (false, false, false);
+        self.stale_in_a_row = 0;
+        self.known_peers.clear();
+    }
+
+    /// Takes in what the agent is about to hear.
+    pub fn hear(&mut self, now: Time, event: &Event) {
+        self.notice_sleep(now);
+        match event {
+            Event::Found(machine) => self.machine = Some(machine.clone()),
+            Event::Cancelled => (self.cancelled, self.rebooting_until) = (true, None),
+            Event::Resumed => self.cancelled = false,
+            Event::PeersListed(peers) => {
+                self.known_peers = peers.keys().filter(|peer| **peer != self.name).cloned().collect();
+            }
+            Event::ApiChecked { flight, silent } if self.lands(Kind::Check, *flight) => {
+                self.api_answers = silent.is_none();
+                if self.api_answers {
+                    self.asked = None;
+                    self.in_flight.remove(&Kind::Peers);
+                }
+            }
+            Event::PeerAnswered { flight, peer, answer } => {
+                if let Some(asked) = self.asked.as_mut().filter(|asked| asked.flight == *flight)
+                    && asked.peers.contains(peer)
+                {
+                    let first = *asked.answers.entry(peer.clone()).or_insert(*answer);
+                    // Nobody waits for the others: one that may be believed was heard, or all were.
+                    if first == PeerAnswer::NoOrder || asked.answers.len() == asked.peers.len() {
+                        self.in_flight.remove(&Kind::Peers);
+                    }
+                }
+            }
+            Event::Inspected { flight, found } if self.lands(Kind::Inspection, *flight) => {
+                let same = self.found.as_ref().is_some_and(|before| before.credentials == found.credentials);
+                let before = if same { self.stale_in_a_row } else { 0 };
+                self.stale_in_a_row = if may_be_stale(&found.credentials) { before + 1 } else { 0 };
+                let ready = found.node == NodeSeen::Ready;
+                self.leaving = found.leaving.is_some() || (self.leaving && !ready);
+                self.found = Some(found.clone());
+            }
+            Event::OrdersRead { flight, .. } => drop(self.lands(Kind::Orders, *flight)),
+            Event::WatchdogSet { flight, .. } => drop(self.lands(Kind::WatchdogSet, *flight)),
+            Event::WatchdogRead { flight, found } if self.lands(Kind::WatchdogRead, *flight) => {
+                self.armed = match found {
+                    WatchdogSeen::Armed(timeout) => Some(Armed::Bites(*timeout, now)),
+                    WatchdogSeen::Disarmed => Some(Armed::No),
+                    WatchdogSeen::CannotTell => None,
+                };
+            }
+            Event::Recorded(flight) if self.lands(Kind::Record, *flight) => {
+                // One act; a reset and its join are two.
+                self.covered = if self.reset_recorded { 2 } else { 1 };
+            }
+            Event::Done { flight, outcome } if self.lands(Kind::Act, *flight) => {
+                // A reboot that was refused is none: the watchdog is to be fed again.
+                self.rebooting_until = self.rebooting_until.filter(|_| *outcome == Outcome::Done);
+            }
+            _ => {}
+        }
+    }
+
+    /// A machine that slept waits for nothing any more but for what it does to itself, and for that as long as before.
+    fn notice_sleep(&mut self, now: Time) {
+        let late = self.wake_at.filter(|at| now.since(*at) > SLEPT);
+        let back = self.heard_at.filter(|at| now < *at);
+        if let Some(from) = late.or(back) {
+            self.in_flight.retain(|kind, _| matches!(kind, Kind::Record | Kind::Act));
+            let shifted = |at: Time| Time::from_ms(at.ms + now.ms - from.ms);
+            self.in_flight.values_mut().for_each(|(_, until)| *until = shifted(*until));
+            self.rebooting_until = self.rebooting_until.map(shifted);
+            (self.asked, self.found, self.stale_in_a_row) = (None, None, 0);
+        }
+        self.heard_at = Some(now);
+    }
+
+    /// It answers what was in flight.
+    fn lands(&mut self, kind: Kind, flight: FlightId) -> bool {
+        let lands = self.in_flight.get(&kind).is_some_and(|(known, _)| *known == flight);
+        if lands {
+            self.in_flight.remove(&kind);
+        }
+        lands
+    }
+
+    /// Judges what the agent asks for.
+    ///
+    /// # Errors
+    ///
+    /// The first invariant that is broken.
+    pub fn check(&mut self, now: Time, effects: &[Effect]) -> Checked {
+        // A check that nobody answered in time failed as well.
+        self.api_answers &= self.in_flight.get(&Kind::Check).is_none_or(|(_, until)| *until > now);
+        self.in_flight.retain(|_, (_, until)| *until > now);
+        self.rebooting_until = self.rebooting_until.filter(|until| *until > now);
+        for effect in effects {
+            self.check_effect(now, effect)?;
+        }
+        self.check_is_fed()?;
+        let due = self.in_flight.values().map(|(_, until)| *until).min();
+        let awake = due.is_none_or(|due| self.wake_at.is_some_and(|wake| wake <= due));
+        ensure(awake, 4, || format!("nobody wakes it before its deadline: {:?}", self.in_flight))
+    }
+
+    fn check_effect(&mut self, now: Time, effect: &Effect) -> Checked {
+        match effect {
+            Effect::CheckApi(id, within) => self.flies(now, Kind::Check, *id, *within),
+            Effect::AskPeers(id, peers, within) => {
+                self.flies(now, Kind::Peers, *id, *within)?;
+                let most = self.settings.peers_asked as usize;
+                ensure(peers.len() <= most, 3, || format!("{} peers are asked at once", peers.len()))?;
+                ensure(!peers.contains(&self.name), 3, || "it asks itself".to_owned())?;
+                let once: BTreeSet<&NodeName> = peers.iter().collect();
+                ensure(once.len() == peers.len(), 3, || "a peer is asked twice in a round".to_owned())?;
+                self.asked = Some(Asked { flight: *id, peers: peers.clone(), answers: BTreeMap::new() });
+                Ok(())
+            }
+            Effect::ReadOrders(id, within) => self.flies(now, Kind::Orders, *id, *within),
+            Effect::Inspect(id, within) => self.flies(now, Kind::Inspection, *id, *within),
+            Effect::SetWatchdog(id, to, within) => {
+                self.flies(now, Kind::WatchdogSet, *id, *within)?;
+                if to.is_some() {
+                    self.armed = None;
+                    return self.ensure_safe(5, "the watchdog is armed");
+                }
+                Ok(())
+            }
+            Effect::ReadWatchdog(id, within) => self.flies(now, Kind::WatchdogRead, *id, *within),
+            Effect::FeedWatchdog => {
+                if let Some(Armed::Bites(_, fed_at)) = &mut self.armed {
+                    *fed_at = now;
+                }
+                ensure(self.rebooting_until.is_none(), 5, || {
+                    "it feeds the watchdog that is to bite".to_owned()
+                })
+            }
+            Effect::Record(id, memory, within) => {
+                self.flies(now, Kind::Record, *id, *within)?;
+                self.covered = 0;
+                self.reset_recorded = memory.is_reset;
+                let most = self.settings.attempts;
+                ensure(memory.attempts <= most, 6, || format!("attempt {} of {most}", memory.attempts))
+            }
+            Effect::Act(id, verb, within) => {
+                self.flies(now, Kind::Act, *id, *within)?;
+                self.check_act(now, *verb, *within)
+            }
+            Effect::WakeAt(at) => {
+                self.wake_at = Some(*at);
+                Ok(())
+            }
+            Effect::AnswerPeer { .. } | Effect::Report(_) => Ok(()),
+        }
+    }
+
+    fn flies(&mut self, now: Time, kind: Kind, id: FlightId, within: Span) -> Checked {
+        let bounded = within > Span::ZERO && within <= Span::from_min(60);
+        ensure(bounded, 4, || format!("{kind:?} is waited for {within}"))?;
+        let twice = self.in_flight.insert(kind, (id, now + within));
+        ensure(twice.is_none(), 3, || format!("two of {kind:?} are in flight"))
+    }
+
+    fn check_act(&mut self, now: Time, verb: Verb, within: Span) -> Checked {
+        if verb == Verb::RequestToken {
+            return Ok(());
+        }
+        ensure(self.covered > 0, 6, || format!("{verb}, and no durable memory covers it"))?;
+        self.covered -= 1;
+        ensure(!self.cancelled, 2, || format!("{verb}, and it was told to do nothing"))?;
+        if verb.is_reboot() {
+            self.ensure_safe(2, "a reboot")?;
+            self.ensure_quorum()?;
+            if verb == Verb::RebootByWatchdog {
+                ensure(matches!(self.armed, Some(Armed::Bites(..))), 5, || {
+                    "a watchdog that was not proved is to bite".to_owned()
+                })?;
+                self.rebooting_until = Some(now + within);
+            }
+            self.reboots.retain(|at| now.since(*at) < DAY);
+            self.reboots.push(now);
+            let (most, count) = (self.settings.reboots_a_day as usize, self.reboots.len());
+            return ensure(count <= most, 6, || format!("reboot {count} of {most} in a day"));
+        }
+        ensure(!self.leaving, 1, || format!("{verb}, and the machine is to go"))?;
+        let worker = self.machine.as_ref().is_some_and(|machine| machine.role == Role::Worker);
+        match verb {
+            Verb::Reset => {
+                ensure(worker, 1, || "a control plane is reset".to_owned())?;
+                let bites = matches!(self.armed, Some(Armed::Bites(..))) && self.has_watchdog();
+                ensure(!bites, 5, || "a join begins under an armed watchdog".to_owned())?;
+                self.ensure_stale()
+            }
+            Verb::Join => ensure(worker, 1, || "a control plane is joined as a worker".to_owned()),
+            _ => {
+                let there = self.found.as_ref().is_some_and(|found| found.node == NodeSeen::Ready);
+                ensure(!there, 1, || format!("{verb}, and its node is Ready"))
+            }
+        }
+    }
+
+    fn has_watchdog(&self) -> bool {
+        self.machine.as_ref().is_some_and(|machine| machine.watchdog == Device::Usable)
+    }
+
+    fn ensure_stale(&self) -> Checked {
+        let Some(found) = &self.found else {
+            return ensure(false, 1, || "a reset, and nothing was looked at".to_owned());
+        };
+        let gone = matches!(found.node, NodeSeen::Absent | NodeSeen::NotReady);
+        ensure(gone, 1, || format!("a reset, and its node is {:?}", found.node))?;
+        ensure(may_be_stale(&found.credentials), 1, || {
+            format!("a reset, and its credentials are {:?}", found.credentials)
+        })?;
+        let (read, needed) = (self.stale_in_a_row, self.settings.stale_readings);
+        ensure(read >= needed, 1, || format!("a reset after {read} stale readings of {needed}"))?;
+        ensure(self.api_answers, 1, || "a reset, and the API server does not answer".to_owned())
+    }
+
+    fn ensure_safe(&self, invariant: u8, what: &str) -> Checked {
+        let Some(machine) = &self.machine else {
+            return ensure(false, invariant, || format!("{what}, and nothing is known of the machine"));
+        };
+        ensure(!self.cancelled, invariant, || format!("{what}, and it was told to do nothing"))?;
+        ensure(!machine.joining, invariant, || format!("{what} in the middle of a join"))?;
+        let needed = matches!(machine.role, Role::ControlPlane { spare: false });
+        ensure(!needed, invariant, || format!("{what} where the control plane needs the machine"))
+    }
+
+    fn ensure_quorum(&self) -> Checked {
+        ensure(!self.api_answers, 2, || "a reboot, and the API server answers".to_owned())?;
+        let Some(asked) = &self.asked else {
+            let alone = self.known_peers.is_empty() && self.settings.min_peers == 0;
+            return ensure(alone, 2, || "a reboot, and nobody was asked".to_owned());
+        };
+        let count = asked.peers.len() as u32;
+        let said = |wanted| asked.answers.values().filter(|answer| **answer == wanted).count() as u32;
+        let ordered = said(PeerAnswer::Order) >= (count / 2 + 1).max(QUORUM_LEAST);
+        let alone = asked.answers.is_empty() && count >= QUORUM_LEAST;
+        let fine = said(PeerAnswer::NoOrder);
+        ensure(fine == 0 && (ordered || alone), 2, || {
+            format!("a reboot without a quorum: of {count} peers {:?}", asked.answers)
+        })
+    }
+
+    /// Whoever feeds it is awake before it bites.
+    fn check_is_fed(&self) -> Checked {
+        let Some(Armed::Bites(timeout, fed_at)) = self.armed else { return Ok(()) };
+        let needed = self.has_watchdog() && self.rebooting_until.is_none();
+        let awake = self.wake_at.is_some_and(|wake| wake < fed_at + timeout);
+        ensure(!needed || awake, 5, || "nobody is awake to feed the watchdog before it bites".to_owned())
+    }
+}

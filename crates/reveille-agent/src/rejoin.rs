@@ -1,0 +1,250 @@
+//! The least that brings this machine's node back, by what is really there of its join; or why nothing may.
+//!
+//! ```text
+//!  node gone, credentials accepted      ─▶ RestartKubelet   it registers at its start, and at no other time
+//!  bootstrap token refused, cert expired ─▶ NewToken        the kubelet bootstraps anew; nothing is thrown away
+//!  certificate refused, again and again  ─▶ Reset           and join: what is there is of another life
+//!  kubelet.conf of a cluster that is gone ─▶ Reset          its address answers as *this* cluster now
+//!  a reset was begun, nothing is there    ─▶ Join           the agent died in between
+//! ```
+//!
+//! A reset throws away what nobody can bring back, so it needs proof that there is nothing to lose: the same finding several
+//! times in a row, from an API server with the pinned CA. Silence is no proof: a cluster that does not answer may live.
+//!
+//! [`choose`] is a function of facts; when it is asked, and again before each step, is `work`'s business.
+
+use std::fmt;
+
+use crate::model::{Credentials, ForeignCluster, Inspection, Leaving, Machine, NodeSeen, Role};
+use crate::settings::Settings;
+
+/// A way to bring a node back, mildest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Rung {
+    /// Restart the kubelet.
+    RestartKubelet,
+    /// Get a new bootstrap token and start the kubelet with it.
+    NewToken,
+    /// Take away what is left of an earlier join, and join.
+    Reset,
+    /// Join where a reset was begun.
+    Join,
+}
+
+impl fmt::Display for Rung {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::RestartKubelet => "a kubelet restart",
+            Self::NewToken => "a new token",
+            Self::Reset => "a reset and a join",
+            Self::Join => "the join that a reset had begun",
+        })
+    }
+}
+
+/// Why nothing is done to a join that is not well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Hold {
+    /// Somebody takes this machine away on purpose.
+    Leaving(Leaving),
+    /// It runs a control plane or a member of etcd.
+    ControlPlane,
+    /// It belongs to another cluster, which lives.
+    AnotherCluster,
+    /// It belongs to another cluster, which does not answer.
+    AnotherClusterSilent,
+    /// What looks stale was not read as stale often enough: so many times in a row are needed.
+    NotProved(u32),
+    /// Dates cannot be judged.
+    ClockWrong,
+    /// A join is under way, by somebody else.
+    JoinUnderWay,
+    /// Nothing is there of a join, and no reset of ours was begun.
+    NeverJoined,
+    /// It could not be told what is there.
+    CannotTell,
+    /// Nothing is known of the machine yet.
+    NotLooked,
+}
+
+impl fmt::Display for Hold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Leaving(how) => write!(f, "{how}"),
+            Self::ControlPlane => f.write_str("it runs a control plane or a member of etcd: a person has to do it"),
+            Self::AnotherCluster => f.write_str("it belongs to another cluster, which answers: a person has to do it"),
+            Self::AnotherClusterSilent => f.write_str(
+                "its credentials are of another cluster, which does not answer; that proves nothing: a person has to do it",
+            ),
+            Self::NotProved(needed) => {
+                write!(f, "its credentials look stale, and that must be read {needed} times in a row")
+            }
+            Self::ClockWrong => f.write_str("its clock is not synchronised, so no date of a certificate can be judged"),
+            Self::JoinUnderWay => f.write_str("a join is under way"),
+            Self::NeverJoined => f.write_str("nothing of a join is there"),
+            Self::CannotTell => f.write_str("it could not be told what is there of its join"),
+            Self::NotLooked => f.write_str("nothing is known of the machine yet"),
+        }
+    }
+}
+
+/// With an expired certificate, so many attempts with a new token before what is there is taken for stale.
+const TOKENS_BEFORE_RESET: u32 = 2;
+
+/// What is known when a rung is chosen.
+#[derive(Clone, Copy, Debug)]
+pub struct Known<'a> {
+    /// The machine.
+    pub machine: Option<&'a Machine>,
+    /// The last inspection.
+    pub found: &'a Inspection,
+    /// How often in a row the credentials were found so.
+    pub readings: u32,
+    /// How it is known that the machine is to go, now or when its node was last seen.
+    pub leaving: Option<Leaving>,
+    /// Attempts before this one.
+    pub attempts: u32,
+    /// A reset was begun, and no join has held since.
+    pub is_reset: bool,
+    /// The settings.
+    pub settings: &'a Settings,
+}
+
+/// The rung to take; none when all is well.
+///
+/// # Errors
+///
+/// What speaks against doing anything, or against all that could be done.
+pub fn choose(known: Known<'_>) -> Result<Option<Rung>, Hold> {
+    if known.found.node == NodeSeen::Ready {
+        return Ok(None);
+    }
+    if let Some(how) = known.leaving {
+        return Err(Hold::Leaving(how));
+    }
+    let machine = known.machine.ok_or(Hold::NotLooked)?;
+    if machine.joining {
+        return Err(Hold::JoinUnderWay);
+    }
+    let worker = || if machine.role == Role::Worker { Ok(()) } else { Err(Hold::ControlPlane) };
+    let proved = || {
+        let (read, needed) = (known.readings, known.settings.stale_readings);
+        if read < needed { Err(Hold::NotProved(needed)) } else { Ok(()) }
+    };
+    match &known.found.credentials {
+        // It is not Ready although it is let in: that is no matter of joining.
+        Credentials::Accepted if known.found.node == NodeSeen::NotReady => Ok(None),
+        Credentials::Accepted if known.found.node == NodeSeen::CannotTell => Err(Hold::CannotTell),
+        Credentials::Accepted => Ok(Some(Rung::RestartKubelet)),
+        Credentials::Bootstrapping => Err(Hold::JoinUnderWay),
+        Credentials::Nothing if known.is_reset => worker().map(|()| Some(Rung::Join)),
+        Credentials::Nothing => Err(Hold::NeverJoined),
+        Credentials::TokenDead => proved().map(|()| Some(Rung::NewToken)),
+        Credentials::Expired if !known.found.clock_is_right => Err(Hold::ClockWrong),
+        Credentials::Expired if known.attempts < TOKENS_BEFORE_RESET => {
+            proved().map(|()| Some(Rung::NewToken))
+        }
+        Credentials::Expired | Credentials::Refused | Credentials::Foreign(ForeignCluster::Replaced) => {
+            worker()?;
+            proved().map(|()| Some(Rung::Reset))
+        }
+        Credentials::Foreign(ForeignCluster::Lives) => Err(Hold::AnotherCluster),
+        Credentials::Foreign(ForeignCluster::Silent) => Err(Hold::AnotherClusterSilent),
+        Credentials::CannotTell(_) => Err(Hold::CannotTell),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Device;
+
+    fn machine(role: Role) -> Machine {
+        Machine { zone: None, watchdog: Device::Absent, may_reboot: true, role, joining: false }
+    }
+
+    fn found(node: NodeSeen, credentials: Credentials) -> Inspection {
+        Inspection { node, credentials, leaving: None, clock_is_right: true }
+    }
+
+    fn chosen(
+        found: &Inspection,
+        role: Role,
+        attempts: u32,
+        leaving: Option<Leaving>,
+    ) -> Result<Option<Rung>, Hold> {
+        let settings = Settings::default();
+        let machine = machine(role);
+        choose(Known {
+            machine: Some(&machine),
+            found,
+            readings: 3,
+            leaving,
+            attempts,
+            is_reset: false,
+            settings: &settings,
+        })
+    }
+
+    #[test]
+    fn each_finding_has_its_mildest_rung() {
+        use Credentials::{Accepted, Bootstrapping, Expired, Foreign, Nothing, Refused, TokenDead};
+        for (credentials, attempts, wanted) in [
+            (Accepted, 0, Ok(Some(Rung::RestartKubelet))),
+            (Accepted, 4, Ok(Some(Rung::RestartKubelet))),
+            (TokenDead, 0, Ok(Some(Rung::NewToken))),
+            (TokenDead, 4, Ok(Some(Rung::NewToken))),
+            (Expired, 0, Ok(Some(Rung::NewToken))),
+            (Expired, 2, Ok(Some(Rung::Reset))),
+            (Refused, 0, Ok(Some(Rung::Reset))),
+            (Foreign(ForeignCluster::Replaced), 0, Ok(Some(Rung::Reset))),
+            (Foreign(ForeignCluster::Lives), 0, Err(Hold::AnotherCluster)),
+            (Foreign(ForeignCluster::Silent), 0, Err(Hold::AnotherClusterSilent)),
+            (Bootstrapping, 0, Err(Hold::JoinUnderWay)),
+            (Nothing, 0, Err(Hold::NeverJoined)),
+            (Credentials::CannotTell("x".into()), 0, Err(Hold::CannotTell)),
+        ] {
+            let found = found(NodeSeen::Absent, credentials);
+            assert_eq!(chosen(&found, Role::Worker, attempts, None), wanted, "{found:?}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_reset_that_is_ready_leads_or_leaves() {
+        let leads = Role::ControlPlane { spare: true };
+        let stale = || Credentials::Refused;
+        assert_eq!(chosen(&found(NodeSeen::Ready, stale()), Role::Worker, 0, None), Ok(None));
+        assert_eq!(chosen(&found(NodeSeen::Absent, stale()), leads, 0, None), Err(Hold::ControlPlane));
+        for how in
+            [Leaving::Tainted, Leaving::Finalizing, Leaving::Drained, Leaving::Terminating, Leaving::Removed]
+        {
+            for credentials in [Credentials::Accepted, Credentials::Refused, Credentials::TokenDead] {
+                let found = found(NodeSeen::Absent, credentials);
+                assert_eq!(chosen(&found, Role::Worker, 0, Some(how)), Err(Hold::Leaving(how)));
+            }
+        }
+    }
+
+    #[test]
+    fn a_date_is_not_judged_by_a_clock_that_is_not_synchronised() {
+        let found = Inspection { clock_is_right: false, ..found(NodeSeen::Absent, Credentials::Expired) };
+        assert_eq!(chosen(&found, Role::Worker, 3, None), Err(Hold::ClockWrong));
+    }
+
+    #[test]
+    fn one_refusal_proves_nothing() {
+        let (settings, machine) = (Settings::default(), machine(Role::Worker));
+        let found = found(NodeSeen::Absent, Credentials::Refused);
+        let known = |readings| Known {
+            machine: Some(&machine),
+            found: &found,
+            readings,
+            leaving: None,
+            attempts: 0,
+            is_reset: false,
+            settings: &settings,
+        };
+        assert_eq!(choose(known(1)), Err(Hold::NotProved(3)));
+        assert_eq!(choose(known(3)), Ok(Some(Rung::Reset)));
+    }
+}

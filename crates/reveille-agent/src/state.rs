@@ -1,0 +1,247 @@
+//! The one function: an event in, effects out.
+//!
+//! ```text
+//!  step: did we sleep? ─▶ take the event in ─▶ contact, answering, sight, work, watchdog, each what is due ─▶ WakeAt
+//! ```
+//!
+//! Each part keeps what it waits for, at most one of a kind, and says when it must be looked at again; the earliest of
+//! these is the wake-up. Work comes before the watchdog, because what begins may be a reason to disarm.
+
+use reveille_core::model::id::NodeName;
+use reveille_core::model::time::{Span, Time};
+
+use crate::answering::Answering;
+use crate::contact::Contact;
+use crate::effect::{Effect, Report};
+use crate::event::Event;
+use crate::memory::Memory;
+use crate::model::{Flight, FlightId, Machine};
+use crate::rejoin::{self, Hold, Known, Rung};
+use crate::safety::{self, Unable};
+use crate::settings::{Config, Settings, Warning};
+use crate::sight::Sight;
+use crate::watchdog::Watchdog;
+use crate::work::Work;
+
+/// Woken later than asked by more than this, the machine slept.
+const LATE: Span = Span::from_s(30);
+
+/// What an agent begins with.
+#[derive(Clone, Debug)]
+pub struct Start {
+    /// What its node is called.
+    pub name: NodeName,
+    /// Its settings.
+    pub config: Config,
+    /// What was raised in them.
+    pub warnings: Vec<Warning>,
+    /// What an agent before it left.
+    pub memory: Memory,
+}
+
+/// An agent, whole.
+#[derive(Clone, Debug)]
+pub struct State {
+    pub(crate) name: NodeName,
+    config: Config,
+    pub(crate) machine: Option<Machine>,
+    pub(crate) memory: Memory,
+    pub(crate) contact: Contact,
+    answering: Answering,
+    pub(crate) sight: Sight,
+    pub(crate) watchdog: Watchdog,
+    pub(crate) work: Option<Work>,
+    /// What was given up may still be answered: nothing is begun before.
+    pub(crate) busy_until: Option<Time>,
+    pub(crate) cancelled: bool,
+    pub(crate) reboot_failed: bool,
+    pub(crate) told_hold: Option<Hold>,
+    pub(crate) told_end: bool,
+    pub(crate) told_spent: bool,
+    told_unable: Option<Option<Unable>>,
+    warnings: Vec<Warning>,
+    next_flight: u64,
+    stepped_at: Option<Time>,
+    wake_at: Option<Time>,
+}
+
+/// One step: its time, and what comes of it.
+pub(crate) struct Turn<'a> {
+    pub(crate) now: Time,
+    pub(crate) settings: &'a Settings,
+    pub(crate) out: Vec<Effect>,
+    next_flight: u64,
+}
+
+impl Turn<'_> {
+    /// Something is asked for, and waited for no longer than this.
+    pub(crate) fn fly(&mut self, within: Span) -> Flight {
+        self.next_flight += 1;
+        Flight { id: FlightId(self.next_flight), until: self.now + within }
+    }
+
+    pub(crate) fn is_over(&self, flight: Flight) -> bool {
+        flight.until <= self.now
+    }
+
+    pub(crate) fn report(&mut self, report: Report) {
+        self.out.push(Effect::Report(report));
+    }
+}
+
+impl State {
+    /// An agent that begins.
+    pub fn new(start: Start) -> Self {
+        Self {
+            name: start.name,
+            config: start.config,
+            machine: None,
+            sight: Sight::remembering(start.memory.leaving),
+            memory: start.memory,
+            contact: Contact::default(),
+            answering: Answering::default(),
+            watchdog: Watchdog::default(),
+            work: None,
+            busy_until: None,
+            cancelled: false,
+            reboot_failed: false,
+            told_hold: None,
+            told_end: false,
+            told_spent: false,
+            told_unable: None,
+            warnings: start.warnings,
+            next_flight: 0,
+            stepped_at: None,
+            wake_at: None,
+        }
+    }
+
+    /// Takes an event in and says what is to be done.
+    pub fn step(&mut self, now: Time, event: Event) -> Vec<Effect> {
+        let settings = *self.config.settings();
+        let mut turn = Turn { now, settings: &settings, out: Vec::new(), next_flight: self.next_flight };
+        for warning in std::mem::take(&mut self.warnings) {
+            turn.report(Report::Raised(warning));
+        }
+        self.notice_sleep(now);
+        self.stepped_at = Some(now);
+        self.take(&mut turn, event);
+        let zone = self.machine.as_ref().and_then(|machine| machine.zone.clone());
+        self.contact.advance(&mut turn, &self.name, zone.as_ref());
+        self.answering.advance(&mut turn);
+        self.advance_work(&mut turn);
+        self.sight.advance(&mut turn, self.contact.is_there());
+        self.tend_watchdog(&mut turn);
+        self.tell_unable(&mut turn);
+        let wake = self.moments().min();
+        if wake != self.wake_at {
+            turn.out.extend(wake.map(Effect::WakeAt));
+        }
+        self.wake_at = wake;
+        self.next_flight = turn.next_flight;
+        turn.out
+    }
+
+    /// Why it cannot reboot its machine now; none when it can.
+    pub fn unable(&self) -> Option<Unable> {
+        let against = safety::against(self.machine.as_ref(), self.cancelled, self.is_rejoining());
+        let failed = || self.reboot_failed.then_some(Unable::DidNotHappen);
+        let no_way = || {
+            let machine = self.machine.as_ref().filter(|_| !self.watchdog.is_armed())?;
+            safety::no_way(machine)
+        };
+        against.or_else(failed).or_else(no_way)
+    }
+
+    /// What it remembers.
+    pub const fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
+    /// The settings in force.
+    pub const fn settings(&self) -> &Settings {
+        self.config.settings()
+    }
+
+    /// The way to bring the node back that what was last seen asks for.
+    pub(crate) fn choice(&self, attempts: u32) -> Result<Option<Rung>, Hold> {
+        let Some(found) = self.sight.found() else { return Err(Hold::CannotTell) };
+        rejoin::choose(Known {
+            machine: self.machine.as_ref(),
+            found,
+            readings: self.sight.readings(),
+            leaving: self.sight.leaving(),
+            attempts,
+            is_reset: self.memory.is_reset,
+            settings: self.config.settings(),
+        })
+    }
+
+    fn take(&mut self, turn: &mut Turn<'_>, event: Event) {
+        match event {
+            Event::Tick => {}
+            Event::Found(machine) => {
+                // Another device, another permission: a reboot may be had now.
+                self.reboot_failed &= self.machine.as_ref() == Some(&machine);
+                self.machine = Some(machine);
+            }
+            Event::PeersListed(peers) => self.contact.know(&self.name, peers),
+            Event::ApiChecked { flight, silent } => self.contact.checked(turn, flight, silent.is_some()),
+            Event::PeerAnswered { flight, peer, answer } => self.contact.answered(turn, flight, peer, answer),
+            Event::PeerAsked { from, ask } => self.answering.asked(turn, from, ask),
+            Event::OrdersRead { flight, orders } => self.answering.read(turn, flight, orders.as_ref().ok()),
+            Event::Inspected { flight, found } => self.sight.inspected(turn, flight, found),
+            Event::WatchdogSet { flight, outcome } => self.watchdog.was_set(turn, flight, &outcome),
+            Event::WatchdogRead { flight, found } => self.watchdog.was_read(turn, flight, found),
+            Event::Recorded(flight) => self.work_answered(flight, true),
+            Event::Done { flight, outcome } => {
+                self.work_answered(flight, outcome == crate::model::Outcome::Done);
+            }
+            Event::Cancelled => {
+                self.cancelled = true;
+                self.cancel_reboot(turn);
+            }
+            Event::Resumed => self.cancelled = false,
+        }
+    }
+
+    /// Whoever slept knows nothing: what was waited for is void, and every count begins anew.
+    fn notice_sleep(&mut self, now: Time) {
+        let Some(before) = self.stepped_at else { return };
+        let late = self.wake_at.is_some_and(|at| now.since(at) > LATE);
+        if late || now < before {
+            self.contact.slept();
+            self.answering.slept();
+            self.sight.slept();
+            self.watchdog.slept();
+            let slept_ms = now.ms - self.wake_at.filter(|_| late).unwrap_or(before).ms;
+            if let Some(work) = &mut self.work {
+                work.postpone(slept_ms);
+            }
+        }
+    }
+
+    fn tend_watchdog(&mut self, turn: &mut Turn<'_>) {
+        let device = self.machine.as_ref().map(|machine| machine.watchdog);
+        let against = safety::against(self.machine.as_ref(), self.cancelled, self.is_rejoining());
+        let wanted = against.is_none().then_some(turn.settings.watchdog_timeout);
+        let feeds = !self.lets_bite();
+        self.watchdog.advance(turn, device, wanted, feeds);
+    }
+
+    fn tell_unable(&mut self, turn: &mut Turn<'_>) {
+        let unable = self.unable();
+        if unable == Some(Unable::NotLooked) || self.told_unable == Some(unable) {
+            return;
+        }
+        self.told_unable = Some(unable);
+        turn.report(unable.map_or(Report::CanReboot, Report::CannotReboot));
+    }
+
+    fn moments(&self) -> impl Iterator<Item = Time> {
+        let contact = self.contact.moments();
+        let sight = self.sight.moments(self.contact.is_there());
+        let watchdog = self.watchdog.moments(!self.lets_bite());
+        contact.chain(self.answering.moments()).chain(sight).chain(watchdog).chain(self.work_moments())
+    }
+}

@@ -1,0 +1,190 @@
+//! The watchdog: set, read back, fed; armed only while this machine may be rebooted.
+//!
+//! ```text
+//!  wanted ≠ proved ─▶ SetWatchdog ─▶ ReadWatchdog ─┬─ as wanted ─▶ proved, told
+//!       ▲                                          └─ not, or silent ─▶ a pause, and again, so many times
+//!       └── wanted changes: the tries begin anew ◀───────┘
+//! ```
+//!
+//! What may be armed is fed, whether or not it should be: a device that refuses to be closed would otherwise reboot a machine
+//! that nobody wants rebooted. Only a reboot that this agent has begun ends the feeding.
+
+use reveille_core::model::time::{Span, Time};
+
+use crate::effect::{Effect, Report};
+use crate::model::{Device, Flight, FlightId, Outcome, WatchdogSeen};
+use crate::state::Turn;
+
+/// Within this a device is set, and read.
+const DEVICE_WITHIN: Span = Span::from_s(5);
+/// Between two tries, at first.
+const AGAIN: Span = Span::from_s(10);
+/// The longest pause between two tries.
+const AGAIN_MAX: Span = Span::from_min(5);
+/// So many tries, until something changes.
+const TRIES: u32 = 5;
+/// It is fed so often within its timeout: two feeds may be late.
+const FEEDS: i64 = 3;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Stage {
+    /// It was never read, or is not as it was set.
+    #[default]
+    Unproved,
+    /// Asked to be so.
+    Setting(Flight, Option<Span>),
+    /// Set so, and being read back.
+    Reading(Flight, Option<Span>),
+    /// Read back as it was set.
+    Proved(Option<Span>),
+}
+
+/// What is known of the watchdog.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Watchdog {
+    stage: Stage,
+    /// What it is set to, or should be.
+    wanted: Option<Span>,
+    /// It was read at least once: until then it may be armed, by a process before this one.
+    is_known: bool,
+    /// It may be armed, and is fed so often.
+    fed_every: Option<Span>,
+    next_feed_at: Option<Time>,
+    tries: u32,
+    again_at: Option<Time>,
+    told_unproved: bool,
+}
+
+impl Watchdog {
+    /// Armed, as read back, and meant to be.
+    pub(crate) const fn is_armed(&self) -> bool {
+        matches!(self.stage, Stage::Proved(Some(_))) && self.wanted.is_some()
+    }
+
+    /// Disarmed, as read back, and meant to be; or there is nothing that could be armed.
+    pub(crate) const fn is_disarmed(&self, device: Option<Device>) -> bool {
+        matches!(device, Some(Device::Absent | Device::Forbidden))
+            || (matches!(self.stage, Stage::Proved(None)) && self.wanted.is_none())
+    }
+
+    pub(crate) fn was_set(&mut self, turn: &mut Turn<'_>, id: FlightId, outcome: &Outcome) {
+        let Stage::Setting(flight, to) = self.stage else { return };
+        if flight.id != id {
+            return;
+        }
+        match outcome {
+            Outcome::Done => {
+                let flight = turn.fly(DEVICE_WITHIN);
+                turn.out.push(Effect::ReadWatchdog(flight.id, DEVICE_WITHIN));
+                self.stage = Stage::Reading(flight, to);
+            }
+            Outcome::Failed(_) => self.fail(turn),
+        }
+    }
+
+    pub(crate) fn was_read(&mut self, turn: &mut Turn<'_>, id: FlightId, found: WatchdogSeen) {
+        let Stage::Reading(flight, to) = self.stage else { return };
+        if flight.id != id {
+            return;
+        }
+        let proved = match found {
+            WatchdogSeen::CannotTell => return self.fail(turn),
+            WatchdogSeen::Armed(timeout) => Some(timeout),
+            WatchdogSeen::Disarmed => None,
+        };
+        self.is_known = true;
+        self.feed_within(turn, proved);
+        if proved != to {
+            return self.fail(turn);
+        }
+        self.stage = Stage::Proved(proved);
+        (self.tries, self.again_at, self.told_unproved) = (0, None, false);
+        // Where something else is wanted by now, it is set anew, and this is no news.
+        if proved == self.wanted {
+            turn.report(if proved.is_some() { Report::WatchdogArmed } else { Report::WatchdogDisarmed });
+        }
+    }
+
+    fn fail(&mut self, turn: &mut Turn<'_>) {
+        self.stage = Stage::Unproved;
+        self.tries += 1;
+        self.again_at = (self.tries < TRIES).then(|| turn.now + AGAIN.doubled(self.tries - 1, AGAIN_MAX));
+        if !std::mem::replace(&mut self.told_unproved, true) {
+            turn.report(Report::WatchdogUnproved);
+        }
+    }
+
+    fn feed_within(&mut self, turn: &Turn<'_>, timeout: Option<Span>) {
+        self.fed_every = timeout.map(|timeout| Span::from_ms((timeout.ms / FEEDS).max(1)));
+        self.next_feed_at = self.fed_every.map(|_| turn.now);
+    }
+
+    /// Does what is due. `wanted`: the timeout, while it may be armed. `feeds`: no reboot has begun.
+    pub(crate) fn advance(
+        &mut self,
+        turn: &mut Turn<'_>,
+        device: Option<Device>,
+        wanted: Option<Span>,
+        feeds: bool,
+    ) {
+        if device != Some(Device::Usable) {
+            // What was asked for a moment ago may still be answered.
+            let waits = |flight: Flight| !turn.is_over(flight);
+            if !matches!(self.stage, Stage::Setting(flight, _) | Stage::Reading(flight, _) if waits(flight)) {
+                *self = Self::default();
+            }
+            return;
+        }
+        match self.stage {
+            Stage::Setting(flight, _) | Stage::Reading(flight, _) if turn.is_over(flight) => self.fail(turn),
+            _ => {}
+        }
+        if wanted != self.wanted {
+            // A try that is under way ends first, with its proof; then this one begins.
+            self.wanted = wanted;
+            (self.tries, self.again_at) = (0, None);
+        }
+        let idle = match self.stage {
+            Stage::Unproved => self.tries < TRIES && self.again_at.is_none_or(|at| at <= turn.now),
+            Stage::Proved(proved) => proved != self.wanted,
+            Stage::Setting(..) | Stage::Reading(..) => false,
+        };
+        if idle {
+            let flight = turn.fly(DEVICE_WITHIN);
+            turn.out.push(Effect::SetWatchdog(flight.id, self.wanted, DEVICE_WITHIN));
+            self.stage = Stage::Setting(flight, self.wanted);
+            if self.wanted.is_some() {
+                self.feed_within(turn, self.wanted);
+            }
+        }
+        if !self.is_known && self.fed_every.is_none() {
+            self.feed_within(turn, Some(turn.settings.watchdog_timeout));
+        }
+        if !feeds {
+            return;
+        }
+        if let Some(every) = self.fed_every
+            && self.next_feed_at.is_none_or(|at| at <= turn.now)
+        {
+            turn.out.push(Effect::FeedWatchdog);
+            self.next_feed_at = Some(turn.now + every);
+        }
+    }
+
+    /// A read or a set that was under way counts as failed; the device may have been fed too late, or not.
+    pub(crate) fn slept(&mut self) {
+        if !matches!(self.stage, Stage::Proved(_)) {
+            self.stage = Stage::Unproved;
+        }
+        (self.again_at, self.next_feed_at) = (None, None);
+    }
+
+    pub(crate) fn moments(&self, feeds: bool) -> impl Iterator<Item = Time> {
+        let waited = match self.stage {
+            Stage::Setting(flight, _) | Stage::Reading(flight, _) => Some(flight.until),
+            Stage::Unproved => self.again_at,
+            Stage::Proved(_) => None,
+        };
+        waited.into_iter().chain(self.next_feed_at.filter(|_| feeds))
+    }
+}

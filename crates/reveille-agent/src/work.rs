@@ -1,0 +1,340 @@
+//! What the agent does to its machine: one task at a time, step by step, and every gate asked again before each step.
+//!
+//! ```text
+//!  Reboot          Record ─▶ Reboot
+//!  RestartKubelet  Look ─▶ Record ─▶ restart ─▶ Verify ─▶ Settle
+//!  NewToken        token ─▶ Disarm ─▶ Look ─▶ Record ─▶ bootstrap ─▶ Verify ─▶ Settle
+//!  Reset           token ─▶ Disarm ─▶ Look ─▶ Record ─▶ reset ─▶ join ─▶ Verify ─▶ Settle
+//! ```
+//!
+//! The token is there before anything is thrown away. The machine is looked at afresh after the waiting, not before it. The
+//! memory of what is to be done is durable before it is done. A node that came back and went again has not come back.
+//! A task that fails costs an attempt, and the next waits twice as long; after the last a person is asked.
+
+use reveille_core::model::time::{Span, Time};
+
+use crate::effect::{Effect, Report, Verb};
+use crate::model::{FlightId, NodeSeen, Role};
+use crate::rejoin::Rung;
+use crate::state::{State, Turn};
+use crate::steps::{Step, Task};
+
+/// A task under way.
+#[derive(Clone, Debug)]
+pub(crate) struct Work {
+    task: Task,
+    place: usize,
+    /// None: the step is to be begun.
+    wait: Option<Wait>,
+    /// The watchdog is to bite.
+    bites: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Wait {
+    until: Time,
+    /// Its number; of a look: what must be older.
+    id: FlightId,
+    ended: Option<bool>,
+}
+
+impl Work {
+    fn step(&self) -> Option<Step> {
+        self.task.steps().get(self.place).copied()
+    }
+
+    /// The clock moved by so much while nobody looked.
+    pub(crate) fn postpone(&mut self, ms: i64) {
+        if let Some(wait) = &mut self.wait {
+            wait.until = Time::from_ms(wait.until.ms.saturating_add(ms));
+        }
+    }
+}
+
+impl State {
+    /// From the disarming on until the node is back: the machine is in the middle of a join.
+    pub(crate) fn is_rejoining(&self) -> bool {
+        self.work.as_ref().is_some_and(|work| {
+            let joins = matches!(work.task, Task::Rejoin(rung) if rung != Rung::RestartKubelet);
+            joins && work.place > 0 && work.step() != Some(Step::Settle)
+        })
+    }
+
+    /// A reboot was asked for, and its time has not passed.
+    fn is_rebooting(&self) -> bool {
+        self.work.as_ref().is_some_and(|work| work.step() == Some(Step::Reboot) && work.wait.is_some())
+    }
+
+    /// The watchdog is not to be fed any more.
+    pub(crate) fn lets_bite(&self) -> bool {
+        self.is_rebooting() && self.work.as_ref().is_some_and(|work| work.bites)
+    }
+
+    pub(crate) fn work_answered(&mut self, id: FlightId, done: bool) {
+        let step = self.work.as_ref().and_then(Work::step);
+        let answered = matches!(step, Some(Step::Record | Step::Settle | Step::Do(_) | Step::Reboot));
+        if let Some(wait) = self.work.as_mut().and_then(|work| work.wait.as_mut())
+            && wait.id == id
+            && answered
+        {
+            // The first answer counts: what was asked of the system is not unasked by a second.
+            wait.ended.get_or_insert(done);
+        }
+    }
+
+    pub(crate) fn cancel_reboot(&mut self, turn: &mut Turn<'_>) {
+        if self.work.as_ref().is_some_and(|work| work.task == Task::Reboot) {
+            self.drop_reboot(turn, "it was told to do nothing");
+        }
+    }
+
+    fn drop_reboot(&mut self, turn: &mut Turn<'_>, why: &'static str) {
+        self.end_work(turn);
+        self.contact.forget_ground();
+        turn.report(Report::RebootDropped(why));
+    }
+
+    /// Goes on with what is under way, or begins what is due.
+    pub(crate) fn advance_work(&mut self, turn: &mut Turn<'_>) {
+        if self.work.is_none() {
+            self.begin_work(turn);
+        }
+        // Each pass waits for something, goes a step on, or ends the task.
+        while let Some(work) = self.work.clone() {
+            let Some(step) = work.step() else {
+                self.work = None;
+                return;
+            };
+            let Some(wait) = work.wait else {
+                match self.against(work.task, step, turn) {
+                    None => self.begin_step(turn, step),
+                    Some(why) => return self.fail(turn, work.task, why),
+                }
+                continue;
+            };
+            match self.has_ended(step, wait, turn) {
+                Some(true) => self.go_on(turn, step),
+                Some(false) => return self.fail(turn, work.task, "it did not work"),
+                None if wait.until <= turn.now => return self.fail(turn, work.task, "its time has passed"),
+                None => return,
+            }
+        }
+    }
+
+    /// Ends the task; what it still waits for may be answered until its deadline.
+    fn end_work(&mut self, turn: &Turn<'_>) {
+        let wait = self.work.take().and_then(|work| work.wait);
+        let until = wait.map(|wait| wait.until).filter(|until| *until > turn.now);
+        self.busy_until = self.busy_until.max(until);
+    }
+
+    fn begin_work(&mut self, turn: &mut Turn<'_>) {
+        if self.busy_until.is_some_and(|until| until > turn.now) {
+            return;
+        }
+        self.busy_until = None;
+        if self.sight.leaving() != self.memory.leaving {
+            return self.begin(Task::Remember);
+        }
+        if self.contact.ground().is_some() {
+            if self.unable().is_some() {
+                // It was said, and nobody takes this machine for fenced.
+                return;
+            }
+            if self.memory.reboots_lately(turn.now) >= turn.settings.reboots_a_day {
+                // Once is enough: the next rounds come to the same.
+                self.contact.forget_ground();
+                if !std::mem::replace(&mut self.told_spent, true) {
+                    turn.report(Report::RebootDropped("it has rebooted as often as it may in a day"));
+                }
+                return;
+            }
+            self.told_spent = false;
+            return self.begin(Task::Reboot);
+        }
+        if !self.contact.is_there() || self.cancelled || self.sight.found().is_none() {
+            return;
+        }
+        match self.choice(self.memory.attempts) {
+            Ok(None) => {
+                self.told_hold = None;
+                let dirty = self.memory.attempts > 0 || self.memory.is_reset;
+                if dirty && self.has_stayed(turn) {
+                    self.begin(Task::Forget);
+                }
+            }
+            Err(hold) => {
+                if self.told_hold.replace(hold) != Some(hold) {
+                    turn.report(Report::Holds(hold));
+                }
+            }
+            Ok(Some(rung)) => self.begin_rejoin(turn, rung),
+        }
+    }
+
+    fn begin_rejoin(&mut self, turn: &mut Turn<'_>, rung: Rung) {
+        self.told_hold = None;
+        let (attempts, most) = (self.memory.attempts, turn.settings.attempts);
+        if attempts >= most {
+            if !std::mem::replace(&mut self.told_end, true) {
+                turn.report(Report::GaveUp(attempts));
+            }
+            return;
+        }
+        // A clock that was set back makes nobody wait for longer than a pause ever is.
+        let latest = turn.now + turn.settings.backoff_max;
+        if self.memory.not_before.is_some_and(|at| at.min(latest) > turn.now) {
+            return;
+        }
+        self.memory.attempts += 1;
+        self.memory.not_before = Some(turn.now + self.pause(turn));
+        turn.report(Report::Rejoins(rung, attempts + 1, most));
+        self.begin(Task::Rejoin(rung));
+    }
+
+    fn begin(&mut self, task: Task) {
+        self.work = Some(Work { task, place: 0, wait: None, bites: false });
+    }
+
+    /// The pause after the attempt that is counted last.
+    fn pause(&self, turn: &Turn<'_>) -> Span {
+        turn.settings.backoff.doubled(self.memory.attempts.saturating_sub(1), turn.settings.backoff_max)
+    }
+
+    fn has_stayed(&self, turn: &Turn<'_>) -> bool {
+        self.sight.ready_since().is_some_and(|at| turn.now.since(at) >= turn.settings.dwell)
+    }
+
+    /// What speaks against this step now.
+    fn against(&self, task: Task, step: Step, turn: &Turn<'_>) -> Option<&'static str> {
+        let first = |checks: &[(bool, &'static str)]| checks.iter().find(|(is, _)| *is).map(|(_, why)| *why);
+        let told = (self.cancelled, "it was told to do nothing");
+        let lost = (!self.contact.is_there(), "the API server does not answer");
+        match (task, step) {
+            (Task::Reboot, _) => {
+                let spent = self.memory.reboots_lately(turn.now) >= turn.settings.reboots_a_day;
+                first(&[
+                    (self.contact.ground().is_none(), "what it rested on is so no more"),
+                    (self.unable().is_some(), "it cannot reboot its machine any more"),
+                    (step == Step::Record && spent, "it has rebooted as often as it may in a day"),
+                ])
+            }
+            (_, Step::Verify | Step::Settle) | (Task::Remember, _) => None,
+            (_, Step::Do(Verb::Join)) => {
+                let worker = self.machine.as_ref().is_some_and(|machine| machine.role == Role::Worker);
+                first(&[
+                    told,
+                    (self.sight.leaving().is_some(), "it is to go"),
+                    (!worker, "it runs a control plane"),
+                ])
+            }
+            (Task::Rejoin(rung), Step::Record | Step::Do(_)) => {
+                let before = self.memory.attempts.saturating_sub(1);
+                let blind = || self.sight.found().is_none_or(|found| found.node == NodeSeen::CannotTell);
+                let resets = rung >= Rung::Reset && step != Step::Do(Verb::RequestToken);
+                first(&[
+                    told,
+                    lost,
+                    (self.choice(before) != Ok(Some(rung)), "what it rested on is so no more"),
+                    (resets && blind(), "nobody can say whether its node is there"),
+                ])
+            }
+            _ => first(&[told, lost]),
+        }
+    }
+
+    fn begin_step(&mut self, turn: &mut Turn<'_>, step: Step) {
+        let span = step.within(turn.settings);
+        let flight = turn.fly(span);
+        let mut id = flight.id;
+        match step {
+            Step::Disarm | Step::Verify => {}
+            Step::Look => id = self.sight.want_anew(turn),
+            Step::Record => {
+                let reboots = self.work.as_ref().is_some_and(|work| work.task == Task::Reboot);
+                if reboots {
+                    self.memory.note_reboot(turn.now);
+                }
+                let rung = self.work.as_ref().and_then(|work| match work.task {
+                    Task::Rejoin(rung) => Some(rung),
+                    _ => None,
+                });
+                self.memory.is_reset |= rung.is_some_and(|rung| rung >= Rung::Reset);
+                self.memory.leaving = self.sight.leaving();
+                turn.out.push(Effect::Record(id, self.memory.clone(), span));
+            }
+            Step::Settle => {
+                (self.memory.attempts, self.memory.not_before, self.memory.is_reset) = (0, None, false);
+                turn.out.push(Effect::Record(id, self.memory.clone(), span));
+            }
+            Step::Reboot => {
+                let armed = self.watchdog.is_armed();
+                let verb = if armed { Verb::RebootByWatchdog } else { Verb::RebootBySystem };
+                if let Some(work) = &mut self.work {
+                    work.bites = armed;
+                }
+                if let Some(ground) = self.contact.ground() {
+                    turn.report(Report::Reboots(ground));
+                }
+                turn.out.push(Effect::Act(id, verb, span));
+            }
+            Step::Do(verb) => {
+                turn.report(Report::Acts(verb));
+                turn.out.push(Effect::Act(id, verb, span));
+            }
+        }
+        if let Some(work) = &mut self.work {
+            work.wait = Some(Wait { until: flight.until, id, ended: None });
+        }
+    }
+
+    /// Whether what the step waits for is so, or will not be; none: not yet.
+    fn has_ended(&self, step: Step, wait: Wait, turn: &Turn<'_>) -> Option<bool> {
+        let so = |is: bool| is.then_some(true);
+        match step {
+            Step::Disarm => so(self.watchdog.is_disarmed(self.machine.as_ref().map(|it| it.watchdog))),
+            Step::Look => so(self.sight.is_newer_than(wait.id)),
+            Step::Record | Step::Settle | Step::Do(_) => wait.ended,
+            // That it was asked for is no reboot: after one, nobody is here to see it.
+            Step::Reboot => wait.ended.filter(|done| !done),
+            Step::Verify => so(self.has_stayed(turn)),
+        }
+    }
+
+    fn go_on(&mut self, turn: &mut Turn<'_>, step: Step) {
+        if step == Step::Settle {
+            self.told_end = false;
+            turn.report(Report::Back);
+        }
+        if let Some(work) = &mut self.work {
+            work.place += 1;
+            work.wait = None;
+        }
+    }
+
+    fn fail(&mut self, turn: &mut Turn<'_>, task: Task, why: &'static str) {
+        let rebooting = self.is_rebooting();
+        self.end_work(turn);
+        match task {
+            Task::Reboot if rebooting => {
+                self.reboot_failed = true;
+                self.contact.forget_ground();
+                turn.report(Report::NotRebooted);
+            }
+            Task::Reboot => self.drop_reboot(turn, why),
+            Task::Rejoin(rung) => {
+                let again_at = turn.now + self.pause(turn);
+                self.memory.not_before = Some(again_at);
+                turn.report(Report::Failed(rung, why, again_at));
+            }
+            // It is in memory, and is written with whatever is written next.
+            Task::Forget | Task::Remember => {}
+        }
+    }
+
+    pub(crate) fn work_moments(&self) -> impl Iterator<Item = Time> {
+        let wait = self.work.as_ref().and_then(|work| work.wait).map(|wait| wait.until);
+        // While a dwell runs, the next inspection is early enough; so is it for a pause between two attempts.
+        wait.into_iter().chain(self.busy_until)
+    }
+}

@@ -1,0 +1,224 @@
+//! An agent and what it is answered: every effect that waits is served after what is said to be so.
+//!
+//! Nothing is decided here. A second passes, the wake-up comes when it was asked for, and the witness is asked after each
+//! step.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use reveille_agent::effect::Verb;
+use reveille_agent::invariants::Witness;
+use reveille_agent::model::{
+    Credentials, Device, FlightId, Inspection, Leaving, Machine, NodeSeen, Outcome, PeerAnswer, Role,
+    WatchdogSeen,
+};
+use reveille_agent::{Effect, Event, Memory, Report, Settings, Start, State};
+use reveille_core::model::id::{NodeName, ZoneName};
+use reveille_core::model::time::{Span, Time};
+
+/// What is so around an agent.
+#[derive(Clone, Debug)]
+pub struct Around {
+    pub api: bool,
+    pub peers: BTreeMap<NodeName, (Option<ZoneName>, Option<PeerAnswer>)>,
+    pub found: Inspection,
+    /// What the device does: takes what it is set to, or not.
+    pub device_obeys: bool,
+    pub watchdog: Option<Span>,
+    /// What comes of a verb.
+    pub works: fn(&mut Self, Verb) -> Outcome,
+    pub disk: bool,
+}
+
+pub fn machine() -> Machine {
+    Machine {
+        zone: Some(ZoneName::from("a")),
+        watchdog: Device::Usable,
+        may_reboot: true,
+        role: Role::Worker,
+        joining: false,
+    }
+}
+
+pub struct Bench {
+    pub now: Time,
+    pub state: State,
+    pub around: Around,
+    pub witness: Witness,
+    pub settings: Settings,
+    pub reports: Vec<(Time, Report)>,
+    pub acts: Vec<(Time, Verb)>,
+    pub effects: Vec<Effect>,
+    pub memory: Memory,
+    wake: Option<Time>,
+}
+
+impl Bench {
+    pub fn new(settings: Settings, memory: Memory) -> Self {
+        let (config, warnings) = settings.check().unwrap();
+        let name = NodeName::from("w-1");
+        let around = Around {
+            api: true,
+            peers: BTreeMap::new(),
+            found: Inspection {
+                node: NodeSeen::Ready,
+                credentials: Credentials::Accepted,
+                leaving: None,
+                clock_is_right: true,
+            },
+            device_obeys: true,
+            watchdog: None,
+            works: |_, _| Outcome::Done,
+            disk: true,
+        };
+        let start = Start { name: name.clone(), config, warnings, memory: memory.clone() };
+        Self {
+            now: Time::from_ms(1_000_000_000),
+            state: State::new(start),
+            around,
+            witness: Witness::new(name, *config.settings()),
+            settings: *config.settings(),
+            reports: Vec::new(),
+            acts: Vec::new(),
+            effects: Vec::new(),
+            memory,
+            wake: None,
+        }
+    }
+
+    /// On a machine as [`machine`] says, with so many peers in other zones and in the own.
+    pub fn with_peers(outside: usize, inside: usize) -> Self {
+        let mut bench = Self::new(Settings::default(), Memory::default());
+        for number in 0..outside + inside {
+            let zone = if number < outside { ["b", "c"][number % 2] } else { "a" };
+            let peer = NodeName::new(format!("w-{}", number + 2));
+            bench.around.peers.insert(peer, (Some(ZoneName::from(zone)), Some(PeerAnswer::NoOrder)));
+        }
+        bench.begin();
+        bench
+    }
+
+    pub fn begin(&mut self) {
+        self.hear(Event::Found(machine()));
+        let peers = self.around.peers.iter().map(|(name, (zone, _))| (name.clone(), zone.clone()));
+        self.hear(Event::PeersListed(peers.collect()));
+    }
+
+    /// Every peer, or those of one zone, says this from now on.
+    pub fn peers_say(&mut self, zone: Option<&str>, answer: Option<PeerAnswer>) {
+        for (of, says) in self.around.peers.values_mut() {
+            if zone.is_none_or(|zone| of.as_ref().is_some_and(|of| of.as_str() == zone)) {
+                *says = answer;
+            }
+        }
+    }
+
+    pub fn hear(&mut self, event: Event) {
+        self.witness.hear(self.now, &event);
+        let effects = self.state.step(self.now, event);
+        self.witness.check(self.now, &effects).unwrap_or_else(|violation| panic!("{violation}"));
+        for effect in effects {
+            self.effects.push(effect.clone());
+            if let Some(answer) = self.serve(effect) {
+                self.hear(answer);
+            }
+        }
+    }
+
+    fn serve(&mut self, effect: Effect) -> Option<Event> {
+        match effect {
+            Effect::CheckApi(flight, _) => {
+                let silent = (!self.around.api).then(|| "connection refused".into());
+                Some(Event::ApiChecked { flight, silent })
+            }
+            Effect::AskPeers(flight, peers, _) => {
+                for peer in peers {
+                    if let Some(answer) = self.around.peers[&peer].1 {
+                        self.hear(Event::PeerAnswered { flight, peer, answer });
+                    }
+                }
+                None
+            }
+            Effect::ReadOrders(flight, _) => {
+                let orders = if self.around.api { Ok(BTreeSet::new()) } else { Err("no answer".into()) };
+                Some(Event::OrdersRead { flight, orders })
+            }
+            Effect::Inspect(flight, _) => Some(Event::Inspected { flight, found: self.around.found.clone() }),
+            Effect::SetWatchdog(flight, to, _) => {
+                if self.around.device_obeys {
+                    self.around.watchdog = to;
+                }
+                Some(Event::WatchdogSet { flight, outcome: Outcome::Done })
+            }
+            Effect::ReadWatchdog(flight, _) => {
+                let found = self.around.watchdog.map_or(WatchdogSeen::Disarmed, WatchdogSeen::Armed);
+                Some(Event::WatchdogRead { flight, found })
+            }
+            Effect::Record(flight, memory, _) => {
+                if !self.around.disk {
+                    return None;
+                }
+                self.memory = memory;
+                Some(Event::Recorded(flight))
+            }
+            Effect::Act(flight, verb, _) => {
+                self.acts.push((self.now, verb));
+                let outcome = (self.around.works)(&mut self.around, verb);
+                Some(Event::Done { flight, outcome })
+            }
+            Effect::Report(report) => {
+                self.reports.push((self.now, report));
+                None
+            }
+            Effect::WakeAt(at) => {
+                self.wake = Some(at);
+                None
+            }
+            Effect::FeedWatchdog | Effect::AnswerPeer { .. } => None,
+        }
+    }
+
+    pub fn run(&mut self, span: Span) {
+        let end = self.now + span;
+        while let Some(at) = self.wake.filter(|at| *at <= end) {
+            // Due at once means in this very moment, not for ever.
+            self.now = at.max(self.now + Span::from_ms(1));
+            self.wake = None;
+            self.hear(Event::Tick);
+            assert!(self.wake.is_some() || self.effects.len() < 100_000, "it spins");
+            self.wake = self.wake.or(Some(self.now + Span::from_s(1)));
+        }
+        self.now = self.now.max(end);
+    }
+
+    /// The process dies and another begins with what is durable.
+    pub fn restart(&mut self) {
+        let (config, warnings) = self.settings.check().unwrap();
+        let name = NodeName::from("w-1");
+        self.state = State::new(Start { name, config, warnings, memory: self.memory.clone() });
+        self.witness.restart();
+        self.wake = None;
+        self.begin();
+    }
+
+    pub fn verbs(&self) -> Vec<Verb> {
+        self.acts.iter().map(|(_, verb)| *verb).collect()
+    }
+
+    pub fn said(&self, text: &str) -> bool {
+        self.reports.iter().any(|(_, report)| report.to_string().contains(text))
+    }
+
+    pub fn all_said(&self) -> String {
+        let lines: Vec<String> = self.reports.iter().map(|(_, report)| report.to_string()).collect();
+        lines.join("\n")
+    }
+
+    /// The node went, and the credentials are worth this.
+    pub fn node_goes(&mut self, credentials: Credentials, leaving: Option<Leaving>) {
+        self.around.found = Inspection { node: NodeSeen::Absent, credentials, leaving, clock_is_right: true };
+    }
+}
+
+pub const fn flight(number: u64) -> FlightId {
+    FlightId(number)
+}

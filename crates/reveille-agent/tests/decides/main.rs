@@ -1,0 +1,10 @@
+//! What an agent decides, event by event, with every invariant asked after every step.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may fail by panicking")]
+#![allow(unreachable_pub, reason = "one test binary, several files")]
+
+mod fixture;
+mod lost_api;
+mod random;
+mod rejoins;
+mod watchdog;

@@ -1,0 +1,321 @@
+//! Whatever is said to an agent, in whatever order: no invariant breaks, and the same events give the same bytes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::{Config, TestRunner};
+use reveille_agent::effect::Verb;
+use reveille_agent::invariants::{Violation, Witness};
+use reveille_agent::model::{
+    Credentials, Device, FlightId, ForeignCluster, Inspection, Leaving, Machine, NodeSeen, Outcome,
+    PeerAnswer, Role, WatchdogSeen,
+};
+use reveille_agent::{Effect, Event, Memory, Settings, Start, State};
+use reveille_core::model::id::{NodeName, ZoneName};
+use reveille_core::model::time::{Span, Time};
+
+/// Something that happens; numbers choose what they are taken as.
+#[derive(Clone, Debug)]
+enum Op {
+    /// Time passes up to the wake-up, and everything is answered as the mood is.
+    Live(u8),
+    /// From now on things are so.
+    Mood(u32),
+    /// One thing that is waited for is answered oddly; or late, or twice.
+    Odd(u8, u32),
+    /// Nobody asked for it.
+    Say(u32),
+    /// So many seconds pass; a clock may be set back.
+    Pass(i16),
+    /// The process dies, and another begins with what is durable.
+    Die,
+}
+
+fn ops() -> impl Strategy<Value = Vec<Op>> {
+    let op = prop_oneof![
+        12 => (1_u8..20).prop_map(Op::Live),
+        3 => any::<u32>().prop_map(Op::Mood),
+        2 => (any::<u8>(), any::<u32>()).prop_map(|(which, how)| Op::Odd(which, how)),
+        2 => any::<u32>().prop_map(Op::Say),
+        1 => (-30_i16..400).prop_map(Op::Pass),
+        1 => Just(Op::Die),
+    ];
+    prop::collection::vec(op, 1..120)
+}
+
+struct Run {
+    now: Time,
+    state: State,
+    witness: Witness,
+    settings: Settings,
+    mood: u32,
+    waiting: Vec<Effect>,
+    answered: Vec<Effect>,
+    wake: Option<Time>,
+    memory: Memory,
+    acts: Vec<Verb>,
+    bytes: String,
+}
+
+fn pick<T: Clone>(from: &[T], number: u32) -> T {
+    from[number as usize % from.len()].clone()
+}
+
+fn peers() -> BTreeMap<NodeName, Option<ZoneName>> {
+    (1..8).map(|n| (NodeName::new(format!("w-{n}")), Some(ZoneName::from(["a", "b", "c"][n % 3])))).collect()
+}
+
+fn inspection(number: u32) -> Inspection {
+    use Credentials::{Accepted, Bootstrapping, Expired, Foreign, Nothing, Refused, TokenDead};
+    let credentials = [
+        Accepted,
+        Refused,
+        Expired,
+        Refused,
+        Foreign(ForeignCluster::Replaced),
+        TokenDead,
+        Nothing,
+        Foreign(ForeignCluster::Lives),
+        Foreign(ForeignCluster::Silent),
+        Bootstrapping,
+        Credentials::CannotTell("x".into()),
+    ];
+    let nodes =
+        [NodeSeen::Absent, NodeSeen::Absent, NodeSeen::Ready, NodeSeen::NotReady, NodeSeen::CannotTell];
+    let leaving = number.is_multiple_of(13).then_some(Leaving::Tainted);
+    Inspection {
+        node: pick(&nodes, number),
+        credentials: pick(&credentials, number / 5),
+        leaving,
+        clock_is_right: !number.is_multiple_of(7),
+    }
+}
+
+fn found(number: u32) -> Machine {
+    let roles = [
+        Role::Worker,
+        Role::Worker,
+        Role::Worker,
+        Role::ControlPlane { spare: true },
+        Role::ControlPlane { spare: false },
+    ];
+    Machine {
+        zone: (!number.is_multiple_of(4)).then(|| ZoneName::from("a")),
+        watchdog: pick(&[Device::Usable, Device::Usable, Device::Absent, Device::Forbidden], number / 3),
+        may_reboot: number.is_multiple_of(2),
+        role: pick(&roles, number / 7),
+        joining: number.is_multiple_of(9),
+    }
+}
+
+impl Run {
+    fn new(min_peers: u32) -> Self {
+        let settings = Settings { min_peers, reboots_a_day: 3, ..Settings::default() };
+        let (config, _) = settings.check().unwrap();
+        let name = NodeName::from("w-1");
+        let memory = Memory::default();
+        let start = Start { name: name.clone(), config, warnings: Vec::new(), memory: memory.clone() };
+        Self {
+            now: Time::from_ms(1_000_000_000),
+            state: State::new(start),
+            witness: Witness::new(name, *config.settings()),
+            settings,
+            mood: 0,
+            waiting: Vec::new(),
+            answered: Vec::new(),
+            wake: None,
+            memory,
+            acts: Vec::new(),
+            bytes: String::new(),
+        }
+    }
+
+    fn hear(&mut self, event: Event) -> Result<(), Violation> {
+        self.witness.hear(self.now, &event);
+        let effects = self.state.step(self.now, event);
+        self.bytes.push_str(&format!("{} {effects:?}\n", self.now.ms));
+        self.witness.check(self.now, &effects)?;
+        for effect in effects {
+            match effect {
+                Effect::WakeAt(at) => self.wake = Some(at),
+                Effect::Report(_) | Effect::FeedWatchdog | Effect::AnswerPeer { .. } => {}
+                Effect::Act(_, verb, _) => {
+                    self.acts.push(verb);
+                    self.waiting.push(effect);
+                }
+                _ => self.waiting.push(effect),
+            }
+        }
+        Ok(())
+    }
+
+    /// What answers this, by these numbers.
+    fn answers(&mut self, effect: &Effect, mood: u32) -> Vec<Event> {
+        let fails = |mood: u32| mood.is_multiple_of(11);
+        let outcome = if fails(mood) { Outcome::Failed("no".into()) } else { Outcome::Done };
+        match effect {
+            Effect::CheckApi(flight, _) => {
+                vec![Event::ApiChecked { flight: *flight, silent: (mood % 3 == 1).then(|| "x".into()) }]
+            }
+            Effect::AskPeers(flight, peers, _) => {
+                let all = [
+                    None,
+                    None,
+                    Some(PeerAnswer::Order),
+                    Some(PeerAnswer::LostToo),
+                    Some(PeerAnswer::NoOrder),
+                ];
+                let usual = pick(&all, mood / 3);
+                let answer = |(place, peer): (usize, &NodeName)| {
+                    let odd = mood.is_multiple_of(5) && place == 0;
+                    let answer = if odd { pick(&all, mood / 7) } else { usual };
+                    answer.map(|answer| Event::PeerAnswered { flight: *flight, peer: peer.clone(), answer })
+                };
+                peers.iter().enumerate().filter_map(answer).collect()
+            }
+            Effect::ReadOrders(flight, _) => {
+                let orders = if fails(mood) { Err("x".into()) } else { Ok(BTreeSet::new()) };
+                vec![Event::OrdersRead { flight: *flight, orders }]
+            }
+            Effect::Inspect(flight, _) => {
+                vec![Event::Inspected { flight: *flight, found: inspection(mood / 2) }]
+            }
+            Effect::SetWatchdog(flight, ..) => vec![Event::WatchdogSet { flight: *flight, outcome }],
+            Effect::ReadWatchdog(flight, _) => {
+                let last = self.answered.iter().rev().find_map(|effect| match effect {
+                    Effect::SetWatchdog(_, to, _) => Some(*to),
+                    _ => None,
+                });
+                let found = match last.flatten() {
+                    _ if fails(mood) => WatchdogSeen::CannotTell,
+                    Some(timeout) => WatchdogSeen::Armed(timeout),
+                    None => WatchdogSeen::Disarmed,
+                };
+                vec![Event::WatchdogRead { flight: *flight, found }]
+            }
+            Effect::Record(flight, memory, _) => {
+                self.memory = memory.clone();
+                vec![Event::Recorded(*flight)]
+            }
+            Effect::Act(flight, ..) => vec![Event::Done { flight: *flight, outcome }],
+            _ => Vec::new(),
+        }
+    }
+
+    fn serve_all(&mut self) -> Result<(), Violation> {
+        for _ in 0..8 {
+            for effect in std::mem::take(&mut self.waiting) {
+                self.answered.push(effect.clone());
+                for event in self.answers(&effect, self.mood) {
+                    self.hear(event)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, op: &Op) -> Result<(), Violation> {
+        match op {
+            Op::Live(times) => {
+                for _ in 0..*times {
+                    self.serve_all()?;
+                    let soonest = self.now + Span::from_ms(1);
+                    self.now = self.wake.take().unwrap_or(soonest).max(soonest);
+                    self.hear(Event::Tick)?;
+                }
+                Ok(())
+            }
+            Op::Mood(mood) => {
+                self.mood = *mood;
+                Ok(())
+            }
+            Op::Odd(which, how) => {
+                let known: Vec<Effect> =
+                    self.answered.iter().rev().take(20).chain(&self.waiting).cloned().collect();
+                if known.is_empty() {
+                    return Ok(());
+                }
+                let effect = pick(&known, u32::from(*which));
+                let stale = how.is_multiple_of(4);
+                for event in self.answers(&effect, *how) {
+                    let event = match event {
+                        Event::Recorded(FlightId(id)) if stale => Event::Recorded(FlightId(id + 1)),
+                        event => event,
+                    };
+                    self.hear(event)?;
+                }
+                Ok(())
+            }
+            Op::Say(number) => self.say(*number),
+            Op::Pass(s) => {
+                self.now = Time::from_ms(self.now.ms + i64::from(*s) * 1000);
+                self.hear(Event::Tick)
+            }
+            Op::Die => {
+                let (config, _) = self.settings.check().unwrap();
+                let memory = self.memory.clone();
+                self.state = State::new(Start { name: "w-1".into(), config, warnings: Vec::new(), memory });
+                self.witness.restart();
+                (self.wake, self.waiting, self.answered) = (None, Vec::new(), Vec::new());
+                self.hear(Event::Found(found(self.mood)))?;
+                self.hear(Event::PeersListed(peers()))
+            }
+        }
+    }
+
+    fn say(&mut self, number: u32) -> Result<(), Violation> {
+        match number % 8 {
+            0 => self.hear(Event::Cancelled),
+            1 | 2 => self.hear(Event::Resumed),
+            3 | 4 => self.hear(Event::Found(found(number / 8))),
+            5 => self.hear(Event::PeersListed(if (number / 8).is_multiple_of(4) {
+                BTreeMap::new()
+            } else {
+                peers()
+            })),
+            _ => self
+                .hear(Event::PeerAsked { from: pick(&["w-2", "w-3"], number / 8).into(), ask: FlightId(7) }),
+        }
+    }
+
+    fn all(ops: &[Op], min_peers: u32) -> Result<Self, Violation> {
+        let mut run = Self::new(min_peers);
+        run.hear(Event::Found(found(4)))?;
+        run.hear(Event::PeersListed(peers()))?;
+        for op in ops {
+            run.take(op)?;
+        }
+        Ok(run)
+    }
+}
+
+proptest! {
+    #![proptest_config(Config { failure_persistence: None, ..Config::default() })]
+
+    #[test]
+    fn no_sequence_of_events_breaks_an_invariant(ops in ops(), min_peers in 0_u32..2) {
+        let run = Run::all(&ops, min_peers);
+        prop_assert!(run.is_ok(), "{}", run.err().unwrap());
+    }
+
+    #[test]
+    fn the_same_events_give_the_same_bytes(ops in ops()) {
+        let (once, again) = (Run::all(&ops, 1), Run::all(&ops, 1));
+        prop_assert_eq!(once.map(|run| run.bytes), again.map(|run| run.bytes));
+    }
+}
+
+/// The sequences reach every verb: an invariant that nothing approaches proves nothing.
+#[test]
+fn the_sequences_reach_everything_that_an_agent_can_do() {
+    let mut runner = TestRunner::deterministic();
+    let mut reached: BTreeMap<Verb, u32> = BTreeMap::new();
+    for _ in 0..400 {
+        let ops = ops().new_tree(&mut runner).unwrap().current();
+        let run = Run::all(&ops, 1).unwrap_or_else(|violation| panic!("{violation}\n{ops:?}"));
+        run.acts.into_iter().for_each(|verb| *reached.entry(verb).or_default() += 1);
+    }
+    assert_eq!(reached.len(), 7, "{reached:?}");
+    assert!(reached.values().all(|times| *times >= 3), "{reached:?}");
+}

@@ -1,0 +1,169 @@
+//! The node is gone: the least that brings it back, or why nothing may.
+
+use reveille_agent::effect::Verb;
+use reveille_agent::model::{
+    Credentials, ForeignCluster, Inspection, Leaving, Machine, NodeSeen, Outcome, Role,
+};
+use reveille_agent::{Event, Memory, Settings};
+use reveille_core::model::time::Span;
+
+use crate::fixture::{Around, Bench, machine};
+
+const HOURS: Span = Span::from_min(6 * 60);
+
+fn back(around: &mut Around) {
+    around.found = Inspection {
+        node: NodeSeen::Ready,
+        credentials: Credentials::Accepted,
+        leaving: None,
+        clock_is_right: true,
+    };
+}
+
+fn gone(credentials: Credentials, works: fn(&mut Around, Verb) -> Outcome) -> Bench {
+    let mut bench = Bench::with_peers(3, 0);
+    bench.run(Span::from_min(5));
+    bench.node_goes(credentials, None);
+    bench.around.works = works;
+    bench.run(HOURS);
+    bench
+}
+
+#[test]
+fn the_least_that_suffices_is_done_once() {
+    use Verb::{Bootstrap, Join, RequestToken, Reset, RestartKubelet};
+    let restart: fn(&mut Around, Verb) -> Outcome = |around, verb| {
+        if verb == RestartKubelet {
+            back(around);
+        }
+        Outcome::Done
+    };
+    let token: fn(&mut Around, Verb) -> Outcome = |around, verb| {
+        if verb == Bootstrap {
+            back(around);
+        }
+        Outcome::Done
+    };
+    let join: fn(&mut Around, Verb) -> Outcome = |around, verb| {
+        if verb == Join {
+            back(around);
+        }
+        Outcome::Done
+    };
+    for (credentials, works, verbs) in [
+        (Credentials::Accepted, restart, &[RestartKubelet][..]),
+        (Credentials::TokenDead, token, &[RequestToken, Bootstrap]),
+        (Credentials::Expired, token, &[RequestToken, Bootstrap]),
+        (Credentials::Refused, join, &[RequestToken, Reset, Join]),
+        (Credentials::Foreign(ForeignCluster::Replaced), join, &[RequestToken, Reset, Join]),
+        (
+            Credentials::Expired,
+            join,
+            &[RequestToken, Bootstrap, RequestToken, Bootstrap, RequestToken, Reset, Join],
+        ),
+    ] {
+        let bench = gone(credentials.clone(), works);
+        assert_eq!(bench.verbs(), verbs, "{credentials:?}\n{}", bench.all_said());
+        assert!(bench.said("its node is back, Ready, and has stayed"), "{}", bench.all_said());
+        assert_eq!((bench.memory.attempts, bench.memory.is_reset), (0, false));
+        assert!(bench.around.watchdog.is_some(), "it is armed again when the join is over");
+    }
+}
+
+#[test]
+fn attempts_have_pauses_that_double_and_an_end() {
+    let bench = gone(Credentials::Refused, |_, _| Outcome::Done);
+    let resets: Vec<i64> =
+        bench.acts.iter().filter(|(_, verb)| *verb == Verb::Reset).map(|(at, _)| at.ms / 1000).collect();
+    assert_eq!(resets.len(), Settings::default().attempts as usize, "{}", bench.all_said());
+    let pauses: Vec<i64> = resets.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    assert!(pauses.windows(2).all(|pair| pair[1] > pair[0] + 30), "{pauses:?}");
+    assert!(bench.said("gives up after 5 attempts: a person has to look"), "{}", bench.all_said());
+}
+
+#[test]
+fn nothing_is_thrown_away_before_the_token_is_there() {
+    let bench = gone(Credentials::Refused, |_, verb| match verb {
+        Verb::RequestToken => Outcome::Failed("nobody gives one".into()),
+        _ => Outcome::Done,
+    });
+    assert!(bench.verbs().iter().all(|verb| *verb == Verb::RequestToken), "{:?}", bench.verbs());
+    assert_eq!(bench.verbs().len(), 5);
+}
+
+#[test]
+fn a_machine_that_is_not_its_own_to_take_back_is_left_alone() {
+    for (credentials, leaving, role, says) in [
+        (Credentials::Accepted, Some(Leaving::Tainted), Role::Worker, "a taint on its Node"),
+        (Credentials::Refused, Some(Leaving::Removed), Role::Worker, "the server says that it was removed"),
+        (Credentials::TokenDead, Some(Leaving::Drained), Role::Worker, "cordoned, as for a drain"),
+        (Credentials::Foreign(ForeignCluster::Lives), None, Role::Worker, "another cluster, which answers"),
+        (Credentials::Foreign(ForeignCluster::Silent), None, Role::Worker, "that proves nothing"),
+        (Credentials::Refused, None, Role::ControlPlane { spare: true }, "it runs a control plane"),
+    ] {
+        let mut bench = Bench::with_peers(3, 0);
+        bench.hear(Event::Found(Machine { role, ..machine() }));
+        bench.run(Span::from_min(5));
+        bench.node_goes(credentials, leaving);
+        bench.run(HOURS);
+        assert_eq!(bench.verbs(), [], "{says}");
+        assert!(bench.said(says), "{says}\n{}", bench.all_said());
+    }
+}
+
+#[test]
+fn that_it_is_to_go_outlives_its_node_and_its_agent() {
+    let mut bench = Bench::with_peers(3, 0);
+    bench.run(Span::from_min(5));
+    bench.around.found.leaving = Some(Leaving::Tainted);
+    bench.run(Span::from_min(2));
+    bench.node_goes(Credentials::Accepted, None);
+    bench.run(Span::from_min(10));
+    bench.restart();
+    bench.run(HOURS);
+    assert_eq!(bench.verbs(), [], "{}", bench.all_said());
+    // Whoever wanted it away thought better of it: the node is back, and later goes for another reason.
+    back(&mut bench.around);
+    bench.run(Span::from_min(10));
+    bench.node_goes(Credentials::Accepted, None);
+    bench.run(Span::from_min(10));
+    assert_eq!(bench.verbs().first(), Some(&Verb::RestartKubelet), "{}", bench.all_said());
+}
+
+#[test]
+fn a_node_that_turns_ready_while_the_token_travels_is_not_reset() {
+    let bench = gone(Credentials::Refused, |around, verb| {
+        if verb == Verb::RequestToken {
+            back(around);
+        }
+        Outcome::Done
+    });
+    assert_eq!(bench.verbs(), [Verb::RequestToken], "{}", bench.all_said());
+}
+
+#[test]
+fn one_that_died_between_reset_and_join_goes_on_with_the_join() {
+    let mut bench =
+        Bench::new(Settings::default(), Memory { attempts: 1, is_reset: true, ..Memory::default() });
+    bench.begin();
+    bench.node_goes(Credentials::Nothing, None);
+    bench.around.works = |around, verb| {
+        if verb == Verb::Join {
+            back(around);
+        }
+        Outcome::Done
+    };
+    bench.run(HOURS);
+    assert_eq!(bench.verbs(), [Verb::RequestToken, Verb::Join], "{}", bench.all_said());
+    assert!(!bench.memory.is_reset);
+}
+
+#[test]
+fn nothing_is_done_to_a_join_while_the_api_server_is_silent() {
+    let mut bench = Bench::with_peers(3, 0);
+    bench.run(Span::from_min(5));
+    bench.node_goes(Credentials::Accepted, None);
+    bench.around.api = false;
+    bench.run(HOURS);
+    assert_eq!(bench.verbs(), [], "{}", bench.all_said());
+}

@@ -1,0 +1,131 @@
+//! The ports of a cloud: which list of them can be true, and what a true one changes.
+//!
+//! Ports are listed whole each time, and mostly say what the last list said; so the common case compares and allocates
+//! nothing. What was read by itself after the listing began is kept.
+//!
+//! What is wrong with a port is not judged here.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::event::CloudSnapshot;
+use crate::guard::{Guard, stands};
+use crate::model::id::InstanceId;
+use crate::model::instance::{InstanceState, Port};
+use crate::model::roster::Roster;
+use crate::model::time::Time;
+
+use super::cloud::{CloudChange, CloudView, Seen};
+use super::fresh::Thing;
+
+impl CloudView {
+    /// Takes in a list of ports, if it can be true. True when it is what is known.
+    pub(super) fn review_ports(
+        &mut self,
+        roster: &Roster,
+        now: Time,
+        snapshot: &CloudSnapshot,
+        change: &mut CloudChange,
+    ) -> bool {
+        // Whether an empty list can be true is asked each time.
+        let same = !snapshot.ports.is_empty() && self.source.doubted().is_none() && self.has_ports(snapshot);
+        if !same && self.ports_are_plausible(roster, now, snapshot) {
+            self.set_ports(snapshot, change);
+        }
+        same
+    }
+
+    /// A port list that lost the ports of many machines at once cannot be true: taken at its word, every next hop of
+    /// every route would be nobody (flight control D7).
+    fn ports_are_plausible(&mut self, roster: &Roster, now: Time, snapshot: &CloudSnapshot) -> bool {
+        let with_ports: BTreeSet<&InstanceId> = snapshot.ports.iter().map(|(instance, _)| instance).collect();
+        let runs = |seen: &&Seen| seen.instance.state == InstanceState::Active && seen.unlisted.is_none();
+        let running = self.instances.values().filter(runs).count();
+        let bare = self
+            .instances
+            .values()
+            .filter(runs)
+            .filter(|seen| !seen.ports.is_empty() && !with_ports.contains(&seen.instance.id))
+            .count();
+        let tolerated = (running * usize::from(roster.timing.shrink_pct) / 100).max(1);
+        let why = if running > 1 && with_ports.is_empty() {
+            Some(format!("its port list is empty beside {running} running machines"))
+        } else if bare > tolerated {
+            Some(format!("{bare} of {running} running machines lost all their ports at once"))
+        } else {
+            None
+        };
+        let why = why.filter(|_| stands(Guard::LostPorts));
+        let plausible = why.is_none();
+        if let Some(why) = why {
+            self.source.doubt(now, Some(Arc::from(why)));
+        } else if self.doubted_missing.is_empty() {
+            self.source.doubt(now, None);
+        }
+        plausible
+    }
+
+    /// The listing's ports are those that are known already, no more and no fewer. Both sides are walked in order of the
+    /// instances' ids; a list in any other order passes for another list, which costs time and nothing else.
+    fn has_ports(&self, snapshot: &CloudSnapshot) -> bool {
+        let (mut owned, mut known, mut addresses) = (0, 0, 0);
+        let mut instances = self.instances.iter().peekable();
+        for (owner, port) in &snapshot.ports {
+            while let Some((_, seen)) = instances.next_if(|(id, _)| *id != owner && *id < owner) {
+                known += seen.ports.len();
+            }
+            let seen = instances.peek().filter(|(id, _)| *id == owner).map(|(_, seen)| seen);
+            addresses += port.addresses.len();
+            match seen {
+                Some(seen) if !seen.ports.contains(port) => return false,
+                // It stood in the listing that the addresses are from, with these addresses.
+                Some(_) if !self.read_aside => owned += 1,
+                _ if !port.addresses.iter().all(|address| self.addresses.contains(address)) => return false,
+                Some(_) => owned += 1,
+                None => {}
+            }
+        }
+        known += instances.map(|(_, seen)| seen.ports.len()).sum::<usize>();
+        owned == known && addresses == self.addresses.len()
+    }
+
+    /// A fresh read of one instance's ports.
+    pub fn take_ports(&mut self, id: &InstanceId, ports: &[Arc<Port>]) {
+        let Some(seen) = self.instances.get_mut(id) else { return };
+        seen.ports = ports.to_vec();
+        seen.ports.sort_by(|a, b| a.id.cmp(&b.id));
+        self.read_aside = true;
+    }
+
+    /// Both sides are walked in order of the instances' ids, so that ports that did not change cost no memory at all.
+    fn set_ports(&mut self, snapshot: &CloudSnapshot, change: &mut CloudChange) {
+        self.read_aside = false;
+        // The old set goes first: two of them need not lie in memory together.
+        self.addresses = BTreeSet::new();
+        self.addresses = snapshot.ports.iter().flat_map(|(_, port)| port.addresses.iter().copied()).collect();
+        let fresh = &self.fresh;
+        let is_newer = |id: &InstanceId| fresh.has(|| Thing::Ports(id.clone()));
+        let mut sorted: Vec<&(InstanceId, Arc<Port>)> = snapshot.ports.iter().collect();
+        sorted.sort_by(|a, b| (&a.0, &a.1.id).cmp(&(&b.0, &b.1.id)));
+        let mut rest = sorted.as_slice();
+        for (id, seen) in &mut self.instances {
+            while let [(owner, _), others @ ..] = rest
+                && owner < id
+            {
+                rest = others;
+            }
+            let (own, others) = rest.split_at(rest.iter().take_while(|(owner, _)| owner == id).count());
+            rest = others;
+            if is_newer(id) {
+                self.read_aside = true;
+                self.addresses.extend(seen.ports.iter().flat_map(|port| port.addresses.iter().copied()));
+                continue;
+            }
+            let own = own.iter().map(|(_, port)| port);
+            if !own.clone().eq(&seen.ports) {
+                seen.ports = own.cloned().collect();
+                change.touched.insert(id.clone());
+            }
+        }
+    }
+}

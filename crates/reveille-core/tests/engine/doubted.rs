@@ -1,0 +1,126 @@
+//! A deletion that is answered as failed and takes effect all the same is a replacement like any other: what comes of it
+//! is waited for and counted, also by the process after this one.
+
+use reveille_core::engine::{Restored, Start, State};
+use reveille_core::model::id::Fence;
+use reveille_core::model::instance::InstanceState;
+use reveille_core::model::time::Span;
+use reveille_core::plan::budget::REPLACEMENT_FAILED;
+use reveille_core::record::Record;
+
+use super::fixture::{Field, roster};
+
+/// Seven machines, and one that the cloud has given up: its deletion has just been answered as failed.
+fn answered_as_failed() -> Field {
+    let mut field = Field::new(roster()).populate(7);
+    field.run(Span::from_min(2));
+    field.fails = true;
+    put(&mut field);
+    while field.calls.is_empty() {
+        field.run(Span::from_s(10));
+        assert!(field.now.ms < 3_600_000, "nothing was tried");
+    }
+    // It is there still, as far as anybody has heard.
+    assert_eq!(field.state.desk().book.destructive_under_way(), 0);
+    field
+}
+
+fn put(field: &mut Field) {
+    field.add_machine("bad", false);
+    field.instances.get_mut("bad").expect("it was just put").state = InstanceState::Errored;
+}
+
+/// The next process, with this ledger, and the world as it is.
+fn taken_over(field: Field, records: Vec<Record>) -> Field {
+    let start = Start { fence: Fence(2), acting: true };
+    let now = field.now + Span::from_s(5);
+    let how = Restored { start, now, last_alive: Some(field.now) };
+    let state = State::restore(roster(), how, records.clone());
+    let mut next = Field::with(state);
+    (next.now, next.records, next.fails) = (now, records, field.fails);
+    (next.instances, next.ports, next.nodes) = (field.instances, field.ports, field.nodes);
+    next
+}
+
+fn in_vain(field: &Field) -> u32 {
+    field.state.desk().book.fault_count(&"workers".into(), REPLACEMENT_FAILED)
+}
+
+#[test]
+fn a_deletion_that_was_answered_as_failed_counts_when_the_machine_goes() {
+    let mut field = answered_as_failed();
+    field.run(Span::from_min(2));
+    assert_eq!(field.state.desk().book.destructive_under_way(), 1, "it keeps its slot until it is proved");
+    field.run(Span::from_min(60));
+    assert_eq!((in_vain(&field), field.calls.len()), (1, 1), "nobody came in its place");
+}
+
+#[test]
+fn it_counts_for_the_next_process_too() {
+    for rotated in [false, true] {
+        let field = answered_as_failed();
+        let records = if rotated { field.state.checkpoint() } else { field.records.clone() };
+        let mut field = taken_over(field, records);
+        let tried = field.state.desk().book.tried().values().map(|tried| tried.requested).sum::<u32>();
+        assert_eq!(tried, 1, "rotated: {rotated}");
+        field.run(Span::from_min(2));
+        assert_eq!(field.state.desk().book.destructive_under_way(), 1, "rotated: {rotated}");
+        // And the one after that reads of a verdict beside an answer that said otherwise.
+        let records = if rotated { field.state.checkpoint() } else { field.records.clone() };
+        let mut field = taken_over(field, records);
+        assert_eq!(field.state.desk().book.destructive_under_way(), 1, "rotated: {rotated}");
+        field.run(Span::from_min(60));
+        assert_eq!(in_vain(&field), 1, "rotated: {rotated}");
+    }
+}
+
+#[test]
+fn a_machine_that_stays_is_tried_again_and_counts_once() {
+    let mut field = answered_as_failed();
+    // Nothing came of it after all.
+    put(&mut field);
+    field.fails = false;
+    field.run(Span::from_min(30));
+    assert_eq!(field.calls.len(), 2, "{:?}", field.calls);
+    field.run(Span::from_min(60));
+    assert_eq!(in_vain(&field), 1);
+    let held = |record: &&Record| matches!(record, Record::Judged { held: true, .. });
+    assert_eq!(field.records.iter().filter(held).count(), 1, "one of the two took effect");
+}
+
+#[test]
+fn one_that_gets_well_first_was_not_replaced() {
+    let mut field = answered_as_failed();
+    field.add_machine("bad", true);
+    field.run(Span::from_min(5));
+    let gone = field.instances.get_mut("bad").expect("it is there");
+    gone.state = InstanceState::Deleting;
+    field.nodes.remove("bad");
+    field.run(Span::from_min(60));
+    assert_eq!(in_vain(&field), 0);
+}
+
+#[test]
+fn who_goes_after_our_deletion_came_to_nothing_went_through_somebody_else() {
+    for failed in [false, true] {
+        let mut field = Field::new(roster()).populate(7);
+        field.run(Span::from_min(2));
+        (field.deaf, field.fails) = (true, failed);
+        put(&mut field);
+        field.run(Span::from_min(5));
+        assert!(!field.calls.is_empty(), "it was tried");
+        let mut field = if failed { field } else { over_a_restart(field) };
+        field.instances.get_mut("bad").expect("it is there").state = InstanceState::Deleting;
+        field.run(Span::from_min(1));
+        let foreign = field.state.desk().foreign.get(&"workers".into()).map(|(_, what)| what.to_string());
+        assert!(foreign.is_some_and(|what| what.contains("bad")), "answered as failed: {failed}");
+    }
+}
+
+fn over_a_restart(field: Field) -> Field {
+    let records = field.records.clone();
+    let mut next = taken_over(field, records);
+    next.deaf = true;
+    next.run(Span::from_min(1));
+    next
+}

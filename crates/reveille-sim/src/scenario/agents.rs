@@ -1,0 +1,254 @@
+//! The words about agents on the machines: who has one, what it finds there, what it says and does.
+//!
+//! Three tables, one for each section. What an agent decides is the shipped crate's; here is only what is so around it, and
+//! how a claim about it is held against what it said and did.
+
+use reveille_agent::Settings;
+use reveille_agent::effect::Verb;
+use reveille_core::model::id::{InstanceId, PoolName};
+use reveille_core::model::time::Span;
+
+use crate::world::World;
+use crate::world::agents::{Cut, Oddity, Whom};
+use crate::world::papers::Papers;
+
+use super::claim::{Claim, Scene};
+use super::given::Change;
+use super::phrase::{Phrase, Slots};
+use super::then::quoted;
+use super::when::{Deed, Made, hand};
+use super::words::{self, Machines, shown};
+
+/// A claim about the agent of a machine.
+#[derive(Clone, Debug)]
+pub(crate) enum AgentClaim {
+    /// It said this.
+    Says(String),
+    /// It did this.
+    Does(Verb),
+    /// It rebooted its machine, by whichever way.
+    Reboots,
+    /// It can reboot its machine.
+    CanReboot,
+    /// The watchdog is armed, or is not.
+    Armed(bool),
+}
+
+#[rustfmt::skip]
+pub(crate) const GIVEN: &[Phrase<Change>] = &[
+    Phrase { form: "an agent runs on {machines}", make: |s| {
+        let whom = whom(s.machines()?);
+        Ok(Box::new(move |stage| { stage.layout.agents.on.push(whom); Ok(()) }))
+    } },
+    Phrase { form: "agent setting {word} {span} in pool {pool}", make: |s| set_span(s, Some(s.pool()?)) },
+    Phrase { form: "agent setting {word} {count} in pool {pool}", make: |s| set_count(s, Some(s.pool()?)) },
+    Phrase { form: "agent setting {word} {span}", make: |s| set_span(s, None) },
+    Phrase { form: "agent setting {word} {count}", make: |s| set_count(s, None) },
+    Phrase { form: "{machines} [has|have] no watchdog", make: |s| odd(s, Oddity::NoWatchdog) },
+    Phrase { form: "the agent of {machines} may not open the watchdog", make: |s| odd(s, Oddity::WatchdogForbidden) },
+    Phrase { form: "the agent of {machines} has no permission to reboot", make: |s| odd(s, Oddity::MayNotReboot) },
+    Phrase { form: "the agent of {machines} knows no peers", make: |s| odd(s, Oddity::KnowsNoPeers) },
+    Phrase { form: "{machines} [runs|run] a control plane that can spare it", make: |s| odd(s, Oddity::ControlPlane(true)) },
+    Phrase { form: "{machines} [runs|run] a control plane that needs it", make: |s| odd(s, Oddity::ControlPlane(false)) },
+    Phrase { form: "{machines} [has|have] the credentials of an earlier join: {papers}", make: |s| {
+        odd(s, Oddity::Papers(Papers::from_clause(s.text("papers"))?))
+    } },
+    Phrase { form: "whatever joins {machines}, the API server refuses it again", make: |s| odd(s, Oddity::JoinsInVain) },
+    Phrase { form: "nobody gives out bootstrap tokens", make: |_| {
+        Ok(Box::new(|stage| { stage.layout.agents.no_tokens = true; Ok(()) }))
+    } },
+];
+
+#[rustfmt::skip]
+pub(crate) const WHEN: &[Phrase<Deed>] = &[
+    Phrase { form: "{machines} [is|are] cut off from the API server for {span}", make: |s| cut(s, Cut::Api) },
+    Phrase { form: "{machines} [is|are] cut off from everybody for {span}", make: |s| cut(s, Cut::All) },
+    Phrase { form: "an order to go down stands in the API for {machines}", make: |s| hand(s, World::order_down) },
+    Phrase { form: "{machines} [says|say] wrongly that an order stands for {machine}", make: |s| {
+        let about = words::machine(s.text("machine"), s.known)?.0;
+        hand(s, move |world, id| world.slander(id, &about))
+    } },
+    Phrase { form: "the credentials of {machines} go bad: {papers}", make: |s| {
+        let papers = Papers::from_clause(s.text("papers"))?;
+        hand(s, move |world, id| world.spoil_papers(id, papers))
+    } },
+    Phrase { form: "a join begins on {machines}", make: |s| hand(s, |world, id| world.set_joining(id, true)) },
+    Phrase { form: "the join on {machines} is over", make: |s| hand(s, |world, id| world.set_joining(id, false)) },
+    Phrase { form: "the control plane needs {machines}", make: |s| hand(s, |world, id| world.set_spare(id, false)) },
+    Phrase { form: "the control plane can spare {machines}", make: |s| hand(s, |world, id| world.set_spare(id, true)) },
+    Phrase { form: "the agent of {machines} is told to do nothing", make: |s| hand(s, |world, id| world.tell_agent(id, true)) },
+    Phrase { form: "the agent of {machines} may act again", make: |s| hand(s, |world, id| world.tell_agent(id, false)) },
+    Phrase { form: "the watchdog of {machines} does not obey any more", make: |s| hand(s, World::break_watchdog) },
+];
+
+#[rustfmt::skip]
+pub(crate) const THEN: &[Phrase<Claim>] = &[
+    Phrase { form: "the agent of {machines} says: {text}", make: |s| claim(s, AgentClaim::Says(quoted(s)?)) },
+    Phrase { form: "the agent of {machines} reboots it", make: |s| claim(s, AgentClaim::Reboots) },
+    Phrase { form: "the agent of {machines} restarts its kubelet", make: |s| claim(s, AgentClaim::Does(Verb::RestartKubelet)) },
+    Phrase { form: "the agent of {machines} asks for a token", make: |s| claim(s, AgentClaim::Does(Verb::RequestToken)) },
+    Phrase { form: "the agent of {machines} starts its kubelet with a new token", make: |s| claim(s, AgentClaim::Does(Verb::Bootstrap)) },
+    Phrase { form: "the agent of {machines} resets it", make: |s| claim(s, AgentClaim::Does(Verb::Reset)) },
+    Phrase { form: "the agent of {machines} joins it", make: |s| claim(s, AgentClaim::Does(Verb::Join)) },
+    Phrase { form: "the agent of {machines} can reboot it", make: |s| claim(s, AgentClaim::CanReboot) },
+    Phrase { form: "the watchdog of {machines} is armed", make: |s| claim(s, AgentClaim::Armed(true)) },
+    Phrase { form: "the watchdog of {machines} is disarmed", make: |s| claim(s, AgentClaim::Armed(false)) },
+];
+
+/// What agents do that can be counted, each with its plural.
+const ACTS: [(&str, &str); 5] = [
+    ("act of an agent", "acts of agents"),
+    ("reboot by an agent", "reboots by agents"),
+    ("reset by an agent", "resets by agents"),
+    ("join by an agent", "joins by agents"),
+    ("kubelet restart by an agent", "kubelet restarts by agents"),
+];
+
+/// The kind of act that this names.
+pub(crate) fn counted(text: &str) -> Option<&'static str> {
+    ACTS.iter().find(|(one, many)| *one == text || *many == text).map(|(one, _)| *one)
+}
+
+/// What can be counted, for people.
+pub(crate) fn countable() -> String {
+    ACTS.map(|(one, _)| one).join(", ")
+}
+
+/// True when the act is of that kind. To ask for a token changes nothing, and is none.
+pub(crate) fn is_of(verb: Verb, kind: &str) -> bool {
+    match kind {
+        "reboot by an agent" => verb.is_reboot(),
+        "reset by an agent" => verb == Verb::Reset,
+        "join by an agent" => verb == Verb::Join,
+        "kubelet restart by an agent" => verb == Verb::RestartKubelet,
+        _ => verb != Verb::RequestToken,
+    }
+}
+
+fn whom(machines: Machines) -> Whom {
+    match machines {
+        Machines::Named(names) => Whom::Named(names),
+        Machines::OfPool(pool) => Whom::OfPool(pool),
+        Machines::OfZone(zone) => Whom::OfZone(zone),
+        Machines::All => Whom::All,
+    }
+}
+
+fn odd(slots: &Slots<'_>, oddity: Oddity) -> Result<Change, String> {
+    let whom = whom(slots.machines()?);
+    Ok(Box::new(move |stage| {
+        stage.layout.agents.odd.push((whom, oddity));
+        Ok(())
+    }))
+}
+
+fn claim(slots: &Slots<'_>, claim: AgentClaim) -> Result<Claim, String> {
+    Ok(Claim::Agent(slots.machines()?, claim))
+}
+
+fn cut(slots: &Slots<'_>, cut: Cut) -> Made {
+    let lasts = slots.span()?;
+    hand(slots, move |world, id| world.cut_off(id, cut, lasts))
+}
+
+fn set_span(slots: &Slots<'_>, pool: Option<PoolName>) -> Result<Change, String> {
+    let span = slots.span()?;
+    let put: fn(&mut Settings, Span) = match slots.text("word") {
+        "check-every" => |settings, span| settings.check_every = span,
+        "api-timeout" => |settings, span| settings.api_timeout = span,
+        "peer-timeout" => |settings, span| settings.peer_timeout = span,
+        "ask-again" => |settings, span| settings.ask_again = span,
+        "watchdog-timeout" => |settings, span| settings.watchdog_timeout = span,
+        "inspect-every" => |settings, span| settings.inspect_every = span,
+        "backoff" => |settings, span| settings.backoff = span,
+        "backoff-max" => |settings, span| settings.backoff_max = span,
+        "back-within" => |settings, span| settings.back_within = span,
+        "dwell" => |settings, span| settings.dwell = span,
+        other => {
+            return Err(format!(
+                "`{other}` is no time of an agent; one of: check-every, api-timeout, peer-timeout, ask-again, watchdog-timeout, \
+                 inspect-every, backoff, backoff-max, back-within, dwell"
+            ));
+        }
+    };
+    set(pool, move |settings| put(settings, span))
+}
+
+fn set_count(slots: &Slots<'_>, pool: Option<PoolName>) -> Result<Change, String> {
+    let count = slots.count()?;
+    let put: fn(&mut Settings, u32) = match slots.text("word") {
+        "failures" => |settings, count| settings.failures = count,
+        "min-peers" => |settings, count| settings.min_peers = count,
+        "peers-asked" => |settings, count| settings.peers_asked = count,
+        "reboots-a-day" => |settings, count| settings.reboots_a_day = count,
+        "stale-readings" => |settings, count| settings.stale_readings = count,
+        "attempts" => |settings, count| settings.attempts = count,
+        other => {
+            return Err(format!(
+                "`{other}` is no count of an agent; one of: failures, min-peers, peers-asked, reboots-a-day, stale-readings, attempts"
+            ));
+        }
+    };
+    set(pool, move |settings| put(settings, count))
+}
+
+/// Settings that an agent would refuse are refused here, in its words.
+fn set(pool: Option<PoolName>, put: impl Fn(&mut Settings) + 'static) -> Result<Change, String> {
+    Ok(Box::new(move |stage| {
+        let plan = &mut stage.layout.agents;
+        let settings = match pool {
+            Some(pool) => plan.of_pool.entry(pool).or_insert(plan.settings),
+            None => &mut plan.settings,
+        };
+        put(settings);
+        settings.check().map(drop).map_err(|error| error.to_string())
+    }))
+}
+
+impl AgentClaim {
+    pub(crate) fn holds(&self, scene: &Scene<'_>, id: &InstanceId) -> bool {
+        let world = &scene.drive.world;
+        let acts = |is: &dyn Fn(Verb) -> bool| {
+            let mut acts = world.agent_acts().iter().filter(|act| act.machine == *id && act.at >= scene.from);
+            acts.any(|act| is(act.verb))
+        };
+        match self {
+            Self::Says(text) => {
+                let mut said = world.agents_said().iter();
+                said.any(|said| said.machine == *id && said.at >= scene.from && said.text.contains(text))
+            }
+            Self::Does(verb) => acts(&|did| did == *verb),
+            Self::Reboots => acts(&Verb::is_reboot),
+            Self::CanReboot => world.agent(id).is_some_and(|agent| agent.unable().is_none()),
+            Self::Armed(armed) => world.agent(id).is_some() && world.is_watchdog_armed(id) == *armed,
+        }
+    }
+
+    pub(crate) fn tell(&self, scene: &Scene<'_>, name: &str, id: &InstanceId) -> String {
+        let world = &scene.drive.world;
+        let Some(agent) = world.agent(id) else { return format!("no agent runs on {name}") };
+        match self {
+            Self::Says(_) => {
+                let said = world.agents_said().iter().filter(|said| said.machine == *id).rev().take(3);
+                let said: Vec<&str> = said.map(|said| said.text.as_str()).collect();
+                format!("the agent of {name} said last: {}", said.join(" / "))
+            }
+            Self::Does(_) | Self::Reboots => {
+                let acts = world.agent_acts().iter().filter(|act| act.machine == *id && act.at >= scene.from);
+                let acts: Vec<String> = acts
+                    .take(6)
+                    .map(|act| format!("{} {}", shown(act.at.since(scene.start)), act.verb))
+                    .collect();
+                if acts.is_empty() { format!("the agent of {name} did nothing") } else { acts.join(", ") }
+            }
+            Self::CanReboot => match agent.unable() {
+                None => format!("the agent of {name} can reboot it"),
+                Some(why) => format!("the agent of {name} cannot reboot it: {why}"),
+            },
+            Self::Armed(_) => {
+                let word = if world.is_watchdog_armed(id) { "armed" } else { "disarmed" };
+                format!("the watchdog of {name} is {word}")
+            }
+        }
+    }
+}

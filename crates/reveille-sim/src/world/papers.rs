@@ -1,0 +1,62 @@
+//! What a machine's kubelet shows the API server: the credentials of its join, or of an earlier one.
+//!
+//! A kubelet with bad papers runs, is refused, and says nothing to anybody: its lease goes silent, and it registers nowhere.
+//! What helps follows from what they are: a new token where only a date has passed, a reset and a join where they are of
+//! another life.
+
+use reveille_agent::model::{Credentials, ForeignCluster};
+
+/// The credentials on a machine.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Papers {
+    /// Those of its join.
+    #[default]
+    Good,
+    /// Their date has passed.
+    Expired,
+    /// The API server refuses them, within their dates.
+    Refused,
+    /// They are of a cluster that is gone: the present one stands at its address.
+    Replaced,
+    /// They are of another cluster, which lives.
+    Foreign,
+    /// They are of another cluster, which does not answer.
+    ForeignSilent,
+    /// There are none: everything was reset.
+    Nothing,
+}
+
+/// Those that a scenario can put on a machine, as a clause.
+const SPOKEN: [(Papers, &str); 5] = [
+    (Papers::Expired, "their date has passed"),
+    (Papers::Refused, "the API server refuses them"),
+    (Papers::Replaced, "their cluster is gone, and ours stands at its address"),
+    (Papers::Foreign, "their cluster lives"),
+    (Papers::ForeignSilent, "their cluster does not answer"),
+];
+
+impl Papers {
+    pub(crate) fn from_clause(text: &str) -> Result<Self, String> {
+        SPOKEN.iter().find(|(_, clause)| *clause == text).map(|(papers, _)| *papers).ok_or_else(|| {
+            let all: Vec<&str> = SPOKEN.iter().map(|(_, clause)| *clause).collect();
+            format!("`{text}` is nothing that old credentials can be; one of: {}", all.join("; "))
+        })
+    }
+
+    pub(crate) fn clause(self) -> &'static str {
+        SPOKEN.iter().find(|(papers, _)| *papers == self).map_or("there are none", |(_, clause)| clause)
+    }
+
+    /// What an agent finds when it tries them; none for good ones, which may not have been issued yet.
+    pub(crate) const fn credentials(self) -> Option<Credentials> {
+        Some(match self {
+            Self::Good => return None,
+            Self::Expired => Credentials::Expired,
+            Self::Refused => Credentials::Refused,
+            Self::Replaced => Credentials::Foreign(ForeignCluster::Replaced),
+            Self::Foreign => Credentials::Foreign(ForeignCluster::Lives),
+            Self::ForeignSilent => Credentials::Foreign(ForeignCluster::Silent),
+            Self::Nothing => Credentials::Nothing,
+        })
+    }
+}

@@ -11,7 +11,6 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, ensure};
 use serde_json::{Value, json};
 
-use crate::NotRun;
 use crate::calls::Proxy;
 use crate::cloud::{Cloud, text};
 use crate::kube::Kube;
@@ -265,12 +264,12 @@ impl Lab {
     /// [`NotRun`] where no real node can run; else when the join fails.
     pub fn real_node(&mut self, name: &str) -> Result<()> {
         self.own_nodes.push(name.to_owned());
-        self.rig.run(&["node", "up", name]).map(drop).map_err(|error| {
-            let told = format!("{error:#}");
-            let impossible =
-                ["needs root", "namespaces", "containerd is"].iter().any(|sign| told.contains(sign));
-            if impossible { NotRun(told).into() } else { error }
-        })
+        self.rig.real_node(&["node", "up", name])
+    }
+
+    /// Real nodes of these names will be brought up, each with one thing wrong, and are taken down after the scenario.
+    pub fn will_spoil(&mut self, names: impl IntoIterator<Item = String>) {
+        self.own_nodes.extend(names);
     }
 
     /// Three machines with nodes, routes and everything: `crew-1` to `crew-3`, pool `workers`.

@@ -64,6 +64,21 @@ impl Reveille {
         process::run(self.command(place, arguments), None, LOOK_WITHIN)
     }
 
+    /// What it makes of a folder of logs: its exit code, and the causes, the one to act on first.
+    ///
+    /// # Errors
+    /// When it does not end in time or says no JSON.
+    pub fn diagnose(&self, folder: &Path) -> Result<(Option<i32>, Vec<String>)> {
+        let mut command = Command::new(&self.program);
+        command.args(["diagnose", "--output", "json"]).arg(folder);
+        let ended = process::run(command, None, LOOK_WITHIN)?;
+        let told: serde_json::Value = serde_json::from_str(&ended.stdout)
+            .with_context(|| format!("diagnose says no JSON: {}", ended.stderr))?;
+        let findings = told["findings"].as_array().context("there is no list of findings")?;
+        let causes = findings.iter().filter_map(|finding| finding["cause"].as_str().map(str::to_owned));
+        Ok((ended.code, causes.collect()))
+    }
+
     /// Starts `run` in the background, its log after what the file holds already.
     ///
     /// # Errors

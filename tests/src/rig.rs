@@ -133,6 +133,33 @@ impl Rig {
         Ok(command_of(&self.program, &self.name, arguments, None)?.stdout)
     }
 
+    /// Where a real node's programs write what they say.
+    pub fn node_log(&self, node: &str) -> PathBuf {
+        self.state.join("nodes").join(node).join("log")
+    }
+
+    /// A command that brings up a real node.
+    ///
+    /// # Errors
+    /// [`NotRun`] when the machine allows none.
+    pub fn real_node(&self, arguments: &[&str]) -> Result<()> {
+        self.run(arguments).map(drop).map_err(|error| {
+            let told = format!("{error:#}");
+            let impossible =
+                ["needs root", "namespaces", "containerd is"].iter().any(|sign| told.contains(sign));
+            if impossible { NotRun(told).into() } else { error }
+        })
+    }
+
+    /// Brings up a real node with one thing wrong and lets its join run into it; gives the folder of its logs.
+    ///
+    /// # Errors
+    /// [`NotRun`] when the machine allows no real nodes.
+    pub fn spoiled_node(&self, name: &str, spoil: &str) -> Result<PathBuf> {
+        self.real_node(&["node", "up", name, "--spoil", spoil])?;
+        Ok(self.node_log(name))
+    }
+
     /// A command whose outcome does not matter, or is a hindrance at most.
     pub fn try_run(&self, arguments: &[&str]) {
         let _ = command_of(&self.program, &self.name, arguments, None);

@@ -2,6 +2,7 @@
 
 mod calm;
 mod crashes;
+mod diagnosing;
 mod joining;
 mod machines;
 mod network;
@@ -33,6 +34,7 @@ fn main() -> ExitCode {
             150
         ),
         scenario!(machines::a_first_boot_without_network_is_replaced_a_silent_one_is_rebooted, 90),
+        scenario!(diagnosing::what_real_programs_say_when_they_fail_is_told_by_its_cause, 200),
         scenario!(joining::a_real_join_counts_and_a_node_taken_by_the_cloud_controller_is_told, 120),
         scenario!(sources::a_frozen_or_dead_api_server_stops_all_acts, 90),
         scenario!(sources::expired_tokens_an_absent_keystone_and_throttling_are_lived_through, 75),

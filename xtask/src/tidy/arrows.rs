@@ -2,11 +2,11 @@
 //!
 //! ```text
 //!  model ← event, effect, record ← observe ← diagnose ← plan ← act ← verify ← engine        a stage sees what is left of it
-//!  core ← wire ← kube, openstack …, sim ← the binary;  core ← diagnose;  record stands alone  a crate sees what is left of it
+//!  core ← wire ← kube, openstack …, sim ← the binary;  core ← diagnose, agent;  agent ← sim;  record stands alone
 //! ```
 //!
-//! Manifests are read through `cargo metadata`, so whatever way a dependency was written, it is seen. What is checked
-//! are our own crates and, for the core, everything.
+//! A crate sees what is left of it. Manifests are read through `cargo metadata`, so whatever way a dependency was written, it
+//! is seen. What is checked are our own crates and, for the core, everything.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -18,6 +18,8 @@ use serde_json::Value;
 use super::Report;
 
 const CORE: &str = "crates/reveille-core/src/";
+/// What decides takes time and facts as arguments, and nothing else: the engine, and the agent on the node.
+const PURE: [&str; 2] = [CORE, "crates/reveille-agent/src/"];
 /// In this order; a stage may use itself and what stands before it.
 const STAGES: [&str; 7] = ["observe", "diagnose", "plan", "act", "verify", "lease", "engine"];
 
@@ -46,17 +48,21 @@ const KNOWN: [(&str, &[&str]); 10] = [
     ("reveille-openstack", WORLD),
     ("reveille-ec2", WORLD),
     ("reveille-rancher", WORLD),
-    ("reveille-agent", WORLD),
-    ("reveille-sim", WORLD),
+    ("reveille-agent", &["reveille-core"]),
+    ("reveille-sim", SIM),
 ];
 const WORLD: &[&str] = &["reveille-core", "reveille-wire"];
+/// A world for both that decide: the engine, and the agents on its machines.
+const SIM: &[&str] = &["reveille-core", "reveille-wire", "reveille-agent"];
 
 /// All that the core may depend on, to run and in its tests.
 const CORE_ALLOWED: [(&str, &[&str]); 2] = [("normal", &["ipnet", "thiserror"]), ("dev", &["proptest"])];
 
-/// Checks one file of the core.
+/// Checks one file of what decides.
 pub(crate) fn stages(path: &str, text: &str, report: &mut Report) {
-    let Some(place) = path.strip_prefix(CORE) else { return };
+    if !PURE.iter().any(|pure| path.starts_with(pure)) {
+        return;
+    }
     for (index, line) in text.lines().enumerate() {
         let code = line.split("//").next().unwrap_or(line);
         if let Some((word, why)) = IMPURE.iter().find(|(word, _)| code.contains(word)) {
@@ -68,6 +74,7 @@ pub(crate) fn stages(path: &str, text: &str, report: &mut Report) {
             );
         }
     }
+    let Some(place) = path.strip_prefix(CORE) else { return };
     let Some(own) = rank(place.split(['/', '.']).next().unwrap_or(place)) else { return };
     for (line, stage) in mentioned(text) {
         if rank(&stage).is_some_and(|rank| rank > own) {
@@ -178,7 +185,9 @@ fn refusal(name: &str, kind: &str, dependency: &str) -> Option<String> {
             )
         });
     }
-    let is_world = |name: &str| KNOWN.iter().any(|(known, allowed)| *known == name && *allowed == WORLD);
+    let is_world = |name: &str| {
+        KNOWN.iter().any(|(known, allowed)| *known == name && (*allowed == WORLD || *allowed == SIM))
+    };
     if kind == "dev" && is_world(name) && name != "reveille-sim" && is_world(dependency) {
         return Some(format!("worlds do not know each other, also not in tests; take \"{dependency}\" out"));
     }
@@ -206,6 +215,11 @@ mod tests {
             ("reveille-kube", "dev", "reveille-openstack", false),
             ("reveille-kube", "dev", "reveille-record", true),
             ("reveille-sim", "normal", "reveille-kube", false),
+            ("reveille-sim", "normal", "reveille-agent", true),
+            ("reveille-agent", "normal", "reveille-core", true),
+            ("reveille-agent", "normal", "reveille-wire", false),
+            ("reveille-kube", "normal", "reveille-agent", false),
+            ("reveille-kube", "dev", "reveille-sim", false),
             ("reveille-sim", "dev", "reveille-kube", true),
             ("reveille-record", "normal", "reveille-core", false),
             ("reveille-wire", "normal", "reveille-record", false),

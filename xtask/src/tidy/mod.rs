@@ -164,6 +164,8 @@ mod tests {
             ("crates/reveille-core/src/effect.rs", "//! A.\nuse crate::plan::A;\n".into(), &["stage-arrow"]),
             (core, "//! A.\nuse std::time::SystemTime;\n".into(), &["pure-core"]),
             (core, "//! A.\nuse std::net::IpAddr;\n".into(), &[]),
+            ("crates/reveille-agent/src/a.rs", "//! A.\nuse std::time::SystemTime;\n".into(), &["pure-core"]),
+            ("crates/reveille-agent/src/a.rs", "//! A.\nuse crate::state::A;\n".into(), &[]),
             ("crates/reveille-kube/src/a.rs", "//! A.\nuse std::time::SystemTime;\n".into(), &[]),
             ("README.md", "See `crates/a/src/kept.rs` and `src/kept.rs:12`, `crates/a/`.\n".into(), &[]),
             ("README.md", "See `crates/a/src/gone.rs`.\n".into(), &["missing-path"]),

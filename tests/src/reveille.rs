@@ -3,6 +3,7 @@
 //! `run` is started in the background with its log in a file; it can be killed at any instruction and started again on
 //! the same state folder. The commands that look are run to their end; their exit code and their JSON are the answer.
 
+use std::fmt::{self, Display, Formatter};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -25,6 +26,24 @@ const STOP_WITHIN: Duration = Duration::from_secs(60);
 #[derive(Clone, Debug)]
 pub struct Reveille {
     program: PathBuf,
+}
+
+/// What `diagnose` made of a folder.
+#[derive(Clone, Debug)]
+pub struct Diagnosis {
+    /// Its exit code.
+    pub code: Option<i32>,
+    /// The causes, the one to act on first.
+    pub causes: Vec<String>,
+    /// The quoted lines of each, as JSON.
+    pub evidence: Vec<String>,
+}
+
+impl Display for Diagnosis {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "exit {:?}", self.code)?;
+        self.causes.iter().zip(&self.evidence).try_for_each(|(cause, lines)| write!(f, "; {cause} after {lines}"))
+    }
 }
 
 impl Reveille {
@@ -64,19 +83,24 @@ impl Reveille {
         process::run(self.command(place, arguments), None, LOOK_WITHIN)
     }
 
-    /// What it makes of a folder of logs: its exit code, and the causes, the one to act on first.
+    /// What it makes of a folder of logs.
     ///
     /// # Errors
     /// When it does not end in time or says no JSON.
-    pub fn diagnose(&self, folder: &Path) -> Result<(Option<i32>, Vec<String>)> {
+    pub fn diagnose(&self, folder: &Path) -> Result<Diagnosis> {
         let mut command = Command::new(&self.program);
         command.args(["diagnose", "--output", "json"]).arg(folder);
         let ended = process::run(command, None, LOOK_WITHIN)?;
         let told: serde_json::Value = serde_json::from_str(&ended.stdout)
             .with_context(|| format!("diagnose says no JSON: {}", ended.stderr))?;
         let findings = told["findings"].as_array().context("there is no list of findings")?;
-        let causes = findings.iter().filter_map(|finding| finding["cause"].as_str().map(str::to_owned));
-        Ok((ended.code, causes.collect()))
+        let cause = |finding: &serde_json::Value| finding["cause"].as_str().map(str::to_owned);
+        let evidence = |finding: &serde_json::Value| finding["evidence"].to_string();
+        Ok(Diagnosis {
+            code: ended.code,
+            causes: findings.iter().filter_map(cause).collect(),
+            evidence: findings.iter().map(evidence).collect(),
+        })
     }
 
     /// Starts `run` in the background, its log after what the file holds already.

@@ -123,8 +123,8 @@ fn a_clean_join_and_a_deleted_node(lab: &Props<'_>, name: &str) -> Result<()> {
     })?;
     fs::write(log.join("describe.txt"), lab.kube.ctl(&["describe", "node", name])?)?;
     throughout("nothing is said of a node that is well", s(3), || {
-        let (code, causes) = lab.reveille.diagnose(&log)?;
-        ensure!(code == Some(0) && causes.is_empty(), "{code:?}: {causes:?}");
+        let told = lab.reveille.diagnose(&log)?;
+        ensure!(told.code == Some(0) && told.causes.is_empty(), "{told}");
         Ok(())
     })?;
     fs::remove_file(log.join("describe.txt"))?;
@@ -134,8 +134,8 @@ fn a_clean_join_and_a_deleted_node(lab: &Props<'_>, name: &str) -> Result<()> {
 }
 
 fn is_told(lab: &Props<'_>, log: &Path, cause: &str) -> Result<()> {
-    let (code, causes) = lab.reveille.diagnose(log)?;
-    let first = causes.first().context("nothing was found")?;
-    ensure!(code == Some(1) && first == cause, "exit {code:?}: {causes:?}");
+    let told = lab.reveille.diagnose(log)?;
+    let first = told.causes.first().context("nothing was found")?;
+    ensure!(told.code == Some(1) && first == cause, "{told}");
     Ok(())
 }

@@ -42,7 +42,10 @@ pub struct Diagnosis {
 impl Display for Diagnosis {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         write!(f, "exit {:?}", self.code)?;
-        self.causes.iter().zip(&self.evidence).try_for_each(|(cause, lines)| write!(f, "; {cause} after {lines}"))
+        self.causes
+            .iter()
+            .zip(&self.evidence)
+            .try_for_each(|(cause, lines)| write!(f, "; {cause} after {lines}"))
     }
 }
 

@@ -9,25 +9,27 @@
 //! signal and source the first lines, the last one and counts are kept, however often it was seen. One message that
 //! several components repeat in the same second counts once.
 
+mod ahead;
+mod blocks;
 mod seen;
 mod sieve;
 
 use std::collections::BTreeSet;
-use std::io::{self, BufRead, Read as _};
+use std::io::{self, BufRead};
+use std::num::NonZeroUsize;
 
 use aho_corasick::AhoCorasick;
-use memchr::{memchr, memchr_iter, memrchr};
+use memchr::memchr;
 
 use crate::catalogue::{Catalogue, Signal};
 use crate::lines::{self, LINE_BYTES_MAX, Level};
 use crate::tables::Listing;
+use blocks::Blocks;
 pub use seen::{Hit, Seen, Sighting};
-use sieve::Sieve;
+use sieve::{Picked, Sieve};
 
 /// How much of a source is looked at line by line: all of a command's output, the beginning of a log.
 const WHOLE_BYTES: usize = 1 << 20;
-/// How much of the rest is held at a time.
-const BLOCK_BYTES: usize = 1 << 18;
 
 /// Finds signals in lines: the catalogue's literals as one automaton.
 #[derive(Debug)]
@@ -98,13 +100,25 @@ fn carries(signal: &Signal, phrase: usize, comparable: &str, level: Level) -> Op
 #[derive(Debug)]
 pub struct Reader<'s> {
     scanner: &'s Scanner<'s>,
+    jobs: NonZeroUsize,
     seen: Seen,
 }
 
 impl<'s> Reader<'s> {
     /// Nothing is read yet.
     pub fn new(scanner: &'s Scanner<'s>) -> Self {
-        Self { scanner, seen: Seen::default() }
+        Self { scanner, jobs: NonZeroUsize::MIN, seen: Seen::default() }
+    }
+
+    /// So many threads pick the lines of a long source that may be of interest; what is found is the same.
+    #[must_use]
+    pub fn with_jobs(self, jobs: NonZeroUsize) -> Self {
+        Self { jobs, ..self }
+    }
+
+    /// Takes over what another reader saw in sources that come after ours.
+    pub fn append(&mut self, after: Self) {
+        self.seen.append(after.seen);
     }
 
     /// The platform, where somebody says it.
@@ -172,50 +186,31 @@ impl Open<'_, '_> {
 
     /// Looks at the lines of the rest that may be of interest, block by block.
     fn sieved(&mut self, from: &mut impl BufRead) -> io::Result<()> {
-        let mut block: Vec<u8> = Vec::with_capacity(BLOCK_BYTES);
-        loop {
-            let read = from.by_ref().take((BLOCK_BYTES - block.len()) as u64).read_to_end(&mut block);
-            let ended = block.len() < BLOCK_BYTES;
-            // What was read before an error counts.
-            let end = if ended || read.is_err() {
-                block.len()
-            } else {
-                memrchr(b'\n', &block).map_or(0, |at| at + 1)
-            };
-            self.block(&block[..end]);
-            read?;
-            if ended {
-                return Ok(());
-            }
-            if end == 0 {
-                self.line(&String::from_utf8_lossy(&block[..LINE_BYTES_MAX]));
-                block.clear();
-                pass_line(from)?;
-            } else {
-                block.drain(..end);
-            }
-        }
+        let (sieve, jobs) = (&self.reader.scanner.sieve, self.reader.jobs);
+        let mut blocks = Blocks::of(from);
+        ahead::each(sieve, jobs, &mut blocks, |bytes, picked| self.block(bytes, picked));
+        blocks.end()
     }
 
-    fn block(&mut self, bytes: &[u8]) {
-        let mut at = 0;
+    /// The picked lines of a block, and all lines while a table goes on.
+    fn block(&mut self, bytes: &[u8], picked: &Picked) {
+        let mut next = picked.lines.iter().peekable();
+        let (mut at, mut passed) = (0, 0);
         while at < bytes.len() {
             if !self.listing.is_open() {
-                let Some(word) = self.reader.scanner.sieve.find(&bytes[at..]) else {
-                    let count = memchr_iter(b'\n', &bytes[at..]).count() as u64;
-                    self.number += count;
-                    self.reader.seen.lines += count;
+                while next.next_if(|line| line.begin < at).is_some() {}
+                let until =
+                    next.next().map_or((bytes.len(), picked.newlines), |line| (line.begin, line.before));
+                self.number += until.1 - passed;
+                self.reader.seen.lines += until.1 - passed;
+                (at, passed) = until;
+                if at == bytes.len() {
                     return;
-                };
-                let begin = memrchr(b'\n', &bytes[at..at + word]).map_or(at, |newline| at + newline + 1);
-                let count = memchr_iter(b'\n', &bytes[at..begin]).count() as u64;
-                self.number += count;
-                self.reader.seen.lines += count;
-                at = begin;
+                }
             }
             let end = memchr(b'\n', &bytes[at..]).map_or(bytes.len(), |newline| at + newline);
             self.line(&String::from_utf8_lossy(&bytes[at..end.min(at + LINE_BYTES_MAX)]));
-            at = end + 1;
+            (at, passed) = (end + 1, passed + 1);
         }
     }
 
@@ -294,23 +289,9 @@ fn bounded_line(from: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool>
     }
 }
 
-/// Passes over the rest of a line.
-fn pass_line(from: &mut impl BufRead) -> io::Result<()> {
-    loop {
-        let buffer = from.fill_buf()?;
-        let (used, ended) = match memchr(b'\n', buffer) {
-            Some(at) => (at + 1, true),
-            None => (buffer.len(), buffer.is_empty()),
-        };
-        from.consume(used);
-        if ended {
-            return Ok(());
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::blocks::BLOCK_BYTES;
     use super::*;
 
     #[test]
@@ -346,13 +327,15 @@ mod tests {
         let times = 3 * WHOLE_BYTES / quiet.len();
         let long = "y".repeat(2 * BLOCK_BYTES);
         let text = format!("{}{LINE}\n{long}\n{}{LINE}", quiet.repeat(times), quiet.repeat(9));
-        let mut reader = Reader::new(&scanner);
-        reader.lines("long", io::BufReader::new(text.as_bytes())).unwrap();
-        let place = catalogue.signals.iter().position(|signal| signal.id == "no-such-host").unwrap();
-        let (_, sighting) = reader.seen().of(place).next().unwrap();
-        let lines: Vec<u64> = sighting.first.iter().map(|hit| hit.line).collect();
-        let first = times as u64 + 1;
-        assert_eq!(lines, [first, first + 11]);
-        assert_eq!(reader.seen().lines, first + 11);
+        for jobs in 1..=3 {
+            let mut reader = Reader::new(&scanner).with_jobs(NonZeroUsize::new(jobs).unwrap());
+            reader.lines("long", io::BufReader::new(text.as_bytes())).unwrap();
+            let place = catalogue.signals.iter().position(|signal| signal.id == "no-such-host").unwrap();
+            let (_, sighting) = reader.seen().of(place).next().unwrap();
+            let lines: Vec<u64> = sighting.first.iter().map(|hit| hit.line).collect();
+            let first = times as u64 + 1;
+            assert_eq!(lines, [first, first + 11], "{jobs} jobs");
+            assert_eq!(reader.seen().lines, first + 11, "{jobs} jobs");
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! What was seen: of each signal in each source the first lines, the last, and how often. Bounded, whatever the input.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 
 use reveille_core::diagnose::console::mask_secrets;
 
@@ -49,6 +50,20 @@ pub struct Sighting {
     last_core: u64,
 }
 
+impl Sighting {
+    /// Sources beyond the bound share one place.
+    fn append(&mut self, after: Self) {
+        self.count += after.count;
+        self.first.extend(after.first);
+        self.first.truncate(KEPT_MAX);
+        self.last_line = self.last_line.max(after.last_line);
+        self.first_s = self.first_s.or(after.first_s);
+        self.last_s = after.last_s.or(self.last_s);
+        self.soon |= after.soon;
+        self.last_core = after.last_core;
+    }
+}
+
 /// Everything that was seen.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
@@ -84,6 +99,27 @@ impl Seen {
             self.sources.push(source.to_owned());
         }
         self.sources.len() - 1
+    }
+
+    /// Puts what was seen in later sources behind what was seen in these.
+    pub(super) fn append(&mut self, after: Self) {
+        self.platform = after.platform.or(self.platform.take());
+        let places: Vec<usize> = after.sources.iter().map(|source| self.open(source)).collect();
+        for ((signal, source), sighting) in after.sightings {
+            let key = (signal, places[source]);
+            let full = self.sightings.len() >= SIGHTINGS_MAX;
+            match self.sightings.entry(key) {
+                Entry::Occupied(mut earlier) => earlier.get_mut().append(sighting),
+                Entry::Vacant(_) if full => {}
+                Entry::Vacant(vacant) => {
+                    vacant.insert(sighting);
+                }
+            }
+        }
+        self.lines += after.lines;
+        self.troubles += after.troubles;
+        let room = TROUBLE_MAX.saturating_sub(self.trouble.len());
+        self.trouble.extend(after.trouble.into_iter().take(room).map(|(source, hit)| (places[source], hit)));
     }
 
     #[allow(clippy::too_many_arguments, reason = "one line's facts, handed from the one place that has them")]

@@ -17,6 +17,8 @@
 
 use std::collections::BTreeMap;
 
+use memchr::{memchr, memchr_iter, memrchr};
+
 use super::seen::TROUBLE_WORDS;
 use crate::catalogue::Catalogue;
 use crate::tables::WORDS as TABLE_WORDS;
@@ -44,6 +46,27 @@ pub(super) struct Sieve {
     /// For each hash where its windows begin in `windows`, and one more at the end.
     starts: Box<[u32]>,
     windows: Vec<Known>,
+}
+
+/// The lines of a block that hold a word.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Picked {
+    pub(super) lines: Vec<PickedLine>,
+    /// Ends of lines in the whole block.
+    pub(super) newlines: u64,
+}
+
+/// A line of a block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct PickedLine {
+    /// Where it begins.
+    pub(super) begin: usize,
+    /// Lines of the block before it.
+    pub(super) before: u64,
+}
+
+fn newlines(bytes: &[u8]) -> u64 {
+    memchr_iter(b'\n', bytes).count() as u64
 }
 
 /// A window that belongs to a word.
@@ -90,8 +113,25 @@ impl Sieve {
         Self { words, bits, starts, windows }
     }
 
+    /// The lines of a block of whole lines that hold a word.
+    pub(super) fn pick(&self, block: &[u8], picked: &mut Picked) {
+        picked.lines.clear();
+        let (mut at, mut before) = (0, 0);
+        while let Some(word) = self.find(&block[at..]) {
+            let begin = memrchr(b'\n', &block[at..at + word]).map_or(at, |newline| at + newline + 1);
+            before += newlines(&block[at..begin]);
+            picked.lines.push(PickedLine { begin, before });
+            let Some(end) = memchr(b'\n', &block[begin..]) else {
+                picked.newlines = before;
+                return;
+            };
+            (at, before) = (begin + end + 1, before + 1);
+        }
+        picked.newlines = before + newlines(&block[at..]);
+    }
+
     /// Where the next word stands in the bytes.
-    pub(super) fn find(&self, bytes: &[u8]) -> Option<usize> {
+    fn find(&self, bytes: &[u8]) -> Option<usize> {
         let mut at = 0;
         while let Some(chunk) = bytes.get(at..at + CHUNK) {
             let mut hits = 0_u32;

@@ -33,10 +33,10 @@ const MEMBERS_MAX: u64 = 100_000;
 /// Window of zstd, as a power of two: what is larger would need more memory than we allow ourselves.
 const ZSTD_WINDOW_LOG_MAX: u32 = 25;
 
-/// What may be read, in all.
+/// What may be read of one source, with all that is packed in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// What all compressed data may expand to, bytes.
+    /// What its compressed data may expand to in all, bytes.
     pub expanded_bytes_max: u64,
     /// What a compressed source may expand to however small it is, bytes.
     pub expanded_bytes_free: u64,
@@ -82,6 +82,7 @@ impl<'r, 's> Intake<'r, 's> {
 
     /// Takes a source in, whatever it is.
     pub fn take(&mut self, name: &str, from: &mut dyn BufRead) {
+        self.expanded_bytes = 0;
         self.unpack(name, from, 0);
     }
 

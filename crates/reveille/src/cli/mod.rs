@@ -8,6 +8,7 @@ pub(crate) mod failure;
 pub(crate) mod logging;
 pub(crate) mod place;
 
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -339,6 +340,9 @@ pub(crate) struct Diagnose {
     /// Folder with catalogue entries of your own, laid over ours
     #[arg(long, value_name = "DIR")]
     pub(crate) catalogue: Option<PathBuf>,
+    /// Threads that read [default: as many as there are cores, at most 8]; what is found does not depend on it
+    #[arg(long, value_name = "N")]
+    pub(crate) jobs: Option<NonZeroUsize>,
     /// Print the page of a finding, by its code or cause
     #[arg(long, value_name = "CODE", conflicts_with = "paths")]
     pub(crate) explain: Option<String>,

@@ -11,6 +11,7 @@
 
 use std::fmt::Write as _;
 use std::io::{self, BufReader, Read};
+use std::num::NonZeroUsize;
 use std::time::{Duration, Instant};
 
 use reveille_diagnose::scan::Scanner;
@@ -27,7 +28,7 @@ fn main() {
     let piece = piece();
     let gibibytes = |bytes: usize, took: Duration| bytes as f64 / f64::from(1 << 30) / took.as_secs_f64();
     let total = PIECE_BYTES * TIMES;
-    println!("{} MiB of mixed log, one line in 10,000 of interest, one core", total >> 20);
+    println!("{} MiB of mixed log, one line in 10,000 of interest", total >> 20);
 
     let begun = Instant::now();
     let newlines: usize = (0..TIMES).map(|_| memchr::memchr_iter(b'\n', &piece).count()).sum();
@@ -61,21 +62,24 @@ fn main() {
     }
 
     let Ok(scanner) = Scanner::new(&catalogue) else { return };
-    let mut reader = Reader::new(&scanner);
-    let begun = Instant::now();
-    let read = reader
-        .lines("made-up", BufReader::with_capacity(1 << 16, Repeated { piece: &piece, at: 0, left: total }));
-    let took = begun.elapsed();
-    let findings = judge(&reader).findings;
-    println!(
-        "reveille diagnose       {:>7.2} GiB/s   {} lines, {} findings, first {}, {:.1} s{}",
-        gibibytes(total, took),
-        reader.seen().lines,
-        findings.len(),
-        findings.first().map_or("nothing", |finding| finding.cause.as_str()),
-        took.as_secs_f64(),
-        if read.is_err() { ", and an error" } else { "" },
-    );
+    let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
+    for jobs in [NonZeroUsize::MIN, cores] {
+        let mut reader = Reader::new(&scanner).with_jobs(jobs);
+        let begun = Instant::now();
+        let repeated = Repeated { piece: &piece, at: 0, left: total };
+        let read = reader.lines("made-up", BufReader::with_capacity(1 << 16, repeated));
+        let took = begun.elapsed();
+        let findings = judge(&reader).findings;
+        println!(
+            "reveille diagnose       {:>7.2} GiB/s   --jobs {jobs}: {} lines, {} findings, first {}, {:.1} s{}",
+            gibibytes(total, took),
+            reader.seen().lines,
+            findings.len(),
+            findings.first().map_or("nothing", |finding| finding.cause.as_str()),
+            took.as_secs_f64(),
+            if read.is_err() { ", and an error" } else { "" },
+        );
+    }
     if let Some(peak) = peak_kib() {
         println!(
             "memory                  {:>7.1} MiB at its peak, {} MiB of it the made-up piece",

@@ -1,33 +1,32 @@
 //! `diagnose`: logs, command output, archives and folders in, causes with their proof out.
 //!
 //! ```text
-//!  PATH…, - ─▶ walk (files, in order) ─▶ reveille_diagnose (unpack, scan, judge) ─▶ report ─▶ page or JSON, exit 0, 1 or 2
+//!  PATH…, - ─▶ walk (files, in order) ─▶ jobs (reveille_diagnose: unpack, scan) ─▶ judge ─▶ report ─▶ page or JSON, exit 0, 1 or 2
 //!  --catalogue DIR ─▶ laid over what comes with it, or refused with file, line and reason ─▶ exit 64
 //! ```
 //!
 //! It needs no roster, no cluster and no cloud, and reads nothing but what it was given.
 
+mod jobs;
 mod page;
 mod report;
 mod walk;
 
-use std::io::{BufReader, IsTerminal as _};
+use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 use reveille_diagnose::catalogue::Complaint;
 use reveille_diagnose::scan::Scanner;
-use reveille_diagnose::sources::{Intake, Limits};
-use reveille_diagnose::{Catalogue, Reader, judge};
+use reveille_diagnose::{Catalogue, judge};
+
+use jobs::{Read, Source};
 
 use super::simulate::print;
 use super::{Answer, Context};
 use crate::cli::Diagnose;
 use crate::cli::exit::Exit;
 use crate::cli::failure::{Failure, printable};
-
-/// Reads in large pieces: a gigabyte in lines of a hundred bytes is ten million lines.
-const BUFFER_BYTES: usize = 256 * 1024;
 
 /// `diagnose`.
 pub(crate) fn diagnose(context: &Context, args: &Diagnose) -> Result<Answer, Failure> {
@@ -37,20 +36,11 @@ pub(crate) fn diagnose(context: &Context, args: &Diagnose) -> Result<Answer, Fai
     }
     let paths = paths(args)?;
     let scanner = Scanner::new(&catalogue).map_err(|error| Failure::internal(anyhow::Error::new(error)))?;
-    let mut reader = Reader::new(&scanner);
+    let jobs = args.jobs.unwrap_or_else(jobs::jobs_by_cores);
+    let Read { mut reader, inputs } = jobs::read(&scanner, &sources(&paths)?, jobs);
     if let Some(platform) = &args.platform {
         reader.platform(platform);
     }
-    let mut intake = Intake::new(&mut reader, Limits::default());
-    for path in &paths {
-        if path.as_os_str() == "-" {
-            intake
-                .take("standard input", &mut BufReader::with_capacity(BUFFER_BYTES, std::io::stdin().lock()));
-        } else {
-            take(&mut intake, path)?;
-        }
-    }
-    let inputs = std::mem::take(&mut intake.inputs);
     let report = report::Report::of(judge(&reader), &inputs);
     let exit = match (report.findings.is_empty(), report.unknown.is_some()) {
         (false, _) => Exit::SomebodyAbsent,
@@ -73,23 +63,29 @@ fn paths(args: &Diagnose) -> Result<Vec<PathBuf>, Failure> {
     Ok(vec![PathBuf::from("-")])
 }
 
-/// A file, or every file below a folder.
-fn take(intake: &mut Intake<'_, '_>, path: &Path) -> Result<(), Failure> {
-    let named = path.display().to_string();
-    let found = walk::files(path).with_context(|| format!("cannot look at {named}")).map_err(|error| {
-        Failure::usage(error).next("name a file or a folder that can be read, or - for standard input")
-    })?;
-    for (file, said) in found {
-        let name = printable(&file.display().to_string());
-        match said {
-            Some(why) => intake.refuse(&name, why),
-            None => match std::fs::File::open(&file) {
-                Ok(open) => intake.take(&name, &mut BufReader::with_capacity(BUFFER_BYTES, open)),
-                Err(error) => intake.refuse(&name, format!("cannot be opened: {error}")),
-            },
+/// Each file that was named or stands below a folder that was.
+fn sources(paths: &[PathBuf]) -> Result<Vec<Source>, Failure> {
+    let mut sources = Vec::new();
+    for path in paths {
+        if path.as_os_str() == "-" {
+            sources.push(Source::Stdin);
+            continue;
         }
+        let named = path.display().to_string();
+        let found =
+            walk::files(path).with_context(|| format!("cannot look at {named}")).map_err(|error| {
+                Failure::usage(error)
+                    .next("name a file or a folder that can be read, or - for standard input")
+            })?;
+        sources.extend(found.into_iter().map(|(file, said)| {
+            let name = printable(&file.display().to_string());
+            match said {
+                Some(why) => Source::Refused(name, why),
+                None => Source::File(name, file),
+            }
+        }));
     }
-    Ok(())
+    Ok(sources)
 }
 
 fn catalogue(own: Option<&Path>) -> Result<Catalogue, Failure> {

@@ -7,8 +7,8 @@
 //! ```
 //!
 //! Blocks go round the workers and come back in the order in which they went, so that what is read, and in which order, does not
-//! depend on how many there are. Reading lines stays where it is, because a table or a time reaches from one block into the next. Each
-//! worker has two blocks at most; where no thread can be had, the caller picks by itself.
+//! depend on how many there are. Reading lines stays where it is, because a table or a time reaches from one block into the
+//! next. Each worker has two blocks at most; where no thread can be had, the caller picks by itself.
 
 use std::io::BufRead;
 use std::num::NonZeroUsize;

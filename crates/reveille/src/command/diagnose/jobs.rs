@@ -5,8 +5,8 @@
 //!  one source ──────▶ one reader, whose threads look ahead in it
 //! ```
 //!
-//! Who is fast waits for who is slow once it is [`AHEAD`] sources ahead, so that memory stays bounded whatever is in them. A source
-//! on which the reading itself breaks is said, and does not take the others along.
+//! Who is fast waits for who is slow once it is [`AHEAD`] sources ahead, so that memory stays bounded whatever is in them. A
+//! source on which the reading itself breaks is said, and does not take the others along.
 
 use std::collections::BTreeMap;
 use std::fs::File;

@@ -1,7 +1,7 @@
 //! `diagnose`: logs, command output, archives and folders in, causes with their proof out.
 //!
 //! ```text
-//!  PATH…, - ─▶ walk (files, in order) ─▶ jobs (reveille_diagnose: unpack, scan) ─▶ judge ─▶ report ─▶ page or JSON, exit 0, 1 or 2
+//!  PATH…, - ─▶ walk (files, in order) ─▶ jobs (reveille_diagnose: unpack, scan) ─▶ judge ─▶ report, exit 0, 1 or 2
 //!  --catalogue DIR ─▶ laid over what comes with it, or refused with file, line and reason ─▶ exit 64
 //! ```
 //!

@@ -100,7 +100,7 @@ impl Ledger {
             }),
             Record::Diagnosed { incident, findings, .. } => {
                 self.with(incident, |found| {
-                    found.causes.extend(findings.first().map(|finding| finding.cause));
+                    found.causes.extend(findings.first().map(|finding| finding.cause.clone()));
                     found.causes.dedup();
                     found.findings = findings;
                 });
@@ -216,7 +216,7 @@ impl Incident {
     }
 
     /// The stable code of its first finding; empty when there is none.
-    pub fn code(&self) -> &'static str {
+    pub fn code(&self) -> &str {
         self.findings.first().map_or("", |finding| finding.cause.code())
     }
 

@@ -13,6 +13,7 @@ use crate::model::instance::{Instance, InstanceAction, Port};
 use crate::model::lease::Leases;
 use crate::model::network::{Router, SecurityGroup};
 use crate::model::node::{Node, NodeEvent};
+use crate::model::testimony::Testimony;
 use crate::model::time::Span;
 
 /// One thing that happened.
@@ -135,8 +136,11 @@ pub enum Answer {
     Group(Option<Arc<SecurityGroup>>),
     /// The router; `None` is a positive 404.
     Router(Option<Arc<Router>>),
-    /// The last lines of the console log, control characters stripped.
+    /// The last lines of the console log, control characters stripped: as an adapter reads it. The engine takes it only
+    /// judged.
     Console(Arc<str>),
+    /// A console, or that there is none, judged.
+    Testimony(Arc<Testimony>),
     /// The cloud has no console log for it, and why (no console, not ready, driver cannot).
     NoConsole(Arc<str>),
     /// The log of actions, newest first.

@@ -16,6 +16,11 @@ pub fn page(catalogue: &Catalogue, cause: &Cause) -> String {
     if !cause.commands.is_empty() {
         let _ = write!(page, "\n```console\n{}\n```\n", cause.commands.join("\n"));
     }
+    for (repair, why) in [("reboot", &cause.no_reboot), ("replacement", &cause.no_replace)] {
+        if let Some(why) = why {
+            let _ = write!(page, "\nA {repair} is of no use: {why}.\n");
+        }
+    }
     if !cause.collect.is_empty() {
         let _ = write!(page, "\nWhen it is not sure, collect next:\n\n{}", list(&cause.collect));
     }

@@ -13,6 +13,7 @@
 //!
 //! It opens no socket, reads no clock and no environment; two runs of one seed are the same bytes.
 
+pub mod catalogue;
 pub mod chaos;
 pub mod drive;
 pub mod hunt;

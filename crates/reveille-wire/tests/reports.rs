@@ -40,6 +40,7 @@ fn finding() -> Finding {
         stage: Stage::Network,
         confidence: Confidence::Sure,
         evidence: vec![Evidence::new("port 5f0c", "security_groups: []", NOW - Span::from_s(8))],
+        follows: vec![],
         against: vec![],
     }
 }

@@ -55,9 +55,9 @@ pub(crate) fn broken_servers_are_replaced_until_the_same_fault_returns_and_stuck
         Ok(())
     })?;
     let told = newest(&place, "br-deleting", FaultKind::StuckDeleting, |incident| {
-        (incident.code(), incident.intents.len(), incident.verdict)
+        (incident.code().to_owned(), incident.intents.len(), incident.verdict)
     })?;
-    ensure!(told == ("RV103", 0, None), "stuck deleting: {told:?}");
+    ensure!(told == ("RV103".to_owned(), 0, None), "stuck deleting: {told:?}");
     until("the plan to hold the second one for the same fault", s(60), || {
         let (_, plan) = lab.reveille.plan(&place)?;
         let why = plan.held.iter().filter(|held| held.subject == "br-err-2").flat_map(|held| &held.held);

@@ -52,8 +52,9 @@ const KNOWN: [(&str, &[&str]); 10] = [
     ("reveille-sim", SIM),
 ];
 const WORLD: &[&str] = &["reveille-core", "reveille-wire"];
-/// A world for both that decide: the engine, and the agents on its machines.
-const SIM: &[&str] = &["reveille-core", "reveille-wire", "reveille-agent"];
+/// A world for both that decide: the engine, and the agents on its machines. It plays the driver as well, which judges what
+/// machines say of themselves.
+const SIM: &[&str] = &["reveille-core", "reveille-wire", "reveille-agent", "reveille-diagnose"];
 
 /// All that the core may depend on, to run and in its tests.
 const CORE_ALLOWED: [(&str, &[&str]); 2] = [("normal", &["ipnet", "thiserror"]), ("dev", &["proptest"])];
@@ -216,6 +217,8 @@ mod tests {
             ("reveille-kube", "dev", "reveille-record", true),
             ("reveille-sim", "normal", "reveille-kube", false),
             ("reveille-sim", "normal", "reveille-agent", true),
+            ("reveille-sim", "normal", "reveille-diagnose", true),
+            ("reveille-core", "normal", "reveille-diagnose", false),
             ("reveille-agent", "normal", "reveille-core", true),
             ("reveille-agent", "normal", "reveille-wire", false),
             ("reveille-kube", "normal", "reveille-agent", false),

@@ -98,7 +98,7 @@ impl Witness<'_> {
 }
 
 pub(super) fn finding(cause: Cause, confidence: Confidence, evidence: Vec<Evidence>) -> Finding {
-    Finding { cause, stage: cause.stage(), confidence, evidence, against: Vec::new() }
+    Finding::new(cause, confidence, evidence)
 }
 
 pub(super) fn absent(
@@ -264,7 +264,7 @@ fn judge_node(witness: Witness<'_>, seen: &Seen, node: &NodeSeen) -> Standing {
     };
     let source = format!("node {}", node.node.name);
     let mut finding = finding(cause, Confidence::Likely, vec![witness.evidence(&source, &text)]);
-    if node.node.uninitialized && cause == Cause::NodeNotReady {
+    if node.node.uninitialized && finding.cause == Cause::NodeNotReady {
         let taint =
             "node.cloudprovider.kubernetes.io/uninitialized: the cloud controller has not initialised it";
         finding.evidence.push(witness.evidence("taint", taint));

@@ -65,8 +65,7 @@ pub(super) fn fault(
     due_after: Option<Span>,
     cluster: bool,
 ) -> Fault {
-    let confidence = Confidence::Sure;
-    let finding = Finding { cause, stage: cause.stage(), confidence, evidence, against: Vec::new() };
+    let finding = Finding::new(cause, Confidence::Sure, evidence);
     Fault { kind, finding, more: Vec::new(), due_after, rests_on_cluster: cluster }
 }
 
@@ -338,15 +337,10 @@ pub fn enrich(
     if !(fault.kind == FaultKind::NeverJoined || by_name_alone) || !gathered.is_complete() {
         return;
     }
-    let (said, absent) = match &gathered.console {
-        Some(Ok(said)) => (Some(&**said), None),
-        Some(Err(why)) => (None, Some(why.clone())),
-        None => (None, None),
-    };
+    let testimony = gathered.testimony.as_ref().map(|read| read.as_ref().map(|it| &**it).map_err(Arc::clone));
     let needs = port_needs(roster, cloud, seen);
     let facts = NeverJoinedFacts {
-        console: said,
-        no_console: absent,
+        testimony,
         ports: &seen.ports,
         group_needs: &needs,
         instance: &seen.instance,

@@ -1,15 +1,16 @@
 //! Evidence that was read on purpose before anything is done, and what is known of it by now.
 //!
-//! A console is read into its findings once, when it arrives: its machine is judged with every reading of the world, and
-//! sixty kilobytes of text would be searched each time. The text itself is not kept, but for its last lines where a pool
-//! keeps its failed machines: who comes to look finds them in the incident.
+//! What a machine says of itself arrives judged (see [`crate::model::testimony`]) and is kept so: its machine is weighed
+//! again with every reading of the world. The text itself is not quoted, but for its last lines where a pool keeps its
+//! failed machines: who comes to look finds them in the incident.
 
 use std::sync::Arc;
 
 use crate::model::incident::{Evidence, FaultKind};
+use crate::model::testimony::Testimony;
 use crate::model::time::Time;
 
-use super::console::{self, ConsoleReading};
+use super::console;
 
 /// Evidence that was asked for before anything was done.
 #[derive(Clone, Debug, Default)]
@@ -18,8 +19,8 @@ pub struct Gathered {
     pub asked_at: Option<Time>,
     /// Answers still out.
     pub outstanding: u8,
-    /// What the console says, or why there is none.
-    pub console: Option<Result<Arc<ConsoleReading>, Arc<str>>>,
+    /// What the machine says of itself, or why nobody could read it.
+    pub testimony: Option<Result<Arc<Testimony>, Arc<str>>>,
     /// The last lines of the console, where failed machines are kept for somebody to look at.
     pub last_words: Option<Arc<str>>,
     /// The newest entry of the action log: what was done last, by whom.
@@ -38,12 +39,11 @@ impl Gathered {
         self.asked_at.is_some() && self.outstanding == 0
     }
 
-    /// A console arrived. Only of a machine that never joined, or is held to have joined for its name alone, does anybody
+    /// A testimony arrived. Only of a machine that never joined, or is held to have joined for its name alone, does anybody
     /// ask what it says: any other may be chatty about what it survived.
-    pub fn take_console(&mut self, kind: FaultKind, text: &str, now: Time) {
-        let read_at = self.asked_at.unwrap_or(now);
+    pub fn take_testimony(&mut self, kind: FaultKind, testimony: Arc<Testimony>) {
         let asked = matches!(kind, FaultKind::NeverJoined | FaultKind::Vanished);
-        self.console = asked.then(|| Ok(Arc::new(console::read_console(&console::keep(text), read_at))));
+        self.testimony = asked.then_some(Ok(testimony));
     }
 
     /// The end of a console that may be quoted whole, as far as a quote is long.

@@ -13,7 +13,9 @@ use crate::diagnose::service;
 use crate::effect::Look;
 use crate::guard::{Guard, stands};
 use crate::model::id::{InstanceId, InstanceName, NodeName, PoolName};
-use crate::model::incident::{Attempt, FaultKind, Finding, Incident, IncidentKey, MachineKey, Subject};
+use crate::model::incident::{
+    Attempt, Evidence, FaultKind, Finding, Incident, IncidentKey, Line, MachineKey, Subject,
+};
 use crate::model::instance::InstanceState;
 use crate::model::node::{Provider, Ready};
 use crate::model::roster::Pool;
@@ -557,15 +559,25 @@ fn label(seen: &Seen) -> Arc<str> {
 fn bounded(mut finding: Finding) -> Finding {
     finding.evidence.truncate(EVIDENCE_MAX);
     finding.against.truncate(EVIDENCE_MAX);
+    finding.follows.truncate(EVIDENCE_MAX);
+    finding.follows = finding.follows.into_iter().map(bounded).collect();
     finding
 }
 
-/// Findings are alike when they conclude the same from the same sources; times and ages in a quote may differ, or every
-/// reading would be news.
+/// Findings are alike when they conclude the same from the same sources and signs; times and ages in a quote may differ, or
+/// every reading would be news.
 fn same_conclusion(a: &[Finding], b: &[Finding]) -> bool {
-    let key = |finding: &Finding| {
-        let sources: Vec<Arc<str>> = finding.evidence.iter().map(|e| e.source.clone()).collect();
-        (finding.cause, finding.stage, finding.confidence, sources, finding.against.len())
-    };
-    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| key(a) == key(b))
+    fn alike(a: &Finding, b: &Finding) -> bool {
+        let same_place = |(a, b): (&Evidence, &Evidence)| {
+            let sign = |line: &Option<Line>| line.as_ref().map(|line| line.sign.clone());
+            a.source == b.source && sign(&a.line) == sign(&b.line)
+        };
+        let evidence =
+            a.evidence.len() == b.evidence.len() && a.evidence.iter().zip(&b.evidence).all(same_place);
+        (&a.cause, a.stage, a.confidence) == (&b.cause, b.stage, b.confidence)
+            && evidence
+            && a.against.len() == b.against.len()
+            && same_conclusion(&a.follows, &b.follows)
+    }
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| alike(a, b))
 }

@@ -271,14 +271,16 @@ impl State {
         let late = matches!(look, Look::Instance(..)) && self.now.since(asked_at) > Unlisted::APART;
         gathered.missed |= of_cloud && (answer.is_err() || late);
         match (look, answer) {
-            (_, Ok(Answer::Console(text))) => {
-                gathered.take_console(key.kind, &text, self.now);
-                if keeps {
-                    gathered.take_last_words(&text);
+            (_, Ok(Answer::Testimony(testimony))) => {
+                if let (true, Ok(text)) = (keeps, &testimony.console) {
+                    gathered.take_last_words(text);
                 }
+                gathered.take_testimony(key.kind, testimony);
             }
-            (_, Ok(Answer::NoConsole(why))) => gathered.console = Some(Err(why)),
-            (Look::Console(..), Err(error)) => gathered.console = Some(Err(error.text)),
+            // What nobody judged is not evidence: it was not read, as far as the engine can tell.
+            (_, Ok(Answer::Console(_))) => gathered.testimony = Some(Err(Arc::from(UNJUDGED))),
+            (_, Ok(Answer::NoConsole(why))) => gathered.testimony = Some(Err(why)),
+            (Look::Console(..), Err(error)) => gathered.testimony = Some(Err(error.text)),
             (_, Ok(Answer::Actions(actions))) => {
                 gathered.newest_reboot = Some(verify::newest_reboot(&actions));
                 gathered.last_action = Some(describe(actions.first()));
@@ -294,6 +296,9 @@ impl State {
         }
     }
 }
+
+/// Whoever reads consoles has to judge them as well.
+const UNJUDGED: &str = "it was read, and no catalogue judged it";
 
 fn describe(action: Option<&InstanceAction>) -> Arc<str> {
     let Some(action) = action else { return Arc::from("the action log is empty") };

@@ -1,39 +1,59 @@
-//! Why a machine is amiss: a closed list, each with its code, label, stage and remedy in words.
+//! Why a machine is amiss: what the engine concludes itself, and what a catalogue names.
 //!
-//! One line of the table is one cause. Labels are the project's taxonomy (the same words wherever a cause is named:
-//! files, metrics, reports). Codes are stable and never reused. What a cause *proves* is decided by the rules in
-//! `diagnose`; what may be *done* about it is decided in `plan`. This table only names.
+//! ```text
+//!  facts of clouds and cluster ─▶ engine ──────────────────────▶ Cause::SecurityGroupMissing, …   a closed list, below
+//!  texts (consoles, conditions) ─▶ catalogue, outside the core ─▶ Cause::Catalogued(entry)        an open one, as data
+//! ```
+//!
+//! One line of the table is one cause that the engine's own rules prove. What only words prove is not in it: those causes
+//! are the catalogue's, which a site may add to, and an [`Entry`] carries all that the engine has to know of one. Labels
+//! are the project's taxonomy (the same words wherever a cause is named: files, metrics, reports); codes are stable and
+//! never reused, and are the same in both lists. This file only names: what proves a cause is decided elsewhere.
 
 use std::fmt;
+use std::sync::Arc;
 
+use super::id::{CauseCode, CauseLabel};
 use super::stage::Stage;
 
 macro_rules! causes {
     ($($name:ident $code:literal $label:literal $stage:ident $says:literal $remedy:literal;)*) => {
         /// Why something is amiss.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Cause {
             $(#[doc = $says] $name,)*
+            /// What a catalogue describes.
+            Catalogued(Arc<Entry>),
         }
 
         impl Cause {
-            /// Every cause, in order of its code.
-            pub const ALL: &'static [Self] = &[$(Self::$name,)*];
+            /// Every cause that the engine tells by itself, in order of its code.
+            pub const OWN: &'static [Self] = &[$(Self::$name,)*];
 
             /// Stable code with a page of its own.
-            pub const fn code(self) -> &'static str { match self { $(Self::$name => $code,)* } }
+            pub fn code(&self) -> &str {
+                match self { $(Self::$name => $code,)* Self::Catalogued(entry) => entry.code.as_str() }
+            }
 
             /// The taxonomy's label.
-            pub const fn label(self) -> &'static str { match self { $(Self::$name => $label,)* } }
+            pub fn label(&self) -> &str {
+                match self { $(Self::$name => $label,)* Self::Catalogued(entry) => entry.label.as_str() }
+            }
 
             /// The stage where this cause usually stops a machine.
-            pub const fn stage(self) -> Stage { match self { $(Self::$name => Stage::$stage,)* } }
+            pub fn stage(&self) -> Stage {
+                match self { $(Self::$name => Stage::$stage,)* Self::Catalogued(entry) => entry.stage }
+            }
 
             /// What is amiss, as a clause.
-            pub const fn says(self) -> &'static str { match self { $(Self::$name => $says,)* } }
+            pub fn says(&self) -> &str {
+                match self { $(Self::$name => $says,)* Self::Catalogued(entry) => &entry.says }
+            }
 
             /// What a person would do about it.
-            pub const fn remedy(self) -> &'static str { match self { $(Self::$name => $remedy,)* } }
+            pub fn remedy(&self) -> &str {
+                match self { $(Self::$name => $remedy,)* Self::Catalogued(entry) => &entry.remedy }
+            }
         }
     };
 }
@@ -52,21 +72,7 @@ causes! {
     MissingRoute "RV110" "cloud-route-failed" Ready "no route leads to its pod range" "make the router hold a route from the pod range to the node";
     RouteLimit "RV111" "route-limit-reached" Ready "the router holds as many routes as it may" "raise the limit, or remove routes that are not needed, before more nodes come";
     AddressPairMissing "RV112" "address-pair-missing" Cni "its port does not allow its pod range as an address pair" "add the pod range to the port's allowed address pairs";
-    NoNetworkAtBoot "RV113" "no-network-at-boot" OsBoot "its first boot had no network" "repair DHCP, port or driver, or use a config drive; a reboot does not repeat a first boot";
-    MetadataUnavailable "RV114" "metadata-service-unavailable" FetchConfig "its first boot could not read its configuration from the metadata service" "repair the metadata service, or use a config drive";
     PortNotWired "RV115" "port-not-wired" Network "its port is not wired although the instance runs" "look at the network agent of its host";
-    ApiUnreachable "RV116" "apiserver-unreachable" Network "it cannot reach the API server" "open the path: security group, route, balancer";
-    TokenInvalid "RV117" "bootstrap-token-invalid" Authenticate "its bootstrap token is not accepted" "make a new token and join again";
-    FirstBootFailed "RV118" "userdata-script-failed" FetchConfig "its first-boot configuration failed" "repair the user data, then replace the machine; a reboot does not repeat a first boot";
-    BootFailed "RV119" "os-boot-failed" OsBoot "its operating system did not come up" "read the console; reboot it once, then repair the image or disk and replace the machine";
-    DnsFailing "RV120" "dns-resolution-failure" Network "a name that the join needs does not resolve" "repair the resolver, the record, or the zone's association";
-    NoEgress "RV121" "no-egress" Network "it has no way out to what its first boot needs" "give its subnet a way out, or mirror what it needs";
-    EndpointWrong "RV122" "server-endpoint-wrong" Network "it asks an address that is not the API server's" "write the right address, a balancer's or a virtual one, into its configuration";
-    ClockSkew "RV123" "clock-skew" Trust "its clock is off, so certificates are not valid to it" "repair its time source";
-    CaUntrusted "RV124" "ca-untrusted" Trust "it does not hold the CA that signed the API server's certificate" "give it the right CA";
-    CaHashMismatch "RV125" "ca-hash-mismatch" Trust "the CA that the API server shows is not the pinned one" "join again with the present hash";
-    CertificateNameMismatch "RV126" "apiserver-cert-san-mismatch" Trust "the address that it asks is not in the API server's certificate" "add the address to the certificate, or use one that is in it";
-    BootstrapDataUnavailable "RV127" "bootstrap-data-unavailable" FetchConfig "the payload that its first boot points to could not be fetched" "make the payload readable by the machine, then replace the machine";
     NodeDeletedByCloudController "RV201" "node-deleted-not-in-cloud" Stay "the cloud controller deleted its Node although the instance runs" "restart the kubelet: it registers only when it starts; then look at the controller's view of the cloud";
     NodeDeletedByPerson "RV202" "node-object-deleted" Stay "somebody deleted its Node and the instance runs" "restart the kubelet: it registers only when it starts";
     InstanceGone "RV203" "instance-terminated" Stay "its instance is gone, asked by id" "none if it was wanted; the Node object is left over";
@@ -84,21 +90,69 @@ causes! {
     ClusterViewSuspect "RV402" "cluster-view-suspect" Stay "the cluster's node list cannot be true" "check which API server and which etcd answer";
 }
 
+/// A cause as its catalogue describes it: words for people, and what a decision rests on.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Entry {
+    /// Stable code with a page of its own.
+    pub code: CauseCode,
+    /// The taxonomy's label.
+    pub label: CauseLabel,
+    /// The stage where it usually stops a machine.
+    pub stage: Stage,
+    /// What is amiss, as a clause.
+    pub says: Arc<str>,
+    /// What a person would do about it.
+    pub remedy: Arc<str>,
+    /// The same, as commands to copy.
+    pub commands: Vec<Arc<str>>,
+    /// What to collect when it is not sure.
+    pub collect: Vec<Arc<str>>,
+    /// It is the first boot that came to nothing: such a machine has never joined.
+    pub first_boot: bool,
+    /// Why a reboot is of no use against it, where it is not.
+    pub no_reboot: Option<Arc<str>>,
+    /// Why another machine in its place is of no use either.
+    pub no_replace: Option<Arc<str>>,
+}
+
+impl Entry {
+    /// One of which nothing is known but its names, as of a record that an earlier version wrote.
+    pub fn named(code: CauseCode, label: CauseLabel, stage: Stage) -> Self {
+        let says = label.shared();
+        let remedy = Arc::from("read its page: reveille diagnose --explain with its code");
+        let (commands, collect) = (Vec::new(), Vec::new());
+        Self {
+            code,
+            label,
+            stage,
+            says,
+            remedy,
+            commands,
+            collect,
+            first_boot: false,
+            no_reboot: None,
+            no_replace: None,
+        }
+    }
+}
+
 impl Cause {
-    /// The cause of that code.
+    /// The cause of that code among those that the engine tells by itself.
     pub fn from_code(code: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|cause| cause.code() == code)
+        Self::OWN.iter().find(|cause| cause.code() == code).cloned()
+    }
+
+    /// The catalogue's words on it, where it is the catalogue's.
+    pub fn entry(&self) -> Option<&Entry> {
+        match self {
+            Self::Catalogued(entry) => Some(entry),
+            _ => None,
+        }
     }
 
     /// Its first boot came to nothing: it has never joined, and a reboot does not repeat a first boot.
-    pub const fn is_of_the_first_boot(self) -> bool {
-        matches!(
-            self,
-            Self::NoNetworkAtBoot
-                | Self::MetadataUnavailable
-                | Self::FirstBootFailed
-                | Self::BootstrapDataUnavailable
-        )
+    pub fn is_of_the_first_boot(&self) -> bool {
+        self.entry().is_some_and(|entry| entry.first_boot)
     }
 }
 
@@ -114,7 +168,7 @@ mod tests {
 
     #[test]
     fn codes_are_unique_and_in_order() {
-        let codes: Vec<&str> = Cause::ALL.iter().map(|cause| cause.code()).collect();
+        let codes: Vec<&str> = Cause::OWN.iter().map(|cause| cause.code()).collect();
         let mut sorted = codes.clone();
         sorted.sort_unstable();
         sorted.dedup();

@@ -111,6 +111,10 @@ text_id! {
     RouterId,
     /// The request id that the cloud gave to a call (`X-Openstack-Request-Id`).
     RequestId,
+    /// A cause's name in the taxonomy (`bootstrap-token-invalid`), as a catalogue gives it.
+    CauseLabel,
+    /// A cause's stable code (`RV117`), as a catalogue gives it.
+    CauseCode,
 }
 
 macro_rules! number_id {

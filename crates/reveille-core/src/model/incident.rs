@@ -212,6 +212,21 @@ pub struct Finding {
     pub evidence: Vec<Evidence>,
     /// What speaks against it.
     pub against: Vec<Evidence>,
+    /// What follows from it and ends with it.
+    pub follows: Vec<Self>,
+}
+
+impl Finding {
+    /// At its cause's usual stage, with nothing against it and nothing that follows.
+    pub fn new(cause: Cause, confidence: Confidence, evidence: Vec<Evidence>) -> Self {
+        let stage = cause.stage();
+        Self { cause, stage, confidence, evidence, against: Vec::new(), follows: Vec::new() }
+    }
+
+    /// It, and what follows from it.
+    pub fn with_followers(&self) -> impl Iterator<Item = &Self> {
+        std::iter::once(self).chain(&self.follows)
+    }
 }
 
 /// How sure a finding is.
@@ -245,6 +260,19 @@ pub struct Evidence {
     pub text: Arc<str>,
     /// When we read it.
     pub read_at: Time,
+    /// Which line of the source it is, where the source has lines.
+    pub line: Option<Line>,
+}
+
+/// A line that carries a sign of a catalogue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// From 1.
+    pub number: u64,
+    /// How often lines like it were seen in that source.
+    pub times: u64,
+    /// The sign: what in the line proves the cause.
+    pub sign: Arc<str>,
 }
 
 impl Evidence {
@@ -257,7 +285,7 @@ impl Evidence {
         while !text.is_char_boundary(end) {
             end -= 1;
         }
-        Self { source: source.into(), text: Arc::from(&text[..end]), read_at }
+        Self { source: source.into(), text: Arc::from(&text[..end]), read_at, line: None }
     }
 }
 
@@ -315,6 +343,11 @@ pub struct Asked {
 }
 
 impl Incident {
+    /// Why, as far as it is known by now.
+    pub fn cause(&self) -> &Cause {
+        self.findings.first().map_or(&Cause::Unknown, |finding| &finding.cause)
+    }
+
     /// True while a person's request waits for a repair: nothing has come of what was begun for it since.
     pub fn is_asked_for(&self) -> bool {
         let answered =

@@ -13,4 +13,5 @@ pub mod node;
 pub mod roster;
 pub mod signs;
 pub mod stage;
+pub mod testimony;
 pub mod time;

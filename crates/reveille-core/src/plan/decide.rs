@@ -179,7 +179,7 @@ fn climb(desk: &Desk<'_>, case: &Case, due: Time) -> Decision {
     let rungs = ladder::ladder(incident.key.kind).iter().copied().enumerate();
     for (index, rung) in rungs.skip(usize::from(incident.rung)) {
         if let Some(why) = useless(rung, &incident.findings).filter(|_| stands(Guard::NoUse)) {
-            decision.no_use.push((rung, Arc::from(why)));
+            decision.no_use.push((rung, why));
             continue;
         }
         let mode = interlock::mode_of(desk, case, rung.class());
@@ -257,12 +257,13 @@ fn is_last_allowed(desk: &Desk<'_>, case: &Case, index: usize) -> bool {
 
 /// A rung is of no use when any finding that is at least likely says so: a first boot that failed for want of a group has
 /// failed all the same once the group is back.
-fn useless(rung: Rung, findings: &[Finding]) -> Option<&'static str> {
-    let believed = findings
+fn useless(rung: Rung, findings: &[Finding]) -> Option<Arc<str>> {
+    let first = findings.first().into_iter();
+    let likely = findings
         .iter()
-        .enumerate()
-        .filter(|(place, finding)| *place == 0 || finding.confidence >= Confidence::Likely);
-    believed.into_iter().find_map(|(_, finding)| ladder::no_use(rung, finding.cause))
+        .flat_map(Finding::with_followers)
+        .filter(|finding| finding.confidence >= Confidence::Likely);
+    first.chain(likely).find_map(|finding| ladder::no_use(rung, &finding.cause))
 }
 
 /// A machine without its group, rules or route cannot join: those are mended first and explain the rest.

@@ -3,6 +3,8 @@
 //! A static table: what may be tried for a fault, in which order. Whether a rung is of use for *this* machine and
 //! whether it may be climbed *now* is decided elsewhere (`remedy`, `interlock`).
 
+use std::sync::Arc;
+
 use crate::model::cause::Cause;
 use crate::model::incident::FaultKind;
 use crate::model::roster::{Mode, Repair};
@@ -198,34 +200,17 @@ pub const fn ladder(kind: FaultKind) -> &'static [Rung] {
     }
 }
 
-/// Why a rung is of no use against a cause, if it is not.
+/// Why a rung is of no use against a cause, if it is not: as the catalogue that names the cause says.
 ///
-/// A first boot happens once: a reboot does not run Ignition or cloud-init's first-boot part again, so it cannot help a
-/// machine whose first boot failed, and a deleted Node comes back by restarting the kubelet, not the machine.
-pub const fn no_use(rung: Rung, cause: Cause) -> Option<&'static str> {
-    match (rung, cause) {
-        (Rung::Reboot, Cause::NoNetworkAtBoot) => Some(
-            "no use: its first boot failed before it had a network, and a reboot does not repeat a first boot",
-        ),
-        (Rung::Reboot, Cause::MetadataUnavailable | Cause::FirstBootFailed) => {
-            Some("no use: its first boot failed, and a reboot does not repeat a first boot")
-        }
-        (Rung::Reboot, Cause::BootstrapDataUnavailable) => {
-            Some("no use: its first boot had no payload, and a reboot does not repeat a first boot")
-        }
-        (Rung::Reboot, Cause::TokenInvalid) => Some("no use: the token stays invalid"),
-        (
-            Rung::Reboot,
-            Cause::CaUntrusted
-            | Cause::CaHashMismatch
-            | Cause::CertificateNameMismatch
-            | Cause::EndpointWrong,
-        ) => Some("no use: what it was told to trust and to ask does not change by a reboot"),
-        (Rung::Reboot | Rung::Replace, Cause::ApiUnreachable) => Some(
-            "no use while the API server cannot be reached from there: its successor could not reach it either",
-        ),
+/// Causes that the engine concludes itself are outside of the machine's own system, and no rung is in vain for them.
+pub fn no_use(rung: Rung, cause: &Cause) -> Option<Arc<str>> {
+    let entry = cause.entry()?;
+    let why = match rung {
+        Rung::Reboot => entry.no_reboot.as_ref(),
+        Rung::Replace => entry.no_replace.as_ref(),
         _ => None,
-    }
+    };
+    why.map(|why| Arc::from(format!("no use: {why}")))
 }
 
 /// What the rest of the ladder is for faults that only a person can end.

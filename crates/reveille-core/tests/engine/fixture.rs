@@ -15,6 +15,7 @@ use reveille_core::model::lease::Renewal;
 use reveille_core::model::network::*;
 use reveille_core::model::node::*;
 use reveille_core::model::roster::*;
+use reveille_core::model::testimony::{Guest, Testimony};
 use reveille_core::model::time::{Span, Time};
 use reveille_core::plan::desk::Case;
 use reveille_core::record::Record;
@@ -129,7 +130,6 @@ pub struct Field {
     pub routers: Vec<Router>,
     pub renewals: u64,
     pub silent: Vec<String>,
-    pub console: String,
     /// Calls are accepted and have no effect.
     pub deaf: bool,
     /// Calls take effect and are answered as failed.
@@ -159,7 +159,6 @@ impl Field {
             routers: Vec::new(),
             renewals: 0,
             silent: Vec::new(),
-            console: String::new(),
             deaf: false,
             fails: false,
             cell_down: None,
@@ -308,7 +307,10 @@ impl Field {
             Look::Router(_, id) => {
                 Answer::Router(self.routers.iter().find(|router| router.id == *id).cloned().map(Arc::new))
             }
-            Look::Console(..) => Answer::Console(self.console.as_str().into()),
+            Look::Console(..) => {
+                let (console, guest) = (Ok("".into()), Guest::UNSEEN);
+                Answer::Testimony(Arc::new(Testimony { console, guest, told: Vec::new() }))
+            }
             Look::Actions(_, id) => Answer::Actions(self.actions(id)),
             Look::Node(name) => {
                 Answer::Node(self.nodes.values().find(|node| node.name == *name).cloned().map(Arc::new))

@@ -1,7 +1,7 @@
 //! The catalogue's files as they are written, and where something in them is amiss.
 //!
-//! One file holds one cause with its signs, or a list of marks. Unknown fields are refused, so that a misspelt one is not
-//! silently nothing.
+//! One file holds one cause with its signs, a list of marks, or a list of steps. Unknown fields are refused, so that a
+//! misspelt one is not silently nothing.
 
 use serde::Deserialize;
 use serde_saphyr::{MessageFormatter as _, Spanned};
@@ -48,8 +48,22 @@ pub(super) struct CauseDocument {
     #[serde(default)]
     pub(super) explains: Vec<Spanned<String>>,
     #[serde(default)]
+    pub(super) first_boot: bool,
+    #[serde(default)]
+    pub(super) no_use: NoUseDocument,
+    #[serde(default)]
     pub(super) stage_when: Vec<StageWhen>,
     pub(super) signs: Vec<Spanned<SignDocument>>,
+}
+
+/// Repairs that are of no use against a cause, each with why.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct NoUseDocument {
+    #[serde(default)]
+    pub(super) reboot: Option<String>,
+    #[serde(default)]
+    pub(super) replace: Option<String>,
 }
 
 /// Where the machine stands under other circumstances.
@@ -65,6 +79,26 @@ pub(super) struct StageWhen {
 #[serde(deny_unknown_fields)]
 pub(super) struct MarksDocument {
     pub(super) marks: Vec<Spanned<SignDocument>>,
+}
+
+/// A file of steps.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct StepsDocument {
+    pub(super) boot: Vec<Spanned<StepDocument>>,
+}
+
+/// What a console shows of the guest.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct StepDocument {
+    pub(super) id: Spanned<String>,
+    pub(super) tells: Few,
+    pub(super) says: Few,
+    #[serde(default)]
+    pub(super) unless: Few,
+    pub(super) yes: Vec<String>,
+    pub(super) near: Vec<String>,
 }
 
 /// A sign or a mark.
@@ -123,11 +157,12 @@ pub(super) struct SignDocument {
 pub(super) enum Document {
     Cause(Box<CauseDocument>),
     Marks(MarksDocument),
+    Steps(StepsDocument),
 }
 
 /// Reads one file.
 pub(super) fn read(name: &str, text: &str) -> Result<Document, Complaint> {
-    let is_marks = text.lines().any(|line| line.starts_with("marks:"));
+    let begins = |word: &str| text.lines().any(|line| line.starts_with(word));
     let options = || {
         serde_saphyr::options! {
             with_snippet: false,
@@ -135,8 +170,10 @@ pub(super) fn read(name: &str, text: &str) -> Result<Document, Complaint> {
             budget: serde_saphyr::budget! { max_documents: 1, max_depth: 12, max_nodes: 50_000, max_aliases: 0 },
         }
     };
-    let read = if is_marks {
+    let read = if begins("marks:") {
         serde_saphyr::from_str_with_options::<MarksDocument>(text, options()).map(Document::Marks)
+    } else if begins("boot:") {
+        serde_saphyr::from_str_with_options::<StepsDocument>(text, options()).map(Document::Steps)
     } else {
         serde_saphyr::from_str_with_options::<CauseDocument>(text, options())
             .map(|cause| Document::Cause(Box::new(cause)))

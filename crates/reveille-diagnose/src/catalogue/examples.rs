@@ -1,6 +1,7 @@
 //! Tries every example of the catalogue: what a sign must see, and what it must not.
 
 use super::{Catalogue, Complaint, Signal};
+use crate::lines::comparable;
 use crate::scan::{Reader, Scanner};
 
 impl Catalogue {
@@ -33,6 +34,17 @@ impl Catalogue {
                     complaints.push(complaint(signal, format!("the near miss carries it: {text}")));
                 }
             }
+        }
+        for step in self.steps.iter().filter(|step| wanted(&step.place.0)) {
+            let carries = |text: &&String| step.carries(&comparable(text));
+            let place = |says: String| {
+                let (file, line) = step.place.clone();
+                Complaint { file, line, field: step.id.clone(), says }
+            };
+            let not = step.yes.iter().filter(|text| !carries(text));
+            complaints.extend(not.map(|text| place(format!("the example does not carry it: {text}"))));
+            let near = step.near.iter().filter(carries);
+            complaints.extend(near.map(|text| place(format!("the near miss carries it: {text}"))));
         }
         complaints
     }

@@ -13,6 +13,7 @@ mod document;
 mod examples;
 pub mod phrase;
 mod resolve;
+mod step;
 
 use std::fmt;
 
@@ -22,6 +23,7 @@ use crate::finding::Confidence;
 use crate::lines::Level;
 use crate::tables::Fact;
 use phrase::Phrase;
+pub use step::{Step, Tells};
 
 /// Something in a catalogue's file that cannot be taken.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -64,6 +66,12 @@ pub struct Cause {
     pub collect: Vec<String>,
     /// Places of causes that follow from this one.
     pub explains: Vec<usize>,
+    /// It is the first boot that came to nothing.
+    pub first_boot: bool,
+    /// Why a reboot is of no use against it.
+    pub no_reboot: Option<String>,
+    /// Why another machine in its place is of no use either.
+    pub no_replace: Option<String>,
     /// Where the machine stands instead, when all of these signals were seen.
     pub stage_when: Vec<(Stage, Vec<usize>)>,
     /// The file that describes it.
@@ -134,6 +142,8 @@ pub struct Catalogue {
     pub causes: Vec<Cause>,
     /// Signs and marks.
     pub signals: Vec<Signal>,
+    /// What a console shows of the guest, whatever is wrong with it.
+    pub steps: Vec<Step>,
 }
 
 const BUILT_IN: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/built_in.rs"));

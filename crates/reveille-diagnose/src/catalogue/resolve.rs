@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 use reveille_core::model::stage::Stage;
 use serde_saphyr::Spanned;
 
-use super::document::{CauseDocument, Document, SignDocument, read};
+use super::document::{CauseDocument, Document, SignDocument, StepDocument, read};
 use super::phrase::Phrase;
-use super::{Catalogue, Cause, Complaint, Signal};
+use super::{Catalogue, Cause, Complaint, Signal, Step, Tells};
 use crate::finding::Confidence;
 use crate::lines::Level;
 use crate::tables::Fact;
@@ -57,6 +57,7 @@ impl Desk {
     fn name_all(&mut self, file: &str, document: &Document) {
         let signs = match document {
             Document::Marks(marks) => &marks.marks,
+            Document::Steps(_) => return,
             Document::Cause(cause) => {
                 self.name_cause(file, cause);
                 &cause.signs
@@ -102,6 +103,11 @@ impl Desk {
                     self.fill_sign(file, None, &sign.value);
                 }
             }
+            Document::Steps(steps) => {
+                for step in &steps.boot {
+                    self.fill_step(file, &step.value);
+                }
+            }
             Document::Cause(cause) => {
                 let place = self.fill_cause(file, cause);
                 for sign in &cause.signs {
@@ -135,6 +141,9 @@ impl Desk {
             commands: cause.commands.clone(),
             collect: cause.collect.clone(),
             explains,
+            first_boot: cause.first_boot,
+            no_reboot: cause.no_use.reboot.as_deref().map(one_line),
+            no_replace: cause.no_use.replace.as_deref().map(one_line),
             stage_when,
             file: file.to_owned(),
         });
@@ -192,6 +201,40 @@ impl Desk {
             id,
         };
         self.catalogue.signals.push(signal);
+    }
+
+    fn fill_step(&mut self, file: &str, step: &StepDocument) {
+        let (id, line) = (step.id.value.clone(), step.id.referenced.line());
+        if self.catalogue.steps.iter().any(|other| other.id == id) {
+            self.complain(file, line, &id, "another step has this id; ids are unique");
+            return;
+        }
+        if step.yes.is_empty() || step.near.is_empty() {
+            self.complain(file, line, &id, "give one example under yes and one near miss under near");
+        }
+        let mut tells = Vec::new();
+        for word in step.tells.list() {
+            match Tells::from_name(&word) {
+                Some(told) => tells.push(told),
+                None => {
+                    let known: Vec<&str> = Tells::ALL.iter().map(|told| told.name()).collect();
+                    let says = format!("a step cannot tell {word}; it can tell {}", known.join(", "));
+                    self.complain(file, line, "tells", says);
+                }
+            }
+        }
+        let says = self.phrases(file, line, &id, &step.says.list(), Phrase::read_whole);
+        let unless = self.phrases(file, line, &id, &step.unless.list(), Phrase::read_exception);
+        let step = Step {
+            id,
+            tells,
+            says,
+            unless,
+            yes: step.yes.clone(),
+            near: step.near.clone(),
+            place: (file.to_owned(), line),
+        };
+        self.catalogue.steps.push(step);
     }
 
     fn phrases(

@@ -14,6 +14,7 @@ mod blocks;
 mod seen;
 mod sieve;
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::io::{self, BufRead};
 use std::num::NonZeroUsize;
@@ -34,7 +35,7 @@ const WHOLE_BYTES: usize = 1 << 20;
 /// Finds signals in lines: the catalogue's literals as one automaton.
 #[derive(Debug)]
 pub struct Scanner<'c> {
-    catalogue: &'c Catalogue,
+    catalogue: Cow<'c, Catalogue>,
     literals: AhoCorasick,
     /// For each literal the signals and phrases that need it.
     owners: Vec<Vec<(usize, usize)>>,
@@ -46,9 +47,20 @@ pub struct Scanner<'c> {
 #[error("the catalogue's literals make no automaton")]
 pub struct TooLarge(#[source] aho_corasick::BuildError);
 
+impl Scanner<'static> {
+    /// One that keeps the catalogue: for whoever judges again and again.
+    pub fn owning(catalogue: Catalogue) -> Result<Self, TooLarge> {
+        Self::over(Cow::Owned(catalogue))
+    }
+}
+
 impl<'c> Scanner<'c> {
     /// Makes the automaton.
     pub fn new(catalogue: &'c Catalogue) -> Result<Self, TooLarge> {
+        Self::over(Cow::Borrowed(catalogue))
+    }
+
+    fn over(catalogue: Cow<'c, Catalogue>) -> Result<Self, TooLarge> {
         let mut words: Vec<&str> = Vec::new();
         let mut owners: Vec<Vec<(usize, usize)>> = Vec::new();
         let mut places = std::collections::BTreeMap::new();
@@ -65,8 +77,13 @@ impl<'c> Scanner<'c> {
             }
         }
         let literals = AhoCorasick::new(&words).map_err(TooLarge)?;
-        let sieve = Sieve::new(catalogue);
+        let sieve = Sieve::new(&catalogue);
         Ok(Self { catalogue, literals, owners, sieve })
+    }
+
+    /// What is known.
+    pub fn catalogue(&self) -> &Catalogue {
+        &self.catalogue
     }
 
     /// Signals that a comparable line carries, each with where its words begin.
@@ -157,7 +174,7 @@ impl<'s> Reader<'s> {
 
     /// What is known.
     pub fn catalogue(&self) -> &'s Catalogue {
-        self.scanner.catalogue
+        self.scanner.catalogue()
     }
 }
 

@@ -357,6 +357,7 @@ impl Drive {
         if self.waking_at().is_some_and(|at| at <= self.now) {
             self.wake = None;
         }
+        let event = crate::catalogue::judge().heard(event);
         let ended = matches!(event, Event::Done { .. });
         if ended && self.crashes(CrashPoint::BeforeDone) {
             self.die();

@@ -33,8 +33,11 @@ pub enum Said {
     Wrong,
 }
 
+/// Causes that are true of whatever comes to the same end.
+const SYMPTOMS: [&str; 2] = ["apiserver-unreachable", "userdata-script-failed"];
+
 /// What was last said of an incident.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Named {
     /// The cause.
     pub cause: Cause,
@@ -80,14 +83,15 @@ impl Drive {
         let desk = self.state.desk();
         let case = desk.cases.values().find(|case| case.incident.id == incident)?;
         let Subject::Machine(MachineKey::Instance(_, id)) = &case.incident.key.subject else { return None };
-        let said = match first.cause {
+        let of_its_trouble = self.inside(id).and_then(Trouble::label) == Some(first.cause.label());
+        let said = match &first.cause {
             Cause::Unknown => Said::Unknown,
             cause if !self.world.explains(id, cause) => Said::Wrong,
-            Cause::KubeletSilent | Cause::NodeNotReady | Cause::ApiUnreachable => Said::Symptom,
-            Cause::FirstBootFailed if self.inside(id) != Some(Trouble::Broken) => Said::Symptom,
+            Cause::KubeletSilent | Cause::NodeNotReady => Said::Symptom,
+            cause if SYMPTOMS.contains(&cause.label()) && !of_its_trouble => Said::Symptom,
             _ => Said::Right,
         };
-        Some(Named { cause: first.cause, confidence: first.confidence, said })
+        Some(Named { cause: first.cause.clone(), confidence: first.confidence, said })
     }
 
     fn inside(&self, id: &InstanceId) -> Option<Trouble> {

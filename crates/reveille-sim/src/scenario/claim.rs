@@ -187,9 +187,9 @@ impl Claim {
             Self::Closed(kind, _, verdict) => scene.drive.state().closed().any(|closed| {
                 of(&closed.incident, id) && closed.incident.key.kind == *kind && closed.verdict == *verdict
             }),
-            Self::Cause(_, cause) => {
-                scene.incidents(id).any(|i| i.findings.first().is_some_and(|f| f.cause == *cause))
-            }
+            Self::Cause(_, cause) => scene
+                .incidents(id)
+                .any(|i| i.findings.first().is_some_and(|f| f.cause.code() == cause.code())),
             Self::Stage(_, stage) => {
                 scene.incidents(id).any(|i| i.findings.first().is_some_and(|f| f.stage == *stage))
             }
@@ -404,7 +404,7 @@ impl<'a> Scene<'a> {
         let desk = self.drive.state().desk();
         let open = self.cases(id).map(|case| {
             let decision = decide::decide(&desk, case);
-            let cause = case.incident.findings.first().map_or(Cause::Unknown, |finding| finding.cause);
+            let cause = case.incident.cause();
             let held = decision.held.iter().flat_map(|(_, holds)| holds);
             let held: Vec<String> = held.map(|hold| self.cast.plain(&hold.to_string())).collect();
             let held =
@@ -421,7 +421,7 @@ impl<'a> Scene<'a> {
             return open.join(" / ");
         }
         let closed = self.drive.state().closed().filter(|closed| of(&closed.incident, id)).map(|closed| {
-            let cause = closed.incident.findings.first().map_or(Cause::Unknown, |finding| finding.cause);
+            let cause = closed.incident.cause();
             format!("{} of {name} is closed as {} ({cause})", closed.incident.key.kind, closed.verdict.name())
         });
         let closed: Vec<String> = closed.collect();

@@ -203,9 +203,9 @@ pub(crate) fn kind(text: &str) -> Result<FaultKind, String> {
 
 /// A cause by its code or its label.
 pub(crate) fn cause(text: &str) -> Result<Cause, String> {
-    let by_label = || Cause::ALL.iter().copied().find(|cause| cause.label() == text);
-    Cause::from_code(text).or_else(by_label).ok_or_else(|| {
-        let near = nearest_word(Cause::ALL.iter().map(|cause| cause.label()), text);
+    crate::catalogue::cause(text).ok_or_else(|| {
+        let labels = crate::catalogue::labels();
+        let near = nearest_word(labels.iter().map(String::as_str), text);
         format!("`{text}` is no cause; write its code (RV104) or its label; did you mean {near}?")
     })
 }

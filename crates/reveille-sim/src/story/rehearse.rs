@@ -22,6 +22,7 @@ pub struct Rehearsal {
 
 /// Plays the story of this seed. Records are durable the moment they are asked for.
 pub fn rehearse(seed: u64) -> Rehearsal {
+    let judge = crate::catalogue::judge();
     let mut demo = Demo::new(seed);
     let mut state = State::new(demo.roster().clone(), Start { fence: Fence(1), acting: true });
     let mut log = Log::new(demo.start());
@@ -32,6 +33,7 @@ pub fn rehearse(seed: u64) -> Rehearsal {
         }
         let mut queue: std::collections::VecDeque<Event> = moment.events.into();
         while let Some(event) = queue.pop_front() {
+            let event = judge.heard(event);
             let effects = state.step(moment.at, event.clone());
             digest.step(moment.at, &event, &effects, false);
             demo.after_step(&state, &event, &effects);

@@ -197,7 +197,7 @@ fn wrong_of(incident: &Incident, ended: Option<(Time, Verdict)>) -> Wrong {
         at: incident.first_seen,
         label: incident.label.clone(),
         kind: incident.key.kind,
-        cause: incident.findings.first().map_or(Cause::Unknown, |finding| finding.cause),
+        cause: incident.cause().clone(),
         ended,
     }
 }

@@ -11,6 +11,8 @@ use reveille_core::model::id::InstanceId;
 use reveille_core::model::instance::InstanceState;
 use reveille_core::model::time::Span;
 
+use crate::catalogue;
+
 use super::World;
 use super::guest::{FirstBoot, Trouble};
 use super::layout::{GROUP, ROUTE_BROKEN};
@@ -76,27 +78,24 @@ impl World {
         let Some(guest) = self.guests.get(id) else { return };
         causes.extend(guest.trouble.and_then(Trouble::cause));
         if guest.first_boot == FirstBoot::Failed {
-            causes.insert(Cause::FirstBootFailed);
+            // Whatever made it fail, that it failed is so.
+            causes.extend(catalogue::cause("userdata-script-failed"));
             // Of a port that leads nowhere the guest knows no more than that it has no network.
             if guest.bites() == Some(Bites::Wire) {
-                causes.insert(Cause::NoNetworkAtBoot);
+                causes.extend(catalogue::cause("no-network-at-boot"));
             }
-        }
-        // Whatever made it fail, that it failed is so.
-        if guest.first_boot == FirstBoot::Failed {
-            causes.insert(Cause::FirstBootFailed);
         }
         if !guest.heard {
             causes.insert(Cause::KubeletSilent);
         }
         if guest.powered && !self.connected(id) {
-            causes.insert(Cause::ApiUnreachable);
+            causes.extend(catalogue::cause("apiserver-unreachable"));
         }
     }
 
     fn causes_in_the_cluster(&self, id: &InstanceId, causes: &mut BTreeSet<Cause>) {
         if let Some(who) = self.node_deleted_by.get(id) {
-            causes.insert(*who);
+            causes.insert(who.clone());
         }
         let nodes = self.nodes_of(id);
         for node in nodes.iter().filter_map(|name| self.cluster.nodes.get(name)) {
@@ -131,7 +130,8 @@ impl World {
     }
 
     /// Whether this cause is, or was a moment ago, why the machine is amiss.
-    pub fn explains(&self, id: &InstanceId, cause: Cause) -> bool {
+    pub fn explains(&self, id: &InstanceId, cause: &Cause) -> bool {
+        let cause = Cause::from_code(cause.code()).unwrap_or_else(|| cause.clone());
         self.causes_of(id).contains(&cause)
             || self.causes.get(&(id.clone(), cause)).is_some_and(|at| self.now.since(*at) <= REMEMBERED)
     }

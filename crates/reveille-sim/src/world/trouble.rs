@@ -6,7 +6,7 @@
 //!
 //! Each of the fourteen stages that a machine can stop at has a trouble of its own, so that a right diagnosis can be told
 //! from a lucky one. [`Trouble::stage`] and [`Trouble::cause`] are the truth that diagnoses are held against; a trouble for
-//! which the catalog of causes has no word yet has none, and then "unknown" is the honest answer. What is seen of it from
+//! which there is no word yet has none, and then "unknown" is the honest answer. What is seen of it from
 //! outside (console, port, node) follows in `guest` from where it [`Bites`].
 
 use reveille_core::model::cause::Cause;
@@ -52,8 +52,11 @@ macro_rules! troubles {
             /// The stage that it does not pass.
             pub const fn stage(self) -> Stage { match self { $(Self::$name => Stage::$stage,)* } }
 
-            /// The cause that names it; none where the catalog has no word for it.
-            pub const fn cause(self) -> Option<Cause> { match self { $(Self::$name => $cause,)* } }
+            /// The label of the cause that names it; none where nobody has a word for it.
+            pub const fn label(self) -> Option<&'static str> { match self { $(Self::$name => $cause,)* } }
+
+            /// The cause that names it.
+            pub fn cause(self) -> Option<Cause> { self.label().and_then(crate::catalogue::cause) }
 
             /// Neither a reboot nor a start ends it.
             pub const fn is_lasting(self) -> bool { match self { $(Self::$name => $lasting,)* } }
@@ -67,24 +70,24 @@ macro_rules! troubles {
 }
 
 troubles! {
-    BuildFails Provision Build Some(Cause::InstanceErrored), true "the cloud finds no host for it" "The cloud cannot make it: it ends in an error state before any guest runs.";
-    BuildHangs Provision Build Some(Cause::StuckBuilding), true "its build never ends" "The cloud never finishes making it.";
-    PortNotWired Network Wire Some(Cause::PortNotWired), true "its port is never wired" "Its host's network agent never wires its port: it is DOWN, and the first boot has no network.";
-    KernelPanics OsBoot Kernel Some(Cause::BootFailed), true "its kernel panics" "Its kernel finds no root file system.";
-    NoNetwork OsBoot FirstBoot Some(Cause::NoNetworkAtBoot), true "its first boot finds no network" "Its first boot finds no network, although its port is wired.";
-    RuntimeDown Runtime Kubelet None, true "its container runtime does not run" "Its container runtime ends at once, and so does its kubelet.";
-    MetadataDown FetchConfig FirstBoot Some(Cause::MetadataUnavailable), true "its first boot gets nothing from the metadata service" "Its first boot gets nothing from the metadata service.";
-    PayloadGone FetchConfig FirstBoot Some(Cause::BootstrapDataUnavailable), true "its first boot may not read its payload" "What its configuration points to may not be read.";
-    ClockWrong Trust Kubelet Some(Cause::ClockSkew), true "its clock is years behind" "Its clock is years behind: no certificate is valid yet.";
-    CaWrong Trust Kubelet Some(Cause::CaUntrusted), true "it trusts another CA" "It holds another CA than the one that signed the API server's certificate.";
-    BadToken Authenticate Kubelet Some(Cause::TokenInvalid), true "its bootstrap token is not accepted" "Its bootstrap token is not accepted.";
+    BuildFails Provision Build Some("instance-not-created"), true "the cloud finds no host for it" "The cloud cannot make it: it ends in an error state before any guest runs.";
+    BuildHangs Provision Build Some("instance-stuck-building"), true "its build never ends" "The cloud never finishes making it.";
+    PortNotWired Network Wire Some("port-not-wired"), true "its port is never wired" "Its host's network agent never wires its port: it is DOWN, and the first boot has no network.";
+    KernelPanics OsBoot Kernel Some("os-boot-failed"), true "its kernel panics" "Its kernel finds no root file system.";
+    NoNetwork OsBoot FirstBoot Some("no-network-at-boot"), true "its first boot finds no network" "Its first boot finds no network, although its port is wired.";
+    RuntimeDown Runtime Kubelet Some("container-runtime-down"), true "its container runtime does not run" "Its container runtime ends at once, and so does its kubelet.";
+    MetadataDown FetchConfig FirstBoot Some("metadata-service-unavailable"), true "its first boot gets nothing from the metadata service" "Its first boot gets nothing from the metadata service.";
+    PayloadGone FetchConfig FirstBoot Some("bootstrap-data-unavailable"), true "its first boot may not read its payload" "What its configuration points to may not be read.";
+    ClockWrong Trust Kubelet Some("clock-skew"), true "its clock is years behind" "Its clock is years behind: no certificate is valid yet.";
+    CaWrong Trust Kubelet Some("ca-untrusted"), true "it trusts another CA" "It holds another CA than the one that signed the API server's certificate.";
+    BadToken Authenticate Kubelet Some("bootstrap-token-invalid"), true "its bootstrap token is not accepted" "Its bootstrap token is not accepted.";
     Broken KubeletStart Kubelet None, true "its kubelet cannot run" "Its kubelet has no configuration and cannot run, and a reboot does not change that.";
-    RegisterRefused Register Registration None, true "the API server lets it make no node" "The API server forbids it to make its Node.";
-    NotApproved Approve Registration None, true "nobody approves its certificate" "Its request for a certificate waits for somebody to approve it.";
-    NeverInitialised CloudInitNode Initialisation Some(Cause::NodeNotReady), true "the cloud controller does not know it" "The cloud controller finds no instance for its Node and leaves it uninitialised.";
-    NoPodNetwork Cni PodNetwork Some(Cause::NodeNotReady), true "its pod network never comes up" "Its network plugin has no configuration.";
-    PlegStuck Ready Health Some(Cause::NodeNotReady), false "its kubelet says that it is unhealthy" "Its kubelet is heard, and cannot list its pods, until it is started again.";
-    KubeletHung Stay Silence Some(Cause::KubeletSilent), false "its kubelet hangs" "Its kubelet hangs until it is restarted, by hand or by a reboot.";
+    RegisterRefused Register Registration Some("node-identity-mismatch"), true "the API server lets it make no node" "The API server forbids it to make its Node.";
+    NotApproved Approve Registration Some("csr-not-approved"), true "nobody approves its certificate" "Its request for a certificate waits for somebody to approve it.";
+    NeverInitialised CloudInitNode Initialisation Some("node-not-ready"), true "the cloud controller does not know it" "The cloud controller finds no instance for its Node and leaves it uninitialised.";
+    NoPodNetwork Cni PodNetwork Some("node-not-ready"), true "its pod network never comes up" "Its network plugin has no configuration.";
+    PlegStuck Ready Health Some("node-not-ready"), false "its kubelet says that it is unhealthy" "Its kubelet is heard, and cannot list its pods, until it is started again.";
+    KubeletHung Stay Silence Some("kubelet-silent"), false "its kubelet hangs" "Its kubelet hangs until it is restarted, by hand or by a reboot.";
 }
 
 #[cfg(test)]

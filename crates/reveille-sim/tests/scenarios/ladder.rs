@@ -1,7 +1,6 @@
 //! The ladder: cheapest rung first, each rung verified, and an end to every row of tries.
 
 use reveille_core::effect::Call;
-use reveille_core::model::cause::Cause;
 use reveille_core::model::incident::FaultKind;
 use reveille_core::model::roster::{Mode, Repair};
 use reveille_core::record::{Record, Verdict};
@@ -48,16 +47,18 @@ fn what_a_reboot_does_not_mend_is_replaced() {
 #[test]
 fn no_reboot_after_a_failed_first_boot() {
     for (trouble, cause) in [
-        (Trouble::NoNetwork, Cause::NoNetworkAtBoot),
-        (Trouble::MetadataDown, Cause::MetadataUnavailable),
-        (Trouble::BadToken, Cause::TokenInvalid),
+        (Trouble::NoNetwork, "no-network-at-boot"),
+        (Trouble::MetadataDown, "metadata-service-unavailable"),
+        (Trouble::BadToken, "bootstrap-token-invalid"),
     ] {
         let mut field = Field::new(Layout::fleet(3, 6));
         field.fault(Fault::Launch { pool: workers(), trouble: Some(trouble) });
         field.run(min(40));
         assert_eq!((field.reboots(), field.deletes()), (0, 1), "{trouble:?}\n{}", field.tail());
         let found = |record: &Record| match record {
-            Record::Diagnosed { findings, .. } => findings.iter().any(|finding| finding.cause == cause),
+            Record::Diagnosed { findings, .. } => {
+                findings.iter().any(|finding| finding.cause.label() == cause)
+            }
             _ => false,
         };
         assert!(field.recorded(found) > 0, "{trouble:?} is not read as {cause}\n{}", field.tail());

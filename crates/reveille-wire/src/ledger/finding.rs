@@ -1,17 +1,17 @@
 //! Conclusions and tries, as JSON.
 //!
-//! A cause is its code; its label stands beside it for people and is not read back. Lists and answers that are not
-//! there are left out.
+//! A cause is its code with its label, and what its catalogue says of it where it is a catalogue's. Lists and answers that
+//! are not there are left out.
 
 use std::sync::Arc;
 
-use reveille_core::model::cause::Cause;
-use reveille_core::model::incident::{Attempt, Confidence, Evidence, Finding};
+use reveille_core::model::incident::{Attempt, Confidence, Evidence, Finding, Line};
 use reveille_core::model::stage::Stage;
 use reveille_core::model::time::Time;
 use serde::{Deserialize, Serialize};
 
 use super::FromWireError;
+use super::cause::{self, WireKnown};
 use super::mirror::{Mirror, mirror_struct};
 use crate::stamp::Stamp;
 
@@ -20,6 +20,16 @@ mirror_struct! {
         source: Arc<str>,
         text: Arc<str>,
         read_at: Time,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        line: Option<Line>,
+    }
+}
+
+mirror_struct! {
+    WireLine of Line {
+        number: u64,
+        times: u64,
+        sign: Arc<str>,
     }
 }
 
@@ -41,11 +51,15 @@ pub(crate) struct WireFinding {
     cause: Arc<str>,
     #[serde(default)]
     label: Arc<str>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    known: Option<WireKnown>,
     stage: Arc<str>,
     confidence: Arc<str>,
     evidence: Vec<WireEvidence>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     against: Vec<WireEvidence>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    follows: Vec<Self>,
 }
 
 /// What a call said, and when.
@@ -70,22 +84,26 @@ impl Mirror for Finding {
 
     fn out(&self) -> WireFinding {
         WireFinding {
-            cause: self.cause.out(),
+            cause: Arc::from(self.cause.code()),
             label: Arc::from(self.cause.label()),
+            known: cause::known(&self.cause),
             stage: self.stage.out(),
             confidence: self.confidence.out(),
             evidence: self.evidence.out(),
             against: self.against.out(),
+            follows: self.follows.out(),
         }
     }
 
     fn back(wire: WireFinding) -> Result<Self, FromWireError> {
+        let stage = Stage::back(wire.stage)?;
         Ok(Self {
-            cause: Cause::back(wire.cause)?,
-            stage: Stage::back(wire.stage)?,
+            cause: cause::back(wire.cause, wire.label, wire.known, stage)?,
+            stage,
             confidence: Confidence::back(wire.confidence)?,
             evidence: Vec::back(wire.evidence)?,
             against: Vec::back(wire.against)?,
+            follows: Vec::back(wire.follows)?,
         })
     }
 }

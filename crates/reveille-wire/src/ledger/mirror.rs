@@ -10,7 +10,6 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use ipnet::IpNet;
-use reveille_core::model::cause::Cause;
 use reveille_core::model::id::{
     CloudName, Fence, GroupId, IncidentId, InstanceId, IntentId, NodeName, NodeUid, PoolName, PortId,
     RequestId, RouterId, RuleId, ZoneName,
@@ -97,7 +96,6 @@ macro_rules! words {
     )*};
 }
 words! {
-    Cause "cause" Cause::ALL, Cause::code;
     FaultKind "kind of fault" FaultKind::ALL, FaultKind::name;
     Stage "stage" Stage::ALL, Stage::name;
     Confidence "confidence" [Confidence::Possible, Confidence::Likely, Confidence::Sure], Confidence::name;

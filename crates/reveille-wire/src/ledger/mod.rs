@@ -19,6 +19,7 @@
 //! made durable and checked is not this module's business.
 
 pub(crate) mod call;
+pub(crate) mod cause;
 mod finding;
 pub(crate) mod mirror;
 pub(crate) mod record;

@@ -20,6 +20,7 @@ use reveille_core::model::id::{CloudName, InstanceId, IntentId, LookId, NodeName
 use reveille_core::model::instance::{Instance, InstanceAction, Port};
 use reveille_core::model::network::{Router, SecurityGroup};
 use reveille_core::model::node::{Node, NodeEvent};
+use reveille_core::model::testimony::Testimony;
 use reveille_core::model::time::Span;
 use serde::{Deserialize, Serialize};
 
@@ -88,6 +89,7 @@ mirror_choice! {
         "group" Group(group: Option<Arc<SecurityGroup>>),
         "router" Router(router: Option<Arc<Router>>),
         "console" Console(text: Arc<str>),
+        "testimony" Testimony(testimony: Arc<Testimony>),
         "no-console" NoConsole(why: Arc<str>),
         "actions" Actions(actions: Vec<InstanceAction>),
         "node" Node(node: Option<Arc<Node>>),

@@ -20,6 +20,7 @@ mod leaf;
 mod lease;
 mod list;
 mod roster;
+mod testimony;
 mod world;
 
 use reveille_core::effect::Effect;

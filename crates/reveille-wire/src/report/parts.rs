@@ -1,7 +1,9 @@
 //! What several reports share: moments, sources, findings, tries, holds.
 
+use std::sync::Arc;
+
 use reveille_core::event::{Pause, PauseScope};
-use reveille_core::model::incident::{Asked, Attempt, DROPPED, Evidence, Finding, MachineKey};
+use reveille_core::model::incident::{Asked, Attempt, Confidence, DROPPED, Evidence, Finding, MachineKey};
 use reveille_core::model::time::{Span, Time};
 use serde::{Deserialize, Serialize};
 
@@ -81,9 +83,16 @@ pub struct FindingReport {
     /// The cause's code: `RV104`.
     pub code: String,
     /// What is amiss, as a clause.
-    pub says: String,
+    #[serde(alias = "says")]
+    pub title: String,
     /// What a person would do about it.
     pub remedy: String,
+    /// The same, as commands to copy.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub commands: Vec<String>,
+    /// What to collect next when it is not sure.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub collect: Vec<String>,
     /// Name of the stage where the machine stopped.
     pub stage: String,
     /// `possible`, `likely` or `sure`.
@@ -92,6 +101,9 @@ pub struct FindingReport {
     pub evidence: Vec<EvidenceReport>,
     /// What speaks against it.
     pub against: Vec<EvidenceReport>,
+    /// What follows from it and ends with it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub follows: Vec<Self>,
 }
 
 /// One quoted fact.
@@ -104,6 +116,15 @@ pub struct EvidenceReport {
     pub text: String,
     /// When it was read.
     pub read: Ago,
+    /// Its line there, from 1, where the source has lines.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
+    /// How often lines like it were seen there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub times: Option<u64>,
+    /// The sign of the catalogue that it carries.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sign: Option<String>,
 }
 
 /// One try.
@@ -199,10 +220,16 @@ impl FindingReport {
     /// A finding of the core, as seen from `now`.
     pub fn new(finding: &Finding, now: Time) -> Self {
         let quoted = |facts: &[Evidence]| facts.iter().map(|fact| EvidenceReport::new(fact, now)).collect();
+        let texts = |all: &[Arc<str>]| all.iter().map(ToString::to_string).collect();
+        let entry = finding.cause.entry();
+        let unsure = entry.filter(|_| finding.confidence < Confidence::Sure);
         Self {
+            commands: entry.map_or_else(Vec::new, |entry| texts(&entry.commands)),
+            collect: unsure.map_or_else(Vec::new, |entry| texts(&entry.collect)),
+            follows: finding.follows.iter().map(|follower| Self::new(follower, now)).collect(),
             cause: finding.cause.label().to_owned(),
             code: finding.cause.code().to_owned(),
-            says: finding.cause.says().to_owned(),
+            title: finding.cause.says().to_owned(),
             remedy: finding.cause.remedy().to_owned(),
             stage: finding.stage.name().to_owned(),
             confidence: finding.confidence.name().to_owned(),
@@ -219,6 +246,9 @@ impl EvidenceReport {
             source: fact.source.to_string(),
             text: fact.text.to_string(),
             read: Ago::new(fact.read_at, now),
+            line: fact.line.as_ref().map(|line| line.number),
+            times: fact.line.as_ref().map(|line| line.times),
+            sign: fact.line.as_ref().map(|line| line.sign.to_string()).filter(|sign| !sign.is_empty()),
         }
     }
 }

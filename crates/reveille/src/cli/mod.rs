@@ -64,6 +64,10 @@ pub(crate) struct Common {
     #[arg(long, global = true, value_name = "DIR", env = "REVEILLE_STATE")]
     pub(crate) state: Option<PathBuf>,
 
+    /// Folder with catalogue entries of your own, laid over ours: what texts of machines prove
+    #[arg(long, global = true, value_name = "DIR", env = "REVEILLE_CATALOGUE")]
+    pub(crate) catalogue: Option<PathBuf>,
+
     /// How to print: for people, or for programs
     #[arg(long, short, global = true, value_name = "FORMAT", default_value = "table")]
     pub(crate) output: Output,
@@ -337,9 +341,6 @@ pub(crate) struct Diagnose {
     /// What kind of cluster it is, where that is known: kubeadm, k3s, rke1, rke2, eks, aks, gke, capi, talos, …
     #[arg(long, value_name = "NAME")]
     pub(crate) platform: Option<String>,
-    /// Folder with catalogue entries of your own, laid over ours
-    #[arg(long, value_name = "DIR")]
-    pub(crate) catalogue: Option<PathBuf>,
     /// Threads that read [default: as many as there are cores, at most 8]; what is found does not depend on it
     #[arg(long, value_name = "N")]
     pub(crate) jobs: Option<NonZeroUsize>,

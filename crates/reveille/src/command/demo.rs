@@ -9,6 +9,7 @@
 //! pass at once. The ledger is a real one in a temporary folder. It ends with 0 only if every machine answers and no
 //! invariant was broken.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -17,6 +18,7 @@ use reveille_core::engine::{Start, State};
 use reveille_core::event::Event;
 use reveille_core::model::time::Time;
 use reveille_core::record::Record;
+use reveille_diagnose::Judge;
 use reveille_record::tape::TapeConfig;
 use reveille_sim::story::{Demo, Moment};
 use reveille_wire::recording::Header;
@@ -51,6 +53,7 @@ pub(crate) async fn demo(context: &Context, args: &cli::Demo) -> Result<Answer, 
     let state = State::new(story.roster().clone(), start);
     let (scribe, acks) = Scribe::start(Box::new(opened.shelf)).context("cannot start the ledger's thread")?;
     let mut play = Play {
+        judge: context.judge()?,
         helm: Helm::new(state, scribe).recorded_by(recorder),
         acks,
         stage: Stage::new(&context.paper, story.start()),
@@ -90,6 +93,7 @@ fn record(args: &cli::Demo, story: &Demo, start: Start) -> Result<Option<Recorde
 }
 
 struct Play {
+    judge: Arc<Judge>,
     helm: Helm,
     acks: mpsc::Receiver<Ack>,
     story: Demo,
@@ -106,6 +110,7 @@ impl Play {
                 self.stage.happened(at, &sentence);
             }
             for event in events {
+                let event = self.judge.heard(event);
                 let (mut effects, records) = self.step(at, event);
                 self.show(at, &records);
                 while let Some(ack) = self.outstanding().await? {

@@ -21,6 +21,7 @@ use reveille_core::engine::{Restored, Start, State};
 use reveille_core::event::{CloudFact, ClusterFact, Command, Event};
 use reveille_core::model::id::{CloudName, Fence};
 use reveille_core::model::time::{Span, Time};
+use reveille_diagnose::Judge;
 use reveille_kube::{Cluster, ClusterConfig};
 use reveille_openstack::{CloudConfig, Interest, Lister, Project};
 use reveille_record::{Holder, read_only};
@@ -83,7 +84,7 @@ pub(crate) fn cloud_config(name: &CloudName, at: &CloudRef) -> CloudConfig {
 }
 
 /// Looks once.
-pub(crate) async fn look(checked: &CheckedRoster, state_dir: &Path) -> Looked {
+pub(crate) async fn look(checked: &CheckedRoster, state_dir: &Path, judge: &Judge) -> Looked {
     let (mut state, controller, mut notes) = remember(checked, state_dir);
     let clouds = futures::future::join_all(
         checked.clouds.iter().map(|(name, at)| read_cloud(checked, name.clone(), cloud_config(name, at))),
@@ -114,9 +115,9 @@ pub(crate) async fn look(checked: &CheckedRoster, state_dir: &Path) -> Looked {
     let worlds = Worlds { clouds: desks, cluster: Desk::new(cluster) };
     let mut looks = Vec::new();
     for event in events {
-        looks.append(&mut feed(&mut state, event));
+        looks.append(&mut feed(&mut state, judge, event));
     }
-    if !follow_up(&mut state, &worlds, looks).await {
+    if !follow_up(&mut state, judge, &worlds, looks).await {
         notes.push(format!("some reads took longer than {} s and are left out", READS_WITHIN.as_secs()));
     }
     Looked { state, worlds, controller, notes }
@@ -219,11 +220,11 @@ fn too_slow(name: &str) -> ReadError {
 }
 
 /// One event and all that it sets off but reads, which are returned.
-fn feed(state: &mut State, event: Event) -> Vec<Effect> {
+fn feed(state: &mut State, judge: &Judge, event: Event) -> Vec<Effect> {
     let mut events = std::collections::VecDeque::from([event]);
     let mut looks = Vec::new();
     while let Some(event) = events.pop_front() {
-        for effect in state.step(clock::wall(), event) {
+        for effect in state.step(clock::wall(), judge.heard(event)) {
             match effect {
                 Effect::Record { id, .. } => events.push_back(Event::Recorded(id)),
                 Effect::Look { .. } => looks.push(effect),
@@ -235,7 +236,7 @@ fn feed(state: &mut State, event: Event) -> Vec<Effect> {
 }
 
 /// Reads what the engine asks for, and what it asks for then. False when time ran out.
-async fn follow_up(state: &mut State, worlds: &Worlds, looks: Vec<Effect>) -> bool {
+async fn follow_up(state: &mut State, judge: &Judge, worlds: &Worlds, looks: Vec<Effect>) -> bool {
     let until = Instant::now() + READS_WITHIN;
     let mut reads = FuturesUnordered::new();
     let mut queue = looks;
@@ -255,7 +256,7 @@ async fn follow_up(state: &mut State, worlds: &Worlds, looks: Vec<Effect>) -> bo
             }
         }
         match timeout_at(until, reads.next()).await {
-            Ok(Some(event)) => queue = feed(state, event),
+            Ok(Some(event)) => queue = feed(state, judge, event),
             Ok(None) => return true,
             Err(_) => return false,
         }

@@ -5,6 +5,7 @@
 //! answer is said to programs as well: whoever compares two answers must know that the second one knows less.
 
 use std::io::{IsTerminal as _, Write as _};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::anyhow;
@@ -16,6 +17,7 @@ use reveille_core::effect::Look;
 use reveille_core::event::Answer as Read;
 use reveille_core::model::incident::{FaultKind, Finding, MachineKey};
 use reveille_core::model::instance::InstanceState;
+use reveille_diagnose::Judge;
 use reveille_wire::report::Report;
 use reveille_wire::roster::CheckedRoster;
 
@@ -125,10 +127,11 @@ async fn reply(context: &Context, checked: &CheckedRoster, ask: &Ask) -> Result<
     if let Some(reply) = client::ask(&state_dir, ask).await {
         return Ok(reply);
     }
+    let judge = context.judge()?;
     let progress = progress(checked);
-    let looked = look::look(checked, &state_dir).await;
+    let looked = look::look(checked, &state_dir, &judge).await;
     let better = match ask {
-        Ask::Why { machine } => gather(&looked, machine).await,
+        Ask::Why { machine } => gather(&looked, &judge, machine).await,
         _ => None,
     };
     progress.finish_and_clear();
@@ -174,7 +177,7 @@ fn note(context: &Context, looked: &Looked) {
 }
 
 /// Reads on purpose what a controller would read when the machine's time is up: console, action log, events.
-async fn gather(looked: &Looked, word: &str) -> Option<Vec<Finding>> {
+async fn gather(looked: &Looked, judge: &Judge, word: &str) -> Option<Vec<Finding>> {
     let desk = looked.state.desk();
     let Found::One(key) = find::machine(&desk, word) else { return None };
     let machine = machine::one(&desk, key);
@@ -202,10 +205,12 @@ async fn gather(looked: &Looked, word: &str) -> Option<Vec<Finding>> {
     }
     if seen.instance.state != InstanceState::Building {
         match world.look(Look::Console(name.clone(), id.clone())).await {
-            Ok(Read::Console(text)) => gathered.take_console(absence.kind, &text, desk.now),
-            Ok(Read::NoConsole(why)) => gathered.console = Some(Err(why)),
+            Ok(Read::Console(text)) => {
+                gathered.take_testimony(absence.kind, Arc::new(judge.testimony(Ok(&text), &[])));
+            }
+            Ok(Read::NoConsole(why)) => gathered.testimony = Some(Err(why)),
             Ok(_) => {}
-            Err(error) => gathered.console = Some(Err(error.text)),
+            Err(error) => gathered.testimony = Some(Err(error.text)),
         }
     }
     let mut fault = Fault::from(absence.clone());

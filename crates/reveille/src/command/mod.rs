@@ -10,6 +10,7 @@
 //!
 //! An answer is written in one go at the end, so that a reader who has seen enough (`| head`) troubles nobody.
 
+mod catalogue;
 mod compare;
 mod demo;
 mod diagnose;

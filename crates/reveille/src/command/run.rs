@@ -20,6 +20,7 @@ use reveille_core::event::Event;
 use reveille_core::model::id::CloudName;
 use reveille_core::model::roster::Mode;
 use reveille_core::record::Record;
+use reveille_diagnose::Judge;
 use reveille_kube::Cluster;
 use reveille_openstack::{CloudConfig, Interest, Project};
 use reveille_record::OpenError;
@@ -59,6 +60,7 @@ const TASKS_WITHIN: Duration = Duration::from_secs(2);
 /// One roster, ready to be driven.
 struct Prepared {
     checked: CheckedRoster,
+    judge: Arc<Judge>,
     state_dir: PathBuf,
     cluster: Cluster,
     shelf: OpenShelf,
@@ -144,6 +146,7 @@ async fn attend(
 /// Opens what one roster needs before anything starts.
 async fn prepare(context: &Context, checked: CheckedRoster) -> Result<Prepared, Failure> {
     let name = checked.roster.name.clone();
+    let judge = context.judge()?;
     let cluster = Cluster::connect(&cluster_config(&checked.cluster)).await.map_err(|error| {
         Failure::usage(
             anyhow::Error::new(error).context(format!("cannot reach the cluster of roster {name}")),
@@ -164,7 +167,7 @@ async fn prepare(context: &Context, checked: CheckedRoster) -> Result<Prepared, 
         }
     })?;
     let (events, inbox) = mpsc::channel(INBOX_MAX);
-    Ok(Prepared { checked, state_dir, cluster, shelf, events, inbox })
+    Ok(Prepared { checked, judge, state_dir, cluster, shelf, events, inbox })
 }
 
 /// One poller for each project, whoever shares it. Returns each roster's clouds by the roster's place.
@@ -230,7 +233,7 @@ fn launch(
     stopped: &watch::Receiver<bool>,
     background: &mut JoinSet<()>,
 ) -> Result<Driver, Failure> {
-    let Prepared { checked, state_dir, cluster, shelf, events, inbox } = prepared;
+    let Prepared { checked, judge, state_dir, cluster, shelf, events, inbox } = prepared;
     let OpenShelf { shelf, records, fence, last_alive } = shelf;
     let now = clock::wall();
     announce(&checked, args.dry_run, records.len());
@@ -243,7 +246,7 @@ fn launch(
     let Reached { desks, strangers } = clouds;
     let caution = Caution::new(checked.written, strangers);
     let worlds = Worlds { clouds: desks, cluster: Desk::new(Arc::new(ClusterWorld(cluster.clone()))) };
-    let hands = Hands::new(worlds, shelf::fence_check(&state_dir), events.clone());
+    let hands = Hands::new(worlds, judge, shelf::fence_check(&state_dir), events.clone());
     background.spawn(watch_cluster(cluster, events, stopped.clone()));
     let (asks, questions) = mpsc::channel(16);
     background.spawn(server::serve(state_dir.clone(), asks, stopped.clone()));

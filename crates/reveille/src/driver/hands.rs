@@ -1,7 +1,7 @@
 //! Effects carried out: reads and calls as tasks, each with a deadline, a bounded number per world, answered by an event.
 //!
 //! ```text
-//!  Look ─▶ a place at the world's desk ─▶ read ─▶ Looked            nobody answers in time ─▶ Looked(TimedOut)
+//!  Look ─▶ a place at the world's desk ─▶ read ─▶ judge ─▶ Looked    nobody answers in time ─▶ Looked(TimedOut)
 //!  Call ─▶ a place ─▶ fence still ours? ─▶ call ─▶ Done             not begun ─▶ Failed · begun, no answer ─▶ Unknown
 //!                          └─ no ─▶ Done(Fenced)
 //! ```
@@ -19,6 +19,7 @@ use futures::FutureExt as _;
 use reveille_core::effect::{Call, Look, Outcome, ReadError, ReadErrorKind};
 use reveille_core::event::{Answer, Event};
 use reveille_core::model::id::{CloudName, Fence, IntentId, LookId};
+use reveille_diagnose::Judge;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -35,6 +36,7 @@ const CALL_WITHIN: Duration = Duration::from_secs(120);
 /// Whoever carries out effects for one roster.
 pub(crate) struct Hands {
     worlds: Worlds,
+    judge: Arc<Judge>,
     fence: FenceCheck,
     events: mpsc::Sender<Event>,
     under_way: UnderWay,
@@ -76,9 +78,14 @@ impl Drop for Counted {
 }
 
 impl Hands {
-    /// Hands that answer on `events`.
-    pub(crate) fn new(worlds: Worlds, fence: FenceCheck, events: mpsc::Sender<Event>) -> Self {
-        Self { worlds, fence, events, under_way: UnderWay::default() }
+    /// Hands that answer on `events`; what machines say of themselves is judged by this catalogue.
+    pub(crate) fn new(
+        worlds: Worlds,
+        judge: Arc<Judge>,
+        fence: FenceCheck,
+        events: mpsc::Sender<Event>,
+    ) -> Self {
+        Self { worlds, judge, fence, events, under_way: UnderWay::default() }
     }
 
     /// What has no answer yet.
@@ -97,6 +104,7 @@ impl Hands {
     pub(crate) fn look(&self, id: LookId, look: Look) {
         let counted = Counted::of(&self.under_way.looks);
         let (events, desk) = (self.events.clone(), self.worlds.of_look(&look).cloned());
+        let judge = self.judge.clone();
         tokio::spawn(async move {
             let answer = match desk {
                 Some(desk) => match timeout(LOOK_WITHIN, guarded(read(&desk, look.clone()))).await {
@@ -110,7 +118,8 @@ impl Hands {
                 },
                 None => Err(unread(&look, ReadErrorKind::Unavailable, "the roster has no such cloud")),
             };
-            drop(events.send(Event::Looked { look: id, answer }).await);
+            let event = judged(judge, Event::Looked { look: id, answer }).await;
+            drop(events.send(event).await);
             drop(counted);
         });
     }
@@ -135,6 +144,19 @@ async fn read(desk: &Desk, look: Look) -> Result<Answer, ReadError> {
     // The semaphore is never closed; a place is waited for within the caller's deadline.
     let _place = desk.looks.acquire().await;
     desk.world.look(look).await
+}
+
+/// Sixty kilobytes of console take milliseconds, and a thousand machines may fail at once: not on the loop's time.
+async fn judged(judge: Arc<Judge>, event: Event) -> Event {
+    if !matches!(event, Event::Looked { answer: Ok(Answer::Console(_)), .. }) {
+        return event;
+    }
+    let Event::Looked { look, .. } = event else { return event };
+    let heard = tokio::task::spawn_blocking(move || judge.heard(event)).await;
+    heard.unwrap_or_else(|_| {
+        let answer = Ok(Answer::NoConsole(Arc::from("it could not be judged; this is a fault of ours")));
+        Event::Looked { look, answer }
+    })
 }
 
 async fn perform(desk: &Desk, leads: &FenceCheck, fence: Fence, call: Call) -> Outcome {

@@ -130,6 +130,8 @@ impl Scrub {
             Answer::Group(Some(group)) => Answer::Group(Some(self::group(&group).unwrap_or(group))),
             Answer::Console(log) => Answer::Console(keep(&log)),
             Answer::NoConsole(why) => Answer::NoConsole(text(why)),
+            // Made of what went through here.
+            Answer::Testimony(_) => answer,
             Answer::Actions(actions) => {
                 let clean =
                     |action: InstanceAction| InstanceAction { message: action.message.map(text), ..action };

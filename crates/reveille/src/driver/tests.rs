@@ -18,6 +18,7 @@ use reveille_core::model::instance::Port;
 use reveille_core::model::node::Ready;
 use reveille_core::model::time::Time;
 use reveille_core::record::Record;
+use reveille_diagnose::Judge;
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 
 use super::caution::Caution;
@@ -162,7 +163,7 @@ fn start(fake: Fake, book: &Book, state: State, until: Until, leads: FenceCheck)
         helm: Helm::new(state, scribe),
         acks,
         inbox,
-        hands: Hands::new(worlds, leads, events.clone()),
+        hands: Hands::new(worlds, Judge::built_in().unwrap(), leads, events.clone()),
         pauses: PauseDesk::new(Box::new(|| (BTreeSet::new(), Vec::new())), Caution::default()),
         stop: stopped,
         questions,
@@ -403,7 +404,7 @@ async fn a_call_without_an_answer_ends_as_unknown_and_a_read_as_timed_out() {
     let desk = Desk::new(Arc::new(FakeWorld(fake.clone())));
     let worlds = Worlds { clouds: BTreeMap::from([("os".into(), desk.clone())]), cluster: desk.clone() };
     let (events, mut inbox) = mpsc::channel(8);
-    let hands = Hands::new(worlds, leads(1), events);
+    let hands = Hands::new(worlds, Judge::built_in().unwrap(), leads(1), events);
     hands.call(IntentId(1), Fence(1), Call::Start { cloud: "os".into(), instance: "i1".into() });
     let Some(Event::Done { intent, outcome }) = inbox.recv().await else { panic!("a call is answered") };
     assert_eq!((intent, matches!(outcome, Outcome::Unknown { .. })), (IntentId(1), true), "{outcome}");

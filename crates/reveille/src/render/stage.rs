@@ -136,8 +136,8 @@ impl Stage {
     /// A conclusion: under the line that opened the incident, or on a line of its own when it is a new one.
     fn concluded(&mut self, at: Time, incident: IncidentId, finding: &Finding) {
         let Some(known) = self.known.get_mut(&incident) else { return };
-        let conclusion = (finding.cause, finding.confidence);
-        if known.cause.replace(conclusion) == Some(conclusion) {
+        let conclusion = (finding.cause.clone(), finding.confidence);
+        if known.cause.replace(conclusion.clone()) == Some(conclusion) {
             return;
         }
         let (first, label) = (known.opened == at, known.label.clone());

@@ -138,7 +138,7 @@ fn strip(report: &WhyReport, paper: &Paper) -> String {
 fn cause(label: &str, finding: &FindingReport, report: &WhyReport, paper: &Paper) -> String {
     let cause = paper.tone(Tone::Strong, &finding.cause);
     let mut out = labelled(label, &format!("{cause} ({}), {}", finding.code, finding.confidence), paper);
-    out.push_str(&labelled("", &one_line(&finding.says), paper));
+    out.push_str(&labelled("", &one_line(&finding.title), paper));
     out.push_str(&facts(&finding.evidence, report, paper));
     if finding.against.is_empty() {
         out.push_str(&labelled("", "against it: nothing", paper));
@@ -147,7 +147,27 @@ fn cause(label: &str, finding: &FindingReport, report: &WhyReport, paper: &Paper
         out.push_str(&facts(&finding.against, report, paper));
     }
     out.push_str(&labelled("", &format!("a person would: {}", one_line(&finding.remedy)), paper));
+    for command in &finding.commands {
+        out.push_str(&format!("{:LABEL$}  $ {}\n", "", one_line(command)));
+    }
+    for follower in &finding.follows {
+        let text = format!("follows: {} ({}): {}", follower.cause, follower.code, one_line(&follower.title));
+        out.push_str(&labelled("", &text, paper));
+    }
+    for wanted in &finding.collect {
+        out.push_str(&labelled("", &format!("collect next: {}", one_line(wanted)), paper));
+    }
     out
+}
+
+/// Where a fact was read: its line and how often it was seen, where its source has lines.
+fn place(fact: &EvidenceReport) -> String {
+    let source = one_line(&fact.source);
+    match (fact.line, fact.times) {
+        (Some(line), Some(times)) if times > 1 => format!("{source}:{line} ×{times}"),
+        (Some(line), _) => format!("{source}:{line}"),
+        (None, _) => source,
+    }
 }
 
 /// The quote comes last, so that only it wraps; on a narrow terminal each fact is a paragraph, so that ids stay whole.
@@ -156,7 +176,7 @@ fn facts(facts: &[EvidenceReport], report: &WhyReport, paper: &Paper) -> String 
     if paper.width.is_some_and(|width| width < WIDE) {
         let line = |fact: &EvidenceReport| {
             let read = paper.tone(Tone::Faint, read(fact));
-            let line = format!("{:LABEL$}{}  {read}  {}", "", one_line(&fact.source), one_line(&fact.text));
+            let line = format!("{:LABEL$}{}  {read}  {}", "", place(fact), one_line(&fact.text));
             wrap::hanging(paper, &line, LABEL + 2) + "\n"
         };
         return facts.iter().map(line).collect();
@@ -166,7 +186,7 @@ fn facts(facts: &[EvidenceReport], report: &WhyReport, paper: &Paper) -> String 
     }
     let row = |fact: &EvidenceReport| {
         vec![
-            Text::plain(one_line(&fact.source)),
+            Text::plain(place(fact)),
             Text::toned(Tone::Faint, read(fact)),
             Text::plain(one_line(&fact.text)),
         ]

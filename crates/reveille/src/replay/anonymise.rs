@@ -76,7 +76,12 @@ impl Names {
     fn collect(&mut self, value: &Value) {
         match value {
             Value::Object(fields) => {
+                // The label of a cause is a word of ours; only machines and groups are called by theirs.
+                let is_finding = fields.contains_key("confidence");
                 for (field, value) in fields {
+                    if is_finding && field == "label" {
+                        continue;
+                    }
                     if let Some((_, kind)) = NAMING.iter().find(|(name, _)| name == field) {
                         self.named(kind, value);
                     }

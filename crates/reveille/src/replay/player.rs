@@ -18,6 +18,7 @@ use reveille_core::event::Event;
 use reveille_core::model::id::{IntentId, LookId, RecordId};
 use reveille_core::model::roster::Roster;
 use reveille_core::model::time::{Span, Time};
+use reveille_diagnose::Judge;
 use reveille_wire::recording::{Header, Step};
 
 use super::shape;
@@ -34,6 +35,7 @@ const ROUNDS_MAX: usize = 1000;
 /// An engine on a recording.
 pub(crate) struct Player {
     state: State,
+    judge: Option<Arc<Judge>>,
     looks: Pairs<LookId>,
     records: Pairs<RecordId>,
     intents: Pairs<IntentId>,
@@ -66,7 +68,9 @@ impl Player {
                 State::restore(roster, how, memory.records.iter().cloned())
             }
         };
-        Self { state, looks: Pairs::new(), records: Pairs::new(), intents: Pairs::new() }
+        // Only a recording of before consoles were judged on their way in needs it.
+        let judge = Judge::built_in().ok();
+        Self { state, judge, looks: Pairs::new(), records: Pairs::new(), intents: Pairs::new() }
     }
 
     /// What it knows now.
@@ -108,7 +112,8 @@ impl Player {
     fn event(&mut self, event: &Event) -> Option<Event> {
         match event {
             Event::Looked { look, answer } => {
-                self.looks.answered(*look).map(|look| Event::Looked { look, answer: answer.clone() })
+                let answered = self.looks.answered(*look);
+                answered.map(|look| self.heard(Event::Looked { look, answer: answer.clone() }))
             }
             Event::Recorded(id) => self.records.answered(*id).map(Event::Recorded),
             Event::RecordFailed(id) => self.records.answered(*id).map(Event::RecordFailed),
@@ -116,6 +121,13 @@ impl Player {
                 self.intents.answered(*intent).map(|intent| Event::Done { intent, outcome: outcome.clone() })
             }
             other => Some(other.clone()),
+        }
+    }
+
+    fn heard(&self, event: Event) -> Event {
+        match &self.judge {
+            Some(judge) => judge.heard(event),
+            None => event,
         }
     }
 

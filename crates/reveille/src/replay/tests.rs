@@ -37,6 +37,7 @@ fn reel(seed: u64) -> Reel {
         for event in moment.events {
             let mut waiting = std::collections::VecDeque::from([event]);
             while let Some(event) = waiting.pop_front() {
+                let event = reveille_sim::catalogue::judge().heard(event);
                 let effects = state.step(moment.at, event.clone());
                 story.after_step(&state, &event, &effects);
                 for effect in &effects {

@@ -200,15 +200,12 @@ impl<'a> Machine<'a> {
             (Some(Standing::Absent(absence)), root) => {
                 let finding =
                     root.and_then(|case| case.incident.findings.first()).unwrap_or(&absence.finding);
-                describe(absence.kind, finding.cause)
+                describe(absence.kind, &finding.cause)
             }
             (Some(Standing::Answers), Some(case)) => {
                 format!("answers, but {}", case_clause(case))
             }
-            (None, Some(case)) => {
-                let cause = case.incident.findings.first().map_or(Cause::Unknown, |finding| finding.cause);
-                describe(case.incident.key.kind, cause)
-            }
+            (None, Some(case)) => describe(case.incident.key.kind, case.incident.cause()),
             (Some(Standing::Answers) | None, None) => String::new(),
         }
     }
@@ -223,7 +220,7 @@ pub(crate) fn case_clause(case: &Case) -> String {
 }
 
 /// A kind of fault and its cause in one line, without saying the same twice.
-fn describe(kind: FaultKind, cause: Cause) -> String {
+fn describe(kind: FaultKind, cause: &Cause) -> String {
     let words = kind_words(kind);
     match (kind, cause) {
         (_, Cause::Unknown) => format!("{words}; {}", Cause::Unknown.says()),

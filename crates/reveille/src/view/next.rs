@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use reveille_core::effect::Call;
-use reveille_core::model::cause::Cause;
 use reveille_core::model::roster::Mode;
 use reveille_core::model::time::{Span, Time};
 use reveille_core::plan::decide::{Decision, Next, decide, due_at};
@@ -50,7 +49,7 @@ fn since_sight(desk: &Desk<'_>, case: &Case, until: Time) -> Option<String> {
 /// What a case waits for: the first rung from the present one on that is allowed at all and of use.
 fn then(desk: &Desk<'_>, case: &Case) -> String {
     let incident = &case.incident;
-    let cause = incident.findings.first().map_or(Cause::Unknown, |finding| finding.cause);
+    let cause = incident.cause();
     let rungs = ladder::ladder(incident.key.kind).iter().skip(usize::from(incident.rung));
     for rung in rungs.copied() {
         if ladder::no_use(rung, cause).is_some() {

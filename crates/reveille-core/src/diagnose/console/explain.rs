@@ -12,20 +12,22 @@ use std::sync::Arc;
 
 use crate::diagnose::network::membership::{PortNeed, Verdict};
 use crate::model::cause::Cause;
-use crate::model::incident::{Confidence, Evidence, Finding};
+use crate::model::incident::{Confidence, Evidence, Finding, Line};
 use crate::model::instance::{Instance, InstanceState, Port, PortStatus};
 use crate::model::stage::Stage;
+use crate::model::testimony::{BootProgress, ConfigDrive, Guest, Testimony, Told};
 use crate::model::time::Time;
 
-use super::{BootProgress, ConfigDrive, ConsoleReading};
+use super::lines;
+
+/// How many of the console's last lines are quoted where nothing is known.
+const TAIL_LINES: usize = 3;
 
 /// Everything that was gathered about a machine that never joined.
 #[derive(Clone, Debug)]
 pub struct NeverJoinedFacts<'a> {
-    /// What its console says, where there is one.
-    pub console: Option<&'a ConsoleReading>,
-    /// Why there is no console, where there is none.
-    pub no_console: Option<Arc<str>>,
+    /// What it says of itself, where it was read; or why nobody could read it.
+    pub testimony: Option<Result<&'a Testimony, Arc<str>>>,
     /// Its ports.
     pub ports: &'a [Arc<Port>],
     /// What its ports lack.
@@ -36,19 +38,39 @@ pub struct NeverJoinedFacts<'a> {
     pub read_at: Time,
 }
 
+impl<'a> NeverJoinedFacts<'a> {
+    fn read(&self) -> Option<&'a Testimony> {
+        self.testimony.as_ref().and_then(|read| read.as_ref().ok()).copied()
+    }
+
+    /// Everything that its texts prove, with what follows from it.
+    fn told(&self) -> impl Iterator<Item = &'a Told> {
+        let roots = self.read().map_or(&[][..], |read| &read.told);
+        roots.iter().flat_map(|told| std::iter::once(told).chain(&told.follows))
+    }
+
+    /// With no word from the guest, or only that nothing answers it, the objects outside explain it best.
+    fn outside_explains(&self) -> bool {
+        self.told().next().is_none() || self.told().any(|told| told.unanswered)
+    }
+
+    fn guest(&self) -> Guest {
+        self.read().map_or(Guest::UNSEEN, |read| read.guest)
+    }
+}
+
 /// Why it never joined. Never empty; the first finding is the one to act on.
 pub fn explain_never_joined(facts: &NeverJoinedFacts<'_>) -> Vec<Finding> {
-    let said: Vec<Finding> = facts.console.into_iter().flat_map(|console| console.findings.clone()).collect();
-    // With no word from the guest, or only that nothing answers it, the objects outside explain it best.
-    let outside_explains =
-        facts.console.is_none_or(|console| console.findings.is_empty() || console.unanswered);
+    let roots = facts.read().map_or(&[][..], |read| &read.told);
+    let said: Vec<Finding> = roots.iter().map(|told| told.finding(facts.read_at)).collect();
+    let outside_explains = facts.outside_explains();
     let mut first = Vec::new();
     let mut last = Vec::new();
     if let Some(finding) = group_missing(facts) {
         let bare = no_port_carries_any(facts);
         if outside_explains && (bare || said.is_empty()) { first.push(finding) } else { last.push(finding) }
     }
-    let wire_works = facts.console.is_some_and(|console| console.addressed || console.answered);
+    let wire_works = facts.guest().addressed || facts.guest().answered;
     if let Some(finding) = not_wired(facts) {
         if outside_explains && !wire_works { first.push(finding) } else { last.push(finding) }
     }
@@ -60,10 +82,6 @@ pub fn explain_never_joined(facts: &NeverJoinedFacts<'_>) -> Vec<Finding> {
         findings.push(unknown(facts));
     }
     findings
-}
-
-fn finding(cause: Cause, confidence: Confidence, evidence: Vec<Evidence>) -> Finding {
-    Finding { cause, stage: cause.stage(), confidence, evidence, against: Vec::new() }
 }
 
 fn names<T: ToString>(items: impl IntoIterator<Item = T>) -> String {
@@ -96,9 +114,9 @@ fn group_missing(facts: &NeverJoinedFacts<'_>) -> Option<Finding> {
         return None;
     }
     let confidence = if no_port_carries_any(facts) { Confidence::Sure } else { Confidence::Possible };
-    let mut finding = finding(Cause::SecurityGroupMissing, confidence, evidence);
-    if let Some(dhcp) = facts.console.and_then(|console| console.dhcp.as_ref()) {
-        let line = dhcp.evidence.first().map_or("", |line| &line.text);
+    let mut finding = Finding::new(Cause::SecurityGroupMissing, confidence, evidence);
+    if let Some(dhcp) = facts.told().find(|told| told.no_lease) {
+        let line = dhcp.proof.first().map_or("", |line| &line.text);
         let text = format!(
             "DHCP failed as well (\"{line}\"); Neutron's own firewalls let DHCP pass without any group"
         );
@@ -111,12 +129,12 @@ fn group_missing(facts: &NeverJoinedFacts<'_>) -> Option<Finding> {
 
 /// What the console says for packets passing the port. A lease shows that the wire works and nothing about groups.
 fn packets_pass(facts: &NeverJoinedFacts<'_>, a_lease_counts: bool) -> Option<&'static str> {
-    let console = facts.console?;
-    if console.answered {
+    let guest = facts.guest();
+    if guest.answered {
         Some("the metadata service or the API server answered: packets pass")
-    } else if a_lease_counts && console.addressed {
+    } else if a_lease_counts && guest.addressed {
         Some("it got an address: packets pass")
-    } else if !console.findings.is_empty() && !console.unanswered {
+    } else if !facts.outside_explains() {
         Some("what failed there was answered, or needs no network")
     } else {
         None
@@ -126,7 +144,7 @@ fn packets_pass(facts: &NeverJoinedFacts<'_>, a_lease_counts: bool) -> Option<&'
 fn unsecurable(facts: &NeverJoinedFacts<'_>) -> Option<Finding> {
     let needs = facts.group_needs.iter().filter(|need| need.verdict != Verdict::Applicable);
     let evidence: Vec<Evidence> = needs.map(|need| lacks(need, facts)).collect();
-    (!evidence.is_empty()).then(|| finding(Cause::PortUnsecurable, Confidence::Possible, evidence))
+    (!evidence.is_empty()).then(|| Finding::new(Cause::PortUnsecurable, Confidence::Possible, evidence))
 }
 
 /// A port that is DOWN under a running instance: nothing passes it, whatever its groups say.
@@ -147,7 +165,7 @@ fn not_wired(facts: &NeverJoinedFacts<'_>) -> Option<Finding> {
         return None;
     }
     let confidence = if all_down { Confidence::Sure } else { Confidence::Likely };
-    let mut finding = finding(Cause::PortNotWired, confidence, evidence);
+    let mut finding = Finding::new(Cause::PortNotWired, confidence, evidence);
     if let Some(text) = packets_pass(facts, true) {
         finding.against.push(Evidence::new("console", text, facts.read_at));
     }
@@ -160,17 +178,16 @@ fn note_what_follows(findings: &mut [Finding], facts: &NeverJoinedFacts<'_>) {
     if !matches!(first.cause, Cause::SecurityGroupMissing | Cause::PortNotWired) {
         return;
     }
-    let followed =
-        facts.console.and_then(|console| console.first_boot_failed.as_ref().or(console.findings.first()));
-    if let Some(line) = followed.and_then(|finding| finding.evidence.first()) {
-        first.evidence.push(line.clone());
+    let of_first_boot = facts.told().find(|told| told.cause.is_of_the_first_boot());
+    let followed = of_first_boot.or_else(|| facts.told().next());
+    if let Some(quote) = followed.and_then(|told| told.proof.first()) {
+        first.evidence.push(quote.evidence(facts.read_at));
     }
 }
 
 /// What the cloud and the guest say of a config drive, where the first boot went without its configuration.
 fn note_config_drive(findings: &mut [Finding], facts: &NeverJoinedFacts<'_>) {
-    let guest = facts.console.map_or(ConfigDrive::Unknown, |console| console.config_drive);
-    let text = match (facts.instance.config_drive, guest) {
+    let text = match (facts.instance.config_drive, facts.guest().config_drive) {
         (true, ConfigDrive::Absent) => {
             "a config drive is attached, and the guest did not find it: look at the image"
         }
@@ -181,10 +198,8 @@ fn note_config_drive(findings: &mut [Finding], facts: &NeverJoinedFacts<'_>) {
         (false, _) => "no config drive is attached: the first boot needs the network",
     };
     let about_configuration = |finding: &&mut Finding| {
-        matches!(
-            finding.cause,
-            Cause::NoNetworkAtBoot | Cause::MetadataUnavailable | Cause::BootstrapDataUnavailable
-        )
+        let entry = finding.cause.entry();
+        entry.is_some_and(|entry| entry.first_boot && finding.stage <= Stage::FetchConfig)
     };
     if let Some(finding) = findings.iter_mut().find(about_configuration) {
         finding.evidence.push(Evidence::new("instance", text, facts.read_at));
@@ -195,10 +210,11 @@ fn note_config_drive(findings: &mut [Finding], facts: &NeverJoinedFacts<'_>) {
 fn unknown(facts: &NeverJoinedFacts<'_>) -> Finding {
     let mut evidence = Vec::new();
     let mut stage = Stage::OsBoot;
-    match (facts.console, &facts.no_console) {
-        (Some(console), _) => {
-            stage = console.boot.stage();
-            let next = match console.boot {
+    match (facts.read().map(|read| &read.console), &facts.testimony) {
+        (Some(Ok(console)), _) => {
+            let boot = facts.guest().boot;
+            stage = boot.stage();
+            let next = match boot {
                 BootProgress::Nothing => {
                     "the console shows no kernel: see whether the image boots at all and writes to the serial console"
                 }
@@ -217,14 +233,17 @@ fn unknown(facts: &NeverJoinedFacts<'_>) -> Finding {
                 }
             };
             evidence.push(Evidence::new("console", next, facts.read_at));
-            evidence.extend(console.tail.iter().cloned());
+            evidence.extend(lines::tail(console, TAIL_LINES).into_iter().map(|(number, line)| {
+                let line_of = Line { number, times: 1, sign: Arc::from("") };
+                Evidence { line: Some(line_of), ..Evidence::new("console", &line, facts.read_at) }
+            }));
         }
-        (None, Some(why)) => {
+        (Some(Err(why)), _) | (None, Some(Err(why))) => {
             let text =
                 format!("there is no console log ({why}): collect the kubelet's journal on the machine");
             evidence.push(Evidence::new("console", &text, facts.read_at));
         }
-        (None, None) => {
+        (None, _) => {
             evidence.push(Evidence::new("console", "not read yet: read the console log", facts.read_at));
         }
     }
@@ -232,8 +251,5 @@ fn unknown(facts: &NeverJoinedFacts<'_>) -> Finding {
         stage = Stage::Network;
         evidence.push(Evidence::new("instance", "it has no network port", facts.read_at));
     }
-    Finding { cause: Cause::Unknown, stage, confidence: Confidence::Possible, evidence, against: Vec::new() }
+    Finding { stage, ..Finding::new(Cause::Unknown, Confidence::Possible, evidence) }
 }
-
-#[cfg(test)]
-mod tests;

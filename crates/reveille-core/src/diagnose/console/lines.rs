@@ -1,8 +1,8 @@
-//! One console line, made comparable.
+//! Console lines as they are quoted.
 //!
 //! Serial consoles carry colour sequences (often with their escape byte already lost), carriage returns and columns of
-//! spaces. [`normalised`] takes these out, so that a literal matches whatever drew the line. Text and lines are cut to a
-//! bound here as well: what a guest prints is under nobody's control.
+//! spaces; these are taken out. Text and lines are cut to a bound here as well: what a guest prints is under nobody's
+//! control.
 
 /// How much of a console is read, from its end.
 pub(super) const READ_BYTES_MAX: usize = 1024 * 1024;
@@ -24,9 +24,11 @@ pub(super) fn end_of(text: &str, bytes_max: usize) -> &str {
     }
 }
 
-/// The line in lower case, without colours and control characters, with single spaces and none at its ends.
-pub(super) fn normalised(line: &str) -> String {
-    plain(line).to_ascii_lowercase()
+/// The last lines that are not empty, each with its number from 1, oldest first.
+pub(super) fn tail(text: &str, lines_max: usize) -> Vec<(u64, String)> {
+    let numbered = (1..).zip(text.lines());
+    let spoken: Vec<(u64, &str)> = numbered.filter(|(_, line)| !plain(line).is_empty()).collect();
+    spoken[spoken.len().saturating_sub(lines_max)..].iter().map(|(at, line)| (*at, plain(line))).collect()
 }
 
 /// The line without colours and control characters, with single spaces and none at its ends.
@@ -76,16 +78,23 @@ mod tests {
     }
 
     #[test]
+    fn the_tail_is_the_last_lines_that_say_something() {
+        assert_eq!(tail("a\n\nb\n \n", 1), [(3, "b".to_owned())]);
+        assert_eq!(tail("a\n\nb\n", 3), [(1, "a".to_owned()), (3, "b".to_owned())]);
+        assert_eq!(tail("", 3), []);
+    }
+
+    #[test]
     fn colours_columns_and_control_bytes_go() {
         for (line, expected) in [
-            ("\u{1b}[0;32m  OK  \u{1b}[0m] Reached   target\t X.\r", "ok ] reached target x."),
-            ("[[0;1;31mFAILED[0m] Failed to start Y.", "[failed] failed to start y."),
+            ("\u{1b}[0;32m  OK  \u{1b}[0m] Reached   target\t X.\r", "OK ] Reached target X."),
+            ("[[0;1;31mFAILED[0m] Failed to start Y.", "[FAILED] Failed to start Y."),
             ("[   12.345678] eth0: up", "[ 12.345678] eth0: up"),
             ("a[12]m [m", "a[12]m"),
             ("", ""),
             ("Ünï", "Ünï"),
         ] {
-            assert_eq!(normalised(line), expected, "{line:?}");
+            assert_eq!(plain(line), expected, "{line:?}");
         }
     }
 }

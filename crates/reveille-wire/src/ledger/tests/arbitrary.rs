@@ -9,10 +9,10 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 use reveille_core::effect::{Call, Outcome};
-use reveille_core::model::cause::Cause;
+use reveille_core::model::cause::{Cause, Entry};
 use reveille_core::model::id::*;
 use reveille_core::model::incident::{
-    Attempt, Confidence, Evidence, FaultKind, Finding, IncidentKey, MachineKey, Subject,
+    Attempt, Confidence, Evidence, FaultKind, Finding, IncidentKey, Line, MachineKey, Subject,
 };
 use reveille_core::model::network::{Direction, Family, Protocol, Remote, Route, RuleSpec};
 use reveille_core::model::stage::Stage;
@@ -66,20 +66,48 @@ fn kind() -> impl Strategy<Value = FaultKind> {
 }
 
 prop_compose! {
-    fn evidence()(source in text(), text in text(), read_at in at()) -> Evidence {
-        Evidence { source, text, read_at }
+    pub(crate) fn line()(number in any::<u64>(), times in any::<u64>(), sign in text()) -> Line {
+        Line { number, times, sign }
     }
 }
 
 prop_compose! {
+    fn evidence()(source in text(), text in text(), read_at in at(), line in option::of(line())) -> Evidence {
+        Evidence { source, text, read_at, line }
+    }
+}
+
+prop_compose! {
+    fn entry()(
+        code in id(CauseCode::new),
+        label in id(CauseLabel::new),
+        stage in select(Stage::ALL.to_vec()),
+        (says, remedy) in (text(), text()),
+        commands in vec(text(), 0..3),
+        collect in vec(text(), 0..3),
+        first_boot in any::<bool>(),
+        no_reboot in option::of(text()),
+        no_replace in option::of(text()),
+    ) -> Entry {
+        Entry { code, label, stage, says, remedy, commands, collect, first_boot, no_reboot, no_replace }
+    }
+}
+
+pub(crate) fn cause() -> impl Strategy<Value = Cause> {
+    let catalogued = entry().prop_map(|entry| Cause::Catalogued(Arc::new(entry)));
+    prop_oneof![select(Cause::OWN), catalogued]
+}
+
+prop_compose! {
     fn finding()(
-        cause in select(Cause::ALL),
+        cause in cause(),
         stage in select(Stage::ALL.to_vec()),
         confidence in select(vec![Confidence::Possible, Confidence::Likely, Confidence::Sure]),
         evidence in vec(evidence(), 0..3),
         against in vec(evidence(), 0..3),
     ) -> Finding {
-        Finding { cause, stage, confidence, evidence, against }
+        let follows = Vec::new();
+        Finding { cause, stage, confidence, evidence, against, follows }
     }
 }
 

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use reveille_core::effect::{Call, Outcome};
-use reveille_core::model::cause::Cause;
+use reveille_core::model::cause::{Cause, Entry};
 use reveille_core::model::id::*;
 use reveille_core::model::incident::{
-    Attempt, Confidence, Evidence, FaultKind, Finding, IncidentKey, MachineKey, Subject,
+    Attempt, Confidence, Evidence, FaultKind, Finding, IncidentKey, Line, MachineKey, Subject,
 };
 use reveille_core::model::network::{Direction, Family, Protocol, Remote, Route, RuleSpec};
 use reveille_core::model::stage::Stage;
@@ -108,6 +108,36 @@ fn finding() -> Finding {
         confidence: Confidence::Sure,
         evidence: vec![Evidence::new("port p-1", "security_groups: []", AT)],
         against: vec![Evidence::new("console", "\"Reached target\"\tok ☃", AT)],
+        follows: vec![],
+    }
+}
+
+/// What a catalogue said, and what followed from it.
+fn catalogued() -> Finding {
+    let entry = Entry {
+        code: CauseCode::from("RV113"),
+        label: CauseLabel::from("no-network-at-boot"),
+        stage: Stage::OsBoot,
+        says: text("its first boot had no network"),
+        remedy: text("repair the port"),
+        commands: vec![text("openstack port list --server SERVER --long")],
+        collect: vec![text("the whole console log")],
+        first_boot: true,
+        no_reboot: Some(text("a reboot does not repeat a first boot")),
+        no_replace: None,
+    };
+    let line = Line { number: 41, times: 12, sign: text("no-lease") };
+    let quoted = Evidence::new("console", "dhclient[611]: No DHCPOFFERS received.", AT);
+    let named = Entry::named(
+        CauseCode::from("RV118"),
+        CauseLabel::from("userdata-script-failed"),
+        Stage::FetchConfig,
+    );
+    let follower = Finding::new(Cause::Catalogued(Arc::new(named)), Confidence::Likely, vec![]);
+    Finding {
+        follows: vec![follower],
+        evidence: vec![Evidence { line: Some(line), ..quoted }],
+        ..Finding::new(Cause::Catalogued(Arc::new(entry)), Confidence::Likely, vec![])
     }
 }
 
@@ -137,6 +167,7 @@ pub(super) fn every_kind() -> Vec<Record> {
     }));
     let unsure = Finding { confidence: Confidence::Possible, against: vec![], ..finding() };
     records.push(Record::Diagnosed { at: AT, incident, findings: vec![finding(), unsure] });
+    records.push(Record::Diagnosed { at: AT, incident, findings: vec![catalogued()] });
     records.extend(calls().into_iter().map(|call| {
         let before = call.is_destructive().then(|| text("boot 5c1e"));
         let domain = call.is_destructive().then(|| Domain {

@@ -12,14 +12,19 @@ use reveille_core::event::{
     Answer, CloudFact, CloudSnapshot, ClusterFact, Command, Event, Pause, PauseScope, Scope,
 };
 use reveille_core::model::id::*;
+use reveille_core::model::incident::Confidence;
 use reveille_core::model::instance::{
     Fault, Instance, InstanceAction, InstanceState, Mark, Port, PortStatus,
 };
 use reveille_core::model::network::{GroupRule, Router, SecurityGroup};
 use reveille_core::model::node::{Asks, Condition, Node, NodeEvent, NodeIntent, Provider, Ready};
+use reveille_core::model::stage::Stage;
+use reveille_core::model::testimony::{BootProgress, ConfigDrive, Guest, Quote, Testimony, Told};
 use reveille_core::model::time::Span;
 
-use crate::ledger::tests::arbitrary::{at, call, cloud, id, net, outcome, record, route, rule, text};
+use crate::ledger::tests::arbitrary::{
+    at, call, cause, cloud, id, line, net, outcome, record, route, rule, text,
+};
 
 fn maybe_text() -> impl Strategy<Value = Option<Arc<str>>> {
     option::of(text())
@@ -166,6 +171,7 @@ fn answer() -> impl Strategy<Value = Answer> {
         option::of(group()).prop_map(Answer::Group),
         option::of(router()).prop_map(Answer::Router),
         text().prop_map(Answer::Console),
+        testimony().prop_map(|testimony| Answer::Testimony(Arc::new(testimony))),
         text().prop_map(Answer::NoConsole),
         vec(action, 0..3).prop_map(Answer::Actions),
         option::of(node()).prop_map(Answer::Node),
@@ -236,4 +242,35 @@ pub(super) fn effects() -> impl Strategy<Value = Vec<Effect>> {
         at().prop_map(Effect::WakeAt),
     ];
     vec(effect, 0..3)
+}
+
+prop_compose! {
+    fn quote()(source in text(), text in text(), line in line()) -> Quote {
+        Quote { source, text, line }
+    }
+}
+
+prop_compose! {
+    fn told()(
+        cause in cause(),
+        stage in select(Stage::ALL.to_vec()),
+        confidence in select(vec![Confidence::Possible, Confidence::Likely, Confidence::Sure]),
+        (unanswered, no_lease) in any::<(bool, bool)>(),
+        proof in vec(quote(), 0..3),
+        against in vec(quote(), 0..3),
+    ) -> Told {
+        Told { cause, stage, confidence, unanswered, no_lease, proof, against, follows: Vec::new() }
+    }
+}
+
+prop_compose! {
+    fn testimony()(
+        console in prop_oneof![text().prop_map(Ok), text().prop_map(Err)],
+        boot in select(BootProgress::ALL.to_vec()),
+        config_drive in select(ConfigDrive::ALL.to_vec()),
+        (addressed, answered) in any::<(bool, bool)>(),
+        told in vec(told(), 0..3),
+    ) -> Testimony {
+        Testimony { console, guest: Guest { boot, config_drive, addressed, answered }, told }
+    }
 }

@@ -8,7 +8,9 @@ use reveille_core::engine::Start;
 use reveille_core::event::{
     Answer, CloudFact, CloudSnapshot, ClusterFact, Command, Event, Pause, PauseScope, Scope,
 };
+use reveille_core::model::cause::{Cause, Entry};
 use reveille_core::model::id::*;
+use reveille_core::model::incident::{Confidence, Line};
 use reveille_core::model::instance::{
     Fault, Instance, InstanceAction, InstanceState, Mark, Port, PortStatus,
 };
@@ -20,6 +22,8 @@ use reveille_core::model::node::{Asks, Condition, Node, NodeEvent, NodeIntent, P
 use reveille_core::model::roster::{
     Deadlines, GroupRef, Keep, Limits, Mode, Network, Ownership, Pool, Repair, Roster, Timing,
 };
+use reveille_core::model::stage::Stage;
+use reveille_core::model::testimony::{BootProgress, ConfigDrive, Guest, Quote, Testimony, Told};
 use reveille_core::model::time::{Span, Time};
 use reveille_core::record::Record;
 
@@ -220,6 +224,7 @@ fn answers() -> Vec<Answer> {
         Answer::Group(Some(Arc::new(group()))),
         Answer::Router(Some(Arc::new(router()))),
         Answer::Console(text("[    0.0] Linux\nlogin:")),
+        Answer::Testimony(Arc::new(testimony())),
         Answer::NoConsole(text("no console")),
         Answer::Actions(vec![action]),
         Answer::Node(Some(Arc::new(ill_node()))),
@@ -241,7 +246,7 @@ pub(super) fn events() -> Vec<Event> {
         pause(PauseScope::Pool(text("gpu"))),
         pause(PauseScope::Machine(text("w-1"))),
     ]);
-    let Answer::NodeEvents(node_events) = answers().remove(9) else { unreachable!("the last of them") };
+    let Answer::NodeEvents(node_events) = answers().remove(10) else { unreachable!("the last of them") };
     let mut events = vec![
         snapshot(vec![instance("7f3a"), instance("8b1c")], Scope::Full),
         snapshot(vec![errored.clone()], Scope::Changes),
@@ -290,4 +295,26 @@ pub(super) fn effects() -> Vec<Effect> {
     ];
     effects.extend(looks.map(|look| Effect::Look { id: LookId(2), look }));
     effects
+}
+
+/// A console that tells of a failed first boot.
+fn testimony() -> Testimony {
+    let entry = Entry::named("RV113".into(), "no-network-at-boot".into(), Stage::OsBoot);
+    let cause = Cause::Catalogued(Arc::new(Entry { first_boot: true, ..entry }));
+    let line = Line { number: 2, times: 3, sign: text("no-lease") };
+    let proof = vec![Quote { source: text("console"), text: text("no lease, failing"), line }];
+    let told = Told {
+        stage: cause.stage(),
+        cause,
+        confidence: Confidence::Likely,
+        unanswered: true,
+        no_lease: true,
+        proof: proof.clone(),
+        against: proof,
+        follows: vec![],
+    };
+    let told = Told { follows: vec![told.clone()], ..told };
+    let boot = BootProgress::FirstBoot;
+    let guest = Guest { boot, config_drive: ConfigDrive::Absent, addressed: false, answered: true };
+    Testimony { console: Ok(text("[    0.0] Linux\nno lease, failing")), guest, told: vec![told] }
 }

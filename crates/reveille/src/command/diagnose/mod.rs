@@ -13,10 +13,9 @@ mod report;
 mod walk;
 
 use std::io::IsTerminal as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context as _, anyhow};
-use reveille_diagnose::catalogue::Complaint;
 use reveille_diagnose::scan::Scanner;
 use reveille_diagnose::{Catalogue, judge};
 
@@ -30,7 +29,7 @@ use crate::cli::failure::{Failure, printable};
 
 /// `diagnose`.
 pub(crate) fn diagnose(context: &Context, args: &Diagnose) -> Result<Answer, Failure> {
-    let catalogue = catalogue(args.catalogue.as_deref())?;
+    let catalogue = context.catalogue()?;
     if let Some(code) = &args.explain {
         return explain(&catalogue, code);
     }
@@ -86,39 +85,6 @@ fn sources(paths: &[PathBuf]) -> Result<Vec<Source>, Failure> {
         }));
     }
     Ok(sources)
-}
-
-fn catalogue(own: Option<&Path>) -> Result<Catalogue, Failure> {
-    let Some(folder) = own else {
-        return Catalogue::built_in().map_err(|complaints| refused("the built-in catalogue", &complaints));
-    };
-    let mut files = Vec::new();
-    let read = || format!("cannot read the catalogue {}", folder.display());
-    let entries = std::fs::read_dir(folder).with_context(read).map_err(Failure::usage)?;
-    for entry in entries {
-        let path = entry.with_context(read).map_err(Failure::usage)?.path();
-        if path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml") {
-            let text = std::fs::read_to_string(&path)
-                .with_context(|| format!("cannot read {}", path.display()))
-                .map_err(Failure::usage)?;
-            files.push((path.display().to_string(), text));
-        }
-    }
-    files.sort();
-    if files.is_empty() {
-        return Err(Failure::usage(anyhow!(
-            "{} holds no catalogue: no file there ends in .yaml",
-            folder.display()
-        )));
-    }
-    Catalogue::with_files(&files).map_err(|complaints| refused(&folder.display().to_string(), &complaints))
-}
-
-fn refused(whose: &str, complaints: &[Complaint]) -> Failure {
-    let lines: Vec<String> = complaints.iter().map(|complaint| format!("\n  {complaint}")).collect();
-    Failure::usage(anyhow!("{whose} cannot be taken:{}", lines.concat())).next(
-        "reveille diagnose --explain RV117 shows an entry of ours; docs/diagnosis.md says how to write one",
-    )
 }
 
 fn explain(catalogue: &Catalogue, code: &str) -> Result<Answer, Failure> {

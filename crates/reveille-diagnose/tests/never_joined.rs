@@ -1,11 +1,19 @@
-//! Consoles, ports and groups together, and the finding that must stand first.
+//! Real texts of consoles with ports and groups, and the finding of the engine that must stand first.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot be set up fails")]
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
-use super::*;
-use crate::diagnose::console::read_console;
-use crate::diagnose::network::membership::membership;
-use crate::model::id::{GroupId, InstanceId, InstanceName, NetworkId, PortId};
+use reveille_core::diagnose::console::{NeverJoinedFacts, explain_never_joined};
+use reveille_core::diagnose::network::membership::membership;
+use reveille_core::model::cause::Cause;
+use reveille_core::model::id::{GroupId, InstanceId, InstanceName, NetworkId, PortId};
+use reveille_core::model::incident::{Confidence, Finding};
+use reveille_core::model::instance::{Instance, InstanceState, Port, PortStatus};
+use reveille_core::model::stage::Stage;
+use reveille_core::model::time::Time;
+use reveille_diagnose::Judge;
 
 const AT: Time = Time::from_ms(1_700_000_000_000);
 const NO_ANSWER: &str = "ignition[512]: GET error: Get \"http://169.254.169.254/openstack/latest/user_data\": dial tcp \
@@ -53,11 +61,10 @@ fn port(text: &str) -> Arc<Port> {
 fn explain(ports: &[&str], console: Option<&[&str]>, instance: &Instance) -> Vec<Finding> {
     let ports: Vec<Arc<Port>> = ports.iter().map(|text| port(text)).collect();
     let needs = membership(&ports, &[GroupId::from("k8s")]);
-    let no_console = console.is_none().then(|| Arc::from("the driver has none"));
-    let console = console.map(|lines| read_console(&lines.join("\n"), AT));
+    let judge = Judge::built_in().unwrap();
+    let read = console.map(|lines| judge.testimony(Ok(&lines.join("\n")), &[]));
     explain_never_joined(&NeverJoinedFacts {
-        console: console.as_ref(),
-        no_console,
+        testimony: Some(read.as_ref().ok_or_else(|| Arc::from("the driver has none"))),
         ports: &ports,
         group_needs: &needs,
         instance,
@@ -66,12 +73,12 @@ fn explain(ports: &[&str], console: Option<&[&str]>, instance: &Instance) -> Vec
 }
 
 /// Name, ports, console, expected causes in order.
-type Case<'a> = (&'a str, &'a [&'a str], Option<&'a [&'a str]>, &'a [Cause]);
+type Case<'a> = (&'a str, &'a [&'a str], Option<&'a [&'a str]>, &'a [&'a str]);
 
 fn hold(table: &[Case<'_>]) {
     for (case, ports, console, expected) in table.iter().copied() {
         let findings = explain(ports, console, &instance(false));
-        let causes: Vec<Cause> = findings.iter().map(|finding| finding.cause).collect();
+        let causes: Vec<&str> = findings.iter().map(|finding| finding.cause.label()).collect();
         assert_eq!(causes, expected, "{case}");
         assert!(
             findings.iter().all(|finding| !finding.evidence.is_empty()),
@@ -82,80 +89,93 @@ fn hold(table: &[Case<'_>]) {
 
 #[test]
 fn the_first_finding_is_the_one_to_act_on() {
-    use Cause::*;
     let table: Vec<Case<'_>> = vec![
         (
             "bare port, packets unanswered",
             &["p1 - up"],
             Some(&[NO_ANSWER]),
-            &[SecurityGroupMissing, MetadataUnavailable],
+            &["security-group-missing", "metadata-service-unavailable"],
         ),
         (
             "bare port, no network at all",
             &["p1 default up"],
             Some(&[UNREACHABLE]),
-            &[SecurityGroupMissing, NoNetworkAtBoot],
+            &["security-group-missing", "no-network-at-boot"],
         ),
-        ("groups right, no network", &["p1 k8s up"], Some(&[UNREACHABLE]), &[NoNetworkAtBoot]),
-        ("groups right, no lease", &["p1 k8s up"], Some(&[NO_LEASE]), &[NoNetworkAtBoot]),
+        ("groups right, no network", &["p1 k8s up"], Some(&[UNREACHABLE]), &["no-network-at-boot"]),
+        ("groups right, no lease", &["p1 k8s up"], Some(&[NO_LEASE]), &["no-network-at-boot"]),
         (
             "one of two ports bare, no network",
             &["p1 k8s up", "p2 - up"],
             Some(&[UNREACHABLE]),
-            &[NoNetworkAtBoot, SecurityGroupMissing],
+            &["no-network-at-boot", "security-group-missing"],
         ),
         (
             "one of two ports bare, console silent",
             &["p1 k8s up", "p2 - up"],
             Some(&[]),
-            &[SecurityGroupMissing],
+            &["security-group-missing"],
         ),
         (
             "bare port, metadata answers 500",
             &["p1 - up"],
             Some(&[META_500]),
-            &[MetadataUnavailable, SecurityGroupMissing],
+            &["metadata-service-unavailable", "security-group-missing"],
         ),
-        ("bare port, guest panics", &["p1 - up"], Some(&[PANIC]), &[BootFailed, SecurityGroupMissing]),
-        ("bare port, token refused", &["p1 - up"], Some(&[TOKEN]), &[TokenInvalid, SecurityGroupMissing]),
-        ("bare port, no console", &["p1 - up"], None, &[SecurityGroupMissing]),
+        (
+            "bare port, guest panics",
+            &["p1 - up"],
+            Some(&[PANIC]),
+            &["os-boot-failed", "security-group-missing"],
+        ),
+        (
+            "bare port, token refused",
+            &["p1 - up"],
+            Some(&[TOKEN]),
+            &["bootstrap-token-invalid", "security-group-missing"],
+        ),
+        ("bare port, no console", &["p1 - up"], None, &["security-group-missing"]),
     ];
     hold(&table);
 }
 
 #[test]
 fn a_port_that_is_not_wired_goes_first_unless_packets_passed_it() {
-    use Cause::*;
     let table: Vec<Case<'_>> = vec![
-        ("port down, groups right", &["p1 k8s down"], Some(&[NO_LEASE]), &[PortNotWired, NoNetworkAtBoot]),
-        ("port down, no console", &["p1 k8s down"], None, &[PortNotWired]),
+        (
+            "port down, groups right",
+            &["p1 k8s down"],
+            Some(&[NO_LEASE]),
+            &["port-not-wired", "no-network-at-boot"],
+        ),
+        ("port down, no console", &["p1 k8s down"], None, &["port-not-wired"]),
         (
             "port down and bare",
             &["p1 - down"],
             Some(&[NO_LEASE]),
-            &[SecurityGroupMissing, PortNotWired, NoNetworkAtBoot],
+            &["security-group-missing", "port-not-wired", "no-network-at-boot"],
         ),
         (
             "port down, and yet the token was refused",
             &["p1 k8s down"],
             Some(&[TOKEN]),
-            &[TokenInvalid, PortNotWired],
+            &["bootstrap-token-invalid", "port-not-wired"],
         ),
         (
             "port said to be down, and yet a lease came",
             &["p1 k8s down"],
             Some(&["DHCPACK of 10.0.4.17 from 10.0.4.2", NO_ANSWER]),
-            &[MetadataUnavailable, PortNotWired],
+            &["metadata-service-unavailable", "port-not-wired"],
         ),
         (
             "no port can carry the group",
             &["p1! - up"],
             Some(&[UNREACHABLE]),
-            &[NoNetworkAtBoot, PortUnsecurable],
+            &["no-network-at-boot", "port-security-off"],
         ),
-        ("no port can carry the group, console silent", &["p1! - up"], Some(&[]), &[PortUnsecurable]),
-        ("nothing wrong, console silent", &["p1 k8s up"], Some(&[]), &[Unknown]),
-        ("nothing wrong, no console", &["p1 k8s up"], None, &[Unknown]),
+        ("no port can carry the group, console silent", &["p1! - up"], Some(&[]), &["port-security-off"]),
+        ("nothing wrong, console silent", &["p1 k8s up"], Some(&[]), &["unknown"]),
+        ("nothing wrong, no console", &["p1 k8s up"], None, &["unknown"]),
     ];
     hold(&table);
 }

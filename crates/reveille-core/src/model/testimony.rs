@@ -1,0 +1,178 @@
+//! What a machine said of itself, judged: texts came in, and what they prove comes out as types.
+//!
+//! ```text
+//!  console (text) ─┐                                          ┌▶ Guest: how far the boot came, what answered it
+//!  conditions,     ├▶ catalogue, at the driver's edge ─▶ Testimony
+//!  events (notes) ─┘    (pure, and outside of the core)       └▶ Told: causes in order, with the lines that prove them
+//! ```
+//!
+//! The core holds no catalogue. Whoever performs a read of a console judges what was read before the engine hears of it, the
+//! simulator with the same function as the driver; a recording keeps the judgement, so that a replay decides by the same words
+//! whatever the catalogue says by then. The engine asks for it, weighs it against ports and groups, and dates it: a testimony
+//! has no time of its own.
+
+use std::sync::Arc;
+
+use super::cause::Cause;
+use super::incident::{Confidence, Evidence, Finding, Line};
+use super::stage::Stage;
+use super::time::Time;
+
+/// What was read of one machine, judged together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Testimony {
+    /// The end of its console, masked; or why there is none.
+    pub console: Result<Arc<str>, Arc<str>>,
+    /// What the console shows of the guest. Nothing, where there is none.
+    pub guest: Guest,
+    /// Causes, the one to act on first.
+    pub told: Vec<Told>,
+}
+
+/// What a console shows of the guest, whatever is wrong with it. Of the last boot in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Guest {
+    /// How far the boot came.
+    pub boot: BootProgress,
+    /// Whether it found a config drive.
+    pub config_drive: ConfigDrive,
+    /// It got an address.
+    pub addressed: bool,
+    /// The metadata service or the API server answered it.
+    pub answered: bool,
+}
+
+impl Guest {
+    /// One of which nobody has seen anything.
+    pub const UNSEEN: Self = Self {
+        boot: BootProgress::Nothing,
+        config_drive: ConfigDrive::Unknown,
+        addressed: false,
+        answered: false,
+    };
+}
+
+/// How far a boot came. In order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum BootProgress {
+    /// No sign of a kernel.
+    Nothing,
+    /// A kernel or init system runs.
+    Kernel,
+    /// The tool of the first boot runs.
+    FirstBoot,
+    /// Multi-user or a login prompt.
+    Userland,
+    /// The kubelet was started, or kubeadm runs.
+    Kubelet,
+    /// The node registered.
+    Joined,
+}
+
+impl BootProgress {
+    /// All of them, in order.
+    pub const ALL: [Self; 6] =
+        [Self::Nothing, Self::Kernel, Self::FirstBoot, Self::Userland, Self::Kubelet, Self::Joined];
+
+    /// The word for it in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Nothing => "nothing",
+            Self::Kernel => "kernel",
+            Self::FirstBoot => "first-boot",
+            Self::Userland => "userland",
+            Self::Kubelet => "kubelet",
+            Self::Joined => "joined",
+        }
+    }
+
+    /// Where a machine is that came so far and shows nothing wrong.
+    pub const fn stage(self) -> Stage {
+        match self {
+            Self::Nothing | Self::Kernel => Stage::OsBoot,
+            Self::FirstBoot => Stage::FetchConfig,
+            Self::Userland => Stage::KubeletStart,
+            Self::Kubelet => Stage::Register,
+            Self::Joined => Stage::Ready,
+        }
+    }
+}
+
+/// Whether the guest found a config drive, as the guest says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ConfigDrive {
+    /// It did.
+    Present,
+    /// It looked and found none.
+    Absent,
+    /// It does not say.
+    Unknown,
+}
+
+impl ConfigDrive {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Present, Self::Absent, Self::Unknown];
+
+    /// The word for it in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Present => "present",
+            Self::Absent => "absent",
+            Self::Unknown => "unknown",
+        }
+    }
+}
+
+/// A cause that the texts prove.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Told {
+    /// Which.
+    pub cause: Cause,
+    /// Where it stopped this machine.
+    pub stage: Stage,
+    /// How sure the texts make it.
+    pub confidence: Confidence,
+    /// Packets went out and nothing came back: a filter, a wire or a route, not the other side.
+    pub unanswered: bool,
+    /// It got no address, or lost its link: what a port without a wire looks like from inside.
+    pub no_lease: bool,
+    /// Lines that prove it, strongest first.
+    pub proof: Vec<Quote>,
+    /// Lines that speak against it.
+    pub against: Vec<Quote>,
+    /// What follows from it.
+    pub follows: Vec<Self>,
+}
+
+/// A line, masked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Quote {
+    /// Where it was read: `console`, `node w-1`.
+    pub source: Arc<str>,
+    /// What it says.
+    pub text: Arc<str>,
+    /// Where it stands there, and what it is a sign of.
+    pub line: Line,
+}
+
+impl Told {
+    /// As a finding of what was read then.
+    pub fn finding(&self, read_at: Time) -> Finding {
+        let evidence = |quotes: &[Quote]| quotes.iter().map(|quote| quote.evidence(read_at)).collect();
+        Finding {
+            cause: self.cause.clone(),
+            stage: self.stage,
+            confidence: self.confidence,
+            evidence: evidence(&self.proof),
+            against: evidence(&self.against),
+            follows: self.follows.iter().map(|told| told.finding(read_at)).collect(),
+        }
+    }
+}
+
+impl Quote {
+    /// As evidence that was read then.
+    pub fn evidence(&self, read_at: Time) -> Evidence {
+        Evidence { line: Some(self.line.clone()), ..Evidence::new(self.source.clone(), &self.text, read_at) }
+    }
+}

@@ -1,0 +1,63 @@
+//! The catalogue that this process judges by: what comes with it, and a site's own entries over that.
+//!
+//! `diagnose`, the controller and the commands that look all take it from here, so that one folder of entries serves them all.
+//! A folder that cannot be taken stops the command, with file, line and reason; nothing is judged by half of it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::{Context as _, anyhow};
+use reveille_diagnose::catalogue::Complaint;
+use reveille_diagnose::{Catalogue, Judge};
+
+use super::Context;
+use crate::cli::failure::Failure;
+
+impl Context {
+    /// What is known of failures.
+    pub(crate) fn catalogue(&self) -> Result<Catalogue, Failure> {
+        catalogue(self.common.catalogue.as_deref())
+    }
+
+    /// Whoever judges by it what machines say of themselves.
+    pub(crate) fn judge(&self) -> Result<Arc<Judge>, Failure> {
+        let made = match &self.common.catalogue {
+            None => Judge::built_in().map_err(anyhow::Error::new),
+            Some(_) => Judge::new(self.catalogue()?).map(Arc::new).map_err(anyhow::Error::new),
+        };
+        made.map_err(Failure::internal)
+    }
+}
+
+fn catalogue(own: Option<&Path>) -> Result<Catalogue, Failure> {
+    let Some(folder) = own else {
+        return Catalogue::built_in().map_err(|complaints| refused("the built-in catalogue", &complaints));
+    };
+    let mut files = Vec::new();
+    let read = || format!("cannot read the catalogue {}", folder.display());
+    let entries = std::fs::read_dir(folder).with_context(read).map_err(Failure::usage)?;
+    for entry in entries {
+        let path = entry.with_context(read).map_err(Failure::usage)?.path();
+        if path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml") {
+            let text = std::fs::read_to_string(&path)
+                .with_context(|| format!("cannot read {}", path.display()))
+                .map_err(Failure::usage)?;
+            files.push((path.display().to_string(), text));
+        }
+    }
+    files.sort();
+    if files.is_empty() {
+        return Err(Failure::usage(anyhow!(
+            "{} holds no catalogue: no file there ends in .yaml",
+            folder.display()
+        )));
+    }
+    Catalogue::with_files(&files).map_err(|complaints| refused(&folder.display().to_string(), &complaints))
+}
+
+fn refused(whose: &str, complaints: &[Complaint]) -> Failure {
+    let lines: Vec<String> = complaints.iter().map(|complaint| format!("\n  {complaint}")).collect();
+    Failure::usage(anyhow!("{whose} cannot be taken:{}", lines.concat())).next(
+        "reveille diagnose --explain RV117 shows an entry of ours; docs/diagnosis.md says how to write one",
+    )
+}

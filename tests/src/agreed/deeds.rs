@@ -44,6 +44,7 @@ pub(super) fn can_be_done(happenings: &[Happening]) -> Result<()> {
             Happens::Process(Mishap::CrashAt(CrashPoint::BeforeCall | CrashPoint::BeforeDone, _)) => None,
             Happens::Process(mishap) => Some(mishap.name()),
             Happens::Pauses { .. } | Happens::Resumes | Happens::KubeletsRestart(_) => None,
+            Happens::Annotates { .. } | Happens::Confirms(_) => None,
         };
         if let Some(what) = what {
             bail!("line {}: the rig cannot bring about {what}: {}", happening.line, happening.text);
@@ -130,7 +131,24 @@ impl Stage<'_> {
                 self.command(&[&words[..], &["--reason", reason, "--by", by]].concat())
             }
             Happens::Resumes => self.command(&["resume", "--all"]),
+            Happens::Annotates { names, key, value } => {
+                let word = value.as_ref().map_or_else(|| format!("{key}-"), |value| format!("{key}={value}"));
+                names.iter().try_for_each(|name| self.annotate(name, &word))
+            }
+            Happens::Confirms(names) => names.iter().try_for_each(|name| self.confirm(name)),
         }
+    }
+
+    fn annotate(&self, name: &str, word: &str) -> Result<()> {
+        let rig = rig_name(&self.prefix, name);
+        self.kube.ctl(&["annotate", "node", &rig, "--overwrite", word]).map(drop)
+    }
+
+    fn confirm(&self, name: &str) -> Result<()> {
+        let rig = rig_name(&self.prefix, name);
+        let ledger = self.place.ledger()?;
+        let mut open = ledger.incidents.iter().filter(|one| one.label == rig && one.verdict.is_none());
+        open.try_for_each(|one| self.annotate(name, &format!("reveille.dev/confirm={}", one.id)))
     }
 
     fn command(&self, words: &[&str]) -> Result<()> {

@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
-use reveille_core::model::roster::{Mode, Repair, Roster as Given};
+use reveille_core::model::roster::{Keep, Mode, Repair, Roster as Given};
 use reveille_core::model::time::Span;
 use reveille_sim::world::layout::Layout;
 
@@ -66,6 +66,7 @@ pub(super) fn roster(prefix: &str, layout: &Layout, router: &str) -> Result<Rost
             [seconds(deadlines.not_ready_within)?, seconds(deadlines.vanished_within)?];
         let [in_service, dwell] = [seconds(deadlines.in_service_within)?, seconds(deadlines.dwell)?];
         let [network, rejoin, reboot, replace, cleanup] = modes(repair);
+        let keep = pool.keep.map(keep).transpose()?.unwrap_or_default();
         roster = roster.pool_with(
             pool.name.as_str(),
             &[
@@ -77,6 +78,8 @@ pub(super) fn roster(prefix: &str, layout: &Layout, router: &str) -> Result<Rost
                 ("vanished", &vanished),
                 ("inService", &in_service),
                 ("dwell", &dwell),
+                ("confirm", if deadlines.confirm { "true" } else { "false" }),
+                ("keep", &keep),
                 ("network", network),
                 ("rejoin", rejoin),
                 ("reboot", reboot),
@@ -91,6 +94,11 @@ pub(super) fn roster(prefix: &str, layout: &Layout, router: &str) -> Result<Rost
 fn seconds(span: Span) -> Result<String> {
     ensure!(span.ms % 1000 == 0, "a roster counts in whole seconds, not {span}");
     Ok(format!("{}s", span.ms / 1000))
+}
+
+fn keep(keep: Keep) -> Result<String> {
+    let when = if keep.failed { "failed" } else { "marked" };
+    Ok(format!("keep: {{for: {}, atMost: {}, when: {when}}}", seconds(keep.within)?, keep.at_most))
 }
 
 const fn modes(repair: &Repair) -> [&'static str; 5] {
@@ -133,7 +141,10 @@ fn numbers(roster: &Given) -> String {
     let pools: Vec<_> = roster
         .pools
         .values()
-        .map(|pool| (pool.name.to_string(), pool.min, pool.deadlines, pool.repair, pool.groups.clone()))
+        .map(|pool| {
+            let name = pool.name.to_string();
+            (name, pool.min, pool.deadlines, pool.keep, pool.repair, pool.groups.clone())
+        })
         .collect();
     let network = &roster.network;
     format!(

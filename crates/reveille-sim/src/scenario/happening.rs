@@ -60,6 +60,17 @@ pub enum Happens {
     },
     /// A person takes every "hands off" back.
     Resumes,
+    /// A person writes an annotation on the nodes of these machines.
+    Annotates {
+        /// The machines.
+        names: Vec<String>,
+        /// The annotation.
+        key: String,
+        /// What it says; `None` takes it off.
+        value: Option<String>,
+    },
+    /// A person confirms that the open incidents of these machines are over.
+    Confirms(Vec<String>),
 }
 
 impl Scenario {
@@ -123,7 +134,11 @@ fn happening(event: &Planned) -> Result<Happening, Refusal> {
             reason: reason.clone(),
         },
         Deed::Resume => Happens::Resumes,
-        Deed::Hand(..) | Deed::AddOn(..) | Deed::Confirm(..) => {
+        Deed::Annotate(who, wish) => {
+            Happens::Annotates { names: named(who)?, key: wish.key.clone(), value: wish.value.clone() }
+        }
+        Deed::Confirm(who, _) => Happens::Confirms(named(who)?),
+        Deed::Hand(..) | Deed::AddOn(..) => {
             return Err(Refusal::new(
                 event.line,
                 format!("at {}  {}", shown(event.at), event.text),

@@ -32,7 +32,7 @@ use super::counted::Kept;
 use super::refusal::Refusal;
 use super::then::{Expectation, Window};
 use super::timeline::{Line, Timeline};
-use super::when::{Deed, Planned, Scope};
+use super::when::{Deed, Planned, Scope, Wish};
 use super::words::{Machines, shown};
 
 pub use curtain::{Curtain, play_to_rest};
@@ -292,6 +292,11 @@ impl<'a> Play<'a> {
                 }
             }
             Deed::AddOn(pool, runs) => self.drive.world.set_addon(pool, *runs),
+            Deed::Annotate(who, Wish { by, key, value }) => {
+                for id in self.struck(event, who)? {
+                    self.drive.world.annotate(&id, by, key, value.as_deref());
+                }
+            }
             Deed::Confirm(who, by) => {
                 for id in self.struck(event, who)? {
                     for number in self.open_about(&id) {

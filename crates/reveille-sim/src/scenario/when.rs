@@ -47,8 +47,21 @@ pub(crate) enum Deed {
     Hand(Machines, Box<dyn Fn(&mut World, &InstanceId)>),
     /// The startup add-on of a pool stops, or runs again.
     AddOn(PoolName, bool),
+    /// A person writes this annotation on their nodes, or takes it off.
+    Annotate(Machines, Wish),
     /// A person confirms that the open incidents of these machines are over.
     Confirm(Machines, String),
+}
+
+/// What a person writes on a node.
+#[derive(Clone, Debug)]
+pub(crate) struct Wish {
+    /// Who.
+    pub(crate) by: String,
+    /// The annotation.
+    pub(crate) key: String,
+    /// What it says; `None` takes it off.
+    pub(crate) value: Option<String>,
 }
 
 /// What a pause covers.
@@ -72,6 +85,7 @@ impl fmt::Debug for Deed {
             Self::Resume => "Resume",
             Self::Hand(..) => "Hand",
             Self::AddOn(..) => "AddOn",
+            Self::Annotate(..) => "Annotate",
             Self::Confirm(..) => "Confirm",
         })
     }
@@ -219,7 +233,7 @@ pub(crate) fn hand(slots: &Slots<'_>, act: impl Fn(&mut World, &InstanceId) + 's
 fn annotate(slots: &Slots<'_>, puts: bool) -> Made {
     let (by, key) = (slots.text("person").to_owned(), slots.text("word").to_owned());
     let value = if puts { Some(words::quoted(slots.text("text"))?) } else { None };
-    hand(slots, move |world, id| world.annotate(id, &by, &key, value.as_deref()))
+    Ok(Deed::Annotate(slots.machines()?, Wish { by, key, value }))
 }
 
 const FAILS: CallLie = CallLie::Fails { retry_after: None };

@@ -61,18 +61,15 @@ impl State {
 
     /// We slept: backoffs, pauses and proofs have as long to go as before, and a dwell begins anew.
     fn wait_on(&mut self, before: Time, now: Time) {
-        let by = now.since(before);
-        let later = |at: Time| if at > before { at + by } else { at };
+        self.back_off_on(before);
+        let later = later_than(before, now);
         for case in self.cases.values_mut() {
-            let incident = &mut case.incident;
-            incident.not_before = incident.not_before.map(later);
-            incident.well_since = incident.well_since.map(|_| now);
+            case.incident.well_since = case.incident.well_since.map(|_| now);
         }
-        self.book.wait_on(later);
         for flight in self.book.flights.values_mut() {
             match &mut flight.phase {
                 Phase::Recording => {}
-                Phase::Calling { since } => *since = *since + by,
+                Phase::Calling { since } => *since = *since + now.since(before),
                 Phase::Verifying { deadline, .. } => *deadline = later(*deadline),
                 Phase::Proving { deadline, well_since, .. } => {
                     (*deadline, *well_since) = (later(*deadline), None);
@@ -88,6 +85,18 @@ impl State {
         for (why, at) in flights {
             self.wake(later(at), why);
         }
+    }
+
+    /// Nobody looked since `before`: backoffs and pauses that ran then have as long to go as they had. A process that takes
+    /// over cannot tell a clock that is ahead of the last one's from the time that it was away for, and a call that failed a
+    /// moment ago is not over its backoff because of a clock.
+    pub(super) fn back_off_on(&mut self, before: Time) {
+        let later = later_than(before, self.now);
+        let closed = self.closed.iter_mut().map(|closed| &mut closed.incident);
+        for incident in self.cases.values_mut().map(|case| &mut case.incident).chain(closed) {
+            incident.not_before = incident.not_before.map(&later);
+        }
+        self.book.wait_on(later);
     }
 
     /// The clock went back by so much: what was read is as old as before, and what is under way has as long to go.
@@ -163,4 +172,10 @@ impl State {
             self.wake(now, why);
         }
     }
+}
+
+/// What was still ahead at `before` moves by as much as passed since; nothing moves when the clock went back.
+fn later_than(before: Time, now: Time) -> impl Fn(Time) -> Time {
+    let by = now.since(before);
+    move |at| if at > before { at + by } else { at }
 }

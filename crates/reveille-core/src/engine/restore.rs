@@ -415,6 +415,9 @@ impl Replay {
             let lately = |at: Time| at <= last && last.since(at) < interlock::FOREIGN_QUIET;
             state.foreign.values_mut().filter(|(at, _)| lately(*at)).for_each(|(at, _)| *at = how.now);
         }
+        if let Some(last) = how.last_alive {
+            state.back_off_on(last);
+        }
         let open: Vec<IntentId> = state.book.flights.keys().copied().collect();
         for intent in open {
             let Some(flight) = state.book.flights.get_mut(&intent) else { continue };

@@ -333,3 +333,26 @@ fn a_successor_that_was_made_while_nobody_watched_proves_its_replacement() {
         assert!(!field.records.iter().any(earned), "{away}");
     }
 }
+
+/// A call failed, and another process takes the lead whose clock is minutes ahead: by that clock the backoff would be over.
+#[test]
+fn a_backoff_is_not_over_because_the_next_process_has_a_clock_ahead() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(Span::from_min(2));
+    (field.deaf, field.fails) = (true, true);
+    field.ports.get_mut("i001").unwrap().groups = Box::new([]);
+    field.run(Span::from_s(30));
+    assert_eq!(field.calls.len(), 1, "{:?}", field.calls);
+    let until = |field: &Field| {
+        let case = field.case("i001", FaultKind::GroupMissing).unwrap();
+        case.incident.not_before.unwrap().since(field.now)
+    };
+    let left = until(&field);
+    assert!(left > Span::ZERO);
+    let start = Start { fence: Fence(2), acting: true };
+    let ahead = field.now + Span::from_min(5);
+    let how = Restored { start, now: ahead, last_alive: Some(field.now) };
+    let mut next = Field::with(State::restore(roster(), how, field.records.clone()));
+    next.now = ahead;
+    assert_eq!(until(&next), left);
+}

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use reveille_core::effect::{Effect, Look, Outcome};
 use reveille_core::engine::{Start, State};
 use reveille_core::event::{Answer, CloudFact, CloudSnapshot, ClusterFact, Event, Scope};
+use reveille_core::model::access::Access;
 use reveille_core::model::id::{
     CloudName, Fence, GroupId, ImageId, InstanceId, LookId, NetworkId, PoolName, ZoneName,
 };
@@ -97,6 +98,7 @@ pub(crate) fn roster(cloud: &CloudName, limits: Limits) -> Roster {
         name: "bench".into(),
         clouds: vec![cloud.clone()],
         network: Network::default(),
+        access: Access::default(),
         pools: (0..POOLS).map(|number| (pool_name(number), pool(number))).collect(),
         limits,
         timing: Timing::default(),

@@ -13,9 +13,10 @@ use std::sync::Arc;
 use ipnet::IpNet;
 use thiserror::Error;
 
+use crate::model::access::{Role, RoleRef, UserRef};
 use crate::model::id::{
-    CloudName, Fence, GroupId, InstanceId, IntentId, LookId, NodeName, NodeUid, PortId, RecordId, RequestId,
-    RouterId, RuleId,
+    CloudName, Fence, GroupId, InstanceId, IntentId, LookId, NodeName, NodeUid, PortId, ProjectId, RecordId,
+    RequestId, RouterId, RuleId, UserId,
 };
 use crate::model::network::{Route, RuleSpec};
 use crate::model::time::{Span, Time};
@@ -135,6 +136,17 @@ pub enum Call {
         /// A route to a documentation range through an address that the router accepts.
         route: Route,
     },
+    /// Let the user hold these roles on the project; one that it holds already counts as given.
+    AssignRoles {
+        /// Where.
+        cloud: CloudName,
+        /// On this project: a performer that is in another one refuses.
+        project: ProjectId,
+        /// Who.
+        user: UserId,
+        /// What is missing, and nothing else.
+        roles: Vec<Role>,
+    },
     /// Reboot the instance.
     Reboot {
         /// Where.
@@ -216,6 +228,10 @@ impl fmt::Display for Call {
             }
             Self::NudgeRouter { router, route, .. } => {
                 write!(f, "put and take back a harmless route on router {router} ({route})")
+            }
+            Self::AssignRoles { project, user, roles, .. } => {
+                let names: Vec<&str> = roles.iter().map(|role| &*role.name).collect();
+                write!(f, "give user {user} on project {project}: {}", names.join(", "))
             }
             Self::Reboot { instance, hard: true, .. } => write!(f, "power-cycle instance {instance}"),
             Self::Reboot { instance, hard: false, .. } => write!(f, "reboot instance {instance}"),
@@ -317,6 +333,8 @@ pub enum Look {
     Console(CloudName, InstanceId),
     /// The instance's log of actions.
     Actions(CloudName, InstanceId),
+    /// Which roles the user holds on the project, and whether it lacks any of these.
+    Roles(CloudName, Arc<UserRef>, Vec<RoleRef>),
     /// The Node by its name.
     Node(NodeName),
     /// The events about that node.

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::effect::{Outcome, ReadError};
+use crate::model::access::UserRoles;
 use crate::model::id::{CloudName, InstanceId, IntentId, LookId, NodeName, NodeUid, PoolName, RecordId};
 use crate::model::instance::{Instance, InstanceAction, Port};
 use crate::model::lease::Leases;
@@ -145,6 +146,8 @@ pub enum Answer {
     NoConsole(Arc<str>),
     /// The log of actions, newest first.
     Actions(Vec<InstanceAction>),
+    /// What the user holds on the project.
+    Roles(UserRoles),
     /// The node; `None` is a positive 404.
     Node(Option<Arc<Node>>),
     /// The events about a node that the API still holds, oldest first.

@@ -36,7 +36,8 @@ pub(crate) async fn look(cluster: &Inner, look: &Look) -> Result<Answer, ReadErr
         | Look::Group(..)
         | Look::Router(..)
         | Look::Console(..)
-        | Look::Actions(..) => Err(ReadError {
+        | Look::Actions(..)
+        | Look::Roles(..) => Err(ReadError {
             kind: ReadErrorKind::Malformed,
             text: Arc::from("cluster: was asked about a cloud, which only the cloud's adapter can answer"),
             retry_after: None,

@@ -18,6 +18,8 @@ use crate::clouds::{Cloud, Interface};
 pub(crate) enum Service {
     Compute,
     Network,
+    /// Keystone, for who may do what; logins have a way of their own.
+    Identity,
 }
 
 impl Service {
@@ -26,6 +28,7 @@ impl Service {
         match self {
             Self::Compute => "compute",
             Self::Network => "network",
+            Self::Identity => "identity",
         }
     }
 }
@@ -121,6 +124,8 @@ pub(crate) struct Grant {
     pub(crate) compute: Url,
     /// Neutron's v2.0 root without a slash at its end.
     pub(crate) network: Url,
+    /// Keystone's v3 root, where the login went.
+    pub(crate) identity: Url,
 }
 
 impl Grant {
@@ -150,6 +155,7 @@ impl Grant {
             lifetime,
             compute: bare(compute),
             network: bare(network),
+            identity: bare(cloud.keystone.clone()),
         })
     }
 }

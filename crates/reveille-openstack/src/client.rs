@@ -156,6 +156,11 @@ impl Request {
         Self { body: Some(body), ..Self::new(service, Method::PUT, segments) }
     }
 
+    /// Puts something that its address says whole.
+    pub(crate) fn put_nothing(service: Service, segments: &[&str]) -> Self {
+        Self::new(service, Method::PUT, segments)
+    }
+
     /// Adds a query pair; the same key may stand several times.
     pub(crate) fn query(mut self, key: &'static str, value: impl Into<Cow<'static, str>>) -> Self {
         self.query.push((key, value.into()));
@@ -350,6 +355,7 @@ impl Client {
         let base = match request.service {
             Service::Compute => self.compute_root.get().unwrap_or(&session.grant.compute),
             Service::Network => &session.grant.network,
+            Service::Identity => &session.grant.identity,
         };
         let mut headers = Self::headers(session);
         if let (Service::Compute, Some(version)) = (request.service, self.compute_microversion.get()) {

@@ -70,6 +70,7 @@ impl Interest {
 mod tests {
     use std::collections::BTreeMap;
 
+    use reveille_core::model::access::Access;
     use reveille_core::model::id::{PoolName, RosterName};
     use reveille_core::model::roster::{Deadlines, Limits, Network, Ownership, Pool, Repair, Timing};
 
@@ -99,6 +100,7 @@ mod tests {
                 ..Network::default()
             },
             pools: pools.into_iter().map(|pool| (pool.name.clone(), pool)).collect::<BTreeMap<_, _>>(),
+            access: Access::default(),
             limits: Limits::default(),
             timing: Timing::default(),
         }

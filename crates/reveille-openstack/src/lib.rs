@@ -5,7 +5,7 @@
 //!             http · catalog · refusal              ├─ look: Answer, past every cache          ─▶ events
 //!                                                   ├─ survey: the whole project, unfiltered, once
 //!                                                   └─ act:  Call carried out, Outcome         ◀─ effects
-//!           instance · port · group · router: the services' words ⇄ the model's
+//!           instance · port · group · router · roles: the services' words ⇄ the model's
 //! ```
 //!
 //! [`Project::connect`] logs in to one project; a [`Lister`] reads it over and over for the union of what rosters want
@@ -32,6 +32,7 @@ mod port;
 mod project;
 mod refusal;
 mod report;
+mod roles;
 mod router;
 mod survey;
 

@@ -45,6 +45,7 @@ impl Project {
             Look::Router(_, id) => self.router(id).await,
             Look::Console(_, id) => self.console(id).await,
             Look::Actions(_, id) => self.actions(id).await,
+            Look::Roles(_, user, roles) => self.roles(user, roles).await,
             Look::Node(_) | Look::NodeEvents(_) => Err(self
                 .look_at("answer a question about a node")
                 .error(ReadErrorKind::Malformed, "only the cluster's API can answer it")),
@@ -156,7 +157,11 @@ impl Project {
     }
 
     /// Reads a list: it exists, so a 404 is a failure.
-    async fn read_existing(&self, request: &Request, reading: &Reading) -> Result<Vec<u8>, ReadError> {
+    pub(crate) async fn read_existing(
+        &self,
+        request: &Request,
+        reading: &Reading,
+    ) -> Result<Vec<u8>, ReadError> {
         match self.read(request, reading).await? {
             Some(body) => Ok(body),
             None => Err(reading.error(ReadErrorKind::Malformed, "404 for a list")),
@@ -175,7 +180,7 @@ impl Project {
     }
 }
 
-fn decode<'a, T: Deserialize<'a>>(body: &'a [u8], reading: &Reading) -> Result<T, ReadError> {
+pub(crate) fn decode<'a, T: Deserialize<'a>>(body: &'a [u8], reading: &Reading) -> Result<T, ReadError> {
     serde_json::from_slice(body).map_err(|error| reading.malformed(&error))
 }
 

@@ -60,6 +60,7 @@ impl Refusal {
                 Service::Compute => fault == "itemNotFound",
                 // Its router's own 404, for a path that is no path.
                 Service::Network => fault.ends_with("NotFound") && fault != "HTTPNotFound",
+                Service::Identity => true,
             }
     }
 
@@ -114,6 +115,8 @@ fn read_json(body: &Value) -> (Option<Service>, Option<String>, String) {
     let message = said("message").or_else(|| inner.as_str().map(str::to_owned)).unwrap_or_default();
     let (by, fault) = match name.as_str() {
         "NeutronError" => (Some(Service::Network), said("type")),
+        // Its middleware speaks alike; only Keystone itself has looked for the thing.
+        "error" if message.starts_with("Could not find ") => (Some(Service::Identity), said("title")),
         "error" => (None, said("title")),
         other if inner.get("message").is_some() => (Some(Service::Compute), Some(other.to_owned())),
         _ => (None, None),
@@ -191,6 +194,10 @@ mod tests {
         let gateway = r#"{"error": {"title": "Not Found", "message": "no route"}}"#;
         assert!(refusal(404, nova).says_absent(Service::Compute));
         assert!(refusal(404, neutron).says_absent(Service::Network));
+        let keystone =
+            r#"{"error": {"code": 404, "title": "Not Found", "message": "Could not find user: u-1."}}"#;
+        assert!(refusal(404, keystone).says_absent(Service::Identity));
+        assert!(!refusal(404, gateway).says_absent(Service::Identity));
         for (service, body) in [
             (Service::Compute, neutron),
             (Service::Network, nova),

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use proptest::prelude::*;
+use reveille_core::model::access::{Access, RoleRef, ServiceUser, UserRef};
 use reveille_core::model::id::{CloudName, GroupId, PoolName, RosterName, RouterId};
 use reveille_core::model::instance::Mark;
 use reveille_core::model::roster::{
@@ -94,6 +95,7 @@ fn the_sketch_of_the_design_means_what_it_says() {
                 unreachable_conditions: UNREACHABLE_CONDITIONS.into_iter().map(Arc::from).collect(),
             },
             pools: [(pool.name.clone(), pool)].into(),
+            access: Access::default(),
             limits: Limits::default(),
             timing: Timing::default(),
         },
@@ -165,6 +167,22 @@ fn every_field_reaches_its_place() {
             rollout_quiet: Span::from_min(60),
         }
     );
+    let named =
+        |name: &str, domain: Option<&str>| UserRef::Name { name: name.into(), domain: domain.map(Arc::from) };
+    let ids = ["9fe2ff9ee4384b1894a90878d3e92bab", "5f0c1111000000000000000000000000"];
+    let users = vec![
+        ServiceUser {
+            cloud: CloudName::from("north"),
+            user: Arc::new(named("ccm", Some("default"))),
+            roles: vec![RoleRef::Name("network_admin".into()), RoleRef::Id(ids[0].into())],
+        },
+        ServiceUser {
+            cloud: CloudName::from("south"),
+            user: Arc::new(UserRef::Id(ids[1].into())),
+            roles: vec![RoleRef::Name(ids[0].into()), RoleRef::Id("r-1".into())],
+        },
+    ];
+    assert_eq!(roster.access, Access { users, repair: Mode::Act, check_every: Span::from_min(20) });
 }
 
 fn the_workers_of_everything() -> Pool {

@@ -143,6 +143,7 @@ pub fn subject(subject: &Subject, names: &dyn Names) -> String {
         Subject::Machine(MachineKey::Node(name)) => format!("node {}", names.machine(name.as_str())),
         Subject::Group(..) => "the group".to_owned(),
         Subject::Router(..) => "the router".to_owned(),
+        Subject::User(_, user) => format!("user {user}"),
         other => other.to_string(),
     }
 }
@@ -175,6 +176,7 @@ fn call(call: &Call, names: &dyn Names) -> String {
         Call::RemoveRoutes { routes, .. } => format!("remove {} routes", routes.len()),
         Call::AddRoutes { routes, .. } => format!("add {} routes", routes.len()),
         Call::NudgeRouter { .. } => "nudge the router".to_owned(),
+        Call::AssignRoles { roles, .. } => format!("give {} roles", roles.len()),
         Call::Reboot { instance, hard, .. } => {
             let how = if *hard { "power-cycle" } else { "reboot" };
             format!("{how} {}", names.machine(instance.as_str()))

@@ -317,8 +317,10 @@ fn judge_missing(witness: Witness<'_>, seen: &Seen) -> Standing {
         return absent(FaultKind::Duplicate, finding, None, true);
     }
     // Without a memory of ours, the cluster's own events still tell that a node of this name was there once. Of a machine
-    // that was seen being born they tell nothing: names are given again, and the node that went was its namesake's.
-    if !seen.born_in_sight && witness.cluster.events_about(&namesake).any(is_removal) {
+    // that was seen being born, or that our ledger never heard of, they tell nothing: names are given again, and the node
+    // that went was its namesake's.
+    let new = seen.born_in_sight || seen.made_meanwhile;
+    if !new && witness.cluster.events_about(&namesake).any(is_removal) {
         let mut standing = judge_vanished(witness, &namesake, deadlines.vanished_within);
         if let Standing::Absent(absence) = &mut standing {
             // A name is a hint: nobody saw that node stand for this machine.

@@ -6,6 +6,7 @@
 //! reading: nothing here proposes or remembers.
 
 pub mod absence;
+pub mod access_faults;
 pub mod console;
 pub mod faults;
 pub mod gathered;

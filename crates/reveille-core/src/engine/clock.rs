@@ -164,7 +164,8 @@ impl State {
             .wakes
             .iter()
             .filter(|(why, at)| {
-                **at > longest && matches!(why, Wake::Machine(_) | Wake::Case(_) | Wake::Ledger)
+                **at > longest
+                    && matches!(why, Wake::Machine(_) | Wake::Case(_) | Wake::Access(..) | Wake::Ledger)
             })
             .map(|(why, _)| why.clone())
             .collect();

@@ -76,7 +76,7 @@ impl State {
     /// The very same was done before, was seen to be so, and is wanted again: it did not last. That counts as a try, although
     /// the fault as a whole never looked well in between, because something else of it was still amiss.
     fn did_not_last(&mut self, key: &IncidentKey, rung: Rung, call: &Call) -> bool {
-        if rung.class() != Class::Network {
+        if !matches!(rung.class(), Class::Network | Class::Access) {
             return false;
         }
         let (now, timing) = (self.now, self.roster.timing);
@@ -283,6 +283,7 @@ impl State {
             }
             Outcome::Moved { .. } => {
                 self.book.flights.remove(&intent);
+                self.drop_node(&flight.call);
                 self.refresh_subject(&flight);
                 self.try_again(&flight, Some(MOVED_WAIT));
             }

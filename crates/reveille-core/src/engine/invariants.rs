@@ -11,6 +11,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::effect::{Call, Effect};
+use crate::model::access::{RoleRef, ServiceUser, UserRoles};
 use crate::model::id::IntentId;
 use crate::model::incident::MachineKey;
 use crate::model::roster::Mode;
@@ -106,6 +107,7 @@ fn check_call(state: &State, call: &Call) -> Result<(), Violation> {
             let foreign = routes.iter().find(|route| !ours(&route.destination));
             return ensure(foreign.is_none(), 5, || format!("router {router} would lose a route of others"));
         }
+        Call::AssignRoles { .. } => return check_access(state, call),
         _ if !call.is_destructive() => return Ok(()),
         _ => {}
     }
@@ -123,6 +125,32 @@ fn check_call(state: &State, call: &Call) -> Result<(), Violation> {
     };
     let Some(seen) = seen else { return ensure(false, 5, || format!("{call}: nobody knows that machine")) };
     check_destructive(state, call, seen)
+}
+
+/// Nobody is given what the roster does not name, what it was not seen to lack, or what a person has not switched on.
+fn check_access(state: &State, call: &Call) -> Result<(), Violation> {
+    let Call::AssignRoles { cloud, project, user, roles } = call else { return Ok(()) };
+    let access = &state.roster.access;
+    ensure(access.repair == Mode::Act, 8, || format!("{call}: the roster does not allow it"))?;
+    let view = state.clouds.get(cloud);
+    ensure(view.is_some_and(|view| view.source.trust(state.now).is_given()), 2, || {
+        format!("{call}: the cloud cannot be believed")
+    })?;
+    let said = |wanted: &ServiceUser| {
+        let heard = view.and_then(|view| view.access.heard(&wanted.user))?;
+        let said = heard.said.as_ref().map(|(said, _)| said);
+        said.filter(|said| said.user.as_ref() == Some(user) && said.project == *project)
+    };
+    let here = access.users.iter().filter(|wanted| wanted.cloud == *cloud);
+    let named: Vec<(&ServiceUser, &UserRoles)> =
+        here.filter_map(|wanted| Some((wanted, said(wanted)?))).collect();
+    for role in roles {
+        let wanted = |(user, _): &(&ServiceUser, &UserRoles)| user.roles.iter().any(|it| it.means(role));
+        ensure(named.iter().any(wanted), 5, || format!("{call}: the roster does not name {}", role.name))?;
+        let held = named.iter().any(|(_, said)| said.holds(&RoleRef::Id(role.id.clone())));
+        ensure(!held, 7, || format!("{call}: it holds {} already", role.name))?;
+    }
+    Ok(())
 }
 
 fn check_destructive(state: &State, call: &Call, seen: &Seen) -> Result<(), Violation> {

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use crate::effect::{Effect, Look, ReadError};
 use crate::event::Answer;
+use crate::model::access::UserRef;
 use crate::model::id::{CloudName, InstanceId, IntentId, LookId, NodeName, PoolName};
 use crate::model::incident::{IncidentKey, MachineKey};
 use crate::model::instance::InstanceAction;
@@ -37,6 +38,8 @@ pub enum LookFor {
     Evidence(IncidentKey),
     /// Did this intent take effect?
     Verdict(IntentId),
+    /// What does this service user hold?
+    Access(CloudName, Arc<UserRef>),
     /// The views want to know how it is now.
     Refresh,
 }
@@ -81,6 +84,7 @@ impl State {
             LookFor::Deleter(pool, instance) => self.on_deleter_answer(&pool, &instance, answer),
             LookFor::Evidence(key) => self.on_evidence(&key, &look, answer, at),
             LookFor::Verdict(intent) => self.on_verdict_answer(intent, answer),
+            LookFor::Access(cloud, user) => self.on_access_answer(&cloud, &user, &answer),
             LookFor::Refresh => {}
         }
     }
@@ -120,6 +124,12 @@ impl State {
                     self.dirty_projects.insert(cloud.clone());
                 }
             }
+            (Look::Roles(cloud, user, _), Answer::Roles(roles)) => {
+                if let Some(view) = self.clouds.get_mut(cloud) {
+                    view.access.answered(user, roles, asked_at);
+                    self.dirty_projects.insert(cloud.clone());
+                }
+            }
             (Look::NodeEvents(_), Answer::NodeEvents(events)) => {
                 self.cluster.remember_all(self.now, events);
             }
@@ -134,7 +144,10 @@ impl State {
             Look::Ports(cloud, id) => (cloud, Thing::Ports(id.clone())),
             Look::Group(cloud, id) => (cloud, Thing::Group(id.clone())),
             Look::Router(cloud, id) => (cloud, Thing::Router(id.clone())),
-            Look::Console(..) | Look::Actions(..) | Look::Node(_) | Look::NodeEvents(_) => return,
+            // Of these no listing tells anything.
+            Look::Console(..) | Look::Actions(..) | Look::Roles(..) | Look::Node(_) | Look::NodeEvents(_) => {
+                return;
+            }
         };
         if let Some(view) = self.clouds.get_mut(cloud) {
             view.note_fresh(thing, asked_at);
@@ -266,7 +279,8 @@ impl State {
         let Some(case) = self.cases.get_mut(key) else { return };
         let gathered = &mut case.gathered;
         gathered.outstanding = gathered.outstanding.saturating_sub(1);
-        let of_cloud = matches!(look, Look::Console(..) | Look::Actions(..) | Look::Instance(..));
+        let of_cloud =
+            matches!(look, Look::Console(..) | Look::Actions(..) | Look::Instance(..) | Look::Roles(..));
         // A denial that comes too late proves nothing any more, and is asked for again later and later.
         let late = matches!(look, Look::Instance(..)) && self.now.since(asked_at) > Unlisted::APART;
         gathered.missed |= of_cloud && (answer.is_err() || late);

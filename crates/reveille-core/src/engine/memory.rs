@@ -10,8 +10,10 @@
 //! An id is never given twice, so whoever comes back is the same machine: it has joined if it had joined, and it was not
 //! born while we watched unless it was. A cell that denies its machines and comes back makes no newcomers.
 
+use std::collections::BTreeSet;
+
 use crate::model::id::{CloudName, InstanceId, NodeName, PoolName};
-use crate::model::incident::MachineKey;
+use crate::model::incident::{MachineKey, Subject};
 use crate::observe::cloud::{Left, Seen};
 use crate::record::Joined;
 
@@ -73,6 +75,23 @@ impl State {
                 seen.left = seen.left.take().or(memory.left);
                 seen.born_in_sight = memory.born;
             }
+        }
+    }
+
+    /// Who is in the first listing after a restart, and in no ledger and no case, was made while nobody watched.
+    pub(super) fn note_made_meanwhile(&mut self, cloud: &CloudName) {
+        let in_question: BTreeSet<InstanceId> = self
+            .cases
+            .keys()
+            .filter_map(|key| match &key.subject {
+                Subject::Machine(MachineKey::Instance(_, id)) => Some(id.clone()),
+                _ => None,
+            })
+            .collect();
+        let Some(view) = self.clouds.get_mut(cloud) else { return };
+        for (id, seen) in &mut view.instances {
+            let known = seen.joined.is_some() || seen.born_in_sight || seen.left.is_some();
+            seen.made_meanwhile = !known && !in_question.contains(id);
         }
     }
 

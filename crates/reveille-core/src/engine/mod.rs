@@ -13,6 +13,7 @@
 //!
 //! It performs nothing, prints nothing and serialises nothing.
 
+mod access;
 mod cases;
 mod checkpoint;
 mod clock;
@@ -32,6 +33,7 @@ use std::sync::Arc;
 
 use crate::effect::{Effect, Look};
 use crate::event::{Command, Event, Pause};
+use crate::model::access::UserRef;
 use crate::model::id::{
     CloudName, Fence, IncidentId, IntentId, LookId, NodeName, PoolName, RecordId, RouterId, ZoneName,
 };
@@ -168,6 +170,7 @@ enum Wake {
     Machine(MachineKey),
     Case(IncidentKey),
     Flight(IntentId),
+    Access(CloudName, Arc<UserRef>),
     Ledger,
     Proofs,
 }
@@ -336,6 +339,7 @@ impl State {
                     self.ripe.insert(key);
                 }
                 Wake::Flight(intent) => self.on_flight_timer(intent),
+                Wake::Access(cloud, user) => self.ask_for_roles(&cloud, &user),
                 Wake::Ledger => self.write_again(),
                 Wake::Proofs => {}
             }

@@ -19,6 +19,7 @@ impl State {
         let projects = std::mem::take(&mut self.dirty_projects);
         for cloud in projects {
             self.review_groups(&cloud);
+            self.review_access(&cloud);
             let routed = self.review_router(&cloud);
             self.note_settled(cloud, routed);
         }
@@ -32,7 +33,7 @@ impl State {
             && self.cluster.synced_once();
         let shared = |key: &IncidentKey| {
             key.kind == FaultKind::MissingRoute
-                || matches!(key.subject, Subject::Group(..) | Subject::Router(..))
+                || matches!(key.subject, Subject::Group(..) | Subject::Router(..) | Subject::User(..))
         };
         // What a nudge of ours left behind is told from one on its way by its flight, not by the listing.
         if sighted && routed && !self.cases.keys().any(shared) && self.own_nudges(&name).is_empty() {

@@ -12,6 +12,7 @@ use crate::event::Answer;
 use crate::model::id::{IntentId, PoolName};
 use crate::model::incident::{IncidentKey, MachineKey, Subject};
 use crate::model::time::Span;
+use crate::observe::cluster::ClusterChange;
 use crate::observe::tally::Rank;
 use crate::plan::budget::{Flight, Phase, REPLACEMENT_FAILED, Width};
 use crate::plan::desk::{Case, Desk};
@@ -87,6 +88,7 @@ impl State {
         self.book.count_verified(flight.rung);
         self.book.doubt_no_more(flight.incident);
         self.note_attempt(&flight.key, intent, |attempt| attempt.verdict = Some((at, true, text)));
+        self.drop_node(&flight.call);
         self.unwake(&Wake::Flight(intent));
         let patience = self.patience(flight);
         if let Some(case) = self.cases.get_mut(&flight.key) {
@@ -116,6 +118,15 @@ impl State {
         }
         self.ripe.insert(flight.key.clone());
         self.rouse_held();
+    }
+
+    /// The Node that was to be deleted is no more: a fresh read or the API's own precondition said so of this very object, and a
+    /// watch that has lost its end would go on showing it.
+    pub(super) fn drop_node(&mut self, call: &Call) {
+        let Call::DeleteNode { name, uid } = call else { return };
+        let mut change = ClusterChange::default();
+        self.cluster.delete(self.now, name, uid, &mut change);
+        self.after_cluster_change(change);
     }
 
     /// How long a repair may take to help before the next is thought of.

@@ -40,6 +40,8 @@ struct Replay {
     state: State,
     keys: BTreeMap<IncidentId, IncidentKey>,
     open_intents: BTreeMap<IntentId, IncidentKey>,
+    /// Repairs that were proved by the end of their incident, by domain, and whose trust is recorded next.
+    landed: BTreeMap<Domain, u32>,
 }
 
 impl State {
@@ -49,6 +51,7 @@ impl State {
             state: Self::new(roster, how.start),
             keys: BTreeMap::new(),
             open_intents: BTreeMap::new(),
+            landed: BTreeMap::new(),
         };
         replay.state.now = how.now;
         for record in records {
@@ -89,10 +92,6 @@ impl Replay {
             Record::GivenUp { incident, .. } => self.with(incident, |found| found.given_up = true),
             Record::Closed { at, incident, verdict } => self.close(at, incident, verdict),
             Record::Width { at, domain, width, not_before, failures } => {
-                if width > 1 {
-                    // Widened means proved: machines of the pool join again.
-                    self.state.book.forgive_faults(&domain.pool);
-                }
                 if width > 1 && not_before.is_none() {
                     self.proved(&domain);
                 }
@@ -335,14 +334,23 @@ impl Replay {
         }
     }
 
-    /// The domain was widened: the oldest intent that was being proved there has helped, and need not be judged again.
+    /// The domain was widened: what closed its incident a moment before has helped, or else the oldest intent that was being
+    /// proved there, which need not be judged again.
     fn proved(&mut self, domain: &Domain) {
+        if let Some(landed) = self.landed.get_mut(domain).filter(|landed| **landed > 0) {
+            *landed -= 1;
+            return;
+        }
         let proving = self.state.book.flights.iter().find(|(_, flight)| {
             flight.domain.as_ref() == Some(domain) && matches!(flight.phase, Phase::Proving { .. })
         });
         if let Some(intent) = proving.map(|(intent, _)| *intent) {
-            self.state.book.flights.remove(&intent);
             self.open_intents.remove(&intent);
+            let flight = self.state.book.flights.remove(&intent);
+            if flight.is_some_and(|flight| flight.rung == Rung::Replace) {
+                // A successor joined: whatever was wrong with those before it is over.
+                self.state.book.forgive_faults(&domain.pool);
+            }
         }
     }
 
@@ -386,6 +394,13 @@ impl Replay {
         // A machine that is gone, as was wanted, keeps its slot until its pool is well; anything else that was being
         // proved is proved, or has nothing left to prove.
         let keeps = |flight: &Flight| flight.rung == Rung::Replace && verdict == Verdict::SubjectGone;
+        let landed = self.state.book.flight_of(id).filter(|(_, flight)| {
+            matches!(flight.phase, Phase::Proving { .. })
+                && matches!(verdict, Verdict::Mended | Verdict::Recovered)
+        });
+        if let Some(domain) = landed.and_then(|(_, flight)| flight.domain.clone()) {
+            *self.landed.entry(domain).or_default() += 1;
+        }
         self.state.book.flights.retain(|_, flight| flight.incident != id || keeps(flight));
         if matches!(verdict, Verdict::Mended | Verdict::Recovered) {
             self.state.book.doubt_no_more(id);

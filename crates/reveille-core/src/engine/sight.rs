@@ -42,11 +42,16 @@ impl State {
             lives.get_or_init(|| view_of_the_living(cluster, silent_after, name)).contains(id)
         };
         let remembered = self.remembered_in(name);
+        let first = !view.listed_once();
         let change = view.apply(&self.roster, now, now - took, snapshot, &remembered, &is_alive);
         let same = !change.network;
         let trusted = view.source.trust(now).is_given();
         self.clouds.insert(name.clone(), view);
         self.remember_joined(name);
+        if first && self.resumed {
+            self.note_made_meanwhile(name);
+        }
+        self.begin_access(name);
         self.locate_flights();
         self.after_cloud_change(name, change);
         match snapshot.scope {
@@ -143,7 +148,7 @@ impl State {
     }
 
     /// A watch event alone never makes the first sight: only a complete list does.
-    fn after_cluster_change(&mut self, change: ClusterChange) {
+    pub(super) fn after_cluster_change(&mut self, change: ClusterChange) {
         if !(change.applied.is_empty() && change.removed.is_empty()) {
             self.settled_projects.clear();
         }

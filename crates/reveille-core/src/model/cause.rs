@@ -88,6 +88,8 @@ causes! {
     InstanceStopped "RV305" "instance-stopped" OsBoot "the instance is shut off" "start it, if nobody stopped it on purpose";
     CloudViewSuspect "RV401" "cloud-view-suspect" Stay "the cloud's listing cannot be true" "check project, endpoint and credentials";
     ClusterViewSuspect "RV402" "cluster-view-suspect" Stay "the cluster's node list cannot be true" "check which API server and which etcd answer";
+    RolesMissing "RV403" "service-user-role-missing" Stay "a service user lacks a role that it needs on the project" "assign the role to the user on the project, and find out who took it away";
+    RolesUnreadable "RV404" "service-user-roles-unreadable" Stay "nobody may tell which roles a service user holds" "let the credential list role assignments, or take the user out of the roster";
 }
 
 /// A cause as its catalogue describes it: words for people, and what a decision rests on.

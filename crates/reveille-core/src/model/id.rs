@@ -109,6 +109,12 @@ text_id! {
     RuleId,
     /// A router that carries pod routes.
     RouterId,
+    /// A project of a cloud, by its id.
+    ProjectId,
+    /// A user of the cloud (Keystone), by its id.
+    UserId,
+    /// A role that users hold on projects, by its id.
+    RoleId,
     /// The request id that the cloud gave to a call (`X-Openstack-Request-Id`).
     RequestId,
     /// A cause's name in the taxonomy (`bootstrap-token-invalid`), as a catalogue gives it.

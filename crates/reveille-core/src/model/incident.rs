@@ -6,6 +6,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::access::UserRef;
 use super::cause::Cause;
 use super::id::{CloudName, GroupId, IncidentId, InstanceId, IntentId, NodeName, PoolName, RouterId};
 use super::stage::Stage;
@@ -38,6 +39,8 @@ pub enum Subject {
     Group(CloudName, GroupId),
     /// A router of a cloud.
     Router(CloudName, RouterId),
+    /// A service user of a cloud, as the roster names it.
+    User(CloudName, Arc<UserRef>),
     /// A pool as a whole.
     Pool(PoolName),
     /// A cloud as a source of truth.
@@ -52,6 +55,7 @@ impl fmt::Display for Subject {
             Self::Machine(key) => write!(f, "{key}"),
             Self::Group(_, id) => write!(f, "group {id}"),
             Self::Router(_, id) => write!(f, "router {id}"),
+            Self::User(_, user) => write!(f, "user {user}"),
             Self::Pool(name) => write!(f, "pool {name}"),
             Self::Cloud(name) => write!(f, "cloud {name}"),
             Self::Cluster => f.write_str("cluster"),
@@ -106,11 +110,15 @@ pub enum FaultKind {
     NudgeLeftover,
     /// A source says what cannot be true.
     SourceSuspect,
+    /// A service user lacks a role.
+    RolesMissing,
+    /// Nobody may tell which roles a service user holds.
+    RolesUnreadable,
 }
 
 impl FaultKind {
     /// Every kind.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 24] = [
         Self::NeverJoined,
         Self::Vanished,
         Self::NotReady,
@@ -133,6 +141,8 @@ impl FaultKind {
         Self::PairMissing,
         Self::NudgeLeftover,
         Self::SourceSuspect,
+        Self::RolesMissing,
+        Self::RolesUnreadable,
     ];
 
     /// The word for it in tables, files and metrics.
@@ -160,6 +170,8 @@ impl FaultKind {
             Self::PairMissing => "pair-missing",
             Self::NudgeLeftover => "nudge-leftover",
             Self::SourceSuspect => "source-suspect",
+            Self::RolesMissing => "roles-missing",
+            Self::RolesUnreadable => "roles-unreadable",
         }
     }
 

@@ -3,6 +3,7 @@
 //! Plain data. No stage of the pipeline lives here, nothing here decides, and nothing here is serialisable: the border
 //! crates (`reveille-wire`, the adapters) map to and from these.
 
+pub mod access;
 pub mod cause;
 pub mod id;
 pub mod incident;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use ipnet::IpNet;
 
+use super::access::Access;
 use super::id::{CloudName, GroupId, PoolName, RosterName, RouterId};
 use super::instance::{Instance, Mark};
 use super::time::Span;
@@ -23,6 +24,8 @@ pub struct Roster {
     pub clouds: Vec<CloudName>,
     /// The pod network.
     pub network: Network,
+    /// Who must be able to do what in the projects.
+    pub access: Access,
     /// The pools by name.
     pub pools: BTreeMap<PoolName, Pool>,
     /// How much may be done at once.

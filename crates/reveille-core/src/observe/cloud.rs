@@ -19,6 +19,7 @@ use crate::model::network::{Router, SecurityGroup};
 use crate::model::roster::{Claim, GroupRef, Pool, Roster};
 use crate::model::time::{Span, Time};
 
+use super::access::AccessView;
 use super::fresh::{Fresh, Thing};
 use super::holders::Holders;
 use super::pack::{Growth, pack};
@@ -43,6 +44,8 @@ pub struct Seen {
     pub left: Option<Box<Left>>,
     /// It appeared while we watched: its whole history is known.
     pub born_in_sight: bool,
+    /// An earlier process left a ledger, and it knows nothing of this one: it was made while nobody watched.
+    pub made_meanwhile: bool,
     /// Since when it has been in its present state.
     pub state_since: Time,
     /// Missing from listings since then, and how often it was asked for by id in vain.
@@ -104,6 +107,7 @@ impl Seen {
             was_ready: false,
             left: None,
             born_in_sight: false,
+            made_meanwhile: false,
             state_since: now,
             unlisted: None,
         }
@@ -136,6 +140,8 @@ pub struct CloudView {
     pub groups: Vec<Arc<SecurityGroup>>,
     /// The roster's routers, as found.
     pub routers: BTreeMap<RouterId, Arc<Router>>,
+    /// What was said of its service users.
+    pub access: AccessView,
     /// Every address on any port of the project: next hops that are somebody.
     pub addresses: BTreeSet<IpAddr>,
     /// Ports of some machine are newer than the listing that `addresses` are from.
@@ -175,6 +181,7 @@ impl CloudView {
             instances: BTreeMap::new(),
             groups: Vec::new(),
             routers: BTreeMap::new(),
+            access: AccessView::default(),
             addresses: BTreeSet::new(),
             read_aside: false,
             fresh: Fresh::default(),
@@ -405,6 +412,7 @@ impl CloudView {
     pub fn go_back_to(&mut self, now: Time) {
         self.source.go_back_to(now);
         self.fresh.go_back_to(now);
+        self.access.go_back_to(now);
         for seen in self.instances.values_mut() {
             seen.state_since = seen.state_since.min(now);
             if let Some(left) = &mut seen.left {

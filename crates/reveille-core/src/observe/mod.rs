@@ -9,6 +9,7 @@
 //! Views hold facts and their freshness. They judge nothing, with one exception that only they can see: a reading that
 //! cannot be true is doubted here, before anything is concluded from it.
 
+pub mod access;
 pub mod cloud;
 pub mod cluster;
 pub mod fresh;

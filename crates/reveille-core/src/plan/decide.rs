@@ -19,7 +19,7 @@ use crate::observe::source::Trust;
 use super::desk::{Case, Desk};
 use super::hold::Hold;
 use super::interlock;
-use super::ladder::{self, Rung};
+use super::ladder::{self, Class, Rung};
 use super::remedy;
 use super::wishes;
 
@@ -82,6 +82,8 @@ const EVIDENCE_WITHIN: Span = Span::from_min(2);
 const EVIDENCE_FRESH: Span = Span::from_min(10);
 /// "No such id" older than this is asked again before the Node of that instance is deleted: lists and cells come back.
 const DENIAL_FRESH: Span = Unlisted::APART;
+/// What a user was said to hold longer ago is asked again before it is given more.
+const ROLES_FRESH: Span = Span::from_s(30);
 /// A console that could not be read so often in a row is gone without.
 const CONSOLE_TRIES: u32 = 3;
 
@@ -101,7 +103,8 @@ fn sources(desk: &Desk<'_>, case: &Case) -> impl Iterator<Item = Trust> {
     let cloud = match &case.incident.key.subject {
         Subject::Machine(crate::model::incident::MachineKey::Instance(cloud, _))
         | Subject::Group(cloud, _)
-        | Subject::Router(cloud, _) => desk.clouds.get(cloud).map(|cloud| cloud.source.trust(desk.now)),
+        | Subject::Router(cloud, _)
+        | Subject::User(cloud, _) => desk.clouds.get(cloud).map(|cloud| cloud.source.trust(desk.now)),
         _ => None,
     };
     let cluster = case.rests_on_cluster.then(|| desk.cluster.source.trust(desk.now));
@@ -317,6 +320,9 @@ fn evidence_wanted(desk: &Desk<'_>, case: &Case) -> Vec<Look> {
     if case.incident.key.kind == FaultKind::Ghost {
         return denial_wanted(desk, case, case.gathered.asked_at.is_none_or(again));
     }
+    if case.incident.key.kind == FaultKind::RolesMissing {
+        return roles_wanted(desk, case, case.gathered.asked_at.is_none_or(again));
+    }
     if !wants || !stands(Guard::EvidenceFirst) || (!stale && case.gathered.outstanding == 0) {
         return Vec::new();
     }
@@ -348,4 +354,18 @@ fn denial_wanted(desk: &Desk<'_>, case: &Case, may_ask: bool) -> Vec<Look> {
     }
     let subject = Desk::instance_of(&case.incident.key.subject);
     subject.map(|(cloud, id)| Look::Instance(cloud.clone(), id.clone())).into_iter().collect()
+}
+
+/// Roles are read seldom: before any is given, they are read once more. Where none is given, telling needs no second look.
+fn roles_wanted(desk: &Desk<'_>, case: &Case, may_ask: bool) -> Vec<Look> {
+    let Subject::User(cloud, user) = &case.incident.key.subject else { return Vec::new() };
+    let heard = desk.clouds.get(cloud).and_then(|view| view.access.heard(user));
+    let said_at = heard.and_then(|heard| heard.said.as_ref()).map(|(_, at)| *at);
+    let told_only = interlock::mode_of(desk, case, Class::Access) != Mode::Act;
+    let fresh = said_at.is_some_and(|at| desk.now.since(at) <= ROLES_FRESH);
+    if told_only || fresh || !stands(Guard::EvidenceFirst) || !(may_ask || case.gathered.failures == 0) {
+        return Vec::new();
+    }
+    let wanted = desk.roster.access.user(cloud, user);
+    wanted.map(|wanted| Look::Roles(cloud.clone(), user.clone(), wanted.roles.clone())).into_iter().collect()
 }

@@ -182,7 +182,9 @@ impl Hold {
 impl fmt::Display for Hold {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Off(Class::Access) => f.write_str("access: off in the roster"),
             Self::Off(class) => write!(f, "{}: off for this pool", class.name()),
+            Self::Propose(Class::Access) => f.write_str("access: proposed only, in the roster"),
             Self::Propose(class) => write!(f, "{}: proposed only, for this pool", class.name()),
             Self::DryRun => f.write_str("dry run: nothing is done"),
             Self::Paused { scope, by } => write!(f, "{scope} is paused {by}"),

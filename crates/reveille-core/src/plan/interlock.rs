@@ -47,7 +47,7 @@ pub fn holds(desk: &Desk<'_>, case: &Case, rung: Rung, call: Option<&Call>) -> V
         } else {
             holds.push(Hold::NotOwned);
         }
-    } else if class == Class::Network {
+    } else if matches!(class, Class::Network | Class::Access) {
         network(desk, case, &mut holds);
     }
     if class == Class::Rejoin && call.is_none() {
@@ -80,10 +80,11 @@ fn mode(desk: &Desk<'_>, case: &Case, class: Class, holds: &mut Vec<Hold>) {
 
 /// What the roster allows for the case: its pool's mode, or for what pools share the most careful of them.
 pub fn mode_of(desk: &Desk<'_>, case: &Case, class: Class) -> Mode {
+    let mode = |pool: &Pool| class.mode(&pool.repair, desk.roster.access.repair);
     if let Some(pool) = case.incident.pool.as_ref().and_then(|name| desk.roster.pools.get(name)) {
-        return class.mode(&pool.repair);
+        return mode(pool);
     }
-    desk.roster.pools.values().map(|pool| class.mode(&pool.repair)).min().unwrap_or(Mode::Off)
+    desk.roster.pools.values().map(mode).min().unwrap_or(Mode::Off)
 }
 
 fn paused(desk: &Desk<'_>, case: &Case, holds: &mut Vec<Hold>) {
@@ -125,7 +126,8 @@ fn sight(desk: &Desk<'_>, case: &Case, class: Class, holds: &mut Vec<Hold>) {
     let cloud = match &case.incident.key.subject {
         Subject::Machine(MachineKey::Instance(cloud, _))
         | Subject::Group(cloud, _)
-        | Subject::Router(cloud, _) => desk.clouds.get(cloud),
+        | Subject::Router(cloud, _)
+        | Subject::User(cloud, _) => desk.clouds.get(cloud),
         _ => None,
     };
     let cloud = cloud.map(|cloud| (Arc::<str>::from(cloud.name.as_str()), cloud.source.trust(desk.now)));

@@ -28,6 +28,8 @@ pub enum Rung {
     AddPairs,
     /// Take back what an interrupted nudge left.
     DropLeftover,
+    /// Let a service user hold the roles that it must.
+    AssignRoles,
     /// Restart the kubelet, so that it registers again.
     Rejoin,
     /// Start a stopped instance.
@@ -45,6 +47,8 @@ pub enum Rung {
 pub enum Class {
     /// Nothing is lost by it.
     Network,
+    /// Nothing is lost by it, and somebody may do more than before: the roster switches it for itself.
+    Access,
     /// On the machine, through its agent.
     Rejoin,
     /// The machine's pods are interrupted.
@@ -60,6 +64,7 @@ impl Class {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Network => "network",
+            Self::Access => "access",
             Self::Rejoin => "rejoin",
             Self::Reboot => "reboot",
             Self::Replace => "replace",
@@ -67,10 +72,11 @@ impl Class {
         }
     }
 
-    /// What the roster allows of it.
-    pub const fn mode(self, repair: &Repair) -> Mode {
+    /// What the roster allows of it: for access it says so once, for all others with each pool.
+    pub const fn mode(self, repair: &Repair, access: Mode) -> Mode {
         match self {
             Self::Network => repair.network,
+            Self::Access => access,
             Self::Rejoin => repair.rejoin,
             Self::Reboot => repair.reboot,
             Self::Replace => repair.replace,
@@ -86,7 +92,7 @@ impl Class {
 
 impl Rung {
     /// Every rung.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::SetGroups,
         Self::AddRules,
         Self::NudgeGroup,
@@ -95,6 +101,7 @@ impl Rung {
         Self::AddRoutes,
         Self::AddPairs,
         Self::DropLeftover,
+        Self::AssignRoles,
         Self::Rejoin,
         Self::Start,
         Self::Reboot,
@@ -118,6 +125,7 @@ impl Rung {
             | Self::AddRoutes
             | Self::AddPairs
             | Self::DropLeftover => Class::Network,
+            Self::AssignRoles => Class::Access,
             Self::Rejoin => Class::Rejoin,
             Self::Start | Self::Reboot => Class::Reboot,
             Self::Replace => Class::Replace,
@@ -141,6 +149,7 @@ impl Rung {
             Self::AddRoutes => "missing-routes",
             Self::AddPairs => "address-pairs",
             Self::DropLeftover => "leftover-rule",
+            Self::AssignRoles => "service-user-roles",
             Self::Rejoin => "rejoin",
             Self::Start => "start",
             Self::Reboot => "reboot",
@@ -164,6 +173,7 @@ impl Rung {
             Self::AddRoutes => "add the node's route",
             Self::AddPairs => "allow the node's pod range on its port",
             Self::DropLeftover => "take back the rule that an interrupted nudge left",
+            Self::AssignRoles => "give the service user the roles that it lacks",
             Self::Rejoin => "restart its kubelet",
             Self::Start => "start the instance",
             Self::Reboot => "reboot the instance",
@@ -189,6 +199,7 @@ pub const fn ladder(kind: FaultKind) -> &'static [Rung] {
         FaultKind::MissingRoute => &[Rung::AddRoutes, Rung::NudgeRouter],
         FaultKind::PairMissing => &[Rung::AddPairs],
         FaultKind::NudgeLeftover => &[Rung::DropLeftover],
+        FaultKind::RolesMissing => &[Rung::AssignRoles],
         FaultKind::Stray
         | FaultKind::Duplicate
         | FaultKind::StuckDeleting
@@ -196,7 +207,8 @@ pub const fn ladder(kind: FaultKind) -> &'static [Rung] {
         | FaultKind::StuckLeaving
         | FaultKind::GroupUnresolved
         | FaultKind::RouteLimit
-        | FaultKind::SourceSuspect => &[],
+        | FaultKind::SourceSuspect
+        | FaultKind::RolesUnreadable => &[],
     }
 }
 
@@ -229,6 +241,10 @@ pub const fn ask(kind: FaultKind) -> &'static str {
         }
         FaultKind::GroupUnresolved => "name the group in the roster by its id",
         FaultKind::RouteLimit => "raise the router's limit or remove routes before more nodes come",
+        FaultKind::RolesMissing => "assign the role by hand",
+        FaultKind::RolesUnreadable => {
+            "let the credential list role assignments, or take the user out of the roster"
+        }
         FaultKind::SourceSuspect => "check project, endpoint and credentials",
         _ => "every rung that is allowed was tried",
     }

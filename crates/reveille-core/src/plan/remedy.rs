@@ -6,10 +6,12 @@
 
 use std::sync::Arc;
 
+use crate::diagnose::access_faults;
 use crate::diagnose::faults;
 use crate::diagnose::network::membership::Verdict;
 use crate::diagnose::route_faults;
 use crate::effect::Call;
+use crate::model::access::Role;
 use crate::model::id::{CloudName, GroupId, RouterId};
 use crate::model::incident::{FaultKind, Subject};
 use crate::model::instance::InstanceState;
@@ -37,6 +39,7 @@ pub fn call(desk: &Desk<'_>, case: &Case, rung: Rung) -> Result<Call, NoCall> {
         Rung::AddRoutes => add_routes(desk, case),
         Rung::AddPairs => add_pairs(desk, case),
         Rung::DropLeftover => drop_leftover(desk, case),
+        Rung::AssignRoles => assign_roles(desk, case),
         Rung::Rejoin => no_call("no agent runs there"),
         Rung::Start | Rung::Reboot | Rung::Replace => on_instance(desk, case, rung),
         Rung::Cleanup => cleanup(desk, case),
@@ -175,6 +178,29 @@ fn drop_leftover(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
         Some(rule) => Ok(Call::DropRule { cloud: cloud.clone(), group: group.clone(), rule }),
         None => no_call("nothing is left over"),
     }
+}
+
+/// Only what the roster names, the cloud knows and the user was said to lack.
+fn assign_roles(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
+    let Subject::User(cloud, user) = &case.incident.key.subject else { return no_call("not a user") };
+    let wanted = desk.roster.access.user(cloud, user);
+    let wanted = wanted.ok_or_else(|| NoCall::from("the roster does not name it"))?;
+    let heard = desk.clouds.get(cloud).and_then(|view| view.access.heard(user));
+    let said = heard.and_then(|heard| heard.said.as_ref()).map(|(said, _)| said);
+    let said = said.ok_or_else(|| NoCall::from("nobody has told yet what it holds"))?;
+    let Some(id) = &said.user else { return no_call("the cloud knows no such user") };
+    let missing = access_faults::lacking(wanted, said);
+    let known = said.lacking.iter().filter(|role| missing.iter().any(|wanted| wanted.means(role)));
+    let roles: Vec<Role> = known.cloned().collect();
+    if roles.is_empty() {
+        return no_call(if missing.is_empty() {
+            "it holds every role"
+        } else {
+            "the cloud has no such role"
+        });
+    }
+    let project = said.project.clone();
+    Ok(Call::AssignRoles { cloud: cloud.clone(), project, user: id.clone(), roles })
 }
 
 fn on_instance(desk: &Desk<'_>, case: &Case, rung: Rung) -> Result<Call, NoCall> {

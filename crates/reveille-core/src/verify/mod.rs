@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use crate::effect::{Call, Look};
 use crate::event::Answer;
+use crate::model::access::{RoleRef, UserRef};
 use crate::model::instance::{InstanceAction, InstanceState};
 use crate::model::network::NUDGE_MARK;
 
@@ -39,6 +40,10 @@ pub fn look_after(call: &Call, instance: Option<&crate::model::id::InstanceId>) 
         Call::RemoveRoutes { cloud, router, .. }
         | Call::AddRoutes { cloud, router, .. }
         | Call::NudgeRouter { cloud, router, .. } => Look::Router(cloud.clone(), router.clone()),
+        Call::AssignRoles { cloud, user, roles, .. } => {
+            let roles = roles.iter().map(|role| RoleRef::Id(role.id.clone())).collect();
+            Look::Roles(cloud.clone(), Arc::new(UserRef::Id(user.clone())), roles)
+        }
         Call::Reboot { cloud, instance, .. } => Look::Actions(cloud.clone(), instance.clone()),
         Call::Start { cloud, instance } | Call::DeleteInstance { cloud, instance } => {
             Look::Instance(cloud.clone(), instance.clone())
@@ -114,6 +119,12 @@ pub fn judge(call: &Call, before: Option<&str>, answer: &Answer) -> Effectivenes
                 not_seen(format!("read back: the harmless route {route} is still there"))
             } else {
                 seen("read back: the harmless route was put and taken back")
+            }
+        }
+        (Call::AssignRoles { roles, .. }, Answer::Roles(found)) => {
+            match roles.iter().find(|role| !found.holds(&RoleRef::Id(role.id.clone()))) {
+                Some(role) => not_seen(format!("read back: it does not hold {}", role.name)),
+                None => seen("read back: it holds the roles"),
             }
         }
         _ => judge_instance(call, before, answer),

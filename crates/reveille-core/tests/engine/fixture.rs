@@ -8,6 +8,7 @@ use reveille_core::effect::{Call, Effect, Look, Outcome, ReadError, ReadErrorKin
 use reveille_core::engine::invariants::{self, Witnessed};
 use reveille_core::engine::{Start, State};
 use reveille_core::event::{Answer, CloudFact, CloudSnapshot, ClusterFact, Event, Scope};
+use reveille_core::model::access::{Access, Role, RoleRef, UserRoles};
 use reveille_core::model::id::*;
 use reveille_core::model::incident::{FaultKind, IncidentKey, MachineKey, Subject};
 use reveille_core::model::instance::*;
@@ -48,10 +49,17 @@ pub fn roster() -> Roster {
         name: "prod".into(),
         clouds: vec![CLOUD.into()],
         network: Network { pod_ranges: vec!["198.19.0.0/16".parse().unwrap()], ..Network::default() },
+        access: Access::default(),
         pools: BTreeMap::from([(pool.name.clone(), pool)]),
         limits: Limits::default(),
         timing: Timing::default(),
     }
+}
+
+/// A role whose id tells its name.
+pub fn role(name: &str) -> Role {
+    let name = name.strip_prefix("r-").unwrap_or(name);
+    Role { id: format!("r-{name}").as_str().into(), name: name.into() }
 }
 
 pub fn instance(id: &str) -> Instance {
@@ -138,6 +146,10 @@ pub struct Field {
     pub cell_down: Option<String>,
     /// Targeted reads are not answered for now; those that were asked for meanwhile.
     pub unanswered: Option<Vec<(LookId, Look)>>,
+    /// Roles that every user holds; `None`: nobody may tell.
+    pub held: Option<Vec<Role>>,
+    /// How often somebody's roles were read.
+    pub role_reads: u32,
     pub calls: Vec<Call>,
     pub records: Vec<Record>,
     witnessed: Witnessed,
@@ -163,6 +175,8 @@ impl Field {
             fails: false,
             cell_down: None,
             unanswered: None,
+            held: Some(Vec::new()),
+            role_reads: 0,
             calls: Vec::new(),
             records: Vec::new(),
             witnessed: Witnessed::default(),
@@ -262,6 +276,7 @@ impl Field {
                     self.unanswered.iter_mut().for_each(|out| out.push((id, look.clone())));
                 }
                 Effect::Look { id, look } => {
+                    self.role_reads += u32::from(matches!(look, Look::Roles(..)));
                     let answer = self.answer_or_fail(&look);
                     self.feed(Event::Looked { look: id, answer });
                 }
@@ -293,6 +308,10 @@ impl Field {
                 let (kind, text) = (ReadErrorKind::Unavailable, "503: its cell is down".into());
                 Err(ReadError { kind, text, retry_after: None })
             }
+            Look::Roles(..) if self.held.is_none() => {
+                let (kind, text) = (ReadErrorKind::Forbidden, "403: may not list role assignments".into());
+                Err(ReadError { kind, text, retry_after: None })
+            }
             _ => Ok(self.answer(look)),
         }
     }
@@ -306,6 +325,12 @@ impl Field {
             Look::Group(..) => Answer::Group(Some(Arc::new(self.group()))),
             Look::Router(_, id) => {
                 Answer::Router(self.routers.iter().find(|router| router.id == *id).cloned().map(Arc::new))
+            }
+            Look::Roles(_, _, wanted) => {
+                let held = self.held.clone().unwrap_or_default();
+                let lacks = |wanted: &&RoleRef| !held.iter().any(|role| wanted.means(role));
+                let lacking = wanted.iter().filter(lacks).map(|role| self::role(&role.to_string())).collect();
+                Answer::Roles(UserRoles { project: "p-1".into(), user: Some("u-1".into()), held, lacking })
             }
             Look::Console(..) => {
                 let (console, guest) = (Ok("".into()), Guest::UNSEEN);
@@ -349,6 +374,9 @@ impl Field {
                         GroupRule { id: id.as_str().into(), allows: allows.clone(), description: "".into() };
                     self.rules.push(rule);
                 }
+            }
+            Call::AssignRoles { roles, .. } => {
+                self.held.get_or_insert_default().extend(roles.iter().cloned())
             }
             Call::RemoveRoutes { router, routes, .. } => {
                 let found = self.routers.iter_mut().find(|found| found.id == *router).unwrap();

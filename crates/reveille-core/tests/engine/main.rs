@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test may fail by panicking")]
 #![allow(unreachable_pub, reason = "one test binary, several files")]
 
+mod access;
 mod doubted;
 mod fixture;
 mod ghosts;

@@ -2,14 +2,14 @@
 
 use reveille_core::effect::{Call, Effect, Outcome};
 use reveille_core::engine::{Restored, Start, State};
-use reveille_core::event::Event;
+use reveille_core::event::{ClusterFact, Event};
 use reveille_core::model::id::Fence;
 use reveille_core::model::incident::FaultKind;
 use reveille_core::model::instance::{Fault, InstanceState};
-use reveille_core::model::node::Ready;
-use reveille_core::model::time::Span;
+use reveille_core::model::node::{NodeEvent, Ready};
+use reveille_core::model::time::{Span, Time};
 use reveille_core::plan::ladder::Rung;
-use reveille_core::record::Record;
+use reveille_core::record::{Domain, Record};
 
 use super::fixture::{Field, roster};
 
@@ -355,4 +355,47 @@ fn a_backoff_is_not_over_because_the_next_process_has_a_clock_ahead() {
     let mut next = Field::with(State::restore(roster(), how, field.records.clone()));
     next.now = ahead;
     assert_eq!(until(&next), left);
+}
+
+/// Names are given again: what is told of a node that went says nothing of a machine of its name that no ledger knows.
+#[test]
+fn a_machine_that_no_ledger_knows_is_not_the_one_that_events_speak_of() {
+    let mut field = Field::new(roster()).populate(5);
+    field.run(Span::from_min(2));
+    let how = Restored {
+        start: Start { fence: Fence(2), acting: true },
+        now: field.now + Span::from_s(5),
+        last_alive: Some(field.now),
+    };
+    let mut next = Field::with(State::restore(roster(), how, field.records.clone())).populate(5);
+    next.now = field.now + Span::from_s(5);
+    next.add_machine("i009", false);
+    next.feed(Event::Cluster(ClusterFact::NodeEvent(NodeEvent {
+        node: "node-i009".into(),
+        uid: None,
+        reason: "RemovingNode".into(),
+        message: "Node node-i009 event: Removing Node node-i009 from Controller".into(),
+        reporter: "node-controller".into(),
+        stamped: None,
+    })));
+    next.run(Span::from_s(30));
+    assert!(next.case("i009", FaultKind::Vanished).is_none());
+    assert!(next.case("i009", FaultKind::NeverJoined).is_some());
+}
+
+/// Only a successor that joined makes old faults forgotten, and so it is for the next process.
+#[test]
+fn faults_are_not_forgiven_by_a_restart_because_a_node_was_cleaned_up() {
+    let at = Time::from_ms(1_000_000);
+    let fault = |instance: &str| Record::FaultSeen {
+        at,
+        pool: "workers".into(),
+        instance: instance.into(),
+        fault: "no valid host".into(),
+    };
+    let domain = Domain { pool: "workers".into(), zone: None, kind: FaultKind::Ghost };
+    let width = Record::Width { at, domain, width: 2, not_before: None, failures: 0 };
+    let how = Restored { start: Start { fence: Fence(2), acting: true }, now: at, last_alive: Some(at) };
+    let state = State::restore(roster(), how, [fault("a"), fault("b"), width]);
+    assert_eq!(state.desk().book.fault_count(&"workers".into(), "no valid host"), 2);
 }

@@ -7,6 +7,7 @@
 
 mod instances;
 mod ports;
+mod roles;
 mod routes;
 mod rules;
 
@@ -36,6 +37,7 @@ impl Project {
                 routes::change(self, router, routes, routes::Change::Add).await
             }
             Call::NudgeRouter { router, route, .. } => routes::nudge(self, router, route).await,
+            Call::AssignRoles { project, user, roles, .. } => roles::assign(self, project, user, roles).await,
             Call::Reboot { instance, hard, .. } => instances::reboot(self, instance, *hard).await,
             Call::Start { instance, .. } => instances::start(self, instance).await,
             Call::DeleteInstance { instance, .. } => instances::delete(self, instance).await,

@@ -2,6 +2,7 @@
 
 use crate::fake::{Fake, Seen};
 use crate::healthy::{OURS, cloud, ids, interest, neutron, server, servers};
+use reveille_core::model::access::Access;
 use reveille_core::model::id::{CloudName, GroupId, PoolName, RosterName, RouterId};
 use reveille_core::model::instance::{InstanceState, Mark};
 use reveille_core::model::roster::{
@@ -37,6 +38,7 @@ async fn a_cycle_is_four_requests_however_many_pools_there_are() {
             ..Network::default()
         },
         pools: (0..pools).map(|n| pool(&format!("w{n}"))).map(|pool| (pool.name.clone(), pool)).collect(),
+        access: Access::default(),
         limits: Limits::default(),
         timing: Timing::default(),
     };

@@ -129,10 +129,11 @@ impl Referee {
         // Of a machine that the cloud denies nobody can see that it is locked; its node is no instance.
         let denied =
             matches!(call, Call::DeleteNode { .. }) && scene.world.single_servers_were_denied_within(ASKED);
-        if ground.locked && !denied {
+        let shown = ground.changed_at + scene.roster.timing.cloud_stale_after + Span::from_s(30);
+        // The cloud refuses what is locked, whoever has not seen it yet.
+        if ground.locked && !denied && self.now > shown {
             self.foul("locked", call.to_string());
         }
-        let shown = ground.changed_at + scene.roster.timing.cloud_stale_after + Span::from_s(30);
         let whole = !matches!(call, Call::DeleteNode { .. });
         if whole && ground.task && ground.state != InstanceState::Building && self.now > shown {
             self.foul("somebody works on it", call.to_string());
@@ -317,7 +318,8 @@ fn machine_of(call: &Call, scene: &Scene<'_>) -> Option<InstanceId> {
         Call::Reboot { instance, .. }
         | Call::Start { instance, .. }
         | Call::DeleteInstance { instance, .. } => Some(instance.clone()),
-        Call::DeleteNode { name, .. } => scene.world.machine_behind(name),
+        // Under another uid it is another object, which the API refuses to delete.
+        Call::DeleteNode { name, uid } => scene.world.machine_behind(name, uid),
         Call::SetPortGroups { port, .. } | Call::AddPortPairs { port, .. } => {
             scene.world.machine_of_port(port)
         }
@@ -340,5 +342,6 @@ fn kind_and_thing(call: &Call) -> (u8, String) {
         Call::Start { instance, .. } => (9, instance.to_string()),
         Call::DeleteInstance { instance, .. } => (10, instance.to_string()),
         Call::DeleteNode { uid, .. } => (11, uid.to_string()),
+        Call::AssignRoles { user, .. } => (12, user.to_string()),
     }
 }

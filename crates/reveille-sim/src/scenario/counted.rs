@@ -49,7 +49,7 @@ pub(crate) enum Kind {
 }
 
 /// Kinds of calls, each with its plural.
-const CALLS: [(&str, &str); 14] = [
+const CALLS: [(&str, &str); 15] = [
     ("call", "calls"),
     ("destructive call", "destructive calls"),
     ("reboot", "reboots"),
@@ -58,6 +58,7 @@ const CALLS: [(&str, &str); 14] = [
     ("start", "starts"),
     ("group change", "group changes"),
     ("rule change", "rule changes"),
+    ("role assignment", "role assignments"),
     ("nudge", "nudges"),
     ("route removal", "route removals"),
     ("route addition", "route additions"),
@@ -105,6 +106,7 @@ pub(crate) fn is_of(call: &Call, kind: &str) -> bool {
         "start" => matches!(call, Call::Start { .. }),
         "group change" => matches!(call, Call::SetPortGroups { .. }),
         "rule change" => matches!(call, Call::AddRules { .. }),
+        "role assignment" => matches!(call, Call::AssignRoles { .. }),
         "nudge" => matches!(call, Call::NudgeGroup { .. } | Call::NudgeRouter { .. }),
         "route removal" => matches!(call, Call::RemoveRoutes { .. }),
         "route addition" => matches!(call, Call::AddRoutes { .. }),

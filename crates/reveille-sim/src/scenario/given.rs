@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
+use reveille_core::model::access::{RoleRef, ServiceUser, UserRef};
 use reveille_core::model::roster::{Keep, Mode};
 use reveille_core::model::time::Span;
 
-use crate::world::layout::{Layout, PoolPlan};
+use crate::world::layout::{CLOUD, Layout, PoolPlan};
 
 use super::agents;
 use super::phrase::{Known, Phrase, Slots, read};
@@ -28,6 +29,7 @@ pub(crate) fn blank() -> Stage {
     let mut layout = Layout::fleet(1, 0);
     layout.pools.clear();
     layout.plain_names = true;
+    layout.access.repair = Mode::Act;
     Stage { layout, acting: true, known: Known::default(), changes: Vec::new() }
 }
 
@@ -118,6 +120,7 @@ const PHRASES: &[Phrase<Change>] = &[
             layout(move |layout| layout.timing.tries = tries)
         },
     },
+    Phrase { form: "service user {word} must hold the [roles|role] {words}", make: service_user },
     Phrase { form: "pod routes lie on a router", make: |_| layout(|layout| layout.routed = true) },
     Phrase {
         form: "{count} [machines|machine] of another cluster in the project",
@@ -251,13 +254,22 @@ fn repair(slots: &Slots<'_>, named: bool) -> Result<Change, String> {
         other => return Err(format!("`{other}` is no mode; one of: act, propose, off")),
     };
     const CLASSES: [&str; 5] = ["network", "rejoin", "reboot", "replace", "cleanup"];
+    if slots.text("words") == "access" {
+        if named {
+            return Err("service users are of the whole roster; leave the pool out".to_owned());
+        }
+        return layout(move |layout| layout.access.repair = mode);
+    }
     let mut classes: Vec<String> = Vec::new();
     for word in slots.text("words").split(", ").flat_map(|item| item.split(" and ")) {
         match word {
             "everything" => classes.extend(CLASSES.map(str::to_owned)),
             word if CLASSES.contains(&word) => classes.push(word.to_owned()),
             other => {
-                return Err(format!("`{other}` is no remedy; one of: everything, {}", CLASSES.join(", ")));
+                let classes = CLASSES.join(", ");
+                return Err(format!(
+                    "`{other}` is no remedy; one of: everything, {classes}; or access alone"
+                ));
             }
         }
     }
@@ -281,6 +293,26 @@ fn change(slots: &Slots<'_>, value: Option<String>) -> Result<Change, String> {
             return Err("the roster is of a fleet; write `pool NAME of N machines` before it".to_owned());
         }
         stage.changes.push(changed);
+        Ok(())
+    }))
+}
+
+fn service_user(slots: &Slots<'_>) -> Result<Change, String> {
+    let name = words::new_name(slots.text("word"))?.to_owned();
+    let mut roles = Vec::new();
+    for role in slots.text("words").split(", ").flat_map(|item| item.split(" and ")) {
+        let role = RoleRef::Name(words::role(role)?.into());
+        if roles.contains(&role) {
+            return Err(format!("`{role}` is written twice; once is enough"));
+        }
+        roles.push(role);
+    }
+    Ok(Box::new(move |stage| {
+        if !stage.known.users.insert(name.clone()) {
+            return Err(format!("there is a service user `{name}` already; write all its roles there"));
+        }
+        let user = UserRef::Name { name: name.into(), domain: None };
+        stage.layout.access.users.push(ServiceUser { cloud: CLOUD.into(), user: Arc::new(user), roles });
         Ok(())
     }))
 }
@@ -325,10 +357,11 @@ fn timing(slots: &Slots<'_>) -> Result<Change, String> {
         "verify" => |layout, span| layout.timing.verify_within = span,
         "settle" => |layout, span| layout.timing.settle = span,
         "rollout-quiet" => |layout, span| layout.timing.rollout_quiet = span,
+        "access-check" => |layout, span| layout.access.check_every = span,
         other => {
             return Err(format!(
                 "`{other}` is no timing; one of: cloud-period, cloud-full-period, cloud-stale, cluster-stale, \
-                 lease-silent, backoff-min, backoff-max, verify, settle, rollout-quiet"
+                 lease-silent, backoff-min, backoff-max, verify, settle, rollout-quiet, access-check"
             ));
         }
     };

@@ -17,6 +17,8 @@ use std::collections::BTreeSet;
 pub(crate) struct Known {
     pub(crate) pools: BTreeSet<String>,
     pub(crate) zones: BTreeSet<String>,
+    /// Service users.
+    pub(crate) users: BTreeSet<String>,
 }
 
 /// One form and what it means.
@@ -86,9 +88,9 @@ fn pieces(form: &'static str) -> Vec<Piece> {
 }
 
 /// Slots that hold one word.
-const WORDS: [&str; 13] = [
-    "cause", "count", "fault", "machine", "mode", "percent", "person", "pool", "span", "stage", "verdict",
-    "word", "zone",
+const WORDS: [&str; 14] = [
+    "cause", "count", "fault", "machine", "mode", "percent", "person", "pool", "role", "span", "stage",
+    "verdict", "word", "zone",
 ];
 
 fn fit<'t>(pieces: &[Piece], text: &'t str) -> Option<Vec<(&'static str, &'t str)>> {

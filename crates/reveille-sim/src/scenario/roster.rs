@@ -14,6 +14,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
+use reveille_core::model::access::{Access, ServiceUser};
 use reveille_core::model::id::PoolName;
 use reveille_core::model::instance::Mark;
 use reveille_core::model::roster::{GroupRef, Mode};
@@ -228,12 +229,32 @@ fn spec(layout: &Layout) -> Tree {
     timing.push(("shrink", format!("{}%", roster.timing.shrink_pct)));
     timing.push(("tries", roster.timing.tries.to_string()));
     let cloud = Tree::map(vec![("name", "os".to_owned()), ("openstack", "{cloud: prod}".to_owned())]);
-    Tree::Map(vec![
+    let mut fields = vec![
         ("clouds".to_owned(), Tree::List(vec![cloud])),
         ("network".to_owned(), Tree::map(network)),
         ("pools".to_owned(), Tree::List(layout.pools.iter().map(|plan| pool(layout, plan)).collect())),
         ("limits".to_owned(), Tree::map(limits)),
         ("timing".to_owned(), Tree::map(timing)),
+    ];
+    if !roster.access.users.is_empty() {
+        fields.push(("access".to_owned(), access(&roster.access)));
+    }
+    Tree::Map(fields)
+}
+
+fn access(access: &Access) -> Tree {
+    let user = |user: &ServiceUser| {
+        let roles: Vec<String> = user.roles.iter().map(ToString::to_string).collect();
+        Tree::map(vec![
+            ("cloud", user.cloud.to_string()),
+            ("user", user.user.to_string()),
+            ("roles", format!("[{}]", roles.join(", "))),
+        ])
+    };
+    Tree::Map(vec![
+        ("users".to_owned(), Tree::List(access.users.iter().map(user).collect())),
+        ("repair".to_owned(), Tree::plain(word(access.repair))),
+        ("checkEvery".to_owned(), Tree::plain(duration::text(access.check_every))),
     ])
 }
 
@@ -305,6 +326,8 @@ const fn word(mode: Mode) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use reveille_core::model::access::{RoleRef, UserRef};
+
     use super::*;
 
     fn changed(field: &str, value: Option<&str>) -> Changed {
@@ -314,6 +337,9 @@ mod tests {
     fn layout() -> Layout {
         let mut layout = Layout::fleet(1, 3).routed();
         layout.pools.push(PoolPlan::new("gpu", 2));
+        let user = UserRef::Name { name: "ccm".into(), domain: None };
+        let roles = vec![RoleRef::Name("member".into())];
+        layout.access.users = vec![ServiceUser { cloud: "os".into(), user: user.into(), roles }];
         layout
     }
 

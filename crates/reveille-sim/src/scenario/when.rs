@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::sync::Arc;
 
 use reveille_core::model::id::{InstanceId, PoolName};
 use reveille_core::model::time::Span;
@@ -166,12 +167,22 @@ fn each(slots: &Slots<'_>, fault: impl Fn(InstanceId) -> Fault + 'static) -> Mad
     Ok(Deed::Each(slots.machines()?, Box::new(fault)))
 }
 
-const fn world(fault: Fault) -> Made {
+fn world(fault: Fault) -> Made {
     Ok(Deed::World(fault, 1))
 }
 
 fn lasting(slots: &Slots<'_>, fault: fn(Span) -> Fault) -> Made {
     world(fault(slots.span()?))
+}
+
+fn role(slots: &Slots<'_>, fault: fn(Arc<str>, Arc<str>) -> Fault) -> Made {
+    let (user, role) = (slots.text("word"), words::role(slots.text("role"))?);
+    if !slots.known.users.contains(user) {
+        return Err(format!(
+            "there is no service user `{user}`; write `service user {user} must hold the role {role}` under given"
+        ));
+    }
+    world(fault(user.into(), role.into()))
 }
 
 fn lacks(slots: &Slots<'_>, denies: bool) -> Made {
@@ -283,6 +294,9 @@ const PHRASES: &[Phrase<Deed>] = &[
     Phrase { form: "{machines} [gets|get] a second port", make: |s| each(s, Fault::SecondPort) },
     Phrase { form: "port security of {machines} is turned off", make: |s| each(s, Fault::PortSecurityOff) },
     Phrase { form: "the security group loses its pod rules", make: |_| world(Fault::RulesLost) },
+    Phrase { form: "service user {word} loses its role {role}", make: |s| role(s, Fault::RoleLost) },
+    Phrase { form: "somebody gives service user {word} its role {role}", make: |s| role(s, Fault::RoleGiven) },
+    Phrase { form: "Keystone does not say who holds which role for {span}", make: |s| lasting(s, Fault::RolesUntold) },
     Phrase { form: "one wider rule replaces the pod rules", make: |_| world(Fault::RulesWidened) },
     Phrase { form: "a second group of the same name turns up", make: |_| world(Fault::GroupTwin) },
     Phrase { form: "{machines} [loses its|lose their] address pair", make: |s| each(s, Fault::PairLost) },

@@ -256,6 +256,15 @@ impl Slots<'_> {
     }
 }
 
+/// A role's name: one word, as Keystone has it.
+pub(crate) fn role(text: &str) -> Result<&str, String> {
+    let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    if text.is_empty() || !text.chars().all(fits) {
+        return Err(format!("`{text}` is no role; write letters, digits, _ and -"));
+    }
+    Ok(text)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -272,7 +281,8 @@ mod tests {
 
     #[test]
     fn machines_are_named_alone_in_lists_in_rows_and_by_where_they_are() {
-        let known = Known { pools: ["workers".into()].into(), zones: ["a".into()].into() };
+        let known =
+            Known { pools: ["workers".into()].into(), zones: ["a".into()].into(), ..Known::default() };
         let named = |names: &[&str]| Ok(Machines::Named(names.iter().map(ToString::to_string).collect()));
         assert_eq!(machines("workers-1", &known), named(&["workers-1"]));
         assert_eq!(machines("workers-2..4", &known), named(&["workers-2", "workers-3", "workers-4"]));

@@ -182,6 +182,10 @@ impl World {
                 self.accepted()
             }
             Call::AddRoutes { routes, .. } => self.add_routes(routes),
+            Call::AssignRoles { user, roles, .. } => {
+                roles.iter().for_each(|role| self.keystone.set(user, &role.name, true));
+                self.accepted()
+            }
             Call::Reboot { instance, .. } => self.reboot(instance),
             Call::Start { instance, .. } => match self.state(instance) {
                 Some(InstanceState::Stopped) => {

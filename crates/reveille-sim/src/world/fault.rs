@@ -3,6 +3,8 @@
 //! A closed list: a fault says what happens to whom, `strike` makes it true. Faults of the controller's own process
 //! (a pause, a crash, a full disk, a lost lead) are not the world's and stand in `drive`.
 
+use std::sync::Arc;
+
 use reveille_core::effect::ReadErrorKind;
 use reveille_core::model::id::{InstanceId, PoolName, ZoneName};
 use reveille_core::model::time::Span;
@@ -136,6 +138,12 @@ pub enum Fault {
     NodePaused(InstanceId, Span),
     /// Nothing in any zone reaches the cluster's API.
     FleetDark(Span),
+    /// Somebody takes a role away from a service user of that name.
+    RoleLost(Arc<str>, Arc<str>),
+    /// Somebody gives a service user of that name a role.
+    RoleGiven(Arc<str>, Arc<str>),
+    /// Keystone does not let us see who holds which role.
+    RolesUntold(Span),
     /// A health check of somebody else deletes instances whose node was silent for five minutes.
     HealthCheck(Span),
     /// A person reboots a machine.
@@ -237,6 +245,9 @@ impl Fault {
             Self::ApiClock(..) => "api-clock",
             Self::NodePaused(..) => "node-paused",
             Self::FleetDark(_) => "fleet-dark",
+            Self::RoleLost(..) => "role-lost",
+            Self::RoleGiven(..) => "role-given",
+            Self::RolesUntold(_) => "roles-untold",
             Self::HealthCheck(_) => "health-check",
             Self::Rebooted(_) => "rebooted",
             Self::Poisoned(_) => "poisoned",
@@ -300,6 +311,7 @@ impl Fault {
             | Self::ApiClock(_, lasts)
             | Self::NodePaused(_, lasts)
             | Self::FleetDark(lasts)
+            | Self::RolesUntold(lasts)
             | Self::HealthCheck(lasts) => Some(*lasts),
             _ => None,
         }

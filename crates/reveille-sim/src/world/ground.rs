@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use reveille_core::model::id::{InstanceId, NodeName, PoolName, PortId, ZoneName};
+use reveille_core::model::id::{InstanceId, NodeName, NodeUid, PoolName, PortId, ZoneName};
 use reveille_core::model::instance::{InstanceState, Mark};
 use reveille_core::model::node::Provider;
 use reveille_core::model::time::{Span, Time};
@@ -87,8 +87,8 @@ impl World {
     }
 
     /// The machine behind a node.
-    pub(crate) fn machine_behind(&self, node: &NodeName) -> Option<InstanceId> {
-        self.cluster.nodes.get(node).and_then(|node| node.system_uuid.clone())
+    pub(crate) fn machine_behind(&self, node: &NodeName, uid: &NodeUid) -> Option<InstanceId> {
+        self.cluster.nodes.get(node).filter(|node| node.uid == *uid).and_then(|node| node.system_uuid.clone())
     }
 
     /// Nobody polled since then, because the process slept: the next listing of changes begins there.

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ipnet::IpNet;
+use reveille_core::model::access::Access;
 use reveille_core::model::id::{CloudName, PoolName, RouterId, ZoneName};
 use reveille_core::model::instance::Mark;
 use reveille_core::model::roster::{
@@ -73,6 +74,8 @@ pub struct Layout {
     pub limits: Limits,
     /// Ages and rhythms.
     pub timing: Timing,
+    /// Service users and what they must hold.
+    pub access: Access,
     /// Every instance of the project carries this tag, strangers included.
     pub common_tag: Option<String>,
     /// Agents on the machines, and what they find there.
@@ -134,6 +137,7 @@ impl Layout {
             limits: Limits::default(),
             timing: Timing::default(),
             agents: AgentPlan::default(),
+            access: Access::default(),
             common_tag: None,
             read: None,
         }
@@ -212,6 +216,7 @@ impl Layout {
                 unreachable_conditions: vec![ROUTE_BROKEN.into(), POD_NETWORK.into()],
             },
             pools,
+            access: self.access.clone(),
             limits: self.limits,
             timing: self.timing,
         }

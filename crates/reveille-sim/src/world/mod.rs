@@ -15,6 +15,7 @@
 //! Machines fail for a reason inside them (no network at first boot, a hung kubelet), and consoles, nodes, leases and
 //! listings follow from it: nothing here says "never joined". The world never reads the engine's state.
 
+mod access;
 mod actors;
 pub(crate) mod agents;
 mod calls;
@@ -50,6 +51,7 @@ use reveille_core::model::id::{
 use reveille_core::model::time::{Span, Time};
 
 use crate::rng::{Rng, Stream};
+use access::Keystone;
 use cluster::Cluster;
 use ears::Ears;
 use fault::Fault;
@@ -96,6 +98,7 @@ pub struct World {
     now: Time,
     layout: Layout,
     project: Project,
+    keystone: Keystone,
     cluster: Cluster,
     guests: BTreeMap<InstanceId, Guest>,
     pools: BTreeMap<PoolName, Kept>,
@@ -216,6 +219,7 @@ impl World {
         let mut world = Self {
             now: layout.start,
             project: Project::new(layout.routed),
+            keystone: Keystone::new(&layout.roster().access),
             cluster: Cluster::default(),
             guests: BTreeMap::new(),
             pools: layout.pools.iter().map(kept).collect(),

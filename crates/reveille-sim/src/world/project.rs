@@ -18,6 +18,7 @@ use reveille_core::model::network::{
 };
 use reveille_core::model::time::{Span, Time};
 
+use super::access::PROJECT;
 use super::layout::{GROUP, GROUP_NAME, ROUTER, pod_net};
 use super::stamp;
 
@@ -89,7 +90,7 @@ impl Project {
         let group = SecurityGroup {
             id: GROUP.into(),
             name: GROUP_NAME.into(),
-            project: Some("4f9d8c1be2a94f0e".into()),
+            project: Some(PROJECT.into()),
             rules: pod_rules(),
         };
         let router = Router { id: ROUTER.into(), routes: Vec::new(), limit: None };

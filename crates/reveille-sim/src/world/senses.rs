@@ -34,6 +34,8 @@ pub(crate) struct Lies {
     pub(crate) denied_until: Option<Time>,
     /// Every read of the cloud fails like this.
     pub(crate) cloud_fails: Option<ReadErrorKind>,
+    /// Keystone does not let us see who holds which role.
+    pub(crate) roles_untold: bool,
     pub(crate) portless: bool,
     pub(crate) api_silent: bool,
     pub(crate) nodes_empty: bool,
@@ -125,6 +127,7 @@ fn error(kind: ReadErrorKind) -> ReadError {
         }
         ReadErrorKind::Unauthorized => ("POST /v3/auth/tokens: 401 Unauthorized", None),
         ReadErrorKind::TimedOut => ("GET /servers/detail: no answer within 30 s", None),
+        ReadErrorKind::Forbidden => ("GET /v3/role_assignments: 403 Forbidden", None),
         _ => ("GET /servers/detail: 503 Service Unavailable", None),
     };
     ReadError { kind, text: text.into(), retry_after }
@@ -255,6 +258,8 @@ impl World {
             Look::Router(_, id) => {
                 Ok(Answer::Router(self.project.router.clone().filter(|router| router.id == *id)))
             }
+            Look::Roles(..) if self.lies.roles_untold => Err(error(ReadErrorKind::Forbidden)),
+            Look::Roles(_, user, roles) => Ok(Answer::Roles(self.keystone.says(user, roles))),
             Look::Console(_, id) => Ok(self.console(id)),
             Look::Actions(_, id) => {
                 let server =

@@ -21,6 +21,9 @@ impl Fault {
             Self::GroupTwin => "a second group of the same name turns up".to_owned(),
             Self::Busy(_) => format!("somebody rebuilds {name}"),
             Self::Locked(_) => format!("somebody locks {name}"),
+            Self::RoleLost(user, role) => format!("service user {user} loses its role {role}"),
+            Self::RoleGiven(user, role) => format!("somebody gives service user {user} its role {role}"),
+            Self::RolesUntold(lasts) => format!("for {lasts} Keystone does not say who holds which role"),
             Self::RulesLost => "the security group loses its pod rules".to_owned(),
             Self::DuplicateRoute(_) => {
                 format!("a second route to the pods of {name} turns up, through nobody")

@@ -13,7 +13,7 @@ use super::fault::Fault;
 use super::guest::{Kubelet, Trouble};
 use super::layout::{ROUTE_BROKEN, cluster_mark};
 use super::senses::Unlisting;
-use super::{Task, World, project};
+use super::{Task, World, access, project};
 
 /// A port of the cluster's network that no machine ever has: routes through it lead nowhere.
 const NOBODY: u32 = 60_000;
@@ -36,6 +36,7 @@ impl World {
             | Fault::SomeUnlisted { .. }
             | Fault::PortsUnlisted(_)
             | Fault::CloudFails(..)
+            | Fault::RolesUntold(_)
             | Fault::NodesUnlisted(_)
             | Fault::ApiSilent(_)
             | Fault::LeasesFrozen(_)
@@ -79,6 +80,8 @@ impl World {
                 self.project.change_routes(|held| held.extend(routes));
             }
             Fault::RouteLimit(limit) => self.project.hidden_limit = *limit,
+            Fault::RoleLost(user, role) => self.keystone.set(&access::user_id(user), role, false),
+            Fault::RoleGiven(user, role) => self.keystone.set(&access::user_id(user), role, true),
             _ => {}
         }
     }
@@ -235,6 +238,7 @@ impl World {
             }
             Fault::PortsUnlisted(_) => self.lies.portless = true,
             Fault::CloudFails(kind, _) => self.lies.cloud_fails = Some(*kind),
+            Fault::RolesUntold(_) => self.lies.roles_untold = true,
             Fault::NodesUnlisted(_) => {
                 self.lies.nodes_empty = true;
                 self.break_watch();
@@ -275,6 +279,7 @@ impl World {
                 }
             }
             Fault::CloudFails(..) => self.lies.cloud_fails = None,
+            Fault::RolesUntold(_) => self.lies.roles_untold = false,
             Fault::NodesUnlisted(_) => {
                 self.lies.nodes_empty = false;
                 self.break_watch();

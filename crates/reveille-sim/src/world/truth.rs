@@ -87,9 +87,12 @@ impl World {
     pub(super) fn watch_for_harm(&mut self, call: &Call) {
         let hurt = match call {
             Call::Reboot { instance, .. } | Call::DeleteInstance { instance, .. } => Some(instance.clone()),
-            Call::DeleteNode { name, .. } => {
-                self.cluster.nodes.get(name).and_then(|node| node.system_uuid.clone())
-            }
+            Call::DeleteNode { name, uid } => self
+                .cluster
+                .nodes
+                .get(name)
+                .filter(|node| node.uid == *uid)
+                .and_then(|node| node.system_uuid.clone()),
             _ => None,
         };
         if let Some(id) = hurt {
@@ -115,6 +118,11 @@ impl World {
                     .copied();
                 if let Some(route) = wrong {
                     self.harm(format!("{call}: {route} is right"));
+                }
+            }
+            Call::AssignRoles { user, roles, .. } => {
+                if let Some(role) = roles.iter().find(|role| !self.keystone.is_wanted(user, &role.id)) {
+                    self.harm(format!("{call}: nobody wants it to hold {}", role.name));
                 }
             }
             Call::SetPortGroups { port, groups, .. } => {
@@ -190,7 +198,7 @@ impl World {
     }
 
     /// True when every pool has its size, every machine of it runs, is heard, grouped and Ready, and the router leads to
-    /// each and to nobody else.
+    /// each and to nobody else; and no service user lacks a role.
     pub fn all_is_well(&self) -> bool {
         let sized =
             self.pools.iter().all(|(pool, kept)| self.project.kept_of(pool).count() == kept.size as usize);
@@ -207,7 +215,13 @@ impl World {
             known(node)
                 && !node.conditions.iter().any(|condition| &*condition.kind == super::layout::ROUTE_BROKEN)
         });
-        sized && well && nodes && self.rules_are_there() && (!self.layout.routed || self.routes_are_right())
+        let roles = self.keystone.is_well();
+        sized
+            && well
+            && nodes
+            && roles
+            && self.rules_are_there()
+            && (!self.layout.routed || self.routes_are_right())
     }
 
     fn rules_are_there(&self) -> bool {

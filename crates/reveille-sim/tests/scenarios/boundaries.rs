@@ -79,6 +79,7 @@ fn done(field: &Field) -> Done {
         Call::AddPortPairs { .. } => "pairs",
         Call::RemoveRoutes { .. } => "routes removed",
         Call::AddRoutes { .. } => "routes added",
+        Call::AssignRoles { .. } => "roles",
         Call::Reboot { .. } => "reboots",
         Call::Start { .. } => "starts",
         Call::DeleteInstance { .. } => "deletions",

@@ -11,8 +11,10 @@ use std::sync::Arc;
 
 use ipnet::IpNet;
 use reveille_core::effect::{Call, Outcome};
+use reveille_core::model::access::Role;
 use reveille_core::model::id::{
-    CloudName, GroupId, InstanceId, NodeName, NodeUid, PortId, RequestId, RouterId, RuleId,
+    CloudName, GroupId, InstanceId, NodeName, NodeUid, PortId, ProjectId, RequestId, RoleId, RouterId,
+    RuleId, UserId,
 };
 use reveille_core::model::network::{Direction, Family, Protocol, Remote, Route, RuleSpec};
 use reveille_core::model::time::Span;
@@ -33,6 +35,7 @@ mirror_enum! {
         "remove-routes" RemoveRoutes { cloud: CloudName, router: RouterId, routes: Vec<Route> },
         "add-routes" AddRoutes { cloud: CloudName, router: RouterId, routes: Vec<Route> },
         "nudge-router" NudgeRouter { cloud: CloudName, router: RouterId, route: Route },
+        "assign-roles" AssignRoles { cloud: CloudName, project: ProjectId, user: UserId, roles: Vec<Role> },
         "reboot" Reboot { cloud: CloudName, instance: InstanceId, hard: bool },
         "start" Start { cloud: CloudName, instance: InstanceId },
         "delete-instance" DeleteInstance { cloud: CloudName, instance: InstanceId },
@@ -73,6 +76,13 @@ mirror_struct! {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ports: Option<(u16, u16)>,
         remote: Remote,
+    }
+}
+
+mirror_struct! {
+    WireRole of Role {
+        id: RoleId,
+        name: Arc<str>,
     }
 }
 

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use ipnet::IpNet;
 use reveille_core::model::id::{
     CloudName, Fence, GroupId, IncidentId, InstanceId, IntentId, NodeName, NodeUid, PoolName, PortId,
-    RequestId, RouterId, RuleId, ZoneName,
+    ProjectId, RequestId, RoleId, RouterId, RuleId, UserId, ZoneName,
 };
 use reveille_core::model::incident::{Confidence, FaultKind};
 use reveille_core::model::network::{Direction, Family, Protocol};
@@ -64,7 +64,7 @@ macro_rules! names {
 }
 names!(
     CloudName, GroupId, InstanceId, NodeName, NodeUid, PoolName, PortId, RequestId, RouterId, RuleId,
-    ZoneName
+    ProjectId, RoleId, UserId, ZoneName
 );
 
 macro_rules! numbers {

@@ -2,18 +2,22 @@
 //!
 //! ```text
 //!   machine  {"instance":{"cloud":"os","id":"…"}}   {"node":"…"}
-//!   subject  {"machine":…}   {"group":{"cloud":"os","id":"…"}}   {"router":…}   {"pool":"…"}   {"cloud":"…"}   "cluster"
+//!   subject  {"machine":…}   {"group":{"cloud":"os","id":"…"}}   {"router":…}   {"user":["os",{"id":"…"}]}
+//!            {"pool":"…"}   {"cloud":"…"}   "cluster"
 //! ```
 
 use std::sync::Arc;
 
-use reveille_core::model::id::{CloudName, GroupId, InstanceId, NodeName, PoolName, RouterId, ZoneName};
+use reveille_core::model::access::UserRef;
+use reveille_core::model::id::{
+    CloudName, GroupId, InstanceId, NodeName, PoolName, RouterId, UserId, ZoneName,
+};
 use reveille_core::model::incident::{FaultKind, IncidentKey, MachineKey, Subject};
 use reveille_core::record::{Domain, Joined};
 use serde::{Deserialize, Serialize};
 
 use super::FromWireError;
-use super::mirror::{Mirror, mirror_struct};
+use super::mirror::{Mirror, mirror_choice, mirror_struct};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
@@ -44,9 +48,21 @@ pub(crate) enum WireSubject {
     Machine(WireMachine),
     Group(InCloud),
     Router(InCloud),
+    User(Arc<str>, WireUserRef),
     Pool(Arc<str>),
     Cloud(Arc<str>),
     Cluster,
+}
+
+mirror_choice! {
+    WireUserRef of UserRef {
+        "id" Id(id: UserId),
+        "name" Name {
+            name: Arc<str>,
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            domain: Option<Arc<str>>,
+        },
+    }
 }
 
 mirror_struct! {
@@ -118,6 +134,7 @@ impl Mirror for Subject {
             Self::Machine(key) => WireSubject::Machine(key.out()),
             Self::Group(cloud, id) => WireSubject::Group(InCloud::new(cloud, id.shared())),
             Self::Router(cloud, id) => WireSubject::Router(InCloud::new(cloud, id.shared())),
+            Self::User(cloud, user) => WireSubject::User(cloud.shared(), user.out()),
             Self::Pool(name) => WireSubject::Pool(name.shared()),
             Self::Cloud(name) => WireSubject::Cloud(name.shared()),
             Self::Cluster => WireSubject::Cluster,
@@ -131,6 +148,7 @@ impl Mirror for Subject {
             WireSubject::Router(InCloud { cloud, id }) => {
                 Self::Router(CloudName::new(cloud), RouterId::new(id))
             }
+            WireSubject::User(cloud, user) => Self::User(CloudName::new(cloud), Arc::back(user)?),
             WireSubject::Pool(name) => Self::Pool(PoolName::new(name)),
             WireSubject::Cloud(name) => Self::Cloud(CloudName::new(name)),
             WireSubject::Cluster => Self::Cluster,

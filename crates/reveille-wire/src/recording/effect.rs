@@ -4,7 +4,10 @@
 //!   {"record":{"id":4,"record":{"t":"opened",…}}}   {"look":{"id":2,"look":{"ports":["os","7f3a"]}}}   {"wake":"2026-…"}
 //! ```
 
+use std::sync::Arc;
+
 use reveille_core::effect::{Call, Effect, Look};
+use reveille_core::model::access::{RoleRef, UserRef};
 use reveille_core::model::id::{
     CloudName, Fence, GroupId, InstanceId, IntentId, LookId, NodeName, RecordId, RouterId,
 };
@@ -31,6 +34,7 @@ mirror_choice! {
         "router" Router(cloud: CloudName, router: RouterId),
         "console" Console(cloud: CloudName, instance: InstanceId),
         "actions" Actions(cloud: CloudName, instance: InstanceId),
+        "roles" Roles(cloud: CloudName, user: Arc<UserRef>, roles: Vec<RoleRef>),
         "node" Node(node: NodeName),
         "node-events" NodeEvents(node: NodeName),
     }

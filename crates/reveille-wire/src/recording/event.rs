@@ -16,6 +16,7 @@ use reveille_core::effect::{Outcome, ReadError};
 use reveille_core::event::{
     Answer, CloudFact, CloudSnapshot, ClusterFact, Command, Event, Pause, PauseScope, Scope,
 };
+use reveille_core::model::access::UserRoles;
 use reveille_core::model::id::{CloudName, InstanceId, IntentId, LookId, NodeName, NodeUid, RecordId};
 use reveille_core::model::instance::{Instance, InstanceAction, Port};
 use reveille_core::model::network::{Router, SecurityGroup};
@@ -92,6 +93,7 @@ mirror_choice! {
         "testimony" Testimony(testimony: Arc<Testimony>),
         "no-console" NoConsole(why: Arc<str>),
         "actions" Actions(actions: Vec<InstanceAction>),
+        "roles" Roles(roles: UserRoles),
         "node" Node(node: Option<Arc<Node>>),
         "node-events" NodeEvents(events: Vec<NodeEvent>),
     }

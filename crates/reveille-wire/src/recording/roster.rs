@@ -6,7 +6,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ipnet::IpNet;
-use reveille_core::model::id::{CloudName, GroupId, PoolName, RosterName, RouterId};
+use reveille_core::model::access::{Access, Role, RoleRef, ServiceUser, UserRef, UserRoles};
+use reveille_core::model::id::{
+    CloudName, GroupId, PoolName, ProjectId, RoleId, RosterName, RouterId, UserId,
+};
 use reveille_core::model::instance::Mark;
 use reveille_core::model::roster::{
     Deadlines, GroupRef, Keep, Limits, Mode, Network, Ownership, Pool, Repair, Roster, Timing,
@@ -21,6 +24,8 @@ mirror_struct! {
         name: RosterName,
         clouds: Vec<CloudName>,
         network: Network,
+        #[serde(default = "nobody", skip_serializing_if = "is_nobody")]
+        access: Access,
         pools: BTreeMap<PoolName, Pool>,
         limits: Limits,
         timing: Timing,
@@ -34,6 +39,39 @@ mirror_struct! {
         router: Option<(CloudName, RouterId)>,
         address_pairs: bool,
         unreachable_conditions: Vec<Arc<str>>,
+    }
+}
+
+mirror_struct! {
+    WireAccess of Access {
+        users: Vec<ServiceUser>,
+        repair: Mode,
+        check_every: Span,
+    }
+}
+
+mirror_struct! {
+    WireServiceUser of ServiceUser {
+        cloud: CloudName,
+        user: Arc<UserRef>,
+        roles: Vec<RoleRef>,
+    }
+}
+
+mirror_choice! {
+    WireRoleRef of RoleRef {
+        "id" Id(id: RoleId),
+        "name" Name(name: Arc<str>),
+    }
+}
+
+mirror_struct! {
+    WireUserRoles of UserRoles {
+        project: ProjectId,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        user: Option<UserId>,
+        held: Vec<Role>,
+        lacking: Vec<Role>,
     }
 }
 
@@ -129,6 +167,15 @@ mirror_struct! {
         settle: Span,
         rollout_quiet: Span,
     }
+}
+
+/// Recordings from before there were service users name none.
+fn nobody() -> WireAccess {
+    Access::default().out()
+}
+
+fn is_nobody(access: &WireAccess) -> bool {
+    *access == nobody()
 }
 
 /// Recordings from before there were startup taints have none, so the time for them to go does not matter.

@@ -10,7 +10,7 @@ use super::complaint::{Complaints, Refusal, Spot, Written, quote};
 use super::section::{Field, Section};
 use super::shape::{DOCUMENT, METADATA, SPEC};
 use super::tree::{self, Tree};
-use super::{API_VERSION, CheckedRoster, CloudRef, KIND, Origin, clouds, network, pools, timing};
+use super::{API_VERSION, CheckedRoster, CloudRef, KIND, Origin, access, clouds, network, pools, timing};
 
 /// Reads, checks, and gives all or nothing.
 pub(super) fn read(text: &str, origin: &Origin<'_>) -> Result<Vec<CheckedRoster>, Refusal> {
@@ -92,6 +92,7 @@ fn document(tree: &Tree, origin: &Origin<'_>, complaints: &mut Complaints) -> Op
     let cloud_list = spec.require("clouds", "list the clouds that the machines live in", complaints);
     let clouds = clouds::clouds(cloud_list, origin, complaints);
     let network = network::network(spec.take("network"), &clouds, complaints);
+    let access = access::access(spec.take("access"), &clouds, complaints);
     let limits = timing::limits(spec.take("limits"), complaints);
     let timing = timing::timing(spec.take("timing"), complaints);
     let pool_list = spec.require("pools", "list the pools of machines that should answer", complaints);
@@ -106,6 +107,7 @@ fn document(tree: &Tree, origin: &Origin<'_>, complaints: &mut Complaints) -> Op
         name: RosterName::from(name?),
         clouds: clouds.keys().cloned().collect(),
         network,
+        access,
         pools,
         limits,
         timing,

@@ -10,6 +10,7 @@
 //! What only the clouds can tell (does a mark match anybody?) is asked in [`look`], after looking. [`render`] writes a
 //! file that this reader accepts. Nothing here opens a connection, and no secret stands in a roster.
 
+mod access;
 mod clouds;
 mod complaint;
 mod document;

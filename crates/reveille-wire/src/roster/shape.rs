@@ -16,7 +16,7 @@ pub(super) const DOCUMENT: Shape =
     Shape { path: "the document", fields: &["apiVersion", "kind", "metadata", "spec"] };
 pub(super) const METADATA: Shape = Shape { path: "metadata", fields: &["name"] };
 pub(super) const SPEC: Shape =
-    Shape { path: "spec", fields: &["cluster", "clouds", "network", "pools", "limits", "timing"] };
+    Shape { path: "spec", fields: &["cluster", "clouds", "network", "access", "pools", "limits", "timing"] };
 pub(super) const CLUSTER: Shape = Shape { path: "spec.cluster", fields: &["kubeconfig", "context"] };
 pub(super) const CLOUD: Shape = Shape { path: "spec.clouds[]", fields: &["name", "openstack"] };
 pub(super) const OPENSTACK: Shape =
@@ -24,6 +24,11 @@ pub(super) const OPENSTACK: Shape =
 pub(super) const NETWORK: Shape =
     Shape { path: "spec.network", fields: &["podCIDRs", "router", "addressPairs", "unreachableConditions"] };
 pub(super) const ROUTER: Shape = Shape { path: "spec.network.router", fields: &["cloud", "id"] };
+pub(super) const ACCESS: Shape = Shape { path: "spec.access", fields: &["users", "repair", "checkEvery"] };
+pub(super) const SERVICE_USER: Shape =
+    Shape { path: "spec.access.users[]", fields: &["cloud", "user", "roles"] };
+pub(super) const USER: Shape = Shape { path: "spec.access.users[].user", fields: &["name", "domain", "id"] };
+pub(super) const ROLE: Shape = Shape { path: "spec.access.users[].roles[]", fields: &["name", "id"] };
 pub(super) const POOL: Shape = Shape {
     path: "spec.pools[]",
     fields: &[
@@ -74,9 +79,29 @@ pub(super) const TIMING: Shape = Shape {
     ],
 };
 
-const ALL: [Shape; 18] = [
-    DOCUMENT, METADATA, SPEC, CLUSTER, CLOUD, OPENSTACK, NETWORK, ROUTER, POOL, OWNED, OWNED_POOL, GROUP,
-    JOIN, DEADLINES, REPAIR, KEEP, LIMITS, TIMING,
+const ALL: [Shape; 22] = [
+    DOCUMENT,
+    METADATA,
+    SPEC,
+    CLUSTER,
+    CLOUD,
+    OPENSTACK,
+    NETWORK,
+    ROUTER,
+    ACCESS,
+    SERVICE_USER,
+    USER,
+    ROLE,
+    POOL,
+    OWNED,
+    OWNED_POOL,
+    GROUP,
+    JOIN,
+    DEADLINES,
+    REPAIR,
+    KEEP,
+    LIMITS,
+    TIMING,
 ];
 
 impl Shape {

@@ -188,6 +188,7 @@ fn unread(look: &Look, kind: ReadErrorKind, why: &str) -> ReadError {
         Look::Router(_, id) => format!("router {id}"),
         Look::Console(_, id) => format!("the console of instance {id}"),
         Look::Actions(_, id) => format!("the action log of instance {id}"),
+        Look::Roles(_, user, _) => format!("the roles of user {user}"),
         Look::Node(name) => format!("node {name}"),
         Look::NodeEvents(name) => format!("the events about node {name}"),
     };

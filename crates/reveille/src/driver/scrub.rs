@@ -143,6 +143,7 @@ impl Scrub {
             | Answer::Ports(_)
             | Answer::Group(None)
             | Answer::Router(_)
+            | Answer::Roles(_)
             | Answer::Node(None) => answer,
         }
     }

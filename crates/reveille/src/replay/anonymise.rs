@@ -19,7 +19,7 @@ use serde_json::Value;
 use crate::cli::failure::Failure;
 
 /// Fields whose text, or list of texts, is a name, and what to call it.
-const NAMING: [(&str, &str); 25] = [
+const NAMING: [(&str, &str); 26] = [
     ("id", "thing"),
     ("name", "name"),
     ("uid", "uid"),
@@ -43,6 +43,7 @@ const NAMING: [(&str, &str); 25] = [
     ("metadata", "mark"),
     ("request", "request"),
     ("user", "user"),
+    ("domain", "domain"),
     ("by", "user"),
     ("label", "name"),
 ];

@@ -125,6 +125,7 @@ impl Sieve {
                     Subject::Machine(machine) => self.has(machine),
                     Subject::Group(..)
                     | Subject::Router(..)
+                    | Subject::User(..)
                     | Subject::Pool(_)
                     | Subject::Cloud(_)
                     | Subject::Cluster => true,

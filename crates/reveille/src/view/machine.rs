@@ -266,5 +266,7 @@ pub(crate) const fn kind_words(kind: FaultKind) -> &'static str {
         FaultKind::PairMissing => "its port does not allow its pod range",
         FaultKind::NudgeLeftover => "holds what an interrupted nudge left",
         FaultKind::SourceSuspect => "says what cannot be true",
+        FaultKind::RolesMissing => "lacks a role on the project",
+        FaultKind::RolesUnreadable => "nobody may tell which roles it holds",
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use reveille_core::effect::Call;
+use reveille_core::model::access::Role;
 use reveille_core::model::roster::Mode;
 use reveille_core::model::time::{Span, Time};
 use reveille_core::plan::decide::{Decision, Next, decide, due_at};
@@ -16,10 +17,11 @@ use reveille_wire::report::{HeldReport, In, NextReport};
 pub(crate) fn report(desk: &Desk<'_>, case: &Case, decision: &Decision) -> NextReport {
     let (what, not_before) = match &decision.next {
         Next::Act { call, .. } => (format!("{}, at once", short(call)), None),
-        Next::Held { rung, .. } => {
+        Next::Held { rung, call } => {
             let why = decision.held.last().and_then(|(_, holds)| holds.first());
             let why = why.map_or_else(String::new, |hold| format!(" ({hold})"));
-            (format!("would {}; held{why}", rung.says()), None)
+            let what = call.as_ref().map_or_else(|| rung.says().to_owned(), |call| would(*rung, call));
+            (format!("would {what}; held{why}"), None)
         }
         Next::Wait { until, why } => {
             (since_sight(desk, case, *until).unwrap_or_else(|| why.to_string()), Some(*until))
@@ -117,6 +119,11 @@ pub(crate) fn no_use(decision: &Decision) -> Vec<HeldReport> {
     decision.no_use.iter().map(report).collect()
 }
 
+/// What is held back, as an imperative: the rung says it, but where a person would need the ids to do it by hand.
+fn would(rung: Rung, call: &Call) -> String {
+    if let Call::AssignRoles { .. } = call { short(call) } else { rung.says().to_owned() }
+}
+
 /// A call in words that fit a line: long lists are counted.
 pub(crate) fn short(call: &Call) -> String {
     match call {
@@ -130,6 +137,13 @@ pub(crate) fn short(call: &Call) -> String {
             [route] => format!("add the route {route} to router {router}"),
             routes => format!("add {} routes to router {router}", routes.len()),
         },
+        // A person who does it by hand needs the ids.
+        Call::AssignRoles { project, user, roles, .. } => {
+            let one =
+                |role: &Role| format!("openstack role add --project {project} --user {user} {}", role.id);
+            let commands: Vec<String> = roles.iter().map(one).collect();
+            format!("{call}; by hand: {}", commands.join(" && "))
+        }
         other => other.to_string(),
     }
 }

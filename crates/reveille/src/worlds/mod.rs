@@ -73,7 +73,8 @@ impl Worlds {
             | Look::Group(cloud, _)
             | Look::Router(cloud, _)
             | Look::Console(cloud, _)
-            | Look::Actions(cloud, _) => self.clouds.get(cloud),
+            | Look::Actions(cloud, _)
+            | Look::Roles(cloud, _, _) => self.clouds.get(cloud),
             Look::Node(_) | Look::NodeEvents(_) => Some(&self.cluster),
         }
     }
@@ -89,6 +90,7 @@ impl Worlds {
             | Call::RemoveRoutes { cloud, .. }
             | Call::AddRoutes { cloud, .. }
             | Call::NudgeRouter { cloud, .. }
+            | Call::AssignRoles { cloud, .. }
             | Call::Reboot { cloud, .. }
             | Call::Start { cloud, .. }
             | Call::DeleteInstance { cloud, .. } => self.clouds.get(cloud),

@@ -9,6 +9,7 @@ use proptest::option;
 use proptest::prelude::*;
 use proptest::sample::select;
 use reveille_core::effect::{Call, Outcome};
+use reveille_core::model::access::{Role, UserRef};
 use reveille_core::model::cause::{Cause, Entry};
 use reveille_core::model::id::*;
 use reveille_core::model::incident::{
@@ -21,6 +22,10 @@ use reveille_core::record::{Domain, Joined, Record, Verdict};
 
 pub(crate) fn text() -> impl Strategy<Value = Arc<str>> {
     any::<String>().prop_map(Arc::from)
+}
+
+pub(crate) fn maybe_text() -> impl Strategy<Value = Option<Arc<str>>> {
+    option::of(text())
 }
 
 pub(crate) fn at() -> impl Strategy<Value = Time> {
@@ -50,11 +55,23 @@ fn machine() -> impl Strategy<Value = MachineKey> {
     ]
 }
 
+pub(crate) fn user() -> impl Strategy<Value = Arc<UserRef>> {
+    let named = (text(), maybe_text()).prop_map(|(name, domain)| UserRef::Name { name, domain });
+    prop_oneof![id(UserId::new).prop_map(UserRef::Id), named].prop_map(Arc::new)
+}
+
+prop_compose! {
+    pub(crate) fn role()(id in id(RoleId::new), name in text()) -> Role {
+        Role { id, name }
+    }
+}
+
 fn subject() -> impl Strategy<Value = Subject> {
     prop_oneof![
         machine().prop_map(Subject::Machine),
         (cloud(), id(GroupId::new)).prop_map(|(cloud, id)| Subject::Group(cloud, id)),
         (cloud(), id(RouterId::new)).prop_map(|(cloud, id)| Subject::Router(cloud, id)),
+        (cloud(), user()).prop_map(|(cloud, user)| Subject::User(cloud, user)),
         id(PoolName::new).prop_map(Subject::Pool),
         cloud().prop_map(Subject::Cloud),
         Just(Subject::Cluster),
@@ -170,6 +187,8 @@ pub(crate) fn call() -> impl Strategy<Value = Call> {
             router,
             route
         }),
+        (cloud(), id(ProjectId::new), id(UserId::new), vec(role(), 0..3))
+            .prop_map(|(cloud, project, user, roles)| Call::AssignRoles { cloud, project, user, roles }),
         (instance(), any::<bool>()).prop_map(|((cloud, instance), hard)| Call::Reboot {
             cloud,
             instance,

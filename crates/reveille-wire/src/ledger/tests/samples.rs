@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use reveille_core::effect::{Call, Outcome};
+use reveille_core::model::access::{Role, UserRef};
 use reveille_core::model::cause::{Cause, Entry};
 use reveille_core::model::id::*;
 use reveille_core::model::incident::{
@@ -67,6 +68,12 @@ fn calls() -> Vec<Call> {
         Call::RemoveRoutes { cloud: cloud.clone(), router: router.clone(), routes: vec![route()] },
         Call::AddRoutes { cloud: cloud.clone(), router: router.clone(), routes: vec![route()] },
         Call::NudgeRouter { cloud: cloud.clone(), router, route: route() },
+        Call::AssignRoles {
+            cloud: cloud.clone(),
+            project: ProjectId::from("p-1"),
+            user: UserId::from("u-1"),
+            roles: vec![Role { id: RoleId::from("r-1"), name: text("network_admin") }],
+        },
         Call::Reboot { cloud: cloud.clone(), instance: instance.clone(), hard: true },
         Call::Start { cloud: cloud.clone(), instance: instance.clone() },
         Call::DeleteInstance { cloud, instance },
@@ -95,6 +102,7 @@ fn subjects() -> Vec<(Subject, FaultKind)> {
         (Subject::Machine(MachineKey::Node(NodeName::from("n1"))), FaultKind::Ghost),
         (Subject::Group(os(), GroupId::from("sg-1")), FaultKind::RulesMissing),
         (Subject::Router(os(), RouterId::from("r-1")), FaultKind::RouteLimit),
+        (Subject::User(os(), Arc::new(UserRef::Id(UserId::from("u-1")))), FaultKind::RolesMissing),
         (Subject::Pool(PoolName::from("workers")), FaultKind::GroupUnresolved),
         (Subject::Cloud(os()), FaultKind::SourceSuspect),
         (Subject::Cluster, FaultKind::SourceSuspect),

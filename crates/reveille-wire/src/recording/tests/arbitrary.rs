@@ -11,6 +11,7 @@ use reveille_core::effect::{Effect, Look, ReadError, ReadErrorKind};
 use reveille_core::event::{
     Answer, CloudFact, CloudSnapshot, ClusterFact, Command, Event, Pause, PauseScope, Scope,
 };
+use reveille_core::model::access::{RoleRef, UserRoles};
 use reveille_core::model::id::*;
 use reveille_core::model::incident::Confidence;
 use reveille_core::model::instance::{
@@ -23,12 +24,8 @@ use reveille_core::model::testimony::{BootProgress, ConfigDrive, Guest, Quote, T
 use reveille_core::model::time::Span;
 
 use crate::ledger::tests::arbitrary::{
-    at, call, cause, cloud, id, line, net, outcome, record, route, rule, text,
+    at, call, cause, cloud, id, line, maybe_text, net, outcome, record, role, route, rule, text, user,
 };
-
-fn maybe_text() -> impl Strategy<Value = Option<Arc<str>>> {
-    option::of(text())
-}
 
 fn addresses() -> impl Strategy<Value = Box<[IpAddr]>> {
     vec(any::<IpAddr>(), 0..3).prop_map(Vec::into_boxed_slice)
@@ -176,6 +173,9 @@ fn answer() -> impl Strategy<Value = Answer> {
         vec(action, 0..3).prop_map(Answer::Actions),
         option::of(node()).prop_map(Answer::Node),
         vec(node_event(), 0..3).prop_map(Answer::NodeEvents),
+        (id(ProjectId::new), option::of(id(UserId::new)), vec(role(), 0..3), vec(role(), 0..3)).prop_map(
+            |(project, user, held, lacking)| Answer::Roles(UserRoles { project, user, held, lacking })
+        ),
     ]
 }
 
@@ -229,6 +229,8 @@ pub(super) fn effects() -> impl Strategy<Value = Vec<Effect>> {
         machine().prop_map(|(cloud, id)| Look::Actions(cloud, id)),
         id(NodeName::new).prop_map(Look::Node),
         id(NodeName::new).prop_map(Look::NodeEvents),
+        (cloud(), user(), vec(id(RoleId::new).prop_map(RoleRef::Id), 0..3))
+            .prop_map(|(cloud, user, roles)| Look::Roles(cloud, user, roles)),
     ];
     let effect = prop_oneof![
         (any::<u64>(), record()).prop_map(|(id, record)| Effect::Record { id: RecordId(id), record }),

@@ -8,6 +8,7 @@ use reveille_core::engine::Start;
 use reveille_core::event::{
     Answer, CloudFact, CloudSnapshot, ClusterFact, Command, Event, Pause, PauseScope, Scope,
 };
+use reveille_core::model::access::{Access, Role, RoleRef, ServiceUser, UserRef, UserRoles};
 use reveille_core::model::cause::{Cause, Entry};
 use reveille_core::model::id::*;
 use reveille_core::model::incident::{Confidence, Line};
@@ -64,6 +65,15 @@ pub(super) fn header() -> Header {
             router: Some(("os".into(), "r-1".into())),
             address_pairs: true,
             unreachable_conditions: vec![text("NetworkUnavailable")],
+        },
+        access: Access {
+            users: vec![ServiceUser {
+                cloud: "os".into(),
+                user: Arc::new(UserRef::Id("u-1".into())),
+                roles: vec![RoleRef::Name(text("member")), RoleRef::Id("r-2".into())],
+            }],
+            repair: Mode::Act,
+            check_every: Span::from_min(30),
         },
         pools: pools.map(|pool| (pool.name.clone(), pool)).into(),
         limits: Limits::default(),
@@ -201,6 +211,10 @@ fn leases(renewal: u64) -> Event {
     Event::Cluster(ClusterFact::Leases([lease("n1"), lease("n2")].into_iter().collect()))
 }
 
+fn role(id: &str, name: &str) -> Role {
+    Role { id: id.into(), name: text(name) }
+}
+
 fn answers() -> Vec<Answer> {
     let event = NodeEvent {
         node: "n1".into(),
@@ -229,6 +243,12 @@ fn answers() -> Vec<Answer> {
         Answer::Actions(vec![action]),
         Answer::Node(Some(Arc::new(ill_node()))),
         Answer::NodeEvents(vec![event]),
+        Answer::Roles(UserRoles {
+            project: "p-1".into(),
+            user: Some("u-1".into()),
+            held: vec![role("r-1", "member")],
+            lacking: vec![role("r-2", "network_admin")],
+        }),
     ]
 }
 
@@ -282,6 +302,11 @@ pub(super) fn effects() -> Vec<Effect> {
         Look::Actions(os.clone(), id.clone()),
         Look::Node(name.clone()),
         Look::NodeEvents(name),
+        Look::Roles(
+            os.clone(),
+            Arc::new(UserRef::Name { name: text("ccm"), domain: Some(text("default")) }),
+            vec![RoleRef::Name(text("member")), RoleRef::Id("r-2".into())],
+        ),
     ];
     let mut effects = vec![
         Effect::Record { id: RecordId(4), record: Record::Started { at: AT, fence: Fence(3) } },

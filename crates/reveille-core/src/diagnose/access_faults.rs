@@ -1,0 +1,147 @@
+//! What is amiss with the service users of a project: roles that are missing, and roles that nobody may tell us of.
+//!
+//! Only what the cloud said itself counts. A read that failed proves nothing: what was found before it stays as it was, and
+//! where reading is refused, or has failed for long, that is told once and never acted upon.
+
+use std::sync::Arc;
+
+use crate::effect::ReadErrorKind;
+use crate::model::access::{RoleRef, ServiceUser, UserRoles};
+use crate::model::cause::Cause;
+use crate::model::incident::{Evidence, FaultKind, Subject};
+use crate::model::roster::Roster;
+use crate::model::time::{Span, Time};
+use crate::observe::access::Heard;
+use crate::observe::cloud::CloudView;
+
+use super::faults::{Fault, fault};
+
+/// Seen on the assignments themselves, which are read once more before anything is done.
+const AT_ONCE: Span = Span::ZERO;
+/// So many reads in a row fail before that is told, where the cloud does not refuse them.
+const FAILURES_TOLD: u32 = 3;
+
+/// What is amiss with one service user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OfUser {
+    /// Who.
+    pub subject: Subject,
+    /// The user's name for people.
+    pub label: Arc<str>,
+    /// What is amiss.
+    pub faults: Vec<Fault>,
+    /// The cloud has told what the user holds: what is not amiss is well. Otherwise nobody knows.
+    pub told: bool,
+}
+
+/// Everything amiss with the service users of a cloud. Of whom nothing was heard yet, nothing is said.
+pub fn of_users(roster: &Roster, cloud: &CloudView, now: Time) -> Vec<OfUser> {
+    let users = roster.access.users.iter().filter(|user| user.cloud == cloud.name);
+    let heard = users.filter_map(|user| Some((user, cloud.access.heard(&user.user)?)));
+    heard.map(|(user, heard)| of_user(user, heard, now)).collect()
+}
+
+/// What the user lacks of what it must hold, as far as the cloud said.
+pub fn lacking<'r>(wanted: &'r ServiceUser, said: &UserRoles) -> Vec<&'r RoleRef> {
+    wanted.roles.iter().filter(|role| !said.holds(role)).collect()
+}
+
+fn of_user(user: &ServiceUser, heard: &Heard, now: Time) -> OfUser {
+    let subject = Subject::User(user.cloud.clone(), user.user.clone());
+    let source: Arc<str> = Arc::from(subject.to_string());
+    let mut faults = Vec::new();
+    if let Some((said, _)) = &heard.said {
+        let missing = lacking(user, said);
+        if !missing.is_empty() {
+            let evidence = vec![Evidence::new(source.clone(), &in_words(user, said, &missing), now)];
+            let kind = FaultKind::RolesMissing;
+            faults.push(fault(kind, Cause::RolesMissing, evidence, Some(AT_ONCE), false));
+        }
+    }
+    if let Some(error) = heard.failed.as_ref().filter(|error| is_told(error.kind, heard.failures)) {
+        let evidence = vec![Evidence::new(source.clone(), &error.text, now)];
+        faults.push(fault(FaultKind::RolesUnreadable, Cause::RolesUnreadable, evidence, None, false));
+    }
+    OfUser { subject, label: source, faults, told: heard.said.is_some() }
+}
+
+/// What somebody refuses stays so until somebody allows it; anything else may pass.
+const fn is_told(kind: ReadErrorKind, failures: u32) -> bool {
+    matches!(kind, ReadErrorKind::Forbidden | ReadErrorKind::Malformed) || failures >= FAILURES_TOLD
+}
+
+fn in_words(user: &ServiceUser, said: &UserRoles, missing: &[&RoleRef]) -> String {
+    if said.user.is_none() {
+        return format!("the cloud knows no user {}", user.user);
+    }
+    let unknown =
+        |role: &&&RoleRef| matches!(role, RoleRef::Name(_)) && !said.lacking.iter().any(|it| role.means(it));
+    let unknown: Vec<String> = missing.iter().filter(unknown).map(ToString::to_string).collect();
+    let missing: Vec<String> = missing.iter().map(ToString::to_string).collect();
+    let held: Vec<&str> = said.held.iter().map(|role| &*role.name).collect();
+    let held = if held.is_empty() { "nothing".to_owned() } else { held.join(", ") };
+    let mut text = format!("lacks {} on project {}; it holds {held}", missing.join(", "), said.project);
+    if !unknown.is_empty() {
+        text = format!("{text}; the cloud has no role {}", unknown.join(", "));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::effect::ReadError;
+    use crate::model::access::{Role, UserRef};
+
+    fn user() -> ServiceUser {
+        let roles = vec![RoleRef::Name("network_admin".into()), RoleRef::Id("r-2".into())];
+        ServiceUser { cloud: "os".into(), user: Arc::new(UserRef::Id("u-1".into())), roles }
+    }
+
+    fn role(id: &str, name: &str) -> Role {
+        Role { id: id.into(), name: name.into() }
+    }
+
+    fn said(held: Vec<Role>, lacking: Vec<Role>) -> Heard {
+        let said = UserRoles { project: "p-1".into(), user: Some("u-1".into()), held, lacking };
+        Heard { said: Some((said, Time::from_ms(0))), failed: None, failures: 0 }
+    }
+
+    fn failed(kind: ReadErrorKind, failures: u32) -> Heard {
+        let error = ReadError { kind, text: "it could not be told".into(), retry_after: None };
+        Heard { said: None, failed: Some(error), failures }
+    }
+
+    #[test]
+    fn what_is_missing_is_told_with_what_is_held_and_what_could_not_be_told_is_no_missing_role() {
+        let (admin, member) = (|| role("r-1", "network_admin"), || role("r-2", "member"));
+        let table = [
+            (said(vec![admin(), member()], vec![]), None),
+            (
+                said(vec![member()], vec![admin()]),
+                Some((FaultKind::RolesMissing, "lacks network_admin on project p-1; it holds member")),
+            ),
+            (
+                said(vec![admin()], vec![role("r-2", "r-2")]),
+                Some((FaultKind::RolesMissing, "lacks r-2 on project p-1; it holds network_admin")),
+            ),
+            (
+                said(vec![], vec![member()]),
+                Some((
+                    FaultKind::RolesMissing,
+                    "lacks network_admin, r-2 on project p-1; it holds nothing; the cloud has no role network_admin",
+                )),
+            ),
+            (failed(ReadErrorKind::Forbidden, 1), Some((FaultKind::RolesUnreadable, "it could not be told"))),
+            (failed(ReadErrorKind::TimedOut, 1), None),
+            (failed(ReadErrorKind::TimedOut, 3), Some((FaultKind::RolesUnreadable, "it could not be told"))),
+        ];
+        for (heard, expected) in table {
+            let faults = of_user(&user(), &heard, Time::from_ms(0)).faults;
+            let found = faults.first().map(|fault| (fault.kind, &*fault.finding.evidence[0].text));
+            assert_eq!(found, expected, "{heard:?}");
+            let acts = faults.first().is_some_and(|fault| fault.due_after.is_some());
+            assert_eq!(acts, matches!(found, Some((FaultKind::RolesMissing, _))));
+        }
+    }
+}

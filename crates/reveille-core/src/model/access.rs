@@ -1,0 +1,128 @@
+//! Who must be able to do what in a project: service users and the roles that they must hold there.
+//!
+//! A cluster's cloud controller and its storage plug-ins act as a user of the project. When that user loses a role, nothing
+//! fails at once: nodes stay, and the next route, volume or port is refused. The roster may name such users; it is the only
+//! source of what they should hold, and Reveille never takes a role away.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::id::{CloudName, ProjectId, RoleId, UserId};
+use super::roster::Mode;
+use super::time::Span;
+
+/// What the roster says of service users.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// Each user of each cloud at most once.
+    pub users: Vec<ServiceUser>,
+    /// Whether a missing role is assigned.
+    pub repair: Mode,
+    /// How often each user's roles are read while nothing is amiss with them.
+    pub check_every: Span,
+}
+
+impl Default for Access {
+    /// Nobody, told and not done, and seldom: roles change a few times a year, and reading them is work for Keystone.
+    fn default() -> Self {
+        Self { users: Vec::new(), repair: Mode::Propose, check_every: Span::from_min(60) }
+    }
+}
+
+impl Access {
+    /// The service user of that cloud, when the roster names it.
+    pub fn user(&self, cloud: &CloudName, user: &UserRef) -> Option<&ServiceUser> {
+        self.users.iter().find(|known| known.cloud == *cloud && *known.user == *user)
+    }
+}
+
+/// A user and the roles that it must hold on a cloud's project.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ServiceUser {
+    /// On the project of this cloud.
+    pub cloud: CloudName,
+    /// Who.
+    pub user: Arc<UserRef>,
+    /// What it must hold there. Never empty, each once.
+    pub roles: Vec<RoleRef>,
+}
+
+/// A user by id or name, as the roster gives it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum UserRef {
+    /// By its id.
+    Id(UserId),
+    /// By its name, which is unique in a domain only.
+    Name {
+        /// The name.
+        name: Arc<str>,
+        /// The domain's id; none where the name is unique in the whole cloud.
+        domain: Option<Arc<str>>,
+    },
+}
+
+impl fmt::Display for UserRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Id(id) => f.pad(id.as_str()),
+            Self::Name { name, .. } => f.pad(name),
+        }
+    }
+}
+
+/// A role by id or name, as the roster gives it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum RoleRef {
+    /// By its id.
+    Id(RoleId),
+    /// By its name.
+    Name(Arc<str>),
+}
+
+impl RoleRef {
+    /// True when this role is meant.
+    pub fn means(&self, role: &Role) -> bool {
+        match self {
+            Self::Id(id) => role.id == *id,
+            Self::Name(name) => role.name == *name,
+        }
+    }
+}
+
+impl fmt::Display for RoleRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Id(id) => f.pad(id.as_str()),
+            Self::Name(name) => f.pad(name),
+        }
+    }
+}
+
+/// A role of a cloud.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Role {
+    /// Its id; calls use it.
+    pub id: RoleId,
+    /// Its name, or its id again where nobody asked for the name.
+    pub name: Arc<str>,
+}
+
+/// What the cloud says of one user of the project.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UserRoles {
+    /// The project that was looked at.
+    pub project: ProjectId,
+    /// Its id; `None`: the cloud knows no such user, and says so.
+    pub user: Option<UserId>,
+    /// What it holds on the project, in whatever way: by itself, through a group, inherited or implied.
+    pub held: Vec<Role>,
+    /// Of the roles that were asked for, those that it lacks and that the cloud knows.
+    pub lacking: Vec<Role>,
+}
+
+impl UserRoles {
+    /// It holds this role.
+    pub fn holds(&self, wanted: &RoleRef) -> bool {
+        self.held.iter().any(|role| wanted.means(role))
+    }
+}

@@ -1,0 +1,36 @@
+//! Giving a user roles on the project.
+//!
+//! One PUT for each role; one that is held already is answered as given. The first that fails ends it: what Keystone refuses
+//! for one role it refuses for the next, and what was given before stays.
+
+use std::sync::Arc;
+
+use reveille_core::effect::Outcome;
+use reveille_core::model::access::Role;
+use reveille_core::model::id::{ProjectId, UserId};
+
+use crate::catalog::Service;
+use crate::client::Request;
+use crate::project::Project;
+use crate::report::Writing;
+
+pub(super) async fn assign(project: &Project, on: &ProjectId, user: &UserId, roles: &[Role]) -> Outcome {
+    if *on.as_str() != **project.id() {
+        let writing = Writing::new(Service::Identity, format!("give user {user} roles on project {on}"));
+        return writing.refuse(&format!("this connection is to project {}", project.id()));
+    }
+    let mut last = Outcome::AlreadySo { text: Arc::from("no role was asked for") };
+    for (given, role) in roles.iter().enumerate() {
+        let writing = Writing::new(
+            Service::Identity,
+            format!("give user {user} role {} on project {on} ({given} of {} given)", role.name, roles.len()),
+        );
+        let segments = ["projects", on.as_str(), "users", user.as_str(), "roles", role.id.as_str()];
+        let sent = project.client().send(&Request::put_nothing(Service::Identity, &segments)).await;
+        last = writing.outcome(sent);
+        if !matches!(last, Outcome::Accepted { .. }) {
+            return last;
+        }
+    }
+    last
+}

@@ -222,6 +222,17 @@ fn dhcp_trouble_and_answers_speak_against_a_missing_group() {
     );
 }
 
+/// Else a replacement would wait for an API server that only the machine without network could not reach.
+#[test]
+fn who_had_no_network_did_not_reach_the_api_server_either() {
+    let refused = "ignition[512]: GET error: Get \"https://config.internal/worker\": dial tcp 10.1.1.1:443: connect: network is unreachable";
+    let findings = explain(&["p1 k8s up"], Some(&[refused, refused][..]), &instance(false));
+    let labels =
+        |findings: &[Finding]| findings.iter().map(|f| f.cause.label().to_owned()).collect::<Vec<_>>();
+    assert_eq!(labels(&findings), ["no-network-at-boot"]);
+    assert_eq!(labels(&findings[0].follows), ["apiserver-unreachable"]);
+}
+
 #[test]
 fn the_config_drive_is_told_as_cloud_and_guest_see_it() {
     let told = |attached: bool, lines: &[&str]| {

@@ -234,11 +234,6 @@ impl Finding {
         let stage = cause.stage();
         Self { cause, stage, confidence, evidence, against: Vec::new(), follows: Vec::new() }
     }
-
-    /// It, and what follows from it.
-    pub fn with_followers(&self) -> impl Iterator<Item = &Self> {
-        std::iter::once(self).chain(&self.follows)
-    }
 }
 
 /// How sure a finding is.

@@ -259,14 +259,15 @@ fn is_last_allowed(desk: &Desk<'_>, case: &Case, index: usize) -> bool {
 }
 
 /// A rung is of no use when any finding that is at least likely says so: a first boot that failed for want of a group has
-/// failed all the same once the group is back.
+/// failed all the same once the group is back. What merely follows from another finding goes with it, but for a first boot,
+/// which is over: a machine that had no network did not reach the API server either, and its successor may.
 fn useless(rung: Rung, findings: &[Finding]) -> Option<Arc<str>> {
+    let is_likely = |finding: &&Finding| finding.confidence >= Confidence::Likely;
+    let over = |finding: &&Finding| finding.cause.entry().is_some_and(|entry| entry.first_boot);
     let first = findings.first().into_iter();
-    let likely = findings
-        .iter()
-        .flat_map(Finding::with_followers)
-        .filter(|finding| finding.confidence >= Confidence::Likely);
-    first.chain(likely).find_map(|finding| ladder::no_use(rung, &finding.cause))
+    let roots = findings.iter().filter(is_likely);
+    let over = findings.iter().flat_map(|finding| &finding.follows).filter(is_likely).filter(over);
+    first.chain(roots).chain(over).find_map(|finding| ladder::no_use(rung, &finding.cause))
 }
 
 /// A machine without its group, rules or route cannot join: those are mended first and explain the rest.

@@ -68,6 +68,7 @@ pub(crate) fn first_boot_failed(trouble: Trouble) -> Vec<String> {
             "[   36.120418] ignition[701]: GET error: Get \"http://169.254.169.254/openstack/latest/user_data\": dial tcp 169.254.169.254:80: connect: network is unreachable",
             "[   36.521190] ignition[701]: GET http://169.254.169.254/openstack/latest/user_data: attempt #2",
             "[   36.521577] ignition[701]: GET error: Get \"http://169.254.169.254/openstack/latest/user_data\": dial tcp 169.254.169.254:80: connect: network is unreachable",
+            "[   36.922313] ignition[701]: GET error: Get \"https://config.internal/worker\": dial tcp 10.1.1.1:443: connect: network is unreachable",
             "[  336.707713] ignition[701]: failed to fetch config: unable to fetch resource in time",
             "[  336.713377] systemd[1]: ignition-fetch.service: Main process exited, code=exited, status=1/FAILURE",
             "[  336.721190] systemd[1]: Started emergency.service - Emergency Shell.",

@@ -5,8 +5,9 @@
 
 use std::io::{self, BufRead, Read as _};
 
-use memchr::{memchr, memrchr};
+use memchr::memrchr;
 
+use super::bounded_line;
 use crate::lines::LINE_BYTES_MAX;
 
 /// How much is held at a time.
@@ -50,7 +51,7 @@ impl<'f, R: BufRead> Blocks<'f, R> {
     fn cut(&mut self, block: &mut Vec<u8>) {
         block.truncate(LINE_BYTES_MAX);
         block.push(b'\n');
-        if let Err(error) = pass_line(self.from) {
+        if let Err(error) = bounded_line(self.from, &mut Vec::new()) {
             (self.ended, self.error) = (true, Some(error));
         }
     }
@@ -58,24 +59,5 @@ impl<'f, R: BufRead> Blocks<'f, R> {
     /// The source's own error, if it ended with one.
     pub(super) fn end(self) -> io::Result<()> {
         self.error.map_or(Ok(()), Err)
-    }
-}
-
-/// Passes over the rest of a line.
-fn pass_line(from: &mut impl BufRead) -> io::Result<()> {
-    loop {
-        let buffer = match from.fill_buf() {
-            Ok(buffer) => buffer,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(error),
-        };
-        let (used, ended) = match memchr(b'\n', buffer) {
-            Some(at) => (at + 1, true),
-            None => (buffer.len(), buffer.is_empty()),
-        };
-        from.consume(used);
-        if ended {
-            return Ok(());
-        }
     }
 }

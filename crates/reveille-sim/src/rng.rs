@@ -24,6 +24,10 @@ pub enum Stream {
     People,
     /// How long what agents ask for takes.
     Agents,
+    /// Which service users there are.
+    Users,
+    /// What happens to their roles.
+    Roles,
 }
 
 /// One sequence of numbers.
@@ -112,7 +116,9 @@ mod tests {
         let first = |seed, stream| Rng::new(seed, stream).bits();
         let mut seen = std::collections::BTreeSet::new();
         for seed in 0..1000 {
-            for stream in [Stream::Names, Stream::Delays, Stream::Faults, Stream::Ledger, Stream::People] {
+            for stream in
+                [Stream::Names, Stream::Delays, Stream::Faults, Stream::Ledger, Stream::People, Stream::Roles]
+            {
                 assert!(seen.insert(first(seed, stream)), "seed {seed} {stream:?}");
             }
         }

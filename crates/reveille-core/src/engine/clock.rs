@@ -112,6 +112,8 @@ impl State {
         for seen in self.cluster.nodes.values_mut() {
             seen.last_denial = seen.last_denial.map(moved);
         }
+        self.move_looks(moved);
+        self.clouds.values_mut().for_each(|cloud| cloud.access.move_back(moved));
         self.newcomers.values_mut().for_each(|at| *at = moved(*at));
         self.rolling.values_mut().for_each(|until| *until = moved(*until));
         for rollout in self.rollouts.values_mut() {

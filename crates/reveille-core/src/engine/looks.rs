@@ -70,6 +70,11 @@ impl State {
         }
     }
 
+    /// The clock went back: what is out was asked for as long ago as before.
+    pub(super) fn move_looks(&mut self, moved: impl Fn(Time) -> Time) {
+        self.looks.values_mut().for_each(|asked| asked.at = moved(asked.at));
+    }
+
     pub(super) fn on_looked(&mut self, id: LookId, answer: Result<Answer, ReadError>) {
         let Some(Asked { look, purpose, at }) = self.looks.remove(&id) else { return };
         let asked = (look, purpose);

@@ -60,6 +60,13 @@ impl AccessView {
         heard.failures = heard.failures.saturating_add(1);
     }
 
+    /// The clock went back: what was said is as old as before.
+    pub fn move_back(&mut self, moved: impl Fn(Time) -> Time) {
+        for (_, asked_at) in self.users.values_mut().filter_map(|heard| heard.said.as_mut()) {
+            *asked_at = moved(*asked_at);
+        }
+    }
+
     /// The clock went back: nothing was asked for later than now.
     pub fn go_back_to(&mut self, now: Time) {
         for (_, asked_at) in self.users.values_mut().filter_map(|heard| heard.said.as_mut()) {

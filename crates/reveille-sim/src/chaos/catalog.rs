@@ -1,6 +1,7 @@
 //! Every fault by name: what it is, how often it is drawn, and how it is drawn.
 //!
-//! One line of [`CATALOG`] is one fault. A name is stable: seeds and command lines hold it. A rate is a weight: of all
+//! One line of [`CATALOG`] is one fault of the fleet; those of service users stand in [`access`] and are drawn beside them.
+//! A name is stable: seeds and command lines hold it. A rate is a weight: of all
 //! happenings, so many are of this kind as its share of the sum. [`Rates`] takes some of them away or makes them rarer.
 
 // tidy: long because it is one table
@@ -12,6 +13,7 @@ use reveille_core::effect::ReadErrorKind;
 use reveille_core::model::time::Span;
 
 use super::Happening;
+use super::access;
 use super::dice::{Dice, Drawn, call, one, process};
 use crate::drive::Mishap;
 use crate::world::fault::{CallLie, Fault};
@@ -25,12 +27,12 @@ pub struct Entry {
     pub says: &'static str,
     /// How often, beside the others.
     pub rate: u32,
-    draw: fn(&mut Dice) -> Drawn,
+    pub(super) draw: fn(&mut Dice) -> Drawn,
 }
 
 macro_rules! catalog {
     ($($name:literal $rate:literal $says:literal $draw:expr;)*) => {
-        /// Every fault there is.
+        /// What happens to the fleet, to those who look after it and to us.
         pub static CATALOG: &[Entry] = &[$(Entry { name: $name, says: $says, rate: $rate, draw: $draw },)*];
     };
 }
@@ -195,17 +197,22 @@ impl fmt::Display for UnknownFault {
     }
 }
 
-impl Default for Rates {
-    fn default() -> Self {
-        Self(CATALOG.iter().map(|entry| (entry.name, entry.rate)).collect())
-    }
+/// Every fault there is.
+pub fn all() -> impl Iterator<Item = &'static Entry> {
+    CATALOG.iter().chain(access::CATALOG)
 }
 
 impl Rates {
+    /// Every fault that a course of this seed has when none is chosen.
+    pub fn of_seed(seed: u64) -> Self {
+        let beside = if seed >= access::SEEDS_FROM { access::CATALOG } else { &[] };
+        Self(CATALOG.iter().chain(beside).map(|entry| (entry.name, entry.rate)).collect())
+    }
+
     /// These faults, at their own rates, and no others.
     pub fn only<'a>(names: impl IntoIterator<Item = &'a str>) -> Result<Self, UnknownFault> {
         let find = |name: &str| {
-            let entry = CATALOG.iter().find(|entry| entry.name == name);
+            let entry = all().find(|entry| entry.name == name);
             entry.map(|entry| (entry.name, entry.rate)).ok_or_else(|| UnknownFault(name.to_owned()))
         };
         names.into_iter().map(find).collect::<Result<_, _>>().map(Self)
@@ -213,7 +220,7 @@ impl Rates {
 
     /// The same with this fault at this rate; zero switches it off.
     pub fn with(mut self, name: &str, rate: u32) -> Result<Self, UnknownFault> {
-        let entry = CATALOG.iter().find(|entry| entry.name == name);
+        let entry = all().find(|entry| entry.name == name);
         let entry = entry.ok_or_else(|| UnknownFault(name.to_owned()))?;
         self.0.insert(entry.name, rate);
         Ok(self)
@@ -229,10 +236,14 @@ impl Rates {
         self.0.iter().filter(|(_, rate)| **rate > 0).map(|(name, _)| *name)
     }
 
-    pub(super) fn draw(&self, dice: &mut Dice) -> Drawn {
-        let sum: u32 = CATALOG.iter().map(|entry| self.of(entry.name)).sum();
-        let mut left = dice.rng.below(u64::from(sum)) as u32;
-        for entry in CATALOG {
+    /// What happens of all on this sheet, together.
+    pub(super) fn sum(&self, sheet: &[Entry]) -> u32 {
+        sheet.iter().map(|entry| self.of(entry.name)).sum()
+    }
+
+    pub(super) fn draw(&self, sheet: &[Entry], dice: &mut Dice) -> Drawn {
+        let mut left = dice.rng.below(u64::from(self.sum(sheet))) as u32;
+        for entry in sheet {
             let rate = self.of(entry.name);
             if left < rate {
                 return (entry.draw)(dice);
@@ -243,11 +254,23 @@ impl Rates {
     }
 }
 
-/// The table of all faults, for the documentation.
+/// The tables of all faults, for the documentation.
 pub fn table() -> String {
     let sum: u32 = CATALOG.iter().map(|entry| entry.rate).sum();
-    let mut text = String::from("| fault | of 1000 happenings | what happens |\n| --- | ---: | --- |\n");
-    for entry in CATALOG {
+    let (fleet, beside) = (lines(CATALOG, sum), lines(access::CATALOG, sum));
+    let from = access::SEEDS_FROM;
+    format!(
+        "| fault | of 1000 happenings | what happens |\n| --- | ---: | --- |\n{fleet}\n\
+         Courses of seeds from {from} on, and those whose faults are chosen and among these, have service users as well: one to\n\
+         three, whose roles may be given, proposed or left alone. What happens to their roles is drawn beside the others, so\n\
+         that a seed below {from} means what it meant before there were any.\n\n\
+         | fault | beside 1000 happenings | what happens |\n| --- | ---: | --- |\n{beside}"
+    )
+}
+
+fn lines(sheet: &[Entry], sum: u32) -> String {
+    let mut text = String::new();
+    for entry in sheet {
         let share = (entry.rate * 1000 + sum / 2) / sum;
         let line = writeln!(text, "| `{}` | {share} | {} |", entry.name, entry.says);
         debug_assert!(line.is_ok(), "writing into a string does not fail");

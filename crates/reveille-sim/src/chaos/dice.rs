@@ -1,5 +1,7 @@
 //! Draws what a fault needs to be complete: on whom, for how long, in which way.
 
+use std::sync::Arc;
+
 use reveille_core::effect::ReadErrorKind;
 use reveille_core::model::id::{InstanceId, PoolName, ZoneName};
 use reveille_core::model::time::Span;
@@ -15,6 +17,8 @@ pub(super) struct Dice {
     pub(super) rng: Rng,
     pub(super) machines: Vec<InstanceId>,
     pub(super) pools: Vec<PoolName>,
+    /// Service users, each with a role that it must hold.
+    pub(super) holders: Vec<(Arc<str>, Arc<str>)>,
 }
 
 /// Something that happens once or several times, and how long after it was drawn.
@@ -50,6 +54,11 @@ impl Dice {
 
     pub(super) fn zone(&mut self) -> ZoneName {
         ["nova-a", "nova-b", "nova-c"][self.rng.below(3) as usize].into()
+    }
+
+    /// A service user, and a role that it must hold.
+    pub(super) fn holder(&mut self) -> (Arc<str>, Arc<str>) {
+        self.rng.pick(&self.holders).cloned().unwrap_or_else(|| (Arc::from("nobody"), Arc::from("member")))
     }
 
     /// For how long something lasts: from twenty seconds to a quarter of an hour.

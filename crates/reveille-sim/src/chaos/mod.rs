@@ -1,7 +1,7 @@
 //! Random courses of events: which faults, on whom, when, all from one seed.
 //!
 //! ```text
-//!  seed, Rate (how much), Rates (which, how often) ─▶ Course (plain data) ─ stage ─▶ Drive
+//!  seed, Rate (how much), Rates (which, how often) ─▶ Draft (numbered) ─▶ Course (plain data) ─ stage ─▶ Drive
 //! ```
 //!
 //! A [`Course`] is plain data, drawn completely before anything runs. So a course that fails can be written down, cut
@@ -10,9 +10,11 @@
 //!
 //! It judges nothing; `hunt` does.
 
+pub mod access;
 pub mod catalog;
 mod dice;
 
+use reveille_core::model::access::Access;
 use reveille_core::model::id::InstanceId;
 use reveille_core::model::time::Span;
 
@@ -23,7 +25,7 @@ use crate::world::fault::Fault;
 use crate::world::layout::{Layout, PoolPlan};
 
 pub use catalog::{CATALOG, Entry, Rates, UnknownFault};
-use dice::Dice;
+use dice::{Dice, Drawn};
 
 /// One thing that happens.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,6 +60,32 @@ pub struct Course {
     pub length: Span,
 }
 
+/// Everything that was drawn for a course, with what its happenings bring after its end: a shorter course begins with the
+/// same numbers.
+#[derive(Clone, Debug)]
+pub struct Draft {
+    /// The world that it happens to.
+    pub layout: Layout,
+    /// What was drawn.
+    pub all: Vec<Numbered>,
+    /// When the course ends.
+    pub length: Span,
+}
+
+/// A happening, and its number, which does not depend on how long the course is.
+#[derive(Clone, Debug)]
+pub struct Numbered {
+    /// Counted from 0 for the fleet, and from [`BESIDE`] for what is drawn beside it.
+    pub number: u32,
+    /// How long after the beginning.
+    pub after: Span,
+    /// What happens.
+    pub what: Happening,
+}
+
+/// No course draws so many happenings for its fleet.
+pub const BESIDE: u32 = 1_000_000;
+
 /// How much happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
@@ -83,42 +111,30 @@ const PRELUDE: Span = Span::from_min(3);
 impl Course {
     /// The course of this seed at this rate, with every fault there is.
     pub fn random(seed: u64, rate: Rate) -> Self {
-        Self::of(seed, rate, &Rates::default())
+        Self::of(seed, rate, &Rates::of_seed(seed))
     }
 
     /// The course of this seed at this rate, with these faults.
     pub fn of(seed: u64, rate: Rate, rates: &Rates) -> Self {
-        let mut course = Self::drawn(seed, rate, rates);
-        course.cut();
-        course
+        Self::drawn(seed, rate, rates).whole()
     }
 
-    /// What would only happen after the end does not.
-    pub fn cut(&mut self) {
-        let length = self.length;
-        self.happenings.retain(|(after, _)| *after <= length);
-    }
-
-    /// The same with what its happenings bring later, beyond the end: a shorter course then begins with the same numbers.
-    pub fn drawn(seed: u64, rate: Rate, rates: &Rates) -> Self {
+    /// Everything that is drawn for it.
+    pub fn drawn(seed: u64, rate: Rate, rates: &Rates) -> Draft {
         let layout = layout(seed, rate.machines, rates);
         // The machines that the world begins with are known before it runs: they follow from the layout alone.
         let machines: Vec<InstanceId> =
             World::new(&layout).machines().into_iter().filter(|m| m.pool.is_some()).map(|m| m.id).collect();
         let pools = layout.pools.iter().map(|plan| plan.name.clone()).collect();
-        let mut dice = Dice { rng: Rng::new(seed, Stream::Faults), machines, pools };
-        let mut happenings = Vec::new();
-        let mut at = PRELUDE;
-        while at < PRELUDE + rate.length {
-            let bunch = if dice.rng.chance(rate.bunched_pct) { 1 + dice.rng.below(5) } else { 1 };
-            for _ in 0..bunch {
-                let within = dice.rng.span(Span::ZERO, Span::from_s(20));
-                let drawn = rates.draw(&mut dice);
-                happenings.extend(drawn.into_iter().map(|(later, what)| (at + within + later, what)));
-            }
-            at = at + dice.rng.span(Span::from_s(1), Span::from_ms(rate.every.ms * 2));
-        }
-        Self { layout, happenings, length: PRELUDE + rate.length }
+        let rng = Rng::new(seed, Stream::Faults);
+        let mut dice = Dice { rng, machines, pools, holders: Vec::new() };
+        let fleet = happenings(&mut dice, rate, |dice| rates.draw(CATALOG, dice));
+        let beside = beside(seed, rate, rates, &layout.access);
+        let numbered = |from: u32, drawn: Vec<(Span, Happening)>| {
+            (from..).zip(drawn).map(|(number, (after, what))| Numbered { number, after, what })
+        };
+        let all = numbered(0, fleet).chain(numbered(BESIDE, beside)).collect();
+        Draft { layout, all, length: PRELUDE + rate.length }
     }
 
     /// An engine in this course's world, with everything scheduled and nothing run.
@@ -135,6 +151,50 @@ impl Course {
         }
         drive
     }
+}
+
+impl Draft {
+    /// The course of all of it. What would only happen after the end does not.
+    pub fn whole(self) -> Course {
+        self.with(|_| true)
+    }
+
+    /// The course of those whose number is wanted.
+    pub fn with(self, wants: impl Fn(u32) -> bool) -> Course {
+        let Self { layout, all, length } = self;
+        let kept = all.into_iter().filter(|one| wants(one.number) && one.after <= length);
+        Course { layout, happenings: kept.map(|one| (one.after, one.what)).collect(), length }
+    }
+}
+
+/// Happenings at a rate, bunched now and then.
+fn happenings(dice: &mut Dice, rate: Rate, draw: impl Fn(&mut Dice) -> Drawn) -> Vec<(Span, Happening)> {
+    let mut happenings = Vec::new();
+    let mut at = PRELUDE;
+    while at < PRELUDE + rate.length {
+        let bunch = if dice.rng.chance(rate.bunched_pct) { 1 + dice.rng.below(5) } else { 1 };
+        for _ in 0..bunch {
+            let within = dice.rng.span(Span::ZERO, Span::from_s(20));
+            let drawn = draw(dice);
+            happenings.extend(drawn.into_iter().map(|(later, what)| (at + within + later, what)));
+        }
+        at = at + dice.rng.span(Span::from_s(1), Span::from_ms(rate.every.ms * 2));
+    }
+    happenings
+}
+
+/// What happens to service users, as much more seldom than to the fleet as its faults weigh less.
+fn beside(seed: u64, rate: Rate, rates: &Rates, users: &Access) -> Vec<(Span, Happening)> {
+    let (fleet, beside) = (rates.sum(CATALOG), rates.sum(access::CATALOG));
+    if beside == 0 {
+        return Vec::new();
+    }
+    let often = i64::from(if fleet > 0 { fleet } else { beside });
+    let rate = Rate { every: Span::from_ms(rate.every.ms * often / i64::from(beside)), ..rate };
+    let (machines, pools) = (Vec::new(), Vec::new());
+    let rng = Rng::new(seed, Stream::Roles);
+    let mut dice = Dice { rng, machines, pools, holders: access::holders(users) };
+    happenings(&mut dice, rate, |dice| rates.draw(access::CATALOG, dice))
 }
 
 /// A fleet of two pools; the seed decides about routes, leases, names and limits.
@@ -158,5 +218,8 @@ fn layout(seed: u64, machines: u32, rates: &Rates) -> Layout {
     }
     let reused = rng.chance(25) && rates.of("names-reused") > 0;
     (layout.plain_names, layout.names_reused) = (reused, reused);
+    if rates.sum(access::CATALOG) > 0 {
+        layout.access = access::drawn(&mut Rng::new(seed, Stream::Users));
+    }
     layout
 }

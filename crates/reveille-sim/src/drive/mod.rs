@@ -19,7 +19,7 @@ mod pilot;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use reveille_core::effect::{Call, Effect};
+use reveille_core::effect::{Call, Effect, Look};
 use reveille_core::engine::invariants::{self, Violation, Witnessed};
 use reveille_core::engine::{Start, State};
 use reveille_core::event::{ClusterFact, Command, Event, Pause};
@@ -101,6 +101,8 @@ pub struct Counts {
     pub calls: u64,
     /// Targeted reads asked for.
     pub looks: u64,
+    /// Of these, reads of what a service user holds. They have a rhythm of their own and go on while all is well.
+    pub roles: u64,
 }
 
 use caution::Caution;
@@ -424,8 +426,9 @@ impl Drive {
                 }
                 self.world.perform(self.now, effect);
             }
-            Effect::Look { .. } => {
+            Effect::Look { look, .. } => {
                 self.counts.looks += 1;
+                self.counts.roles += u64::from(matches!(look, Look::Roles(..)));
                 self.world.perform(self.now, effect);
             }
             Effect::List { .. } => self.world.perform(self.now, effect),

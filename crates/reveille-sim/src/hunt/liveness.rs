@@ -10,7 +10,7 @@
 //! back. A case that could be acted on, waits for a moment that is past, or still waits when the bound is over, is
 //! neither cured nor handed over.
 
-use reveille_core::model::incident::{FaultKind, MachineKey, Subject};
+use reveille_core::model::incident::{FaultKind, IncidentKey, MachineKey, Subject};
 use reveille_core::model::instance::InstanceState;
 use reveille_core::model::time::Span;
 use reveille_core::plan::decide::{self, Next};
@@ -41,7 +41,8 @@ pub(super) fn wait(drive: &mut Drive) -> Option<(Rule, String)> {
                 return Some(broken);
             }
         }
-        if awake && drive.is_running() && asked(before) == asked(drive.counts()) {
+        let quiet = asked(before) == asked(drive.counts()) && !asks_too_often(drive, before);
+        if awake && drive.is_running() && quiet {
             break;
         }
         if drive.now() >= end {
@@ -62,7 +63,13 @@ pub(super) fn wait(drive: &mut Drive) -> Option<(Rule, String)> {
 }
 
 const fn asked(counts: Counts) -> (u64, u64, u64) {
-    (counts.records, counts.calls, counts.looks)
+    (counts.records, counts.calls, counts.looks - counts.roles)
+}
+
+/// What service users hold is asked for while all is well, too: once in five minutes at the most.
+fn asks_too_often(drive: &Drive, before: Counts) -> bool {
+    let users = drive.state().desk().roster.access.users.len() as u64;
+    drive.counts().roles - before.roles > users * (QUIET.ms / Span::from_min(5).ms + 1).cast_unsigned()
 }
 
 fn busy(drive: &Drive) -> String {
@@ -118,6 +125,35 @@ pub fn misjudged(drive: &Drive) -> Vec<(&'static str, String)> {
         if let (true, Some(kind)) = (machine.well, kinds.iter().find(joined)) {
             let text = format!("{} is well and counts as {kind}", machine.name);
             wrong.push(("who is well counts as well", text));
+        }
+    }
+    wrong.extend(misjudged_users(drive));
+    wrong
+}
+
+/// Service users that lack a role and are in no case, and those that are well, or could be told of, and are in one.
+fn misjudged_users(drive: &Drive) -> Vec<(&'static str, String)> {
+    let mut wrong = Vec::new();
+    for user in &drive.state().desk().roster.access.users {
+        let subject = Subject::User(user.cloud.clone(), user.user.clone());
+        let is_open = |kind: FaultKind| {
+            drive.state().desk().cases.contains_key(&IncidentKey { subject: subject.clone(), kind })
+        };
+        let wants = drive.world.is_wanting(&user.user);
+        match (wants, is_open(FaultKind::RolesMissing)) {
+            (true, false) => {
+                wrong.push(("nobody is forgotten", format!("{subject} lacks a role and is in no case")))
+            }
+            (false, true) => {
+                wrong.push((
+                    "who is well counts as well",
+                    format!("{subject} holds its roles and counts as lacking one"),
+                ));
+            }
+            _ => {}
+        }
+        if is_open(FaultKind::RolesUnreadable) {
+            wrong.push(("sight returns", format!("{subject} can be told of and counts as unreadable")));
         }
     }
     wrong

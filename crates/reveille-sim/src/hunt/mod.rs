@@ -18,7 +18,7 @@ use std::panic::{self, AssertUnwindSafe};
 
 use reveille_core::model::time::{Span, Time};
 
-use crate::chaos::{Course, Rate, Rates, UnknownFault};
+use crate::chaos::{Course, Draft, Rate, Rates, UnknownFault};
 use crate::drive::{Counts, Drive, Said};
 use crate::trace::Digest;
 use crate::world::layout::PoolPlan;
@@ -128,22 +128,15 @@ impl Quarry {
 
     /// The number of each happening within the course's length, and when it is.
     pub(crate) fn drawn(&self) -> Vec<(u32, Span)> {
-        let Ok(course) = self.draw() else { return Vec::new() };
-        let all = course.happenings.iter().enumerate().map(|(at, (then, _))| (at as u32, *then));
-        all.filter(|(_, then)| *then <= course.length).collect()
+        let Ok(draft) = self.draw() else { return Vec::new() };
+        let within = draft.all.iter().filter(|one| one.after <= draft.length);
+        within.map(|one| (one.number, one.after)).collect()
     }
 
     /// Draws the course.
     pub fn course(&self) -> Result<Course, UnknownFault> {
-        let mut course = self.draw()?;
-        if let Some(keep) = &self.keep {
-            let mut at = 0;
-            course.happenings.retain(|_| {
-                at += 1;
-                keep.contains(&(at - 1))
-            });
-        }
-        course.cut();
+        let draft = self.draw()?;
+        let mut course = draft.with(|number| self.keep.as_ref().is_none_or(|keep| keep.contains(&number)));
         if let Some(world) = self.world {
             // Machines are made in order, so those that stay have the ids that they were drawn with.
             course.layout.pools = vec![PoolPlan::new("workers", world)];
@@ -151,16 +144,16 @@ impl Quarry {
         Ok(course)
     }
 
-    fn draw(&self) -> Result<Course, UnknownFault> {
+    fn draw(&self) -> Result<Draft, UnknownFault> {
         let rates = match self.faults.is_empty() {
-            true => Rates::default(),
+            true => Rates::of_seed(self.seed),
             false => Rates::only(self.faults.iter().map(String::as_str))?,
         };
         let rate =
             Rate { machines: self.machines, length: self.length, every: self.every, ..Rate::default() };
-        let mut course = Course::drawn(self.seed, rate, &rates);
-        course.layout.news_only = true;
-        Ok(course)
+        let mut draft = Course::drawn(self.seed, rate, &rates);
+        draft.layout.news_only = true;
+        Ok(draft)
     }
 }
 

@@ -12,8 +12,9 @@
 //!  fixed-by a_test_name
 //! ```
 //!
-//! What each number drew is told by the happenings' order in the catalog: when faults are added to it, old seeds draw
-//! other courses. They are kept all the same; the test named beside each holds the fault itself.
+//! What each number drew is told by the happenings' order in the catalog: a fault that is added among the others lets old
+//! seeds draw other courses. So what is new is drawn beside them, from a stream of its own and for new seeds only, as
+//! `chaos::access` is. The test named beside each seed holds the fault itself, whatever it draws.
 
 use std::fmt::Write as _;
 

@@ -81,7 +81,7 @@ impl Referee {
     }
 
     pub(super) fn judge_call(&mut self, intent: IntentId, call: &Call, scene: &Scene<'_>) {
-        self.judge_repetition(call);
+        self.judge_repetition(call, scene);
         if let Some(intent) = self.intents.get_mut(&intent) {
             intent.called = Some(self.now);
         }
@@ -103,10 +103,12 @@ impl Referee {
         }
     }
 
-    /// The same again at once, or over and over.
-    fn judge_repetition(&mut self, call: &Call) {
+    /// The same again at once, or over and over. What somebody took away since is another loss.
+    fn judge_repetition(&mut self, call: &Call, scene: &Scene<'_>) {
         let same = |other: &Call| kind_and_thing(other) == kind_and_thing(call);
-        let times = self.acted.iter().filter(|(_, earlier)| same(earlier)).count();
+        let taken_at = scene.world.taken_at(call);
+        let since = |at: Time| taken_at.is_none_or(|taken| at >= taken);
+        let times = self.acted.iter().filter(|(at, earlier)| since(*at) && same(earlier)).count();
         if times >= ENDLESS {
             self.foul("endless", format!("{call}, for the {}th time", times + 1));
         }
@@ -342,6 +344,9 @@ fn kind_and_thing(call: &Call) -> (u8, String) {
         Call::Start { instance, .. } => (9, instance.to_string()),
         Call::DeleteInstance { instance, .. } => (10, instance.to_string()),
         Call::DeleteNode { uid, .. } => (11, uid.to_string()),
-        Call::AssignRoles { user, .. } => (12, user.to_string()),
+        Call::AssignRoles { user, roles, .. } => {
+            let names: Vec<&str> = roles.iter().map(|role| role.id.as_str()).collect();
+            (12, format!("{user} {}", names.join(" ")))
+        }
     }
 }

@@ -14,6 +14,7 @@
 //! forgives nothing that the engine could have known, and it never speaks to the engine.
 
 mod acts;
+mod roles;
 mod trail;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -66,6 +67,10 @@ pub struct Referee {
     looks: BTreeMap<LookId, Look>,
     read_at: Option<Time>,
     evidence: BTreeMap<InstanceId, Time>,
+    /// When this process began.
+    began_at: Time,
+    roles_asked: BTreeMap<LookId, Time>,
+    roles_said: roles::SaidOf,
     // Truth that is only visible over time.
     looked_at: Option<Time>,
     scenery: Option<(Time, u64, u64, bool)>,
@@ -156,6 +161,9 @@ impl Referee {
                     self.asked.insert(*id, record.clone());
                 }
                 Effect::Look { id, look } => {
+                    if matches!(look, Look::Roles(..)) {
+                        self.roles_asked.insert(*id, now);
+                    }
                     self.looks.insert(*id, look.clone());
                 }
                 Effect::Call { intent, call, .. } => {
@@ -184,6 +192,7 @@ impl Referee {
         }
         self.looks.clear();
         self.evidence.clear();
+        self.forget_roles();
         self.refused_at = None;
     }
 

@@ -55,9 +55,12 @@ impl Referee {
                 }
             }
             Event::RecordFailed(_) => self.refused_at = Some(now),
-            Event::Looked { look, answer } => {
+            Event::Looked { look: id, answer } => {
                 self.read_at = Some(now);
-                let look = self.looks.remove(look);
+                let look = self.looks.remove(id);
+                if let Some(look) = &look {
+                    self.note_roles(*id, look, answer);
+                }
                 if let (Some(Look::Console(_, id) | Look::Actions(_, id)), Ok(_)) = (look, answer) {
                     self.evidence.insert(id, now);
                 }
@@ -129,6 +132,7 @@ impl Referee {
                 if self.refused_at.is_some_and(|at| self.ago(at) < LEDGER_RETRY) {
                     self.foul("the ledger refused", format!("{call} is decided while records are refused"));
                 }
+                self.judge_giving(call, scene.roster);
                 let opened = self.open.get(incident);
                 let kind = opened.map(|opened| opened.key.kind);
                 let domain = opened.and_then(|opened| domain(opened, scene));
@@ -164,7 +168,7 @@ impl Referee {
     }
 
     /// When what a record tells may have happened: it is asked for later while the ledger refuses.
-    fn written_at(&self) -> Time {
+    pub(super) fn written_at(&self) -> Time {
         let refuses = self.refused_at.is_some_and(|at| self.ago(at) <= WRITTEN_LATE + SLACK);
         let late = if refuses { WRITTEN_LATE } else { Span::ZERO };
         Time::from_ms(self.now.ms - late.ms)
@@ -180,6 +184,7 @@ impl Referee {
             if intended.done_at.is_some() && !read {
                 self.foul("read back", format!("{} counts as done, and nobody has looked", intended.call));
             }
+            self.judge_given(&intended);
             return;
         }
         let Some(kept) = self.intents.get_mut(&intent) else { return };

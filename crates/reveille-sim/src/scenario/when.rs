@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
+use reveille_core::effect::ReadErrorKind;
 use reveille_core::model::id::{InstanceId, PoolName};
 use reveille_core::model::time::Span;
 
@@ -296,7 +297,7 @@ const PHRASES: &[Phrase<Deed>] = &[
     Phrase { form: "the security group loses its pod rules", make: |_| world(Fault::RulesLost) },
     Phrase { form: "service user {word} loses its role {role}", make: |s| role(s, Fault::RoleLost) },
     Phrase { form: "somebody gives service user {word} its role {role}", make: |s| role(s, Fault::RoleGiven) },
-    Phrase { form: "Keystone does not say who holds which role for {span}", make: |s| lasting(s, Fault::RolesUntold) },
+    Phrase { form: "Keystone does not say who holds which role for {span}", make: |s| lasting(s, |lasts| Fault::RolesUntold(ReadErrorKind::Forbidden, lasts)) },
     Phrase { form: "one wider rule replaces the pod rules", make: |_| world(Fault::RulesWidened) },
     Phrase { form: "a second group of the same name turns up", make: |_| world(Fault::GroupTwin) },
     Phrase { form: "{machines} [loses its|lose their] address pair", make: |s| each(s, Fault::PairLost) },

@@ -68,6 +68,9 @@ impl World {
         match (call, self.lies.cloud_fails) {
             (Call::DeleteNode { .. }, _) if self.mischief.api_denied => Some(failed("401 Unauthorized")),
             (Call::DeleteNode { .. }, _) => self.lies.api_silent.then(|| failed("connection refused")),
+            (Call::AssignRoles { .. }, _) if self.lies.roles_ungiven => {
+                Some(refused("PUT /v3/projects: 403 Forbidden"))
+            }
             (_, Some(ReadErrorKind::Unauthorized)) => Some(failed("401 Unauthorized")),
             (_, Some(ReadErrorKind::Unavailable)) => Some(failed("503 Service Unavailable")),
             (_, Some(ReadErrorKind::TimedOut)) => Some(unanswered("no answer within 30 s")),
@@ -183,7 +186,7 @@ impl World {
             }
             Call::AddRoutes { routes, .. } => self.add_routes(routes),
             Call::AssignRoles { user, roles, .. } => {
-                roles.iter().for_each(|role| self.keystone.set(user, &role.name, true));
+                roles.iter().for_each(|role| self.keystone.give(user, &role.name));
                 self.accepted()
             }
             Call::Reboot { instance, .. } => self.reboot(instance),

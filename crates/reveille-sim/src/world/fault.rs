@@ -142,8 +142,12 @@ pub enum Fault {
     RoleLost(Arc<str>, Arc<str>),
     /// Somebody gives a service user of that name a role.
     RoleGiven(Arc<str>, Arc<str>),
-    /// Keystone does not let us see who holds which role.
-    RolesUntold(Span),
+    /// Asked who holds which role, Keystone refuses (forbidden) or fails in this way.
+    RolesUntold(ReadErrorKind, Span),
+    /// Who holds which role is told as it was when this began, as by a cache that lags.
+    RolesStale(Span),
+    /// Keystone lets nobody like us give a role.
+    RolesUngiven(Span),
     /// A health check of somebody else deletes instances whose node was silent for five minutes.
     HealthCheck(Span),
     /// A person reboots a machine.
@@ -247,7 +251,10 @@ impl Fault {
             Self::FleetDark(_) => "fleet-dark",
             Self::RoleLost(..) => "role-lost",
             Self::RoleGiven(..) => "role-given",
-            Self::RolesUntold(_) => "roles-untold",
+            Self::RolesUntold(ReadErrorKind::Forbidden, _) => "roles-untold",
+            Self::RolesUntold(..) => "roles-fail",
+            Self::RolesStale(_) => "roles-stale",
+            Self::RolesUngiven(_) => "roles-ungiven",
             Self::HealthCheck(_) => "health-check",
             Self::Rebooted(_) => "rebooted",
             Self::Poisoned(_) => "poisoned",
@@ -311,7 +318,9 @@ impl Fault {
             | Self::ApiClock(_, lasts)
             | Self::NodePaused(_, lasts)
             | Self::FleetDark(lasts)
-            | Self::RolesUntold(lasts)
+            | Self::RolesUntold(_, lasts)
+            | Self::RolesStale(lasts)
+            | Self::RolesUngiven(lasts)
             | Self::HealthCheck(lasts) => Some(*lasts),
             _ => None,
         }

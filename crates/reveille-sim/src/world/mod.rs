@@ -15,7 +15,7 @@
 //! Machines fail for a reason inside them (no network at first boot, a hung kubelet), and consoles, nodes, leases and
 //! listings follow from it: nothing here says "never joined". The world never reads the engine's state.
 
-mod access;
+pub(crate) mod access;
 mod actors;
 pub(crate) mod agents;
 mod calls;

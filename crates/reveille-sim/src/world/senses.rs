@@ -34,8 +34,10 @@ pub(crate) struct Lies {
     pub(crate) denied_until: Option<Time>,
     /// Every read of the cloud fails like this.
     pub(crate) cloud_fails: Option<ReadErrorKind>,
-    /// Keystone does not let us see who holds which role.
-    pub(crate) roles_untold: bool,
+    /// Keystone does not tell us who holds which role, and fails like this.
+    pub(crate) roles_untold: Option<ReadErrorKind>,
+    /// Keystone does not let us give a role.
+    pub(crate) roles_ungiven: bool,
     pub(crate) portless: bool,
     pub(crate) api_silent: bool,
     pub(crate) nodes_empty: bool,
@@ -127,10 +129,20 @@ fn error(kind: ReadErrorKind) -> ReadError {
         }
         ReadErrorKind::Unauthorized => ("POST /v3/auth/tokens: 401 Unauthorized", None),
         ReadErrorKind::TimedOut => ("GET /servers/detail: no answer within 30 s", None),
-        ReadErrorKind::Forbidden => ("GET /v3/role_assignments: 403 Forbidden", None),
         _ => ("GET /servers/detail: 503 Service Unavailable", None),
     };
     ReadError { kind, text: text.into(), retry_after }
+}
+
+/// Keystone's own way to fail.
+fn untold(kind: ReadErrorKind) -> ReadError {
+    let text = match kind {
+        ReadErrorKind::Forbidden => "GET /v3/role_assignments: 403 Forbidden",
+        ReadErrorKind::Incomplete => "GET /v3/role_assignments: the list is cut short; nothing of it counts",
+        ReadErrorKind::TimedOut => "GET /v3/role_assignments: no answer within 30 s",
+        _ => "GET /v3/role_assignments: 503 Service Unavailable",
+    };
+    ReadError { kind, text: text.into(), retry_after: None }
 }
 
 impl World {
@@ -258,8 +270,10 @@ impl World {
             Look::Router(_, id) => {
                 Ok(Answer::Router(self.project.router.clone().filter(|router| router.id == *id)))
             }
-            Look::Roles(..) if self.lies.roles_untold => Err(error(ReadErrorKind::Forbidden)),
-            Look::Roles(_, user, roles) => Ok(Answer::Roles(self.keystone.says(user, roles))),
+            Look::Roles(_, user, roles) => match self.lies.roles_untold {
+                Some(kind) => Err(untold(kind)),
+                None => Ok(Answer::Roles(self.keystone.says(user, roles))),
+            },
             Look::Console(_, id) => Ok(self.console(id)),
             Look::Actions(_, id) => {
                 let server =

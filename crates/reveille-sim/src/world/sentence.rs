@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use reveille_core::effect::ReadErrorKind;
 use reveille_core::model::id::InstanceId;
 
 use super::fault::{CallLie, Fault};
@@ -21,9 +22,6 @@ impl Fault {
             Self::GroupTwin => "a second group of the same name turns up".to_owned(),
             Self::Busy(_) => format!("somebody rebuilds {name}"),
             Self::Locked(_) => format!("somebody locks {name}"),
-            Self::RoleLost(user, role) => format!("service user {user} loses its role {role}"),
-            Self::RoleGiven(user, role) => format!("somebody gives service user {user} its role {role}"),
-            Self::RolesUntold(lasts) => format!("for {lasts} Keystone does not say who holds which role"),
             Self::RulesLost => "the security group loses its pod rules".to_owned(),
             Self::DuplicateRoute(_) => {
                 format!("a second route to the pods of {name} turns up, through nobody")
@@ -96,6 +94,15 @@ impl Fault {
             Self::ApiClock(ms, lasts) => format!("the APIs' clocks are off by {} s for {lasts}", ms / 1000),
             Self::NodePaused(_, lasts) => format!("{name} stands still for {lasts}"),
             Self::FleetDark(lasts) => format!("every zone is cut off for {lasts}"),
+            Self::RoleLost(user, role) => format!("service user {user} loses its role {role}"),
+            Self::RoleGiven(user, role) => format!("somebody gives service user {user} its role {role}"),
+            Self::RolesUntold(kind, lasts) => {
+                let how =
+                    if *kind == ReadErrorKind::Forbidden { String::new() } else { format!(" ({kind:?})") };
+                format!("for {lasts} Keystone does not say who holds which role{how}")
+            }
+            Self::RolesStale(lasts) => format!("for {lasts} Keystone tells of roles as they are now"),
+            Self::RolesUngiven(lasts) => format!("for {lasts} Keystone lets nobody like us give a role"),
             Self::HealthCheck(lasts) => format!("a health check deletes silent machines for {lasts}"),
             Self::Rebooted(_) => format!("a person reboots {name}"),
             Self::Poisoned(_) => format!("everything written about {name} is garbled"),

@@ -36,7 +36,9 @@ impl World {
             | Fault::SomeUnlisted { .. }
             | Fault::PortsUnlisted(_)
             | Fault::CloudFails(..)
-            | Fault::RolesUntold(_)
+            | Fault::RolesUntold(..)
+            | Fault::RolesStale(_)
+            | Fault::RolesUngiven(_)
             | Fault::NodesUnlisted(_)
             | Fault::ApiSilent(_)
             | Fault::LeasesFrozen(_)
@@ -80,8 +82,8 @@ impl World {
                 self.project.change_routes(|held| held.extend(routes));
             }
             Fault::RouteLimit(limit) => self.project.hidden_limit = *limit,
-            Fault::RoleLost(user, role) => self.keystone.set(&access::user_id(user), role, false),
-            Fault::RoleGiven(user, role) => self.keystone.set(&access::user_id(user), role, true),
+            Fault::RoleLost(user, role) => self.keystone.take(self.now, &access::user_id(user), role),
+            Fault::RoleGiven(user, role) => self.keystone.give(&access::user_id(user), role),
             _ => {}
         }
     }
@@ -238,7 +240,9 @@ impl World {
             }
             Fault::PortsUnlisted(_) => self.lies.portless = true,
             Fault::CloudFails(kind, _) => self.lies.cloud_fails = Some(*kind),
-            Fault::RolesUntold(_) => self.lies.roles_untold = true,
+            Fault::RolesUntold(kind, _) => self.lies.roles_untold = Some(*kind),
+            Fault::RolesStale(_) => self.keystone.shows_what_is(false),
+            Fault::RolesUngiven(_) => self.lies.roles_ungiven = true,
             Fault::NodesUnlisted(_) => {
                 self.lies.nodes_empty = true;
                 self.break_watch();
@@ -279,7 +283,9 @@ impl World {
                 }
             }
             Fault::CloudFails(..) => self.lies.cloud_fails = None,
-            Fault::RolesUntold(_) => self.lies.roles_untold = false,
+            Fault::RolesUntold(..) => self.lies.roles_untold = None,
+            Fault::RolesStale(_) => self.keystone.shows_what_is(true),
+            Fault::RolesUngiven(_) => self.lies.roles_ungiven = false,
             Fault::NodesUnlisted(_) => {
                 self.lies.nodes_empty = false;
                 self.break_watch();

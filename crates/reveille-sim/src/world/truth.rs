@@ -4,12 +4,14 @@
 //! check wrong together; [`Harm`] is judged from the world itself, at the moment a call takes effect.
 
 use reveille_core::effect::{Call, Outcome};
+use reveille_core::model::access::UserRef;
 use reveille_core::model::id::{GroupId, InstanceId, InstanceName, IntentId, PoolName, PortId, ZoneName};
 use reveille_core::model::instance::InstanceState;
 use reveille_core::model::node::Ready;
 use reveille_core::model::time::{Span, Time};
 
 use super::World;
+use super::access::PROJECT;
 use super::guest::Trouble;
 use super::layout::GROUP;
 
@@ -120,7 +122,10 @@ impl World {
                     self.harm(format!("{call}: {route} is right"));
                 }
             }
-            Call::AssignRoles { user, roles, .. } => {
+            Call::AssignRoles { project, user, roles, .. } => {
+                if project.as_str() != PROJECT {
+                    self.harm(format!("{call}: that is another project"));
+                }
                 if let Some(role) = roles.iter().find(|role| !self.keystone.is_wanted(user, &role.id)) {
                     self.harm(format!("{call}: nobody wants it to hold {}", role.name));
                 }
@@ -222,6 +227,19 @@ impl World {
             && roles
             && self.rules_are_there()
             && (!self.layout.routed || self.routes_are_right())
+    }
+
+    /// When somebody last took away what this call gives.
+    pub(crate) fn taken_at(&self, call: &Call) -> Option<Time> {
+        match call {
+            Call::AssignRoles { user, roles, .. } => self.keystone.lost_at(user, roles),
+            _ => None,
+        }
+    }
+
+    /// The user lacks a role that it must hold.
+    pub fn is_wanting(&self, user: &UserRef) -> bool {
+        self.keystone.is_wanting(user)
     }
 
     fn rules_are_there(&self) -> bool {

@@ -1,5 +1,6 @@
 //! What the hunt found, each as the smallest course that showed it.
 
+use reveille_core::model::access::{RoleRef, ServiceUser, UserRef};
 use reveille_core::model::cause::Cause;
 use reveille_core::model::incident::FaultKind;
 use reveille_core::model::roster::Mode;
@@ -7,7 +8,7 @@ use reveille_core::record::Record;
 use reveille_sim::drive::Mishap;
 use reveille_sim::world::fault::{CallLie, Fault};
 use reveille_sim::world::guest::Trouble;
-use reveille_sim::world::layout::{Layout, PoolPlan};
+use reveille_sim::world::layout::{CLOUD, Layout, PoolPlan};
 
 use crate::field::*;
 
@@ -126,6 +127,24 @@ fn evidence_is_as_old_as_before_when_the_clock_goes_back() {
     field.run(min(60));
     assert_eq!(field.reboots(), 1, "{}", field.tail());
     field.clean();
+}
+
+/// The clock goes back while answers take minutes: what a user held when that was asked is not taken for what it holds now.
+#[test]
+fn what_was_asked_for_is_as_old_as_before_when_the_clock_goes_back() {
+    let user = UserRef::Name { name: "ccm".into(), domain: None };
+    let roles = vec![RoleRef::Name("member".into())];
+    let mut layout = Layout::fleet(27, 2);
+    layout.access.users = vec![ServiceUser { cloud: CLOUD.into(), user: user.into(), roles }];
+    (layout.access.repair, layout.access.check_every) = (Mode::Act, min(5));
+    let mut field = Field::new(layout);
+    field.fault(Fault::AnswersLate(min(12)));
+    field.fault(Fault::RoleLost("ccm".into(), "member".into()));
+    for minute in 2..10 {
+        field.0.mishap_in(min(minute), Mishap::Jump(-30 * 60_000));
+    }
+    field.run(min(40));
+    field.ends_well();
 }
 
 /// What is being proved when the clock goes back keeps its slot for as long as before, and not for three hours more.

@@ -1,9 +1,11 @@
 //! The hunt's own rules: seeds that once failed, the table of faults, and a few whole days.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use reveille_core::model::time::Span;
-use reveille_sim::chaos::{CATALOG, Rates, catalog};
+use reveille_sim::chaos::access::{self, SEEDS_FROM};
+use reveille_sim::chaos::{BESIDE, Course, Rate, Rates, catalog};
 use reveille_sim::hunt::seed::Seed;
 use reveille_sim::hunt::{Quarry, play};
 
@@ -37,10 +39,42 @@ fn a_day_of_faults_breaks_nothing_and_is_the_same_twice() {
     }
 }
 
+/// The same with service users, who came later: seeds of before have none, and mean what they meant.
+#[test]
+fn a_day_with_service_users_breaks_nothing_and_seeds_of_before_have_none() {
+    let day = |seed| Quarry::new(seed, 10, Span::from_min(1440), Span::from_min(30));
+    let (mut given, mut modes) = (0, BTreeSet::new());
+    for seed in SEEDS_FROM..SEEDS_FROM + 20 {
+        let mut quarry = day(seed);
+        modes.insert(quarry.course().unwrap().layout.access.repair);
+        assert_eq!(play(&quarry).unwrap().breach, None, "seed {seed}");
+        // What happens to roles alone, on a fleet that is left in peace.
+        quarry.faults = access::CATALOG.iter().map(|entry| entry.name.to_owned()).collect();
+        let outcome = play(&quarry).unwrap();
+        assert_eq!(outcome.breach, None, "seed {seed}");
+        given += outcome.counts.calls;
+    }
+    assert!(given > 20 && modes.len() == 3, "{given} calls; {modes:?}");
+    let with = |seed| Course::random(seed, Rate::default()).layout.access.users.len();
+    assert_eq!((with(SEEDS_FROM - 1), with(SEEDS_FROM) > 0), (0, true));
+}
+
+/// Beside a fleet's faults nothing else moves: with and without service users the same happens to the same machines.
+#[test]
+fn what_happens_to_roles_moves_nothing_else() {
+    let whole = Rates::of_seed(SEEDS_FROM);
+    let without = Rates::of_seed(0);
+    let drawn = |rates| Course::drawn(SEEDS_FROM, Rate::default(), rates).all;
+    let fleet: Vec<_> = drawn(&whole).into_iter().filter(|one| one.number < BESIDE).collect();
+    let alone = drawn(&without);
+    assert!(drawn(&whole).len() > alone.len() && !alone.is_empty());
+    assert_eq!(format!("{fleet:?}"), format!("{alone:?}"));
+}
+
 /// Every fault by itself, switched on alone.
 #[test]
 fn each_fault_can_be_switched_on_alone() {
-    for entry in CATALOG {
+    for entry in catalog::all() {
         let mut quarry = Quarry::new(7, 8, Span::from_min(60), Span::from_min(15));
         quarry.faults = vec![entry.name.to_owned()];
         let outcome = play(&quarry).unwrap();

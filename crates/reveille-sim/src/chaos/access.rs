@@ -1,0 +1,140 @@
+//! Service users of a made-up fleet, and what happens to their roles.
+//!
+//! ```text
+//!  seed ─ a stream of its own ─┬─▶ who there is, what each must hold, and what may be done  ─▶ Layout
+//!                              └─▶ happenings beside those of the fleet                     ─▶ Draft
+//! ```
+//!
+//! What happens to roles is drawn beside what happens to machines, not among it: a course draws the same about its machines
+//! whether it has service users or not. And a seed means what it always meant: those below [`SEEDS_FROM`] were played
+//! before there were service users, and have none unless their faults are asked for by name.
+
+use std::sync::Arc;
+
+use reveille_core::effect::ReadErrorKind;
+use reveille_core::model::access::{Access, RoleRef, ServiceUser, UserRef};
+use reveille_core::model::roster::Mode;
+use reveille_core::model::time::Span;
+
+use super::Happening;
+use super::catalog::Entry;
+use super::dice::{Dice, Drawn, one};
+use crate::rng::Rng;
+use crate::world::access::{role_id, user_id};
+use crate::world::fault::Fault;
+use crate::world::layout::CLOUD;
+
+/// The first seed that has service users of itself.
+pub const SEEDS_FROM: u64 = 1_000_000;
+
+/// Whom a cluster has, and what each needs.
+const USERS: [(&str, &[&str]); 3] = [
+    ("cloud-controller", &["member", "network_admin", "loadbalancer_user"]),
+    ("volumes", &["member", "volume_admin"]),
+    ("registry", &["object_user"]),
+];
+
+/// What can happen to the roles of service users.
+pub static CATALOG: &[Entry] = &[
+    Entry {
+        name: "role-lost",
+        says: "a service user loses a role",
+        rate: 6,
+        draw: |dice| {
+            let (user, role) = dice.holder();
+            one(Fault::RoleLost(user, role))
+        },
+    },
+    Entry {
+        name: "role-given",
+        says: "a service user loses a role, and a while later somebody gives it back",
+        rate: 3,
+        draw: |dice| {
+            let ((user, role), after) = (dice.holder(), dice.rng.span(Span::from_s(20), Span::from_min(150)));
+            let lost = Happening::Fault(Fault::RoleLost(user.clone(), role.clone()));
+            vec![(Span::ZERO, lost), (after, Happening::Fault(Fault::RoleGiven(user, role)))]
+        },
+    },
+    Entry {
+        name: "role-slips",
+        says: "a service user loses a role again and again, as where some tool takes away what it does not know",
+        rate: 2,
+        draw: slips,
+    },
+    Entry {
+        name: "roles-untold",
+        says: "Keystone refuses to say who holds which role",
+        rate: 3,
+        draw: |dice| {
+            let lasts = dice.rng.span(Span::from_min(1), Span::from_min(180));
+            one(Fault::RolesUntold(ReadErrorKind::Forbidden, lasts))
+        },
+    },
+    Entry {
+        name: "roles-fail",
+        says: "asked who holds which role, Keystone answers 503, not in time, or with half a list that is noticed",
+        rate: 3,
+        draw: |dice| {
+            let lasts = dice.rng.span(Span::from_min(1), Span::from_min(60));
+            let kinds = [ReadErrorKind::Unavailable, ReadErrorKind::TimedOut, ReadErrorKind::Incomplete];
+            one(Fault::RolesUntold(kinds[dice.rng.below(3) as usize], lasts))
+        },
+    },
+    Entry {
+        name: "roles-stale",
+        says: "Keystone goes on telling who held which role a while ago",
+        rate: 4,
+        draw: |dice| {
+            let lasts = dice.rng.span(Span::from_s(10), Span::from_min(20));
+            one(Fault::RolesStale(lasts))
+        },
+    },
+    Entry {
+        name: "roles-ungiven",
+        says: "Keystone does not let us give a role",
+        rate: 2,
+        draw: |dice| {
+            let lasts = dice.rng.span(Span::from_min(5), Span::from_min(180));
+            one(Fault::RolesUngiven(lasts))
+        },
+    },
+];
+
+fn slips(dice: &mut Dice) -> Drawn {
+    let (user, role) = dice.holder();
+    let every = dice.rng.span(Span::from_min(2), Span::from_min(30));
+    let times = 3 + dice.rng.below(10) as i64;
+    let lost = |turn: i64| {
+        let fault = Fault::RoleLost(user.clone(), role.clone());
+        (Span::from_ms(every.ms * turn), Happening::Fault(fault))
+    };
+    (0..times).map(lost).collect()
+}
+
+/// The service users of a fleet: one to three, named and meant in either way, and what may be done for them.
+pub(super) fn drawn(rng: &mut Rng) -> Access {
+    let count = 1 + rng.below(USERS.len() as u64) as usize;
+    let user = |(name, roles): &(&str, &[&str])| {
+        let by_id = rng.chance(30);
+        let user = match by_id {
+            true => UserRef::Id(user_id(name)),
+            false => UserRef::Name { name: Arc::from(*name), domain: None },
+        };
+        let role = |name: &&str| match rng.chance(30) {
+            true => RoleRef::Id(role_id(name)),
+            false => RoleRef::Name(Arc::from(*name)),
+        };
+        let roles = roles.iter().map(role).collect();
+        ServiceUser { cloud: CLOUD.into(), user: Arc::new(user), roles }
+    };
+    let users = USERS[..count].iter().map(user).collect();
+    let repair = [Mode::Act, Mode::Act, Mode::Propose, Mode::Off][rng.below(4) as usize];
+    let check_every = Span::from_min([5, 20, 60][rng.below(3) as usize]);
+    Access { users, repair, check_every }
+}
+
+/// Whom there is, and what each must hold, by name: what faults strike.
+pub(super) fn holders(access: &Access) -> Vec<(Arc<str>, Arc<str>)> {
+    let known = USERS.iter().take(access.users.len());
+    known.flat_map(|(user, roles)| roles.iter().map(|role| (Arc::from(*user), Arc::from(*role)))).collect()
+}

@@ -212,6 +212,9 @@ pub enum Record {
         not_before: Option<Time>,
         /// Repairs there that failed in a row.
         failures: u32,
+        /// The repair that was proved, where one was: what else is being proved there is not. `None` in ledgers that did not
+        /// keep it, too.
+        proved: Option<IntentId>,
     },
     /// An instance was deleted for this fault text; counted against "the same fault k times".
     FaultSeen {

@@ -479,7 +479,7 @@ impl State {
         let of = |other: &Case| self.domain_of(other).as_ref() == Some(&domain);
         let busy = self.cases.values().filter(amiss).any(of);
         if !busy && self.book.under_way_in(&domain) == 0 && self.book.quiet(&domain, at) {
-            self.record(Record::Width { at, domain, width: 1, not_before: None, failures: 0 });
+            self.record(Record::Width { at, domain, width: 1, not_before: None, failures: 0, proved: None });
         }
     }
 

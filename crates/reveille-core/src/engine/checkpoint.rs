@@ -31,7 +31,8 @@ impl State {
         }
         for (domain, width) in self.book.widths() {
             let Width { width, not_before, failures, since } = *width;
-            records.push(Record::Width { at: since, domain: domain.clone(), width, not_before, failures });
+            let (domain, proved) = (domain.clone(), None);
+            records.push(Record::Width { at: since, domain, width, not_before, failures, proved });
         }
         for (pool, fault, instance) in self.book.faults() {
             let (pool, fault, instance) = (pool.clone(), fault.clone(), instance.clone());

@@ -17,7 +17,7 @@ use crate::observe::tally::Rank;
 use crate::plan::budget::{Flight, Phase, REPLACEMENT_FAILED, Width};
 use crate::plan::desk::{Case, Desk};
 use crate::plan::ladder::{Class, Rung};
-use crate::record::{Record, Verdict};
+use crate::record::{Domain, Record, Verdict};
 use crate::verify::{self, Effectiveness};
 
 use super::{LookFor, State, Wake};
@@ -108,7 +108,7 @@ impl State {
         } else {
             self.book.flights.remove(&intent);
             if let Some(domain) = flight.domain.clone() {
-                self.earn(&domain);
+                self.earn(&domain, intent);
                 self.quieten(domain);
             }
         }
@@ -164,21 +164,21 @@ impl State {
         self.unwake(&Wake::Flight(intent));
         if let Some(domain) = &flight.domain {
             let width = self.book.failed(domain, self.now);
-            self.record_width(domain, width);
+            self.record_width(domain, width, None);
         }
         self.try_again(flight, None);
         self.rouse_held();
     }
 
-    fn record_width(&mut self, domain: &crate::record::Domain, width: Width) {
+    fn record_width(&mut self, domain: &Domain, width: Width, proved: Option<IntentId>) {
         let (at, domain) = (self.now, domain.clone());
         let Width { width, not_before, failures, .. } = width;
-        self.record(Record::Width { at, domain, width, not_before, failures });
+        self.record(Record::Width { at, domain, width, not_before, failures, proved });
     }
 
-    fn earn(&mut self, domain: &crate::record::Domain) {
+    fn earn(&mut self, domain: &Domain, intent: IntentId) {
         let width = self.book.proved(domain, self.now);
-        self.record_width(domain, width);
+        self.record_width(domain, width, Some(intent));
     }
 
     pub(super) fn on_flight_timer(&mut self, intent: IntentId) {
@@ -235,7 +235,7 @@ impl State {
                 self.book.flights.remove(&intent);
                 self.unwake(&Wake::Flight(intent));
                 if let Some(domain) = &flight.domain {
-                    self.earn(&domain.clone());
+                    self.earn(&domain.clone(), intent);
                 }
             }
             (Phase::Proving { .. }, _) => {
@@ -255,7 +255,7 @@ impl State {
         self.book.flights.remove(&intent);
         self.unwake(&Wake::Flight(intent));
         if let Some(domain) = domain {
-            self.earn(&domain);
+            self.earn(&domain, intent);
             self.quieten(domain);
         }
         self.rouse_held();
@@ -304,7 +304,7 @@ impl State {
                 self.credit_arrival(&domain.pool);
             }
             self.unwake(&Wake::Flight(intent));
-            self.earn(&domain);
+            self.earn(&domain, intent);
             self.rouse_held();
             self.book.forgive_faults(&domain.pool);
             // The machine that was replaced is long gone: no case of it will say that the domain has fallen quiet.

@@ -91,9 +91,11 @@ impl Replay {
             }
             Record::GivenUp { incident, .. } => self.with(incident, |found| found.given_up = true),
             Record::Closed { at, incident, verdict } => self.close(at, incident, verdict),
-            Record::Width { at, domain, width, not_before, failures } => {
-                if width > 1 && not_before.is_none() {
-                    self.proved(&domain);
+            Record::Width { at, domain, width, not_before, failures, proved } => {
+                match proved {
+                    Some(intent) => self.landed_proved(&domain, intent),
+                    None if width > 1 && not_before.is_none() => self.proved(&domain),
+                    None => {}
                 }
                 self.state.book.set_width(domain, Width { width, not_before, failures, since: at });
             }
@@ -334,8 +336,8 @@ impl Replay {
         }
     }
 
-    /// The domain was widened: what closed its incident a moment before has helped, or else the oldest intent that was being
-    /// proved there, which need not be judged again.
+    /// The domain was widened, in a ledger that does not say by what: what closed its incident a moment before has helped, or
+    /// else the oldest intent that was being proved there, which need not be judged again.
     fn proved(&mut self, domain: &Domain) {
         if let Some(landed) = self.landed.get_mut(domain).filter(|landed| **landed > 0) {
             *landed -= 1;
@@ -345,12 +347,22 @@ impl Replay {
             flight.domain.as_ref() == Some(domain) && matches!(flight.phase, Phase::Proving { .. })
         });
         if let Some(intent) = proving.map(|(intent, _)| *intent) {
-            self.open_intents.remove(&intent);
-            let flight = self.state.book.flights.remove(&intent);
-            if flight.is_some_and(|flight| flight.rung == Rung::Replace) {
-                // A successor joined: whatever was wrong with those before it is over.
-                self.state.book.forgive_faults(&domain.pool);
+            self.landed_proved(domain, intent);
+        }
+    }
+
+    /// This intent was proved, and need not be judged again. What closed its incident before has landed with that.
+    fn landed_proved(&mut self, domain: &Domain, intent: IntentId) {
+        self.open_intents.remove(&intent);
+        let Some(flight) = self.state.book.flights.remove(&intent) else {
+            if let Some(landed) = self.landed.get_mut(domain) {
+                *landed = landed.saturating_sub(1);
             }
+            return;
+        };
+        if flight.rung == Rung::Replace {
+            // A successor joined: whatever was wrong with those before it is over.
+            self.state.book.forgive_faults(&domain.pool);
         }
     }
 

@@ -3,12 +3,12 @@
 use reveille_core::effect::{Call, Effect, Outcome};
 use reveille_core::engine::{Restored, Start, State};
 use reveille_core::event::{ClusterFact, Event};
-use reveille_core::model::id::Fence;
-use reveille_core::model::incident::FaultKind;
+use reveille_core::model::id::{Fence, IncidentId, IntentId};
+use reveille_core::model::incident::{FaultKind, IncidentKey, MachineKey, Subject};
 use reveille_core::model::instance::{Fault, InstanceState};
 use reveille_core::model::node::{NodeEvent, Ready};
 use reveille_core::model::time::{Span, Time};
-use reveille_core::plan::ladder::Rung;
+use reveille_core::plan::ladder::{Rung, ladder};
 use reveille_core::record::{Domain, Record};
 
 use super::fixture::{Field, roster};
@@ -383,6 +383,42 @@ fn a_machine_that_no_ledger_knows_is_not_the_one_that_events_speak_of() {
     assert!(next.case("i009", FaultKind::NeverJoined).is_some());
 }
 
+/// Two repairs were being proved in one domain, and the later one was: the earlier one's failure counts for the next process.
+#[test]
+fn what_was_proved_is_not_taken_for_another_that_was_tried_there() {
+    let at = Time::from_ms(1_000_000);
+    let domain = Domain { pool: "workers".into(), zone: None, kind: FaultKind::NotReady };
+    let key = |id: &str| IncidentKey {
+        subject: Subject::Machine(MachineKey::Instance("os".into(), id.into())),
+        kind: FaultKind::NotReady,
+    };
+    let tried = |number: u64, id: &str, rung: u8, call: Call| {
+        let (incident, intent) = (IncidentId(number), IntentId(number));
+        let (pool, label) = (Some("workers".into()), id.into());
+        let (before, domain) = (None, Some(domain.clone()));
+        [
+            Record::Opened { at, incident, key: key(id), pool, label },
+            Record::Intended { at, intent, incident, rung, fence: Fence(1), call, before, domain },
+            Record::Ended { at, intent, outcome: Outcome::Accepted { request: None } },
+            Record::Judged { at, intent, held: true, text: "it took effect".into() },
+        ]
+    };
+    let reboot = Call::Reboot { cloud: "os".into(), instance: "i001".into(), hard: false };
+    let delete = Call::DeleteInstance { cloud: "os".into(), instance: "i002".into() };
+    let rung = |rung| ladder(FaultKind::NotReady).iter().position(|known| *known == rung).unwrap() as u8;
+    let mut records = Vec::from(tried(1, "i001", rung(Rung::Reboot), reboot));
+    records.extend(tried(2, "i002", rung(Rung::Replace), delete));
+    let (not_before, failures, proved) = (None, 0, Some(IntentId(2)));
+    records.push(Record::Width { at, domain, width: 2, not_before, failures, proved });
+    let text = "it took effect and did not help in time".into();
+    records.push(Record::Judged { at, intent: IntentId(1), held: false, text });
+    let how = Restored { start: Start { fence: Fence(2), acting: true }, now: at, last_alive: Some(at) };
+    let state = State::restore(roster(), how, records);
+    let desk = state.desk();
+    assert_eq!(desk.cases.get(&key("i001")).unwrap().incident.tries, 1);
+    assert!(desk.book.flights.is_empty(), "one was proved, and the other failed");
+}
+
 /// Only a successor that joined makes old faults forgotten, and so it is for the next process.
 #[test]
 fn faults_are_not_forgiven_by_a_restart_because_a_node_was_cleaned_up() {
@@ -394,7 +430,7 @@ fn faults_are_not_forgiven_by_a_restart_because_a_node_was_cleaned_up() {
         fault: "no valid host".into(),
     };
     let domain = Domain { pool: "workers".into(), zone: None, kind: FaultKind::Ghost };
-    let width = Record::Width { at, domain, width: 2, not_before: None, failures: 0 };
+    let width = Record::Width { at, domain, width: 2, not_before: None, failures: 0, proved: None };
     let how = Restored { start: Start { fence: Fence(2), acting: true }, now: at, last_alive: Some(at) };
     let state = State::restore(roster(), how, [fault("a"), fault("b"), width]);
     assert_eq!(state.desk().book.fault_count(&"workers".into(), "no valid host"), 2);

@@ -75,6 +75,8 @@ mirror_enum! {
             #[serde(default, skip_serializing_if = "Option::is_none")]
             not_before: Option<Time>,
             failures: u32,
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            proved: Option<IntentId>,
         },
         "fault-seen" FaultSeen { at: Time, pool: PoolName, instance: InstanceId, fault: Arc<str> },
         "counted" Counted { at: Time, repair: Arc<str>, requested: u32, verified: u32 },

@@ -315,13 +315,14 @@ pub(crate) fn record() -> impl Strategy<Value = Record> {
             held,
             text
         }),
-        (at(), domain(), any::<u32>(), option::of(at()), any::<u32>()).prop_map(
-            |(at, domain, width, not_before, failures)| Record::Width {
+        (at(), domain(), any::<u32>(), option::of(at()), any::<u32>(), option::of(intent())).prop_map(
+            |(at, domain, width, not_before, failures, proved)| Record::Width {
                 at,
                 domain,
                 width,
                 not_before,
-                failures
+                failures,
+                proved
             }
         ),
         (at(), id(PoolName::new), id(InstanceId::new), text())

@@ -215,14 +215,8 @@ pub(super) fn every_kind() -> Vec<Record> {
         [Verdict::Mended, Verdict::Recovered, Verdict::SubjectGone, Verdict::Superseded]
             .map(|verdict| Record::Closed { at: AT, incident, verdict }),
     );
-    let domain = |zone: Option<&str>| Domain {
-        pool: PoolName::from("workers"),
-        zone: zone.map(ZoneName::from),
-        kind: FaultKind::Vanished,
-    };
+    records.extend(widths());
     records.extend([
-        Record::Width { at: AT, domain: domain(Some("nova-b")), width: 1, not_before: Some(AT), failures: 2 },
-        Record::Width { at: AT, domain: domain(None), width: 4, not_before: None, failures: 0 },
         Record::FaultSeen {
             at: AT,
             pool: PoolName::from("workers"),
@@ -232,4 +226,20 @@ pub(super) fn every_kind() -> Vec<Record> {
         Record::Counted { at: AT, repair: text("membership"), requested: 7, verified: 5 },
     ]);
     records
+}
+
+fn widths() -> [Record; 3] {
+    let width = |zone: Option<&str>, width, not_before, failures, proved| {
+        let domain = Domain {
+            pool: PoolName::from("workers"),
+            zone: zone.map(ZoneName::from),
+            kind: FaultKind::Vanished,
+        };
+        Record::Width { at: AT, domain, width, not_before, failures, proved }
+    };
+    [
+        width(Some("nova-b"), 1, Some(AT), 2, None),
+        width(None, 4, None, 0, None),
+        width(Some("nova-b"), 2, None, 0, Some(IntentId(7))),
+    ]
 }

@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::effect::{Call, Effect};
 use crate::model::access::{RoleRef, ServiceUser, UserRoles};
-use crate::model::id::IntentId;
+use crate::model::id::{IntentId, NodeName};
 use crate::model::incident::MachineKey;
 use crate::model::roster::Mode;
 use crate::observe::cloud::Seen;
@@ -157,7 +157,8 @@ fn check_destructive(state: &State, call: &Call, seen: &Seen) -> Result<(), Viol
     let now = state.now;
     let ready = seen.nodes.iter().any(|name| state.cluster.answers(name));
     ensure(!ready, 1, || format!("{call}: its node is Ready"))?;
-    let fresh = seen.nodes.iter().chain(&seen.joined).any(|name| {
+    let own = |name: &&NodeName| !state.cluster.is_anothers(name, &seen.instance.id);
+    let fresh = seen.nodes.iter().chain(seen.joined.iter().filter(own)).any(|name| {
         state.cluster.lease_age(name).is_some_and(|age| age <= state.roster.timing.lease_silent_after)
     });
     ensure(!fresh, 1, || format!("{call}: its lease is fresh"))?;

@@ -319,6 +319,14 @@ impl ClusterView {
         self.leases.age(name)
     }
 
+    /// The node of that name is surely another machine's by now: names are given again.
+    pub fn is_anothers(&self, name: &NodeName, instance: &InstanceId) -> bool {
+        let link = self.nodes.get(name).and_then(|seen| seen.link.as_ref());
+        link.is_some_and(|link| {
+            link.instance != *instance && matches!(link.by, LinkedBy::ProviderId | LinkedBy::SystemUuid)
+        })
+    }
+
     /// Remembers an event.
     pub fn remember(&mut self, now: Time, event: NodeEvent) {
         self.events.hear(now, event);

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use crate::effect::Call;
 use crate::event::PauseScope;
 use crate::guard::stands;
+use crate::model::id::NodeName;
 use crate::model::incident::{Confidence, FaultKind, MachineKey, Subject};
 use crate::model::instance::InstanceState;
 use crate::model::roster::{Limits, Mode, Pool};
@@ -163,7 +164,8 @@ fn machine(desk: &Desk<'_>, case: &Case, seen: &Seen, rung: Rung, holds: &mut Ve
     if seen.nodes.iter().any(|name| desk.cluster.answers(name)) {
         holds.push(Hold::Ready);
     }
-    for name in seen.nodes.iter().chain(&seen.joined) {
+    let own = |name: &&NodeName| !desk.cluster.is_anothers(name, &seen.instance.id);
+    for name in seen.nodes.iter().chain(seen.joined.iter().filter(own)) {
         if let Some(age) = desk.cluster.lease_age(name)
             && age <= desk.roster.timing.lease_silent_after
         {

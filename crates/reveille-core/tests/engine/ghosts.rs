@@ -7,7 +7,7 @@ use reveille_core::model::node::Ready;
 use reveille_core::model::time::Span;
 use reveille_core::record::Record;
 
-use super::fixture::{Field, roster};
+use super::fixture::{Field, node, roster};
 use super::restart::restarted;
 
 /// A fleet whose machine `i004` went while Reveille was down, as its last process left the ledger.
@@ -98,4 +98,27 @@ fn a_denial_that_comes_late_is_asked_for_again_before_a_node_goes() {
     field.answer_all();
     field.run(Span::from_min(1));
     assert!(matches!(field.calls[..], [Call::DeleteNode { .. }]), "{:?}", field.calls);
+}
+
+/// A second node named an instance that is gone, and a new machine has the name that it had joined under: the new one's lease
+/// says nothing of what is left.
+#[test]
+fn the_lease_of_a_namesake_keeps_no_node_of_a_machine_that_is_gone() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(Span::from_min(2));
+    let mut twin = node("i004", Ready::Unknown);
+    (twin.name, twin.uid) = ("node-i004-old".into(), "uid-old".into());
+    field.nodes.insert("twin".into(), twin);
+    field.run(Span::from_min(1));
+    // It is gone, its own node as well, and its name is given again.
+    field.instances.remove("i004");
+    field.ports.remove("i004");
+    field.nodes.remove("i004");
+    field.add_machine("i010", true);
+    field.instances.get_mut("i010").unwrap().name = "node-i004".into();
+    field.nodes.get_mut("i010").unwrap().name = "node-i004".into();
+    field.run(Span::from_min(15));
+    let left =
+        |call: &Call| matches!(call, Call::DeleteNode { name, .. } if name.as_str() == "node-i004-old");
+    assert!(matches!(&field.calls[..], [call] if left(call)), "{:?}", field.calls);
 }

@@ -285,10 +285,12 @@ impl Book {
     }
 
     /// A repair was proved: one more at a time. A round of proofs as wide as the width doubles it; one lucky repair of many
-    /// does not.
+    /// does not. Where another one has just failed, the pause goes on.
     pub fn proved(&mut self, domain: &Domain, now: Time) -> Width {
-        let width = self.width(domain, now).width.saturating_add(1).min(WIDTH_MAX);
-        let new = Width { width, not_before: None, failures: 0, since: now };
+        let known = self.width(domain, now);
+        let width = known.width.saturating_add(1).min(WIDTH_MAX);
+        let not_before = known.not_before.filter(|until| now < *until);
+        let new = Width { width, not_before, failures: 0, since: now };
         self.widths.insert(domain.clone(), new);
         new
     }
@@ -405,6 +407,15 @@ mod tests {
     }
 
     #[test]
+    #[test]
+    fn a_pause_is_not_over_because_another_repair_helped_meanwhile() {
+        let mut book = Book::default();
+        book.failed(&domain(), T0);
+        let proved = book.proved(&domain(), Time::from_ms(30_000));
+        assert_eq!((proved.width, proved.not_before), (2, Some(Time::from_ms(60_000))));
+        assert_eq!(book.proved(&domain(), Time::from_ms(60_000)).not_before, None);
+    }
+
     fn a_proof_lapses_where_nothing_falls_quiet() {
         let mut book = Book::default();
         book.proved(&domain(), T0);

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use crate::effect::Outcome;
+use crate::model::id::RequestId;
 use crate::model::incident::{Incident, MachineKey, Subject};
 use crate::observe::cloud::Left;
 use crate::plan::budget::{Tried, Width};
@@ -111,10 +112,12 @@ impl State {
                 before: flight.before.clone(),
                 domain: flight.domain.clone(),
             });
+            let intent = attempt.intent;
             if let (Some(_), Some((at, said))) = (doubted, &attempt.outcome) {
-                let text = Arc::from(said.strip_prefix("failed: ").unwrap_or(said));
-                let outcome = Outcome::Failed { retry_after: None, text };
-                records.push(Record::Ended { at: *at, intent: attempt.intent, outcome });
+                records.push(Record::Ended { at: *at, intent, outcome: said_before(said) });
+            }
+            if let (Some(_), Some((at, held, text))) = (doubted, &attempt.verdict) {
+                records.push(Record::Judged { at: *at, intent, held: *held, text: text.clone() });
             }
         }
         if let (Some(asked), Subject::Machine(machine)) = (&incident.asked, &incident.key.subject) {
@@ -132,4 +135,20 @@ impl State {
             records.push(Record::GivenUp { at: self.now, incident: id, why: Arc::from("as before") });
         }
     }
+}
+
+/// What a call was answered, from the words that are kept of it.
+fn said_before(said: &str) -> Outcome {
+    let text = |words: &str| Arc::from(words);
+    if let Some(words) = said.strip_prefix("failed: ") {
+        return Outcome::Failed { retry_after: None, text: text(words) };
+    }
+    if let Some(words) = said.strip_prefix("accepted") {
+        let request = words.strip_prefix(" (").and_then(|words| words.strip_suffix(')'));
+        return Outcome::Accepted { request: request.map(RequestId::from) };
+    }
+    if let Some(words) = said.strip_prefix("was so already: ") {
+        return Outcome::AlreadySo { text: text(words) };
+    }
+    Outcome::Unknown { text: text(said.strip_prefix("unknown: ").unwrap_or(said)) }
 }

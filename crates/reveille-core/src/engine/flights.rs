@@ -382,6 +382,10 @@ impl State {
         self.record(Record::GivenUp { at, incident, why });
     }
 
+    pub(super) fn attempt(&self, key: &IncidentKey, intent: IntentId) -> Option<&Attempt> {
+        self.cases.get(key)?.incident.attempts.iter().find(|attempt| attempt.intent == intent)
+    }
+
     pub(super) fn note_attempt(
         &mut self,
         key: &IncidentKey,

@@ -63,8 +63,10 @@ impl State {
         match effect {
             Effectiveness::Seen(text) => self.took_effect(intent, &flight, text),
             Effectiveness::NotSeen(text) if self.now >= deadline => {
-                // Should it go later, that is somebody else's doing, as far as anybody can tell.
+                // Should it go later, nobody can tell whose doing that is: it may be somebody else's, and it may be ours, whose
+                // call was only late.
                 self.book.not_deleted(&flight.call);
+                self.book.doubt(intent, &flight);
                 self.did_not_hold(intent, &flight, text);
             }
             Effectiveness::NotSeen(_) => self.wake(self.now + READ_AGAIN, Wake::Flight(intent)),
@@ -200,8 +202,8 @@ impl State {
         }
     }
 
-    /// A machine that goes after its deletion was answered as failed went through us: that it helps has to be proved as for
-    /// any other.
+    /// A machine that goes after its deletion was answered as failed, or was read back as not done, went through us for all that
+    /// is known: that it helps has to be proved as for any other.
     pub(super) fn review_doubted(&mut self) {
         let goes = |(intent, flight): (IntentId, &Flight)| {
             let (cloud, id) = Desk::instance_of(&flight.key.subject)?;
@@ -216,7 +218,10 @@ impl State {
         for intent in gone {
             let Some(flight) = self.book.undoubt(intent) else { continue };
             self.book.flights.insert(intent, flight.clone());
-            self.took_effect(intent, &flight, Arc::from("it goes, although the call was answered as failed"));
+            let judged = self.attempt(&flight.key, intent).is_some_and(|attempt| attempt.verdict.is_some());
+            let although =
+                if judged { "it was read back as not done" } else { "the call was answered as failed" };
+            self.took_effect(intent, &flight, Arc::from(format!("it goes, although {although}")));
         }
     }
 

@@ -248,7 +248,7 @@ impl Replay {
                 if held {
                     self.held(at, intent);
                 } else {
-                    self.came_to_nothing(intent);
+                    self.came_to_nothing(at, intent);
                     self.cool_down(at, intent);
                     self.failed(at, intent, 1);
                 }
@@ -366,11 +366,12 @@ impl Replay {
         }
     }
 
-    /// What was never seen to take effect is nobody's doing yet.
-    fn came_to_nothing(&mut self, intent: IntentId) {
+    /// What was never seen to take effect is nobody's doing yet; should it come to pass, it may be ours.
+    fn came_to_nothing(&mut self, at: Time, intent: IntentId) {
         let unseen = |flight: &&Flight| !matches!(flight.phase, Phase::Proving { .. });
         if let Some(flight) = self.state.book.flights.get(&intent).filter(unseen).cloned() {
             self.state.book.not_deleted(&flight.call);
+            self.state.book.doubt(intent, &Flight { phase: Phase::Calling { since: at }, ..flight });
         }
     }
 

@@ -123,7 +123,7 @@ pub struct Book {
     /// Instances that we deleted, newest last: their going is nobody else's doing.
     deleted: VecDeque<InstanceId>,
     tried: BTreeMap<Rung, Tried>,
-    /// Deletions that were answered as failed, newest last.
+    /// Deletions that were answered as failed, or were not seen to be done, newest last.
     doubted: VecDeque<(IntentId, Flight)>,
 }
 
@@ -210,7 +210,8 @@ impl Book {
         self.deleted.contains(instance)
     }
 
-    /// A deletion was answered as failed. Should its machine go after all, it took effect: the newest of each is kept.
+    /// A deletion was answered as failed, or was not seen to be done in time. Should its machine go after all, it took effect:
+    /// the newest of each is kept.
     pub fn doubt(&mut self, intent: IntentId, flight: &Flight) {
         if !matches!(flight.call, Call::DeleteInstance { .. }) {
             return;
@@ -222,7 +223,7 @@ impl Book {
         self.doubted.push_back((intent, flight.clone()));
     }
 
-    /// Deletions that were answered as failed.
+    /// Deletions of which nothing seemed to come.
     pub fn doubted(&self) -> impl Iterator<Item = (IntentId, &Flight)> {
         self.doubted.iter().map(|(intent, flight)| (*intent, flight))
     }
@@ -407,7 +408,6 @@ mod tests {
     }
 
     #[test]
-    #[test]
     fn a_pause_is_not_over_because_another_repair_helped_meanwhile() {
         let mut book = Book::default();
         book.failed(&domain(), T0);
@@ -416,6 +416,7 @@ mod tests {
         assert_eq!(book.proved(&domain(), Time::from_ms(60_000)).not_before, None);
     }
 
+    #[test]
     fn a_proof_lapses_where_nothing_falls_quiet() {
         let mut book = Book::default();
         book.proved(&domain(), T0);

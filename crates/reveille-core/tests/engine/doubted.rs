@@ -1,5 +1,5 @@
-//! A deletion that is answered as failed and takes effect all the same is a replacement like any other: what comes of it
-//! is waited for and counted, also by the process after this one.
+//! A deletion that is answered as failed, or read back as not done, and takes effect all the same is a replacement like
+//! any other: what comes of it is waited for and counted, also by the process after this one.
 
 use reveille_core::engine::{Restored, Start, State};
 use reveille_core::model::id::Fence;
@@ -71,6 +71,44 @@ fn it_counts_for_the_next_process_too() {
         assert_eq!(field.state.desk().book.destructive_under_way(), 1, "rotated: {rotated}");
         field.run(Span::from_min(60));
         assert_eq!(in_vain(&field), 1, "rotated: {rotated}");
+    }
+}
+
+/// A call that the cloud carries out minutes later: by then its read has said that nothing came of it.
+#[test]
+fn a_deletion_that_was_not_seen_to_be_done_counts_when_the_machine_goes() {
+    let same: fn(Field) -> Field = |field| field;
+    let again: fn(Field) -> Field = |field| {
+        let records = field.records.clone();
+        taken_over(field, records)
+    };
+    let rotated: fn(Field) -> Field = |field| {
+        let records = field.state.checkpoint();
+        taken_over(field, records)
+    };
+    for (life, next) in [("same", same), ("next", again), ("rotated", rotated)] {
+        let mut field = Field::new(roster()).populate(7);
+        field.run(Span::from_min(2));
+        field.deaf = true;
+        put(&mut field);
+        let in_vain_yet = |record: &Record| matches!(record, Record::Judged { held: false, .. });
+        while !field.records.iter().any(in_vain_yet) {
+            field.run(Span::from_s(10));
+            assert!(field.now.ms < 3_600_000, "nothing was judged");
+        }
+        assert_eq!(field.state.desk().book.destructive_under_way(), 0, "{life}");
+        let mut field = next(field);
+        field.deaf = true;
+        field.instances.get_mut("bad").expect("it is there").state = InstanceState::Deleting;
+        field.run(Span::from_min(1));
+        assert_eq!(
+            field.state.desk().book.destructive_under_way(),
+            1,
+            "{life}: nobody came in its place yet"
+        );
+        field.instances.remove("bad");
+        field.run(Span::from_min(60));
+        assert_eq!(in_vain(&field), 1, "{life}: nobody came in its place");
     }
 }
 

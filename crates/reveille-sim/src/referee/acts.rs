@@ -52,8 +52,11 @@ impl Referee {
         }
         let all = scene.world.heard_in(None);
         let silent = all.machines - all.heard;
-        let dark =
-            all.machines >= 2 && (silent * 100 >= 65 * all.machines || scene.world.leases_stand_still());
+        // Machines that have not come up yet are no dark fleet to whoever wrote that so many may be amiss at once; those that
+        // fell silent are one to everybody.
+        let most = |some: u32| some * 100 >= 65 * all.machines;
+        let away = most(silent) && silent > scene.roster.limits.tolerated(all.machines);
+        let dark = all.machines >= 2 && (most(silent - all.new) || away || scene.world.leases_stand_still());
         self.fleet_dark_since = if dark { self.fleet_dark_since.or(Some(now)) } else { None };
         for pool in scene.roster.pools.keys() {
             let (version, since) = scene.world.image_of(pool);

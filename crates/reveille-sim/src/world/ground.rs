@@ -39,6 +39,8 @@ pub(crate) struct Ground {
 pub(crate) struct Heard {
     pub(crate) machines: u32,
     pub(crate) heard: u32,
+    /// Of those that are not heard: never were, because they have not registered yet.
+    pub(crate) new: u32,
 }
 
 impl World {
@@ -80,7 +82,9 @@ impl World {
             let here = zone.is_none_or(|zone| server.instance.zone.as_ref() == Some(zone));
             if here && server.pool.is_some() && server.instance.state == InstanceState::Active {
                 heard.machines += 1;
-                heard.heard += u32::from(self.guests.get(id).is_some_and(|guest| guest.heard));
+                let guest = self.guests.get(id);
+                heard.heard += u32::from(guest.is_some_and(|guest| guest.heard));
+                heard.new += u32::from(guest.is_none_or(|guest| !guest.heard && !guest.joined));
             }
         }
         heard

@@ -366,8 +366,9 @@ impl Drive {
             return;
         }
         self.digest.event(self.now, &event, self.whole_trace);
+        let own = self.clock();
         if let Some(referee) = self.referee.as_mut().filter(|_| !self.is_former) {
-            referee.hear(self.now, &event, &self.roster);
+            referee.hear(self.now, own, &event, &self.roster);
         }
         let effects = self.state.step(self.clock(), event);
         self.stepped_at = self.now;

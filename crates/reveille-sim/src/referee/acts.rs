@@ -115,13 +115,13 @@ impl Referee {
         if times >= ENDLESS {
             self.foul("endless", format!("{call}, for the {}th time", times + 1));
         }
-        let hasty = self.failed.iter().any(|(at, earlier)| same(earlier) && self.ago(*at) < AGAIN_AFTER);
+        let hasty = self.failed.iter().any(|(at, earlier)| same(earlier) && self.felt(*at) < AGAIN_AFTER);
         if hasty {
             self.foul("hasty", format!("{call} failed a moment ago"));
         }
         let twice = call.is_destructive()
-            && self.acted.iter().any(|(at, earlier)| same(earlier) && self.ago(*at) < AGAIN_AFTER);
-        let failed = self.failed.iter().any(|(at, earlier)| same(earlier) && self.ago(*at) < AGAIN_AFTER);
+            && self.acted.iter().any(|(at, earlier)| same(earlier) && self.felt(*at) < AGAIN_AFTER);
+        let failed = self.failed.iter().any(|(at, earlier)| same(earlier) && self.felt(*at) < AGAIN_AFTER);
         if twice && !failed {
             self.foul("twice", format!("{call} was called a moment ago"));
         }

@@ -53,6 +53,10 @@ pub struct Referee {
     fouls: Vec<Foul>,
     now: Time,
     stepped_at: Option<Time>,
+    /// How far the process's own clock is ahead of the true one, milliseconds.
+    ahead_ms: Option<i64>,
+    /// By how much that clock jumped forwards, where nobody could tell it from time that passed.
+    jumped: Vec<(Time, Span)>,
     // What the sources said, and since when without a gap.
     cloud_heard: Option<Time>,
     cluster_heard: Option<Time>,
@@ -136,9 +140,15 @@ impl Referee {
         &self.fouls
     }
 
-    /// Before a step: hears what the engine is told.
-    pub(crate) fn hear(&mut self, now: Time, event: &Event, roster: &Roster) {
+    /// Before a step: hears what the engine is told, and what time it is on its own clock.
+    pub(crate) fn hear(&mut self, now: Time, own: Time, event: &Event, roster: &Roster) {
         self.now = now;
+        let ahead_ms = own.ms - now.ms;
+        let by = Span::from_ms(ahead_ms - self.ahead_ms.replace(ahead_ms).unwrap_or(ahead_ms));
+        // A longer one is a sleep, for all that the process knows, and every timer begins anew.
+        if by > Span::ZERO && by <= roster.timing.pause_jump {
+            self.jumped.push((now, by));
+        }
         self.note_event(event, roster);
     }
 
@@ -204,5 +214,11 @@ impl Referee {
 
     fn ago(&self, at: Time) -> Span {
         self.now.since(at)
+    }
+
+    /// How long ago that was for a process that could not tell how its clock jumped.
+    fn felt(&self, at: Time) -> Span {
+        let jumped = self.jumped.iter().filter(|(then, _)| *then >= at).map(|(_, by)| *by);
+        jumped.fold(self.ago(at), |ago, by| ago + by)
     }
 }

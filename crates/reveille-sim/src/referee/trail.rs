@@ -140,7 +140,7 @@ impl Referee {
                     .as_ref()
                     .filter(|_| call.is_destructive())
                     .and_then(|domain| self.cooling.get(domain))
-                    .is_some_and(|failed_at| self.ago(*failed_at) + SLACK < COOL_DOWN);
+                    .is_some_and(|failed_at| self.felt(*failed_at) + SLACK < COOL_DOWN);
                 if cooling {
                     self.foul("cool-down", format!("{call}, and the last of its kind there has just failed"));
                 }
@@ -197,13 +197,13 @@ impl Referee {
         }
     }
 
-    /// How long an incident has been open by the trail; none for one that is not.
+    /// How long an incident has been open by the trail, as far as the process could tell; none for one that is not.
     pub(super) fn open_for(
         &self,
         incident: reveille_core::model::id::IncidentId,
     ) -> Option<(FaultKind, Span)> {
         let opened = self.open.get(&incident)?;
-        Some((opened.key.kind, self.ago(opened.at)))
+        Some((opened.key.kind, self.felt(opened.at)))
     }
 
     /// Another fault of the same machine that is open.

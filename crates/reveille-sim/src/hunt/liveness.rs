@@ -20,8 +20,10 @@ use crate::drive::{Counts, Drive};
 use crate::world::layout::CLOUD;
 
 /// Within this, everything has come to rest. The longest ladder (four tries with a backoff of up to half an hour, on
-/// three rungs) takes a third of it for one machine; a rate of two an hour makes a fleet wait for its turn.
+/// three rungs) takes a third of it for one machine; a rate of two an hour makes a fleet wait for its turn ([`bound`]).
 const BOUND: Span = Span::from_min(36 * 60);
+/// Calls that one machine takes: softly, hard, a deletion, and one of them once more.
+const CALLS_EACH: i64 = 4;
 /// A fleet at rest asks for nothing in this time.
 const QUIET: Span = Span::from_min(60);
 /// What is on its way has arrived after this.
@@ -29,7 +31,7 @@ const ON_ITS_WAY: Span = Span::from_min(6);
 
 /// Lets time pass until all is at rest, and says what is wrong then.
 pub(super) fn wait(drive: &mut Drive) -> Option<(Rule, String)> {
-    let end = drive.now() + BOUND;
+    let end = drive.now() + bound(drive);
     loop {
         let before = drive.counts();
         let until = drive.now() + QUIET;
@@ -60,6 +62,14 @@ pub(super) fn wait(drive: &mut Drive) -> Option<(Rule, String)> {
     let still = wrongs(drive);
     let stays = still.into_iter().find(|wrong| now.contains(wrong));
     stays.map(|(rule, what)| (Rule::Liveness(rule), what))
+}
+
+/// Where a whole pool is ill, the roster's rate lets them have their turns one after another, however long that takes.
+fn bound(drive: &Drive) -> Span {
+    let desk = drive.state().desk();
+    let ill = desk.cases.keys().filter(|key| key.kind.is_absence()).count() as i64;
+    let turns = Span::from_min(60 * CALLS_EACH * ill / i64::from(desk.roster.limits.per_hour.max(1)));
+    BOUND.max(Span::from_ms(BOUND.ms / 3) + turns)
 }
 
 const fn asked(counts: Counts) -> (u64, u64, u64) {

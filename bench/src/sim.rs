@@ -1,8 +1,8 @@
 //! How many days of how many machines the simulator plays in a second of one core, and how that grows with the fleet.
 //!
-//! It is the shipped engine's one function, driven by the simulated world with every check of the hunt. A quiet fleet is
-//! one to which nothing happens; a chaotic one has a happening every half hour for a day, each fault that there is among
-//! them, and the time until it has come to rest. Counted in the processor time of this thread, so that other work on
+//! It is the shipped engine's one function, driven by the simulated world with every check of the hunt. To a quiet fleet
+//! nothing happens. Happenings are drawn from all faults there are: a usual fleet has one a day for ten days, a chaotic one
+//! one every half hour for a day; each is played until it has come to rest. Counted in the processor time of this thread, so that other work on
 //! the machine changes less. Each row is several seconds long: what is measured is the middle of a run and not its start.
 
 use std::time::Duration;
@@ -48,7 +48,8 @@ impl Played {
 /// Prints all sizes, and how a machine-day's cost grows from the size of the target to ten and a hundred times as many.
 pub(crate) fn machine_days() {
     println!("simulated machine-days per second of one core");
-    for (fleet, played) in [("quiet", quiet as fn(u32) -> Played), ("chaotic", chaotic)] {
+    let fleets: [(_, fn(u32) -> Played); 3] = [("quiet", quiet), ("usual", usual), ("chaotic", chaotic)];
+    for (fleet, played) in fleets {
         let mut at_target = None;
         let mut grown = Vec::new();
         for machines in SIZES {
@@ -81,11 +82,21 @@ fn quiet(machines: u32) -> Played {
     Played { machine_days: f64::from(machines * days), steps: drive.counts().steps - steps, took }
 }
 
+fn usual(machines: u32) -> Played {
+    with_happenings(machines, Span::from_min(10 * 24 * 60), DAY)
+}
+
 fn chaotic(machines: u32) -> Played {
+    with_happenings(machines, DAY, Span::from_min(30))
+}
+
+/// So long with a happening in each `every`, and the time until all is at rest. The whole run counts.
+fn with_happenings(machines: u32, span: Span, every: Span) -> Played {
+    let days = u32::try_from(span.ms / DAY.ms).unwrap_or(1);
     let begun = thread_cpu();
     let mut played = Played { machine_days: 0.0, steps: 0, took: Duration::ZERO };
-    for seed in 0..u64::from((MACHINE_DAYS / machines).max(1)) {
-        let quarry = Quarry::new(seed, machines, DAY, Span::from_min(30));
+    for seed in 0..u64::from((MACHINE_DAYS / machines / days).max(1)) {
+        let quarry = Quarry::new(seed, machines, span, every);
         if let Ok(outcome) = play(&quarry) {
             played.machine_days += f64::from(machines) * outcome.ran.ms as f64 / DAY.ms as f64;
             played.steps += outcome.counts.steps;

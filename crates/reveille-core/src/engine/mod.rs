@@ -87,6 +87,8 @@ pub struct State {
     requests: BTreeMap<MachineKey, Arc<str>>,
     rollouts: BTreeMap<PoolName, Rollout>,
     rolling: BTreeMap<PoolName, Time>,
+    /// Of which editions of its instances and of the nodes each cloud's rollouts were last told.
+    rollouts_as_of: BTreeMap<CloudName, (u64, u64)>,
     /// Zones of whose machines none answers.
     dark: BTreeSet<ZoneName>,
     /// Zones in which every lease is silent, whatever the nodes are said to be.
@@ -199,6 +201,7 @@ impl State {
             requests: BTreeMap::new(),
             rollouts: BTreeMap::new(),
             rolling: BTreeMap::new(),
+            rollouts_as_of: BTreeMap::new(),
             dark: BTreeSet::new(),
             hushed: BTreeSet::new(),
             lit: BTreeMap::new(),

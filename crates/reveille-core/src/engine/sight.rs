@@ -360,6 +360,11 @@ impl State {
         if !self.cluster.synced_once() || !view.listed_once() {
             return;
         }
+        // The same machines and nodes show the same images and versions.
+        let editions = (view.edition(), self.cluster.edition());
+        if self.rollouts_as_of.get(cloud) == Some(&editions) {
+            return;
+        }
         let pools = self.roster.pools.values().filter(|pool| pool.cloud == *cloud);
         let mut found: BTreeMap<PoolName, Rollout> =
             pools.map(|pool| (pool.name.clone(), Rollout::default())).collect();
@@ -388,6 +393,7 @@ impl State {
             };
             self.rollouts.insert(pool, rollout);
         }
+        self.rollouts_as_of.insert(cloud.clone(), editions);
     }
 
     /// The first reading is no change, since a pool may have two images for years; but of a pool that has two right after

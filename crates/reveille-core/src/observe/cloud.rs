@@ -22,6 +22,7 @@ use crate::model::time::{Span, Time};
 use super::access::AccessView;
 use super::fresh::{Fresh, Thing};
 use super::holders::Holders;
+use super::listing::Difference;
 use super::pack::{Growth, pack};
 use super::source::Source;
 
@@ -151,6 +152,8 @@ pub struct CloudView {
     by_name: BTreeMap<InstanceName, Holders>,
     by_address: BTreeMap<IpAddr, Holders>,
     growth: Growth,
+    /// Counts instances that came, went or changed.
+    edition: u64,
     /// The first full listing has been seen.
     listed_once: bool,
     /// What the last doubted listing lacked: two that agree are asked about.
@@ -188,6 +191,7 @@ impl CloudView {
             by_name: BTreeMap::new(),
             by_address: BTreeMap::new(),
             growth: Growth::default(),
+            edition: 0,
             listed_once: false,
             doubted_missing: BTreeSet::new(),
         }
@@ -208,13 +212,23 @@ impl CloudView {
     ) -> CloudChange {
         let mut change = CloudChange::default();
         self.fresh.outdate(begun);
-        for instance in &snapshot.instances {
+        let full = snapshot.scope == Scope::Full;
+        let difference = if full {
+            self.difference(&snapshot.instances)
+        } else {
+            Difference::unknown(&snapshot.instances)
+        };
+        for instance in &difference.news {
             if !self.fresh.has(|| Thing::Instance(instance.id.clone())) {
                 self.upsert(roster, now, instance, &mut change);
             }
         }
-        if snapshot.scope == Scope::Full {
-            self.find_missing(roster, now, snapshot, remembered, alive, &mut change);
+        if full {
+            if difference.lacks_nobody && remembered.is_empty() {
+                self.doubted_missing.clear();
+            } else {
+                self.find_missing(roster, now, snapshot, remembered, alive, &mut change);
+            }
             self.listed_once = true;
         }
         self.source.heard(now);
@@ -308,6 +322,7 @@ impl CloudView {
             seen.instance = instance.clone();
             seen.claim = claim;
             seen.unlisted = None;
+            self.edition += 1;
             if let Some(before) = before {
                 self.unindex(&before);
                 self.index(instance);
@@ -318,74 +333,12 @@ impl CloudView {
             let mut seen = Seen::new(now, instance.clone(), claim);
             seen.born_in_sight = self.listed_once;
             self.instances.insert(instance.id.clone(), seen);
+            self.edition += 1;
         }
         change.touched.insert(instance.id.clone());
     }
 
-    /// What the full listing lacks is unlisted, unless it lacks so much that the listing itself is doubted.
-    fn find_missing(
-        &mut self,
-        roster: &Roster,
-        now: Time,
-        snapshot: &CloudSnapshot,
-        remembered: &[InstanceId],
-        alive: &dyn Fn(&InstanceId) -> bool,
-        change: &mut CloudChange,
-    ) {
-        let listed: BTreeSet<&InstanceId> = snapshot.instances.iter().map(|instance| &instance.id).collect();
-        let expected =
-            || self.instances.values().filter(|seen| !seen.is_gone() && !seen.instance.state.is_leaving());
-        let unseen = || remembered.iter().filter(|id| !self.instances.contains_key(*id));
-        let known = expected().count() + unseen().count();
-        let missing: BTreeSet<InstanceId> = expected()
-            .map(|seen| &seen.instance.id)
-            .chain(unseen())
-            .filter(|id| !listed.contains(id))
-            .cloned()
-            .collect();
-        let is_new = |id: &&InstanceId| self.instances.get(*id).is_none_or(|seen| seen.unlisted.is_none());
-        let newly = missing.iter().filter(is_new).count();
-        let tolerated = (known * usize::from(roster.timing.shrink_pct) / 100).max(1);
-        let owned_listed = known - missing.len();
-        let emptied = owned_listed == 0 && known > 0;
-        let living = missing.iter().filter(|id| alive(id)).count();
-        let why = if emptied && living > 0 {
-            Some(format!("its list is empty of our machines, yet {living} of them have a live node"))
-        } else if emptied && known > 1 {
-            Some(format!("its list is empty, and held {known} of our machines before"))
-        } else if newly > tolerated {
-            Some(format!("{newly} of {known} machines went missing from its list at once"))
-        } else {
-            None
-        };
-        let Some(why) = why.filter(|_| stands(Guard::ShrunkenServers)) else {
-            self.doubted_missing.clear();
-            for id in missing {
-                self.unlist(now, &id, change);
-            }
-            self.finish_leaving(&listed, change);
-            return;
-        };
-        self.source.doubt(now, Some(Arc::from(why)));
-        // Two listings that agree, each of whose missing machines denies itself by id and has no live node, are
-        // believed in the end: the machines are then unlisted one by one, by their ids. An empty one never is: a wrong
-        // project denies every id as well, and where nobody is left there is nothing to mend.
-        if living == 0 && !emptied && self.doubted_missing == missing {
-            change.ask.extend(missing.iter().cloned());
-        }
-        self.doubted_missing = missing;
-    }
-
-    /// Leaving instances that the listing no longer holds need the same proof as any other, but raise no doubt.
-    fn finish_leaving(&mut self, listed: &BTreeSet<&InstanceId>, change: &mut CloudChange) {
-        for seen in self.instances.values() {
-            if seen.instance.state.is_leaving() && !seen.is_gone() && !listed.contains(&seen.instance.id) {
-                change.ask.insert(seen.instance.id.clone());
-            }
-        }
-    }
-
-    fn unlist(&mut self, now: Time, id: &InstanceId, change: &mut CloudChange) {
+    pub(super) fn unlist(&mut self, now: Time, id: &InstanceId, change: &mut CloudChange) {
         change.ask.insert(id.clone());
         if let Some(seen) = self.instances.get_mut(id) {
             seen.unlisted.get_or_insert(Unlisted { since: now, denials: 0, last_denial: None });
@@ -436,6 +389,7 @@ impl CloudView {
         let mut seen = Seen::new(now, instance, Whose::Pool(pool.name.clone()));
         seen.unlisted = Some(Unlisted { since: now, denials: 0, last_denial: None });
         self.instances.insert(id.clone(), seen);
+        self.edition += 1;
     }
 
     /// Drops an instance from the view and returns it.
@@ -443,6 +397,7 @@ impl CloudView {
         let seen = self.instances.remove(id)?;
         let instance = seen.instance.clone();
         self.unindex(&instance);
+        self.edition += 1;
         Some(seen)
     }
 
@@ -486,6 +441,11 @@ impl CloudView {
     /// The group of that id.
     pub fn group(&self, id: &GroupId) -> Option<&Arc<SecurityGroup>> {
         self.groups.iter().find(|group| group.id == *id)
+    }
+
+    /// How many instances came, went or changed so far: as long as it is the same, they are.
+    pub const fn edition(&self) -> u64 {
+        self.edition
     }
 
     /// True once a full listing was seen.

@@ -133,6 +133,8 @@ pub struct ClusterView {
     leases: LeaseBook,
     nodes_growth: Growth,
     events: Sayings,
+    /// Counts nodes that came, went or changed.
+    edition: u64,
     synced_once: bool,
 }
 
@@ -155,6 +157,7 @@ impl ClusterView {
             leases: LeaseBook::default(),
             nodes_growth: Growth::default(),
             events: Sayings::default(),
+            edition: 0,
             synced_once: false,
         }
     }
@@ -259,6 +262,7 @@ impl ClusterView {
             }
             if seen.node.uid == node.uid {
                 seen.is_now(now, node);
+                self.edition += 1;
                 change.applied.push(node.name.clone());
                 return;
             }
@@ -273,6 +277,7 @@ impl ClusterView {
         let fresh = NodeSeen::new(now, node);
         self.nodes_growth.note();
         self.nodes.insert(node.name.clone(), fresh);
+        self.edition += 1;
         self.leases.nodes_changed();
         change.applied.push(node.name.clone());
     }
@@ -290,6 +295,7 @@ impl ClusterView {
         self.weak.remove(name);
         self.events.gone(now, name);
         self.leases.nodes_changed();
+        self.edition += 1;
         self.nodes.remove(name)
     }
 
@@ -345,6 +351,11 @@ impl ClusterView {
     /// Whether this node answers: Ready, and not lost.
     pub fn answers(&self, name: &NodeName) -> bool {
         self.nodes.get(name).is_some_and(|seen| !seen.lost && seen.node.ready == Ready::True)
+    }
+
+    /// How many nodes came, went or changed so far: as long as it is the same, they are.
+    pub const fn edition(&self) -> u64 {
+        self.edition
     }
 
     /// True once a complete list was seen.

@@ -16,6 +16,7 @@ pub mod fresh;
 mod holders;
 pub mod join;
 mod leases;
+mod listing;
 mod pack;
 mod ports;
 mod sayings;

@@ -1,0 +1,132 @@
+//! A full listing of instances, held against those that are known: what is news in it, and whom it lacks.
+//!
+//! ```text
+//!  listing ─▶ Difference ─▶ news: taken in one by one
+//!                       └─▶ lacks somebody? ─▶ find_missing: unlisted one by one, or the listing itself is doubted
+//! ```
+//!
+//! Nearly every listing says what the last one said, in the order of ids: one walk beside what is known shows that, and
+//! nothing is looked up or allocated. A list in any other order is taken in whole, which costs time and nothing else.
+//!
+//! Whether an instance is gone is not judged here: a list that lacks it is a reason to ask for its id.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use crate::event::CloudSnapshot;
+use crate::guard::{Guard, stands};
+use crate::model::id::InstanceId;
+use crate::model::instance::{Instance, InstanceState};
+use crate::model::roster::Roster;
+use crate::model::time::Time;
+
+use super::cloud::{CloudChange, CloudView, Seen};
+
+/// What a listing says that was not known.
+#[derive(Debug)]
+pub(super) struct Difference<'a> {
+    /// Instances that may differ from what is known, in the listing's order.
+    pub(super) news: Vec<&'a Arc<Instance>>,
+    /// Everybody who is known, and not proved gone, stands in it. False also where that was not looked at.
+    pub(super) lacks_nobody: bool,
+}
+
+impl<'a> Difference<'a> {
+    /// Nothing was compared: everything may be news.
+    pub(super) fn unknown(listed: &'a [Arc<Instance>]) -> Self {
+        Self { news: listed.iter().collect(), lacks_nobody: false }
+    }
+}
+
+impl CloudView {
+    /// One walk beside what is known.
+    pub(super) fn difference<'a>(&self, listed: &'a [Arc<Instance>]) -> Difference<'a> {
+        let mut known = self.instances.iter().peekable();
+        let mut lacks_nobody = true;
+        let is_missed = |seen: &Seen| !seen.is_gone();
+        let mut news = Vec::new();
+        let mut last: Option<&InstanceId> = None;
+        for instance in listed {
+            // The same id twice, with two contents, is two pieces of news: the later one counts.
+            if last.is_some_and(|last| *last >= instance.id) {
+                return Difference::unknown(listed);
+            }
+            last = Some(&instance.id);
+            while let Some((_, passed)) = known.next_if(|(id, _)| **id < instance.id) {
+                lacks_nobody &= !is_missed(passed);
+            }
+            let seen = known.next_if(|(id, _)| **id == instance.id).map(|(_, seen)| seen);
+            let is_same = |seen: &Seen| {
+                seen.instance == *instance && seen.unlisted.is_none() && instance.state != InstanceState::Gone
+            };
+            if !seen.is_some_and(is_same) {
+                news.push(instance);
+            }
+        }
+        lacks_nobody &= !known.any(|(_, seen)| is_missed(seen));
+        Difference { news, lacks_nobody }
+    }
+
+    /// What the full listing lacks is unlisted, unless it lacks so much that the listing itself is doubted.
+    pub(super) fn find_missing(
+        &mut self,
+        roster: &Roster,
+        now: Time,
+        snapshot: &CloudSnapshot,
+        remembered: &[InstanceId],
+        alive: &dyn Fn(&InstanceId) -> bool,
+        change: &mut CloudChange,
+    ) {
+        let listed: BTreeSet<&InstanceId> = snapshot.instances.iter().map(|instance| &instance.id).collect();
+        let expected =
+            || self.instances.values().filter(|seen| !seen.is_gone() && !seen.instance.state.is_leaving());
+        let unseen = || remembered.iter().filter(|id| !self.instances.contains_key(*id));
+        let known = expected().count() + unseen().count();
+        let missing: BTreeSet<InstanceId> = expected()
+            .map(|seen| &seen.instance.id)
+            .chain(unseen())
+            .filter(|id| !listed.contains(id))
+            .cloned()
+            .collect();
+        let is_new = |id: &&InstanceId| self.instances.get(*id).is_none_or(|seen| seen.unlisted.is_none());
+        let newly = missing.iter().filter(is_new).count();
+        let tolerated = (known * usize::from(roster.timing.shrink_pct) / 100).max(1);
+        let owned_listed = known - missing.len();
+        let emptied = owned_listed == 0 && known > 0;
+        let living = missing.iter().filter(|id| alive(id)).count();
+        let why = if emptied && living > 0 {
+            Some(format!("its list is empty of our machines, yet {living} of them have a live node"))
+        } else if emptied && known > 1 {
+            Some(format!("its list is empty, and held {known} of our machines before"))
+        } else if newly > tolerated {
+            Some(format!("{newly} of {known} machines went missing from its list at once"))
+        } else {
+            None
+        };
+        let Some(why) = why.filter(|_| stands(Guard::ShrunkenServers)) else {
+            self.doubted_missing.clear();
+            for id in missing {
+                self.unlist(now, &id, change);
+            }
+            self.finish_leaving(&listed, change);
+            return;
+        };
+        self.source.doubt(now, Some(Arc::from(why)));
+        // Two listings that agree, each of whose missing machines denies itself by id and has no live node, are
+        // believed in the end: the machines are then unlisted one by one, by their ids. An empty one never is: a wrong
+        // project denies every id as well, and where nobody is left there is nothing to mend.
+        if living == 0 && !emptied && self.doubted_missing == missing {
+            change.ask.extend(missing.iter().cloned());
+        }
+        self.doubted_missing = missing;
+    }
+
+    /// Leaving instances that the listing no longer holds need the same proof as any other, but raise no doubt.
+    fn finish_leaving(&mut self, listed: &BTreeSet<&InstanceId>, change: &mut CloudChange) {
+        for seen in self.instances.values() {
+            if seen.instance.state.is_leaving() && !seen.is_gone() && !listed.contains(&seen.instance.id) {
+                change.ask.insert(seen.instance.id.clone());
+            }
+        }
+    }
+}

@@ -7,6 +7,7 @@ mod access;
 mod doubted;
 mod fixture;
 mod ghosts;
+mod listings;
 mod network;
 mod presence;
 mod restart;

@@ -3,7 +3,8 @@
 //! It is the shipped engine's one function, driven by the simulated world with every check of the hunt. To a quiet fleet
 //! nothing happens. Happenings are drawn from all faults there are: a usual fleet has one a day for ten days, a chaotic one
 //! one every half hour for a day; each is played until it has come to rest. Counted in the processor time of this thread,
-//! so that other work on the machine changes less. Each row is several seconds long: what is measured is the middle of a run and not its start.
+//! so that other work on the machine changes less. Each row is several seconds long: what is measured is the middle of a
+//! run and not its start.
 
 use std::time::Duration;
 

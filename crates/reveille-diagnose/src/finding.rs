@@ -69,6 +69,8 @@ pub struct Finding {
 /// Why it could not be told.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unknown {
+    /// Where the machine stopped, when the lines tell that and not why.
+    pub stage: Option<Stage>,
     /// What was there.
     pub says: String,
     /// Lines that sound like trouble and that nothing in the catalogue explains.

@@ -50,6 +50,8 @@ pub(super) struct CauseDocument {
     #[serde(default)]
     pub(super) first_boot: bool,
     #[serde(default)]
+    pub(super) no_cause: bool,
+    #[serde(default)]
     pub(super) no_use: NoUseDocument,
     #[serde(default)]
     pub(super) stage_when: Vec<StageWhen>,

@@ -68,6 +68,8 @@ pub struct Cause {
     pub explains: Vec<usize>,
     /// It is the first boot that came to nothing.
     pub first_boot: bool,
+    /// Its signs tell where a machine stands and not why: what they say is an answer of "could not be told".
+    pub no_cause: bool,
     /// Why a reboot is of no use against it.
     pub no_reboot: Option<String>,
     /// Why another machine in its place is of no use either.

@@ -142,6 +142,7 @@ impl Desk {
             collect: cause.collect.clone(),
             explains,
             first_boot: cause.first_boot,
+            no_cause: cause.no_cause,
             no_reboot: cause.no_use.reboot.as_deref().map(one_line),
             no_replace: cause.no_use.replace.as_deref().map(one_line),
             stage_when,

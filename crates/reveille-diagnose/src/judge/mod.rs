@@ -41,6 +41,8 @@ pub fn judge(reader: &Reader<'_>) -> Diagnosis {
             }
         }
     }
+    let (unexplained, weighed): (Vec<_>, Vec<_>) =
+        weighed.into_iter().partition(|weighed| catalogue.causes[weighed.cause].no_cause);
     let ranked = rank(catalogue, weighed);
     let findings: Vec<Finding> = ranked
         .iter()
@@ -50,7 +52,11 @@ pub fn judge(reader: &Reader<'_>) -> Diagnosis {
             found
         })
         .collect();
-    let unknown = if findings.is_empty() { unknown(catalogue, seen, &doubted) } else { None };
+    let unknown = match unexplained.first() {
+        _ if !findings.is_empty() => None,
+        Some(symptom) => Some(stopped(catalogue, seen, symptom)),
+        None => unknown(catalogue, seen, &doubted),
+    };
     Diagnosis { findings, unknown }
 }
 
@@ -120,6 +126,13 @@ fn quotes(catalogue: &Catalogue, seen: &Seen, place: usize) -> Vec<Quote> {
     quotes
 }
 
+/// Where it stopped is in the lines, and why is not.
+fn stopped(catalogue: &Catalogue, seen: &Seen, symptom: &Weighed) -> Unknown {
+    let Finding { stage, title, evidence, .. } = finding(catalogue, seen, symptom);
+    let collect = catalogue.causes[symptom.cause].collect.clone();
+    Unknown { stage: Some(stage), says: title, lines: evidence, collect }
+}
+
 /// Trouble that nothing explains, or evidence too thin to say anything of.
 fn unknown(catalogue: &Catalogue, seen: &Seen, doubted: &[usize]) -> Option<Unknown> {
     let went_well = catalogue.signals.iter().enumerate().any(|(place, signal)| {
@@ -153,7 +166,7 @@ fn unknown(catalogue: &Catalogue, seen: &Seen, doubted: &[usize]) -> Option<Unkn
         "the first boot's output (/var/log/cloud-init-output.log) or the console log".to_owned(),
         "kubectl describe node NODE and kubectl get csr".to_owned(),
     ];
-    Some(Unknown { says, lines, collect })
+    Some(Unknown { stage: None, says, lines, collect })
 }
 
 #[cfg(test)]

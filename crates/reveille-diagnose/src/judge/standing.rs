@@ -62,6 +62,9 @@ fn taken_back(
     sightings: &[(usize, &Sighting)],
     proof: Confidence,
 ) -> Standing {
+    if got_past(catalogue, seen, signal, sightings) {
+        return Standing::TakenBack;
+    }
     let mut against = Vec::new();
     for mark in &signal.taken_back_by {
         let whole = catalogue.signals[*mark].whole;
@@ -80,4 +83,17 @@ fn taken_back(
         }
     }
     Standing::Stands { proof, against }
+}
+
+/// A mark with a stage tells that the machine reached it: what stopped it on the way there, earlier in the same source, is over.
+fn got_past(catalogue: &Catalogue, seen: &Seen, signal: &Signal, sightings: &[(usize, &Sighting)]) -> bool {
+    let Some(stage) = signal.stage.or_else(|| Some(catalogue.causes[signal.cause?].stage)) else {
+        return false;
+    };
+    let reached = |mark: &Signal| mark.cause.is_none() && mark.stage.is_some_and(|reached| reached > stage);
+    catalogue.signals.iter().enumerate().filter(|(_, mark)| reached(mark)).any(|(place, _)| {
+        sightings.iter().all(|(source, sighting)| {
+            seen.of(place).any(|(other, success)| other == *source && success.last_line > sighting.last_line)
+        })
+    })
 }

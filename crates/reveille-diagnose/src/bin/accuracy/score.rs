@@ -34,7 +34,9 @@ impl Score {
     fn count(&mut self, case: &Labelled, diagnosis: &Diagnosis) {
         let label = &case.label;
         let said: Vec<&str> = diagnosis.findings.iter().map(|finding| finding.cause.as_str()).collect();
-        let first = said.first().copied().unwrap_or("nothing");
+        // "It could not be told" is an answer, and the right one where the label says that nobody could.
+        let nothing = if diagnosis.unknown.is_some() { "unknown" } else { "nothing" };
+        let first = said.first().copied().unwrap_or(nothing);
         let right = |cause: &str| cause == label.root_cause;
         let accepted = |cause: &str| right(cause) || label.also_acceptable.iter().any(|other| other == cause);
         if label.root_cause == "none" {
@@ -48,11 +50,13 @@ impl Score {
         self.failures += 1;
         self.first += u32::from(right(first));
         self.first_accepted += u32::from(accepted(first));
-        self.first_three += u32::from(said.iter().take(3).any(|cause| right(cause)));
+        self.first_three += u32::from(right(first) || said.iter().take(3).any(|cause| right(cause)));
         if !right(first) {
             self.confuse(case, first);
         }
-        let stage = diagnosis.findings.first().map_or("none", |finding| finding.stage.name());
+        let stopped = || diagnosis.unknown.as_ref().and_then(|unknown| unknown.stage);
+        let stage = diagnosis.findings.first().map(|finding| finding.stage).or_else(stopped);
+        let stage = stage.map_or("none", |stage| stage.name());
         if stage == label.stage {
             self.stage += 1;
         } else {

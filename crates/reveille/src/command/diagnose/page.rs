@@ -34,6 +34,9 @@ pub(super) fn page(report: &Report, paper: &Paper) -> String {
                 "{}",
                 paper.tone(Tone::Doubt, format!("It could not be told: {}.", unknown.says))
             );
+            if let Some(stage) = &unknown.stage {
+                let _ = writeln!(page, "Stopped at: {stage} ({} of 14).", unknown.stage_number);
+            }
             for quote in &unknown.lines {
                 quoted(&mut page, "", quote, paper);
             }

@@ -49,6 +49,11 @@ pub(super) struct InputReport {
 
 #[derive(Debug, Serialize)]
 pub(super) struct UnknownReport {
+    /// Where it stopped; absent where the lines do not tell that either.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) stage: Option<String>,
+    #[serde(skip)]
+    pub(super) stage_number: usize,
     pub(super) says: String,
     pub(super) lines: Vec<QuoteReport>,
     pub(super) collect: Vec<String>,
@@ -63,7 +68,9 @@ impl Report {
             lines: *lines,
             note: note.clone(),
         };
-        let unknown = unknown.map(|Unknown { says, lines, collect }| UnknownReport {
+        let unknown = unknown.map(|Unknown { stage, says, lines, collect }| UnknownReport {
+            stage: stage.map(|stage| stage.name().to_owned()),
+            stage_number: stage.map_or(0, |stage| stage.number()),
             says,
             lines: quotes(lines),
             collect,

@@ -183,7 +183,9 @@ impl Onlooker for NotReady {
         let Effect::Look { id, look } = effect else { return None };
         let (instance, answer) = match look {
             Look::Actions(_, instance) => (instance, Answer::Actions(Vec::new())),
-            Look::Console(_, instance) => (instance, Answer::Testimony(self.console.clone())),
+            Look::Console(_, instance) | Look::Testimony(_, instance, _) => {
+                (instance, Answer::Testimony(self.console.clone()))
+            }
             _ => return None,
         };
         self.of.insert(*id, instance.clone());

@@ -14,6 +14,7 @@ use ipnet::IpNet;
 use thiserror::Error;
 
 use crate::model::access::{Role, RoleRef, UserRef};
+use crate::model::hearing::Hearing;
 use crate::model::id::{
     CloudName, Fence, GroupId, InstanceId, IntentId, LookId, NodeName, NodeUid, PortId, ProjectId, RecordId,
     RequestId, RouterId, RuleId, UserId,
@@ -331,6 +332,9 @@ pub enum Look {
     Router(CloudName, RouterId),
     /// The last lines of the instance's console.
     Console(CloudName, InstanceId),
+    /// Everything that explains the machine by words: the last lines of its console, and what the cluster says of it. Each
+    /// world answers for its part; whoever performs it judges both together.
+    Testimony(CloudName, InstanceId, Arc<Hearing>),
     /// The instance's log of actions.
     Actions(CloudName, InstanceId),
     /// Which roles the user holds on the project, and whether it lacks any of these.

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use crate::effect::{Outcome, ReadError};
 use crate::model::access::UserRoles;
+use crate::model::hearing::Said;
 use crate::model::id::{CloudName, InstanceId, IntentId, LookId, NodeName, NodeUid, PoolName, RecordId};
 use crate::model::instance::{Instance, InstanceAction, Port};
 use crate::model::lease::Leases;
@@ -140,7 +141,9 @@ pub enum Answer {
     /// The last lines of the console log, control characters stripped: as an adapter reads it. The engine takes it only
     /// judged.
     Console(Arc<str>),
-    /// A console, or that there is none, judged.
+    /// What the cluster says of a machine, as an adapter reads it. Taken only judged as well.
+    Said(Arc<Said>),
+    /// A console, or that there is none, with what the cluster says, judged.
     Testimony(Arc<Testimony>),
     /// The cloud has no console log for it, and why (no console, not ready, driver cannot).
     NoConsole(Arc<str>),

@@ -18,6 +18,10 @@ pub enum Fact {
     CsrPendingServing,
     /// A node's request is Pending, and the table does not say for which certificate.
     CsrPendingNode,
+    /// A request for a client certificate was denied, or could not be signed.
+    CsrRefusedClient,
+    /// A request for a client certificate is approved, and nobody signs it.
+    CsrUnsignedClient,
     /// Every node of a listing is Ready.
     AllNodesReady,
     /// Some node of a listing is not Ready.
@@ -34,10 +38,12 @@ pub enum Fact {
 
 impl Fact {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 11] = [
         Self::CsrPendingClient,
         Self::CsrPendingServing,
         Self::CsrPendingNode,
+        Self::CsrRefusedClient,
+        Self::CsrUnsignedClient,
         Self::AllNodesReady,
         Self::SomeNodeNotReady,
         Self::NoCniPod,
@@ -52,6 +58,8 @@ impl Fact {
             Self::CsrPendingClient => "csr-pending-client",
             Self::CsrPendingServing => "csr-pending-serving",
             Self::CsrPendingNode => "csr-pending-node",
+            Self::CsrRefusedClient => "csr-refused-client",
+            Self::CsrUnsignedClient => "csr-unsigned-client",
             Self::AllNodesReady => "all-nodes-ready",
             Self::SomeNodeNotReady => "some-node-not-ready",
             Self::NoCniPod => "no-cni-pod",
@@ -214,8 +222,15 @@ impl Listing {
     }
 
     fn request(&mut self, number: u64, line: &str, words: &[&str]) {
-        if words.last() != Some(&"Pending") {
-            return;
+        let Some(condition) = words.last() else { return };
+        let client = words.iter().any(|word| word.ends_with("kube-apiserver-client-kubelet"));
+        match *condition {
+            "Pending" => {}
+            "Approved" if client => return self.show(Fact::CsrUnsignedClient, number, line),
+            condition if client && (condition.contains("Denied") || condition.contains("Failed")) => {
+                return self.show(Fact::CsrRefusedClient, number, line);
+            }
+            _ => return,
         }
         let says = |part: &str| words.iter().any(|word| word.contains(part));
         let fact = match words.iter().find(|word| word.contains("kubernetes.io/")) {
@@ -395,6 +410,18 @@ mod tests {
             (
                 "NAME AGE REQUESTOR CONDITION\ncsr-1 16h system:node:cp-1 Pending\n",
                 vec![Fact::CsrPendingNode],
+            ),
+            (
+                "NAME AGE SIGNERNAME REQUESTOR CONDITION\ncsr-1 1m kubernetes.io/kube-apiserver-client-kubelet system:bootstrap:a Denied\n",
+                vec![Fact::CsrRefusedClient],
+            ),
+            (
+                "NAME AGE SIGNERNAME REQUESTOR CONDITION\ncsr-1 1m kubernetes.io/kube-apiserver-client-kubelet system:bootstrap:a Approved\n",
+                vec![Fact::CsrUnsignedClient],
+            ),
+            (
+                "NAME AGE SIGNERNAME REQUESTOR CONDITION\ncsr-1 1m kubernetes.io/kubelet-serving system:node:a Denied\n",
+                vec![],
             ),
             ("NAME AGE REQUESTOR CONDITION\n\ncsr-1 16h system:node:cp-1 Pending\n", vec![]),
             ("2: eth0: mtu 1500 q\n1: lo: mtu 65536 q\n3: wg0: mtu 1420 q\n", vec![Fact::MtuDiffers]),

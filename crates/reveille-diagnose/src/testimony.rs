@@ -3,22 +3,26 @@
 //! ```text
 //!  console ─▶ keep (masked, bounded) ─▶ steps ──────────────▶ Guest: how far the boot came, what answered
 //!                 └▶ after the last join ─┐
-//!  notes (conditions, events) ────────────┴▶ Reader ─▶ judge ─▶ Told, in order, with causes as the core knows them
+//!  Said ─▶ notes (conditions, events, csr)┴▶ Reader ─▶ judge ─▶ Told, in order, with causes as the core knows them
 //! ```
 //!
 //! The driver, the commands that look, the replay and the simulator all call this, and nothing else turns texts of machines
 //! into causes. Pure: the same catalogue and texts give the same testimony. It decides no repair; what a cause says about
 //! repairs is the catalogue's and travels with it.
 
+mod notes;
+
 use std::collections::BTreeSet;
 use std::sync::{Arc, LazyLock};
 
-use reveille_core::diagnose::console::keep;
+use reveille_core::diagnose::console::{keep, mask_secrets};
+use reveille_core::effect::ReadError;
 use reveille_core::event::{Answer, Event};
 use reveille_core::model::cause::{Cause, Entry};
+use reveille_core::model::hearing::{Hearing, Unread};
 use reveille_core::model::id::{CauseCode, CauseLabel};
 use reveille_core::model::incident::{self, Line};
-use reveille_core::model::testimony::{self, BootProgress, ConfigDrive, Guest, Testimony, Told};
+use reveille_core::model::testimony::{self, BootProgress, CONSOLE, ConfigDrive, Guest, Testimony, Told};
 
 use crate::catalogue::{self, Catalogue, Complaint, Tells};
 use crate::finding::{Confidence, Finding, Quote};
@@ -26,8 +30,6 @@ use crate::judge::judge;
 use crate::lines::comparable;
 use crate::scan::{Reader, Scanner, TooLarge};
 
-/// How the console is called where it is quoted.
-pub const CONSOLE: &str = "console";
 /// Causes that are handed over; what stands behind them is no help to anybody.
 const TOLD_MAX: usize = 6;
 
@@ -41,7 +43,7 @@ pub struct Judge {
 /// A text about a machine beside its console, with the name that it is quoted by.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
-    /// Where it was read: `node w-1`.
+    /// Where it was read: `node condition Ready`.
     pub source: String,
     /// What it says, in lines.
     pub text: String,
@@ -85,10 +87,46 @@ impl Judge {
 
     /// What a machine's console and the notes about it say, together.
     pub fn testimony(&self, console: Result<&str, &str>, notes: &[Note]) -> Testimony {
+        self.heard_of(console, true, notes)
+    }
+
+    /// What the two worlds answered when they were asked for words about one machine, judged together. Where the console
+    /// could not be read and nobody else says why, it was not told: that is an error, and asked for again.
+    pub fn weigh(
+        &self,
+        hearing: &Hearing,
+        console: Result<Answer, ReadError>,
+        said: Result<Answer, ReadError>,
+    ) -> Result<Answer, ReadError> {
+        let (console, failed) = match console {
+            Ok(Answer::Console(text)) => (Ok(text), None),
+            Ok(Answer::NoConsole(why)) => (Err(why), None),
+            Ok(_) => (Err(Arc::from("the cloud answered something else")), None),
+            Err(error) => (Err(error.text.clone()), Some(error)),
+        };
+        let (notes, mut unread) = match said {
+            Ok(Answer::Said(said)) => {
+                let clean = |unread: &Unread| self::unread(&unread.source, &unread.why);
+                (notes::notes(&said), said.unread.iter().map(clean).collect())
+            }
+            Ok(_) => (Vec::new(), vec![unread("cluster", "it answered something else")]),
+            Err(error) => (Vec::new(), vec![unread("cluster", &error.text)]),
+        };
+        let console = console.as_deref().map_err(|why| &**why);
+        let testimony = self.heard_of(console, hearing.console_counts, &notes);
+        match failed {
+            Some(error) if testimony.told.is_empty() => return Err(error),
+            Some(error) => unread.push(self::unread(CONSOLE, &error.text)),
+            None => {}
+        }
+        Ok(Answer::Testimony(Arc::new(Testimony { unread, ..testimony })))
+    }
+
+    fn heard_of(&self, console: Result<&str, &str>, console_counts: bool, notes: &[Note]) -> Testimony {
         let console = console.map(keep).map_err(Arc::from);
         let seen = console.as_ref().map_or_else(|_| Shown::default(), |text| self.shown(text));
         let mut reader = Reader::new(&self.scanner);
-        if let Ok(text) = &console {
+        if let (Ok(text), true) = (&console, console_counts) {
             reader.text(CONSOLE, &after_line(text, seen.joined_at));
         }
         for Note { source, text } in notes {
@@ -98,7 +136,7 @@ impl Judge {
         let mut told: Vec<Told> = told.take(TOLD_MAX).collect();
         // What was doubted after the ranking stands behind what was not.
         told.sort_by_key(|told| told.confidence == incident::Confidence::Possible);
-        Testimony { console, guest: seen.guest, told }
+        Testimony { console, guest: seen.guest, told, unread: Vec::new() }
     }
 
     /// The event as the engine takes it: what was read of a machine is judged, everything else is as it was.
@@ -213,8 +251,14 @@ const fn sure(confidence: Confidence) -> incident::Confidence {
     }
 }
 
+fn unread(source: &str, why: &str) -> Unread {
+    Unread { source: Arc::from(source), why: Arc::from(mask_secrets(why)) }
+}
+
 fn quote(Quote { source, line, text, times, sign }: Quote) -> testimony::Quote {
-    let line = Line { number: line, times, sign: Arc::from(sign) };
+    // What the cluster says are statements; which line one became is of no use to anybody.
+    let number = if source == CONSOLE { line } else { 0 };
+    let line = Line { number, times, sign: Arc::from(sign) };
     testimony::Quote { source: Arc::from(source), text: Arc::from(text), line }
 }
 

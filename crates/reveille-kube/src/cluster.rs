@@ -15,6 +15,7 @@ use crate::config::{ClusterConfig, ConnectError};
 use crate::intern::Interner;
 use crate::outlet::Outlet;
 use crate::pulse::{self, Pulse};
+use crate::requests::Recent;
 use crate::session::Session;
 use crate::{act, leases, look, roll, sayings};
 
@@ -61,6 +62,7 @@ pub(crate) struct Inner {
     pub(crate) interner: Interner,
     pub(crate) rhythm: Rhythm,
     pub(crate) pulse: Pulse,
+    pub(crate) requests: Recent,
 }
 
 impl Cluster {
@@ -81,7 +83,7 @@ impl Cluster {
 
     fn of(session: Session) -> Self {
         let (interner, rhythm, pulse) = (Interner::default(), Rhythm::default(), Pulse::default());
-        Self { inner: Arc::new(Inner { session, interner, rhythm, pulse }) }
+        Self { inner: Arc::new(Inner { session, interner, rhythm, pulse, requests: Recent::default() }) }
     }
 
     /// The same cluster in another rhythm, with a watch of its own.
@@ -92,7 +94,8 @@ impl Cluster {
             Err(shared) => {
                 let session = shared.session.another();
                 let (interner, pulse) = (Interner::default(), Pulse::default());
-                Self { inner: Arc::new(Inner { session, interner, rhythm, pulse }) }
+                let requests = Recent::default();
+                Self { inner: Arc::new(Inner { session, interner, rhythm, pulse, requests }) }
             }
         }
     }
@@ -155,7 +158,8 @@ impl Cluster {
         Ok(facts)
     }
 
-    /// Reads one thing afresh, past every cache: `Look::Node` and `Look::NodeEvents`.
+    /// Reads one thing afresh, past every cache: `Look::Node` and `Look::NodeEvents`. Of `Look::Testimony` it answers
+    /// the cluster's part, for which a list of certificate requests may be ten seconds old.
     ///
     /// # Errors
     /// When it cannot be told; "it is not there" is an answer. Looks at clouds fail as malformed.

@@ -7,6 +7,8 @@
 //!  events about nodes ── list, watch ────────▶ │ sayings  │ ── NodeEvent ───────────────┼─▶ channel
 //!  one node, with the count of all ── 10 s ──▶ │ pulse    │ ── Alive, Failed ───────────┘
 //!                                              └──────────┘
+//!  certificate requests ── list, when asked ─▶ requests
+//!
 //!  Look ─▶ look ─▶ Answer        Call ─▶ perform ─▶ Outcome        commands that look once ─▶ observe_once
 //! ```
 //!
@@ -41,6 +43,7 @@ mod pieces;
 mod proxy;
 mod pulse;
 pub mod rbac;
+mod requests;
 mod roll;
 mod sayings;
 mod session;

@@ -9,15 +9,16 @@ use std::time::Duration;
 
 use reveille_core::effect::{Look, ReadError, ReadErrorKind};
 use reveille_core::event::Answer;
+use reveille_core::model::hearing::{Hearing, Said, Unread};
 use reveille_core::model::id::NodeName;
-use reveille_core::model::node::Node;
+use reveille_core::model::node::{Node, NodeEvent};
 use serde_json::value::RawValue;
 
 use crate::cluster::Inner;
 use crate::failure::{Failure, Reached};
 use crate::mapping::read_node;
 use crate::session::Question;
-use crate::{paths, sayings};
+use crate::{paths, requests, sayings};
 
 const LOOK_WITHIN: Duration = Duration::from_secs(30);
 
@@ -31,6 +32,7 @@ pub(crate) async fn look(cluster: &Inner, look: &Look) -> Result<Answer, ReadErr
         Look::NodeEvents(name) => events(cluster, name)
             .await
             .map_err(|failure| failure.read_error(&format!("read events about node {name}"), None)),
+        Look::Testimony(_, _, hearing) => Ok(Answer::Said(Arc::new(said(cluster, hearing).await))),
         Look::Instance(..)
         | Look::Ports(..)
         | Look::Group(..)
@@ -64,8 +66,38 @@ async fn node(cluster: &Inner, name: &NodeName) -> Result<Option<Arc<Node>>, Fai
 }
 
 async fn events(cluster: &Inner, name: &NodeName) -> Result<Answer, Failure> {
+    list(cluster, name).await.map(Answer::NodeEvents)
+}
+
+async fn list(cluster: &Inner, name: &NodeName) -> Result<Vec<NodeEvent>, Failure> {
     check(name)?;
-    sayings::list(cluster, Some(name)).await.map(|(events, _)| Answer::NodeEvents(events))
+    sayings::list(cluster, Some(name)).await.map(|(events, _)| events)
+}
+
+/// What explains a machine by words. Each part fails by itself, and says so.
+async fn said(cluster: &Inner, hearing: &Hearing) -> Said {
+    let of_node = async {
+        match &hearing.node {
+            Some(name) => futures::join!(node(cluster, name), list(cluster, name)),
+            None => (Ok(None), Ok(Vec::new())),
+        }
+    };
+    let ((node, events), requests) = futures::join!(of_node, requests::of(cluster, &hearing.asks_as));
+    let mut unread = Vec::new();
+    Said {
+        node: told(node, "node", &mut unread),
+        events: told(events, "events", &mut unread),
+        requests: told(requests, "certificate requests", &mut unread),
+        unread,
+    }
+}
+
+fn told<T: Default>(read: Result<T, Failure>, source: &str, unread: &mut Vec<Unread>) -> T {
+    read.unwrap_or_else(|failure| {
+        let why = failure.read_error(&format!("read {source}"), None).text;
+        unread.push(Unread { source: Arc::from(source), why });
+        T::default()
+    })
 }
 
 fn check(name: &NodeName) -> Result<(), Failure> {

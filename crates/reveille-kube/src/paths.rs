@@ -20,6 +20,9 @@ pub(crate) const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-no
 /// Events about objects without a namespace, such as nodes, are written into this one.
 pub(crate) const EVENTS: &str = "/api/v1/namespaces/default/events";
 
+/// Requests for certificates, of kubelets and others.
+pub(crate) const REQUESTS: &str = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
+
 const ABOUT_NODES: &str = "involvedObject.kind=Node";
 
 /// One page of all nodes, read from the store and not from a cache.
@@ -66,6 +69,15 @@ pub(crate) fn events_page(about: Option<&NodeName>, limit: u32, next: Option<Str
     };
     Request::new(EVENTS).list(&ListParams {
         field_selector: Some(selector),
+        limit: Some(limit),
+        continue_token: next,
+        ..Default::default()
+    })
+}
+
+/// One page of all requests for certificates.
+pub(crate) fn requests_page(limit: u32, next: Option<String>) -> Result<Ask, Error> {
+    Request::new(REQUESTS).list(&ListParams {
         limit: Some(limit),
         continue_token: next,
         ..Default::default()

@@ -26,7 +26,7 @@ pub struct Rule {
 pub enum Purpose {
     /// Reveille cannot work without it.
     Look,
-    /// Without it, who deleted a node stays unknown.
+    /// Without it less can be told of a machine: who deleted its node, what its certificate waits for.
     Explain,
     /// Only where left-over Node objects are to be deleted.
     Cleanup,
@@ -53,6 +53,13 @@ pub const RULES: &[Rule] = &[
         resource: "events",
         namespace: Some("default"),
         verbs: &["list", "watch"],
+        purpose: Purpose::Explain,
+    },
+    Rule {
+        group: "certificates.k8s.io",
+        resource: "certificatesigningrequests",
+        namespace: None,
+        verbs: &["list"],
         purpose: Purpose::Explain,
     },
     Rule { group: "", resource: "nodes", namespace: None, verbs: &["delete"], purpose: Purpose::Cleanup },

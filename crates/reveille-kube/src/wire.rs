@@ -194,6 +194,40 @@ pub(crate) struct EventSeries {
     pub(crate) last_observed_time: Option<String>,
 }
 
+/// A CertificateSigningRequest.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct RequestDoc {
+    pub(crate) metadata: RequestMeta,
+    pub(crate) spec: RequestSpec,
+    pub(crate) status: Option<RequestStatus>,
+}
+
+/// Its metadata.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(crate) struct RequestMeta {
+    pub(crate) name: Option<String>,
+    pub(crate) creation_timestamp: Option<String>,
+}
+
+/// Its `spec`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(crate) struct RequestSpec {
+    pub(crate) request: String,
+    pub(crate) signer_name: String,
+    pub(crate) username: String,
+}
+
+/// Its `status`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct RequestStatus {
+    pub(crate) conditions: Option<Vec<ConditionDoc>>,
+    pub(crate) certificate: Option<String>,
+}
+
 /// A refusal, as the API server writes it (`kind: Status`).
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]

@@ -4,9 +4,11 @@
 mod support;
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use reveille_core::effect::{Call, Look, Outcome, ReadErrorKind};
 use reveille_core::event::Answer;
+use reveille_core::model::hearing::Hearing;
 use reveille_core::model::id::{CloudName, InstanceId, NodeName, NodeUid, RequestId};
 use reveille_core::model::time::Span;
 use reveille_kube::rbac::RULES;
@@ -18,6 +20,12 @@ fn one() -> Api {
     api.put(node("a", "uid-a"));
     api.leases(&[("a", "t1")]);
     api
+}
+
+fn words(node: &str) -> Look {
+    let (node, console_counts) = (NodeName::from(node), true);
+    let hearing = Hearing { node: Some(node.clone()), asks_as: node, console_counts };
+    Look::Testimony(CloudName::from("os"), InstanceId::from("i"), Arc::new(hearing))
 }
 
 fn delete(uid: &str) -> Call {
@@ -62,9 +70,13 @@ async fn a_name_that_would_leave_its_path_is_never_sent() {
     let name = NodeName::from("a/../b");
     assert!(cluster.look(&Look::Node(name.clone())).await.is_err());
     assert!(cluster.look(&Look::NodeEvents(name.clone())).await.is_err());
+    let Ok(Answer::Said(said)) = cluster.look(&words("a/../b")).await else {
+        panic!("it fails by its parts")
+    };
+    assert_eq!(said.unread.iter().map(|unread| &*unread.source).collect::<Vec<_>>(), ["node", "events"]);
     let outcome = cluster.perform(&Call::DeleteNode { name, uid: NodeUid::from("u") }).await;
     assert!(matches!(outcome, Outcome::Refused { .. }));
-    assert!(api.requests().is_empty());
+    assert!(api.requests().iter().all(|(_, target)| target.contains("certificatesigningrequests")));
 }
 
 #[tokio::test(start_paused = true)]
@@ -155,6 +167,7 @@ async fn the_rights_are_exactly_those_that_are_used() {
     cluster.observe_once().await.unwrap();
     cluster.look(&Look::Node(NodeName::from("a"))).await.unwrap();
     cluster.look(&Look::NodeEvents(NodeName::from("a"))).await.unwrap();
+    cluster.look(&words("a")).await.unwrap();
     Told::of(cluster.clone()).during(4000).await;
     cluster.perform(&delete("uid-a")).await;
     let used: BTreeSet<String> =

@@ -9,10 +9,14 @@
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use reveille_core::effect::{Call, Look, Outcome, ReadErrorKind};
 use reveille_core::event::{Answer, ClusterFact};
+use reveille_core::model::hearing::Hearing;
 use reveille_core::model::id::{NodeName, NodeUid};
 use reveille_core::model::lease::Renewal;
 use reveille_core::model::node::Ready;
@@ -244,6 +248,24 @@ async fn a_node_comes_and_goes_and_we_may_only_what_we_asked_for() {
     let delete = |uid: &str| Call::DeleteNode { name: name.clone(), uid: NodeUid::from(uid) };
     let refused = cluster.perform(&delete(&uid)).await;
     assert!(matches!(&refused, Outcome::Refused { text } if text.contains("403 Forbidden")), "{refused:?}");
+
+    // A request for the name of a node; whoever runs the cluster may sign it at once.
+    let pem = include_str!("support/w-1.csr.pem");
+    let request = json!({
+        "apiVersion": "certificates.k8s.io/v1", "kind": "CertificateSigningRequest", "metadata": {"name": "kube-rig-w-1"},
+        "spec": {"request": STANDARD.encode(pem), "signerName": "kubernetes.io/kube-apiserver-client-kubelet",
+                 "usages": ["client auth", "digital signature"]}
+    });
+    rig.kubectl(&["apply", "-f", "-"], &request.to_string());
+    let hearing = Hearing { node: Some(name.clone()), asks_as: "w-1".into(), console_counts: true };
+    let words = cluster.look(&Look::Testimony("os".into(), "i".into(), Arc::new(hearing))).await;
+    rig.kubectl(&["delete", "csr", "kube-rig-w-1"], "");
+    let Ok(Answer::Said(words)) = words else { panic!("{words:?}") };
+    assert!(words.unread.is_empty() && words.node.is_some(), "{words:?}");
+    assert!(
+        words.requests.iter().any(|request| &*request.name == "kube-rig-w-1"),
+        "by its subject: {words:?}"
+    );
 
     // Who has not noticed a node says nothing of its going; after a test that froze its API server that takes a while.
     until_said(&cluster, &name, "RegisteredNode").await;

@@ -43,7 +43,7 @@ impl Project {
             Look::Ports(_, id) => self.ports(id).await,
             Look::Group(_, id) => self.group(id).await,
             Look::Router(_, id) => self.router(id).await,
-            Look::Console(_, id) => self.console(id).await,
+            Look::Console(_, id) | Look::Testimony(_, id, _) => self.console(id).await,
             Look::Actions(_, id) => self.actions(id).await,
             Look::Roles(_, user, roles) => self.roles(user, roles).await,
             Look::Node(_) | Look::NodeEvents(_) => Err(self

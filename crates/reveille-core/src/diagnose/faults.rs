@@ -6,11 +6,13 @@
 use std::sync::Arc;
 
 use crate::model::cause::Cause;
+use crate::model::hearing::Unread;
 use crate::model::id::{GroupId, InstanceId, NodeName, PoolName, RuleId};
 use crate::model::incident::{Confidence, Evidence, FaultKind, Finding, Subject};
 use crate::model::instance::InstanceState;
 use crate::model::network::{NUDGE_MARK, RuleSpec, SecurityGroup};
 use crate::model::roster::{GroupRef, Pool, Roster};
+use crate::model::testimony::{Testimony, Told};
 use crate::model::time::{Span, Time};
 use crate::observe::cloud::{CloudView, Seen};
 use crate::observe::cluster::{ClusterView, NodeSeen};
@@ -332,12 +334,19 @@ pub fn enrich(
     if let Some(words) = &gathered.last_words {
         fault.finding.evidence.push(Evidence::new("console", words, read_at));
     }
-    // Held to have joined for its name alone, it may be another of that name: then its own console tells.
-    let by_name_alone = fault.kind == FaultKind::Vanished && seen.joined.is_none();
-    if !(fault.kind == FaultKind::NeverJoined || by_name_alone) || !gathered.is_complete() {
+    if !gathered.is_complete() {
         return;
     }
     let testimony = gathered.testimony.as_ref().map(|read| read.as_ref().map(|it| &**it).map_err(Arc::clone));
+    let read = testimony.as_ref().and_then(|read| read.as_ref().ok()).copied();
+    // Held to have joined for its name alone, it may be another of that name: then its own console tells.
+    let by_name_alone = fault.kind == FaultKind::Vanished && seen.joined.is_none();
+    if !(fault.kind == FaultKind::NeverJoined || by_name_alone) {
+        if let Some(testimony) = read {
+            explain_one_that_joined(fault, testimony, read_at);
+        }
+        return;
+    }
     let needs = port_needs(roster, cloud, seen);
     let facts = NeverJoinedFacts {
         testimony,
@@ -350,11 +359,47 @@ pub fn enrich(
     if by_name_alone {
         findings.retain(|it| it.cause.is_of_the_first_boot() && it.confidence >= Confidence::Likely);
     }
-    if findings.is_empty() {
+    if !findings.is_empty() {
+        let mut first = findings.remove(0);
+        first.evidence.append(&mut fault.finding.evidence);
+        fault.finding = first;
+        fault.more = findings;
+    }
+    if let Some(testimony) = read {
+        note_unread(fault, testimony, read_at);
+    }
+}
+
+/// Of a machine that has joined the cluster's words count, and its console's do not. What they prove says more than that its
+/// node is not Ready, unless what the engine found lies earlier on the machine's way: a node that nobody initialised has no
+/// pod network either. How far it came, objects tell. Why its Node went, they tell as well: there the words stand behind.
+fn explain_one_that_joined(fault: &mut Fault, testimony: &Testimony, read_at: Time) {
+    // What the engine tells by itself rests on more than words, and a first boot is long over.
+    let counts = |told: &&Told| {
+        told.confidence >= Confidence::Likely
+            && told.is_of_the_cluster()
+            && !told.cause.is_of_the_first_boot()
+            && Cause::from_code(told.cause.code()).is_none()
+    };
+    let told = testimony.told.iter().filter(counts).map(|told| told.finding(read_at));
+    fault.more = told.collect();
+    let own = &fault.finding;
+    let says_more = |first: &Finding| first.stage <= own.stage || own.stage == own.cause.stage();
+    if fault.kind == FaultKind::NotReady && fault.more.first().is_some_and(says_more) {
+        let mut first = fault.more.remove(0);
+        first.evidence.append(&mut fault.finding.evidence);
+        fault.finding = Finding { stage: fault.finding.stage, ..first };
+    }
+    note_unread(fault, testimony, read_at);
+}
+
+/// What could have told more and was not to be read, where nothing sure was found without it.
+fn note_unread(fault: &mut Fault, testimony: &Testimony, read_at: Time) {
+    if fault.finding.confidence == Confidence::Sure {
         return;
     }
-    let mut first = findings.remove(0);
-    first.evidence.append(&mut fault.finding.evidence);
-    fault.finding = first;
-    fault.more = findings;
+    let notes = testimony.unread.iter().map(|Unread { source, why }| {
+        Evidence::new(source.clone(), &format!("could not tell: {why}"), read_at)
+    });
+    fault.finding.evidence.extend(notes);
 }

@@ -6,9 +6,14 @@
 
 use std::sync::Arc;
 
+use crate::effect::Look;
+use crate::model::hearing::Hearing;
+use crate::model::id::{CloudName, NodeName};
 use crate::model::incident::{Evidence, FaultKind};
+use crate::model::instance::InstanceState;
 use crate::model::testimony::Testimony;
 use crate::model::time::Time;
+use crate::observe::cloud::Seen;
 
 use super::console;
 
@@ -33,17 +38,38 @@ pub struct Gathered {
     pub failures: u32,
 }
 
+/// What words can explain: that a machine did not join, does not come back, or is not Ready.
+const fn is_heard(kind: FaultKind) -> bool {
+    matches!(kind, FaultKind::NeverJoined | FaultKind::Vanished | FaultKind::NotReady)
+}
+
+/// The read that explains a machine with this fault by words; none while it has no guest.
+pub fn hearing(kind: FaultKind, cloud: &CloudName, seen: &Seen) -> Option<Look> {
+    let instance = &seen.instance;
+    if instance.state == InstanceState::Building {
+        return None;
+    }
+    if !is_heard(kind) {
+        return Some(Look::Console(cloud.clone(), instance.id.clone()));
+    }
+    let node = seen.nodes.first().or(seen.joined.as_ref()).cloned();
+    let asks_as = node.clone().unwrap_or_else(|| NodeName::new(instance.name.as_str().to_lowercase()));
+    // Held to have joined for its name alone, it may be another of that name: then its own console tells.
+    let console_counts =
+        kind == FaultKind::NeverJoined || (kind == FaultKind::Vanished && seen.joined.is_none());
+    let hearing = Hearing { node, asks_as, console_counts };
+    Some(Look::Testimony(cloud.clone(), instance.id.clone(), Arc::new(hearing)))
+}
+
 impl Gathered {
     /// Asked for, and all of it answered.
     pub const fn is_complete(&self) -> bool {
         self.asked_at.is_some() && self.outstanding == 0
     }
 
-    /// A testimony arrived. Only of a machine that never joined, or is held to have joined for its name alone, does anybody
-    /// ask what it says: any other may be chatty about what it survived.
+    /// A testimony arrived. Nobody asks one for it that the cloud does not let run.
     pub fn take_testimony(&mut self, kind: FaultKind, testimony: Arc<Testimony>) {
-        let asked = matches!(kind, FaultKind::NeverJoined | FaultKind::Vanished);
-        self.testimony = asked.then_some(Ok(testimony));
+        self.testimony = is_heard(kind).then_some(Ok(testimony));
     }
 
     /// The end of a console that may be quoted whole, as far as a quote is long.

@@ -13,6 +13,7 @@ use crate::model::incident::{IncidentKey, MachineKey};
 use crate::model::instance::InstanceAction;
 use crate::model::node::Provider;
 use crate::model::roster::Pool;
+use crate::model::testimony::CONSOLE;
 use crate::model::time::Time;
 use crate::observe::cloud::{CloudChange, Seen, Unlisted};
 use crate::observe::fresh::Thing;
@@ -150,9 +151,8 @@ impl State {
             Look::Group(cloud, id) => (cloud, Thing::Group(id.clone())),
             Look::Router(cloud, id) => (cloud, Thing::Router(id.clone())),
             // Of these no listing tells anything.
-            Look::Console(..) | Look::Actions(..) | Look::Roles(..) | Look::Node(_) | Look::NodeEvents(_) => {
-                return;
-            }
+            Look::Console(..) | Look::Testimony(..) | Look::Actions(..) | Look::Roles(..) => return,
+            Look::Node(_) | Look::NodeEvents(_) => return,
         };
         if let Some(view) = self.clouds.get_mut(cloud) {
             view.note_fresh(thing, asked_at);
@@ -284,8 +284,8 @@ impl State {
         let Some(case) = self.cases.get_mut(key) else { return };
         let gathered = &mut case.gathered;
         gathered.outstanding = gathered.outstanding.saturating_sub(1);
-        let of_cloud =
-            matches!(look, Look::Console(..) | Look::Actions(..) | Look::Instance(..) | Look::Roles(..));
+        let of_guest = matches!(look, Look::Console(..) | Look::Testimony(..));
+        let of_cloud = of_guest || matches!(look, Look::Actions(..) | Look::Instance(..) | Look::Roles(..));
         // A denial that comes too late proves nothing any more, and is asked for again later and later.
         let late = matches!(look, Look::Instance(..)) && self.now.since(asked_at) > Unlisted::APART;
         gathered.missed |= of_cloud && (answer.is_err() || late);
@@ -294,12 +294,15 @@ impl State {
                 if let (true, Ok(text)) = (keeps, &testimony.console) {
                     gathered.take_last_words(text);
                 }
+                gathered.missed |= testimony.unread.iter().any(|unread| &*unread.source == CONSOLE);
                 gathered.take_testimony(key.kind, testimony);
             }
             // What nobody judged is not evidence: it was not read, as far as the engine can tell.
-            (_, Ok(Answer::Console(_))) => gathered.testimony = Some(Err(Arc::from(UNJUDGED))),
+            (_, Ok(Answer::Console(_) | Answer::Said(_))) => {
+                gathered.testimony = Some(Err(Arc::from(UNJUDGED)))
+            }
             (_, Ok(Answer::NoConsole(why))) => gathered.testimony = Some(Err(why)),
-            (Look::Console(..), Err(error)) => gathered.testimony = Some(Err(error.text)),
+            (_, Err(error)) if of_guest => gathered.testimony = Some(Err(error.text)),
             (_, Ok(Answer::Actions(actions))) => {
                 gathered.newest_reboot = Some(verify::newest_reboot(&actions));
                 gathered.last_action = Some(describe(actions.first()));

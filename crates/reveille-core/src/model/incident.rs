@@ -274,7 +274,7 @@ pub struct Evidence {
 /// A line that carries a sign of a catalogue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// From 1.
+    /// From 1; 0 where the source is a statement and has no lines.
     pub number: u64,
     /// How often lines like it were seen in that source.
     pub times: u64,

@@ -5,6 +5,7 @@
 
 pub mod access;
 pub mod cause;
+pub mod hearing;
 pub mod id;
 pub mod incident;
 pub mod instance;

@@ -3,7 +3,7 @@
 //! ```text
 //!  console (text) ─┐                                          ┌▶ Guest: how far the boot came, what answered it
 //!  conditions,     ├▶ catalogue, at the driver's edge ─▶ Testimony
-//!  events (notes) ─┘    (pure, and outside of the core)       └▶ Told: causes in order, with the lines that prove them
+//!  events, csr     ┘    (pure, and outside of the core)       └▶ Told: causes in order, with the lines that prove them
 //! ```
 //!
 //! The core holds no catalogue. Whoever performs a read of a console judges what was read before the engine hears of it, the
@@ -14,6 +14,7 @@
 use std::sync::Arc;
 
 use super::cause::Cause;
+use super::hearing::Unread;
 use super::incident::{Confidence, Evidence, Finding, Line};
 use super::stage::Stage;
 use super::time::Time;
@@ -27,7 +28,12 @@ pub struct Testimony {
     pub guest: Guest,
     /// Causes, the one to act on first.
     pub told: Vec<Told>,
+    /// What could have told more, and was not to be read.
+    pub unread: Vec<Unread>,
 }
+
+/// How a machine's console is called where it is quoted.
+pub const CONSOLE: &str = "console";
 
 /// What a console shows of the guest, whatever is wrong with it. Of the last boot in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -147,7 +153,7 @@ pub struct Told {
 /// A line, masked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Quote {
-    /// Where it was read: `console`, `node w-1`.
+    /// Where it was read: `console`, `node condition Ready`, `csr csr-82bb8`.
     pub source: Arc<str>,
     /// What it says.
     pub text: Arc<str>,
@@ -156,6 +162,11 @@ pub struct Quote {
 }
 
 impl Told {
+    /// Nothing of it was read on the console: others say it of the machine, or to it.
+    pub fn is_of_the_cluster(&self) -> bool {
+        self.proof.iter().all(|quote| &*quote.source != CONSOLE)
+    }
+
     /// As a finding of what was read then.
     pub fn finding(&self, read_at: Time) -> Finding {
         let evidence = |quotes: &[Quote]| quotes.iter().map(|quote| quote.evidence(read_at)).collect();

@@ -6,11 +6,11 @@
 
 use std::sync::Arc;
 
+use crate::diagnose::gathered::hearing;
 use crate::effect::{Call, Look};
 use crate::guard::{Guard, stands};
 use crate::model::id::IntentId;
 use crate::model::incident::{Confidence, FaultKind, Finding, IncidentKey, Subject};
-use crate::model::instance::InstanceState;
 use crate::model::roster::Mode;
 use crate::model::time::{Span, Time};
 use crate::observe::cloud::Unlisted;
@@ -329,16 +329,10 @@ fn evidence_wanted(desk: &Desk<'_>, case: &Case) -> Vec<Look> {
     }
     let Some((cloud, instance)) = Desk::instance_of(&case.incident.key.subject) else { return Vec::new() };
     let mut looks = vec![Look::Actions(cloud.clone(), instance.clone())];
-    let has_guest = desk
-        .seen_of(&case.incident.key.subject)
-        .is_some_and(|(_, seen)| !matches!(seen.instance.state, InstanceState::Building));
-    if has_guest {
-        looks.push(Look::Console(cloud.clone(), instance.clone()));
-    }
-    if let (FaultKind::Vanished, Some((_, seen))) =
-        (case.incident.key.kind, desk.seen_of(&case.incident.key.subject))
-    {
-        looks.extend(seen.joined.iter().cloned().map(Look::NodeEvents));
+    if let Some((_, seen)) = desk.seen_of(&case.incident.key.subject) {
+        looks.extend(hearing(case.incident.key.kind, cloud, seen));
+        let gone = seen.joined.iter().filter(|_| case.incident.key.kind == FaultKind::Vanished);
+        looks.extend(gone.cloned().map(Look::NodeEvents));
     }
     looks
 }

@@ -332,9 +332,10 @@ impl Field {
                 let lacking = wanted.iter().filter(lacks).map(|role| self::role(&role.to_string())).collect();
                 Answer::Roles(UserRoles { project: "p-1".into(), user: Some("u-1".into()), held, lacking })
             }
-            Look::Console(..) => {
+            Look::Console(..) | Look::Testimony(..) => {
                 let (console, guest) = (Ok("".into()), Guest::UNSEEN);
-                Answer::Testimony(Arc::new(Testimony { console, guest, told: Vec::new() }))
+                let (told, unread) = (Vec::new(), Vec::new());
+                Answer::Testimony(Arc::new(Testimony { console, guest, told, unread }))
             }
             Look::Actions(_, id) => Answer::Actions(self.actions(id)),
             Look::Node(name) => {

@@ -8,7 +8,9 @@ mod event;
 mod intent;
 mod node;
 mod provider;
+mod request;
 mod salvage;
+mod subject;
 
 use std::sync::Arc;
 
@@ -16,6 +18,7 @@ use reveille_core::model::node::Node;
 use serde_json::value::RawValue;
 
 pub(crate) use event::{is_telling, said};
+pub(crate) use request::request;
 
 use crate::intern::Interner;
 use crate::wire::NodeDoc;

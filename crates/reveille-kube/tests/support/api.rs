@@ -9,6 +9,8 @@ use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use bytes::Bytes;
 use futures::StreamExt;
 use futures::stream;
@@ -41,6 +43,8 @@ pub(crate) struct Faults {
     pub(crate) pages_repeat: bool,
     /// Watches of nodes begin with this line.
     pub(crate) first_line: Option<&'static str>,
+    /// Pages of certificate requests hold no more than this, whatever is asked for.
+    pub(crate) requests_of_a_page: Option<usize>,
     /// Lists say this version instead of the true one.
     pub(crate) version_said: Option<u64>,
 }
@@ -62,6 +66,7 @@ struct World {
     leases: Vec<Value>,
     lease_version: Option<u64>,
     events: Vec<Value>,
+    certificate_requests: Vec<Value>,
     faults: Faults,
     requests: Vec<(String, String)>,
     bodies: Vec<Value>,
@@ -95,6 +100,17 @@ pub(crate) fn event(name: &str, node: &str, reason: &str, stamped: &str) -> Valu
         "involvedObject": {"kind": "Node", "name": node, "uid": node},
         "reason": reason, "message": format!("{reason} of {node}"),
         "source": {"component": "cloud-node-lifecycle-controller"}, "lastTimestamp": stamped
+    })
+}
+
+/// A request for a client certificate as a kubelet makes it with its bootstrap token, for `w-1`.
+pub(crate) fn certificate_request(name: &str, stamped: &str) -> Value {
+    let request = STANDARD.encode(include_str!("w-1.csr.pem"));
+    json!({
+        "metadata": {"name": name, "creationTimestamp": stamped},
+        "spec": {"request": request, "signerName": "kubernetes.io/kube-apiserver-client-kubelet",
+                 "username": "system:bootstrap:q1w2e3", "groups": ["system:bootstrappers"]},
+        "status": {}
     })
 }
 
@@ -194,6 +210,11 @@ impl Api {
         self.changed.send_modify(|newest| *newest = version);
     }
 
+    /// Makes a certificate request.
+    pub(crate) fn request(&self, request: Value) {
+        self.world.lock().unwrap().certificate_requests.push(request);
+    }
+
     /// Method and path with query of every request so far.
     pub(crate) fn requests(&self) -> Vec<(String, String)> {
         self.world.lock().unwrap().requests.clone()
@@ -229,6 +250,7 @@ impl Api {
             ("GET", "/api/v1/namespaces/default/events") if query.watch => self.watch_events(query),
             ("GET", "/api/v1/namespaces/default/events") => self.list_events(&query),
             ("GET", "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases") => self.list_leases(),
+            ("GET", "/apis/certificates.k8s.io/v1/certificatesigningrequests") => self.list_requests(&query),
             (verb, path) => match path.strip_prefix("/api/v1/nodes/") {
                 Some(name) if verb == "GET" => self.get_node(name),
                 Some(name) if verb == "DELETE" => self.delete_node(name, &body),
@@ -276,6 +298,19 @@ impl Api {
             200,
             &json!({"kind": "LeaseList", "metadata": {"resourceVersion": version}, "items": world.leases}),
         )
+    }
+
+    fn list_requests(&self, query: &Query) -> Answer {
+        let world = self.world.lock().unwrap();
+        let from: usize = query.next.as_deref().map_or(0, |next| next.parse().unwrap());
+        let limit = world.faults.requests_of_a_page.or(query.limit).unwrap_or(usize::MAX);
+        let items: Vec<&Value> = world.certificate_requests.iter().skip(from).take(limit).collect();
+        let mut metadata = json!({"resourceVersion": world.version.to_string()});
+        if from + items.len() < world.certificate_requests.len() {
+            metadata["continue"] = json!((from + items.len()).to_string());
+        }
+        let kind = "CertificateSigningRequestList";
+        full(200, &json!({"kind": kind, "metadata": metadata, "items": items}))
     }
 
     fn get_node(&self, name: &str) -> Answer {

@@ -17,7 +17,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 pub(crate) use answer::Refuse;
-pub(crate) use api::{Api, event, node};
+pub(crate) use api::{Api, certificate_request, event, node};
 
 /// What a cluster tells, with the virtual seconds since the start.
 pub(crate) struct Told {

@@ -34,7 +34,7 @@ pub enum Said {
 }
 
 /// Causes that are true of whatever comes to the same end.
-const SYMPTOMS: [&str; 2] = ["apiserver-unreachable", "userdata-script-failed"];
+const SYMPTOMS: [&str; 3] = ["apiserver-unreachable", "cni-not-installed", "userdata-script-failed"];
 
 /// What was last said of an incident.
 #[derive(Clone, Debug, PartialEq, Eq)]

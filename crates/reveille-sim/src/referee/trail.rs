@@ -61,7 +61,11 @@ impl Referee {
                 if let Some(look) = &look {
                     self.note_roles(*id, look, answer);
                 }
-                if let (Some(Look::Console(_, id) | Look::Actions(_, id)), Ok(_)) = (look, answer) {
+                let of = look.and_then(|look| match look {
+                    Look::Console(_, id) | Look::Testimony(_, id, _) | Look::Actions(_, id) => Some(id),
+                    _ => None,
+                });
+                if let (Some(id), Ok(_)) = (of, answer) {
                     self.evidence.insert(id, now);
                 }
             }

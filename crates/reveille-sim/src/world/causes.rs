@@ -16,6 +16,7 @@ use crate::catalogue;
 use super::World;
 use super::guest::{FirstBoot, Trouble};
 use super::layout::{GROUP, ROUTE_BROKEN};
+use super::said::condition_names;
 use super::trouble::Bites;
 
 /// What was so this long ago still explains what is said now.
@@ -101,6 +102,7 @@ impl World {
         for node in nodes.iter().filter_map(|name| self.cluster.nodes.get(name)) {
             if node.ready != reveille_core::model::node::Ready::True {
                 causes.insert(Cause::NodeNotReady);
+                causes.extend(condition_names(node).and_then(catalogue::cause));
             }
             if node.intent.leaving.is_some() {
                 causes.insert(Cause::RemovedOnPurpose);

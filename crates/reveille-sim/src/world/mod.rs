@@ -32,6 +32,7 @@ pub mod layout;
 mod mischief;
 pub(crate) mod papers;
 mod project;
+mod said;
 mod senses;
 mod sentence;
 mod strike;

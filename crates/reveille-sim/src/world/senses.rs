@@ -19,6 +19,8 @@ use reveille_core::model::lease::{Leases, Renewal};
 use reveille_core::model::node::{Node, NodeEvent};
 use reveille_core::model::time::{Span, Time};
 
+use crate::catalogue::judge;
+
 use super::fault::CallLie;
 use super::layout::CLOUD;
 use super::mischief::LAG;
@@ -146,7 +148,7 @@ fn untold(kind: ReadErrorKind) -> ReadError {
 }
 
 impl World {
-    fn api_error(&self) -> ReadError {
+    pub(super) fn api_error(&self) -> ReadError {
         let (kind, text) = match self.mischief.api_denied {
             true => (ReadErrorKind::Unauthorized, "GET /api/v1/nodes: 401 Unauthorized"),
             false => (ReadErrorKind::Unavailable, "GET /api/v1/nodes: connection refused"),
@@ -248,6 +250,10 @@ impl World {
 
     fn answer(&self, look: &Look) -> Result<Answer, ReadError> {
         match look {
+            Look::Testimony(cloud, id, hearing) => {
+                let console = self.answer(&Look::Console(cloud.clone(), id.clone()));
+                return judge().weigh(hearing, console, self.said_of(id, hearing));
+            }
             Look::Node(_) | Look::NodeEvents(_) if self.lies.api_silent => {
                 return Err(self.api_error());
             }
@@ -280,7 +286,7 @@ impl World {
                     self.project.servers.get(id).or_else(|| self.project.tombs.get(id).map(|(_, s)| s));
                 Ok(Answer::Actions(server.map(|server| server.actions.clone()).unwrap_or_default()))
             }
-            Look::Node(_) | Look::NodeEvents(_) => Err(self.api_error()),
+            Look::Testimony(..) | Look::Node(_) | Look::NodeEvents(_) => Err(self.api_error()),
         }
     }
 

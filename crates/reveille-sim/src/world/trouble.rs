@@ -85,8 +85,8 @@ troubles! {
     RegisterRefused Register Registration Some("node-identity-mismatch"), true "the API server lets it make no node" "The API server forbids it to make its Node.";
     NotApproved Approve Registration Some("csr-not-approved"), true "nobody approves its certificate" "Its request for a certificate waits for somebody to approve it.";
     NeverInitialised CloudInitNode Initialisation Some("node-not-ready"), true "the cloud controller does not know it" "The cloud controller finds no instance for its Node and leaves it uninitialised.";
-    NoPodNetwork Cni PodNetwork Some("node-not-ready"), true "its pod network never comes up" "Its network plugin has no configuration.";
-    PlegStuck Ready Health Some("node-not-ready"), false "its kubelet says that it is unhealthy" "Its kubelet is heard, and cannot list its pods, until it is started again.";
+    NoPodNetwork Cni PodNetwork Some("cni-not-installed"), true "its pod network never comes up" "Its network plugin has no configuration.";
+    PlegStuck Ready Health Some("container-runtime-down"), false "its kubelet says that it is unhealthy" "Its kubelet is heard, and cannot list its pods, until it is started again.";
     KubeletHung Stay Silence Some("kubelet-silent"), false "its kubelet hangs" "Its kubelet hangs until it is restarted, by hand or by a reboot.";
 }
 

@@ -84,6 +84,21 @@ fn at_each_stage_the_real_cause_is_named_or_said_to_be_unknown() {
     }
 }
 
+/// What the cluster says of a machine stands in its incident as what its console says does.
+#[test]
+fn what_the_cluster_says_is_quoted_in_the_incident() {
+    for (trouble, source, sign) in [
+        (Trouble::NotApproved, "csr csr-7kx2p", "client-request-pending"),
+        (Trouble::NoPodNetwork, "node condition Ready", "node-waits-for-cni"),
+        (Trouble::PlegStuck, "node condition Ready", "runtime-service-ended"),
+    ] {
+        let Watched { field, finding, .. } = watched(trouble);
+        let quote = &finding.evidence[0];
+        let found = (&*quote.source, quote.line.as_ref().map(|line| &*line.sign));
+        assert_eq!(found, (source, Some(sign)), "{trouble:?}\n{}", field.tail());
+    }
+}
+
 /// Where it stopped is told, too, where anything outside of the machine shows it.
 #[test]
 fn at_each_stage_it_is_told_where_the_machine_stopped() {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use reveille_core::effect::{Call, Effect, Look};
 use reveille_core::model::access::{RoleRef, UserRef};
+use reveille_core::model::hearing::Hearing;
 use reveille_core::model::id::{
     CloudName, Fence, GroupId, InstanceId, IntentId, LookId, NodeName, RecordId, RouterId,
 };
@@ -33,6 +34,7 @@ mirror_choice! {
         "group" Group(cloud: CloudName, group: GroupId),
         "router" Router(cloud: CloudName, router: RouterId),
         "console" Console(cloud: CloudName, instance: InstanceId),
+        "testimony" Testimony(cloud: CloudName, instance: InstanceId, of: Arc<Hearing>),
         "actions" Actions(cloud: CloudName, instance: InstanceId),
         "roles" Roles(cloud: CloudName, user: Arc<UserRef>, roles: Vec<RoleRef>),
         "node" Node(node: NodeName),

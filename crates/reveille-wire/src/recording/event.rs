@@ -17,6 +17,7 @@ use reveille_core::event::{
     Answer, CloudFact, CloudSnapshot, ClusterFact, Command, Event, Pause, PauseScope, Scope,
 };
 use reveille_core::model::access::UserRoles;
+use reveille_core::model::hearing::Said;
 use reveille_core::model::id::{CloudName, InstanceId, IntentId, LookId, NodeName, NodeUid, RecordId};
 use reveille_core::model::instance::{Instance, InstanceAction, Port};
 use reveille_core::model::network::{Router, SecurityGroup};
@@ -90,6 +91,7 @@ mirror_choice! {
         "group" Group(group: Option<Arc<SecurityGroup>>),
         "router" Router(router: Option<Arc<Router>>),
         "console" Console(text: Arc<str>),
+        "said" Said(said: Arc<Said>),
         "testimony" Testimony(testimony: Arc<Testimony>),
         "no-console" NoConsole(why: Arc<str>),
         "actions" Actions(actions: Vec<InstanceAction>),

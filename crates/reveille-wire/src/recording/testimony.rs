@@ -5,11 +5,15 @@
 //! ```
 //!
 //! The text is kept beside the judgement, so that another catalogue can be tried on it; a replay decides by the judgement.
+//! What the cluster says of the machine is judged with it, and kept as what it proves.
 //! Recordings of before consoles were judged outside of the engine hold `{"console":"…"}`, which whoever plays them judges.
 
 use std::sync::Arc;
 
+use reveille_core::model::hearing::{CertificateRequest, Hearing, RequestState, Said, Unread};
+use reveille_core::model::id::NodeName;
 use reveille_core::model::incident::{Confidence, Line};
+use reveille_core::model::node::{Node, NodeEvent};
 use reveille_core::model::stage::Stage;
 use reveille_core::model::testimony::{BootProgress, ConfigDrive, Guest, Quote, Testimony, Told};
 use serde::{Deserialize, Serialize};
@@ -19,6 +23,7 @@ use crate::ledger::cause::{self, WireKnown};
 use crate::ledger::mirror::{Mirror, mirror_struct, words};
 
 words! {
+    RequestState "state of a certificate request" RequestState::ALL, RequestState::name;
     BootProgress "step of a boot" BootProgress::ALL, BootProgress::name;
     ConfigDrive "state of a config drive" ConfigDrive::ALL, ConfigDrive::name;
 }
@@ -40,6 +45,43 @@ mirror_struct! {
     }
 }
 
+mirror_struct! {
+    WireHearing of Hearing {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        node: Option<NodeName>,
+        asks_as: NodeName,
+        console_counts: bool,
+    }
+}
+
+mirror_struct! {
+    WireUnread of Unread {
+        source: Arc<str>,
+        why: Arc<str>,
+    }
+}
+
+mirror_struct! {
+    WireRequest of CertificateRequest {
+        name: Arc<str>,
+        signer: Arc<str>,
+        requester: Arc<str>,
+        state: RequestState,
+        message: Arc<str>,
+        stamped: Arc<str>,
+    }
+}
+
+mirror_struct! {
+    WireSaid of Said {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        node: Option<Arc<Node>>,
+        events: Vec<NodeEvent>,
+        requests: Vec<CertificateRequest>,
+        unread: Vec<Unread>,
+    }
+}
+
 /// A testimony.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -50,6 +92,9 @@ pub(crate) struct WireTestimony {
     no_console: Option<Arc<str>>,
     guest: WireGuest,
     told: Vec<WireTold>,
+    /// Recordings of before the cluster was heard have none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    unread: Vec<WireUnread>,
 }
 
 /// A cause that texts prove.
@@ -82,6 +127,7 @@ impl Mirror for Testimony {
             no_console: self.console.as_ref().err().cloned(),
             guest: self.guest.out(),
             told: self.told.out(),
+            unread: self.unread.out(),
         }
     }
 
@@ -91,6 +137,7 @@ impl Mirror for Testimony {
             console: wire.console.ok_or(why),
             guest: Guest::back(wire.guest)?,
             told: Vec::back(wire.told)?,
+            unread: Vec::back(wire.unread)?,
         })
     }
 }

@@ -246,7 +246,7 @@ impl EvidenceReport {
             source: fact.source.to_string(),
             text: fact.text.to_string(),
             read: Ago::new(fact.read_at, now),
-            line: fact.line.as_ref().map(|line| line.number),
+            line: fact.line.as_ref().map(|line| line.number).filter(|number| *number > 0),
             times: fact.line.as_ref().map(|line| line.times),
             sign: fact.line.as_ref().map(|line| line.sign.to_string()).filter(|sign| !sign.is_empty()),
         }

@@ -16,9 +16,9 @@ use std::time::Duration;
 
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
-use reveille_core::effect::{Effect, ReadError, ReadErrorKind};
+use reveille_core::effect::{Effect, Look, ReadError, ReadErrorKind};
 use reveille_core::engine::{Restored, Start, State};
-use reveille_core::event::{CloudFact, ClusterFact, Command, Event};
+use reveille_core::event::{Answer, CloudFact, ClusterFact, Command, Event};
 use reveille_core::model::id::{CloudName, Fence};
 use reveille_core::model::time::{Span, Time};
 use reveille_diagnose::Judge;
@@ -235,6 +235,25 @@ fn feed(state: &mut State, judge: &Judge, event: Event) -> Vec<Effect> {
     looks
 }
 
+/// What a world answers; a machine's words are both worlds', judged together.
+pub(crate) async fn ask(worlds: &Worlds, judge: &Judge, look: Look) -> Result<Answer, ReadError> {
+    if let Look::Testimony(_, _, hearing) = &look {
+        let (console, said) = futures::join!(
+            ask_one(worlds.of_look(&look), look.clone()),
+            ask_one(Some(&worlds.cluster), look.clone())
+        );
+        return judge.weigh(hearing, console, said);
+    }
+    ask_one(worlds.of_look(&look), look).await
+}
+
+async fn ask_one(desk: Option<&Desk>, look: Look) -> Result<Answer, ReadError> {
+    let Some(desk) = desk else { return Err(too_slow("a cloud that the roster does not have")) };
+    // The semaphore is never closed.
+    let _place = desk.looks.acquire().await;
+    desk.world.look(look).await
+}
+
 /// Reads what the engine asks for, and what it asks for then. False when time ran out.
 async fn follow_up(state: &mut State, judge: &Judge, worlds: &Worlds, looks: Vec<Effect>) -> bool {
     let until = Instant::now() + READS_WITHIN;
@@ -243,16 +262,8 @@ async fn follow_up(state: &mut State, judge: &Judge, worlds: &Worlds, looks: Vec
     loop {
         for effect in queue.drain(..) {
             if let (Effect::Look { id, look }, worlds) = (effect, worlds.clone()) {
-                reads.push(async move {
-                    let answer = match worlds.of_look(&look) {
-                        Some(desk) => {
-                            let _place = desk.looks.acquire().await;
-                            desk.world.look(look).await
-                        }
-                        None => Err(too_slow("a cloud that the roster does not have")),
-                    };
-                    Event::Looked { look: id, answer }
-                });
+                reads
+                    .push(async move { Event::Looked { look: id, answer: ask(&worlds, judge, look).await } });
             }
         }
         match timeout_at(until, reads.next()).await {

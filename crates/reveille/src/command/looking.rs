@@ -5,18 +5,16 @@
 //! answer is said to programs as well: whoever compares two answers must know that the second one knows less.
 
 use std::io::{IsTerminal as _, Write as _};
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::anyhow;
 use indicatif::{ProgressBar, ProgressStyle};
 use reveille_core::diagnose::absence::Standing;
 use reveille_core::diagnose::faults::{self, Fault};
-use reveille_core::diagnose::gathered::Gathered;
+use reveille_core::diagnose::gathered::{Gathered, hearing};
 use reveille_core::effect::Look;
 use reveille_core::event::Answer as Read;
 use reveille_core::model::incident::{FaultKind, Finding, MachineKey};
-use reveille_core::model::instance::InstanceState;
 use reveille_diagnose::Judge;
 use reveille_wire::report::Report;
 use reveille_wire::roster::CheckedRoster;
@@ -176,7 +174,7 @@ fn note(context: &Context, looked: &Looked) {
     }
 }
 
-/// Reads on purpose what a controller would read when the machine's time is up: console, action log, events.
+/// Reads on purpose what a controller would read when the machine's time is up: action log, console, what the cluster says.
 async fn gather(looked: &Looked, judge: &Judge, word: &str) -> Option<Vec<Finding>> {
     let desk = looked.state.desk();
     let Found::One(key) = find::machine(&desk, word) else { return None };
@@ -194,8 +192,8 @@ async fn gather(looked: &Looked, judge: &Judge, word: &str) -> Option<Vec<Findin
     if !worth_reading || case.gathered.asked_at.is_some() {
         return None;
     }
-    let world = &looked.worlds.clouds.get(name)?.world;
-    let actions = world.look(Look::Actions(name.clone(), id.clone())).await;
+    let worlds = &looked.worlds;
+    let actions = look::ask(worlds, judge, Look::Actions(name.clone(), id.clone())).await;
     let mut gathered = Gathered { asked_at: Some(desk.now), ..Gathered::default() };
     if let Ok(Read::Actions(actions)) = actions
         && let Some(last) = actions.first()
@@ -203,11 +201,9 @@ async fn gather(looked: &Looked, judge: &Judge, word: &str) -> Option<Vec<Findin
         let by = last.user.as_deref().unwrap_or("nobody named");
         gathered.last_action = Some(format!("{} at {} by user {by}", last.action, last.started).into());
     }
-    if seen.instance.state != InstanceState::Building {
-        match world.look(Look::Console(name.clone(), id.clone())).await {
-            Ok(Read::Console(text)) => {
-                gathered.take_testimony(absence.kind, Arc::new(judge.testimony(Ok(&text), &[])));
-            }
+    if let Some(words) = hearing(absence.kind, name, seen) {
+        match look::ask(worlds, judge, words).await {
+            Ok(Read::Testimony(testimony)) => gathered.take_testimony(absence.kind, testimony),
             Ok(Read::NoConsole(why)) => gathered.testimony = Some(Err(why)),
             Ok(_) => {}
             Err(error) => gathered.testimony = Some(Err(error.text)),

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!  Look ─▶ a place at the world's desk ─▶ read ─▶ judge ─▶ Looked    nobody answers in time ─▶ Looked(TimedOut)
+//!          (a machine's words: both worlds, judged together)
 //!  Call ─▶ a place ─▶ fence still ours? ─▶ call ─▶ Done             not begun ─▶ Failed · begun, no answer ─▶ Unknown
 //!                          └─ no ─▶ Done(Fenced)
 //! ```
@@ -18,6 +19,7 @@ use std::time::Duration;
 use futures::FutureExt as _;
 use reveille_core::effect::{Call, Look, Outcome, ReadError, ReadErrorKind};
 use reveille_core::event::{Answer, Event};
+use reveille_core::model::hearing::Hearing;
 use reveille_core::model::id::{CloudName, Fence, IntentId, LookId};
 use reveille_diagnose::Judge;
 use tokio::sync::mpsc;
@@ -103,20 +105,18 @@ impl Hands {
     /// Reads, and says `Looked`.
     pub(crate) fn look(&self, id: LookId, look: Look) {
         let counted = Counted::of(&self.under_way.looks);
-        let (events, desk) = (self.events.clone(), self.worlds.of_look(&look).cloned());
+        let (events, worlds) = (self.events.clone(), self.worlds.clone());
         let judge = self.judge.clone();
         tokio::spawn(async move {
-            let answer = match desk {
-                Some(desk) => match timeout(LOOK_WITHIN, guarded(read(&desk, look.clone()))).await {
-                    Ok(Some(answer)) => answer,
-                    Ok(None) => Err(unread(
-                        &look,
-                        ReadErrorKind::Malformed,
-                        "the reader failed; this is a fault of ours",
-                    )),
-                    Err(_) => Err(unread(&look, ReadErrorKind::TimedOut, "no answer within 60 s")),
-                },
-                None => Err(unread(&look, ReadErrorKind::Unavailable, "the roster has no such cloud")),
+            let answer = match &look {
+                Look::Testimony(_, _, hearing) => {
+                    let (console, said) = futures::join!(
+                        answered(worlds.of_look(&look), &look),
+                        answered(Some(&worlds.cluster), &look)
+                    );
+                    weighed(judge.clone(), hearing.clone(), console, said).await
+                }
+                look => answered(worlds.of_look(look), look).await,
             };
             let event = judged(judge, Event::Looked { look: id, answer }).await;
             drop(events.send(event).await);
@@ -140,6 +140,18 @@ impl Hands {
     }
 }
 
+/// What this world answers, in time, or why it does not.
+async fn answered(desk: Option<&Desk>, look: &Look) -> Result<Answer, ReadError> {
+    let Some(desk) = desk else {
+        return Err(unread(look, ReadErrorKind::Unavailable, "the roster has no such cloud"));
+    };
+    match timeout(LOOK_WITHIN, guarded(read(desk, look.clone()))).await {
+        Ok(Some(answer)) => answer,
+        Ok(None) => Err(unread(look, ReadErrorKind::Malformed, "the reader failed; this is a fault of ours")),
+        Err(_) => Err(unread(look, ReadErrorKind::TimedOut, "no answer within 60 s")),
+    }
+}
+
 async fn read(desk: &Desk, look: Look) -> Result<Answer, ReadError> {
     // The semaphore is never closed; a place is waited for within the caller's deadline.
     let _place = desk.looks.acquire().await;
@@ -156,6 +168,19 @@ async fn judged(judge: Arc<Judge>, event: Event) -> Event {
     heard.unwrap_or_else(|_| {
         let answer = Ok(Answer::NoConsole(Arc::from("it could not be judged; this is a fault of ours")));
         Event::Looked { look, answer }
+    })
+}
+
+/// A machine's words, judged together, off the loop as well.
+async fn weighed(
+    judge: Arc<Judge>,
+    hearing: Arc<Hearing>,
+    console: Result<Answer, ReadError>,
+    said: Result<Answer, ReadError>,
+) -> Result<Answer, ReadError> {
+    let weighed = tokio::task::spawn_blocking(move || judge.weigh(&hearing, console, said)).await;
+    weighed.unwrap_or_else(|_| {
+        Ok(Answer::NoConsole(Arc::from("it could not be judged; this is a fault of ours")))
     })
 }
 
@@ -186,7 +211,7 @@ fn unread(look: &Look, kind: ReadErrorKind, why: &str) -> ReadError {
         Look::Ports(_, id) => format!("the ports of instance {id}"),
         Look::Group(_, id) => format!("group {id}"),
         Look::Router(_, id) => format!("router {id}"),
-        Look::Console(_, id) => format!("the console of instance {id}"),
+        Look::Console(_, id) | Look::Testimony(_, id, _) => format!("the console of instance {id}"),
         Look::Actions(_, id) => format!("the action log of instance {id}"),
         Look::Roles(_, user, _) => format!("the roles of user {user}"),
         Look::Node(name) => format!("node {name}"),

@@ -130,8 +130,8 @@ impl Scrub {
             Answer::Group(Some(group)) => Answer::Group(Some(self::group(&group).unwrap_or(group))),
             Answer::Console(log) => Answer::Console(keep(&log)),
             Answer::NoConsole(why) => Answer::NoConsole(text(why)),
-            // Made of what went through here.
-            Answer::Testimony(_) => answer,
+            // What is quoted in it was masked when it was judged; the other one is never taken unjudged.
+            Answer::Testimony(_) | Answer::Said(_) => answer,
             Answer::Actions(actions) => {
                 let clean =
                     |action: InstanceAction| InstanceAction { message: action.message.map(text), ..action };

@@ -73,6 +73,7 @@ impl Worlds {
             | Look::Group(cloud, _)
             | Look::Router(cloud, _)
             | Look::Console(cloud, _)
+            | Look::Testimony(cloud, ..)
             | Look::Actions(cloud, _)
             | Look::Roles(cloud, _, _) => self.clouds.get(cloud),
             Look::Node(_) | Look::NodeEvents(_) => Some(&self.cluster),

@@ -15,7 +15,7 @@ use crate::model::cause::Cause;
 use crate::model::incident::{Confidence, Evidence, Finding, Line};
 use crate::model::instance::{Instance, InstanceState, Port, PortStatus};
 use crate::model::stage::Stage;
-use crate::model::testimony::{BootProgress, ConfigDrive, Guest, Testimony, Told};
+use crate::model::testimony::{BootProgress, CONSOLE, ConfigDrive, Guest, Testimony, Told};
 use crate::model::time::Time;
 
 use super::lines;
@@ -121,24 +121,28 @@ fn group_missing(facts: &NeverJoinedFacts<'_>) -> Option<Finding> {
             "DHCP failed as well (\"{line}\"); Neutron's own firewalls let DHCP pass without any group"
         );
         finding.against.push(Evidence::new("console", &text, facts.read_at));
-    } else if let Some(text) = packets_pass(facts, false) {
-        finding.against.push(Evidence::new("console", text, facts.read_at));
+    } else {
+        finding.against.extend(packets_pass(facts, false));
     }
     Some(finding)
 }
 
-/// What the console says for packets passing the port. A lease shows that the wire works and nothing about groups.
-fn packets_pass(facts: &NeverJoinedFacts<'_>, a_lease_counts: bool) -> Option<&'static str> {
+/// What speaks for packets passing the port. A lease shows that the wire works and nothing about groups.
+fn packets_pass(facts: &NeverJoinedFacts<'_>, a_lease_counts: bool) -> Option<Evidence> {
     let guest = facts.guest();
-    if guest.answered {
-        Some("the metadata service or the API server answered: packets pass")
+    let asked = facts.told().find(|told| told.is_of_the_cluster()).and_then(|told| told.proof.first());
+    let (source, text) = if guest.answered {
+        (CONSOLE, "the metadata service or the API server answered: packets pass")
     } else if a_lease_counts && guest.addressed {
-        Some("it got an address: packets pass")
+        (CONSOLE, "it got an address: packets pass")
+    } else if let Some(quote) = asked {
+        (&*quote.source, "the cluster has heard of it: packets pass")
     } else if !facts.outside_explains() {
-        Some("what failed there was answered, or needs no network")
+        (CONSOLE, "what failed there was answered, or needs no network")
     } else {
-        None
-    }
+        return None;
+    };
+    Some(Evidence::new(source, text, facts.read_at))
 }
 
 fn unsecurable(facts: &NeverJoinedFacts<'_>) -> Option<Finding> {
@@ -166,9 +170,7 @@ fn not_wired(facts: &NeverJoinedFacts<'_>) -> Option<Finding> {
     }
     let confidence = if all_down { Confidence::Sure } else { Confidence::Likely };
     let mut finding = Finding::new(Cause::PortNotWired, confidence, evidence);
-    if let Some(text) = packets_pass(facts, true) {
-        finding.against.push(Evidence::new("console", text, facts.read_at));
-    }
+    finding.against.extend(packets_pass(facts, true));
     Some(finding)
 }
 

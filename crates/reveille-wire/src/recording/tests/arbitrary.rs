@@ -12,6 +12,7 @@ use reveille_core::event::{
     Answer, CloudFact, CloudSnapshot, ClusterFact, Command, Event, Pause, PauseScope, Scope,
 };
 use reveille_core::model::access::{RoleRef, UserRoles};
+use reveille_core::model::hearing::{CertificateRequest, Hearing, RequestState, Said, Unread};
 use reveille_core::model::id::*;
 use reveille_core::model::incident::Confidence;
 use reveille_core::model::instance::{
@@ -169,6 +170,7 @@ fn answer() -> impl Strategy<Value = Answer> {
         option::of(router()).prop_map(Answer::Router),
         text().prop_map(Answer::Console),
         testimony().prop_map(|testimony| Answer::Testimony(Arc::new(testimony))),
+        said().prop_map(|said| Answer::Said(Arc::new(said))),
         text().prop_map(Answer::NoConsole),
         vec(action, 0..3).prop_map(Answer::Actions),
         option::of(node()).prop_map(Answer::Node),
@@ -226,6 +228,7 @@ pub(super) fn effects() -> impl Strategy<Value = Vec<Effect>> {
         (cloud(), id(GroupId::new)).prop_map(|(cloud, id)| Look::Group(cloud, id)),
         (cloud(), id(RouterId::new)).prop_map(|(cloud, id)| Look::Router(cloud, id)),
         machine().prop_map(|(cloud, id)| Look::Console(cloud, id)),
+        (machine(), hearing()).prop_map(|((cloud, id), of)| Look::Testimony(cloud, id, Arc::new(of))),
         machine().prop_map(|(cloud, id)| Look::Actions(cloud, id)),
         id(NodeName::new).prop_map(Look::Node),
         id(NodeName::new).prop_map(Look::NodeEvents),
@@ -272,7 +275,43 @@ prop_compose! {
         config_drive in select(ConfigDrive::ALL.to_vec()),
         (addressed, answered) in any::<(bool, bool)>(),
         told in vec(told(), 0..3),
+        unread in vec(unread(), 0..2),
     ) -> Testimony {
-        Testimony { console, guest: Guest { boot, config_drive, addressed, answered }, told }
+        Testimony { console, guest: Guest { boot, config_drive, addressed, answered }, told, unread }
+    }
+}
+
+fn unread() -> impl Strategy<Value = Unread> {
+    (text(), text()).prop_map(|(source, why)| Unread { source, why })
+}
+
+prop_compose! {
+    fn request()(
+        (name, signer, requester) in (text(), text(), text()),
+        state in select(RequestState::ALL.to_vec()),
+        (message, stamped) in (text(), text()),
+    ) -> CertificateRequest {
+        CertificateRequest { name, signer, requester, state, message, stamped }
+    }
+}
+
+prop_compose! {
+    fn said()(
+        node in option::of(node()),
+        events in vec(node_event(), 0..2),
+        requests in vec(request(), 0..2),
+        unread in vec(unread(), 0..2),
+    ) -> Said {
+        Said { node, events, requests, unread }
+    }
+}
+
+prop_compose! {
+    fn hearing()(
+        node in option::of(id(NodeName::new)),
+        asks_as in id(NodeName::new),
+        console_counts in any::<bool>(),
+    ) -> Hearing {
+        Hearing { node, asks_as, console_counts }
     }
 }

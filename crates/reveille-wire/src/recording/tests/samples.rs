@@ -10,6 +10,7 @@ use reveille_core::event::{
 };
 use reveille_core::model::access::{Access, Role, RoleRef, ServiceUser, UserRef, UserRoles};
 use reveille_core::model::cause::{Cause, Entry};
+use reveille_core::model::hearing::{CertificateRequest, Hearing, RequestState, Said, Unread};
 use reveille_core::model::id::*;
 use reveille_core::model::incident::{Confidence, Line};
 use reveille_core::model::instance::{
@@ -242,13 +243,14 @@ fn answers() -> Vec<Answer> {
         Answer::NoConsole(text("no console")),
         Answer::Actions(vec![action]),
         Answer::Node(Some(Arc::new(ill_node()))),
-        Answer::NodeEvents(vec![event]),
+        Answer::NodeEvents(vec![event.clone()]),
         Answer::Roles(UserRoles {
             project: "p-1".into(),
             user: Some("u-1".into()),
             held: vec![role("r-1", "member")],
             lacking: vec![role("r-2", "network_admin")],
         }),
+        Answer::Said(Arc::new(said(event))),
     ]
 }
 
@@ -291,6 +293,10 @@ pub(super) fn events() -> Vec<Event> {
     events
 }
 
+fn hearing(name: &NodeName) -> Hearing {
+    Hearing { node: Some(name.clone()), asks_as: name.clone(), console_counts: false }
+}
+
 pub(super) fn effects() -> Vec<Effect> {
     let (os, id, name) = (CloudName::from("os"), InstanceId::from("7f3a"), NodeName::from("n1"));
     let looks = [
@@ -301,7 +307,8 @@ pub(super) fn effects() -> Vec<Effect> {
         Look::Console(os.clone(), id.clone()),
         Look::Actions(os.clone(), id.clone()),
         Look::Node(name.clone()),
-        Look::NodeEvents(name),
+        Look::NodeEvents(name.clone()),
+        Look::Testimony(os.clone(), id.clone(), Arc::new(hearing(&name))),
         Look::Roles(
             os.clone(),
             Arc::new(UserRef::Name { name: text("ccm"), domain: Some(text("default")) }),
@@ -320,6 +327,24 @@ pub(super) fn effects() -> Vec<Effect> {
     ];
     effects.extend(looks.map(|look| Effect::Look { id: LookId(2), look }));
     effects
+}
+
+fn unread_source() -> Unread {
+    Unread { source: text("certificate requests"), why: text("403 Forbidden") }
+}
+
+/// What the cluster says of a machine whose certificate nobody approved.
+fn said(event: NodeEvent) -> Said {
+    let request = CertificateRequest {
+        name: text("csr-82bb8"),
+        signer: text("kubernetes.io/kube-apiserver-client-kubelet"),
+        requester: text("system:bootstrap:rpabcu"),
+        state: RequestState::Pending,
+        message: text(""),
+        stamped: text("2026-10-19T09:00:00Z"),
+    };
+    let (node, requests) = (Some(Arc::new(ill_node())), vec![request]);
+    Said { node, events: vec![event], requests, unread: vec![unread_source()] }
 }
 
 /// A console that tells of a failed first boot.
@@ -341,5 +366,10 @@ fn testimony() -> Testimony {
     let told = Told { follows: vec![told.clone()], ..told };
     let boot = BootProgress::FirstBoot;
     let guest = Guest { boot, config_drive: ConfigDrive::Absent, addressed: false, answered: true };
-    Testimony { console: Ok(text("[    0.0] Linux\nno lease, failing")), guest, told: vec![told] }
+    Testimony {
+        console: Ok(text("[    0.0] Linux\nno lease, failing")),
+        guest,
+        told: vec![told],
+        unread: vec![unread_source()],
+    }
 }

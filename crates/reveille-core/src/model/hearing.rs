@@ -1,0 +1,97 @@
+//! What the cluster says of a machine beside its console: whom it is asked about, and what it answers, not judged yet.
+//!
+//! ```text
+//!  engine ─▶ Look::Testimony(instance, Hearing) ─┬▶ cloud: its console ──────────────┬▶ judged at the edge ─▶ Testimony
+//!                                                └▶ cluster: Said (node, events, csr) ┘
+//! ```
+//!
+//! A [`Hearing`] says of whom and what for; the worlds answer each for its part, and whoever performs the read judges both
+//! parts together, so that there is one ranking. Nothing of [`Said`] reaches a decision but through that judgement. Each
+//! part of it fails by itself: rights to read certificate requests are rarer than rights to read nodes, and what could not
+//! be read is said ([`Unread`]), never taken for "there is none".
+
+use std::sync::Arc;
+
+use super::id::NodeName;
+use super::node::{Node, NodeEvent};
+
+/// What a machine's testimony is taken for.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Hearing {
+    /// The Node that it has, or had.
+    pub node: Option<NodeName>,
+    /// The name that its kubelet asks for a certificate by.
+    pub asks_as: NodeName,
+    /// What its console says of trouble counts. A machine that has joined may be chatty about what it survived.
+    pub console_counts: bool,
+}
+
+/// What the cluster's API says of one machine.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Said {
+    /// Its Node, where there is one.
+    pub node: Option<Arc<Node>>,
+    /// Events about that Node, oldest first.
+    pub events: Vec<NodeEvent>,
+    /// Requests for certificates in its name, newest first. Bounded.
+    pub requests: Vec<CertificateRequest>,
+    /// What could not be read.
+    pub unread: Vec<Unread>,
+}
+
+/// A CertificateSigningRequest, cut down to what explains a machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CertificateRequest {
+    /// The object's name: `csr-82bb8`.
+    pub name: Arc<str>,
+    /// `spec.signerName`: which kind of certificate.
+    pub signer: Arc<str>,
+    /// `spec.username`: who asked, a bootstrap token or the node itself.
+    pub requester: Arc<str>,
+    /// What became of it.
+    pub state: RequestState,
+    /// Why, in the words of whoever decided.
+    pub message: Arc<str>,
+    /// When it was made, in the API server's words.
+    pub stamped: Arc<str>,
+}
+
+/// What became of a request for a certificate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum RequestState {
+    /// Nobody has decided.
+    Pending,
+    /// Approved, and no certificate is there: nobody signs.
+    Approved,
+    /// The certificate is there.
+    Issued,
+    /// Somebody said no.
+    Denied,
+    /// The signer could not, or would not.
+    Failed,
+}
+
+impl RequestState {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Pending, Self::Approved, Self::Issued, Self::Denied, Self::Failed];
+
+    /// The word for it, as `kubectl get csr` prints it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Pending => "Pending",
+            Self::Approved => "Approved",
+            Self::Issued => "Approved,Issued",
+            Self::Denied => "Denied",
+            Self::Failed => "Approved,Failed",
+        }
+    }
+}
+
+/// Something that could have told, and was not to be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unread {
+    /// What: `console`, `certificate requests`.
+    pub source: Arc<str>,
+    /// Why, in a clause.
+    pub why: Arc<str>,
+}

@@ -1,0 +1,52 @@
+//! One CertificateSigningRequest: whose, for what, and what became of it.
+//!
+//! A request belongs to the node that its subject names, and where the subject cannot be read, to the node that made it: a
+//! kubelet that bootstraps asks as its token, and only the subject says which machine that is.
+
+use std::sync::Arc;
+
+use reveille_core::model::hearing::{CertificateRequest, RequestState};
+use reveille_core::model::id::NodeName;
+use serde_json::value::RawValue;
+
+use super::subject::common_name;
+use crate::failure::cut;
+use crate::intern::Interner;
+use crate::wire::{RequestDoc, RequestStatus};
+
+/// Whom the API server takes a kubelet for.
+const NODE: &str = "system:node:";
+
+/// Reads one. `None` when it cannot be decoded or is no node's; requests are hints, so nothing is lost with one.
+pub(crate) fn request(raw: &RawValue, interner: &Interner) -> Option<(NodeName, CertificateRequest)> {
+    let doc: RequestDoc = serde_json::from_str(raw.get()).ok()?;
+    let spec = doc.spec;
+    let subject = common_name(&spec.request).filter(|name| name.starts_with(NODE));
+    let node =
+        subject.as_deref().unwrap_or(&spec.username).strip_prefix(NODE).filter(|name| !name.is_empty())?;
+    let status = doc.status.unwrap_or_default();
+    let (state, message) = decided(&status);
+    let request = CertificateRequest {
+        name: doc.metadata.name.filter(|name| !name.is_empty())?.into(),
+        signer: interner.share(&spec.signer_name),
+        requester: interner.share(&spec.username),
+        state,
+        message: Arc::from(cut(message)),
+        stamped: doc.metadata.creation_timestamp.unwrap_or_default().into(),
+    };
+    Some((NodeName::from(node), request))
+}
+
+fn decided(status: &RequestStatus) -> (RequestState, &str) {
+    let conditions = status.conditions.as_deref().unwrap_or_default();
+    let of = |kind: &str| conditions.iter().find(|condition| condition.kind == kind);
+    let message = |kind: &str| of(kind).and_then(|it| it.message.as_deref()).unwrap_or_default();
+    let signed = status.certificate.as_deref().is_some_and(|certificate| !certificate.is_empty());
+    match () {
+        () if of("Denied").is_some() => (RequestState::Denied, message("Denied")),
+        () if of("Failed").is_some() => (RequestState::Failed, message("Failed")),
+        () if signed => (RequestState::Issued, ""),
+        () if of("Approved").is_some() => (RequestState::Approved, ""),
+        () => (RequestState::Pending, ""),
+    }
+}

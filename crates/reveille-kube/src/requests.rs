@@ -1,0 +1,94 @@
+//! Requests for certificates, listed when somebody wants to know why a machine did not join.
+//!
+//! ```text
+//!  a machine's words are wanted ─▶ a list that is young enough? ─ yes ─▶ those in its name, newest first
+//!                                   └─ no: pages, once for all who wait ┘
+//! ```
+//!
+//! No selector of the API finds a machine's requests, so all are listed; a thousand machines that fail together share one
+//! list. They are hints, like events: whoever may not read them is told so, a refusal counts for the same while, and
+//! nothing is taken for "there is none" that was not read to its end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use reveille_core::model::hearing::CertificateRequest;
+use reveille_core::model::id::NodeName;
+use tokio::sync::Mutex;
+use tokio::time::Instant;
+
+use crate::cluster::Inner;
+use crate::failure::Failure;
+use crate::mapping::request;
+use crate::paths;
+use crate::roll::PAGE_WITHIN;
+use crate::session::Question;
+use crate::wire::List;
+
+const PAGE: u32 = 500;
+
+/// Pages read at most. The controller manager takes requests away after a day at the latest.
+const PAGES_MAX: usize = 20;
+
+/// A list this old serves whoever asks: a request waits for minutes before it explains anything.
+const FRESH: Duration = Duration::from_secs(10);
+
+/// Requests of one machine, the newest.
+const OF_ONE_MAX: usize = 8;
+
+type Listed = Result<Arc<Vec<(NodeName, CertificateRequest)>>, Failure>;
+
+/// The newest list, or why there is none.
+#[derive(Default)]
+pub(crate) struct Recent(Mutex<Option<(Instant, Listed)>>);
+
+/// The requests in the name of this machine, newest first.
+pub(crate) async fn of(cluster: &Inner, asks_as: &NodeName) -> Result<Vec<CertificateRequest>, Failure> {
+    let all = recent(cluster).await?;
+    let mine = all.iter().filter(|(node, _)| is_called(node.as_str(), asks_as.as_str()));
+    Ok(mine.map(|(_, request)| request.clone()).take(OF_ONE_MAX).collect())
+}
+
+/// A kubelet may add the domain that its machine is in.
+fn is_called(node: &str, name: &str) -> bool {
+    node.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+}
+
+async fn recent(cluster: &Inner) -> Listed {
+    let mut recent = cluster.requests.0.lock().await;
+    if let Some((at, listed)) = &*recent
+        && at.elapsed() < FRESH
+    {
+        return listed.clone();
+    }
+    let began = Instant::now();
+    let listed = list(cluster).await.map(Arc::new);
+    *recent = Some((began, listed.clone()));
+    listed
+}
+
+async fn list(cluster: &Inner) -> Result<Vec<(NodeName, CertificateRequest)>, Failure> {
+    let mut requests = Vec::new();
+    let mut next = None;
+    let mut body = Vec::new();
+    for _ in 0..PAGES_MAX {
+        let ask = paths::requests_page(PAGE, next).map_err(|error| Failure::unsendable(&error))?;
+        cluster.session.read(Question { ask, within: PAGE_WITHIN, about: None }, &mut body).await?;
+        let list: List<'_> = serde_json::from_slice(&body).map_err(|error| {
+            Failure::malformed(format!("the list of certificate requests cannot be read: {error}"))
+        })?;
+        if list.metadata.resource_version.as_deref().is_none_or(str::is_empty) {
+            return Err(Failure::malformed("the list of certificate requests is no list: it has no version"));
+        }
+        let items = list.items.unwrap_or_default();
+        requests.extend(items.into_iter().filter_map(|raw| request(raw, &cluster.interner)));
+        next = list.metadata.next.filter(|next| !next.is_empty());
+        if next.is_none() {
+            // RFC 3339 in UTC sorts as text; the stamps are only compared with each other here.
+            requests.sort_by(|(_, a), (_, b)| (&b.stamped, &b.name).cmp(&(&a.stamped, &a.name)));
+            return Ok(requests);
+        }
+    }
+    let limit = PAGES_MAX * PAGE as usize;
+    Err(Failure::incomplete(format!("there are more than {limit} certificate requests")))
+}

@@ -64,6 +64,8 @@ guards! {
     TriesEnd = "tries-end",
     /// console and action log are read before anything that can hurt
     EvidenceFirst = "evidence-first",
+    /// what a service user holds is read afresh before it is given more
+    RolesAfresh = "roles-afresh",
     /// a rung that cannot help is not climbed
     NoUse = "no-use",
     /// an intent is durable before it is called

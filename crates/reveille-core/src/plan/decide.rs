@@ -358,7 +358,7 @@ fn roles_wanted(desk: &Desk<'_>, case: &Case, may_ask: bool) -> Vec<Look> {
     let said_at = heard.and_then(|heard| heard.said.as_ref()).map(|(_, at)| *at);
     let told_only = interlock::mode_of(desk, case, Class::Access) != Mode::Act;
     let fresh = said_at.is_some_and(|at| desk.now.since(at) <= ROLES_FRESH);
-    if told_only || fresh || !stands(Guard::EvidenceFirst) || !(may_ask || case.gathered.failures == 0) {
+    if told_only || fresh || !stands(Guard::RolesAfresh) || !(may_ask || case.gathered.failures == 0) {
         return Vec::new();
     }
     let wanted = desk.roster.access.user(cloud, user);

@@ -6,6 +6,7 @@
 
 use reveille_core::event::{Pause, PauseScope};
 use reveille_core::guard::Guard;
+use reveille_core::model::access::{RoleRef, ServiceUser, UserRef};
 use reveille_core::model::id::{InstanceId, ZoneName};
 use reveille_core::model::roster::{Keep, Mode};
 use reveille_core::model::signs::REPAIR_NOW;
@@ -14,7 +15,7 @@ use reveille_core::plan::budget::Phase;
 use reveille_sim::drive::{CrashPoint, Drive, Mishap};
 use reveille_sim::world::fault::{CallLie, Fault};
 use reveille_sim::world::guest::Trouble;
-use reveille_sim::world::layout::Layout;
+use reveille_sim::world::layout::{CLOUD, Layout};
 
 const fn min(minutes: i64) -> Span {
     Span::from_min(minutes)
@@ -122,6 +123,7 @@ pub(crate) fn play(guard: Guard, seed: u64) -> Drive {
         | Guard::RequestOnce
         | Guard::Kept
         | Guard::Modes => ladder(guard, seed),
+        Guard::RolesAfresh => access(seed),
         Guard::OwnRoutes | Guard::KeptGroups | Guard::RouterRoom => network(guard, seed),
         Guard::Pauses
         | Guard::Alive
@@ -292,6 +294,23 @@ fn ladder(guard: Guard, seed: u64) -> Drive {
         _ => stage.at(s(10), Fault::Breaks(first, Trouble::Broken)),
     }
     stage.run(min(90))
+}
+
+/// A service user loses a role while everything is paused, which is known for minutes when the pause ends; meanwhile somebody
+/// gave it back.
+fn access(seed: u64) -> Drive {
+    let mut layout = generous(seed, 2);
+    let user = UserRef::Name { name: "ccm".into(), domain: None };
+    let roles = vec![RoleRef::Name("member".into())];
+    layout.access.users = vec![ServiceUser { cloud: CLOUD.into(), user: user.into(), roles }];
+    (layout.access.repair, layout.access.check_every) = (Mode::Act, min(5));
+    let mut stage = Stage::new(&layout);
+    stage.drive.set_pauses([pause(PauseScope::Roster)].into());
+    stage.at(s(10), Fault::RoleLost("ccm".into(), "member".into()));
+    stage.at(min(5), Fault::RoleGiven("ccm".into(), "member".into()));
+    stage.drive.run_for(min(6));
+    stage.drive.set_pauses([].into());
+    stage.run(min(10))
 }
 
 fn network(guard: Guard, seed: u64) -> Drive {

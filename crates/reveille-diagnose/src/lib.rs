@@ -22,6 +22,7 @@ pub mod catalogue;
 pub mod finding;
 pub mod judge;
 pub mod lines;
+pub mod own;
 pub mod page;
 pub mod scan;
 pub mod sources;

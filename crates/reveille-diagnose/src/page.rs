@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use crate::catalogue::{Catalogue, Cause, Signal};
 use crate::finding::Confidence;
+use crate::own;
 
 /// The page of one cause, as Markdown.
 pub fn page(catalogue: &Catalogue, cause: &Cause) -> String {
@@ -38,13 +39,22 @@ pub fn page(catalogue: &Catalogue, cause: &Cause) -> String {
     page
 }
 
-/// The list of all causes, as Markdown.
+/// The list of all causes, those that the engine proves itself among them, as Markdown.
 pub fn index(catalogue: &Catalogue) -> String {
-    let mut page = "# Findings\n\nWhat `reveille diagnose` can tell, by the stage where it usually stops a machine. Made from `catalogue/`.\n\n| stage | code | cause | what is amiss |\n| --- | --- | --- | --- |\n".to_owned();
-    let mut causes: Vec<&Cause> = catalogue.causes.iter().collect();
-    causes.sort_by_key(|cause| (cause.stage, cause.code.clone()));
-    for Cause { stage, code, label, title, .. } in causes {
-        let _ = writeln!(page, "| {stage} | [{code}]({code}.md) | {label} | {title} |");
+    let mut page = "# Findings\n\nWhat `reveille diagnose` can tell, by the stage where it usually stops a machine, made from `catalogue/`; and, with a\n\
+                    star, what Reveille proves itself from what the cloud and the cluster say of their objects.\n\n\
+                    | stage | code | cause | what is amiss |\n| --- | --- | --- | --- |\n"
+        .to_owned();
+    let read = catalogue.causes.iter().map(|cause| {
+        let Cause { stage, code, label, title, .. } = cause;
+        (*stage, code.as_str(), label.as_str(), title.as_str(), "")
+    });
+    let own =
+        own::causes(catalogue).map(|cause| (cause.stage(), cause.code(), cause.label(), cause.says(), " *"));
+    let mut rows: Vec<_> = read.chain(own).collect();
+    rows.sort();
+    for (stage, code, label, says, star) in rows {
+        let _ = writeln!(page, "| {stage} | [{code}]({code}.md){star} | {label} | {says} |");
     }
     page
 }
@@ -105,7 +115,7 @@ fn list(lines: &[String]) -> String {
     lines.iter().map(|line| format!("* {line}\n")).collect()
 }
 
-fn capital(text: &str) -> String {
+pub(crate) fn capital(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }

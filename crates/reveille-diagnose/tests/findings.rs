@@ -1,9 +1,9 @@
-//! The pages of `docs/findings` say what the catalogue says. `REVEILLE_BLESS=1` writes them anew.
+//! The pages of `docs/findings` say what the catalogue, and for causes of its own the engine, says. `REVEILLE_BLESS=1` writes them anew.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use reveille_diagnose::{Catalogue, page};
+use reveille_diagnose::{Catalogue, own, page};
 
 #[test]
 fn the_pages_of_findings_are_fresh() {
@@ -14,6 +14,7 @@ fn the_pages_of_findings_are_fresh() {
         .iter()
         .map(|cause| (format!("{}.md", cause.code), page::page(&catalogue, cause)))
         .collect();
+    wanted.extend(own::causes(&catalogue).map(|cause| (format!("{}.md", cause.code()), own::page(cause))));
     wanted.insert("README.md".to_owned(), page::index(&catalogue));
     if std::env::var_os("REVEILLE_BLESS").is_some() {
         std::fs::create_dir_all(&folder).unwrap();

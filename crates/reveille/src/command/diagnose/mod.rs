@@ -17,7 +17,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, anyhow};
 use reveille_diagnose::scan::Scanner;
-use reveille_diagnose::{Catalogue, judge};
+use reveille_diagnose::{Catalogue, judge, own};
 
 use jobs::{Read, Source};
 
@@ -88,8 +88,10 @@ fn sources(paths: &[PathBuf]) -> Result<Vec<Source>, Failure> {
 }
 
 fn explain(catalogue: &Catalogue, code: &str) -> Result<Answer, Failure> {
-    match catalogue.cause(code) {
-        Some(cause) => Ok(Answer::fine(reveille_diagnose::page::page(catalogue, cause))),
+    let read = catalogue.cause(code).map(|cause| reveille_diagnose::page::page(catalogue, cause));
+    let own = || own::cause(catalogue, code).map(own::page);
+    match read.or_else(own) {
+        Some(page) => Ok(Answer::fine(page)),
         None => {
             let error = anyhow!("no finding is called {code}");
             Err(Failure::usage(error)

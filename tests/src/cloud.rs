@@ -1,4 +1,4 @@
-//! Eyes of our own on the cloud: Nova and Neutron read directly, past the fault proxy and past Reveille's adapter.
+//! Eyes of our own on the cloud: Keystone, Nova and Neutron read directly, past the fault proxy and past Reveille's adapter.
 //!
 //! Every claim of a scenario about an effect is read here. It changes things only to set a scene or to clean up after
 //! one. JSON stays JSON: a scenario asks for the one field that it is about.
@@ -26,6 +26,8 @@ pub struct Cloud {
 /// A service that can be asked.
 #[derive(Clone, Copy, Debug)]
 pub enum Service {
+    /// Identity.
+    Keystone,
     /// Compute.
     Nova,
     /// Network.
@@ -79,6 +81,7 @@ impl Cloud {
             *self.token.borrow_mut() = Some(token);
         }
         let base = match service {
+            Service::Keystone => &self.facts.direct_endpoints.keystone,
             Service::Nova => &self.facts.direct_endpoints.nova,
             Service::Neutron => &self.facts.direct_endpoints.neutron,
         };
@@ -106,6 +109,53 @@ impl Cloud {
         let answer = self.ask(method, service, path, body)?;
         ensure!(answer.status < 300, "{service:?} {method} {path}: {} {}", answer.status, answer.body);
         Ok(answer.body)
+    }
+
+    /// Makes a user that may do nothing yet, and gives its id.
+    ///
+    /// # Errors
+    /// When Keystone refuses, as it does to all but the operator.
+    pub fn make_user(&self, name: &str, password: &str) -> Result<String> {
+        let user = json!({"user": {"name": name, "password": password, "domain_id": "default"}});
+        let made = self.change("POST", Service::Keystone, "/users", Some(&user))?;
+        Ok(text(&made["user"]["id"]))
+    }
+
+    /// Deletes users, whatever they may do.
+    ///
+    /// # Errors
+    /// When Keystone does not answer.
+    pub fn delete_users(&self, ids: &[&str]) -> Result<()> {
+        for id in ids {
+            self.ask("DELETE", Service::Keystone, &format!("/users/{id}"), None)?;
+        }
+        Ok(())
+    }
+
+    /// Lets a user hold a role on the project of the machines.
+    ///
+    /// # Errors
+    /// When Keystone refuses.
+    pub fn give_role(&self, user: &str, role: &str) -> Result<()> {
+        let roles = list(&self.get(Service::Keystone, &format!("/roles?name={role}"))?, "roles");
+        let role = roles.first().map(|role| text(&role["id"])).context("there is no such role")?;
+        let project = &self.facts.project_id;
+        let path = format!("/projects/{project}/users/{user}/roles/{role}");
+        self.change("PUT", Service::Keystone, &path, None).map(drop)
+    }
+
+    /// The roles that were given to a user itself on the project of the machines, by name.
+    ///
+    /// # Errors
+    /// When Keystone does not answer.
+    pub fn roles_of(&self, user: &str) -> Result<Vec<String>> {
+        let path = format!("/projects/{}/users/{user}/roles", self.facts.project_id);
+        let mut names: Vec<String> = list(&self.get(Service::Keystone, &path)?, "roles")
+            .iter()
+            .map(|role| text(&role["name"]))
+            .collect();
+        names.sort();
+        Ok(names)
     }
 
     /// Every server of the project with this tag.

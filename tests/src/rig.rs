@@ -56,6 +56,9 @@ pub struct KubernetesFacts {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OpenStackFacts {
+    /// The project of the machines, by its id.
+    #[serde(rename = "projectID")]
+    pub project_id: String,
     /// `clouds.yaml`; its entry `demo` goes through the fault proxy.
     pub clouds_file: PathBuf,
     /// The network of the machines.

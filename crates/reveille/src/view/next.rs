@@ -104,8 +104,12 @@ pub(crate) fn decision(desk: &Desk<'_>, case: &Case) -> Decision {
 
 /// Rungs that are not climbed, and why.
 pub(crate) fn held(decision: &Decision) -> Vec<HeldReport> {
+    let what = |rung: Rung| match &decision.next {
+        Next::Held { rung: next, call: Some(call) } if *next == rung => would(rung, call),
+        _ => rung.says().to_owned(),
+    };
     let report = |(rung, holds): &(Rung, Vec<Hold>)| HeldReport {
-        what: rung.says().to_owned(),
+        what: what(*rung),
         why: holds.iter().map(ToString::to_string).collect(),
     };
     decision.held.iter().map(report).collect()

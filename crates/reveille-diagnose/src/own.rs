@@ -83,7 +83,7 @@ pub fn causes(catalogue: &Catalogue) -> impl Iterator<Item = &'static Cause> + '
 
 /// The cause of that code or label, where the catalogue has none.
 pub fn cause(catalogue: &Catalogue, name: &str) -> Option<&'static Cause> {
-    causes(catalogue).find(|cause| cause.code() == name || cause.label() == name)
+    causes(catalogue).find(|cause| cause.code().eq_ignore_ascii_case(name) || cause.label() == name)
 }
 
 /// Its page, as Markdown.

@@ -1,4 +1,5 @@
-//! The pages of `docs/findings` say what the catalogue, and for causes of its own the engine, says. `REVEILLE_BLESS=1` writes them anew.
+//! The pages of `docs/findings` say what the catalogue says, and the engine of its own causes.
+//! `REVEILLE_BLESS=1` writes them anew.
 
 use std::collections::BTreeMap;
 use std::path::Path;

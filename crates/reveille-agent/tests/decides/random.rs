@@ -231,14 +231,22 @@ impl Run {
                 Ok(())
             }
             Op::Odd(which, how) => {
-                let known: Vec<Effect> =
-                    self.answered.iter().rev().take(20).chain(&self.waiting).cloned().collect();
+                let answered = self.answered.iter().rev().take(20).map(|effect| (effect, true));
+                let waiting = self.waiting.iter().map(|effect| (effect, false));
+                let known: Vec<(Effect, bool)> =
+                    answered.chain(waiting).map(|(effect, is_over)| (effect.clone(), is_over)).collect();
                 if known.is_empty() {
                     return Ok(());
                 }
-                let effect = pick(&known, u32::from(*which));
+                let (effect, is_over) = pick(&known, u32::from(*which));
                 let stale = how.is_multiple_of(4);
-                for event in self.answers(&effect, *how) {
+                let durable = self.memory.clone();
+                let events = self.answers(&effect, *how);
+                if is_over {
+                    // Its answer comes a second time; what was written then is not written again over what came after it.
+                    self.memory = durable;
+                }
+                for event in events {
                     let event = match event {
                         Event::Recorded(FlightId(id)) if stale => Event::Recorded(FlightId(id + 1)),
                         event => event,
@@ -304,6 +312,19 @@ proptest! {
         let (once, again) = (Run::all(&ops, 1), Run::all(&ops, 1));
         prop_assert_eq!(once.map(|run| run.bytes), again.map(|run| run.bytes));
     }
+}
+
+/// An answer that comes a second time is no second write: this sequence once put an older memory back, and a reboot too many
+/// was counted.
+#[test]
+fn an_answer_that_is_repeated_writes_nothing() {
+    use Op::{Die, Live, Mood, Odd, Pass};
+    let begin =
+        [Live(1), Mood(4_118_268_326), Pass(20), Live(12), Mood(174_872_824), Live(2), Live(13), Odd(182, 0)];
+    let deaths = [Die, Live(5), Die, Live(5), Die, Live(5)];
+    let ops: Vec<Op> = begin.into_iter().chain(deaths).collect();
+    let run = Run::all(&ops, 0);
+    assert!(run.is_ok(), "{}", run.err().unwrap());
 }
 
 /// The sequences reach every verb: an invariant that nothing approaches proves nothing.

@@ -77,7 +77,7 @@ fn element(bytes: &[u8]) -> Option<(u8, &[u8], &[u8])> {
 mod tests {
     use super::*;
 
-    /// `openssl req -new` for `/O=system:nodes/CN=system:node:w-1` with an ECDSA key,.
+    /// `openssl req -new` for `/O=system:nodes/CN=system:node:w-1` with an ECDSA key.
     const OF_W_1: &str = include_str!("../../tests/support/w-1.csr.pem");
 
     #[test]

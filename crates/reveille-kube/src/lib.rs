@@ -38,6 +38,7 @@ mod leases;
 mod look;
 mod mapping;
 mod outlet;
+mod page;
 mod paths;
 mod pieces;
 mod proxy;

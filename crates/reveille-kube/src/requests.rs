@@ -20,10 +20,8 @@ use tokio::time::Instant;
 use crate::cluster::Inner;
 use crate::failure::Failure;
 use crate::mapping::request;
+use crate::page::page;
 use crate::paths;
-use crate::roll::PAGE_WITHIN;
-use crate::session::Question;
-use crate::wire::List;
 
 const PAGE: u32 = 500;
 
@@ -73,16 +71,9 @@ async fn list(cluster: &Inner) -> Result<Vec<(NodeName, CertificateRequest)>, Fa
     let mut body = Vec::new();
     for _ in 0..PAGES_MAX {
         let ask = paths::requests_page(PAGE, next).map_err(|error| Failure::unsendable(&error))?;
-        cluster.session.read(Question { ask, within: PAGE_WITHIN, about: None }, &mut body).await?;
-        let list: List<'_> = serde_json::from_slice(&body).map_err(|error| {
-            Failure::malformed(format!("the list of certificate requests cannot be read: {error}"))
-        })?;
-        if list.metadata.resource_version.as_deref().is_none_or(str::is_empty) {
-            return Err(Failure::malformed("the list of certificate requests is no list: it has no version"));
-        }
-        let items = list.items.unwrap_or_default();
-        requests.extend(items.into_iter().filter_map(|raw| request(raw, &cluster.interner)));
-        next = list.metadata.next.filter(|next| !next.is_empty());
+        let page = page(cluster, ask, "certificate requests", &mut body).await?;
+        requests.extend(page.items.into_iter().filter_map(|raw| request(raw, &cluster.interner)));
+        next = page.next;
         if next.is_none() {
             // RFC 3339 in UTC sorts as text; the stamps are only compared with each other here.
             requests.sort_by(|(_, a), (_, b)| (&b.stamped, &b.name).cmp(&(&a.stamped, &a.name)));

@@ -19,11 +19,9 @@ use crate::cluster::Inner;
 use crate::failure::Failure;
 use crate::mapping::{is_telling, said};
 use crate::outlet::{Closed, Outlet};
+use crate::page::page;
 use crate::paths;
-use crate::roll::PAGE_WITHIN;
-use crate::session::Question;
 use crate::turn::{Step, Turn};
-use crate::wire::List;
 
 const PAGE: u32 = 500;
 
@@ -122,18 +120,11 @@ pub(crate) async fn list(
     let mut body = Vec::new();
     for _ in 0..PAGES_MAX {
         let ask = paths::events_page(about, PAGE, next).map_err(|error| Failure::unsendable(&error))?;
-        cluster.session.read(Question { ask, within: PAGE_WITHIN, about: None }, &mut body).await?;
-        let list: List<'_> = serde_json::from_slice(&body)
-            .map_err(|error| Failure::malformed(format!("the list of events cannot be read: {error}")))?;
-        version = list
-            .metadata
-            .resource_version
-            .filter(|version| !version.is_empty())
-            .ok_or_else(|| Failure::malformed("the list of events is no list: it has no version"))?;
-        let items = list.items.unwrap_or_default();
-        events
-            .extend(items.into_iter().filter_map(|raw| said(raw, &cluster.interner)).map(|said| said.event));
-        next = list.metadata.next.filter(|next| !next.is_empty());
+        let page = page(cluster, ask, "events", &mut body).await?;
+        version = page.version;
+        let told = page.items.into_iter().filter_map(|raw| said(raw, &cluster.interner));
+        events.extend(told.map(|said| said.event));
+        next = page.next;
         if next.is_none() {
             break;
         }

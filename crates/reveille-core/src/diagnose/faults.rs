@@ -19,7 +19,7 @@ use crate::observe::cluster::{ClusterView, NodeSeen};
 
 use super::absence::Absence;
 use super::console::{self, NeverJoinedFacts};
-use super::gathered::Gathered;
+use super::gathered::{Gathered, console_counts};
 use super::network::membership::{self, PortNeed, Verdict};
 use super::network::pairs::{self, PairNeed};
 use super::network::rules;
@@ -339,9 +339,7 @@ pub fn enrich(
     }
     let testimony = gathered.testimony.as_ref().map(|read| read.as_ref().map(|it| &**it).map_err(Arc::clone));
     let read = testimony.as_ref().and_then(|read| read.as_ref().ok()).copied();
-    // Held to have joined for its name alone, it may be another of that name: then its own console tells.
-    let by_name_alone = fault.kind == FaultKind::Vanished && seen.joined.is_none();
-    if !(fault.kind == FaultKind::NeverJoined || by_name_alone) {
+    if !console_counts(fault.kind, seen) {
         if let Some(testimony) = read {
             explain_one_that_joined(fault, testimony, read_at);
         }
@@ -356,7 +354,8 @@ pub fn enrich(
         read_at,
     };
     let mut findings = console::explain_never_joined(&facts);
-    if by_name_alone {
+    if fault.kind == FaultKind::Vanished {
+        // It may have joined after all: then a first boot alone tells of it.
         findings.retain(|it| it.cause.is_of_the_first_boot() && it.confidence >= Confidence::Likely);
     }
     if !findings.is_empty() {

@@ -43,6 +43,12 @@ const fn is_heard(kind: FaultKind) -> bool {
     matches!(kind, FaultKind::NeverJoined | FaultKind::Vanished | FaultKind::NotReady)
 }
 
+/// Whether its console tells what is amiss: it never joined, or it is held to have joined for its name alone and may be another
+/// of that name. Any other may be chatty about what it survived.
+pub fn console_counts(kind: FaultKind, seen: &Seen) -> bool {
+    kind == FaultKind::NeverJoined || (kind == FaultKind::Vanished && seen.joined.is_none())
+}
+
 /// The read that explains a machine with this fault by words; none while it has no guest.
 pub fn hearing(kind: FaultKind, cloud: &CloudName, seen: &Seen) -> Option<Look> {
     let instance = &seen.instance;
@@ -54,10 +60,7 @@ pub fn hearing(kind: FaultKind, cloud: &CloudName, seen: &Seen) -> Option<Look> 
     }
     let node = seen.nodes.first().or(seen.joined.as_ref()).cloned();
     let asks_as = node.clone().unwrap_or_else(|| NodeName::new(instance.name.as_str().to_lowercase()));
-    // Held to have joined for its name alone, it may be another of that name: then its own console tells.
-    let console_counts =
-        kind == FaultKind::NeverJoined || (kind == FaultKind::Vanished && seen.joined.is_none());
-    let hearing = Hearing { node, asks_as, console_counts };
+    let hearing = Hearing { node, asks_as, console_counts: console_counts(kind, seen) };
     Some(Look::Testimony(cloud.clone(), instance.id.clone(), Arc::new(hearing)))
 }
 

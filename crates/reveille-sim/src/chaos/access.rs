@@ -17,7 +17,7 @@ use reveille_core::model::roster::Mode;
 use reveille_core::model::time::Span;
 
 use super::Happening;
-use super::catalog::Entry;
+use super::catalog::{Entry, catalog};
 use super::dice::{Dice, Drawn, one};
 use crate::rng::Rng;
 use crate::world::access::{role_id, user_id};
@@ -34,71 +34,43 @@ const USERS: [(&str, &[&str]); 3] = [
     ("registry", &["object_user"]),
 ];
 
-/// What can happen to the roles of service users.
-pub static CATALOG: &[Entry] = &[
-    Entry {
-        name: "role-lost",
-        says: "a service user loses a role",
-        rate: 6,
-        draw: |dice| {
+catalog! {
+    /// What can happen to the roles of service users.
+    "role-lost" 6 "a service user loses a role"
+        |dice| {
             let (user, role) = dice.holder();
             one(Fault::RoleLost(user, role))
-        },
-    },
-    Entry {
-        name: "role-given",
-        says: "a service user loses a role, and a while later somebody gives it back",
-        rate: 3,
-        draw: |dice| {
+        };
+    "role-given" 3 "a service user loses a role, and a while later somebody gives it back"
+        |dice| {
             let ((user, role), after) = (dice.holder(), dice.rng.span(Span::from_s(20), Span::from_min(150)));
             let lost = Happening::Fault(Fault::RoleLost(user.clone(), role.clone()));
             vec![(Span::ZERO, lost), (after, Happening::Fault(Fault::RoleGiven(user, role)))]
-        },
-    },
-    Entry {
-        name: "role-slips",
-        says: "a service user loses a role again and again, as where some tool takes away what it does not know",
-        rate: 2,
-        draw: slips,
-    },
-    Entry {
-        name: "roles-untold",
-        says: "Keystone refuses to say who holds which role",
-        rate: 3,
-        draw: |dice| {
+        };
+    "role-slips" 2 "a service user loses a role again and again, as where some tool takes away what it does not know"
+        slips;
+    "roles-untold" 3 "Keystone refuses to say who holds which role"
+        |dice| {
             let lasts = dice.rng.span(Span::from_min(1), Span::from_min(180));
             one(Fault::RolesUntold(ReadErrorKind::Forbidden, lasts))
-        },
-    },
-    Entry {
-        name: "roles-fail",
-        says: "asked who holds which role, Keystone answers 503, not in time, or with half a list that is noticed",
-        rate: 3,
-        draw: |dice| {
+        };
+    "roles-fail" 3 "asked who holds which role, Keystone answers 503, not in time, or with half a list that is noticed"
+        |dice| {
             let lasts = dice.rng.span(Span::from_min(1), Span::from_min(60));
             let kinds = [ReadErrorKind::Unavailable, ReadErrorKind::TimedOut, ReadErrorKind::Incomplete];
             one(Fault::RolesUntold(kinds[dice.rng.below(3) as usize], lasts))
-        },
-    },
-    Entry {
-        name: "roles-stale",
-        says: "Keystone goes on telling who held which role a while ago",
-        rate: 4,
-        draw: |dice| {
+        };
+    "roles-stale" 4 "Keystone goes on telling who held which role a while ago"
+        |dice| {
             let lasts = dice.rng.span(Span::from_s(10), Span::from_min(20));
             one(Fault::RolesStale(lasts))
-        },
-    },
-    Entry {
-        name: "roles-ungiven",
-        says: "Keystone does not let us give a role",
-        rate: 2,
-        draw: |dice| {
+        };
+    "roles-ungiven" 2 "Keystone does not let us give a role"
+        |dice| {
             let lasts = dice.rng.span(Span::from_min(5), Span::from_min(180));
             one(Fault::RolesUngiven(lasts))
-        },
-    },
-];
+        };
+}
 
 fn slips(dice: &mut Dice) -> Drawn {
     let (user, role) = dice.holder();

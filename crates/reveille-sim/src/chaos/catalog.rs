@@ -31,13 +31,16 @@ pub struct Entry {
 }
 
 macro_rules! catalog {
-    ($($name:literal $rate:literal $says:literal $draw:expr;)*) => {
-        /// What happens to the fleet, to those who look after it and to us.
+    ($(#[$doc:meta])* $($name:literal $rate:literal $says:literal $draw:expr;)*) => {
+        $(#[$doc])*
         pub static CATALOG: &[Entry] = &[$(Entry { name: $name, says: $says, rate: $rate, draw: $draw },)*];
     };
 }
 
+pub(super) use catalog;
+
 catalog! {
+    /// What happens to the fleet, to those who look after it and to us.
     // What calls do.
     "call-ignored" 4 "a call is accepted and does nothing" |_| call(CallLie::Ignored);
     "call-unanswered" 4 "a call takes effect and its answer is lost" |_| call(CallLie::Unanswered);

@@ -127,6 +127,8 @@ pub struct Signal {
     pub harmless: bool,
     /// A mark of a line that says of itself that it goes on: such a line carries no sign.
     pub excuses: bool,
+    /// A mark with which a machine begins anew: what its source said before is of an earlier boot.
+    pub new_boot: bool,
     /// Whose words they are.
     pub source: String,
     /// Texts that must carry it.

@@ -194,6 +194,7 @@ impl Desk {
             whole: sign.whole,
             harmless: sign.harmless || sign.excuses,
             excuses: sign.excuses,
+            new_boot: sign.new_boot,
             source: sign.source.clone().unwrap_or_default(),
             yes: sign.yes.clone(),
             near: sign.near.clone(),

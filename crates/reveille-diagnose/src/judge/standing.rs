@@ -82,6 +82,10 @@ fn taken_back(
             against.push(*mark);
         }
     }
+    if let Some(boot) = booted_since(catalogue, seen, sightings) {
+        against.push(boot);
+        return Standing::Stands { proof: Confidence::Possible, against };
+    }
     Standing::Stands { proof, against }
 }
 
@@ -95,5 +99,17 @@ fn got_past(catalogue: &Catalogue, seen: &Seen, signal: &Signal, sightings: &[(u
         sightings.iter().all(|(source, sighting)| {
             seen.of(place).any(|(other, success)| other == *source && success.last_line > sighting.last_line)
         })
+    })
+}
+
+/// The mark of a boot that began after the last of these lines, in each source that holds one. What stopped the boot before
+/// need not stop this one, and what runs at a machine's first boot only is not tried again: it stays possible.
+fn booted_since(catalogue: &Catalogue, seen: &Seen, sightings: &[(usize, &Sighting)]) -> Option<usize> {
+    let mut boots = catalogue.signals.iter().enumerate().filter(|(_, mark)| mark.new_boot);
+    boots.find_map(|(place, _)| {
+        let passed = sightings.iter().all(|(source, sighting)| {
+            seen.of(place).any(|(other, boot)| other == *source && boot.last_line > sighting.last_line)
+        });
+        passed.then_some(place)
     })
 }

@@ -35,6 +35,23 @@ fn success_later_in_the_same_log_takes_earlier_noise_back() {
 }
 
 #[test]
+fn a_new_boot_doubts_what_stopped_the_one_before() {
+    const BOOT: &str = "[    0.000000] Linux version 6.1.90 (build@host)\n";
+    const LEASELESS: &str =
+        "ignition[701]: GET error: dial tcp 169.254.169.254:80: connect: network is unreachable\n";
+    let of = |text: &str| diagnose(&[text]).findings;
+    let once = of(&format!("{BOOT}{LEASELESS}"));
+    assert_eq!((&*once[0].cause, once[0].against.len()), ("no-network-at-boot", 0));
+    let before = of(&format!("{BOOT}{LEASELESS}{BOOT}"));
+    assert_eq!((&*before[0].cause, before[0].confidence), ("no-network-at-boot", Confidence::Possible));
+    assert_eq!(before[0].against[0].sign, "machine-booted");
+    let again = of(&format!("{BOOT}{LEASELESS}{BOOT}{LEASELESS}"));
+    assert_eq!(again[0].confidence, once[0].confidence, "both boots stopped at the same place");
+    let other = of(&format!("{BOOT}{LEASELESS}{BOOT}error: invalid bearer token abcdef\n"));
+    assert_eq!(other[0].cause, "bootstrap-token-invalid", "the last boot speaks first");
+}
+
+#[test]
 fn success_that_is_cut_or_of_something_else_takes_nothing_back() {
     let noisy = REFUSED.repeat(5);
     for line in [

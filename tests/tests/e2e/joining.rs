@@ -1,6 +1,6 @@
 //! Real kubelets: a real join, and a Node that the real cloud controller takes away.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use reveille_core::model::incident::FaultKind;
 use reveille_core::record::Verdict;
 use reveille_tests::lab::Lab;
@@ -57,4 +57,50 @@ pub(crate) fn a_real_join_counts_and_a_node_taken_by_the_cloud_controller_is_tol
     lab.proxy.calls()?.no_writes()?;
     ensure!(lab.cloud.server(&machine.id)?.is_some(), "the server is gone");
     Ok(())
+}
+
+/// A real kubelet asks for its certificate and nobody approves it. The incident, `why` and the folder of the machine's logs
+/// name that cause with the request by its name; replacing is held back, because a successor would ask the same approver.
+/// When a person approves it, as the finding says, the machine joins and the incident ends by itself.
+pub(crate) fn a_request_that_nobody_approves_is_told_and_holds_replacement_back(lab: &mut Lab) -> Result<()> {
+    let name = "unheard-1";
+    let roster = Roster::new("unheard").set("join", "30s").set("replace", "act").set("reboot", "act");
+    let roster = roster.pool("workers");
+    let machine = lab.machines(&roster, "workers", &[name], &[])?.remove(0);
+    let place = lab.place(&[&roster])?;
+    lab.rig.fault(&["csr-approver-off"])?;
+    lab.will_spoil([name.to_owned()]);
+    lab.rig.spoiled_node(name, "none")?;
+    let request = pending_request(lab)?;
+    let running = lab.start(&place)?;
+    until("the request to be told as the cause", s(90), || {
+        let ledger = place.ledger()?;
+        let incident = ledger.newest(name, FaultKind::NeverJoined)?;
+        let findings = format!("{:?}", incident.findings);
+        ensure!(incident.code() == "RV532", "{}: {findings}", incident.told());
+        ensure!(incident.evidence().contains(&request), "{request} is not quoted: {}", incident.evidence());
+        Ok(())
+    })?;
+    let why = lab.reveille.ask(&place, &["why", name])?.stdout;
+    ensure!(why.contains("csr-not-approved (RV532)") && why.contains(&request), "{why}");
+    throughout("it is left alone", s(15), || lab.proxy.calls()?.no_writes())?;
+    lab.rig.lift(&["csr-approver-off"])?;
+    lab.kube.ctl(&["certificate", "approve", &request])?;
+    until("the incident to close by itself", s(120), || {
+        place.ledger()?.newest(name, FaultKind::NeverJoined)?.ended(Verdict::Recovered)
+    })?;
+    running.stop()?;
+    lab.proxy.calls()?.no_writes()?;
+    ensure!(lab.cloud.server(&machine.id)?.is_some(), "the server is gone");
+    Ok(())
+}
+
+/// The one request for a certificate that waits.
+fn pending_request(lab: &Lab) -> Result<String> {
+    until("a request to be pending", s(60), || {
+        let listed = lab.kube.ctl(&["get", "csr", "--no-headers"])?;
+        let pending = listed.lines().find(|line| line.trim_end().ends_with("Pending"));
+        let request = pending.and_then(|line| line.split_whitespace().next());
+        request.map(str::to_owned).with_context(|| format!("none waits: {listed}"))
+    })
 }

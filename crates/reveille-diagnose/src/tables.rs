@@ -132,6 +132,8 @@ pub(crate) struct Listing {
     rows: u64,
     status_column: usize,
     ready: Option<(u64, String)>,
+    /// Names of the nodes that a listing calls Ready, and not anything else anywhere.
+    ready_names: BTreeMap<String, bool>,
     not_ready: Option<(u64, String)>,
     system_pods: BTreeSet<String>,
     system_pod: Option<(u64, String)>,
@@ -153,6 +155,7 @@ impl Listing {
             rows: 0,
             status_column: 0,
             ready: None,
+            ready_names: BTreeMap::new(),
             not_ready: None,
             system_pods: BTreeSet::new(),
             system_pod: None,
@@ -247,11 +250,24 @@ impl Listing {
 
     fn node(&mut self, number: u64, line: &str, words: &[&str]) {
         let Some(status) = words.get(self.status_column) else { return };
-        if status.starts_with("NotReady") || status.starts_with("Unknown") {
+        let ready = if status.starts_with("NotReady") || status.starts_with("Unknown") {
             self.not_ready.get_or_insert_with(|| (number, line.to_owned()));
+            false
         } else if status.starts_with("Ready") {
             self.ready.get_or_insert_with(|| (number, line.to_owned()));
+            true
+        } else {
+            return;
+        };
+        // What a later listing of the same source says is what counts.
+        if let Some(name) = words.first().filter(|_| self.ready_names.len() < KEPT_MAX) {
+            self.ready_names.insert((*name).to_ascii_lowercase(), ready);
         }
+    }
+
+    /// Nodes of a listing, and whether the last one called them Ready.
+    pub(crate) fn nodes(&mut self) -> BTreeMap<String, bool> {
+        std::mem::take(&mut self.ready_names)
     }
 
     fn pod(&mut self, number: u64, line: &str, words: &[&str]) {

@@ -151,6 +151,8 @@ pub(super) struct SignDocument {
     #[serde(default)]
     pub(super) new_boot: bool,
     #[serde(default)]
+    pub(super) well: bool,
+    #[serde(default)]
     pub(super) source: Option<String>,
     pub(super) yes: Vec<String>,
     pub(super) near: Vec<String>,

@@ -129,6 +129,8 @@ pub struct Signal {
     pub excuses: bool,
     /// A mark with which a machine begins anew: what its source said before is of an earlier boot.
     pub new_boot: bool,
+    /// A mark of a machine that is well as a whole. A listing's row tells the same of the node that it names: `w-1  Ready`.
+    pub well: bool,
     /// Whose words they are.
     pub source: String,
     /// Texts that must carry it.

@@ -195,6 +195,7 @@ impl Desk {
             harmless: sign.harmless || sign.excuses,
             excuses: sign.excuses,
             new_boot: sign.new_boot,
+            well: sign.well,
             source: sign.source.clone().unwrap_or_default(),
             yes: sign.yes.clone(),
             near: sign.near.clone(),

@@ -3,6 +3,7 @@
 use crate::catalogue::{Catalogue, Signal};
 use crate::finding::Confidence;
 use crate::scan::{Seen, Sighting};
+use reveille_core::model::stage::Stage;
 
 /// What becomes of a sign.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,6 +66,9 @@ fn taken_back(
     if got_past(catalogue, seen, signal, sightings) {
         return Standing::TakenBack;
     }
+    if proof < Confidence::Sure && is_of_ready_nodes(catalogue, seen, signal, sightings) {
+        return Standing::TakenBack;
+    }
     let mut against = Vec::new();
     for mark in &signal.taken_back_by {
         let whole = catalogue.signals[*mark].whole;
@@ -112,4 +116,27 @@ fn booted_since(catalogue: &Catalogue, seen: &Seen, sightings: &[(usize, &Sighti
         });
         passed.then_some(place)
     })
+}
+
+/// Whether every line is about a node that a listing calls Ready, and Ready speaks against the sign.
+fn is_of_ready_nodes(
+    catalogue: &Catalogue,
+    seen: &Seen,
+    signal: &Signal,
+    sightings: &[(usize, &Sighting)],
+) -> bool {
+    let of_ready = |sighting: &Sighting| {
+        !sighting.first.is_empty() && sighting.first.iter().all(|hit| seen.names_ready_node(&hit.text))
+    };
+    let unlike = stops_before_ready(catalogue, signal)
+        && (signal.taken_back_by.is_empty()
+            || signal.taken_back_by.iter().any(|mark| catalogue.signals[*mark].well));
+    unlike && !seen.nodes.is_empty() && sightings.iter().all(|(_, sighting)| of_ready(sighting))
+}
+
+/// Whether a machine that this stops cannot be Ready: it stands before the stages at which a Node is there and may well be
+/// Ready. What the cloud does before there is a machine is told in logs about many machines, and is not meant.
+fn stops_before_ready(catalogue: &Catalogue, signal: &Signal) -> bool {
+    let stage = signal.stage.or_else(|| Some(catalogue.causes[signal.cause?].stage));
+    stage.is_some_and(|stage| (Stage::Network..=Stage::Register).contains(&stage))
 }

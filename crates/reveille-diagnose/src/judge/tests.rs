@@ -52,6 +52,22 @@ fn a_new_boot_doubts_what_stopped_the_one_before() {
 }
 
 #[test]
+fn what_is_said_of_a_node_that_a_listing_calls_ready_did_not_stop_it() {
+    let said = "Nov 22 10:00:00 w-1 kubelet[1]: E0101 10:00:00.1 1 x.go:1] dial tcp 10.0.0.9:6443: connect: connection refused\n";
+    let said = said.repeat(3);
+    let listed = |rows: &str| format!("NAME STATUS ROLES AGE VERSION\n{rows}\n");
+    assert_eq!(causes(&[&said]), ["apiserver-unreachable"]);
+    assert!(causes(&[&said, &listed("w-1 Ready <none> 4m v1.31.1")]).is_empty());
+    for others in
+        ["w-2 Ready <none> 4m v1.31.1", "w-1 NotReady <none> 4m v1.31.1", "w-11 Ready <none> 4m v1.31.1"]
+    {
+        assert_eq!(causes(&[&said, &listed(others)]), ["apiserver-unreachable"], "{others}");
+    }
+    let twice = format!("{}\n{}", listed("w-1 NotReady <none> 4m v1"), listed("w-1 Ready <none> 9m v1"));
+    assert!(causes(&[&said, &twice]).is_empty(), "the last listing of a source counts");
+}
+
+#[test]
 fn success_that_is_cut_or_of_something_else_takes_nothing_back() {
     let noisy = REFUSED.repeat(5);
     for line in [

@@ -260,8 +260,9 @@ impl Open<'_, '_> {
         }
     }
 
-    fn close(self) {
+    fn close(mut self) {
         let signals = &self.reader.scanner.catalogue.signals;
+        self.reader.seen.listed(self.listing.nodes());
         for shown in self.listing.end() {
             for (place, signal) in
                 signals.iter().enumerate().filter(|(_, signal)| signal.fact == Some(shown.fact))

@@ -16,6 +16,8 @@ const QUOTE_CHARACTERS_MAX: usize = 600;
 const TROUBLE_MAX: usize = 5;
 /// Sources of which names are kept; those after it share one place.
 const SOURCES_MAX: usize = 20_000;
+/// Nodes of listings that are kept.
+const NODES_MAX: usize = 20_000;
 /// Pairs of signal and source that are kept.
 const SIGHTINGS_MAX: usize = 50_000;
 
@@ -73,6 +75,8 @@ pub struct Seen {
     pub sources: Vec<String>,
     /// By signal and source.
     pub sightings: BTreeMap<(usize, usize), Sighting>,
+    /// Nodes by name in lower case, and whether every listing that names one calls it Ready at its end.
+    pub nodes: BTreeMap<String, bool>,
     /// How many lines that were not empty.
     pub lines: u64,
     /// How many lines sounded like trouble and carried no signal.
@@ -92,6 +96,21 @@ impl Seen {
         self.sightings
             .range((signal, 0)..=(signal, usize::MAX))
             .map(|((_, source), sighting)| (*source, sighting))
+    }
+
+    /// Whether a line names a node that is Ready: between characters that no name has.
+    pub fn names_ready_node(&self, text: &str) -> bool {
+        let text = text.to_ascii_lowercase();
+        let words = text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '-' || c == '.'));
+        words.map(|word| word.trim_matches('.')).any(|word| self.nodes.get(word) == Some(&true))
+    }
+
+    pub(super) fn listed(&mut self, nodes: BTreeMap<String, bool>) {
+        for (name, ready) in nodes {
+            if self.nodes.len() < NODES_MAX || self.nodes.contains_key(&name) {
+                *self.nodes.entry(name).or_insert(ready) &= ready;
+            }
+        }
     }
 
     pub(super) fn open(&mut self, source: &str) -> usize {
@@ -116,6 +135,7 @@ impl Seen {
                 }
             }
         }
+        self.listed(after.nodes);
         self.lines += after.lines;
         self.troubles += after.troubles;
         let room = TROUBLE_MAX.saturating_sub(self.trouble.len());

@@ -68,6 +68,26 @@ fn what_is_said_of_a_node_that_a_listing_calls_ready_did_not_stop_it() {
 }
 
 #[test]
+fn two_machines_with_one_id_are_seen_across_sources() {
+    const ID: &str = "9f0a3c1d2b4e4f5a8b7c6d5e4f3a2b1c";
+    let described = |name: &str| format!("Name:  {name}\n  Machine ID:  {ID}\n");
+    assert_eq!(causes(&[&described("w-1"), &described("w-2")]), ["duplicate-machine-id"]);
+    assert!(causes(&[&described("w-1"), &described("w-1")]).is_empty());
+    let by_hand = format!("core@first:~$ cat /etc/machine-id\n{ID}\n");
+    assert!(
+        causes(&[&described("w-1"), &by_hand]).is_empty(),
+        "an alias and a Node's name tell no two machines apart"
+    );
+    let catalogue = Catalogue::built_in().unwrap();
+    let scanner = Scanner::new(&catalogue).unwrap();
+    let (mut one, mut other) = (Reader::new(&scanner), Reader::new(&scanner));
+    one.text("a", &described("w-1"));
+    other.text("b", &described("w-2"));
+    one.append(other);
+    assert_eq!(judge(&one).findings[0].cause, "duplicate-machine-id", "also where two readers saw one each");
+}
+
+#[test]
 fn success_that_is_cut_or_of_something_else_takes_nothing_back() {
     let noisy = REFUSED.repeat(5);
     for line in [

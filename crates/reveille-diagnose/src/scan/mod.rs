@@ -24,8 +24,9 @@ use memchr::memchr;
 
 use crate::catalogue::{Catalogue, Signal};
 use crate::lines::{self, LINE_BYTES_MAX, Level};
-use crate::tables::Listing;
+use crate::tables::{Fact, Listing};
 use blocks::Blocks;
+use seen::Owned;
 pub use seen::{Hit, Seen, Sighting};
 use sieve::{Picked, Sieve};
 
@@ -135,7 +136,19 @@ impl<'s> Reader<'s> {
 
     /// Takes over what another reader saw in sources that come after ours.
     pub fn append(&mut self, after: Self) {
-        self.seen.append(after.seen);
+        for (source, hit) in self.seen.append(after.seen) {
+            self.same_machine_id(source, &hit);
+        }
+    }
+
+    /// Two sources name two machines with one id.
+    fn same_machine_id(&mut self, source: usize, hit: &Hit) {
+        let signals = self.scanner.catalogue.signals.iter().enumerate();
+        for (place, signal) in signals.filter(|(_, signal)| signal.fact == Some(Fact::SameMachineId)) {
+            if !self.seen.sighted(place) {
+                self.seen.sight(signal, place, source, hit.line, None, &hit.text, &hit.text);
+            }
+        }
     }
 
     /// The platform, where somebody says it.
@@ -263,6 +276,7 @@ impl Open<'_, '_> {
     fn close(mut self) {
         let signals = &self.reader.scanner.catalogue.signals;
         self.reader.seen.listed(self.listing.nodes());
+        let ids = self.listing.machine_ids();
         for shown in self.listing.end() {
             for (place, signal) in
                 signals.iter().enumerate().filter(|(_, signal)| signal.fact == Some(shown.fact))
@@ -276,6 +290,13 @@ impl Open<'_, '_> {
                     &shown.text,
                     &shown.text,
                 );
+            }
+        }
+        for (id, owners, shown) in ids {
+            let hit = Hit { line: shown.line, text: seen::quoted(&shown.text) };
+            let owned = Owned { owners, source: self.source, hit };
+            if let Some((source, hit)) = self.reader.seen.owned(id, owned) {
+                self.reader.same_machine_id(source, &hit);
             }
         }
     }

@@ -1,12 +1,13 @@
 //! What was seen: of each signal in each source the first lines, the last, and how often. Bounded, whatever the input.
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 
 use reveille_core::diagnose::console::mask_secrets;
 
 use crate::catalogue::Signal;
 use crate::lines::{Level, readable};
+use crate::tables::MachineId;
 
 /// Lines that are kept of one signal in one source.
 const KEPT_MAX: usize = 3;
@@ -66,6 +67,14 @@ impl Sighting {
     }
 }
 
+/// Who has an id of a machine, and where that was first read.
+#[derive(Clone, Debug)]
+pub(super) struct Owned {
+    pub(super) owners: BTreeSet<String>,
+    pub(super) source: usize,
+    pub(super) hit: Hit,
+}
+
 /// Everything that was seen.
 #[derive(Clone, Debug, Default)]
 pub struct Seen {
@@ -77,6 +86,8 @@ pub struct Seen {
     pub sightings: BTreeMap<(usize, usize), Sighting>,
     /// Nodes by name in lower case, and whether every listing that names one calls it Ready at its end.
     pub nodes: BTreeMap<String, bool>,
+    /// Ids of machines, with who has them in any source.
+    pub(super) machine_ids: BTreeMap<MachineId, Owned>,
     /// How many lines that were not empty.
     pub lines: u64,
     /// How many lines sounded like trouble and carried no signal.
@@ -113,6 +124,25 @@ impl Seen {
         }
     }
 
+    /// Takes the owners of an id over; gives the line back where another source names somebody else.
+    pub(super) fn owned(&mut self, id: MachineId, owned: Owned) -> Option<(usize, Hit)> {
+        if self.machine_ids.len() >= NODES_MAX && !self.machine_ids.contains_key(&id) {
+            return None;
+        }
+        match self.machine_ids.entry(id) {
+            Entry::Vacant(vacant) => {
+                vacant.insert(owned);
+                None
+            }
+            Entry::Occupied(mut known) => {
+                let known = &mut known.get_mut().owners;
+                let others = *known != owned.owners;
+                known.extend(owned.owners);
+                others.then_some((owned.source, owned.hit))
+            }
+        }
+    }
+
     pub(super) fn open(&mut self, source: &str) -> usize {
         if self.sources.len() < SOURCES_MAX {
             self.sources.push(source.to_owned());
@@ -120,8 +150,9 @@ impl Seen {
         self.sources.len() - 1
     }
 
-    /// Puts what was seen in later sources behind what was seen in these.
-    pub(super) fn append(&mut self, after: Self) {
+    /// Puts what was seen in later sources behind what was seen in these; gives the lines back that name another owner of an id
+    /// than these do.
+    pub(super) fn append(&mut self, after: Self) -> Vec<(usize, Hit)> {
         self.platform = after.platform.or(self.platform.take());
         let places: Vec<usize> = after.sources.iter().map(|source| self.open(source)).collect();
         for ((signal, source), sighting) in after.sightings {
@@ -140,6 +171,10 @@ impl Seen {
         self.troubles += after.troubles;
         let room = TROUBLE_MAX.saturating_sub(self.trouble.len());
         self.trouble.extend(after.trouble.into_iter().take(room).map(|(source, hit)| (places[source], hit)));
+        let owned = after.machine_ids.into_iter();
+        owned
+            .filter_map(|(id, owned)| self.owned(id, Owned { source: places[owned.source], ..owned }))
+            .collect()
     }
 
     #[allow(clippy::too_many_arguments, reason = "one line's facts, handed from the one place that has them")]
@@ -199,7 +234,7 @@ impl Seen {
     }
 }
 
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     // Masked before it is cut: a cut may take away what tells a secret.
     readable(&mask_secrets(text), QUOTE_CHARACTERS_MAX)
 }

@@ -7,7 +7,12 @@
 //! What a fact means is the catalogue's business: here is only what the table shows. One [`Listing`] reads one source; it keeps
 //! bounded sets, so that a log that looks like a table costs no memory.
 
+mod identity;
+
 use std::collections::{BTreeMap, BTreeSet};
+
+use identity::Identity;
+pub(crate) use identity::MachineId;
 
 /// What a listing can show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -138,10 +143,7 @@ pub(crate) struct Listing {
     system_pods: BTreeSet<String>,
     system_pod: Option<(u64, String)>,
     pod_network: bool,
-    name: String,
-    speaks_of_ids: bool,
-    ids: BTreeMap<String, BTreeSet<String>>,
-    same_id: Option<(u64, String)>,
+    identity: Identity,
     system_uuids: Vec<String>,
     provider_ids: Vec<(u64, String, String)>,
     mtus: BTreeMap<u32, (u64, String)>,
@@ -160,10 +162,7 @@ impl Listing {
             system_pods: BTreeSet::new(),
             system_pod: None,
             pod_network: false,
-            name: String::new(),
-            speaks_of_ids: false,
-            ids: BTreeMap::new(),
-            same_id: None,
+            identity: Identity::default(),
             system_uuids: Vec::new(),
             provider_ids: Vec::new(),
             mtus: BTreeMap::new(),
@@ -198,6 +197,7 @@ impl Listing {
             Table::Other | Table::None => {}
         }
         self.field(number, line, &words);
+        self.identity.read(number, line, &words);
         self.mtu(number, line, &words);
     }
 
@@ -217,10 +217,7 @@ impl Listing {
         };
         self.rows = 0;
         self.status_column = words.iter().position(|word| *word == "STATUS").unwrap_or(0);
-        self.speaks_of_ids |= words.iter().any(|word| {
-            let word = word.to_ascii_lowercase();
-            word.contains("uuid") || word.contains("machine-id") || word.contains("machineid")
-        });
+        self.identity.head(words);
         true
     }
 
@@ -265,6 +262,14 @@ impl Listing {
         }
     }
 
+    /// Ids of machines, with who has them and the line that says so.
+    pub(crate) fn machine_ids(&mut self) -> Vec<(MachineId, BTreeSet<String>, Shown)> {
+        let found = self.identity.take().into_iter();
+        found
+            .map(|(id, owners, (line, text))| (id, owners, Shown { fact: Fact::SameMachineId, line, text }))
+            .collect()
+    }
+
     /// Nodes of a listing, and whether the last one called them Ready.
     pub(crate) fn nodes(&mut self) -> BTreeMap<String, bool> {
         std::mem::take(&mut self.ready_names)
@@ -287,51 +292,21 @@ impl Listing {
         }
     }
 
-    /// `Name: x`, `System UUID: x`, `Machine ID: x`, `ProviderID: x`, and the same words of YAML and JSON.
+    /// `System UUID: x`, `ProviderID: x`, and the same words of YAML and JSON.
     fn field(&mut self, number: u64, line: &str, words: &[&str]) {
-        let (Some(first), Some(last)) = (words.first(), words.last()) else { return };
-        let value = last.trim_matches(['"', ',', '\'']);
+        let Some(last) = words.last() else { return };
+        let value = identity::bare(last);
         let key = line.trim_start().trim_start_matches('"');
         let names = |name: &str| key.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name));
-        if first.eq_ignore_ascii_case("name:") || names("name\":") || names("hostname:") {
-            value.clone_into(&mut self.name);
-        }
         if names("system uuid") || names("systemuuid") {
             if self.system_uuids.len() < KEPT_MAX {
                 self.system_uuids.push(value.to_ascii_lowercase());
             }
         } else if names("providerid") {
             let uuid = value.rsplit('/').next().unwrap_or(value).to_ascii_lowercase();
-            if is_uuid(&uuid) && self.provider_ids.len() < KEPT_MAX {
+            if identity::is_uuid(&uuid) && self.provider_ids.len() < KEPT_MAX {
                 self.provider_ids.push((number, uuid, line.to_owned()));
             }
-        }
-        let of_id = ["machine id", "machineid", "machine-id", "system uuid", "systemuuid", "product_uuid"];
-        let named = of_id.iter().any(|name| names(name));
-        self.speaks_of_ids |= named || line.contains("machine-id") || line.contains("product_uuid");
-        self.id(number, line, words, named);
-    }
-
-    fn id(&mut self, number: u64, line: &str, words: &[&str], named: bool) {
-        const WORDS_MAX: usize = 5;
-        if words.len() > WORDS_MAX || self.ids.len() >= KEPT_MAX {
-            return;
-        }
-        let Some(id) = words.iter().map(|word| word.trim_matches(['"', ',', '\''])).find(|word| is_id(word))
-        else {
-            return;
-        };
-        let who = match words.first() {
-            Some(first) if !named && !is_id(first) => first.trim_end_matches(':').to_owned(),
-            _ => self.name.clone(),
-        };
-        if who.is_empty() {
-            return;
-        }
-        let owners = self.ids.entry(id.to_ascii_lowercase()).or_default();
-        owners.insert(who);
-        if owners.len() == 2 && self.same_id.is_none() {
-            self.same_id = Some((number, line.to_owned()));
         }
     }
 
@@ -371,7 +346,7 @@ impl Listing {
             self.show(Fact::NoCniPod, line, &text);
         }
         // Any two lines may hold one UUID; it is a machine's only where the text speaks of machine ids.
-        if let Some((line, text)) = self.same_id.take().filter(|_| self.speaks_of_ids) {
+        if let Some((line, text)) = self.identity.same() {
             self.show(Fact::SameMachineId, line, &text);
         }
         let pairs: Vec<_> = self.provider_ids.iter().zip(&self.system_uuids).collect();
@@ -391,66 +366,5 @@ impl Listing {
     }
 }
 
-fn is_uuid(text: &str) -> bool {
-    text.len() == 36
-        && text.bytes().enumerate().all(|(at, byte)| match at {
-            8 | 13 | 18 | 23 => byte == b'-',
-            _ => byte.is_ascii_hexdigit(),
-        })
-}
-
-fn is_id(text: &str) -> bool {
-    is_uuid(text) || (text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit()))
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn facts(text: &str) -> Vec<Fact> {
-        let mut listing = Listing::new();
-        for (number, line) in (1..).zip(text.lines()) {
-            listing.read(number, line);
-        }
-        listing.end().into_iter().map(|shown| shown.fact).collect()
-    }
-
-    #[test]
-    fn tables_show_facts() {
-        for (text, expected) in [
-            ("NAME STATUS ROLES AGE VERSION\nw-1 Ready <none> 1d v1.30.1\n", vec![Fact::AllNodesReady]),
-            (
-                "NAME STATUS ROLES AGE VERSION\nw-1 Ready <none> 1d v1\nw-2 NotReady <none> 1d v1\n",
-                vec![Fact::SomeNodeNotReady],
-            ),
-            (
-                "NAME AGE REQUESTOR CONDITION\ncsr-1 16h system:node:cp-1 Pending\n",
-                vec![Fact::CsrPendingNode],
-            ),
-            (
-                "NAME AGE SIGNERNAME REQUESTOR CONDITION\ncsr-1 1m kubernetes.io/kube-apiserver-client-kubelet system:bootstrap:a Denied\n",
-                vec![Fact::CsrRefusedClient],
-            ),
-            (
-                "NAME AGE SIGNERNAME REQUESTOR CONDITION\ncsr-1 1m kubernetes.io/kube-apiserver-client-kubelet system:bootstrap:a Approved\n",
-                vec![Fact::CsrUnsignedClient],
-            ),
-            (
-                "NAME AGE SIGNERNAME REQUESTOR CONDITION\ncsr-1 1m kubernetes.io/kubelet-serving system:node:a Denied\n",
-                vec![],
-            ),
-            ("NAME AGE REQUESTOR CONDITION\n\ncsr-1 16h system:node:cp-1 Pending\n", vec![]),
-            ("2: eth0: mtu 1500 q\n1: lo: mtu 65536 q\n3: wg0: mtu 1420 q\n", vec![Fact::MtuDiffers]),
-            (
-                "NAME     MACHINE-ID\nw-1 9f0a3c1d2b4e4f5a8b7c6d5e4f3a2b1c\nw-2 9f0a3c1d2b4e4f5a8b7c6d5e4f3a2b1c\n",
-                vec![Fact::SameMachineId],
-            ),
-            (
-                "NAME     MACHINE-ID\nw-1 9f0a3c1d2b4e4f5a8b7c6d5e4f3a2b1c\nw-1 9f0a3c1d2b4e4f5a8b7c6d5e4f3a2b1c\n",
-                vec![],
-            ),
-        ] {
-            assert_eq!(facts(text), expected, "{text}");
-        }
-    }
-}
+mod tests;

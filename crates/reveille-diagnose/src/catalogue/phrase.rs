@@ -242,7 +242,13 @@ fn spell(pieces: &[Piece], out: &mut String) {
         match piece {
             // Spaces beside "any text" may be missing: the text may be empty or be cut there.
             // A status is a number of its own, and no part of a longer one.
-            Piece::Literal(text) if is_status(text) => out.push_str(&format!(r"\b{text}\b")),
+            Piece::Literal(text) if is_status(text.trim()) => {
+                let status = text.trim();
+                let (before, after) = text.split_at(text.find(status).unwrap_or(0));
+                out.push_str(before);
+                out.push_str(&format!(r"\b{status}\b"));
+                out.push_str(&after[status.len()..]);
+            }
             Piece::Literal(text) => out.push_str(&regex::escape(&text.replace('\'', ""))),
             Piece::Tail(text) => {
                 let (kept, rest) = text.split_at(cut(text).unwrap_or(text.len()));
@@ -297,6 +303,9 @@ mod tests {
             ("{a|b}bc … def", "xx bbc 12 def", true),
             ("{abc|abd} <n>x", "abd 12x", true),
             ("{abc|abd} <n>x", "abd x", false),
+            ("404 … servers/", "GET /v2.1/servers/7 404", false),
+            ("404 … servers/", "404 for /v2.1/servers/7", true),
+            ("404 … servers/", "req-44b07c0b-4040-9225 GET /v2.1/servers/detail", false),
             ("node <w> not found", "node \"w-1\" not found", true),
             ("node '<w>' not found", "node \\\"w-1\\\" not found", true),
             ("certificate signed by", "x509:   certificate\tsigned by unknown", true),

@@ -138,5 +138,11 @@ fn trouble_that_nothing_explains_is_said_to_be_so() {
     assert!(diagnosis.findings.is_empty());
     assert_eq!(diagnosis.unknown.unwrap().lines.len(), 1);
     assert!(diagnose(&["I0101 10:00:00.1 1 x.go:1] all is well\n"]).unknown.is_none());
+    for harmless in [
+        "Preparing to unpack .../032-liberror-perl_0.17029-2_all.deb ...\n",
+        "[ 0.0] Command line: reboot=k panic=1\n",
+    ] {
+        assert!(diagnose(&[harmless]).unknown.is_none(), "{harmless}");
+    }
     assert!(diagnose(&[""]).unknown.is_some(), "nothing to read is not nothing wrong");
 }

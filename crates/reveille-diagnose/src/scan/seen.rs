@@ -221,7 +221,7 @@ impl Seen {
     pub(super) fn trouble(&mut self, source: usize, line: u64, text: &str, comparable: &str, level: Level) {
         let sounds = match level {
             Level::Error => true,
-            Level::Unsaid => TROUBLE_WORDS.iter().any(|word| comparable.contains(word)),
+            Level::Unsaid => TROUBLE_WORDS.iter().any(|word| says(comparable, word)),
             Level::Debug | Level::Info | Level::Warning => false,
         };
         if !sounds {
@@ -232,6 +232,16 @@ impl Seen {
             self.trouble.push((source, Hit { line, text: quoted(text) }));
         }
     }
+}
+
+/// Whether a word stands there for itself: `liberror-perl` is a package, and `panic=1` an argument of the kernel.
+fn says(comparable: &str, word: &str) -> bool {
+    let is_part = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
+    comparable.match_indices(word).any(|(at, _)| {
+        let after = &comparable[at + word.len()..];
+        let is_argument = word == "panic" && after.starts_with('=');
+        !is_part(comparable[..at].chars().next_back()) && !is_part(after.chars().next()) && !is_argument
+    })
 }
 
 pub(super) fn quoted(text: &str) -> String {

@@ -74,7 +74,9 @@ fn taken_back(
         let whole = catalogue.signals[*mark].whole;
         let passed = sightings.iter().all(|(source, sighting)| {
             seen.of(*mark).any(|(where_seen, success)| {
-                if where_seen == *source { success.last_line > sighting.last_line } else { whole }
+                let later = success.last_line > sighting.last_line;
+                // What a listing shows as a whole stands at no line before or after another.
+                if where_seen == *source { later || (whole && signal.fact.is_some()) } else { whole }
             })
         });
         let same_source =

@@ -8,6 +8,7 @@
 //!  bench   what the engine and the whole program cost, in release mode
 //!  accuracy  how often the diagnosis is right, over the labelled cases
 //!  hunt    random courses of faults against the simulated world, in release mode
+//!  fuzz    any bytes into whatever reads bytes of others
 //! ```
 //!
 //! Scripts and servers call this and nothing else, so that a person can run what they run. A step that was not run is
@@ -15,6 +16,7 @@
 
 mod ci;
 mod e2e;
+mod fuzz;
 mod run;
 mod tally;
 mod tidy;
@@ -31,10 +33,12 @@ const USAGE: &str = "cargo xtask TASK
   ci [--without-rig]    fmt, clippy, all tests, tidy, e2e; ends with \"N passed, N failed, N skipped\"
   e2e [NAME]            tests against the rig, those whose name contains NAME; adapters' tests only without NAME
   setup                 build and install what the rig needs (Go and Python 3.11 have to be there; root for packages)
-  bench [PART…]         what it costs: event, reaction, memory, idle, sim, cycle, process; all of them without PART
+  bench [PART…]         what it costs: event, reaction, memory, idle, sim, cycle, diagnose, process; all of them without PART
   bench scan            how fast a gigabyte of logs is scanned on one core, beside a newline count and a RegexSet
   accuracy [DIR]        how often the diagnosis is right over tests/cases, with what was taken for what, and the floor
   hunt ARGUMENTS        random courses of faults, judged and shrunk; hunt --help lists the arguments
+  fuzz [TARGET] [--minutes N]
+                        libFuzzer on one target of fuzz/targets, or on all, each for N minutes (5)
 ";
 
 const BENCH_WITHIN: Duration = Duration::from_secs(3600);
@@ -71,6 +75,7 @@ fn dispatch(words: &[&str]) -> Result<Option<bool>> {
         ["bench", parts @ ..] => bench(parts)?,
         ["accuracy", folder @ ..] => accuracy(folder)?,
         ["hunt", arguments @ ..] => hunt(arguments)?,
+        ["fuzz", arguments @ ..] => fuzz::fuzz(arguments)?,
         _ => return Ok(None),
     };
     Ok(Some(done))

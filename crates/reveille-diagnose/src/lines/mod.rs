@@ -87,8 +87,8 @@ fn escape_sequence(text: &str) -> Option<usize> {
     let digits =
         codes.len() - codes.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';' || c == '?').len();
     let end = codes[digits..].chars().next()?;
-    // Without its escape byte only a colour is sure to be one: "[12]" and "[K" are ordinary text.
-    let ends = if body.is_some() { end.is_ascii_alphabetic() } else { end == 'm' };
+    // Without its escape byte only a colour with its number is sure to be one: "[12]", "[K" and "[mask" are ordinary text.
+    let ends = if body.is_some() { end.is_ascii_alphabetic() } else { end == 'm' && digits > 0 };
     ends.then(|| text.len() - codes.len() + digits + end.len_utf8())
 }
 
@@ -136,6 +136,7 @@ mod tests {
     #[test]
     fn what_is_quoted_keeps_its_letters() {
         assert_eq!(readable("\u{1b}[31mUnable  to \"X\"\u{7}", 100), "Unable to \"X\"");
+        assert_eq!(readable("token=[masked] [mount] [0;1mx", 100), "token=[masked] [mount] x");
         assert_eq!(readable("abcdef", 3), "abc…");
     }
 }

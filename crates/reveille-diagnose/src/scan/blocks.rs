@@ -18,13 +18,14 @@ pub(super) struct Blocks<'f, R> {
     from: &'f mut R,
     /// The beginning of a line that the last block did not hold whole.
     rest: Vec<u8>,
+    bytes: usize,
     ended: bool,
     error: Option<io::Error>,
 }
 
 impl<'f, R: BufRead> Blocks<'f, R> {
-    pub(super) fn of(from: &'f mut R) -> Self {
-        Self { from, rest: Vec::new(), ended: false, error: None }
+    pub(super) fn of(from: &'f mut R, bytes: usize) -> Self {
+        Self { from, rest: Vec::new(), bytes, ended: false, error: None }
     }
 
     /// Fills a block in place of what it held; false at the end, when it stays empty.
@@ -34,9 +35,9 @@ impl<'f, R: BufRead> Blocks<'f, R> {
             return false;
         }
         block.append(&mut self.rest);
-        let room = BLOCK_BYTES.saturating_sub(block.len()) as u64;
+        let room = self.bytes.saturating_sub(block.len()) as u64;
         let read = self.from.by_ref().take(room).read_to_end(block);
-        self.ended = read.is_err() || block.len() < BLOCK_BYTES;
+        self.ended = read.is_err() || block.len() < self.bytes;
         self.error = read.err();
         if !self.ended {
             match memrchr(b'\n', block) {

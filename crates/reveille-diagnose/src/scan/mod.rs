@@ -25,13 +25,29 @@ use memchr::memchr;
 use crate::catalogue::{Catalogue, Signal};
 use crate::lines::{self, LINE_BYTES_MAX, Level};
 use crate::tables::{Fact, Listing};
-use blocks::Blocks;
+use blocks::{BLOCK_BYTES, Blocks};
 use seen::Owned;
 pub use seen::{Hit, Seen, Sighting};
 use sieve::{Picked, Sieve};
 
 /// How much of a source is looked at line by line: all of a command's output, the beginning of a log.
 const WHOLE_BYTES: usize = 1 << 20;
+
+/// Where a long source is cut. Public for tests of the seams, which would need megabytes for each try otherwise.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cuts {
+    /// So much is looked at line by line.
+    pub whole_bytes: usize,
+    /// The rest is looked at in blocks of this size.
+    pub block_bytes: usize,
+}
+
+impl Default for Cuts {
+    fn default() -> Self {
+        Self { whole_bytes: WHOLE_BYTES, block_bytes: BLOCK_BYTES }
+    }
+}
 
 /// Finds signals in lines: the catalogue's literals as one automaton.
 #[derive(Debug)]
@@ -119,19 +135,27 @@ fn carries(signal: &Signal, phrase: usize, comparable: &str, level: Level) -> Op
 pub struct Reader<'s> {
     scanner: &'s Scanner<'s>,
     jobs: NonZeroUsize,
+    cuts: Cuts,
     seen: Seen,
 }
 
 impl<'s> Reader<'s> {
     /// Nothing is read yet.
     pub fn new(scanner: &'s Scanner<'s>) -> Self {
-        Self { scanner, jobs: NonZeroUsize::MIN, seen: Seen::default() }
+        Self { scanner, jobs: NonZeroUsize::MIN, cuts: Cuts::default(), seen: Seen::default() }
     }
 
     /// So many threads pick the lines of a long source that may be of interest; what is found is the same.
     #[must_use]
     pub fn with_jobs(self, jobs: NonZeroUsize) -> Self {
         Self { jobs, ..self }
+    }
+
+    /// Cuts long sources elsewhere.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_cuts(self, cuts: Cuts) -> Self {
+        Self { cuts, ..self }
     }
 
     /// Takes over what another reader saw in sources that come after ours.
@@ -207,7 +231,7 @@ impl Open<'_, '_> {
         while bounded_line(from, &mut line)? {
             self.line(&String::from_utf8_lossy(&line));
             bytes += line.len() + 1;
-            if bytes > WHOLE_BYTES {
+            if bytes > self.reader.cuts.whole_bytes {
                 return Ok(true);
             }
         }
@@ -217,7 +241,7 @@ impl Open<'_, '_> {
     /// Looks at the lines of the rest that may be of interest, block by block.
     fn sieved(&mut self, from: &mut impl BufRead) -> io::Result<()> {
         let (sieve, jobs) = (&self.reader.scanner.sieve, self.reader.jobs);
-        let mut blocks = Blocks::of(from);
+        let mut blocks = Blocks::of(from, self.reader.cuts.block_bytes);
         ahead::each(sieve, jobs, &mut blocks, |bytes, picked| self.block(bytes, picked));
         blocks.end()
     }
@@ -330,7 +354,6 @@ fn bounded_line(from: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<bool>
 
 #[cfg(test)]
 mod tests {
-    use super::blocks::BLOCK_BYTES;
     use super::*;
 
     #[test]

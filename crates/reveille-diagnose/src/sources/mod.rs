@@ -14,6 +14,7 @@
 //! measure is stopped: memory is bounded anyway, time is not. Damage is said and what came before it counts.
 
 pub mod case;
+mod measure;
 mod tar;
 mod utf16;
 mod zip;
@@ -21,6 +22,7 @@ mod zip;
 use std::io::{self, BufRead, BufReader, Read};
 
 use crate::scan::Reader;
+use measure::{Counted, Expanded, Measured};
 
 /// Archives within archives.
 const DEPTH_MAX: u32 = 4;
@@ -30,6 +32,8 @@ const HEAD_BYTES: usize = 4096;
 const CASE_BYTES_MAX: u64 = 1 << 20;
 /// Members of one archive that are read.
 const MEMBERS_MAX: u64 = 100_000;
+/// A name that is longer is cut where it is shown.
+const NAME_CHARACTERS_MAX: usize = 1_000;
 /// Window of zstd, as a power of two: what is larger would need more memory than we allow ourselves.
 const ZSTD_WINDOW_LOG_MAX: u32 = 25;
 
@@ -69,7 +73,8 @@ pub struct Input {
 pub struct Intake<'r, 's> {
     reader: &'r mut Reader<'s>,
     limits: Limits,
-    expanded_bytes: u64,
+    /// What all that is packed in the present source expanded to so far.
+    expanded: Expanded,
     /// What was taken in, in order.
     pub inputs: Vec<Input>,
 }
@@ -77,18 +82,18 @@ pub struct Intake<'r, 's> {
 impl<'r, 's> Intake<'r, 's> {
     /// Nothing was taken in yet.
     pub fn new(reader: &'r mut Reader<'s>, limits: Limits) -> Self {
-        Self { reader, limits, expanded_bytes: 0, inputs: Vec::new() }
+        Self { reader, limits, expanded: Expanded::default(), inputs: Vec::new() }
     }
 
     /// Takes a source in, whatever it is.
     pub fn take(&mut self, name: &str, from: &mut dyn BufRead) {
-        self.expanded_bytes = 0;
-        self.unpack(name, from, 0);
+        self.expanded = Expanded::default();
+        self.unpack(&shown(name), from, 0);
     }
 
     /// Says of a source that could not even be opened why it was not read.
     pub fn refuse(&mut self, name: &str, why: impl Into<String>) {
-        self.push(name, "refused", 0, Some(why.into()));
+        self.push(&shown(name), "refused", 0, Some(why.into()));
     }
 
     fn push(&mut self, name: &str, form: &str, lines: u64, note: Option<String>) {
@@ -169,8 +174,10 @@ impl<'r, 's> Intake<'r, 's> {
                     self.reader.platform(platform);
                 }
                 for (number, evidence) in (1..).zip(&case.evidence) {
-                    self.reader
-                        .text(&format!("{name}: evidence {number} ({})", evidence.kind), &evidence.text);
+                    self.reader.text(
+                        &format!("{name}: evidence {number} ({})", shown(&evidence.kind)),
+                        &evidence.text,
+                    );
                 }
                 let lines = self.reader.seen().lines - before;
                 self.push(name, Form::Case.name(), lines, None);
@@ -188,24 +195,22 @@ impl<'r, 's> Intake<'r, 's> {
         from: &'p mut dyn BufRead,
         depth: u32,
     ) {
-        let packed = Counted { from, count: std::rc::Rc::default() };
-        let count = packed.count.clone();
+        let packed = Counted::of(from);
+        let taken = packed.taken();
         let decoder = match decoder(packed) {
             Ok(decoder) => decoder,
             Err(error) => {
                 return self.push(name, form.name(), 0, Some(format!("cannot be unpacked: {error}")));
             }
         };
-        let room = self.limits.expanded_bytes_max.saturating_sub(self.expanded_bytes);
-        let measured = Measured { decoder, packed: count, out: 0, room, limits: self.limits };
+        let measured = Measured::of(decoder, taken, self.expanded.clone(), self.limits);
         let mut measured = BufReader::new(measured);
         let inner = name.strip_suffix(".gz").or_else(|| name.strip_suffix(".zst")).unwrap_or(name);
         self.unpack(inner, &mut measured, depth + 1);
-        self.expanded_bytes += measured.get_ref().out;
     }
 
     fn member(&mut self, archive: &str, path: &str, from: &mut dyn BufRead, depth: u32) {
-        let name = format!("{archive}!{path}");
+        let name = format!("{archive}!{}", shown(path));
         if escapes(path) {
             let note = "its path leads out of the archive: refused".to_owned();
             return self.push(&name, "refused", 0, Some(note));
@@ -226,22 +231,21 @@ impl<'r, 's> Intake<'r, 's> {
 
     fn zip(&mut self, name: &str, from: &mut dyn BufRead, depth: u32) {
         let mut members = 0;
-        let (limits, spent) = (self.limits, self.expanded_bytes);
-        let end = zip::each(from, limits, spent, |path, member| {
+        let (limits, expanded) = (self.limits, self.expanded.clone());
+        let end = zip::each(from, limits, &expanded, |path, member| {
             members += 1;
             self.member(name, path, member, depth);
             members < MEMBERS_MAX
         });
-        match end {
-            Ok(expanded) => {
-                self.expanded_bytes += expanded;
-                self.push(name, Form::Zip.name(), 0, None);
-            }
-            Err(error) => {
-                self.push(name, Form::Zip.name(), 0, Some(format!("read as far as it could be: {error}")))
-            }
-        }
+        let note = end.err().map(|error| format!("read as far as it could be: {error}"));
+        self.push(name, Form::Zip.name(), 0, note);
     }
+}
+
+/// A name as it is shown: whoever packed an archive chose its members' names, and a terminal obeys control characters.
+fn shown(name: &str) -> String {
+    let readable = name.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c });
+    readable.take(NAME_CHARACTERS_MAX).collect()
 }
 
 /// Whether a member's path leads out of the folder that it would be unpacked to.
@@ -317,53 +321,6 @@ fn is_case(head: &[u8]) -> bool {
     let text = String::from_utf8_lossy(head);
     let has = |key: &str| text.lines().any(|line| line.starts_with(key));
     has("evidence:") || (has("platform:") && text.lines().any(|line| line.starts_with("evidence")))
-}
-
-/// Counts what is taken from a packed source.
-struct Counted<'p> {
-    from: &'p mut dyn BufRead,
-    count: std::rc::Rc<std::cell::Cell<u64>>,
-}
-
-impl Read for Counted<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.from.read(buffer)?;
-        self.count.set(self.count.get() + read as u64);
-        Ok(read)
-    }
-}
-
-impl BufRead for Counted<'_> {
-    fn fill_buf(&mut self) -> io::Result<&[u8]> {
-        self.from.fill_buf()
-    }
-
-    fn consume(&mut self, amount: usize) {
-        self.count.set(self.count.get() + amount as u64);
-        self.from.consume(amount);
-    }
-}
-
-/// Stops a decoder whose output is out of measure.
-struct Measured<'p> {
-    decoder: Box<dyn Read + 'p>,
-    packed: std::rc::Rc<std::cell::Cell<u64>>,
-    out: u64,
-    room: u64,
-    limits: Limits,
-}
-
-impl Read for Measured<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let allowed =
-            self.limits.expanded_bytes_free.max(self.packed.get().saturating_mul(self.limits.expansion_max));
-        if self.out >= allowed.min(self.room) {
-            return Err(io::Error::other("it expands without measure; stopped there"));
-        }
-        let read = self.decoder.read(buffer)?;
-        self.out += read as u64;
-        Ok(read)
-    }
 }
 
 #[cfg(test)]

@@ -130,6 +130,23 @@ fn what_expands_without_measure_is_stopped_and_said() {
 }
 
 #[test]
+fn what_members_expand_to_counts_also_where_each_is_stopped() {
+    let limits = Limits { expanded_bytes_max: 1 << 20, expanded_bytes_free: 64 << 10, expansion_max: 20 };
+    let bomb = zip(&[("bomb", &b"a\n".repeat(1 << 20))], false);
+    let members: Vec<(String, &[u8])> = (0..40).map(|n| (format!("{n}.zip"), bomb.as_slice())).collect();
+    let members: Vec<(&str, &[u8])> = members.iter().map(|(name, bytes)| (name.as_str(), *bytes)).collect();
+    let (_, inputs) = read("bombs", &tar(&members), limits);
+    let lines: u64 = inputs.iter().map(|input| input.lines).sum();
+    assert!(lines <= (1 << 19) + (64 << 10), "{lines} lines");
+}
+
+#[test]
+fn names_of_members_are_shown_without_what_a_terminal_obeys() {
+    let (_, inputs) = read("x.tar", &tar(&[("\u{1b}[2Jred\u{7}.log", LINE.as_bytes())]), Limits::default());
+    assert_eq!(inputs[0].name, "x.tar!\u{fffd}[2Jred\u{fffd}.log");
+}
+
+#[test]
 fn damage_is_said_and_what_came_before_it_counts() {
     let members: &[(&str, &[u8])] = &[("kubelet.log", LINE.as_bytes()), ("b.log", &[b'x'; 4000])];
     for whole in [tar(members), gzip(&LINE.repeat(4000).into_bytes())] {

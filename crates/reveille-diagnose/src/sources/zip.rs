@@ -6,22 +6,22 @@
 use std::io::{self, BufRead, BufReader, Read};
 
 use super::Limits;
+use super::measure::{Counted, Expanded, Measured};
 
 const DEFLATED: u16 = 8;
 const STORED: u16 = 0;
 
-/// Hands each file to `take`, until it wants no more; the bytes that all of them expanded to.
+/// Hands each file to `take`, until it wants no more.
 pub(super) fn each(
     from: &mut dyn BufRead,
     limits: Limits,
-    spent: u64,
+    expanded: &Expanded,
     mut take: impl FnMut(&str, &mut dyn BufRead) -> bool,
-) -> io::Result<u64> {
-    let mut expanded = 0;
+) -> io::Result<()> {
     loop {
         let mut signature = [0; 4];
         if from.read_exact(&mut signature).is_err() || signature != [b'P', b'K', 3, 4] {
-            return Ok(expanded);
+            return Ok(());
         }
         let mut fixed = [0; 26];
         from.read_exact(&mut fixed)?;
@@ -41,19 +41,12 @@ pub(super) fn each(
             let mut part: Box<dyn BufRead + '_> =
                 if described { Box::new(&mut *from) } else { Box::new((&mut *from).take(packed)) };
             let more = {
-                let decoder = flate2::bufread::DeflateDecoder::new(&mut part);
-                let room = limits.expanded_bytes_max.saturating_sub(spent + expanded);
-                // Its packed length is unknown before it was read; what is free is what one member may take.
-                let allowed =
-                    limits.expanded_bytes_free.max(packed.saturating_mul(limits.expansion_max)).min(room);
-                let mut text = BufReader::new(decoder.take(allowed));
+                let packed = Counted::of(&mut part);
+                let taken = packed.taken();
+                let decoder = flate2::bufread::DeflateDecoder::new(packed);
+                let mut text = BufReader::new(Measured::of(decoder, taken, expanded.clone(), limits));
                 let more = take(&name, &mut text);
                 io::copy(&mut text, &mut io::sink())?;
-                let rest = text.get_ref().limit();
-                expanded += allowed - rest;
-                if rest == 0 {
-                    return Err(io::Error::other(format!("{name} expands without measure; stopped there")));
-                }
                 more
             };
             io::copy(&mut if described { Rest::None } else { Rest::Of(&mut part) }, &mut io::sink())?;
@@ -62,18 +55,19 @@ pub(super) fn each(
                 descriptor(from)?;
             }
             if !more {
-                return Ok(expanded);
+                return Ok(());
             }
         } else if described {
             return Err(io::Error::other(format!(
-                "{name} is packed in a way that cannot be read as a stream"
+                "{} is packed in a way that cannot be read as a stream",
+                super::shown(&name)
             )));
         } else {
             let mut part = (&mut *from).take(packed);
             let more = method != STORED || encrypted || name.ends_with('/') || take(&name, &mut part);
             io::copy(&mut part, &mut io::sink())?;
             if !more {
-                return Ok(expanded);
+                return Ok(());
             }
         }
     }

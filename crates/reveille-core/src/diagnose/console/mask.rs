@@ -42,6 +42,48 @@ const BLOB_BYTES_MIN: usize = 40;
 
 /// The same text with every recognised secret replaced, or the text itself when there is none.
 pub fn mask_secrets(text: &str) -> Cow<'_, str> {
+    match uncoloured(text) {
+        Cow::Borrowed(text) => masked(text),
+        Cow::Owned(text) => Cow::Owned(masked(&text).into_owned()),
+    }
+}
+
+/// The text without a terminal's control sequences: a colour in the middle of `token=…` would hide its name from us and from
+/// nobody who reads it. Loggers write the escape byte in several ways.
+fn uncoloured(text: &str) -> Cow<'_, str> {
+    const ESCAPES: [&str; 7] = ["\u{1b}", "#033", "\\u001b", "\\u001B", "\\x1b", "\\033", ""];
+    let sequence = |rest: &str| {
+        let escape = ESCAPES
+            .into_iter()
+            .find(|escape| rest.strip_prefix(escape).is_some_and(|rest| rest.starts_with('[')))?;
+        let codes = &rest[escape.len() + 1..];
+        let end = codes.find(|c: char| !c.is_ascii_digit() && c != ';' && c != '?')?;
+        let letter = codes.as_bytes()[end];
+        // Without its escape byte only a colour with its number is sure to be one: "[12]", "[K" and "[mask" are ordinary text.
+        let ends = if escape.is_empty() { letter == b'm' && end > 0 } else { letter.is_ascii_alphabetic() };
+        ends.then_some(escape.len() + 1 + end + 1)
+    };
+    let mut out = String::new();
+    let mut done = 0;
+    let mut at = 0;
+    while let Some(found) = text[at..].find(['\u{1b}', '#', '\\', '[']).map(|found| at + found) {
+        at = match sequence(&text[found..]) {
+            Some(length) => {
+                out.push_str(&text[done..found]);
+                done = found + length;
+                done
+            }
+            None => found + 1,
+        };
+    }
+    if done == 0 {
+        return Cow::Borrowed(text);
+    }
+    out.push_str(&text[done..]);
+    Cow::Owned(out)
+}
+
+fn masked(text: &str) -> Cow<'_, str> {
     let mut ranges = Vec::new();
     private_keys(text, &mut ranges);
     named_values(text, &mut ranges);
@@ -146,7 +188,9 @@ fn value_start(lower: &str, at: usize, end: usize) -> Option<usize> {
         return None;
     }
     let is_flag = lower[key_start..].starts_with("--");
-    let rest = lower[key_end..].strip_prefix(['"', '\'']).unwrap_or(&lower[key_end..]);
+    // The quote of JSON within JSON stands behind backslashes.
+    let rest = lower[key_end..].trim_start_matches('\\');
+    let rest = rest.strip_prefix(['"', '\'']).unwrap_or(rest);
     let unspaced = rest.trim_start_matches([' ', '\t']);
     let value = match unspaced.strip_prefix(['=', ':']) {
         Some(value) => value,
@@ -169,8 +213,13 @@ fn value_end(text: &str, start: usize, may_hold_spaces: bool) -> usize {
     if value.starts_with(MASK) {
         return start + MASK.len();
     }
-    if let Some(quote @ ('"' | '\'')) = value.chars().next() {
-        return value[1..].find(quote).map_or(end, |at| start + at + 2);
+    let slashes = value.len() - value.trim_start_matches('\\').len();
+    if let Some(quote @ ('"' | '\'')) = value[slashes..].chars().next() {
+        // Behind as many backslashes as it was opened.
+        let closing = format!("{}{quote}", &value[..slashes]);
+        return value[slashes + 1..]
+            .find(&closing)
+            .map_or(end, |at| start + slashes + 1 + at + closing.len());
     }
     // `Bearer abc` and `Basic abc` are one value of two words.
     let has_scheme = ["bearer ", "basic "]
@@ -299,6 +348,13 @@ mod tests {
             (format!("[ 9.1] init: -----BEGIN PRIVATE KEY-----\n[ 9.2] init: {CANARY}+/a"), CANARY),
             (format!("client-key-data: {CANARY}"), CANARY),
             (format!("kubeadm join --certificate-key {CANARY}"), CANARY),
+            (format!("\u{1b}[36mtoken\u{1b}[0m={CANARY}"), CANARY),
+            (format!("time=9 #033[36mtoken#033[0m={CANARY} [36mdb-password[0m: {CANARY}"), CANARY),
+            (
+                format!("\u{1b}[33mabcdef.c4naryc4naryc4na\u{1b}[0m {CANARY}").replace(CANARY, "token=1"),
+                "c4naryc4naryc4na",
+            ),
+            (format!("body={{\\\"password\\\":\\\"{CANARY} two\\\",\\\"user\\\":1}}"), "two"),
         ];
         for (text, secret) in table {
             assert!(text.contains(secret), "the canary is in the sample: {text}");

@@ -1,0 +1,19 @@
+//! Every seed of the fuzz targets of this crate, through the same bodies and without libFuzzer: what fuzzing found once stays
+//! mended. `cargo xtask fuzz` looks for more.
+
+#[path = "../../../fuzz/bodies/recording.rs"]
+mod recording;
+#[path = "../../../fuzz/bodies/roster.rs"]
+mod roster;
+#[path = "../../../fuzz/bodies/seeds.rs"]
+mod seeds;
+
+#[test]
+fn a_roster_is_refused_with_a_reason_or_read() {
+    seeds::play("roster", roster::run);
+}
+
+#[test]
+fn what_is_read_of_a_recording_can_be_written_and_read_again() {
+    seeds::play("recording", recording::run);
+}

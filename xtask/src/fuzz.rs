@@ -1,8 +1,8 @@
 //! Fuzzing: any bytes into whatever reads bytes of others, steered by which code they reach.
 //!
 //! ```text
-//!  fuzz/bodies/TARGET.rs ─▶ built with coverage counters ─▶ libFuzzer ─▶ fuzz/corpus/TARGET     what reaches more; not kept in git
-//!  fuzz/seeds/TARGET ─────────────────────────────────────────▲  └────▶ fuzz/artifacts/TARGET  what broke
+//!  fuzz/bodies/TARGET.rs ─▶ built with coverage counters ─▶ libFuzzer ─┬▶ fuzz/corpus/TARGET     what reaches more
+//!  fuzz/seeds/TARGET ───────────────────────────────────────────▲       └▶ fuzz/artifacts/TARGET  what broke
 //! ```
 //!
 //! The folder is a workspace of its own, so that nobody else builds it; the flags are those of the stable compiler. What the

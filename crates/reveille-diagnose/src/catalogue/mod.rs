@@ -170,8 +170,8 @@ impl Catalogue {
         if failed.is_empty() { Ok(catalogue) } else { Err(failed) }
     }
 
-    /// These files alone, with their examples tried. Public for tests of what is read: ours are a hundred files, which take longer
-    /// to read than a thousand tries of one.
+    /// These files alone, with their examples tried. Public for tests of what is read: ours are a hundred files, which take
+    /// longer to read than a thousand tries of one.
     #[doc(hidden)]
     pub fn of_files(files: &[(&str, &str)]) -> Result<Self, Vec<Complaint>> {
         let catalogue = resolve::resolve(files)?;

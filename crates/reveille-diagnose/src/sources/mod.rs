@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  (name, bytes) ─▶ head ─┬ gzip, zstd ─▶ the same again, one level deeper
-//!                         ├ tar, zip ───▶ the same again, for each member
+//!                         ├ tar, zip ───▶ the same again, for each member that is a log (layout)
 //!                         ├ UTF-16 ─────▶ UTF-8 ─▶ lines
 //!                         ├ a case file ─▶ its texts ─▶ lines
 //!                         ├ binary ──────▶ not read, and said
@@ -14,14 +14,17 @@
 //! measure is stopped: memory is bounded anyway, time is not. Damage is said and what came before it counts.
 
 pub mod case;
+mod layout;
 mod measure;
 mod tar;
 mod utf16;
 mod zip;
 
+use std::collections::BTreeSet;
 use std::io::{self, BufRead, BufReader, Read};
 
 use crate::scan::Reader;
+use layout::{Layout, Member};
 use measure::{Counted, Expanded, Measured};
 
 /// Archives within archives.
@@ -30,6 +33,8 @@ const DEPTH_MAX: u32 = 4;
 const HEAD_BYTES: usize = 4096;
 /// A case file is a page or two.
 const CASE_BYTES_MAX: u64 = 1 << 20;
+/// Machines of one bundle that are named.
+const MACHINES_NAMED_MAX: usize = 20;
 /// Members of one archive that are read.
 const MEMBERS_MAX: u64 = 100_000;
 /// A name that is longer is cut where it is shown.
@@ -145,6 +150,10 @@ impl<'r, 's> Intake<'r, 's> {
                         .to_owned(),
                 ),
             ),
+            Form::Xz => {
+                let note = "packed with xz, which is not read: give me what xz -d makes of it";
+                self.push(name, form.name(), 0, Some(note.to_owned()));
+            }
             Form::Binary => {
                 self.push(name, form.name(), 0, Some("no text: not read".to_owned()));
             }
@@ -209,36 +218,88 @@ impl<'r, 's> Intake<'r, 's> {
         self.unpack(inner, &mut measured, depth + 1);
     }
 
-    fn member(&mut self, archive: &str, path: &str, from: &mut dyn BufRead, depth: u32) {
-        let name = format!("{archive}!{}", shown(path));
+    fn member(&mut self, folder: &mut Folder<'_>, path: &str, from: &mut dyn BufRead, depth: u32) -> bool {
+        folder.members += 1;
+        let name = format!("{}!{}", folder.archive, shown(path));
         if escapes(path) {
             let note = "its path leads out of the archive: refused".to_owned();
-            return self.push(&name, "refused", 0, Some(note));
+            self.push(&name, "refused", 0, Some(note));
+        } else if let Some(told) = folder.told(path) {
+            if self.reader.seen().platform.is_none()
+                && let Some(platform) = folder.layout.and_then(|layout| layout::platform(layout, path))
+            {
+                self.reader.platform(platform);
+            }
+            self.unpack(&(name + &told), from, depth + 1);
         }
-        self.unpack(&name, from, depth + 1);
+        folder.members < MEMBERS_MAX
+    }
+
+    fn archive(&mut self, folder: &Folder<'_>, form: Form, end: io::Result<()>) {
+        let broken = end.err().map(|error| format!("read as far as it could be: {error}"));
+        let notes: Vec<String> = folder.note().into_iter().chain(broken).collect();
+        let note = (!notes.is_empty()).then(|| notes.join("; "));
+        self.push(folder.archive, form.name(), 0, note);
     }
 
     fn tar(&mut self, name: &str, from: &mut dyn BufRead, depth: u32) {
-        let mut members = 0;
-        let end = tar::each(from, |path, member| {
-            members += 1;
-            self.member(name, path, member, depth);
-            members < MEMBERS_MAX
-        });
-        let note = end.err().map(|error| format!("read as far as it could be: {error}"));
-        self.push(name, Form::Tar.name(), 0, note);
+        let mut folder = Folder::of(name);
+        let end = tar::each(from, |path, member| self.member(&mut folder, path, member, depth));
+        self.archive(&folder, Form::Tar, end);
     }
 
     fn zip(&mut self, name: &str, from: &mut dyn BufRead, depth: u32) {
-        let mut members = 0;
+        let mut folder = Folder::of(name);
         let (limits, expanded) = (self.limits, self.expanded.clone());
-        let end = zip::each(from, limits, &expanded, |path, member| {
-            members += 1;
-            self.member(name, path, member, depth);
-            members < MEMBERS_MAX
-        });
-        let note = end.err().map(|error| format!("read as far as it could be: {error}"));
-        self.push(name, Form::Zip.name(), 0, note);
+        let end =
+            zip::each(from, limits, &expanded, |path, member| self.member(&mut folder, path, member, depth));
+        self.archive(&folder, Form::Zip, end);
+    }
+}
+
+/// An archive whose members come one by one.
+struct Folder<'a> {
+    archive: &'a str,
+    members: u64,
+    /// The bundle that it is, as soon as its name or a member tells.
+    layout: Option<&'static Layout>,
+    machines: BTreeSet<String>,
+    no_logs: u64,
+}
+
+impl<'a> Folder<'a> {
+    fn of(archive: &'a str) -> Self {
+        Self { archive, members: 0, layout: None, machines: BTreeSet::new(), no_logs: 0 }
+    }
+
+    /// What the layout tells of a member, to stand behind its name; `None` for one that is no log.
+    fn told(&mut self, path: &str) -> Option<String> {
+        self.layout = self.layout.or_else(|| Layout::of(self.archive, path));
+        let Some(layout) = self.layout else { return Some(String::new()) };
+        let Member { machine, component, no_log } = layout.member(self.archive, path);
+        if no_log {
+            self.no_logs += 1;
+            return None;
+        }
+        let machine = machine.map(|machine| shown(&machine));
+        let words: Vec<&str> = machine.as_deref().into_iter().chain(component).collect();
+        let told = if words.is_empty() { String::new() } else { format!(" ({})", words.join(", ")) };
+        if self.machines.len() < MACHINES_NAMED_MAX {
+            self.machines.extend(machine);
+        }
+        Some(told)
+    }
+
+    /// Which bundle it is, whose, and what was left out of it.
+    fn note(&self) -> Option<String> {
+        let layout = self.layout?;
+        let machines: Vec<&str> = self.machines.iter().map(String::as_str).collect();
+        let of = if machines.is_empty() { String::new() } else { format!(" of {}", machines.join(", ")) };
+        let left_out = match self.no_logs {
+            0 => String::new(),
+            number => format!("; {number} members that are lists or settings and no logs were left out"),
+        };
+        Some(format!("{}{of}{left_out}", layout.name))
     }
 }
 
@@ -258,6 +319,7 @@ fn escapes(path: &str) -> bool {
 enum Form {
     Gzip,
     Zstd,
+    Xz,
     Tar,
     Zip,
     Utf16 { little: bool },
@@ -273,6 +335,7 @@ impl Form {
         match head {
             [0x1f, 0x8b, ..] => Self::Gzip,
             [0x28, 0xb5, 0x2f, 0xfd, ..] => Self::Zstd,
+            [0xfd, b'7', b'z', b'X', b'Z', 0, ..] => Self::Xz,
             [b'P', b'K', 3, 4, ..] | [b'P', b'K', 5, 6, ..] => Self::Zip,
             [0xff, 0xfe, ..] => Self::Utf16 { little: true },
             [0xfe, 0xff, ..] => Self::Utf16 { little: false },
@@ -292,6 +355,7 @@ impl Form {
         match self {
             Self::Gzip => "gzip",
             Self::Zstd => "zstd",
+            Self::Xz => "xz",
             Self::Tar => "tar",
             Self::Zip => "zip",
             Self::Utf16 { .. } => "UTF-16 text",

@@ -7,6 +7,7 @@
 mod cloud_service;
 mod cluster_service;
 mod cycle;
+mod diagnose;
 mod engine;
 mod fleet;
 mod http_service;
@@ -20,7 +21,7 @@ static ALLOCATOR: peak_alloc::PeakAlloc = peak_alloc::PeakAlloc;
 /// One part, for whoever works on it.
 type Part = (&'static str, fn() -> Result<(), Box<dyn std::error::Error>>);
 
-const PARTS: [Part; 7] = [
+const PARTS: [Part; 8] = [
     ("event", || printed(engine::cost_per_event)),
     ("reaction", || {
         reaction::to_lost_groups();
@@ -30,6 +31,7 @@ const PARTS: [Part; 7] = [
     ("idle", || printed(engine::idle)),
     ("sim", || printed(sim::machine_days)),
     ("cycle", cycle::per_cycle),
+    ("diagnose", diagnose::jobs),
     ("process", || process::quiet(10_000, 40.0)),
 ];
 

@@ -70,7 +70,7 @@ pub(crate) fn quiet(machines: usize, limit_mb: f64) -> Result<(), Box<dyn Error>
 }
 
 /// The release build of the program stands beside this one.
-fn program() -> Result<PathBuf, Box<dyn Error>> {
+pub(crate) fn program() -> Result<PathBuf, Box<dyn Error>> {
     let program = std::env::current_exe()?.with_file_name("reveille");
     if program.is_file() {
         return Ok(program);

@@ -54,11 +54,11 @@ fn seen(mut reader: Reader<'_>, text: &[u8], sizes: u8) -> Seen {
 
 /// Everything that was seen, comparable.
 fn told(seen: &Seen) -> String {
-    let Seen { platform, sources, sightings, lines, troubles, trouble } = seen;
+    let Seen { platform, sources, sightings, lines, troubles, trouble, nodes } = seen;
     let facts = &known::SCANNER.catalogue().signals;
     let sightings: BTreeMap<_, _> =
         sightings.iter().map(|((signal, source), what)| ((&facts[*signal].id, source), what)).collect();
-    format!("{platform:?} {sources:?} {sightings:#?} {lines} {troubles} {trouble:#?}")
+    format!("{platform:?} {sources:?} {sightings:#?} {lines} {troubles} {trouble:#?} {nodes:?}")
 }
 
 /// Lines that are passed over tell nothing; those that are not tell what they always tell. Facts of tables are left out,

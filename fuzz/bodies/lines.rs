@@ -54,7 +54,7 @@ fn seen(mut reader: Reader<'_>, text: &[u8], sizes: u8) -> Seen {
 
 /// Everything that was seen, comparable.
 fn told(seen: &Seen) -> String {
-    let Seen { platform, sources, sightings, lines, troubles, trouble, nodes } = seen;
+    let Seen { platform, sources, sightings, lines, troubles, trouble, nodes, .. } = seen;
     let facts = &known::SCANNER.catalogue().signals;
     let sightings: BTreeMap<_, _> =
         sightings.iter().map(|((signal, source), what)| ((&facts[*signal].id, source), what)).collect();

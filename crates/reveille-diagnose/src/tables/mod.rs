@@ -8,11 +8,13 @@
 //! bounded sets, so that a log that looks like a table costs no memory.
 
 mod identity;
+mod versions;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use identity::Identity;
 pub(crate) use identity::MachineId;
+use versions::Versions;
 
 /// What a listing can show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,6 +33,8 @@ pub enum Fact {
     AllNodesReady,
     /// Some node of a listing is not Ready.
     SomeNodeNotReady,
+    /// A node's kubelet is of a later minor version than a control plane's node of the same listing.
+    KubeletNewer,
     /// A listing of system pods has none of any pod network.
     NoCniPod,
     /// Two machines show one machine id or system UUID.
@@ -43,7 +47,7 @@ pub enum Fact {
 
 impl Fact {
     /// All of them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::CsrPendingClient,
         Self::CsrPendingServing,
         Self::CsrPendingNode,
@@ -51,6 +55,7 @@ impl Fact {
         Self::CsrUnsignedClient,
         Self::AllNodesReady,
         Self::SomeNodeNotReady,
+        Self::KubeletNewer,
         Self::NoCniPod,
         Self::SameMachineId,
         Self::ProviderIdOfAnotherMachine,
@@ -67,6 +72,7 @@ impl Fact {
             Self::CsrUnsignedClient => "csr-unsigned-client",
             Self::AllNodesReady => "all-nodes-ready",
             Self::SomeNodeNotReady => "some-node-not-ready",
+            Self::KubeletNewer => "kubelet-newer",
             Self::NoCniPod => "no-cni-pod",
             Self::SameMachineId => "same-machine-id",
             Self::ProviderIdOfAnotherMachine => "provider-id-of-another-machine",
@@ -144,6 +150,7 @@ pub(crate) struct Listing {
     system_pod: Option<(u64, String)>,
     pod_network: bool,
     identity: Identity,
+    versions: Versions,
     system_uuids: Vec<String>,
     provider_ids: Vec<(u64, String, String)>,
     mtus: BTreeMap<u32, (u64, String)>,
@@ -163,6 +170,7 @@ impl Listing {
             system_pod: None,
             pod_network: false,
             identity: Identity::default(),
+            versions: Versions::default(),
             system_uuids: Vec::new(),
             provider_ids: Vec::new(),
             mtus: BTreeMap::new(),
@@ -256,6 +264,7 @@ impl Listing {
         } else {
             return;
         };
+        self.versions.read(number, line, words);
         // What a later listing of the same source says is what counts.
         if let Some(name) = words.first().filter(|_| self.ready_names.len() < KEPT_MAX) {
             self.ready_names.insert((*name).to_ascii_lowercase(), ready);
@@ -338,6 +347,9 @@ impl Listing {
             (Some((line, text)), _) => self.show(Fact::SomeNodeNotReady, line, &text),
             (None, Some((line, text))) => self.show(Fact::AllNodesReady, line, &text),
             (None, None) => {}
+        }
+        if let Some((line, text)) = self.versions.newer() {
+            self.show(Fact::KubeletNewer, line, &text);
         }
         if self.system_pods.len() >= 2
             && !self.pod_network

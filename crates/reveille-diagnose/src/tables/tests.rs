@@ -32,6 +32,14 @@ fn tables_show_facts() {
             vec![],
         ),
         ("NAME AGE REQUESTOR CONDITION\n\ncsr-1 16h system:node:cp-1 Pending\n", vec![]),
+        (
+            "NAME STATUS ROLES AGE VERSION\ncp Ready master 1d v1.16.15\nw-1 NotReady <none> 1d v1.18.20\n",
+            vec![Fact::SomeNodeNotReady, Fact::KubeletNewer],
+        ),
+        (
+            "NAME STATUS ROLES AGE VERSION\ncp Ready control-plane,etcd 1d v1.31.2+k3s1\nw-1 Ready <none> 1d v1.30.9+k3s1\n",
+            vec![Fact::AllNodesReady],
+        ),
         ("2: eth0: mtu 1500 q\n1: lo: mtu 65536 q\n3: wg0: mtu 1420 q\n", vec![Fact::MtuDiffers]),
         (
             "NAME     MACHINE-ID\nw-1 9f0a3c1d2b4e4f5a8b7c6d5e4f3a2b1c\nw-2 9f0a3c1d2b4e4f5a8b7c6d5e4f3a2b1c\n",

@@ -7,12 +7,15 @@ pub(crate) mod exit;
 pub(crate) mod failure;
 pub(crate) mod logging;
 pub(crate) mod place;
+mod rights;
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use reveille_sim::policy::{Policy, UnknownPolicy};
+
+pub(crate) use rights::Rbac;
 
 const ABOUT: &str =
     "Takes the roll of a Kubernetes cluster: who should answer, who does not, why, and what mends it";
@@ -136,6 +139,9 @@ pub(crate) enum Command {
     /// Play a recording through the engine again and compare what it decides
     #[command(after_long_help = REPLAY_EXAMPLES)]
     Replay(Replay),
+    /// Print the rights that it needs in the cluster, and no others, as YAML for kubectl
+    #[command(after_long_help = rights::EXAMPLES)]
+    Rbac(Rbac),
     /// Print completions for a shell
     #[command(
         after_long_help = "Example:\n  reveille completions bash > ~/.local/share/bash-completion/completions/reveille"

@@ -146,6 +146,10 @@ fn perform(context: &Context, command: Command) -> Result<Answer, Failure> {
         Command::Diagnose(args) => diagnose::diagnose(context, &args),
         Command::Simulate(args) => simulate::simulate(context, &args),
         Command::Replay(args) => replay::replay(context, &args),
+        Command::Rbac(args) => {
+            let rights = reveille_kube::rbac::manifest(&args.service_account, &args.namespace, args.cleanup);
+            Ok(Answer::fine(rights))
+        }
         Command::Completions(args) => Ok(manual::completions(args.shell)),
         Command::Man(args) => manual::man(&args),
     }

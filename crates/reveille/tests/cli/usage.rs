@@ -119,3 +119,22 @@ fn completions_and_manual_pages_are_printed() {
         assert!(pages.iter().any(|name| name == page), "{page} of {pages:?}");
     }
 }
+
+#[test]
+fn the_rights_that_it_needs_are_printed_as_the_adapter_lists_them() {
+    use reveille_kube::rbac::manifest;
+    let bench = Bench::new();
+    let table: [(&[&str], String); 2] = [
+        (&["rbac"], manifest("reveille", "reveille", false)),
+        (
+            &["rbac", "--service-account", "watch", "--namespace", "ops", "--cleanup"],
+            manifest("watch", "ops", true),
+        ),
+    ];
+    for (args, expected) in table {
+        let ran = bench.run(args);
+        assert_eq!((ran.code, ran.out), (0, expected), "{args:?}: {}", ran.err);
+    }
+    let ran = bench.run(&["rbac", "--namespace", "a}, kind: b"]);
+    assert_eq!((ran.code, ran.out.as_str()), (64, ""), "{}", ran.err);
+}

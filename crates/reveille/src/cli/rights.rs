@@ -1,0 +1,43 @@
+//! `rbac`: for whom the rights are written.
+//!
+//! Names go into YAML as they are, so that only what Kubernetes takes as a name is taken here. What the rights are is the
+//! adapter's business.
+
+use clap::Args;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  reveille rbac | kubectl apply -f -             for the service account reveille in the namespace reveille
+  reveille rbac --cleanup --namespace ops        with the right to delete Node objects of machines that are gone
+
+Account and namespace have to be there. Without --cleanup nothing in the cluster can be changed.";
+
+/// `rbac`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Rbac {
+    /// Whom the rights are given to
+    #[arg(long, value_name = "NAME", default_value = "reveille", value_parser = name)]
+    pub(crate) service_account: String,
+    /// The namespace of that account
+    #[arg(long, value_name = "NAME", default_value = "reveille", value_parser = name)]
+    pub(crate) namespace: String,
+    /// Also the right to delete Node objects, for rosters with repair.cleanup: act
+    #[arg(long)]
+    pub(crate) cleanup: bool,
+}
+
+/// A name as Kubernetes takes it: small letters, digits, dashes and dots.
+fn name(text: &str) -> Result<String, String> {
+    const CHARACTERS_MAX: usize = 253;
+    let taken = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '.');
+    let ends = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    if text.len() <= CHARACTERS_MAX
+        && text.chars().all(taken)
+        && text.starts_with(ends)
+        && text.ends_with(ends)
+    {
+        Ok(text.to_owned())
+    } else {
+        Err("a name of Kubernetes has small letters, digits, dashes and dots".to_owned())
+    }
+}

@@ -62,8 +62,10 @@ pub(crate) fn fuzz(words: &[&str]) -> Result<bool> {
     Ok(whole)
 }
 
+/// None at all would mean for ever to libFuzzer.
 fn number(minutes: &str) -> Result<u64> {
-    minutes.parse().with_context(|| format!("--minutes {minutes}: give a whole number of minutes"))
+    let whole = minutes.parse::<u64>().ok().filter(|minutes| *minutes > 0);
+    whole.with_context(|| format!("--minutes {minutes}: give a whole number of minutes, at least one"))
 }
 
 /// What is in `targets/`, in order of names.

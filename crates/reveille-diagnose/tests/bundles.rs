@@ -2,7 +2,7 @@
 //! and lists and settings, in which the words of another failure stand, raise no alarm.
 
 use reveille_diagnose::scan::Scanner;
-use reveille_diagnose::sources::{Input, Intake, Limits};
+use reveille_diagnose::sources::{Input, Intake, Limits, Unpacked};
 use reveille_diagnose::{Catalogue, Diagnosis, Reader, judge};
 
 /// Stands in a list or a setting, where it is nobody's failure.
@@ -182,4 +182,21 @@ fn tar(members: &[(&str, &str)]) -> Vec<u8> {
         out.resize(out.len().next_multiple_of(512), 0);
     }
     out
+}
+
+#[test]
+fn a_bundle_that_was_unpacked_is_the_same_bundle() {
+    for told in &BUNDLES {
+        let folder = told.archive.trim_end_matches(".tar").trim_end_matches(".zip");
+        let paths: Vec<&str> = told.members.iter().map(|(path, _)| path.trim_start_matches("./")).collect();
+        let unpacked = Unpacked::of(folder, &paths).unwrap();
+        assert!(unpacked.note.starts_with(told.bundle), "{folder}: {}", unpacked.note);
+        let who = told.who.rsplit_once(" (").map_or(told.who, |(_, who)| who).trim_start_matches('(');
+        assert!(
+            unpacked.members.iter().flatten().any(|member| member.contains(who)),
+            "{folder}: {unpacked:?}"
+        );
+        assert_eq!(unpacked.members.len(), paths.len(), "{folder}");
+    }
+    assert_eq!(Unpacked::of("logs", &["kubelet.log", "a/b.txt"]), None);
 }

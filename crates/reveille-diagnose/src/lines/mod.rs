@@ -73,6 +73,8 @@ fn push(out: &mut String, c: char, compare: bool) {
                 out.push(' ');
             }
         }
+        // Marks of writing direction turn what a terminal shows of a line around.
+        '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {}
         '"' | '\'' | '`' | '\u{2018}' | '\u{2019}' | '\u{201c}' | '\u{201d}' if compare => {}
         c if compare && c.is_ascii() => out.push(c.to_ascii_lowercase()),
         c if compare => out.extend(c.to_lowercase()),
@@ -137,6 +139,7 @@ mod tests {
     fn what_is_quoted_keeps_its_letters() {
         assert_eq!(readable("\u{1b}[31mUnable  to \"X\"\u{7}", 100), "Unable to \"X\"");
         assert_eq!(readable("token=[masked] [mount] [0;1mx", 100), "token=[masked] [mount] x");
+        assert_eq!(readable("a \u{202e}drowssap\u{202c} b", 100), "a drowssap b");
         assert_eq!(readable("abcdef", 3), "abc…");
     }
 }

@@ -1,7 +1,7 @@
 //! From bytes of any form to lines: what is compressed, archived or encoded is unpacked on the way, in bounded memory.
 //!
 //! ```text
-//!  (name, bytes) ─▶ head ─┬ gzip, zstd ─▶ the same again, one level deeper
+//!  (name, bytes) ─▶ head ─┬ gzip, zstd, xz ─▶ the same again, one level deeper
 //!                         ├ tar, zip ───▶ the same again, for each member that is a log (layout)
 //!                         ├ UTF-16 ─────▶ UTF-8 ─▶ lines
 //!                         ├ a case file ─▶ its texts ─▶ lines
@@ -41,6 +41,9 @@ const MEMBERS_MAX: u64 = 100_000;
 const NAME_CHARACTERS_MAX: usize = 1_000;
 /// Window of zstd, as a power of two: what is larger would need more memory than we allow ourselves.
 const ZSTD_WINDOW_LOG_MAX: u32 = 25;
+
+/// What unpacking xz may take: `xz -7`, one step above what everybody uses.
+const XZ_MEMORY_BYTES_MAX: u64 = 24 << 20;
 
 /// What may be read of one source, with all that is packed in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,6 +104,11 @@ impl<'r, 's> Intake<'r, 's> {
         self.push(&shown(name), "refused", 0, Some(why.into()));
     }
 
+    /// Says of a folder which bundle it is.
+    pub fn unpacked(&mut self, name: &str, note: impl Into<String>) {
+        self.push(name, "folder", 0, Some(note.into()));
+    }
+
     fn push(&mut self, name: &str, form: &str, lines: u64, note: Option<String>) {
         self.inputs.push(Input { name: name.to_owned(), form: form.to_owned(), lines, note });
     }
@@ -150,10 +158,19 @@ impl<'r, 's> Intake<'r, 's> {
                         .to_owned(),
                 ),
             ),
-            Form::Xz => {
-                let note = "packed with xz, which is not read: give me what xz -d makes of it";
-                self.push(name, form.name(), 0, Some(note.to_owned()));
-            }
+            Form::Xz => self.compressed(
+                name,
+                form,
+                |packed| {
+                    let stream = liblzma::stream::Stream::new_stream_decoder(
+                        XZ_MEMORY_BYTES_MAX,
+                        liblzma::stream::CONCATENATED,
+                    )?;
+                    Ok(Box::new(liblzma::bufread::XzDecoder::new_stream(packed, stream)))
+                },
+                &mut whole,
+                depth,
+            ),
             Form::Binary => {
                 self.push(name, form.name(), 0, Some("no text: not read".to_owned()));
             }
@@ -214,7 +231,8 @@ impl<'r, 's> Intake<'r, 's> {
         };
         let measured = Measured::of(decoder, taken, self.expanded.clone(), self.limits);
         let mut measured = BufReader::new(measured);
-        let inner = name.strip_suffix(".gz").or_else(|| name.strip_suffix(".zst")).unwrap_or(name);
+        let inner =
+            [".gz", ".zst", ".xz"].iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(name);
         self.unpack(inner, &mut measured, depth + 1);
     }
 
@@ -254,6 +272,30 @@ impl<'r, 's> Intake<'r, 's> {
         let end =
             zip::each(from, limits, &expanded, |path, member| self.member(&mut folder, path, member, depth));
         self.archive(&folder, Form::Zip, end);
+    }
+}
+
+/// A support bundle that somebody unpacked into a folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unpacked {
+    /// Which bundle it is, whose, and what is left out of it.
+    pub note: String,
+    /// The platform, where the bundle tells.
+    pub platform: Option<&'static str>,
+    /// For each path in its order what is to stand behind its name; `None` for one that is no log.
+    pub members: Vec<Option<String>>,
+}
+
+impl Unpacked {
+    /// What a folder of that name with files at these paths is, the paths being those below it; `None` where it is no bundle
+    /// that is known.
+    pub fn of(folder: &str, paths: &[&str]) -> Option<Self> {
+        let mut opened = Folder::of(folder);
+        opened.layout = paths.iter().find_map(|path| Layout::of(folder, path));
+        let layout = opened.layout?;
+        let members = paths.iter().map(|path| opened.told(path)).collect();
+        let platform = paths.iter().find_map(|path| layout::platform(layout, path));
+        Some(Self { note: opened.note()?, platform, members })
     }
 }
 
@@ -348,7 +390,7 @@ impl Form {
     }
 
     const fn is_packed(self) -> bool {
-        matches!(self, Self::Gzip | Self::Zstd | Self::Tar | Self::Zip)
+        matches!(self, Self::Gzip | Self::Zstd | Self::Xz | Self::Tar | Self::Zip)
     }
 
     const fn name(self) -> &'static str {

@@ -80,6 +80,8 @@ fn whatever_it_is_packed_in_the_line_is_found() {
         ("x.log", plain.to_vec()),
         ("x.log.gz", gzip(plain)),
         ("x.log.zst", zstd::encode_all(plain, 1).unwrap()),
+        ("x.log.xz", xz(plain, 6)),
+        ("x.tar.xz", xz(&tar(members), 6)),
         ("x.tar", tar(members)),
         ("x.tar.gz", gzip(&tar(members))),
         ("x.zip", zip(members, false)),
@@ -95,6 +97,17 @@ fn whatever_it_is_packed_in_the_line_is_found() {
         assert_eq!(causes, ["dns-resolution-failure"], "{name}: {inputs:?}");
         assert!(inputs.iter().all(|input| input.note.is_none()), "{name}: {inputs:?}");
     }
+}
+
+fn xz(bytes: &[u8], level: u32) -> Vec<u8> {
+    liblzma::encode_all(bytes, level).unwrap()
+}
+
+#[test]
+fn what_would_take_more_memory_than_we_allow_ourselves_is_said() {
+    let (causes, inputs) = read("x.log.xz", &xz(LINE.as_bytes(), 9), Limits::default());
+    assert!(causes.is_empty(), "{causes:?}");
+    assert!(inputs.iter().any(|input| input.note.is_some()), "{inputs:?}");
 }
 
 #[test]

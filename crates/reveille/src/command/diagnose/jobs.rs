@@ -31,8 +31,10 @@ const JOBS_MAX: usize = 8;
 pub(super) enum Source {
     /// What is piped in.
     Stdin,
-    /// A file, and the name to say of it.
-    File(String, PathBuf),
+    /// A file, the name to say of it, and the platform that its folder tells.
+    File(String, PathBuf, Option<&'static str>),
+    /// A folder, and which bundle it is.
+    Folder(String, String),
     /// A name that is not read, and why.
     Refused(String, String),
 }
@@ -41,18 +43,22 @@ impl Source {
     fn name(&self) -> &str {
         match self {
             Self::Stdin => "standard input",
-            Self::File(name, _) | Self::Refused(name, _) => name,
+            Self::File(name, ..) | Self::Folder(name, _) | Self::Refused(name, _) => name,
         }
     }
 
     fn read<'s>(&self, scanner: &'s Scanner<'s>, jobs: NonZeroUsize) -> Read<'s> {
         let mut reader = Reader::new(scanner).with_jobs(jobs);
+        if let Self::File(_, _, Some(platform)) = self {
+            reader.platform(platform);
+        }
         let mut intake = Intake::new(&mut reader, Limits::default());
         match self {
             Self::Stdin => {
                 intake.take(self.name(), &mut BufReader::with_capacity(BUFFER_BYTES, io::stdin().lock()));
             }
-            Self::File(name, path) => match File::open(path) {
+            Self::Folder(name, note) => intake.unpacked(name, note.as_str()),
+            Self::File(name, path, _) => match File::open(path) {
                 Ok(open) => intake.take(name, &mut BufReader::with_capacity(BUFFER_BYTES, open)),
                 Err(error) => intake.refuse(name, format!("cannot be opened: {error}")),
             },
@@ -193,7 +199,7 @@ mod tests {
                     _ => quiet,
                 };
                 std::fs::write(&path, text).unwrap();
-                Source::File(number.to_string(), path)
+                Source::File(number.to_string(), path, None)
             })
             .chain([Source::Refused("gone".to_owned(), "it went".to_owned())])
             .collect();

@@ -13,10 +13,11 @@ mod report;
 mod walk;
 
 use std::io::IsTerminal as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, anyhow};
 use reveille_diagnose::scan::Scanner;
+use reveille_diagnose::sources::Unpacked;
 use reveille_diagnose::{Catalogue, judge, own};
 
 use jobs::{Read, Source};
@@ -76,15 +77,33 @@ fn sources(paths: &[PathBuf]) -> Result<Vec<Source>, Failure> {
                 Failure::usage(error)
                     .next("name a file or a folder that can be read, or - for standard input")
             })?;
-        sources.extend(found.into_iter().map(|(file, said)| {
-            let name = printable(&file.display().to_string());
-            match said {
-                Some(why) => Source::Refused(name, why),
-                None => Source::File(name, file),
-            }
-        }));
+        sources.extend(placed(path, found));
     }
     Ok(sources)
+}
+
+/// Files of one name on the command line, as its layout tells where it is an unpacked bundle.
+fn placed(folder: &Path, found: Vec<(PathBuf, Option<String>)>) -> Vec<Source> {
+    let below = |file: &Path| file.strip_prefix(folder).unwrap_or(file).display().to_string();
+    let paths: Vec<String> = found.iter().map(|(file, _)| below(file)).collect();
+    let whole = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    let name = whole.file_name().map_or_else(String::new, |name| name.display().to_string());
+    let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
+    let bundle = if folder.is_dir() { Unpacked::of(&name, &paths) } else { None };
+    let platform = bundle.as_ref().and_then(|bundle| bundle.platform);
+    let note = bundle
+        .as_ref()
+        .map(|bundle| Source::Folder(printable(&folder.display().to_string()), printable(&bundle.note)));
+    let files = found.into_iter().enumerate().filter_map(|(number, (file, said))| {
+        let told = bundle.as_ref().map_or(Some(""), |bundle| bundle.members.get(number)?.as_deref());
+        let name = printable(&file.display().to_string());
+        match (said, told) {
+            (Some(why), _) => Some(Source::Refused(name, why)),
+            (None, Some(told)) => Some(Source::File(name + told, file, platform)),
+            (None, None) => None,
+        }
+    });
+    note.into_iter().chain(files).collect()
 }
 
 fn explain(catalogue: &Catalogue, code: &str) -> Result<Answer, Failure> {

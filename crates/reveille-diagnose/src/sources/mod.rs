@@ -14,17 +14,18 @@
 //! measure is stopped: memory is bounded anyway, time is not. Damage is said and what came before it counts.
 
 pub mod case;
+mod folder;
 mod layout;
 mod measure;
 mod tar;
 mod utf16;
 mod zip;
 
-use std::collections::BTreeSet;
 use std::io::{self, BufRead, BufReader, Read};
 
 use crate::scan::Reader;
-use layout::{Layout, Member};
+use folder::Folder;
+pub use folder::Unpacked;
 use measure::{Counted, Expanded, Measured};
 
 /// Archives within archives.
@@ -33,8 +34,6 @@ const DEPTH_MAX: u32 = 4;
 const HEAD_BYTES: usize = 4096;
 /// A case file is a page or two.
 const CASE_BYTES_MAX: u64 = 1 << 20;
-/// Machines of one bundle that are named.
-const MACHINES_NAMED_MAX: usize = 20;
 /// Members of one archive that are read.
 const MEMBERS_MAX: u64 = 100_000;
 /// A name that is longer is cut where it is shown.
@@ -244,7 +243,7 @@ impl<'r, 's> Intake<'r, 's> {
             self.push(&name, "refused", 0, Some(note));
         } else if let Some(told) = folder.told(path) {
             if self.reader.seen().platform.is_none()
-                && let Some(platform) = folder.layout.and_then(|layout| layout::platform(layout, path))
+                && let Some(platform) = folder.platform(path)
             {
                 self.reader.platform(platform);
             }
@@ -272,76 +271,6 @@ impl<'r, 's> Intake<'r, 's> {
         let end =
             zip::each(from, limits, &expanded, |path, member| self.member(&mut folder, path, member, depth));
         self.archive(&folder, Form::Zip, end);
-    }
-}
-
-/// A support bundle that somebody unpacked into a folder.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Unpacked {
-    /// Which bundle it is, whose, and what is left out of it.
-    pub note: String,
-    /// The platform, where the bundle tells.
-    pub platform: Option<&'static str>,
-    /// For each path in its order what is to stand behind its name; `None` for one that is no log.
-    pub members: Vec<Option<String>>,
-}
-
-impl Unpacked {
-    /// What a folder of that name with files at these paths is, the paths being those below it; `None` where it is no bundle
-    /// that is known.
-    pub fn of(folder: &str, paths: &[&str]) -> Option<Self> {
-        let mut opened = Folder::of(folder);
-        opened.layout = paths.iter().find_map(|path| Layout::of(folder, path));
-        let layout = opened.layout?;
-        let members = paths.iter().map(|path| opened.told(path)).collect();
-        let platform = paths.iter().find_map(|path| layout::platform(layout, path));
-        Some(Self { note: opened.note()?, platform, members })
-    }
-}
-
-/// An archive whose members come one by one.
-struct Folder<'a> {
-    archive: &'a str,
-    members: u64,
-    /// The bundle that it is, as soon as its name or a member tells.
-    layout: Option<&'static Layout>,
-    machines: BTreeSet<String>,
-    no_logs: u64,
-}
-
-impl<'a> Folder<'a> {
-    fn of(archive: &'a str) -> Self {
-        Self { archive, members: 0, layout: None, machines: BTreeSet::new(), no_logs: 0 }
-    }
-
-    /// What the layout tells of a member, to stand behind its name; `None` for one that is no log.
-    fn told(&mut self, path: &str) -> Option<String> {
-        self.layout = self.layout.or_else(|| Layout::of(self.archive, path));
-        let Some(layout) = self.layout else { return Some(String::new()) };
-        let Member { machine, component, no_log } = layout.member(self.archive, path);
-        if no_log {
-            self.no_logs += 1;
-            return None;
-        }
-        let machine = machine.map(|machine| shown(&machine));
-        let words: Vec<&str> = machine.as_deref().into_iter().chain(component).collect();
-        let told = if words.is_empty() { String::new() } else { format!(" ({})", words.join(", ")) };
-        if self.machines.len() < MACHINES_NAMED_MAX {
-            self.machines.extend(machine);
-        }
-        Some(told)
-    }
-
-    /// Which bundle it is, whose, and what was left out of it.
-    fn note(&self) -> Option<String> {
-        let layout = self.layout?;
-        let machines: Vec<&str> = self.machines.iter().map(String::as_str).collect();
-        let of = if machines.is_empty() { String::new() } else { format!(" of {}", machines.join(", ")) };
-        let left_out = match self.no_logs {
-            0 => String::new(),
-            number => format!("; {number} members that are lists or settings and no logs were left out"),
-        };
-        Some(format!("{}{of}{left_out}", layout.name))
     }
 }
 

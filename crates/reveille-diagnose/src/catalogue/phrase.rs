@@ -186,7 +186,8 @@ fn cut(text: &str) -> Option<usize> {
     const LAST_WORD_CHARACTERS_MIN: usize = 1;
     const WORD_CHARACTERS_LOST_MAX: usize = 3;
     let characters = text.chars().count();
-    let last_word = text.trim_end().rfind(' ').map_or(0, |at| text[..=at].chars().count());
+    // `master_ip` that is cut to `master` is another word.
+    let last_word = text.trim_end().rfind([' ', '_']).map_or(0, |at| text[..=at].chars().count());
     // A single word is known when nearly all of it stands: a table's "Provisioning" is no cut "ProvisioningFailed".
     let enough = if last_word == 0 {
         characters.saturating_sub(WORD_CHARACTERS_LOST_MAX).max(characters * 2 / 3)
@@ -306,6 +307,7 @@ mod tests {
             ("404 … servers/", "GET /v2.1/servers/7 404", false),
             ("404 … servers/", "404 for /v2.1/servers/7", true),
             ("404 … servers/", "req-44b07c0b-4040-9225 GET /v2.1/servers/detail", false),
+            ("{master_ip|your-server}", "Attempting to register node master", false),
             ("node <w> not found", "node \"w-1\" not found", true),
             ("node '<w>' not found", "node \\\"w-1\\\" not found", true),
             ("certificate signed by", "x509:   certificate\tsigned by unknown", true),

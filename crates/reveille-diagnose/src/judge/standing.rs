@@ -97,9 +97,7 @@ fn taken_back(
 
 /// A mark with a stage tells that the machine reached it: what stopped it on the way there, earlier in the same source, is over.
 fn got_past(catalogue: &Catalogue, seen: &Seen, signal: &Signal, sightings: &[(usize, &Sighting)]) -> bool {
-    let Some(stage) = signal.stage.or_else(|| Some(catalogue.causes[signal.cause?].stage)) else {
-        return false;
-    };
+    let Some(stage) = stage_of(catalogue, signal) else { return false };
     let reached = |mark: &Signal| mark.cause.is_none() && mark.stage.is_some_and(|reached| reached > stage);
     catalogue.signals.iter().enumerate().filter(|(_, mark)| reached(mark)).any(|(place, _)| {
         sightings.iter().all(|(source, sighting)| {
@@ -130,15 +128,20 @@ fn is_of_ready_nodes(
     let of_ready = |sighting: &Sighting| {
         !sighting.first.is_empty() && sighting.first.iter().all(|hit| seen.names_ready_node(&hit.text))
     };
-    let unlike = stops_before_ready(catalogue, signal)
-        && (signal.taken_back_by.is_empty()
-            || signal.taken_back_by.iter().any(|mark| catalogue.signals[*mark].well));
+    let ready_speaks = signal.taken_back_by.iter().any(|mark| catalogue.signals[*mark].well);
+    let unlike = match stage_of(catalogue, signal) {
+        Some(stage) if BEFORE_READY.contains(&stage) => signal.taken_back_by.is_empty() || ready_speaks,
+        // A pod network may fail behind a Node that is Ready; where the sign says that Ready ends it, it does not.
+        Some(Stage::Cni) => ready_speaks,
+        _ => false,
+    };
     unlike && !seen.nodes.is_empty() && sightings.iter().all(|(_, sighting)| of_ready(sighting))
 }
 
-/// Whether a machine that this stops cannot be Ready: it stands before the stages at which a Node is there and may well be
-/// Ready. What the cloud does before there is a machine is told in logs about many machines, and is not meant.
-fn stops_before_ready(catalogue: &Catalogue, signal: &Signal) -> bool {
-    let stage = signal.stage.or_else(|| Some(catalogue.causes[signal.cause?].stage));
-    stage.is_some_and(|stage| (Stage::Network..=Stage::Register).contains(&stage))
+/// Stages at which nobody is Ready. What the cloud does before there is a machine is told in logs about many machines, and is
+/// not meant.
+const BEFORE_READY: std::ops::RangeInclusive<Stage> = Stage::Network..=Stage::Register;
+
+fn stage_of(catalogue: &Catalogue, signal: &Signal) -> Option<Stage> {
+    signal.stage.or_else(|| Some(catalogue.causes[signal.cause?].stage))
 }

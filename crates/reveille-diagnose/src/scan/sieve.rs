@@ -12,8 +12,8 @@
 //!
 //! Each word is known by two neighbouring windows of four of its bytes, of which one stands at an even place wherever the word
 //! stands, so that half of all places are looked at. Of a word's pairs of windows the one is taken that is rarest in ordinary
-//! lines (`ordinary.txt`), and then in the catalogue's own examples. The bits fit into the nearest cache; an automaton over the same seven hundred words does not, and
-//! waits for memory at most bytes, which was three to five times slower.
+//! lines (`ordinary.txt`), and then in the catalogue's own examples. The bits fit into the nearest cache; an automaton over the
+//! same words does not, and waits for memory at most bytes, which was three to five times slower.
 
 use std::collections::{BTreeMap, BTreeSet};
 

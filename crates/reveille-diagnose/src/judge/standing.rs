@@ -1,9 +1,21 @@
 //! Whether a sign that was seen counts, and for how much.
+//!
+//! ```text
+//!  seen at all, in its circumstances, often and long enough? ─▶ got past? ─▶ of a node that is Ready? ─▶ success after it?
+//!    ─▶ a boot after it? then possible ─▶ it stands, with what speaks against it
+//! ```
+//!
+//! Ranks nothing, and asks of one sign at a time.
+
+use reveille_core::model::stage::Stage;
 
 use crate::catalogue::{Catalogue, Signal};
 use crate::finding::Confidence;
 use crate::scan::{Seen, Sighting};
-use reveille_core::model::stage::Stage;
+
+/// Stages at which nobody is Ready. What the cloud does before there is a machine is told in logs about many machines, and is
+/// not meant.
+const BEFORE_READY: std::ops::RangeInclusive<Stage> = Stage::Network..=Stage::Register;
 
 /// What becomes of a sign.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -137,10 +149,6 @@ fn is_of_ready_nodes(
     };
     unlike && !seen.nodes.is_empty() && sightings.iter().all(|(_, sighting)| of_ready(sighting))
 }
-
-/// Stages at which nobody is Ready. What the cloud does before there is a machine is told in logs about many machines, and is
-/// not meant.
-const BEFORE_READY: std::ops::RangeInclusive<Stage> = Stage::Network..=Stage::Register;
 
 fn stage_of(catalogue: &Catalogue, signal: &Signal) -> Option<Stage> {
     signal.stage.or_else(|| Some(catalogue.causes[signal.cause?].stage))

@@ -1,8 +1,9 @@
-//! Whose id it is: machine ids and UUIDs in a text, and the machine that the text names at that place.
+//! Who is who: machine ids, UUIDs and host names in a text, and the machine that the text names at that place.
 //!
 //! ```text
 //!  head of a section, `Name:`, first word of the row ─▶ owner ┐
 //!  32 digits or a UUID in a short line ──────────────▶ id ────┴▶ (naming, id) ─▶ owners
+//!  one word right below the machine that was asked ──▶ host name ─▶ owners
 //! ```
 //!
 //! Two owners of one id are two machines only where both are named in one way, and where the text speaks of machine ids at all.
@@ -38,6 +39,12 @@ pub(super) struct Identity {
     /// Where each id was first read.
     lines: BTreeMap<MachineId, Line>,
     same: Option<Line>,
+    speaks_of_hosts: bool,
+    /// The line before named a machine: an answer may follow.
+    asked: bool,
+    /// Machines by the host name that each answered.
+    hosts: BTreeMap<String, BTreeSet<String>>,
+    same_host: Option<Line>,
 }
 
 impl Identity {
@@ -52,8 +59,10 @@ impl Identity {
     /// Reads a line.
     pub(super) fn read(&mut self, number: u64, line: &str, words: &[&str]) {
         let (Some(first), Some(last)) = (words.first(), words.last()) else { return };
+        self.host(number, line, words);
         if let Some(host) = section(words) {
             self.name = Some((Naming::Section, host.to_owned()));
+            self.asked = true;
         }
         let key = line.trim_start().trim_start_matches('"');
         let names = |name: &str| key.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name));
@@ -87,6 +96,27 @@ impl Identity {
         if owners.len() == 2 && self.same.is_none() {
             self.same = Some((number, line.to_owned()));
         }
+    }
+
+    /// The answer to `hostname`, right below the machine that was asked.
+    fn host(&mut self, number: u64, line: &str, words: &[&str]) {
+        self.speaks_of_hosts |= words.contains(&"hostname");
+        let asked = std::mem::take(&mut self.asked);
+        let (Some((Naming::Section, who)), [answer]) = (&self.name, words) else { return };
+        let is_name = answer.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.'));
+        if !asked || !is_name || is_id(answer) || self.hosts.len() >= KEPT_MAX {
+            return;
+        }
+        let owners = self.hosts.entry(answer.to_ascii_lowercase()).or_default();
+        owners.insert(who.clone());
+        if owners.len() == 2 && self.same_host.is_none() {
+            self.same_host = Some((number, line.to_owned()));
+        }
+    }
+
+    /// The line with which a second machine answered with a host name.
+    pub(super) fn same_host(&mut self) -> Option<Line> {
+        self.same_host.take().filter(|_| self.speaks_of_hosts)
     }
 
     /// The line with which an id got its second owner.

@@ -39,6 +39,8 @@ pub enum Fact {
     NoCniPod,
     /// Two machines show one machine id or system UUID.
     SameMachineId,
+    /// Two machines answered `hostname` with one name.
+    SameHostName,
     /// A node's provider id names another UUID than its system's.
     ProviderIdOfAnotherMachine,
     /// Interfaces with different MTUs.
@@ -47,7 +49,7 @@ pub enum Fact {
 
 impl Fact {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::CsrPendingClient,
         Self::CsrPendingServing,
         Self::CsrPendingNode,
@@ -58,6 +60,7 @@ impl Fact {
         Self::KubeletNewer,
         Self::NoCniPod,
         Self::SameMachineId,
+        Self::SameHostName,
         Self::ProviderIdOfAnotherMachine,
         Self::MtuDiffers,
     ];
@@ -75,6 +78,7 @@ impl Fact {
             Self::KubeletNewer => "kubelet-newer",
             Self::NoCniPod => "no-cni-pod",
             Self::SameMachineId => "same-machine-id",
+            Self::SameHostName => "same-host-name",
             Self::ProviderIdOfAnotherMachine => "provider-id-of-another-machine",
             Self::MtuDiffers => "mtu-differs",
         }
@@ -360,6 +364,9 @@ impl Listing {
         // Any two lines may hold one UUID; it is a machine's only where the text speaks of machine ids.
         if let Some((line, text)) = self.identity.same() {
             self.show(Fact::SameMachineId, line, &text);
+        }
+        if let Some((line, text)) = self.identity.same_host() {
+            self.show(Fact::SameHostName, line, &text);
         }
         let pairs: Vec<_> = self.provider_ids.iter().zip(&self.system_uuids).collect();
         // Lists of different length cannot be laid beside each other.

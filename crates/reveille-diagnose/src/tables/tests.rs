@@ -33,6 +33,12 @@ fn tables_show_facts() {
         ),
         ("NAME AGE REQUESTOR CONDITION\n\ncsr-1 16h system:node:cp-1 Pending\n", vec![]),
         (
+            "$ juju ssh worker/0 hostname\nguest\n$ juju ssh worker/1 hostname\nguest\n",
+            vec![Fact::SameHostName],
+        ),
+        ("$ ssh w-1 hostname\nw-1\n$ ssh w-2 hostname\nw-2\n$ ssh w-1 hostname\nw-1\n", vec![]),
+        ("n1 | CHANGED | rc=0 >>\nactive\nn2 | CHANGED | rc=0 >>\nactive\n", vec![]),
+        (
             "NAME STATUS ROLES AGE VERSION\ncp Ready master 1d v1.16.15\nw-1 NotReady <none> 1d v1.18.20\n",
             vec![Fact::SomeNodeNotReady, Fact::KubeletNewer],
         ),

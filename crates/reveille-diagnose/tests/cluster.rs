@@ -242,3 +242,21 @@ fn what_is_judged_is_bounded_and_masked() {
     let quotes = || testimony.told.iter().chain(&of_events.told).flat_map(|told| &told.proof);
     assert!(quotes().all(|quote| quote.text.len() <= 1024 && !quote.text.contains("hunter2")));
 }
+
+/// Two allocators: one gave the node its range, the other says a moment later that it could not.
+#[test]
+fn a_node_that_has_its_range_did_not_lack_one() {
+    let refused = "Node w-1 status is now: CIDRAssignmentFailed";
+    let said = |node| Said {
+        node,
+        events: vec![event("CIDRAssignmentFailed", Some("uid-1"), refused)],
+        ..Said::default()
+    };
+    let without = weigh(&[], true, said(node(Ready::False, &[])));
+    assert_eq!(told(&without), vec![("pod-cidr-exhausted", Sure, vec!["event"])]);
+    let with = node(Ready::False, &[]).map(|node| {
+        let range = "198.19.3.0/24".parse().unwrap();
+        Arc::new(Node { pod_ranges: Box::new([range]), ..Node::clone(&node) })
+    });
+    assert_eq!(told(&weigh(&[], true, said(with))), vec![]);
+}

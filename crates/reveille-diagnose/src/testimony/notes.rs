@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!  Node   ─▶ node condition Ready   Ready False KubeletNotReady container runtime network not ready: …
+//!  Node   ─▶ node                   PodCIDR: 198.19.3.0/24
 //!  events ─▶ event                  FreeDiskSpaceFailed kubelet failed to garbage collect required amount of images …
 //!  csr    ─▶ csr csr-82bb8          csr-82bb8 2026-… kubernetes.io/kube-apiserver-client-kubelet system:bootstrap:abcdef Pending
 //! ```
@@ -61,6 +62,10 @@ fn conditions(node: &Node) -> Vec<Note> {
             note(&condition.kind, format!("{} {status} {} {message}", condition.kind, condition.reason))
         })
         .collect();
+    // The allocator says that it could not give a range also where somebody else had given one a moment before.
+    if let Some(range) = node.pod_ranges.first() {
+        notes.push(Note { source: "node".to_owned(), text: format!("PodCIDR: {range}") });
+    }
     if node.ready == Ready::True {
         notes.push(note("Ready", "Ready True KubeletReady kubelet is posting ready status".to_owned()));
     }

@@ -2,7 +2,8 @@
 //!
 //! ```text
 //!  model ← event, effect, record ← observe ← diagnose ← plan ← act ← verify ← engine        a stage sees what is left of it
-//!  core ← wire ← kube, openstack …, sim ← the binary;  core ← diagnose, agent;  agent ← sim;  record stands alone
+//!  core ← wire ← kube, openstack …, registrar, node, sim ← the binary;  core ← diagnose, agent;  agent ← node, sim;
+//!  record stands alone
 //! ```
 //!
 //! A crate sees what is left of it. Manifests are read through `cargo metadata`, so whatever way a dependency was written, it
@@ -39,7 +40,7 @@ const IMPURE: [(&str, &str); 11] = [
 ];
 
 /// Our crates, and which of ours each may depend on to run. Tests may use more.
-const KNOWN: [(&str, &[&str]); 10] = [
+const KNOWN: [(&str, &[&str]); 12] = [
     ("reveille-core", &[]),
     ("reveille-wire", &["reveille-core"]),
     ("reveille-record", &[]),
@@ -49,6 +50,8 @@ const KNOWN: [(&str, &[&str]); 10] = [
     ("reveille-ec2", WORLD),
     ("reveille-rancher", WORLD),
     ("reveille-agent", &["reveille-core"]),
+    ("reveille-node", &["reveille-core", "reveille-wire", "reveille-agent"]),
+    ("reveille-registrar", WORLD),
     ("reveille-sim", SIM),
 ];
 const WORLD: &[&str] = &["reveille-core", "reveille-wire"];

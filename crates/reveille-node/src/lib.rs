@@ -1,0 +1,9 @@
+//! On the node: everything that `reveille-agent` decides about and does nothing with.
+//!
+//! ```text
+//!  files, /proc, sockets, units, the API server ──▶ probe ──▶ Facts ──▶ reveille_agent::checkup ──▶ what is wrong, in order
+//!  kubeadm, k3s, rke2, systemctl              ◀── hands ◀── Effect ◀── reveille_agent::State::step ◀── Event ◀── inspect
+//! ```
+//!
+//! Reading never changes the machine, never waits without a deadline, and never turns "I could not read it" into "it is not
+//! there". What is done is a closed list of verbs; there is no shell among them. Nothing is decided here.

@@ -7,3 +7,8 @@
 //!
 //! Reading never changes the machine, never waits without a deadline, and never turns "I could not read it" into "it is not
 //! there". What is done is a closed list of verbs; there is no shell among them. Nothing is decided here.
+
+pub mod certificate;
+pub mod pin;
+#[cfg(test)]
+mod testing;

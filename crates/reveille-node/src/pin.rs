@@ -1,0 +1,337 @@
+//! Whom this machine trusts as a server: the keys that it was told, and nobody because a public authority says so.
+//!
+//! ```text
+//!  "sha256:<64 hex>" ─▶ Pin ─▶ Pins ─┬─ PinVerifier   the pinned key is in the chain that is presented (the registration server)
+//!                                    └─ Pins::trust   the authority came as a document (cluster-info); it must be pinned
+//! ```
+//!
+//! A pin is the SHA-256 of a SubjectPublicKeyInfo (RFC 7469 §2.4), the form that kubeadm prints for
+//! `--discovery-token-ca-cert-hash`. Several may hold at once, so that an authority can be replaced without a day on which
+//! nobody joins. The pinned certificate is the anchor; the rest of the chain, its dates, its use and the server's name are
+//! verified up to it as for any authority. A failure keeps what was presented, because the first question at 3 a.m. is
+//! "then who answered?".
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use thiserror::Error;
+use tokio_rustls::rustls;
+
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::CryptoProvider;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{CertificateError, DigitallySignedStruct, OtherError, RootCertStore, SignatureScheme};
+
+use crate::certificate::Presented;
+
+/// More pins than this at once mean that nobody knows which one is right.
+pub const PINS_MOST: usize = 8;
+
+/// The SHA-256 of a public key.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Pin([u8; 32]);
+
+/// A pin that cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum PinError {
+    /// It is no SHA-256.
+    #[error(
+        "\"{0}\" does not begin with \"sha256:\"; write the pin as kubeadm prints it: sha256: and 64 hex digits"
+    )]
+    Kind(String),
+    /// It is too short, too long, or no number.
+    #[error("\"{0}\" is not sha256: and 64 hex digits; it may have been cut when it was copied")]
+    Digits(String),
+    /// None, or too many.
+    #[error("{0} pins were given; give 1 to {PINS_MOST}")]
+    Count(usize),
+}
+
+impl Pin {
+    /// The pin of a public key, given as its SubjectPublicKeyInfo in DER.
+    pub fn of_key(spki: &[u8]) -> Self {
+        let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, spki);
+        let mut bytes = [0; 32];
+        bytes.copy_from_slice(digest.as_ref());
+        Self(bytes)
+    }
+}
+
+impl FromStr for Pin {
+    type Err = PinError;
+
+    fn from_str(text: &str) -> Result<Self, PinError> {
+        let text = text.trim();
+        let digits = text.strip_prefix("sha256:").ok_or_else(|| PinError::Kind(text.to_owned()))?;
+        let wrong = || PinError::Digits(text.to_owned());
+        if digits.len() != 64 || !digits.is_ascii() {
+            return Err(wrong());
+        }
+        let mut bytes = [0; 32];
+        for (place, byte) in bytes.iter_mut().enumerate() {
+            *byte = u8::from_str_radix(&digits[2 * place..2 * place + 2], 16).map_err(|_| wrong())?;
+        }
+        Ok(Self(bytes))
+    }
+}
+
+impl fmt::Display for Pin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("sha256:")?;
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Pin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// The pins that hold; at least one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pins(Vec<Pin>);
+
+/// Nobody who was pinned answered.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("no certificate that was presented has a pinned key: wanted {}; presented {}", list(.wanted), list(.presented))]
+pub struct PinMismatch {
+    /// The pins.
+    pub wanted: Vec<Pin>,
+    /// The chain, as it came.
+    pub presented: Vec<Presented>,
+}
+
+/// Why an authority that came as a document is not trusted.
+#[derive(Clone, Debug, Error)]
+pub enum TrustError {
+    /// Nothing in it has a pinned key.
+    #[error(transparent)]
+    Pin(#[from] PinMismatch),
+    /// It cannot be read.
+    #[error("the authority's certificate cannot be read: {0}")]
+    Unreadable(String),
+}
+
+fn list<T: fmt::Display>(items: &[T]) -> String {
+    match items {
+        [] => "nothing".to_owned(),
+        items => items.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
+    }
+}
+
+impl Pins {
+    /// Takes pins.
+    ///
+    /// # Errors
+    ///
+    /// None, or more than [`PINS_MOST`].
+    pub fn new(mut pins: Vec<Pin>) -> Result<Self, PinError> {
+        pins.sort_unstable();
+        pins.dedup();
+        if pins.is_empty() || pins.len() > PINS_MOST {
+            return Err(PinError::Count(pins.len()));
+        }
+        Ok(Self(pins))
+    }
+
+    /// The pins, sorted.
+    pub fn as_slice(&self) -> &[Pin] {
+        &self.0
+    }
+
+    /// The first certificate whose key is pinned.
+    ///
+    /// # Errors
+    ///
+    /// What was presented instead.
+    pub fn find<'c>(&self, chain: &'c [CertificateDer<'c>]) -> Result<&'c CertificateDer<'c>, PinMismatch> {
+        let presented: Vec<Presented> = chain.iter().map(|der| Presented::read(der)).collect();
+        let place = presented.iter().position(|cert| cert.key.is_some_and(|key| self.0.contains(&key)));
+        place.map(|place| &chain[place]).ok_or_else(|| PinMismatch { wanted: self.0.clone(), presented })
+    }
+
+    /// The anchors among the authorities of a document; those that are not pinned are left out.
+    ///
+    /// # Errors
+    ///
+    /// None of them is pinned, or the pinned one is no authority.
+    pub fn trust(&self, authorities: &[CertificateDer<'_>]) -> Result<RootCertStore, TrustError> {
+        self.find(authorities)?;
+        let mut roots = RootCertStore::empty();
+        for der in authorities {
+            if Presented::read(der).key.is_some_and(|key| self.0.contains(&key)) {
+                let unreadable = |failure: rustls::Error| TrustError::Unreadable(failure.to_string());
+                roots.add(der.clone().into_owned()).map_err(unreadable)?;
+            }
+        }
+        Ok(roots)
+    }
+}
+
+/// Verifies a chain up to a pinned certificate that is presented with it.
+#[derive(Debug)]
+pub struct PinVerifier {
+    pins: Pins,
+    provider: Arc<CryptoProvider>,
+}
+
+impl PinVerifier {
+    /// Trusts these pins.
+    pub fn new(pins: Pins) -> Self {
+        Self { pins, provider: Arc::new(rustls::crypto::aws_lc_rs::default_provider()) }
+    }
+
+    /// The mismatch, where a handshake failed because of one.
+    pub fn mismatch(failure: &rustls::Error) -> Option<&PinMismatch> {
+        match failure {
+            rustls::Error::InvalidCertificate(CertificateError::Other(OtherError(cause))) => {
+                cause.downcast_ref()
+            }
+            _ => None,
+        }
+    }
+
+    /// A failed handshake, for people: rustls prints the cause of another's making as code.
+    pub fn explain(failure: &rustls::Error) -> String {
+        Self::mismatch(failure).map_or_else(|| failure.to_string(), ToString::to_string)
+    }
+}
+
+impl ServerCertVerifier for PinVerifier {
+    fn verify_server_cert(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        let chain: Vec<CertificateDer<'_>> =
+            std::iter::once(end_entity).chain(intermediates).cloned().collect();
+        let anchor = self.pins.find(&chain).map_err(|mismatch| {
+            rustls::Error::InvalidCertificate(CertificateError::Other(OtherError(Arc::new(mismatch))))
+        })?;
+        let mut roots = RootCertStore::empty();
+        roots.add(anchor.clone().into_owned())?;
+        let verifier =
+            WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&self.provider))
+                .build()
+                .map_err(|failure| rustls::Error::General(failure.to_string()))?;
+        verifier.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        rustls::crypto::verify_tls12_signature(message, cert, dss, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        rustls::crypto::verify_tls13_signature(message, cert, dss, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Authority, shake_hands};
+
+    #[test]
+    fn a_pin_is_read_as_kubeadm_prints_it() {
+        let text = format!("sha256:{}", "0af1".repeat(16));
+        assert_eq!(text.parse::<Pin>().map(|pin| pin.to_string()), Ok(text.clone()));
+        assert_eq!(text.to_uppercase().replace("SHA256", "sha256").parse::<Pin>(), text.parse());
+        for wrong in ["", "sha256:", &text[..70], &format!("{text}0"), &text.replace("0af1", "0ag1")] {
+            assert!(wrong.parse::<Pin>().is_err(), "{wrong}");
+        }
+        assert!(matches!(text[7..].parse::<Pin>(), Err(PinError::Kind(_))));
+        assert!(matches!(format!("sha256:{}", "é".repeat(32)).parse::<Pin>(), Err(PinError::Digits(_))));
+    }
+
+    /// What kubeadm's manual does with `openssl x509 -pubkey | … -outform der | sha256sum`.
+    #[test]
+    fn a_pin_is_of_the_whole_public_key_info() {
+        // RFC 8410 §10.1: an Ed25519 public key.
+        let spki = [
+            0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00, 0x19, 0xbf, 0x44, 0x09,
+            0x69, 0x84, 0xcd, 0xfe, 0x85, 0x41, 0xba, 0xc1, 0x67, 0xdc, 0x3b, 0x96, 0xc8, 0x50, 0x86, 0xaa,
+            0x30, 0xb6, 0xb6, 0xcb, 0x0c, 0x5c, 0x38, 0xad, 0x70, 0x31, 0x66, 0xe1,
+        ];
+        // `sha256sum` of these bytes.
+        let known = "sha256:a1e9156054e04fac899ae9f275132cdc07a5dbc4ea2c2ad3a1ffc6e0d253681f";
+        assert_eq!(Pin::of_key(&spki).to_string(), known);
+    }
+
+    #[test]
+    fn no_pin_and_too_many_are_refused() {
+        let pin = |byte| Pin([byte; 32]);
+        assert_eq!(Pins::new(Vec::new()), Err(PinError::Count(0)));
+        assert_eq!(Pins::new((0..9).map(pin).collect()), Err(PinError::Count(9)));
+        assert_eq!(Pins::new(vec![pin(1), pin(1)]).map(|pins| pins.0.len()), Ok(1));
+    }
+
+    #[tokio::test]
+    async fn the_pinned_authority_is_trusted_for_its_own_servers_and_nobody_else_is() {
+        let (ours, theirs) = (Authority::new("ours"), Authority::new("theirs"));
+        let pins = Pins::new(vec![ours.pin()]).unwrap();
+        for (server, name, wanted) in [
+            (ours.server("api.test"), "api.test", Ok(())),
+            // During a rotation the new pin is there before the old one goes.
+            (ours.server("api.test"), "other.test", Err("not valid for name")),
+            (
+                theirs.server("api.test"),
+                "api.test",
+                Err("no certificate that was presented has a pinned key"),
+            ),
+            // Somebody who presents our authority's certificate without having its key.
+            (theirs.server("api.test").presenting(&ours), "api.test", Err("UnknownIssuer")),
+            (ours.server_of("api.test", 2001..2002), "api.test", Err("expired")),
+        ] {
+            let verifier = Arc::new(PinVerifier::new(pins.clone()));
+            let found = shake_hands(server, name, verifier).await;
+            let found = found.map_err(|failure| PinVerifier::explain(&failure));
+            match (wanted, found) {
+                (Ok(()), found) => assert_eq!(found, Ok(())),
+                (Err(word), Err(found)) => assert!(found.contains(word), "{found}"),
+                (Err(word), Ok(())) => panic!("trusted although {word}"),
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_mismatch_says_who_answered() {
+        let (ours, theirs) = (Authority::new("ours"), Authority::new("theirs"));
+        let verifier = Arc::new(PinVerifier::new(Pins::new(vec![ours.pin()]).unwrap()));
+        let failure = shake_hands(theirs.server("api.test"), "api.test", verifier).await.unwrap_err();
+        let mismatch = PinVerifier::mismatch(&failure).unwrap();
+        assert_eq!(mismatch.wanted, [ours.pin()]);
+        assert_eq!(mismatch.presented.last().and_then(|cert| cert.key), Some(theirs.pin()));
+        assert!(PinVerifier::explain(&failure).contains("\"CN=theirs\""), "{failure}");
+    }
+
+    #[test]
+    fn of_a_document_only_what_is_pinned_becomes_an_anchor() {
+        let (ours, theirs) = (Authority::new("ours"), Authority::new("theirs"));
+        let pins = Pins::new(vec![ours.pin()]).unwrap();
+        assert_eq!(pins.trust(&[theirs.der(), ours.der()]).unwrap().roots.len(), 1);
+        assert!(matches!(pins.trust(&[theirs.der()]), Err(TrustError::Pin(_))));
+        assert!(matches!(pins.trust(&[]), Err(TrustError::Pin(_))));
+    }
+}

@@ -10,5 +10,7 @@
 
 pub mod certificate;
 pub mod pin;
+pub mod root;
+pub mod target;
 #[cfg(test)]
 mod testing;

@@ -1,0 +1,119 @@
+//! kubeadm's arguments, as people have them in their scripts.
+
+use std::path::PathBuf;
+
+use reveille_core::model::id::NodeName;
+use secrecy::{ExposeSecret as _, SecretString};
+
+use super::file::nothing;
+use super::pins::pin;
+use super::{Endpoint, Pin, Target, TargetError, Token, ToldBy, file};
+use crate::root::Root;
+
+const ENDPOINT: &str = "HOST:PORT";
+const TOKEN: &str = "--token";
+const HASH: &str = "--discovery-token-ca-cert-hash";
+const CONFIG: &str = "--config";
+
+/// What was written on the command line; anything may be left out.
+#[derive(Clone, Debug, Default)]
+pub struct Arguments {
+    /// Words without a flag: `HOST:PORT`, also behind `kubeadm join` as it was pasted.
+    pub words: Vec<String>,
+    /// `--token`, or what the environment says in its place.
+    pub token: Option<SecretString>,
+    /// `--token-file`: a file with nothing but the token.
+    pub token_file: Option<PathBuf>,
+    /// `--discovery-token-ca-cert-hash`, each once or several with commas.
+    pub ca_cert_hashes: Vec<String>,
+    /// `--discovery-token-unsafe-skip-ca-verification`.
+    pub skip_ca_verification: bool,
+    /// `--discovery-file`.
+    pub discovery_file: Option<PathBuf>,
+    /// `--config`.
+    pub config: Option<PathBuf>,
+    /// `--node-name`.
+    pub node_name: Option<NodeName>,
+    /// `--cri-socket`.
+    pub cri_socket: Option<String>,
+    /// `--control-plane`.
+    pub is_control_plane: bool,
+}
+
+impl Arguments {
+    /// What they say is to be joined; `None` when they name no server.
+    pub(super) fn target(&self) -> Result<Option<Target>, TargetError> {
+        let endpoints = self.endpoints()?;
+        if let Some(config) = &self.config {
+            if !endpoints.is_empty() {
+                return Err(TargetError::new(
+                    CONFIG,
+                    "a file and a HOST:PORT are given; both say what is to be joined",
+                    "one of the two",
+                ));
+            }
+            let mut target = file::target(config)?;
+            target.node_name = self.node_name.clone().or(target.node_name);
+            target.cri_socket = self.cri_socket.clone().or(target.cri_socket);
+            target.token = self.token()?.or(target.token);
+            return Ok(Some(target));
+        }
+        let mut target = match &self.discovery_file {
+            Some(path) => {
+                let path = path.display().to_string();
+                let mut target = file::of_discovery_file(&path)?;
+                if !endpoints.is_empty() {
+                    target.endpoints = endpoints;
+                }
+                target
+            }
+            None if endpoints.is_empty() => return Ok(None),
+            None => Target { endpoints, ..nothing() },
+        };
+        target.pins.extend(self.pins()?);
+        target.told_by = ToldBy::Arguments;
+        target.is_unpinned_on_purpose = self.skip_ca_verification;
+        target.token = self.token()?;
+        target.node_name = self.node_name.clone();
+        target.cri_socket = self.cri_socket.clone();
+        target.is_control_plane = self.is_control_plane;
+        Ok(Some(target))
+    }
+
+    /// Each server that is named. What a person pasted in front of it is passed over.
+    fn endpoints(&self) -> Result<Vec<Endpoint>, TargetError> {
+        let mut words = self.words.iter().map(String::as_str).peekable();
+        words.next_if(|word| *word == "sudo");
+        if words.next_if(|word| *word == "kubeadm" || word.ends_with("/kubeadm")).is_some() {
+            words.next_if(|word| *word == "join");
+        }
+        words.map(|word| Endpoint::parse(ENDPOINT, word)).collect()
+    }
+
+    /// The token that is given, read from its file where it is in one.
+    pub(super) fn token(&self) -> Result<Option<Token>, TargetError> {
+        let Some(path) = &self.token_file else {
+            return self.token.as_ref().map(|token| Token::parse(TOKEN, token)).transpose();
+        };
+        let name = path.display().to_string();
+        let path = std::path::absolute(path).map_err(|error| file_error(&name, &error))?;
+        let text = Root::default().text(path).map_err(|error| file_error(&name, &error))?;
+        let text = text.ok_or_else(|| {
+            TargetError::new(&name, "it is not there", "the path of a file with nothing but the token")
+        })?;
+        let text = SecretString::from(text);
+        // A trailing line break is how editors end a file.
+        let token = Token::parse(&name, &SecretString::from(text.expose_secret().trim()))?;
+        Ok(Some(token))
+    }
+
+    /// The pins that are given.
+    pub(super) fn pins(&self) -> Result<Vec<Pin>, TargetError> {
+        let each = self.ca_cert_hashes.iter().flat_map(|written| written.split(','));
+        each.filter(|text| !text.trim().is_empty()).map(|text| pin(HASH, text)).collect()
+    }
+}
+
+fn file_error(name: &str, error: &std::io::Error) -> TargetError {
+    super::kubeconfig::unreadable(name, error)
+}

@@ -1,0 +1,68 @@
+//! Where an API server is: a host and a port.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use super::TargetError;
+
+/// A host and a port.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Endpoint {
+    /// A name or an address, without brackets.
+    pub host: String,
+    /// The port.
+    pub port: u16,
+}
+
+impl Endpoint {
+    /// Reads `host:port`, `address:port`, `[address]:port`, each also behind `https://`.
+    ///
+    /// # Errors
+    ///
+    /// It is something else.
+    pub fn parse(place: &str, text: &str) -> Result<Self, TargetError> {
+        let text = text.trim();
+        let refuse = |wrong: &str, write: String| {
+            Err(TargetError::new(place, format!("\"{text}\" is no address of an API server: {wrong}"), write))
+        };
+        let usual = || "HOST:PORT, such as 10.0.0.1:6443".to_owned();
+        let bare = text.strip_prefix("https://").unwrap_or(text);
+        if bare.contains("://") {
+            return refuse("an API server speaks HTTPS", usual());
+        }
+        let bare = bare.trim_end_matches('/');
+        if bare.is_empty() || bare.contains(['/', '@', ' ', '?', '#']) {
+            return refuse("it is not a host and a port alone", usual());
+        }
+        let (host, port) = match bare.rsplit_once(':') {
+            Some((host, port)) if !host.contains(':') || host.ends_with(']') => (host, port),
+            _ => {
+                let host = bare.trim_start_matches('[').trim_end_matches(']');
+                // With a scheme in front the port is the scheme's, as every HTTP client takes it.
+                if text.starts_with("https://") {
+                    return Ok(Self { host: host.to_owned(), port: 443 });
+                }
+                let with_port = Self { host: host.to_owned(), port: 6443 };
+                return refuse("it has no port", format!("{with_port}, or the port that it listens on"));
+            }
+        };
+        let host = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')).unwrap_or(host);
+        match port.parse() {
+            Ok(port) if port > 0 && !host.is_empty() => Ok(Self { host: host.to_owned(), port }),
+            _ if host.is_empty() => refuse("it has no host", usual()),
+            _ => refuse("its port is not a number from 1 to 65535", usual()),
+        }
+    }
+
+    /// The address, when the host is one and not a name.
+    pub fn address(&self) -> Option<IpAddr> {
+        self.host.parse().ok()
+    }
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { host, port } = self;
+        if host.contains(':') { write!(f, "[{host}]:{port}") } else { write!(f, "{host}:{port}") }
+    }
+}

@@ -78,6 +78,9 @@ pub enum Event {
         /// How.
         outcome: Outcome,
     },
+    /// Whoever may says that this machine is to be joined. Attempts of before count no more, nor does what was remembered of
+    /// its going away; what is there of a join that holds stays as it is.
+    Ordered,
     /// A person, or the agent's own end, says: do nothing to this machine, and disarm.
     Cancelled,
     /// That is taken back.

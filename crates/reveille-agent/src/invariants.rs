@@ -22,7 +22,7 @@ use std::fmt;
 use reveille_core::model::id::NodeName;
 use reveille_core::model::time::{Span, Time};
 
-use crate::effect::{Effect, Verb};
+use crate::effect::{Effect, Report, Verb};
 use crate::event::Event;
 use crate::memory::DAY;
 use crate::model::{
@@ -85,6 +85,8 @@ pub struct Witness {
     machine: Option<Machine>,
     cancelled: bool,
     leaving: bool,
+    /// A join was ordered, and has not held since.
+    ordered: bool,
     /// The last check that ended was answered.
     api_answers: bool,
     known_peers: BTreeSet<NodeName>,
@@ -95,6 +97,8 @@ pub struct Witness {
     /// Acts that a durable memory covers.
     covered: u32,
     reset_recorded: bool,
+    /// What an earlier agent left said that a reset was begun.
+    reset_begun: bool,
     /// As read back; none when it was not read since it was set.
     armed: Option<Armed>,
     rebooting_until: Option<Time>,
@@ -114,7 +118,10 @@ fn ensure(holds: bool, invariant: u8, what: impl FnOnce() -> String) -> Checked 
 const fn may_be_stale(credentials: &Credentials) -> bool {
     matches!(
         credentials,
-        Credentials::Expired | Credentials::Refused | Credentials::Foreign(ForeignCluster::Replaced)
+        Credentials::Expired
+            | Credentials::Refused
+            | Credentials::Interrupted
+            | Credentials::Foreign(ForeignCluster::Replaced)
     )
 }
 
@@ -129,6 +136,7 @@ impl Witness {
             machine: None,
             cancelled: false,
             leaving: false,
+            ordered: false,
             api_answers: false,
             known_peers: BTreeSet::new(),
             name,
@@ -137,6 +145,7 @@ impl Witness {
             stale_in_a_row: 0,
             covered: 0,
             reset_recorded: false,
+            reset_begun: false,
             armed: None,
             rebooting_until: None,
             reboots: Vec::new(),
@@ -149,6 +158,7 @@ impl Witness {
         (self.wake_at, self.heard_at, self.asked, self.found) = (None, None, None, None);
         (self.machine, self.rebooting_until, self.covered) = (None, None, 0);
         (self.cancelled, self.api_answers, self.leaving) = (false, false, false);
+        self.ordered = false;
         self.stale_in_a_row = 0;
         self.known_peers.clear();
     }
@@ -189,6 +199,7 @@ impl Witness {
                 self.leaving = found.leaving.is_some() || (self.leaving && !ready);
                 self.found = Some(found.clone());
             }
+            Event::Ordered => (self.ordered, self.leaving) = (true, false),
             Event::OrdersRead { flight, .. } => drop(self.lands(Kind::Orders, *flight)),
             Event::WatchdogSet { flight, .. } => drop(self.lands(Kind::WatchdogSet, *flight)),
             Event::WatchdogRead { flight, found } if self.lands(Kind::WatchdogRead, *flight) => {
@@ -287,6 +298,7 @@ impl Witness {
             Effect::Record(id, memory, within) => {
                 self.flies(now, Kind::Record, *id, *within)?;
                 self.covered = 0;
+                self.reset_begun = self.reset_recorded;
                 self.reset_recorded = memory.is_reset;
                 let most = self.settings.attempts;
                 ensure(memory.attempts <= most, 6, || format!("attempt {} of {most}", memory.attempts))
@@ -297,6 +309,10 @@ impl Witness {
             }
             Effect::WakeAt(at) => {
                 self.wake_at = Some(*at);
+                Ok(())
+            }
+            Effect::Report(Report::Back) => {
+                self.ordered = false;
                 Ok(())
             }
             Effect::AnswerPeer { .. } | Effect::Report(_) => Ok(()),
@@ -340,7 +356,11 @@ impl Witness {
                 ensure(!bites, 5, || "a join begins under an armed watchdog".to_owned())?;
                 self.ensure_stale()
             }
-            Verb::Join => ensure(worker, 1, || "a control plane is joined as a worker".to_owned()),
+            Verb::Join => {
+                ensure(worker, 1, || "a control plane is joined as a worker".to_owned())?;
+                let begun = self.reset_recorded;
+                ensure(begun, 6, || "a join, and no memory says that one was begun".to_owned())
+            }
             _ => {
                 let there = self.found.as_ref().is_some_and(|found| found.node == NodeSeen::Ready);
                 ensure(!there, 1, || format!("{verb}, and its node is Ready"))
@@ -360,6 +380,10 @@ impl Witness {
         ensure(gone, 1, || format!("a reset, and its node is {:?}", found.node))?;
         ensure(may_be_stale(&found.credentials), 1, || {
             format!("a reset, and its credentials are {:?}", found.credentials)
+        })?;
+        let interrupted = found.credentials == Credentials::Interrupted;
+        ensure(!interrupted || self.ordered || self.reset_begun, 1, || {
+            "a reset of a join that somebody else began".to_owned()
         })?;
         let (read, needed) = (self.stale_in_a_row, self.settings.stale_readings);
         ensure(read >= needed, 1, || format!("a reset after {read} stale readings of {needed}"))?;

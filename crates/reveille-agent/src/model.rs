@@ -104,6 +104,8 @@ pub enum NodeSeen {
     NotReady,
     /// It is not there: the API server said so.
     Absent,
+    /// A Node of its name is there, and it is another machine's.
+    AnotherMachines,
     /// Nobody could say.
     CannotTell,
 }
@@ -117,6 +119,8 @@ pub enum Credentials {
     Nothing,
     /// A join has begun, and its bootstrap token is accepted.
     Bootstrapping,
+    /// A join has begun and broke off: what the kubelet needs to go on by itself was not written. There is no certificate.
+    Interrupted,
     /// A join has begun, and its bootstrap token is refused.
     TokenDead,
     /// The certificate is past its date.

@@ -5,7 +5,8 @@
 //!  bootstrap token refused, cert expired ─▶ NewToken        the kubelet bootstraps anew; nothing is thrown away
 //!  certificate refused, again and again  ─▶ Reset           and join: what is there is of another life
 //!  kubelet.conf of a cluster that is gone ─▶ Reset          its address answers as *this* cluster now
-//!  a reset was begun, nothing is there    ─▶ Join           the agent died in between
+//!  nothing is there, and a join was ordered, or a reset begun before the agent died ─▶ Join
+//!  a join that was ordered broke off      ─▶ Reset          there is no certificate that could be lost
 //! ```
 //!
 //! A reset throws away what nobody can bring back, so it needs proof that there is nothing to lose: the same finding several
@@ -27,7 +28,7 @@ pub enum Rung {
     NewToken,
     /// Take away what is left of an earlier join, and join.
     Reset,
-    /// Join where a reset was begun.
+    /// Join where nothing of a join is there.
     Join,
 }
 
@@ -37,7 +38,7 @@ impl fmt::Display for Rung {
             Self::RestartKubelet => "a kubelet restart",
             Self::NewToken => "a new token",
             Self::Reset => "a reset and a join",
-            Self::Join => "the join that a reset had begun",
+            Self::Join => "a join",
         })
     }
 }
@@ -49,6 +50,8 @@ pub enum Hold {
     Leaving(Leaving),
     /// It runs a control plane or a member of etcd.
     ControlPlane,
+    /// A Node of its name is there, and it is another machine's.
+    NameTaken,
     /// It belongs to another cluster, which lives.
     AnotherCluster,
     /// It belongs to another cluster, which does not answer.
@@ -72,6 +75,9 @@ impl fmt::Display for Hold {
         match self {
             Self::Leaving(how) => write!(f, "{how}"),
             Self::ControlPlane => f.write_str("it runs a control plane or a member of etcd: a person has to do it"),
+            Self::NameTaken => f.write_str(
+                "a Node of its name is there, and it is another machine's: give this machine another name, or delete that Node if it is left over",
+            ),
             Self::AnotherCluster => f.write_str("it belongs to another cluster, which answers: a person has to do it"),
             Self::AnotherClusterSilent => f.write_str(
                 "its credentials are of another cluster, which does not answer; that proves nothing: a person has to do it",
@@ -81,7 +87,7 @@ impl fmt::Display for Hold {
             }
             Self::ClockWrong => f.write_str("its clock is not synchronised, so no date of a certificate can be judged"),
             Self::JoinUnderWay => f.write_str("a join is under way"),
-            Self::NeverJoined => f.write_str("nothing of a join is there"),
+            Self::NeverJoined => f.write_str("nothing of a join is there, and nobody ordered one"),
             Self::CannotTell => f.write_str("it could not be told what is there of its join"),
             Self::NotLooked => f.write_str("nothing is known of the machine yet"),
         }
@@ -106,6 +112,8 @@ pub struct Known<'a> {
     pub attempts: u32,
     /// A reset was begun, and no join has held since.
     pub is_reset: bool,
+    /// The join was ordered, and has not held since.
+    pub is_ordered: bool,
     /// The settings.
     pub settings: &'a Settings,
 }
@@ -126,6 +134,10 @@ pub fn choose(known: Known<'_>) -> Result<Option<Rung>, Hold> {
     if machine.joining {
         return Err(Hold::JoinUnderWay);
     }
+    if known.found.node == NodeSeen::AnotherMachines {
+        return Err(Hold::NameTaken);
+    }
+    let may_join = known.is_reset || known.is_ordered;
     let worker = || if machine.role == Role::Worker { Ok(()) } else { Err(Hold::ControlPlane) };
     let proved = || {
         let (read, needed) = (known.readings, known.settings.stale_readings);
@@ -137,8 +149,12 @@ pub fn choose(known: Known<'_>) -> Result<Option<Rung>, Hold> {
         Credentials::Accepted if known.found.node == NodeSeen::CannotTell => Err(Hold::CannotTell),
         Credentials::Accepted => Ok(Some(Rung::RestartKubelet)),
         Credentials::Bootstrapping => Err(Hold::JoinUnderWay),
-        Credentials::Nothing if known.is_reset => worker().map(|()| Some(Rung::Join)),
-        Credentials::Nothing => Err(Hold::NeverJoined),
+        Credentials::Nothing if may_join => worker().map(|()| Some(Rung::Join)),
+        Credentials::Interrupted if may_join => {
+            worker()?;
+            proved().map(|()| Some(Rung::Reset))
+        }
+        Credentials::Nothing | Credentials::Interrupted => Err(Hold::NeverJoined),
         Credentials::TokenDead => proved().map(|()| Some(Rung::NewToken)),
         Credentials::Expired if !known.found.clock_is_right => Err(Hold::ClockWrong),
         Credentials::Expired if known.attempts < TOKENS_BEFORE_RESET => {
@@ -182,6 +198,7 @@ mod tests {
             leaving,
             attempts,
             is_reset: false,
+            is_ordered: false,
             settings: &settings,
         })
     }
@@ -232,6 +249,47 @@ mod tests {
     }
 
     #[test]
+    fn a_join_is_begun_by_an_order_alone_and_never_over_what_holds() {
+        let (settings, worker) = (Settings::default(), machine(Role::Worker));
+        let leads = machine(Role::ControlPlane { spare: true });
+        let chosen = |machine: &Machine, credentials: Credentials, is_ordered| {
+            let found = found(NodeSeen::Absent, credentials);
+            choose(Known {
+                machine: Some(machine),
+                found: &found,
+                readings: 3,
+                leaving: None,
+                attempts: 0,
+                is_reset: false,
+                is_ordered,
+                settings: &settings,
+            })
+        };
+        use Credentials::{Accepted, Bootstrapping, Foreign, Interrupted, Nothing};
+        for (credentials, unordered, ordered) in [
+            (Nothing, Err(Hold::NeverJoined), Ok(Some(Rung::Join))),
+            (Interrupted, Err(Hold::NeverJoined), Ok(Some(Rung::Reset))),
+            (Accepted, Ok(Some(Rung::RestartKubelet)), Ok(Some(Rung::RestartKubelet))),
+            (Bootstrapping, Err(Hold::JoinUnderWay), Err(Hold::JoinUnderWay)),
+            (Foreign(ForeignCluster::Lives), Err(Hold::AnotherCluster), Err(Hold::AnotherCluster)),
+        ] {
+            assert_eq!(chosen(&worker, credentials.clone(), false), unordered, "{credentials:?}");
+            assert_eq!(chosen(&worker, credentials.clone(), true), ordered, "{credentials:?}, ordered");
+        }
+        for credentials in [Nothing, Interrupted] {
+            assert_eq!(chosen(&leads, credentials, true), Err(Hold::ControlPlane));
+        }
+    }
+
+    #[test]
+    fn a_name_that_is_another_machines_is_nobodys_to_join_with() {
+        for credentials in [Credentials::Nothing, Credentials::Accepted, Credentials::Refused] {
+            let found = found(NodeSeen::AnotherMachines, credentials);
+            assert_eq!(chosen(&found, Role::Worker, 0, None), Err(Hold::NameTaken));
+        }
+    }
+
+    #[test]
     fn one_refusal_proves_nothing() {
         let (settings, machine) = (Settings::default(), machine(Role::Worker));
         let found = found(NodeSeen::Absent, Credentials::Refused);
@@ -242,6 +300,7 @@ mod tests {
             leaving: None,
             attempts: 0,
             is_reset: false,
+            is_ordered: false,
             settings: &settings,
         };
         assert_eq!(choose(known(1)), Err(Hold::NotProved(3)));

@@ -7,7 +7,7 @@
 use reveille_core::model::time::{Span, Time};
 
 use crate::effect::Effect;
-use crate::model::{Flight, FlightId, Inspection, Leaving, NodeSeen};
+use crate::model::{Credentials, Flight, FlightId, Inspection, Leaving, NodeSeen};
 use crate::state::Turn;
 
 /// Within this an inspection ends: a few requests, each with a deadline of its own.
@@ -22,6 +22,7 @@ pub(crate) struct Sight {
     /// The inspection that `found` is of.
     read: FlightId,
     readings: u32,
+    absent: u32,
     leaving: Option<Leaving>,
     ready_since: Option<Time>,
 }
@@ -41,8 +42,18 @@ impl Sight {
         self.readings
     }
 
+    /// How often in a row the Node was found absent although the credentials were accepted.
+    pub(crate) const fn absent_in_a_row(&self) -> u32 {
+        self.absent
+    }
+
     pub(crate) const fn leaving(&self) -> Option<Leaving> {
         self.leaving
+    }
+
+    /// What was seen, and remembered of going away, counts no more; it is looked at now.
+    pub(crate) fn look_anew(&mut self) {
+        (self.leaving, self.found, self.next_at) = (None, None, None);
     }
 
     pub(crate) const fn ready_since(&self) -> Option<Time> {
@@ -68,6 +79,8 @@ impl Sight {
         (self.flight, self.read) = (None, id);
         let same = self.found.as_ref().is_some_and(|before| before.credentials == found.credentials);
         self.readings = if same { self.readings.saturating_add(1) } else { 1 };
+        let unregistered = found.node == NodeSeen::Absent && found.credentials == Credentials::Accepted;
+        self.absent = if unregistered { self.absent.saturating_add(1) } else { 0 };
         let ready = found.node == NodeSeen::Ready;
         self.ready_since = if ready { self.ready_since.or(Some(turn.now)) } else { None };
         // Ready again and not told to go: whoever wanted it away thought better of it.
@@ -78,7 +91,7 @@ impl Sight {
     pub(crate) fn advance(&mut self, turn: &mut Turn<'_>, reaches: bool) {
         if self.flight.is_some_and(|flight| turn.is_over(flight)) {
             (self.flight, self.found) = (None, None);
-            (self.readings, self.ready_since) = (0, None);
+            (self.readings, self.absent, self.ready_since) = (0, 0, None);
         }
         let due = self.next_at.is_none_or(|at| at <= turn.now);
         if reaches && self.flight.is_none() && due {

@@ -54,6 +54,7 @@ pub struct State {
     /// What was given up may still be answered: nothing is begun before.
     pub(crate) busy_until: Option<Time>,
     pub(crate) cancelled: bool,
+    pub(crate) is_ordered: bool,
     pub(crate) reboot_failed: bool,
     pub(crate) told_hold: Option<Hold>,
     pub(crate) told_end: bool,
@@ -104,6 +105,7 @@ impl State {
             work: None,
             busy_until: None,
             cancelled: false,
+            is_ordered: false,
             reboot_failed: false,
             told_hold: None,
             told_end: false,
@@ -173,6 +175,7 @@ impl State {
             leaving: self.sight.leaving(),
             attempts,
             is_reset: self.memory.is_reset,
+            is_ordered: self.is_ordered,
             settings: self.config.settings(),
         })
     }
@@ -197,12 +200,21 @@ impl State {
             Event::Done { flight, outcome } => {
                 self.work_answered(flight, outcome == crate::model::Outcome::Done);
             }
+            Event::Ordered => self.take_order(),
             Event::Cancelled => {
                 self.cancelled = true;
                 self.cancel_reboot(turn);
             }
             Event::Resumed => self.cancelled = false,
         }
+    }
+
+    /// A person, or the plan, knows more than what was remembered: attempts begin anew.
+    fn take_order(&mut self) {
+        self.is_ordered = true;
+        (self.memory.attempts, self.memory.not_before) = (0, None);
+        self.sight.look_anew();
+        (self.told_hold, self.told_end) = (None, false);
     }
 
     /// Whoever slept knows nothing: what was waited for is void, and every count begins anew.

@@ -14,7 +14,7 @@
 use reveille_core::model::time::{Span, Time};
 
 use crate::effect::{Effect, Report, Verb};
-use crate::model::{FlightId, NodeSeen, Role};
+use crate::model::{Credentials, FlightId, NodeSeen, Role};
 use crate::rejoin::Rung;
 use crate::state::{State, Turn};
 use crate::steps::{Step, Task};
@@ -36,6 +36,8 @@ struct Wait {
     /// Its number; of a look: what must be older.
     id: FlightId,
     ended: Option<bool>,
+    /// Of a verification: its node was there.
+    was_there: bool,
 }
 
 impl Work {
@@ -105,13 +107,19 @@ impl State {
                 self.work = None;
                 return;
             };
-            let Some(wait) = work.wait else {
+            let Some(mut wait) = work.wait else {
                 match self.against(work.task, step, turn) {
                     None => self.begin_step(turn, step),
                     Some(why) => return self.fail(turn, work.task, why),
                 }
                 continue;
             };
+            if step == Step::Verify {
+                match self.watch_node(&mut wait) {
+                    None => {}
+                    Some(why) => return self.fail(turn, work.task, why),
+                }
+            }
             match self.has_ended(step, wait, turn) {
                 Some(true) => self.go_on(turn, step),
                 Some(false) => return self.fail(turn, work.task, "it did not work"),
@@ -121,9 +129,11 @@ impl State {
         }
     }
 
-    /// Ends the task; what it still waits for may be answered until its deadline.
+    /// Ends the task; what was asked for and is still waited for may be answered until its deadline. Nobody answers to a
+    /// verification.
     fn end_work(&mut self, turn: &Turn<'_>) {
-        let wait = self.work.take().and_then(|work| work.wait);
+        let asked = self.work.take().filter(|work| work.step() != Some(Step::Verify));
+        let wait = asked.and_then(|work| work.wait);
         let until = wait.map(|wait| wait.until).filter(|until| *until > turn.now);
         self.busy_until = self.busy_until.max(until);
     }
@@ -158,7 +168,7 @@ impl State {
         match self.choice(self.memory.attempts) {
             Ok(None) => {
                 self.told_hold = None;
-                let dirty = self.memory.attempts > 0 || self.memory.is_reset;
+                let dirty = self.memory.attempts > 0 || self.memory.is_reset || self.is_ordered;
                 if dirty && self.has_stayed(turn) {
                     self.begin(Task::Forget);
                 }
@@ -284,8 +294,29 @@ impl State {
             }
         }
         if let Some(work) = &mut self.work {
-            work.wait = Some(Wait { until: flight.until, id, ended: None });
+            work.wait = Some(Wait { until: flight.until, id, ended: None, was_there: false });
         }
+    }
+
+    /// A node that came and went, or whose kubelet is let in and registers nowhere, does not come by waiting for it.
+    fn watch_node(&mut self, wait: &mut Wait) -> Option<&'static str> {
+        let found = self.sight.found()?;
+        match found.node {
+            NodeSeen::Ready | NodeSeen::NotReady => wait.was_there = true,
+            NodeSeen::Absent if wait.was_there => return Some("its node came and went"),
+            NodeSeen::Absent if found.credentials == Credentials::Accepted => {
+                let needed = self.settings().stale_readings;
+                if self.sight.absent_in_a_row() > needed {
+                    return Some("its kubelet is let in and does not register");
+                }
+            }
+            NodeSeen::AnotherMachines => return Some("the node of its name is another machine's"),
+            NodeSeen::Absent | NodeSeen::CannotTell => {}
+        }
+        if let Some(kept) = self.work.as_mut().and_then(|work| work.wait.as_mut()) {
+            kept.was_there = wait.was_there;
+        }
+        None
     }
 
     /// Whether what the step waits for is so, or will not be; none: not yet.
@@ -303,7 +334,7 @@ impl State {
 
     fn go_on(&mut self, turn: &mut Turn<'_>, step: Step) {
         if step == Step::Settle {
-            self.told_end = false;
+            (self.told_end, self.is_ordered) = (false, false);
             turn.report(Report::Back);
         }
         if let Some(work) = &mut self.work {

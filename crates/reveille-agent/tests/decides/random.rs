@@ -67,7 +67,7 @@ fn peers() -> BTreeMap<NodeName, Option<ZoneName>> {
 }
 
 fn inspection(number: u32) -> Inspection {
-    use Credentials::{Accepted, Bootstrapping, Expired, Foreign, Nothing, Refused, TokenDead};
+    use Credentials::{Accepted, Bootstrapping, Expired, Foreign, Interrupted, Nothing, Refused, TokenDead};
     let credentials = [
         Accepted,
         Refused,
@@ -79,10 +79,17 @@ fn inspection(number: u32) -> Inspection {
         Foreign(ForeignCluster::Lives),
         Foreign(ForeignCluster::Silent),
         Bootstrapping,
+        Interrupted,
         Credentials::CannotTell("x".into()),
     ];
-    let nodes =
-        [NodeSeen::Absent, NodeSeen::Absent, NodeSeen::Ready, NodeSeen::NotReady, NodeSeen::CannotTell];
+    let nodes = [
+        NodeSeen::Absent,
+        NodeSeen::Absent,
+        NodeSeen::Ready,
+        NodeSeen::NotReady,
+        NodeSeen::CannotTell,
+        NodeSeen::AnotherMachines,
+    ];
     let leaving = number.is_multiple_of(13).then_some(Leaving::Tainted);
     Inspection {
         node: pick(&nodes, number),
@@ -273,17 +280,18 @@ impl Run {
     }
 
     fn say(&mut self, number: u32) -> Result<(), Violation> {
-        match number % 8 {
+        match number % 9 {
             0 => self.hear(Event::Cancelled),
             1 | 2 => self.hear(Event::Resumed),
-            3 | 4 => self.hear(Event::Found(found(number / 8))),
-            5 => self.hear(Event::PeersListed(if (number / 8).is_multiple_of(4) {
+            3 => self.hear(Event::Ordered),
+            4 | 8 => self.hear(Event::Found(found(number / 9))),
+            5 => self.hear(Event::PeersListed(if (number / 9).is_multiple_of(4) {
                 BTreeMap::new()
             } else {
                 peers()
             })),
             _ => self
-                .hear(Event::PeerAsked { from: pick(&["w-2", "w-3"], number / 8).into(), ask: FlightId(7) }),
+                .hear(Event::PeerAsked { from: pick(&["w-2", "w-3"], number / 9).into(), ask: FlightId(7) }),
         }
     }
 

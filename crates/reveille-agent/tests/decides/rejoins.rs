@@ -167,3 +167,97 @@ fn nothing_is_done_to_a_join_while_the_api_server_is_silent() {
     bench.run(HOURS);
     assert_eq!(bench.verbs(), [], "{}", bench.all_said());
 }
+
+fn fresh() -> Bench {
+    let mut bench = Bench::new(Settings::default(), Memory::default());
+    bench.begin();
+    bench.node_goes(Credentials::Nothing, None);
+    bench
+}
+
+#[test]
+fn a_machine_that_never_joined_joins_when_it_is_ordered_and_stays_until_that_is_seen() {
+    let mut bench = fresh();
+    bench.run(Span::from_min(30));
+    assert_eq!(bench.verbs(), []);
+    assert!(bench.said("nobody ordered one"), "{}", bench.all_said());
+    bench.around.works = |around, verb| {
+        if verb == Verb::Join {
+            back(around);
+        }
+        Outcome::Done
+    };
+    bench.hear(Event::Ordered);
+    bench.run(HOURS);
+    assert_eq!(bench.verbs(), [Verb::RequestToken, Verb::Join], "{}", bench.all_said());
+    assert!(bench.said("its node is back, Ready, and has stayed"), "{}", bench.all_said());
+    assert_eq!((bench.memory.attempts, bench.memory.is_reset), (0, false));
+}
+
+#[test]
+fn an_order_to_join_what_is_joined_changes_nothing_and_says_that_all_is_well() {
+    let mut bench = Bench::with_peers(3, 0);
+    bench.run(Span::from_min(5));
+    bench.hear(Event::Ordered);
+    bench.run(Span::from_min(10));
+    assert_eq!(bench.verbs(), []);
+    assert!(bench.said("its node is back, Ready, and has stayed"), "{}", bench.all_said());
+}
+
+/// The cloud controller deletes the node of a live machine a second after it joined; the kubelet registers at its start only.
+#[test]
+fn a_node_that_is_deleted_right_after_its_join_is_brought_back_by_a_kubelet_restart() {
+    let mut bench = fresh();
+    bench.around.works = |around, verb| {
+        match verb {
+            Verb::Join => around.found.credentials = Credentials::Accepted,
+            Verb::RestartKubelet => back(around),
+            _ => {}
+        }
+        Outcome::Done
+    };
+    bench.hear(Event::Ordered);
+    bench.run(HOURS);
+    let wanted = [Verb::RequestToken, Verb::Join, Verb::RestartKubelet];
+    assert_eq!(bench.verbs(), wanted, "{}", bench.all_said());
+    assert!(bench.said("its node is back, Ready, and has stayed"), "{}", bench.all_said());
+}
+
+#[test]
+fn a_join_that_broke_off_is_cleared_away_and_begun_again_with_an_end() {
+    let mut bench = fresh();
+    bench.node_goes(Credentials::Interrupted, None);
+    bench.run(Span::from_min(30));
+    assert_eq!(bench.verbs(), [], "somebody else's join is nobody's to clear away");
+    bench.around.works = |around, verb| {
+        match verb {
+            Verb::Reset => around.found.credentials = Credentials::Nothing,
+            Verb::Join => around.found.credentials = Credentials::Interrupted,
+            _ => {}
+        }
+        Outcome::Done
+    };
+    bench.hear(Event::Ordered);
+    bench.run(HOURS);
+    assert_eq!(bench.verbs().iter().filter(|verb| **verb == Verb::Reset).count(), 5, "{:?}", bench.verbs());
+    assert!(bench.said("gives up after 5 attempts: a person has to look"), "{}", bench.all_said());
+}
+
+#[test]
+fn a_node_that_comes_and_goes_is_not_waited_for_as_one_that_has_not_come() {
+    let mut bench = fresh();
+    bench.around.works = |around, verb| {
+        if matches!(verb, Verb::Join | Verb::RestartKubelet) {
+            back(around);
+        }
+        Outcome::Done
+    };
+    bench.hear(Event::Ordered);
+    bench.run(Span::from_s(50));
+    assert_eq!(bench.verbs(), [Verb::RequestToken, Verb::Join], "{}", bench.all_said());
+    bench.node_goes(Credentials::Accepted, None);
+    let settings = Settings::default();
+    bench.run(settings.inspect_every + settings.backoff + settings.inspect_every);
+    assert!(bench.said("its node came and went"), "{}", bench.all_said());
+    assert_eq!(bench.verbs().last(), Some(&Verb::RestartKubelet), "{}", bench.all_said());
+}

@@ -8,7 +8,11 @@
 //! Reading never changes the machine, never waits without a deadline, and never turns "I could not read it" into "it is not
 //! there". What is done is a closed list of verbs; there is no shell among them. Nothing is decided here.
 
+pub mod api;
 pub mod certificate;
+pub mod discovery;
+pub mod identity;
+pub mod node_object;
 pub mod pin;
 pub mod root;
 pub mod target;

@@ -1,0 +1,240 @@
+//! The API server as one machine asks it: a path, a deadline, an answer of bounded size.
+//!
+//! Whom it trusts and what it shows are given when it is made: [`Trust`] and [`Shown`]. An answer is an answer whatever its
+//! status; what is a failure is that none came, and each kind of that is a variant, because "refused", "silent" and
+//! "somebody else answered" lead to different doors. No proxy of the environment is used: a kubelet uses none either. Nothing
+//! is asked twice here.
+
+use std::error::Error as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::header::{ACCEPT, AUTHORIZATION, DATE, HeaderValue};
+use secrecy::{ExposeSecret as _, SecretString};
+use thiserror::Error;
+use tokio_rustls::rustls;
+
+use rustls::RootCertStore;
+use rustls::client::danger::ServerCertVerifier;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+
+use crate::pin::PinVerifier;
+use crate::target::Endpoint;
+use crate::target::kubeconfig::Client;
+
+/// No answer that is read here is longer: a Node with many images is some hundred KiB.
+const ANSWER_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// Within this a connection is made, or it is not going to be.
+const CONNECT_WITHIN: Duration = Duration::from_secs(5);
+
+/// Whom to trust as the server.
+pub enum Trust {
+    /// These authorities, for the server's name.
+    Authorities(Arc<RootCertStore>),
+    /// Whatever this verifier says.
+    Verifier(Arc<dyn ServerCertVerifier>),
+}
+
+/// What the server is shown.
+pub enum Shown<'a> {
+    /// Nothing.
+    Nothing,
+    /// A bootstrap token.
+    Token(&'a SecretString),
+    /// A client's certificate.
+    Certificate(&'a Client),
+}
+
+/// A connection to one API server.
+#[derive(Clone, Debug)]
+pub struct Api {
+    http: reqwest::Client,
+    endpoint: Endpoint,
+    bearer: Option<SecretString>,
+}
+
+/// What came back.
+#[derive(Clone, Debug)]
+pub struct Answer {
+    /// HTTP status.
+    pub status: u16,
+    /// The server's `Date`, as it wrote it.
+    pub date: Option<String>,
+    /// The body.
+    pub body: Vec<u8>,
+}
+
+/// No answer came, or none was asked for.
+#[derive(Debug, Error)]
+pub enum ApiError {
+    /// What it should show cannot be shown.
+    #[error("cannot connect to {endpoint} with the kubelet's certificate: {cause}")]
+    Credentials {
+        /// Which server.
+        endpoint: Endpoint,
+        /// Why.
+        cause: String,
+    },
+    /// The connection cannot be set up.
+    #[error("cannot set up a connection to {endpoint}: {source}")]
+    SetUp {
+        /// Which server.
+        endpoint: Endpoint,
+        /// Why.
+        source: reqwest::Error,
+    },
+    /// Somebody answered who is not trusted.
+    #[error("{endpoint} is not who was pinned or known: {cause}")]
+    Untrusted {
+        /// Which server.
+        endpoint: Endpoint,
+        /// Why.
+        cause: String,
+    },
+    /// Nobody answered in time.
+    #[error("{endpoint} did not answer within {within_s} s")]
+    Silent {
+        /// Which server.
+        endpoint: Endpoint,
+        /// What it was given.
+        within_s: u64,
+    },
+    /// No connection, or one that broke.
+    #[error("{endpoint} cannot be reached: {cause}")]
+    Unreachable {
+        /// Which server.
+        endpoint: Endpoint,
+        /// The innermost cause.
+        cause: String,
+    },
+    /// More than any answer that belongs here.
+    #[error("{endpoint} answers more than {ANSWER_BYTES_MAX} bytes")]
+    TooLong {
+        /// Which server.
+        endpoint: Endpoint,
+    },
+}
+
+impl Api {
+    /// Sets a connection up; nothing is sent yet.
+    ///
+    /// # Errors
+    ///
+    /// What it should show cannot be read as certificate and key.
+    pub fn new(endpoint: &Endpoint, trust: Trust, shown: Shown<'_>) -> Result<Self, ApiError> {
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let credentials = |cause: String| ApiError::Credentials { endpoint: endpoint.clone(), cause };
+        let config = rustls::ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(|failure| credentials(failure.to_string()))?;
+        let config = match trust {
+            Trust::Authorities(roots) => config.with_root_certificates(roots),
+            Trust::Verifier(verifier) => config.dangerous().with_custom_certificate_verifier(verifier),
+        };
+        let mut config = match shown {
+            Shown::Certificate(client) => {
+                let (chain, key) = identity(client).map_err(credentials)?;
+                config
+                    .with_client_auth_cert(chain, key)
+                    .map_err(|failure| credentials(failure.to_string()))?
+            }
+            Shown::Nothing | Shown::Token(_) => config.with_no_client_auth(),
+        };
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        let http = reqwest::Client::builder()
+            .tls_backend_preconfigured(config)
+            .no_proxy()
+            .redirect(reqwest::redirect::Policy::none())
+            .user_agent(concat!("reveille/", env!("CARGO_PKG_VERSION")))
+            .connect_timeout(CONNECT_WITHIN)
+            .build()
+            .map_err(|source| ApiError::SetUp { endpoint: endpoint.clone(), source })?;
+        let bearer = match shown {
+            Shown::Token(token) => Some(token.clone()),
+            Shown::Nothing | Shown::Certificate(_) => None,
+        };
+        Ok(Self { http, endpoint: endpoint.clone(), bearer })
+    }
+
+    /// Which server it asks.
+    pub const fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
+    /// Asks for a path.
+    ///
+    /// # Errors
+    ///
+    /// No whole answer came within this.
+    pub async fn get(&self, path: &str, within: Duration) -> Result<Answer, ApiError> {
+        let asked = tokio::time::timeout(within, self.ask(path)).await;
+        asked.unwrap_or_else(|_| {
+            Err(ApiError::Silent { endpoint: self.endpoint.clone(), within_s: within.as_secs() })
+        })
+    }
+
+    async fn ask(&self, path: &str) -> Result<Answer, ApiError> {
+        let mut request = self.http.get(format!("https://{}{path}", self.endpoint));
+        request = request.header(ACCEPT, "application/json");
+        if let Some(bearer) = &self.bearer {
+            let value = format!("Bearer {}", bearer.expose_secret());
+            let mut value = HeaderValue::from_str(&value).map_err(|_| ApiError::Credentials {
+                endpoint: self.endpoint.clone(),
+                cause: "the token holds what no header may".to_owned(),
+            })?;
+            value.set_sensitive(true);
+            request = request.header(AUTHORIZATION, value);
+        }
+        let mut response = request.send().await.map_err(|failure| self.failed(&failure))?;
+        let date = response.headers().get(DATE).and_then(|date| date.to_str().ok()).map(str::to_owned);
+        let status = response.status().as_u16();
+        let mut body = Vec::new();
+        while let Some(piece) = response.chunk().await.map_err(|failure| self.failed(&failure))? {
+            if body.len() + piece.len() > ANSWER_BYTES_MAX {
+                return Err(ApiError::TooLong { endpoint: self.endpoint.clone() });
+            }
+            body.extend_from_slice(&piece);
+        }
+        Ok(Answer { status, date, body })
+    }
+
+    /// What failed, by its innermost cause: the outer ones only say that something was being sent.
+    fn failed(&self, failure: &reqwest::Error) -> ApiError {
+        let endpoint = self.endpoint.clone();
+        let mut cause: &(dyn std::error::Error + 'static) = failure;
+        while let Some(inner) = cause.source() {
+            cause = inner;
+        }
+        if let Some(untrusted) = tls_failure(failure) {
+            return ApiError::Untrusted { endpoint, cause: PinVerifier::explain(untrusted) };
+        }
+        ApiError::Unreachable { endpoint, cause: cause.to_string() }
+    }
+}
+
+/// The TLS failure within, where a certificate was the matter.
+fn tls_failure(failure: &reqwest::Error) -> Option<&rustls::Error> {
+    let mut cause = failure.source();
+    while let Some(inner) = cause {
+        let within = inner.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+        let tls = within
+            .and_then(|inner| inner.downcast_ref::<rustls::Error>())
+            .or_else(|| inner.downcast_ref::<rustls::Error>());
+        if let Some(tls @ rustls::Error::InvalidCertificate(_)) = tls {
+            return Some(tls);
+        }
+        cause = inner.source();
+    }
+    None
+}
+
+fn identity(client: &Client) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), String> {
+    let chain = client.certificates();
+    if chain.is_empty() {
+        return Err("there is no certificate in it".to_owned());
+    }
+    let pem = client.key_pem().ok_or("its key is not there")?;
+    let key = PrivateKeyDer::from_pem_slice(pem.expose_secret().as_bytes());
+    Ok((chain, key.map_err(|_| "its key cannot be read as PEM")?))
+}

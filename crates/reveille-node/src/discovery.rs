@@ -1,0 +1,222 @@
+//! Which authority a cluster has, learned before anybody is trusted: from its `cluster-info`, held against pins or a token.
+//!
+//! ```text
+//!  GET cluster-info, from whoever answers ─▶ its kubeconfig ─▶ the pinned authority      (nothing secret was sent)
+//!                                                          └▶ or, without pins: the signature that the token's secret makes
+//! ```
+//!
+//! An API server does not present its authority, so a pin cannot be looked for in the handshake. kubeadm reads the authority
+//! from a public ConfigMap over a connection that it does not trust yet, and so does this. The connection that follows is
+//! verified as any other. Whoever answers here learns that somebody asked, and nothing else.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use aws_lc_rs::hmac;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use secrecy::ExposeSecret as _;
+use serde::Deserialize;
+use thiserror::Error;
+use tokio_rustls::rustls;
+
+use rustls::RootCertStore;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::CryptoProvider;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{DigitallySignedStruct, SignatureScheme};
+
+use crate::api::{Answer, Api, ApiError, Shown, Trust};
+use crate::pin::{PinError, Pins, TrustError};
+use crate::root::Root;
+use crate::target::kubeconfig::Kubeconfig;
+use crate::target::{Endpoint, Target, TargetError, Token};
+
+const CLUSTER_INFO: &str = "/api/v1/namespaces/kube-public/configmaps/cluster-info";
+
+/// Why no authority was found that can be trusted.
+#[derive(Debug, Error)]
+pub enum DiscoveryError {
+    /// Nobody answered.
+    #[error(transparent)]
+    Api(#[from] ApiError),
+    /// It answers, and not with a `cluster-info`.
+    #[error(
+        "{endpoint} answers {status} when asked for cluster-info; is it the API server of a cluster that kubeadm made?"
+    )]
+    NotThere {
+        /// Which server.
+        endpoint: Endpoint,
+        /// HTTP status.
+        status: u16,
+    },
+    /// What it calls cluster-info is none.
+    #[error("the cluster-info of {endpoint} cannot be read: {cause}")]
+    Unreadable {
+        /// Which server.
+        endpoint: Endpoint,
+        /// Why.
+        cause: String,
+    },
+    /// Its authority is not the pinned one.
+    #[error("the authority in the cluster-info of {endpoint} is not trusted: {source}")]
+    Untrusted {
+        /// Which server.
+        endpoint: Endpoint,
+        /// Why.
+        source: TrustError,
+    },
+    /// Without a pin, only the token's signature says that it is the right cluster, and it does not.
+    #[error(
+        "the cluster-info of {endpoint} carries no valid signature of the token {token}: the token is gone or of another cluster"
+    )]
+    Unsigned {
+        /// Which server.
+        endpoint: Endpoint,
+        /// The token's public part.
+        token: String,
+    },
+    /// Neither a pin nor a token was given.
+    #[error(
+        "nothing was given to know the cluster by: give --discovery-token-ca-cert-hash, as kubeadm token create --print-join-command prints it"
+    )]
+    NothingToKnowItBy,
+    /// Too many pins.
+    #[error(transparent)]
+    Pins(#[from] PinError),
+}
+
+/// The authorities of a cluster that are trusted, and what its server said of the time.
+#[derive(Clone, Debug)]
+pub struct Discovered {
+    /// Its authorities.
+    pub roots: Arc<RootCertStore>,
+    /// The same, as certificates.
+    pub authorities: Vec<CertificateDer<'static>>,
+    /// The server's `Date`.
+    pub date: Option<String>,
+}
+
+/// Asks the endpoint for its cluster's authority, and holds it against what the target says.
+///
+/// # Errors
+///
+/// It cannot be asked, or what it says is not what was pinned or signed.
+pub async fn discover(
+    endpoint: &Endpoint,
+    target: &Target,
+    within: Duration,
+) -> Result<Discovered, DiscoveryError> {
+    let anybody = Trust::Verifier(Arc::new(Anybody::default()));
+    let answer = Api::new(endpoint, anybody, Shown::Nothing)?.get(CLUSTER_INFO, within).await?;
+    judge(endpoint, target, &answer)
+}
+
+/// What the answer is worth.
+///
+/// # Errors
+///
+/// As [`discover`], without the asking.
+pub fn judge(endpoint: &Endpoint, target: &Target, answer: &Answer) -> Result<Discovered, DiscoveryError> {
+    if answer.status != 200 {
+        return Err(DiscoveryError::NotThere { endpoint: endpoint.clone(), status: answer.status });
+    }
+    let unreadable = |cause: String| DiscoveryError::Unreadable { endpoint: endpoint.clone(), cause };
+    let info: ConfigMap =
+        serde_json::from_slice(&answer.body).map_err(|failure| unreadable(failure.to_string()))?;
+    let text = info.data.get("kubeconfig").ok_or_else(|| unreadable("it holds no kubeconfig".to_owned()))?;
+    let read = Kubeconfig::parse(&Root::default(), text);
+    let authorities = read.map_err(|failure: TargetError| unreadable(failure.to_string()))?.authorities;
+    let untrusted = |source| DiscoveryError::Untrusted { endpoint: endpoint.clone(), source };
+    let roots = if target.pins.is_empty() {
+        let token = target.token.as_ref().ok_or(DiscoveryError::NothingToKnowItBy)?;
+        let signature = info.data.get(&format!("jws-kubeconfig-{}", token.id()));
+        if !signature.is_some_and(|signature| is_signed(text, signature, token)) {
+            return Err(DiscoveryError::Unsigned {
+                endpoint: endpoint.clone(),
+                token: token.id().to_owned(),
+            });
+        }
+        let mut roots = RootCertStore::empty();
+        roots.add_parsable_certificates(authorities.iter().cloned());
+        roots
+    } else {
+        Pins::new(target.pins.clone())?.trust(&authorities).map_err(untrusted)?
+    };
+    Ok(Discovered { roots: Arc::new(roots), authorities, date: answer.date.clone() })
+}
+
+/// A detached JWS (RFC 7515 appendix F) with HS256, as the bootstrap signer writes it.
+fn is_signed(text: &str, signature: &str, token: &Token) -> bool {
+    let mut parts = signature.split('.');
+    let (Some(header), Some(""), Some(mac), None) = (parts.next(), parts.next(), parts.next(), parts.next())
+    else {
+        return false;
+    };
+    let names_token = URL_SAFE_NO_PAD
+        .decode(header)
+        .ok()
+        .and_then(|header| serde_json::from_slice::<JwsHeader>(&header).ok())
+        .is_some_and(|header| header.alg == "HS256" && header.kid == token.id());
+    let Ok(mac) = URL_SAFE_NO_PAD.decode(mac) else { return false };
+    let secret = token.secret();
+    let key = hmac::Key::new(hmac::HMAC_SHA256, secret.expose_secret().as_bytes());
+    let signed = format!("{header}.{}", URL_SAFE_NO_PAD.encode(text));
+    names_token && hmac::verify(&key, signed.as_bytes(), &mac).is_ok()
+}
+
+#[derive(Deserialize)]
+struct ConfigMap {
+    data: std::collections::BTreeMap<String, String>,
+}
+
+#[derive(Deserialize)]
+struct JwsHeader {
+    alg: String,
+    kid: String,
+}
+
+/// Believes whoever answers. For questions whose answer is held against something else, and that carry nothing secret.
+#[derive(Debug)]
+struct Anybody(Arc<CryptoProvider>);
+
+impl Default for Anybody {
+    fn default() -> Self {
+        Self(Arc::new(rustls::crypto::aws_lc_rs::default_provider()))
+    }
+}
+
+impl ServerCertVerifier for Anybody {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        rustls::crypto::verify_tls12_signature(message, cert, dss, &self.0.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        dss: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        rustls::crypto::verify_tls13_signature(message, cert, dss, &self.0.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}

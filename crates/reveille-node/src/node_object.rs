@@ -1,0 +1,150 @@
+//! What an agent reads of its own Node: whose it is, whether it is Ready, and whether somebody takes it away.
+
+use std::collections::BTreeMap;
+
+use reveille_agent::model::Leaving;
+use reveille_core::model::signs;
+use serde::Deserialize;
+
+/// A Node, as far as it matters here.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+pub struct NodeObject {
+    metadata: Metadata,
+    spec: Spec,
+    status: Status,
+}
+
+/// What a Node says of the machine that it is.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(default)]
+pub struct NodeInfo {
+    /// `/etc/machine-id` there.
+    #[serde(rename = "machineID")]
+    pub machine_id: String,
+    /// SMBIOS system UUID there.
+    #[serde(rename = "systemUUID")]
+    pub system_uuid: String,
+    /// The boot that it was registered in, or last reported from.
+    #[serde(rename = "bootID")]
+    pub boot_id: String,
+}
+
+/// What its Ready condition says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ready {
+    /// Ready.
+    Yes,
+    /// Its kubelet says that it is not.
+    No,
+    /// Its kubelet has not been heard for a while, or has said nothing yet.
+    Unknown,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Metadata {
+    uid: String,
+    annotations: BTreeMap<String, String>,
+    deletion_timestamp: Option<String>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct Spec {
+    taints: Vec<Taint>,
+    unschedulable: bool,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct Taint {
+    key: String,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+struct Status {
+    conditions: Vec<Condition>,
+    node_info: NodeInfo,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct Condition {
+    #[serde(rename = "type")]
+    kind: String,
+    status: String,
+    message: String,
+}
+
+impl NodeObject {
+    /// Its uid: another one is another Node of the same name.
+    pub fn uid(&self) -> &str {
+        &self.metadata.uid
+    }
+
+    /// What it says of its machine.
+    pub const fn info(&self) -> &NodeInfo {
+        &self.status.node_info
+    }
+
+    /// Its Ready condition, and what is said with it.
+    pub fn ready(&self) -> (Ready, &str) {
+        let condition = self.status.conditions.iter().find(|condition| condition.kind == "Ready");
+        let Some(condition) = condition else { return (Ready::Unknown, "") };
+        let ready = match condition.status.as_str() {
+            "True" => Ready::Yes,
+            "False" => Ready::No,
+            _ => Ready::Unknown,
+        };
+        (ready, &condition.message)
+    }
+
+    /// Somebody takes the machine away. A cordon alone is a drain only once the Node is gone.
+    pub fn leaving(&self) -> Option<Leaving> {
+        let taints: Vec<&str> = self.spec.taints.iter().map(|taint| taint.key.as_str()).collect();
+        let deleting = self.metadata.deletion_timestamp.is_some();
+        let intent = signs::read(&self.metadata.annotations, &taints, deleting, true);
+        if intent.deleting {
+            return Some(Leaving::Finalizing);
+        }
+        let cordoned = || self.spec.unschedulable.then_some(Leaving::Drained);
+        intent.leaving.map(|_| Leaving::Tainted).or_else(cordoned)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn node(json: &str) -> NodeObject {
+        serde_json::from_str(json).unwrap()
+    }
+
+    #[test]
+    fn who_takes_it_away() {
+        for (json, wanted) in [
+            ("{}", None),
+            (r#"{"spec":{"taints":[{"key":"node.kubernetes.io/not-ready","effect":"NoSchedule"}]}}"#, None),
+            (r#"{"spec":{"taints":[{"key":"ToBeDeletedByClusterAutoscaler"}]}}"#, Some(Leaving::Tainted)),
+            (r#"{"spec":{"unschedulable":true}}"#, Some(Leaving::Drained)),
+            (r#"{"metadata":{"deletionTimestamp":"2026-11-22T10:00:00Z"}}"#, Some(Leaving::Finalizing)),
+        ] {
+            assert_eq!(node(json).leaving(), wanted, "{json}");
+        }
+    }
+
+    #[test]
+    fn ready_is_what_its_condition_says() {
+        let with = |status: &str| {
+            format!(
+                r#"{{"status":{{"conditions":[{{"type":"DiskPressure","status":"False"}},{{"type":"Ready","status":"{status}","message":"m"}}]}}}}"#
+            )
+        };
+        assert_eq!(node(&with("True")).ready(), (Ready::Yes, "m"));
+        assert_eq!(node(&with("False")).ready(), (Ready::No, "m"));
+        assert_eq!(node(&with("Unknown")).ready(), (Ready::Unknown, "m"));
+        assert_eq!(node("{}").ready(), (Ready::Unknown, ""));
+    }
+}

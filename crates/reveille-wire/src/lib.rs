@@ -1,18 +1,20 @@
 //! The border of Reveille: every shape that is written down or read back by somebody else.
 //!
-//! Four shapes cross here, each in a module of its own; recordings use the ledger's words, and no other knows another:
+//! Five shapes cross here, each in a module of its own; recordings use the ledger's words, and no other knows another:
 //!
 //! ```text
 //!   roster.yaml ──▶ roster  ──▶ reveille_core::model::roster::Roster   what people write, checked as a whole
 //!   Record     ◀──▶ ledger  ◀──▶ one JSON line                         what the engine must not forget
 //!   Event, Effect ◀──▶ recording ◀──▶ one JSON line            what a replay needs to decide the same again
 //!   plain facts ──▶ report  ──▶ JSON or YAML                           what the looking commands print for programs
+//!   agent     ◀──▶ agent   ◀──▶ registration server                    frames, plans, refusals and waits
 //! ```
 //!
 //! The core's types carry no serde: names of fields in files are promises to people, names in code are not. So this
 //! crate mirrors what crosses, and a golden file or a table of messages holds each promise. Nothing here decides,
 //! talks to a network or keeps state; only [`roster::read_file`] opens a file and asks where the home directory is.
 
+pub mod agent;
 pub mod duration;
 pub mod ledger;
 pub mod recording;

@@ -1,6 +1,8 @@
 //! Every seed of the fuzz targets of this crate, through the same bodies and without libFuzzer: what fuzzing found once stays
 //! mended. `cargo xtask fuzz` looks for more.
 
+#[path = "../../../fuzz/bodies/agent.rs"]
+mod agent;
 #[path = "../../../fuzz/bodies/recording.rs"]
 mod recording;
 #[path = "../../../fuzz/bodies/roster.rs"]
@@ -16,4 +18,9 @@ fn a_roster_is_refused_with_a_reason_or_read() {
 #[test]
 fn what_is_read_of_a_recording_can_be_written_and_read_again() {
     seeds::play("recording", recording::run);
+}
+
+#[test]
+fn what_a_peer_sends_is_read_or_refused_without_quoting_it() {
+    seeds::play("agent", agent::run);
 }

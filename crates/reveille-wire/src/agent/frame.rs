@@ -1,0 +1,248 @@
+//! The frames of a session, whichever way they travel.
+//!
+//! Each frame has a number, counted from 1 by its sender within a session. An agent keeps what it reported until the number was
+//! acknowledged and says it again in its next session; the server passes over what it has. So a report is neither lost with a
+//! connection nor counted twice. What the server sends is not repeated: a plan is sent again because the agent says what it
+//! holds, and an order that was lost is an order without an answer, which whoever gave it waits for no longer than he said.
+
+use serde::{Deserialize, Serialize};
+
+use super::identity::{Facts, Identity};
+use super::plan::{Held, Plan, StepOutcome};
+use super::reason::Refused;
+use super::text::{List, Secret, Sentence, Tail, Text, Word};
+use super::words::{StageWord, Verb};
+
+/// A frame with its number.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Numbered<F> {
+    /// From 1, in order, within the session.
+    pub n: u64,
+    /// The frame.
+    #[serde(flatten)]
+    pub frame: F,
+}
+
+/// From an agent.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "t", rename_all = "kebab-case")]
+pub enum AgentFrame {
+    /// The first one of a session.
+    Hello(Hello),
+    /// A stage was entered, left, or tried again.
+    Stage(StageReport),
+    /// It lives.
+    Heartbeat(Heartbeat),
+    /// How a step of the plan is going.
+    Step(StepOutcome),
+    /// What became of an order.
+    Done(Done),
+    /// A part of the evidence.
+    Evidence(EvidencePart),
+    /// The join waits for a token.
+    TokenWanted {},
+    /// Of a newer version; passed over.
+    #[serde(other)]
+    Unknown,
+}
+
+/// From the server.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "t", rename_all = "kebab-case")]
+pub enum ServerFrame {
+    /// The session stands.
+    Welcome(Welcome),
+    /// What the machine is to be.
+    Plan(Plan),
+    /// For the join of the plan; replaces the one before.
+    Token(Token),
+    /// Do this.
+    Do(Order),
+    /// Not yet: why, what to do, and when there may be news.
+    Wait(Refused),
+    /// No, and the session ends.
+    Refuse(Refused),
+    /// Who else is there to be asked.
+    Peers {
+        /// They.
+        peers: List<Peer, 256>,
+    },
+    /// Another machine claims to be this one.
+    Rival(Rival),
+    /// Frames up to this number have been kept.
+    Ack {
+        /// That number.
+        up_to: u64,
+    },
+    /// Of a newer version; passed over.
+    #[serde(other)]
+    Unknown,
+}
+
+/// Who comes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hello {
+    /// The protocol it speaks.
+    pub protocol: u32,
+    /// Which machine it is.
+    pub identity: Identity,
+    /// What it says of itself.
+    #[serde(default)]
+    pub facts: Facts,
+    /// The plan it holds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<Held>,
+    /// Its node is in the API: no token is needed.
+    #[serde(default)]
+    pub joined: bool,
+}
+
+/// A stage of the machine's way.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StageReport {
+    /// Higher than that of every report this agent made before, over all sessions and starts: what comes again is known by it.
+    pub seq: u64,
+    /// Which stage.
+    pub stage: StageWord,
+    /// It was entered, tried again, left.
+    pub step: StageStep,
+    /// How often it was tried.
+    #[serde(default)]
+    pub attempts: u32,
+    /// Why it is not left yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<Trouble>,
+    /// When, on the machine's own clock. Shown, never subtracted.
+    #[serde(default)]
+    pub stamp: Word,
+}
+
+/// What happened with a stage.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StageStep {
+    /// It was begun.
+    Entered,
+    /// It was tried and is not over.
+    Tried,
+    /// It is over.
+    Left,
+}
+
+/// Why something did not go.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Trouble {
+    /// A word for programs.
+    pub code: Word,
+    /// A sentence, secrets masked.
+    #[serde(default)]
+    pub text: Sentence,
+}
+
+/// It lives.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Heartbeat {
+    /// Where it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stage: Option<StageWord>,
+    /// Its node is in the API.
+    #[serde(default)]
+    pub joined: bool,
+}
+
+/// Something to do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Order {
+    /// Its number; the answer carries it back, and a second order of that number does nothing.
+    pub id: u64,
+    /// What.
+    pub verb: Verb,
+    /// An answer after this is not waited for, seconds.
+    pub within_s: u32,
+}
+
+/// What became of an order.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Done {
+    /// Of which.
+    pub id: u64,
+    /// How it ended.
+    pub outcome: Ended,
+    /// The end of its output, secrets masked.
+    #[serde(default)]
+    pub tail: Tail,
+}
+
+/// How an order ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Ended {
+    /// It was done. For a probe: the API server answers.
+    Done,
+    /// It was tried and did not go. For a probe: the API server does not answer.
+    Failed,
+    /// The agent would not: its own reasons stand against it, in the output.
+    Declined,
+}
+
+/// A part of the evidence that an order asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EvidencePart {
+    /// Of which order.
+    pub id: u64,
+    /// Which part, from 0.
+    pub part: u32,
+    /// How many there are.
+    pub of: u32,
+    /// It, as text; secrets masked.
+    pub text: Text<{ 64 << 10 }>,
+}
+
+/// The session stands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Welcome {
+    /// The machine's record.
+    pub machine: Word,
+    /// Which session of this machine it is; a higher one has taken over.
+    pub session: u64,
+    /// A heartbeat is expected this often, seconds.
+    pub heartbeat_s: u32,
+    /// Public keys by which this server is to be known from now on. More than one while an authority is replaced.
+    #[serde(default)]
+    pub ca_pins: List<Word, 8>,
+    /// The highest stage report that was kept ([`StageReport::seq`]).
+    #[serde(default)]
+    pub reports_kept: u64,
+}
+
+/// A token for the join.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Token {
+    /// It.
+    pub token: Secret,
+    /// It ends after so long, seconds.
+    pub ttl_s: u32,
+}
+
+/// Another machine of the cluster.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Peer {
+    /// Its node's name.
+    pub node_name: Word,
+    /// Its failure domain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zone: Option<Word>,
+    /// Its addresses.
+    pub addresses: List<Word, 8>,
+}
+
+/// A machine that claims to be another.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rival {
+    /// What both claim.
+    pub part: super::identity::Part,
+    /// The other one's identity.
+    pub identity: Identity,
+    /// What the other one says of itself.
+    pub facts: Facts,
+}

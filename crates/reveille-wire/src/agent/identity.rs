@@ -1,0 +1,123 @@
+//! Who a machine is, and what it says of itself.
+//!
+//! An identity is what does not change while the machine is the same one: the cloud's instance id, the system's machine id, the
+//! firmware's UUID. The boot id changes with each boot and tells two machines with one disk image apart. The key is not here: it
+//! is what the connection proved. The host name is an attribute, and so is everything else that a person can type.
+
+use serde::{Deserialize, Serialize};
+
+use super::text::{List, Word};
+
+/// Which machine this is.
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Identity {
+    /// The cloud's id of the instance; none where there is no cloud, or it does not say.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instance_id: Option<Word>,
+    /// `/etc/machine-id`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine_id: Option<Word>,
+    /// The firmware's UUID (`/sys/class/dmi/id/product_uuid`), lower case.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system_uuid: Option<Word>,
+    /// This boot (`/proc/sys/kernel/random/boot_id`).
+    pub boot_id: Word,
+}
+
+/// One part of an identity, by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Part {
+    /// [`Identity::instance_id`].
+    InstanceId,
+    /// [`Identity::machine_id`].
+    MachineId,
+    /// [`Identity::system_uuid`].
+    SystemUuid,
+    /// [`Identity::boot_id`].
+    BootId,
+    /// The key that the connection proved.
+    Key,
+    /// The name that the node is to have.
+    NodeName,
+}
+
+impl Part {
+    /// As a person says it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::InstanceId => "instance id",
+            Self::MachineId => "machine id",
+            Self::SystemUuid => "system UUID",
+            Self::BootId => "boot id",
+            Self::Key => "key",
+            Self::NodeName => "node name",
+        }
+    }
+}
+
+impl Identity {
+    /// The parts that last longer than a boot, those that say something.
+    pub fn lasting(&self) -> impl Iterator<Item = (Part, &str)> {
+        let parts = [
+            (Part::InstanceId, &self.instance_id),
+            (Part::MachineId, &self.machine_id),
+            (Part::SystemUuid, &self.system_uuid),
+        ];
+        parts.into_iter().filter_map(|(part, word)| Some((part, says_something(word.as_deref()?)?)))
+    }
+
+    /// A part of it, where it says something.
+    pub fn part(&self, wanted: Part) -> Option<&str> {
+        self.lasting().find(|(part, _)| *part == wanted).map(|(_, word)| word)
+    }
+
+    /// The first lasting part in which both say something and differ.
+    pub fn differs(&self, other: &Self) -> Option<Part> {
+        self.lasting()
+            .find(|(part, word)| other.part(*part).is_some_and(|theirs| theirs != *word))
+            .map(|(part, _)| part)
+    }
+
+    /// The first lasting part that both share.
+    pub fn shares(&self, other: &Self) -> Option<Part> {
+        self.lasting().find(|(part, word)| other.part(*part) == Some(word)).map(|(part, _)| part)
+    }
+}
+
+/// Firmware and images that were never given an identity all say the same; that names nobody.
+fn says_something(word: &str) -> Option<&str> {
+    let digits = || word.chars().filter(|c| *c != '-');
+    let first = digits().next()?;
+    let one_digit = word.len() >= 8 && digits().all(|c| c == first);
+    let unset = ["uninitialized", "not settable", "none", "03000200-0400-0500-0006-000700080009"];
+    let said = !one_digit && !unset.iter().any(|junk| word.eq_ignore_ascii_case(junk));
+    said.then_some(word)
+}
+
+/// What a machine says of itself beside its identity. Shown and compared by people; nothing is allowed by it.
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Facts {
+    /// Its host name.
+    #[serde(default)]
+    pub hostname: Word,
+    /// Its addresses.
+    #[serde(default)]
+    pub addresses: List<Word, 32>,
+    /// Its operating system, as `os-release` says it.
+    #[serde(default)]
+    pub os: Word,
+    /// Its kernel.
+    #[serde(default)]
+    pub kernel: Word,
+    /// Its processor's architecture.
+    #[serde(default)]
+    pub arch: Word,
+    /// Its failure domain, where it knows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub zone: Option<Word>,
+    /// The agent's version.
+    #[serde(default)]
+    pub agent: Word,
+}

@@ -1,0 +1,374 @@
+//! Why not, and why not yet: one closed list, for every answer of the server and for what the machine's side finds itself.
+//!
+//! A refusal says what is so, whose turn it is, and when to ask again. Three different causes never share one code: a person who
+//! reads `WAIT_ROLE, missing control-plane` has nothing to guess. Codes that only the machine's side can give (nobody tells a
+//! client that it speaks with the wrong server) are in the same list, because the reader is the same.
+
+use serde::{Deserialize, Serialize};
+
+use super::identity::{Facts, Identity, Part};
+use super::text::{List, Sentence, Word};
+use super::words::Role;
+
+/// Why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "code", rename_all = "SCREAMING_SNAKE_CASE", rename_all_fields = "snake_case")]
+pub enum Reason {
+    /// No invitation has this token.
+    TokenUnknown,
+    /// The invitation's time is over.
+    TokenExpired,
+    /// The invitation has been used as often as it allows.
+    TokenUsedUp,
+    /// The invitation is for something else.
+    TokenForeign {
+        /// What it is bound to and this machine is not: `machine`.
+        bound_to: Word,
+    },
+    /// Another machine is known by what this one claims.
+    IdentityConflict {
+        /// What both claim.
+        part: Part,
+        /// The other's identity.
+        other: Box<Identity>,
+        /// What the other says of itself.
+        facts: Box<Facts>,
+    },
+    /// The machine's node was removed on purpose; it is not brought back.
+    NodeRemoved,
+    /// The machine was removed from this server.
+    MachineRemoved,
+    /// No certificate was presented, or one of another authority.
+    CertificateUnknown,
+    /// The certificate's time is over.
+    CertificateExpired,
+    /// The certificate's key is no longer the machine's.
+    CertificateRevoked,
+    /// Machines of other roles have to be there first.
+    WaitRole {
+        /// Which.
+        missing: List<Role, 3>,
+    },
+    /// There is no plan for this machine yet.
+    WaitPlan {
+        /// Why not.
+        why: Sentence,
+    },
+    /// The join's token is being made.
+    WaitToken {
+        /// What it waits for.
+        why: Sentence,
+    },
+    /// More than is taken: frames, requests, machines.
+    TooMany {
+        /// Of what.
+        of: Word,
+    },
+    /// A frame or a request is not one.
+    BadFrame {
+        /// Where.
+        place: Word,
+        /// What is wrong there.
+        what: Word,
+    },
+    /// Another protocol.
+    Version {
+        /// Which are spoken here.
+        spoken: List<u32, 16>,
+    },
+    /// A WebSocket was asked for in a way that is not one.
+    UpgradeRequired,
+    /// There is nothing at this path, or not for this method.
+    NoSuchPath,
+    /// A newer session of this machine has taken over.
+    Replaced,
+    /// The server stops, or cannot keep what it would have to remember.
+    Unavailable,
+    /// Found by the machine: the presented chain holds none of the pinned keys.
+    CaPinMismatch {
+        /// The pins of the chain that was presented, leaf first.
+        presented: List<Word, 8>,
+    },
+    /// Found by the machine: something answers that is not this program.
+    NotReveille(Answered),
+    /// Found by the machine: a proxy answers in the server's place.
+    ProxyAnswered(Answered),
+    /// Of a newer version.
+    #[serde(other)]
+    Other,
+}
+
+/// What answered in the server's place.
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Answered {
+    /// Its HTTP status; 0 when it was no HTTP.
+    pub status: u16,
+    /// Its `Server` or `Via` header.
+    #[serde(default)]
+    pub server: Word,
+    /// Its content type.
+    #[serde(default)]
+    pub content_type: Word,
+    /// How its answer begins, as text, secrets masked.
+    #[serde(default)]
+    pub begins: Word,
+}
+
+/// A reason with all that a reader needs who does not know the list.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refused {
+    /// Why.
+    #[serde(flatten)]
+    pub reason: Reason,
+    /// That, as a sentence.
+    pub says: Sentence,
+    /// What to do.
+    pub next: Sentence,
+    /// Ask again after so long, seconds; none: not before somebody did something.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_after_s: Option<u32>,
+}
+
+impl From<Reason> for Refused {
+    fn from(reason: Reason) -> Self {
+        let (says, next) = reason.words();
+        let retry_after_s = reason.retry_after_s();
+        Self { says: Sentence::cut(&says), next: Sentence::cut(next), retry_after_s, reason }
+    }
+}
+
+impl std::fmt::Display for Refused {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}; {}", self.reason.code(), self.says, self.next)
+    }
+}
+
+impl Reason {
+    /// Its code.
+    pub const fn code(&self) -> &'static str {
+        match self {
+            Self::TokenUnknown => "TOKEN_UNKNOWN",
+            Self::TokenExpired => "TOKEN_EXPIRED",
+            Self::TokenUsedUp => "TOKEN_USED_UP",
+            Self::TokenForeign { .. } => "TOKEN_FOREIGN",
+            Self::IdentityConflict { .. } => "IDENTITY_CONFLICT",
+            Self::NodeRemoved => "NODE_REMOVED",
+            Self::MachineRemoved => "MACHINE_REMOVED",
+            Self::CertificateUnknown => "CERTIFICATE_UNKNOWN",
+            Self::CertificateExpired => "CERTIFICATE_EXPIRED",
+            Self::CertificateRevoked => "CERTIFICATE_REVOKED",
+            Self::WaitRole { .. } => "WAIT_ROLE",
+            Self::WaitPlan { .. } => "WAIT_PLAN",
+            Self::WaitToken { .. } => "WAIT_TOKEN",
+            Self::TooMany { .. } => "TOO_MANY",
+            Self::BadFrame { .. } => "BAD_FRAME",
+            Self::Version { .. } => "VERSION",
+            Self::UpgradeRequired => "UPGRADE_REQUIRED",
+            Self::NoSuchPath => "NO_SUCH_PATH",
+            Self::Replaced => "REPLACED",
+            Self::Unavailable => "UNAVAILABLE",
+            Self::CaPinMismatch { .. } => "CA_PIN_MISMATCH",
+            Self::NotReveille(_) => "NOT_REVEILLE",
+            Self::ProxyAnswered(_) => "PROXY_ANSWERED",
+            Self::Other => "OTHER",
+        }
+    }
+
+    /// The HTTP status that it is given with. Those that only the machine's side gives have none of their own: 0.
+    pub const fn status(&self) -> u16 {
+        match self {
+            Self::TokenUnknown | Self::TokenExpired | Self::CertificateUnknown | Self::CertificateExpired => {
+                401
+            }
+            Self::TokenForeign { .. } | Self::CertificateRevoked => 403,
+            Self::NoSuchPath => 404,
+            Self::IdentityConflict { .. } | Self::Replaced => 409,
+            Self::TokenUsedUp | Self::NodeRemoved | Self::MachineRemoved => 410,
+            Self::WaitRole { .. } | Self::WaitPlan { .. } | Self::WaitToken { .. } => 425,
+            Self::UpgradeRequired | Self::Version { .. } => 426,
+            Self::TooMany { .. } => 429,
+            Self::BadFrame { .. } => 400,
+            Self::Unavailable => 503,
+            Self::CaPinMismatch { .. } | Self::NotReveille(_) | Self::ProxyAnswered(_) | Self::Other => 0,
+        }
+    }
+
+    /// When to ask again; none where nothing comes of asking before a person did something.
+    pub const fn retry_after_s(&self) -> Option<u32> {
+        match self {
+            Self::WaitRole { .. } | Self::WaitPlan { .. } => Some(30),
+            Self::WaitToken { .. } => Some(5),
+            Self::TooMany { .. } | Self::Unavailable => Some(10),
+            // The first one of two may be the same machine before a reboot, and is forgotten when it has been silent.
+            Self::IdentityConflict { part: Part::BootId, .. } => Some(60),
+            Self::NotReveille(_) | Self::ProxyAnswered(_) => Some(60),
+            _ => None,
+        }
+    }
+
+    /// True when it is only a matter of waiting.
+    pub const fn is_wait(&self) -> bool {
+        matches!(self, Self::WaitRole { .. } | Self::WaitPlan { .. } | Self::WaitToken { .. })
+    }
+
+    fn words(&self) -> (String, &'static str) {
+        match self {
+            Self::TokenUnknown | Self::TokenExpired | Self::TokenUsedUp | Self::TokenForeign { .. } => {
+                self.of_token()
+            }
+            Self::CertificateUnknown | Self::CertificateExpired | Self::CertificateRevoked => {
+                self.of_certificate()
+            }
+            Self::NodeRemoved | Self::MachineRemoved | Self::IdentityConflict { .. } | Self::Replaced => {
+                self.of_machine()
+            }
+            Self::WaitRole { .. } | Self::WaitPlan { .. } | Self::WaitToken { .. } => self.of_wait(),
+            Self::CaPinMismatch { .. } | Self::NotReveille(_) | Self::ProxyAnswered(_) => self.of_answerer(),
+            _ => self.of_request(),
+        }
+    }
+
+    fn of_token(&self) -> (String, &'static str) {
+        match self {
+            Self::TokenExpired => {
+                ("this invitation's time is over".to_owned(), "ask for another one: reveille invite")
+            }
+            Self::TokenUsedUp => (
+                "this invitation has been used as often as it allows".to_owned(),
+                "ask for another one: reveille invite; if nobody of yours used it, look at who joined with it",
+            ),
+            Self::TokenForeign { bound_to } => (
+                format!("this invitation is for another {bound_to}"),
+                "ask for one that is for this machine: reveille invite --machine",
+            ),
+            _ => (
+                "no invitation has this token".to_owned(),
+                "see that it was copied whole and that this is the server that gave it; else: reveille invite",
+            ),
+        }
+    }
+
+    fn of_certificate(&self) -> (String, &'static str) {
+        match self {
+            Self::CertificateExpired => (
+                "the machine's certificate is over".to_owned(),
+                "see that the machine's clock is right; then invite it anew: reveille invite --machine … --reimage",
+            ),
+            Self::CertificateRevoked => (
+                "the machine has another key now".to_owned(),
+                "it was enrolled again; if that was not you, remove the machine and look who did",
+            ),
+            _ => (
+                "no certificate of this server's authority was presented".to_owned(),
+                "enrol with an invitation first: reveille invite",
+            ),
+        }
+    }
+
+    fn of_machine(&self) -> (String, &'static str) {
+        match self {
+            Self::NodeRemoved => (
+                "its node was removed on purpose, and is not brought back".to_owned(),
+                "nothing, if that is meant; else take the removal back on the server",
+            ),
+            Self::MachineRemoved => (
+                "the machine was removed from this server".to_owned(),
+                "nothing, if that is meant; else invite it anew: reveille invite",
+            ),
+            Self::IdentityConflict { part, other, facts } => {
+                let known = |word: &Option<Word>| word.as_deref().unwrap_or("–").to_owned();
+                let text = format!(
+                    "another machine is known by this {}: host name {:?}, instance id {}, machine id {}, system UUID {}, boot id {}",
+                    part.name(),
+                    facts.hostname.as_str(),
+                    known(&other.instance_id),
+                    known(&other.machine_id),
+                    known(&other.system_uuid),
+                    other.boot_id
+                );
+                let next = "a clone: give it an identity and a key of its own; the same machine made anew: reveille invite --machine … --reimage";
+                (text, next)
+            }
+            _ => (
+                "a newer session of this machine has taken over".to_owned(),
+                "nothing: there should be one agent on a machine",
+            ),
+        }
+    }
+
+    fn of_wait(&self) -> (String, &'static str) {
+        match self {
+            Self::WaitRole { missing } => {
+                let names: Vec<_> = missing.iter().map(|role| role.name()).collect();
+                (
+                    format!("the cluster has no {} yet", names.join(" and no ")),
+                    "wait, or join a machine of that role first",
+                )
+            }
+            Self::WaitPlan { why } => {
+                (format!("there is no plan for this machine yet: {why}"), "look at the server's plans")
+            }
+            Self::WaitToken { why } => (format!("the token for the join is not there yet: {why}"), "wait"),
+            _ => Default::default(),
+        }
+    }
+
+    fn of_answerer(&self) -> (String, &'static str) {
+        let told = |answered: &Answered| {
+            format!(
+                "status {}, server {:?}, content type {:?}, it begins {:?}",
+                answered.status,
+                answered.server.as_str(),
+                answered.content_type.as_str(),
+                answered.begins.as_str()
+            )
+        };
+        match self {
+            Self::CaPinMismatch { presented } => (
+                format!(
+                    "none of the pinned keys is in the chain that was presented: {}",
+                    presented.iter().map(Word::as_str).collect::<Vec<_>>().join(", ")
+                ),
+                "see that the address is the server's and nothing in between ends TLS; the server prints its pins with reveille invite",
+            ),
+            Self::ProxyAnswered(answered) => (
+                format!("a proxy answered in the server's place: {}", told(answered)),
+                "let this machine reach the server past the proxy, or let the proxy pass it on",
+            ),
+            Self::NotReveille(answered) => (
+                format!("what answers is no registration server of Reveille: {}", told(answered)),
+                "see that address and port are the server's",
+            ),
+            _ => Default::default(),
+        }
+    }
+
+    fn of_request(&self) -> (String, &'static str) {
+        match self {
+            Self::TooMany { of } => (format!("more {of} than are taken"), "ask again later, less often"),
+            Self::BadFrame { place, what } => (
+                format!("cannot be read, {place}: {what}"),
+                "use an agent of this server's version; else it is a fault of ours",
+            ),
+            Self::Version { spoken } => {
+                let spoken: Vec<_> = spoken.iter().map(u32::to_string).collect();
+                (
+                    format!("protocols {} are spoken here", spoken.join(", ")),
+                    "use an agent of this server's version",
+                )
+            }
+            Self::UpgradeRequired => (
+                "this path is a WebSocket, and the request asked for none".to_owned(),
+                "something between the two may take the upgrade out; the long poll goes without it",
+            ),
+            Self::NoSuchPath => {
+                ("there is nothing at this path".to_owned(), "see docs/registration.md for the paths")
+            }
+            Self::Unavailable => (
+                "the server stops, or cannot keep what it must remember".to_owned(),
+                "ask again; its log says more",
+            ),
+            _ => ("a reason of a newer version".to_owned(), "use an agent of the server's version"),
+        }
+    }
+}

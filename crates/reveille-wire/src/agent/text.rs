@@ -1,0 +1,216 @@
+//! Texts and lists that cannot grow: what a peer wrote is refused by its length before it is kept.
+//!
+//! [`Text`] refuses what is longer than its bound and takes control characters out, so that it can be logged and printed as it
+//! is. [`List`] stops reading at its bound. [`Secret`] is a text that shows itself to nobody: it is written to JSON, because it
+//! has to travel, and to nothing else.
+
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use serde::de::{self, Deserializer, SeqAccess, Visitor};
+use serde::{Deserialize, Serialize, Serializer};
+
+/// A text of at most `MAX` bytes, without control characters but line breaks and tabs.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Text<const MAX: usize>(Arc<str>);
+
+/// A name, an id, a stamp: one line.
+pub type Word = Text<256>;
+/// A sentence or two.
+pub type Sentence = Text<1024>;
+/// The last lines of an output.
+pub type Tail = Text<8192>;
+/// A file of a plan, or a certificate chain.
+pub type Content = Text<{ 512 << 10 }>;
+
+impl<const MAX: usize> Text<MAX> {
+    /// As much of `text` as fits, cut at a character, control characters replaced.
+    pub fn cut(text: &str) -> Self {
+        let printable = |c: char| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c };
+        let mut kept = String::with_capacity(text.len().min(MAX));
+        for c in text.chars().map(printable) {
+            if kept.len() + c.len_utf8() > MAX {
+                break;
+            }
+            kept.push(c);
+        }
+        Self(Arc::from(kept))
+    }
+
+    /// The end of `text`, where it is longer than fits: the last line is what says why.
+    pub fn tail(text: &str) -> Self {
+        let from = text.len().saturating_sub(MAX);
+        let from = (from..=text.len()).find(|place| text.is_char_boundary(*place)).unwrap_or(text.len());
+        Self::cut(&text[from..])
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The shared bytes.
+    pub fn shared(&self) -> Arc<str> {
+        self.0.clone()
+    }
+}
+
+impl<const MAX: usize> Default for Text<MAX> {
+    fn default() -> Self {
+        Self(Arc::from(""))
+    }
+}
+
+impl<const MAX: usize> Deref for Text<MAX> {
+    type Target = str;
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl<const MAX: usize> From<&str> for Text<MAX> {
+    fn from(text: &str) -> Self {
+        Self::cut(text)
+    }
+}
+
+impl<const MAX: usize> fmt::Display for Text<MAX> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+impl<const MAX: usize> fmt::Debug for Text<MAX> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", &*self.0)
+    }
+}
+
+impl<const MAX: usize> Serialize for Text<MAX> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
+
+impl<'de, const MAX: usize> Deserialize<'de> for Text<MAX> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Reads<const MAX: usize>;
+        impl<const MAX: usize> Visitor<'_> for Reads<MAX> {
+            type Value = Text<MAX>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "a text of at most {MAX} bytes")
+            }
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Text<MAX>, E> {
+                if text.len() > MAX {
+                    // Its length, not its content: an error is logged.
+                    return Err(E::custom(format_args!(
+                        "a text of {} bytes, and {MAX} are taken",
+                        text.len()
+                    )));
+                }
+                let read = Text::cut(text);
+                // What was replaced may take more bytes than before; then it was cut, and a cut value is another value.
+                let grew = text.chars().count() != read.0.chars().count();
+                if grew {
+                    Err(E::custom("a text with control characters that does not fit"))
+                } else {
+                    Ok(read)
+                }
+            }
+        }
+        deserializer.deserialize_str(Reads)
+    }
+}
+
+/// At most `MAX` items.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct List<T, const MAX: usize>(Vec<T>);
+
+impl<T, const MAX: usize> List<T, MAX> {
+    /// The first `MAX` of them.
+    pub fn first(items: impl IntoIterator<Item = T>) -> Self {
+        Self(items.into_iter().take(MAX).collect())
+    }
+
+    /// The items.
+    pub fn into_vec(self) -> Vec<T> {
+        self.0
+    }
+}
+
+impl<T, const MAX: usize> Default for List<T, MAX> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<T, const MAX: usize> Deref for List<T, MAX> {
+    type Target = [T];
+    fn deref(&self) -> &[T] {
+        &self.0
+    }
+}
+
+impl<T: Serialize, const MAX: usize> Serialize for List<T, MAX> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+impl<'de, T: Deserialize<'de>, const MAX: usize> Deserialize<'de> for List<T, MAX> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Reads<T, const MAX: usize>(std::marker::PhantomData<T>);
+        impl<'de, T: Deserialize<'de>, const MAX: usize> Visitor<'de> for Reads<T, MAX> {
+            type Value = List<T, MAX>;
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "a list of at most {MAX}")
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
+                let mut kept = Vec::new();
+                while let Some(item) = items.next_element()? {
+                    if kept.len() == MAX {
+                        return Err(de::Error::custom(format_args!("a list of more than {MAX}")));
+                    }
+                    kept.push(item);
+                }
+                Ok(List(kept))
+            }
+        }
+        deserializer.deserialize_seq(Reads(std::marker::PhantomData))
+    }
+}
+
+/// A text that nobody may read by accident.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Secret(Text<4096>);
+
+impl Secret {
+    /// Takes it in.
+    pub fn new(text: &str) -> Self {
+        Self(Text::cut(text))
+    }
+
+    /// Shows it, for the one place that uses it.
+    pub fn expose(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("[secret]")
+    }
+}
+
+impl Serialize for Secret {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Secret {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Text::deserialize(deserializer).map(Self)
+    }
+}

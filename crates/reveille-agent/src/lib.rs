@@ -8,6 +8,8 @@
 //!                         State::step(now, event) -> Vec<Effect>
 //! ```
 //!
+//! Besides, [`checkup`] turns what was read of a machine into an ordered list of checks, each with what to do.
+//!
 //! Three questions are answered here, and each wrong answer costs somebody a running machine:
 //!
 //! 1. *The API server does not answer me. Is it me?* [`verdict`] says so only when enough others have spoken, or when
@@ -22,10 +24,11 @@
 //! a socket, reads a clock, holds a token or a key, or draws a random number: time, names and facts are arguments, and the
 //! same events give the same bytes.
 //!
-//! Left out on purpose: the join's own checks and stage reports, the connection to a server, and every word of how an
+//! Left out on purpose: stage reports, the connection to a server, and every word of how an
 //! effect is carried out.
 
 mod answering;
+pub mod checkup;
 mod contact;
 pub mod effect;
 pub mod event;

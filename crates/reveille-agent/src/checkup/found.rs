@@ -1,0 +1,161 @@
+//! What a judge comes to, made a word at a time.
+
+use std::fmt;
+
+use super::reading::Reading;
+
+/// What came of a check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Result {
+    /// It is as it should be.
+    Passed,
+    /// It is not, and a machine joins or stays all the same.
+    Warned,
+    /// It is not, and a machine does not join or stay.
+    Failed,
+    /// It was not judged, and need not be, or cannot be before something else is right.
+    Skipped,
+    /// What it rests on could not be read.
+    CannotTell,
+}
+
+impl Result {
+    /// The word for it.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Passed => "passed",
+            Self::Warned => "warned",
+            Self::Failed => "failed",
+            Self::Skipped => "skipped",
+            Self::CannotTell => "cannot-tell",
+        }
+    }
+}
+
+impl fmt::Display for Result {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.word())
+    }
+}
+
+/// What to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Advice {
+    /// In plain words.
+    pub words: String,
+    /// Commands to paste.
+    pub commands: Vec<String>,
+}
+
+/// What a judge comes to.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) result: Result,
+    pub(super) says: String,
+    pub(super) evidence: Vec<String>,
+    pub(super) cause: Option<&'static str>,
+    pub(super) advice: Option<Advice>,
+}
+
+impl Found {
+    fn new(result: Result, says: impl Into<String>) -> Self {
+        Self { result, says: says.into(), evidence: Vec::new(), cause: None, advice: None }
+    }
+
+    pub(super) fn passed(says: impl Into<String>) -> Self {
+        Self::new(Result::Passed, says)
+    }
+
+    pub(super) fn warned(says: impl Into<String>) -> Self {
+        Self::new(Result::Warned, says)
+    }
+
+    pub(super) fn failed(says: impl Into<String>) -> Self {
+        Self::new(Result::Failed, says)
+    }
+
+    /// It need not be judged, or nothing can be judged of it yet.
+    pub(super) fn skipped(because: impl Into<String>) -> Self {
+        Self::new(Result::Skipped, because)
+    }
+
+    pub(super) fn cannot_tell(why: impl Into<String>) -> Self {
+        Self::new(Result::CannotTell, why)
+    }
+
+    /// The label of its cause in the catalogue.
+    pub(super) fn cause(mut self, label: &'static str) -> Self {
+        self.cause = Some(label);
+        self
+    }
+
+    pub(super) fn line(mut self, line: impl Into<String>) -> Self {
+        self.evidence.push(line.into());
+        self
+    }
+
+    pub(super) fn lines(mut self, lines: impl IntoIterator<Item = String>) -> Self {
+        self.evidence.extend(lines);
+        self
+    }
+
+    /// What to do about it.
+    pub(super) fn advise(mut self, words: impl Into<String>) -> Self {
+        self.advice = Some(Advice { words: words.into(), commands: Vec::new() });
+        self
+    }
+
+    /// A command to what is to be done.
+    pub(super) fn run(mut self, command: impl Into<String>) -> Self {
+        let advice = self.advice.get_or_insert_with(|| Advice { words: String::new(), commands: Vec::new() });
+        advice.commands.push(command.into());
+        self
+    }
+}
+
+/// What was read, or the answer that it could not be.
+macro_rules! known {
+    ($reading:expr) => {
+        match &$reading {
+            $crate::checkup::Reading::Read(value) => value,
+            $crate::checkup::Reading::CannotTell(why) => {
+                return $crate::checkup::found::Found::cannot_tell(why.to_string())
+            }
+        }
+    };
+}
+pub(super) use known;
+
+/// The reason why something was not read.
+pub(super) fn why<T>(reading: &Reading<T>) -> Option<&str> {
+    match reading {
+        Reading::Read(_) => None,
+        Reading::CannotTell(why) => Some(why),
+    }
+}
+
+/// Bytes as people say them.
+pub(super) fn bytes(count: u64) -> String {
+    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
+    let mut unit = 0;
+    let (mut whole, mut rest) = (count, 0);
+    while whole >= 1024 && unit + 1 < UNITS.len() {
+        (whole, rest) = (whole / 1024, whole % 1024);
+        unit += 1;
+    }
+    if unit == 0 || whole >= 10 {
+        format!("{whole} {}", UNITS[unit])
+    } else {
+        format!("{whole}.{} {}", rest * 10 / 1024, UNITS[unit])
+    }
+}
+
+/// A span of seconds as people say it.
+pub(super) fn seconds(count: i64) -> String {
+    match count.unsigned_abs() {
+        s @ 0..=119 => format!("{s} s"),
+        s @ 120..=7199 => format!("{} min", s / 60),
+        s @ 7200..=172_799 => format!("{} h", s / 3600),
+        s => format!("{} days", s / 86_400),
+    }
+}

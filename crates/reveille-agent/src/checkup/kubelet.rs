@@ -1,0 +1,258 @@
+//! The kubelet: its configuration, whose leftovers it has, its certificate, whether it runs, and what it asked for.
+
+use super::facts::{ClientCertificate, ConfigSeen, Facts, Joined, RequestState, Unit};
+use super::found::{Found, known, seconds, why};
+use super::reading::Reading;
+use super::trust::day;
+
+/// A kubelet that was started again this often without staying is one that ends by itself.
+const RESTARTS_MANY: u32 = 3;
+/// The kubelet renews its certificate long before this; who comes as near has stopped doing so.
+const RENEWED_BEFORE_S: i64 = 24 * 3600;
+const KUBELET_SIGNER: &str = "kubernetes.io/kube-apiserver-client-kubelet";
+
+pub(super) fn config(facts: &Facts) -> Found {
+    match known!(facts.kubelet.config) {
+        ConfigSeen::There(_) => Found::passed("it can be read"),
+        ConfigSeen::Absent => Found::passed("there is none yet: kubeadm writes it when it joins"),
+        ConfigSeen::Broken(wrong) => Found::failed("the kubelet's configuration cannot be read")
+            .line(wrong.clone())
+            .cause("kubelet-config-invalid")
+            .advise("correct the line, or write it anew from the cluster's")
+            .run("sudo kubeadm upgrade node phase kubelet-config"),
+    }
+}
+
+/// By identity: that files are there says nothing, whose they are does.
+pub(super) fn leftovers(facts: &Facts) -> Found {
+    let leads = facts.join.control_plane.read().map_or(&[][..], Vec::as_slice);
+    let leading = || leads.iter().map(|path| format!("a control plane runs here: {path}"));
+    let mend = |found: Found| {
+        let found = found.lines(leading()).cause("leftover-state");
+        if leads.is_empty() {
+            found
+                .advise("when nothing of the other join is wanted any more, take it away and join again")
+                .run("sudo kubeadm reset --force; sudo rm -rf /etc/cni/net.d")
+        } else {
+            found.advise("a control plane, or a member of etcd, is on this machine: do not reset it before you know that its cluster can do without")
+        }
+    };
+    match known!(facts.join.kubeconfig) {
+        Joined::Nothing if leads.is_empty() => Found::passed("nothing of a join is there"),
+        Joined::Nothing => Found::passed("nothing of a worker's join is there").lines(leading()),
+        Joined::Broken(wrong) => mend(
+            Found::failed("a join that broke off left its files: kubeadm refuses to join over them")
+                .line(wrong.clone()),
+        ),
+        Joined::To { server, pins } => {
+            let aim = facts.aim.read().and_then(Option::as_ref);
+            let of = format!("/etc/kubernetes/kubelet.conf is of {server}, {}", pins.join(", "));
+            match aim {
+                Some(aim)
+                    if !aim.pins.is_empty()
+                        && !pins.is_empty()
+                        && !pins.iter().any(|pin| aim.pins.contains(pin)) =>
+                {
+                    mend(Found::failed("this machine is joined to another cluster")).line(of).line(format!(
+                        "wanted: {}, after {}",
+                        aim.pins.join(", "),
+                        aim.told_by
+                    ))
+                }
+                Some(_) => Found::passed("what is there is of this cluster").line(of).lines(leading()),
+                None => Found::passed("what is there is of one cluster").line(of).lines(leading()),
+            }
+        }
+    }
+}
+
+/// What brings a kubelet back that has nothing to show.
+fn rejoin(found: Found, words: &str) -> Found {
+    found
+        .advise(words)
+        .run("sudo kubeadm token create --print-join-command   # on a control plane")
+        .run("sudo kubeadm reset --force; sudo kubeadm join …")
+}
+
+pub(super) fn certificate(facts: &Facts) -> Found {
+    if let Some(Joined::Nothing) = facts.join.kubeconfig.read() {
+        return Found::skipped("nothing has joined yet");
+    }
+    let Some(certificate) = known!(facts.kubelet.certificate) else {
+        return rejoin(
+            Found::failed("the kubelet's kubeconfig names a certificate that is not there")
+                .cause("kubelet-credentials-missing"),
+            "join again with a new token: there is nothing to renew it with",
+        );
+    };
+    let ClientCertificate { path, common_name, not_before_s, not_after_s, .. } = certificate;
+    let line = format!("{path}: {common_name}, {} to {}", day(*not_before_s), day(*not_after_s));
+    if !certificate.has_key {
+        return rejoin(
+            Found::failed("its key is not there").line(line).cause("kubelet-credentials-missing"),
+            "join again with a new token",
+        );
+    }
+    if *not_after_s <= facts.now_s {
+        let ago = seconds(facts.now_s - not_after_s);
+        return rejoin(
+            Found::failed(format!(
+                "the kubelet's certificate ran out {ago} ago: the API server takes it for a stranger"
+            ))
+            .line(line)
+            .cause("kubelet-client-cert-expired"),
+            "join again with a new token: a certificate that has run out cannot renew itself",
+        );
+    }
+    if *not_before_s > facts.now_s {
+        return Found::failed(format!(
+            "the kubelet's certificate is valid only in {}",
+            seconds(not_before_s - facts.now_s)
+        ))
+        .line(line)
+        .cause("clock-skew")
+        .advise("set the clock right");
+    }
+    whose(facts, certificate, line)
+}
+
+/// A certificate that is in its dates: of which Node, of which authority, and whether it is taken.
+fn whose(facts: &Facts, certificate: &ClientCertificate, line: String) -> Found {
+    let ClientCertificate { common_name, not_after_s, .. } = certificate;
+    if let (Some(name), Some(of)) = (facts.names.node(), common_name.strip_prefix("system:node:"))
+        && name != of
+    {
+        return Found::failed(format!("the kubelet's certificate is of the Node {of}, and the kubelet calls itself {name}: it may touch neither"))
+            .line(line)
+            .cause("node-identity-mismatch")
+            .advise(format!("give the machine its name back, or take --hostname-override away; to make it {name}, reset and join again"))
+            .run("hostname; grep -rs hostname-override /var/lib/kubelet/kubeadm-flags.env /etc/default/kubelet /etc/sysconfig/kubelet");
+    }
+    if let Reading::Read(false) = certificate.is_of_authority {
+        return rejoin(
+            Found::failed("the kubelet's certificate was not signed by the authority of its kubeconfig")
+                .line(line)
+                .cause("ca-untrusted"),
+            "the cluster's authority was replaced: join again",
+        );
+    }
+    match &certificate.is_accepted {
+        Reading::Read(true) if not_after_s - facts.now_s < RENEWED_BEFORE_S => Found::warned(format!(
+            "it runs out in {} and has not been renewed",
+            seconds(not_after_s - facts.now_s)
+        ))
+        .line(line),
+        Reading::Read(true) => Found::passed("the API server takes it").line(line),
+        Reading::Read(false) => rejoin(
+            Found::failed(
+                "the API server does not take the kubelet's certificate, although its dates are right (401)",
+            )
+            .line(line),
+            "the cluster's authority was replaced, or it is another cluster under the same address",
+        ),
+        Reading::CannotTell(why) => Found::passed("it is in its dates, and has this Node's name")
+            .line(line)
+            .line(format!("whether it is taken cannot be told: {why}")),
+    }
+}
+
+pub(super) fn service(facts: &Facts) -> Found {
+    let kubelet = &facts.kubelet;
+    let is_well = matches!(kubelet.health, Reading::Read((200, _)));
+    let runs = is_well || matches!(kubelet.process, Reading::Read(Some(_)));
+    let is_fresh = matches!(facts.join.kubeconfig, Reading::Read(Joined::Nothing))
+        && matches!(kubelet.config, Reading::Read(ConfigSeen::Absent));
+    if is_fresh && !runs {
+        return Found::skipped("nothing has joined yet: kubeadm starts the kubelet when it joins");
+    }
+    let unit = kubelet.unit.read().and_then(Option::as_ref);
+    let found =
+        if is_well { well(unit) } else { unwell(&kubelet.process, kubelet.health.read().is_some(), unit) };
+    let process = kubelet.process.read().copied().flatten().map(|pid| format!("process {pid}"));
+    let health = kubelet.health.read().map(|(status, said)| format!("its healthz answers {status}: {said}"));
+    found.lines(unit.map(line_of)).lines(process).lines(health)
+}
+
+fn well(unit: Option<&Unit>) -> Found {
+    match unit {
+        Some(Unit { is_enabled: Some(false), .. }) => {
+            Found::warned("the kubelet runs, and does not start at the next boot")
+                .advise("enable it")
+                .run("sudo systemctl enable kubelet")
+        }
+        _ => Found::passed("the kubelet runs and says that it is well"),
+    }
+}
+
+fn unwell(process: &Reading<Option<u32>>, answers: bool, unit: Option<&Unit>) -> Found {
+    let mend = |says: String| {
+        Found::failed(says)
+            .cause("kubelet-silent")
+            .advise("its last words say why")
+            .run("systemctl status kubelet --no-pager; journalctl -u kubelet -n 30 --no-pager")
+            .run("sudo systemctl restart kubelet")
+    };
+    let restarts = unit.and_then(|unit| unit.restarts).unwrap_or(0);
+    let waits = unit.is_some_and(|unit| unit.sub_state == "auto-restart" || unit.state == "failed");
+    if waits && restarts >= RESTARTS_MANY {
+        return mend(format!("the kubelet ends by itself: it was started again {restarts} times"));
+    }
+    if answers {
+        return mend("the kubelet runs and says that it is not well".to_owned());
+    }
+    match (process, unit) {
+        (Reading::Read(Some(_)), _) => Found::warned("the kubelet runs and does not say how it is"),
+        (Reading::Read(None), _) => mend("the kubelet does not run".to_owned()),
+        (_, Some(unit)) if unit.state == "active" => Found::passed("its unit is active"),
+        (_, Some(_)) => mend("the kubelet does not run".to_owned()),
+        (Reading::CannotTell(why), None) => Found::cannot_tell(why.to_string()),
+    }
+}
+
+fn line_of(unit: &Unit) -> String {
+    let Unit { state, sub_state, restarts, exit_code, .. } = unit;
+    let restarts = restarts.map_or_else(String::new, |restarts| format!(", started again {restarts} times"));
+    let code = exit_code
+        .filter(|code| *code != 0)
+        .map_or_else(String::new, |code| format!(", ended last with {code}"));
+    format!("unit kubelet: {state} ({sub_state}){restarts}{code}")
+}
+
+pub(super) fn request(facts: &Facts) -> Found {
+    if let Some(Some(_)) = facts.kubelet.certificate.read() {
+        return Found::passed("the kubelet has its certificate");
+    }
+    if why(&facts.kubelet.certificate).is_some() {
+        return Found::cannot_tell("whether the kubelet has its certificate could not be read");
+    }
+    let requests = known!(facts.requests);
+    let lines = || {
+        requests
+            .iter()
+            .map(|request| format!("{}: {:?}, signer {}", request.name, request.state, request.signer))
+    };
+    let of = |state| {
+        requests.iter().rev().find(|request| request.signer == KUBELET_SIGNER && request.state == state)
+    };
+    if let Some(request) = of(RequestState::Refused) {
+        return Found::failed(format!("its request {} was denied", request.name))
+            .lines(lines())
+            .cause("csr-not-approved")
+            .advise("find out who denied it, and why")
+            .run(format!("kubectl get csr {} -o yaml", request.name));
+    }
+    if let Some(request) = of(RequestState::Pending) {
+        return Found::failed(format!("its request {} waits for somebody to approve it", request.name))
+            .lines(lines())
+            .cause("csr-not-approved")
+            .advise("approve it, and see why the controller manager did not: its approver, or the group of the token")
+            .run(format!("kubectl certificate approve {}", request.name));
+    }
+    match of(RequestState::Approved) {
+        Some(request) => {
+            Found::warned(format!("its request {} is approved, and nobody has signed it yet", request.name))
+                .lines(lines())
+        }
+        None => Found::skipped("it has asked for no certificate yet"),
+    }
+}

@@ -1,0 +1,263 @@
+//! The Node: that it is there and is this machine, whether somebody takes it away, and whether it is Ready.
+
+use super::facts::{Condition, Facts, Identity, Joined, Node};
+use super::found::{Found, known};
+use super::reading::Reading;
+use super::runtime::running;
+
+/// Taints that say that a machine is to go, and who sets them.
+const LEAVING: [(&str, &str); 7] = [
+    ("ToBeDeletedByClusterAutoscaler", "the cluster autoscaler"),
+    ("DeletionCandidateOfClusterAutoscaler", "the cluster autoscaler, as a candidate"),
+    ("karpenter.sh/disrupted", "Karpenter"),
+    ("karpenter.sh/disruption", "Karpenter"),
+    ("node.kubernetes.io/out-of-service", "a person, for a machine that is down"),
+    ("node.cloudprovider.kubernetes.io/shutdown", "the cloud controller: the instance is shut down"),
+    ("aws-node-termination-handler/scheduled-maintenance", "the termination handler"),
+];
+const UNINITIALIZED: &str = "node.cloudprovider.kubernetes.io/uninitialized";
+
+pub(super) fn node(facts: &Facts) -> Found {
+    if has_not_joined(facts) {
+        return match &facts.node {
+            Reading::Read(Some(node)) => taken(facts, node).unwrap_or_else(|| {
+                Found::warned(
+                    "a Node of this name is there, as of this machine, although nothing of a join is on it",
+                )
+                .lines(identity(node, &facts.identity))
+            }),
+            _ => Found::skipped("nothing has joined yet"),
+        };
+    }
+    let Some(node) = known!(facts.node) else {
+        let name = facts.names.node().unwrap_or_default();
+        return Found::failed(format!("the API server has no Node {name}, although the kubelet is let in: it registers only when it starts"))
+            .cause("node-object-deleted")
+            .advise("restart the kubelet, and see who deleted the Node: the cloud controller does when it does not find the instance")
+            .run("sudo systemctl restart kubelet")
+            .run("kubectl get events -A --field-selector involvedObject.kind=Node --sort-by=.lastTimestamp | tail");
+    };
+    taken(facts, node).unwrap_or_else(|| {
+        let boot_id = facts.identity.boot_id.read();
+        if boot_id.is_some_and(|id| !node.boot_id.is_empty() && *id != node.boot_id) {
+            return Found::warned(
+                "the Node tells of an earlier boot: the kubelet has not reported since this one",
+            )
+            .lines(identity(node, &facts.identity));
+        }
+        Found::passed(format!("{} is this machine", node.name)).lines(identity(node, &facts.identity))
+    })
+}
+
+/// The answer where another machine has the name.
+fn taken(facts: &Facts, node: &Node) -> Option<Found> {
+    (is_this_machine(node, &facts.identity) == Some(false)).then(|| {
+        Found::failed(format!("another machine is the Node {}", node.name))
+            .lines(identity(node, &facts.identity))
+            .cause("duplicate-node-name")
+            .advise("find out which of the two is wanted before touching either; give the other a name of its own, reset and join it again")
+            .run(format!("kubectl get node {} -o wide", node.name))
+    })
+}
+
+/// Whether a Node is of this machine; `None` when nothing that could be compared was read.
+///
+/// A boot's id is random and cannot be copied; the firmware's is the cloud's; an image that was cloned carries its machine id to
+/// every machine, so that alone it is the weakest.
+fn is_this_machine(node: &Node, own: &Identity) -> Option<bool> {
+    let both = |theirs: &str, ours: &Reading<String>| {
+        let ours = ours.read().filter(|ours| !ours.is_empty())?;
+        (!theirs.is_empty()).then(|| is_same_id(theirs, ours))
+    };
+    if both(&node.boot_id, &own.boot_id) == Some(true) {
+        return Some(true);
+    }
+    both(&node.system_uuid, &own.system_uuid).or_else(|| both(&node.machine_id, &own.machine_id))
+}
+
+/// Ids are written with and without dashes, in either case, and the firmware's first three fields in either order of bytes
+/// (SMBIOS before 2.6 has them swapped, and so have some hypervisors and kernels).
+fn is_same_id(one: &str, other: &str) -> bool {
+    let digits = |text: &str| -> String {
+        text.chars().filter(char::is_ascii_hexdigit).collect::<String>().to_ascii_lowercase()
+    };
+    let (one, other) = (digits(one), digits(other));
+    one == other || swapped(&one).is_some_and(|one| one == other)
+}
+
+fn swapped(digits: &str) -> Option<String> {
+    const FIELDS: [std::ops::Range<usize>; 3] = [0..8, 8..12, 12..16];
+    if digits.len() != 32 {
+        return None;
+    }
+    let mut out = String::with_capacity(digits.len());
+    for field in FIELDS {
+        for pair in digits.get(field)?.as_bytes().chunks(2).rev() {
+            out.push_str(str::from_utf8(pair).ok()?);
+        }
+    }
+    out.push_str(digits.get(16..)?);
+    Some(out)
+}
+
+fn identity(node: &Node, own: &Identity) -> Vec<String> {
+    [
+        ("system UUID", &node.system_uuid, &own.system_uuid),
+        ("machine id", &node.machine_id, &own.machine_id),
+        ("boot id", &node.boot_id, &own.boot_id),
+    ]
+    .map(|(what, theirs, ours)| {
+        let ours = match ours {
+            Reading::Read(ours) => ours.clone(),
+            Reading::CannotTell(why) => format!("cannot be told: {why}"),
+        };
+        format!("{what}: the Node's {theirs}, this machine's {ours}")
+    })
+    .to_vec()
+}
+
+/// The Node, or the answer where none is there to be judged.
+fn present(facts: &Facts) -> Result<&Node, Found> {
+    match &facts.node {
+        Reading::Read(Some(node)) => Ok(node),
+        Reading::Read(None) => Err(Found::skipped("there is no Node")),
+        Reading::CannotTell(_) if has_not_joined(facts) => Err(Found::skipped("nothing has joined yet")),
+        Reading::CannotTell(why) => Err(Found::cannot_tell(why.to_string())),
+    }
+}
+
+fn has_not_joined(facts: &Facts) -> bool {
+    matches!(facts.join.kubeconfig.read(), Some(Joined::Nothing))
+}
+
+pub(super) fn leaving(facts: &Facts) -> Found {
+    let node = match present(facts) {
+        Ok(node) => node,
+        Err(found) => return found,
+    };
+    let who = |key: &str| LEAVING.iter().find(|(taint, _)| *taint == key).map(|(_, who)| *who);
+    let by: Vec<String> =
+        node.taints.iter().filter_map(|(key, _)| Some(format!("taint {key}: {}", who(key)?))).collect();
+    if node.is_deleted {
+        return Found::warned("somebody is deleting its Node").lines(by);
+    }
+    if !by.is_empty() {
+        return Found::warned("it is being taken away on purpose").lines(by);
+    }
+    if node.is_cordoned {
+        return Found::warned("it is cordoned: nothing new is put on it")
+            .advise("when that is over:")
+            .run(format!("kubectl uncordon {}", node.name));
+    }
+    Found::passed("nobody takes it away")
+}
+
+pub(super) fn cloud_taint(facts: &Facts) -> Found {
+    let node = match present(facts) {
+        Ok(node) => node,
+        Err(found) => return found,
+    };
+    if !node.taints.iter().any(|(key, _)| key == UNINITIALIZED) {
+        return Found::passed("it carries none");
+    }
+    Found::failed("the cloud controller has not initialised the Node: nothing is put on it")
+        .line(format!("taint {UNINITIALIZED}"))
+        .cause("cloud-taint-not-removed")
+        .advise("see whether the cloud controller runs, finds the instance by its name or provider id, and what it says")
+        .run("kubectl -n kube-system logs -l 'k8s-app in (cloud-controller-manager, openstack-cloud-controller-manager)' --tail 50")
+}
+
+pub(super) fn pod_network(facts: &Facts) -> Found {
+    if matches!(facts.node.read(), Some(None)) || has_not_joined(facts) {
+        return Found::skipped("there is no Node yet: a pod network comes after the join");
+    }
+    let files = facts.cni.read().map_or(&[][..], Vec::as_slice);
+    let lines = || {
+        files.iter().map(|file| format!("configuration {file}")).chain(
+            running(facts).and_then(|cri| cri.network.as_ref()).map(|network| match network {
+                Ok(()) => "the runtime says that its network is ready".to_owned(),
+                Err(why) => format!("the runtime says: {why}"),
+            }),
+        )
+    };
+    let mend = |says: &str| {
+        Found::failed(says)
+            .lines(lines())
+            .cause("cni-not-installed")
+            .advise("install the cluster's pod network, or see why its pod on this node does not run")
+            .run(format!(
+                "kubectl get pods -A -o wide --field-selector spec.nodeName={}",
+                facts.names.node().unwrap_or_default()
+            ))
+            .run("ls -l /etc/cni/net.d /opt/cni/bin")
+    };
+    match (running(facts).and_then(|cri| cri.network.as_ref()), &facts.cni) {
+        (Some(Ok(())), _) => Found::passed("the runtime says that it is ready").lines(lines()),
+        (Some(Err(_)), _) => mend("the runtime has no pod network"),
+        (None, Reading::Read(files)) if files.is_empty() => {
+            mend("no pod network is configured in /etc/cni/net.d")
+        }
+        (None, Reading::Read(_)) => Found::passed("one is configured").lines(lines()),
+        (None, Reading::CannotTell(why)) => Found::cannot_tell(why.to_string()),
+    }
+}
+
+pub(super) fn ready(facts: &Facts) -> Found {
+    let node = match present(facts) {
+        Ok(node) => node,
+        Err(found) => return found,
+    };
+    let line = |one: &Condition| format!("{} is {}: {} {}", one.kind, one.status, one.reason, one.message);
+    let is_pressure =
+        |one: &&Condition| one.kind != "Ready" && one.status == "True" && one.kind.ends_with("Pressure");
+    let pressures: Vec<&Condition> = node.conditions.iter().filter(is_pressure).collect();
+    let lines = || pressures.iter().map(|one| line(one));
+    let Some(ready) = node.conditions.iter().find(|one| one.kind == "Ready") else {
+        return Found::cannot_tell("the Node says nothing of being Ready");
+    };
+    let mend = |says: String, cause| {
+        Found::failed(says)
+            .line(line(ready))
+            .lines(lines())
+            .cause(cause)
+            .advise("its words say why")
+            .run("journalctl -u kubelet -n 50 --no-pager")
+    };
+    match ready.status.as_str() {
+        "True" => match pressures.first() {
+            Some(first) if first.kind == "DiskPressure" => {
+                Found::warned("the Node is Ready and short of disk: pods are evicted")
+                    .lines(lines())
+                    .cause("disk-failure")
+            }
+            Some(first) => Found::warned(format!("the Node is Ready and has {}", first.kind)).lines(lines()),
+            None => Found::passed("the Node is Ready").line(line(ready)),
+        },
+        "Unknown" => mend("the kubelet has stopped reporting".to_owned(), "kubelet-silent"),
+        _ if ready.message.contains("cni plugin not initialized")
+            || ready.message.contains("NetworkPluginNotReady") =>
+        {
+            mend("the Node is not Ready: it has no pod network".to_owned(), "cni-not-installed")
+        }
+        _ => mend("the Node is not Ready".to_owned(), "node-not-ready"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_the_same_without_dashes_and_in_the_other_order_of_bytes() {
+        let one = "12345678-9ABC-DEF0-1122-334455667788";
+        for (other, wanted) in [
+            (one, true),
+            ("123456789abcdef01122334455667788", true),
+            ("78563412-bc9a-f0de-1122-334455667788", true),
+            ("12345678-9abc-def0-1122-334455667789", false),
+            ("", false),
+        ] {
+            assert_eq!(is_same_id(one, other), wanted, "{other}");
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! The container runtime: that it is there, is asked for by its name, and counts groups as the kubelet does.
+
+use super::facts::{ConfigSeen, Cri, Facts, Socket, SocketSeen};
+use super::found::{Found, known};
+use super::reading::Reading;
+
+pub(super) fn runtime(facts: &Facts) -> Found {
+    let sockets = &facts.runtime.sockets;
+    let lines = || sockets.iter().map(|socket| format!("{}: {}", socket.path, said(&socket.seen)));
+    let mend = |found: Found| {
+        found.lines(lines()).advise("start the runtime, and see what it says when it does not stay").run(
+            "systemctl status containerd crio --no-pager; journalctl -u containerd -u crio -n 30 --no-pager",
+        )
+    };
+    let running: Vec<(&Socket, &Cri)> = sockets
+        .iter()
+        .filter_map(|socket| match socket.seen.read() {
+            Some(SocketSeen::Cri(cri)) => Some((socket, cri)),
+            _ => None,
+        })
+        .collect();
+    if let [(first, cri), rest @ ..] = running.as_slice() {
+        if let Some(Err(why)) = &cri.ready {
+            return mend(
+                Found::failed(format!("{} says that it is not ready: {why}", cri.version))
+                    .cause("container-runtime-down"),
+            );
+        }
+        return match rest {
+            [] => Found::passed(format!("{} at {}", cri.version, first.path)),
+            _ => Found::warned("several runtimes are there and none is named: kubeadm refuses to choose")
+                .lines(lines())
+                .cause("multiple-cri-sockets")
+                .advise("name one: --cri-socket, or nodeRegistration.criSocket"),
+        };
+    }
+    let has = |wanted: fn(&SocketSeen) -> bool| {
+        sockets.iter().find(|socket| socket.seen.read().is_some_and(wanted))
+    };
+    if let Some(socket) = has(|seen| matches!(seen, SocketSeen::NotCri(_))) {
+        return Found::failed(format!("what answers at {} does not offer what a kubelet asks for (CRI v1)", socket.path))
+            .lines(lines())
+            .cause("cri-api-unimplemented")
+            .advise("let the runtime offer it: take \"cri\" out of disabled_plugins in its configuration, or install a newer one, and restart it")
+            .run("grep -n disabled_plugins /etc/containerd/config.toml")
+            .run("containerd config default | sudo tee /etc/containerd/config.toml >/dev/null; sudo systemctl restart containerd");
+    }
+    if let Some(socket) = has(|seen| matches!(seen, SocketSeen::Refused(_))) {
+        return mend(
+            Found::failed(format!("no runtime runs: {} is there and takes no connection", socket.path))
+                .cause("container-runtime-down"),
+        );
+    }
+    if let Some(socket) = has(|seen| matches!(seen, SocketSeen::Silent)) {
+        return mend(
+            Found::failed(format!(
+                "the runtime at {} hangs: it takes connections and does not answer",
+                socket.path
+            ))
+            .cause("container-runtime-down"),
+        );
+    }
+    match sockets.iter().find_map(|socket| super::found::why(&socket.seen)) {
+        Some(why) => Found::cannot_tell(why).lines(lines()),
+        None => {
+            mend(Found::failed("no runtime runs: its socket is not there").cause("container-runtime-down"))
+        }
+    }
+}
+
+fn said(seen: &Reading<SocketSeen>) -> String {
+    match seen {
+        Reading::CannotTell(why) => format!("cannot be told: {why}"),
+        Reading::Read(SocketSeen::Absent) => "not there".to_owned(),
+        Reading::Read(SocketSeen::Refused(why)) => format!("takes no connection: {why}"),
+        Reading::Read(SocketSeen::Silent) => "does not answer in time".to_owned(),
+        Reading::Read(SocketSeen::NotCri(words)) => format!("answers: {words}"),
+        Reading::Read(SocketSeen::Cri(cri)) => cri.version.clone(),
+    }
+}
+
+/// The runtime that answers.
+pub(super) fn running(facts: &Facts) -> Option<&Cri> {
+    facts.runtime.sockets.iter().find_map(|socket| match socket.seen.read() {
+        Some(SocketSeen::Cri(cri)) => Some(cri),
+        _ => None,
+    })
+}
+
+pub(super) fn cgroup_driver(facts: &Facts) -> Found {
+    let config = match known!(facts.kubelet.config) {
+        ConfigSeen::There(config) => config,
+        ConfigSeen::Absent => return Found::skipped("the kubelet has no configuration yet"),
+        ConfigSeen::Broken(_) => return Found::skipped("the kubelet's configuration cannot be read"),
+    };
+    let Some(driver) = running(facts).and_then(|cri| cri.cgroup_driver.as_deref()) else {
+        return Found::cannot_tell("the runtime does not say which it uses");
+    };
+    let line = format!("the kubelet: {}; the runtime: {driver}", config.cgroup_driver);
+    if driver == config.cgroup_driver {
+        return Found::passed("kubelet and runtime use the same").line(line);
+    }
+    // A kubelet since 1.28 asks the runtime and follows it; an older one does not.
+    Found::warned("the kubelet is told another driver than the runtime uses: an older one then kills its own pods")
+        .line(line)
+        .cause("cgroup-driver-mismatch")
+        .advise(format!("let both use one: cgroupDriver: {driver} in /var/lib/kubelet/config.yaml, or SystemdCgroup of the runtime"))
+}

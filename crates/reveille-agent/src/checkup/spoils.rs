@@ -1,0 +1,341 @@
+//! One thing at a time that is wrong: how it is spoiled, and which check and cause say so.
+
+use super::facts::*;
+use super::reading::Reading::{self, Read};
+use super::server::*;
+use super::sound::{NOW_S, fresh, joined};
+
+pub(super) fn aim(facts: &mut Facts) -> &mut Aim {
+    match &mut facts.aim {
+        Read(Some(aim)) => aim,
+        _ => panic!("a sound machine has one"),
+    }
+}
+
+pub(super) fn cert(facts: &mut Facts) -> &mut ClientCertificate {
+    match &mut facts.kubelet.certificate {
+        Read(Some(certificate)) => certificate,
+        _ => panic!("a sound machine has one"),
+    }
+}
+
+pub(super) fn node(facts: &mut Facts) -> &mut Node {
+    match &mut facts.node {
+        Read(Some(node)) => node,
+        _ => panic!("a sound machine has one"),
+    }
+}
+
+fn socket(seen: SocketSeen) -> impl Fn(&mut Facts) {
+    move |facts| facts.runtime.sockets[0].seen = Read(seen.clone())
+}
+
+/// What, of which sound machine, how, which check fails, and its cause.
+pub(super) type Spoil<'a> = (&'a str, Facts, Box<dyn Fn(&mut Facts)>, &'a str, Option<&'a str>);
+
+fn spoil<'a>(
+    what: &'a str,
+    sound: fn() -> Facts,
+    spoil: impl Fn(&mut Facts) + 'static,
+    check: &'a str,
+    cause: impl Into<Option<&'a str>>,
+) -> Spoil<'a> {
+    (what, sound(), Box::new(spoil), check, cause.into())
+}
+
+fn server(spoil: impl Fn(&mut Server) + 'static) -> impl Fn(&mut Facts) {
+    move |facts| spoil(&mut facts.servers[0])
+}
+
+fn of_the_way() -> Vec<Spoil<'static>> {
+    let ip = "10.0.0.1".parse().unwrap();
+    vec![
+        spoil("an hour behind", fresh, server(|s| s.offset_s = Read(3600)), "clock", "clock-skew"),
+        spoil("an hour ahead", joined, server(|s| s.offset_s = Read(-3600)), "clock", "clock-skew"),
+        spoil("localhost", fresh, |f| f.names.host = Read("localhost".to_owned()), "host-name", None),
+        spoil("no Node name", fresh, |f| f.names.host = Read("w_1".to_owned()), "host-name", None),
+        spoil("no route", fresh, |f| f.network.routes = Read(Vec::new()), "route", "no-network-at-boot"),
+        spoil(
+            "no name",
+            fresh,
+            server(|s| s.lookup = Read(Lookup::NoSuchName("unknown".to_owned()))),
+            "dns",
+            "dns-resolution-failure",
+        ),
+        spoil(
+            "refused",
+            fresh,
+            server(move |s| s.connect = Read(Connect::Refused(ip))),
+            "reach",
+            "server-endpoint-wrong",
+        ),
+        spoil(
+            "refused, after it worked",
+            joined,
+            server(move |s| s.connect = Read(Connect::Refused(ip))),
+            "reach",
+            "apiserver-unreachable",
+        ),
+        spoil(
+            "silent",
+            fresh,
+            server(move |s| s.connect = Read(Connect::Silent(ip))),
+            "reach",
+            "apiserver-unreachable",
+        ),
+    ]
+}
+
+fn of_who_answers() -> Vec<Spoil<'static>> {
+    vec![
+        spoil(
+            "plain HTTP",
+            fresh,
+            server(|s| s.tls = Read(Tls::NotTls("HTTP/1.0 400".to_owned()))),
+            "tls",
+            "server-endpoint-wrong",
+        ),
+        spoil(
+            "no cluster-info",
+            fresh,
+            server(|s| s.cluster_info = Read(ClusterInfo::Absent)),
+            "cluster-info",
+            "cluster-info-malformed",
+        ),
+        spoil(
+            "another pin",
+            fresh,
+            |f| aim(f).pins = vec!["sha256:cc".to_owned()],
+            "ca-pin",
+            "ca-hash-mismatch",
+        ),
+        spoil(
+            "another name",
+            fresh,
+            server(|s| s.verified = Read(Verified::WrongName)),
+            "server-certificate",
+            "apiserver-cert-san-mismatch",
+        ),
+        spoil(
+            "run out",
+            joined,
+            server(|s| s.verified = Read(Verified::Expired)),
+            "server-certificate",
+            "server-certificate-expired",
+        ),
+        spoil(
+            "not an API server",
+            fresh,
+            server(|s| s.api = Read(Api::Else(200, "<html>".to_owned()))),
+            "api-server",
+            "server-endpoint-wrong",
+        ),
+        spoil(
+            "etcd is away",
+            joined,
+            server(|s| s.api = Read(Api::Refuses(500, "etcd failed".to_owned()))),
+            "api-server",
+            "apiserver-unreachable",
+        ),
+        spoil(
+            "token refused",
+            fresh,
+            server(|s| s.token = Read(TokenSeen::Refused)),
+            "token",
+            "bootstrap-token-invalid",
+        ),
+    ]
+}
+
+fn of_the_machine() -> Vec<Spoil<'static>> {
+    let taken = Holder { program: Some("socat".to_owned()), pid: Some(9), is_kubelet: false };
+    let other = || Joined::To { server: "10.9.9.9:6443".to_owned(), pins: vec!["sha256:dd".to_owned()] };
+    vec![
+        spoil("no socket", fresh, socket(SocketSeen::Absent), "runtime", "container-runtime-down"),
+        spoil(
+            "refuses",
+            joined,
+            socket(SocketSeen::Refused("refused".to_owned())),
+            "runtime",
+            "container-runtime-down",
+        ),
+        spoil(
+            "no CRI",
+            fresh,
+            socket(SocketSeen::NotCri("unknown service".to_owned())),
+            "runtime",
+            "cri-api-unimplemented",
+        ),
+        spoil("no forwarding", fresh, |f| f.kernel.forwards = Read(false), "kernel", "kernel-prereq-missing"),
+        spoil(
+            "no groups",
+            fresh,
+            |f| f.kernel.cgroups = Read(Cgroups { version: 0, missing: Vec::new() }),
+            "cgroups",
+            "cgroup-unsupported",
+        ),
+        spoil(
+            "broken configuration",
+            joined,
+            |f| f.kubelet.config = Read(ConfigSeen::Broken("line 3".to_owned())),
+            "kubelet-config",
+            "kubelet-config-invalid",
+        ),
+        spoil("swap", joined, |f| f.swap = Read(vec!["/dev/vda2".to_owned()]), "swap", "swap-enabled"),
+        spoil(
+            "port taken",
+            joined,
+            move |f| f.ports[0].holder = Read(Some(taken.clone())),
+            "ports",
+            "port-in-use",
+        ),
+        spoil(
+            "another cluster",
+            fresh,
+            move |f| f.join.kubeconfig = Read(other()),
+            "leftovers",
+            "leftover-state",
+        ),
+        spoil(
+            "half a join",
+            fresh,
+            |f| f.join.kubeconfig = Read(Joined::Broken("it is empty".to_owned())),
+            "leftovers",
+            "leftover-state",
+        ),
+        spoil(
+            "full disk",
+            joined,
+            |f| f.disks[0].room = Read(Room { free_bytes: 0, size_bytes: 9, free_inodes: 1, inodes: 1 }),
+            "disk",
+            "disk-failure",
+        ),
+    ]
+}
+
+fn of_the_credentials() -> Vec<Spoil<'static>> {
+    let pending = || Request {
+        name: "csr-1".to_owned(),
+        signer: "kubernetes.io/kube-apiserver-client-kubelet".to_owned(),
+        state: RequestState::Pending,
+    };
+    vec![
+        spoil(
+            "no certificate",
+            joined,
+            |f| f.kubelet.certificate = Read(None),
+            "client-certificate",
+            "kubelet-credentials-missing",
+        ),
+        spoil(
+            "certificate run out",
+            joined,
+            |f| cert(f).not_after_s = NOW_S - 1,
+            "client-certificate",
+            "kubelet-client-cert-expired",
+        ),
+        spoil(
+            "another name",
+            joined,
+            |f| f.names.told = Some("x".to_owned()),
+            "client-certificate",
+            "node-identity-mismatch",
+        ),
+        spoil(
+            "another authority",
+            joined,
+            |f| cert(f).is_of_authority = Read(false),
+            "client-certificate",
+            "ca-untrusted",
+        ),
+        spoil("refused", joined, |f| cert(f).is_accepted = Read(false), "client-certificate", None),
+        spoil(
+            "kubelet down",
+            joined,
+            |f| {
+                f.kubelet.process = Read(None);
+                f.kubelet.health = Reading::cannot_tell("nobody listens");
+            },
+            "kubelet",
+            "kubelet-silent",
+        ),
+        spoil(
+            "a request waits",
+            fresh,
+            move |f| {
+                f.kubelet.health = Read((200, "ok".to_owned()));
+                f.requests = Read(vec![pending()]);
+            },
+            "certificate-request",
+            "csr-not-approved",
+        ),
+    ]
+}
+
+fn of_the_node() -> Vec<Spoil<'static>> {
+    let not_ready = |message: &'static str| {
+        move |facts: &mut Facts| {
+            let ready = &mut node(facts).conditions[0];
+            (ready.status, ready.message) = ("False".to_owned(), message.to_owned());
+        }
+    };
+    vec![
+        spoil("Node gone", joined, |f| f.node = Read(None), "node", "node-object-deleted"),
+        spoil(
+            "name taken",
+            joined,
+            |f| {
+                node(f).boot_id = "b1".to_owned();
+                node(f).system_uuid = "99999999-9999-9999-9999-999999999999".to_owned();
+            },
+            "node",
+            "duplicate-node-name",
+        ),
+        spoil(
+            "name taken before it joins",
+            fresh,
+            |f| {
+                let other = Node { name: "w-1".to_owned(), system_uuid: "9".repeat(32), ..Node::default() };
+                f.node = Read(Some(other));
+            },
+            "node",
+            "duplicate-node-name",
+        ),
+        spoil(
+            "no cloud controller",
+            joined,
+            |f| {
+                let taint = "node.cloudprovider.kubernetes.io/uninitialized".to_owned();
+                node(f).taints.push((taint, "NoSchedule".to_owned()));
+            },
+            "cloud-taint",
+            "cloud-taint-not-removed",
+        ),
+        spoil(
+            "no pod network",
+            joined,
+            |f| {
+                if let Read(SocketSeen::Cri(cri)) = &mut f.runtime.sockets[0].seen {
+                    cri.network = Some(Err("cni plugin not initialized".to_owned()));
+                }
+            },
+            "pod-network",
+            "cni-not-installed",
+        ),
+        spoil("not Ready", joined, not_ready("PLEG is not healthy"), "ready", "node-not-ready"),
+        spoil(
+            "not Ready for want of a network",
+            joined,
+            not_ready("cni plugin not initialized"),
+            "ready",
+            "cni-not-installed",
+        ),
+    ]
+}
+
+/// All of them.
+pub(super) fn spoils() -> impl Iterator<Item = Spoil<'static>> {
+    [of_the_way(), of_who_answers(), of_the_machine(), of_the_credentials(), of_the_node()]
+        .into_iter()
+        .flatten()
+}

@@ -1,0 +1,165 @@
+//! One fact is spoiled at a time: its check is the first that fails, and what rests on it is skipped.
+
+use std::collections::BTreeSet;
+
+use super::facts::*;
+use super::reading::Reading::{self, Read};
+use super::server::*;
+use super::sound::{NOW_S, certificate, fresh, joined};
+use super::spoils::{aim, cert, node, spoils};
+use super::*;
+
+#[test]
+fn a_sound_machine_passes_every_check_that_applies() {
+    for (facts, skipped) in [(fresh(), 9), (joined(), 0)] {
+        let checks = checkup(&facts);
+        let odd: Vec<String> = checks
+            .iter()
+            .filter(|check| !matches!(check.result, Result::Passed | Result::Skipped))
+            .map(ToString::to_string)
+            .collect();
+        assert_eq!(odd, [""; 0]);
+        let left: Vec<&str> =
+            checks.iter().filter(|check| check.result == Result::Skipped).map(|check| check.id).collect();
+        assert_eq!(left.len(), skipped, "{left:?}");
+    }
+}
+
+#[test]
+fn one_spoiled_fact_is_the_first_failure_and_what_rests_on_it_is_skipped() {
+    for (what, mut facts, spoil, id, cause) in spoils() {
+        spoil(&mut facts);
+        let checks = checkup(&facts);
+        let failed = first_failed(&checks).unwrap_or_else(|| panic!("{what}: nothing failed"));
+        assert_eq!((failed.id, failed.cause), (id, cause), "{what}: {failed}");
+        assert!(failed.advice.as_ref().is_some_and(|advice| !advice.words.is_empty()), "{what}: what to do?");
+        assert!(!failed.says.is_empty() && !failed.says.ends_with('.'), "{what}: a clause");
+        let others: Vec<String> = checks
+            .iter()
+            .filter(|check| check.result == Result::Failed && check.id != id)
+            .map(ToString::to_string)
+            .collect();
+        assert_eq!(others, [""; 0], "{what}: one thing was spoiled");
+        for check in checks.iter().filter(|check| check.rests_on.contains(&id)) {
+            assert_eq!(check.result, Result::Skipped, "{what}: {check}");
+            assert_eq!(check.says, format!("it rests on {id}, which failed"));
+        }
+    }
+}
+
+#[test]
+fn a_fact_that_was_not_read_is_never_one_that_is_not_so() {
+    let why = || "permission denied".to_owned();
+    let mut facts = joined();
+    facts.aim = Reading::cannot_tell(why());
+    facts.is_synchronised = Reading::cannot_tell(why());
+    facts.names.host = Reading::cannot_tell(why());
+    facts.network.routes = Reading::cannot_tell(why());
+    facts.servers.clear();
+    facts.runtime.sockets[0].seen = Reading::cannot_tell(why());
+    facts.kernel = Kernel {
+        forwards: Reading::cannot_tell(why()),
+        bridges_filter: Reading::cannot_tell(why()),
+        has_overlay: Reading::cannot_tell(why()),
+        cgroups: Reading::cannot_tell(why()),
+    };
+    facts.swap = Reading::cannot_tell(why());
+    facts.ports[0].holder = Reading::cannot_tell(why());
+    facts.join = Join { kubeconfig: Reading::cannot_tell(why()), control_plane: Reading::cannot_tell(why()) };
+    facts.disks[0].room = Reading::cannot_tell(why());
+    facts.memory = Reading::cannot_tell(why());
+    facts.kubelet = Kubelet {
+        config: Reading::cannot_tell(why()),
+        unit: Reading::cannot_tell(why()),
+        process: Reading::cannot_tell(why()),
+        health: Reading::cannot_tell(why()),
+        certificate: Reading::cannot_tell(why()),
+    };
+    facts.requests = Reading::cannot_tell(why());
+    facts.node = Reading::cannot_tell(why());
+    facts.cni = Reading::cannot_tell(why());
+    let odd: Vec<String> = checkup(&facts)
+        .iter()
+        .filter(|check| !matches!(check.result, Result::CannotTell | Result::Skipped))
+        .map(ToString::to_string)
+        .collect();
+    assert_eq!(odd, [""; 0]);
+}
+
+#[test]
+fn what_only_warns_stops_nobody() {
+    let spoils: [(fn() -> Facts, fn(&mut Facts), &str); 8] = [
+        (fresh, |f| f.is_synchronised = Read(false), "clock"),
+        (fresh, |f| f.swap = Read(vec!["/dev/vda2".to_owned()]), "swap"),
+        (fresh, |f| f.kernel.bridges_filter = Read(None), "kernel"),
+        (fresh, |f| aim(f).pins.clear(), "ca-pin"),
+        (joined, |f| node(f).is_cordoned = true, "leaving"),
+        (joined, |f| node(f).taints.push(("karpenter.sh/disrupted".to_owned(), String::new())), "leaving"),
+        (joined, |f| cert(f).not_after_s = NOW_S + 60, "client-certificate"),
+        (joined, |f| node(f).boot_id = "b1".to_owned(), "node"),
+    ];
+    for (sound, spoil, id) in spoils {
+        let mut facts = sound();
+        spoil(&mut facts);
+        let checks = checkup(&facts);
+        let warned: Vec<&str> =
+            checks.iter().filter(|check| check.result == Result::Warned).map(|check| check.id).collect();
+        assert_eq!(warned, [id]);
+        assert_eq!(first_failed(&checks), None);
+    }
+}
+
+#[test]
+fn a_kubelet_of_ones_own_and_files_of_ones_own_cluster_are_no_conflict() {
+    let mut facts = joined();
+    facts.join.control_plane = Read(vec!["/etc/kubernetes/manifests/kube-apiserver.yaml".to_owned()]);
+    // Who may not look into other processes sees no name.
+    facts.ports[0].holder = Read(Some(Holder { program: None, pid: None, is_kubelet: false }));
+    assert_eq!(first_failed(&checkup(&facts)), None);
+}
+
+#[test]
+fn a_control_plane_is_never_advised_to_reset() {
+    let mut facts = joined();
+    facts.join.control_plane = Read(vec!["/var/lib/etcd/member".to_owned()]);
+    aim(&mut facts).pins = vec!["sha256:cc".to_owned()];
+    facts.servers[0].authorities = Read(vec![Authority {
+        certificate: certificate("CN=kubernetes", "sha256:cc"),
+        from: "x".to_owned(),
+    }]);
+    let checks = checkup(&facts);
+    let failed = first_failed(&checks).unwrap();
+    assert_eq!(failed.id, "leftovers");
+    assert!(failed.advice.as_ref().unwrap().commands.is_empty(), "{failed:?}");
+}
+
+#[test]
+fn one_address_of_several_is_enough() {
+    let mut facts = fresh();
+    let mut away = facts.servers[0].clone();
+    away.connect = Read(Connect::Silent("10.0.0.1".parse().unwrap()));
+    facts.servers.insert(0, away);
+    assert_eq!(first_failed(&checkup(&facts)), None);
+}
+
+#[test]
+fn a_pin_that_differs_is_shown_beside_the_one_that_was_wanted() {
+    let mut facts = fresh();
+    aim(&mut facts).pins = vec!["sha256:cc".to_owned()];
+    let checks = checkup(&facts);
+    let text = first_failed(&checks).unwrap().evidence.join("\n");
+    for word in ["sha256:cc", "sha256:aa", "CN=kubernetes", "2027-11-22"] {
+        assert!(text.contains(word), "{word}: {text}");
+    }
+}
+
+#[test]
+fn rules_have_names_of_their_own_and_rest_on_earlier_ones() {
+    let mut seen = BTreeSet::new();
+    for rule in RULES {
+        for id in rule.rests_on {
+            assert!(seen.contains(id), "{} rests on {id}", rule.id);
+        }
+        assert!(seen.insert(rule.id), "{} twice", rule.id);
+    }
+}

@@ -149,14 +149,17 @@ impl fmt::Display for Report {
             Self::Reboots(ground) => write!(f, "reboots its machine: {ground}"),
             Self::RebootDropped(why) => write!(f, "does not reboot its machine after all: {why}"),
             Self::NotRebooted => f.write_str("asked for a reboot, and the machine still runs"),
+            Self::Rejoins(rung @ Rung::Join, attempt, of) => write!(f, "{rung}, attempt {attempt} of {of}"),
             Self::Rejoins(rung, attempt, of) => {
                 write!(f, "brings its node back, attempt {attempt} of {of}: {rung}")
             }
             Self::Acts(verb) => write!(f, "{verb}"),
             Self::Holds(hold) => write!(f, "leaves the join alone: {hold}"),
-            Self::Failed(rung, why, _) => write!(f, "its node is not back after {rung}: {why}"),
+            Self::Failed(rung, why, _) => {
+                write!(f, "its node is not there, or not well, after {rung}: {why}")
+            }
             Self::GaveUp(attempts) => write!(f, "gives up after {attempts} attempts: a person has to look"),
-            Self::Back => f.write_str("its node is back, Ready, and has stayed"),
+            Self::Back => f.write_str("its node is there, Ready, and has stayed"),
         }
     }
 }

@@ -164,7 +164,7 @@ impl fmt::Display for Leaving {
         f.write_str(match self {
             Self::Tainted => "a taint on its Node said that it is to go",
             Self::Finalizing => "its Node was being deleted",
-            Self::Drained => "its Node was cordoned, as for a drain, before it went",
+            Self::Drained => "its Node was cordoned, as for a drain",
             Self::Terminating => "its cloud is terminating it",
             Self::Removed => "the server says that it was removed",
         })

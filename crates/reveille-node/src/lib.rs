@@ -11,9 +11,17 @@
 pub mod api;
 pub mod certificate;
 pub mod discovery;
+pub mod distribution;
+pub mod driver;
+pub mod hands;
 pub mod identity;
+pub mod inspect;
+pub mod join;
+pub mod memory_file;
 pub mod node_object;
+pub mod pem;
 pub mod pin;
+pub mod program;
 pub mod root;
 pub mod target;
 #[cfg(test)]

@@ -64,7 +64,7 @@ fn the_least_that_suffices_is_done_once() {
     ] {
         let bench = gone(credentials.clone(), works);
         assert_eq!(bench.verbs(), verbs, "{credentials:?}\n{}", bench.all_said());
-        assert!(bench.said("its node is back, Ready, and has stayed"), "{}", bench.all_said());
+        assert!(bench.said("its node is there, Ready, and has stayed"), "{}", bench.all_said());
         assert_eq!((bench.memory.attempts, bench.memory.is_reset), (0, false));
         assert!(bench.around.watchdog.is_some(), "it is armed again when the join is over");
     }
@@ -190,7 +190,7 @@ fn a_machine_that_never_joined_joins_when_it_is_ordered_and_stays_until_that_is_
     bench.hear(Event::Ordered);
     bench.run(HOURS);
     assert_eq!(bench.verbs(), [Verb::RequestToken, Verb::Join], "{}", bench.all_said());
-    assert!(bench.said("its node is back, Ready, and has stayed"), "{}", bench.all_said());
+    assert!(bench.said("its node is there, Ready, and has stayed"), "{}", bench.all_said());
     assert_eq!((bench.memory.attempts, bench.memory.is_reset), (0, false));
 }
 
@@ -201,7 +201,7 @@ fn an_order_to_join_what_is_joined_changes_nothing_and_says_that_all_is_well() {
     bench.hear(Event::Ordered);
     bench.run(Span::from_min(10));
     assert_eq!(bench.verbs(), []);
-    assert!(bench.said("its node is back, Ready, and has stayed"), "{}", bench.all_said());
+    assert!(bench.said("its node is there, Ready, and has stayed"), "{}", bench.all_said());
 }
 
 /// The cloud controller deletes the node of a live machine a second after it joined; the kubelet registers at its start only.
@@ -220,7 +220,7 @@ fn a_node_that_is_deleted_right_after_its_join_is_brought_back_by_a_kubelet_rest
     bench.run(HOURS);
     let wanted = [Verb::RequestToken, Verb::Join, Verb::RestartKubelet];
     assert_eq!(bench.verbs(), wanted, "{}", bench.all_said());
-    assert!(bench.said("its node is back, Ready, and has stayed"), "{}", bench.all_said());
+    assert!(bench.said("its node is there, Ready, and has stayed"), "{}", bench.all_said());
 }
 
 #[test]

@@ -91,7 +91,7 @@ impl Arguments {
     }
 
     /// The token that is given, read from its file where it is in one.
-    pub(super) fn token(&self) -> Result<Option<Token>, TargetError> {
+    pub fn token(&self) -> Result<Option<Token>, TargetError> {
         let Some(path) = &self.token_file else {
             return self.token.as_ref().map(|token| Token::parse(TOKEN, token)).transpose();
         };

@@ -12,6 +12,7 @@
 //! guessed. Words for people are found elsewhere.
 
 mod incidents;
+mod join;
 mod parts;
 mod plan;
 mod roll;
@@ -21,6 +22,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 pub use incidents::{IncidentReport, IncidentsReport};
+pub use join::{JoinEnded, JoinEvent, JoinReport};
 pub use parts::{
     Ago, AskedReport, AttemptReport, EvidenceReport, FindingReport, HeldReport, In, PauseReport,
     SourceReport, TriedReport, key_text,
@@ -55,6 +57,8 @@ pub enum Report {
     PlanReport(PlanReport),
     /// What was amiss, and what came of it.
     IncidentsReport(IncidentsReport),
+    /// What a join did, and how it ended.
+    JoinReport(JoinReport),
 }
 
 /// Why a report could not be written.

@@ -5,9 +5,11 @@
 
 pub(crate) mod exit;
 pub(crate) mod failure;
+pub(crate) mod join;
 pub(crate) mod logging;
 pub(crate) mod place;
 mod rights;
+pub(crate) mod target;
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -133,6 +135,9 @@ pub(crate) enum Command {
     /// Read logs, command output or a support bundle and say why a machine did not join
     #[command(after_long_help = DIAGNOSE_EXAMPLES)]
     Diagnose(Diagnose),
+    /// On a machine: join a cluster; it is over only when the node is there and stays
+    #[command(after_long_help = join::EXAMPLES)]
+    Join(join::Join),
     /// Play a scenario on a made-up cluster and explain it, or make a random course of faults up
     #[command(after_long_help = SIMULATE_EXAMPLES)]
     Simulate(Simulate),

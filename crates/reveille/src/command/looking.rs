@@ -66,6 +66,7 @@ pub(crate) fn print(context: &Context, report: Report, all: bool) -> Result<(Str
         Report::PlanReport(plan) => plan_view::exit(plan),
         Report::IncidentsReport(incidents) => incidents_view::exit(incidents),
         Report::WhyReport(why) => why_exit(&why.machine),
+        Report::JoinReport(join) => render::join::exit(join),
     };
     let page = report.clone();
     let text = context.print(report, move |paper| match &page {
@@ -73,6 +74,7 @@ pub(crate) fn print(context: &Context, report: Report, all: bool) -> Result<(Str
         Report::PlanReport(plan) => render::plan::page(plan, paper),
         Report::IncidentsReport(incidents) => render::incidents::page(incidents, all, paper),
         Report::WhyReport(why) => render::why::page(why, paper),
+        Report::JoinReport(join) => render::join::page(join),
     })?;
     Ok((text, exit))
 }

@@ -15,6 +15,7 @@ mod compare;
 mod demo;
 mod diagnose;
 mod init;
+mod join;
 pub(crate) mod look;
 mod looking;
 mod manual;
@@ -142,6 +143,7 @@ fn perform(context: &Context, command: Command) -> Result<Answer, Failure> {
         Command::Pause(args) => pause::pause(context, &args),
         Command::Resume(args) => pause::resume(context, &args),
         Command::Init(args) => on_runtime(init::init(context, &args)),
+        Command::Join(args) => on_runtime(join::join(context, &args)),
         Command::Demo(args) => on_runtime(demo::demo(context, &args)),
         Command::Diagnose(args) => diagnose::diagnose(context, &args),
         Command::Simulate(args) => simulate::simulate(context, &args),

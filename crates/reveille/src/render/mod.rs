@@ -8,6 +8,7 @@
 //! underlines what a sign or a word says already. Foreign texts lose their control characters here. Nothing is decided.
 
 pub(crate) mod incidents;
+pub(crate) mod join;
 pub(crate) mod paper;
 pub(crate) mod plan;
 pub(crate) mod roll;

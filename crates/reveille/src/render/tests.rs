@@ -77,6 +77,7 @@ fn page(field: &Field, ask: Ask, all: bool, paper: &Paper) -> String {
         Report::WhyReport(report) => why::page(&report, paper),
         Report::PlanReport(report) => plan::page(&report, paper),
         Report::IncidentsReport(report) => incidents::page(&report, all, paper),
+        Report::JoinReport(report) => super::join::page(&report),
     }
 }
 

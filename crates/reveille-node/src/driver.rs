@@ -1,0 +1,274 @@
+//! Drives the agent's one function with this machine: events in, effects performed, nothing decided.
+//!
+//! ```text
+//!  State::step(now, event) ─▶ Effect ─▶ a task with a deadline ─▶ Event ─▶ … ; reports and lines ─▶ whoever listens
+//! ```
+//!
+//! Every effect that is waited for is answered, also when it took too long: the deadline is the effect's own. Tasks end with the
+//! driver. The memory is written before the next event is heard, so that "durable" is never said early.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use reveille_agent::effect::{Effect, Report, Verb};
+use reveille_agent::model::{Machine, Outcome, WatchdogSeen};
+use reveille_agent::{Config, Event, Start, State};
+use reveille_core::model::time::{Span, Time};
+use thiserror::Error;
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until, timeout};
+
+use crate::hands::{Hands, Tokens};
+use crate::inspect::{Found, Inspector};
+use crate::memory_file::{MemoryError, MemoryFile};
+
+/// Events wait here for no longer than a step takes.
+const QUEUED: usize = 64;
+/// What the machine is, is read again this often: a join by hand, a control plane that came.
+const MACHINE_EVERY: Duration = Duration::from_secs(5);
+/// Nobody sleeps longer than this, so that a clock that was set is noticed.
+const SLEEP_MOST: Duration = Duration::from_secs(60);
+
+/// What whoever listens hears.
+#[derive(Clone, Debug)]
+pub enum Said {
+    /// The agent says so.
+    Report(Report),
+    /// A program that it runs says so.
+    Line(String),
+    /// The join was looked at.
+    Found(Box<Found>),
+    /// A verb was not carried out, and why.
+    Undone(Verb, String),
+    /// The API server answered, or why not.
+    Api(Option<String>),
+    /// The memory could not be written: nothing is done to the machine.
+    MemoryFailed(String),
+}
+
+/// What an agent on this machine begins with.
+#[derive(Debug)]
+pub struct Begin<T> {
+    /// What is looked at.
+    pub inspector: Arc<Inspector>,
+    /// What acts.
+    pub hands: Hands<T>,
+    /// What is remembered.
+    pub memory: MemoryFile,
+    /// The settings.
+    pub config: Config,
+}
+
+/// The driver.
+#[derive(Debug)]
+pub struct Driver<T> {
+    state: State,
+    inspector: Arc<Inspector>,
+    hands: Arc<Hands<T>>,
+    memory: MemoryFile,
+    machine: Option<Machine>,
+    wake_at: Option<Time>,
+    tasks: JoinSet<()>,
+    sender: mpsc::Sender<Inner>,
+    receiver: mpsc::Receiver<Inner>,
+}
+
+/// The agent cannot begin.
+#[derive(Debug, Error)]
+#[error(transparent)]
+pub struct BeginError(#[from] MemoryError);
+
+#[derive(Debug)]
+enum Inner {
+    Event(Event),
+    Said(Said),
+    Both(Event, Said),
+}
+
+/// Our own clock.
+pub fn now() -> Time {
+    let since = |ms: u128| i64::try_from(ms).unwrap_or(i64::MAX);
+    Time::from_ms(match SystemTime::now().duration_since(UNIX_EPOCH) {
+        Ok(after) => since(after.as_millis()),
+        Err(before) => -since(before.duration().as_millis()),
+    })
+}
+
+fn of(span: Span) -> Duration {
+    Duration::from_millis(u64::try_from(span.ms).unwrap_or(0))
+}
+
+impl<T: Tokens + 'static> Driver<T> {
+    /// An agent that begins with what one before it left.
+    ///
+    /// # Errors
+    ///
+    /// Its memory is there and cannot be read.
+    pub fn new(begin: Begin<T>) -> Result<Self, BeginError> {
+        let memory = begin.memory.read()?;
+        let name = begin.inspector.node_name().clone();
+        let start = Start { name, config: begin.config, warnings: Vec::new(), memory };
+        let (sender, receiver) = mpsc::channel(QUEUED);
+        Ok(Self {
+            state: State::new(start),
+            inspector: begin.inspector,
+            hands: Arc::new(begin.hands),
+            memory: begin.memory,
+            machine: None,
+            wake_at: None,
+            tasks: JoinSet::new(),
+            sender,
+            receiver,
+        })
+    }
+
+    /// Runs until whoever listens says that it is enough. `orders` brings events from outside: an order to join, a cancellation.
+    pub async fn run<R>(
+        mut self,
+        mut orders: mpsc::Receiver<Event>,
+        mut listen: impl FnMut(Time, &Said) -> ControlFlow<R>,
+    ) -> R {
+        let mut look_at = Instant::now();
+        let mut orders_end = false;
+        loop {
+            let wake = self.wake();
+            let inner = tokio::select! {
+                inner = self.receiver.recv() => inner.unwrap_or(Inner::Event(Event::Tick)),
+                order = orders.recv(), if !orders_end => {
+                    orders_end = order.is_none();
+                    Inner::Event(order.unwrap_or(Event::Tick))
+                }
+                () = sleep_until(look_at) => {
+                    look_at = Instant::now() + MACHINE_EVERY;
+                    let machine = self.inspector.machine();
+                    if self.machine.as_ref() == Some(&machine) {
+                        continue;
+                    }
+                    self.machine = Some(machine.clone());
+                    Inner::Event(Event::Found(machine))
+                }
+                () = sleep_until(wake) => Inner::Event(Event::Tick),
+            };
+            let (event, said) = match inner {
+                Inner::Event(event) => (Some(event), None),
+                Inner::Said(said) => (None, Some(said)),
+                Inner::Both(event, said) => (Some(event), Some(said)),
+            };
+            if let Some(said) = said
+                && let ControlFlow::Break(end) = listen(now(), &said)
+            {
+                return end;
+            }
+            let Some(event) = event else { continue };
+            for effect in self.state.step(now(), event) {
+                if let Some(said) = self.perform(effect)
+                    && let ControlFlow::Break(end) = listen(now(), &said)
+                {
+                    return end;
+                }
+            }
+            while self.tasks.try_join_next().is_some() {}
+        }
+    }
+
+    fn wake(&self) -> Instant {
+        let ms = self.wake_at.map_or(i64::MAX, |at| (at.ms - now().ms).max(0));
+        Instant::now() + Duration::from_millis(u64::try_from(ms).unwrap_or(0)).min(SLEEP_MOST)
+    }
+
+    /// Begins what is asked for. What is said at once is returned.
+    fn perform(&mut self, effect: Effect) -> Option<Said> {
+        match effect {
+            Effect::Report(report) => return Some(Said::Report(report)),
+            Effect::WakeAt(at) => self.wake_at = Some(at),
+            Effect::Record(flight, memory, _) => match self.memory.write(&memory) {
+                Ok(()) => self.answer(Event::Recorded(flight)),
+                // Not answered: the step after its deadline treats it as failed.
+                Err(failure) => return Some(Said::MemoryFailed(failure.to_string())),
+            },
+            Effect::CheckApi(flight, within) => self.check_api(flight, within),
+            Effect::Inspect(flight, within) => {
+                let inspector = Arc::clone(&self.inspector);
+                self.spawn(async move {
+                    let found = timeout(of(within), inspector.inspect()).await.ok()?;
+                    let event = Event::Inspected { flight, found: found.inspection.clone() };
+                    Some(Inner::Both(event, Said::Found(Box::new(found))))
+                });
+            }
+            Effect::Act(flight, verb, within) => self.act(flight, verb, within),
+            Effect::ReadOrders(flight, _) => {
+                let orders = Err("no server gives orders to this agent".into());
+                self.answer(Event::OrdersRead { flight, orders });
+            }
+            // There is no watchdog, as the machine says, and nobody is known as a peer.
+            Effect::SetWatchdog(flight, ..) => {
+                let outcome = Outcome::Failed("there is no watchdog".into());
+                self.answer(Event::WatchdogSet { flight, outcome });
+            }
+            Effect::ReadWatchdog(flight, _) => {
+                self.answer(Event::WatchdogRead { flight, found: WatchdogSeen::CannotTell });
+            }
+            Effect::AskPeers(..) | Effect::AnswerPeer { .. } | Effect::FeedWatchdog => {}
+        }
+        None
+    }
+
+    fn check_api(&mut self, flight: reveille_agent::model::FlightId, within: Span) {
+        let inspector = Arc::clone(&self.inspector);
+        self.spawn(async move {
+            let answered = timeout(of(within), inspector.check_api()).await;
+            let silent = match answered {
+                Ok(Ok(_)) => None,
+                Ok(Err(why)) => Some(why),
+                Err(_) => Some(format!("no answer within {} s", within.ms / 1000)),
+            };
+            let event = Event::ApiChecked { flight, silent: silent.as_deref().map(Arc::from) };
+            Some(Inner::Both(event, Said::Api(silent)))
+        });
+    }
+
+    fn act(&mut self, flight: reveille_agent::model::FlightId, verb: Verb, within: Span) {
+        let (hands, inspector) = (Arc::clone(&self.hands), Arc::clone(&self.inspector));
+        let sender = self.sender.clone();
+        self.spawn(async move {
+            let (lines, mut heard) = mpsc::channel(QUEUED);
+            let acting = inspector.acts();
+            let act = async {
+                let done = timeout(of(within), hands.act(verb, &lines)).await;
+                drop(lines);
+                done
+            };
+            let pass_on = async {
+                while let Some(line) = heard.recv().await {
+                    // A line more or less changes nothing; whoever is slow does not hold the program up.
+                    sender.try_send(Inner::Said(Said::Line(line))).ok();
+                }
+            };
+            let (done, ()) = tokio::join!(act, pass_on);
+            drop(acting);
+            let why = match done {
+                Ok(Ok(())) => return Some(Inner::Event(Event::Done { flight, outcome: Outcome::Done })),
+                Ok(Err(failure)) => failure.to_string(),
+                Err(_) => format!("it took longer than {} s", within.ms / 1000),
+            };
+            let outcome = Outcome::Failed(why.as_str().into());
+            Some(Inner::Both(Event::Done { flight, outcome }, Said::Undone(verb, why)))
+        });
+    }
+
+    fn answer(&mut self, event: Event) {
+        self.spawn(async { Some(Inner::Event(event)) });
+    }
+
+    fn spawn(&mut self, task: impl Future<Output = Option<Inner>> + Send + 'static) {
+        let sender = self.sender.clone();
+        self.tasks.spawn(async move {
+            if let Some(inner) = task.await {
+                // The driver has ended when nobody receives: nothing is left to be told.
+                sender.send(inner).await.ok();
+            }
+        });
+    }
+}

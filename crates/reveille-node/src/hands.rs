@@ -1,0 +1,218 @@
+//! Does what the agent decides to its machine: one verb at a time, deed by deed, each with a deadline of its own.
+//!
+//! A deed that fails ends the verb, and what was written for a moment is removed all the same. What failed is said with the last
+//! line that the program said; its whole tail has been handed on line by line before.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use reveille_agent::effect::Verb;
+use secrecy::ExposeSecret as _;
+use thiserror::Error;
+use tokio::sync::{Mutex, mpsc};
+
+use crate::distribution::{Deed, Order};
+use crate::inspect::Inspector;
+use crate::memory_file::replace;
+use crate::pem;
+use crate::program::{self, ProgramError};
+use crate::root::Root;
+use crate::target::{TargetError, Token};
+
+/// A unit is restarted within this, or it is not going to be.
+const UNIT_WITHIN: Duration = Duration::from_secs(50);
+/// Copies of so many resets are kept.
+const COPIES_KEPT: usize = 3;
+
+/// Where a fresh bootstrap token comes from. The verb `RequestToken` asks it, the verbs after it use what it gave.
+pub trait Tokens: Send + Sync {
+    /// A token to join with.
+    fn token(&self) -> impl Future<Output = Result<Token, TokenError>> + Send;
+}
+
+/// Why there is no token.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum TokenError {
+    /// None was given.
+    #[error("no bootstrap token was given; give one with --token-file, or in a configuration")]
+    None,
+    /// What was given cannot be read as one.
+    #[error(transparent)]
+    Unreadable(#[from] TargetError),
+    /// Whoever gives tokens did not.
+    #[error("no bootstrap token was to be had: {0}")]
+    Refused(String),
+}
+
+/// Why a verb was not carried out.
+#[derive(Debug, Error)]
+pub enum DeedError {
+    /// A program failed.
+    #[error(transparent)]
+    Program(#[from] ProgramError),
+    /// A file could not be written, copied or removed.
+    #[error("cannot {what} {}: {source}", .path.display())]
+    File {
+        /// What was tried.
+        what: &'static str,
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// There is no token.
+    #[error(transparent)]
+    Token(#[from] TokenError),
+    /// The cluster's authority is not known.
+    #[error("the cluster's authority could not be learned: {0}")]
+    Authority(String),
+    /// This process does not do that.
+    #[error("this agent does not reboot its machine")]
+    NoReboot,
+}
+
+/// What a person set for joins.
+#[derive(Clone, Debug, Default)]
+pub struct JoinSettings {
+    /// kubeadm's configuration, as text.
+    pub config: Option<String>,
+    /// Preflight checks of the distribution to pass over.
+    pub ignored_checks: Vec<String>,
+    /// Where copies are kept before a reset.
+    pub copies: PathBuf,
+}
+
+/// The hands.
+#[derive(Debug)]
+pub struct Hands<T> {
+    inspector: Arc<Inspector>,
+    tokens: T,
+    settings: JoinSettings,
+    token: Mutex<Option<Token>>,
+}
+
+impl<T: Tokens> Hands<T> {
+    /// Hands on this machine.
+    pub fn new(inspector: Arc<Inspector>, tokens: T, settings: JoinSettings) -> Self {
+        Self { inspector, tokens, settings, token: Mutex::new(None) }
+    }
+
+    /// Carries a verb out.
+    ///
+    /// # Errors
+    ///
+    /// The first deed that failed.
+    pub async fn act(&self, verb: Verb, said: &mpsc::Sender<String>) -> Result<(), DeedError> {
+        let distribution = self.inspector.distribution();
+        let deeds = match verb {
+            Verb::RequestToken => {
+                *self.token.lock().await = Some(self.tokens.token().await?);
+                return Ok(());
+            }
+            Verb::RestartKubelet => vec![Deed::Restart(distribution.unit())],
+            Verb::Reset => distribution.reset(self.inspector.target()),
+            Verb::Bootstrap | Verb::Join => {
+                let token = self.token.lock().await.clone().ok_or(TokenError::None)?;
+                let known = self.inspector.authorities().await;
+                let known = known.map_err(|failure| DeedError::Authority(failure.to_string()))?;
+                let order = Order {
+                    target: self.inspector.target(),
+                    node_name: self.inspector.node_name(),
+                    token: &token,
+                    authorities_pem: &pem::certificates(&known.authorities),
+                    config: self.settings.config.as_deref(),
+                    ignored_checks: &self.settings.ignored_checks,
+                };
+                if verb == Verb::Join { distribution.join(&order) } else { distribution.bootstrap(&order) }
+            }
+            Verb::RebootByWatchdog | Verb::RebootBySystem => return Err(DeedError::NoReboot),
+        };
+        self.perform(&deeds, said).await
+    }
+
+    async fn perform(&self, deeds: &[Deed], said: &mpsc::Sender<String>) -> Result<(), DeedError> {
+        let mut result = Ok(());
+        for deed in deeds {
+            let clears = matches!(deed, Deed::Remove(_));
+            if result.is_ok() || clears {
+                let done = self.do_one(deed, said).await;
+                result = result.and(done);
+            }
+        }
+        result
+    }
+
+    async fn do_one(&self, deed: &Deed, said: &mpsc::Sender<String>) -> Result<(), DeedError> {
+        let root = self.inspector.root();
+        match deed {
+            Deed::Write { path, content } => {
+                let path = root.at(path);
+                replace(&path, content.expose_secret().as_bytes()).map_err(|source| DeedError::File {
+                    what: "write",
+                    path,
+                    source,
+                })
+            }
+            Deed::Remove(path) => {
+                let path = root.at(path);
+                match fs::remove_file(&path) {
+                    Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                        Err(DeedError::File { what: "remove", path, source })
+                    }
+                    _ => Ok(()),
+                }
+            }
+            Deed::Keep(paths) => keep(root, paths, &self.settings.copies),
+            Deed::Run { program, arguments, within } => {
+                program::run(program, arguments, *within, said).await?;
+                Ok(())
+            }
+            Deed::Restart(unit) => {
+                let arguments = ["restart".to_owned(), (*unit).to_owned()];
+                program::run("systemctl", &arguments, UNIT_WITHIN, said).await?;
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Copies what a reset throws away, into a folder with a number; the oldest copies go.
+fn keep(root: &Root, paths: &[&str], copies: &Path) -> Result<(), DeedError> {
+    let failed = |what, path: &Path| {
+        let path = path.to_owned();
+        move |source| DeedError::File { what, path, source }
+    };
+    let mut numbers: Vec<u64> = match fs::read_dir(copies) {
+        Ok(entries) => {
+            entries.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+        }
+        Err(_) => Vec::new(),
+    };
+    numbers.sort_unstable();
+    let folder = copies.join(numbers.last().map_or(1, |last| last + 1).to_string());
+    for path in paths {
+        copy(root, Path::new(path), &folder)?;
+    }
+    let extra = (numbers.len() + 1).saturating_sub(COPIES_KEPT);
+    for number in &numbers[..extra.min(numbers.len())] {
+        let old = copies.join(number.to_string());
+        fs::remove_dir_all(&old).map_err(failed("remove", &old))?;
+    }
+    Ok(())
+}
+
+fn copy(root: &Root, path: &Path, to: &Path) -> Result<(), DeedError> {
+    let from = root.real(path);
+    let failed = |source| DeedError::File { what: "keep a copy of", path: from.clone(), source };
+    if from.is_dir() {
+        for name in root.names(path).map_err(failed)?.unwrap_or_default() {
+            copy(root, &path.join(name), to)?;
+        }
+        return Ok(());
+    }
+    let Some(bytes) = root.bytes(path).map_err(failed)? else { return Ok(()) };
+    replace(&to.join(path.strip_prefix("/").unwrap_or(path)), &bytes).map_err(failed)
+}

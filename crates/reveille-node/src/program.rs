@@ -1,0 +1,200 @@
+//! Runs a program to its end, or ends it: each line is handed on, the last ones are kept, secrets are masked in both.
+//!
+//! The program leads a process group of its own, so that what it started ends with it. Its input is empty: one that asks a
+//! question gets no answer instead of waiting for ever.
+
+use std::collections::VecDeque;
+use std::process::Stdio;
+use std::time::Duration;
+
+use reveille_core::diagnose::console::mask_secrets;
+use rustix::process::{Pid, Signal, kill_process_group};
+use thiserror::Error;
+use tokio::io::{AsyncBufReadExt as _, AsyncRead, BufReader};
+use tokio::process::{Child, Command};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, timeout_at};
+
+/// So many of its last lines are kept.
+const LINES_KEPT: usize = 40;
+/// Of a longer line only this much is kept.
+const LINE_CHARACTERS_MAX: usize = 600;
+/// A program that was asked to end does so within this, or is killed.
+const GRACE: Duration = Duration::from_secs(5);
+/// Lines wait here while nobody reads them.
+const LINES_QUEUED: usize = 64;
+
+/// Why a program did not do what it was run for.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ProgramError {
+    /// It could not be started.
+    #[error("{program} cannot be started: {cause}")]
+    NotStarted {
+        /// Which.
+        program: String,
+        /// Why.
+        cause: String,
+    },
+    /// It ended with a failure.
+    #[error("{program} ended with {status}: {}", last(.tail))]
+    Failed {
+        /// Which.
+        program: String,
+        /// Its exit status, as text.
+        status: String,
+        /// Its last lines, masked.
+        tail: Vec<String>,
+    },
+    /// It did not end in time, and was ended.
+    #[error("{program} was ended after {within_s} s; it last said: {}", last(.tail))]
+    Ended {
+        /// Which.
+        program: String,
+        /// What it was given.
+        within_s: u64,
+        /// Its last lines, masked.
+        tail: Vec<String>,
+    },
+}
+
+/// The last line that says something.
+fn last(tail: &[String]) -> &str {
+    let says = |line: &&String| !line.trim().is_empty() && !line.contains("To see the stack trace");
+    tail.iter().rev().find(says).map_or("nothing", String::as_str)
+}
+
+impl ProgramError {
+    /// Its last lines.
+    pub fn tail(&self) -> &[String] {
+        match self {
+            Self::NotStarted { .. } => &[],
+            Self::Failed { tail, .. } | Self::Ended { tail, .. } => tail,
+        }
+    }
+}
+
+/// Runs it; each line goes to `said` as it comes. Returns its last lines.
+///
+/// # Errors
+///
+/// It could not be started, failed, or had to be ended.
+pub async fn run(
+    program: &str,
+    arguments: &[String],
+    within: Duration,
+    said: &mpsc::Sender<String>,
+) -> Result<Vec<String>, ProgramError> {
+    let until = Instant::now() + within;
+    let mut command = Command::new(program);
+    command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.process_group(0).kill_on_drop(true);
+    let mut child = command.spawn().map_err(|failure| ProgramError::NotStarted {
+        program: program.to_owned(),
+        cause: failure.to_string(),
+    })?;
+    let (sender, mut lines) = mpsc::channel(LINES_QUEUED);
+    child.stdout.take().map(|output| tokio::spawn(read(output, sender.clone())));
+    child.stderr.take().map(|output| tokio::spawn(read(output, sender)));
+    let mut tail = VecDeque::new();
+    let ended = loop {
+        let Ok(line) = timeout_at(until, lines.recv()).await else { break false };
+        let Some(line) = line else { break true };
+        if tail.len() == LINES_KEPT {
+            tail.pop_front();
+        }
+        tail.push_back(line.clone());
+        // Whoever does not listen does not hold the program up.
+        said.try_send(line).ok();
+    };
+    let tail: Vec<String> = tail.into();
+    let status = if ended { timeout_at(until, child.wait()).await.ok() } else { None };
+    let program = program.to_owned();
+    match status {
+        Some(Ok(status)) if status.success() => Ok(tail),
+        Some(Ok(status)) => Err(ProgramError::Failed { program, status: status.to_string(), tail }),
+        Some(Err(failure)) => Err(ProgramError::Failed { program, status: failure.to_string(), tail }),
+        None => {
+            end(&mut child).await;
+            Err(ProgramError::Ended { program, within_s: within.as_secs(), tail })
+        }
+    }
+}
+
+async fn read(output: impl AsyncRead + Unpin, to: mpsc::Sender<String>) {
+    let mut lines = BufReader::new(output).split(b'\n');
+    while let Ok(Some(line)) = lines.next_segment().await {
+        let text = String::from_utf8_lossy(&line);
+        let text: String = text.trim_end().chars().take(LINE_CHARACTERS_MAX).collect();
+        if to.send(mask_secrets(&text).into_owned()).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Asks the whole group to end, and kills it when it does not.
+async fn end(child: &mut Child) {
+    let group = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+    let Some(group) = group else { return };
+    for signal in [Signal::TERM, Signal::KILL] {
+        kill_process_group(group, signal).ok();
+        if tokio::time::timeout(GRACE, child.wait()).await.is_ok() {
+            // Whatever it started and left behind goes as well.
+            kill_process_group(group, Signal::KILL).ok();
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    async fn shell(script: &str, within_ms: u64) -> (Result<Vec<String>, ProgramError>, Vec<String>) {
+        let (sender, mut receiver) = mpsc::channel(64);
+        let arguments = ["-c".to_owned(), script.to_owned()];
+        let result = run("sh", &arguments, Duration::from_millis(within_ms), &sender).await;
+        drop(sender);
+        let mut said = Vec::new();
+        while let Some(line) = receiver.recv().await {
+            said.push(line);
+        }
+        (result, said)
+    }
+
+    #[tokio::test]
+    async fn what_it_says_is_heard_kept_and_masked() {
+        let (result, said) =
+            shell("echo one; echo two >&2; echo token=abcdef.0123456789abcdef", 60_000).await;
+        let mut tail = result.unwrap();
+        tail.sort();
+        assert_eq!(tail.len(), 3);
+        assert_eq!(said.len(), 3);
+        assert!(!tail.concat().contains("0123456789abcdef") && !said.concat().contains("0123456789abcdef"));
+    }
+
+    #[tokio::test]
+    async fn a_failure_says_the_last_line_that_says_something() {
+        let (result, _) = shell("echo 'error: no such host'; echo; exit 3", 60_000).await;
+        let failure = result.unwrap_err();
+        assert_eq!(failure.to_string(), "sh ended with exit status: 3: error: no such host");
+        let none = run("/no/such/program", &[], GRACE, &mpsc::channel(1).0).await.unwrap_err();
+        assert!(matches!(none, ProgramError::NotStarted { .. }), "{none}");
+    }
+
+    #[tokio::test]
+    async fn one_that_does_not_end_is_ended_with_all_that_it_started() {
+        let marker = tempfile::NamedTempFile::new().unwrap();
+        let path = marker.path().display().to_string();
+        let (result, _) = shell(&format!("sleep 600 & echo $! > {path}; echo waits; wait"), 1_500).await;
+        assert!(matches!(result, Err(ProgramError::Ended { .. })), "{result:?}");
+        let child = std::fs::read_to_string(&path).unwrap();
+        let state = || std::fs::read_to_string(format!("/proc/{}/stat", child.trim()));
+        for _ in 0..100 {
+            match state() {
+                Ok(line) if !line.contains(") Z") => tokio::time::sleep(Duration::from_millis(50)).await,
+                _ => return,
+            }
+        }
+        panic!("what it started runs on: {:?}", state());
+    }
+}

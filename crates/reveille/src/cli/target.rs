@@ -1,0 +1,72 @@
+//! What is to be joined, as arguments: kubeadm's own, so that a line that people have works here as it is.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use reveille_core::model::id::NodeName;
+use reveille_node::target::Arguments;
+
+/// Which cluster, known by what, with which token, under which name.
+#[derive(Args, Clone)]
+pub(crate) struct TargetArgs {
+    /// The API server; "kubeadm join" may stand before it, as it was pasted
+    #[arg(value_name = "HOST:PORT")]
+    words: Vec<String>,
+    /// Bootstrap token. Better in a file: whoever is on the machine can read arguments
+    #[arg(long, value_name = "TOKEN", env = "REVEILLE_BOOTSTRAP_TOKEN", hide_env_values = true)]
+    token: Option<String>,
+    /// File with nothing but the token; read again whenever a token is needed
+    #[arg(long, value_name = "FILE", conflicts_with = "token")]
+    token_file: Option<PathBuf>,
+    /// The key of the cluster's authority, sha256:…; several while it is replaced
+    #[arg(long, value_name = "PIN", value_delimiter = ',')]
+    discovery_token_ca_cert_hash: Vec<String>,
+    /// Trust whoever the token's signature names, without a pin
+    #[arg(long)]
+    discovery_token_unsafe_skip_ca_verification: bool,
+    /// Kubeconfig with server and authority, in place of pins
+    #[arg(long, value_name = "FILE")]
+    discovery_file: Option<PathBuf>,
+    /// kubeadm's JoinConfiguration
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Name of the Node [default: the host's]
+    #[arg(long, value_name = "NAME")]
+    node_name: Option<String>,
+    /// The container runtime's socket
+    #[arg(long, value_name = "SOCKET")]
+    cri_socket: Option<String>,
+}
+
+/// No token is printed, whoever prints the arguments.
+impl std::fmt::Debug for TargetArgs {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TargetArgs")
+            .field("words", &self.words)
+            .field("config", &self.config)
+            .finish_non_exhaustive()
+    }
+}
+
+impl TargetArgs {
+    /// kubeadm's configuration, where one is named.
+    pub(crate) const fn config(&self) -> Option<&PathBuf> {
+        self.config.as_ref()
+    }
+
+    /// As the node's side reads them.
+    pub(crate) fn arguments(&self) -> Arguments {
+        Arguments {
+            words: self.words.clone(),
+            token: self.token.clone().map(Into::into),
+            token_file: self.token_file.clone(),
+            ca_cert_hashes: self.discovery_token_ca_cert_hash.clone(),
+            skip_ca_verification: self.discovery_token_unsafe_skip_ca_verification,
+            discovery_file: self.discovery_file.clone(),
+            config: self.config.clone(),
+            node_name: self.node_name.as_deref().map(NodeName::from),
+            cri_socket: self.cri_socket.clone(),
+            is_control_plane: false,
+        }
+    }
+}

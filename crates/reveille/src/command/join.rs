@@ -1,0 +1,210 @@
+//! `join`: reads what is to be joined, drives the agent until it says how it ended, and tells what happens as it happens.
+//!
+//! For people each thing is a line, when it happens; for programs all of it is one document at the end. Nothing is decided
+//! here.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::anyhow;
+use reveille_agent::Report as AgentReport;
+use reveille_agent::model::{Credentials, NodeSeen};
+use reveille_core::model::time::{Span, Time};
+use reveille_node::distribution;
+use reveille_node::driver::{Begin, Driver, Said};
+use reveille_node::hands::{Hands, JoinSettings, TokenError, Tokens};
+use reveille_node::identity::Identity;
+use reveille_node::inspect::{Found, Inspector};
+use reveille_node::join::{self, Ended};
+use reveille_node::memory_file::MemoryFile;
+use reveille_node::root::Root;
+use reveille_node::target::{Arguments, Target, Token};
+use reveille_wire::report::{JoinEnded, JoinEvent, JoinReport, Report};
+use reveille_wire::stamp::Stamp;
+
+use crate::cli::Output;
+use crate::cli::failure::{Failure, printable};
+use crate::cli::join::Join;
+
+use super::{Answer, Context};
+
+/// So many things are kept for the document at the end.
+const EVENTS_KEPT: usize = 1_000;
+
+/// The token that was given; one in a file is read again each time, because somebody may have renewed it.
+struct Given {
+    arguments: Arguments,
+    token: Option<Token>,
+}
+
+impl Tokens for Given {
+    async fn token(&self) -> Result<Token, TokenError> {
+        match self.arguments.token()? {
+            Some(token) => Ok(token),
+            None => self.token.clone().ok_or(TokenError::None),
+        }
+    }
+}
+
+/// `join`.
+pub(super) async fn join(context: &Context, args: &Join) -> Result<Answer, Failure> {
+    let root = Root::default();
+    let arguments = args.target.arguments();
+    let refused = |error: reveille_node::target::TargetError| {
+        let write = error.write.clone();
+        Failure::usage(error).next(format!("write {write}"))
+    };
+    let target = Target::find(&arguments, &root).map_err(refused)?.ok_or_else(|| {
+        Failure::usage(anyhow!("nothing says which cluster is to be joined")).next(
+            "paste the line that this prints on a control plane: kubeadm token create --print-join-command",
+        )
+    })?;
+    let driver = driver(args, arguments, target, root)?;
+    let began = reveille_node::driver::now();
+    let mut tale = Tale::new(context, args.verbose, driver.1);
+    let ended = join::join(driver.0, of(args.within), |at, said| tale.hear(at, said)).await;
+    let took_s = u64::try_from(reveille_node::driver::now().since(began).ms / 1000).unwrap_or(0);
+    tale.end(&ended, took_s, args.stay)
+}
+
+fn of(span: Span) -> Duration {
+    Duration::from_millis(u64::try_from(span.ms).unwrap_or(0))
+}
+
+fn driver(
+    args: &Join,
+    arguments: Arguments,
+    target: Target,
+    root: Root,
+) -> Result<(Driver<Given>, String), Failure> {
+    let name = target.node_name.clone().or_else(|| Identity::read(&root).node_name());
+    let name = name.ok_or_else(|| {
+        Failure::usage(anyhow!("this host has no name")).next("give one to the node: --node-name NAME")
+    })?;
+    let way = distribution::of(target.kind).ok_or_else(|| {
+        Failure::usage(anyhow!("joining with {} is not built yet", target.kind)).next("join by hand")
+    })?;
+    let config = args.target.config().map(|path| read(path)).transpose()?;
+    let (settings, _) = join::settings(args.stay).check().map_err(Failure::usage)?;
+    let token = target.token.clone();
+    let inspector = Arc::new(Inspector::new(root, target, name.clone(), way));
+    let settings_of_joins = JoinSettings {
+        config,
+        ignored_checks: args.ignore_preflight_errors.clone(),
+        copies: args.memory.join("before-reset"),
+    };
+    let hands = Hands::new(Arc::clone(&inspector), Given { arguments, token }, settings_of_joins);
+    let memory = MemoryFile::within(&args.memory);
+    let driver = Driver::new(Begin { inspector, hands, memory, config: settings });
+    let driver = driver.map_err(|error| {
+        Failure::cannot_tell(error).next("join as root, or give --memory a folder that can be written")
+    })?;
+    Ok((driver, name.to_string()))
+}
+
+fn read(path: &PathBuf) -> Result<String, Failure> {
+    std::fs::read_to_string(path)
+        .map_err(|error| Failure::usage(anyhow!("cannot read {}: {error}", path.display())))
+}
+
+/// What happened, told once each.
+struct Tale<'a> {
+    context: &'a Context,
+    verbose: bool,
+    node: String,
+    events: Vec<JoinEvent>,
+    api: Option<Option<String>>,
+    seen: Option<String>,
+    /// Why the last attempt came to nothing.
+    failed: String,
+}
+
+impl<'a> Tale<'a> {
+    const fn new(context: &'a Context, verbose: bool, node: String) -> Self {
+        Self { context, verbose, node, events: Vec::new(), api: None, seen: None, failed: String::new() }
+    }
+
+    fn hear(&mut self, at: Time, said: &Said) {
+        match said {
+            Said::Api(silent) if self.api.as_ref() != Some(silent) => {
+                self.api = Some(silent.clone());
+                let text = silent.clone().unwrap_or_else(|| "the API server answers".to_owned());
+                self.tell(at, "api", text);
+            }
+            Said::Found(found) => {
+                let text = describe(found);
+                if self.seen.as_ref() != Some(&text) {
+                    self.seen = Some(text.clone());
+                    self.tell(at, "node", text);
+                }
+            }
+            // What this process may not do is of no interest to somebody who waits for a join.
+            Said::Report(
+                AgentReport::CannotReboot(_)
+                | AgentReport::CanReboot
+                | AgentReport::ApiAnswers
+                | AgentReport::WatchdogUnproved,
+            )
+            | Said::Api(_) => {}
+            Said::Report(report) => self.tell(at, "agent", report.to_string()),
+            Said::Undone(_, why) | Said::MemoryFailed(why) => {
+                why.clone_into(&mut self.failed);
+                self.tell(at, "agent", why.clone());
+            }
+            Said::Line(line) if self.verbose => self.tell(at, "program", line.clone()),
+            Said::Line(_) => {}
+        }
+    }
+
+    fn tell(&mut self, at: Time, of: &str, text: String) {
+        if self.context.common.output == Output::Table {
+            let clock = self.context.paper.clock(Stamp(at), Stamp(at));
+            super::say(&format!("{clock}  {of:<7} {}\n", printable(&text)));
+        }
+        if self.events.len() < EVENTS_KEPT {
+            self.events.push(JoinEvent { at: Stamp(at), of: of.to_owned(), text });
+        }
+    }
+
+    fn end(self, ended: &Ended, took_s: u64, stay: Span) -> Result<Answer, Failure> {
+        let (ended, why) = match ended {
+            Ended::Joined => (JoinEnded::Joined, None),
+            Ended::LeftAlone(hold) => (JoinEnded::LeftAlone, Some(hold.to_string())),
+            Ended::GaveUp(attempts) => {
+                let why = format!("{attempts} attempts came to nothing; the last: {}", self.failed);
+                (JoinEnded::GaveUp, Some(why))
+            }
+            Ended::Late(last) => (JoinEnded::Late, Some(last.clone())),
+        };
+        let stay_s = u64::try_from(stay.ms / 1000).unwrap_or(0);
+        let report = JoinReport { node: self.node, ended, why, took_s, stay_s, events: self.events };
+        let (text, exit) = super::looking::print(self.context, Report::JoinReport(report), false)?;
+        Ok(Answer { text, exit })
+    }
+}
+
+fn describe(found: &Found) -> String {
+    let node = match found.inspection.node {
+        NodeSeen::Ready => "its node is Ready".to_owned(),
+        NodeSeen::NotReady => format!("its node is not Ready: {}", found.ready_message),
+        NodeSeen::Absent => "its node is not in the API".to_owned(),
+        NodeSeen::AnotherMachines => "the node of its name is another machine's".to_owned(),
+        NodeSeen::CannotTell => "nobody may say whether its node is there".to_owned(),
+    };
+    let credentials = match &found.inspection.credentials {
+        Credentials::Accepted => String::new(),
+        Credentials::Nothing => "nothing of a join is on the machine".to_owned(),
+        Credentials::Bootstrapping => "its kubelet asks for a certificate".to_owned(),
+        Credentials::Interrupted => "a join broke off before its kubelet had what it needs".to_owned(),
+        Credentials::TokenDead => "its bootstrap token is refused".to_owned(),
+        Credentials::Expired => "its kubelet's certificate has expired".to_owned(),
+        Credentials::Refused => "its kubelet's certificate is refused".to_owned(),
+        Credentials::Foreign(_) => "its kubelet belongs to another cluster".to_owned(),
+        Credentials::CannotTell(why) => format!("its credentials could not be tried: {why}"),
+    };
+    let leaving = found.inspection.leaving.map(|leaving| leaving.to_string()).unwrap_or_default();
+    let parts = [node, credentials, leaving];
+    let said: Vec<&str> = parts.iter().map(String::as_str).filter(|part| !part.is_empty()).collect();
+    said.join("; ")
+}

@@ -1,0 +1,28 @@
+//! How a join ended, in one line; what happened before it was printed when it happened.
+
+use reveille_wire::report::{JoinEnded, JoinReport};
+
+use crate::cli::exit::Exit;
+use crate::cli::failure::printable;
+
+/// How the process ends.
+pub(crate) const fn exit(report: &JoinReport) -> Exit {
+    match report.ended {
+        JoinEnded::Joined => Exit::AllAnswer,
+        JoinEnded::LeftAlone | JoinEnded::GaveUp => Exit::SomebodyAbsent,
+        JoinEnded::Late => Exit::CannotTell,
+    }
+}
+
+/// The last line.
+pub(crate) fn page(report: &JoinReport) -> String {
+    let JoinReport { node, took_s, stay_s, .. } = report;
+    let why = printable(report.why.as_deref().unwrap_or("no reason is known"));
+    match report.ended {
+        JoinEnded::Joined => {
+            format!("{node} is Ready and has stayed for {stay_s} s; all of it took {took_s} s\n")
+        }
+        JoinEnded::LeftAlone => format!("{node} is left alone: {why}\n"),
+        JoinEnded::GaveUp | JoinEnded::Late => format!("{node} did not join in {took_s} s: {why}\n"),
+    }
+}

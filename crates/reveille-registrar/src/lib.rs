@@ -7,3 +7,5 @@
 //! `registry` is pure: invitations, machines and plans as values; time, random bytes and what the cluster says are arguments.
 //! `server` moves frames and keeps connections within bounds. Nothing is answered with a bare status: every refusal and every
 //! wait is a word of `reveille_wire::agent`, with what to do and when to ask again.
+
+pub mod registry;

@@ -1,0 +1,265 @@
+//! What is remembered: invitations and machines, changed by records and by nothing else.
+//!
+//! ```text
+//!  decide ─▶ Record ─┬▶ Book::apply ─▶ the book            step, now
+//!                    └▶ the store ─▶ Record ─▶ Book::apply ─▶ the same book      a start, later
+//! ```
+//!
+//! Indexes find a machine by what it claims; they are made from the machines as these are taken in, so that a replay has them,
+//! too. A removed machine stays, so that it is known when it comes again, and claims nothing any more.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use reveille_core::model::id::{PoolName, RosterName};
+use reveille_core::model::stage::Stage;
+use reveille_core::model::time::Time;
+use reveille_wire::agent::Identity;
+use reveille_wire::agent::identity::Part;
+use reveille_wire::agent::plan::Held;
+
+use super::ids::{InvitationId, KeyHash, MachineId};
+use super::invitation::Invitation;
+use super::machine::{Machine, Removal};
+use super::record::{Enrolled, Invited, KeptLeg, Record};
+use super::trace::Trace;
+
+/// Everything durable.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct Book {
+    invitations: BTreeMap<InvitationId, Invitation>,
+    machines: BTreeMap<MachineId, Machine>,
+    by_part: BTreeMap<(Part, Arc<str>), MachineId>,
+    by_key: BTreeMap<KeyHash, MachineId>,
+    by_node: BTreeMap<(RosterName, Arc<str>), MachineId>,
+}
+
+impl Book {
+    /// An invitation.
+    pub fn invitation(&self, id: &InvitationId) -> Option<&Invitation> {
+        self.invitations.get(id)
+    }
+
+    /// All invitations.
+    pub fn invitations(&self) -> impl Iterator<Item = &Invitation> {
+        self.invitations.values()
+    }
+
+    /// A machine.
+    pub fn machine(&self, id: &MachineId) -> Option<&Machine> {
+        self.machines.get(id)
+    }
+
+    /// All machines.
+    pub fn machines(&self) -> impl Iterator<Item = &Machine> {
+        self.machines.values()
+    }
+
+    /// The machine that a text names: by its record, a lasting part of its identity, or its node.
+    pub fn find(&self, text: &str) -> Option<&Machine> {
+        let by_id = self.machines.get(&MachineId::new(text));
+        let by_part = || {
+            let parts = [Part::InstanceId, Part::MachineId, Part::SystemUuid];
+            let id = parts.into_iter().find_map(|part| self.by_part.get(&(part, Arc::from(text))))?;
+            self.machines.get(id)
+        };
+        let by_node = || {
+            let mut named = self.by_node.iter().filter(|((_, name), _)| &**name == text).map(|(_, id)| id);
+            let first = named.next()?;
+            // Two rosters may have a node of one name; then the name names nobody.
+            named.next().is_none().then(|| self.machines.get(first))?
+        };
+        by_id.or_else(by_part).or_else(by_node)
+    }
+
+    /// The machine that has this key, or may have it next.
+    pub fn holder(&self, key: &KeyHash) -> Option<&Machine> {
+        self.by_key.get(key).and_then(|id| self.machines.get(id))
+    }
+
+    /// Another machine that is known by a lasting part of this identity.
+    pub fn rival(&self, identity: &Identity) -> Option<(Part, &Machine)> {
+        identity.lasting().find_map(|(part, word)| {
+            let id = self.by_part.get(&(part, Arc::from(word)))?;
+            Some((part, self.machines.get(id)?))
+        })
+    }
+
+    /// The machine whose node has this name.
+    pub fn node(&self, roster: &RosterName, name: &str) -> Option<&Machine> {
+        self.by_node.get(&(roster.clone(), Arc::from(name))).and_then(|id| self.machines.get(id))
+    }
+
+    /// How many invitations and machines there are.
+    pub fn counts(&self) -> (usize, usize) {
+        (self.invitations.len(), self.machines.len())
+    }
+
+    /// Takes a change in. What names something unknown changes nothing.
+    pub fn apply(&mut self, record: &Record) {
+        match record {
+            Record::Invited(invited) => {
+                self.invitations.insert(invited.invitation.clone(), Invitation::from(invited));
+            }
+            Record::Uninvited { invitation } => {
+                self.invitations.remove(invitation);
+            }
+            Record::Enrolled(enrolled) => self.enrol(enrolled),
+            Record::Described { machine, boot_id, facts } => self.change(machine, |known| {
+                known.identity.boot_id = boot_id.clone();
+                known.facts = facts.clone();
+            }),
+            Record::KeyOffered { machine, key } => {
+                self.offer(machine, Some(*key));
+            }
+            Record::KeyTaken { machine } => self.take_key(machine),
+            Record::Planned { machine, plan } => self.change(machine, |known| known.plan = plan.clone()),
+            Record::Staged(staged) => {
+                let report = staged.report();
+                self.change(&staged.machine, |known| {
+                    known.trace.reported(staged.at.into(), &report);
+                    known.reports_kept = known.reports_kept.max(report.seq);
+                });
+            }
+            Record::Noted { machine, stage, trouble, .. } => {
+                self.change(machine, |known| known.trace.noted(stage.0, trouble.clone()));
+            }
+            Record::Removed { machine, what, .. } => self.remove(machine, Some(*what)),
+            Record::Readmitted { machine } => self.remove(machine, None),
+            Record::Leg(kept) => {
+                self.change(&kept.machine, |known| known.trace.restored(kept.stage.0, kept.leg()))
+            }
+            Record::Kept { machine, next_key, reports_kept } => {
+                self.offer(machine, *next_key);
+                self.change(machine, |known| known.reports_kept = *reports_kept);
+            }
+        }
+    }
+
+    /// Records from which the same book is made.
+    pub fn checkpoint(&self) -> Vec<Record> {
+        let mut records: Vec<Record> =
+            self.invitations.values().map(|invitation| Record::Invited(Invited::from(invitation))).collect();
+        for machine in self.machines.values() {
+            let id = || machine.id.clone();
+            records.push(Record::Enrolled(Enrolled::kept(machine)));
+            if machine.plan.version > 0 {
+                records.push(Record::Planned { machine: id(), plan: machine.plan.clone() });
+            }
+            records.extend(
+                machine.trace.legs().map(|(stage, leg)| Record::Leg(KeptLeg::of(&machine.id, stage, leg))),
+            );
+            if machine.next_key.is_some() || machine.reports_kept > 0 {
+                let (next_key, reports_kept) = (machine.next_key, machine.reports_kept);
+                records.push(Record::Kept { machine: id(), next_key, reports_kept });
+            }
+            if let Some(what) = machine.removed {
+                records.push(Record::Removed { at: machine.enrolled_at.into(), machine: id(), what });
+            }
+        }
+        records
+    }
+
+    fn change(&mut self, machine: &MachineId, change: impl FnOnce(&mut Machine)) {
+        if let Some(known) = self.machines.get_mut(machine) {
+            change(known);
+        }
+    }
+
+    fn enrol(&mut self, enrolled: &Enrolled) {
+        let id = &enrolled.machine;
+        let before = self.machines.remove(id);
+        if let Some(before) = &before {
+            self.unindex(before);
+        }
+        let at = Time::from(enrolled.at);
+        let mut trace = Trace::default();
+        if enrolled.used {
+            trace.passed(at, Stage::Trust);
+            trace.passed(at, Stage::Authenticate);
+            if let Some(invitation) = self.invitations.get_mut(&enrolled.invitation) {
+                invitation.uses += 1;
+            }
+        }
+        let machine = Machine {
+            id: id.clone(),
+            roster: RosterName::from(enrolled.roster.as_str()),
+            pool: PoolName::from(enrolled.pool.as_str()),
+            roles: enrolled.roles.clone(),
+            identity: enrolled.identity.clone(),
+            facts: enrolled.facts.clone(),
+            node_name: enrolled.node_name.clone(),
+            key: enrolled.key,
+            next_key: None,
+            enrolled_at: at,
+            invitation: enrolled.invitation.clone(),
+            removed: None,
+            // The next plan has a higher version than any before, also for a machine that was made anew.
+            plan: Held { version: before.map_or(0, |before| before.plan.version), ..Held::default() },
+            trace,
+            reports_kept: 0,
+        };
+        self.index(&machine);
+        self.machines.insert(id.clone(), machine);
+    }
+
+    fn offer(&mut self, machine: &MachineId, key: Option<KeyHash>) {
+        let Some(known) = self.machines.get_mut(machine) else { return };
+        if let Some(before) = known.next_key.take() {
+            self.by_key.remove(&before);
+        }
+        known.next_key = key;
+        if let Some(key) = key {
+            self.by_key.insert(key, machine.clone());
+        }
+    }
+
+    fn take_key(&mut self, machine: &MachineId) {
+        let Some(known) = self.machines.get_mut(machine) else { return };
+        let Some(key) = known.next_key.take() else { return };
+        self.by_key.remove(&known.key);
+        known.key = key;
+    }
+
+    fn remove(&mut self, machine: &MachineId, what: Option<Removal>) {
+        let Some(mut known) = self.machines.remove(machine) else { return };
+        self.unindex(&known);
+        known.removed = what;
+        self.index(&known);
+        self.machines.insert(machine.clone(), known);
+    }
+
+    fn index(&mut self, machine: &Machine) {
+        let id = || machine.id.clone();
+        for key in [Some(machine.key), machine.next_key].into_iter().flatten() {
+            self.by_key.insert(key, id());
+        }
+        if machine.removed == Some(Removal::Machine) {
+            return;
+        }
+        for (part, word) in machine.identity.lasting() {
+            self.by_part.insert((part, Arc::from(word)), id());
+        }
+        self.by_node.insert((machine.roster.clone(), machine.node_name.shared()), id());
+    }
+
+    /// What is another machine's by now stays with it.
+    fn unindex(&mut self, machine: &Machine) {
+        let ours = |id: Option<&MachineId>| id == Some(&machine.id);
+        for key in [Some(machine.key), machine.next_key].into_iter().flatten() {
+            if ours(self.by_key.get(&key)) {
+                self.by_key.remove(&key);
+            }
+        }
+        for (part, word) in machine.identity.lasting() {
+            let claim = (part, Arc::from(word));
+            if ours(self.by_part.get(&claim)) {
+                self.by_part.remove(&claim);
+            }
+        }
+        let name = (machine.roster.clone(), machine.node_name.shared());
+        if ours(self.by_node.get(&name)) {
+            self.by_node.remove(&name);
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! Who becomes known, and as whom: the token is judged, then the identity, then the machine is remembered.
+//!
+//! ```text
+//!  token ─ unknown, expired, used up, for another machine ─▶ refused
+//!  identity ─ the same machine with the same key, again ─▶ its certificate once more: an answer was lost on the way
+//!           ─ a known machine, and an invitation to make it anew ─▶ its record gets the new key
+//!           ─ a part, a key or a node name of another ─▶ refused, with that one's facts; and that one is told
+//!           ─ new ─▶ a record of its own
+//! ```
+//!
+//! Of two that claim one identity the second is refused, because the first has something to lose. The host name counts only
+//! where it becomes the node's name: an identity is nothing that a person can type.
+
+use reveille_core::model::stage::Stage;
+use reveille_wire::agent::frame::{Rival, Trouble};
+use reveille_wire::agent::identity::Part;
+use reveille_wire::agent::text::{Sentence, Word};
+use reveille_wire::agent::{Facts, Identity, Reason, ServerFrame, StageWord};
+
+use super::event::{Reply, What};
+use super::ids::{Ask, KeyHash, MachineId};
+use super::invitation::{Invitation, Reimage};
+use super::machine::{Machine, Removal};
+use super::record::{Enrolled, Record};
+use super::{Effect, Event, Peer, Registry, Turn};
+
+/// Whoever asks to be known.
+struct Claim {
+    identity: Identity,
+    facts: Facts,
+    node_name: Word,
+    key: KeyHash,
+}
+
+/// As whom it is taken in.
+enum As {
+    /// As the one that it already is.
+    Itself(MachineId),
+    /// As a known one with a new key.
+    Anew(MachineId),
+    /// As a new one.
+    New,
+}
+
+impl Registry {
+    pub(super) fn enrol(&mut self, turn: &mut Turn, event: Event) {
+        let Event::Enrol { ask, id, hash, identity, facts, node_name, key, fresh } = event else { return };
+        let node_name = node_name.unwrap_or_else(|| facts.hostname.clone());
+        let claim = Claim { identity, facts, node_name, key };
+        let Some(invitation) = self.book.invitation(&id).filter(|invitation| invitation.opens(&hash)) else {
+            return turn.reply(ask, Reason::TokenUnknown);
+        };
+        let invitation = invitation.clone();
+        let known = match self.admit(turn, &invitation, &claim) {
+            Ok(known) => known,
+            Err(reason) => return turn.reply(ask, reason),
+        };
+        let machine = match known {
+            As::Itself(machine) => {
+                // The same answer once more: nothing is used up, and nothing changes.
+                return self.certify(turn, ask, &machine, claim.key);
+            }
+            As::Anew(machine) => {
+                self.dismiss(turn, &machine);
+                machine
+            }
+            As::New if self.book.counts().1 >= self.settings.machines_max => {
+                return turn.reply(ask, Reason::TooMany { of: "machines".into() });
+            }
+            As::New => fresh,
+        };
+        let enrolled = Enrolled {
+            at: turn.now.into(),
+            machine: machine.clone(),
+            invitation: invitation.id,
+            used: true,
+            roster: invitation.roster.to_string(),
+            pool: invitation.pool.to_string(),
+            roles: invitation.roles,
+            identity: claim.identity,
+            facts: claim.facts,
+            node_name: claim.node_name,
+            key: claim.key,
+        };
+        self.record(turn, Record::Enrolled(enrolled));
+        if let Some(known) = self.book.machine(&machine) {
+            turn.tell(known, What::Enrolled);
+        }
+        self.heard(turn.now, &machine);
+        self.certify(turn, ask, &machine, claim.key);
+    }
+
+    pub(super) fn renew(&mut self, turn: &mut Turn, ask: Ask, peer: &Peer, key: KeyHash) {
+        if let Err(reason) = self.recognise(turn, peer) {
+            return turn.reply(ask, reason);
+        }
+        let holder = self.book.holder(&key).map(|holder| holder.id.clone());
+        if holder.as_ref().is_some_and(|holder| *holder != peer.machine) {
+            return turn.reply(ask, super::invite::bad("csr", "this key is another machine's"));
+        }
+        if holder.is_none() {
+            self.record(turn, Record::KeyOffered { machine: peer.machine.clone(), key });
+        }
+        self.certify(turn, ask, &peer.machine, key);
+    }
+
+    /// The machine of a certificate, if its key is still the machine's. A key that was offered counts from its first use on, so
+    /// that an answer that was lost locks nobody out.
+    pub(super) fn recognise(&mut self, turn: &mut Turn, peer: &Peer) -> Result<(), Reason> {
+        let known = self.book.machine(&peer.machine).ok_or(Reason::CertificateUnknown)?;
+        if known.key != peer.key {
+            if known.next_key != Some(peer.key) {
+                return Err(Reason::CertificateRevoked);
+            }
+            let machine = peer.machine.clone();
+            self.record(turn, Record::KeyTaken { machine });
+        }
+        let removed = self.book.machine(&peer.machine).and_then(|known| known.removed);
+        removed.map_or(Ok(()), |what| Err(what.reason()))
+    }
+
+    fn certify(&self, turn: &mut Turn, ask: Ask, machine: &MachineId, key: KeyHash) {
+        let Some(known) = self.book.machine(machine) else { return };
+        let ttl = self.settings.certificate_ttl;
+        turn.reply(
+            ask,
+            Reply::Certify { machine: machine.clone(), key, node_name: known.node_name.clone(), ttl },
+        );
+    }
+
+    fn admit(&mut self, turn: &mut Turn, invitation: &Invitation, claim: &Claim) -> Result<As, Reason> {
+        let names = [claim.node_name.as_str()];
+        let lasting: Vec<&str> = claim.identity.lasting().map(|(_, word)| word).chain(names).collect();
+        let rival = self.book.rival(&claim.identity).map(|(part, rival)| (part, rival.id.clone()));
+        let holder = self.book.holder(&claim.key).map(|holder| holder.id.clone());
+        // An answer that was lost: nobody else has this key, and the machine is the one that came with it before.
+        if let Some(known) = holder.as_ref().and_then(|holder| self.book.machine(holder))
+            && known.key == claim.key
+            && known.invitation == invitation.id
+            && known.removed.is_none()
+            && known.identity.differs(&claim.identity).is_none()
+            && !invitation.is_expired(turn.now)
+        {
+            return Ok(As::Itself(known.id.clone()));
+        }
+        if let Some(trouble) = invitation.trouble(turn.now) {
+            return Err(trouble);
+        }
+        if claim.node_name.is_empty() || claim.identity.boot_id.is_empty() {
+            return Err(super::invite::bad("identity", "a boot id and a host name are needed"));
+        }
+        if let Some(holder) = holder {
+            return Err(self.refuse_rival(turn, Part::Key, &holder, claim));
+        }
+        if let Some(bound) = &invitation.machine {
+            let record = self.book.find(bound).map(|machine| machine.id.clone());
+            let itself = rival.as_ref().is_some_and(|(_, rival)| Some(rival) == record.as_ref());
+            if !lasting.contains(&bound.as_str()) && !itself {
+                return Err(Reason::TokenForeign { bound_to: "machine".into() });
+            }
+        }
+        let named = self
+            .book
+            .node(&invitation.roster, &claim.node_name)
+            .map(|named| (Part::NodeName, named.id.clone()));
+        let Some((part, first)) = rival.or(named.clone()) else { return Ok(As::New) };
+        // Made anew it may keep its own name, and take nobody else's.
+        if self.may_be_anew(turn, invitation, &first)
+            && named.as_ref().is_none_or(|(_, named)| *named == first)
+        {
+            return Ok(As::Anew(first));
+        }
+        Err(self.refuse_rival(turn, part, &first, claim))
+    }
+
+    fn may_be_anew(&self, turn: &Turn, invitation: &Invitation, machine: &MachineId) -> bool {
+        let bound = invitation.machine.as_deref().and_then(|bound| self.book.find(bound));
+        if bound.is_none_or(|bound| bound.id != *machine || bound.removed.is_some()) {
+            return false;
+        }
+        match invitation.reimage {
+            None => false,
+            Some(Reimage::AtOnce) => true,
+            Some(Reimage::WhenSilent) => {
+                let heard_at = self.heard_at(machine).unwrap_or(self.started_at);
+                !self.conn_of.contains_key(machine) && turn.now.since(heard_at) >= self.settings.reimage_after
+            }
+        }
+    }
+
+    /// The second one is refused with the first one's facts; the first one is told of the second, and so is whoever listens.
+    pub(super) fn refuse_rival_of(
+        &mut self,
+        turn: &mut Turn,
+        part: Part,
+        first: &MachineId,
+        identity: &Identity,
+        facts: &Facts,
+    ) -> Reason {
+        let Some(known) = self.book.machine(first).cloned() else { return Reason::CertificateUnknown };
+        if let Some(conn) = self.conn_of.get(first) {
+            let rival = Rival { part, identity: identity.clone(), facts: facts.clone() };
+            turn.out.push(Effect::Send(*conn, ServerFrame::Rival(rival)));
+        }
+        turn.tell(&known, What::Rival(part, Box::new(identity.clone()), Box::new(facts.clone())));
+        let reason = conflict(part, &known);
+        let text =
+            format!("another machine, host name {:?}, claims this {}", facts.hostname.as_str(), part.name());
+        self.note(turn, first, Stage::Authenticate, Some((reason.code(), &text)));
+        reason
+    }
+
+    fn refuse_rival(&mut self, turn: &mut Turn, part: Part, first: &MachineId, claim: &Claim) -> Reason {
+        self.refuse_rival_of(turn, part, first, &claim.identity, &claim.facts)
+    }
+
+    /// What this server has to say of a stage, if it is something new.
+    pub(super) fn note(
+        &mut self,
+        turn: &mut Turn,
+        machine: &MachineId,
+        stage: Stage,
+        trouble: Option<(&str, &str)>,
+    ) {
+        let trouble = trouble.map(|(code, text)| Trouble { code: code.into(), text: Sentence::cut(text) });
+        let said = self.book.machine(machine).and_then(|known| known.trace.leg(stage)?.server_says.clone());
+        if said != trouble {
+            let (at, machine) = (turn.now.into(), machine.clone());
+            self.record(turn, Record::Noted { at, machine, stage: StageWord(stage), trouble });
+        }
+    }
+
+    /// Ends what the one before has.
+    fn dismiss(&mut self, turn: &mut Turn, machine: &MachineId) {
+        self.drop_token(turn, machine);
+        if let Some(conn) = self.conn_of.get(machine).copied() {
+            turn.close(conn, Reason::CertificateRevoked);
+            self.gone(turn, conn);
+        }
+    }
+}
+
+/// The refusal, with the facts of the one that is known.
+pub(super) fn conflict(part: Part, known: &Machine) -> Reason {
+    if known.removed == Some(Removal::Machine) {
+        return Reason::MachineRemoved;
+    }
+    Reason::IdentityConflict {
+        part,
+        other: Box::new(known.identity.clone()),
+        facts: Box::new(known.facts.clone()),
+    }
+}

@@ -1,0 +1,256 @@
+//! What can come in, what can go out: two closed lists.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use reveille_core::model::id::RosterName;
+use reveille_core::model::stage::Stage;
+use reveille_core::model::time::Span;
+use reveille_wire::agent::frame::{Done, EvidencePart, Hello};
+use reveille_wire::agent::identity::Part;
+use reveille_wire::agent::plan::StepOutcome;
+use reveille_wire::agent::text::{Sentence, Word};
+use reveille_wire::agent::{AgentFrame, Facts, Identity, Reason, Refused, Role, ServerFrame, Verb};
+
+use super::ids::{Ask, Conn, InvitationId, KeyHash, MachineId, OrderId, TokenHash};
+use super::invitation::Wish;
+use super::machine::Removal;
+use super::plans::Plans;
+use super::record::Record;
+use super::trace::Report;
+
+/// What happened.
+#[derive(Clone, Debug)]
+pub enum Event {
+    /// Time passed.
+    Tick,
+    /// Plans were read.
+    PlansRead(Plans),
+    /// A person wants an invitation; the id and the secret were drawn outside.
+    Invite {
+        /// Who waits.
+        ask: Ask,
+        /// What for.
+        wish: Wish,
+        /// The public half.
+        id: InvitationId,
+        /// The hash of the secret half.
+        hash: TokenHash,
+    },
+    /// A machine wants to be known.
+    Enrol {
+        /// Who waits.
+        ask: Ask,
+        /// The token's public half.
+        id: InvitationId,
+        /// The hash of the secret that it came with.
+        hash: TokenHash,
+        /// Who it is.
+        identity: Identity,
+        /// What it says of itself.
+        facts: Facts,
+        /// The name that its node is to have.
+        node_name: Option<Word>,
+        /// Its key; it proved to have it.
+        key: KeyHash,
+        /// A record that was drawn, if one is needed.
+        fresh: MachineId,
+    },
+    /// A machine wants its next certificate.
+    Renew {
+        /// Who waits.
+        ask: Ask,
+        /// Who it is, as the connection proved.
+        peer: Peer,
+        /// The key of the next one; it proved to have it.
+        key: KeyHash,
+    },
+    /// A machine says hello.
+    Arrived {
+        /// Over which connection.
+        conn: Conn,
+        /// Who it is, as the connection proved.
+        peer: Peer,
+        /// What it says.
+        hello: Hello,
+    },
+    /// A machine said something.
+    Said {
+        /// Over which connection.
+        conn: Conn,
+        /// The frame's number.
+        n: u64,
+        /// It.
+        frame: AgentFrame,
+    },
+    /// A connection is over.
+    Gone(Conn),
+    /// What roles of machines are there and Ready in a roster's cluster.
+    ClusterSaid {
+        /// Which roster's.
+        roster: RosterName,
+        /// Which; none when nobody could say.
+        present: Option<BTreeSet<Role>>,
+    },
+    /// A token was made, or was not.
+    TokenMade {
+        /// For which machine.
+        machine: MachineId,
+        /// Why not.
+        outcome: Result<(), Sentence>,
+    },
+    /// Somebody gives a machine an order.
+    Order {
+        /// Its number.
+        id: OrderId,
+        /// Which machine.
+        machine: MachineId,
+        /// What.
+        verb: Verb,
+        /// An answer after this is not waited for.
+        within: Span,
+    },
+    /// A machine, or its node, is to stay away.
+    Remove {
+        /// Who waits.
+        ask: Ask,
+        /// Which: its record, a part of its identity, or its node's name.
+        machine: Word,
+        /// What of it; none: it may come again.
+        what: Option<Removal>,
+    },
+}
+
+/// A machine as a connection's certificate proved it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Peer {
+    /// The certificate's name.
+    pub machine: MachineId,
+    /// The certificate's key.
+    pub key: KeyHash,
+}
+
+/// What is to be done. Records are durable before anything else of the same step is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Effect {
+    /// Keep this.
+    Record(Record),
+    /// Answer.
+    Reply(Ask, Reply),
+    /// Say this over a connection.
+    Send(Conn, ServerFrame),
+    /// Say the machine's token over a connection. The registry does not know it.
+    SendToken(Conn, MachineId),
+    /// End a connection, with the reason as its last frame.
+    Close(Conn, Refused),
+    /// Make a token for the machine's join.
+    MakeToken {
+        /// For which machine.
+        machine: MachineId,
+        /// In which roster's cluster.
+        roster: RosterName,
+        /// It lasts so long.
+        ttl: Span,
+    },
+    /// Take the machine's token away.
+    DropToken {
+        /// Whose.
+        machine: MachineId,
+        /// In which roster's cluster.
+        roster: RosterName,
+    },
+    /// Tell whoever listens.
+    Tell(Heard),
+}
+
+/// An answer.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Reply {
+    /// The invitation stands.
+    Invited {
+        /// It.
+        id: InvitationId,
+        /// It lasts so long.
+        ttl: Span,
+    },
+    /// Sign a certificate for this key.
+    Certify {
+        /// The name in it.
+        machine: MachineId,
+        /// The key.
+        key: KeyHash,
+        /// The node's name.
+        node_name: Word,
+        /// It lasts so long.
+        ttl: Span,
+    },
+    /// The machine, or its node, stays away; or may come again.
+    Done(MachineId),
+    /// No.
+    Refused(Refused),
+}
+
+impl From<Reason> for Reply {
+    fn from(reason: Reason) -> Self {
+        Self::Refused(reason.into())
+    }
+}
+
+/// What was heard of a machine.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Heard {
+    /// Which machine.
+    pub who: Arc<Who>,
+    /// What.
+    pub what: What,
+}
+
+/// A machine, by all that others may know it by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Who {
+    /// Its record.
+    pub machine: MachineId,
+    /// Of which roster.
+    pub roster: RosterName,
+    /// The name of its node.
+    pub node_name: Word,
+    /// Who it is.
+    pub identity: Identity,
+}
+
+/// What was heard.
+#[derive(Clone, Debug, PartialEq)]
+pub enum What {
+    /// It is known from now on.
+    Enrolled,
+    /// Its session stands.
+    Arrived {
+        /// Which one.
+        session: u64,
+        /// Its node is in the API.
+        joined: bool,
+    },
+    /// Its session is over.
+    Left,
+    /// It was not heard for too long.
+    Silent,
+    /// It said something of a stage.
+    Staged(Report),
+    /// A heartbeat.
+    Alive {
+        /// Where it is.
+        stage: Option<Stage>,
+        /// Its node is in the API.
+        joined: bool,
+    },
+    /// How a step of its plan is going.
+    Stepped(StepOutcome),
+    /// What became of an order.
+    Answered(OrderId, Done),
+    /// An order has no answer: it has no session, it did not say so in time, or there were too many.
+    Unanswered(OrderId, &'static str),
+    /// A part of the evidence.
+    Evidence(OrderId, EvidencePart),
+    /// Another machine claims to be this one, and was refused.
+    Rival(Part, Box<Identity>, Box<Facts>),
+}

@@ -1,0 +1,91 @@
+//! Invitations: who may come, as what, for how long, how often.
+//!
+//! A token is `rvi1.ID.SECRET`. The id is public and finds the invitation; the secret is 32 random bytes, of which the hash is
+//! kept and compared in constant time. An unknown id and a wrong secret are one answer, so that nobody learns from it which ids
+//! there are; what else is wrong with an invitation is said to whoever has its secret, and to nobody else.
+
+use std::collections::BTreeSet;
+
+use reveille_core::model::id::{PoolName, RosterName};
+use reveille_core::model::time::{Span, Time};
+use reveille_wire::agent::text::Word;
+use reveille_wire::agent::{Reason, Role};
+use serde::{Deserialize, Serialize};
+
+use super::ids::{InvitationId, TokenHash};
+
+/// What somebody wants an invitation for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Wish {
+    /// Of which roster.
+    pub roster: RosterName,
+    /// For which pool.
+    pub pool: PoolName,
+    /// As what.
+    pub roles: BTreeSet<Role>,
+    /// For this machine alone: its record, a lasting part of its identity, or the name of its node.
+    pub machine: Option<Word>,
+    /// It may be a machine that is known, made anew.
+    pub reimage: Option<Reimage>,
+    /// How long it lasts.
+    pub ttl: Span,
+    /// How often it may be used.
+    pub uses: u32,
+}
+
+/// When a known machine may come with another key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reimage {
+    /// When the one that is known has been silent for a while: two that live are two machines.
+    WhenSilent,
+    /// At once: a person said that the one that is known is no more.
+    AtOnce,
+}
+
+/// An invitation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Invitation {
+    /// When it was given.
+    pub at: Time,
+    /// Its public half.
+    pub id: InvitationId,
+    /// The hash of its secret half.
+    pub hash: TokenHash,
+    /// Of which roster.
+    pub roster: RosterName,
+    /// For which pool.
+    pub pool: PoolName,
+    /// As what.
+    pub roles: BTreeSet<Role>,
+    /// For this machine alone.
+    pub machine: Option<Word>,
+    /// It may be one that is known.
+    pub reimage: Option<Reimage>,
+    /// It ends then.
+    pub until: Time,
+    /// How often it may be used.
+    pub uses_max: u32,
+    /// How often it was.
+    pub uses: u32,
+}
+
+impl Invitation {
+    /// It opens with this secret.
+    pub fn opens(&self, hash: &TokenHash) -> bool {
+        aws_lc_rs::constant_time::verify_slices_are_equal(&self.hash.0, &hash.0).is_ok()
+    }
+
+    /// Its time is over.
+    pub fn is_expired(&self, now: Time) -> bool {
+        now >= self.until
+    }
+
+    /// What is wrong with it; to be said only to whoever has its secret.
+    pub fn trouble(&self, now: Time) -> Option<Reason> {
+        if self.is_expired(now) {
+            return Some(Reason::TokenExpired);
+        }
+        (self.uses >= self.uses_max).then_some(Reason::TokenUsedUp)
+    }
+}

@@ -1,0 +1,68 @@
+//! A machine as this server knows it, durably.
+
+use std::collections::BTreeSet;
+
+use reveille_core::model::id::{PoolName, RosterName};
+use reveille_core::model::time::Time;
+use reveille_wire::agent::plan::Held;
+use reveille_wire::agent::text::Word;
+use reveille_wire::agent::{Facts, Identity, Reason, Role};
+use serde::{Deserialize, Serialize};
+
+use super::ids::{InvitationId, KeyHash, MachineId};
+use super::trace::Trace;
+
+/// A machine.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Machine {
+    /// Its record.
+    pub id: MachineId,
+    /// Of which roster.
+    pub roster: RosterName,
+    /// In which pool.
+    pub pool: PoolName,
+    /// As what.
+    pub roles: BTreeSet<Role>,
+    /// Who it is.
+    pub identity: Identity,
+    /// What it said of itself last.
+    pub facts: Facts,
+    /// The name of its node.
+    pub node_name: Word,
+    /// Its key.
+    pub key: KeyHash,
+    /// A key that it asked a certificate for; counts when it comes with it.
+    pub next_key: Option<KeyHash>,
+    /// When it was enrolled last.
+    pub enrolled_at: Time,
+    /// By which invitation.
+    pub invitation: InvitationId,
+    /// It is to stay away.
+    pub removed: Option<Removal>,
+    /// Its plan; version 0 when it has none.
+    pub plan: Held,
+    /// How far it came.
+    pub trace: Trace,
+    /// The highest report that was kept.
+    pub reports_kept: u64,
+}
+
+/// What of a machine is to stay away.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Removal {
+    /// Its node; the machine may stay and be asked.
+    Node,
+    /// All of it.
+    Machine,
+}
+
+impl Removal {
+    /// What the machine is told.
+    pub const fn reason(self) -> Reason {
+        match self {
+            Self::Node => Reason::NodeRemoved,
+            Self::Machine => Reason::MachineRemoved,
+        }
+    }
+}

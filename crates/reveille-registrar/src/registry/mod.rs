@@ -1,0 +1,217 @@
+//! The registry: who may join, who is known, what each is told. One function: an event in, effects out.
+//!
+//! ```text
+//!  Invite, Remove ─▶ invite ────┐
+//!  Enrol, Renew ───▶ enrol ─────┼─▶ Record ─▶ Book::apply       durable: invitations, machines, ways
+//!  Arrived, Said ──▶ session ───┤
+//!  PlansRead, ClusterSaid, TokenMade ─▶ provide ─▶ Plan, Token, Wait      what a machine lacks, to whoever has a session
+//!  Order ──────────▶ orders ────┤
+//!  Tick ───────────▶ what is over: invitations, tokens, orders, silence
+//!                   Registry::step(now, event) -> Vec<Effect>
+//! ```
+//!
+//! The book is what is remembered, changed by records alone; what connections, tokens and orders are like at the moment is not
+//! remembered: a start forgets it, agents come again and say what they hold. Time, random bytes and what the cluster says are
+//! arguments. All that can grow has a bound ([`Settings`]). The registry never sees a token of either kind: of an invitation it
+//! knows a hash, of a join's token that there is one.
+
+pub mod book;
+mod enrol;
+pub mod event;
+pub mod ids;
+pub mod invariants;
+pub mod invitation;
+mod invite;
+pub mod machine;
+mod orders;
+pub mod plans;
+mod provide;
+pub mod record;
+mod session;
+pub mod settings;
+pub mod trace;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use reveille_core::model::id::RosterName;
+use reveille_core::model::time::Time;
+use reveille_wire::agent::{Reason, Role};
+
+pub use book::Book;
+pub use event::{Effect, Event, Heard, Peer, Reply, What, Who};
+pub use ids::{Ask, Conn, InvitationId, KeyHash, MachineId, OrderId, TokenHash};
+pub use invitation::{Reimage, Wish};
+pub use machine::{Machine, Removal};
+pub use plans::{Plans, Template};
+pub use record::Record;
+pub use settings::Settings;
+
+use orders::Given;
+use provide::Token;
+use session::Session;
+
+/// The registry, whole.
+#[derive(Clone, Debug)]
+pub struct Registry {
+    settings: Settings,
+    book: Book,
+    started_at: Time,
+    plans: Plans,
+    cluster: BTreeMap<RosterName, Option<BTreeSet<Role>>>,
+    sessions: BTreeMap<Conn, Session>,
+    conn_of: BTreeMap<MachineId, Conn>,
+    heard_at: BTreeMap<MachineId, Time>,
+    told_silent: BTreeSet<MachineId>,
+    tokens: BTreeMap<MachineId, Token>,
+    orders: BTreeMap<OrderId, Given>,
+    last_session: u64,
+}
+
+/// One step: its time, and what comes of it.
+struct Turn {
+    now: Time,
+    out: Vec<Effect>,
+}
+
+impl Turn {
+    fn reply(&mut self, ask: Ask, reply: impl Into<Reply>) {
+        self.out.push(Effect::Reply(ask, reply.into()));
+    }
+
+    fn close(&mut self, conn: Conn, reason: Reason) {
+        self.out.push(Effect::Close(conn, reason.into()));
+    }
+
+    fn tell(&mut self, machine: &Machine, what: What) {
+        let who = Who {
+            machine: machine.id.clone(),
+            roster: machine.roster.clone(),
+            node_name: machine.node_name.clone(),
+            identity: machine.identity.clone(),
+        };
+        self.out.push(Effect::Tell(Heard { who: Arc::new(who), what }));
+    }
+}
+
+impl Registry {
+    /// A registry that begins, with what was remembered.
+    pub fn restore(settings: Settings, now: Time, records: &[Record]) -> Self {
+        let mut book = Book::default();
+        records.iter().for_each(|record| book.apply(record));
+        Self {
+            settings,
+            book,
+            started_at: now,
+            plans: Plans::default(),
+            cluster: BTreeMap::new(),
+            sessions: BTreeMap::new(),
+            conn_of: BTreeMap::new(),
+            heard_at: BTreeMap::new(),
+            told_silent: BTreeSet::new(),
+            tokens: BTreeMap::new(),
+            orders: BTreeMap::new(),
+            last_session: 0,
+        }
+    }
+
+    /// Takes an event in and says what is to be done.
+    pub fn step(&mut self, now: Time, event: Event) -> Vec<Effect> {
+        let mut turn = Turn { now, out: Vec::new() };
+        match event {
+            Event::Tick => self.tick(&mut turn),
+            Event::PlansRead(plans) => {
+                self.plans = plans;
+                self.provide_all(&mut turn, |_| true);
+            }
+            Event::Invite { ask, wish, id, hash } => self.invite(&mut turn, ask, &wish, id, hash),
+            Event::Enrol { .. } => self.enrol(&mut turn, event),
+            Event::Renew { ask, peer, key } => self.renew(&mut turn, ask, &peer, key),
+            Event::Arrived { conn, peer, hello } => self.arrived(&mut turn, conn, &peer, hello),
+            Event::Said { conn, n, frame } => self.said(&mut turn, conn, n, frame),
+            Event::Gone(conn) => self.gone(&mut turn, conn),
+            Event::ClusterSaid { roster, present } => {
+                self.cluster.insert(roster.clone(), present);
+                self.provide_all(&mut turn, |machine| machine.roster == roster);
+            }
+            Event::TokenMade { machine, outcome } => self.token_made(&mut turn, &machine, outcome),
+            Event::Order { id, machine, verb, within } => self.order(&mut turn, id, &machine, verb, within),
+            Event::Remove { ask, machine, what } => self.remove(&mut turn, ask, &machine, what),
+        }
+        turn.out
+    }
+
+    /// What is remembered.
+    pub const fn book(&self) -> &Book {
+        &self.book
+    }
+
+    /// The settings in force.
+    pub const fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// The session of a machine, where one stands.
+    pub fn session_of(&self, machine: &MachineId) -> Option<u64> {
+        let conn = self.conn_of.get(machine)?;
+        self.sessions.get(conn).map(|session| session.number)
+    }
+
+    /// When a machine was heard last since this server's start.
+    pub fn heard_at(&self, machine: &MachineId) -> Option<Time> {
+        self.heard_at.get(machine).copied()
+    }
+
+    /// How many sessions stand.
+    pub fn sessions(&self) -> usize {
+        self.sessions.len()
+    }
+
+    /// Silent since then: nothing was heard of it for so long, counted from our own start at the earliest.
+    pub fn silent_since(&self, now: Time, machine: &MachineId) -> Option<Time> {
+        let since = self.heard_at(machine).unwrap_or(self.started_at);
+        (now.since(since) >= self.settings.silent_after).then_some(since)
+    }
+
+    /// A change: remembered now, and told to be made durable.
+    fn record(&mut self, turn: &mut Turn, record: Record) {
+        self.book.apply(&record);
+        turn.out.push(Effect::Record(record));
+    }
+
+    fn tick(&mut self, turn: &mut Turn) {
+        self.forget_invitations(turn);
+        self.end_orders(turn);
+        self.tend_tokens(turn);
+        self.notice_silence(turn);
+    }
+
+    fn notice_silence(&mut self, turn: &mut Turn) {
+        let silent = |at: Time| turn.now.since(at) >= self.settings.silent_after;
+        let fresh: Vec<MachineId> = self
+            .heard_at
+            .iter()
+            .filter(|(machine, at)| silent(**at) && !self.told_silent.contains(*machine))
+            .map(|(machine, _)| machine.clone())
+            .collect();
+        for id in fresh {
+            if let Some(conn) = self.conn_of.get(&id).copied() {
+                // A connection on which nothing comes any more is none, whatever its socket says.
+                turn.close(conn, Reason::Unavailable);
+                self.gone(turn, conn);
+            }
+            if let Some(machine) = self.book.machine(&id) {
+                turn.tell(machine, What::Silent);
+            }
+            self.told_silent.insert(id);
+        }
+    }
+
+    fn heard(&mut self, now: Time, machine: &MachineId) {
+        self.heard_at.insert(machine.clone(), now);
+        self.told_silent.remove(machine);
+    }
+}
+
+#[cfg(test)]
+mod tests;

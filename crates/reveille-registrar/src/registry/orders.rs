@@ -1,0 +1,92 @@
+//! Orders to machines: given once, answered once, or said to have no answer.
+//!
+//! An order goes to the session that stands; it is not kept for one that may come. Whoever gave it hears of its end in every
+//! case: the answer, or why there is none.
+
+use reveille_core::model::time::{Span, Time};
+use reveille_wire::agent::frame::{EvidencePart, Order};
+use reveille_wire::agent::{ServerFrame, Verb};
+
+use super::event::What;
+use super::ids::{MachineId, OrderId};
+use super::{Effect, Registry, Turn};
+
+/// Most parts of one evidence: with the parts' own bound, 8 MiB.
+const PARTS_MAX: u32 = 128;
+
+/// An order that was given.
+#[derive(Clone, Debug)]
+pub(super) struct Given {
+    machine: MachineId,
+    verb: Verb,
+    until: Time,
+    /// The next part of the evidence.
+    part: u32,
+}
+
+impl Registry {
+    pub(super) fn order(
+        &mut self,
+        turn: &mut Turn,
+        id: OrderId,
+        machine: &MachineId,
+        verb: Verb,
+        within: Span,
+    ) {
+        let Some(known) = self.book.machine(machine) else { return };
+        let has = self.orders.values().filter(|given| given.machine == *machine).count();
+        let refused = match self.conn_of.get(machine) {
+            None => Some("it has no session"),
+            Some(_) if has >= self.settings.orders_max => Some("too many orders wait for it"),
+            Some(_) if self.orders.contains_key(&id) => return,
+            Some(_) => None,
+        };
+        if let Some(why) = refused {
+            return turn.tell(known, What::Unanswered(id, why));
+        }
+        let Some(conn) = self.conn_of.get(machine).copied() else { return };
+        self.orders.insert(id, Given { machine: machine.clone(), verb, until: turn.now + within, part: 0 });
+        let within_s = u32::try_from(within.ms / 1000).unwrap_or(u32::MAX);
+        turn.out.push(Effect::Send(conn, ServerFrame::Do(Order { id: id.0, verb, within_s })));
+    }
+
+    /// True when somebody waits for this answer.
+    pub(super) fn order_done(&mut self, machine: &MachineId, id: OrderId) -> bool {
+        let waits = self.orders.get(&id).is_some_and(|given| given.machine == *machine);
+        if waits {
+            self.orders.remove(&id);
+        }
+        waits
+    }
+
+    /// Evidence that was asked for, in order, and no more of it than its bound.
+    pub(super) fn may_send_evidence(&mut self, machine: &MachineId, part: &EvidencePart) -> bool {
+        let Some(given) = self.orders.get_mut(&OrderId(part.id)) else { return false };
+        let asked = given.machine == *machine && given.verb == Verb::CollectEvidence;
+        let next = part.part == given.part && part.part < part.of && part.of <= PARTS_MAX;
+        if asked && next {
+            given.part += 1;
+        }
+        asked && next
+    }
+
+    pub(super) fn orders_lost(&mut self, turn: &mut Turn, machine: &MachineId) {
+        self.end(turn, |given| given.machine == *machine, "its session ended");
+    }
+
+    pub(super) fn end_orders(&mut self, turn: &mut Turn) {
+        let now = turn.now;
+        self.end(turn, |given| given.until <= now, "it did not answer in time");
+    }
+
+    fn end(&mut self, turn: &mut Turn, over: impl Fn(&Given) -> bool, why: &'static str) {
+        let ended: Vec<OrderId> =
+            self.orders.iter().filter(|(_, given)| over(given)).map(|(id, _)| *id).collect();
+        for id in ended {
+            let Some(given) = self.orders.remove(&id) else { continue };
+            if let Some(known) = self.book.machine(&given.machine) {
+                turn.tell(known, What::Unanswered(id, why));
+            }
+        }
+    }
+}

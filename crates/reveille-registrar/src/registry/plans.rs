@@ -1,0 +1,77 @@
+//! Plans: a template for each pool, made into the plan of each machine.
+//!
+//! A plan is counted anew whenever it is needed; its version rises when its checksum is another one. So a template that was
+//! edited and put back leaves machines with the plan they hold.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use reveille_core::model::id::{PoolName, RosterName};
+use reveille_wire::agent::text::{Content, List, Word};
+use reveille_wire::agent::{Distribution, JoinOrder, Plan, Role, Step};
+
+use super::machine::Machine;
+
+/// What machines of a pool are to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Template {
+    /// With what they join.
+    pub distribution: Distribution,
+    /// The cluster's API server, `host:port`.
+    pub server: Word,
+    /// Public keys that its chain must show one of.
+    pub ca_pins: Vec<Word>,
+    /// Labels of their nodes.
+    pub labels: BTreeMap<Word, Word>,
+    /// Taints of their nodes.
+    pub taints: Vec<Word>,
+    /// Files that they are to have, before they join.
+    pub files: Vec<Step>,
+    /// Configuration of the distribution's own kind.
+    pub config: Option<Content>,
+    /// Roles that the cluster needs to have before a machine of this pool can join.
+    pub needs: BTreeSet<Role>,
+}
+
+/// The templates by roster and pool.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Plans(pub BTreeMap<(RosterName, PoolName), Template>);
+
+impl Plans {
+    /// The template for a machine.
+    pub fn of(&self, machine: &Machine) -> Option<&Template> {
+        self.0.get(&(machine.roster.clone(), machine.pool.clone()))
+    }
+}
+
+impl Template {
+    /// The plan of a machine; its version is the one that it has, or the next one.
+    pub fn plan(&self, machine: &Machine) -> Plan {
+        let join = Step::Join(JoinOrder {
+            distribution: self.distribution,
+            server: self.server.clone(),
+            ca_pins: List::first(self.ca_pins.iter().cloned()),
+            node_name: machine.node_name.clone(),
+            labels: self.labels.clone(),
+            taints: List::first(self.taints.iter().cloned()),
+            config: self.config.clone(),
+        });
+        let mut plan = Plan {
+            version: machine.plan.version,
+            checksum: Word::default(),
+            roles: List::first(machine.roles.iter().copied()),
+            steps: List::first(self.files.iter().cloned().chain([join])),
+        };
+        plan.checksum = checksum(&plan);
+        if plan.checksum != machine.plan.checksum {
+            plan.version += 1;
+        }
+        plan
+    }
+}
+
+/// The checksum of a plan.
+pub fn checksum(plan: &Plan) -> Word {
+    let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, &plan.canonical());
+    let hex: String = digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+    Word::cut(&format!("sha256:{hex}"))
+}

@@ -1,0 +1,256 @@
+//! What a machine lacks: its plan, the roles that must be there before it, the token for its join.
+//!
+//! ```text
+//!  no template ─▶ WAIT_PLAN      plan it does not hold ─▶ Plan      its node is there ─▶ nothing more
+//!  cluster silent or roles missing ─▶ WAIT_ROLE      no token ─▶ MakeToken, WAIT_TOKEN ─▶ Token, and another before it ends
+//! ```
+//!
+//! A token is made when a machine waits for it, and taken away when the machine has joined. The registry knows that there is
+//! one and when it ends; the token itself is kept by whoever made it, in memory, and is in no record.
+
+use reveille_core::model::stage::Stage;
+use reveille_core::model::time::{Span, Time};
+use reveille_wire::agent::plan::Held;
+use reveille_wire::agent::text::{List, Sentence};
+use reveille_wire::agent::{Reason, ServerFrame};
+
+use super::ids::{Conn, MachineId};
+use super::machine::Machine;
+use super::record::Record;
+use super::{Effect, Registry, Turn};
+
+const DAY: Span = Span::from_min(24 * 60);
+/// After a failed attempt to make a token, at first; doubled each time.
+const TOKEN_BACKOFF: Span = Span::from_s(5);
+const TOKEN_BACKOFF_MAX: Span = Span::from_min(5);
+
+/// A machine's token, as far as the registry knows it.
+#[derive(Clone, Debug)]
+pub(super) struct Token {
+    state: State,
+    failures: u32,
+    why: Sentence,
+    /// So many were asked for since.
+    count: u32,
+    counted_since: Time,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    /// It is being made, and counts as failed after this.
+    Making { until: Time, before: Option<(Time, Time)> },
+    /// It is there.
+    Made { at: Time, until: Time },
+    /// It could not be made.
+    Failed { again_at: Time },
+    /// It was taken away.
+    None,
+}
+
+impl Registry {
+    /// Everyone that has a session and is meant.
+    pub(super) fn provide_all(&mut self, turn: &mut Turn, meant: impl Fn(&Machine) -> bool) {
+        let conns: Vec<Conn> = self
+            .conn_of
+            .iter()
+            .filter(|(id, _)| self.book.machine(id).is_some_and(&meant))
+            .map(|(_, conn)| *conn)
+            .collect();
+        for conn in conns {
+            self.provide(turn, conn);
+        }
+    }
+
+    /// What this machine lacks, and can be given.
+    pub(super) fn provide(&mut self, turn: &mut Turn, conn: Conn) {
+        let Some(session) = self.sessions.get(&conn) else { return };
+        let (id, joined) = (session.machine.clone(), session.joined);
+        match self.give_plan(turn, conn, &id) {
+            Ok(()) if joined => self.tell_wait(turn, conn, &id, None),
+            Ok(()) => {
+                let wait = self.give_token(turn, conn, &id).err();
+                self.tell_wait(turn, conn, &id, wait);
+            }
+            Err(wait) => self.tell_wait(turn, conn, &id, Some(wait)),
+        }
+    }
+
+    fn give_plan(&mut self, turn: &mut Turn, conn: Conn, id: &MachineId) -> Result<(), Reason> {
+        let Some(known) = self.book.machine(id) else { return Ok(()) };
+        let Some(template) = self.plans.of(known) else {
+            let why = format!("none is written for pool {} of roster {}", known.pool, known.roster);
+            return Err(Reason::WaitPlan { why: Sentence::cut(&why) });
+        };
+        let plan = template.plan(known);
+        let held = Held { version: plan.version, checksum: plan.checksum.clone() };
+        if known.plan != held {
+            self.record(turn, Record::Planned { machine: id.clone(), plan: held.clone() });
+        }
+        let Some(session) = self.sessions.get_mut(&conn) else { return Ok(()) };
+        if session.holds.checksum != held.checksum {
+            session.holds = held;
+            turn.out.push(Effect::Send(conn, ServerFrame::Plan(plan)));
+        }
+        Ok(())
+    }
+
+    fn give_token(&mut self, turn: &mut Turn, conn: Conn, id: &MachineId) -> Result<(), Reason> {
+        let Some(known) = self.book.machine(id) else { return Ok(()) };
+        let needs = self.plans.of(known).map(|template| template.needs.clone()).unwrap_or_default();
+        match self.cluster.get(&known.roster).and_then(Option::as_ref) {
+            Some(present) => {
+                let missing: Vec<_> = needs.difference(present).copied().collect();
+                if !missing.is_empty() {
+                    return Err(Reason::WaitRole { missing: List::first(missing) });
+                }
+            }
+            None if needs.is_empty() => {}
+            None => {
+                return Err(Reason::WaitPlan {
+                    why: "nobody can say what the cluster has: its API server does not answer".into(),
+                });
+            }
+        }
+        let roster = known.roster.clone();
+        let state = self.tokens.get(id).map(|token| token.state);
+        match state {
+            Some(State::Made { until, .. } | State::Making { before: Some((_, until)), .. })
+                if turn.now < until =>
+            {
+                turn.out.push(Effect::SendToken(conn, id.clone()));
+                Ok(())
+            }
+            Some(State::Making { .. }) => Err(wait_token("it is being made")),
+            Some(State::Failed { again_at }) if turn.now < again_at => {
+                let why = self.tokens.get(id).map(|token| token.why.clone()).unwrap_or_default();
+                Err(Reason::WaitToken { why })
+            }
+            _ => {
+                self.make_token(turn, id, roster)?;
+                Err(wait_token("it is being made"))
+            }
+        }
+    }
+
+    fn make_token(
+        &mut self,
+        turn: &mut Turn,
+        id: &MachineId,
+        roster: reveille_core::model::id::RosterName,
+    ) -> Result<(), Reason> {
+        let fresh = Token {
+            state: State::None,
+            failures: 0,
+            why: Sentence::default(),
+            count: 0,
+            counted_since: turn.now,
+        };
+        let token = self.tokens.entry(id.clone()).or_insert(fresh);
+        if turn.now.since(token.counted_since) >= DAY {
+            (token.count, token.counted_since) = (0, turn.now);
+        }
+        if token.count >= self.settings.tokens_a_day {
+            return Err(Reason::TooMany { of: "tokens for one machine in a day".into() });
+        }
+        token.count += 1;
+        let before = match token.state {
+            State::Made { at, until } if turn.now < until => Some((at, until)),
+            _ => None,
+        };
+        token.state = State::Making { until: turn.now + self.settings.token_within, before };
+        turn.out.push(Effect::MakeToken { machine: id.clone(), roster, ttl: self.settings.token_ttl });
+        Ok(())
+    }
+
+    pub(super) fn token_made(&mut self, turn: &mut Turn, id: &MachineId, outcome: Result<(), Sentence>) {
+        let Some(token) = self.tokens.get_mut(id) else { return };
+        let State::Making { before, .. } = token.state else { return };
+        match outcome {
+            Ok(()) => {
+                token.failures = 0;
+                token.state = State::Made { at: turn.now, until: turn.now + self.settings.token_ttl };
+            }
+            Err(why) => {
+                token.why = why;
+                token.state = before.filter(|(_, until)| turn.now < *until).map_or_else(
+                    || State::Failed {
+                        again_at: turn.now + TOKEN_BACKOFF.doubled(token.failures, TOKEN_BACKOFF_MAX),
+                    },
+                    // Counted from now on, so that the next attempt has its time, too.
+                    |(_, until)| State::Made { at: turn.now, until },
+                );
+                token.failures = token.failures.saturating_add(1);
+            }
+        }
+        // Where nobody waits for it any more it is given when the machine comes again, or ends by itself.
+        if let Some(conn) = self.conn_of.get(id).copied() {
+            self.provide(turn, conn);
+        }
+    }
+
+    pub(super) fn drop_token(&mut self, turn: &mut Turn, id: &MachineId) {
+        let Some(token) = self.tokens.get_mut(id).filter(|token| token.state != State::None) else { return };
+        token.state = State::None;
+        if let Some(known) = self.book.machine(id) {
+            turn.out.push(Effect::DropToken { machine: id.clone(), roster: known.roster.clone() });
+        }
+    }
+
+    /// Those that end soon are made anew while somebody waits; those that nobody waits for are forgotten at their end.
+    pub(super) fn tend_tokens(&mut self, turn: &mut Turn) {
+        let (now, ttl) = (turn.now, self.settings.token_ttl);
+        let mut due = Vec::new();
+        for (id, token) in &mut self.tokens {
+            match token.state {
+                State::Making { until, .. } if until <= now => due.push((id.clone(), true)),
+                State::Made { at, .. } if now.since(at).ms >= ttl.ms * 2 / 3 => due.push((id.clone(), false)),
+                State::Failed { again_at } if again_at <= now => due.push((id.clone(), false)),
+                _ => {}
+            }
+        }
+        for (id, late) in due {
+            if late {
+                self.token_made(turn, &id, Err("nobody said that it was made".into()));
+                continue;
+            }
+            let waits = self
+                .conn_of
+                .get(&id)
+                .copied()
+                .filter(|conn| self.sessions.get(conn).is_some_and(|session| !session.joined));
+            match (waits, self.book.machine(&id).map(|known| known.roster.clone())) {
+                (Some(conn), Some(roster)) => {
+                    if self.make_token(turn, &id, roster).is_ok() {
+                        self.provide(turn, conn);
+                    }
+                }
+                _ => {
+                    if let Some(token) = self.tokens.get_mut(&id)
+                        && !matches!(token.state, State::Made { until, .. } if now < until)
+                    {
+                        token.state = State::None;
+                    }
+                }
+            }
+        }
+        self.tokens.retain(|_, token| token.state != State::None || now.since(token.counted_since) < DAY);
+    }
+
+    fn tell_wait(&mut self, turn: &mut Turn, conn: Conn, id: &MachineId, wait: Option<Reason>) {
+        let Some(session) = self.sessions.get_mut(&conn) else { return };
+        if session.told_wait == wait {
+            return;
+        }
+        session.told_wait.clone_from(&wait);
+        let told = wait.clone().map(reveille_wire::agent::Refused::from);
+        let trouble = told.as_ref().map(|refused| (refused.reason.code(), refused.says.as_str()));
+        self.note(turn, id, Stage::FetchConfig, trouble);
+        if let Some(refused) = told {
+            turn.out.push(Effect::Send(conn, ServerFrame::Wait(refused)));
+        }
+    }
+}
+
+fn wait_token(why: &str) -> Reason {
+    Reason::WaitToken { why: why.into() }
+}

@@ -1,0 +1,321 @@
+//! What the registry must not forget, as lines: `{"t":"enrolled","at":"2026-…",…}`.
+//!
+//! Every change of the [`super::book::Book`] is one of these, and is made durable before anybody is answered. Reading them back
+//! in order gives the same book. There is no secret in them: of a token its hash, of a key the hash of its public half, and the
+//! join's tokens not at all.
+//!
+//! A newer program may add fields, with a default; an older line is always read. A line of an unknown kind stops the start: what
+//! is passed over here could be a removal.
+
+use std::collections::BTreeSet;
+
+use reveille_core::model::id::{PoolName, RosterName};
+use reveille_core::model::stage::Stage;
+use reveille_core::model::time::Time;
+use reveille_wire::agent::frame::{StageStep, Trouble};
+use reveille_wire::agent::plan::Held;
+use reveille_wire::agent::text::Word;
+use reveille_wire::agent::{Facts, Identity, Role, StageWord};
+use reveille_wire::stamp::Stamp;
+use serde::{Deserialize, Serialize};
+
+use super::ids::{InvitationId, KeyHash, MachineId, TokenHash};
+use super::invitation::{Invitation, Reimage};
+use super::machine::{Machine, Removal};
+use super::trace::{Leg, Report};
+
+/// One change.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "t", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Record {
+    /// Somebody was invited.
+    Invited(Invited),
+    /// An invitation is taken back, or was over for long.
+    Uninvited {
+        /// Which.
+        invitation: InvitationId,
+    },
+    /// A machine is known from now on, or known anew with another key.
+    Enrolled(Enrolled),
+    /// It says something else of itself than before.
+    Described {
+        /// Which.
+        machine: MachineId,
+        /// Its boot.
+        boot_id: Word,
+        /// What it says.
+        facts: Facts,
+    },
+    /// It asked for a certificate with another key, which counts when it comes with it.
+    KeyOffered {
+        /// Which.
+        machine: MachineId,
+        /// The key.
+        key: KeyHash,
+    },
+    /// It came with that key; the one before is void.
+    KeyTaken {
+        /// Which.
+        machine: MachineId,
+    },
+    /// It has another plan.
+    Planned {
+        /// Which.
+        machine: MachineId,
+        /// Its plan.
+        plan: Held,
+    },
+    /// It said something of a stage.
+    Staged(Staged),
+    /// This server said why a stage is not left, or that it is no longer in the way.
+    Noted {
+        /// When.
+        at: Stamp,
+        /// Which machine.
+        machine: MachineId,
+        /// Which stage.
+        stage: StageWord,
+        /// Why.
+        trouble: Option<Trouble>,
+    },
+    /// It, or its node, is to stay away.
+    Removed {
+        /// When.
+        at: Stamp,
+        /// Which.
+        machine: MachineId,
+        /// What of it.
+        what: Removal,
+    },
+    /// It may come again.
+    Readmitted {
+        /// Which.
+        machine: MachineId,
+    },
+    /// A leg of its way as a checkpoint keeps it.
+    Leg(KeptLeg),
+    /// What else a checkpoint keeps of a machine.
+    Kept {
+        /// Which.
+        machine: MachineId,
+        /// The key that it may come with next.
+        next_key: Option<KeyHash>,
+        /// The highest report that was kept.
+        reports_kept: u64,
+    },
+}
+
+/// See [`Record::Invited`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Invited {
+    /// When.
+    pub at: Stamp,
+    /// Its public half.
+    pub invitation: InvitationId,
+    /// The hash of its secret half.
+    pub hash: TokenHash,
+    /// Of which roster.
+    pub roster: String,
+    /// For which pool.
+    pub pool: String,
+    /// As what.
+    pub roles: BTreeSet<Role>,
+    /// For this machine alone.
+    #[serde(default)]
+    pub machine: Option<Word>,
+    /// It may be one that is known.
+    #[serde(default)]
+    pub reimage: Option<Reimage>,
+    /// It ends then.
+    pub until: Stamp,
+    /// How often it may be used.
+    pub uses_max: u32,
+    /// How often it was; a checkpoint says so.
+    #[serde(default)]
+    pub uses: u32,
+}
+
+/// See [`Record::Enrolled`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Enrolled {
+    /// When.
+    pub at: Stamp,
+    /// Its record.
+    pub machine: MachineId,
+    /// By which invitation.
+    pub invitation: InvitationId,
+    /// Counts as a use of it. A checkpoint's line does not.
+    pub used: bool,
+    /// Of which roster.
+    pub roster: String,
+    /// In which pool.
+    pub pool: String,
+    /// As what.
+    pub roles: BTreeSet<Role>,
+    /// Who it is.
+    pub identity: Identity,
+    /// What it says of itself.
+    pub facts: Facts,
+    /// The name of its node.
+    pub node_name: Word,
+    /// Its key.
+    pub key: KeyHash,
+}
+
+/// See [`Record::Staged`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Staged {
+    /// When it was heard.
+    pub at: Stamp,
+    /// Which machine.
+    pub machine: MachineId,
+    /// Its report's number.
+    pub seq: u64,
+    /// Which stage.
+    pub stage: StageWord,
+    /// What happened with it.
+    pub step: StageStep,
+    /// How often it was tried.
+    pub attempts: u32,
+    /// Why it is not left.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<Trouble>,
+    /// When, on the machine's clock.
+    pub stamp: Word,
+}
+
+/// See [`Record::Leg`].
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KeptLeg {
+    /// Which machine.
+    pub machine: MachineId,
+    /// Which stage.
+    pub stage: StageWord,
+    /// Heard to have begun.
+    pub entered: Option<Stamp>,
+    /// Heard to be over.
+    pub left: Option<Stamp>,
+    /// How often it was tried.
+    pub attempts: u32,
+    /// What the machine says.
+    pub agent_says: Option<Trouble>,
+    /// What this server says.
+    pub server_says: Option<Trouble>,
+    /// When, on the machine's clock.
+    pub stamp: Word,
+}
+
+impl From<&Invitation> for Invited {
+    fn from(of: &Invitation) -> Self {
+        Self {
+            at: of.at.into(),
+            invitation: of.id.clone(),
+            hash: of.hash,
+            roster: of.roster.to_string(),
+            pool: of.pool.to_string(),
+            roles: of.roles.clone(),
+            machine: of.machine.clone(),
+            reimage: of.reimage,
+            until: of.until.into(),
+            uses_max: of.uses_max,
+            uses: of.uses,
+        }
+    }
+}
+
+impl From<&Invited> for Invitation {
+    fn from(of: &Invited) -> Self {
+        Self {
+            at: of.at.into(),
+            id: of.invitation.clone(),
+            hash: of.hash,
+            roster: RosterName::from(of.roster.as_str()),
+            pool: PoolName::from(of.pool.as_str()),
+            roles: of.roles.clone(),
+            machine: of.machine.clone(),
+            reimage: of.reimage,
+            until: of.until.into(),
+            uses_max: of.uses_max,
+            uses: of.uses,
+        }
+    }
+}
+
+impl Enrolled {
+    /// The line that a checkpoint keeps.
+    pub(super) fn kept(of: &Machine) -> Self {
+        Self {
+            at: of.enrolled_at.into(),
+            machine: of.id.clone(),
+            invitation: of.invitation.clone(),
+            used: false,
+            roster: of.roster.to_string(),
+            pool: of.pool.to_string(),
+            roles: of.roles.clone(),
+            identity: of.identity.clone(),
+            facts: of.facts.clone(),
+            node_name: of.node_name.clone(),
+            key: of.key,
+        }
+    }
+}
+
+impl Staged {
+    /// The line of a report.
+    pub(super) fn of(at: Time, machine: &MachineId, report: &Report) -> Self {
+        Self {
+            at: at.into(),
+            machine: machine.clone(),
+            seq: report.seq,
+            stage: StageWord(report.stage),
+            step: report.step,
+            attempts: report.attempts,
+            error: report.error.clone(),
+            stamp: report.stamp.clone(),
+        }
+    }
+
+    /// The report of a line.
+    pub(super) fn report(&self) -> Report {
+        Report {
+            seq: self.seq,
+            stage: self.stage.0,
+            step: self.step,
+            attempts: self.attempts,
+            error: self.error.clone(),
+            stamp: self.stamp.clone(),
+        }
+    }
+}
+
+impl KeptLeg {
+    /// The line that a checkpoint keeps.
+    pub(super) fn of(machine: &MachineId, stage: Stage, leg: &Leg) -> Self {
+        Self {
+            machine: machine.clone(),
+            stage: StageWord(stage),
+            entered: leg.entered.map(Stamp),
+            left: leg.left.map(Stamp),
+            attempts: leg.attempts,
+            agent_says: leg.agent_says.clone(),
+            server_says: leg.server_says.clone(),
+            stamp: leg.stamp.clone(),
+        }
+    }
+
+    /// The leg of a line.
+    pub(super) fn leg(&self) -> Leg {
+        Leg {
+            entered: self.entered.map(Time::from),
+            left: self.left.map(Time::from),
+            attempts: self.attempts,
+            agent_says: self.agent_says.clone(),
+            server_says: self.server_says.clone(),
+            stamp: self.stamp.clone(),
+        }
+    }
+}

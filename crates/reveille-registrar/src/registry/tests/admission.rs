@@ -1,0 +1,212 @@
+//! Who is let in.
+
+use reveille_core::model::time::Span;
+use reveille_wire::agent::frame::Heartbeat;
+use reveille_wire::agent::{AgentFrame, Reason, ServerFrame};
+
+use super::world::*;
+use crate::registry::{Event, KeyHash, Peer, Reimage, Removal, Reply, What};
+
+#[test]
+fn a_token_that_was_guessed_or_is_over_opens_nothing_and_says_which_only_to_whoever_has_its_secret() {
+    let mut world = World::new();
+    let id = world.invite(|_| {});
+    let nobody = crate::registry::InvitationId::new("nobody");
+    assert_eq!(refused(world.enrol(&nobody, &machine(1))), "TOKEN_UNKNOWN");
+    assert_eq!(refused(world.enrol_with(&id, SECRET + 1, &machine(1))), "TOKEN_UNKNOWN");
+    world.pass(Span::from_min(61));
+    assert_eq!(refused(world.enrol(&id, &machine(1))), "TOKEN_EXPIRED");
+    assert_eq!(refused(world.enrol_with(&id, SECRET + 1, &machine(1))), "TOKEN_UNKNOWN");
+    world.pass(Span::from_min(8 * 24 * 60));
+    assert_eq!(refused(world.enrol(&id, &machine(1))), "TOKEN_UNKNOWN", "after a week it is forgotten");
+}
+
+#[test]
+fn an_invitation_is_used_as_often_as_it_allows_and_a_lost_answer_uses_nothing() {
+    let mut world = World::new();
+    let id = world.invite(|wish| wish.uses = 2);
+    let first = certified(world.enrol(&id, &machine(1)));
+    assert_eq!(certified(world.enrol(&id, &machine(1))), first, "the answer was lost: the same again");
+    certified(world.enrol(&id, &machine(2)));
+    assert_eq!(refused(world.enrol(&id, &machine(3))), "TOKEN_USED_UP");
+    assert_eq!(certified(world.enrol(&id, &machine(1))), first, "also when it is used up");
+    let mut cloned = machine(3);
+    cloned.key = machine(1).key;
+    assert_eq!(
+        refused(world.enrol(&id, &cloned)),
+        "TOKEN_USED_UP",
+        "a copied key of another machine is not that one"
+    );
+}
+
+#[test]
+fn an_invitation_for_one_machine_is_foreign_to_every_other() {
+    for bound in ["i-1", "mid-1", "uuid-1", "w-1"] {
+        let mut world = World::new();
+        let id = world.invite(|wish| wish.machine = Some(bound.into()));
+        assert_eq!(refused(world.enrol(&id, &machine(2))), "TOKEN_FOREIGN", "{bound}");
+        certified(world.enrol(&id, &machine(1)));
+    }
+}
+
+#[test]
+fn two_that_share_a_part_of_an_identity_a_key_or_a_name_are_both_seen_and_the_second_is_refused() {
+    let shares: [(&str, fn(&mut Claimed)); 5] = [
+        ("instance id", |who| who.identity.instance_id = machine(1).identity.instance_id),
+        ("machine id", |who| who.identity.machine_id = machine(1).identity.machine_id),
+        ("system UUID", |who| who.identity.system_uuid = machine(1).identity.system_uuid),
+        ("key", |who| who.key = machine(1).key),
+        ("node name", |who| who.facts.hostname = machine(1).facts.hostname),
+    ];
+    for (part, share) in shares {
+        let mut world = World::new();
+        let first = world.known(&machine(1));
+        let (conn, _) = world.arrive(&first, &machine(1));
+        let mut second = machine(2);
+        share(&mut second);
+        let id = world.invite(|_| {});
+        let ask = world.ask();
+        let effects = world.step(Event::Enrol {
+            ask,
+            id: id.clone(),
+            hash: crate::registry::TokenHash([SECRET; 32]),
+            identity: second.identity.clone(),
+            facts: second.facts.clone(),
+            node_name: None,
+            key: second.key,
+            fresh: crate::registry::MachineId::new("m-x"),
+        });
+        let reply = effects.iter().find_map(|effect| match effect {
+            crate::registry::Effect::Reply(_, Reply::Refused(refused)) => Some(&refused.reason),
+            _ => None,
+        });
+        let Some(Reason::IdentityConflict { part: found, other, facts }) = reply else {
+            panic!("{part}: {reply:?}")
+        };
+        assert_eq!((found.name(), &**other, &**facts), (part, &machine(1).identity, &machine(1).facts));
+        assert!(told(&effects).iter().any(|what| matches!(what, What::Rival(..))), "who listens hears of it");
+        let warned = sent(&effects, conn).into_iter().any(|frame| matches!(frame, ServerFrame::Rival(_)));
+        assert!(warned, "the first is told of the second");
+        assert_eq!(world.registry.book().counts().1, 1);
+    }
+}
+
+#[test]
+fn a_machine_made_anew_comes_back_only_with_its_own_invitation_and_when_the_old_one_is_silent() {
+    let mut world = World::new();
+    let first = world.known(&machine(1));
+    let mut anew = machine(1);
+    anew.key = KeyHash([9; 32]);
+    anew.identity.machine_id = Some("mid-9".into());
+    let plain = world.invite(|_| {});
+    assert_eq!(refused(world.enrol(&plain, &anew)), "IDENTITY_CONFLICT");
+    let id = world.invite(ANEW);
+    assert_eq!(refused(world.enrol(&id, &anew)), "IDENTITY_CONFLICT", "the old one was heard a moment ago");
+    assert_eq!(refused(world.enrol(&id, &machine(2))), "TOKEN_FOREIGN");
+    world.pass(Span::from_min(11));
+    let (conn, _) = world.arrive(&first, &machine(1));
+    assert_eq!(refused(world.enrol(&id, &anew)), "IDENTITY_CONFLICT", "the old one is there");
+    world.step(Event::Gone(conn));
+    world.pass(Span::from_min(11));
+    assert_eq!(certified(world.enrol(&id, &anew)), first, "its record is the same");
+    let (conn, effects) = world.arrive(&first, &machine(1));
+    assert_eq!(closed(&effects, conn), Some("CERTIFICATE_REVOKED"), "the old key is void");
+    let (conn, effects) = world.arrive(&first, &anew);
+    assert_eq!(closed(&effects, conn), None);
+}
+
+#[test]
+fn a_person_may_say_that_the_old_one_is_no_more() {
+    let mut world = World::new();
+    let first = world.known(&machine(1));
+    let (conn, _) = world.arrive(&first, &machine(1));
+    let id = world.invite(|wish| {
+        ANEW(wish);
+        wish.reimage = Some(Reimage::AtOnce);
+    });
+    let mut anew = machine(1);
+    anew.key = KeyHash([9; 32]);
+    assert_eq!(certified(world.enrol(&id, &anew)), first);
+    assert_eq!(world.registry.session_of(&first), None, "the old session was ended");
+    assert!(world.say(conn, AgentFrame::Heartbeat(Heartbeat { stage: None, joined: false })).is_empty());
+}
+
+#[test]
+fn another_machines_certificate_and_a_key_that_is_not_the_machines_are_refused() {
+    let mut world = World::new();
+    let (first, second) = (world.known(&machine(1)), world.known(&machine(2)));
+    let (conn, effects) = world.arrive_with(&first, machine(2).key, hello(&machine(1)));
+    assert_eq!(closed(&effects, conn), Some("CERTIFICATE_REVOKED"));
+    let (conn, effects) = world.arrive(&second, &Claimed { key: machine(2).key, ..machine(1) });
+    assert_eq!(closed(&effects, conn), Some("IDENTITY_CONFLICT"), "the key is right, the machine is another");
+    let (conn, effects) = world.arrive(&crate::registry::MachineId::new("m-none"), &machine(3));
+    assert_eq!(closed(&effects, conn), Some("CERTIFICATE_UNKNOWN"));
+}
+
+#[test]
+fn a_newer_connection_of_one_boot_takes_over_and_another_boot_waits_until_the_first_is_silent() {
+    let mut world = World::new();
+    let id = world.known(&machine(1));
+    let (first, _) = world.arrive(&id, &machine(1));
+    let (second, effects) = world.arrive(&id, &machine(1));
+    assert_eq!((closed(&effects, first), closed(&effects, second)), (Some("REPLACED"), None));
+    let mut rebooted = machine(1);
+    rebooted.identity.boot_id = "boot-x".into();
+    let (third, effects) = world.arrive(&id, &rebooted);
+    assert_eq!(closed(&effects, third), Some("IDENTITY_CONFLICT"));
+    assert_eq!(closed(&effects, second), None, "the one that is there stays");
+    world.now = world.now + Span::from_s(31);
+    let (fourth, effects) = world.arrive(&id, &rebooted);
+    assert_eq!((closed(&effects, second), closed(&effects, fourth)), (Some("REPLACED"), None));
+}
+
+#[test]
+fn the_next_key_counts_from_its_first_use_and_the_one_before_no_longer() {
+    let mut world = World::new();
+    let id = world.known(&machine(1));
+    let next = KeyHash([8; 32]);
+    let (ask, peer) = (world.ask(), Peer { machine: id.clone(), key: machine(1).key });
+    world.step(Event::Renew { ask, peer: peer.clone(), key: next });
+    let (conn, effects) = world.arrive(&id, &machine(1));
+    assert_eq!(closed(&effects, conn), None, "the answer may have been lost: the old key still counts");
+    let (conn, effects) = world.arrive_with(&id, next, hello(&machine(1)));
+    assert_eq!(closed(&effects, conn), None);
+    let (conn, effects) = world.arrive(&id, &machine(1));
+    assert_eq!(closed(&effects, conn), Some("CERTIFICATE_REVOKED"));
+    let other = world.known(&machine(2));
+    let (ask, peer) = (world.ask(), Peer { machine: other, key: machine(2).key });
+    let effects = world.step(Event::Renew { ask, peer, key: next });
+    assert!(
+        effects
+            .iter()
+            .all(|effect| !matches!(effect, crate::registry::Effect::Reply(_, Reply::Certify { .. })))
+    );
+}
+
+#[test]
+fn what_was_removed_on_purpose_stays_away_until_it_is_let_in_again() {
+    for (what, code) in [(Removal::Node, "NODE_REMOVED"), (Removal::Machine, "MACHINE_REMOVED")] {
+        let mut world = World::new();
+        let id = world.known(&machine(1));
+        let (conn, _) = world.arrive(&id, &machine(1));
+        let ask = world.ask();
+        let effects = world.step(Event::Remove { ask, machine: "w-1".into(), what: Some(what) });
+        assert_eq!(closed(&effects, conn), Some(code), "at once");
+        let (conn, effects) = world.arrive(&id, &machine(1));
+        assert_eq!(closed(&effects, conn), Some(code), "and when it comes again");
+        let ask = world.ask();
+        world.step(Event::Remove { ask, machine: id.as_str().into(), what: None });
+        let (conn, effects) = world.arrive(&id, &machine(1));
+        assert_eq!(closed(&effects, conn), None);
+    }
+}
+
+fn hello(who: &Claimed) -> reveille_wire::agent::frame::Hello {
+    reveille_wire::agent::frame::Hello {
+        protocol: 1,
+        identity: who.identity.clone(),
+        facts: who.facts.clone(),
+        plan: None,
+        joined: false,
+    }
+}

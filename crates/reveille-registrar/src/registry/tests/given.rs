@@ -1,0 +1,286 @@
+//! What those are told who are there: plans, tokens, waits, orders, and what is heard of them.
+
+use reveille_core::model::stage::Stage;
+use reveille_core::model::time::Span;
+use reveille_wire::agent::frame::{Done, Ended, EvidencePart, Heartbeat, StageReport, StageStep};
+use reveille_wire::agent::text::Text;
+use reveille_wire::agent::{AgentFrame, Role, ServerFrame, StageWord, Verb};
+
+use super::world::*;
+use crate::registry::{Effect, Event, MachineId, OrderId, What};
+
+const BEAT: AgentFrame = AgentFrame::Heartbeat(Heartbeat { stage: None, joined: false });
+
+fn tokens(effects: &[Effect]) -> (usize, usize, usize) {
+    let count = |wanted: fn(&Effect) -> bool| effects.iter().filter(|effect| wanted(effect)).count();
+    (
+        count(|effect| matches!(effect, Effect::MakeToken { .. })),
+        count(|effect| matches!(effect, Effect::SendToken(..))),
+        count(|effect| matches!(effect, Effect::DropToken { .. })),
+    )
+}
+
+fn staged(seq: u64, stage: Stage, step: StageStep) -> AgentFrame {
+    let stage = StageWord(stage);
+    AgentFrame::Stage(StageReport {
+        seq,
+        stage,
+        step,
+        attempts: 1,
+        error: None,
+        stamp: "its own clock".into(),
+    })
+}
+
+#[test]
+fn each_wait_says_what_is_missing_and_ends_when_it_is_there() {
+    let mut world = World::new();
+    let id = world.known(&machine(1));
+    let (conn, effects) = world.arrive(&id, &machine(1));
+    assert_eq!(wait(&effects, conn), Some("WAIT_PLAN"), "no plan is written");
+    let effects = {
+        let template = template(&[Role::ControlPlane]);
+        let key = ("prod".into(), "workers".into());
+        world.step(Event::PlansRead(crate::registry::Plans([(key, template)].into())))
+    };
+    assert!(
+        sent(&effects, conn).iter().any(|frame| matches!(frame, ServerFrame::Plan(_))),
+        "files come first"
+    );
+    assert_eq!(wait(&effects, conn), Some("WAIT_PLAN"), "nobody said what the cluster has");
+    let effects = world.cluster(Some(&[]));
+    assert_eq!(wait(&effects, conn), Some("WAIT_ROLE"));
+    let effects = world.cluster(Some(&[]));
+    assert_eq!(wait(&effects, conn), None, "the same is not said twice");
+    let effects = world.cluster(Some(&[Role::ControlPlane]));
+    assert_eq!((wait(&effects, conn), tokens(&effects)), (Some("WAIT_TOKEN"), (1, 0, 0)));
+    let effects = world.step(Event::TokenMade { machine: id.clone(), outcome: Ok(()) });
+    assert_eq!((wait(&effects, conn), tokens(&effects)), (None, (0, 1, 0)));
+    let says = world.registry.book().machine(&id).unwrap().trace.leg(Stage::FetchConfig).unwrap();
+    assert_eq!(says.server_says, None, "what was in the way is no longer");
+}
+
+#[test]
+fn a_token_is_made_when_it_is_needed_renewed_while_it_waits_and_dropped_when_the_node_is_there() {
+    let mut world = World::new();
+    world.plans(&[]);
+    let id = world.known(&machine(1));
+    let (conn, effects) = world.arrive(&id, &machine(1));
+    assert_eq!(tokens(&effects), (1, 0, 0));
+    world.step(Event::TokenMade { machine: id.clone(), outcome: Ok(()) });
+    let (mut made, mut sent) = (0, 0);
+    for _ in 0..65 {
+        assert_eq!(tokens(&world.say(conn, BEAT)), (0, 0, 0), "a heartbeat asks for nothing");
+        let (asked, given, dropped) = tokens(&world.pass(Span::from_s(59)));
+        assert_eq!(dropped, 0);
+        sent += given;
+        for _ in 0..asked {
+            made += 1;
+            let effects = world.step(Event::TokenMade { machine: id.clone(), outcome: Ok(()) });
+            sent += tokens(&effects).1;
+        }
+        world.now = world.now + Span::from_s(1);
+    }
+    assert_eq!(made, 3, "at two thirds of half an hour each");
+    assert!(sent >= made, "and each is handed over");
+    let effects = world.say(conn, staged(1, Stage::Register, StageStep::Left));
+    assert_eq!(tokens(&effects), (0, 0, 1));
+    let effects = world.say(conn, AgentFrame::Heartbeat(Heartbeat { stage: None, joined: true }));
+    assert_eq!(tokens(&effects), (0, 0, 0), "dropped once");
+}
+
+#[test]
+fn a_machine_whose_node_is_there_gets_no_token_and_one_that_lost_it_does() {
+    let mut world = World::new();
+    world.plans(&[]);
+    let id = world.known(&machine(1));
+    let hello = reveille_wire::agent::frame::Hello {
+        protocol: 1,
+        identity: machine(1).identity,
+        facts: machine(1).facts,
+        plan: None,
+        joined: true,
+    };
+    let (conn, effects) = world.arrive_with(&id, machine(1).key, hello);
+    assert_eq!(tokens(&effects), (0, 0, 0));
+    let effects = world.say(conn, BEAT);
+    assert_eq!(tokens(&effects), (1, 0, 0));
+}
+
+#[test]
+fn a_token_that_cannot_be_made_is_tried_again_later_and_the_machine_is_told_why() {
+    let mut world = World::new();
+    world.plans(&[]);
+    let id = world.known(&machine(1));
+    let (conn, _) = world.arrive(&id, &machine(1));
+    let effects = world.step(Event::TokenMade { machine: id.clone(), outcome: Err("forbidden".into()) });
+    assert_eq!((wait(&effects, conn), tokens(&effects)), (Some("WAIT_TOKEN"), (0, 0, 0)));
+    world.say(conn, BEAT);
+    assert_eq!(tokens(&world.pass(Span::from_s(6))), (1, 0, 0));
+    let mut effects = Vec::new();
+    for _ in 0..3 {
+        world.say(conn, BEAT);
+        effects.extend(world.pass(Span::from_s(30)));
+    }
+    assert_eq!(tokens(&effects).0, 1, "an answer that does not come counts as a failure");
+}
+
+#[test]
+fn a_plan_is_sent_to_whoever_holds_another_one_and_its_version_rises_with_its_checksum() {
+    let mut world = World::new();
+    world.plans(&[]);
+    let id = world.known(&machine(1));
+    let plan_of = |effects: &[Effect], conn| {
+        sent(effects, conn).into_iter().find_map(|frame| match frame {
+            ServerFrame::Plan(plan) => Some(plan.clone()),
+            _ => None,
+        })
+    };
+    let (conn, effects) = world.arrive(&id, &machine(1));
+    let first = plan_of(&effects, conn).unwrap();
+    assert_eq!((first.version, first.checksum.clone()), (1, crate::registry::plans::checksum(&first)));
+    let holding = |plan: &reveille_wire::agent::Plan| reveille_wire::agent::frame::Hello {
+        protocol: 1,
+        identity: machine(1).identity,
+        facts: machine(1).facts,
+        plan: Some(reveille_wire::agent::plan::Held {
+            version: plan.version,
+            checksum: plan.checksum.clone(),
+        }),
+        joined: false,
+    };
+    let (conn, effects) = world.arrive_with(&id, machine(1).key, holding(&first));
+    assert_eq!(plan_of(&effects, conn), None);
+    let mut edited = template(&[]);
+    edited.taints.push("gpu=yes:NoSchedule".into());
+    let effects = world
+        .step(Event::PlansRead(crate::registry::Plans([(("prod".into(), "workers".into()), edited)].into())));
+    let second = plan_of(&effects, conn).unwrap();
+    assert_eq!(second.version, 2);
+    assert_ne!(second.checksum, first.checksum);
+}
+
+#[test]
+fn a_report_counts_once_however_often_it_is_said() {
+    let mut world = World::new();
+    let id = world.known(&machine(1));
+    let (conn, _) = world.arrive(&id, &machine(1));
+    let effects = world.say(conn, staged(5, Stage::Runtime, StageStep::Entered));
+    assert!(sent(&effects, conn).iter().any(|frame| matches!(frame, ServerFrame::Ack { .. })));
+    world.step(Event::Gone(conn));
+    let (conn, effects) = world.arrive(&id, &machine(1));
+    let kept = sent(&effects, conn).into_iter().find_map(|frame| match frame {
+        ServerFrame::Welcome(welcome) => Some(welcome.reports_kept),
+        _ => None,
+    });
+    assert_eq!(kept, Some(5));
+    let effects = world.say(conn, staged(5, Stage::Runtime, StageStep::Entered));
+    assert!(told(&effects).is_empty());
+    assert!(!sent(&effects, conn).is_empty(), "it is acknowledged again");
+    let trace = &world.registry.book().machine(&id).unwrap().trace;
+    assert_eq!(trace.at(), Some(Stage::Runtime));
+    let leg = trace.leg(Stage::Runtime).unwrap();
+    assert_eq!(
+        (leg.stamp.as_str(), leg.deadline(Stage::Runtime)),
+        ("its own clock", Some(world.now + Span::from_min(2)))
+    );
+}
+
+#[test]
+fn silence_is_said_once_and_ends_with_a_word() {
+    let mut world = World::new();
+    let id = world.known(&machine(1));
+    let (conn, _) = world.arrive(&id, &machine(1));
+    let silent =
+        |effects: &[Effect]| told(effects).into_iter().filter(|what| matches!(what, What::Silent)).count();
+    assert_eq!(silent(&world.pass(Span::from_s(59))), 0);
+    let effects = world.pass(Span::from_s(1));
+    assert_eq!((silent(&effects), closed(&effects, conn)), (1, Some("UNAVAILABLE")));
+    assert_eq!(silent(&world.pass(Span::from_s(60))), 0);
+    assert!(world.registry.silent_since(world.now, &id).is_some());
+    world.arrive(&id, &machine(1));
+    assert_eq!(world.registry.silent_since(world.now, &id), None);
+    assert_eq!(silent(&world.pass(Span::from_s(60))), 1);
+}
+
+#[test]
+fn an_order_is_given_once_and_has_an_end_in_every_case() {
+    let mut world = World::new();
+    let id = world.known(&machine(1));
+    let order = |world: &mut World, number| {
+        let (machine, within) = (id.clone(), Span::from_s(30));
+        world.step(Event::Order { id: OrderId(number), machine, verb: Verb::RestartKubelet, within })
+    };
+    let unanswered = |effects: &[Effect]| {
+        told(effects).into_iter().filter(|what| matches!(what, What::Unanswered(..))).count()
+    };
+    assert_eq!(unanswered(&order(&mut world, 1)), 1, "it has no session");
+    let (conn, _) = world.arrive(&id, &machine(1));
+    assert_eq!(sent(&order(&mut world, 2), conn).len(), 1);
+    let done = AgentFrame::Done(Done { id: 2, outcome: Ended::Done, tail: Text::default() });
+    assert!(told(&world.say(conn, done.clone())).iter().any(|what| matches!(what, What::Answered(..))));
+    assert!(told(&world.say(conn, done)).is_empty(), "answered once");
+    order(&mut world, 3);
+    world.say(conn, BEAT);
+    assert_eq!(unanswered(&world.pass(Span::from_s(30))), 1, "it did not answer in time");
+    order(&mut world, 4);
+    assert_eq!(unanswered(&world.step(Event::Gone(conn))), 1, "its session ended");
+}
+
+#[test]
+fn evidence_comes_in_order_and_only_when_it_was_asked_for() {
+    let mut world = World::new();
+    let id = world.known(&machine(1));
+    let (conn, _) = world.arrive(&id, &machine(1));
+    let part =
+        |number| AgentFrame::Evidence(EvidencePart { id: 1, part: number, of: 2, text: Text::cut("log") });
+    let heard = |effects: Vec<Effect>| {
+        told(&effects).into_iter().filter(|what| matches!(what, What::Evidence(..))).count()
+    };
+    assert_eq!(heard(world.say(conn, part(0))), 0, "nobody asked");
+    world.step(Event::Order {
+        id: OrderId(1),
+        machine: id,
+        verb: Verb::CollectEvidence,
+        within: Span::from_s(60),
+    });
+    assert_eq!(heard(world.say(conn, part(1))), 0, "the first comes first");
+    assert_eq!(heard(world.say(conn, part(0))), 1);
+    assert_eq!(heard(world.say(conn, part(0))), 0, "once");
+    assert_eq!(heard(world.say(conn, part(1))), 1);
+}
+
+#[test]
+fn whoever_says_more_than_is_taken_is_closed() {
+    let mut world = World::new();
+    let id = world.known(&machine(1));
+    let (conn, _) = world.arrive(&id, &machine(1));
+    let mut said = 0;
+    let code = loop {
+        said += 1;
+        if let Some(code) = closed(&world.say(conn, BEAT), conn) {
+            break code;
+        }
+    };
+    assert_eq!((code, said), ("TOO_MANY", 121));
+    assert_eq!(world.registry.session_of(&id), None);
+}
+
+#[test]
+fn a_machine_is_told_of_others_of_its_roster_that_are_there() {
+    let mut world = World::new();
+    let ids: Vec<MachineId> = (1..5).map(|number| world.known(&machine(number))).collect();
+    for (id, number) in ids.iter().zip(1..4) {
+        world.arrive(id, &machine(number));
+    }
+    let (conn, effects) = world.arrive(&ids[3], &machine(4));
+    let names: Vec<_> = sent(&effects, conn)
+        .into_iter()
+        .filter_map(|frame| match frame {
+            ServerFrame::Peers { peers } => Some(peers.iter().map(|peer| peer.node_name.to_string())),
+            _ => None,
+        })
+        .flatten()
+        .collect();
+    assert_eq!(names, ["w-1", "w-2", "w-3"]);
+}

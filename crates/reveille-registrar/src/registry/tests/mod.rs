@@ -1,0 +1,6 @@
+//! The registry alone: who is let in, who is not and why, what each is told, and that a replay gives the same.
+
+mod admission;
+mod course;
+mod given;
+mod world;

@@ -1,7 +1,7 @@
 //! The agent's memory on the machine's disk: one small file, replaced whole.
 //!
-//! It is durable when its write returns: the text is synced before it takes its name, and the folder after it. A file that cannot be
-//! read is put aside and said, never taken for an empty memory in silence: attempts that were made would be made again.
+//! It is durable when its write returns: the text is synced before it takes its name, and the folder after it. A file that
+//! cannot be read is said, never taken for an empty memory: attempts that were made would be made again.
 
 use std::fs;
 use std::io::{self, Write as _};

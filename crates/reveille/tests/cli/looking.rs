@@ -29,6 +29,7 @@ fn programs_get_one_document_in_their_form() {
             Report::PlanReport(report) => &report.sources,
             Report::IncidentsReport(report) => &report.sources,
             Report::WhyReport(report) => &report.sources,
+            other => panic!("{command} printed {other:?}"),
         };
         assert!(sources.iter().all(|source| !source.trusted), "{command}: {}", ran.out);
         assert!(ran.err.is_empty(), "{command}: a program wants no notes: {}", ran.err);

@@ -3,7 +3,7 @@
 //! For people each thing is a line, when it happens; for programs all of it is one document at the end. Nothing is decided
 //! here.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -85,7 +85,7 @@ fn driver(
     let way = distribution::of(target.kind).ok_or_else(|| {
         Failure::usage(anyhow!("joining with {} is not built yet", target.kind)).next("join by hand")
     })?;
-    let config = args.target.config().map(|path| read(path)).transpose()?;
+    let config = args.target.config().map(|path| read(path.as_path())).transpose()?;
     let (settings, _) = join::settings(args.stay).check().map_err(Failure::usage)?;
     let token = target.token.clone();
     let inspector = Arc::new(Inspector::new(root, target, name.clone(), way));
@@ -103,7 +103,7 @@ fn driver(
     Ok((driver, name.to_string()))
 }
 
-fn read(path: &PathBuf) -> Result<String, Failure> {
+fn read(path: &Path) -> Result<String, Failure> {
     std::fs::read_to_string(path)
         .map_err(|error| Failure::usage(anyhow!("cannot read {}: {error}", path.display())))
 }

@@ -17,6 +17,7 @@ pub mod hands;
 pub mod identity;
 pub mod inspect;
 pub mod join;
+pub mod link;
 pub mod memory_file;
 pub mod node_object;
 pub mod pem;

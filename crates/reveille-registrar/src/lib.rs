@@ -9,3 +9,4 @@
 //! wait is a word of `reveille_wire::agent`, with what to do and when to ask again.
 
 pub mod registry;
+pub mod server;

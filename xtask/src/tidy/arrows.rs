@@ -51,7 +51,8 @@ const KNOWN: [(&str, &[&str]); 12] = [
     ("reveille-rancher", WORLD),
     ("reveille-agent", &["reveille-core"]),
     ("reveille-node", &["reveille-core", "reveille-wire", "reveille-agent"]),
-    ("reveille-registrar", WORLD),
+    // It remembers by itself: who was let in has to outlast whoever let him in.
+    ("reveille-registrar", &["reveille-core", "reveille-wire", "reveille-record"]),
     ("reveille-sim", SIM),
 ];
 const WORLD: &[&str] = &["reveille-core", "reveille-wire"];

@@ -162,6 +162,19 @@ impl Registry {
         self.heard_at.get(machine).copied()
     }
 
+    /// Whether a session of this machine would be let in, without letting it in.
+    ///
+    /// # Errors
+    ///
+    /// Why not.
+    pub fn stands(&self, peer: &Peer) -> Result<(), Reason> {
+        let known = self.book.machine(&peer.machine).ok_or(Reason::CertificateUnknown)?;
+        if known.key != peer.key && known.next_key != Some(peer.key) {
+            return Err(Reason::CertificateRevoked);
+        }
+        known.removed.map_or(Ok(()), |what| Err(what.reason()))
+    }
+
     /// How many sessions stand.
     pub fn sessions(&self) -> usize {
         self.sessions.len()

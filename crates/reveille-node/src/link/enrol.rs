@@ -1,0 +1,90 @@
+//! A token for a certificate, a certificate for the next one.
+//!
+//! The key is made here and stays here. It is made before the request and used for every repetition of it: the server knows a
+//! lost answer by the key, and an invitation is used once.
+
+use rcgen::{CertificateParams, DistinguishedName, KeyPair};
+use reveille_core::model::time::{Span, Time};
+use reveille_wire::agent::enrol::Pem;
+use reveille_wire::agent::text::Word;
+use reveille_wire::agent::{Enrol, Enrolled, Facts, Identity, PROTOCOL, Reason, Renew, Secret, path};
+
+use super::keyring::Kept;
+use super::{ANSWER_WITHIN, Credential, Link, LinkError, dial};
+
+/// A machine that wants to be known.
+pub struct Enrolment {
+    key: KeyPair,
+    identity: Identity,
+    facts: Facts,
+    node_name: Option<Word>,
+}
+
+impl Enrolment {
+    /// With a fresh key.
+    ///
+    /// # Errors
+    ///
+    /// None can be made.
+    pub fn new(identity: Identity, facts: Facts, node_name: Option<Word>) -> Result<Self, LinkError> {
+        let key = KeyPair::generate().map_err(|error| LinkError::Key(error.to_string()))?;
+        Ok(Self { key, identity, facts, node_name })
+    }
+
+    /// Asks; may be repeated until it is answered.
+    ///
+    /// # Errors
+    ///
+    /// Nobody answers, or the server refuses.
+    pub async fn ask(&self, link: &Link, token: &Secret, now: Time) -> Result<(Credential, Kept), LinkError> {
+        let wish = Enrol {
+            protocol: PROTOCOL,
+            identity: self.identity.clone(),
+            facts: self.facts.clone(),
+            node_name: self.node_name.clone(),
+            csr: csr(&self.key)?,
+        };
+        let mut line = dial::dial(link, None).await?;
+        let enrolled: Enrolled = line.post(path::ENROL, Some(token), &wish, ANSWER_WITHIN).await?;
+        taken(link, &self.key, enrolled, now)
+    }
+}
+
+impl Link {
+    /// The next certificate, with a fresh key.
+    ///
+    /// # Errors
+    ///
+    /// Nobody answers, or the server refuses; the one before counts on.
+    pub async fn renew(&self, credential: &Credential, now: Time) -> Result<(Credential, Kept), LinkError> {
+        let key = KeyPair::generate().map_err(|error| LinkError::Key(error.to_string()))?;
+        let wish = Renew { protocol: PROTOCOL, csr: csr(&key)? };
+        let mut line = dial::dial(self, Some(credential)).await?;
+        let enrolled: Enrolled = line.post(path::RENEW, None, &wish, ANSWER_WITHIN).await?;
+        taken(self, &key, enrolled, now)
+    }
+}
+
+/// A request that says nothing but the key.
+fn csr(key: &KeyPair) -> Result<Pem, LinkError> {
+    let mut params = CertificateParams::default();
+    params.distinguished_name = DistinguishedName::new();
+    let request = params.serialize_request(key).and_then(|request| request.pem());
+    request.map(|pem| Pem::from(pem.as_str())).map_err(|error| LinkError::Key(error.to_string()))
+}
+
+fn taken(link: &Link, key: &KeyPair, enrolled: Enrolled, now: Time) -> Result<(Credential, Kept), LinkError> {
+    let pem = format!("{}{}", key.serialize_pem(), enrolled.certificate.as_str());
+    let wrong =
+        |what: &str| LinkError::refused(Reason::BadFrame { place: "certificate".into(), what: what.into() });
+    let credential = Credential::read(&pem).ok_or_else(|| wrong("it cannot be read"))?;
+    let after_s = i64::try_from(enrolled.renew_after_s).unwrap_or(i64::MAX / 1000).min(i64::MAX / 1000);
+    let kept = Kept {
+        server: link.server.to_string(),
+        ca_pins: enrolled.ca_pins.iter().map(ToString::to_string).collect(),
+        machine: enrolled.machine,
+        node_name: enrolled.node_name,
+        renew_at: (now + Span::from_s(after_s)).into(),
+    };
+    Ok((credential, kept))
+}

@@ -1,0 +1,174 @@
+//! What a machine keeps of its enrolment: its key, its certificate, where the server is and by which keys it is known.
+//!
+//! ```text
+//!  DIR/link.pem    key and certificate, 0600       replaced as a whole, so that the two always belong together
+//!  DIR/link.json   server, pins, record, node name, when to renew
+//! ```
+//!
+//! Dates are of this machine's clock and are compared with nothing but it.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use reveille_core::model::time::Time;
+use reveille_wire::agent::text::Word;
+use reveille_wire::stamp::Stamp;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+use tokio_rustls::rustls::pki_types::pem::PemObject as _;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+
+use super::Link;
+use crate::memory_file::replace;
+use crate::pin::{Pin, Pins};
+use crate::target::Endpoint;
+
+/// A machine's own key and certificate.
+pub struct Credential {
+    pub(super) chain: Vec<CertificateDer<'static>>,
+    pub(super) key: PrivateKeyDer<'static>,
+    /// Key and certificate, as they are written down.
+    pem: String,
+}
+
+impl std::fmt::Debug for Credential {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Credential { .. }")
+    }
+}
+
+impl Credential {
+    /// From a key and a certificate as PEM; none when they cannot be read.
+    pub(super) fn read(pem: &str) -> Option<Self> {
+        let chain: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem.as_bytes()).collect();
+        let key = PrivateKeyDer::from_pem_slice(pem.as_bytes()).ok()?;
+        let chain = chain.ok().filter(|chain| !chain.is_empty())?;
+        Some(Self { chain, key, pem: pem.to_owned() })
+    }
+
+    /// The same as PEM, for another connection.
+    pub(super) fn pem(&self) -> &str {
+        &self.pem
+    }
+}
+
+/// What is kept beside it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Kept {
+    /// `host:port`.
+    pub server: String,
+    /// Pins.
+    pub ca_pins: Vec<String>,
+    /// The machine's record.
+    pub machine: Word,
+    /// The name of its node.
+    pub node_name: Word,
+    /// Renew the certificate from then on.
+    pub renew_at: Stamp,
+}
+
+/// All that a machine keeps of its enrolment.
+#[derive(Debug)]
+pub struct Keyring {
+    directory: PathBuf,
+    /// Its key and certificate.
+    pub credential: Credential,
+    /// What is kept beside it.
+    pub kept: Kept,
+}
+
+/// Why there is none.
+#[derive(Debug, Error)]
+pub enum KeyringError {
+    /// The file system refused.
+    #[error("cannot {doing} {}", path.display())]
+    Io {
+        /// What was tried.
+        doing: &'static str,
+        /// With which file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// It is there and cannot be read.
+    #[error("{} is not what an enrolment leaves; move it away and enrol with a new invitation", .0.display())]
+    Unreadable(PathBuf),
+}
+
+impl Keyring {
+    /// Reads it; none where this machine was not enrolled.
+    ///
+    /// # Errors
+    ///
+    /// It is there and cannot be read.
+    pub fn open(directory: &Path) -> Result<Option<Self>, KeyringError> {
+        let (pem, json) = paths(directory);
+        let Some(text) = read(&pem)? else { return Ok(None) };
+        let Some(kept) = read(&json)? else { return Ok(None) };
+        let credential = Credential::read(&text).ok_or_else(|| KeyringError::Unreadable(pem.clone()))?;
+        let kept = serde_json::from_str(&kept).map_err(|_| KeyringError::Unreadable(json))?;
+        Ok(Some(Self { directory: directory.to_owned(), credential, kept }))
+    }
+
+    /// Keeps an enrolment, durably.
+    ///
+    /// # Errors
+    ///
+    /// The file system refused.
+    pub fn keep(directory: &Path, credential: Credential, kept: Kept) -> Result<Self, KeyringError> {
+        let keyring = Self { directory: directory.to_owned(), credential, kept };
+        let refused = |doing, path: &Path| {
+            let path = path.to_owned();
+            move |source| KeyringError::Io { doing, path, source }
+        };
+        std::fs::create_dir_all(directory).map_err(refused("make the directory", directory))?;
+        let (pem, json) = paths(directory);
+        replace(&pem, keyring.credential.pem.as_bytes()).map_err(refused("write", &pem))?;
+        let text = serde_json::to_vec_pretty(&keyring.kept).unwrap_or_default();
+        replace(&json, &text).map_err(refused("write", &json))?;
+        Ok(keyring)
+    }
+
+    /// The next certificate in place of the one before.
+    ///
+    /// # Errors
+    ///
+    /// The file system refused.
+    pub fn renewed(self, credential: Credential, kept: Kept) -> Result<Self, KeyringError> {
+        Self::keep(&self.directory, credential, kept)
+    }
+
+    /// From now on the server is known by these keys, as its welcome said.
+    ///
+    /// # Errors
+    ///
+    /// The file system refused.
+    pub fn trust(self, ca_pins: Vec<String>) -> Result<Self, KeyringError> {
+        let kept = Kept { ca_pins, ..self.kept };
+        Self::keep(&self.directory, self.credential, kept)
+    }
+
+    /// The link that it leads to; none when what is kept names no server.
+    pub fn link(&self) -> Option<Link> {
+        let server = Endpoint::parse("the kept server", &self.kept.server).ok()?;
+        let pins: Result<Vec<Pin>, _> = self.kept.ca_pins.iter().map(|pin| pin.parse()).collect();
+        Some(Link { server, pins: Pins::new(pins.ok()?).ok()? })
+    }
+
+    /// Time for the next certificate.
+    pub fn is_due(&self, now: Time) -> bool {
+        now >= self.kept.renew_at.into()
+    }
+}
+
+fn paths(directory: &Path) -> (PathBuf, PathBuf) {
+    (directory.join("link.pem"), directory.join("link.json"))
+}
+
+fn read(path: &Path) -> Result<Option<String>, KeyringError> {
+    match std::fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(KeyringError::Io { doing: "read", path: path.to_owned(), source }),
+    }
+}

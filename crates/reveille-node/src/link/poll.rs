@@ -1,0 +1,126 @@
+//! A session's frames by requests that the server holds back.
+//!
+//! One poll is always under way. When the agent has something to say, another one goes beside it, which brings the frames and
+//! ends the wait of the first. A poll whose answer was lost is repeated: the server gives the same again, and frames that were
+//! taken are passed over by their numbers.
+
+use std::time::Duration;
+
+use reveille_wire::agent::frame::Hello;
+use reveille_wire::agent::poll::{Poll, Polled};
+use reveille_wire::agent::text::List;
+use reveille_wire::agent::{AgentFrame, Numbered, POLL_FRAMES_MAX, POLL_HOLD_S, ServerFrame, path};
+use tokio::sync::mpsc;
+
+use super::session::{FRAMES_MAX, Wires};
+use super::{ANSWER_WITHIN, Credential, Link, LinkError, dial};
+
+/// A poll that failed is repeated this often, a second apart at first, before the session is given up.
+const REPEATED: u32 = 3;
+
+pub(super) fn open(link: &Link, credential: &Credential, hello: Hello) -> Result<Wires, LinkError> {
+    let (out, queue) = mpsc::channel(FRAMES_MAX);
+    let (into, taken) = mpsc::channel(FRAMES_MAX);
+    let credential =
+        Credential::read(credential.pem()).ok_or_else(|| LinkError::Key("it cannot be read".to_owned()))?;
+    let mut line =
+        Line { link: link.clone(), credential, session: None, sent: 0, got: 0, waiting: Vec::new() };
+    let task = tokio::spawn(async move {
+        let over = line.exchange(hello, queue, &into).await;
+        // Whoever dropped the session does not ask how it ended.
+        drop(into.send(Err(over)).await);
+    });
+    Ok(Wires { out, into: taken, task: task.abort_handle() })
+}
+
+struct Line {
+    link: Link,
+    credential: Credential,
+    session: Option<u64>,
+    sent: u64,
+    /// The highest frame of the server that was handed over.
+    got: u64,
+    /// Frames that were not acknowledged.
+    waiting: Vec<Numbered<AgentFrame>>,
+}
+
+impl Line {
+    async fn exchange(
+        &mut self,
+        hello: Hello,
+        mut queue: mpsc::Receiver<AgentFrame>,
+        into: &mpsc::Sender<Result<ServerFrame, LinkError>>,
+    ) -> LinkError {
+        self.push(AgentFrame::Hello(hello));
+        let mut failures = 0;
+        loop {
+            let polled = {
+                let poll = ask(&self.link, &self.credential, self.poll());
+                tokio::pin!(poll);
+                tokio::select! {
+                    polled = &mut poll => Some(polled),
+                    // The poll under way is given up: what it would have answered is answered to the next one.
+                    frame = queue.recv(), if self.session.is_some() && self.waiting.len() < POLL_FRAMES_MAX => match frame {
+                        Some(frame) => {
+                            self.sent += 1;
+                            self.waiting.push(Numbered { n: self.sent, frame });
+                            None
+                        }
+                        None => return self.link.broken("nobody speaks any more"),
+                    },
+                }
+            };
+            match polled {
+                None => {}
+                Some(Ok(polled)) => {
+                    failures = 0;
+                    if !self.take(polled, into).await {
+                        return self.link.broken("nobody listens any more");
+                    }
+                }
+                Some(Err(error @ LinkError::Refused(_))) => return error,
+                Some(Err(error)) if self.session.is_none() || failures >= REPEATED => return error,
+                Some(Err(_)) => {
+                    tokio::time::sleep(Duration::from_secs(1 << failures)).await;
+                    failures += 1;
+                }
+            }
+        }
+    }
+
+    fn push(&mut self, frame: AgentFrame) {
+        self.sent += 1;
+        self.waiting.push(Numbered { n: self.sent, frame });
+    }
+
+    fn poll(&self) -> Poll {
+        // Something to say goes at once and is answered at once.
+        let hold_s = if self.waiting.is_empty() { POLL_HOLD_S } else { 0 };
+        Poll {
+            session: self.session,
+            ack: self.got,
+            frames: List::first(self.waiting.iter().cloned()),
+            hold_s,
+        }
+    }
+
+    async fn take(&mut self, polled: Polled, into: &mpsc::Sender<Result<ServerFrame, LinkError>>) -> bool {
+        self.session = Some(polled.session);
+        self.waiting.retain(|frame| frame.n > polled.ack);
+        for Numbered { n, frame } in polled.frames.into_vec() {
+            if n > self.got {
+                self.got = n;
+                if into.send(Ok(frame)).await.is_err() {
+                    return false;
+                }
+            }
+        }
+        true
+    }
+}
+
+async fn ask(link: &Link, credential: &Credential, poll: Poll) -> Result<Polled, LinkError> {
+    let mut line = dial::dial(link, Some(credential)).await?;
+    let within = ANSWER_WITHIN + Duration::from_secs(POLL_HOLD_S.into());
+    line.post(path::POLL, None, &poll, within).await
+}

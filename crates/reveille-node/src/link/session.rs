@@ -1,0 +1,136 @@
+//! A session, over whichever carrier gets by.
+//!
+//! ```text
+//!  hello ─▶ WebSocket ─┬▶ welcome ─▶ Session
+//!                      └▶ the upgrade is blocked ─▶ long poll ─▶ welcome ─▶ Session
+//!  say ─▶ queue (bounded) ─▶ carrier's task ─▶ server        next ◀─ queue (bounded) ◀─ carrier's task ◀─ server
+//! ```
+//!
+//! A refusal of the server is one over either carrier and is not tried over the other. Everything else that keeps an upgrade
+//! from coming about, or a socket from saying its first word, is taken for something in between.
+
+use reveille_wire::agent::frame::{Hello, Welcome};
+use reveille_wire::agent::{AgentFrame, Reason, ServerFrame};
+use tokio::sync::mpsc;
+use tokio::task::AbortHandle;
+
+use super::{Credential, Link, LinkError, poll, socket};
+
+/// Frames that may wait to be sent, and to be taken.
+pub(super) const FRAMES_MAX: usize = 256;
+
+/// How frames travel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Carrier {
+    /// A WebSocket.
+    WebSocket,
+    /// Requests that are held back.
+    LongPoll,
+}
+
+/// A session that stands.
+#[derive(Debug)]
+pub struct Session {
+    /// What the server said first.
+    pub welcome: Welcome,
+    /// How its frames travel.
+    pub carrier: Carrier,
+    out: mpsc::Sender<AgentFrame>,
+    into: mpsc::Receiver<Result<ServerFrame, LinkError>>,
+    task: AbortHandle,
+    link: Link,
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// A carrier's two ends and its task.
+pub(super) struct Wires {
+    pub(super) out: mpsc::Sender<AgentFrame>,
+    pub(super) into: mpsc::Receiver<Result<ServerFrame, LinkError>>,
+    pub(super) task: AbortHandle,
+}
+
+impl Link {
+    /// Opens a session: over a WebSocket, or by long poll where an upgrade does not get by.
+    ///
+    /// # Errors
+    ///
+    /// Nobody answers, or the server refuses.
+    pub async fn session(&self, credential: &Credential, hello: Hello) -> Result<Session, LinkError> {
+        match self.session_over(Carrier::WebSocket, credential, hello.clone()).await {
+            Err(error) if is_in_between(&error) => {
+                tracing::info!("no WebSocket gets to {}: {error}; frames go by long poll", self.server);
+                self.session_over(Carrier::LongPoll, credential, hello).await
+            }
+            other => other,
+        }
+    }
+
+    /// Opens a session over one carrier.
+    ///
+    /// # Errors
+    ///
+    /// Nobody answers, or the server refuses.
+    pub async fn session_over(
+        &self,
+        carrier: Carrier,
+        credential: &Credential,
+        hello: Hello,
+    ) -> Result<Session, LinkError> {
+        let mut wires = match carrier {
+            Carrier::WebSocket => socket::open(self, credential, hello).await?,
+            Carrier::LongPoll => poll::open(self, credential, hello)?,
+        };
+        let first = tokio::time::timeout(super::ANSWER_WITHIN, wires.into.recv()).await;
+        let frame = first.map_err(|_| self.late("the welcome", super::ANSWER_WITHIN))?;
+        match frame {
+            Some(Ok(ServerFrame::Welcome(welcome))) => {
+                let Wires { out, into, task } = wires;
+                Ok(Session { welcome, carrier, out, into, task, link: self.clone() })
+            }
+            Some(Ok(ServerFrame::Refuse(refused))) => Err(LinkError::Refused(Box::new(refused))),
+            Some(Err(error)) => Err(error),
+            Some(Ok(_)) | None => Err(self.broken("it ended before the welcome")),
+        }
+    }
+}
+
+impl Session {
+    /// Says something; waits while too much waits to be sent.
+    ///
+    /// # Errors
+    ///
+    /// The session is over; [`Session::next`] says why.
+    pub async fn say(&self, frame: AgentFrame) -> Result<(), LinkError> {
+        self.out.send(frame).await.map_err(|_| self.link.broken("the session is over"))
+    }
+
+    /// The next frame.
+    ///
+    /// # Errors
+    ///
+    /// Why there is none any more. A refusal comes as an error, too: the session ends with it.
+    pub async fn next(&mut self) -> Result<ServerFrame, LinkError> {
+        match self.into.recv().await {
+            Some(Ok(ServerFrame::Refuse(refused))) => Err(LinkError::Refused(Box::new(refused))),
+            Some(other) => other,
+            None => Err(self.link.broken("the session is over")),
+        }
+    }
+}
+
+/// What says nothing about the server's own mind.
+fn is_in_between(error: &LinkError) -> bool {
+    match error {
+        LinkError::Refused(refused) => matches!(
+            refused.reason,
+            Reason::UpgradeRequired | Reason::ProxyAnswered(_) | Reason::NotReveille(_) | Reason::NoSuchPath
+        ),
+        LinkError::Broken { .. } | LinkError::Late { .. } => true,
+        _ => false,
+    }
+}

@@ -1,0 +1,302 @@
+//! What people ask of a running server, over a socket that only its own account can open.
+//!
+//! ```text
+//!  reveille invite ─▶ DIR/admin.sock (0600) ─▶ {"ask":"invite",…}\n ─▶ the registry, the authorities ─▶ {"invited":…}\n
+//! ```
+//!
+//! A socket, not the ledger: the ledger has one writer, which keeps what it remembers and what is durable the same, and an
+//! invitation counts from the moment in which it is shown. Whoever can open the socket could as well read the authorities' keys
+//! beside it, so it asks for no further proof. A token is in the one answer and nowhere else.
+
+use std::collections::BTreeSet;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+use reveille_core::model::id::{PoolName, RosterName};
+use reveille_core::model::time::Span;
+use reveille_wire::agent::text::{List, Sentence, Word};
+use reveille_wire::agent::{Role, Secret};
+use serde::{Deserialize, Serialize};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+use super::routes::Hall;
+use super::tls::Doorman;
+use super::token;
+use crate::registry::{Event, Reimage, Removal, Reply, Wish};
+
+/// Longest for one exchange.
+const WITHIN: Duration = Duration::from_secs(20);
+/// Longest question and answer, bytes.
+const LINE_BYTES_MAX: u64 = 64 << 10;
+
+/// A question.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "ask", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Ask {
+    /// An invitation.
+    Invite {
+        /// Of which roster; may be left out where there is one.
+        #[serde(default)]
+        roster: Option<Word>,
+        /// For which pool.
+        pool: Word,
+        /// As what.
+        roles: BTreeSet<Role>,
+        /// For this machine alone.
+        #[serde(default)]
+        machine: Option<Word>,
+        /// It may be one that is known.
+        #[serde(default)]
+        reimage: Option<Reimage>,
+        /// It lasts so long, seconds.
+        ttl_s: u32,
+        /// How often it may be used.
+        uses: u32,
+    },
+    /// A machine, or its node, is to stay away, or may come again.
+    Remove {
+        /// Which.
+        machine: Word,
+        /// What of it.
+        #[serde(default)]
+        what: Option<Removal>,
+    },
+    /// Introduce another authority.
+    RotateCa {},
+    /// Retire all authorities but the newest.
+    FinishRotation {},
+}
+
+/// An answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Answer {
+    /// The invitation.
+    Invited(Invited),
+    /// The machine that stays away, or may come again.
+    Removed(Word),
+    /// The authorities' pins now.
+    Pins(List<Word, 8>),
+    /// Why not, and what to do.
+    Refused(Sentence),
+}
+
+/// An invitation, and what its machine needs to know.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Invited {
+    /// Its token.
+    pub token: Secret,
+    /// Its public half.
+    pub id: Word,
+    /// The pins of this server.
+    pub ca_pins: List<Word, 8>,
+    /// Where the server listens, `host:port`, as it would call itself.
+    pub listens: List<Word, 32>,
+    /// It lasts so long, seconds.
+    pub ttl_s: u32,
+}
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+pub enum AskError {
+    /// Nobody listens.
+    #[error("no server listens at {}", path.display())]
+    Nobody {
+        /// Where it would.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// It was not answered.
+    #[error("the server at {} did not answer", .0.display())]
+    Silent(PathBuf),
+}
+
+/// Where a server's people are heard.
+pub fn path(directory: &Path) -> PathBuf {
+    directory.join("admin.sock")
+}
+
+/// Asks the server that runs with this state.
+///
+/// # Errors
+///
+/// Nobody runs with it, or does not answer.
+pub async fn ask(directory: &Path, ask: &Ask) -> Result<Answer, AskError> {
+    let path = path(directory);
+    let stream =
+        UnixStream::connect(&path).await.map_err(|source| AskError::Nobody { path: path.clone(), source })?;
+    let exchange = async {
+        let (read, mut write) = stream.into_split();
+        let mut line = serde_json::to_vec(ask).ok()?;
+        line.push(b'\n');
+        write.write_all(&line).await.ok()?;
+        let mut answer = String::new();
+        BufReader::new(read.take(LINE_BYTES_MAX)).read_line(&mut answer).await.ok()?;
+        serde_json::from_str(&answer).ok()
+    };
+    timeout(WITHIN, exchange).await.ok().flatten().ok_or(AskError::Silent(path))
+}
+
+/// What this side knows beside the hall.
+pub(super) struct Office {
+    pub(super) hall: Arc<Hall>,
+    pub(super) pools: BTreeSet<(RosterName, PoolName)>,
+    pub(super) names: Vec<String>,
+    pub(super) port: u16,
+}
+
+/// Takes the socket. One that is left over is replaced: whoever holds the ledger is the only one who may listen.
+pub(super) fn listen(directory: &Path) -> std::io::Result<UnixListener> {
+    let path = path(directory);
+    match std::fs::remove_file(&path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let listener = UnixListener::bind(&path)?;
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o600))?;
+    Ok(listener)
+}
+
+/// Answers until it is told to stop.
+pub(super) async fn serve(listener: UnixListener, office: Arc<Office>, mut stop: watch::Receiver<bool>) {
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            _ = stop.wait_for(|stop| *stop) => return,
+        };
+        if let Ok((stream, _)) = accepted {
+            let office = office.clone();
+            // Whoever asked and went away gets no answer.
+            tokio::spawn(async move { drop(timeout(WITHIN, office.exchange(stream)).await) });
+        }
+    }
+}
+
+impl Office {
+    async fn exchange(&self, stream: UnixStream) -> Option<()> {
+        let (read, mut write) = stream.into_split();
+        let mut line = String::new();
+        BufReader::new(read.take(LINE_BYTES_MAX)).read_line(&mut line).await.ok()?;
+        let answer = match serde_json::from_str(&line) {
+            Ok(ask) => self.answer(ask).await,
+            Err(error) => {
+                refused(format!("this server does not understand: {error}; use the program of its version"))
+            }
+        };
+        let mut bytes = serde_json::to_vec(&answer).ok()?;
+        bytes.push(b'\n');
+        write.write_all(&bytes).await.ok()?;
+        write.shutdown().await.ok()
+    }
+
+    async fn answer(&self, ask: Ask) -> Answer {
+        match ask {
+            Ask::Invite { roster, pool, roles, machine, reimage, ttl_s, uses } => {
+                let roster = match self.roster(roster.as_ref(), &pool) {
+                    Ok(roster) => roster,
+                    Err(why) => return refused(why),
+                };
+                let (ttl, pool) = (Span::from_s(ttl_s.into()), PoolName::from(pool.as_str()));
+                self.invite(Wish { roster, pool, roles, machine, reimage, ttl, uses }).await
+            }
+            Ask::Remove { machine, what } => {
+                match self.hall.hand.ask(|ask| Event::Remove { ask, machine, what }).await {
+                    Ok(Reply::Done(machine)) => Answer::Removed(Word::cut(machine.as_str())),
+                    other => unexpected(other),
+                }
+            }
+            Ask::RotateCa {} => self.change(super::authority::Authorities::add).await,
+            Ask::FinishRotation {} => self.change(super::authority::Authorities::finish).await,
+        }
+    }
+
+    async fn invite(&self, wish: Wish) -> Answer {
+        let Ok(drawn) = token::draw() else {
+            return refused("the system gives no random numbers".to_owned());
+        };
+        let (id, hash) = (drawn.id, drawn.hash);
+        match self.hall.hand.ask(|ask| Event::Invite { ask, wish, id, hash }).await {
+            Ok(Reply::Invited { id, ttl }) => Answer::Invited(Invited {
+                token: drawn.token,
+                id: Word::cut(id.as_str()),
+                ca_pins: self.pins(),
+                listens: List::first(self.names.iter().map(|name| Word::cut(&address(name, self.port)))),
+                ttl_s: u32::try_from(ttl.ms / 1000).unwrap_or(u32::MAX),
+            }),
+            other => unexpected(other),
+        }
+    }
+
+    /// The roster of a pool: the one that was named, or the only one that has it.
+    fn roster(&self, named: Option<&Word>, pool: &str) -> Result<RosterName, String> {
+        let mut with = self.pools.iter().filter(|(roster, has)| {
+            has.as_str() == pool && named.is_none_or(|named| named.as_str() == roster.as_str())
+        });
+        let Some((roster, _)) = with.next() else {
+            let pools: Vec<_> =
+                self.pools.iter().map(|(roster, pool)| format!("{pool} of {roster}")).collect();
+            return Err(format!("there is no pool {pool:?}; there are {}", pools.join(", ")));
+        };
+        if with.next().is_some() {
+            return Err(format!("more than one roster has a pool {pool:?}; name the roster with --of"));
+        }
+        Ok(roster.clone())
+    }
+
+    fn pins(&self) -> List<Word, 8> {
+        let authorities = self.hall.authorities.lock().unwrap_or_else(PoisonError::into_inner);
+        List::first(authorities.pins().iter().map(|pin| Word::cut(pin)))
+    }
+
+    async fn change(
+        &self,
+        change: impl FnOnce(&mut super::authority::Authorities) -> Result<(), super::authority::AuthorityError>,
+    ) -> Answer {
+        let changed = {
+            let mut authorities = self.hall.authorities.lock().unwrap_or_else(PoisonError::into_inner);
+            change(&mut authorities).map_err(|error| error.to_string())
+        };
+        if let Err(why) = changed.and_then(|()| self.hall.reopen(&self.names)) {
+            return refused(why);
+        }
+        let pins = self.pins();
+        match self.hall.hand.pins(pins.iter().map(ToString::to_string).collect()).await {
+            Ok(()) => Answer::Pins(pins),
+            Err(over) => refused(over.to_string()),
+        }
+    }
+}
+
+impl Hall {
+    /// Another certificate of the server, after the authorities of this moment; those who are connected stay so.
+    pub(super) fn reopen(&self, names: &[String]) -> Result<(), String> {
+        let authorities = self.authorities.lock().unwrap_or_else(PoisonError::into_inner);
+        let serving = authorities.serving(names).map_err(|error| error.to_string())?;
+        let doorman = Doorman::new(&authorities, serving).map_err(|error| error.to_string())?;
+        *self.doorman.write().unwrap_or_else(PoisonError::into_inner) = doorman;
+        Ok(())
+    }
+}
+
+/// `host:port`, an IPv6 address in brackets.
+fn address(name: &str, port: u16) -> String {
+    if name.contains(':') { format!("[{name}]:{port}") } else { format!("{name}:{port}") }
+}
+
+fn refused(why: String) -> Answer {
+    Answer::Refused(Sentence::cut(&why))
+}
+
+fn unexpected(reply: Result<Reply, super::keeper::Over>) -> Answer {
+    match reply {
+        Ok(Reply::Refused(refusal)) => refused(refusal.to_string()),
+        Ok(_) => refused("the server gave another answer than was asked for; its log says more".to_owned()),
+        Err(over) => refused(over.to_string()),
+    }
+}

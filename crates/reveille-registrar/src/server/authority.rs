@@ -1,0 +1,288 @@
+//! The server's own authorities: who signs machines' certificates, and by whom this server is known.
+//!
+//! ```text
+//!  DIR/authority/0001.pem      key and certificate, 0600       the oldest signs the server's certificate: agents know it
+//!  DIR/authority/0002.pem      the next one, while it is being introduced       the newest signs machines' certificates
+//!  DIR/authority/0001.retired  one that is over
+//!
+//!  first start ─▶ 0001      rotate ─▶ 0002 beside it: both pins are printed, both are accepted      finish ─▶ the oldest retire
+//! ```
+//!
+//! A rotation has two halves with days between them, so that every agent meets the next authority (a welcome names the pins)
+//! before the last one goes. What is there is told by the files alone. The server's own key is never written: it is made at each
+//! start and whenever two thirds of its certificate's time have passed.
+
+use std::io::Write as _;
+use std::net::IpAddr;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use rcgen::{
+    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
+    KeyPair, KeyUsagePurpose, PublicKeyData, SanType,
+};
+use reveille_core::model::time::Span;
+use thiserror::Error;
+use time::{Duration, OffsetDateTime};
+use tokio_rustls::rustls::pki_types::pem::PemObject as _;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+
+use super::request::key_hash;
+use crate::registry::{KeyHash, MachineId};
+
+/// An authority lasts this long, days: nobody should meet its end by surprise, and rotating is for the day that it leaks.
+const AUTHORITY_DAYS: i64 = 3650;
+/// The server's certificate, days.
+const SERVING_DAYS: i64 = 90;
+/// A certificate counts from a little before now, for machines whose clocks run behind.
+const BACKDATED: Duration = Duration::minutes(5);
+/// More authorities than this at once mean that a rotation was begun again and again and never finished.
+const AUTHORITIES_MAX: usize = 4;
+
+/// Why there is no authority, or no certificate.
+#[derive(Debug, Error)]
+pub enum AuthorityError {
+    /// The file system refused.
+    #[error("cannot {doing} {}", path.display())]
+    Io {
+        /// What was tried.
+        doing: &'static str,
+        /// With which file.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A file is not a key and a certificate.
+    #[error("{} holds no key and certificate; put it back from a copy, or move it away and introduce the machines anew", .0.display())]
+    Unreadable(PathBuf),
+    /// A certificate could not be made.
+    #[error("cannot make a certificate")]
+    Make(#[source] rcgen::Error),
+    /// A name to listen under cannot stand in a certificate.
+    #[error("{0:?} is no host name and no address")]
+    Name(String),
+    /// Too many at once.
+    #[error(
+        "there are {0} authorities already; finish the rotation that was begun: reveille invite --finish-rotation"
+    )]
+    TooMany(usize),
+    /// There is no other one to go on with.
+    #[error("there is one authority alone, and nothing to finish; begin with: reveille invite --rotate-ca")]
+    NothingToFinish,
+}
+
+/// One authority.
+struct Authority {
+    path: PathBuf,
+    certificate: CertificateDer<'static>,
+    key: KeyHash,
+    issuer: Issuer<'static, KeyPair>,
+}
+
+/// All that are in force, oldest first; at least one.
+pub(super) struct Authorities {
+    directory: PathBuf,
+    list: Vec<Authority>,
+}
+
+/// What the server shows to whoever connects.
+pub(super) struct Serving {
+    pub(super) chain: Vec<CertificateDer<'static>>,
+    pub(super) key: PrivateKeyDer<'static>,
+}
+
+impl Authorities {
+    /// Reads them, and makes the first one where there is none.
+    pub(super) fn open(state: &Path) -> Result<Self, AuthorityError> {
+        let directory = state.join("authority");
+        let refused = |doing, path: &Path| {
+            let path = path.to_owned();
+            move |source| AuthorityError::Io { doing, path, source }
+        };
+        std::fs::create_dir_all(&directory).map_err(refused("make the directory", &directory))?;
+        restrict(&directory).map_err(refused("restrict the directory", &directory))?;
+        let entries = std::fs::read_dir(&directory).map_err(refused("list", &directory))?;
+        let mut paths = Vec::new();
+        for entry in entries {
+            let path = entry.map_err(refused("list", &directory))?.path();
+            if path.extension().is_some_and(|extension| extension == "pem") {
+                paths.push(path);
+            }
+        }
+        paths.sort();
+        let mut list = Vec::new();
+        for path in paths {
+            let bytes = std::fs::read(&path).map_err(refused("read", &path))?;
+            list.push(Authority::read(path, &bytes)?);
+        }
+        let mut authorities = Self { directory, list };
+        if authorities.list.is_empty() {
+            authorities.add()?;
+        }
+        Ok(authorities)
+    }
+
+    /// Pins, oldest first, as kubeadm prints them.
+    pub(super) fn pins(&self) -> Vec<String> {
+        self.list.iter().map(|authority| authority.key.to_string()).collect()
+    }
+
+    /// The certificates, oldest first.
+    pub(super) fn certificates(&self) -> impl Iterator<Item = &CertificateDer<'static>> {
+        self.list.iter().map(|authority| &authority.certificate)
+    }
+
+    /// The same as PEM.
+    pub(super) fn pem(&self) -> String {
+        self.certificates().map(|certificate| pem("CERTIFICATE", certificate)).collect()
+    }
+
+    /// Begins a rotation: one more, beside those that are there.
+    pub(super) fn add(&mut self) -> Result<(), AuthorityError> {
+        if self.list.len() >= AUTHORITIES_MAX {
+            return Err(AuthorityError::TooMany(self.list.len()));
+        }
+        let number = 1 + self
+            .list
+            .iter()
+            .map(|authority| number(&authority.path))
+            .max()
+            .unwrap_or(0)
+            .max(retired(&self.directory));
+        let mut params = CertificateParams::default();
+        params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+        params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::DigitalSignature];
+        params.distinguished_name = name(&format!("Reveille registration {number}"));
+        dates(&mut params, Duration::days(AUTHORITY_DAYS));
+        let key = KeyPair::generate().map_err(AuthorityError::Make)?;
+        let certificate = params.self_signed(&key).map_err(AuthorityError::Make)?;
+        let text = format!("{}{}", key.serialize_pem(), pem("CERTIFICATE", certificate.der()));
+        let path = self.directory.join(format!("{number:04}.pem"));
+        write_once(&path, text.as_bytes())?;
+        self.list.push(Authority::read(path, text.as_bytes())?);
+        Ok(())
+    }
+
+    /// Ends a rotation: all but the newest are over.
+    pub(super) fn finish(&mut self) -> Result<(), AuthorityError> {
+        if self.list.len() < 2 {
+            return Err(AuthorityError::NothingToFinish);
+        }
+        while self.list.len() > 1 {
+            let path = self.list[0].path.clone();
+            let to = path.with_extension("retired");
+            std::fs::rename(&path, &to).map_err(|source| AuthorityError::Io {
+                doing: "retire",
+                path,
+                source,
+            })?;
+            self.list.remove(0);
+        }
+        Ok(())
+    }
+
+    /// A certificate for this server, signed by the authority that agents know longest.
+    pub(super) fn serving(&self, names: &[String]) -> Result<Serving, AuthorityError> {
+        let Some(oldest) = self.list.first() else { return Err(AuthorityError::NothingToFinish) };
+        let mut params = CertificateParams::default();
+        params.distinguished_name = name("Reveille registration server");
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        for text in names {
+            params.subject_alt_names.push(match text.parse::<IpAddr>() {
+                Ok(address) => SanType::IpAddress(address),
+                Err(_) => SanType::DnsName(
+                    text.as_str().try_into().map_err(|_| AuthorityError::Name(text.clone()))?,
+                ),
+            });
+        }
+        dates(&mut params, Duration::days(SERVING_DAYS));
+        let key = KeyPair::generate().map_err(AuthorityError::Make)?;
+        let leaf = params.signed_by(&key, &oldest.issuer).map_err(AuthorityError::Make)?;
+        let chain = vec![leaf.der().clone(), oldest.certificate.clone()];
+        Ok(Serving { chain, key: PrivatePkcs8KeyDer::from(key.serialize_der()).into() })
+    }
+
+    /// A machine's certificate. Nothing of the machine but its record is in it.
+    pub(super) fn certify(
+        &self,
+        machine: &MachineId,
+        key: &impl PublicKeyData,
+        ttl: Span,
+    ) -> Result<String, AuthorityError> {
+        let Some(newest) = self.list.last() else { return Err(AuthorityError::NothingToFinish) };
+        let mut params = CertificateParams::default();
+        params.distinguished_name = name(machine.as_str());
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        dates(&mut params, Duration::milliseconds(ttl.ms));
+        let certificate = params.signed_by(key, &newest.issuer).map_err(AuthorityError::Make)?;
+        Ok(pem("CERTIFICATE", certificate.der()))
+    }
+}
+
+impl Authority {
+    fn read(path: PathBuf, bytes: &[u8]) -> Result<Self, AuthorityError> {
+        let unreadable = || AuthorityError::Unreadable(path.clone());
+        let certificate = CertificateDer::from_pem_slice(bytes).map_err(|_| unreadable())?;
+        let private = PrivateKeyDer::from_pem_slice(bytes).map_err(|_| unreadable())?;
+        let pair = KeyPair::try_from(&private).map_err(|_| unreadable())?;
+        let key = key_hash(&pair.subject_public_key_info());
+        let issuer = Issuer::from_ca_cert_der(&certificate, pair).map_err(|_| unreadable())?;
+        Ok(Self { path, certificate, key, issuer })
+    }
+}
+
+fn name(text: &str) -> DistinguishedName {
+    let mut name = DistinguishedName::new();
+    name.push(DnType::CommonName, text);
+    name
+}
+
+fn dates(params: &mut CertificateParams, lasts: Duration) {
+    let now = OffsetDateTime::now_utc();
+    params.not_before = now - BACKDATED;
+    params.not_after = now + lasts;
+}
+
+fn number(path: &Path) -> u32 {
+    path.file_stem().and_then(|stem| stem.to_str()?.parse().ok()).unwrap_or(0)
+}
+
+/// The highest number that was retired: a number names one authority for ever.
+fn retired(directory: &Path) -> u32 {
+    let Ok(entries) = std::fs::read_dir(directory) else { return 0 };
+    entries.filter_map(|entry| Some(number(&entry.ok()?.path()))).max().unwrap_or(0)
+}
+
+/// PEM of one document.
+pub(super) fn pem(label: &str, der: &[u8]) -> String {
+    use base64::Engine as _;
+    let text = base64::engine::general_purpose::STANDARD.encode(der);
+    let mut out = format!("-----BEGIN {label}-----\n");
+    for line in text.as_bytes().chunks(64) {
+        out.push_str(&String::from_utf8_lossy(line));
+        out.push('\n');
+    }
+    out.push_str(&format!("-----END {label}-----\n"));
+    out
+}
+
+fn restrict(directory: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::PermissionsExt as _;
+    std::fs::set_permissions(directory, std::fs::Permissions::from_mode(0o700))
+}
+
+/// A new file, whole and durable or not there; an existing one is never written over.
+fn write_once(path: &Path, bytes: &[u8]) -> Result<(), AuthorityError> {
+    let refused = |source| AuthorityError::Io { doing: "write", path: path.to_owned(), source };
+    let draft = path.with_extension("draft");
+    let mut options = std::fs::OpenOptions::new();
+    let mut file =
+        options.write(true).create(true).truncate(true).mode(0o600).open(&draft).map_err(refused)?;
+    file.write_all(bytes).and_then(|()| file.sync_all()).map_err(refused)?;
+    std::fs::hard_link(&draft, path).map_err(refused)?;
+    std::fs::remove_file(&draft).map_err(refused)?;
+    let directory = std::fs::File::open(path.parent().unwrap_or(path)).map_err(refused)?;
+    directory.sync_all().map_err(refused)
+}

@@ -1,0 +1,102 @@
+//! Connections: accepted, shaken hands with, served, each step within its deadline.
+//!
+//! ```text
+//!  accept ─▶ gate: a place among the half-open ─▶ TLS within 10 s ─▶ place given back ─▶ HTTP/1.1: headers within 10 s
+//! ```
+//!
+//! What a connection proved is found out once and goes with every request of it.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, watch};
+use tokio::time::timeout;
+use tokio_rustls::TlsAcceptor;
+
+use super::gate::Gate;
+use super::routes::{Hall, route};
+use super::tls::Shown;
+
+/// A handshake takes three packets.
+const HANDSHAKE_WITHIN: Duration = Duration::from_secs(10);
+/// Headers of a request; also how long a connection may idle between two requests.
+const HEADERS_WITHIN: Duration = Duration::from_secs(10);
+/// After the system refused a connection (no more file descriptors) before it is asked again.
+const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
+/// Longest head of a request.
+const HEAD_BYTES_MAX: usize = 16 << 10;
+
+/// Accepts until it is told to stop.
+pub(super) async fn serve(
+    listener: TcpListener,
+    hall: Arc<Hall>,
+    gate: Gate,
+    connections_max: usize,
+    mut stop: watch::Receiver<bool>,
+) {
+    let room = Arc::new(Semaphore::new(connections_max));
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            _ = stop.wait_for(|stop| *stop) => return,
+        };
+        match accepted {
+            Ok((stream, address)) => {
+                // Nobody is kept waiting for room: a client that is refused at once comes again at its own pace.
+                let Ok(permit) = room.clone().try_acquire_owned() else { continue };
+                let (hall, gate) = (hall.clone(), gate.clone());
+                tokio::spawn(async move {
+                    connection(stream, address, hall, &gate).await;
+                    drop(permit);
+                });
+            }
+            Err(error) => {
+                tracing::warn!("a connection cannot be accepted: {error}");
+                tokio::time::sleep(ACCEPT_AGAIN).await;
+            }
+        }
+    }
+}
+
+async fn connection(stream: TcpStream, address: SocketAddr, hall: Arc<Hall>, gate: &Gate) {
+    // Small frames that answer each other: waiting for more to send would cost each of them 40 ms.
+    drop(stream.set_nodelay(true));
+    let mut place = gate.enter(address.ip());
+    let doorman = hall.doorman();
+    let handshake = TlsAcceptor::from(doorman.config.clone()).accept(stream);
+    let stream = tokio::select! {
+        shaken = timeout(HANDSHAKE_WITHIN, handshake) => match shaken {
+            Ok(Ok(stream)) => stream,
+            Ok(Err(error)) => {
+                tracing::debug!(%address, "the handshake failed: {error}");
+                return;
+            }
+            Err(_) => return,
+        },
+        _ = &mut place.pushed => return,
+    };
+    drop(place);
+    let who = Arc::new(doorman.who(stream.get_ref().1.peer_certificates()));
+    if *who == Shown::Strange {
+        tracing::info!(%address, "somebody showed a certificate of another authority");
+    }
+    let service = service_fn(move |request| {
+        let (hall, who) = (hall.clone(), who.clone());
+        async move { Ok::<_, std::convert::Infallible>(route(&hall, &who, address, request).await) }
+    });
+    let served = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADERS_WITHIN)
+        .max_buf_size(HEAD_BYTES_MAX)
+        .serve_connection(TokioIo::new(stream), service)
+        .with_upgrades()
+        .await;
+    if let Err(error) = served {
+        tracing::debug!(%address, "a connection ended: {error}");
+    }
+}

@@ -1,0 +1,168 @@
+//! Sessions by requests that are held back.
+//!
+//! ```text
+//!  first poll, a hello ─▶ Hand::open ─▶ the welcome names the session ─▶ kept here by machine and session
+//!  next polls ─▶ frames to the registry ─▶ wait for something to say, or 25 s ─▶ what was not acknowledged
+//! ```
+//!
+//! One poll of a session at a time: a newer one ends the wait of the one before. What is not acknowledged is kept, up to a
+//! bound, so that an answer that was lost is given again.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use reveille_wire::agent::poll::{Poll, Polled};
+use reveille_wire::agent::text::List;
+use reveille_wire::agent::{AgentFrame, Numbered, POLL_FRAMES_MAX, POLL_HOLD_S, Reason, ServerFrame};
+use tokio::sync::{Mutex as Turn, Notify, mpsc};
+use tokio::time::timeout;
+
+use super::keeper::{Hand, Outgoing};
+use crate::registry::{Conn, Event, MachineId, Peer};
+
+/// The welcome follows the hello at once.
+const WELCOME_WITHIN: Duration = Duration::from_secs(20);
+
+/// All of them.
+#[derive(Default)]
+pub(super) struct Held {
+    sessions: Mutex<BTreeMap<(MachineId, u64), Arc<Session>>>,
+}
+
+struct Session {
+    conn: Conn,
+    /// Ends the wait of whoever has the line.
+    newer: Notify,
+    line: Turn<Line>,
+}
+
+struct Line {
+    outgoing: mpsc::Receiver<Outgoing>,
+    kept: VecDeque<Numbered<ServerFrame>>,
+    sent: u64,
+    taken: u64,
+}
+
+impl Held {
+    /// Answers one poll.
+    pub(super) async fn poll(&self, hand: &Hand, peer: Peer, poll: Poll) -> Result<Polled, Reason> {
+        let hold = Duration::from_secs(poll.hold_s.min(POLL_HOLD_S).into());
+        let Some(number) = poll.session else { return self.begin(hand, peer, poll).await };
+        let key = (peer.machine, number);
+        let found = self.lock().get(&key).cloned();
+        let session = found.ok_or(Reason::Replaced)?;
+        session.newer.notify_waiters();
+        let mut line = session.line.lock().await;
+        for Numbered { n, frame } in poll.frames.into_vec() {
+            if n > line.taken {
+                line.taken = n;
+                hand.say(Event::Said { conn: session.conn, n, frame })
+                    .await
+                    .map_err(|_| Reason::Unavailable)?;
+            }
+        }
+        line.kept.retain(|frame| frame.n > poll.ack);
+        if line.kept.is_empty() {
+            tokio::select! {
+                said = timeout(hold, line.next()) => match said {
+                    Ok(Ok(())) | Err(_) => {}
+                    Ok(Err(reason)) => {
+                        drop(line);
+                        self.end(hand, &key, session.conn).await;
+                        return Err(reason);
+                    }
+                },
+                () = session.newer.notified() => {}
+            }
+        }
+        if let Err(reason) = line.drain() {
+            drop(line);
+            self.end(hand, &key, session.conn).await;
+            return Err(reason);
+        }
+        Ok(line.answer(number))
+    }
+
+    async fn begin(&self, hand: &Hand, peer: Peer, poll: Poll) -> Result<Polled, Reason> {
+        let mut frames = poll.frames.into_vec().into_iter();
+        let Some(Numbered { n, frame: AgentFrame::Hello(hello) }) = frames.next() else {
+            return Err(Reason::BadFrame {
+                place: "hello".into(),
+                what: "a session begins with a hello".into(),
+            });
+        };
+        let machine = peer.machine.clone();
+        let opened = hand.open(|conn| Event::Arrived { conn, peer, hello }).await;
+        let (conn, outgoing) = opened.map_err(|_| Reason::Unavailable)?;
+        let mut line = Line { outgoing, kept: VecDeque::new(), sent: 0, taken: n };
+        timeout(WELCOME_WITHIN, line.next()).await.map_err(|_| Reason::Unavailable)??;
+        let Some(number) = line.kept.front().and_then(|first| match &first.frame {
+            ServerFrame::Welcome(welcome) => Some(welcome.session),
+            _ => None,
+        }) else {
+            return Err(Reason::Unavailable);
+        };
+        for Numbered { n, frame } in frames {
+            line.taken = line.taken.max(n);
+            hand.say(Event::Said { conn, n, frame }).await.map_err(|_| Reason::Unavailable)?;
+        }
+        line.drain()?;
+        let polled = line.answer(number);
+        let session = Session { conn, newer: Notify::new(), line: Turn::new(line) };
+        self.lock().insert((machine, number), Arc::new(session));
+        Ok(polled)
+    }
+
+    async fn end(&self, hand: &Hand, key: &(MachineId, u64), conn: Conn) {
+        self.lock().remove(key);
+        // A thread that has ended knows no sessions.
+        drop(hand.say(Event::Gone(conn)).await);
+    }
+
+    /// Forgets those whose outlet the registry closed and nobody asks for.
+    pub(super) fn sweep(&self) {
+        let over = |session: &Arc<Session>| {
+            session.line.try_lock().is_ok_and(|line| line.outgoing.is_closed() && line.outgoing.is_empty())
+        };
+        self.lock().retain(|_, session| !over(session));
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<(MachineId, u64), Arc<Session>>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Line {
+    /// Waits for one thing to say.
+    async fn next(&mut self) -> Result<(), Reason> {
+        match self.outgoing.recv().await {
+            Some(out) => self.keep(out),
+            None => Err(Reason::Replaced),
+        }
+    }
+
+    /// Takes what else is there.
+    fn drain(&mut self) -> Result<(), Reason> {
+        while self.kept.len() < POLL_FRAMES_MAX {
+            let Ok(out) = self.outgoing.try_recv() else { break };
+            self.keep(out)?;
+        }
+        Ok(())
+    }
+
+    fn keep(&mut self, out: Outgoing) -> Result<(), Reason> {
+        match out {
+            Outgoing::Frame(frame) => {
+                self.sent += 1;
+                self.kept.push_back(Numbered { n: self.sent, frame });
+                Ok(())
+            }
+            Outgoing::Close(refused) => Err(refused.reason),
+        }
+    }
+
+    fn answer(&self, session: u64) -> Polled {
+        Polled { session, ack: self.taken, frames: List::first(self.kept.iter().cloned()) }
+    }
+}

@@ -1,0 +1,356 @@
+//! The one owner of the registry, on a thread of its own: it may wait for a disk, and nobody else has to.
+//!
+//! ```text
+//!  routes, sockets, the binary ─▶ Word (bounded queue) ─▶ drain ─▶ step … step ─▶ records: one write, one fsync ─▶ the rest
+//! ```
+//!
+//! All that waits when the thread comes back from the disk is one batch. Replies, frames and tokens go out after the sync that
+//! their records were in. When the disk refuses, nothing of the batch goes out and the thread ends: whoever waits gets
+//! `UNAVAILABLE`, and the process is to be started again, because the registry remembers more than the ledger.
+//!
+//! A session's outlet is bounded: whoever does not take what it is sent is closed. Tokens of joins live here, in memory.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use reveille_core::model::id::RosterName;
+use reveille_core::model::time::{Span, Time};
+use reveille_wire::agent::frame::Token;
+use reveille_wire::agent::text::{List, Sentence, Word as Text};
+use reveille_wire::agent::{Refused, Secret, ServerFrame};
+use tokio::sync::{mpsc, oneshot};
+
+use super::clock;
+use super::store::Store;
+use crate::registry::{Ask, Conn, Effect, Event, Heard, MachineId, OrderId, Registry, Reply};
+
+/// Words that may wait for the thread.
+const WORDS_MAX: usize = 4096;
+/// Events of one batch.
+const BATCH_MAX: usize = 512;
+/// Frames that may wait for one session.
+const OUTLET_MAX: usize = 64;
+/// Things heard that may wait for whoever listens, and tokens that may wait to be made.
+const EDGE_MAX: usize = 8192;
+
+/// The thread ended, or never answers.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the registry takes no more")]
+pub struct Over;
+
+/// What goes to a connection.
+#[derive(Clone, Debug)]
+pub(super) enum Outgoing {
+    /// A frame.
+    Frame(ServerFrame),
+    /// The last one.
+    Close(Refused),
+}
+
+/// What somebody outside is to do with tokens of joins, and answers to.
+#[derive(Debug)]
+pub enum Mint {
+    /// Make one.
+    Make {
+        /// In which roster's cluster.
+        roster: RosterName,
+        /// For which machine.
+        machine: MachineId,
+        /// It lasts so long.
+        ttl: Span,
+        /// It, or why there is none.
+        reply: oneshot::Sender<Result<Secret, Sentence>>,
+    },
+    /// Take one away; it ends by itself soon.
+    Drop {
+        /// From which roster's cluster.
+        roster: RosterName,
+        /// It.
+        token: Secret,
+    },
+}
+
+type View = Box<dyn FnOnce(&Registry, Time) + Send>;
+
+enum Word {
+    Event(Event),
+    Asked(Ask, oneshot::Sender<Reply>, Event),
+    Opened(Conn, mpsc::Sender<Outgoing>, Event),
+    Minted(MachineId, Result<Secret, Sentence>),
+    View(View),
+    Pins(Vec<String>),
+    End,
+}
+
+/// Speaks with the thread; cheap to clone.
+#[derive(Clone)]
+pub struct Hand {
+    words: mpsc::Sender<Word>,
+    numbers: Arc<AtomicU64>,
+}
+
+/// What comes out of the thread, for whoever runs it.
+pub(super) struct Edges {
+    pub(super) heard: mpsc::Receiver<Heard>,
+    pub(super) mints: mpsc::Receiver<Mint>,
+}
+
+impl Hand {
+    /// Says that something happened; waits while the thread has too much to do.
+    ///
+    /// # Errors
+    ///
+    /// The thread ended.
+    pub async fn say(&self, event: Event) -> Result<(), Over> {
+        self.words.send(Word::Event(event)).await.map_err(|_| Over)
+    }
+
+    /// Asks, and waits until the answer is durable.
+    ///
+    /// # Errors
+    ///
+    /// The thread ended.
+    pub async fn ask(&self, event: impl FnOnce(Ask) -> Event) -> Result<Reply, Over> {
+        let ask = Ask(self.number());
+        let (sender, receiver) = oneshot::channel();
+        self.words.send(Word::Asked(ask, sender, event(ask))).await.map_err(|_| Over)?;
+        receiver.await.map_err(|_| Over)
+    }
+
+    /// Looks at the registry between two events.
+    ///
+    /// # Errors
+    ///
+    /// The thread ended.
+    pub async fn view<T: Send + 'static>(
+        &self,
+        look: impl FnOnce(&Registry, Time) -> T + Send + 'static,
+    ) -> Result<T, Over> {
+        let (sender, receiver) = oneshot::channel();
+        // Whoever asked may have gone away.
+        let view: View = Box::new(move |registry, now| drop(sender.send(look(registry, now))));
+        self.words.send(Word::View(view)).await.map_err(|_| Over)?;
+        receiver.await.map_err(|_| Over)
+    }
+
+    /// A number for an order.
+    pub fn order_id(&self) -> OrderId {
+        OrderId(self.number())
+    }
+
+    /// A connection's session begins; what it is sent comes out of the receiver.
+    pub(super) async fn open(
+        &self,
+        event: impl FnOnce(Conn) -> Event,
+    ) -> Result<(Conn, mpsc::Receiver<Outgoing>), Over> {
+        let conn = Conn(self.number());
+        let (sender, receiver) = mpsc::channel(OUTLET_MAX);
+        self.words.send(Word::Opened(conn, sender, event(conn))).await.map_err(|_| Over)?;
+        Ok((conn, receiver))
+    }
+
+    /// The authorities' pins from now on.
+    pub(super) async fn pins(&self, pins: Vec<String>) -> Result<(), Over> {
+        self.words.send(Word::Pins(pins)).await.map_err(|_| Over)
+    }
+
+    /// Ends the thread after all that was said before.
+    pub(super) async fn end(&self) {
+        // A thread that has ended already needs not be told.
+        drop(self.words.send(Word::End).await);
+    }
+
+    fn number(&self) -> u64 {
+        self.numbers.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
+/// Starts the thread.
+pub(super) fn start(
+    registry: Registry,
+    store: Store,
+    pins: Vec<String>,
+) -> std::io::Result<(Hand, Edges, std::thread::JoinHandle<()>)> {
+    let (words, inbox) = mpsc::channel(WORDS_MAX);
+    let (heard_out, heard) = mpsc::channel(EDGE_MAX);
+    let (mints_out, mints) = mpsc::channel(EDGE_MAX);
+    // Numbers of orders must not be those of a process before: an agent passes over an order that it knows.
+    let first = u64::try_from(clock::wall().ms).unwrap_or(0) << 20;
+    let hand = Hand { words: words.clone(), numbers: Arc::new(AtomicU64::new(first)) };
+    let keeper = Keeper {
+        registry,
+        store,
+        words: words.downgrade(),
+        asks: BTreeMap::new(),
+        outlets: BTreeMap::new(),
+        secrets: BTreeMap::new(),
+        pins,
+        heard: heard_out,
+        mints: mints_out,
+        beat_at: Time::default(),
+        runtime: tokio::runtime::Handle::current(),
+    };
+    let thread = std::thread::Builder::new().name("registry".to_owned()).spawn(move || keeper.work(inbox))?;
+    Ok((hand, Edges { heard, mints }, thread))
+}
+
+struct Keeper {
+    registry: Registry,
+    store: Store,
+    words: mpsc::WeakSender<Word>,
+    asks: BTreeMap<Ask, oneshot::Sender<Reply>>,
+    outlets: BTreeMap<Conn, mpsc::Sender<Outgoing>>,
+    secrets: BTreeMap<MachineId, Secret>,
+    pins: Vec<String>,
+    heard: mpsc::Sender<Heard>,
+    mints: mpsc::Sender<Mint>,
+    beat_at: Time,
+    runtime: tokio::runtime::Handle,
+}
+
+impl Keeper {
+    fn work(mut self, mut inbox: mpsc::Receiver<Word>) {
+        while let Some(first) = inbox.blocking_recv() {
+            let mut out = Vec::new();
+            let mut next = Some(first);
+            let mut count = 0;
+            let mut ends = false;
+            while let Some(word) = next.take() {
+                ends |= self.take(word, &mut out);
+                count += 1;
+                if count < BATCH_MAX && !ends {
+                    next = inbox.try_recv().ok();
+                }
+            }
+            if !self.settle(out) || ends {
+                return;
+            }
+        }
+    }
+
+    /// True when it is the last word.
+    fn take(&mut self, word: Word, out: &mut Vec<Effect>) -> bool {
+        let now = clock::wall();
+        let event = match word {
+            Word::Event(event) => event,
+            Word::Asked(ask, sender, event) => {
+                self.asks.insert(ask, sender);
+                event
+            }
+            Word::Opened(conn, sender, event) => {
+                self.outlets.insert(conn, sender);
+                event
+            }
+            Word::Minted(machine, outcome) => {
+                let outcome = outcome.map(|token| drop(self.secrets.insert(machine.clone(), token)));
+                Event::TokenMade { machine, outcome }
+            }
+            Word::View(view) => {
+                view(&self.registry, now);
+                return false;
+            }
+            Word::Pins(pins) => {
+                self.pins = pins;
+                return false;
+            }
+            Word::End => return true,
+        };
+        out.extend(self.registry.step(now, event));
+        false
+    }
+
+    /// Makes the records durable, then does the rest. False when the disk refused.
+    fn settle(&mut self, out: Vec<Effect>) -> bool {
+        let records = out.iter().filter_map(|effect| match effect {
+            Effect::Record(record) => Some(record),
+            _ => None,
+        });
+        let mut kept = self.store.keep(records);
+        if kept.is_ok() && self.store.is_full() {
+            kept = self.store.rotate(&self.registry.book().checkpoint());
+        }
+        let now = clock::wall();
+        if kept.is_ok() && now.since(self.beat_at) >= Span::from_s(5) {
+            self.beat_at = now;
+            kept = self.store.beat(now);
+        }
+        if let Err(why) = kept {
+            tracing::error!("the registrations' ledger takes nothing more, and nobody is let in: {why}");
+            return false;
+        }
+        for effect in out {
+            self.perform(effect);
+        }
+        true
+    }
+
+    fn perform(&mut self, effect: Effect) {
+        match effect {
+            Effect::Record(_) => {}
+            Effect::Reply(ask, reply) => {
+                if let Some(sender) = self.asks.remove(&ask) {
+                    // Whoever asked may have gone away; what is durable is durable.
+                    drop(sender.send(reply));
+                }
+            }
+            Effect::Send(conn, mut frame) => {
+                if let ServerFrame::Welcome(welcome) = &mut frame {
+                    welcome.ca_pins = List::first(self.pins.iter().map(|pin| Text::cut(pin)));
+                }
+                self.send(conn, frame);
+            }
+            Effect::SendToken(conn, machine) => {
+                let ttl = self.registry.settings().token_ttl;
+                let ttl_s = u32::try_from(ttl.ms / 1000).unwrap_or(u32::MAX);
+                if let Some(token) = self.secrets.get(&machine).cloned() {
+                    self.send(conn, ServerFrame::Token(Token { token, ttl_s }));
+                }
+            }
+            Effect::Close(conn, refused) => {
+                if let Some(outlet) = self.outlets.remove(&conn) {
+                    // A full outlet is closed by being dropped.
+                    drop(outlet.try_send(Outgoing::Close(refused)));
+                }
+            }
+            Effect::MakeToken { machine, roster, ttl } => self.make_token(machine, roster, ttl),
+            Effect::DropToken { machine, roster } => {
+                if let Some(token) = self.secrets.remove(&machine) {
+                    // It ends by itself when nobody takes it away.
+                    drop(self.mints.try_send(Mint::Drop { roster, token }));
+                }
+            }
+            Effect::Tell(heard) => {
+                if self.heard.try_send(heard).is_err() && !self.heard.is_closed() {
+                    tracing::warn!(
+                        "whoever listens to the machines does not keep up; something that was heard was lost to him"
+                    );
+                }
+            }
+        }
+    }
+
+    fn send(&mut self, conn: Conn, frame: ServerFrame) {
+        let Some(outlet) = self.outlets.get(&conn) else { return };
+        if outlet.try_send(Outgoing::Frame(frame)).is_err() {
+            // Whoever takes nothing loses its connection; its end of it says so to the registry.
+            self.outlets.remove(&conn);
+        }
+    }
+
+    fn make_token(&self, machine: MachineId, roster: RosterName, ttl: Span) {
+        let (reply, made) = oneshot::channel();
+        let asked = self.mints.try_send(Mint::Make { roster, machine: machine.clone(), ttl, reply });
+        let words = self.words.clone();
+        self.runtime.spawn(async move {
+            let made = match asked {
+                Ok(()) => made.await.unwrap_or_else(|_| Err("nobody here makes tokens".into())),
+                Err(_) => Err("too many tokens wait to be made".into()),
+            };
+            if let Some(words) = words.upgrade() {
+                // The registry itself gives up on a token that nobody speaks of.
+                drop(words.send(Word::Minted(machine, made)).await);
+            }
+        });
+    }
+}

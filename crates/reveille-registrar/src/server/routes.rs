@@ -1,0 +1,247 @@
+//! Requests: each path with its method, its bounds and its deadline, and every refusal with its status and a body.
+//!
+//! ```text
+//!  GET  /v1/ping      anybody
+//!  POST /v1/enrol     Authorization: Bearer TOKEN
+//!  POST /v1/renew     a machine's certificate
+//!  POST /v1/poll      a machine's certificate
+//!  GET  /v1/session   a machine's certificate, and an upgrade to a WebSocket
+//! ```
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
+use std::time::Duration;
+
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, HeaderValue, RETRY_AFTER, SERVER};
+use hyper::{Method, Request, Response, StatusCode};
+use reveille_core::model::time::Span;
+use reveille_wire::agent::text::{List, Sentence, Word};
+use reveille_wire::agent::{
+    AGENT_FRAME_BYTES_MAX, Enrol, Enrolled, PRODUCT, PROTOCOL, Ping, Reason, Refused, Renew, path, read,
+};
+use reveille_wire::stamp::Stamp;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio::time::timeout;
+
+use super::authority::Authorities;
+use super::held::Held;
+use super::keeper::Hand;
+use super::tls::{Doorman, Shown};
+use super::{clock, request, socket, token};
+use crate::registry::{Event, Peer, Reply};
+
+/// A body that is meant comes at once.
+const BODY_WITHIN: Duration = Duration::from_secs(10);
+/// The registry answers within this, or is not there.
+const ANSWER_WITHIN: Duration = Duration::from_secs(20);
+
+/// An answer.
+pub(super) type Answer = Response<Full<Bytes>>;
+
+/// What every request needs.
+pub(super) struct Hall {
+    pub(super) hand: Hand,
+    pub(super) authorities: Mutex<Authorities>,
+    pub(super) doorman: RwLock<Doorman>,
+    pub(super) held: Held,
+    pub(super) version: &'static str,
+}
+
+impl Hall {
+    /// Whoever stands at the door now.
+    pub(super) fn doorman(&self) -> Doorman {
+        self.doorman.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// Answers one request.
+pub(super) async fn route(
+    hall: &Arc<Hall>,
+    who: &Shown,
+    address: SocketAddr,
+    request: Request<Incoming>,
+) -> Answer {
+    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let answered = match (&method, path.as_str()) {
+        (&Method::GET, path::PING) => Ok(ping(hall)),
+        (&Method::POST, path::ENROL) => enrol(hall, address, request).await,
+        (&Method::POST, path::RENEW) => renew(hall, who, request).await,
+        (&Method::POST, path::POLL) => poll(hall, who, request).await,
+        (&Method::GET, path::SESSION) => session(hall, who, request).await,
+        _ => Err(Reason::NoSuchPath),
+    };
+    let mut answer = answered.unwrap_or_else(|reason| refusal(hall, reason.into()));
+    let headers = answer.headers_mut();
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(SERVER, HeaderValue::from_static(PRODUCT));
+    answer
+}
+
+fn ping(hall: &Hall) -> Answer {
+    let ping = Ping {
+        product: PRODUCT.into(),
+        version: hall.version.into(),
+        protocols: List::first([PROTOCOL]),
+        time: Word::cut(&Stamp(clock::wall()).to_string()),
+    };
+    json(StatusCode::OK, &ping)
+}
+
+async fn enrol(hall: &Hall, address: SocketAddr, request: Request<Incoming>) -> Result<Answer, Reason> {
+    let header = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+    let bearer = header.and_then(|header| header.strip_prefix("Bearer ")).map(str::trim);
+    let Some((id, hash)) = bearer.and_then(token::split) else {
+        tracing::info!(%address, "somebody came with a token that is none");
+        return Err(Reason::TokenUnknown);
+    };
+    let wish: Enrol = body(request).await?;
+    spoken(wish.protocol)?;
+    let csr = request::read(&wish.csr)?;
+    let key = request::key_hash(&spki(&csr.public_key));
+    let fresh = token::draw_machine().map_err(|_| Reason::Unavailable)?;
+    let invitation = id.clone();
+    let asked = hall.hand.ask(|ask| Event::Enrol {
+        ask,
+        id,
+        hash,
+        identity: wish.identity,
+        facts: wish.facts,
+        node_name: wish.node_name,
+        key,
+        fresh,
+    });
+    let reply = within(asked).await?;
+    match &reply {
+        Reply::Certify { machine, node_name, .. } => {
+            tracing::info!(%address, %invitation, %machine, %node_name, "a machine was enrolled");
+        }
+        Reply::Refused(refused) => {
+            tracing::info!(%address, %invitation, code = refused.reason.code(), "a machine was not enrolled")
+        }
+        _ => {}
+    }
+    certified(hall, reply, &csr.public_key)
+}
+
+async fn renew(hall: &Hall, who: &Shown, request: Request<Incoming>) -> Result<Answer, Reason> {
+    let peer = machine(who)?;
+    let wish: Renew = body(request).await?;
+    spoken(wish.protocol)?;
+    let csr = request::read(&wish.csr)?;
+    let key = request::key_hash(&spki(&csr.public_key));
+    let reply = within(hall.hand.ask(|ask| Event::Renew { ask, peer, key })).await?;
+    certified(hall, reply, &csr.public_key)
+}
+
+async fn poll(hall: &Hall, who: &Shown, request: Request<Incoming>) -> Result<Answer, Reason> {
+    let peer = machine(who)?;
+    let polled = hall.held.poll(&hall.hand, peer, body(request).await?).await?;
+    Ok(json(StatusCode::OK, &polled))
+}
+
+async fn session(hall: &Hall, who: &Shown, mut request: Request<Incoming>) -> Result<Answer, Reason> {
+    let peer = machine(who)?;
+    let accept = socket::accept(&request).ok_or(Reason::UpgradeRequired)?;
+    // Said before the upgrade, where a status can still be given.
+    let asked = peer.clone();
+    within(hall.hand.view(move |registry, _| registry.stands(&asked))).await??;
+    let (hand, upgrade) = (hall.hand.clone(), hyper::upgrade::on(&mut request));
+    tokio::spawn(async move {
+        match timeout(BODY_WITHIN, upgrade).await {
+            Ok(Ok(upgraded)) => socket::run(hand, peer, upgraded).await,
+            Ok(Err(error)) => tracing::debug!("an upgrade did not come about: {error}"),
+            Err(_) => {}
+        }
+    });
+    Ok(socket::switching(&accept))
+}
+
+/// Who shows the certificate, or why it counts for nobody.
+fn machine(who: &Shown) -> Result<Peer, Reason> {
+    match who {
+        Shown::Machine(peer) => Ok(peer.clone()),
+        Shown::Expired => Err(Reason::CertificateExpired),
+        Shown::Nothing | Shown::Strange => Err(Reason::CertificateUnknown),
+    }
+}
+
+fn spoken(protocol: u32) -> Result<(), Reason> {
+    if protocol == PROTOCOL { Ok(()) } else { Err(Reason::Version { spoken: List::first([PROTOCOL]) }) }
+}
+
+fn spki(key: &impl rcgen::PublicKeyData) -> Vec<u8> {
+    key.subject_public_key_info()
+}
+
+/// The body, whole, within its bound and its deadline.
+async fn body<T: DeserializeOwned>(request: Request<Incoming>) -> Result<T, Reason> {
+    let bad = |what: &str| Reason::BadFrame { place: "body".into(), what: what.into() };
+    let collected =
+        timeout(BODY_WITHIN, Limited::new(request.into_body(), AGENT_FRAME_BYTES_MAX).collect()).await;
+    let bytes = collected
+        .map_err(|_| bad("it did not come within 10 s"))?
+        .map_err(|_| bad("it broke off, or is longer than is taken"))?
+        .to_bytes();
+    read(&bytes, AGENT_FRAME_BYTES_MAX)
+        .map_err(|wrong| Reason::BadFrame { place: wrong.place, what: wrong.what })
+}
+
+async fn within<T>(asked: impl Future<Output = Result<T, super::keeper::Over>>) -> Result<T, Reason> {
+    timeout(ANSWER_WITHIN, asked).await.map_err(|_| Reason::Unavailable)?.map_err(|_| Reason::Unavailable)
+}
+
+fn certified(hall: &Hall, reply: Reply, key: &impl rcgen::PublicKeyData) -> Result<Answer, Reason> {
+    let (machine, node_name, ttl) = match reply {
+        Reply::Certify { machine, node_name, ttl, .. } => (machine, node_name, ttl),
+        Reply::Refused(refused) => return Ok(refusal(hall, refused)),
+        Reply::Invited { .. } | Reply::Done(_) => return Err(Reason::Unavailable),
+    };
+    let authorities = hall.authorities.lock().unwrap_or_else(PoisonError::into_inner);
+    let certificate = authorities.certify(&machine, key, ttl).map_err(|error| {
+        tracing::error!(%machine, "{error}: {error:?}");
+        Reason::Unavailable
+    })?;
+    let seconds = |span: Span| u64::try_from(span.ms / 1000).unwrap_or(0);
+    let enrolled = Enrolled {
+        machine: Word::cut(machine.as_str()),
+        certificate: certificate.as_str().into(),
+        authorities: authorities.pem().as_str().into(),
+        ca_pins: List::first(authorities.pins().iter().map(|pin| Word::cut(pin))),
+        node_name,
+        ttl_s: seconds(ttl),
+        renew_after_s: seconds(ttl) * 2 / 3,
+        next: Sentence::from("keep the certificate with its key, forget the token, and open a session"),
+    };
+    Ok(json(StatusCode::OK, &enrolled))
+}
+
+/// A refusal as an answer.
+pub(super) fn refusal(hall: &Hall, refused: Refused) -> Answer {
+    let status = StatusCode::from_u16(refused.reason.status()).unwrap_or(StatusCode::BAD_REQUEST);
+    let mut answer = json(status, &refused);
+    if let Some(after_s) = refused.retry_after_s {
+        answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from(after_s));
+    }
+    if status == StatusCode::UPGRADE_REQUIRED {
+        answer.headers_mut().insert(hyper::header::UPGRADE, HeaderValue::from_static("websocket"));
+    }
+    tracing::debug!(code = refused.reason.code(), version = hall.version, "refused");
+    answer
+}
+
+fn json(status: StatusCode, value: &impl Serialize) -> Answer {
+    let (status, bytes) = match serde_json::to_vec(value) {
+        Ok(bytes) => (status, bytes),
+        Err(error) => {
+            tracing::error!("an answer cannot be written: {error}");
+            (StatusCode::INTERNAL_SERVER_ERROR, Vec::new())
+        }
+    };
+    let mut answer = Response::new(Full::new(Bytes::from(bytes)));
+    *answer.status_mut() = status;
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    answer
+}

@@ -1,0 +1,184 @@
+//! A session over a WebSocket: one frame to a text message, each way numbered.
+//!
+//! ```text
+//!  GET with Upgrade ─▶ 101 ─▶ hello within 10 s ─▶ Hand::open ─┬▶ messages ─▶ Event::Said
+//!                                                              └▶ Outgoing ─▶ messages, until it closes or somebody goes
+//! ```
+//!
+//! A frame that is too long, is none, or does not get away within its deadline ends the connection, with a refusal as the last
+//! frame where that still goes, and a close code of 4000 and the refusal's status.
+
+use std::time::Duration;
+
+use base64::Engine as _;
+use futures::{SinkExt as _, StreamExt as _};
+use http_body_util::Full;
+use hyper::body::{Bytes, Incoming};
+use hyper::header::{
+    CONNECTION, HeaderValue, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE,
+};
+use hyper::upgrade::Upgraded;
+use hyper::{Request, Response, StatusCode};
+use hyper_util::rt::TokioIo;
+use reveille_wire::agent::{AGENT_FRAME_BYTES_MAX, AgentFrame, Numbered, Reason, Refused, ServerFrame, read};
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::tungstenite::error::CapacityError;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
+
+use super::keeper::{Hand, Outgoing};
+use super::routes::Answer;
+use crate::registry::{Conn, Event, Peer};
+
+/// The first frame comes at once.
+const HELLO_WITHIN: Duration = Duration::from_secs(10);
+/// A frame that does not get away within this never will.
+const SEND_WITHIN: Duration = Duration::from_secs(10);
+/// RFC 6455 §1.3.
+const MAGIC: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
+
+type Socket = WebSocketStream<TokioIo<Upgraded>>;
+
+/// The answer to a request for a WebSocket; none when it is none.
+pub(super) fn accept(request: &Request<Incoming>) -> Option<String> {
+    let headers = request.headers();
+    let says = |name, word: &str| {
+        let value = headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        value.split(',').any(|part| part.trim().eq_ignore_ascii_case(word))
+    };
+    let asked =
+        says(CONNECTION, "upgrade") && says(UPGRADE, "websocket") && says(SEC_WEBSOCKET_VERSION, "13");
+    let key = headers.get(SEC_WEBSOCKET_KEY).filter(|_| asked)?.to_str().ok()?;
+    let text = format!("{key}{MAGIC}");
+    // A checksum against caches that know no WebSocket, by its standard; nothing is kept secret or proved by it.
+    let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA1_FOR_LEGACY_USE_ONLY, text.as_bytes());
+    Some(base64::engine::general_purpose::STANDARD.encode(digest.as_ref()))
+}
+
+/// The answer that begins it.
+pub(super) fn switching(accept: &str) -> Answer {
+    let mut answer = Response::new(Full::new(Bytes::new()));
+    *answer.status_mut() = StatusCode::SWITCHING_PROTOCOLS;
+    let headers = answer.headers_mut();
+    headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
+    headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
+    if let Ok(accept) = HeaderValue::from_str(accept) {
+        headers.insert(SEC_WEBSOCKET_ACCEPT, accept);
+    }
+    answer
+}
+
+/// Runs the session until one of the two ends it.
+pub(super) async fn run(hand: Hand, peer: Peer, upgraded: Upgraded) {
+    let config = WebSocketConfig::default()
+        .max_message_size(Some(AGENT_FRAME_BYTES_MAX))
+        .max_frame_size(Some(AGENT_FRAME_BYTES_MAX))
+        // Five thousand sessions with the usual 128 KiB each would be most of the server's memory.
+        .read_buffer_size(4096)
+        .write_buffer_size(0)
+        .max_write_buffer_size(2 << 20);
+    let mut socket =
+        WebSocketStream::from_raw_socket(TokioIo::new(upgraded), Role::Server, Some(config)).await;
+    let mut sent = 0;
+    let first = match timeout(HELLO_WITHIN, next(&mut socket)).await {
+        Ok(Ok(Some(Numbered { frame: AgentFrame::Hello(hello), .. }))) => hello,
+        Ok(Ok(None)) => return,
+        Ok(Err(reason)) => return close(&mut socket, &mut sent, reason.into()).await,
+        Ok(Ok(Some(_))) => {
+            let what = "a session begins with a hello";
+            let reason = Reason::BadFrame { place: "hello".into(), what: what.into() };
+            return close(&mut socket, &mut sent, reason.into()).await;
+        }
+        Err(_) => {
+            return close(
+                &mut socket,
+                &mut sent,
+                Reason::BadFrame { place: "hello".into(), what: "it did not come within 10 s".into() }.into(),
+            )
+            .await;
+        }
+    };
+    let opened = hand.open(|conn| Event::Arrived { conn, peer, hello: first }).await;
+    let Ok((conn, outgoing)) = opened else {
+        return close(&mut socket, &mut sent, Reason::Unavailable.into()).await;
+    };
+    if let Some(refused) = exchange(&hand, conn, &mut socket, outgoing, &mut sent).await {
+        close(&mut socket, &mut sent, refused).await;
+    }
+    // A thread that has ended knows no sessions.
+    drop(hand.say(Event::Gone(conn)).await);
+}
+
+/// Frames both ways; ends with what is to be said last, or nothing when nobody is there to hear it.
+async fn exchange(
+    hand: &Hand,
+    conn: Conn,
+    socket: &mut Socket,
+    mut outgoing: mpsc::Receiver<Outgoing>,
+    sent: &mut u64,
+) -> Option<Refused> {
+    loop {
+        tokio::select! {
+            out = outgoing.recv() => match out {
+                Some(Outgoing::Frame(frame)) => send(socket, sent, frame).await?,
+                Some(Outgoing::Close(refused)) => return Some(refused),
+                // It took nothing for too long.
+                None => return Some(Reason::TooMany { of: "frames that were not taken".into() }.into()),
+            },
+            said = next(socket) => match said {
+                Ok(Some(Numbered { n, frame })) => {
+                    if hand.say(Event::Said { conn, n, frame }).await.is_err() {
+                        return Some(Reason::Unavailable.into());
+                    }
+                }
+                Ok(None) => return None,
+                Err(reason) => return Some(reason.into()),
+            }
+        }
+    }
+}
+
+/// The next frame; none when the connection is over.
+async fn next(socket: &mut Socket) -> Result<Option<Numbered<AgentFrame>>, Reason> {
+    loop {
+        let message = match socket.next().await {
+            Some(Ok(message)) => message,
+            Some(Err(tokio_tungstenite::tungstenite::Error::Capacity(CapacityError::MessageTooLong {
+                ..
+            }))) => {
+                let what = format!("longer than {AGENT_FRAME_BYTES_MAX} bytes");
+                return Err(Reason::BadFrame { place: "length".into(), what: what.as_str().into() });
+            }
+            Some(Err(_)) | None => return Ok(None),
+        };
+        let bytes = match &message {
+            Message::Text(text) => text.as_bytes(),
+            Message::Binary(bytes) => bytes,
+            Message::Close(_) => return Ok(None),
+            // Pongs are sent by the library.
+            Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => continue,
+        };
+        let bad =
+            |wrong: reveille_wire::agent::BadFrame| Reason::BadFrame { place: wrong.place, what: wrong.what };
+        return read(bytes, AGENT_FRAME_BYTES_MAX).map(Some).map_err(bad);
+    }
+}
+
+/// Sends a frame with its number; none when it did not get away.
+async fn send(socket: &mut Socket, sent: &mut u64, frame: ServerFrame) -> Option<()> {
+    *sent += 1;
+    let text = serde_json::to_string(&Numbered { n: *sent, frame }).ok()?;
+    timeout(SEND_WITHIN, socket.send(Message::text(text))).await.ok()?.ok()
+}
+
+async fn close(socket: &mut Socket, sent: &mut u64, refused: Refused) {
+    let code = CloseCode::from(4000 + refused.reason.status());
+    let reason = refused.reason.code().into();
+    if send(socket, sent, ServerFrame::Refuse(refused)).await.is_some() {
+        // Whoever is gone already hears nothing.
+        drop(timeout(SEND_WITHIN, socket.close(Some(CloseFrame { code, reason }))).await);
+    }
+}

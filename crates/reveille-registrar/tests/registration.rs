@@ -1,0 +1,167 @@
+//! The server and the machine's side of the connection, together, over real sockets.
+
+mod support;
+
+use reveille_core::model::stage::Stage;
+use reveille_core::model::time::Time;
+use reveille_node::link::{Carrier, Keyring};
+use reveille_registrar::registry::{Event, Settings, What};
+use reveille_registrar::server::Limits;
+use reveille_registrar::server::admin::{Answer, Ask};
+use reveille_wire::agent::frame::{Done, Ended, Heartbeat, StageReport, StageStep};
+use reveille_wire::agent::text::Text;
+use reveille_wire::agent::{AgentFrame, ServerFrame, StageWord, Verb};
+use support::{code, site, site_with, until, who};
+
+fn staged(seq: u64) -> AgentFrame {
+    let stage = StageWord(Stage::Runtime);
+    AgentFrame::Stage(StageReport {
+        seq,
+        stage,
+        step: StageStep::Entered,
+        attempts: 1,
+        error: None,
+        stamp: "then".into(),
+    })
+}
+
+#[tokio::test]
+async fn a_machine_is_invited_enrolled_planned_given_a_token_and_heard_over_both_carriers() {
+    for carrier in [Carrier::WebSocket, Carrier::LongPoll] {
+        let mut site = site().await;
+        site.plans().await;
+        assert_eq!(site.link.ping().await.unwrap().product.as_str(), "reveille");
+        let (who, credential) = site.enrolled(1).await;
+        let mut session = site.link.session_over(carrier, &credential, who.hello()).await.unwrap();
+        assert_eq!(session.welcome.ca_pins.len(), 1);
+        let plan = until(&mut session, |frame| match frame {
+            ServerFrame::Plan(plan) => Some(plan.clone()),
+            _ => None,
+        });
+        assert_eq!(plan.await.checksum.len(), "sha256:".len() + 64);
+        let token = until(&mut session, |frame| match frame {
+            ServerFrame::Token(token) => Some(token.token.clone()),
+            _ => None,
+        });
+        assert_eq!(token.await.expose(), support::TOKEN);
+        session.say(staged(1)).await.unwrap();
+        until(&mut session, |frame| matches!(frame, ServerFrame::Ack { .. }).then_some(())).await;
+        let stages = loop {
+            if let What::Staged(report) = site.heard.recv().await.unwrap().what {
+                break report;
+            }
+        };
+        assert_eq!((stages.stage, stages.seq), (Stage::Runtime, 1));
+        drop(session);
+        site.end().await;
+    }
+}
+
+#[tokio::test]
+async fn an_order_goes_to_the_machine_and_its_answer_comes_back_over_both_carriers() {
+    for carrier in [Carrier::WebSocket, Carrier::LongPoll] {
+        let mut site = site().await;
+        let (who, credential) = site.enrolled(1).await;
+        let mut session = site.link.session_over(carrier, &credential, who.hello()).await.unwrap();
+        let machine = reveille_registrar::registry::MachineId::new(session.welcome.machine.as_str());
+        let (id, within) = (site.hand.order_id(), reveille_core::model::time::Span::from_s(60));
+        site.hand.say(Event::Order { id, machine, verb: Verb::RestartKubelet, within }).await.unwrap();
+        let order = until(&mut session, |frame| match frame {
+            ServerFrame::Do(order) => Some(order.clone()),
+            _ => None,
+        })
+        .await;
+        assert_eq!((order.id, order.verb, order.within_s), (id.0, Verb::RestartKubelet, 60));
+        let tail = Text::cut("its node is Ready");
+        session.say(AgentFrame::Done(Done { id: order.id, outcome: Ended::Declined, tail })).await.unwrap();
+        let outcome = loop {
+            if let What::Answered(answered, done) = site.heard.recv().await.unwrap().what {
+                assert_eq!(answered, id);
+                break done.outcome;
+            }
+        };
+        assert_eq!(outcome, Ended::Declined);
+        site.end().await;
+    }
+}
+
+#[tokio::test]
+async fn what_was_acknowledged_is_there_after_a_restart_and_the_certificate_still_counts() {
+    let site = site().await;
+    let (who, credential) = site.enrolled(1).await;
+    let mut session = site.link.session(&credential, who.hello()).await.unwrap();
+    session.say(staged(7)).await.unwrap();
+    until(&mut session, |frame| matches!(frame, ServerFrame::Ack { .. }).then_some(())).await;
+    let before = session.welcome.session;
+    let pins = site.link.pins.clone();
+    let directory = site.end().await;
+    let error = loop {
+        if let Err(error) = session.next().await {
+            break error;
+        }
+    };
+    assert!(!error.is_final(), "{error}");
+    let site = site_with(directory, Settings::default(), Limits::default()).await;
+    assert_eq!(site.link.pins, pins, "the authority is the same");
+    let session = site.link.session(&credential, who.hello()).await.unwrap();
+    assert_eq!(session.welcome.reports_kept, 7);
+    assert!(session.welcome.session > before);
+    site.end().await;
+}
+
+#[tokio::test]
+async fn a_certificate_is_renewed_with_another_key_and_the_one_before_is_void_from_then_on() {
+    let site = site().await;
+    let (who, credential) = site.enrolled(1).await;
+    let (next, _) = site.link.renew(&credential, Time::from_ms(0)).await.unwrap();
+    drop(site.link.session(&credential, who.hello()).await.unwrap());
+    drop(site.link.session(&next, who.hello()).await.unwrap());
+    let error = site.link.session(&credential, who.hello()).await.unwrap_err();
+    assert_eq!((code(&error), error.is_final()), ("CERTIFICATE_REVOKED", true));
+    site.end().await;
+}
+
+#[tokio::test]
+async fn while_the_authority_is_replaced_both_are_accepted_and_agents_meet_the_next_one() {
+    let site = site().await;
+    let (who, old) = site.enrolled(1).await;
+    let Answer::Pins(both) = site.people(Ask::RotateCa {}).await else { panic!("no pins") };
+    assert_eq!(both.len(), 2);
+    let session = site.link.session(&old, who.hello()).await.unwrap();
+    assert_eq!(session.welcome.ca_pins, both, "the welcome names both");
+    drop(session);
+    let invited = site.invite(|_| {}).await;
+    assert_eq!(invited.ca_pins, both, "and so does an invitation");
+    let (fresh, _) = site.link.renew(&old, Time::from_ms(0)).await.unwrap();
+    let Answer::Pins(one) = site.people(Ask::FinishRotation {}).await else { panic!("no pins") };
+    assert_eq!((one.len(), &one[0]), (1, &both[1]));
+    let error = site.link.session(&fresh, who.hello()).await.unwrap_err();
+    assert_eq!(code(&error), "CA_PIN_MISMATCH", "who was not there in between knows the old one alone");
+    let mut link = site.link.clone();
+    link.pins = reveille_node::pin::Pins::new(both.iter().map(|pin| pin.parse().unwrap()).collect()).unwrap();
+    let error = link.session(&old, who.hello()).await.unwrap_err();
+    assert_eq!(code(&error), "CERTIFICATE_UNKNOWN", "a certificate of the retired authority");
+    drop(link.session(&fresh, who.hello()).await.unwrap());
+    site.end().await;
+}
+
+#[tokio::test]
+async fn what_a_machine_keeps_leads_it_back() {
+    let site = site().await;
+    let who = who(1);
+    let invited = site.invite(|_| {}).await;
+    let (credential, kept) = site.enrol(&invited.token, &who).await.unwrap();
+    let folder = tempfile::TempDir::new().unwrap();
+    assert!(Keyring::open(folder.path()).unwrap().is_none());
+    Keyring::keep(folder.path(), credential, kept).unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::mode(
+        &std::fs::metadata(folder.path().join("link.pem")).unwrap().permissions(),
+    );
+    assert_eq!(mode & 0o777, 0o600);
+    let keyring = Keyring::open(folder.path()).unwrap().unwrap();
+    assert!(!keyring.is_due(Time::from_ms(1000)) && keyring.is_due(Time::from_ms(21 * 24 * 3600 * 1000)));
+    let link = keyring.link().unwrap();
+    let session = link.session(&keyring.credential, who.hello()).await.unwrap();
+    session.say(AgentFrame::Heartbeat(Heartbeat { stage: None, joined: false })).await.unwrap();
+    site.end().await;
+}

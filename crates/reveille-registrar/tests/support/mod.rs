@@ -1,0 +1,200 @@
+//! A registration server of this process on a free port, and machines that come to it.
+
+#![allow(
+    dead_code,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test's support; each test file uses a part"
+)]
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::Duration;
+
+use reveille_core::model::time::Time;
+use reveille_node::link::{Credential, Enrolment, Kept, Link, LinkError, Session};
+use reveille_node::pin::Pins;
+use reveille_node::target::Endpoint;
+use reveille_registrar::registry::{Event, Heard, Plans, Reimage, Settings, Template};
+use reveille_registrar::server::admin::{Answer, Ask, Invited, ask};
+use reveille_registrar::server::{Hand, Limits, Mint, Setup, start};
+use reveille_wire::agent::frame::Hello;
+use reveille_wire::agent::text::Word;
+use reveille_wire::agent::{Distribution, Facts, Identity, Role, Secret, ServerFrame};
+use tempfile::TempDir;
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
+
+pub(crate) const TOKEN: &str = "kuckuc.0123456789abcdef";
+
+pub(crate) struct Site {
+    pub(crate) directory: TempDir,
+    pub(crate) link: Link,
+    pub(crate) hand: Hand,
+    pub(crate) heard: mpsc::Receiver<Heard>,
+    stop: watch::Sender<bool>,
+    running: JoinHandle<bool>,
+    minting: JoinHandle<()>,
+}
+
+pub(crate) async fn site() -> Site {
+    site_with(TempDir::new().unwrap(), Settings::default(), Limits::default()).await
+}
+
+pub(crate) async fn site_with(directory: TempDir, settings: Settings, limits: Limits) -> Site {
+    let setup = Setup {
+        listen: "127.0.0.1:0".parse().unwrap(),
+        names: vec!["localhost".to_owned()],
+        directory: directory.path().to_owned(),
+        pools: BTreeSet::from([("prod".into(), "workers".into())]),
+        settings,
+        limits,
+        version: "0.0.0-test",
+    };
+    let server = start(setup).await.unwrap();
+    let pins: Vec<_> = server.pins.iter().map(|pin| pin.parse().unwrap()).collect();
+    let link = Link {
+        server: Endpoint { host: "127.0.0.1".to_owned(), port: server.address.port() },
+        pins: Pins::new(pins).unwrap(),
+    };
+    let (stop, stopped) = watch::channel(false);
+    let running = tokio::spawn(server.run.until(stopped));
+    let mut mints = server.mints;
+    let minting = tokio::spawn(async move {
+        while let Some(mint) = mints.recv().await {
+            if let Mint::Make { reply, .. } = mint {
+                drop(reply.send(Ok(Secret::new(TOKEN))));
+            }
+        }
+    });
+    Site { directory, link, hand: server.hand, heard: server.heard, stop, running, minting }
+}
+
+impl Site {
+    /// Stops it; its directory is for the next one.
+    pub(crate) async fn end(self) -> TempDir {
+        self.stop.send_replace(true);
+        assert!(self.running.await.unwrap(), "it ended as it was told");
+        self.minting.abort();
+        self.directory
+    }
+
+    pub(crate) async fn people(&self, question: Ask) -> Answer {
+        ask(self.directory.path(), &question).await.unwrap()
+    }
+
+    pub(crate) async fn invite(&self, change: impl FnOnce(&mut Wished)) -> Invited {
+        let mut wished = Wished { machine: None, reimage: None, ttl_s: 3600, uses: 1 };
+        change(&mut wished);
+        let question = Ask::Invite {
+            roster: None,
+            pool: "workers".into(),
+            roles: BTreeSet::from([Role::Worker]),
+            machine: wished.machine,
+            reimage: wished.reimage,
+            ttl_s: wished.ttl_s,
+            uses: wished.uses,
+        };
+        match self.people(question).await {
+            Answer::Invited(invited) => invited,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    pub(crate) async fn enrol(&self, token: &Secret, who: &Who) -> Result<(Credential, Kept), LinkError> {
+        let enrolment = Enrolment::new(who.identity.clone(), who.facts.clone(), None).unwrap();
+        enrolment.ask(&self.link, token, Time::from_ms(0)).await
+    }
+
+    pub(crate) async fn enrolled(&self, number: u32) -> (Who, Credential) {
+        let who = who(number);
+        let invited = self.invite(|_| {}).await;
+        let (credential, _) = self.enrol(&invited.token, &who).await.unwrap();
+        (who, credential)
+    }
+
+    pub(crate) async fn plans(&self) {
+        let template = Template {
+            distribution: Distribution::Kubeadm,
+            server: "10.0.0.1:6443".into(),
+            ca_pins: vec![Word::from("sha256:00")],
+            labels: Default::default(),
+            taints: Vec::new(),
+            files: Vec::new(),
+            config: None,
+            needs: BTreeSet::new(),
+        };
+        let plans = Plans([(("prod".into(), "workers".into()), template)].into());
+        self.hand.say(Event::PlansRead(plans)).await.unwrap();
+    }
+}
+
+pub(crate) struct Wished {
+    pub(crate) machine: Option<Word>,
+    pub(crate) reimage: Option<Reimage>,
+    pub(crate) ttl_s: u32,
+    pub(crate) uses: u32,
+}
+
+#[derive(Clone)]
+pub(crate) struct Who {
+    pub(crate) identity: Identity,
+    pub(crate) facts: Facts,
+}
+
+pub(crate) fn who(number: u32) -> Who {
+    Who {
+        identity: Identity {
+            instance_id: Some(Word::cut(&format!("i-{number}"))),
+            machine_id: Some(Word::cut(&format!("mid-{number}"))),
+            system_uuid: Some(Word::cut(&format!("uuid-{number}"))),
+            boot_id: Word::cut(&format!("boot-{number}")),
+        },
+        facts: Facts { hostname: Word::cut(&format!("w-{number}")), ..Facts::default() },
+    }
+}
+
+impl Who {
+    pub(crate) fn hello(&self) -> Hello {
+        Hello {
+            protocol: 1,
+            identity: self.identity.clone(),
+            facts: self.facts.clone(),
+            plan: None,
+            joined: false,
+        }
+    }
+}
+
+/// The next frame that is wanted; others are passed over. A wait has an end.
+pub(crate) async fn until<T>(session: &mut Session, wanted: impl Fn(&ServerFrame) -> Option<T>) -> T {
+    let looking = async {
+        loop {
+            if let Some(found) = wanted(&session.next().await.unwrap()) {
+                return found;
+            }
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), looking).await.unwrap()
+}
+
+pub(crate) fn code(error: &LinkError) -> &'static str {
+    error.reason().map_or_else(|| panic!("{error}"), |reason| reason.code())
+}
+
+/// All that the server wrote, as text.
+pub(crate) fn written(directory: &Path) -> String {
+    let mut all = String::new();
+    let mut folders = vec![directory.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.is_file() {
+                all.push_str(&String::from_utf8_lossy(&std::fs::read(&path).unwrap()));
+            }
+        }
+    }
+    all
+}

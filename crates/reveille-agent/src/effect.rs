@@ -91,6 +91,9 @@ impl fmt::Display for Verb {
     }
 }
 
+/// Why an attempt came to nothing when a verb was not carried out; whoever carried it out said more.
+pub const UNDONE: &str = "it could not be carried out";
+
 /// What an agent says, to its log and to whoever watches it. No field can hold a secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Report {
@@ -156,7 +159,7 @@ impl fmt::Display for Report {
             Self::Acts(verb) => write!(f, "{verb}"),
             Self::Holds(hold) => write!(f, "leaves the join alone: {hold}"),
             Self::Failed(rung, why, _) => {
-                write!(f, "its node is not there, or not well, after {rung}: {why}")
+                write!(f, "{rung} came to nothing: {why}")
             }
             Self::GaveUp(attempts) => write!(f, "gives up after {attempts} attempts: a person has to look"),
             Self::Back => f.write_str("its node is there, Ready, and has stayed"),

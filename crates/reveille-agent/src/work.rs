@@ -13,7 +13,7 @@
 
 use reveille_core::model::time::{Span, Time};
 
-use crate::effect::{Effect, Report, Verb};
+use crate::effect::{Effect, Report, UNDONE, Verb};
 use crate::model::{Credentials, FlightId, NodeSeen, Role};
 use crate::rejoin::Rung;
 use crate::state::{State, Turn};
@@ -122,18 +122,19 @@ impl State {
             }
             match self.has_ended(step, wait, turn) {
                 Some(true) => self.go_on(turn, step),
-                Some(false) => return self.fail(turn, work.task, "it did not work"),
+                Some(false) => return self.fail(turn, work.task, UNDONE),
                 None if wait.until <= turn.now => return self.fail(turn, work.task, "its time has passed"),
                 None => return,
             }
         }
     }
 
-    /// Ends the task; what was asked for and is still waited for may be answered until its deadline. Nobody answers to a
-    /// verification.
+    /// Ends the task. What was asked for and not answered may be until its deadline; a reboot may come until then, whatever
+    /// was answered. Nobody answers to a verification.
     fn end_work(&mut self, turn: &Turn<'_>) {
-        let asked = self.work.take().filter(|work| work.step() != Some(Step::Verify));
-        let wait = asked.and_then(|work| work.wait);
+        let work = self.work.take().filter(|work| work.step() != Some(Step::Verify));
+        let reboots = work.as_ref().is_some_and(|work| work.step() == Some(Step::Reboot));
+        let wait = work.and_then(|work| work.wait).filter(|wait| reboots || wait.ended.is_none());
         let until = wait.map(|wait| wait.until).filter(|until| *until > turn.now);
         self.busy_until = self.busy_until.max(until);
     }

@@ -86,6 +86,21 @@ pub enum DiscoveryError {
     Pins(#[from] PinError),
 }
 
+impl DiscoveryError {
+    /// Waiting does not mend it: somebody answers, and is not who was meant.
+    pub const fn lasts(&self) -> bool {
+        match self {
+            Self::Api(failure) => matches!(failure, ApiError::Untrusted { .. }),
+            // A token may be made, and a cluster be made ready, while somebody waits.
+            Self::Unsigned { .. } => false,
+            Self::NotThere { status, .. } => *status < 500 && *status != 429,
+            Self::Unreadable { .. } | Self::Untrusted { .. } | Self::NothingToKnowItBy | Self::Pins(_) => {
+                true
+            }
+        }
+    }
+}
+
 /// The authorities of a cluster that are trusted, and what its server said of the time.
 #[derive(Clone, Debug)]
 pub struct Discovered {

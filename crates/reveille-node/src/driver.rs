@@ -21,7 +21,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::hands::{Hands, Tokens};
-use crate::inspect::{Found, Inspector};
+use crate::inspect::{Found, Inspector, Unanswered};
 use crate::memory_file::{MemoryError, MemoryFile};
 
 /// Events wait here for no longer than a step takes.
@@ -43,7 +43,7 @@ pub enum Said {
     /// A verb was not carried out, and why.
     Undone(Verb, String),
     /// The API server answered, or why not.
-    Api(Option<String>),
+    Api(Option<Unanswered>),
     /// The memory could not be written: nothing is done to the machine.
     MemoryFailed(String),
 }
@@ -221,10 +221,14 @@ impl<T: Tokens + 'static> Driver<T> {
             let answered = timeout(of(within), inspector.check_api()).await;
             let silent = match answered {
                 Ok(Ok(_)) => None,
-                Ok(Err(why)) => Some(why),
-                Err(_) => Some(format!("no answer within {} s", within.ms / 1000)),
+                Ok(Err(unanswered)) => Some(unanswered),
+                Err(_) => {
+                    let why = format!("no answer within {} s", within.ms / 1000);
+                    Some(Unanswered { why, lasts: false })
+                }
             };
-            let event = Event::ApiChecked { flight, silent: silent.as_deref().map(Arc::from) };
+            let why = silent.as_ref().map(|unanswered| Arc::from(unanswered.why.as_str()));
+            let event = Event::ApiChecked { flight, silent: why };
             Some(Inner::Both(event, Said::Api(silent)))
         });
     }

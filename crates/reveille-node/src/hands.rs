@@ -109,7 +109,11 @@ impl<T: Tokens> Hands<T> {
         let distribution = self.inspector.distribution();
         let deeds = match verb {
             Verb::RequestToken => {
-                *self.token.lock().await = Some(self.tokens.token().await?);
+                let token = self.tokens.token().await?;
+                // Nothing is thrown away for a token that lets nobody in, and kubeadm would wait five minutes for it.
+                self.inspector.try_token(&token).await.map_err(TokenError::Refused)?;
+                self.inspector.take_token(token.clone()).await;
+                *self.token.lock().await = Some(token);
                 return Ok(());
             }
             Verb::RestartKubelet => vec![Deed::Restart(distribution.unit())],

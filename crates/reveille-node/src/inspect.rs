@@ -44,6 +44,8 @@ pub struct Inspector {
     node_name: NodeName,
     distribution: Box<dyn Distribution>,
     discovered: Mutex<Option<Discovered>>,
+    /// The newest token that was had: what the target names may have died since.
+    token: Mutex<Option<Token>>,
     /// A verb of ours is under way: the join that is seen is our own.
     acting: Arc<AtomicBool>,
 }
@@ -69,6 +71,15 @@ pub struct Found {
     pub node_uid: Option<String>,
 }
 
+/// The API server did not answer, or somebody else did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unanswered {
+    /// Why.
+    pub why: String,
+    /// Waiting does not mend it.
+    pub lasts: bool,
+}
+
 /// What asking for the Node came to.
 enum Asked {
     There(Box<NodeObject>),
@@ -82,7 +93,9 @@ enum Asked {
 impl Inspector {
     /// Looks at the machine below this root.
     pub fn new(root: Root, target: Target, node_name: NodeName, distribution: Box<dyn Distribution>) -> Self {
-        Self { root, target, node_name, distribution, discovered: Mutex::new(None), acting: Arc::default() }
+        let token = Mutex::new(target.token.clone());
+        let (discovered, acting) = (Mutex::new(None), Arc::default());
+        Self { root, target, node_name, distribution, discovered, token, acting }
     }
 
     /// What is to be joined.
@@ -170,22 +183,26 @@ impl Inspector {
     /// # Errors
     ///
     /// Why it did not.
-    pub async fn check_api(&self) -> Result<Answer, String> {
-        let known = self.authorities().await.map_err(|failure| failure.to_string())?;
-        let mut last = String::new();
+    pub async fn check_api(&self) -> Result<Answer, Unanswered> {
+        let undiscovered =
+            |failure: DiscoveryError| Unanswered { why: failure.to_string(), lasts: failure.lasts() };
+        let known = self.authorities().await.map_err(undiscovered)?;
+        let mut last = Unanswered { why: "no server is named".to_owned(), lasts: true };
         for endpoint in &self.target.endpoints {
             let api = Api::new(endpoint, Trust::Authorities(Arc::clone(&known.roots)), Shown::Nothing);
-            match api.map_err(|failure| failure.to_string()) {
-                Ok(api) => match api.get("/version", ASK_WITHIN).await {
-                    Ok(answer) => return Ok(answer),
-                    Err(failure) => {
-                        if matches!(failure, ApiError::Untrusted { .. }) {
-                            self.forget_authorities().await;
-                        }
-                        last = failure.to_string();
+            let asked = match api {
+                Ok(api) => api.get("/version", ASK_WITHIN).await,
+                Err(failure) => Err(failure),
+            };
+            match asked {
+                Ok(answer) => return Ok(answer),
+                Err(failure) => {
+                    let lasts = matches!(failure, ApiError::Untrusted { .. });
+                    if lasts {
+                        self.forget_authorities().await;
                     }
-                },
-                Err(failure) => last = failure,
+                    last = Unanswered { why: failure.to_string(), lasts };
+                }
             }
         }
         Err(last)
@@ -216,7 +233,7 @@ impl Inspector {
                 Some(Ok(None)) | None => {
                     let broken = self.distribution.debris().iter().any(|path| self.is_there(path));
                     let credentials = if broken { Credentials::Interrupted } else { Credentials::Nothing };
-                    (credentials, self.ask_with_token(self.target.token.as_ref()).await)
+                    (credentials, self.ask_with_own_token().await)
                 }
             },
         }
@@ -247,14 +264,14 @@ impl Inspector {
             !self.target.pins.is_empty() && !own.pins().iter().any(|pin| self.target.pins.contains(pin));
         if foreign {
             let whose = self.who_answers_there(own).await;
-            return (Credentials::Foreign(whose), self.ask_with_token(self.target.token.as_ref()).await);
+            return (Credentials::Foreign(whose), self.ask_with_own_token().await);
         }
         let Some(client) = own.client.as_ref().filter(|client| client.is_whole()) else {
-            return (Credentials::Interrupted, self.ask_with_token(self.target.token.as_ref()).await);
+            return (Credentials::Interrupted, self.ask_with_own_token().await);
         };
         let leaf = client.certificates().first().map(Presented::read);
         if leaf.is_some_and(|leaf| leaf.not_after_s <= now_s()) {
-            return (Credentials::Expired, self.ask_with_token(self.target.token.as_ref()).await);
+            return (Credentials::Expired, self.ask_with_own_token().await);
         }
         let asked = self.ask(own, Shown::Certificate(client)).await;
         let credentials = match &asked {
@@ -281,6 +298,30 @@ impl Inspector {
             Ok(api) if api.get("/version", ASK_WITHIN).await.is_ok() => ForeignCluster::Replaced,
             _ => ForeignCluster::Silent,
         }
+    }
+
+    /// The API server accepts the token.
+    ///
+    /// # Errors
+    ///
+    /// It refuses it. That nobody could be asked is no refusal.
+    pub async fn try_token(&self, token: &Token) -> Result<(), String> {
+        match self.ask_with_token(Some(token)).await {
+            Asked::Refused => Err(format!(
+                "the API server refuses the token {token}: it has expired, or was deleted; make one with: kubeadm token create"
+            )),
+            Asked::There(_) | Asked::NotThere | Asked::Forbidden | Asked::CannotTell(_) => Ok(()),
+        }
+    }
+
+    /// From now on the Node is asked for with this token, where nothing better is there.
+    pub async fn take_token(&self, token: Token) {
+        *self.token.lock().await = Some(token);
+    }
+
+    async fn ask_with_own_token(&self) -> Asked {
+        let token = self.token.lock().await.clone();
+        self.ask_with_token(token.as_ref()).await
     }
 
     async fn ask_with_token(&self, token: Option<&Token>) -> Asked {

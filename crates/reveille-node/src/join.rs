@@ -7,7 +7,7 @@
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use reveille_agent::effect::Report;
+use reveille_agent::effect::{Report, UNDONE};
 use reveille_agent::rejoin::Hold;
 use reveille_agent::{Event, Settings};
 use reveille_core::model::time::{Span, Time};
@@ -17,6 +17,9 @@ use tokio::time::timeout;
 use crate::driver::{Driver, Said};
 use crate::hands::Tokens;
 
+/// So many checks in a row were answered by a stranger: one server of several may be on its way out.
+const STRANGERS_MOST: u32 = 3;
+
 /// How a join ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ended {
@@ -24,6 +27,8 @@ pub enum Ended {
     Joined,
     /// Nothing is done to this machine, and why.
     LeftAlone(Hold),
+    /// Who answers as the API server is not who was meant, and waiting does not mend that.
+    Stranger(String),
     /// So many attempts came to nothing.
     GaveUp(u32),
     /// Its time is over, and the last thing that was known to stand against it.
@@ -55,9 +60,17 @@ pub async fn join<T: Tokens + 'static>(
     // There is room for one, and nobody else sends.
     sender.try_send(Event::Ordered).ok();
     let mut last = "nothing was learned yet".to_owned();
+    let mut strangers = 0;
     let run = driver.run(orders, |at, said| {
         listen(at, said);
         note(&mut last, said);
+        if let Said::Api(answered) = said {
+            let stranger = answered.as_ref().filter(|unanswered| unanswered.lasts);
+            strangers = stranger.map_or(0, |_| strangers + 1);
+            if let Some(stranger) = stranger.filter(|_| strangers >= STRANGERS_MOST) {
+                return ControlFlow::Break(Ended::Stranger(stranger.why.clone()));
+            }
+        }
         match said {
             Said::Report(Report::Back) => ControlFlow::Break(Ended::Joined),
             Said::Report(Report::GaveUp(attempts)) => ControlFlow::Break(Ended::GaveUp(*attempts)),
@@ -92,7 +105,10 @@ const fn passes(hold: Hold) -> bool {
 /// What stands against it, as far as was said.
 fn note(last: &mut String, said: &Said) {
     match said {
-        Said::Api(Some(why)) | Said::Undone(_, why) | Said::MemoryFailed(why) => why.clone_into(last),
+        Said::Api(Some(unanswered)) => unanswered.why.clone_into(last),
+        Said::Undone(_, why) | Said::MemoryFailed(why) => why.clone_into(last),
+        // What could not be carried out was said with its reason.
+        Said::Report(Report::Failed(_, UNDONE, _)) => {}
         Said::Report(report @ (Report::Holds(_) | Report::Failed(..))) => *last = report.to_string(),
         Said::Found(found) if !found.ready_message.is_empty() => {
             *last = format!("its node is not Ready for long enough: {}", found.ready_message);

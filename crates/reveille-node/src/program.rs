@@ -57,10 +57,11 @@ pub enum ProgramError {
     },
 }
 
-/// The last line that says something.
+/// The line that says most: an error of a list of checks, or else the last one that says something.
 fn last(tail: &[String]) -> &str {
     let says = |line: &&String| !line.trim().is_empty() && !line.contains("To see the stack trace");
-    tail.iter().rev().find(says).map_or("nothing", String::as_str)
+    let named = tail.iter().find(|line| line.trim_start().starts_with("[ERROR "));
+    named.or_else(|| tail.iter().rev().find(says)).map_or("nothing", |line| line.trim())
 }
 
 impl ProgramError {

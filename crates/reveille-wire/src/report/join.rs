@@ -31,6 +31,8 @@ pub enum JoinEnded {
     Joined,
     /// Nothing was done to the machine, for a reason that a person has to settle.
     LeftAlone,
+    /// Who answers as the API server is not who was meant.
+    Stranger,
     /// Attempts are used up.
     GaveUp,
     /// Time was over.

@@ -15,7 +15,7 @@ use reveille_node::distribution;
 use reveille_node::driver::{Begin, Driver, Said};
 use reveille_node::hands::{Hands, JoinSettings, TokenError, Tokens};
 use reveille_node::identity::Identity;
-use reveille_node::inspect::{Found, Inspector};
+use reveille_node::inspect::{Found, Inspector, Unanswered};
 use reveille_node::join::{self, Ended};
 use reveille_node::memory_file::MemoryFile;
 use reveille_node::root::Root;
@@ -114,7 +114,7 @@ struct Tale<'a> {
     verbose: bool,
     node: String,
     events: Vec<JoinEvent>,
-    api: Option<Option<String>>,
+    api: Option<Option<Unanswered>>,
     seen: Option<String>,
     /// Why the last attempt came to nothing.
     failed: String,
@@ -129,7 +129,8 @@ impl<'a> Tale<'a> {
         match said {
             Said::Api(silent) if self.api.as_ref() != Some(silent) => {
                 self.api = Some(silent.clone());
-                let text = silent.clone().unwrap_or_else(|| "the API server answers".to_owned());
+                let text = silent.as_ref().map_or("the API server answers", |unanswered| &unanswered.why);
+                let text = text.to_owned();
                 self.tell(at, "api", text);
             }
             Said::Found(found) => {
@@ -175,6 +176,7 @@ impl<'a> Tale<'a> {
                 let why = format!("{attempts} attempts came to nothing; the last: {}", self.failed);
                 (JoinEnded::GaveUp, Some(why))
             }
+            Ended::Stranger(why) => (JoinEnded::Stranger, Some(why.clone())),
             Ended::Late(last) => (JoinEnded::Late, Some(last.clone())),
         };
         let stay_s = u64::try_from(stay.ms / 1000).unwrap_or(0);

@@ -9,7 +9,7 @@ use crate::cli::failure::printable;
 pub(crate) const fn exit(report: &JoinReport) -> Exit {
     match report.ended {
         JoinEnded::Joined => Exit::AllAnswer,
-        JoinEnded::LeftAlone | JoinEnded::GaveUp => Exit::SomebodyAbsent,
+        JoinEnded::LeftAlone | JoinEnded::Stranger | JoinEnded::GaveUp => Exit::SomebodyAbsent,
         JoinEnded::Late => Exit::CannotTell,
     }
 }
@@ -23,6 +23,8 @@ pub(crate) fn page(report: &JoinReport) -> String {
             format!("{node} is Ready and has stayed for {stay_s} s; all of it took {took_s} s\n")
         }
         JoinEnded::LeftAlone => format!("{node} is left alone: {why}\n"),
-        JoinEnded::GaveUp | JoinEnded::Late => format!("{node} did not join in {took_s} s: {why}\n"),
+        JoinEnded::Stranger | JoinEnded::GaveUp | JoinEnded::Late => {
+            format!("{node} did not join in {took_s} s: {why}\n")
+        }
     }
 }

@@ -167,6 +167,11 @@ impl Cluster {
         look::look(&self.inner, look).await
     }
 
+    /// What all parts share.
+    pub(crate) fn inner(&self) -> &Inner {
+        &self.inner
+    }
+
     /// Makes one change: `Call::DeleteNode`. Others are refused. The caller has checked the fencing number.
     pub async fn perform(&self, call: &Call) -> Outcome {
         act::perform(&self.inner, call).await

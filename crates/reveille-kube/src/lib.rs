@@ -30,6 +30,7 @@
 
 mod act;
 mod backoff;
+mod bootstrap;
 mod cluster;
 mod config;
 mod failure;
@@ -51,5 +52,6 @@ mod session;
 mod turn;
 mod wire;
 
+pub use bootstrap::BootstrapToken;
 pub use cluster::{Cluster, Rhythm};
 pub use config::{ClusterConfig, ConnectError, ContextInfo, contexts};

@@ -4,7 +4,7 @@
 //! test holds the two lists against each other. Nothing else in the crate spells a path.
 
 use http::header::{ACCEPT, ACCEPT_ENCODING, HeaderValue};
-use kube::api::{DeleteParams, ListParams, Preconditions, VersionMatch, WatchParams};
+use kube::api::{DeleteParams, ListParams, PostParams, Preconditions, VersionMatch, WatchParams};
 use kube::core::Request;
 use kube::core::params::GetParams;
 use kube::core::request::Error;
@@ -22,6 +22,9 @@ pub(crate) const EVENTS: &str = "/api/v1/namespaces/default/events";
 
 /// Requests for certificates, of kubelets and others.
 pub(crate) const REQUESTS: &str = "/apis/certificates.k8s.io/v1/certificatesigningrequests";
+
+/// Secrets that the cluster's own parts read.
+pub(crate) const SECRETS: &str = "/api/v1/namespaces/kube-system/secrets";
 
 const ABOUT_NODES: &str = "involvedObject.kind=Node";
 
@@ -50,6 +53,16 @@ pub(crate) fn delete_node(name: &NodeName, uid: &NodeUid) -> Result<Ask, Error> 
     let preconditions = Preconditions { resource_version: None, uid: Some(uid.as_str().to_owned()) };
     let params = DeleteParams { preconditions: Some(preconditions), ..Default::default() };
     Request::new(NODES).delete(name.as_str(), &params)
+}
+
+/// Makes a secret.
+pub(crate) fn create_secret(body: Vec<u8>) -> Result<Ask, Error> {
+    Request::new(SECRETS).create(&PostParams::default(), body)
+}
+
+/// Deletes a secret.
+pub(crate) fn delete_secret(name: &str) -> Result<Ask, Error> {
+    Request::new(SECRETS).delete(name, &DeleteParams::default())
 }
 
 /// All leases, from the server's cache: a renewal that is a second late there does not matter, load on the store does.

@@ -30,6 +30,17 @@ pub enum Purpose {
     Explain,
     /// Only where left-over Node objects are to be deleted.
     Cleanup,
+    /// Only where machines join through its registration server: bootstrap tokens are made and taken away.
+    Join,
+}
+
+/// What is wanted beside looking.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// Node objects may be deleted.
+    pub cleanup: bool,
+    /// Bootstrap tokens may be made.
+    pub join: bool,
 }
 
 /// Everything that the adapter can ask for.
@@ -63,12 +74,24 @@ pub const RULES: &[Rule] = &[
         purpose: Purpose::Explain,
     },
     Rule { group: "", resource: "nodes", namespace: None, verbs: &["delete"], purpose: Purpose::Cleanup },
+    Rule {
+        group: "",
+        resource: "secrets",
+        namespace: Some("kube-system"),
+        verbs: &["create", "delete"],
+        purpose: Purpose::Join,
+    },
 ];
 
-/// The rules as YAML, bound to a service account. With `cleanup`, Node objects may be deleted.
-pub fn manifest(account: &str, namespace: &str, cleanup: bool) -> String {
+/// The rules as YAML, bound to a service account: those to look, and those that are wanted beside.
+pub fn manifest(account: &str, namespace: &str, wanted: Wanted) -> String {
     let mut yaml = String::new();
-    for rule in RULES.iter().filter(|rule| cleanup || rule.purpose != Purpose::Cleanup) {
+    let is_wanted = |purpose| match purpose {
+        Purpose::Look | Purpose::Explain => true,
+        Purpose::Cleanup => wanted.cleanup,
+        Purpose::Join => wanted.join,
+    };
+    for rule in RULES.iter().filter(|rule| is_wanted(rule.purpose)) {
         write_rule(&mut yaml, rule, account, namespace);
     }
     yaml
@@ -77,6 +100,7 @@ pub fn manifest(account: &str, namespace: &str, cleanup: bool) -> String {
 fn write_rule(yaml: &mut String, rule: &Rule, account: &str, namespace: &str) {
     let name = match rule.purpose {
         Purpose::Cleanup => format!("reveille-{}-cleanup", rule.resource),
+        Purpose::Join => format!("reveille-{}-join", rule.resource),
         Purpose::Look | Purpose::Explain => format!("reveille-{}", rule.resource),
     };
     let (role, place) = match rule.namespace {
@@ -110,10 +134,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn deleting_is_only_allowed_where_cleanup_is_wanted() {
-        let looking = manifest("reveille", "reveille", false);
+    fn changing_is_only_allowed_where_it_is_wanted() {
+        let wanted = |cleanup, join| manifest("reveille", "reveille", Wanted { cleanup, join });
+        let looking = wanted(false, false);
         assert!(looking.contains("verbs: [get, list, watch]"));
         assert!(!looking.contains("delete"));
-        assert!(manifest("reveille", "reveille", true).contains("verbs: [delete]"));
+        assert!(!looking.contains("secrets"));
+        assert!(wanted(true, false).contains("verbs: [delete]"));
+        assert!(wanted(false, true).contains("resources: [secrets], verbs: [create, delete]"));
     }
 }

@@ -11,6 +11,7 @@ use reveille_core::event::Answer;
 use reveille_core::model::hearing::Hearing;
 use reveille_core::model::id::{CloudName, InstanceId, NodeName, NodeUid, RequestId};
 use reveille_core::model::time::Span;
+use reveille_kube::BootstrapToken;
 use reveille_kube::rbac::RULES;
 use serde_json::json;
 use support::{Api, Refuse, Told, event, node, word};
@@ -170,6 +171,10 @@ async fn the_rights_are_exactly_those_that_are_used() {
     cluster.look(&words("a")).await.unwrap();
     Told::of(cluster.clone()).during(4000).await;
     cluster.perform(&delete("uid-a")).await;
+    let token = BootstrapToken { id: "abcdef", secret: "0123456789abcdef", until: "", description: "" };
+    // What this API answers is not asked here.
+    drop(cluster.make_bootstrap_token(&token).await);
+    drop(cluster.drop_bootstrap_token("abcdef").await);
     let used: BTreeSet<String> =
         api.requests().iter().map(|(method, target)| right(method, target)).collect();
     let listed: BTreeSet<String> = RULES
@@ -198,6 +203,7 @@ fn right(method: &str, target: &str) -> String {
     };
     let verb = match (method, name, query.contains("watch=true")) {
         ("DELETE", Some(_), _) => "delete",
+        ("POST", None, _) => "create",
         ("GET", Some(_), _) => "get",
         ("GET", None, true) => "watch",
         ("GET", None, false) => "list",

@@ -75,7 +75,10 @@ impl Rig {
         let account =
             json!({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": self.account}});
         self.kubectl(&["-n", "default", "apply", "-f", "-"], &account.to_string());
-        self.kubectl(&["apply", "-f", "-"], &rbac::manifest(&self.account, "default", cleanup));
+        self.kubectl(
+            &["apply", "-f", "-"],
+            &rbac::manifest(&self.account, "default", rbac::Wanted { cleanup, join: false }),
+        );
         let token = self.kubectl(&["-n", "default", "create", "token", &self.account], "");
         let text = format!(
             "apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{{name: c, context: {{cluster: c, user: u}}}}]\n\
@@ -141,7 +144,7 @@ impl Drop for Rig {
             self.kubectl(&["-n", "kube-node-lease", "delete", "lease", name, "--ignore-not-found"], "");
         }
         // Rights that stay behind would let the next run do what it must be refused.
-        let rights = rbac::manifest(&self.account, "default", true);
+        let rights = rbac::manifest(&self.account, "default", rbac::Wanted { cleanup: true, join: false });
         self.kubectl(&["delete", "--ignore-not-found", "-f", "-"], &rights);
         self.kubectl(&["-n", "default", "delete", "serviceaccount", &self.account, "--ignore-not-found"], "");
         let _ = std::fs::remove_file(&self.kubeconfig);

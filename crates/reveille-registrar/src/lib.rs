@@ -8,5 +8,6 @@
 //! `server` moves frames and keeps connections within bounds. Nothing is answered with a bare status: every refusal and every
 //! wait is a word of `reveille_wire::agent`, with what to do and when to ask again.
 
+pub mod plans_file;
 pub mod registry;
 pub mod server;

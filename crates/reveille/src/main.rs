@@ -15,6 +15,7 @@ mod command;
 mod driver;
 #[cfg(test)]
 mod fixture;
+mod registration;
 mod render;
 mod replay;
 mod survey;

@@ -10,7 +10,7 @@
 //! from coming about, or a socket from saying its first word, is taken for something in between.
 
 use reveille_wire::agent::frame::{Hello, Welcome};
-use reveille_wire::agent::{AgentFrame, Reason, ServerFrame};
+use reveille_wire::agent::{AgentFrame, Plan, Reason, ServerFrame};
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
 
@@ -117,10 +117,20 @@ impl Session {
     pub async fn next(&mut self) -> Result<ServerFrame, LinkError> {
         match self.into.recv().await {
             Some(Ok(ServerFrame::Refuse(refused))) => Err(LinkError::Refused(Box::new(refused))),
+            Some(Ok(ServerFrame::Plan(plan))) if !is_whole(&plan) => {
+                Err(self.link.broken("a plan came whose checksum is another one"))
+            }
             Some(other) => other,
             None => Err(self.link.broken("the session is over")),
         }
     }
+}
+
+/// The plan is the one that its checksum was counted over.
+fn is_whole(plan: &Plan) -> bool {
+    let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, &plan.canonical());
+    let hex: String = digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+    plan.checksum.strip_prefix("sha256:") == Some(hex.as_str())
 }
 
 /// What says nothing about the server's own mind.

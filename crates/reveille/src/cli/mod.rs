@@ -5,6 +5,7 @@
 
 pub(crate) mod exit;
 pub(crate) mod failure;
+pub(crate) mod invite;
 pub(crate) mod join;
 pub(crate) mod logging;
 pub(crate) mod place;
@@ -144,6 +145,9 @@ pub(crate) enum Command {
     /// Play a recording through the engine again and compare what it decides
     #[command(after_long_help = REPLAY_EXAMPLES)]
     Replay(Replay),
+    /// Print the one command by which a machine comes to this cluster
+    #[command(after_long_help = invite::EXAMPLES)]
+    Invite(invite::Invite),
     /// Print the rights that it needs in the cluster, and no others, as YAML for kubectl
     #[command(after_long_help = rights::EXAMPLES)]
     Rbac(Rbac),
@@ -161,6 +165,7 @@ Examples:
   reveille run                                   ./reveille.yaml, until it is told to stop
   reveille run --roster prod.yaml --dry-run      looks and decides, begins nothing
   reveille run --once                            acts on what is due, prints the roll, ends with its exit code
+  reveille run --listen 10.0.0.9:9464 --plans plans.yaml   machines register here; see reveille invite
   reveille run --roster a.yaml --roster b.yaml   two clusters; one that share a cloud is listed once
 
 What is seen, decided and done is one line each on standard error, and is kept in the ledger.";
@@ -183,6 +188,15 @@ pub(crate) struct Run {
     /// With --record: what the recordings of a roster may take; the oldest go first, mebibytes
     #[arg(long, value_name = "MIB", default_value_t = 1024, requires = "record", value_parser = clap::value_parser!(u32).range(1..=1_048_576))]
     pub(crate) record_max_mib: u32,
+    /// Also be the registration server of machines that join: listen at this address
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "once")]
+    pub(crate) listen: Option<std::net::SocketAddr>,
+    /// With --listen: a name or address that machines reach it by; may be given several times
+    #[arg(long, value_name = "NAME", requires = "listen")]
+    pub(crate) listen_name: Vec<String>,
+    /// With --listen: what machines of each pool are to be
+    #[arg(long, value_name = "FILE", requires = "listen")]
+    pub(crate) plans: Option<PathBuf>,
     /// Form of the log on standard error
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub(crate) log_format: LogFormat,

@@ -10,7 +10,7 @@ Examples:
   reveille rbac | kubectl apply -f -             for the service account reveille in the namespace reveille
   reveille rbac --cleanup --namespace ops        with the right to delete Node objects of machines that are gone
 
-Account and namespace have to be there. Without --cleanup nothing in the cluster can be changed.";
+Account and namespace have to be there. Without --cleanup and --join nothing in the cluster can be changed.";
 
 /// `rbac`.
 #[derive(Args, Clone, Debug)]
@@ -24,6 +24,9 @@ pub(crate) struct Rbac {
     /// Also the right to delete Node objects, for rosters with repair.cleanup: act
     #[arg(long)]
     pub(crate) cleanup: bool,
+    /// Also the right to make and delete secrets of kube-system, for run --listen: tokens of machines that join
+    #[arg(long)]
+    pub(crate) join: bool,
 }
 
 /// A name as Kubernetes takes it: small letters, digits, dashes and dots.

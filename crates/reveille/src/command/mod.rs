@@ -15,6 +15,7 @@ mod compare;
 mod demo;
 mod diagnose;
 mod init;
+mod invite;
 mod join;
 pub(crate) mod look;
 mod looking;
@@ -143,13 +144,15 @@ fn perform(context: &Context, command: Command) -> Result<Answer, Failure> {
         Command::Pause(args) => pause::pause(context, &args),
         Command::Resume(args) => pause::resume(context, &args),
         Command::Init(args) => on_runtime(init::init(context, &args)),
+        Command::Invite(args) => on_runtime(invite::invite(context, &args)),
         Command::Join(args) => on_runtime(join::join(context, &args)),
         Command::Demo(args) => on_runtime(demo::demo(context, &args)),
         Command::Diagnose(args) => diagnose::diagnose(context, &args),
         Command::Simulate(args) => simulate::simulate(context, &args),
         Command::Replay(args) => replay::replay(context, &args),
         Command::Rbac(args) => {
-            let rights = reveille_kube::rbac::manifest(&args.service_account, &args.namespace, args.cleanup);
+            let wanted = reveille_kube::rbac::Wanted { cleanup: args.cleanup, join: args.join };
+            let rights = reveille_kube::rbac::manifest(&args.service_account, &args.namespace, wanted);
             Ok(Answer::fine(rights))
         }
         Command::Completions(args) => Ok(manual::completions(args.shell)),

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use reveille_core::engine::{Restored, Start, State};
-use reveille_core::event::Event;
+use reveille_core::event::{ClusterFact, Event};
 use reveille_core::model::id::CloudName;
 use reveille_core::model::roster::Mode;
 use reveille_core::record::Record;
@@ -46,6 +46,7 @@ use crate::driver::recorder::{ENGINE, Recorder};
 use crate::driver::scribe::Scribe;
 use crate::driver::shelf::{self, OpenShelf, ShelfError};
 use crate::driver::{Driver, Ended, INBOX_MAX, Until};
+use crate::registration::{self, Site};
 use crate::view::roll;
 use crate::worlds::cloud::{OpenStackReader, is_hopeless};
 use crate::worlds::cluster::ClusterWorld;
@@ -66,6 +67,15 @@ struct Prepared {
     shelf: OpenShelf,
     events: mpsc::Sender<Event>,
     inbox: mpsc::Receiver<Event>,
+    answers: watch::Sender<Option<bool>>,
+}
+
+impl Prepared {
+    /// What the registration server needs of it.
+    fn site(&self) -> Site {
+        let pools = self.checked.roster.pools.keys().cloned().collect();
+        Site { pools, cluster: self.cluster.clone(), answers: self.answers.subscribe() }
+    }
 }
 
 /// The clouds of one roster.
@@ -85,6 +95,8 @@ pub(crate) async fn run(context: &Context, args: &cli::Run) -> Result<Answer, Fa
     let (stop, stopped) = watch::channel(false);
     let mut background = JoinSet::new();
     let reached = clouds(&prepared, &stopped, &mut background).await?;
+    let sites = prepared.iter().map(|one| (one.checked.roster.name.clone(), one.site())).collect();
+    let registration = registration::begin(context, args, sites, &stop, &mut background).await?;
     let mut drivers = JoinSet::new();
     for (index, prepared) in prepared.into_iter().enumerate() {
         let clouds = reached.get(&index).cloned().unwrap_or_default();
@@ -96,11 +108,19 @@ pub(crate) async fn run(context: &Context, args: &cli::Run) -> Result<Answer, Fa
     let signals = tokio::spawn(heed_signals(stop.clone()));
     let ended = attend(drivers, &mut background, &stop).await;
     signals.abort();
+    let registered = match registration {
+        Some(registration) => registration.over().await,
+        None => true,
+    };
     let over = async { while background.join_next().await.is_some() {} };
     if tokio::time::timeout(TASKS_WITHIN, over).await.is_err() {
         background.abort_all();
     }
     let ended = ended?;
+    if !registered {
+        let error = anyhow!("the registration server ended: it could not keep what it must remember");
+        return Err(Failure::internal(error).next("start it again; the log above says more"));
+    }
     if args.once { rolls(context, &ended) } else { Ok(Answer::fine(String::new())) }
 }
 
@@ -167,7 +187,8 @@ async fn prepare(context: &Context, checked: CheckedRoster) -> Result<Prepared, 
         }
     })?;
     let (events, inbox) = mpsc::channel(INBOX_MAX);
-    Ok(Prepared { checked, judge, state_dir, cluster, shelf, events, inbox })
+    let answers = watch::Sender::new(None);
+    Ok(Prepared { checked, judge, state_dir, cluster, shelf, events, inbox, answers })
 }
 
 /// One poller for each project, whoever shares it. Returns each roster's clouds by the roster's place.
@@ -233,7 +254,7 @@ fn launch(
     stopped: &watch::Receiver<bool>,
     background: &mut JoinSet<()>,
 ) -> Result<Driver, Failure> {
-    let Prepared { checked, judge, state_dir, cluster, shelf, events, inbox } = prepared;
+    let Prepared { checked, judge, state_dir, cluster, shelf, events, inbox, answers } = prepared;
     let OpenShelf { shelf, records, fence, last_alive } = shelf;
     let now = clock::wall();
     announce(&checked, args.dry_run, records.len());
@@ -247,7 +268,7 @@ fn launch(
     let caution = Caution::new(checked.written, strangers);
     let worlds = Worlds { clouds: desks, cluster: Desk::new(Arc::new(ClusterWorld(cluster.clone()))) };
     let hands = Hands::new(worlds, judge, shelf::fence_check(&state_dir), events.clone());
-    background.spawn(watch_cluster(cluster, events, stopped.clone()));
+    background.spawn(watch_cluster(cluster, events, answers, stopped.clone()));
     let (asks, questions) = mpsc::channel(16);
     background.spawn(server::serve(state_dir.clone(), asks, stopped.clone()));
     Ok(Driver {
@@ -302,10 +323,17 @@ fn announce(checked: &CheckedRoster, dry_run: bool, remembered: usize) {
 }
 
 /// Facts of the cluster on their way into the inbox.
-async fn watch_cluster(cluster: Cluster, events: mpsc::Sender<Event>, stopped: watch::Receiver<bool>) {
+async fn watch_cluster(
+    cluster: Cluster,
+    events: mpsc::Sender<Event>,
+    answers: watch::Sender<Option<bool>>,
+    stopped: watch::Receiver<bool>,
+) {
     let (sender, mut facts) = mpsc::channel(FACTS_MAX);
     let forward = async {
         while let Some(fact) = facts.recv().await {
+            let answers_now = Some(!matches!(fact, ClusterFact::Failed(_)));
+            answers.send_if_modified(|before| std::mem::replace(before, answers_now) != answers_now);
             if events.send(Event::Cluster(fact)).await.is_err() {
                 return;
             }

@@ -122,13 +122,13 @@ fn completions_and_manual_pages_are_printed() {
 
 #[test]
 fn the_rights_that_it_needs_are_printed_as_the_adapter_lists_them() {
-    use reveille_kube::rbac::manifest;
+    use reveille_kube::rbac::{Wanted, manifest};
     let bench = Bench::new();
     let table: [(&[&str], String); 2] = [
-        (&["rbac"], manifest("reveille", "reveille", false)),
+        (&["rbac"], manifest("reveille", "reveille", Wanted::default())),
         (
             &["rbac", "--service-account", "watch", "--namespace", "ops", "--cleanup"],
-            manifest("watch", "ops", true),
+            manifest("watch", "ops", Wanted { cleanup: true, join: false }),
         ),
     ];
     for (args, expected) in table {

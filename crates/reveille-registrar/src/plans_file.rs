@@ -1,0 +1,293 @@
+//! The file of plans: what machines of each pool are to be, as people write it.
+//!
+//! ```yaml
+//! plans:
+//! - pool: workers                      # of the only roster that has it; else roster: NAME beside it
+//!   join:
+//!     distribution: kubeadm            # kubeadm, k3s, rke2
+//!     server: 10.0.0.1:6443
+//!     caPins: ["sha256:…"]             # as kubeadm prints it
+//!     labels: {tier: web}
+//!     taints: ["gpu=yes:NoSchedule"]
+//!     configFile: join.yaml            # of the distribution's own kind, beside this file
+//!   needs: [control-plane]             # roles that have to be there first
+//!   files:
+//!   - {path: /etc/sysctl.d/90-k8s.conf, mode: "0644", content: "net.ipv4.ip_forward = 1\n"}
+//!   - {path: /etc/kubernetes/cloud.conf, mode: "0600", from: cloud.conf, secret: true}
+//! ```
+//!
+//! What is not known is refused with its place; what is too long for a plan is refused here, and not when the first machine
+//! comes. Files that are named are read once, at the start.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use reveille_core::model::id::{PoolName, RosterName};
+use reveille_wire::agent::text::{Content, List, Word};
+use reveille_wire::agent::{Distribution, Role, SERVER_FRAME_BYTES_MAX, Step, plan};
+use serde::Deserialize;
+use thiserror::Error;
+
+use crate::registry::{Plans, Template};
+
+/// Why plans are not taken.
+#[derive(Debug, Error)]
+pub enum PlansError {
+    /// A file cannot be read.
+    #[error("cannot read {}", path.display())]
+    Read {
+        /// Which.
+        path: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// It is no file of plans.
+    #[error("{} is no file of plans", path.display())]
+    Shape {
+        /// Which.
+        path: PathBuf,
+        /// What is wrong, and where.
+        source: Box<serde_saphyr::Error>,
+    },
+    /// A plan cannot be followed.
+    #[error("{}, plan of pool {pool}: {what}", path.display())]
+    Plan {
+        /// In which file.
+        path: PathBuf,
+        /// Of which pool.
+        pool: String,
+        /// What is wrong, and what to write.
+        what: String,
+    },
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct File {
+    plans: Vec<One>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct One {
+    roster: Option<String>,
+    pool: String,
+    join: Join,
+    #[serde(default)]
+    needs: BTreeSet<Role>,
+    #[serde(default)]
+    files: Vec<Written>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Join {
+    distribution: Distribution,
+    server: Word,
+    ca_pins: List<Word, 8>,
+    #[serde(default)]
+    labels: BTreeMap<Word, Word>,
+    #[serde(default)]
+    taints: List<Word, 32>,
+    config_file: Option<PathBuf>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Written {
+    path: Word,
+    mode: Word,
+    owner: Option<Word>,
+    content: Option<Content>,
+    from: Option<PathBuf>,
+    #[serde(default)]
+    secret: bool,
+}
+
+/// Reads a file of plans, for the pools that there are.
+///
+/// # Errors
+///
+/// What cannot be read, or cannot be followed.
+pub fn read(path: &Path, pools: &BTreeSet<(RosterName, PoolName)>) -> Result<Plans, PlansError> {
+    let text = text(path)?;
+    let shape = |source| PlansError::Shape { path: path.to_owned(), source: Box::new(source) };
+    let file: File = serde_saphyr::from_str(&text).map_err(shape)?;
+    let mut plans = BTreeMap::new();
+    for one in file.plans {
+        let wrong = |what: String| PlansError::Plan { path: path.to_owned(), pool: one.pool.clone(), what };
+        let named = |(roster, pool): &&(RosterName, PoolName)| {
+            pool.as_str() == one.pool && one.roster.as_ref().is_none_or(|named| roster.as_str() == named)
+        };
+        let mut found = pools.iter().filter(named);
+        let Some(key) = found.next() else {
+            return Err(wrong("no roster has this pool; write the name of one that is there".to_owned()));
+        };
+        if found.next().is_some() {
+            return Err(wrong(
+                "more than one roster has a pool of this name; write roster: NAME beside it".to_owned(),
+            ));
+        }
+        let template = template(path, &one).map_err(|error| match error {
+            Wrong::Plan(what) => wrong(what),
+            Wrong::File(error) => error,
+        })?;
+        if plans.insert(key.clone(), template).is_some() {
+            return Err(wrong("it has two plans; write one".to_owned()));
+        }
+    }
+    Ok(Plans(plans))
+}
+
+enum Wrong {
+    Plan(String),
+    File(PlansError),
+}
+
+fn template(path: &Path, one: &One) -> Result<Template, Wrong> {
+    let mut steps = Vec::new();
+    for file in &one.files {
+        steps.push(step(path, file)?);
+    }
+    if steps.len() + 1 > plan::STEPS_MAX {
+        return Err(Wrong::Plan(format!(
+            "it has {} files; a plan has at most {}",
+            steps.len(),
+            plan::STEPS_MAX - 1
+        )));
+    }
+    let pin = |pin: &Word| {
+        pin.strip_prefix("sha256:")
+            .is_some_and(|hex| hex.len() == 64 && hex.bytes().all(|byte| byte.is_ascii_hexdigit()))
+    };
+    if one.join.ca_pins.is_empty() || !one.join.ca_pins.iter().all(pin) {
+        return Err(Wrong::Plan(
+            "caPins has to hold at least one pin, sha256: and 64 hex digits, as kubeadm prints it".to_owned(),
+        ));
+    }
+    let config = match &one.join.config_file {
+        Some(name) => Some(content(path, name)?),
+        None => None,
+    };
+    let template = Template {
+        distribution: one.join.distribution,
+        server: one.join.server.clone(),
+        ca_pins: one.join.ca_pins.to_vec(),
+        labels: one.join.labels.clone(),
+        taints: one.join.taints.to_vec(),
+        files: steps,
+        config,
+        needs: one.needs.clone(),
+    };
+    let bytes = template.files.iter().map(bytes_of).sum::<usize>()
+        + template.config.as_ref().map_or(0, |config| config.len());
+    // As JSON a text can take twice its bytes, and the frame has a bound.
+    if bytes > SERVER_FRAME_BYTES_MAX / 2 {
+        return Err(Wrong::Plan(format!(
+            "its files have {bytes} bytes; a plan takes at most {}",
+            SERVER_FRAME_BYTES_MAX / 2
+        )));
+    }
+    Ok(template)
+}
+
+fn bytes_of(step: &Step) -> usize {
+    match step {
+        Step::WriteFile { content, .. } => content.len(),
+        Step::Join(_) | Step::RestartKubelet {} => 0,
+    }
+}
+
+fn step(path: &Path, file: &Written) -> Result<Step, Wrong> {
+    let is_plain = file.path.starts_with('/') && !file.path.split('/').any(|part| part == "..");
+    if !is_plain {
+        return Err(Wrong::Plan(format!("{:?} is no absolute path without \"..\"", file.path.as_str())));
+    }
+    let mode = u32::from_str_radix(&file.mode, 8).ok().filter(|mode| *mode <= 0o777);
+    if mode.is_none() {
+        return Err(Wrong::Plan(format!(
+            "the mode {:?} of {} is no octal number up to 0777",
+            file.mode.as_str(),
+            file.path
+        )));
+    }
+    let content = match (&file.content, &file.from) {
+        (Some(content), None) => content.clone(),
+        (None, Some(name)) => content(path, name)?,
+        _ => return Err(Wrong::Plan(format!("{} needs content or from, one of the two", file.path))),
+    };
+    let (path, mode, owner) = (file.path.clone(), file.mode.clone(), file.owner.clone());
+    Ok(Step::WriteFile { path, mode, owner, content, secret: file.secret })
+}
+
+/// A file beside the plans, whole.
+fn content(plans: &Path, name: &Path) -> Result<Content, Wrong> {
+    let path = plans.parent().unwrap_or(plans).join(name);
+    let text = text(&path).map_err(Wrong::File)?;
+    let content = Content::cut(&text);
+    if content.as_str() != text {
+        return Err(Wrong::Plan(format!(
+            "{} is too long, or has control characters; a file of a plan is text",
+            path.display()
+        )));
+    }
+    Ok(content)
+}
+
+fn text(path: &Path) -> Result<String, PlansError> {
+    std::fs::read_to_string(path).map_err(|source| PlansError::Read { path: path.to_owned(), source })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read_text(text: &str) -> Result<Plans, String> {
+        let directory = tempfile::tempdir().unwrap();
+        std::fs::write(directory.path().join("cloud.conf"), "[Global]\n").unwrap();
+        let path = directory.path().join("plans.yaml");
+        std::fs::write(&path, text).unwrap();
+        let pools = [("prod", "workers"), ("prod", "gpu"), ("test", "gpu")];
+        let pools = pools.into_iter().map(|(roster, pool)| (roster.into(), pool.into())).collect();
+        read(&path, &pools).map_err(|error| error.to_string())
+    }
+
+    fn plan(pool: &str, rest: &str) -> String {
+        let pin = "0a".repeat(32);
+        format!(
+            "plans:\n- pool: {pool}\n  join: {{distribution: kubeadm, server: \"10.0.0.1:6443\", caPins: [\"sha256:{pin}\"]}}\n{rest}"
+        )
+    }
+
+    #[test]
+    fn a_plan_is_read_with_its_files() {
+        let file = "  needs: [control-plane]\n  files:\n  - {path: /etc/c.conf, mode: \"0600\", from: cloud.conf, secret: true}\n";
+        let plans = read_text(&plan("workers", file)).unwrap();
+        let template = &plans.0[&("prod".into(), "workers".into())];
+        assert!(
+            matches!(&template.files[..], [Step::WriteFile { content, secret: true, .. }] if content.as_str() == "[Global]\n")
+        );
+        assert!(template.needs.contains(&Role::ControlPlane));
+    }
+
+    #[test]
+    fn what_cannot_be_followed_is_refused_when_it_is_read() {
+        let file = |fields: &str| plan("workers", &format!("  files:\n  - {{{fields}}}\n"));
+        let cases = [
+            (plan("none", ""), "no roster has this pool"),
+            (plan("gpu", ""), "more than one roster"),
+            (file("path: etc/a, mode: \"0600\", content: x"), "absolute path"),
+            (file("path: /etc/../a, mode: \"0600\", content: x"), "absolute path"),
+            (file("path: /etc/a, mode: \"9\", content: x"), "octal"),
+            (file("path: /etc/a, mode: \"4755\", content: x"), "octal"),
+            (file("path: /etc/a, mode: \"0600\""), "one of the two"),
+            (file("path: /etc/a, mode: \"0600\", from: nowhere"), "cannot read"),
+            (plan("workers", "").replace("sha256:0a", "0a"), "caPins"),
+            (plan("workers", "  run: sh\n"), "no file of plans"),
+        ];
+        for (text, wanted) in cases {
+            let error = read_text(&text).unwrap_err();
+            assert!(error.contains(wanted), "{error}");
+        }
+    }
+}

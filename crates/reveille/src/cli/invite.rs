@@ -1,0 +1,91 @@
+//! `invite`: a machine is asked to come.
+
+use clap::{Args, ValueEnum};
+use reveille_core::model::time::Span;
+use reveille_wire::agent::Role;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  reveille invite --pool workers                          one machine, within an hour
+  reveille invite --pool workers --uses 20 --ttl 10m      twenty of them, as they start
+  reveille invite --pool workers --machine i-0c2f9d2e     that machine and no other
+  reveille invite --pool workers --machine w-3 --reimage  a machine that was made anew, when the old one is silent
+  reveille invite --rotate-ca                             introduce the next authority; days later: --finish-rotation
+  reveille invite --remove w-3                            its certificate counts no more; --readmit w-3 takes that back
+
+Asks the server of `reveille run --listen` on this host, with the same --state. Prints what to do on the machine; the token
+in it is shown once and kept nowhere.";
+
+/// `invite`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Invite {
+    /// The pool that the machine is to be of
+    #[arg(long, value_name = "NAME", required_unless_present_any = ["rotate_ca", "finish_rotation", "remove", "readmit"])]
+    pub(crate) pool: Option<String>,
+    /// The roster, where more than one has a pool of that name
+    #[arg(long, value_name = "ROSTER")]
+    pub(crate) of: Option<String>,
+    /// For this machine alone: instance id, machine id, system UUID, or the name of its node
+    #[arg(long, value_name = "ID")]
+    pub(crate) machine: Option<String>,
+    /// It is a machine that is known, made anew: it gets a new key when the old one is silent
+    #[arg(long, requires = "machine")]
+    pub(crate) reimage: bool,
+    /// With --reimage: at once, because the old one is certainly no more
+    #[arg(long, requires = "reimage")]
+    pub(crate) at_once: bool,
+    /// What it is to run; may be given several times
+    #[arg(long = "role", value_name = "ROLE", default_value = "worker")]
+    pub(crate) roles: Vec<RoleName>,
+    /// How long the invitation lasts
+    #[arg(long, value_name = "TIME", default_value = "1h", value_parser = ttl)]
+    pub(crate) ttl: Span,
+    /// How often it may be used
+    #[arg(long, value_name = "COUNT", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub(crate) uses: u32,
+    /// Where machines reach the server [default: the first name it listens under]
+    #[arg(long, value_name = "URL")]
+    pub(crate) server: Option<String>,
+    /// Introduce another authority; old and new are both accepted and printed from then on
+    #[arg(long, conflicts_with_all = ["pool", "finish_rotation", "remove", "readmit"])]
+    pub(crate) rotate_ca: bool,
+    /// Retire all authorities but the newest
+    #[arg(long, conflicts_with_all = ["pool", "remove", "readmit"])]
+    pub(crate) finish_rotation: bool,
+    /// Let this machine in no more
+    #[arg(long, value_name = "MACHINE", conflicts_with_all = ["pool", "readmit"])]
+    pub(crate) remove: Option<String>,
+    /// With --remove: its node is to stay away; the machine itself is still known
+    #[arg(long, requires = "remove")]
+    pub(crate) node: bool,
+    /// Let this machine in again
+    #[arg(long, value_name = "MACHINE", conflicts_with = "pool")]
+    pub(crate) readmit: Option<String>,
+}
+
+/// A role, as an argument.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RoleName {
+    /// The API server and its controllers
+    ControlPlane,
+    /// A member of etcd
+    Etcd,
+    /// Workloads
+    Worker,
+}
+
+impl From<RoleName> for Role {
+    fn from(name: RoleName) -> Self {
+        match name {
+            RoleName::ControlPlane => Self::ControlPlane,
+            RoleName::Etcd => Self::Etcd,
+            RoleName::Worker => Self::Worker,
+        }
+    }
+}
+
+fn ttl(text: &str) -> Result<Span, String> {
+    let span = reveille_wire::duration::parse(text).map_err(|error| error.to_string())?;
+    let bounds = Span::from_min(1)..=Span::from_min(30 * 24 * 60);
+    if bounds.contains(&span) { Ok(span) } else { Err("write a time from 1m to 30d".to_owned()) }
+}

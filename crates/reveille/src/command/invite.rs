@@ -1,0 +1,184 @@
+//! `invite`: asks the running server, and prints what to do on the machine.
+//!
+//! The token goes into a file that only root can read, by a here-document: an argument is seen by every process of the machine,
+//! and a variable by every child. What is printed is the only copy of it.
+
+use std::fmt::Write as _;
+
+use anyhow::anyhow;
+use reveille_core::model::time::Span;
+use reveille_registrar::registry::{Reimage, Removal};
+use reveille_registrar::server::admin::{Answer as Said, Ask, AskError, Invited, ask};
+use reveille_wire::agent::text::Word;
+use serde_json::json;
+
+use super::{Answer, Context};
+use crate::cli::Output;
+use crate::cli::failure::Failure;
+use crate::cli::invite::Invite;
+use crate::registration;
+
+/// Where the token is put on the machine.
+const TOKEN_FILE: &str = "/etc/reveille/token";
+
+/// `invite`.
+pub(crate) async fn invite(context: &Context, args: &Invite) -> Result<Answer, Failure> {
+    let directory = registration::directory(context)?;
+    let said = ask(&directory, &question(args)).await.map_err(|error| {
+        let nobody = matches!(error, AskError::Nobody { .. });
+        let failure =
+            Failure::cannot_tell(anyhow::Error::new(error).context("cannot ask the registration server"));
+        if nobody {
+            failure.next("start it on this host with the same --state: reveille run --listen ADDRESS")
+        } else {
+            failure
+        }
+    })?;
+    let text = match said {
+        Said::Invited(invited) => print(context, args, &invited)?,
+        Said::Removed(machine) if args.readmit.is_some() => format!("{machine} may come again.\n"),
+        Said::Removed(machine) => format!("{machine} is let in no more.\n"),
+        Said::Pins(pins) => {
+            let mut text = "The server is known by\n".to_owned();
+            for pin in pins.iter() {
+                // Writing into a String does not fail.
+                let _ = writeln!(text, "  {pin}");
+            }
+            text.push_str(if pins.len() > 1 {
+                "Agents that are there learn of the new one now. When all were, retire the old one: reveille invite --finish-rotation\n"
+            } else {
+                "Machines that did not come in between know the old one alone, and have to be invited anew.\n"
+            });
+            text
+        }
+        Said::Refused(why) => return Err(Failure::usage(anyhow!("the registration server refuses: {why}"))),
+    };
+    Ok(Answer::fine(text))
+}
+
+fn question(args: &Invite) -> Ask {
+    let word = |text: &String| Word::cut(text);
+    if args.rotate_ca {
+        return Ask::RotateCa {};
+    }
+    if args.finish_rotation {
+        return Ask::FinishRotation {};
+    }
+    if let Some(machine) = &args.remove {
+        let what = if args.node { Removal::Node } else { Removal::Machine };
+        return Ask::Remove { machine: word(machine), what: Some(what) };
+    }
+    if let Some(machine) = &args.readmit {
+        return Ask::Remove { machine: word(machine), what: None };
+    }
+    Ask::Invite {
+        roster: args.of.as_ref().map(word),
+        pool: args.pool.as_ref().map(word).unwrap_or_default(),
+        roles: args.roles.iter().map(|role| (*role).into()).collect(),
+        machine: args.machine.as_ref().map(word),
+        reimage: args.reimage.then_some(if args.at_once { Reimage::AtOnce } else { Reimage::WhenSilent }),
+        ttl_s: u32::try_from(args.ttl.ms / 1000).unwrap_or(u32::MAX),
+        uses: args.uses,
+    }
+}
+
+fn print(context: &Context, args: &Invite, invited: &Invited) -> Result<String, Failure> {
+    let server = match (&args.server, invited.listens.first()) {
+        (Some(server), _) => server.clone(),
+        (None, Some(address)) => format!("https://{address}"),
+        (None, None) => {
+            let why = anyhow!("the server listens at every address and knows no name of its own");
+            return Err(Failure::usage(why).next("say where machines reach it: --server https://HOST:PORT"));
+        }
+    };
+    let pins: Vec<&str> = invited.ca_pins.iter().map(Word::as_str).collect();
+    let fail = |error: anyhow::Error| Failure::internal(error);
+    match context.common.output {
+        Output::Table => Ok(page(args, invited, &server, &pins)),
+        Output::Json | Output::Yaml => {
+            let value = json!({
+                "server": server,
+                "token": invited.token.expose(),
+                "id": invited.id,
+                "caPins": pins,
+                "ttlSeconds": invited.ttl_s,
+                "uses": args.uses,
+            });
+            if context.common.output == Output::Json {
+                serde_json::to_string_pretty(&value)
+                    .map(|text| text + "\n")
+                    .map_err(|error| fail(error.into()))
+            } else {
+                serde_saphyr::to_string(&value).map_err(|error| fail(error.into()))
+            }
+        }
+    }
+}
+
+fn page(args: &Invite, invited: &Invited, server: &str, pins: &[&str]) -> String {
+    let pool = args.pool.as_deref().unwrap_or_default();
+    let whom = args
+        .machine
+        .as_ref()
+        .map_or_else(|| "any machine".to_owned(), |machine| format!("machine {machine} alone"));
+    let times = if args.uses == 1 { "once".to_owned() } else { format!("{} times", args.uses) };
+    let ttl = Span::from_s(invited.ttl_s.into());
+    let pins: String = pins.iter().map(|pin| format!(" \\\n  --ca-pin {pin}")).collect();
+    format!(
+        "# Invitation {id}: for {whom} of pool {pool}, {times}, within {ttl}. On the machine, as root:\n\
+         install -d -m 0700 /etc/reveille && (umask 077 && cat >{TOKEN_FILE}) <<'END'\n\
+         {token}\n\
+         END\n\
+         reveille agent --server {server} --token-file {TOKEN_FILE}{pins}\n",
+        id = invited.id,
+        token = invited.token.expose(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser as _;
+    use reveille_wire::agent::Secret;
+    use reveille_wire::agent::text::List;
+
+    fn args(line: &str) -> Invite {
+        let cli = crate::cli::Cli::try_parse_from(line.split(' ')).unwrap();
+        match cli.command {
+            crate::cli::Command::Invite(args) => args,
+            _ => panic!("another command"),
+        }
+    }
+
+    #[test]
+    fn the_token_stands_in_a_here_document_and_in_no_argument() {
+        let args = args("reveille invite --pool workers --uses 3");
+        let invited = Invited {
+            token: Secret::new("rvi1.ab.cd"),
+            id: "ab".into(),
+            ca_pins: List::first(["sha256:1".into(), "sha256:2".into()]),
+            listens: List::first(["10.0.0.9:9464".into()]),
+            ttl_s: 3600,
+        };
+        let page = page(&args, &invited, "https://10.0.0.9:9464", &["sha256:1", "sha256:2"]);
+        let with_token: Vec<_> = page.lines().filter(|line| line.contains("rvi1.")).collect();
+        assert_eq!(with_token, ["rvi1.ab.cd"]);
+        assert!(
+            page.contains("--ca-pin sha256:1 \\\n  --ca-pin sha256:2\n")
+                && page.contains("3 times, within 60 min"),
+            "{page}"
+        );
+    }
+
+    #[test]
+    fn what_is_asked_for_is_what_was_written() {
+        assert_eq!(question(&args("reveille invite --rotate-ca")), Ask::RotateCa {});
+        let node = question(&args("reveille invite --remove w-1 --node"));
+        assert_eq!(node, Ask::Remove { machine: "w-1".into(), what: Some(Removal::Node) });
+        let anew = question(&args("reveille invite --pool w --machine i-1 --reimage"));
+        assert!(
+            matches!(anew, Ask::Invite { reimage: Some(Reimage::WhenSilent), ttl_s: 3600, uses: 1, .. }),
+            "{anew:?}"
+        );
+    }
+}

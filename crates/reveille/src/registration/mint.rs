@@ -1,0 +1,109 @@
+//! Bootstrap tokens, made in a roster's cluster when a machine waits for one.
+//!
+//! It is drawn here, written as a Secret of kube-system, and handed back; it lasts for minutes and is in no log. Each cluster
+//! is asked for a few at a time, so that a rack that starts does not become an API server that does not.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use reveille_core::model::id::RosterName;
+use reveille_core::model::time::Span;
+use reveille_kube::{BootstrapToken, Cluster};
+use reveille_registrar::registry::MachineId;
+use reveille_registrar::server::Mint;
+use reveille_wire::agent::Secret;
+use reveille_wire::agent::text::Sentence;
+use reveille_wire::stamp::Stamp;
+use tokio::sync::{Semaphore, mpsc};
+
+use crate::driver::clock;
+
+/// Requests to all clusters at once.
+const AT_ONCE: usize = 8;
+/// Digits of a token: what the API server takes.
+const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
+
+/// Makes and takes away until nobody asks any more.
+pub(super) async fn serve(mut mints: mpsc::Receiver<Mint>, clusters: BTreeMap<RosterName, Cluster>) {
+    let room = Arc::new(Semaphore::new(AT_ONCE));
+    while let Some(mint) = mints.recv().await {
+        // Only a semaphore that was closed has no permits, and nobody closes this one.
+        let Ok(permit) = room.clone().acquire_owned().await else { return };
+        let cluster = clusters.get(roster(&mint)).cloned();
+        tokio::spawn(async move {
+            perform(mint, cluster).await;
+            drop(permit);
+        });
+    }
+}
+
+const fn roster(mint: &Mint) -> &RosterName {
+    match mint {
+        Mint::Make { roster, .. } | Mint::Drop { roster, .. } => roster,
+    }
+}
+
+async fn perform(mint: Mint, cluster: Option<Cluster>) {
+    match mint {
+        Mint::Make { machine, ttl, reply, .. } => {
+            let made = match cluster {
+                Some(cluster) => make(&cluster, &machine, ttl).await,
+                None => Err("this server has no cluster for the machine's roster".into()),
+            };
+            // Whoever asked gave up: the token ends by itself.
+            drop(reply.send(made));
+        }
+        Mint::Drop { token, .. } => {
+            let (Some(cluster), Some((id, _))) = (cluster, token.expose().split_once('.')) else { return };
+            if let Err(why) = cluster.drop_bootstrap_token(id).await {
+                tracing::info!(
+                    "bootstrap token {id} is not needed any more and could not be deleted: {why}; it ends by itself"
+                );
+            }
+        }
+    }
+}
+
+async fn make(cluster: &Cluster, machine: &MachineId, ttl: Span) -> Result<Secret, Sentence> {
+    let (id, secret) = draw::<6>().zip(draw::<16>()).ok_or("the system gives no random numbers")?;
+    let until = Stamp(clock::wall() + ttl).to_string();
+    let description = format!("Reveille, for the join of {machine}");
+    let token = BootstrapToken { id: &id, secret: &secret, until: &until, description: &description };
+    let made = tokio::time::timeout(Duration::from_secs(30), cluster.make_bootstrap_token(&token)).await;
+    match made {
+        Ok(Ok(())) => Ok(Secret::new(&format!("{id}.{secret}"))),
+        Ok(Err(why)) => {
+            tracing::warn!(%machine, "no bootstrap token could be made: {why}");
+            Err(Sentence::cut(&format!("the API server did not take a bootstrap token: {why}")))
+        }
+        Err(_) => Err("the API server did not answer within 30 s".into()),
+    }
+}
+
+/// Random digits, each as likely as every other.
+fn draw<const COUNT: usize>() -> Option<String> {
+    let mut text = String::with_capacity(COUNT);
+    while text.len() < COUNT {
+        let mut byte = [0_u8];
+        aws_lc_rs::rand::fill(&mut byte).ok()?;
+        // 252 is the largest multiple of 36 in a byte.
+        if byte[0] < 252 {
+            text.push(char::from(DIGITS[usize::from(byte[0]) % DIGITS.len()]));
+        }
+    }
+    Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_has_the_form_that_the_api_server_takes() {
+        let (one, other) = (draw::<16>().unwrap(), draw::<16>().unwrap());
+        assert_eq!(one.len(), 16);
+        assert_ne!(one, other);
+        assert!(one.bytes().all(|byte| DIGITS.contains(&byte)));
+    }
+}

@@ -1,0 +1,213 @@
+//! The registration server beside the engine: started with `run --listen`, on a thread of its own.
+//!
+//! ```text
+//!  rosters, --plans ─▶ begin ─▶ thread: reveille_registrar::server ─┬▶ Mint ──▶ mint: bootstrap tokens of each roster's cluster
+//!                                                                   └▶ Heard ─▶ Ears, for whoever wants to hear
+//!  the cluster's watch ─▶ Answers ─▶ what roles are there ─▶ Hand
+//! ```
+//!
+//! A thread of its own, because five thousand machines that come at once must not hold up a decision of the engine, nor one of
+//! these a heartbeat. What is heard goes to the log here.
+
+mod mint;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::anyhow;
+use reveille_core::model::id::{PoolName, RosterName};
+use reveille_kube::Cluster;
+use reveille_registrar::plans_file;
+use reveille_registrar::registry::{Event, Heard, Settings, What};
+use reveille_registrar::server::{Hand, Limits, Mint, Run, Setup, StartError, start};
+use reveille_wire::agent::Role;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::JoinSet;
+
+use crate::cli;
+use crate::cli::failure::Failure;
+use crate::command::Context;
+
+/// Where a server keeps what it remembers, beside the folders of the rosters. No roster can have this name.
+pub(crate) fn directory(context: &Context) -> Result<PathBuf, Failure> {
+    context.state_dir(&RosterName::from(".registrar"))
+}
+
+/// Whether a roster's API server answers, as its watch finds; nothing before it said either.
+pub(crate) type Answers = watch::Receiver<Option<bool>>;
+
+/// A roster's cluster, as the server needs it.
+pub(crate) struct Site {
+    /// The roster's pools.
+    pub(crate) pools: Vec<PoolName>,
+    /// Where its tokens are made.
+    pub(crate) cluster: Cluster,
+    /// Whether it answers.
+    pub(crate) answers: Answers,
+}
+
+/// The server's thread, running.
+pub(crate) struct Registration {
+    failed: Arc<AtomicBool>,
+    thread: std::thread::JoinHandle<()>,
+}
+
+impl Registration {
+    /// Waits for the end of the thread, which was told to stop. True when it ended as it should.
+    pub(crate) async fn over(self) -> bool {
+        let thread = self.thread;
+        let joined = tokio::task::spawn_blocking(move || thread.join()).await;
+        matches!(joined, Ok(Ok(()))) && !self.failed.load(Ordering::Acquire)
+    }
+}
+
+/// What comes back from the thread when it listens.
+struct Begun {
+    address: SocketAddr,
+    pins: Vec<String>,
+    hand: Hand,
+    heard: mpsc::Receiver<Heard>,
+    mints: mpsc::Receiver<Mint>,
+}
+
+/// Starts it, where it is asked for.
+pub(crate) async fn begin(
+    context: &Context,
+    args: &cli::Run,
+    sites: BTreeMap<RosterName, Site>,
+    stop: &watch::Sender<bool>,
+    background: &mut JoinSet<()>,
+) -> Result<Option<Registration>, Failure> {
+    let Some(listen) = args.listen else { return Ok(None) };
+    let pools: BTreeSet<(RosterName, PoolName)> = sites
+        .iter()
+        .flat_map(|(name, site)| site.pools.iter().map(|pool| (name.clone(), pool.clone())))
+        .collect();
+    let plans = match &args.plans {
+        Some(path) => Some(plans_file::read(path, &pools).map_err(Failure::usage)?),
+        None => None,
+    };
+    let setup = Setup {
+        listen,
+        names: args.listen_name.clone(),
+        directory: directory(context)?,
+        pools,
+        settings: Settings::default(),
+        limits: Limits::default(),
+        version: env!("CARGO_PKG_VERSION"),
+    };
+    let failed = Arc::new(AtomicBool::new(false));
+    let (thread, begun) = launch(setup, stop, failed.clone()).await?;
+    for pin in &begun.pins {
+        tracing::info!(address = %begun.address, %pin, "machines can register");
+    }
+    if let Some(plans) = plans {
+        let over = |error| Failure::internal(anyhow::Error::new(error));
+        begun.hand.say(Event::PlansRead(plans)).await.map_err(over)?;
+    }
+    let mut clusters = BTreeMap::new();
+    for (roster, site) in sites {
+        background.spawn(tell_roles(begun.hand.clone(), roster.clone(), site.answers));
+        clusters.insert(roster, site.cluster);
+    }
+    background.spawn(mint::serve(begun.mints, clusters));
+    background.spawn(listen_to(begun.heard));
+    Ok(Some(Registration { failed, thread }))
+}
+
+async fn launch(
+    setup: Setup,
+    stop: &watch::Sender<bool>,
+    failed: Arc<AtomicBool>,
+) -> Result<(std::thread::JoinHandle<()>, Begun), Failure> {
+    let (told, begun) = oneshot::channel();
+    let stop = stop.clone();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| {
+        Failure::internal(anyhow::Error::new(error).context("cannot start the registration server's runtime"))
+    })?;
+    let work = move || {
+        runtime.block_on(async move {
+            if let Some(run) = open(setup, told).await
+                && !run.until(stop.subscribe()).await
+            {
+                failed.store(true, Ordering::Release);
+                stop.send_replace(true);
+            }
+        });
+    };
+    let thread = std::thread::Builder::new().name("registration".to_owned()).spawn(work);
+    let thread = thread
+        .map_err(|error| Failure::internal(anyhow::Error::new(error).context("cannot start a thread")))?;
+    let begun = begun
+        .await
+        .map_err(|_| Failure::internal(anyhow!("the registration server ended before it began")))?;
+    let begun = begun.map_err(|error| {
+        let failure =
+            Failure::usage(anyhow::Error::new(error).context("cannot start the registration server"));
+        failure.next("name a free address with --listen, or leave --listen out")
+    })?;
+    Ok((thread, begun))
+}
+
+async fn open(setup: Setup, told: oneshot::Sender<Result<Begun, StartError>>) -> Option<Run> {
+    let (begun, run) = match start(setup).await {
+        Ok(server) => {
+            let begun = Begun {
+                address: server.address,
+                pins: server.pins,
+                hand: server.hand,
+                heard: server.heard,
+                mints: server.mints,
+            };
+            (Ok(begun), Some(server.run))
+        }
+        Err(error) => (Err(error), None),
+    };
+    told.send(begun).ok()?;
+    run
+}
+
+/// An API server that answers has a control plane and its store behind it. Of one that does not nothing is said.
+async fn tell_roles(hand: Hand, roster: RosterName, mut answers: Answers) {
+    loop {
+        let present = match *answers.borrow_and_update() {
+            Some(true) => Some(BTreeSet::from([Role::ControlPlane, Role::Etcd])),
+            Some(false) | None => None,
+        };
+        if hand.say(Event::ClusterSaid { roster: roster.clone(), present }).await.is_err()
+            || answers.changed().await.is_err()
+        {
+            return;
+        }
+    }
+}
+
+/// What is heard, into the log.
+async fn listen_to(mut heard: mpsc::Receiver<Heard>) {
+    while let Some(Heard { who, what }) = heard.recv().await {
+        let (machine, node) = (&who.machine, &who.node_name);
+        match what {
+            What::Enrolled => tracing::info!(%machine, %node, "is known from now on"),
+            What::Arrived { session, joined } => tracing::info!(%machine, %node, session, joined, "is there"),
+            What::Left => tracing::info!(%machine, %node, "left"),
+            What::Silent => tracing::warn!(%machine, %node, "is silent"),
+            What::Staged(report) => {
+                let error = report.error.as_ref().map(|error| error.text.as_str()).unwrap_or_default();
+                tracing::info!(%machine, %node, stage = %report.stage, step = ?report.step, attempts = report.attempts, error);
+            }
+            What::Rival(part, _, facts) => {
+                tracing::warn!(%machine, %node, part = part.name(), rival = %facts.hostname, "another machine claims to be it");
+            }
+            What::Alive { .. }
+            | What::Stepped(_)
+            | What::Answered(..)
+            | What::Unanswered(..)
+            | What::Evidence(..) => {
+                tracing::debug!(%machine, %node, "{what:?}");
+            }
+        }
+    }
+}

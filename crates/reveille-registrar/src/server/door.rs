@@ -1,7 +1,7 @@
 //! Connections: accepted, shaken hands with, served, each step within its deadline.
 //!
 //! ```text
-//!  accept ─▶ gate: a place among the half-open ─▶ TLS within 10 s ─▶ place given back ─▶ HTTP/1.1: headers within 10 s
+//!  accept ─▶ gate: a place among the half-open ─▶ TLS within 10 s ─▶ place given back ─▶ HTTP/1.1, headers within 10 s
 //! ```
 //!
 //! What a connection proved is found out once and goes with every request of it.
@@ -22,10 +22,6 @@ use super::gate::Gate;
 use super::routes::{Hall, route};
 use super::tls::Shown;
 
-/// A handshake takes three packets.
-const HANDSHAKE_WITHIN: Duration = Duration::from_secs(10);
-/// Headers of a request; also how long a connection may idle between two requests.
-const HEADERS_WITHIN: Duration = Duration::from_secs(10);
 /// After the system refused a connection (no more file descriptors) before it is asked again.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 /// Longest head of a request.
@@ -70,7 +66,7 @@ async fn connection(stream: TcpStream, address: SocketAddr, hall: Arc<Hall>, gat
     let doorman = hall.doorman();
     let handshake = TlsAcceptor::from(doorman.config.clone()).accept(stream);
     let stream = tokio::select! {
-        shaken = timeout(HANDSHAKE_WITHIN, handshake) => match shaken {
+        shaken = timeout(hall.step_within, handshake) => match shaken {
             Ok(Ok(stream)) => stream,
             Ok(Err(error)) => {
                 tracing::debug!(%address, "the handshake failed: {error}");
@@ -81,6 +77,7 @@ async fn connection(stream: TcpStream, address: SocketAddr, hall: Arc<Hall>, gat
         _ = &mut place.pushed => return,
     };
     drop(place);
+    let step_within = hall.step_within;
     let who = Arc::new(doorman.who(stream.get_ref().1.peer_certificates()));
     if *who == Shown::Strange {
         tracing::info!(%address, "somebody showed a certificate of another authority");
@@ -91,7 +88,8 @@ async fn connection(stream: TcpStream, address: SocketAddr, hall: Arc<Hall>, gat
     });
     let served = http1::Builder::new()
         .timer(TokioTimer::new())
-        .header_read_timeout(HEADERS_WITHIN)
+        // Also how long a connection may idle between two requests.
+        .header_read_timeout(step_within)
         .max_buf_size(HEAD_BYTES_MAX)
         .serve_connection(TokioIo::new(stream), service)
         .with_upgrades()

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::oneshot;
 
@@ -19,11 +20,19 @@ pub struct Limits {
     pub half_open_max: usize,
     /// Handshakes under way from one address.
     pub half_open_per_address_max: usize,
+    /// Longest for each step of whoever comes: the handshake, the headers of a request, its body, the first frame, a frame that
+    /// is sent.
+    pub step_within: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { connections_max: 20_000, half_open_max: 1024, half_open_per_address_max: 128 }
+        Self {
+            connections_max: 20_000,
+            half_open_max: 1024,
+            half_open_per_address_max: 128,
+            step_within: Duration::from_secs(10),
+        }
     }
 }
 

@@ -161,6 +161,7 @@ pub async fn start(setup: Setup) -> Result<Server, StartError> {
         doorman: RwLock::new(doorman),
         held: held::Held::default(),
         version: setup.version,
+        step_within: setup.limits.step_within,
     });
     let office = admin::Office { hall: hall.clone(), pools: setup.pools, names, port: address.port() };
     let gate = gate::Gate::new(setup.limits);

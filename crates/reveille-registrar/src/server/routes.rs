@@ -33,8 +33,6 @@ use super::tls::{Doorman, Shown};
 use super::{clock, request, socket, token};
 use crate::registry::{Event, Peer, Reply};
 
-/// A body that is meant comes at once.
-const BODY_WITHIN: Duration = Duration::from_secs(10);
 /// The registry answers within this, or is not there.
 const ANSWER_WITHIN: Duration = Duration::from_secs(20);
 
@@ -48,6 +46,8 @@ pub(super) struct Hall {
     pub(super) doorman: RwLock<Doorman>,
     pub(super) held: Held,
     pub(super) version: &'static str,
+    /// Longest for each step of whoever comes.
+    pub(super) step_within: Duration,
 }
 
 impl Hall {
@@ -97,7 +97,7 @@ async fn enrol(hall: &Hall, address: SocketAddr, request: Request<Incoming>) -> 
         tracing::info!(%address, "somebody came with a token that is none");
         return Err(Reason::TokenUnknown);
     };
-    let wish: Enrol = body(request).await?;
+    let wish: Enrol = body(hall, request).await?;
     spoken(wish.protocol)?;
     let csr = request::read(&wish.csr)?;
     let key = request::key_hash(&spki(&csr.public_key));
@@ -128,7 +128,7 @@ async fn enrol(hall: &Hall, address: SocketAddr, request: Request<Incoming>) -> 
 
 async fn renew(hall: &Hall, who: &Shown, request: Request<Incoming>) -> Result<Answer, Reason> {
     let peer = machine(who)?;
-    let wish: Renew = body(request).await?;
+    let wish: Renew = body(hall, request).await?;
     spoken(wish.protocol)?;
     let csr = request::read(&wish.csr)?;
     let key = request::key_hash(&spki(&csr.public_key));
@@ -138,7 +138,7 @@ async fn renew(hall: &Hall, who: &Shown, request: Request<Incoming>) -> Result<A
 
 async fn poll(hall: &Hall, who: &Shown, request: Request<Incoming>) -> Result<Answer, Reason> {
     let peer = machine(who)?;
-    let polled = hall.held.poll(&hall.hand, peer, body(request).await?).await?;
+    let polled = hall.held.poll(&hall.hand, peer, body(hall, request).await?).await?;
     Ok(json(StatusCode::OK, &polled))
 }
 
@@ -148,10 +148,11 @@ async fn session(hall: &Hall, who: &Shown, mut request: Request<Incoming>) -> Re
     // Said before the upgrade, where a status can still be given.
     let asked = peer.clone();
     within(hall.hand.view(move |registry, _| registry.stands(&asked))).await??;
-    let (hand, upgrade) = (hall.hand.clone(), hyper::upgrade::on(&mut request));
+    let (hand, upgrade, step_within) =
+        (hall.hand.clone(), hyper::upgrade::on(&mut request), hall.step_within);
     tokio::spawn(async move {
-        match timeout(BODY_WITHIN, upgrade).await {
-            Ok(Ok(upgraded)) => socket::run(hand, peer, upgraded).await,
+        match timeout(step_within, upgrade).await {
+            Ok(Ok(upgraded)) => socket::run(hand, peer, upgraded, step_within).await,
             Ok(Err(error)) => tracing::debug!("an upgrade did not come about: {error}"),
             Err(_) => {}
         }
@@ -177,12 +178,12 @@ fn spki(key: &impl rcgen::PublicKeyData) -> Vec<u8> {
 }
 
 /// The body, whole, within its bound and its deadline.
-async fn body<T: DeserializeOwned>(request: Request<Incoming>) -> Result<T, Reason> {
+async fn body<T: DeserializeOwned>(hall: &Hall, request: Request<Incoming>) -> Result<T, Reason> {
     let bad = |what: &str| Reason::BadFrame { place: "body".into(), what: what.into() };
     let collected =
-        timeout(BODY_WITHIN, Limited::new(request.into_body(), AGENT_FRAME_BYTES_MAX).collect()).await;
+        timeout(hall.step_within, Limited::new(request.into_body(), AGENT_FRAME_BYTES_MAX).collect()).await;
     let bytes = collected
-        .map_err(|_| bad("it did not come within 10 s"))?
+        .map_err(|_| bad("it did not come in time"))?
         .map_err(|_| bad("it broke off, or is longer than is taken"))?
         .to_bytes();
     read(&bytes, AGENT_FRAME_BYTES_MAX)

@@ -33,14 +33,17 @@ use super::keeper::{Hand, Outgoing};
 use super::routes::Answer;
 use crate::registry::{Conn, Event, Peer};
 
-/// The first frame comes at once.
-const HELLO_WITHIN: Duration = Duration::from_secs(10);
-/// A frame that does not get away within this never will.
-const SEND_WITHIN: Duration = Duration::from_secs(10);
 /// RFC 6455 §1.3.
 const MAGIC: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
-type Socket = WebSocketStream<TokioIo<Upgraded>>;
+/// This side of the connection.
+struct Side {
+    socket: WebSocketStream<TokioIo<Upgraded>>,
+    /// The number of the last frame that was sent.
+    sent: u64,
+    /// Longest for a frame to get away.
+    step_within: Duration,
+}
 
 /// The answer to a request for a WebSocket; none when it is none.
 pub(super) fn accept(request: &Request<Incoming>) -> Option<String> {
@@ -72,7 +75,7 @@ pub(super) fn switching(accept: &str) -> Answer {
 }
 
 /// Runs the session until one of the two ends it.
-pub(super) async fn run(hand: Hand, peer: Peer, upgraded: Upgraded) {
+pub(super) async fn run(hand: Hand, peer: Peer, upgraded: Upgraded, step_within: Duration) {
     let config = WebSocketConfig::default()
         .max_message_size(Some(AGENT_FRAME_BYTES_MAX))
         .max_frame_size(Some(AGENT_FRAME_BYTES_MAX))
@@ -80,33 +83,20 @@ pub(super) async fn run(hand: Hand, peer: Peer, upgraded: Upgraded) {
         .read_buffer_size(4096)
         .write_buffer_size(0)
         .max_write_buffer_size(2 << 20);
-    let mut socket =
-        WebSocketStream::from_raw_socket(TokioIo::new(upgraded), Role::Server, Some(config)).await;
-    let mut sent = 0;
-    let first = match timeout(HELLO_WITHIN, next(&mut socket)).await {
+    let socket = WebSocketStream::from_raw_socket(TokioIo::new(upgraded), Role::Server, Some(config)).await;
+    let mut socket = Side { socket, sent: 0, step_within };
+    let bad = |what: &str| Reason::BadFrame { place: "hello".into(), what: what.into() };
+    let first = match timeout(step_within, socket.next()).await {
         Ok(Ok(Some(Numbered { frame: AgentFrame::Hello(hello), .. }))) => hello,
         Ok(Ok(None)) => return,
-        Ok(Err(reason)) => return close(&mut socket, &mut sent, reason.into()).await,
-        Ok(Ok(Some(_))) => {
-            let what = "a session begins with a hello";
-            let reason = Reason::BadFrame { place: "hello".into(), what: what.into() };
-            return close(&mut socket, &mut sent, reason.into()).await;
-        }
-        Err(_) => {
-            return close(
-                &mut socket,
-                &mut sent,
-                Reason::BadFrame { place: "hello".into(), what: "it did not come within 10 s".into() }.into(),
-            )
-            .await;
-        }
+        Ok(Err(reason)) => return socket.close(reason.into()).await,
+        Ok(Ok(Some(_))) => return socket.close(bad("a session begins with a hello").into()).await,
+        Err(_) => return socket.close(bad("it did not come in time").into()).await,
     };
     let opened = hand.open(|conn| Event::Arrived { conn, peer, hello: first }).await;
-    let Ok((conn, outgoing)) = opened else {
-        return close(&mut socket, &mut sent, Reason::Unavailable.into()).await;
-    };
-    if let Some(refused) = exchange(&hand, conn, &mut socket, outgoing, &mut sent).await {
-        close(&mut socket, &mut sent, refused).await;
+    let Ok((conn, outgoing)) = opened else { return socket.close(Reason::Unavailable.into()).await };
+    if let Some(refused) = exchange(&hand, conn, &mut socket, outgoing).await {
+        socket.close(refused).await;
     }
     // A thread that has ended knows no sessions.
     drop(hand.say(Event::Gone(conn)).await);
@@ -116,19 +106,18 @@ pub(super) async fn run(hand: Hand, peer: Peer, upgraded: Upgraded) {
 async fn exchange(
     hand: &Hand,
     conn: Conn,
-    socket: &mut Socket,
+    socket: &mut Side,
     mut outgoing: mpsc::Receiver<Outgoing>,
-    sent: &mut u64,
 ) -> Option<Refused> {
     loop {
         tokio::select! {
             out = outgoing.recv() => match out {
-                Some(Outgoing::Frame(frame)) => send(socket, sent, frame).await?,
+                Some(Outgoing::Frame(frame)) => socket.send(frame).await?,
                 Some(Outgoing::Close(refused)) => return Some(refused),
                 // It took nothing for too long.
                 None => return Some(Reason::TooMany { of: "frames that were not taken".into() }.into()),
             },
-            said = next(socket) => match said {
+            said = socket.next() => match said {
                 Ok(Some(Numbered { n, frame })) => {
                     if hand.say(Event::Said { conn, n, frame }).await.is_err() {
                         return Some(Reason::Unavailable.into());
@@ -141,44 +130,48 @@ async fn exchange(
     }
 }
 
-/// The next frame; none when the connection is over.
-async fn next(socket: &mut Socket) -> Result<Option<Numbered<AgentFrame>>, Reason> {
-    loop {
-        let message = match socket.next().await {
-            Some(Ok(message)) => message,
-            Some(Err(tokio_tungstenite::tungstenite::Error::Capacity(CapacityError::MessageTooLong {
-                ..
-            }))) => {
-                let what = format!("longer than {AGENT_FRAME_BYTES_MAX} bytes");
-                return Err(Reason::BadFrame { place: "length".into(), what: what.as_str().into() });
-            }
-            Some(Err(_)) | None => return Ok(None),
-        };
-        let bytes = match &message {
-            Message::Text(text) => text.as_bytes(),
-            Message::Binary(bytes) => bytes,
-            Message::Close(_) => return Ok(None),
-            // Pongs are sent by the library.
-            Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => continue,
-        };
-        let bad =
-            |wrong: reveille_wire::agent::BadFrame| Reason::BadFrame { place: wrong.place, what: wrong.what };
-        return read(bytes, AGENT_FRAME_BYTES_MAX).map(Some).map_err(bad);
+impl Side {
+    /// The next frame; none when the connection is over.
+    async fn next(&mut self) -> Result<Option<Numbered<AgentFrame>>, Reason> {
+        loop {
+            let message = match self.socket.next().await {
+                Some(Ok(message)) => message,
+                Some(Err(tokio_tungstenite::tungstenite::Error::Capacity(
+                    CapacityError::MessageTooLong { .. },
+                ))) => {
+                    let what = format!("longer than {AGENT_FRAME_BYTES_MAX} bytes");
+                    return Err(Reason::BadFrame { place: "length".into(), what: what.as_str().into() });
+                }
+                Some(Err(_)) | None => return Ok(None),
+            };
+            let bytes = match &message {
+                Message::Text(text) => text.as_bytes(),
+                Message::Binary(bytes) => bytes,
+                Message::Close(_) => return Ok(None),
+                // Pongs are sent by the library.
+                Message::Ping(_) | Message::Pong(_) | Message::Frame(_) => continue,
+            };
+            let bad = |wrong: reveille_wire::agent::BadFrame| Reason::BadFrame {
+                place: wrong.place,
+                what: wrong.what,
+            };
+            return read(bytes, AGENT_FRAME_BYTES_MAX).map(Some).map_err(bad);
+        }
     }
-}
 
-/// Sends a frame with its number; none when it did not get away.
-async fn send(socket: &mut Socket, sent: &mut u64, frame: ServerFrame) -> Option<()> {
-    *sent += 1;
-    let text = serde_json::to_string(&Numbered { n: *sent, frame }).ok()?;
-    timeout(SEND_WITHIN, socket.send(Message::text(text))).await.ok()?.ok()
-}
+    /// Sends a frame with its number; none when it did not get away.
+    async fn send(&mut self, frame: ServerFrame) -> Option<()> {
+        self.sent += 1;
+        let text = serde_json::to_string(&Numbered { n: self.sent, frame }).ok()?;
+        timeout(self.step_within, self.socket.send(Message::text(text))).await.ok()?.ok()
+    }
 
-async fn close(socket: &mut Socket, sent: &mut u64, refused: Refused) {
-    let code = CloseCode::from(4000 + refused.reason.status());
-    let reason = refused.reason.code().into();
-    if send(socket, sent, ServerFrame::Refuse(refused)).await.is_some() {
-        // Whoever is gone already hears nothing.
-        drop(timeout(SEND_WITHIN, socket.close(Some(CloseFrame { code, reason }))).await);
+    async fn close(&mut self, refused: Refused) {
+        let code = CloseCode::from(4000 + refused.reason.status());
+        let reason = refused.reason.code().into();
+        if self.send(ServerFrame::Refuse(refused)).await.is_some() {
+            // Whoever is gone already hears nothing.
+            drop(timeout(self.step_within, self.socket.close(Some(CloseFrame { code, reason }))).await);
+        }
     }
 }

@@ -16,6 +16,7 @@ use reveille_core::model::time::{Span, Time};
 use crate::effect::{Effect, Report};
 use crate::model::{Flight, FlightId, PeerAnswer};
 use crate::peers;
+use crate::settings::Settings;
 use crate::state::Turn;
 use crate::verdict::{self, Ground, Verdict, Voice};
 
@@ -69,6 +70,16 @@ impl Contact {
     /// The last check was answered, and none has failed since.
     pub(crate) const fn is_there(&self) -> bool {
         self.answered && self.failed == 0
+    }
+
+    /// So many checks in a row failed that peers are asked.
+    pub(crate) const fn is_lost(&self, settings: &Settings) -> bool {
+        self.failed >= settings.failures
+    }
+
+    /// What the last round came to, while the API server is silent.
+    pub(crate) const fn verdict(&self) -> Option<Verdict> {
+        self.verdict
     }
 
     /// What a reboot would rest on now.

@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use reveille_core::model::agent::Ask;
 use reveille_core::model::id::{NodeName, ZoneName};
 
 use crate::model::{FlightId, Inspection, Machine, Outcome, PeerAnswer, WatchdogSeen};
@@ -81,6 +82,9 @@ pub enum Event {
     /// Whoever may says that this machine is to be joined. Attempts of before count no more, nor does what was remembered of
     /// its going away; what is there of a join that holds stays as it is.
     Ordered,
+    /// Whoever leads the cluster asks for this machine's node: it is looked at now, and what is due is not put off any longer.
+    /// It overrides nothing that speaks against it, and what was remembered of going away least of all.
+    Asked(Ask),
     /// A person, or the agent's own end, says: do nothing to this machine, and disarm.
     Cancelled,
     /// That is taken back.

@@ -27,6 +27,7 @@
 //! Left out on purpose: stage reports, the connection to a server, and every word of how an
 //! effect is carried out.
 
+pub mod account;
 mod answering;
 pub mod checkup;
 mod contact;

@@ -56,6 +56,11 @@ impl Sight {
         (self.leaving, self.found, self.next_at) = (None, None, None);
     }
 
+    /// It is looked at now, and nothing is decided before. What was remembered of going away stays.
+    pub(crate) fn look_again(&mut self) {
+        (self.found, self.next_at) = (None, None);
+    }
+
     pub(crate) const fn ready_since(&self) -> Option<Time> {
         self.ready_since
     }

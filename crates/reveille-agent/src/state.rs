@@ -7,6 +7,7 @@
 //! Each part keeps what it waits for, at most one of a kind, and says when it must be looked at again; the earliest of
 //! these is the wake-up. Work comes before the watchdog, because what begins may be a reason to disarm.
 
+use reveille_core::model::agent::Ask;
 use reveille_core::model::id::NodeName;
 use reveille_core::model::time::{Span, Time};
 
@@ -15,7 +16,7 @@ use crate::contact::Contact;
 use crate::effect::{Effect, Report};
 use crate::event::Event;
 use crate::memory::Memory;
-use crate::model::{Flight, FlightId, Machine};
+use crate::model::{Flight, FlightId, Machine, NodeSeen};
 use crate::rejoin::{self, Hold, Known, Rung};
 use crate::safety::{self, Unable};
 use crate::settings::{Config, Settings, Warning};
@@ -55,6 +56,8 @@ pub struct State {
     pub(crate) busy_until: Option<Time>,
     pub(crate) cancelled: bool,
     pub(crate) is_ordered: bool,
+    /// What whoever leads asks for, until it came to something.
+    pub(crate) asked: Option<Ask>,
     pub(crate) reboot_failed: bool,
     pub(crate) told_hold: Option<Hold>,
     pub(crate) told_end: bool,
@@ -106,6 +109,7 @@ impl State {
             busy_until: None,
             cancelled: false,
             is_ordered: false,
+            asked: None,
             reboot_failed: false,
             told_hold: None,
             told_end: false,
@@ -168,7 +172,7 @@ impl State {
     /// The way to bring the node back that what was last seen asks for.
     pub(crate) fn choice(&self, attempts: u32) -> Result<Option<Rung>, Hold> {
         let Some(found) = self.sight.found() else { return Err(Hold::CannotTell) };
-        rejoin::choose(Known {
+        let chosen = rejoin::choose(Known {
             machine: self.machine.as_ref(),
             found,
             readings: self.sight.readings(),
@@ -177,7 +181,13 @@ impl State {
             is_reset: self.memory.is_reset,
             is_ordered: self.is_ordered,
             settings: self.config.settings(),
-        })
+        });
+        // It is let in and not Ready: that is no matter of joining, and a restart is what is asked for.
+        let restart = self.asked == Some(Ask::RestartKubelet) && found.node == NodeSeen::NotReady;
+        match chosen {
+            Ok(None) if restart => Ok(Some(Rung::RestartKubelet)),
+            chosen => chosen,
+        }
     }
 
     fn take(&mut self, turn: &mut Turn<'_>, event: Event) {
@@ -201,12 +211,28 @@ impl State {
                 self.work_answered(flight, outcome == crate::model::Outcome::Done);
             }
             Event::Ordered => self.take_order(),
+            Event::Asked(ask) => self.take_ask(ask),
             Event::Cancelled => {
                 self.cancelled = true;
                 self.cancel_reboot(turn);
             }
             Event::Resumed => self.cancelled = false,
         }
+    }
+
+    /// One more attempt, now. What is under way goes on.
+    fn take_ask(&mut self, ask: Ask) {
+        if self.cancelled {
+            return;
+        }
+        self.asked = Some(ask);
+        if self.work.is_none() {
+            let most = self.config.settings().attempts;
+            self.memory.attempts = self.memory.attempts.min(most.saturating_sub(1));
+            self.memory.not_before = None;
+            self.sight.look_again();
+        }
+        (self.told_hold, self.told_end) = (None, false);
     }
 
     /// A person, or the plan, knows more than what was remembered: attempts begin anew.

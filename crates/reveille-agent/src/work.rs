@@ -62,6 +62,14 @@ impl State {
         })
     }
 
+    /// The way in which it brings its node back just now.
+    pub(crate) fn rejoins(&self) -> Option<Rung> {
+        match self.work.as_ref()?.task {
+            Task::Rejoin(rung) => Some(rung),
+            _ => None,
+        }
+    }
+
     /// A reboot was asked for, and its time has not passed.
     fn is_rebooting(&self) -> bool {
         self.work.as_ref().is_some_and(|work| work.step() == Some(Step::Reboot) && work.wait.is_some())
@@ -168,7 +176,7 @@ impl State {
         }
         match self.choice(self.memory.attempts) {
             Ok(None) => {
-                self.told_hold = None;
+                (self.told_hold, self.asked) = (None, None);
                 let dirty = self.memory.attempts > 0 || self.memory.is_reset || self.is_ordered;
                 if dirty && self.has_stayed(turn) {
                     self.begin(Task::Forget);
@@ -335,7 +343,7 @@ impl State {
 
     fn go_on(&mut self, turn: &mut Turn<'_>, step: Step) {
         if step == Step::Settle {
-            (self.told_end, self.is_ordered) = (false, false);
+            (self.told_end, self.is_ordered, self.asked) = (false, false, None);
             turn.report(Report::Back);
         }
         if let Some(work) = &mut self.work {
@@ -355,6 +363,7 @@ impl State {
             }
             Task::Reboot => self.drop_reboot(turn, why),
             Task::Rejoin(rung) => {
+                self.asked = None;
                 let again_at = turn.now + self.pause(turn);
                 self.memory.not_before = Some(again_at);
                 turn.report(Report::Failed(rung, why, again_at));

@@ -14,10 +14,11 @@ use ipnet::IpNet;
 use thiserror::Error;
 
 use crate::model::access::{Role, RoleRef, UserRef};
+use crate::model::agent::Ask;
 use crate::model::hearing::Hearing;
 use crate::model::id::{
-    CloudName, Fence, GroupId, InstanceId, IntentId, LookId, NodeName, NodeUid, PortId, ProjectId, RecordId,
-    RequestId, RouterId, RuleId, UserId,
+    AgentId, CloudName, Fence, GroupId, InstanceId, IntentId, LookId, NodeName, NodeUid, PortId, ProjectId,
+    RecordId, RequestId, RouterId, RuleId, UserId,
 };
 use crate::model::network::{Route, RuleSpec};
 use crate::model::time::{Span, Time};
@@ -148,6 +149,20 @@ pub enum Call {
         /// What is missing, and nothing else.
         roles: Vec<Role>,
     },
+    /// Ask the agent on a machine to bring its node back. It looks for itself before it does anything, and may answer no:
+    /// then the outcome is `Refused`, in its words. The same intent asked twice is one ask.
+    AskAgent {
+        /// Where the machine is.
+        cloud: CloudName,
+        /// Which machine: an agent that is on another one refuses.
+        instance: InstanceId,
+        /// Which agent.
+        agent: AgentId,
+        /// What for.
+        ask: Ask,
+        /// The name under which its node is looked for afterwards.
+        node: NodeName,
+    },
     /// Reboot the instance.
     Reboot {
         /// Where.
@@ -233,6 +248,9 @@ impl fmt::Display for Call {
             Self::AssignRoles { project, user, roles, .. } => {
                 let names: Vec<&str> = roles.iter().map(|role| &*role.name).collect();
                 write!(f, "give user {user} on project {project}: {}", names.join(", "))
+            }
+            Self::AskAgent { instance, ask, .. } => {
+                write!(f, "ask the agent of instance {instance} to {}", ask.says())
             }
             Self::Reboot { instance, hard: true, .. } => write!(f, "power-cycle instance {instance}"),
             Self::Reboot { instance, hard: false, .. } => write!(f, "reboot instance {instance}"),

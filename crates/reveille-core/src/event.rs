@@ -9,8 +9,11 @@ use std::sync::Arc;
 
 use crate::effect::{Outcome, ReadError};
 use crate::model::access::UserRoles;
+use crate::model::agent::AgentReport;
 use crate::model::hearing::Said;
-use crate::model::id::{CloudName, InstanceId, IntentId, LookId, NodeName, NodeUid, PoolName, RecordId};
+use crate::model::id::{
+    AgentId, CloudName, InstanceId, IntentId, LookId, NodeName, NodeUid, PoolName, RecordId,
+};
 use crate::model::instance::{Instance, InstanceAction, Port};
 use crate::model::lease::Leases;
 use crate::model::network::{Router, SecurityGroup};
@@ -30,6 +33,8 @@ pub enum Event {
     },
     /// The cluster's API said something.
     Cluster(ClusterFact),
+    /// An agent on a machine was heard, or whoever hears them said something of it.
+    Agent(AgentFact),
     /// A targeted read came back.
     Looked {
         /// Which one.
@@ -125,6 +130,29 @@ pub enum ClusterFact {
     Alive,
     /// The API could not be read, or the watch broke.
     Failed(ReadError),
+}
+
+/// What is heard of the agents on the machines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AgentFact {
+    /// One of them reported.
+    Said {
+        /// Which.
+        agent: AgentId,
+        /// What.
+        report: Arc<AgentReport>,
+    },
+    /// Its connection ended: nothing can be asked of it until it is heard again. Says nothing of its machine.
+    Parted {
+        /// Which.
+        agent: AgentId,
+        /// Why, as far as anybody knows.
+        why: Arc<str>,
+    },
+    /// Whoever hears agents does so, for the first time or again.
+    Listening,
+    /// Nobody hears them: that they are silent proves nothing.
+    Deaf(ReadError),
 }
 
 /// What a targeted read found.

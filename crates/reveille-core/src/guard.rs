@@ -90,6 +90,16 @@ guards! {
     Settling = "settling",
     /// a machine whose node is Ready, or whose lease is fresh, is not hurt
     Alive = "alive",
+    /// a machine whose agent is heard is not hurt
+    AgentHeard = "agent-heard",
+    /// what its agent leaves alone is not rejoined, and what is to go by its word is not touched
+    AgentHolds = "agent-holds",
+    /// agents that all lost the API server speak of it, not of their machines
+    AgentsLost = "agents-lost",
+    /// an agent is asked one thing at a time
+    OneAsk = "one-ask",
+    /// only an identity, never a name, tells whose agent is asked
+    AgentIdentity = "agent-identity",
     /// only what is proved to be one pool's is touched
     Ownership = "ownership",
     /// what two claim is left alone

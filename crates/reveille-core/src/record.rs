@@ -7,9 +7,11 @@
 use std::sync::Arc;
 
 use crate::effect::{Call, Outcome};
-use crate::model::id::{Fence, IncidentId, InstanceId, IntentId, NodeName, PoolName, ZoneName};
+use crate::model::agent::AgentHold;
+use crate::model::id::{AgentId, Fence, IncidentId, InstanceId, IntentId, NodeName, PoolName, ZoneName};
 use crate::model::incident::{Attempt, FaultKind, Finding, IncidentKey, MachineKey};
 use crate::model::time::Time;
+use crate::model::trace::Trace;
 
 /// One line of the ledger.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,6 +59,17 @@ pub enum Record {
         at: Time,
         /// Who.
         machines: Vec<MachineKey>,
+    },
+    /// How far a machine that something is amiss with came, from both sides, and what its agent said of it last.
+    Traced {
+        /// When.
+        at: Time,
+        /// Which.
+        machine: MachineKey,
+        /// Its stages.
+        trace: Trace,
+        /// Its agent, where it has one.
+        told: Option<AgentTold>,
     },
     /// A fault was seen for the first time.
     Opened {
@@ -251,6 +264,15 @@ pub struct Joined {
     /// The pool that its marks proved then. Who cleans up after it, should it go while nobody watches, is charged to that
     /// pool. `None` where they proved none, and in ledgers that did not keep it.
     pub pool: Option<PoolName>,
+}
+
+/// What a restart must remember of a machine's agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentTold {
+    /// Which it is.
+    pub agent: AgentId,
+    /// Why it leaves its machine alone, where it does.
+    pub hold: Option<AgentHold>,
 }
 
 /// Where trust is earned: machines of one pool, in one zone, with one kind of fault.

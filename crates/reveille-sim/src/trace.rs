@@ -8,8 +8,9 @@ use std::collections::VecDeque;
 use std::fmt::{self, Write};
 
 use reveille_core::effect::Effect;
-use reveille_core::event::{CloudFact, ClusterFact, Command, Event};
+use reveille_core::event::{AgentFact, CloudFact, ClusterFact, Command, Event};
 use reveille_core::model::time::Time;
+use reveille_core::model::trace::Passage;
 use reveille_core::record::Record;
 
 /// Lines kept of a run.
@@ -65,6 +66,11 @@ fn line(record: &Record) -> String {
         Record::Joined { machines, .. } => format!("{} machine(s) joined", machines.len()),
         Record::Born { machine, .. } => format!("{machine} was seen being born"),
         Record::Left { machine, why, .. } => format!("{machine} left: {why}"),
+        Record::Traced { machine, trace, .. } => {
+            let row = |row: &Passage| format!("{}{}", row.stage, if row.left.is_some() { "" } else { "…" });
+            let side = |rows: &[Passage]| rows.iter().map(row).collect::<Vec<_>>().join(" ");
+            format!("{machine} came so far: {} | its agent: {}", side(&trace.seen), side(&trace.said))
+        }
         Record::Forgotten { machines, .. } => format!("{} machine(s) forgotten", machines.len()),
         Record::Departed { machines, .. } => format!("{} machine(s) are out of sight", machines.len()),
         Record::Opened { incident, key, label, .. } => {
@@ -213,6 +219,10 @@ pub fn summary(event: &Event) -> String {
         Event::Cluster(ClusterFact::NodeEvent(event)) => format!("cluster: {} {}", event.reason, event.node),
         Event::Cluster(ClusterFact::Alive) => "cluster: alive".to_owned(),
         Event::Cluster(ClusterFact::Failed(error)) => format!("cluster: {error}"),
+        Event::Agent(AgentFact::Said { agent, report }) => format!("{agent}: report {}", report.number),
+        Event::Agent(AgentFact::Parted { agent, why }) => format!("{agent} parted: {why}"),
+        Event::Agent(AgentFact::Listening) => "agents are heard".to_owned(),
+        Event::Agent(AgentFact::Deaf(error)) => format!("agents are not heard: {error}"),
         Event::Looked { look, answer } => match answer {
             Ok(_) => format!("{look} answered"),
             Err(error) => format!("{look} failed: {error}"),

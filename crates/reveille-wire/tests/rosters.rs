@@ -157,6 +157,7 @@ fn every_field_reaches_its_place() {
             cloud_stale_after: Span::from_min(1),
             cluster_stale_after: Span::from_s(15),
             lease_silent_after: Span::from_s(50),
+            agent_silent_after: Span::from_min(2),
             pause_jump: Span::from_min(2),
             shrink_pct: 50,
             backoff_min: Span::from_s(30),

@@ -177,6 +177,9 @@ fn call(call: &Call, names: &dyn Names) -> String {
         Call::AddRoutes { routes, .. } => format!("add {} routes", routes.len()),
         Call::NudgeRouter { .. } => "nudge the router".to_owned(),
         Call::AssignRoles { roles, .. } => format!("give {} roles", roles.len()),
+        Call::AskAgent { instance, ask, .. } => {
+            format!("ask the agent of {} to {}", names.machine(instance.as_str()), ask.says())
+        }
         Call::Reboot { instance, hard, .. } => {
             let how = if *hard { "power-cycle" } else { "reboot" };
             format!("{how} {}", names.machine(instance.as_str()))

@@ -12,6 +12,7 @@ use reveille_agent::model::{
     PeerAnswer, Role, WatchdogSeen,
 };
 use reveille_agent::{Effect, Event, Memory, Settings, Start, State};
+use reveille_core::model::agent::Ask;
 use reveille_core::model::id::{NodeName, ZoneName};
 use reveille_core::model::time::{Span, Time};
 
@@ -284,6 +285,7 @@ impl Run {
             0 => self.hear(Event::Cancelled),
             1 | 2 => self.hear(Event::Resumed),
             3 => self.hear(Event::Ordered),
+            6 => self.hear(Event::Asked(Ask::ALL[(number / 9 % 2) as usize])),
             4 | 8 => self.hear(Event::Found(found(number / 9))),
             5 => self.hear(Event::PeersListed(if (number / 9).is_multiple_of(4) {
                 BTreeMap::new()

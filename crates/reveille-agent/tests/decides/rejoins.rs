@@ -5,6 +5,7 @@ use reveille_agent::model::{
     Credentials, ForeignCluster, Inspection, Leaving, Machine, NodeSeen, Outcome, Role,
 };
 use reveille_agent::{Event, Memory, Settings};
+use reveille_core::model::agent::{Ask, HoldKind};
 use reveille_core::model::time::Span;
 
 use crate::fixture::{Around, Bench, machine};
@@ -260,4 +261,51 @@ fn a_node_that_comes_and_goes_is_not_waited_for_as_one_that_has_not_come() {
     bench.run(settings.inspect_every + settings.backoff + settings.inspect_every);
     assert!(bench.said("its node came and went"), "{}", bench.all_said());
     assert_eq!(bench.verbs().last(), Some(&Verb::RestartKubelet), "{}", bench.all_said());
+}
+
+#[test]
+fn one_that_is_asked_looks_at_once_and_tries_once_more_also_after_it_gave_up() {
+    let mut bench = gone(Credentials::Accepted, |_, _| Outcome::Done);
+    assert!(bench.said("a person has to look"), "{}", bench.all_said());
+    let before = bench.verbs().len();
+    bench.around.works = |around, _| {
+        back(around);
+        Outcome::Done
+    };
+    bench.hear(Event::Asked(Ask::Rejoin));
+    bench.run(Span::from_min(10));
+    assert_eq!(bench.verbs()[before..], [Verb::RestartKubelet], "{}", bench.all_said());
+    assert_eq!(bench.state.account().work, None, "it is done");
+}
+
+#[test]
+fn an_ask_overrides_nothing_that_speaks_against_it() {
+    let mut bench = Bench::with_peers(3, 0);
+    bench.run(Span::from_min(5));
+    bench.node_goes(Credentials::Accepted, Some(Leaving::Drained));
+    bench.run(Span::from_min(5));
+    bench.hear(Event::Asked(Ask::Rejoin));
+    bench.run(HOURS);
+    assert_eq!(bench.verbs(), [], "{}", bench.all_said());
+    let hold = bench.state.account().hold.expect("it says why");
+    assert_eq!(hold.kind, HoldKind::Leaving);
+}
+
+#[test]
+fn a_kubelet_that_is_let_in_and_not_ready_is_restarted_only_when_that_is_asked_for() {
+    for (ask, verbs) in [(Ask::Rejoin, &[][..]), (Ask::RestartKubelet, &[Verb::RestartKubelet])] {
+        let mut bench = Bench::with_peers(3, 0);
+        bench.run(Span::from_min(5));
+        bench.node_goes(Credentials::Accepted, None);
+        bench.around.found.node = NodeSeen::NotReady;
+        bench.run(Span::from_min(5));
+        assert_eq!(bench.verbs(), []);
+        bench.around.works = |around, _| {
+            back(around);
+            Outcome::Done
+        };
+        bench.hear(Event::Asked(ask));
+        bench.run(Span::from_min(20));
+        assert_eq!(bench.verbs(), verbs, "{}", bench.all_said());
+    }
 }

@@ -284,7 +284,7 @@ fn judge_node(witness: Witness<'_>, seen: &Seen, node: &NodeSeen) -> Standing {
 }
 
 /// The kubelet waits for its network plugin, and says so in these words since network plugins are a runtime's business.
-fn is_of_the_pod_network(ready: &Condition) -> bool {
+pub(super) fn is_of_the_pod_network(ready: &Condition) -> bool {
     ready.message.contains("NetworkPluginNotReady") || ready.message.contains("cni plugin not initialized")
 }
 

@@ -13,3 +13,5 @@ pub mod gathered;
 pub mod network;
 pub mod route_faults;
 pub mod service;
+pub mod way;
+pub mod witness;

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::diagnose::absence::{self, Absence, Standing, Witness};
 use crate::diagnose::faults::{self, Fault};
 use crate::diagnose::gathered::Gathered;
-use crate::diagnose::service;
+use crate::diagnose::{service, witness};
 use crate::effect::Look;
 use crate::guard::{Guard, stands};
 use crate::model::id::{InstanceId, InstanceName, NodeName, PoolName};
@@ -106,6 +106,7 @@ impl State {
             Blind::No
         };
         self.settle_cases(&Subject::Machine(key.clone()), faults, blind, label, pool);
+        self.note_shown(key);
         if let Some(value) = asked.and_then(|asks| asks.repair) {
             self.hear_request(key, &standing, value);
         }
@@ -134,6 +135,13 @@ impl State {
         let deadline = deadline.or_else(|| service::excused_until(witness(cloud?), seen));
         let excused = matches!(standing, Standing::Excused(_) | Standing::Starting(_));
         let mut wake = deadline.filter(|at| *at > self.now && excused);
+        // That its agent fell silent is news, and nothing else would say so.
+        let amiss = matches!(standing, Standing::Absent(_));
+        if let Some((_, agent)) = self.agents.fresh(self.now, key).filter(|_| amiss) {
+            let left = self.roster.timing.agent_silent_after.ms - self.agents.silence(self.now, agent).ms;
+            let silent_at = self.now + Span::from_ms(left.max(0) + 1);
+            wake = Some(wake.map_or(silent_at, |at| at.min(silent_at)));
+        }
         if let Some(unlisted) = seen.unlisted {
             if unlisted.is_gone() {
                 presence.gone = seen.nodes.is_empty();
@@ -229,10 +237,14 @@ impl State {
     fn enrich(&self, key: &MachineKey, faults: &mut [Fault]) {
         for fault in faults {
             let incident = IncidentKey { subject: Subject::Machine(key.clone()), kind: fault.kind };
-            let Some(case) = self.cases.get(&incident) else { continue };
             let desk = self.desk();
-            let Some((cloud, seen)) = desk.seen(key) else { continue };
-            faults::enrich(fault, &case.gathered, &self.roster, cloud, seen, self.now);
+            if let (Some(case), Some((cloud, seen))) = (self.cases.get(&incident), desk.seen(key)) {
+                faults::enrich(fault, &case.gathered, &self.roster, cloud, seen, self.now);
+            }
+            if let Some((_, agent)) = self.agents.latest(key) {
+                let silent = !self.agents.is_fresh(self.now, agent);
+                witness::hear(fault, &agent.report, agent.heard, silent);
+            }
         }
     }
 
@@ -341,6 +353,9 @@ impl State {
             lapsed: Vec::new(),
         };
         self.cases.insert(key.clone(), case);
+        if let Subject::Machine(machine) = &key.subject {
+            self.tell_trace(&machine.clone());
+        }
         self.ripe.insert(key);
     }
 
@@ -495,6 +510,8 @@ impl State {
         }
         self.tally.set(key, None);
         self.requests.remove(key);
+        self.agents.forget(key);
+        self.traces.remove(key);
         self.unwake(&Wake::Machine(key.clone()));
         let MachineKey::Instance(cloud, id) = key else { return };
         let Some(seen) = self.clouds.get_mut(cloud).and_then(|view| view.remove(id)) else { return };

@@ -30,6 +30,10 @@ impl State {
                 records.push(Record::Closed { at, incident: incident.id, verdict });
             }
         }
+        for (machine, traced) in self.kept_traces() {
+            let (machine, trace, told) = (machine.clone(), traced.trace.clone(), traced.told.clone());
+            records.push(Record::Traced { at: traced.changed, machine, trace, told });
+        }
         for (domain, width) in self.book.widths() {
             let Width { width, not_before, failures, since } = *width;
             let (domain, proved) = (domain.clone(), None);

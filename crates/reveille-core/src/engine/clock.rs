@@ -28,6 +28,7 @@ impl State {
         self.stepped = true;
         if (gap || back.is_some()) && stands(Guard::UnbrokenSight) {
             self.cluster.source.restart_sight(now);
+            self.agents.restart_sight(now);
             for cloud in self.clouds.values_mut() {
                 cloud.source.restart_sight(now);
                 // How long it was building or leaving while nobody looked is not known.
@@ -144,6 +145,8 @@ impl State {
     pub(super) fn go_back_to(&mut self, now: Time) {
         let longest = now + self.roster.timing.backoff_max;
         self.cluster.go_back_to(now);
+        self.agents.go_back_to(now);
+        self.traces.values_mut().for_each(|traced| traced.go_back_to(now));
         self.clouds.values_mut().for_each(|cloud| cloud.go_back_to(now));
         self.foreign.values_mut().for_each(|(at, _)| *at = (*at).min(now));
         self.closed.iter_mut().for_each(|closed| closed.at = closed.at.min(now));

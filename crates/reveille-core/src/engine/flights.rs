@@ -117,6 +117,10 @@ impl State {
         let spans = held.iter().flat_map(|(_, holds)| holds).map(|hold| match hold {
             Hold::Settling(left) | Hold::CoolingDown(left) | Hold::Kept(left) => *left,
             Hold::PerHour { free_in, .. } => *free_in,
+            // It may fall silent, and nothing else would say so.
+            Hold::AgentHeard(age) => {
+                Span::from_ms((timing.agent_silent_after.ms - age.ms).max(0)).max(LEASES_AGAIN)
+            }
             // The next list of leases may tell.
             Hold::LeaseFresh(age) => {
                 Span::from_ms(timing.lease_silent_after.ms - age.ms).max(LEASES_AGAIN).min(timing.backoff_min)
@@ -270,6 +274,7 @@ impl State {
         if outcome.denies() {
             self.book.not_deleted(&flight.call);
         }
+        self.hear_answer(&flight.call, &outcome);
         match outcome {
             Outcome::Accepted { .. } | Outcome::AlreadySo { .. } | Outcome::Unknown { .. } => {
                 if let Some(case) = self.cases.get_mut(&flight.key) {

@@ -15,6 +15,7 @@ use crate::model::access::{RoleRef, ServiceUser, UserRoles};
 use crate::model::id::{IntentId, NodeName};
 use crate::model::incident::MachineKey;
 use crate::model::roster::Mode;
+use crate::observe::agents::AgentSeen;
 use crate::observe::cloud::Seen;
 use crate::record::Record;
 
@@ -108,6 +109,7 @@ fn check_call(state: &State, call: &Call) -> Result<(), Violation> {
             return ensure(foreign.is_none(), 5, || format!("router {router} would lose a route of others"));
         }
         Call::AssignRoles { .. } => return check_access(state, call),
+        Call::AskAgent { .. } => return check_ask(state, call),
         _ if !call.is_destructive() => return Ok(()),
         _ => {}
     }
@@ -153,6 +155,32 @@ fn check_access(state: &State, call: &Call) -> Result<(), Violation> {
     Ok(())
 }
 
+/// An agent is asked for its own machine alone, one thing at a time, and never to bring back what was taken away on purpose.
+fn check_ask(state: &State, call: &Call) -> Result<(), Violation> {
+    let Call::AskAgent { cloud, instance, agent, .. } = call else { return Ok(()) };
+    let key = MachineKey::Instance(cloud.clone(), instance.clone());
+    let seen = state.clouds.get(cloud).and_then(|view| view.instances.get(instance));
+    let Some(seen) = seen else { return ensure(false, 5, || format!("{call}: nobody knows that machine")) };
+    let heard = state.agents.get(agent);
+    let link = heard.and_then(|heard| heard.link.as_ref());
+    ensure(link.is_some_and(|link| link.machine == key && link.is_strong()), 5, || {
+        format!("{call}: no identity says that {agent} is on it")
+    })?;
+    let Some(pool) = seen.pool().and_then(|name| state.roster.pools.get(name)) else {
+        return ensure(false, 5, || format!("{call}: no pool owns it"));
+    };
+    ensure(pool.repair.rejoin == Mode::Act, 8, || format!("{call}: the roster does not allow it"))?;
+    let held = heard.and_then(|heard| heard.report.hold.as_ref());
+    ensure(held.is_none(), 5, || format!("{call}: its agent holds: {}", held.map_or("", |hold| &hold.text)))?;
+    let sign = |name: &NodeName| state.cluster.nodes.get(name).and_then(|it| it.node.intent.leaving.as_ref());
+    let leaves = seen.left.is_some() || seen.nodes.iter().any(|name| sign(name).is_some());
+    ensure(!leaves, 3, || format!("{call}: it was taken away on purpose"))?;
+    let ready = seen.nodes.iter().any(|name| state.cluster.answers(name));
+    ensure(!ready, 7, || format!("{call}: its node is Ready"))?;
+    ensure(state.agents.outage(state.now).is_none(), 5, || format!("{call}: nobody reaches the API server"))?;
+    ensure(state.book.asked(agent).count() <= 1, 7, || format!("{call}: it is asked already"))
+}
+
 fn check_destructive(state: &State, call: &Call, seen: &Seen) -> Result<(), Violation> {
     let now = state.now;
     let ready = seen.nodes.iter().any(|name| state.cluster.answers(name));
@@ -162,6 +190,17 @@ fn check_destructive(state: &State, call: &Call, seen: &Seen) -> Result<(), Viol
         state.cluster.lease_age(name).is_some_and(|age| age <= state.roster.timing.lease_silent_after)
     });
     ensure(!fresh, 1, || format!("{call}: its lease is fresh"))?;
+    let key = state.clouds.values().find(|view| view.instances.contains_key(&seen.instance.id));
+    let key = key.map(|view| MachineKey::Instance(view.name.clone(), seen.instance.id.clone()));
+    if let Some(key) = key {
+        let age = |agent: &AgentSeen| state.agents.silence(now, agent);
+        let bound = state.roster.timing.agent_silent_after;
+        let heard = state.agents.of(&key).find(|(_, agent)| age(agent) <= bound);
+        ensure(heard.is_none(), 1, || format!("{call}: its agent is fresh"))?;
+        let goes = state.agents.is_leaving(&key).is_some() && !matches!(call, Call::DeleteNode { .. });
+        ensure(!goes, 5, || format!("{call}: its agent says that it is to go"))?;
+    }
+    ensure(state.agents.outage(now).is_none(), 5, || format!("{call}: nobody reaches the API server"))?;
     let believed =
         state.clouds.values().all(|cloud| cloud.source.trust(now).is_given() || cloud.instances.is_empty());
     ensure(believed, 2, || format!("{call}: a cloud cannot be believed"))?;

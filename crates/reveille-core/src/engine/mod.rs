@@ -14,6 +14,7 @@
 //! It performs nothing, prints nothing and serialises nothing.
 
 mod access;
+mod agents;
 mod cases;
 mod checkpoint;
 mod clock;
@@ -40,6 +41,7 @@ use crate::model::id::{
 use crate::model::incident::{Incident, IncidentKey, MachineKey, Subject};
 use crate::model::roster::Roster;
 use crate::model::time::{Span, Time};
+use crate::observe::agents::AgentsView;
 use crate::observe::cloud::CloudView;
 use crate::observe::cluster::ClusterView;
 use crate::observe::tally::Tally;
@@ -78,6 +80,11 @@ pub struct State {
     ledger_error: Option<Arc<str>>,
     clouds: BTreeMap<CloudName, CloudView>,
     cluster: ClusterView,
+    agents: AgentsView,
+    /// How far machines with agents came.
+    traces: BTreeMap<MachineKey, agents::Traced>,
+    /// Of these, the ledger may lack something.
+    untold: BTreeSet<MachineKey>,
     tally: Tally,
     cases: BTreeMap<IncidentKey, Case>,
     closed: VecDeque<Closed>,
@@ -188,6 +195,9 @@ impl State {
             .collect();
         Self {
             cluster: ClusterView::new(timing.cluster_stale_after),
+            agents: AgentsView::new(timing.agent_silent_after),
+            traces: BTreeMap::new(),
+            untold: BTreeSet::new(),
             roster,
             start,
             leading: true,
@@ -243,6 +253,7 @@ impl State {
         match event {
             Event::Cloud { cloud, fact } => self.on_cloud(&cloud, fact),
             Event::Cluster(fact) => self.on_cluster(fact),
+            Event::Agent(fact) => self.on_agent(fact),
             Event::Looked { look, answer } => self.on_looked(look, answer),
             Event::Recorded(record) => self.on_recorded(record),
             Event::RecordFailed(record) => self.on_record_failed(record),
@@ -263,6 +274,7 @@ impl State {
         self.review_proofs();
         self.decide_ripe();
         self.record_joined();
+        self.record_traces();
         self.send_looks();
         self.announce_wake();
         std::mem::take(&mut self.effects)
@@ -274,6 +286,7 @@ impl State {
             roster: &self.roster,
             clouds: &self.clouds,
             cluster: &self.cluster,
+            agents: &self.agents,
             tally: &self.tally,
             cases: &self.cases,
             book: &self.book,
@@ -367,6 +380,7 @@ impl State {
     /// Freezes that many cases hang on, each as one bit: when one flips, what was held is decided again.
     fn review_gates(&mut self) {
         self.review_zones();
+        self.agents.note_outage(self.now);
         let mut gates = std::mem::take(&mut self.next_gates);
         gates.clear();
         let limits = self.roster.limits;
@@ -381,6 +395,7 @@ impl State {
         gates.push(self.cluster.source.trust(self.now).is_given());
         gates.extend(self.clouds.values().map(|cloud| cloud.source.trust(self.now).is_given()));
         gates.push(interlock::fleet_is_dark(&self.cluster));
+        gates.push(self.agents.outage(self.now).is_some());
         gates.push(interlock::most_are_away(&limits, all));
         std::mem::swap(&mut self.gates, &mut gates);
         self.next_gates = gates;

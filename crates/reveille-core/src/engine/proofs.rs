@@ -24,11 +24,16 @@ use super::{LookFor, State, Wake};
 
 /// Between two reads for a verdict.
 const READ_AGAIN: Span = Span::from_s(5);
+/// A node whose agent was asked is back within this: a reset and a join take minutes, and the agent's own deadline for one
+/// attempt is shorter.
+const BACK_WITHIN: Span = Span::from_min(5);
 
 impl State {
     pub(super) fn verify(&mut self, intent: IntentId) {
         let now = self.now;
-        let deadline = now + self.roster.timing.verify_within;
+        let asked = self.book.flights.get(&intent).is_some_and(|flight| flight.rung == Rung::Rejoin);
+        let within = if asked { BACK_WITHIN } else { self.roster.timing.verify_within };
+        let deadline = now + within;
         if let Some(flight) = self.book.flights.get_mut(&intent) {
             flight.phase = Phase::Verifying { deadline, next_look: now };
         }

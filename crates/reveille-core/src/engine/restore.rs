@@ -22,6 +22,7 @@ use crate::plan::interlock;
 use crate::plan::ladder::{self, Rung};
 use crate::record::{Domain, Joined, Record, Verdict};
 
+use super::agents::Traced;
 use super::{CLOSED_MAX, Closed, Start, State, Wake};
 
 /// How a restart began.
@@ -69,6 +70,7 @@ impl Replay {
             Record::Joined { .. }
             | Record::Born { .. }
             | Record::Left { .. }
+            | Record::Traced { .. }
             | Record::Forgotten { .. }
             | Record::Departed { .. } => self.take_machines(record),
             Record::Opened { at, incident, key, pool, label } => {
@@ -151,8 +153,16 @@ impl Replay {
                 let left = Left { at: at.min(self.state.now), sign: why };
                 self.state.remembered.entry(machine).or_default().left = Some(Box::new(left));
             }
+            Record::Traced { at, machine, trace, told } => {
+                let hold = told.as_ref().and_then(|told| told.hold.clone());
+                self.state.agents.remember(machine.clone(), hold);
+                let traced = Traced::of_ledger(trace, told, at.min(self.state.now));
+                self.state.traces.insert(machine, traced);
+            }
             Record::Forgotten { at, machines } => {
                 for key in machines {
+                    self.state.traces.remove(&key);
+                    self.state.agents.forget(&key);
                     let memory = self.state.remembered.remove(&key).unwrap_or_default();
                     self.state.requests.remove(&key);
                     self.state.depart(key.clone(), memory);

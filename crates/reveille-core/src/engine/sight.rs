@@ -100,6 +100,7 @@ impl State {
         for node in weakly {
             self.relink(&node);
         }
+        self.relink_agents();
         self.mark(name, change.touched);
     }
 

@@ -115,6 +115,8 @@ text_id! {
     UserId,
     /// A role that users hold on projects, by its id.
     RoleId,
+    /// An agent on a machine, as whoever registered it knows it. Says nothing of which machine it is.
+    AgentId,
     /// The request id that the cloud gave to a call (`X-Openstack-Request-Id`).
     RequestId,
     /// A cause's name in the taxonomy (`bootstrap-token-invalid`), as a catalogue gives it.

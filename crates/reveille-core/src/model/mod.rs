@@ -4,6 +4,7 @@
 //! crates (`reveille-wire`, the adapters) map to and from these.
 
 pub mod access;
+pub mod agent;
 pub mod cause;
 pub mod hearing;
 pub mod id;
@@ -17,3 +18,4 @@ pub mod signs;
 pub mod stage;
 pub mod testimony;
 pub mod time;
+pub mod trace;

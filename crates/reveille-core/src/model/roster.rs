@@ -224,6 +224,8 @@ pub struct Timing {
     pub cluster_stale_after: Span,
     /// A node lease not renewed for this long (seen by us) is silent.
     pub lease_silent_after: Span,
+    /// An agent not heard for this long (by us) is silent. Its longest pause between two tries to reach us is shorter.
+    pub agent_silent_after: Span,
     /// A gap between two steps longer than this means that we slept: every timer starts anew.
     pub pause_jump: Span,
     /// The longest share of a listing that may go missing at once before the listing is doubted. Percent.
@@ -250,6 +252,7 @@ impl Default for Timing {
             cloud_stale_after: Span::from_s(120),
             cluster_stale_after: Span::from_s(30),
             lease_silent_after: Span::from_s(40),
+            agent_silent_after: Span::from_s(90),
             pause_jump: Span::from_s(60),
             shrink_pct: 30,
             backoff_min: Span::from_s(60),

@@ -3,13 +3,15 @@
 //! ```text
 //!  CloudSnapshot ─▶ cloud::CloudView ──┐
 //!                                      ├─▶ join::link ─▶ Seen.nodes / NodeSeen.link
-//!  nodes, leases ─▶ cluster::ClusterView┘
+//!  nodes, leases ─▶ cluster::ClusterView┤
+//!  reports ───────▶ agents::AgentsView ─┘
 //! ```
 //!
 //! Views hold facts and their freshness. They judge nothing, with one exception that only they can see: a reading that
 //! cannot be true is doubted here, before anything is concluded from it.
 
 pub mod access;
+pub mod agents;
 pub mod cloud;
 pub mod cluster;
 pub mod fresh;

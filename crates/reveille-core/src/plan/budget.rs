@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use crate::effect::Call;
-use crate::model::id::{IncidentId, InstanceId, IntentId, PoolName};
+use crate::model::id::{AgentId, IncidentId, InstanceId, IntentId, PoolName};
 use crate::model::incident::IncidentKey;
 use crate::model::time::{Span, Time};
 use crate::record::Domain;
@@ -141,6 +141,12 @@ impl Book {
     /// Network intents under way.
     pub fn network_under_way(&self) -> u32 {
         self.flights.values().filter(|flight| !flight.rung.class().is_destructive()).count() as u32
+    }
+
+    /// Intents under way that ask this agent.
+    pub fn asked(&self, agent: &AgentId) -> impl Iterator<Item = IntentId> {
+        let asks = move |call: &Call| matches!(call, Call::AskAgent { agent: asked, .. } if asked == agent);
+        self.flights.iter().filter(move |(_, flight)| asks(&flight.call)).map(|(intent, _)| *intent)
     }
 
     /// Intents under way in a domain.

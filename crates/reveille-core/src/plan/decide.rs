@@ -190,21 +190,9 @@ fn climb(desk: &Desk<'_>, case: &Case, due: Time) -> Decision {
             decision.held.push((rung, vec![Hold::Off(rung.class())]));
             continue;
         }
-        if rung == Rung::Rejoin && never_joined_for_sure(desk, case) {
-            decision.no_use.push((
-                rung,
-                Arc::from("no use: it has never joined, so its kubelet has nothing to come back to"),
-            ));
-            continue;
-        }
         if rung == Rung::Rejoin {
-            // Offered to a person for as long again as was waited: no agent is there to do it. A person who asks for a
-            // repair now has declined that offer.
-            let offered_until = due + case.due_after.unwrap_or_default();
-            let offered = desk.now < offered_until && !incident.is_asked_for();
-            decision.held.push((rung, interlock::holds(desk, case, rung, None)));
-            if offered || is_last_allowed(desk, case, index) {
-                decision.next = Next::Held { rung, call: None };
+            if let Some(next) = rejoin(desk, case, &mut decision, due, index) {
+                decision.next = next;
                 return decision;
             }
             continue;
@@ -229,6 +217,37 @@ fn climb(desk: &Desk<'_>, case: &Case, due: Time) -> Decision {
         }
     }
     decision
+}
+
+/// An agent that is heard is asked, or it is said why not, and nothing further up is thought of while it lives. Without one
+/// the rung is a person's, for a while.
+fn rejoin(desk: &Desk<'_>, case: &Case, decision: &mut Decision, due: Time, index: usize) -> Option<Next> {
+    let rung = Rung::Rejoin;
+    let why = match remedy::rejoin(desk, case) {
+        Ok(call) => {
+            let holds = interlock::holds(desk, case, rung, Some(&call));
+            if holds.is_empty() {
+                return Some(Next::Act { rung, call });
+            }
+            decision.held.push((rung, holds));
+            return Some(Next::Held { rung, call: Some(call) });
+        }
+        Err(why) => why,
+    };
+    if never_joined_for_sure(desk, case) {
+        let nobody = "no use: it has never joined, so its kubelet has nothing to come back to".to_owned();
+        let why = if why == Hold::NoAgent { nobody } else { why.to_string() };
+        decision.no_use.push((rung, why.into()));
+        return None;
+    }
+    // Offered to a person for as long again as was waited: no agent is there to do it. A person who asks for a repair now has
+    // declined that offer.
+    let offered_until = due + case.due_after.unwrap_or_default();
+    let offered = desk.now < offered_until && !case.incident.is_asked_for();
+    let mut holds = interlock::holds(desk, case, rung, None);
+    holds.push(why);
+    decision.held.push((rung, holds));
+    (offered || is_last_allowed(desk, case, index)).then_some(Next::Held { rung, call: None })
 }
 
 /// One nudge serves every machine of a group. Where it failed for one of them, its backoff is the others' as well.

@@ -11,6 +11,7 @@ use crate::model::id::{CloudName, InstanceId, IntentId, NodeName, PoolName, Rout
 use crate::model::incident::{Incident, IncidentKey, MachineKey, Subject};
 use crate::model::roster::{Pool, Roster};
 use crate::model::time::{Span, Time};
+use crate::observe::agents::AgentsView;
 use crate::observe::cloud::{CloudView, Seen};
 use crate::observe::cluster::{ClusterView, NodeSeen};
 use crate::observe::tally::Tally;
@@ -43,6 +44,8 @@ pub struct Desk<'a> {
     pub clouds: &'a BTreeMap<CloudName, CloudView>,
     /// Its cluster.
     pub cluster: &'a ClusterView,
+    /// The agents on its machines.
+    pub agents: &'a AgentsView,
     /// Who is counted as what.
     pub tally: &'a Tally,
     /// Everything that is amiss.

@@ -6,7 +6,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::guard::Guard;
-use crate::model::id::{PoolName, ZoneName};
+use crate::model::id::{IntentId, PoolName, ZoneName};
 use crate::model::time::Span;
 
 use super::ladder::Class;
@@ -40,6 +40,34 @@ pub enum Hold {
     Ready,
     /// Its lease was renewed lately: its kubelet lives.
     LeaseFresh(Span),
+    /// Its agent was heard lately: it lives.
+    AgentHeard(Span),
+    /// Its agent leaves its join alone, and why.
+    AgentHolds(Arc<str>),
+    /// Its agent said that it is to go.
+    AgentLeaves(Arc<str>),
+    /// Its agent brings its node back by itself just now.
+    AgentWorks {
+        /// What it does.
+        what: Arc<str>,
+        /// Which attempt.
+        attempt: u32,
+        /// Of how many.
+        of: u32,
+    },
+    /// Its agent does not reach the API server, so nothing that it does would bring its node back.
+    AgentLost,
+    /// It is asked already, or was and has not answered.
+    AskUnderWay(IntentId),
+    /// Most of the agents say that nobody reaches the API server.
+    AgentsLost {
+        /// So many.
+        lost: u32,
+        /// Of so many that are heard.
+        of: u32,
+    },
+    /// Only a name says whose agent it is.
+    AgentByName,
     /// No mark on the object proves that it is ours alone.
     NotOwned,
     /// Two claim one identity.
@@ -143,6 +171,8 @@ pub enum Hold {
     NotLeading,
     /// No agent runs there to do it.
     NoAgent,
+    /// One does, and has been silent for so long, or cannot be asked.
+    AgentSilent(Arc<str>),
 }
 
 impl Hold {
@@ -155,6 +185,13 @@ impl Hold {
             Self::Paused { .. } => Guard::Pauses,
             Self::Settling(_) => Guard::Settling,
             Self::Ready | Self::LeaseFresh(_) => Guard::Alive,
+            Self::AgentHeard(_) => Guard::AgentHeard,
+            Self::AgentHolds(_) | Self::AgentLeaves(_) | Self::AgentWorks { .. } | Self::AgentLost => {
+                Guard::AgentHolds
+            }
+            Self::AskUnderWay(_) => Guard::OneAsk,
+            Self::AgentsLost { .. } => Guard::AgentsLost,
+            Self::AgentByName => Guard::AgentIdentity,
             Self::NotOwned => Guard::Ownership,
             Self::Contested => Guard::Contested,
             Self::ZoneDark { .. } => Guard::ZoneDark,
@@ -174,8 +211,37 @@ impl Hold {
             Self::HistoryUnknown => Guard::HistoryKnown,
             Self::Ledger(_) => Guard::LedgerWritable,
             Self::NotLeading => Guard::Leadership,
-            Self::Blind { .. } | Self::NoAgent => return None,
+            Self::Blind { .. } | Self::NoAgent | Self::AgentSilent(_) => return None,
         })
+    }
+}
+
+impl Hold {
+    /// What agents have to do with.
+    fn say_of_agents(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::AgentHeard(age) => write!(f, "its agent was heard {age} ago: the machine lives"),
+            Self::AgentHolds(why) => write!(f, "its agent leaves its join alone: {why}"),
+            Self::AgentLeaves(why) => {
+                write!(f, "its agent says that it is to go: {why}; whoever takes it away has to finish")
+            }
+            Self::AgentWorks { what, attempt, of } => {
+                write!(f, "its agent is at it: {what}, attempt {attempt} of {of}")
+            }
+            Self::AgentLost => f.write_str("its agent does not reach the API server"),
+            Self::AskUnderWay(intent) => write!(f, "its agent was asked already ({intent})"),
+            Self::AgentsLost { lost, of } => {
+                write!(
+                    f,
+                    "{lost} of {of} agents say that nobody reaches the API server: this looks like the control plane, not like machines"
+                )
+            }
+            Self::AgentByName => {
+                f.write_str("only a name says that the agent is this machine's, and a name proves nothing")
+            }
+            Self::AgentSilent(why) => write!(f, "its agent cannot be asked: {why}; a person has to do it"),
+            _ => f.write_str("no agent answers there: a person has to do it"),
+        }
     }
 }
 
@@ -260,7 +326,7 @@ impl fmt::Display for Hold {
             Self::HistoryUnknown => f.write_str("it is older than our watch and may have joined once"),
             Self::Ledger(why) => write!(f, "the ledger cannot be written: {why}"),
             Self::NotLeading => f.write_str("another process leads"),
-            Self::NoAgent => f.write_str("no agent answers there: a person has to do it"),
+            of_agents => of_agents.say_of_agents(f),
         }
     }
 }

@@ -4,6 +4,8 @@
 //! there is. It is asked twice for each intent: when it is decided, and again when the ledger has it, because the world
 //! does not wait for a disk. All reasons are collected, not the first, so that a person sees what stands in the way.
 
+mod agents;
+
 use std::sync::Arc;
 
 use crate::effect::Call;
@@ -25,6 +27,8 @@ use super::desk::{Case, Desk};
 use super::hold::Hold;
 use super::ladder::{Class, Rung};
 use super::wishes;
+
+use agents::{agents_lost, rejoin};
 
 /// Share of silent leases that makes the fleet dark, percent (the early warning of Gardener's dependency watchdog).
 const FLEET_DARK_PCT: u32 = 60;
@@ -51,8 +55,8 @@ pub fn holds(desk: &Desk<'_>, case: &Case, rung: Rung, call: Option<&Call>) -> V
     } else if matches!(class, Class::Network | Class::Access) {
         network(desk, case, &mut holds);
     }
-    if class == Class::Rejoin && call.is_none() {
-        holds.push(Hold::NoAgent);
+    if let Some(Call::AskAgent { agent, .. }) = call {
+        rejoin(desk, case, agent, &mut holds);
     }
     // Looked for only where nothing else stands against it: this asks every machine.
     if class.is_destructive() && rung != Rung::Cleanup && holds.is_empty() {
@@ -165,6 +169,15 @@ fn machine(desk: &Desk<'_>, case: &Case, seen: &Seen, rung: Rung, holds: &mut Ve
         holds.push(Hold::Ready);
     }
     let own = |name: &&NodeName| !desk.cluster.is_anothers(name, &seen.instance.id);
+    if let Subject::Machine(key) = &case.incident.key.subject {
+        if let Some((_, agent)) = desk.agents.fresh(desk.now, key) {
+            holds.push(Hold::AgentHeard(desk.agents.silence(desk.now, agent)));
+        }
+        // On the account of such a word alone nothing is deleted, however long ago it was said.
+        if let Some(hold) = desk.agents.is_leaving(key).filter(|_| rung != Rung::Cleanup) {
+            holds.push(Hold::AgentLeaves(hold.text.clone()));
+        }
+    }
     for name in seen.nodes.iter().chain(seen.joined.iter().filter(own)) {
         if let Some(age) = desk.cluster.lease_age(name)
             && age <= desk.roster.timing.lease_silent_after
@@ -226,6 +239,7 @@ fn correlated(desk: &Desk<'_>, seen: &Seen, rung: Rung, holds: &mut Vec<Hold>) {
             }
         }
     }
+    agents_lost(desk, holds);
     let (silent, total) = desk.cluster.silence();
     if fleet_is_dark(desk.cluster) {
         holds.push(Hold::FleetDark { silent, total });

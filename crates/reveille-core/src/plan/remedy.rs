@@ -12,13 +12,15 @@ use crate::diagnose::network::membership::Verdict;
 use crate::diagnose::route_faults;
 use crate::effect::Call;
 use crate::model::access::Role;
-use crate::model::id::{CloudName, GroupId, RouterId};
-use crate::model::incident::{FaultKind, Subject};
+use crate::model::agent::Ask;
+use crate::model::id::{CloudName, GroupId, NodeName, RouterId};
+use crate::model::incident::{FaultKind, MachineKey, Subject};
 use crate::model::instance::InstanceState;
 use crate::model::network::{NUDGE_MARK, Route};
 use crate::observe::cloud::{CloudView, Seen};
 
 use super::desk::{Case, Desk};
+use super::hold::Hold;
 use super::ladder::Rung;
 
 /// Why there is nothing to call.
@@ -40,7 +42,7 @@ pub fn call(desk: &Desk<'_>, case: &Case, rung: Rung) -> Result<Call, NoCall> {
         Rung::AddPairs => add_pairs(desk, case),
         Rung::DropLeftover => drop_leftover(desk, case),
         Rung::AssignRoles => assign_roles(desk, case),
-        Rung::Rejoin => no_call("no agent runs there"),
+        Rung::Rejoin => rejoin(desk, case).map_err(|hold| Arc::from(hold.to_string())),
         Rung::Start | Rung::Reboot | Rung::Replace => on_instance(desk, case, rung),
         Rung::Cleanup => cleanup(desk, case),
     }
@@ -201,6 +203,44 @@ fn assign_roles(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
     }
     let project = said.project.clone();
     Ok(Call::AssignRoles { cloud: cloud.clone(), project, user: id.clone(), roles })
+}
+
+/// The call on the machine's agent, if it has one that is heard and may be asked.
+///
+/// A machine that had its node gets the mildest first: the kubelet registers at its start, and at no other time. After
+/// that, and for one that never joined, the agent chooses what it takes.
+pub fn rejoin(desk: &Desk<'_>, case: &Case) -> Result<Call, Hold> {
+    let MachineKey::Instance(cloud, instance) = machine_key(case).ok_or(Hold::NoAgent)? else {
+        return Err(Hold::NoAgent);
+    };
+    let key = MachineKey::Instance(cloud.clone(), instance.clone());
+    let Some((agent, seen)) = desk.agents.fresh(desk.now, &key) else {
+        return Err(desk.agents.latest(&key).map_or(Hold::NoAgent, |(_, seen)| {
+            let silent = desk.agents.silence(desk.now, seen);
+            Hold::AgentSilent(Arc::from(format!("silent for {silent}")))
+        }));
+    };
+    if let Some(why) = &seen.parted {
+        return Err(Hold::AgentSilent(why.clone()));
+    }
+    let mildest = case.incident.key.kind != FaultKind::NeverJoined && case.incident.tries == 0;
+    let order = if mildest { [Ask::RestartKubelet, Ask::Rejoin] } else { [Ask::Rejoin, Ask::RestartKubelet] };
+    let Some(ask) = order.into_iter().find(|ask| seen.report.may.contains(ask)) else {
+        return Err(Hold::AgentSilent(Arc::from("it takes no orders to rejoin")));
+    };
+    let Some((_, machine)) = desk.seen(&key) else { return Err(Hold::NotOwned) };
+    let node = machine.joined.clone().or_else(|| machine.nodes.first().cloned());
+    let node = node.or_else(|| seen.report.who.node.clone());
+    let node = node.unwrap_or_else(|| NodeName::new(machine.instance.name.as_str().to_lowercase()));
+    let (cloud, instance, agent) = (cloud.clone(), instance.clone(), agent.clone());
+    Ok(Call::AskAgent { cloud, instance, agent, ask, node })
+}
+
+const fn machine_key(case: &Case) -> Option<&MachineKey> {
+    match &case.incident.key.subject {
+        Subject::Machine(key) => Some(key),
+        _ => None,
+    }
 }
 
 fn on_instance(desk: &Desk<'_>, case: &Case, rung: Rung) -> Result<Call, NoCall> {

@@ -8,8 +8,10 @@ use std::sync::Arc;
 use crate::effect::{Call, Look};
 use crate::event::Answer;
 use crate::model::access::{RoleRef, UserRef};
+use crate::model::id::InstanceId;
 use crate::model::instance::{InstanceAction, InstanceState};
 use crate::model::network::NUDGE_MARK;
+use crate::model::node::{Node, Provider, Ready};
 
 /// What a fresh read says about a call's effect.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,7 +50,7 @@ pub fn look_after(call: &Call, instance: Option<&crate::model::id::InstanceId>) 
         Call::Start { cloud, instance } | Call::DeleteInstance { cloud, instance } => {
             Look::Instance(cloud.clone(), instance.clone())
         }
-        Call::DeleteNode { name, .. } => Look::Node(name.clone()),
+        Call::AskAgent { node: name, .. } | Call::DeleteNode { name, .. } => Look::Node(name.clone()),
     })
 }
 
@@ -131,8 +133,24 @@ pub fn judge(call: &Call, before: Option<&str>, answer: &Answer) -> Effectivenes
     }
 }
 
+/// Its node is back when it is there, stands for this very machine, and is Ready. That it stays, the dwell tells.
+fn judge_rejoin(instance: &InstanceId, found: Option<&Node>) -> Effectiveness {
+    let Some(node) = found else { return not_seen("read back: its node is not there") };
+    let is_its = match &node.provider {
+        Provider::Instance(id) => id == instance,
+        // A node that the cloud controller has not initialised has no other identity yet.
+        Provider::Unset | Provider::Unread(_) => node.system_uuid.as_ref() == Some(instance),
+    };
+    match (is_its, node.ready) {
+        (false, _) => not_seen(format!("read back: node {} stands for another machine", node.name)),
+        (true, Ready::True) => seen(format!("read back: node {} is there and Ready", node.name)),
+        (true, _) => not_seen(format!("read back: node {} is there and not Ready", node.name)),
+    }
+}
+
 fn judge_instance(call: &Call, before: Option<&str>, answer: &Answer) -> Effectiveness {
     match (call, answer) {
+        (Call::AskAgent { instance, .. }, Answer::Node(found)) => judge_rejoin(instance, found.as_deref()),
         (Call::Reboot { .. }, Answer::Actions(actions)) => {
             let newest = newest_reboot(actions);
             if before == Some(&*newest) || &*newest == "none" {

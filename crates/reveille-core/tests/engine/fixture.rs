@@ -7,8 +7,9 @@ use reveille_core::diagnose::absence::Standing;
 use reveille_core::effect::{Call, Effect, Look, Outcome, ReadError, ReadErrorKind};
 use reveille_core::engine::invariants::{self, Witnessed};
 use reveille_core::engine::{Start, State};
-use reveille_core::event::{Answer, CloudFact, CloudSnapshot, ClusterFact, Event, Scope};
+use reveille_core::event::{AgentFact, Answer, CloudFact, CloudSnapshot, ClusterFact, Event, Scope};
 use reveille_core::model::access::{Access, Role, RoleRef, UserRoles};
+use reveille_core::model::agent::*;
 use reveille_core::model::id::*;
 use reveille_core::model::incident::{FaultKind, IncidentKey, MachineKey, Subject};
 use reveille_core::model::instance::*;
@@ -138,6 +139,10 @@ pub struct Field {
     pub routers: Vec<Router>,
     pub renewals: u64,
     pub silent: Vec<String>,
+    /// Machines whose agents report with every round, and what they say.
+    pub agents: BTreeMap<String, AgentReport>,
+    /// How an agent that is asked answers, and whether its node comes back.
+    pub answers_ask: (Outcome, bool),
     /// Calls are accepted and have no effect.
     pub deaf: bool,
     /// Calls take effect and are answered as failed.
@@ -171,6 +176,8 @@ impl Field {
             routers: Vec::new(),
             renewals: 0,
             silent: Vec::new(),
+            agents: BTreeMap::new(),
+            answers_ask: (Outcome::Accepted { request: None }, true),
             deaf: false,
             fails: false,
             cell_down: None,
@@ -208,7 +215,40 @@ impl Field {
         }
     }
 
+    /// An agent that says that all is well and takes any order.
+    pub fn report(id: &str) -> AgentReport {
+        AgentReport {
+            who: Who { instance: Some(id.into()), ..Who::default() },
+            life: "one".into(),
+            number: 0,
+            stages: Vec::new(),
+            told: Vec::new(),
+            kubelet: KubeletSaid::Runs,
+            api: ApiSaid::Answers,
+            work: None,
+            hold: None,
+            may: Ask::ALL.into(),
+        }
+    }
+
+    /// Machines with agents that are well.
+    pub fn with_agents(mut self, ids: &[&str]) -> Self {
+        self.agents.extend(ids.iter().map(|id| ((*id).to_owned(), Self::report(id))));
+        self
+    }
+
+    pub fn hear_agents(&mut self) {
+        let reports = self.agents.iter_mut().map(|(id, report)| {
+            report.number += 1;
+            (AgentId::new(format!("agent-{id}")), Arc::new(report.clone()))
+        });
+        for (agent, report) in reports.collect::<Vec<_>>() {
+            self.feed(Event::Agent(AgentFact::Said { agent, report }));
+        }
+    }
+
     pub fn lists(&mut self) {
+        self.hear_agents();
         if (self.now.ms / 10_000) % 3 == 0 {
             self.list_cloud();
         }
@@ -279,6 +319,15 @@ impl Field {
                     self.role_reads += u32::from(matches!(look, Look::Roles(..)));
                     let answer = self.answer_or_fail(&look);
                     self.feed(Event::Looked { look: id, answer });
+                }
+                Effect::Call { intent, call: call @ Call::AskAgent { .. }, .. } => {
+                    self.calls.push(call.clone());
+                    let (outcome, comes_back) = self.answers_ask.clone();
+                    if let (Call::AskAgent { instance, .. }, true) = (&call, comes_back) {
+                        let id = instance.as_str();
+                        self.nodes.insert(id.to_owned(), node(id, Ready::True));
+                    }
+                    self.feed(Event::Done { intent, outcome });
                 }
                 Effect::Call { intent, call, .. } => {
                     self.calls.push(call.clone());

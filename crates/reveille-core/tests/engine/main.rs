@@ -4,6 +4,7 @@
 #![allow(unreachable_pub, reason = "one test binary, several files")]
 
 mod access;
+mod agents;
 mod doubted;
 mod fixture;
 mod ghosts;

@@ -41,6 +41,9 @@ impl Project {
             Call::Reboot { instance, hard, .. } => instances::reboot(self, instance, *hard).await,
             Call::Start { instance, .. } => instances::start(self, instance).await,
             Call::DeleteInstance { instance, .. } => instances::delete(self, instance).await,
+            Call::AskAgent { .. } => {
+                Writing::new(Service::Compute, call.to_string()).refuse("an agent is not a cloud's to ask")
+            }
             Call::DeleteNode { .. } => {
                 Writing::new(Service::Compute, call.to_string()).refuse("a Node is not a cloud's to delete")
             }

@@ -68,7 +68,8 @@ impl Recorded {
                 self.pauses.clone_from(pauses);
                 true
             }
-            Event::Looked { .. }
+            Event::Agent(_)
+            | Event::Looked { .. }
             | Event::Recorded(_)
             | Event::RecordFailed(_)
             | Event::Done { .. }

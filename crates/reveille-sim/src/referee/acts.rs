@@ -320,7 +320,8 @@ impl Referee {
 /// The machine that a call is about, as the world knows it.
 fn machine_of(call: &Call, scene: &Scene<'_>) -> Option<InstanceId> {
     match call {
-        Call::Reboot { instance, .. }
+        Call::AskAgent { instance, .. }
+        | Call::Reboot { instance, .. }
         | Call::Start { instance, .. }
         | Call::DeleteInstance { instance, .. } => Some(instance.clone()),
         // Under another uid it is another object, which the API refuses to delete.
@@ -351,5 +352,6 @@ fn kind_and_thing(call: &Call) -> (u8, String) {
             let names: Vec<&str> = roles.iter().map(|role| role.id.as_str()).collect();
             (12, format!("{user} {}", names.join(" ")))
         }
+        Call::AskAgent { agent, .. } => (13, agent.to_string()),
     }
 }

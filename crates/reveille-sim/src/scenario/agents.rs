@@ -9,6 +9,7 @@ use reveille_core::model::id::{InstanceId, PoolName};
 use reveille_core::model::time::Span;
 
 use crate::world::World;
+use crate::world::agents::mouths::Way;
 use crate::world::agents::{Cut, Oddity, Whom};
 use crate::world::papers::Papers;
 
@@ -40,6 +41,12 @@ pub(crate) const GIVEN: &[Phrase<Change>] = &[
         let whom = whom(s.machines()?);
         Ok(Box::new(move |stage| { stage.layout.agents.on.push(whom); Ok(()) }))
     } },
+    Phrase { form: "the agent of {machines} reports to Reveille", make: |s| {
+        let whom = whom(s.machines()?);
+        Ok(Box::new(move |stage| { stage.layout.agents.speaks.push(whom); Ok(()) }))
+    } },
+    Phrase { form: "the agent of {machines} knows nothing of it but its name", make: |s| odd(s, Oddity::KnowsOnlyItsName) },
+    Phrase { form: "the agent of {machines} says that it does what it is asked, and does nothing", make: |s| odd(s, Oddity::SaysDone) },
     Phrase { form: "agent setting {word} {span} in pool {pool}", make: |s| set_span(s, Some(s.pool()?)) },
     Phrase { form: "agent setting {word} {count} in pool {pool}", make: |s| set_count(s, Some(s.pool()?)) },
     Phrase { form: "agent setting {word} {span}", make: |s| set_span(s, None) },
@@ -63,6 +70,9 @@ pub(crate) const GIVEN: &[Phrase<Change>] = &[
 pub(crate) const WHEN: &[Phrase<Deed>] = &[
     Phrase { form: "{machines} [is|are] cut off from the API server for {span}", make: |s| cut(s, Cut::Api) },
     Phrase { form: "{machines} [is|are] cut off from everybody for {span}", make: |s| cut(s, Cut::All) },
+    Phrase { form: "the reports of {machines} get lost for {span}", make: |s| way(s, Way::Lost) },
+    Phrase { form: "the reports of {machines} come twice for {span}", make: |s| way(s, Way::Twice) },
+    Phrase { form: "the reports of {machines} come late and out of order for {span}", make: |s| way(s, Way::Late) },
     Phrase { form: "an order to go down stands in the API for {machines}", make: |s| hand(s, World::order_down) },
     Phrase { form: "{machines} [says|say] wrongly that an order stands for {machine}", make: |s| {
         let about = words::machine(s.text("machine"), s.known)?.0;
@@ -149,6 +159,11 @@ fn claim(slots: &Slots<'_>, claim: AgentClaim) -> Result<Claim, String> {
 fn cut(slots: &Slots<'_>, cut: Cut) -> Made {
     let lasts = slots.span()?;
     hand(slots, move |world, id| world.cut_off(id, cut, lasts))
+}
+
+fn way(slots: &Slots<'_>, way: Way) -> Made {
+    let lasts = slots.span()?;
+    hand(slots, move |world, id| world.spoil_way(id, way, lasts))
 }
 
 fn set_span(slots: &Slots<'_>, pool: Option<PoolName>) -> Result<Change, String> {

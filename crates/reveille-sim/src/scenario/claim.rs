@@ -377,7 +377,8 @@ impl<'a> Scene<'a> {
             .iter()
             .filter(|called| called.at >= self.from && is_of(&called.call, kind))
             .any(|called| match &called.call {
-                Call::Reboot { instance, .. }
+                Call::AskAgent { instance, .. }
+                | Call::Reboot { instance, .. }
                 | Call::DeleteInstance { instance, .. }
                 | Call::Start { instance, .. } => instance == id,
                 Call::DeleteNode { name: node, .. } => node.as_str() == name,

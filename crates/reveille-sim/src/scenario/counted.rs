@@ -49,9 +49,11 @@ pub(crate) enum Kind {
 }
 
 /// Kinds of calls, each with its plural.
-const CALLS: [(&str, &str); 15] = [
+const CALLS: [(&str, &str); 17] = [
     ("call", "calls"),
     ("destructive call", "destructive calls"),
+    ("cloud call", "cloud calls"),
+    ("ask of an agent", "asks of agents"),
     ("reboot", "reboots"),
     ("deletion", "deletions"),
     ("node deletion", "node deletions"),
@@ -100,6 +102,8 @@ pub(crate) fn is_of(call: &Call, kind: &str) -> bool {
     match kind {
         "call" => true,
         "destructive call" => call.is_destructive(),
+        "cloud call" => !matches!(call, Call::AskAgent { .. } | Call::DeleteNode { .. }),
+        "ask of an agent" => matches!(call, Call::AskAgent { .. }),
         "reboot" => matches!(call, Call::Reboot { .. }),
         "deletion" => matches!(call, Call::DeleteInstance { .. }),
         "node deletion" => matches!(call, Call::DeleteNode { .. }),

@@ -146,6 +146,7 @@ const PHRASES: &[Phrase<Claim>] = &[
     Phrase { form: "Reveille reboots {machines}", make: |s| Ok(Claim::Called("reboot", s.machines()?)) },
     Phrase { form: "Reveille deletes the node of {machines}", make: |s| Ok(Claim::Called("node deletion", s.machines()?)) },
     Phrase { form: "Reveille deletes {machines}", make: |s| Ok(Claim::Called("deletion", s.machines()?)) },
+    Phrase { form: "Reveille asks the agent of {machines}", make: |s| Ok(Claim::Called("ask of an agent", s.machines()?)) },
     Phrase { form: "Reveille starts {machines}", make: |s| Ok(Claim::Called("start", s.machines()?)) },
     Phrase { form: "Reveille puts the security group back on {machines}", make: |s| Ok(Claim::Called("group change", s.machines()?)) },
     // Reveille's word.

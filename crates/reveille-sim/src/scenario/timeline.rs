@@ -13,7 +13,7 @@ use reveille_core::model::cause::Cause;
 use reveille_core::model::id::{IncidentId, IntentId};
 use reveille_core::model::time::{Span, Time};
 use reveille_core::plan::decide::{self, Next};
-use reveille_core::record::{Joined, Record};
+use reveille_core::record::{Domain, Joined, Record};
 
 use crate::drive::{Drive, Happened, What};
 
@@ -151,6 +151,17 @@ impl Timeline {
         self.push(at, Side::Reveille, &who, text);
     }
 
+    /// How many at once may be tried in a domain from now on.
+    fn of_width(&mut self, at: Time, domain: &Domain, width: u32, pauses: bool) {
+        let pause = if pauses { ", after a pause" } else { "" };
+        let place = domain.zone.as_ref().map_or_else(String::new, |zone| format!(" in zone {zone}"));
+        let text = format!(
+            "from now on at most {width} at once for {} of pool {}{place}{pause}",
+            domain.kind, domain.pool
+        );
+        self.push(at, Side::Reveille, "", &text);
+    }
+
     fn record(&mut self, at: Time, record: &Record, cast: &Cast) {
         match record {
             Record::Opened { incident, key, .. } => {
@@ -208,13 +219,7 @@ impl Timeline {
                 self.of_incident(at, *incident, &format!("closes it: {}", verdict.name()));
             }
             Record::Width { domain, width, not_before, .. } => {
-                let pause = if not_before.is_some() { ", after a pause" } else { "" };
-                let place = domain.zone.as_ref().map_or_else(String::new, |zone| format!(" in zone {zone}"));
-                let text = format!(
-                    "from now on at most {width} at once for {} of pool {}{place}{pause}",
-                    domain.kind, domain.pool
-                );
-                self.push(at, Side::Reveille, "", &text);
+                self.of_width(at, domain, *width, not_before.is_some());
             }
             Record::Left { machine, why, .. } => {
                 self.push(
@@ -232,6 +237,7 @@ impl Timeline {
             Record::Joined { .. }
             | Record::Started { .. }
             | Record::Born { .. }
+            | Record::Traced { .. }
             | Record::Forgotten { .. }
             | Record::Departed { .. }
             | Record::Tried { .. }

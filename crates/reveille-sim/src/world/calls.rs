@@ -66,6 +66,8 @@ impl World {
     fn unreachable_for(&self, call: &Call) -> Option<Outcome> {
         let failed = |text: &str| Outcome::Failed { text: text.into(), retry_after: None };
         match (call, self.lies.cloud_fails) {
+            // It goes past the cloud and past the API server.
+            (Call::AskAgent { .. }, _) => None,
             (Call::DeleteNode { .. }, _) if self.mischief.api_denied => Some(failed("401 Unauthorized")),
             (Call::DeleteNode { .. }, _) => self.lies.api_silent.then(|| failed("connection refused")),
             (Call::AssignRoles { .. }, _) if self.lies.roles_ungiven => {
@@ -189,6 +191,7 @@ impl World {
                 roles.iter().for_each(|role| self.keystone.give(user, &role.name));
                 self.accepted()
             }
+            Call::AskAgent { instance, agent, ask, .. } => self.ask_agent(instance, agent, *ask),
             Call::Reboot { instance, .. } => self.reboot(instance),
             Call::Start { instance, .. } => match self.state(instance) {
                 Some(InstanceState::Stopped) => {

@@ -184,6 +184,7 @@ enum Task {
     Belated(u64, IntentId, Call),
     Agent(InstanceId, u64, agents::AgentTask),
     Reconnect(InstanceId),
+    MendWay(InstanceId, agents::mouths::Way),
 }
 
 /// A step in an instance's life that its cloud takes.
@@ -372,6 +373,7 @@ impl World {
             Task::Belated(session, intent, call) => self.carry_out_belated(session, intent, call),
             Task::Agent(id, life, task) => self.run_agent(&id, life, task),
             Task::Reconnect(id) => self.reconnect(&id),
+            Task::MendWay(id, way) => self.mend_way(&id, way),
         }
     }
 

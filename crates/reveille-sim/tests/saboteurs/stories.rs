@@ -13,6 +13,7 @@ use reveille_core::model::signs::REPAIR_NOW;
 use reveille_core::model::time::Span;
 use reveille_core::plan::budget::Phase;
 use reveille_sim::drive::{CrashPoint, Drive, Mishap};
+use reveille_sim::scenario::{parse, play_to_rest};
 use reveille_sim::world::fault::{CallLie, Fault};
 use reveille_sim::world::guest::Trouble;
 use reveille_sim::world::layout::{CLOUD, Layout};
@@ -123,6 +124,9 @@ pub(crate) fn play(guard: Guard, seed: u64) -> Drive {
         | Guard::RequestOnce
         | Guard::Kept
         | Guard::Modes => ladder(guard, seed),
+        Guard::AgentHeard | Guard::AgentHolds | Guard::AgentsLost | Guard::OneAsk | Guard::AgentIdentity => {
+            agents(guard, seed)
+        }
         Guard::RolesAfresh => access(seed),
         Guard::OwnRoutes | Guard::KeptGroups | Guard::RouterRoom => network(guard, seed),
         Guard::Pauses
@@ -389,4 +393,39 @@ fn budgets(guard: Guard, seed: u64) -> Drive {
         _ => stage.break_all(4, Trouble::Broken),
     }
     stage.run(min(90))
+}
+
+/// Machines whose agents report. Told as scenarios are, because that is how they are put on machines.
+fn agents(guard: Guard, seed: u64) -> Drive {
+    let (given, when) = match guard {
+        // Its kubelet is silent, and its agent is not.
+        Guard::AgentHeard => ("repair rejoin off", "at 5m the kubelet of workers-1 hangs"),
+        // A drain by hand leaves no sign on what is gone; the agent remembers it.
+        Guard::AgentHolds => (
+            "agent setting inspect-every 30s",
+            "at 5m somebody cordons the node of workers-1\n  at 8m somebody deletes the node of workers-1",
+        ),
+        // Nobody reaches the API server but Reveille, and one machine without an agent is silent as well.
+        Guard::AgentsLost => (
+            "limit freeze-above 100%",
+            "at 5m workers-1..4 are cut off from the API server for 60m\n  at 6m the kubelet of workers-9 hangs",
+        ),
+        // It was asked because of one fault, and another opens before its time is over.
+        Guard::OneAsk => (
+            "agent setting inspect-every 1h\n  the agent of workers-1 says that it does what it is asked, and does nothing",
+            "at 5m the kubelet of workers-1 hangs\n  at 11m somebody deletes the node of workers-1",
+        ),
+        _ => (
+            "agent setting inspect-every 1h\n  the agent of workers-1 knows nothing of it but its name",
+            "at 5m somebody deletes the node of workers-1",
+        ),
+    };
+    let text = format!(
+        "scenario S1 A story of a guard\nsource docs/saboteurs.md\ngiven\n  seed {seed}\n  \
+         pool workers of 10 machines in zones a\n  an agent runs on workers-1..4\n  \
+         the agent of workers-1..4 reports to Reveille\n  {given}\nwhen\n  {when}\n  ends at 40m\n\
+         then\n  at the end  workers-10 exists\n"
+    );
+    let scenario = parse(&text).unwrap_or_else(|refusal| panic!("{refusal}\n{text}"));
+    play_to_rest(&scenario).unwrap_or_else(|refusal| panic!("{refusal}\n{text}")).drive
 }

@@ -80,6 +80,7 @@ fn done(field: &Field) -> Done {
         Call::RemoveRoutes { .. } => "routes removed",
         Call::AddRoutes { .. } => "routes added",
         Call::AssignRoles { .. } => "roles",
+        Call::AskAgent { .. } => "asks",
         Call::Reboot { .. } => "reboots",
         Call::Start { .. } => "starts",
         Call::DeleteInstance { .. } => "deletions",

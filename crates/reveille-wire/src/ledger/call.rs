@@ -12,9 +12,10 @@ use std::sync::Arc;
 use ipnet::IpNet;
 use reveille_core::effect::{Call, Outcome};
 use reveille_core::model::access::Role;
+use reveille_core::model::agent::Ask;
 use reveille_core::model::id::{
-    CloudName, GroupId, InstanceId, NodeName, NodeUid, PortId, ProjectId, RequestId, RoleId, RouterId,
-    RuleId, UserId,
+    AgentId, CloudName, GroupId, InstanceId, NodeName, NodeUid, PortId, ProjectId, RequestId, RoleId,
+    RouterId, RuleId, UserId,
 };
 use reveille_core::model::network::{Direction, Family, Protocol, Remote, Route, RuleSpec};
 use reveille_core::model::time::Span;
@@ -36,6 +37,9 @@ mirror_enum! {
         "add-routes" AddRoutes { cloud: CloudName, router: RouterId, routes: Vec<Route> },
         "nudge-router" NudgeRouter { cloud: CloudName, router: RouterId, route: Route },
         "assign-roles" AssignRoles { cloud: CloudName, project: ProjectId, user: UserId, roles: Vec<Role> },
+        "ask-agent" AskAgent {
+            cloud: CloudName, instance: InstanceId, agent: AgentId, ask: Ask, node: NodeName,
+        },
         "reboot" Reboot { cloud: CloudName, instance: InstanceId, hard: bool },
         "start" Start { cloud: CloudName, instance: InstanceId },
         "delete-instance" DeleteInstance { cloud: CloudName, instance: InstanceId },

@@ -24,6 +24,7 @@ mod finding;
 pub(crate) mod mirror;
 pub(crate) mod record;
 mod subject;
+pub(crate) mod trace;
 
 use reveille_core::record::Record;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};

@@ -7,7 +7,8 @@ use reveille_core::effect::{Call, Outcome};
 use reveille_core::model::id::{Fence, IncidentId, InstanceId, IntentId, PoolName};
 use reveille_core::model::incident::{Attempt, Finding, IncidentKey, MachineKey};
 use reveille_core::model::time::Time;
-use reveille_core::record::{Domain, Joined, Record, Verdict};
+use reveille_core::model::trace::Trace;
+use reveille_core::record::{AgentTold, Domain, Joined, Record, Verdict};
 
 use super::mirror::mirror_enum;
 
@@ -19,6 +20,13 @@ mirror_enum! {
         "left" Left { at: Time, machine: MachineKey, why: Arc<str> },
         "forgotten" Forgotten { at: Time, machines: Vec<MachineKey> },
         "departed" Departed { at: Time, machines: Vec<MachineKey> },
+        "traced" Traced {
+            at: Time,
+            machine: MachineKey,
+            trace: Trace,
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            told: Option<AgentTold>,
+        },
         "opened" Opened {
             at: Time,
             incident: IncidentId,

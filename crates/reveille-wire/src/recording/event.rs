@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use reveille_core::effect::{Outcome, ReadError};
 use reveille_core::event::{
-    Answer, CloudFact, CloudSnapshot, ClusterFact, Command, Event, Pause, PauseScope, Scope,
+    AgentFact, Answer, CloudFact, CloudSnapshot, ClusterFact, Command, Event, Pause, PauseScope, Scope,
 };
 use reveille_core::model::access::UserRoles;
 use reveille_core::model::hearing::Said;
@@ -27,6 +27,7 @@ use reveille_core::model::time::Span;
 use serde::{Deserialize, Serialize};
 
 use super::Broken;
+use super::agent::WireAgentFact;
 use super::lease::{LeaseShelf, WireLeases};
 use super::list::{Edit, Shelf};
 use super::world::{WireGroup, WireInstance, WireNode, WireNodeEvent, WirePort, WireReadError, WireRouter};
@@ -38,18 +39,32 @@ use crate::ledger::mirror::{Mirror, mirror_choice, mirror_struct};
 #[serde(rename_all = "kebab-case", rename_all_fields = "camelCase", deny_unknown_fields)]
 pub(crate) enum WireEvent {
     Snapshot(Box<WireSnapshot>),
-    CloudFailed { cloud: Arc<str>, error: WireReadError },
+    CloudFailed {
+        cloud: Arc<str>,
+        error: WireReadError,
+    },
     Synced(Vec<Edit<WireNode>>),
     Applied(Box<WireNode>),
-    Deleted { name: Arc<str>, uid: Arc<str> },
+    Deleted {
+        name: Arc<str>,
+        uid: Arc<str>,
+    },
     Leases(WireLeases),
     NodeEvent(WireNodeEvent),
     Alive,
+    #[serde(rename = "agents")]
+    Agent(Box<WireAgentFact>),
     ClusterFailed(WireReadError),
-    Looked { look: u64, answer: WireAnswered },
+    Looked {
+        look: u64,
+        answer: WireAnswered,
+    },
     Recorded(u64),
     RecordFailed(u64),
-    Done { intent: u64, outcome: <Outcome as Mirror>::Wire },
+    Done {
+        intent: u64,
+        outcome: <Outcome as Mirror>::Wire,
+    },
     Pauses(Vec<WirePause>),
     Tick,
 }
@@ -185,6 +200,7 @@ impl Shelves {
                 WireEvent::CloudFailed { cloud: cloud.out(), error: error.out() }
             }
             Event::Cluster(fact) => self.fact_out(fact),
+            Event::Agent(fact) => WireEvent::Agent(Box::new(fact.out())),
             Event::Looked { look, answer } => WireEvent::Looked { look: look.out(), answer: answer.out() },
             Event::Recorded(id) => WireEvent::Recorded(id.out()),
             Event::RecordFailed(id) => WireEvent::RecordFailed(id.out()),
@@ -241,6 +257,7 @@ impl Shelves {
             WireEvent::NodeEvent(event) => Event::Cluster(ClusterFact::NodeEvent(NodeEvent::back(event)?)),
             WireEvent::Alive => Event::Cluster(ClusterFact::Alive),
             WireEvent::ClusterFailed(error) => Event::Cluster(ClusterFact::Failed(ReadError::back(error)?)),
+            WireEvent::Agent(fact) => Event::Agent(AgentFact::back(*fact)?),
             WireEvent::Looked { look, answer } => {
                 Event::Looked { look: LookId(look), answer: Result::back(answer)? }
             }

@@ -14,6 +14,7 @@
 //! know is refused and never skipped. Secrets are out before anything comes here; nothing here looks for them. Where the
 //! lines are kept, compressed and checked is not this module's business, and neither is what a replay concludes.
 
+mod agent;
 mod effect;
 mod event;
 mod leaf;

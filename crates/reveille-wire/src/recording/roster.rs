@@ -158,6 +158,8 @@ mirror_struct! {
         cloud_stale_after: Span,
         cluster_stale_after: Span,
         lease_silent_after: Span,
+        #[serde(default = "agents_of_old", skip_serializing_if = "is_of_old")]
+        agent_silent_after: Span,
         pause_jump: Span,
         shrink_pct: u8,
         backoff_min: Span,
@@ -167,6 +169,15 @@ mirror_struct! {
         settle: Span,
         rollout_quiet: Span,
     }
+}
+
+/// In recordings from before agents were heard none is, so the time for one to fall silent does not matter.
+fn agents_of_old() -> i64 {
+    Timing::default().agent_silent_after.ms
+}
+
+fn is_of_old(ms: &i64) -> bool {
+    *ms == agents_of_old()
 }
 
 /// Recordings from before there were service users name none.

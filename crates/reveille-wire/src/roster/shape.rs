@@ -68,6 +68,7 @@ pub(super) const TIMING: Shape = Shape {
         "cloudStaleAfter",
         "clusterStaleAfter",
         "leaseSilentAfter",
+        "agentSilentAfter",
         "pauseJump",
         "shrink",
         "backoffMin",

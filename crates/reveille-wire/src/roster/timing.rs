@@ -57,7 +57,7 @@ fn spans(section: &Section<'_>, timing: &mut Timing, complaints: &mut Complaints
     const BUSY: &str = "more often only burdens the cloud";
     const SOME: &str = "no time at all leaves no room for anything to happen";
     const TICK: &str = "time itself is looked at every 10 s only";
-    let fields: [(&'static str, &mut Span, Span, &str); 11] = [
+    let fields: [(&'static str, &mut Span, Span, &str); 12] = [
         ("cloudPeriod", &mut timing.cloud_period, Span::from_s(5), BUSY),
         ("cloudFullPeriod", &mut timing.cloud_full_period, Span::from_s(5), BUSY),
         ("cloudStaleAfter", &mut timing.cloud_stale_after, Span::from_s(5), SOME),
@@ -67,6 +67,12 @@ fn spans(section: &Section<'_>, timing: &mut Timing, complaints: &mut Complaints
             &mut timing.lease_silent_after,
             Span::from_s(20),
             "a kubelet renews its lease every 10 s, and one renewal may be late",
+        ),
+        (
+            "agentSilentAfter",
+            &mut timing.agent_silent_after,
+            Span::from_s(60),
+            "an agent that lost us tries again within a minute",
         ),
         ("pauseJump", &mut timing.pause_jump, Span::from_s(20), TICK),
         ("backoffMin", &mut timing.backoff_min, Span::from_s(1), SOME),

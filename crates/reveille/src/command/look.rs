@@ -35,6 +35,7 @@ use crate::driver::caution::Caution;
 use crate::driver::clock;
 use crate::driver::pauses::PauseDesk;
 use crate::driver::shelf;
+use crate::worlds::agents::Mouth;
 use crate::worlds::cloud::Connected;
 use crate::worlds::cluster::ClusterWorld;
 use crate::worlds::{Desk, Worlds};
@@ -112,7 +113,7 @@ pub(crate) async fn look(checked: &CheckedRoster, state_dir: &Path, judge: &Judg
     if let Some(Command::Pauses(set)) = pauses.read() {
         events.insert(0, Event::Command(Command::Pauses(set)));
     }
-    let worlds = Worlds { clouds: desks, cluster: Desk::new(cluster) };
+    let worlds = Worlds { clouds: desks, cluster: Desk::new(cluster), agents: Mouth::default() };
     let mut looks = Vec::new();
     for event in events {
         looks.append(&mut feed(&mut state, judge, event));

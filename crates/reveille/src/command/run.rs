@@ -48,6 +48,7 @@ use crate::driver::shelf::{self, OpenShelf, ShelfError};
 use crate::driver::{Driver, Ended, INBOX_MAX, Until};
 use crate::registration::{self, Site};
 use crate::view::roll;
+use crate::worlds::agents::Mouth;
 use crate::worlds::cloud::{OpenStackReader, is_hopeless};
 use crate::worlds::cluster::ClusterWorld;
 use crate::worlds::poller::{Listener, Pace, poll};
@@ -266,7 +267,8 @@ fn launch(
     scribe.note(started).map_err(|why| Failure::internal(anyhow!("cannot begin in the ledger: {why}")))?;
     let Reached { desks, strangers } = clouds;
     let caution = Caution::new(checked.written, strangers);
-    let worlds = Worlds { clouds: desks, cluster: Desk::new(Arc::new(ClusterWorld(cluster.clone()))) };
+    let cluster_desk = Desk::new(Arc::new(ClusterWorld(cluster.clone())));
+    let worlds = Worlds { clouds: desks, cluster: cluster_desk, agents: Mouth::default() };
     let hands = Hands::new(worlds, judge, shelf::fence_check(&state_dir), events.clone());
     background.spawn(watch_cluster(cluster, events, answers, stopped.clone()));
     let (asks, questions) = mpsc::channel(16);

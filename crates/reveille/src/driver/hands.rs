@@ -129,8 +129,16 @@ impl Hands {
         let counted = Counted::of(&self.under_way.calls);
         let (events, desk) = (self.events.clone(), self.worlds.of_call(&call).cloned());
         let leads = self.fence.clone();
+        let agents = self.worlds.agents.clone();
         tokio::spawn(async move {
             let outcome = match desk {
+                _ if matches!(call, Call::AskAgent { .. }) => {
+                    if leads() == Some(fence) {
+                        agents.ask(intent, fence, call).await
+                    } else {
+                        Outcome::Fenced
+                    }
+                }
                 Some(desk) => perform(&desk, &leads, fence, call).await,
                 None => Outcome::Refused { text: Arc::from("the roster has no such cloud") },
             };

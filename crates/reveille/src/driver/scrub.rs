@@ -14,11 +14,13 @@ use std::sync::Arc;
 
 use reveille_core::diagnose::console::{keep, mask_secrets};
 use reveille_core::effect::{Outcome, ReadError};
-use reveille_core::event::{Answer, CloudFact, CloudSnapshot, ClusterFact, Command, Event, Pause};
+use reveille_core::event::{AgentFact, Answer, CloudFact, CloudSnapshot, ClusterFact, Command, Event, Pause};
+use reveille_core::model::agent::AgentReport;
 use reveille_core::model::instance::{Fault, Instance, InstanceAction, Mark};
 use reveille_core::model::network::{GroupRule, SecurityGroup};
 use reveille_core::model::node::{Condition, Node, NodeEvent};
 use reveille_core::model::roster::Roster;
+use reveille_core::model::testimony::Told;
 
 /// Takes secrets out.
 #[derive(Clone, Debug, Default)]
@@ -51,6 +53,7 @@ impl Scrub {
                 Event::Cloud { cloud, fact }
             }
             Event::Cluster(fact) => Event::Cluster(cluster(fact)),
+            Event::Agent(fact) => Event::Agent(agent(fact)),
             Event::Looked { look, answer } => {
                 let answer = answer.map(|answer| self.answer(answer)).map_err(read_error);
                 Event::Looked { look, answer }
@@ -186,6 +189,40 @@ fn node(node: Arc<Node>) -> Arc<Node> {
 
 fn node_event(event: NodeEvent) -> NodeEvent {
     NodeEvent { message: text(event.message), ..event }
+}
+
+/// An agent masks what it quotes. It runs on a machine that somebody else may have taken, so that is done here once more.
+fn agent(fact: AgentFact) -> AgentFact {
+    match fact {
+        AgentFact::Said { agent, report } => AgentFact::Said { agent, report: self::report(report) },
+        AgentFact::Parted { agent, why } => AgentFact::Parted { agent, why: text(why) },
+        AgentFact::Deaf(error) => AgentFact::Deaf(read_error(error)),
+        AgentFact::Listening => fact,
+    }
+}
+
+fn report(report: Arc<AgentReport>) -> Arc<AgentReport> {
+    let mut clean = AgentReport::clone(&report);
+    for stage in &mut clean.stages {
+        if let Some(error) = &mut stage.error {
+            (error.code, error.text) = (text(error.code.clone()), text(error.text.clone()));
+        }
+    }
+    clean.told.iter_mut().for_each(told);
+    if let Some(work) = &mut clean.work {
+        work.what = text(work.what.clone());
+    }
+    if let Some(hold) = &mut clean.hold {
+        hold.text = text(hold.text.clone());
+    }
+    if clean == *report { report } else { Arc::new(clean) }
+}
+
+fn told(told: &mut Told) {
+    for quote in told.proof.iter_mut().chain(&mut told.against) {
+        quote.text = text(quote.text.clone());
+    }
+    told.follows.iter_mut().for_each(self::told);
 }
 
 fn group(group: &Arc<SecurityGroup>) -> Option<Arc<SecurityGroup>> {

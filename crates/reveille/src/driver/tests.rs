@@ -29,6 +29,7 @@ use super::pauses::PauseDesk;
 use super::scribe::{Ack, Scribe};
 use super::{Driver, Ended, Question, Until, clock};
 use crate::fixture;
+use crate::worlds::agents::Mouth;
 use crate::worlds::{Desk, World, Worlds};
 
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -158,7 +159,11 @@ fn start(fake: Fake, book: &Book, state: State, until: Until, leads: FenceCheck)
     let (stop, stopped) = watch::channel(false);
     let (asks, questions) = mpsc::channel(1);
     let desk = Desk::new(Arc::new(FakeWorld(fake.clone())));
-    let worlds = Worlds { clouds: BTreeMap::from([("os".into(), desk.clone())]), cluster: desk };
+    let worlds = Worlds {
+        clouds: BTreeMap::from([("os".into(), desk.clone())]),
+        cluster: desk,
+        agents: Mouth::default(),
+    };
     let driver = Driver {
         helm: Helm::new(state, scribe),
         acks,
@@ -402,7 +407,11 @@ async fn a_ledger_that_comes_back_is_given_a_checkpoint() {
 async fn a_call_without_an_answer_ends_as_unknown_and_a_read_as_timed_out() {
     let fake = Arc::new(Fake { hold: Some(Arc::new(Notify::new())), ..Fake::default() });
     let desk = Desk::new(Arc::new(FakeWorld(fake.clone())));
-    let worlds = Worlds { clouds: BTreeMap::from([("os".into(), desk.clone())]), cluster: desk.clone() };
+    let worlds = Worlds {
+        clouds: BTreeMap::from([("os".into(), desk.clone())]),
+        cluster: desk.clone(),
+        agents: Mouth::default(),
+    };
     let (events, mut inbox) = mpsc::channel(8);
     let hands = Hands::new(worlds, Judge::built_in().unwrap(), leads(1), events);
     hands.call(IntentId(1), Fence(1), Call::Start { cloud: "os".into(), instance: "i1".into() });

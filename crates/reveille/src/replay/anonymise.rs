@@ -19,7 +19,7 @@ use serde_json::Value;
 use crate::cli::failure::Failure;
 
 /// Fields whose text, or list of texts, is a name, and what to call it.
-const NAMING: [(&str, &str); 26] = [
+const NAMING: [(&str, &str); 28] = [
     ("id", "thing"),
     ("name", "name"),
     ("uid", "uid"),
@@ -27,6 +27,8 @@ const NAMING: [(&str, &str); 26] = [
     ("instance", "thing"),
     ("systemUuid", "thing"),
     ("bootId", "boot"),
+    ("life", "boot"),
+    ("agent", "agent"),
     ("zone", "zone"),
     ("image", "image"),
     ("network", "network"),

@@ -7,7 +7,8 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use reveille_core::event::{CloudFact, CloudSnapshot, ClusterFact, Event};
+use reveille_core::event::{AgentFact, CloudFact, CloudSnapshot, ClusterFact, Event};
+use reveille_core::model::agent::Who;
 use reveille_core::model::id::{IncidentId, InstanceId, IntentId, NodeName};
 use reveille_core::model::incident::{MachineKey, Subject};
 use reveille_core::model::network::Router;
@@ -32,6 +33,9 @@ impl Sieve {
                 Some(Event::Cloud { cloud: cloud.clone(), fact })
             }
             Event::Cluster(fact) => self.fact(fact).map(Event::Cluster),
+            Event::Agent(AgentFact::Said { report, .. }) => {
+                self.has_agent(&report.who).then(|| event.clone())
+            }
             other => Some(other.clone()),
         }
     }
@@ -51,6 +55,13 @@ impl Sieve {
             ClusterFact::NodeEvent(event) => self.nodes.contains(&event.node).then(|| fact.clone()),
             ClusterFact::Alive | ClusterFact::Failed(_) => Some(fact.clone()),
         }
+    }
+
+    /// An agent of somebody who stays, by any of the names that it has for its machine.
+    fn has_agent(&self, who: &Who) -> bool {
+        let ids = [&who.instance, &who.system_uuid];
+        ids.into_iter().flatten().any(|id| self.instances.contains(id))
+            || who.node.as_ref().is_some_and(|node| self.nodes.contains(node))
     }
 
     fn snapshot(&self, snapshot: &CloudSnapshot) -> CloudSnapshot {
@@ -116,9 +127,10 @@ impl Sieve {
                 let (at, incident, intent, begun) = (*at, *incident, *intent, begun.clone());
                 return Some(Record::Numbered { at, incident, intent, begun, deleted });
             }
-            Record::Born { machine, .. } | Record::Left { machine, .. } | Record::Asked { machine, .. } => {
-                self.has(machine)
-            }
+            Record::Born { machine, .. }
+            | Record::Left { machine, .. }
+            | Record::Traced { machine, .. }
+            | Record::Asked { machine, .. } => self.has(machine),
             Record::FaultSeen { instance, .. } => self.instances.contains(instance),
             Record::Opened { incident, key, .. } => {
                 let ours = match &key.subject {

@@ -119,6 +119,7 @@ impl Teller {
             Record::Started { .. }
             | Record::Joined { .. }
             | Record::Born { .. }
+            | Record::Traced { .. }
             | Record::Left { .. }
             | Record::Forgotten { .. }
             | Record::Departed { .. }

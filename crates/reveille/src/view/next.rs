@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use reveille_core::effect::Call;
 use reveille_core::model::access::Role;
+use reveille_core::model::agent::Ask;
 use reveille_core::model::roster::Mode;
 use reveille_core::model::time::{Span, Time};
 use reveille_core::plan::decide::{Decision, Next, decide, due_at};
@@ -11,6 +12,7 @@ use reveille_core::plan::desk::{Case, Desk};
 use reveille_core::plan::hold::Hold;
 use reveille_core::plan::interlock;
 use reveille_core::plan::ladder::{self, Rung};
+use reveille_core::plan::remedy;
 use reveille_wire::report::{HeldReport, In, NextReport};
 
 /// What comes next for a case, as an imperative or a clause.
@@ -59,6 +61,9 @@ fn then(desk: &Desk<'_>, case: &Case) -> String {
         }
         match (interlock::mode_of(desk, case, rung.class()), rung) {
             (Mode::Off, _) => {}
+            (Mode::Act, Rung::Rejoin) if remedy::rejoin(desk, case).is_ok() => {
+                return format!("asks its agent to {}", Ask::Rejoin.says());
+            }
             (_, Rung::Rejoin) => return format!("asks a person: {}", rung.says()),
             (Mode::Propose, _) => return format!("{} (proposed only)", rung.says()),
             (Mode::Act, _) => return rung.says().to_owned(),
@@ -125,7 +130,11 @@ pub(crate) fn no_use(decision: &Decision) -> Vec<HeldReport> {
 
 /// What is held back, as an imperative: the rung says it, but where a person would need the ids to do it by hand.
 fn would(rung: Rung, call: &Call) -> String {
-    if let Call::AssignRoles { .. } = call { short(call) } else { rung.says().to_owned() }
+    match call {
+        Call::AssignRoles { .. } => short(call),
+        Call::AskAgent { ask, .. } => format!("ask its agent to {}", ask.says()),
+        _ => rung.says().to_owned(),
+    }
 }
 
 /// A call in words that fit a line: long lists are counted.

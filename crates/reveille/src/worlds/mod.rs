@@ -8,6 +8,7 @@
 //! production, small fakes in tests of the driver. [`Desk`] bounds what is asked of one world at the same time, over
 //! all rosters that share it. Nothing here decides or retries; every answer is an adapter's, or "nobody answered".
 
+pub(crate) mod agents;
 pub(crate) mod cloud;
 pub(crate) mod cluster;
 pub(crate) mod poller;
@@ -62,6 +63,8 @@ pub(crate) struct Worlds {
     pub(crate) clouds: BTreeMap<CloudName, Desk>,
     /// The cluster.
     pub(crate) cluster: Desk,
+    /// The agents on its machines.
+    pub(crate) agents: agents::Mouth,
 }
 
 impl Worlds {
@@ -80,7 +83,7 @@ impl Worlds {
         }
     }
 
-    /// Whom to ask for this change.
+    /// Whom to ask for this change; nobody here for what an agent is asked.
     pub(crate) fn of_call(&self, call: &Call) -> Option<&Desk> {
         match call {
             Call::AddRules { cloud, .. }
@@ -96,6 +99,7 @@ impl Worlds {
             | Call::Start { cloud, .. }
             | Call::DeleteInstance { cloud, .. } => self.clouds.get(cloud),
             Call::DeleteNode { .. } => Some(&self.cluster),
+            Call::AskAgent { .. } => None,
         }
     }
 }

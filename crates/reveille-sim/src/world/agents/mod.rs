@@ -8,10 +8,11 @@
 //!
 //! Nothing is decided here: what an agent concludes and does comes from the crate that decides it, and the same witness that
 //! its tests ask is asked after each of its steps. Agents draw their delays from a stream of their own, so that a world with
-//! none is what it was, byte for byte. They know nothing of the engine, nor it of them.
+//! none is what it was, byte for byte. Only those that a layout lets report are known to the engine (`mouths`).
 
 mod acts;
 mod answers;
+pub(crate) mod mouths;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -46,6 +47,10 @@ pub(crate) enum Oddity {
     ControlPlane(bool),
     KnowsNoPeers,
     Papers(Papers),
+    /// Its agent knows no id of it, and reports under its name.
+    KnowsOnlyItsName,
+    /// Its agent says that it does what it is asked, and does nothing.
+    SaysDone,
     /// Whatever joins it, it is refused again.
     JoinsInVain,
 }
@@ -54,6 +59,8 @@ pub(crate) enum Oddity {
 #[derive(Clone, Debug, Default)]
 pub struct AgentPlan {
     pub(crate) on: Vec<Whom>,
+    /// Whose agents report to Reveille.
+    pub(crate) speaks: Vec<Whom>,
     pub(crate) odd: Vec<(Whom, Oddity)>,
     pub(crate) settings: Settings,
     /// Pools whose agents are set otherwise.
@@ -80,6 +87,8 @@ pub(crate) enum AgentTask {
     Look(FlightId),
     Do(FlightId, Verb),
     Bite,
+    /// A report is due, unless another was since.
+    Report(u64),
 }
 
 /// One agent.
@@ -131,6 +140,10 @@ pub(super) struct Agents {
     pub(super) cuts: BTreeMap<InstanceId, Cut>,
     /// Orders that stand in the API.
     orders: BTreeSet<InstanceId>,
+    /// Whoever reports to Reveille.
+    mouths: BTreeMap<InstanceId, mouths::Mouth>,
+    /// Ways to Reveille that are bad.
+    ways: BTreeMap<InstanceId, mouths::Way>,
     /// Who says wrongly that an order stands for whom.
     lies: BTreeSet<(InstanceId, InstanceId)>,
     said: Vec<AgentSaid>,
@@ -146,6 +159,8 @@ impl Agents {
             on: BTreeMap::new(),
             cuts: BTreeMap::new(),
             orders: BTreeSet::new(),
+            mouths: BTreeMap::new(),
+            ways: BTreeMap::new(),
             lies: BTreeSet::new(),
             said: Vec::new(),
             untold: 0,
@@ -198,6 +213,7 @@ impl World {
         };
         self.agents.on.insert(id.clone(), agent);
         self.plan_for(id, STARTS_WITHIN, AgentTask::Start);
+        self.begin_to_speak(id);
     }
 
     /// What speaks of an agent speaks of this machine.
@@ -275,6 +291,7 @@ impl World {
                 self.let_hear(id, Event::Inspected { flight, found });
             }
             AgentTask::Do(flight, verb) => self.do_verb(id, flight, verb),
+            AgentTask::Report(due) => self.speak(id, due),
         }
     }
 
@@ -289,6 +306,7 @@ impl World {
         for effect in effects {
             self.perform_for(id, effect);
         }
+        self.speak_of_news(id);
     }
 
     fn perform_for(&mut self, id: &InstanceId, effect: Effect) {

@@ -10,6 +10,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use reveille_core::effect::{Call, Outcome};
 use reveille_core::model::access::{Role, UserRef};
+use reveille_core::model::agent::{AgentHold, Ask, HoldKind, StageError};
 use reveille_core::model::cause::{Cause, Entry};
 use reveille_core::model::id::*;
 use reveille_core::model::incident::{
@@ -18,7 +19,8 @@ use reveille_core::model::incident::{
 use reveille_core::model::network::{Direction, Family, Protocol, Remote, Route, RuleSpec};
 use reveille_core::model::stage::Stage;
 use reveille_core::model::time::{Span, Time};
-use reveille_core::record::{Domain, Joined, Record, Verdict};
+use reveille_core::model::trace::{Passage, Trace};
+use reveille_core::record::{AgentTold, Domain, Joined, Record, Verdict};
 
 pub(crate) fn text() -> impl Strategy<Value = Arc<str>> {
     any::<String>().prop_map(Arc::from)
@@ -194,6 +196,9 @@ pub(crate) fn call() -> impl Strategy<Value = Call> {
             instance,
             hard
         }),
+        (instance(), id(AgentId::new), select(Ask::ALL.to_vec()), id(NodeName::new)).prop_map(
+            |((cloud, instance), agent, ask, node)| Call::AskAgent { cloud, instance, agent, ask, node }
+        ),
         instance().prop_map(|(cloud, instance)| Call::Start { cloud, instance }),
         instance().prop_map(|(cloud, instance)| Call::DeleteInstance { cloud, instance }),
         (id(NodeName::new), id(NodeUid::new)).prop_map(|(name, uid)| Call::DeleteNode { name, uid }),
@@ -243,6 +248,28 @@ prop_compose! {
     }
 }
 
+pub(crate) fn hold() -> impl Strategy<Value = AgentHold> {
+    (select(HoldKind::ALL.to_vec()), text()).prop_map(|(kind, text)| AgentHold { kind, text })
+}
+
+pub(crate) fn stage_error() -> impl Strategy<Value = StageError> {
+    (text(), text()).prop_map(|(code, text)| StageError { code, text })
+}
+
+fn trace() -> impl Strategy<Value = Trace> {
+    let row = || {
+        (select(Stage::ALL.to_vec()), at(), option::of(at()), any::<u32>(), option::of(stage_error()))
+            .prop_map(|(stage, entered, left, attempts, error)| Passage {
+                stage,
+                entered,
+                left,
+                attempts,
+                error,
+            })
+    };
+    (vec(row(), 0..3), vec(row(), 0..3)).prop_map(|(seen, said)| Trace { seen, said })
+}
+
 fn joined() -> impl Strategy<Value = Joined> {
     (machine(), id(NodeName::new), option::of(id(PoolName::new))).prop_map(|(machine, node, pool)| Joined {
         machine,
@@ -260,6 +287,12 @@ pub(crate) fn record() -> impl Strategy<Value = Record> {
         (at(), vec(joined(), 0..4)).prop_map(|(at, machines)| Record::Joined { at, machines }),
         (at(), machine()).prop_map(|(at, machine)| Record::Born { at, machine }),
         (at(), machine(), text()).prop_map(|(at, machine, why)| Record::Left { at, machine, why }),
+        (at(), machine(), trace(), option::of((id(AgentId::new), option::of(hold())))).prop_map(
+            |(at, machine, trace, told)| {
+                let told = told.map(|(agent, hold)| AgentTold { agent, hold });
+                Record::Traced { at, machine, trace, told }
+            }
+        ),
         (at(), vec(machine(), 0..4)).prop_map(|(at, machines)| Record::Forgotten { at, machines }),
         (at(), vec(machine(), 0..4)).prop_map(|(at, machines)| Record::Departed { at, machines }),
     ];
@@ -332,5 +365,5 @@ pub(crate) fn record() -> impl Strategy<Value = Record> {
         }),
     ];
     // Boxed, because a union holds a tree of each of its parts: all of them in one are more than a thread's stack.
-    prop_oneof![5 => machines.boxed(), 7 => incidents.boxed(), 12 => intents.boxed()]
+    prop_oneof![6 => machines.boxed(), 7 => incidents.boxed(), 12 => intents.boxed()]
 }

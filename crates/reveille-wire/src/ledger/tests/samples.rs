@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use reveille_core::effect::{Call, Outcome};
 use reveille_core::model::access::{Role, UserRef};
+use reveille_core::model::agent::{AgentHold, Ask, HoldKind, StageError};
 use reveille_core::model::cause::{Cause, Entry};
 use reveille_core::model::id::*;
 use reveille_core::model::incident::{
@@ -12,7 +13,8 @@ use reveille_core::model::incident::{
 use reveille_core::model::network::{Direction, Family, Protocol, Remote, Route, RuleSpec};
 use reveille_core::model::stage::Stage;
 use reveille_core::model::time::{Span, Time};
-use reveille_core::record::{Domain, Joined, Record, Verdict};
+use reveille_core::model::trace::{Passage, Trace};
+use reveille_core::record::{AgentTold, Domain, Joined, Record, Verdict};
 
 const AT: Time = Time::from_ms(1_792_401_133_042);
 
@@ -30,6 +32,20 @@ fn machine() -> MachineKey {
 
 fn route() -> Route {
     Route { destination: "198.19.3.0/24".parse().unwrap(), next_hop: "10.0.0.7".parse().unwrap() }
+}
+
+fn trace() -> Trace {
+    let row = |stage, left, attempts, error| Passage { stage, entered: AT, left, attempts, error };
+    let expired = StageError::new("TOKEN_EXPIRED", "the token was valid until noon");
+    Trace {
+        seen: vec![row(Stage::OsBoot, None, 1, None)],
+        said: vec![row(Stage::Trust, Some(AT), 1, None), row(Stage::Authenticate, None, 4, Some(expired))],
+    }
+}
+
+fn told() -> AgentTold {
+    let hold = Some(AgentHold { kind: HoldKind::Leaving, text: text("its Node was being deleted") });
+    AgentTold { agent: AgentId::from("a-1"), hold }
 }
 
 fn calls() -> Vec<Call> {
@@ -73,6 +89,13 @@ fn calls() -> Vec<Call> {
             project: ProjectId::from("p-1"),
             user: UserId::from("u-1"),
             roles: vec![Role { id: RoleId::from("r-1"), name: text("network_admin") }],
+        },
+        Call::AskAgent {
+            cloud: cloud.clone(),
+            instance: instance.clone(),
+            agent: AgentId::from("a-1"),
+            ask: Ask::Rejoin,
+            node: NodeName::from("n1"),
         },
         Call::Reboot { cloud: cloud.clone(), instance: instance.clone(), hard: true },
         Call::Start { cloud: cloud.clone(), instance: instance.clone() },
@@ -159,6 +182,7 @@ pub(super) fn every_kind() -> Vec<Record> {
         Record::Started { at: AT, fence },
         Record::Joined { at: AT, machines: vec![joined(None), joined(Some(PoolName::from("workers")))] },
         Record::Born { at: AT, machine: machine() },
+        Record::Traced { at: AT, machine: machine(), trace: trace(), told: Some(told()) },
         Record::Left { at: AT, machine: machine(), why: text("drained: ToBeDeletedByClusterAutoscaler") },
         Record::Forgotten { at: AT, machines: vec![machine(), MachineKey::Node(NodeName::from("n1"))] },
         Record::Departed { at: AT, machines: vec![machine()] },

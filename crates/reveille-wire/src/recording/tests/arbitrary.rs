@@ -9,9 +9,10 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use reveille_core::effect::{Effect, Look, ReadError, ReadErrorKind};
 use reveille_core::event::{
-    Answer, CloudFact, CloudSnapshot, ClusterFact, Command, Event, Pause, PauseScope, Scope,
+    AgentFact, Answer, CloudFact, CloudSnapshot, ClusterFact, Command, Event, Pause, PauseScope, Scope,
 };
 use reveille_core::model::access::{RoleRef, UserRoles};
+use reveille_core::model::agent::{AgentReport, ApiSaid, Ask, KubeletSaid, StageSaid, Who, Work};
 use reveille_core::model::hearing::{CertificateRequest, Hearing, RequestState, Said, Unread};
 use reveille_core::model::id::*;
 use reveille_core::model::incident::Confidence;
@@ -25,7 +26,8 @@ use reveille_core::model::testimony::{BootProgress, ConfigDrive, Guest, Quote, T
 use reveille_core::model::time::Span;
 
 use crate::ledger::tests::arbitrary::{
-    at, call, cause, cloud, id, line, maybe_text, net, outcome, record, role, route, rule, text, user,
+    at, call, cause, cloud, hold, id, line, maybe_text, net, outcome, record, role, route, rule, stage_error,
+    text, user,
 };
 
 fn addresses() -> impl Strategy<Value = Box<[IpAddr]>> {
@@ -210,6 +212,7 @@ pub(super) fn event() -> impl Strategy<Value = Event> {
     prop_oneof![
         (cloud(), fact).prop_map(|(cloud, fact)| Event::Cloud { cloud, fact }),
         cluster.prop_map(Event::Cluster),
+        agent_fact().prop_map(Event::Agent),
         (any::<u64>(), answered).prop_map(|(look, answer)| Event::Looked { look: LookId(look), answer }),
         any::<u64>().prop_map(|id| Event::Recorded(RecordId(id))),
         any::<u64>().prop_map(|id| Event::RecordFailed(RecordId(id))),
@@ -217,6 +220,39 @@ pub(super) fn event() -> impl Strategy<Value = Event> {
             .prop_map(|(intent, outcome)| Event::Done { intent: IntentId(intent), outcome }),
         pauses(),
         Just(Event::Tick),
+    ]
+}
+
+prop_compose! {
+    fn report()(
+        (instance, system_uuid) in (option::of(id(InstanceId::new)), option::of(id(InstanceId::new))),
+        (node, boot) in (option::of(id(NodeName::new)), maybe_text()),
+        (life, number) in (text(), any::<u64>()),
+        stages in vec(
+            (select(Stage::ALL.to_vec()), any::<bool>(), any::<u32>(), option::of(stage_error()))
+                .prop_map(|(stage, passed, attempts, error)| StageSaid { stage, passed, attempts, error }),
+            0..3
+        ),
+        told in vec(told(), 0..2),
+        kubelet in select(KubeletSaid::ALL.to_vec()),
+        api in select(ApiSaid::ALL.to_vec()),
+        work in option::of(
+            (text(), any::<u32>(), any::<u32>()).prop_map(|(what, attempt, of)| Work { what, attempt, of })
+        ),
+        hold in option::of(hold()),
+        may in btree_set(select(Ask::ALL.to_vec()), 0..2),
+    ) -> Arc<AgentReport> {
+        let who = Who { instance, system_uuid, node, boot };
+        Arc::new(AgentReport { who, life, number, stages, told, kubelet, api, work, hold, may })
+    }
+}
+
+fn agent_fact() -> impl Strategy<Value = AgentFact> {
+    prop_oneof![
+        (id(AgentId::new), report()).prop_map(|(agent, report)| AgentFact::Said { agent, report }),
+        (id(AgentId::new), text()).prop_map(|(agent, why)| AgentFact::Parted { agent, why }),
+        Just(AgentFact::Listening),
+        read_error().prop_map(AgentFact::Deaf),
     ]
 }
 

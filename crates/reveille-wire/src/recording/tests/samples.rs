@@ -6,9 +6,12 @@ use std::sync::Arc;
 use reveille_core::effect::{Call, Effect, Look, Outcome, ReadError, ReadErrorKind};
 use reveille_core::engine::Start;
 use reveille_core::event::{
-    Answer, CloudFact, CloudSnapshot, ClusterFact, Command, Event, Pause, PauseScope, Scope,
+    AgentFact, Answer, CloudFact, CloudSnapshot, ClusterFact, Command, Event, Pause, PauseScope, Scope,
 };
 use reveille_core::model::access::{Access, Role, RoleRef, ServiceUser, UserRef, UserRoles};
+use reveille_core::model::agent::{
+    AgentHold, AgentReport, ApiSaid, Ask, HoldKind, KubeletSaid, StageError, StageSaid, Who, Work,
+};
 use reveille_core::model::cause::{Cause, Entry};
 use reveille_core::model::hearing::{CertificateRequest, Hearing, RequestState, Said, Unread};
 use reveille_core::model::id::*;
@@ -287,6 +290,10 @@ pub(super) fn events() -> Vec<Event> {
         Event::Done { intent: IntentId(1), outcome: Outcome::Accepted { request: Some("req-1".into()) } },
         Event::Command(Command::Pauses(pauses)),
         Event::Tick,
+        Event::Agent(AgentFact::Said { agent: "a-1".into(), report: Arc::new(report()) }),
+        Event::Agent(AgentFact::Parted { agent: "a-1".into(), why: text("its connection was closed") }),
+        Event::Agent(AgentFact::Deaf(unread())),
+        Event::Agent(AgentFact::Listening),
         Event::Looked { look: LookId(9), answer: Err(unread()) },
     ];
     events.extend(answers().into_iter().map(|answer| Event::Looked { look: LookId(9), answer: Ok(answer) }));
@@ -327,6 +334,29 @@ pub(super) fn effects() -> Vec<Effect> {
     ];
     effects.extend(looks.map(|look| Effect::Look { id: LookId(2), look }));
     effects
+}
+
+/// An agent whose token has died.
+fn report() -> AgentReport {
+    let stage = |stage, passed, attempts, error| StageSaid { stage, passed, attempts, error };
+    let expired = StageError::new("TOKEN_EXPIRED", "the token was valid until noon");
+    AgentReport {
+        who: Who {
+            instance: Some("7f3a".into()),
+            system_uuid: Some("7f3a".into()),
+            node: Some("n1".into()),
+            boot: Some(text("boot-1")),
+        },
+        life: text("boot-1/1"),
+        number: 7,
+        stages: vec![stage(Stage::Trust, true, 1, None), stage(Stage::Authenticate, false, 4, Some(expired))],
+        told: testimony().told,
+        kubelet: KubeletSaid::Stopped,
+        api: ApiSaid::LostByAll,
+        work: Some(Work { what: text("a new token"), attempt: 2, of: 5 }),
+        hold: Some(AgentHold { kind: HoldKind::Leaving, text: text("its Node was being deleted") }),
+        may: Ask::ALL.into(),
+    }
 }
 
 fn unread_source() -> Unread {

@@ -1,0 +1,190 @@
+//! The agent on a machine as a witness of why it did not join, does not come back, or is not Ready.
+//!
+//! ```text
+//!  report ─▶ what its checks prove ─▶ findings: first, but for what ports and groups prove of an earlier stage
+//!         └▶ its stage, kubelet, contact, holds ─▶ one line of evidence, and the stage where nothing else tells it
+//! ```
+//!
+//! It stands where a console only lets guess: it tried. So its word ranks before every guess from words of others, and
+//! beside what objects prove: a port without its group explains why an agent reaches nobody, and not the other way round.
+//! Why a Node went, the cluster knows better than the machine that it stood for.
+
+use crate::model::agent::{AgentReport, ApiSaid, KubeletSaid};
+use crate::model::cause::Cause;
+use crate::model::incident::{Confidence, Evidence, FaultKind, Finding};
+use crate::model::time::Time;
+
+use super::faults::Fault;
+
+/// How an agent is called where it is quoted.
+pub const AGENT: &str = "agent";
+
+/// Takes the agent's word into a fault of its machine. `silent`: it was said, and nothing was heard since.
+pub fn hear(fault: &mut Fault, report: &AgentReport, heard: Time, silent: bool) {
+    if !matches!(fault.kind, FaultKind::NeverJoined | FaultKind::Vanished | FaultKind::NotReady) {
+        return;
+    }
+    let told = report.told.iter().filter(|told| told.confidence >= Confidence::Likely);
+    let told: Vec<Finding> = told.map(|told| told.finding(heard)).collect();
+    let said = Evidence::new(AGENT, &in_a_line(report), heard);
+    if told.is_empty() && fault.finding.cause == Cause::Unknown && report.stage().is_some() {
+        // Nobody knows why, and it knows where.
+        fault.finding.stage = report.stage().map_or(fault.finding.stage, |said| said.stage);
+        fault.finding.evidence.insert(0, said);
+    } else {
+        rank(fault, told);
+        fault.finding.evidence.push(said);
+    }
+    if silent {
+        fault.finding.evidence.push(Evidence::new(AGENT, "it has not been heard since", heard));
+    }
+}
+
+/// Puts what it proves in its place among what is known already.
+fn rank(fault: &mut Fault, mut told: Vec<Finding>) {
+    let Some(first) = told.first().map(|finding| finding.stage) else { return };
+    fault.more.retain(|known| told.iter().all(|told| told.cause != known.cause));
+    let own = &fault.finding;
+    let of_an_object = own.cause != Cause::Unknown && own.cause.entry().is_none();
+    let stays = match fault.kind {
+        FaultKind::NeverJoined => of_an_object && own.confidence == Confidence::Sure && own.stage < first,
+        FaultKind::Vanished => own.confidence >= Confidence::Likely,
+        // How far it came, its Node tells; what its agent proves of an earlier stage explains that.
+        _ => own.stage < first && own.stage != own.cause.stage(),
+    };
+    if told.iter().any(|told| told.cause == own.cause) && stays {
+        told.retain(|told| told.cause != fault.finding.cause);
+    }
+    if stays {
+        told.append(&mut fault.more);
+        fault.more = told;
+        return;
+    }
+    let mut first = told.remove(0);
+    let same = first.cause == own.cause;
+    first.evidence.extend(fault.finding.evidence.iter().cloned());
+    let before = std::mem::replace(&mut fault.finding, first);
+    // A guess that is known to be one is not kept beside what was tried.
+    if !same && before.cause != Cause::Unknown && before.confidence >= Confidence::Likely {
+        fault.more.insert(0, before);
+    }
+    told.append(&mut fault.more);
+    fault.more = told;
+}
+
+/// What it says of itself, shortest first.
+fn in_a_line(report: &AgentReport) -> String {
+    let mut says: Vec<String> = Vec::new();
+    match report.kubelet {
+        KubeletSaid::Runs => says.push("its kubelet runs".to_owned()),
+        KubeletSaid::Stopped => says.push("its kubelet does not run".to_owned()),
+        KubeletSaid::CannotTell => {}
+    }
+    match report.api {
+        ApiSaid::Answers => says.push("the API server answers it".to_owned()),
+        ApiSaid::LostByAll => says.push("neither it nor its peers reach the API server".to_owned()),
+        ApiSaid::LostHere => says.push("its peers reach the API server, and it does not".to_owned()),
+        ApiSaid::Lost => says.push("it does not reach the API server".to_owned()),
+        ApiSaid::CannotTell => {}
+    }
+    if let Some(stage) = report.stage() {
+        // How often is in the trace: a number that moves would be news with every report.
+        says.push(match &stage.error {
+            Some(error) => format!("at stage {}: {error}", stage.stage),
+            None => format!("at stage {}", stage.stage),
+        });
+    }
+    if let Some(work) = &report.work {
+        says.push(format!("it brings its node back by {}", work.what));
+    }
+    if let Some(hold) = &report.hold {
+        says.push(format!("it leaves its join alone: {}", hold.text));
+    }
+    says.join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::model::agent::{StageError, StageSaid, Who};
+    use crate::model::cause::Entry;
+    use crate::model::stage::Stage;
+    use crate::model::testimony::Told;
+
+    fn catalogued(label: &str, stage: Stage) -> Cause {
+        Cause::Catalogued(Arc::new(Entry::named("RV117".into(), label.into(), stage)))
+    }
+
+    fn report(told: Vec<Told>) -> AgentReport {
+        let error = Some(StageError::new("TOKEN_EXPIRED", "valid until noon"));
+        AgentReport {
+            who: Who::default(),
+            life: "1".into(),
+            number: 1,
+            stages: vec![StageSaid { stage: Stage::Authenticate, passed: false, attempts: 3, error }],
+            told,
+            kubelet: KubeletSaid::Stopped,
+            api: ApiSaid::Answers,
+            work: None,
+            hold: None,
+            may: BTreeSet::new(),
+        }
+    }
+
+    fn told(label: &str) -> Told {
+        let cause = catalogued(label, Stage::Authenticate);
+        let (proof, against, follows) = (Vec::new(), Vec::new(), Vec::new());
+        let (unanswered, no_lease) = (false, false);
+        let (stage, confidence) = (Stage::Authenticate, Confidence::Sure);
+        Told { cause, stage, confidence, unanswered, no_lease, proof, against, follows }
+    }
+
+    fn heard(kind: FaultKind, cause: Cause, confidence: Confidence, told: Vec<Told>) -> Vec<String> {
+        let finding = Finding::new(cause, confidence, Vec::new());
+        let mut fault = Fault { kind, finding, more: Vec::new(), due_after: None, rests_on_cluster: true };
+        hear(&mut fault, &report(told), Time::from_ms(0), false);
+        std::iter::once(&fault.finding).chain(&fault.more).map(|it| it.cause.label().to_owned()).collect()
+    }
+
+    #[test]
+    fn what_it_tried_ranks_before_guesses_and_after_what_a_port_proves() {
+        use Confidence::{Likely, Possible, Sure};
+        let guess = || catalogued("no-network-at-boot", Stage::OsBoot);
+        for (kind, own, confidence, wanted) in [
+            (FaultKind::NeverJoined, Cause::Unknown, Possible, &["token"][..]),
+            (FaultKind::NeverJoined, guess(), Likely, &["token", "no-network-at-boot"]),
+            (FaultKind::NeverJoined, guess(), Possible, &["token"]),
+            (FaultKind::NeverJoined, Cause::SecurityGroupMissing, Sure, &["security-group-missing", "token"]),
+            (FaultKind::Vanished, Cause::NodeDeletedByPerson, Possible, &["token"]),
+            (
+                FaultKind::Vanished,
+                Cause::NodeDeletedByCloudController,
+                Sure,
+                &["node-deleted-not-in-cloud", "token"],
+            ),
+            (FaultKind::NotReady, Cause::KubeletSilent, Likely, &["token", "kubelet-silent"]),
+        ] {
+            assert_eq!(heard(kind, own.clone(), confidence, vec![told("token")]), wanted, "{kind} {own}");
+        }
+    }
+
+    #[test]
+    fn where_it_stands_is_known_also_where_nobody_knows_why() {
+        let finding = Finding::new(Cause::Unknown, Confidence::Possible, Vec::new());
+        let kind = FaultKind::NeverJoined;
+        let mut fault = Fault { kind, finding, more: Vec::new(), due_after: None, rests_on_cluster: true };
+        hear(&mut fault, &report(Vec::new()), Time::from_ms(0), true);
+        assert_eq!(fault.finding.stage, Stage::Authenticate);
+        let said: Vec<&str> = fault.finding.evidence.iter().map(|it| &*it.text).collect();
+        assert_eq!(
+            said,
+            [
+                "its kubelet does not run; the API server answers it; at stage authenticate: TOKEN_EXPIRED: valid until noon",
+                "it has not been heard since"
+            ]
+        );
+    }
+}

@@ -1,0 +1,244 @@
+//! What the agent on a machine says of it: how far its join came, what it found there, what it holds back, what may be
+//! asked of it.
+//!
+//! A report is a whole: it says everything that its agent knows then, so that one that was lost is made good by the next.
+//! It carries no time, because no clock but ours counts; `life` and `number` order the reports of one agent, so that one
+//! that comes late or twice is known by them. What its checks prove is handed over judged, as a testimony is. Every text
+//! in it was masked before it came here, and no field can hold a secret.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
+
+use super::id::{InstanceId, NodeName};
+use super::stage::Stage;
+use super::testimony::Told;
+
+/// One report of one agent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentReport {
+    /// Which machine it says that it is on.
+    pub who: Who,
+    /// Which process of the agent speaks: another word after each of its starts.
+    pub life: Arc<str>,
+    /// Counts up within that life.
+    pub number: u64,
+    /// The stages that it has reached, in order, each once.
+    pub stages: Vec<StageSaid>,
+    /// What its checks prove, the cause to act on first. At most [`AgentReport::TOLD_MAX`].
+    pub told: Vec<Told>,
+    /// Whether its kubelet runs.
+    pub kubelet: KubeletSaid,
+    /// Whether it reaches the API server.
+    pub api: ApiSaid,
+    /// What it does about its node by itself just now.
+    pub work: Option<Work>,
+    /// Why it leaves its join alone, where it does.
+    pub hold: Option<AgentHold>,
+    /// What may be asked of it.
+    pub may: BTreeSet<Ask>,
+}
+
+impl AgentReport {
+    /// So many causes of one report are kept; the first ones are those to act on.
+    pub const TOLD_MAX: usize = 8;
+
+    /// The stage where it stands: the last that it has reached.
+    pub fn stage(&self) -> Option<&StageSaid> {
+        self.stages.last()
+    }
+}
+
+/// What an agent knows itself by. Each is a claim; which counts is `observe`'s business.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Who {
+    /// The cloud's id of the instance, as its metadata says it.
+    pub instance: Option<InstanceId>,
+    /// The machine's UUID, as its firmware says it: lower case, with dashes.
+    pub system_uuid: Option<InstanceId>,
+    /// The name that its node has, or would have. A hint.
+    pub node: Option<NodeName>,
+    /// Its boot id: another one after each boot.
+    pub boot: Option<Arc<str>>,
+}
+
+/// One stage, as the agent passed or entered it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StageSaid {
+    /// Which.
+    pub stage: Stage,
+    /// It has left it for the next.
+    pub passed: bool,
+    /// How often it tried there.
+    pub attempts: u32,
+    /// What the last attempt there came to, where that was an error.
+    pub error: Option<StageError>,
+}
+
+/// What went wrong in a stage.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StageError {
+    /// The typed word for it, as the protocol has it (`TOKEN_EXPIRED`), or a cause's code.
+    pub code: Arc<str>,
+    /// In words, masked; at most [`StageError::TEXT_BYTES_MAX`] bytes.
+    pub text: Arc<str>,
+}
+
+impl StageError {
+    /// Longer texts are cut: a trace stays small however talkative a program is.
+    pub const TEXT_BYTES_MAX: usize = 256;
+
+    /// An error, cut to size at a character border.
+    pub fn new(code: impl Into<Arc<str>>, text: &str) -> Self {
+        let mut end = text.len().min(Self::TEXT_BYTES_MAX);
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        Self { code: code.into(), text: Arc::from(&text[..end]) }
+    }
+}
+
+impl fmt::Display for StageError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.code, self.text)
+    }
+}
+
+/// Whether the kubelet runs, by its agent's word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum KubeletSaid {
+    /// It does.
+    Runs,
+    /// It does not.
+    Stopped,
+    /// The agent could not tell.
+    CannotTell,
+}
+
+impl KubeletSaid {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Runs, Self::Stopped, Self::CannotTell];
+
+    /// The word for it in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Runs => "runs",
+            Self::Stopped => "stopped",
+            Self::CannotTell => "cannot-tell",
+        }
+    }
+}
+
+/// Whether the API server answers the agent, and what its peers said when it does not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ApiSaid {
+    /// It answers.
+    Answers,
+    /// It does not, and most of the peers that it asked do not reach it either.
+    LostByAll,
+    /// It does not, and peers do reach it: it is this machine.
+    LostHere,
+    /// It does not, and no peer could be asked.
+    Lost,
+    /// The agent has not tried, or could not tell.
+    CannotTell,
+}
+
+impl ApiSaid {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Answers, Self::LostByAll, Self::LostHere, Self::Lost, Self::CannotTell];
+
+    /// The word for it in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Answers => "answers",
+            Self::LostByAll => "lost-by-all",
+            Self::LostHere => "lost-here",
+            Self::Lost => "lost",
+            Self::CannotTell => "cannot-tell",
+        }
+    }
+
+    /// It may be the control plane: nobody who could be asked reaches it.
+    pub const fn may_be_everywhere(self) -> bool {
+        matches!(self, Self::LostByAll | Self::Lost)
+    }
+}
+
+/// What an agent does about its node by itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Work {
+    /// What, as a clause.
+    pub what: Arc<str>,
+    /// Which attempt it is.
+    pub attempt: u32,
+    /// Of how many, before it asks a person.
+    pub of: u32,
+}
+
+/// Why an agent leaves its machine's join alone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentHold {
+    /// Which kind.
+    pub kind: HoldKind,
+    /// In its words.
+    pub text: Arc<str>,
+}
+
+/// Kinds of reasons that an agent has of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum HoldKind {
+    /// Somebody takes the machine away on purpose, or has: its node is not to come back.
+    Leaving,
+    /// It runs a control plane or a member of etcd.
+    ControlPlane,
+    /// It belongs to another cluster.
+    AnotherCluster,
+    /// Something else, which may pass.
+    Other,
+}
+
+impl HoldKind {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Leaving, Self::ControlPlane, Self::AnotherCluster, Self::Other];
+
+    /// The word for it in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Leaving => "leaving",
+            Self::ControlPlane => "control-plane",
+            Self::AnotherCluster => "another-cluster",
+            Self::Other => "other",
+        }
+    }
+}
+
+/// What may be asked of an agent. It looks for itself before it does either, and may answer no.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Ask {
+    /// Restart the kubelet: it registers at its start, and at no other time.
+    RestartKubelet,
+    /// Bring the node back by the least that does it: a kubelet restart, a new token, or a reset of what is proved stale.
+    Rejoin,
+}
+
+impl Ask {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::RestartKubelet, Self::Rejoin];
+
+    /// The word for it in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::RestartKubelet => "restart-kubelet",
+            Self::Rejoin => "rejoin",
+        }
+    }
+
+    /// What is asked, as an imperative.
+    pub const fn says(self) -> &'static str {
+        match self {
+            Self::RestartKubelet => "restart its kubelet",
+            Self::Rejoin => "bring its node back",
+        }
+    }
+}

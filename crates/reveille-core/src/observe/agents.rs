@@ -1,0 +1,414 @@
+//! The agents as we hear them: whose machine each is on, what it said last, and how long it has been silent.
+//!
+//! ```text
+//!  Said(agent, report) ─▶ newer than the last? ─▶ link to a machine ─▶ AgentSeen ─▶ fresh, or silent since
+//!                              └ late or twice: passed over
+//! ```
+//!
+//! Silence is counted on our clock from when the agent was last heard, and no earlier than from when we began to listen:
+//! after a restart, a sleep of ours or a server that was away, every agent that is known gets its whole time to come back.
+//! A report that comes late or twice is no sign of life. An agent is linked to a machine by the ids that nodes are linked
+//! by; a name links only where nothing better is said, and such a link protects a machine and permits nothing.
+//!
+//! It does not decide what an agent's word is worth.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::model::agent::{AgentHold, AgentReport, ApiSaid, HoldKind, Who};
+use crate::model::id::{AgentId, CloudName};
+use crate::model::incident::MachineKey;
+use crate::model::time::{Span, Time};
+
+use super::cloud::CloudView;
+use super::cluster::{ClusterView, LinkedBy};
+
+/// So many agents are kept; one more takes the place of the one that has been silent the longest.
+const AGENTS_MAX: usize = 20_000;
+/// Share of the agents that hear nothing of the API server which makes it the API server's fault, percent: as with leases.
+const OUTAGE_PCT: usize = 60;
+/// One machine that says so is never enough, whatever its peers told it: what one says must not stop all others.
+const OUTAGE_LEAST: usize = 2;
+
+/// One agent.
+#[derive(Clone, Debug)]
+pub struct AgentSeen {
+    /// What it said last.
+    pub report: Arc<AgentReport>,
+    /// The machine that it is on, as far as its ids tell.
+    pub link: Option<AgentLink>,
+    /// When it was heard for the first time.
+    pub first_heard: Time,
+    /// When it was heard last.
+    pub heard: Time,
+    /// Since when it says that the API server answers it; none while it says otherwise.
+    pub reaches_since: Option<Time>,
+    /// Its connection ended since, and why.
+    pub parted: Option<Arc<str>>,
+    /// The life before the present one: what comes from it comes late.
+    former_life: Option<Arc<str>>,
+}
+
+/// Which machine an agent is on, and how that is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AgentLink {
+    /// The machine.
+    pub machine: MachineKey,
+    /// The evidence.
+    pub by: LinkedBy,
+}
+
+impl AgentLink {
+    /// An identity says so, not a name.
+    pub const fn is_strong(&self) -> bool {
+        matches!(self.by, LinkedBy::ProviderId | LinkedBy::SystemUuid)
+    }
+}
+
+/// What a report changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Heard {
+    /// It came late or twice.
+    PassedOver,
+    /// It says the same as the one before.
+    Same,
+    /// It is news.
+    News,
+}
+
+/// All of them.
+#[derive(Clone, Debug)]
+pub struct AgentsView {
+    silent_after: Span,
+    all: BTreeMap<AgentId, AgentSeen>,
+    of: BTreeMap<MachineKey, BTreeSet<AgentId>>,
+    /// Agents without a link, or with a weak one: looked at again whenever machines change.
+    weak: BTreeSet<AgentId>,
+    /// What agents held before a restart of ours, until they are heard again.
+    held_before: BTreeMap<MachineKey, AgentHold>,
+    /// Those that may speak of an outage: nearly never anybody.
+    lost: BTreeSet<AgentId>,
+    /// Since when we listen without a gap; none before the first agent, or the server's word.
+    listening_since: Option<Time>,
+    /// When most of them last said that nobody reaches the API server.
+    outage_at: Option<Time>,
+    /// Nobody hears them, since then.
+    deaf_since: Option<Time>,
+}
+
+impl AgentsView {
+    /// Nobody was heard yet.
+    pub const fn new(silent_after: Span) -> Self {
+        Self {
+            silent_after,
+            all: BTreeMap::new(),
+            of: BTreeMap::new(),
+            weak: BTreeSet::new(),
+            held_before: BTreeMap::new(),
+            lost: BTreeSet::new(),
+            listening_since: None,
+            outage_at: None,
+            deaf_since: None,
+        }
+    }
+
+    /// Takes in a report. Whoever reports is heard, so we listen.
+    pub fn said(&mut self, now: Time, agent: &AgentId, report: &Arc<AgentReport>) -> Heard {
+        self.listens(now);
+        let Some(seen) = self.all.get_mut(agent) else {
+            self.make_room();
+            let seen = AgentSeen {
+                reaches_since: reaches(report).then_some(now),
+                report: bounded(report),
+                link: None,
+                first_heard: now,
+                heard: now,
+                parted: None,
+                former_life: None,
+            };
+            self.all.insert(agent.clone(), seen);
+            self.weak.insert(agent.clone());
+            self.note_lost(agent);
+            return Heard::News;
+        };
+        let same_life = seen.report.life == report.life;
+        let late = same_life && report.number <= seen.report.number;
+        if late || seen.former_life.as_ref() == Some(&report.life) {
+            return Heard::PassedOver;
+        }
+        if !same_life {
+            seen.former_life = Some(seen.report.life.clone());
+        }
+        let back = seen.parted.take().is_some();
+        let same = same_life && !back && says_the_same(&seen.report, report);
+        if seen.report.who != report.who {
+            self.weak.insert(agent.clone());
+        }
+        seen.heard = now;
+        seen.reaches_since = reaches(report).then(|| seen.reaches_since.unwrap_or(now));
+        seen.report = bounded(report);
+        self.note_lost(agent);
+        if same { Heard::Same } else { Heard::News }
+    }
+
+    /// Its connection ended. True when that is news.
+    pub fn parted(&mut self, agent: &AgentId, why: &Arc<str>) -> bool {
+        let Some(seen) = self.all.get_mut(agent) else { return false };
+        seen.parted.replace(why.clone()).is_none()
+    }
+
+    /// It answered what it was asked, so it is alive.
+    pub fn answered(&mut self, now: Time, agent: &AgentId) {
+        if let Some(seen) = self.all.get_mut(agent) {
+            seen.heard = seen.heard.max(now);
+        }
+    }
+
+    /// Somebody hears agents. After a gap in which nobody did, every agent gets its whole time anew.
+    pub fn listens(&mut self, now: Time) {
+        if self.deaf_since.take().is_some() || self.listening_since.is_none() {
+            self.listening_since = Some(now);
+        }
+    }
+
+    /// Nobody does.
+    pub const fn is_deaf(&mut self, now: Time) {
+        if self.deaf_since.is_none() {
+            self.deaf_since = Some(now);
+        }
+    }
+
+    /// We slept, or the clock jumped: whoever is known gets its whole time to be heard again.
+    pub fn restart_sight(&mut self, now: Time) {
+        if self.listening_since.is_some() {
+            self.listening_since = Some(now);
+        }
+    }
+
+    /// The clock went back: nobody was heard later than now.
+    pub fn go_back_to(&mut self, now: Time) {
+        for seen in self.all.values_mut() {
+            seen.first_heard = seen.first_heard.min(now);
+            seen.heard = seen.heard.min(now);
+            seen.reaches_since = seen.reaches_since.map(|at| at.min(now));
+        }
+        self.outage_at = self.outage_at.map(|at| at.min(now));
+        self.deaf_since = self.deaf_since.map(|at| at.min(now));
+        self.restart_sight(now);
+    }
+
+    /// One of that id.
+    pub fn get(&self, agent: &AgentId) -> Option<&AgentSeen> {
+        self.all.get(agent)
+    }
+
+    /// The agents of a machine: one, where all is well.
+    pub fn of(&self, machine: &MachineKey) -> impl Iterator<Item = (&AgentId, &AgentSeen)> {
+        self.of.get(machine).into_iter().flatten().filter_map(|agent| self.all.get_key_value(agent))
+    }
+
+    /// The agent of a machine that was heard last.
+    pub fn latest(&self, machine: &MachineKey) -> Option<(&AgentId, &AgentSeen)> {
+        self.of(machine).max_by_key(|(_, seen)| seen.heard)
+    }
+
+    /// How long it has been silent, while somebody listened.
+    pub fn silence(&self, now: Time, seen: &AgentSeen) -> Span {
+        let from = self.listening_since.map_or(seen.heard, |since| since.max(seen.heard));
+        self.deaf_since.map_or(now, |deaf| deaf.min(now)).since(from)
+    }
+
+    /// It was heard lately enough: its machine lives.
+    pub fn is_fresh(&self, now: Time, seen: &AgentSeen) -> bool {
+        self.silence(now, seen) <= self.silent_after
+    }
+
+    /// The agent of the machine that is fresh, if one is, and how long ago it was heard.
+    pub fn fresh(&self, now: Time, machine: &MachineKey) -> Option<(&AgentId, &AgentSeen)> {
+        self.of(machine).filter(|(_, seen)| self.is_fresh(now, seen)).max_by_key(|(_, seen)| seen.heard)
+    }
+
+    /// Why the agent of the machine leaves it alone, by its last word, however long ago that was.
+    pub fn hold(&self, machine: &MachineKey) -> Option<&AgentHold> {
+        match self.latest(machine) {
+            Some((_, seen)) => seen.report.hold.as_ref(),
+            None => self.held_before.get(machine),
+        }
+    }
+
+    /// Its agent said that it is to go, and has not taken that back.
+    pub fn is_leaving(&self, machine: &MachineKey) -> Option<&AgentHold> {
+        self.hold(machine).filter(|hold| hold.kind == HoldKind::Leaving)
+    }
+
+    /// What an earlier process of ours had heard.
+    pub fn remember(&mut self, machine: MachineKey, hold: Option<AgentHold>) {
+        match hold {
+            Some(hold) => self.held_before.insert(machine, hold),
+            None => self.held_before.remove(&machine),
+        };
+    }
+
+    /// How many fresh agents say that nobody reaches the API server, of how many, where these are most of them.
+    pub fn outage(&self, now: Time) -> Option<(usize, usize)> {
+        if self.lost.len() < OUTAGE_LEAST {
+            return None;
+        }
+        let fresh = |seen: &&AgentSeen| seen.link.is_some() && self.is_fresh(now, seen);
+        let lost = self.lost.iter().filter_map(|agent| self.all.get(agent)).filter(fresh).count();
+        let total = self.all.values().filter(fresh).count();
+        (lost >= OUTAGE_LEAST && lost * 100 >= OUTAGE_PCT * total).then_some((lost, total))
+    }
+
+    /// Keeps the time of an outage: what comes back after one comes back one after another.
+    pub fn note_outage(&mut self, now: Time) {
+        if self.outage(now).is_some() {
+            self.outage_at = Some(now);
+        }
+    }
+
+    /// When most of them last said that nobody reaches the API server.
+    pub const fn outage_at(&self) -> Option<Time> {
+        self.outage_at
+    }
+
+    /// Links anew what is not linked by an identity. Returns the machines whose agents changed.
+    pub fn relink(
+        &mut self,
+        clouds: &BTreeMap<CloudName, CloudView>,
+        cluster: &ClusterView,
+    ) -> BTreeSet<MachineKey> {
+        let mut touched = BTreeSet::new();
+        for agent in self.weak.clone() {
+            let Some(seen) = self.all.get_mut(&agent) else { continue };
+            let link = find(clouds, cluster, &seen.report.who);
+            if link.as_ref().is_some_and(AgentLink::is_strong) {
+                self.weak.remove(&agent);
+            }
+            if seen.link == link {
+                continue;
+            }
+            let before = std::mem::replace(&mut seen.link, link.clone());
+            if let Some(before) = before {
+                self.unlink(&before.machine, &agent);
+                touched.insert(before.machine);
+            }
+            if let Some(link) = link {
+                self.of.entry(link.machine.clone()).or_default().insert(agent);
+                touched.insert(link.machine);
+            }
+        }
+        touched
+    }
+
+    /// The machine is no more, and what its agents said is of no use.
+    pub fn forget(&mut self, machine: &MachineKey) {
+        self.held_before.remove(machine);
+        for agent in self.of.remove(machine).unwrap_or_default() {
+            self.all.remove(&agent);
+            self.weak.remove(&agent);
+            self.lost.remove(&agent);
+        }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.all.len()
+    }
+
+    /// True where nobody was ever heard.
+    pub fn is_empty(&self) -> bool {
+        self.all.is_empty()
+    }
+
+    fn unlink(&mut self, machine: &MachineKey, agent: &AgentId) {
+        if let Some(agents) = self.of.get_mut(machine) {
+            agents.remove(agent);
+            if agents.is_empty() {
+                self.of.remove(machine);
+            }
+        }
+    }
+
+    fn note_lost(&mut self, agent: &AgentId) {
+        if self.all.get(agent).is_some_and(|seen| seen.report.api.may_be_everywhere()) {
+            self.lost.insert(agent.clone());
+        } else {
+            self.lost.remove(agent);
+        }
+    }
+
+    /// The one that has been silent the longest gives way.
+    fn make_room(&mut self) {
+        if self.all.len() < AGENTS_MAX {
+            return;
+        }
+        let oldest = self.all.iter().min_by_key(|(_, seen)| seen.heard).map(|(agent, _)| agent.clone());
+        let Some(agent) = oldest else { return };
+        let link = self.all.remove(&agent).and_then(|seen| seen.link);
+        if let Some(link) = link {
+            self.unlink(&link.machine, &agent);
+        }
+        self.weak.remove(&agent);
+        self.lost.remove(&agent);
+    }
+}
+
+const fn reaches(report: &AgentReport) -> bool {
+    matches!(report.api, ApiSaid::Answers)
+}
+
+/// The machine that these ids are of: the cloud's id, then the system's UUID, then a name that only one has.
+fn find(clouds: &BTreeMap<CloudName, CloudView>, cluster: &ClusterView, who: &Who) -> Option<AgentLink> {
+    let strong = |id: &crate::model::id::InstanceId, by| {
+        let cloud = clouds.values().find(|cloud| cloud.instances.contains_key(id))?;
+        Some(AgentLink { machine: MachineKey::Instance(cloud.name.clone(), id.clone()), by })
+    };
+    if let Some(id) = &who.instance {
+        // An id that nobody lists is still an identity: no weaker hint takes its place.
+        return strong(id, LinkedBy::ProviderId);
+    }
+    if let Some(link) = who.system_uuid.as_ref().and_then(|uuid| strong(uuid, LinkedBy::SystemUuid)) {
+        return Some(link);
+    }
+    let name = who.node.as_ref()?;
+    let by = LinkedBy::UniqueName;
+    if let Some(link) = cluster.nodes.get(name).and_then(|node| node.link.as_ref()) {
+        let machine = MachineKey::Instance(link.cloud.clone(), link.instance.clone());
+        return Some(AgentLink { machine, by });
+    }
+    let mut named =
+        clouds.values().flat_map(|cloud| cloud.named(name.as_str()).iter().map(move |id| (cloud, id)));
+    let (cloud, id) = named.next()?;
+    let unique = named.next().is_none();
+    unique.then(|| AgentLink { machine: MachineKey::Instance(cloud.name.clone(), id.clone()), by })
+}
+
+/// Nothing but the number differs.
+fn says_the_same(one: &AgentReport, other: &AgentReport) -> bool {
+    let AgentReport { who, life, number: _, stages, told, kubelet, api, work, hold, may } = one;
+    *who == other.who
+        && *life == other.life
+        && *stages == other.stages
+        && *told == other.told
+        && *kubelet == other.kubelet
+        && *api == other.api
+        && *work == other.work
+        && *hold == other.hold
+        && *may == other.may
+}
+
+/// What an agent says is cut to what is kept of it.
+fn bounded(report: &Arc<AgentReport>) -> Arc<AgentReport> {
+    let stages_max = crate::model::stage::Stage::ALL.len();
+    if report.told.len() <= AgentReport::TOLD_MAX && report.stages.len() <= stages_max {
+        return report.clone();
+    }
+    let mut report = AgentReport::clone(report);
+    report.told.truncate(AgentReport::TOLD_MAX);
+    report.stages.truncate(stages_max);
+    Arc::new(report)
+}
+
+#[cfg(test)]
+mod tests;

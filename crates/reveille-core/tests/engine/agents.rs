@@ -1,0 +1,220 @@
+//! Agents on the machines: what they say protects, they are asked before anything else, and their word is no proof.
+
+use reveille_core::effect::{Call, Outcome};
+use reveille_core::model::agent::{AgentHold, ApiSaid, Ask, HoldKind, Who, Work};
+use reveille_core::model::incident::FaultKind;
+use reveille_core::model::node::{Provider, Ready};
+use reveille_core::model::roster::Mode;
+use reveille_core::model::time::Span;
+use reveille_core::record::{Record, Verdict};
+
+use super::fixture::{Field, roster};
+use super::restart::restarted;
+
+const OLD: &str = "i004";
+
+/// A fleet of ten, of which these have agents.
+fn fleet(agents: &[&str]) -> Field {
+    let mut field = Field::new(roster()).populate(10).with_agents(agents);
+    field.run(Span::from_min(5));
+    field
+}
+
+fn asks(field: &Field) -> Vec<Ask> {
+    let ask = |call: &Call| match call {
+        Call::AskAgent { ask, .. } => Some(*ask),
+        _ => None,
+    };
+    field.calls.iter().filter_map(ask).collect()
+}
+
+fn other_calls(field: &Field) -> usize {
+    field.calls.len() - asks(field).len()
+}
+
+fn hold(kind: HoldKind) -> Option<AgentHold> {
+    Some(AgentHold { kind, text: "by its own reasons".into() })
+}
+
+#[test]
+fn a_node_that_was_deleted_comes_back_by_a_word_to_its_agent_and_by_no_cloud_call() {
+    let mut field = fleet(&[OLD]);
+    field.nodes.remove(OLD);
+    field.run(Span::from_min(30));
+    assert_eq!(asks(&field), [Ask::RestartKubelet]);
+    assert_eq!(other_calls(&field), 0, "{:?}", field.calls);
+    assert!(field.case(OLD, FaultKind::Vanished).is_none(), "it is back, and has stayed");
+    let closed: Vec<Verdict> = field.state.closed().map(|closed| closed.verdict).collect();
+    assert_eq!(closed, [Verdict::Mended]);
+}
+
+#[test]
+fn an_intent_stands_in_the_ledger_before_an_agent_is_asked() {
+    let mut field = fleet(&[OLD]);
+    field.nodes.remove(OLD);
+    field.run(Span::from_min(30));
+    let intended = field.records.iter().filter(|record| matches!(record, Record::Intended { .. })).count();
+    assert_eq!(intended, 1, "and the invariants see that it came first");
+}
+
+#[test]
+fn an_agent_that_says_done_and_brings_nothing_back_is_asked_again_later_and_then_not_at_all() {
+    let mut field = fleet(&[OLD]);
+    field.nodes.remove(OLD);
+    field.answers_ask.1 = false;
+    field.run(Span::from_min(120));
+    let [first, rest @ ..] = &asks(&field)[..] else { panic!("nobody was asked") };
+    assert_eq!(*first, Ask::RestartKubelet);
+    assert_eq!(rest, [Ask::Rejoin; 3], "then the agent chooses what it takes");
+    assert_eq!(other_calls(&field), 0, "it lives, so it is not hurt: {:?}", field.calls);
+    assert!(field.held(OLD, FaultKind::Vanished).contains("its agent was heard"));
+}
+
+#[test]
+fn a_machine_whose_agent_fell_silent_goes_the_way_of_one_without() {
+    let calls = |agents: &[&str]| {
+        let mut field = fleet(agents);
+        field.agents.clear();
+        field.nodes.remove(OLD);
+        field.run(Span::from_min(60));
+        assert!(asks(&field).is_empty(), "{:?}", field.calls);
+        field.calls
+    };
+    let without = calls(&[]);
+    assert!(!without.is_empty(), "there is something to compare");
+    assert_eq!(calls(&[OLD]), without);
+}
+
+#[test]
+fn what_its_agent_leaves_alone_is_not_rejoined_and_nothing_is_deleted_on_that_account() {
+    for kind in HoldKind::ALL {
+        let mut field = fleet(&[OLD]);
+        field.agents.get_mut(OLD).unwrap().hold = hold(kind);
+        field.nodes.remove(OLD);
+        field.run(Span::from_min(90));
+        assert!(field.calls.is_empty(), "{kind:?}: {:?}", field.calls);
+    }
+}
+
+/// The word stands until it is taken back, also when the machine is silent since, and over a restart of ours.
+#[test]
+fn a_machine_that_said_that_it_is_to_go_is_left_alone_also_when_it_is_silent_since() {
+    let mut field = fleet(&[OLD]);
+    field.agents.get_mut(OLD).unwrap().hold = hold(HoldKind::Leaving);
+    field.nodes.remove(OLD);
+    field.run(Span::from_min(3));
+    field.agents.clear();
+    let mut field = restarted(field);
+    field.run(Span::from_min(90));
+    assert!(field.calls.is_empty(), "{:?}", field.calls);
+    assert!(field.held(OLD, FaultKind::Vanished).contains("it is to go"));
+}
+
+#[test]
+fn an_agent_that_refuses_is_believed() {
+    let mut field = fleet(&[OLD]);
+    field.answers_ask = (Outcome::Refused { text: "the server says that it was removed".into() }, false);
+    field.nodes.remove(OLD);
+    field.run(Span::from_min(90));
+    assert_eq!(asks(&field).len(), 1);
+    assert_eq!(other_calls(&field), 0, "{:?}", field.calls);
+}
+
+#[test]
+fn one_that_is_at_it_by_itself_is_let_finish() {
+    let mut field = fleet(&[OLD]);
+    field.agents.get_mut(OLD).unwrap().work =
+        Some(Work { what: "a kubelet restart".into(), attempt: 1, of: 5 });
+    field.nodes.remove(OLD);
+    field.run(Span::from_min(20));
+    assert!(field.calls.is_empty(), "{:?}", field.calls);
+    assert!(field.held(OLD, FaultKind::Vanished).contains("attempt 1 of 5"));
+}
+
+#[test]
+fn a_name_alone_permits_nothing_and_protects_all_the_same() {
+    let mut field = fleet(&[]);
+    field.nodes.remove(OLD);
+    let named = Who { node: Some(format!("node-{OLD}").as_str().into()), ..Who::default() };
+    field = field.with_agents(&[OLD]);
+    field.agents.get_mut(OLD).unwrap().who = named;
+    field.run(Span::from_min(60));
+    assert!(field.calls.is_empty(), "{:?}", field.calls);
+    assert!(field.held(OLD, FaultKind::Vanished).contains("a name proves nothing"));
+}
+
+#[test]
+fn a_node_that_comes_back_for_another_machine_is_no_success() {
+    let mut field = fleet(&[OLD]);
+    field.answers_ask.1 = false;
+    let mut foreign = field.nodes.remove(OLD).unwrap();
+    foreign.provider = Provider::Instance("somebody-else".into());
+    foreign.uid = "another".into();
+    field.run(Span::from_min(2));
+    field.nodes.insert("foreign".into(), foreign);
+    field.run(Span::from_min(30));
+    let held = field.records.iter().any(|record| matches!(record, Record::Judged { held: true, .. }));
+    assert!(!held, "it was read back as another machine's");
+}
+
+/// The API server is gone for the machines and not for us, as when it listens on two networks. Without agents their nodes
+/// would be dead for all that we see.
+#[test]
+fn agents_that_all_lost_the_api_server_keep_an_outage_from_looking_like_dead_nodes() {
+    let run = |agents: bool| {
+        let mut field = fleet(&[]);
+        // Four of ten have agents; the one that dies has none.
+        let names = ["i000", "i001", "i002", "i003"];
+        if agents {
+            field = field.with_agents(&names);
+            field.agents.values_mut().for_each(|report| report.api = ApiSaid::LostByAll);
+        }
+        field.nodes.get_mut("i009").unwrap().ready = Ready::Unknown;
+        field.run(Span::from_min(60));
+        field
+    };
+    assert!(run(false).destructive_calls() > 0, "there is something to hold back");
+    let field = run(true);
+    assert_eq!(field.calls.len(), 0, "{:?}", field.calls);
+    assert!(field.held("i009", FaultKind::NotReady).contains("this looks like the control plane"));
+}
+
+#[test]
+fn a_roster_that_switches_rejoin_off_asks_nobody() {
+    let mut roster = roster();
+    roster.pools.values_mut().for_each(|pool| pool.repair.rejoin = Mode::Off);
+    let mut field = Field::new(roster).populate(10).with_agents(&[OLD]);
+    field.run(Span::from_min(5));
+    field.nodes.remove(OLD);
+    field.run(Span::from_min(60));
+    assert!(field.calls.is_empty(), "and one that is heard is not hurt: {:?}", field.calls);
+}
+
+#[test]
+fn one_that_never_joined_is_asked_to_join_and_not_to_restart_what_has_nothing_to_come_back_to() {
+    let mut field = fleet(&[]);
+    field.add_machine("new", false);
+    field = field.with_agents(&["new"]);
+    field.run(Span::from_min(60));
+    assert_eq!(asks(&field), [Ask::Rejoin]);
+    assert_eq!(other_calls(&field), 0, "{:?}", field.calls);
+}
+
+#[test]
+fn a_restart_between_the_ask_and_its_answer_asks_no_second_time() {
+    let mut field = fleet(&[OLD]);
+    field.answers_ask = (Outcome::Accepted { request: None }, false);
+    field.nodes.remove(OLD);
+    while asks(&field).is_empty() {
+        field.run(Span::from_s(10));
+    }
+    // The answer never reached the ledger, and the node comes back while nobody looks.
+    field.records.retain(|record| !matches!(record, Record::Ended { .. } | Record::Judged { .. }));
+    field.nodes.insert(OLD.into(), super::fixture::node(OLD, Ready::True));
+    field.calls.clear();
+    let mut field = restarted(field);
+    field.run(Span::from_min(30));
+    assert!(field.calls.is_empty(), "{:?}", field.calls);
+    let mended = |record: &Record| matches!(record, Record::Closed { verdict: Verdict::Mended, .. });
+    assert!(field.records.iter().any(mended), "and its effect is read back");
+}

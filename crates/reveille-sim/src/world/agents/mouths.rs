@@ -1,0 +1,254 @@
+//! What agents say to Reveille, and what Reveille asks of them: the way between the two, which loses, repeats and delays.
+//!
+//! ```text
+//!  agent ─▶ State::account, stages of its guest, its journal judged ─▶ report ─▶ lost? late? twice? ─▶ the engine's ears
+//!  Call::AskAgent ─▶ connected? whose? does it hold? ─▶ Event::Asked ─▶ the shipped State
+//! ```
+//!
+//! Only machines that a layout names have one that reports. What it says of its own decisions is the shipped crate's word;
+//! the rest is what is so in the machine. The way leads to the registration server, not to the API server: an agent that lost
+//! the one may well reach the other.
+
+use std::sync::Arc;
+
+use reveille_agent::Event as AgentEvent;
+use reveille_core::effect::Outcome;
+use reveille_core::event::{AgentFact, Event};
+use reveille_core::model::agent::{AgentReport, Ask, HoldKind, KubeletSaid, StageError, StageSaid, Who};
+use reveille_core::model::id::{AgentId, InstanceId};
+use reveille_core::model::node::Ready;
+use reveille_core::model::stage::Stage;
+use reveille_core::model::testimony::Told;
+use reveille_core::model::time::Span;
+
+use super::super::guest::{FirstBoot, Guest, Kubelet};
+use super::super::papers::Papers;
+use super::super::{Task, World};
+use super::{AgentTask, Cut, Oddity};
+
+/// Between two reports that say nothing new.
+const EVERY: (i64, i64) = (18_000, 22_000);
+/// After something changed.
+const NEWS: (i64, i64) = (50, 400);
+/// How long a report travels.
+const TRAVEL: (i64, i64) = (20, 300);
+/// How late one is on a bad way: later ones overtake it.
+const LATE: (i64, i64) = (1_000, 70_000);
+
+/// How the way from a machine is bad.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Way {
+    /// Nothing comes through.
+    Lost,
+    /// Everything comes twice.
+    Twice,
+    /// Everything comes late, and in another order.
+    Late,
+}
+
+/// One agent's mouth.
+#[derive(Clone, Debug, Default)]
+pub(in super::super) struct Mouth {
+    number: u64,
+    /// What it said last, but for the number.
+    said: Option<AgentReport>,
+    /// The next report that is due by itself; one that was planned before is void.
+    due: u64,
+}
+
+impl World {
+    /// Its process runs: it connects and reports.
+    pub(super) fn begin_to_speak(&mut self, id: &InstanceId) {
+        if self.layout.agents.speaks.iter().any(|whom| self.means(whom, id)) {
+            self.agents.mouths.insert(id.clone(), Mouth::default());
+            self.plan_for(id, (500, 3_000), AgentTask::Report(0));
+        }
+    }
+
+    /// The next report is due: by itself, or because something changed.
+    pub(super) fn speak(&mut self, id: &InstanceId, due: u64) {
+        if self.agents.mouths.get(id).is_none_or(|mouth| mouth.due != due) {
+            return;
+        }
+        let Some(report) = self.report_of(id) else { return };
+        let Some(mouth) = self.agents.mouths.get_mut(id) else { return };
+        mouth.number += 1;
+        mouth.due += 1;
+        let (number, next) = (mouth.number, mouth.due);
+        mouth.said = Some(report.clone());
+        self.send(id, AgentReport { number, ..report });
+        self.plan_for(id, EVERY, AgentTask::Report(next));
+    }
+
+    /// What it would say differs from what it said: it says so at once.
+    pub(super) fn speak_of_news(&mut self, id: &InstanceId) {
+        let Some(said) = self.agents.mouths.get(id).map(|mouth| mouth.said.clone()) else { return };
+        if said.is_none() || said == self.report_of(id) {
+            return;
+        }
+        let Some(mouth) = self.agents.mouths.get_mut(id) else { return };
+        mouth.due += 1;
+        let due = mouth.due;
+        self.plan_for(id, NEWS, AgentTask::Report(due));
+    }
+
+    fn send(&mut self, id: &InstanceId, report: AgentReport) {
+        let way = self.agents.ways.get(id).copied();
+        if way == Some(Way::Lost) || !self.reaches_us(id) {
+            return;
+        }
+        let event = Event::Agent(AgentFact::Said { agent: agent_of(id), report: Arc::new(report) });
+        let times = if way == Some(Way::Twice) { 2 } else { 1 };
+        let travel = if way == Some(Way::Late) { LATE } else { TRAVEL };
+        for _ in 0..times {
+            let after = self.agents.delays.span(Span::from_ms(travel.0), Span::from_ms(travel.1));
+            self.plan(after, Task::Deliver(self.session, event.clone()));
+        }
+    }
+
+    /// The registration server is not the API server: a cut from the one is none from the other.
+    fn reaches_us(&self, id: &InstanceId) -> bool {
+        let powered = self.guests.get(id).is_some_and(|guest| guest.powered);
+        let zone = self.project.servers.get(id).and_then(|server| server.instance.zone.clone());
+        let dark = zone.is_some_and(|zone| self.lies.dark_zones.contains(&zone));
+        let alone = self.agents.cuts.get(id) == Some(&Cut::All);
+        let still = self.mischief.still.contains(id);
+        powered && !dark && !alone && !still && !self.mischief.fleet_dark
+    }
+
+    /// What it says now; its number is the sender's business.
+    fn report_of(&self, id: &InstanceId) -> Option<AgentReport> {
+        let (agent, guest) = (self.agents.on.get(id)?, self.guests.get(id)?);
+        let account = agent.state.account();
+        let nameless = self.is_odd(id, Oddity::KnowsOnlyItsName);
+        let own = || (!nameless).then(|| id.clone());
+        let node = Some(self.node_name_of(id));
+        let boot = Some(guest.boot_id.clone());
+        let ready = self
+            .nodes_of(id)
+            .iter()
+            .any(|name| self.cluster.nodes.get(name).is_some_and(|node| node.ready == Ready::True));
+        let stages = self.stages_of(id, guest, ready);
+        let failed = stages.last().is_some_and(|stage| stage.error.is_some());
+        let told = if failed { told_by(guest) } else { Vec::new() };
+        let kubelet = if guest.kubelet == Kubelet::Off || refuses(guest) {
+            KubeletSaid::Stopped
+        } else {
+            KubeletSaid::Runs
+        };
+        Some(AgentReport {
+            who: Who { instance: own(), system_uuid: own(), node, boot },
+            life: Arc::from(format!("{}/{}", guest.boot_id, agent.life)),
+            number: 0,
+            stages,
+            told,
+            kubelet,
+            api: account.api,
+            work: account.work,
+            hold: account.hold,
+            may: account.may,
+        })
+    }
+
+    /// Every stage up to the one where it stands, as seen from inside.
+    fn stages_of(&self, id: &InstanceId, guest: &Guest, ready: bool) -> Vec<StageSaid> {
+        let stands = if ready {
+            Stage::Stay
+        } else if let Some(trouble) = guest.trouble.filter(|trouble| trouble.stage() >= Stage::OsBoot) {
+            trouble.stage()
+        } else if !self.nodes_of(id).is_empty() {
+            Stage::Ready
+        } else {
+            match (guest.first_boot, guest.kubelet) {
+                (FirstBoot::Due | FirstBoot::Failed, _) => Stage::FetchConfig,
+                (FirstBoot::Done, Kubelet::Off) => Stage::KubeletStart,
+                _ => Stage::Register,
+            }
+        };
+        let trouble = guest.trouble.filter(|trouble| !ready && trouble.stage() == stands);
+        let stages = Stage::ALL.into_iter().filter(|stage| (Stage::OsBoot..=stands).contains(stage));
+        let row = |stage: Stage| {
+            let here = trouble.filter(|_| stage == stands);
+            let error = here.map(|trouble| {
+                let code = trouble.label().unwrap_or("failed");
+                StageError::new(code.to_uppercase().replace('-', "_"), trouble.sentence())
+            });
+            let attempts = 1 + self.agents.on.get(id).map_or(0, |agent| agent.memory.attempts);
+            StageSaid {
+                stage,
+                passed: stage < stands,
+                attempts: if stage == stands { attempts } else { 1 },
+                error,
+            }
+        };
+        stages.map(row).collect()
+    }
+
+    /// Somebody asks the agent of a machine.
+    pub(in super::super) fn ask_agent(&mut self, id: &InstanceId, agent: &AgentId, ask: Ask) -> Outcome {
+        let failed = |text: &str| Outcome::Failed { text: text.into(), retry_after: None };
+        let lost = self.agents.ways.get(id) == Some(&Way::Lost);
+        if !self.agents.mouths.contains_key(id) || lost || !self.reaches_us(id) {
+            return failed("no agent is connected");
+        }
+        if *agent != agent_of(id) {
+            return Outcome::Refused { text: "the agent is on another machine".into() };
+        }
+        let Some(own) = self.agents.on.get(id) else { return failed("no agent is connected") };
+        // What may pass is not refused for good: it looks again when it is asked.
+        let lasting = |kind: HoldKind| kind != HoldKind::Other;
+        if let Some(hold) = own.state.hold().filter(|hold| lasting(hold.kind)) {
+            return Outcome::Refused { text: hold.text };
+        }
+        let name = self.name_of(id);
+        if self.is_odd(id, Oddity::SaysDone) {
+            self.tell(format!("the agent of {name} says that it does it, and does nothing"));
+        } else {
+            self.tell(format!("the agent of {name} is asked to {}", ask.says()));
+            self.plan_for(id, (5, 50), AgentTask::Hear(AgentEvent::Asked(ask)));
+        }
+        Outcome::Accepted { request: None }
+    }
+
+    /// The way from these machines to us is bad for so long.
+    pub(crate) fn spoil_way(&mut self, id: &InstanceId, way: Way, lasts: Span) {
+        let name = self.name_of(id);
+        let how = match way {
+            Way::Lost => "get lost",
+            Way::Twice => "come twice",
+            Way::Late => "come late and out of order",
+        };
+        self.tell(format!("the reports of {name} {how} for {lasts}"));
+        self.agents.ways.insert(id.clone(), way);
+        self.plan(lasts, Task::MendWay(id.clone(), way));
+    }
+
+    pub(in super::super) fn mend_way(&mut self, id: &InstanceId, way: Way) {
+        if self.agents.ways.get(id) == Some(&way) {
+            self.agents.ways.remove(id);
+        }
+    }
+}
+
+/// As whoever registered it knows it.
+fn agent_of(id: &InstanceId) -> AgentId {
+    AgentId::new(format!("agent-{id}"))
+}
+
+/// Its kubelet ends as soon as it starts, or is not let in.
+fn refuses(guest: &Guest) -> bool {
+    use super::super::trouble::Bites;
+    guest.papers != Papers::Good
+        || matches!(guest.bites(), Some(Bites::Kubelet | Bites::FirstBoot | Bites::Silence))
+}
+
+/// Its checkup reads its own journal, which in this world is what stands on its console.
+fn told_by(guest: &Guest) -> Vec<Told> {
+    let journal: Vec<&str> = guest.console.iter().map(String::as_str).collect();
+    let mut told = crate::catalogue::judge().testimony(Ok(&journal.join("\n")), &[]).told;
+    for quote in told.iter_mut().flat_map(|told| told.proof.iter_mut().chain(&mut told.against)) {
+        quote.source = "agent: journal".into();
+    }
+    told.truncate(AgentReport::TOLD_MAX);
+    told
+}

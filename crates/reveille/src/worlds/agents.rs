@@ -1,0 +1,193 @@
+//! The agents on the machines, as the driver reaches them: what they report comes in, what is asked of them goes out.
+//!
+//! ```text
+//!  registration server ─▶ Ears::said, parted, deaf ─▶ the driver's inbox (bounded) ─▶ helm
+//!  engine's Call::AskAgent ─▶ Mouth::ask ─▶ Asking, over a bounded queue ─▶ registration server ─▶ Answered ─▶ Done
+//! ```
+//!
+//! Plain types on both sides, so that neither knows how the other is built. Whoever serves the queue answers each [`Asking`]
+//! once; one that is dropped counts as "nobody knows whether it arrived". Where nobody serves it, asking says that no agent is
+//! connected. The fencing number was compared before an ask comes here, and goes along for whoever passes it on.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use reveille_core::effect::{Call, Outcome, ReadError};
+use reveille_core::event::{AgentFact, Event};
+use reveille_core::model::agent::{AgentReport, Ask};
+use reveille_core::model::id::{AgentId, Fence, InstanceId, IntentId};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout;
+
+/// Asks that may wait for whoever passes them on. More than the engine ever has under way at once.
+pub(crate) const ASKS_MAX: usize = 64;
+/// An agent answers that it took the ask, not that it is done: seconds.
+const ANSWER_WITHIN: Duration = Duration::from_secs(30);
+
+/// Something to be asked of one agent.
+#[derive(Debug)]
+#[allow(dead_code, reason = "whoever serves the queue reads them")]
+pub(crate) struct Asking {
+    /// The same number is the same ask, however often it arrives.
+    pub(crate) intent: IntentId,
+    /// Who asks.
+    pub(crate) fence: Fence,
+    /// Whom.
+    pub(crate) agent: AgentId,
+    /// Which machine it must be on.
+    pub(crate) instance: InstanceId,
+    /// What for.
+    pub(crate) ask: Ask,
+    /// Where the answer goes.
+    pub(crate) answer: oneshot::Sender<Answered>,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(dead_code, reason = "whoever serves the queue says them")]
+pub(crate) enum Answered {
+    /// The agent has it, and begins.
+    Taken,
+    /// It has nothing to do: its node is there and Ready.
+    AlreadySo(Arc<str>),
+    /// It leaves its join alone, and says why.
+    Holds(Arc<str>),
+    /// It was not asked: not connected, or too busy.
+    NotAsked(Arc<str>),
+}
+
+/// Where the engine's asks go.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Mouth {
+    asks: Option<mpsc::Sender<Asking>>,
+}
+
+impl Mouth {
+    /// A mouth, and the queue that somebody has to serve.
+    #[cfg_attr(not(test), allow(dead_code, reason = "made where a registration server is started"))]
+    pub(crate) fn new() -> (Self, mpsc::Receiver<Asking>) {
+        let (asks, queue) = mpsc::channel(ASKS_MAX);
+        (Self { asks: Some(asks) }, queue)
+    }
+
+    /// Asks, and waits for the answer.
+    pub(crate) async fn ask(&self, intent: IntentId, fence: Fence, call: Call) -> Outcome {
+        let Call::AskAgent { instance, agent, ask, .. } = call else {
+            return Outcome::Refused { text: Arc::from("this is nothing to ask of an agent") };
+        };
+        let failed = |text: &str| Outcome::Failed { text: Arc::from(text), retry_after: None };
+        let Some(asks) = &self.asks else { return failed("no agent is connected") };
+        let (answer, answered) = oneshot::channel();
+        if asks.try_send(Asking { intent, fence, agent, instance, ask, answer }).is_err() {
+            return failed("not sent: whoever passes asks on does not take more now");
+        }
+        match timeout(ANSWER_WITHIN, answered).await {
+            Ok(Ok(Answered::Taken)) => Outcome::Accepted { request: None },
+            Ok(Ok(Answered::AlreadySo(text))) => Outcome::AlreadySo { text },
+            Ok(Ok(Answered::Holds(text))) => Outcome::Refused { text },
+            Ok(Ok(Answered::NotAsked(text))) => Outcome::Failed { text, retry_after: None },
+            Ok(Err(_)) => {
+                Outcome::Unknown { text: Arc::from("it was passed on, and nobody said what came of it") }
+            }
+            Err(_) => Outcome::Unknown { text: Arc::from("the agent did not answer within 30 s") },
+        }
+    }
+}
+
+/// Through which reports reach the engine. Whoever sends more than it takes in waits.
+#[derive(Clone, Debug)]
+#[allow(dead_code, reason = "made where a registration server is started")]
+pub(crate) struct Ears {
+    inbox: mpsc::Sender<Event>,
+}
+
+#[allow(dead_code, reason = "called by a registration server")]
+impl Ears {
+    /// Ears of the driver with this inbox.
+    pub(crate) const fn new(inbox: mpsc::Sender<Event>) -> Self {
+        Self { inbox }
+    }
+
+    /// An agent reported. False when the driver is gone.
+    pub(crate) async fn said(&self, agent: AgentId, report: AgentReport) -> bool {
+        self.tell(AgentFact::Said { agent, report: Arc::new(report) }).await
+    }
+
+    /// An agent's connection ended.
+    pub(crate) async fn parted(&self, agent: AgentId, why: Arc<str>) -> bool {
+        self.tell(AgentFact::Parted { agent, why }).await
+    }
+
+    /// The server listens, for the first time or again.
+    pub(crate) async fn listening(&self) -> bool {
+        self.tell(AgentFact::Listening).await
+    }
+
+    /// It does not, and why.
+    pub(crate) async fn deaf(&self, error: ReadError) -> bool {
+        self.tell(AgentFact::Deaf(error)).await
+    }
+
+    async fn tell(&self, fact: AgentFact) -> bool {
+        self.inbox.send(Event::Agent(fact)).await.is_ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call() -> Call {
+        Call::AskAgent {
+            cloud: "os".into(),
+            instance: "i1".into(),
+            agent: "a1".into(),
+            ask: Ask::Rejoin,
+            node: "n1".into(),
+        }
+    }
+
+    #[tokio::test]
+    async fn where_nobody_passes_asks_on_no_agent_is_connected() {
+        let outcome = Mouth::default().ask(IntentId(1), Fence(1), call()).await;
+        assert_eq!(outcome, Outcome::Failed { text: "no agent is connected".into(), retry_after: None });
+    }
+
+    #[tokio::test]
+    async fn each_answer_has_its_outcome_and_silence_is_not_a_failure() {
+        let table = [
+            (Some(Answered::Taken), Outcome::Accepted { request: None }),
+            (Some(Answered::Holds("leaving".into())), Outcome::Refused { text: "leaving".into() }),
+            (
+                Some(Answered::NotAsked("gone".into())),
+                Outcome::Failed { text: "gone".into(), retry_after: None },
+            ),
+            (None, Outcome::Unknown { text: "it was passed on, and nobody said what came of it".into() }),
+        ];
+        for (answered, wanted) in table {
+            let (mouth, mut queue) = Mouth::new();
+            let serve = async {
+                let asking = queue.recv().await.expect("it is asked");
+                assert_eq!((asking.intent, asking.ask), (IntentId(7), Ask::Rejoin));
+                if let Some(answered) = answered {
+                    asking.answer.send(answered).expect("somebody waits");
+                }
+            };
+            let (outcome, ()) = tokio::join!(mouth.ask(IntentId(7), Fence(2), call()), serve);
+            assert_eq!(outcome, wanted);
+        }
+    }
+
+    #[tokio::test]
+    async fn what_an_agent_says_reaches_the_inbox_as_it_is() {
+        let (inbox, mut events) = mpsc::channel(4);
+        let ears = Ears::new(inbox);
+        assert!(ears.parted("a1".into(), "closed".into()).await);
+        assert!(ears.listening().await);
+        let parted = AgentFact::Parted { agent: "a1".into(), why: "closed".into() };
+        assert_eq!(events.recv().await, Some(Event::Agent(parted)));
+        assert_eq!(events.recv().await, Some(Event::Agent(AgentFact::Listening)));
+        drop(events);
+        assert!(!ears.listening().await, "the driver is gone");
+    }
+}

@@ -4,6 +4,7 @@
 //! within this run, because machines differ and this one may be busy. Times are medians of several rounds. Nothing here
 //! fails on a slow machine; whoever reads the table judges.
 
+mod agents;
 mod cloud_service;
 mod cluster_service;
 mod cycle;
@@ -21,7 +22,7 @@ static ALLOCATOR: peak_alloc::PeakAlloc = peak_alloc::PeakAlloc;
 /// One part, for whoever works on it.
 type Part = (&'static str, fn() -> Result<(), Box<dyn std::error::Error>>);
 
-const PARTS: [Part; 8] = [
+const PARTS: [Part; 9] = [
     ("event", || printed(engine::cost_per_event)),
     ("reaction", || {
         reaction::to_lost_groups();
@@ -32,6 +33,7 @@ const PARTS: [Part; 8] = [
     ("sim", || printed(sim::machine_days)),
     ("cycle", cycle::per_cycle),
     ("diagnose", diagnose::jobs),
+    ("agents", || agents::storm(5_000)),
     ("process", || process::quiet(10_000, 40.0)),
 ];
 
@@ -42,6 +44,9 @@ fn printed(measure: fn()) -> Result<(), Box<dyn std::error::Error>> {
 }
 
 fn main() -> std::process::ExitCode {
+    if agents::was_server() {
+        return std::process::ExitCode::SUCCESS;
+    }
     let wanted: Vec<String> = std::env::args().skip(1).collect();
     if let Some(unknown) = wanted.iter().find(|name| PARTS.iter().all(|(known, _)| known != name)) {
         eprintln!("no part {unknown}; there are: {}", PARTS.map(|(name, _)| name).join(" "));

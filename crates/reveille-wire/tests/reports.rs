@@ -142,6 +142,7 @@ fn why() -> Report {
     };
     let held = |what: &str, why: &str| HeldReport { what: what.into(), why: vec![why.into()] };
     Report::WhyReport(Box::new(WhyReport {
+        way: None,
         roster: "prod".into(),
         at: Stamp(NOW),
         machine: absent(),

@@ -1,14 +1,15 @@
 //! Agents on the machines: what they say protects, they are asked before anything else, and their word is no proof.
 
 use reveille_core::effect::{Call, Outcome};
-use reveille_core::model::agent::{AgentHold, ApiSaid, Ask, HoldKind, Who, Work};
-use reveille_core::model::incident::FaultKind;
+use reveille_core::model::agent::{AgentHold, ApiSaid, Ask, HoldKind, StageError, StageSaid, Who, Work};
+use reveille_core::model::incident::{FaultKind, MachineKey};
 use reveille_core::model::node::{Provider, Ready};
 use reveille_core::model::roster::Mode;
+use reveille_core::model::stage::Stage;
 use reveille_core::model::time::Span;
 use reveille_core::record::{Record, Verdict};
 
-use super::fixture::{Field, roster};
+use super::fixture::{CLOUD, Field, roster};
 use super::restart::restarted;
 
 const OLD: &str = "i004";
@@ -26,6 +27,10 @@ fn asks(field: &Field) -> Vec<Ask> {
         _ => None,
     };
     field.calls.iter().filter_map(ask).collect()
+}
+
+fn machine(id: &str) -> MachineKey {
+    MachineKey::Instance(CLOUD.into(), id.into())
 }
 
 fn other_calls(field: &Field) -> usize {
@@ -217,4 +222,34 @@ fn a_restart_between_the_ask_and_its_answer_asks_no_second_time() {
     assert!(field.calls.is_empty(), "{:?}", field.calls);
     let mended = |record: &Record| matches!(record, Record::Closed { verdict: Verdict::Mended, .. });
     assert!(field.records.iter().any(mended), "and its effect is read back");
+}
+
+#[test]
+fn how_far_a_machine_came_by_both_sides_outlives_a_restart_and_a_checkpoint() {
+    let mut field = fleet(&[]);
+    field.add_machine("new", false);
+    field = field.with_agents(&["new"]);
+    let error = Some(StageError::new("TOKEN_EXPIRED", "valid until noon"));
+    field.agents.get_mut("new").unwrap().stages = vec![
+        StageSaid { stage: Stage::Trust, passed: true, attempts: 1, error: None },
+        StageSaid { stage: Stage::Authenticate, passed: false, attempts: 3, error },
+    ];
+    field.run(Span::from_min(3));
+    let trace = |field: &Field| field.state.trace(&machine("new")).cloned();
+    let before = trace(&field).expect("it is traced");
+    assert_eq!(before.said.len(), 2);
+    assert_eq!(before.seen.last().map(|row| row.stage), Some(Stage::OsBoot));
+    let checkpoint = field.state.checkpoint();
+    let mut again = restarted(field);
+    assert_eq!(trace(&again), Some(before.clone()), "as the ledger has it");
+    again.records = checkpoint;
+    assert_eq!(trace(&restarted(again)), Some(before), "as a rotated ledger has it");
+}
+
+#[test]
+fn a_healthy_fleet_with_agents_leaves_no_trace_in_the_ledger_and_heartbeats_cost_none() {
+    let mut field = fleet(&["i001", "i002", OLD]);
+    let before = field.records.len();
+    field.run(Span::from_min(60));
+    assert_eq!(field.records.len(), before, "{:?}", &field.records[before..]);
 }

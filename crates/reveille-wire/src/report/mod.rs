@@ -16,6 +16,7 @@ mod join;
 mod parts;
 mod plan;
 mod roll;
+mod way;
 mod why;
 
 use serde::{Deserialize, Serialize};
@@ -29,6 +30,7 @@ pub use parts::{
 };
 pub use plan::{ActReport, AskReport, BlindReport, PlanHeldReport, PlanReport, PlanSummary, WaitReport};
 pub use roll::{Answers, MachineReport, RollReport, RollSummary};
+pub use way::{AgentReport, PassageReport, Side, StageErrorReport, WayReport};
 pub use why::{NextReport, StageReport, StageState, WhyReport};
 
 /// `apiVersion` of every report.

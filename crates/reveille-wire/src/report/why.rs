@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::parts::{AskedReport, AttemptReport, FindingReport, HeldReport, In, SourceReport};
 use super::roll::MachineReport;
+use super::way::WayReport;
 use crate::stamp::Stamp;
 
 /// Why one machine is missing.
@@ -19,6 +20,9 @@ pub struct WhyReport {
     pub machine: MachineReport,
     /// All fourteen stages, in order.
     pub stages: Vec<StageReport>,
+    /// Its way through them, told by two sides; not there where no agent ever spoke of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub way: Option<WayReport>,
     /// What was concluded, the one to act on first.
     pub findings: Vec<FindingReport>,
     /// What people asked for, in order.

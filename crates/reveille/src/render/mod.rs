@@ -14,6 +14,7 @@ pub(crate) mod plan;
 pub(crate) mod roll;
 pub(crate) mod stage;
 pub(crate) mod table;
+mod way;
 pub(crate) mod why;
 pub(crate) mod wrap;
 

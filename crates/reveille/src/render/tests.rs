@@ -9,13 +9,15 @@ use std::sync::Arc;
 use jiff::tz::TimeZone;
 use reveille_core::effect::{ReadError, ReadErrorKind};
 use reveille_core::engine::{Start, State};
-use reveille_core::event::{CloudFact, ClusterFact, Command, Event, Pause, PauseScope};
+use reveille_core::event::{AgentFact, CloudFact, ClusterFact, Command, Event, Pause, PauseScope};
+use reveille_core::model::agent::{AgentReport, ApiSaid, KubeletSaid, StageError, StageSaid, Who, Work};
 use reveille_core::model::id::Fence;
 use reveille_core::model::incident::MachineKey;
 use reveille_core::model::instance::{Fault, InstanceState};
 use reveille_core::model::node::{Asks, Node, NodeEvent, Ready};
+use reveille_core::model::stage::Stage;
 use reveille_core::model::time::Span;
-use reveille_wire::report::Report;
+use reveille_wire::report::{Report, Side};
 
 use super::paper::Paper;
 use super::{incidents, plan, roll, why};
@@ -286,4 +288,48 @@ fn exit_codes_follow_the_worst_news() {
     assert_eq!(code(&field), Exit::SomebodyAbsent);
     let key = MachineKey::Instance("os".into(), "i3".into());
     assert!(field.state.standing(&key).is_some());
+}
+
+/// A machine that never joined, whose agent says where it stands and why, and falls silent.
+#[test]
+fn what_an_agent_says_of_its_machine() {
+    let mut field = troubled();
+    let stage = |stage, passed, attempts, error| StageSaid { stage, passed, attempts, error };
+    let hear = |field: &mut Field, number, stages: Vec<StageSaid>| {
+        let report = AgentReport {
+            who: Who { instance: Some("i11".into()), ..Who::default() },
+            life: "boot-1/1".into(),
+            number,
+            stages,
+            told: Vec::new(),
+            kubelet: KubeletSaid::Stopped,
+            api: ApiSaid::Answers,
+            work: Some(Work { what: "a new token".into(), attempt: 2, of: 5 }),
+            hold: None,
+            may: reveille_core::model::agent::Ask::ALL.into(),
+        };
+        field.feed(Event::Agent(AgentFact::Said { agent: "a-11".into(), report: Arc::new(report) }));
+    };
+    hear(&mut field, 1, vec![stage(Stage::OsBoot, true, 1, None), stage(Stage::Trust, false, 1, None)]);
+    field.pass(Span::from_s(30));
+    let dead = StageError::new("TOKEN_EXPIRED", "the bootstrap token was valid until 08:40\u{1b}[2J");
+    hear(
+        &mut field,
+        2,
+        vec![
+            stage(Stage::OsBoot, true, 1, None),
+            stage(Stage::Trust, true, 1, None),
+            stage(Stage::Authenticate, false, 3, Some(dead)),
+        ],
+    );
+    field.pass(Span::from_s(20));
+    let text = page(&field, why_of("i11"), true, &paper());
+    assert!(!text.contains('\u{1b}'), "foreign texts move no cursor");
+    is_page("why-agent", &text);
+    field.pass(Span::from_min(4));
+    is_page("why-agent-silent", &page(&field, why_of("i11"), true, &paper()));
+    let Report::WhyReport(why) = report(&field, why_of("i11")) else { panic!("no report of why") };
+    let way = why.way.expect("an agent spoke");
+    assert!(way.agent.is_some_and(|agent| agent.silent));
+    assert_eq!(way.passages.iter().filter(|row| row.by == Side::Agent).count(), 3);
 }

@@ -7,6 +7,7 @@ use reveille_wire::stamp::Stamp;
 
 use super::paper::{Paper, Tone, one_line};
 use super::table::{self, Text};
+use super::way;
 use super::wrap;
 use crate::view::next;
 use crate::view::roll::{spoken, spoken_ago};
@@ -16,7 +17,7 @@ const STRIP_WIDTH: usize = 76;
 /// Fewer columns of a terminal than this, and evidence is told in paragraphs instead of columns.
 const WIDE: u16 = 110;
 /// Width of the label in front of each part.
-const LABEL: usize = 8;
+pub(super) const LABEL: usize = 8;
 
 /// The page.
 pub(crate) fn page(report: &WhyReport, paper: &Paper) -> String {
@@ -24,6 +25,9 @@ pub(crate) fn page(report: &WhyReport, paper: &Paper) -> String {
     out.push('\n');
     out.push_str(&strip(report, paper));
     out.push('\n');
+    if let Some(way) = report.way.as_ref().filter(|_| report.machine.answers != Answers::Yes) {
+        out.push_str(&way::lines(way, report.at, paper));
+    }
     for (index, finding) in report.findings.iter().enumerate() {
         out.push_str(&cause(if index == 0 { "Cause" } else { "And" }, finding, report, paper));
     }
@@ -214,7 +218,7 @@ fn reasons(held: &HeldReport) -> String {
     format!("{}: {}", one_line(&held.what), why.join(" · "))
 }
 
-fn labelled(label: &str, text: &str, paper: &Paper) -> String {
+pub(super) fn labelled(label: &str, text: &str, paper: &Paper) -> String {
     let label = format!("{label:<LABEL$}");
     let label = if label.trim().is_empty() { label } else { paper.tone(Tone::Strong, label) };
     wrap::hanging(paper, &format!("{label}{text}"), LABEL) + "\n"

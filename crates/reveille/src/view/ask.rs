@@ -64,7 +64,9 @@ pub(crate) fn answer(state: &State, ask: &Ask, asked: &Asked<'_>) -> Reply {
         Ask::Incidents { all } => Report::IncidentsReport(incidents::report(&desk, state.closed(), *all)),
         Ask::Why { machine } => match find::machine(&desk, machine) {
             Found::One(key) => {
-                Report::WhyReport(Box::new(why::report(&desk, state.closed(), key, asked.better)))
+                let trace = state.trace(&key).cloned();
+                let why = why::report(&desk, state.closed(), key, trace.as_ref(), asked.better);
+                Report::WhyReport(Box::new(why))
             }
             Found::Several(names) => return Reply::Several(names),
             Found::Nobody(alike) => return Reply::Nobody(alike),

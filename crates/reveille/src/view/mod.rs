@@ -15,6 +15,7 @@ pub(crate) mod machine;
 pub(crate) mod next;
 pub(crate) mod plan;
 pub(crate) mod roll;
+mod way;
 pub(crate) mod why;
 
 use reveille_core::model::time::Time;

@@ -7,13 +7,14 @@ use reveille_core::engine::Closed;
 use reveille_core::model::incident::{Attempt, Finding, MachineKey, Subject};
 use reveille_core::model::stage::Stage;
 use reveille_core::model::time::Span;
+use reveille_core::model::trace::Trace;
 use reveille_core::plan::desk::Desk;
 use reveille_wire::report::{
     Answers, AskedReport, AttemptReport, FindingReport, StageReport, StageState, WhyReport,
 };
 
 use super::machine::{self, Machine};
-use super::next;
+use super::{next, way};
 
 /// Tries of closed faults that are still told.
 const RECENT: Span = Span::from_min(120);
@@ -21,13 +22,15 @@ const RECENT: Span = Span::from_min(120);
 const DONE_MAX: usize = 20;
 
 /// Why a machine is where it is. `better` are findings that were read on purpose for this question and take the place of
-/// the ones on record for the machine's absence.
+/// the ones on record for the machine's absence. `trace` is its way through the stages, as the engine keeps it.
 pub(crate) fn report<'a>(
     desk: &Desk<'_>,
     closed: impl Iterator<Item = &'a Closed>,
     key: MachineKey,
+    trace: Option<&Trace>,
     better: Option<&[Finding]>,
 ) -> WhyReport {
+    let way = way::report(desk, &key, trace);
     let machine = machine::one(desk, key);
     let mut findings = Vec::new();
     for case in &machine.cases {
@@ -60,6 +63,7 @@ pub(crate) fn report<'a>(
         roster: desk.roster.name.to_string(),
         at: desk.now.into(),
         stages: stages(&machine, stage, guessed),
+        way,
         machine: row,
         findings,
         asked,

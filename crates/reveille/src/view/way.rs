@@ -1,0 +1,45 @@
+//! A machine's way through the stages, from both sides, for a report.
+//!
+//! Shown where an agent has spoken, now or before a restart: without one there is nothing to tell that the strip of stages
+//! does not tell already.
+
+use reveille_core::model::incident::{MachineKey, Subject};
+use reveille_core::model::trace::Trace;
+use reveille_core::plan::decide::due_at;
+use reveille_core::plan::desk::Desk;
+use reveille_wire::report::{AgentReport, Ago, PassageReport, Side, WayReport};
+
+/// The way, where there is one to tell.
+pub(super) fn report(desk: &Desk<'_>, key: &MachineKey, trace: Option<&Trace>) -> Option<WayReport> {
+    let agent = desk.agents.latest(key).map(|(id, seen)| AgentReport {
+        id: id.to_string(),
+        heard: Ago::new(seen.heard, desk.now),
+        silent: !desk.agents.is_fresh(desk.now, seen),
+        holds: seen.report.hold.as_ref().map(|hold| hold.text.to_string()),
+        at_work: seen
+            .report
+            .work
+            .as_ref()
+            .map(|work| format!("{}, attempt {} of {}", work.what, work.attempt, work.of)),
+    });
+    let trace = trace.filter(|trace| !trace.is_empty());
+    if agent.is_none() && trace.is_none_or(|trace| trace.said.is_empty()) {
+        return None;
+    }
+    // When something is done about where it stands: the deadline of its absence.
+    let open = |subject: &Subject| matches!(subject, Subject::Machine(machine) if machine == key);
+    let absence = desk.cases.values().find(|case| {
+        open(&case.incident.key.subject)
+            && case.incident.key.kind.is_absence()
+            && case.incident.well_since.is_none()
+    });
+    let deadline = absence.and_then(|case| due_at(desk, case).ok().flatten());
+    let deadline = deadline.filter(|at| *at > desk.now);
+    let seen = trace.into_iter().flat_map(|trace| &trace.seen);
+    let seen = seen.map(|row| (row, PassageReport::new(row, Side::Outside, deadline, desk.now)));
+    let said = trace.into_iter().flat_map(|trace| &trace.said);
+    let said = said.map(|row| (row, PassageReport::new(row, Side::Agent, None, desk.now)));
+    let mut rows: Vec<_> = seen.chain(said).collect();
+    rows.sort_by_key(|(row, report)| (row.entered, row.stage, report.by == Side::Agent));
+    Some(WayReport { passages: rows.into_iter().map(|(_, report)| report).collect(), agent })
+}

@@ -78,6 +78,11 @@ impl Reveille {
         Ok(Self { program: program.context("cargo names no program called reveille")? })
     }
 
+    /// The program's file.
+    pub fn program(&self) -> &Path {
+        &self.program
+    }
+
     /// Runs a command of it to its end.
     ///
     /// # Errors

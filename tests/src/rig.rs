@@ -141,6 +141,21 @@ impl Rig {
         self.state.join("nodes").join(node).join("log")
     }
 
+    /// Everything of a real node: its configuration, its programs' logs.
+    pub fn node_folder(&self, node: &str) -> PathBuf {
+        self.state.join("nodes").join(node)
+    }
+
+    /// Runs a program inside a real node, to its end, whatever its exit code.
+    ///
+    /// # Errors
+    /// When it does not end in time.
+    pub fn in_node(&self, node: &str, arguments: &[&str]) -> Result<Ended> {
+        let mut command = Command::new(&self.program);
+        command.args(["node", "exec", "--name", &self.name, node]).args(arguments);
+        process::run(command, None, COMMAND_WITHIN)
+    }
+
     /// A command that brings up a real node.
     ///
     /// # Errors

@@ -32,7 +32,7 @@ use crate::root::Root;
 use crate::target::kubeconfig::Kubeconfig;
 use crate::target::{Endpoint, Target, TargetError, Token};
 
-const CLUSTER_INFO: &str = "/api/v1/namespaces/kube-public/configmaps/cluster-info";
+pub(crate) const CLUSTER_INFO: &str = "/api/v1/namespaces/kube-public/configmaps/cluster-info";
 
 /// Why no authority was found that can be trusted.
 #[derive(Debug, Error)]
@@ -162,7 +162,7 @@ pub fn judge(endpoint: &Endpoint, target: &Target, answer: &Answer) -> Result<Di
 }
 
 /// A detached JWS (RFC 7515 appendix F) with HS256, as the bootstrap signer writes it.
-fn is_signed(text: &str, signature: &str, token: &Token) -> bool {
+pub(crate) fn is_signed(text: &str, signature: &str, token: &Token) -> bool {
     let mut parts = signature.split('.');
     let (Some(header), Some(""), Some(mac), None) = (parts.next(), parts.next(), parts.next(), parts.next())
     else {
@@ -193,7 +193,7 @@ struct JwsHeader {
 
 /// Believes whoever answers. For questions whose answer is held against something else, and that carry nothing secret.
 #[derive(Debug)]
-struct Anybody(Arc<CryptoProvider>);
+pub(crate) struct Anybody(Arc<CryptoProvider>);
 
 impl Default for Anybody {
     fn default() -> Self {

@@ -9,6 +9,7 @@
 //! there". What is done is a closed list of verbs; there is no shell among them. Nothing is decided here.
 
 pub mod api;
+pub mod bundle;
 pub mod certificate;
 pub mod discovery;
 pub mod distribution;
@@ -18,10 +19,12 @@ pub mod identity;
 pub mod inspect;
 pub mod join;
 pub mod link;
+pub mod logs;
 pub mod memory_file;
 pub mod node_object;
 pub mod pem;
 pub mod pin;
+pub mod probe;
 pub mod program;
 pub mod root;
 pub mod target;

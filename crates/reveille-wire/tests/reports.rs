@@ -17,8 +17,9 @@ use reveille_core::model::incident::{
 use reveille_core::model::stage::Stage;
 use reveille_core::model::time::{Span, Time};
 use reveille_wire::report::{
-    ActReport, Ago, Answers, AskReport, AskedReport, AttemptReport, BlindReport, Document, FindingReport,
-    HeldReport, In, IncidentReport, IncidentsReport, MachineReport, NextReport, PauseReport, PlanHeldReport,
+    ActReport, Ago, Answers, AskReport, AskedReport, AttemptReport, BlindReport, CheckReport, DoctorReport,
+    DoctorSummary, Document, FindingReport, HeldReport, In, IncidentReport, IncidentsReport,
+    LogFindingReport, LogLineReport, LogReport, MachineReport, NextReport, PauseReport, PlanHeldReport,
     PlanReport, PlanSummary, Report, RollReport, RollSummary, SourceReport, StageReport, StageState,
     TriedReport, WaitReport, WhyReport, key_text,
 };
@@ -271,6 +272,54 @@ fn a_try_counts_as_requested_once_its_call_was_made() {
     assert_eq!(said(Some("no answer in time"), Some(true)), (true, true), "it took effect all the same");
 }
 
+fn doctor() -> Report {
+    let check = CheckReport {
+        id: "swap".to_owned(),
+        stage: "kubelet-start".to_owned(),
+        rests_on: Vec::new(),
+        result: "failed".to_owned(),
+        says: "swap is on, and the kubelet is told to end where it is (failSwapOn)".to_owned(),
+        evidence: vec!["swap on /dev/vda2".to_owned()],
+        cause: Some("swap-enabled".to_owned()),
+        code: Some("RV526".to_owned()),
+        remedy: Some("turn swap off".to_owned()),
+        commands: vec!["sudo swapoff -a".to_owned()],
+    };
+    let skipped = CheckReport {
+        id: "kubelet".to_owned(),
+        rests_on: vec!["runtime".to_owned(), "swap".to_owned()],
+        result: "skipped".to_owned(),
+        says: "it rests on swap, which failed".to_owned(),
+        evidence: Vec::new(),
+        cause: None,
+        code: None,
+        remedy: None,
+        commands: Vec::new(),
+        ..check.clone()
+    };
+    let line =
+        LogLineReport { source: "journalctl".to_owned(), line: 15, text: "swap on".to_owned(), times: 14 };
+    let finding = LogFindingReport {
+        cause: "swap-enabled".to_owned(),
+        code: "RV526".to_owned(),
+        stage: "kubelet-start".to_owned(),
+        confidence: "sure".to_owned(),
+        title: "swap is on".to_owned(),
+        evidence: vec![line],
+        remedy: "turn swap off".to_owned(),
+    };
+    Report::DoctorReport(Box::new(DoctorReport {
+        node: Some("w-1".to_owned()),
+        servers: vec!["10.0.0.1:6443".to_owned()],
+        told_by: Some("/etc/kubernetes/kubelet.conf".to_owned()),
+        first: Some("swap".to_owned()),
+        summary: DoctorSummary { failed: 1, skipped: 1, ..DoctorSummary::default() },
+        checks: vec![check, skipped],
+        findings: vec![finding],
+        logs: vec![LogReport { name: "journalctl".to_owned(), lines: 3000, note: None }],
+    }))
+}
+
 fn golden(name: &str, written: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/reports").join(name);
     if std::env::var_os("REVEILLE_BLESS").is_some() {
@@ -281,7 +330,9 @@ fn golden(name: &str, written: &str) {
 
 #[test]
 fn reports_are_printed_as_programs_know_them() {
-    for (name, report) in [("roll", roll()), ("why", why()), ("plan", plan()), ("incidents", incidents())] {
+    for (name, report) in
+        [("roll", roll()), ("why", why()), ("plan", plan()), ("incidents", incidents()), ("doctor", doctor())]
+    {
         let document = Document::from(report);
         let json = document.to_json().unwrap();
         golden(&format!("{name}.json"), &json);
@@ -291,7 +342,7 @@ fn reports_are_printed_as_programs_know_them() {
 
 #[test]
 fn yaml_says_the_same_as_json() {
-    for report in [roll(), why(), plan(), incidents()] {
+    for report in [roll(), why(), plan(), incidents(), doctor()] {
         let document = Document::from(report);
         let yaml = document.to_yaml().unwrap();
         let from_yaml: serde_json::Value = serde_saphyr::from_str(&yaml).unwrap();

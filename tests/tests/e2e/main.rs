@@ -4,6 +4,7 @@ mod access;
 mod calm;
 mod crashes;
 mod diagnosing;
+mod doctoring;
 mod joining;
 mod machines;
 mod network;
@@ -35,6 +36,7 @@ fn main() -> ExitCode {
             150
         ),
         scenario!(machines::a_first_boot_without_network_is_replaced_a_silent_one_is_rebooted, 90),
+        scenario!(doctoring::the_doctor_names_first_what_is_wrong_with_a_real_node, 90),
         scenario!(diagnosing::what_real_programs_say_when_they_fail_is_told_by_its_cause, 200),
         scenario!(joining::a_real_join_counts_and_a_node_taken_by_the_cloud_controller_is_told, 120),
         scenario!(joining::a_request_that_nobody_approves_is_told_and_holds_replacement_back, 120),

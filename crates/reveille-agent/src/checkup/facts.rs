@@ -384,8 +384,10 @@ pub struct Node {
     pub boot_id: String,
     /// Its conditions.
     pub conditions: Vec<Condition>,
-    /// Keys of its taints, with their effects.
-    pub taints: Vec<(String, String)>,
+    /// Keys of its taints.
+    pub taints: Vec<String>,
+    /// A sign on it that somebody takes it away.
+    pub leaving: Option<String>,
     /// Nothing new is put on it.
     pub is_cordoned: bool,
     /// Somebody is deleting it.

@@ -4,6 +4,43 @@ use std::fmt;
 
 use super::reading::Reading;
 
+/// The labels of the causes that checks name; each is in the catalogue, or among those that the engine tells by itself.
+pub const CAUSES: &[&str] = &[
+    "apiserver-cert-san-mismatch",
+    "apiserver-unreachable",
+    "bootstrap-token-invalid",
+    "ca-hash-mismatch",
+    "ca-untrusted",
+    "cgroup-driver-mismatch",
+    "cgroup-unsupported",
+    "clock-skew",
+    "cloud-taint-not-removed",
+    "cluster-info-malformed",
+    "cni-not-installed",
+    "container-runtime-down",
+    "cri-api-unimplemented",
+    "csr-not-approved",
+    "disk-failure",
+    "dns-resolution-failure",
+    "duplicate-node-name",
+    "kernel-prereq-missing",
+    "kubelet-client-cert-expired",
+    "kubelet-config-invalid",
+    "kubelet-credentials-missing",
+    "kubelet-silent",
+    "leftover-state",
+    "multiple-cri-sockets",
+    "no-network-at-boot",
+    "node-identity-mismatch",
+    "node-not-ready",
+    "node-object-deleted",
+    "port-in-use",
+    "proxy-intercepts-traffic",
+    "server-certificate-expired",
+    "server-endpoint-wrong",
+    "swap-enabled",
+];
+
 /// What came of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Result {
@@ -85,6 +122,7 @@ impl Found {
 
     /// The label of its cause in the catalogue.
     pub(super) fn cause(mut self, label: &'static str) -> Self {
+        debug_assert!(CAUSES.contains(&label), "{label}");
         self.cause = Some(label);
         self
     }

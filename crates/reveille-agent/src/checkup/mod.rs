@@ -36,7 +36,7 @@ use std::fmt;
 use reveille_core::model::stage::Stage;
 
 pub use facts::Facts;
-pub use found::{Advice, Result};
+pub use found::{Advice, CAUSES, Result};
 pub use reading::Reading;
 
 use found::Found;

@@ -5,16 +5,6 @@ use super::found::{Found, known};
 use super::reading::Reading;
 use super::runtime::running;
 
-/// Taints that say that a machine is to go, and who sets them.
-const LEAVING: [(&str, &str); 7] = [
-    ("ToBeDeletedByClusterAutoscaler", "the cluster autoscaler"),
-    ("DeletionCandidateOfClusterAutoscaler", "the cluster autoscaler, as a candidate"),
-    ("karpenter.sh/disrupted", "Karpenter"),
-    ("karpenter.sh/disruption", "Karpenter"),
-    ("node.kubernetes.io/out-of-service", "a person, for a machine that is down"),
-    ("node.cloudprovider.kubernetes.io/shutdown", "the cloud controller: the instance is shut down"),
-    ("aws-node-termination-handler/scheduled-maintenance", "the termination handler"),
-];
 const UNINITIALIZED: &str = "node.cloudprovider.kubernetes.io/uninitialized";
 
 pub(super) fn node(facts: &Facts) -> Found {
@@ -66,8 +56,8 @@ fn taken(facts: &Facts, node: &Node) -> Option<Found> {
 /// every machine, so that alone it is the weakest.
 fn is_this_machine(node: &Node, own: &Identity) -> Option<bool> {
     let both = |theirs: &str, ours: &Reading<String>| {
-        let ours = ours.read().filter(|ours| !ours.is_empty())?;
-        (!theirs.is_empty()).then(|| is_same_id(theirs, ours))
+        let ours = ours.read().filter(|ours| is_telling(ours))?;
+        is_telling(theirs).then(|| is_same_id(theirs, ours))
     };
     if both(&node.boot_id, &own.boot_id) == Some(true) {
         return Some(true);
@@ -75,12 +65,19 @@ fn is_this_machine(node: &Node, own: &Identity) -> Option<bool> {
     both(&node.system_uuid, &own.system_uuid).or_else(|| both(&node.machine_id, &own.machine_id))
 }
 
+/// A value that firmware leaves everywhere tells nobody apart.
+fn is_telling(text: &str) -> bool {
+    let digits = digits(text);
+    digits.len() == 32 && digits.bytes().any(|byte| Some(&byte) != digits.as_bytes().first())
+}
+
+fn digits(text: &str) -> String {
+    text.chars().filter(char::is_ascii_hexdigit).map(|digit| digit.to_ascii_lowercase()).collect()
+}
+
 /// Ids are written with and without dashes, in either case, and the firmware's first three fields in either order of bytes
 /// (SMBIOS before 2.6 has them swapped, and so have some hypervisors and kernels).
 fn is_same_id(one: &str, other: &str) -> bool {
-    let digits = |text: &str| -> String {
-        text.chars().filter(char::is_ascii_hexdigit).collect::<String>().to_ascii_lowercase()
-    };
     let (one, other) = (digits(one), digits(other));
     one == other || swapped(&one).is_some_and(|one| one == other)
 }
@@ -135,14 +132,12 @@ pub(super) fn leaving(facts: &Facts) -> Found {
         Ok(node) => node,
         Err(found) => return found,
     };
-    let who = |key: &str| LEAVING.iter().find(|(taint, _)| *taint == key).map(|(_, who)| *who);
-    let by: Vec<String> =
-        node.taints.iter().filter_map(|(key, _)| Some(format!("taint {key}: {}", who(key)?))).collect();
+    let sign = node.leaving.iter().map(|sign| format!("on the Node: {sign}"));
     if node.is_deleted {
-        return Found::warned("somebody is deleting its Node").lines(by);
+        return Found::warned("somebody is deleting its Node").lines(sign);
     }
-    if !by.is_empty() {
-        return Found::warned("it is being taken away on purpose").lines(by);
+    if node.leaving.is_some() {
+        return Found::warned("it is being taken away on purpose").lines(sign);
     }
     if node.is_cordoned {
         return Found::warned("it is cordoned: nothing new is put on it")
@@ -157,7 +152,7 @@ pub(super) fn cloud_taint(facts: &Facts) -> Found {
         Ok(node) => node,
         Err(found) => return found,
     };
-    if !node.taints.iter().any(|(key, _)| key == UNINITIALIZED) {
+    if !node.taints.iter().any(|key| key == UNINITIALIZED) {
         return Found::passed("it carries none");
     }
     Found::failed("the cloud controller has not initialised the Node: nothing is put on it")

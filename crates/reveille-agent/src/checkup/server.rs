@@ -70,6 +70,8 @@ pub enum Tls {
     NotTls(String),
     /// It broke off: why.
     Broken(String),
+    /// The connection is taken, and nothing is said on it.
+    Silent,
 }
 
 /// A certificate.
@@ -124,6 +126,8 @@ pub enum Api {
     Refuses(u16, String),
     /// Something else: status and first words.
     Else(u16, String),
+    /// Nothing, in time.
+    Silent,
 }
 
 /// What the cluster tells those who want to join: its authority, signed with tokens.

@@ -95,6 +95,8 @@ fn of_who_answers() -> Vec<Spoil<'static>> {
             "tls",
             "server-endpoint-wrong",
         ),
+        spoil("frozen", joined, server(|s| s.tls = Read(Tls::Silent)), "tls", "apiserver-unreachable"),
+        spoil("hangs", joined, server(|s| s.api = Read(Api::Silent)), "api-server", "apiserver-unreachable"),
         spoil(
             "no cluster-info",
             fresh,
@@ -285,8 +287,8 @@ fn of_the_node() -> Vec<Spoil<'static>> {
             "name taken",
             joined,
             |f| {
-                node(f).boot_id = "b1".to_owned();
-                node(f).system_uuid = "99999999-9999-9999-9999-999999999999".to_owned();
+                node(f).boot_id = "b".repeat(31) + "1";
+                node(f).system_uuid = "98989898-9898-9898-9898-989898989898".to_owned();
             },
             "node",
             "duplicate-node-name",
@@ -295,7 +297,7 @@ fn of_the_node() -> Vec<Spoil<'static>> {
             "name taken before it joins",
             fresh,
             |f| {
-                let other = Node { name: "w-1".to_owned(), system_uuid: "9".repeat(32), ..Node::default() };
+                let other = Node { name: "w-1".to_owned(), system_uuid: "98".repeat(16), ..Node::default() };
                 f.node = Read(Some(other));
             },
             "node",
@@ -306,7 +308,7 @@ fn of_the_node() -> Vec<Spoil<'static>> {
             joined,
             |f| {
                 let taint = "node.cloudprovider.kubernetes.io/uninitialized".to_owned();
-                node(f).taints.push((taint, "NoSchedule".to_owned()));
+                node(f).taints.push(taint);
             },
             "cloud-taint",
             "cloud-taint-not-removed",

@@ -94,7 +94,7 @@ fn what_only_warns_stops_nobody() {
         (fresh, |f| f.kernel.bridges_filter = Read(None), "kernel"),
         (fresh, |f| aim(f).pins.clear(), "ca-pin"),
         (joined, |f| node(f).is_cordoned = true, "leaving"),
-        (joined, |f| node(f).taints.push(("karpenter.sh/disrupted".to_owned(), String::new())), "leaving"),
+        (joined, |f| node(f).leaving = Some("karpenter.sh/disrupted".to_owned()), "leaving"),
         (joined, |f| cert(f).not_after_s = NOW_S + 60, "client-certificate"),
         (joined, |f| node(f).boot_id = "b1".to_owned(), "node"),
     ];

@@ -15,6 +15,7 @@ pub(super) fn tls(facts: &Facts) -> Found {
             .cause("server-endpoint-wrong")
             .advise("correct HOST:PORT; kubectl cluster-info on a machine of the cluster prints it")
             .run(format!("curl -sv http://{} 2>&1 | head -n 20", server.endpoint)),
+        Tls::Silent => hangs(server, "it takes the connection and does not answer the handshake"),
         Tls::Broken(said) => Found::failed(format!("the handshake with {} breaks off", server.endpoint))
             .line(said.clone())
             .cause("proxy-intercepts-traffic")
@@ -22,6 +23,14 @@ pub(super) fn tls(facts: &Facts) -> Found {
             .run(format!("openssl s_client -connect {} -servername kubernetes </dev/null", server.endpoint)),
     }
     })
+}
+
+fn hangs(server: &Server, line: &str) -> Found {
+    Found::failed(format!("what listens at {} hangs", server.endpoint))
+        .line(line)
+        .cause("apiserver-unreachable")
+        .advise("see on the control plane whether the API server is frozen, starved or out of memory, or what stands in between")
+        .run("crictl ps -a --name kube-apiserver; uptime; free -m   # on a control plane")
 }
 
 pub(super) fn cluster_info(facts: &Facts) -> Found {
@@ -165,6 +174,7 @@ pub(super) fn api_server(facts: &Facts) -> Found {
                 .advise("see on the control plane why; what it rests on is often etcd")
                 .run(format!("curl -sk https://{}/readyz?verbose", server.endpoint))
         }
+        Api::Silent => hangs(server, "it was asked for its version and does not answer"),
         Api::Else(status, said) => {
             Found::failed(format!("what answers at {} is no API server", server.endpoint))
                 .line(format!("{status}: {said}"))

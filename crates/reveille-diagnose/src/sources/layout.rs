@@ -136,7 +136,22 @@ fn glob<'p>(pattern: &str, name: &'p str) -> Option<&'p str> {
 }
 
 #[rustfmt::skip]
-static LAYOUTS: [Layout; 5] = [
+static LAYOUTS: [Layout; 6] = [
+    Layout {
+        name: "bundle of reveille doctor",
+        platform: None,
+        called: &[],
+        tells: &["reveille-doctor/verdict.txt"],
+        rows: &[
+            ("reveille-doctor/verdict.txt", Log("doctor")),
+            ("reveille-doctor/logs/**/kubelet*", Log("kubelet")),
+            ("reveille-doctor/logs/**/containerd*", Log("containerd")),
+            ("reveille-doctor/logs/**/cloud-init*", Log("cloud-init")),
+            ("reveille-doctor/logs/**", Log("journal")),
+            // The same facts as the verdict, in words that sound like trouble; and settings.
+            ("reveille-doctor/report.json", NoLog), ("reveille-doctor/facts.txt", NoLog), ("reveille-doctor/files/**", NoLog),
+        ],
+    },
     Layout {
         name: "sosreport",
         platform: None,

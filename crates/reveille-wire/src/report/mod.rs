@@ -11,6 +11,7 @@
 //! reader has to own a clock that agrees with ours. What nobody knows is left out or says `unknown`; it is never
 //! guessed. Words for people are found elsewhere.
 
+mod doctor;
 mod incidents;
 mod join;
 mod parts;
@@ -22,6 +23,7 @@ mod why;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+pub use doctor::{CheckReport, DoctorReport, DoctorSummary, LogFindingReport, LogLineReport, LogReport};
 pub use incidents::{IncidentReport, IncidentsReport};
 pub use join::{JoinEnded, JoinEvent, JoinReport};
 pub use parts::{
@@ -57,6 +59,8 @@ pub enum Report {
     WhyReport(Box<WhyReport>),
     /// What would be done now.
     PlanReport(PlanReport),
+    /// What is wrong with a machine.
+    DoctorReport(Box<DoctorReport>),
     /// What was amiss, and what came of it.
     IncidentsReport(IncidentsReport),
     /// What a join did, and how it ended.

@@ -3,6 +3,7 @@
 //! clap turns the arguments into [`Cli`]; nothing here acts. Defaults live here, so that `--help` tells the truth about
 //! them. The long help of each command ends with examples that can be pasted.
 
+pub(crate) mod doctor;
 pub(crate) mod exit;
 pub(crate) mod failure;
 pub(crate) mod invite;
@@ -133,6 +134,9 @@ pub(crate) enum Command {
     /// Play a story on a made-up cluster: faults, findings, repairs, proofs
     #[command(after_long_help = DEMO_EXAMPLES)]
     Demo(Demo),
+    /// On the machine: what is wrong with it, in order, and what to do; only reads
+    #[command(after_long_help = doctor::EXAMPLES)]
+    Doctor(Box<doctor::Doctor>),
     /// Read logs, command output or a support bundle and say why a machine did not join
     #[command(after_long_help = DIAGNOSE_EXAMPLES)]
     Diagnose(Diagnose),

@@ -67,6 +67,7 @@ pub(crate) fn print(context: &Context, report: Report, all: bool) -> Result<(Str
         Report::IncidentsReport(incidents) => incidents_view::exit(incidents),
         Report::WhyReport(why) => why_exit(&why.machine),
         Report::JoinReport(join) => render::join::exit(join),
+        Report::DoctorReport(doctor) => render::doctor::exit(doctor),
     };
     let page = report.clone();
     let text = context.print(report, move |paper| match &page {
@@ -75,6 +76,7 @@ pub(crate) fn print(context: &Context, report: Report, all: bool) -> Result<(Str
         Report::IncidentsReport(incidents) => render::incidents::page(incidents, all, paper),
         Report::WhyReport(why) => render::why::page(why, paper),
         Report::JoinReport(join) => render::join::page(join),
+        Report::DoctorReport(doctor) => render::doctor::page(doctor, paper),
     })?;
     Ok((text, exit))
 }

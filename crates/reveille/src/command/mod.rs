@@ -14,6 +14,7 @@ mod catalogue;
 mod compare;
 mod demo;
 mod diagnose;
+mod doctor;
 mod init;
 mod invite;
 mod join;
@@ -147,6 +148,7 @@ fn perform(context: &Context, command: Command) -> Result<Answer, Failure> {
         Command::Invite(args) => on_runtime(invite::invite(context, &args)),
         Command::Join(args) => on_runtime(join::join(context, &args)),
         Command::Demo(args) => on_runtime(demo::demo(context, &args)),
+        Command::Doctor(args) => on_runtime(doctor::doctor(context, &args)),
         Command::Diagnose(args) => diagnose::diagnose(context, &args),
         Command::Simulate(args) => simulate::simulate(context, &args),
         Command::Replay(args) => replay::replay(context, &args),

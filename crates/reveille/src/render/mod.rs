@@ -1,12 +1,13 @@
 //! Reports as text for people: calm, the most useful line first, columns aligned, nothing to decode.
 //!
 //! ```text
-//!  report ─▶ roll | why | plan | incidents ─▶ String        Paper: width, colours, time zone
+//!  report ─▶ roll | why | plan | incidents | doctor ─▶ String        Paper: width, colours, time zone
 //! ```
 //!
 //! Everything arrives as plain data and leaves as one string, so that a page can be compared with a file. Colour only
 //! underlines what a sign or a word says already. Foreign texts lose their control characters here. Nothing is decided.
 
+pub(crate) mod doctor;
 pub(crate) mod incidents;
 pub(crate) mod join;
 pub(crate) mod paper;

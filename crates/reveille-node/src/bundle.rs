@@ -1,0 +1,160 @@
+//! Everything that somebody else needs to see what is wrong with a machine, in one file, with secrets taken out.
+//!
+//! ```text
+//!  facts · checks · logs · configuration files ─▶ masked by shape and by name ─▶ known secrets, word by word ─▶ tar.gz
+//! ```
+//!
+//! Masking is done twice, by different means: first as all text is (names of secrets, shapes of tokens, private keys, long
+//! base64), then every secret that this machine is known to have is looked for as it is, and blotted out wherever it stands. Keys
+//! are not packed at all. `reveille diagnose FILE` reads it and comes to what the doctor came to.
+
+mod tar;
+
+use std::fs::OpenOptions;
+use std::io::{self, Write as _};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::path::Path;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use reveille_agent::checkup::Facts;
+use reveille_core::diagnose::console::mask_secrets;
+use secrecy::{ExposeSecret as _, SecretString};
+
+use crate::logs::Log;
+use crate::root::Root;
+use crate::target::kubeconfig::Kubeconfig;
+use crate::target::{BOOTSTRAP_KUBECONFIG, KUBECONFIG, KUBELET_CONFIG, KUBELET_FLAGS, Token};
+
+/// The folder in the archive; `diagnose` knows a doctor's bundle by its members.
+const FOLDER: &str = "reveille-doctor";
+const MASK: &str = "[masked]";
+/// Configuration that tells how the machine joins and runs. Keys are not among it.
+const FILES: [&str; 20] = [
+    KUBECONFIG,
+    BOOTSTRAP_KUBECONFIG,
+    KUBELET_CONFIG,
+    KUBELET_FLAGS,
+    "/var/lib/kubelet/instance-config.yaml",
+    "/etc/default/kubelet",
+    "/etc/sysconfig/kubelet",
+    "/etc/systemd/system/kubelet.service.d/10-kubeadm.conf",
+    "/usr/lib/systemd/system/kubelet.service.d/10-kubeadm.conf",
+    "/etc/containerd/config.toml",
+    "/etc/crictl.yaml",
+    "/etc/resolv.conf",
+    "/etc/hosts",
+    "/etc/hostname",
+    "/etc/os-release",
+    "/etc/fstab",
+    "/proc/swaps",
+    "/proc/meminfo",
+    "/proc/version",
+    "/proc/net/route",
+];
+/// A secret that is shorter than this would blot out words.
+const SECRET_BYTES_MIN: usize = 8;
+
+/// Packs everything. `verdict` is the line by which `diagnose` knows what the checks came to.
+///
+/// # Errors
+///
+/// None but of memory: it is made in memory, and written by [`write`].
+pub fn pack(
+    root: &Root,
+    token: Option<&Token>,
+    facts: &Facts,
+    report_json: &str,
+    verdict: &str,
+    logs: &[Log],
+) -> io::Result<Vec<u8>> {
+    let secrets = secrets(root, token);
+    let mut archive = tar::Archive::new(GzEncoder::new(Vec::new(), Compression::default()));
+    let mut put =
+        |name: &str, text: &str| archive.put(&format!("{FOLDER}/{name}"), clean(text, &secrets).as_bytes());
+    put("verdict.txt", verdict)?;
+    put("report.json", report_json)?;
+    put("facts.txt", &format!("{facts:#?}\n"))?;
+    for log in logs.iter().filter(|log| !log.text.is_empty()) {
+        put(&format!("logs/{}", log.name.trim_start_matches('/')), &log.text)?;
+    }
+    for path in FILES {
+        match root.text(path) {
+            Ok(Some(text)) => put(&format!("files{path}"), &text)?,
+            Ok(None) => {}
+            Err(error) => put(&format!("files{path}.unread"), &format!("{error}\n"))?,
+        }
+    }
+    archive.end()?.finish()
+}
+
+/// Writes it, to be read by its owner alone.
+///
+/// # Errors
+///
+/// It cannot be written.
+pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    // One that was there keeps its mode otherwise.
+    file.set_permissions(std::fs::Permissions::from_mode(0o600))?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+/// Every secret that is known to be on this machine, as it stands there.
+fn secrets(root: &Root, token: Option<&Token>) -> Vec<SecretString> {
+    let mut secrets = Vec::new();
+    let mut keep = |text: &str| {
+        // A key stands on many lines, and each of them alone is a part of it.
+        for line in text
+            .lines()
+            .map(str::trim)
+            .filter(|line| line.len() >= SECRET_BYTES_MIN && !line.starts_with("-----"))
+        {
+            secrets.push(SecretString::from(line));
+        }
+    };
+    if let Some(token) = token {
+        keep(token.whole().expose_secret());
+        keep(token.secret().expose_secret());
+    }
+    for path in [KUBECONFIG, BOOTSTRAP_KUBECONFIG] {
+        let Ok(Some(read)) = Kubeconfig::read(root, path) else { continue };
+        if let Some(token) = &read.token {
+            keep(token.expose_secret());
+            keep(token.expose_secret().split_once('.').map_or("", |(_, secret)| secret));
+        }
+        if let Some(key) = read.client.as_ref().and_then(|client| client.key_pem()) {
+            keep(&key_lines(key.expose_secret()));
+        }
+    }
+    secrets
+}
+
+/// The lines between the marks of a private key; what else stands in the file is public.
+fn key_lines(pem: &str) -> String {
+    let mut is_key = false;
+    let mut lines = String::new();
+    for line in pem.lines() {
+        if line.starts_with("-----") {
+            is_key = line.contains("BEGIN") && line.contains("PRIVATE KEY");
+        } else if is_key {
+            lines.push_str(line);
+            lines.push('\n');
+        }
+    }
+    lines
+}
+
+fn clean(text: &str, secrets: &[SecretString]) -> String {
+    let mut text = mask_secrets(text).into_owned();
+    for secret in secrets {
+        if text.contains(secret.expose_secret()) {
+            text = text.replace(secret.expose_secret(), MASK);
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests;

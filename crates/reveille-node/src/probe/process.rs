@@ -1,0 +1,82 @@
+//! The processes of this machine: their names, and what they listen on.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+
+use crate::root::Root;
+
+/// Programs that are a kubelet, or have one inside.
+const KUBELETS: [&str; 6] = ["kubelet", "k3s", "k3s-server", "k3s-agent", "rke2", "kubelite"];
+/// A machine with more processes than this is not looked through to its end.
+const PROCESSES_MAX: usize = 100_000;
+
+/// A process, as far as it matters here.
+#[derive(Clone, Debug)]
+pub(super) struct Process {
+    pub(super) pid: u32,
+    /// Its name, as the kernel cuts it to fifteen bytes.
+    pub(super) name: String,
+    /// It sees the files that we see. One that does not is a kubelet of another machine, within this one.
+    pub(super) is_of_this_machine: bool,
+}
+
+/// All of them.
+pub(super) struct Processes {
+    all: Vec<Process>,
+    root: Root,
+}
+
+impl Processes {
+    pub(super) fn read(root: &Root) -> io::Result<Self> {
+        let names = root.names("/proc")?.ok_or_else(|| io::Error::other("/proc is not there"))?;
+        let files = |pid: &str| fs::read_link(root.at(format!("/proc/{pid}/ns/mnt"))).ok();
+        let own = files("self");
+        let all = names
+            .iter()
+            .filter_map(|name| Some((name, name.parse::<u32>().ok()?)))
+            .take(PROCESSES_MAX)
+            // One that ended in between is not there any more.
+            .filter_map(|(text, pid)| Some((text, pid, root.text(format!("/proc/{text}/comm")).ok()??)))
+            .map(|(text, pid, name)| {
+                let theirs = files(text);
+                let is_of_this_machine = theirs.is_none() || own.is_none() || theirs == own;
+                Process { pid, name: name.trim().to_owned(), is_of_this_machine }
+            })
+            .collect();
+        Ok(Self { all, root: root.clone() })
+    }
+
+    /// This machine's kubelet.
+    pub(super) fn kubelet(&self) -> Option<u32> {
+        self.all.iter().find(|process| process.is_kubelet()).map(|process| process.pid)
+    }
+
+    /// Who has each of these sockets open, by their inodes.
+    pub(super) fn holders(&self, inodes: &[u64]) -> BTreeMap<u64, Process> {
+        let mut found = BTreeMap::new();
+        for process in &self.all {
+            if found.len() == inodes.len() {
+                break;
+            }
+            let folder = self.root.at(format!("/proc/{}/fd", process.pid));
+            // Others' are not for everybody to see.
+            let Ok(entries) = fs::read_dir(folder) else { continue };
+            for link in entries.filter_map(|entry| fs::read_link(entry.ok()?.path()).ok()) {
+                let name = link.to_string_lossy();
+                let inode =
+                    name.strip_prefix("socket:[").and_then(|rest| rest.strip_suffix(']')?.parse().ok());
+                if let Some(inode) = inode.filter(|inode| inodes.contains(inode)) {
+                    found.entry(inode).or_insert_with(|| process.clone());
+                }
+            }
+        }
+        found
+    }
+}
+
+impl Process {
+    pub(super) fn is_kubelet(&self) -> bool {
+        self.is_of_this_machine && KUBELETS.contains(&self.name.as_str())
+    }
+}

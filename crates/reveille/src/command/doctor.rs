@@ -1,0 +1,188 @@
+//! `doctor`: reads the machine, judges it, reads its logs, and says what to see to first.
+//!
+//! ```text
+//!  arguments, or what is there of a join ─▶ Target ─▶ probe ─▶ Facts ─▶ checkup ─▶ checks ─┐
+//!  journal, /var/log, --log ─▶ reveille_diagnose ─▶ findings ─────────────────────────────┼─▶ DoctorReport ─▶ page, JSON, YAML
+//!                                                                       --bundle FILE ◀───┘
+//! ```
+//!
+//! Nothing is decided here, and nothing is changed but the bundle's file.
+
+use anyhow::{Context as _, anyhow};
+use reveille_agent::checkup::{self, Check, Facts, Result as Came};
+use reveille_core::model::cause::Cause;
+use reveille_diagnose::scan::Scanner;
+use reveille_diagnose::{Catalogue, Finding, Reader, judge};
+use reveille_node::bundle;
+use reveille_node::logs::Log;
+use reveille_node::probe::Probe;
+use reveille_node::root::Root;
+use reveille_node::target::{Target, TargetError};
+use reveille_wire::report::{
+    CheckReport, DoctorReport, DoctorSummary, Document, LogFindingReport, LogLineReport, LogReport, Report,
+};
+
+use super::{Answer, Context, looking};
+use crate::cli::Output;
+use crate::cli::doctor::Doctor;
+use crate::cli::failure::Failure;
+
+/// Findings of logs that are told; what comes after them is noise beside the checks.
+const FINDINGS_MAX: usize = 5;
+
+/// `doctor`.
+pub(crate) async fn doctor(context: &Context, args: &Doctor) -> Result<Answer, Failure> {
+    let catalogue = context.catalogue()?;
+    let root = Root::new(&args.root);
+    let is_here = args.root.as_os_str() == "/";
+    let probe = if is_here { Probe::of_this_machine() } else { Probe::of_folder(root.clone()) };
+    let target = target(args, &root)?;
+    let (facts, logs) = tokio::join!(probe.facts(target.as_ref().map(Option::as_ref)), async {
+        if args.no_logs { Vec::new() } else { probe.logs(&args.log).await }
+    });
+    let checks = checkup::checkup(&facts);
+    let findings = findings(&catalogue, &logs)?;
+    let report = report(&catalogue, &facts, &checks, findings, &logs);
+    if let Some(path) = &args.bundle {
+        let document = Document::from(Report::DoctorReport(Box::new(report.clone())));
+        let json = document.to_json().map_err(|error| Failure::internal(anyhow::Error::new(error)))?;
+        let token = target.as_ref().ok().and_then(Option::as_ref).and_then(|target| target.token.as_ref());
+        let packed = bundle::pack(&probe.root, token, &facts, &json, &verdict(&checks), &logs);
+        packed
+            .and_then(|bytes| bundle::write(path, &bytes))
+            .with_context(|| format!("cannot write {}", path.display()))
+            .map_err(|error| {
+                Failure::cannot_tell(error).next("name a file in a folder that can be written")
+            })?;
+    }
+    let (mut text, exit) = looking::print(context, Report::DoctorReport(Box::new(report)), true)?;
+    if let (Some(path), Output::Table) = (&args.bundle, context.common.output) {
+        text.push_str(&format!("Packed: {}\n", path.display()));
+    }
+    Ok(Answer { text, exit })
+}
+
+/// What is joined, or to be: refused where a person wrote it wrong, a fact where the machine has it wrong.
+fn target(args: &Doctor, root: &Root) -> Result<Result<Option<Target>, TargetError>, Failure> {
+    let arguments = args.target.arguments();
+    let found = Target::find(&arguments, root);
+    match found {
+        // A file of the machine that cannot be read is for the checks to say, not for a person to write otherwise.
+        Err(error) if Target::of_machine(root).is_err_and(|own| own == error) => Ok(Err(error)),
+        Err(error) => {
+            let write = error.write.clone();
+            Err(Failure::usage(anyhow!(error)).next(format!("write {write}")))
+        }
+        Ok(target) => Ok(Ok(target)),
+    }
+}
+
+fn findings(catalogue: &Catalogue, logs: &[Log]) -> Result<Vec<Finding>, Failure> {
+    let scanner = Scanner::new(catalogue).map_err(|error| Failure::internal(anyhow::Error::new(error)))?;
+    let mut reader = Reader::new(&scanner);
+    for log in logs.iter().filter(|log| !log.text.is_empty()) {
+        reader.text(&log.name, &log.text);
+    }
+    let mut findings = judge(&reader).findings;
+    findings.truncate(FINDINGS_MAX);
+    Ok(findings)
+}
+
+/// The line by which `diagnose` knows what was found here.
+fn verdict(checks: &[Check]) -> String {
+    match checkup::first_failed(checks) {
+        None => "reveille doctor: no check failed\n".to_owned(),
+        Some(Check { id, cause: None, .. }) => {
+            format!("reveille doctor: check {id} failed: no cause is named\n")
+        }
+        Some(Check { id, cause: Some(cause), .. }) => {
+            format!("reveille doctor: check {id} failed: cause {cause}\n")
+        }
+    }
+}
+
+fn report(
+    catalogue: &Catalogue,
+    facts: &Facts,
+    checks: &[Check],
+    findings: Vec<Finding>,
+    logs: &[Log],
+) -> DoctorReport {
+    let count =
+        |result| u32::try_from(checks.iter().filter(|check| check.result == result).count()).unwrap_or(0);
+    DoctorReport {
+        node: facts.names.node(),
+        servers: facts.servers.iter().map(|server| server.endpoint.clone()).collect(),
+        told_by: facts.aim.read().and_then(Option::as_ref).map(|aim| aim.told_by.clone()),
+        first: checkup::first_failed(checks).map(|check| check.id.to_owned()),
+        summary: DoctorSummary {
+            passed: count(Came::Passed),
+            warned: count(Came::Warned),
+            failed: count(Came::Failed),
+            skipped: count(Came::Skipped),
+            cannot_tell: count(Came::CannotTell),
+        },
+        checks: checks.iter().map(|check| check_report(catalogue, check)).collect(),
+        findings: findings.into_iter().map(finding_report).collect(),
+        logs: logs
+            .iter()
+            .map(|log| LogReport {
+                name: log.name.clone(),
+                lines: u64::try_from(log.text.lines().count()).unwrap_or(0),
+                note: log.note.clone(),
+            })
+            .collect(),
+    }
+}
+
+fn check_report(catalogue: &Catalogue, check: &Check) -> CheckReport {
+    CheckReport {
+        id: check.id.to_owned(),
+        stage: check.stage.name().to_owned(),
+        rests_on: check.rests_on.iter().map(|id| (*id).to_owned()).collect(),
+        result: check.result.word().to_owned(),
+        says: check.says.clone(),
+        evidence: check.evidence.clone(),
+        cause: check.cause.map(str::to_owned),
+        code: check.cause.and_then(|label| code(catalogue, label)),
+        remedy: check.advice.as_ref().map(|advice| advice.words.clone()),
+        commands: check.advice.as_ref().map_or_else(Vec::new, |advice| advice.commands.clone()),
+    }
+}
+
+/// The code of a cause, whoever knows it: the catalogue, or the engine's own list.
+fn code(catalogue: &Catalogue, label: &str) -> Option<String> {
+    let own = || Cause::OWN.iter().find(|cause| cause.label() == label).map(|cause| cause.code().to_owned());
+    catalogue.cause(label).map(|cause| cause.code.clone()).or_else(own)
+}
+
+fn finding_report(finding: Finding) -> LogFindingReport {
+    let line = |quote: reveille_diagnose::Quote| LogLineReport {
+        source: quote.source,
+        line: quote.line,
+        text: quote.text,
+        times: quote.times,
+    };
+    LogFindingReport {
+        cause: finding.cause,
+        code: finding.code,
+        stage: finding.stage.name().to_owned(),
+        confidence: finding.confidence.word().to_owned(),
+        title: finding.title,
+        evidence: finding.evidence.into_iter().map(line).collect(),
+        remedy: finding.remedy,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_cause_of_a_check_has_a_code() {
+        let catalogue = Catalogue::built_in().unwrap();
+        for label in checkup::CAUSES {
+            assert!(code(&catalogue, label).is_some(), "{label}");
+        }
+    }
+}

@@ -17,7 +17,7 @@ use std::time::Duration;
 use anyhow::{Context as _, anyhow};
 use reveille_core::engine::{Restored, Start, State};
 use reveille_core::event::{ClusterFact, Event};
-use reveille_core::model::id::CloudName;
+use reveille_core::model::id::{CloudName, RosterName};
 use reveille_core::model::roster::Mode;
 use reveille_core::record::Record;
 use reveille_diagnose::Judge;
@@ -46,9 +46,10 @@ use crate::driver::recorder::{ENGINE, Recorder};
 use crate::driver::scribe::Scribe;
 use crate::driver::shelf::{self, OpenShelf, ShelfError};
 use crate::driver::{Driver, Ended, INBOX_MAX, Until};
+use crate::registration::between::Engine;
 use crate::registration::{self, Site};
 use crate::view::roll;
-use crate::worlds::agents::Mouth;
+use crate::worlds::agents::{Ears, Mouth};
 use crate::worlds::cloud::{OpenStackReader, is_hopeless};
 use crate::worlds::cluster::ClusterWorld;
 use crate::worlds::poller::{Listener, Pace, poll};
@@ -69,13 +70,23 @@ struct Prepared {
     events: mpsc::Sender<Event>,
     inbox: mpsc::Receiver<Event>,
     answers: watch::Sender<Option<bool>>,
+    /// What the engine asks of agents; leads nowhere without a registration server.
+    mouth: Mouth,
 }
 
 impl Prepared {
     /// What the registration server needs of it.
-    fn site(&self) -> Site {
-        let pools = self.checked.roster.pools.keys().cloned().collect();
-        Site { pools, cluster: self.cluster.clone(), answers: self.answers.subscribe() }
+    fn site(&mut self) -> (RosterName, Site) {
+        let roster = &self.checked.roster;
+        let (mouth, asks) = Mouth::new();
+        self.mouth = mouth;
+        let site = Site {
+            pools: roster.pools.keys().cloned().collect(),
+            cluster: self.cluster.clone(),
+            answers: self.answers.subscribe(),
+            engine: Engine { ears: Ears::new(self.events.clone()), asks },
+        };
+        (roster.name.clone(), site)
     }
 }
 
@@ -96,7 +107,11 @@ pub(crate) async fn run(context: &Context, args: &cli::Run) -> Result<Answer, Fa
     let (stop, stopped) = watch::channel(false);
     let mut background = JoinSet::new();
     let reached = clouds(&prepared, &stopped, &mut background).await?;
-    let sites = prepared.iter().map(|one| (one.checked.roster.name.clone(), one.site())).collect();
+    let sites = if args.listen.is_some() {
+        prepared.iter_mut().map(Prepared::site).collect()
+    } else {
+        BTreeMap::new()
+    };
     let registration = registration::begin(context, args, sites, &stop, &mut background).await?;
     let mut drivers = JoinSet::new();
     for (index, prepared) in prepared.into_iter().enumerate() {
@@ -189,7 +204,17 @@ async fn prepare(context: &Context, checked: CheckedRoster) -> Result<Prepared, 
     })?;
     let (events, inbox) = mpsc::channel(INBOX_MAX);
     let answers = watch::Sender::new(None);
-    Ok(Prepared { checked, judge, state_dir, cluster, shelf, events, inbox, answers })
+    Ok(Prepared {
+        checked,
+        judge,
+        state_dir,
+        cluster,
+        shelf,
+        events,
+        inbox,
+        answers,
+        mouth: Mouth::default(),
+    })
 }
 
 /// One poller for each project, whoever shares it. Returns each roster's clouds by the roster's place.
@@ -255,7 +280,7 @@ fn launch(
     stopped: &watch::Receiver<bool>,
     background: &mut JoinSet<()>,
 ) -> Result<Driver, Failure> {
-    let Prepared { checked, judge, state_dir, cluster, shelf, events, inbox, answers } = prepared;
+    let Prepared { checked, judge, state_dir, cluster, shelf, events, inbox, answers, mouth } = prepared;
     let OpenShelf { shelf, records, fence, last_alive } = shelf;
     let now = clock::wall();
     announce(&checked, args.dry_run, records.len());
@@ -268,7 +293,7 @@ fn launch(
     let Reached { desks, strangers } = clouds;
     let caution = Caution::new(checked.written, strangers);
     let cluster_desk = Desk::new(Arc::new(ClusterWorld(cluster.clone())));
-    let worlds = Worlds { clouds: desks, cluster: cluster_desk, agents: Mouth::default() };
+    let worlds = Worlds { clouds: desks, cluster: cluster_desk, agents: mouth };
     let hands = Hands::new(worlds, judge, shelf::fence_check(&state_dir), events.clone());
     background.spawn(watch_cluster(cluster, events, answers, stopped.clone()));
     let (asks, questions) = mpsc::channel(16);

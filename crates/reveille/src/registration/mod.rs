@@ -2,13 +2,14 @@
 //!
 //! ```text
 //!  rosters, --plans ─▶ begin ─▶ thread: reveille_registrar::server ─┬▶ Mint ──▶ mint: bootstrap tokens of each roster's cluster
-//!                                                                   └▶ Heard ─▶ Ears, for whoever wants to hear
+//!                                                                   └▶ Heard ─▶ between: the log, and each engine's facts
 //!  the cluster's watch ─▶ Answers ─▶ what roles are there ─▶ Hand
 //! ```
 //!
 //! A thread of its own, because five thousand machines that come at once must not hold up a decision of the engine, nor one of
-//! these a heartbeat. What is heard goes to the log here.
+//! these a heartbeat.
 
+pub(crate) mod between;
 mod mint;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -47,6 +48,8 @@ pub(crate) struct Site {
     pub(crate) cluster: Cluster,
     /// Whether it answers.
     pub(crate) answers: Answers,
+    /// Its engine's facts and asks.
+    pub(crate) engine: between::Engine,
 }
 
 /// The server's thread, running.
@@ -108,13 +111,14 @@ pub(crate) async fn begin(
         let over = |error| Failure::internal(anyhow::Error::new(error));
         begun.hand.say(Event::PlansRead(plans)).await.map_err(over)?;
     }
-    let mut clusters = BTreeMap::new();
+    let (mut clusters, mut engines) = (BTreeMap::new(), BTreeMap::new());
     for (roster, site) in sites {
         background.spawn(tell_roles(begun.hand.clone(), roster.clone(), site.answers));
+        engines.insert(roster.clone(), site.engine);
         clusters.insert(roster, site.cluster);
     }
     background.spawn(mint::serve(begun.mints, clusters));
-    background.spawn(listen_to(begun.heard));
+    background.spawn(between::carry(begun.hand, begun.heard, engines));
     Ok(Some(Registration { failed, thread }))
 }
 
@@ -186,28 +190,26 @@ async fn tell_roles(hand: Hand, roster: RosterName, mut answers: Answers) {
 }
 
 /// What is heard, into the log.
-async fn listen_to(mut heard: mpsc::Receiver<Heard>) {
-    while let Some(Heard { who, what }) = heard.recv().await {
-        let (machine, node) = (&who.machine, &who.node_name);
-        match what {
-            What::Enrolled => tracing::info!(%machine, %node, "is known from now on"),
-            What::Arrived { session, joined } => tracing::info!(%machine, %node, session, joined, "is there"),
-            What::Left => tracing::info!(%machine, %node, "left"),
-            What::Silent => tracing::warn!(%machine, %node, "is silent"),
-            What::Staged(report) => {
-                let error = report.error.as_ref().map(|error| error.text.as_str()).unwrap_or_default();
-                tracing::info!(%machine, %node, stage = %report.stage, step = ?report.step, attempts = report.attempts, error);
-            }
-            What::Rival(part, _, facts) => {
-                tracing::warn!(%machine, %node, part = part.name(), rival = %facts.hostname, "another machine claims to be it");
-            }
-            What::Alive { .. }
-            | What::Stepped(_)
-            | What::Answered(..)
-            | What::Unanswered(..)
-            | What::Evidence(..) => {
-                tracing::debug!(%machine, %node, "{what:?}");
-            }
+fn log(Heard { who, what }: &Heard) {
+    let (machine, node) = (&who.machine, &who.node_name);
+    match what {
+        What::Enrolled => tracing::info!(%machine, %node, "is known from now on"),
+        What::Arrived { session, joined } => tracing::info!(%machine, %node, session, joined, "is there"),
+        What::Left => tracing::info!(%machine, %node, "left"),
+        What::Silent => tracing::warn!(%machine, %node, "is silent"),
+        What::Staged(report) => {
+            let error = report.error.as_ref().map(|error| error.text.as_str()).unwrap_or_default();
+            tracing::info!(%machine, %node, stage = %report.stage, step = ?report.step, attempts = report.attempts, error);
+        }
+        What::Rival(part, _, facts) => {
+            tracing::warn!(%machine, %node, part = part.name(), rival = %facts.hostname, "another machine claims to be it");
+        }
+        What::Alive { .. }
+        | What::Stepped(_)
+        | What::Answered(..)
+        | What::Unanswered(..)
+        | What::Evidence(..) => {
+            tracing::debug!(%machine, %node, "{what:?}");
         }
     }
 }

@@ -26,7 +26,7 @@ const ANSWER_WITHIN: Duration = Duration::from_secs(30);
 
 /// Something to be asked of one agent.
 #[derive(Debug)]
-#[allow(dead_code, reason = "whoever serves the queue reads them")]
+#[allow(dead_code, reason = "the fence goes along for whoever passes it on")]
 pub(crate) struct Asking {
     /// The same number is the same ask, however often it arrives.
     pub(crate) intent: IntentId,
@@ -44,7 +44,7 @@ pub(crate) struct Asking {
 
 /// What came of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[allow(dead_code, reason = "whoever serves the queue says them")]
+#[allow(dead_code, reason = "an agent that has nothing to do cannot say so yet")]
 pub(crate) enum Answered {
     /// The agent has it, and begins.
     Taken,
@@ -64,7 +64,6 @@ pub(crate) struct Mouth {
 
 impl Mouth {
     /// A mouth, and the queue that somebody has to serve.
-    #[cfg_attr(not(test), allow(dead_code, reason = "made where a registration server is started"))]
     pub(crate) fn new() -> (Self, mpsc::Receiver<Asking>) {
         let (asks, queue) = mpsc::channel(ASKS_MAX);
         (Self { asks: Some(asks) }, queue)
@@ -96,12 +95,11 @@ impl Mouth {
 
 /// Through which reports reach the engine. Whoever sends more than it takes in waits.
 #[derive(Clone, Debug)]
-#[allow(dead_code, reason = "made where a registration server is started")]
 pub(crate) struct Ears {
     inbox: mpsc::Sender<Event>,
 }
 
-#[allow(dead_code, reason = "called by a registration server")]
+#[allow(dead_code, reason = "a server that stops listening ends its process, so far")]
 impl Ears {
     /// Ears of the driver with this inbox.
     pub(crate) const fn new(inbox: mpsc::Sender<Event>) -> Self {

@@ -1,0 +1,233 @@
+//! Between the engine and the agents: what is heard becomes the engine's facts, what it asks becomes orders.
+//!
+//! ```text
+//!  Heard ─▶ log, and Book's way of the machine ─▶ AgentReport, a whole one each time ─▶ Ears of its roster
+//!  Asking ─▶ Event::Order ─▶ the machine ─▶ done, declined, unanswered ─▶ Answered
+//! ```
+//!
+//! A report is made from what the registry has of the machine, so that one that was lost is made good by the next. Of what an
+//! agent does not say over this protocol yet (its kubelet, whether it reaches the API server, why it leaves its join alone)
+//! nothing is made up: it cannot be told. An ask counts as taken when the machine said that it is done, or when its session
+//! still stands after a while without a word; whether it helped is found out by looking.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use reveille_core::model::agent::{AgentReport, ApiSaid, Ask, KubeletSaid, StageError, StageSaid, Who};
+use reveille_core::model::id::{AgentId, InstanceId, NodeName, RosterName};
+use reveille_core::model::time::Span;
+use reveille_registrar::registry::{Event, Heard, Machine, MachineId, OrderId, What};
+use reveille_registrar::server::Hand;
+use reveille_wire::agent::Verb;
+use reveille_wire::agent::frame::{Done, Ended};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout;
+
+use crate::worlds::agents::{Answered, Asking, Ears};
+
+/// An agent may take so long; whether it helped is read, not waited for.
+const ORDER_WITHIN: Span = Span::from_min(15);
+/// An ask without a word of the machine counts as taken after this, while its session stands. Shorter than the asker waits.
+const TAKEN_AFTER: Duration = Duration::from_secs(15);
+
+/// A roster's end of it.
+pub(crate) struct Engine {
+    /// Where its facts go.
+    pub(crate) ears: Ears,
+    /// What it asks.
+    pub(crate) asks: mpsc::Receiver<Asking>,
+}
+
+/// Orders whose end somebody waits for.
+#[derive(Clone, Default)]
+struct Pending(Arc<Mutex<BTreeMap<OrderId, oneshot::Sender<Answered>>>>);
+
+impl Pending {
+    fn expect(&self, id: OrderId) -> oneshot::Receiver<Answered> {
+        let (sender, receiver) = oneshot::channel();
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(id, sender);
+        receiver
+    }
+
+    /// The end of one; none: nobody knows.
+    fn end(&self, id: OrderId, answered: Option<Answered>) {
+        let waits = self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+        if let (Some(waits), Some(answered)) = (waits, answered) {
+            // Whoever asked may have given up.
+            drop(waits.send(answered));
+        }
+    }
+}
+
+/// Carries both ways until nothing is heard any more.
+pub(super) async fn carry(
+    hand: Hand,
+    mut heard: mpsc::Receiver<Heard>,
+    engines: BTreeMap<RosterName, Engine>,
+) {
+    let pending = Pending::default();
+    let mut ears = BTreeMap::new();
+    for (index, (roster, engine)) in (1..).zip(engines) {
+        engine.ears.listening().await;
+        ears.insert(roster, engine.ears);
+        tokio::spawn(pass_on(hand.clone(), index, engine.asks, pending.clone()));
+    }
+    let mut number = 0;
+    while let Some(told) = heard.recv().await {
+        super::log(&told);
+        match &told.what {
+            What::Answered(id, done) => pending.end(*id, Some(answered(done))),
+            What::Unanswered(id, why) => pending.end(*id, Some(Answered::NotAsked(Arc::from(*why)))),
+            _ => {}
+        }
+        if let Some(ears) = ears.get(&told.who.roster) {
+            number += 1;
+            tell(&hand, ears, &told, number).await;
+        }
+    }
+}
+
+fn answered(done: &Done) -> Answered {
+    match done.outcome {
+        // One that was tried and did not go was taken, too: what it came to is read.
+        Ended::Done | Ended::Failed => Answered::Taken,
+        Ended::Declined => Answered::Holds(Arc::from(done.tail.as_str())),
+    }
+}
+
+/// Gives the asks of one roster as orders, one at a time to each machine or not: that is the agent's business.
+async fn pass_on(hand: Hand, roster: u64, mut asks: mpsc::Receiver<Asking>, pending: Pending) {
+    while let Some(asking) = asks.recv().await {
+        let machine = MachineId::new(asking.agent.as_str());
+        // The same intent is the same order, after a restart, too: an agent passes over one that it has had.
+        let id = OrderId((roster << 48) | (asking.intent.0 & ((1 << 48) - 1)));
+        if let Err(why) = fits(&hand, &machine, asking.instance.clone()).await {
+            drop(asking.answer.send(Answered::NotAsked(Arc::from(why))));
+            continue;
+        }
+        let verb = match asking.ask {
+            Ask::RestartKubelet => Verb::RestartKubelet,
+            Ask::Rejoin => Verb::Join,
+        };
+        let ended = pending.expect(id);
+        let order = Event::Order { id, machine: machine.clone(), verb, within: ORDER_WITHIN };
+        if hand.say(order).await.is_err() {
+            return;
+        }
+        let (hand, pending) = (hand.clone(), pending.clone());
+        tokio::spawn(async move {
+            let answer = match timeout(TAKEN_AFTER, ended).await {
+                Ok(answer) => answer.ok(),
+                Err(_) => {
+                    let stands = hand.view(move |registry, _| registry.session_of(&machine).is_some()).await;
+                    (stands == Ok(true)).then_some(Answered::Taken)
+                }
+            };
+            pending.end(id, None);
+            // Dropping it says that nobody knows.
+            if let Some(answer) = answer {
+                drop(asking.answer.send(answer));
+            }
+        });
+    }
+}
+
+/// The agent is on the machine that is meant, as far as it says where it is.
+async fn fits(hand: &Hand, machine: &MachineId, instance: InstanceId) -> Result<(), &'static str> {
+    let machine = machine.clone();
+    let looked = hand.view(move |registry, _| {
+        let known = registry.book().machine(&machine).ok_or("no such agent is known")?;
+        let other = known
+            .identity
+            .instance_id
+            .as_ref()
+            .is_some_and(|own| !own.eq_ignore_ascii_case(instance.as_str()));
+        if other { Err("the agent is on another machine") } else { Ok(()) }
+    });
+    looked.await.unwrap_or(Err("the registration server ends"))
+}
+
+async fn tell(hand: &Hand, ears: &Ears, told: &Heard, number: u64) {
+    let agent = AgentId::from(told.who.machine.as_str());
+    match told.what {
+        What::Arrived { .. } | What::Staged(_) | What::Alive { .. } | What::Stepped(_) => {
+            let machine = told.who.machine.clone();
+            let found = hand.view(move |registry, _| {
+                let session = registry.session_of(&machine)?;
+                Some(report(registry.book().machine(&machine)?, session, number))
+            });
+            if let Ok(Some(report)) = found.await {
+                ears.said(agent, report).await;
+            }
+        }
+        What::Left => {
+            ears.parted(agent, Arc::from("its connection ended")).await;
+        }
+        _ => {}
+    }
+}
+
+/// All that is known of a machine, as its agent's report.
+fn report(machine: &Machine, session: u64, number: u64) -> AgentReport {
+    let id = |word: &Option<reveille_wire::agent::Word>| {
+        word.as_ref().map(|word| InstanceId::from(&*word.to_ascii_lowercase()))
+    };
+    let stages =
+        machine.trace.legs().filter(|(_, leg)| leg.entered.is_some()).map(|(stage, leg)| StageSaid {
+            stage,
+            passed: leg.left.is_some(),
+            attempts: leg.attempts,
+            error: leg
+                .agent_says
+                .as_ref()
+                .or(leg.server_says.as_ref())
+                .map(|said| StageError::new(said.code.as_str(), &said.text)),
+        });
+    AgentReport {
+        who: Who {
+            instance: id(&machine.identity.instance_id),
+            system_uuid: id(&machine.identity.system_uuid),
+            node: Some(NodeName::from(machine.node_name.as_str())),
+            boot: Some(machine.identity.boot_id.shared()),
+        },
+        life: Arc::from(session.to_string()),
+        number,
+        stages: stages.collect(),
+        told: Vec::new(),
+        kubelet: KubeletSaid::CannotTell,
+        api: ApiSaid::CannotTell,
+        work: None,
+        hold: None,
+        may: BTreeSet::from(Ask::ALL),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_agent_says_of_an_order_is_what_the_engine_hears() {
+        let done = |outcome, tail: &str| Done { id: 1, outcome, tail: tail.into() };
+        assert_eq!(answered(&done(Ended::Done, "")), Answered::Taken);
+        assert_eq!(
+            answered(&done(Ended::Failed, "exit 1")),
+            Answered::Taken,
+            "it was tried; what came of it is read"
+        );
+        let declined = answered(&done(Ended::Declined, "its node is Ready"));
+        assert_eq!(declined, Answered::Holds(Arc::from("its node is Ready")));
+    }
+
+    #[tokio::test]
+    async fn an_order_has_one_end_and_one_that_nobody_knows_of_has_none() {
+        let pending = Pending::default();
+        let (known, unknown) = (pending.expect(OrderId(1)), pending.expect(OrderId(2)));
+        pending.end(OrderId(1), Some(Answered::Taken));
+        pending.end(OrderId(1), Some(Answered::Holds(Arc::from("late"))));
+        pending.end(OrderId(2), None);
+        assert_eq!(known.await, Ok(Answered::Taken));
+        assert!(unknown.await.is_err());
+    }
+}

@@ -303,7 +303,9 @@ async fn stay(server: &Server, sessions: Vec<Session>) -> Result<Vec<Session>, F
         let round = Instant::now();
         for chunk in sessions.chunks(sessions.len().div_ceil(50).max(1)) {
             for session in chunk {
-                session.say(AgentFrame::Heartbeat(Heartbeat { stage: None, joined: true })).await?;
+                session
+                    .say(AgentFrame::Heartbeat(Heartbeat { stage: None, joined: true, account: None }))
+                    .await?;
             }
             tokio::time::sleep(HEARTBEAT / 60).await;
         }

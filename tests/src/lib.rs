@@ -16,6 +16,7 @@ pub mod kube;
 pub mod lab;
 pub mod lanes;
 pub mod ledger;
+pub mod node;
 pub mod process;
 pub mod reveille;
 pub mod rig;

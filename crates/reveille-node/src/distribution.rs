@@ -20,6 +20,9 @@ use crate::target::{Kind, Target, Token};
 
 pub use kubeadm::Kubeadm;
 
+/// Stands for the token in a configuration that is made before the token is.
+pub const TOKEN_PLACE: &str = "aaaaaa.0000000000000000";
+
 /// Where what is written for a moment lies: in memory, gone after a reboot.
 pub const SCRATCH: &str = "/run/reveille";
 

@@ -11,6 +11,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use reveille_agent::account::Account;
 use reveille_agent::effect::{Effect, Report, Verb};
 use reveille_agent::model::{Machine, Outcome, WatchdogSeen};
 use reveille_agent::{Config, Event, Start, State};
@@ -44,6 +45,8 @@ pub enum Said {
     Undone(Verb, String),
     /// The API server answered, or why not.
     Api(Option<Unanswered>),
+    /// What the agent says of itself has changed.
+    Account(Box<Account>),
     /// The memory could not be written: nothing is done to the machine.
     MemoryFailed(String),
 }
@@ -69,6 +72,7 @@ pub struct Driver<T> {
     hands: Arc<Hands<T>>,
     memory: MemoryFile,
     machine: Option<Machine>,
+    account: Option<Account>,
     wake_at: Option<Time>,
     tasks: JoinSet<()>,
     sender: mpsc::Sender<Inner>,
@@ -117,6 +121,7 @@ impl<T: Tokens + 'static> Driver<T> {
             hands: Arc::new(begin.hands),
             memory: begin.memory,
             machine: None,
+            account: None,
             wake_at: None,
             tasks: JoinSet::new(),
             sender,
@@ -166,6 +171,13 @@ impl<T: Tokens + 'static> Driver<T> {
                 if let Some(said) = self.perform(effect)
                     && let ControlFlow::Break(end) = listen(now(), &said)
                 {
+                    return end;
+                }
+            }
+            let account = self.state.account();
+            if self.account.as_ref() != Some(&account) {
+                self.account = Some(account.clone());
+                if let ControlFlow::Break(end) = listen(now(), &Said::Account(Box::new(account))) {
                     return end;
                 }
             }

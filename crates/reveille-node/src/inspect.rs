@@ -48,6 +48,23 @@ pub struct Inspector {
     token: Mutex<Option<Token>>,
     /// A verb of ours is under way: the join that is seen is our own.
     acting: Arc<AtomicBool>,
+    /// The server says that this machine was removed.
+    removed: AtomicBool,
+}
+
+/// What a Node says.
+struct NodeThere {
+    node: NodeSeen,
+    leaving: Option<Leaving>,
+    ready_message: String,
+    uid: Option<String>,
+    is_uninitialized: bool,
+}
+
+impl NodeThere {
+    const fn only(node: NodeSeen) -> Self {
+        Self { node, leaving: None, ready_message: String::new(), uid: None, is_uninitialized: false }
+    }
 }
 
 /// As long as this lives, a join that is seen on the machine is our own.
@@ -69,6 +86,8 @@ pub struct Found {
     pub ready_message: String,
     /// The uid of its Node.
     pub node_uid: Option<String>,
+    /// The cloud controller has not initialised its Node.
+    pub is_uninitialized: bool,
 }
 
 /// The API server did not answer, or somebody else did.
@@ -95,7 +114,8 @@ impl Inspector {
     pub fn new(root: Root, target: Target, node_name: NodeName, distribution: Box<dyn Distribution>) -> Self {
         let token = Mutex::new(target.token.clone());
         let (discovered, acting) = (Mutex::new(None), Arc::default());
-        Self { root, target, node_name, distribution, discovered, token, acting }
+        let removed = AtomicBool::new(false);
+        Self { root, target, node_name, distribution, discovered, token, acting, removed }
     }
 
     /// What is to be joined.
@@ -134,6 +154,11 @@ impl Inspector {
     pub fn acts(&self) -> Acting {
         self.acting.store(true, Ordering::Relaxed);
         Acting(Arc::clone(&self.acting))
+    }
+
+    /// The server says that this machine was removed on purpose.
+    pub fn is_removed(&self) {
+        self.removed.store(true, Ordering::Relaxed);
     }
 
     /// The cluster's authorities: from the kubeconfig that the kubelet has, when it is of the pinned ones, or else discovered.
@@ -215,9 +240,16 @@ impl Inspector {
             Err(_) => false,
         };
         let (credentials, asked) = self.credentials().await;
-        let (node, leaving, ready_message, node_uid) = self.read_node(asked);
-        let inspection = Inspection { node, credentials, leaving, clock_is_right };
-        Found { inspection, ready_message, node_uid }
+        let there = self.read_node(asked);
+        let removed = self.removed.load(Ordering::Relaxed).then_some(Leaving::Removed);
+        let leaving = removed.or(there.leaving);
+        let inspection = Inspection { node: there.node, credentials, leaving, clock_is_right };
+        Found {
+            inspection,
+            ready_message: there.ready_message,
+            node_uid: there.uid,
+            is_uninitialized: there.is_uninitialized,
+        }
     }
 
     async fn credentials(&self) -> (Credentials, Asked) {
@@ -359,25 +391,30 @@ impl Inspector {
         }
     }
 
-    fn read_node(&self, asked: Asked) -> (NodeSeen, Option<Leaving>, String, Option<String>) {
+    fn read_node(&self, asked: Asked) -> NodeThere {
         let node = match asked {
             Asked::There(node) => node,
-            Asked::NotThere => return (NodeSeen::Absent, None, String::new(), None),
+            Asked::NotThere => return NodeThere::only(NodeSeen::Absent),
             Asked::Refused | Asked::Forbidden | Asked::CannotTell(_) => {
-                return (NodeSeen::CannotTell, None, String::new(), None);
+                return NodeThere::only(NodeSeen::CannotTell);
             }
         };
         let (ready, message) = node.ready();
         let another = Identity::read(&self.root).whose(node.info()) == Whose::Another;
         let seen = match ready {
             // Its kubelet has not been heard for a while: what a machine that is gone left. Whoever joins takes it over.
-            Ready::Unknown if another => return (NodeSeen::Absent, None, String::new(), None),
+            Ready::Unknown if another => return NodeThere::only(NodeSeen::Absent),
             _ if another => NodeSeen::AnotherMachines,
             Ready::Yes => NodeSeen::Ready,
             Ready::No | Ready::Unknown => NodeSeen::NotReady,
         };
-        let leaving = node.leaving().filter(|_| !another);
-        (seen, leaving, message.to_owned(), Some(node.uid().to_owned()))
+        NodeThere {
+            node: seen,
+            leaving: node.leaving().filter(|_| !another),
+            ready_message: message.to_owned(),
+            uid: Some(node.uid().to_owned()),
+            is_uninitialized: node.is_uninitialized(),
+        }
     }
 
     fn is_there(&self, path: &str) -> bool {
@@ -385,16 +422,32 @@ impl Inspector {
         !matches!(self.root.at(path).symlink_metadata(), Err(failure) if failure.kind() == std::io::ErrorKind::NotFound)
     }
 
+    /// Its kubelet runs; none when that cannot be told.
+    pub fn kubelet_runs(&self) -> Option<bool> {
+        let unit = self.distribution.unit();
+        self.has_process(|arguments| {
+            arguments
+                .first()
+                .and_then(|path| path.rsplit('/').next())
+                .is_some_and(|name| unit.starts_with(name))
+        })
+    }
+
     /// A join or a reset runs on this machine: in the same file system, so that another container's is not taken for it.
     fn is_joining(&self) -> bool {
+        self.has_process(|arguments| self.distribution.is_join(arguments)).unwrap_or(false)
+    }
+
+    fn has_process(&self, is_wanted: impl Fn(&[&str]) -> bool) -> Option<bool> {
         let own = std::fs::read_link("/proc/self/ns/mnt").ok();
-        let Ok(Some(processes)) = self.root.names("/proc") else { return false };
-        processes.iter().filter(|name| name.bytes().all(|byte| byte.is_ascii_digit())).any(|process| {
+        let Ok(Some(processes)) = self.root.names("/proc") else { return None };
+        let numbers = processes.iter().filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()));
+        Some(numbers.into_iter().any(|process| {
             let Ok(Some(line)) = self.root.text(format!("/proc/{process}/cmdline")) else { return false };
             let arguments: Vec<&str> = line.split('\0').collect();
             let here = || std::fs::read_link(self.root.at(format!("/proc/{process}/ns/mnt"))).ok() == own;
-            self.distribution.is_join(&arguments) && here()
-        })
+            is_wanted(&arguments) && here()
+        }))
     }
 }
 

@@ -8,6 +8,7 @@
 //! Reading never changes the machine, never waits without a deadline, and never turns "I could not read it" into "it is not
 //! there". What is done is a closed list of verbs; there is no shell among them. Nothing is decided here.
 
+pub mod agent;
 pub mod api;
 pub mod bundle;
 pub mod certificate;
@@ -30,3 +31,15 @@ pub mod root;
 pub mod target;
 #[cfg(test)]
 mod testing;
+
+/// Why the link failed, with its causes, for people.
+pub fn link_text(failure: &link::LinkError) -> String {
+    let mut text = failure.to_string();
+    let mut cause = std::error::Error::source(failure);
+    while let Some(inner) = cause {
+        text.push_str(": ");
+        text.push_str(&inner.to_string());
+        cause = inner.source();
+    }
+    text
+}

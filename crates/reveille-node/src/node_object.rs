@@ -101,6 +101,11 @@ impl NodeObject {
         (ready, &condition.message)
     }
 
+    /// The cloud controller has still to initialise it.
+    pub fn is_uninitialized(&self) -> bool {
+        self.spec.taints.iter().any(|taint| taint.key == "node.cloudprovider.kubernetes.io/uninitialized")
+    }
+
     /// Somebody takes the machine away. A cordon alone is a drain only once the Node is gone.
     pub fn leaving(&self) -> Option<Leaving> {
         let taints: Vec<&str> = self.spec.taints.iter().map(|taint| taint.key.as_str()).collect();

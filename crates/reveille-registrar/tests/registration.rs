@@ -162,6 +162,9 @@ async fn what_a_machine_keeps_leads_it_back() {
     assert!(!keyring.is_due(Time::from_ms(1000)) && keyring.is_due(Time::from_ms(21 * 24 * 3600 * 1000)));
     let link = keyring.link().unwrap();
     let session = link.session(&keyring.credential, who.hello()).await.unwrap();
-    session.say(AgentFrame::Heartbeat(Heartbeat { stage: None, joined: false })).await.unwrap();
+    session
+        .say(AgentFrame::Heartbeat(Heartbeat { stage: None, joined: false, account: None }))
+        .await
+        .unwrap();
     site.end().await;
 }

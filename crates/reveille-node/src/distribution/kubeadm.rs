@@ -7,7 +7,7 @@ use base64::engine::general_purpose::STANDARD;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::json;
 
-use super::{Deed, Distribution, Order, SCRATCH};
+use super::{Deed, Distribution, Order, SCRATCH, TOKEN_PLACE};
 use crate::target::{BOOTSTRAP_KUBECONFIG, KUBECONFIG, KUBELET_CONFIG, Target};
 
 /// Shorter than what `reveille-agent` gives the verb, so that the program is ended by whoever began it.
@@ -85,10 +85,8 @@ impl Distribution for Kubeadm {
 fn configuration(order: &Order<'_>) -> SecretString {
     if let Some(text) = order.config {
         let written = order.target.token.as_ref().map(|token| token.whole().expose_secret());
-        return match written {
-            Some(old) => text.replace(old, order.token.whole().expose_secret()).into(),
-            None => text.into(),
-        };
+        let token = order.token.whole().expose_secret();
+        return text.replace(written.unwrap_or(TOKEN_PLACE), token).into();
     }
     let target = order.target;
     let endpoint = target.endpoints.first().map(ToString::to_string).unwrap_or_default();

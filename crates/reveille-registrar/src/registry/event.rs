@@ -6,7 +6,7 @@ use std::sync::Arc;
 use reveille_core::model::id::RosterName;
 use reveille_core::model::stage::Stage;
 use reveille_core::model::time::Span;
-use reveille_wire::agent::frame::{Done, EvidencePart, Hello};
+use reveille_wire::agent::frame::{Account, Done, EvidencePart, Hello};
 use reveille_wire::agent::identity::Part;
 use reveille_wire::agent::plan::StepOutcome;
 use reveille_wire::agent::text::{Sentence, Word};
@@ -242,6 +242,8 @@ pub enum What {
         stage: Option<Stage>,
         /// Its node is in the API.
         joined: bool,
+        /// What it says of itself beyond that.
+        account: Option<Box<Account>>,
     },
     /// How a step of its plan is going.
     Stepped(StepOutcome),

@@ -162,7 +162,11 @@ impl Registry {
             AgentFrame::Heartbeat(beat) => {
                 turn.tell(
                     &known,
-                    What::Alive { stage: beat.stage.map(|stage| stage.0), joined: beat.joined },
+                    What::Alive {
+                        stage: beat.stage.map(|stage| stage.0),
+                        joined: beat.joined,
+                        account: beat.account.map(Box::new),
+                    },
                 );
                 self.joined(turn, conn, machine, beat.joined);
                 false

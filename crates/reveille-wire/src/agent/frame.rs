@@ -148,6 +148,49 @@ pub struct Heartbeat {
     /// Its node is in the API.
     #[serde(default)]
     pub joined: bool,
+    /// What it says of itself beyond that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub account: Option<Account>,
+}
+
+/// What an agent says of its machine and of its own decisions. Words that a reader does not know say nothing.
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Account {
+    /// Whether its kubelet runs: `runs`, `stopped`, `cannot-tell`.
+    #[serde(default)]
+    pub kubelet: Word,
+    /// Whether it reaches the API server: `answers`, `lost-by-all`, `lost-here`, `lost`, `cannot-tell`.
+    #[serde(default)]
+    pub api: Word,
+    /// What it does about its node by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work: Option<Work>,
+    /// Why it leaves its join alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hold: Option<Hold>,
+    /// What may be asked of it: `restart-kubelet`, `rejoin`.
+    #[serde(default)]
+    pub may: List<Word, 8>,
+}
+
+/// What an agent does about its node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Work {
+    /// What, as a clause.
+    pub what: Word,
+    /// Which attempt.
+    pub attempt: u32,
+    /// Of how many.
+    pub of: u32,
+}
+
+/// Why an agent leaves a join alone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hold {
+    /// `leaving`, `control-plane`, `another-cluster`, `other`.
+    pub kind: Word,
+    /// In its words, secrets masked.
+    pub text: Sentence,
 }
 
 /// Something to do.
@@ -177,8 +220,10 @@ pub struct Done {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ended {
-    /// It was done. For a probe: the API server answers.
+    /// It was done, or is begun: whether it works is seen elsewhere. For a probe: the API server answers.
     Done,
+    /// There was nothing to do.
+    AlreadySo,
     /// It was tried and did not go. For a probe: the API server does not answer.
     Failed,
     /// The agent would not: its own reasons stand against it, in the output.

@@ -3,6 +3,7 @@
 //! clap turns the arguments into [`Cli`]; nothing here acts. Defaults live here, so that `--help` tells the truth about
 //! them. The long help of each command ends with examples that can be pasted.
 
+pub(crate) mod agent;
 pub(crate) mod doctor;
 pub(crate) mod exit;
 pub(crate) mod failure;
@@ -140,6 +141,9 @@ pub(crate) enum Command {
     /// Read logs, command output or a support bundle and say why a machine did not join
     #[command(after_long_help = DIAGNOSE_EXAMPLES)]
     Diagnose(Diagnose),
+    /// On a machine: its own process, invited by a registration server
+    #[command(after_long_help = agent::EXAMPLES)]
+    Agent(agent::Agent),
     /// On a machine: join a cluster; it is over only when the node is there and stays
     #[command(after_long_help = join::EXAMPLES)]
     Join(join::Join),

@@ -147,7 +147,8 @@ impl<'a> Tale<'a> {
                 | AgentReport::ApiAnswers
                 | AgentReport::WatchdogUnproved,
             )
-            | Said::Api(_) => {}
+            | Said::Api(_)
+            | Said::Account(_) => {}
             Said::Report(report) => self.tell(at, "agent", report.to_string()),
             Said::Undone(_, why) | Said::MemoryFailed(why) => {
                 why.clone_into(&mut self.failed);

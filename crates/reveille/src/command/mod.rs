@@ -10,6 +10,7 @@
 //!
 //! An answer is written in one go at the end, so that a reader who has seen enough (`| head`) troubles nobody.
 
+mod agent;
 mod catalogue;
 mod compare;
 mod demo;
@@ -118,6 +119,7 @@ impl Context {
 pub(crate) fn main(cli: Cli) -> Exit {
     let (least, format) = match &cli.command {
         Command::Run(run) => (LevelFilter::INFO, run.log_format),
+        Command::Agent(_) => (LevelFilter::INFO, LogFormat::Text),
         _ => (LevelFilter::ERROR, LogFormat::Text),
     };
     logging::start(least, format, cli.common.color);
@@ -146,6 +148,7 @@ fn perform(context: &Context, command: Command) -> Result<Answer, Failure> {
         Command::Resume(args) => pause::resume(context, &args),
         Command::Init(args) => on_runtime(init::init(context, &args)),
         Command::Invite(args) => on_runtime(invite::invite(context, &args)),
+        Command::Agent(args) => on_runtime(agent::agent(&args)),
         Command::Join(args) => on_runtime(join::join(context, &args)),
         Command::Demo(args) => on_runtime(demo::demo(context, &args)),
         Command::Doctor(args) => on_runtime(doctor::doctor(context, &args)),

@@ -5,22 +5,24 @@
 //!  Asking ─▶ Event::Order ─▶ the machine ─▶ done, declined, unanswered ─▶ Answered
 //! ```
 //!
-//! A report is made from what the registry has of the machine, so that one that was lost is made good by the next. Of what an
-//! agent does not say over this protocol yet (its kubelet, whether it reaches the API server, why it leaves its join alone)
-//! nothing is made up: it cannot be told. An ask counts as taken when the machine said that it is done, or when its session
-//! still stands after a while without a word; whether it helped is found out by looking.
+//! A report is made from what the registry has of the machine and from the last account that its agent gave of itself, so
+//! that one that was lost is made good by the next. What an agent has not said cannot be told: nothing is made up. An ask
+//! counts as taken when the machine said that it is done, or when its session still stands after a while without a word;
+//! whether it helped is found out by looking.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use reveille_core::model::agent::{AgentReport, ApiSaid, Ask, KubeletSaid, StageError, StageSaid, Who};
+use reveille_core::model::agent::{
+    AgentHold, AgentReport, ApiSaid, Ask, HoldKind, KubeletSaid, StageError, StageSaid, Who, Work,
+};
 use reveille_core::model::id::{AgentId, InstanceId, NodeName, RosterName};
 use reveille_core::model::time::Span;
 use reveille_registrar::registry::{Event, Heard, Machine, MachineId, OrderId, What};
 use reveille_registrar::server::Hand;
 use reveille_wire::agent::Verb;
-use reveille_wire::agent::frame::{Done, Ended};
+use reveille_wire::agent::frame::{Account, Done, Ended};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
@@ -74,8 +76,10 @@ pub(super) async fn carry(
         tokio::spawn(pass_on(hand.clone(), index, engine.asks, pending.clone()));
     }
     let mut number = 0;
+    let mut accounts = BTreeMap::new();
     while let Some(told) = heard.recv().await {
         super::log(&told);
+        keep_account(&mut accounts, &told);
         match &told.what {
             What::Answered(id, done) => pending.end(*id, Some(answered(done))),
             What::Unanswered(id, why) => pending.end(*id, Some(Answered::NotAsked(Arc::from(*why)))),
@@ -83,13 +87,28 @@ pub(super) async fn carry(
         }
         if let Some(ears) = ears.get(&told.who.roster) {
             number += 1;
-            tell(&hand, ears, &told, number).await;
+            let account = accounts.get(&told.who.machine).cloned().unwrap_or_default();
+            tell(&hand, ears, &told, number, account).await;
         }
+    }
+}
+
+/// What an agent said of itself last, in this session.
+fn keep_account(accounts: &mut BTreeMap<MachineId, Account>, told: &Heard) {
+    match &told.what {
+        What::Alive { account: Some(account), .. } => {
+            accounts.insert(told.who.machine.clone(), Account::clone(account));
+        }
+        What::Arrived { .. } | What::Left => {
+            accounts.remove(&told.who.machine);
+        }
+        _ => {}
     }
 }
 
 fn answered(done: &Done) -> Answered {
     match done.outcome {
+        Ended::AlreadySo => Answered::AlreadySo(Arc::from(done.tail.as_str())),
         // One that was tried and did not go was taken, too: what it came to is read.
         Ended::Done | Ended::Failed => Answered::Taken,
         Ended::Declined => Answered::Holds(Arc::from(done.tail.as_str())),
@@ -148,14 +167,14 @@ async fn fits(hand: &Hand, machine: &MachineId, instance: InstanceId) -> Result<
     looked.await.unwrap_or(Err("the registration server ends"))
 }
 
-async fn tell(hand: &Hand, ears: &Ears, told: &Heard, number: u64) {
+async fn tell(hand: &Hand, ears: &Ears, told: &Heard, number: u64, account: Account) {
     let agent = AgentId::from(told.who.machine.as_str());
     match told.what {
         What::Arrived { .. } | What::Staged(_) | What::Alive { .. } | What::Stepped(_) => {
             let machine = told.who.machine.clone();
             let found = hand.view(move |registry, _| {
                 let session = registry.session_of(&machine)?;
-                Some(report(registry.book().machine(&machine)?, session, number))
+                Some(report(registry.book().machine(&machine)?, session, number, &account))
             });
             if let Ok(Some(report)) = found.await {
                 ears.said(agent, report).await;
@@ -169,7 +188,7 @@ async fn tell(hand: &Hand, ears: &Ears, told: &Heard, number: u64) {
 }
 
 /// All that is known of a machine, as its agent's report.
-fn report(machine: &Machine, session: u64, number: u64) -> AgentReport {
+fn report(machine: &Machine, session: u64, number: u64, account: &Account) -> AgentReport {
     let id = |word: &Option<reveille_wire::agent::Word>| {
         word.as_ref().map(|word| InstanceId::from(&*word.to_ascii_lowercase()))
     };
@@ -195,12 +214,25 @@ fn report(machine: &Machine, session: u64, number: u64) -> AgentReport {
         number,
         stages: stages.collect(),
         told: Vec::new(),
-        kubelet: KubeletSaid::CannotTell,
-        api: ApiSaid::CannotTell,
-        work: None,
-        hold: None,
-        may: BTreeSet::from(Ask::ALL),
+        kubelet: named(KubeletSaid::ALL, KubeletSaid::name, &account.kubelet)
+            .unwrap_or(KubeletSaid::CannotTell),
+        api: named(ApiSaid::ALL, ApiSaid::name, &account.api).unwrap_or(ApiSaid::CannotTell),
+        work: account.work.as_ref().map(|work| Work {
+            what: work.what.shared(),
+            attempt: work.attempt,
+            of: work.of,
+        }),
+        hold: account.hold.as_ref().map(|hold| AgentHold {
+            kind: named(HoldKind::ALL, HoldKind::name, &hold.kind).unwrap_or(HoldKind::Other),
+            text: hold.text.shared(),
+        }),
+        may: account.may.iter().filter_map(|word| named(Ask::ALL, Ask::name, word)).collect(),
     }
+}
+
+/// The one of this name. A word of a newer agent is none of them.
+fn named<T: Copy, const N: usize>(all: [T; N], name: fn(T) -> &'static str, word: &str) -> Option<T> {
+    all.into_iter().find(|one| name(*one) == word)
 }
 
 #[cfg(test)]

@@ -128,7 +128,11 @@ fn a_person_may_say_that_the_old_one_is_no_more() {
     anew.key = KeyHash([9; 32]);
     assert_eq!(certified(world.enrol(&id, &anew)), first);
     assert_eq!(world.registry.session_of(&first), None, "the old session was ended");
-    assert!(world.say(conn, AgentFrame::Heartbeat(Heartbeat { stage: None, joined: false })).is_empty());
+    assert!(
+        world
+            .say(conn, AgentFrame::Heartbeat(Heartbeat { stage: None, joined: false, account: None }))
+            .is_empty()
+    );
 }
 
 #[test]

@@ -145,7 +145,7 @@ fn of_a_machine(world: &mut World, act: Act) -> Event {
         Act::Say { conn, seq, stage, joined } => {
             let stage = StageWord(Stage::ALL[stage]);
             let frame = if seq == 0 {
-                AgentFrame::Heartbeat(Heartbeat { stage: Some(stage), joined })
+                AgentFrame::Heartbeat(Heartbeat { stage: Some(stage), joined, account: None })
             } else {
                 let step = if joined { StageStep::Left } else { StageStep::Entered };
                 AgentFrame::Stage(StageReport {

@@ -9,7 +9,7 @@ use reveille_wire::agent::{AgentFrame, Role, ServerFrame, StageWord, Verb};
 use super::world::*;
 use crate::registry::{Effect, Event, MachineId, OrderId, What};
 
-const BEAT: AgentFrame = AgentFrame::Heartbeat(Heartbeat { stage: None, joined: false });
+const BEAT: AgentFrame = AgentFrame::Heartbeat(Heartbeat { stage: None, joined: false, account: None });
 
 fn tokens(effects: &[Effect]) -> (usize, usize, usize) {
     let count = |wanted: fn(&Effect) -> bool| effects.iter().filter(|effect| wanted(effect)).count();
@@ -85,7 +85,8 @@ fn a_token_is_made_when_it_is_needed_renewed_while_it_waits_and_dropped_when_the
     assert!(sent >= made, "and each is handed over");
     let effects = world.say(conn, staged(1, Stage::Register, StageStep::Left));
     assert_eq!(tokens(&effects), (0, 0, 1));
-    let effects = world.say(conn, AgentFrame::Heartbeat(Heartbeat { stage: None, joined: true }));
+    let effects =
+        world.say(conn, AgentFrame::Heartbeat(Heartbeat { stage: None, joined: true, account: None }));
     assert_eq!(tokens(&effects), (0, 0, 0), "dropped once");
 }
 

@@ -1,0 +1,306 @@
+//! Keeps the link up: enrols, opens a session, renews the certificate, and tries again with a pause that grows and has jitter.
+//!
+//! ```text
+//!  no keyring ─▶ enrol ─▶ keyring ─▶ session ─▶ frames both ways, heartbeats ─▶ it breaks ─▶ 1 s … 60 s ─▶ session
+//! ```
+//!
+//! Stage reports are kept until the server has acknowledged them, and said again in the next session. Everything else is of the
+//! moment, and lost with its session. A server that is away is no reason for anything on the machine.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use reveille_core::model::id::NodeName;
+use reveille_wire::agent::frame::{Heartbeat, Hello, Order, Peer, StageReport};
+use reveille_wire::agent::text::Word;
+use reveille_wire::agent::{
+    AgentFrame, Facts, Identity, PROTOCOL, Plan, Reason, Refused, Secret, ServerFrame,
+};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep, sleep_until};
+
+use crate::driver::now;
+use crate::identity;
+use crate::link::{Carrier, Enrolment, Keyring, LinkError, Session};
+
+use super::{AgentError, Setup, plan};
+
+/// The first pause, and the longest.
+const PAUSE: Duration = Duration::from_secs(1);
+const PAUSE_MOST: Duration = Duration::from_secs(60);
+/// After a session that lasted for so long, pauses begin anew.
+const WELL: Duration = Duration::from_secs(60);
+/// So many stage reports wait for a server that is away; the oldest go first.
+const REPORTS_KEPT: usize = 256;
+/// Renewing is tried again after so long.
+const RENEW_AGAIN: Duration = Duration::from_secs(10 * 60);
+
+/// What comes over the link.
+#[derive(Debug)]
+pub enum Heard {
+    /// A session stands.
+    Up {
+        /// How its frames travel.
+        carrier: Carrier,
+        /// Which session of this machine.
+        session: u64,
+    },
+    /// There is none, and why.
+    Down(String),
+    /// The machine's plan.
+    Plan(Box<Plan>),
+    /// A bootstrap token.
+    Token(Secret),
+    /// Something to do.
+    Order(Order),
+    /// Not yet, and why.
+    Wait(Box<Refused>),
+    /// This machine was removed on purpose.
+    Removed,
+    /// Who else is there.
+    Peers(Vec<Peer>),
+}
+
+/// The link's keeper.
+pub(super) struct Courier {
+    folder: PathBuf,
+    keyring: Keyring,
+    identity: Identity,
+    facts: Facts,
+    held: Option<reveille_wire::agent::plan::Held>,
+    heard: mpsc::Sender<Heard>,
+    frames: mpsc::Receiver<AgentFrame>,
+    reports: VecDeque<StageReport>,
+    beat: Heartbeat,
+}
+
+/// What is on the machine's disk when its agent begins.
+pub(super) struct Known<'a> {
+    /// The plan.
+    pub(super) plan: Option<&'a Plan>,
+    /// Its join has held once.
+    pub(super) joined: bool,
+}
+
+/// Which machine this is, in the words of the protocol.
+fn identity(root: &crate::root::Root) -> (Identity, Option<NodeName>) {
+    let own = identity::Identity::read(root);
+    let word = |text: &Option<String>| text.as_deref().map(Word::cut);
+    let name = own.node_name();
+    let read = Identity {
+        instance_id: None,
+        machine_id: word(&own.machine_id),
+        system_uuid: own.system_uuid.as_ref().map(|uuid| Word::cut(&uuid.to_lowercase())),
+        boot_id: word(&own.boot_id).unwrap_or_default(),
+    };
+    (read, name)
+}
+
+impl Courier {
+    /// With what was kept of an enrolment, or a new one.
+    pub(super) async fn new(
+        setup: &Setup,
+        known: Known<'_>,
+        heard: mpsc::Sender<Heard>,
+        frames: mpsc::Receiver<AgentFrame>,
+    ) -> Result<Self, AgentError> {
+        let (mut identity, name) = identity(&setup.root);
+        identity.instance_id = setup.instance_id.as_deref().map(Word::cut);
+        let folder = setup.folder.join("link");
+        let keyring = match Keyring::open(&folder)? {
+            Some(keyring) => keyring,
+            None => enrol(setup, &folder, &identity, name, &heard).await?,
+        };
+        Ok(Self {
+            folder,
+            keyring,
+            identity,
+            facts: setup.facts.clone(),
+            held: known.plan.map(plan::held),
+            heard,
+            frames,
+            reports: VecDeque::new(),
+            beat: Heartbeat { stage: None, joined: known.joined, account: None },
+        })
+    }
+
+    /// Keeps a session up until the agent ends.
+    pub(super) async fn run(mut self) -> Result<(), AgentError> {
+        let mut pause = PAUSE;
+        loop {
+            let began = Instant::now();
+            let failure = match self.open().await {
+                Ok(session) => self.hold(session).await,
+                Err(failure) => failure,
+            };
+            if self.heard.is_closed() {
+                return Ok(());
+            }
+            if began.elapsed() >= WELL {
+                pause = PAUSE;
+            }
+            let removed = matches!(failure.reason(), Some(Reason::NodeRemoved | Reason::MachineRemoved));
+            if removed {
+                self.heard.send(Heard::Removed).await.ok();
+            }
+            self.heard.send(Heard::Down(crate::link_text(&failure))).await.ok();
+            let asked = failure.retry_after_s().map_or(Duration::ZERO, |s| Duration::from_secs(s.into()));
+            self.rest(jittered(pause.max(asked.min(PAUSE_MOST * 10)))).await;
+            pause = (pause * 2).min(PAUSE_MOST);
+        }
+    }
+
+    /// Waits, and keeps what is reported meanwhile.
+    async fn rest(&mut self, pause: Duration) {
+        let until = Instant::now() + pause;
+        loop {
+            tokio::select! {
+                () = sleep_until(until) => return,
+                frame = self.frames.recv() => match frame {
+                    Some(frame) => self.keep(frame),
+                    None => return,
+                },
+            }
+        }
+    }
+
+    fn keep(&mut self, frame: AgentFrame) {
+        match frame {
+            AgentFrame::Stage(report) => {
+                if self.reports.len() == REPORTS_KEPT {
+                    self.reports.pop_front();
+                }
+                self.reports.push_back(report);
+            }
+            AgentFrame::Heartbeat(beat) => self.beat = beat,
+            // Of the moment: whoever waits for it has stopped waiting when a session stands again.
+            _ => {}
+        }
+    }
+
+    async fn open(&mut self) -> Result<Session, LinkError> {
+        let link = self.keyring.link().ok_or_else(|| LinkError::Key("its pins cannot be read".to_owned()))?;
+        let hello = Hello {
+            protocol: PROTOCOL,
+            identity: self.identity.clone(),
+            facts: self.facts.clone(),
+            plan: self.held.clone(),
+            joined: self.beat.joined,
+        };
+        let session = link.session(&self.keyring.credential, hello).await?;
+        let kept = session.welcome.reports_kept;
+        self.reports.retain(|report| report.seq > kept);
+        let up = Heard::Up { carrier: session.carrier, session: session.welcome.session };
+        self.heard.send(up).await.ok();
+        Ok(session)
+    }
+
+    /// Frames both ways, until the session is over; returns why.
+    async fn hold(&mut self, mut session: Session) -> LinkError {
+        for report in self.reports.clone() {
+            if let Err(failure) = session.say(AgentFrame::Stage(report)).await {
+                return failure;
+            }
+        }
+        let beat_every = Duration::from_secs(u64::from(session.welcome.heartbeat_s.clamp(1, 300)));
+        let mut beat_at = Instant::now();
+        let mut renew_at = Instant::now() + Duration::from_secs(5);
+        loop {
+            tokio::select! {
+                frame = session.next() => match frame {
+                    Ok(frame) => if self.take(frame).await.is_break() {
+                        return LinkError::Key("the agent ends".to_owned());
+                    },
+                    Err(failure) => return failure,
+                },
+                frame = self.frames.recv() => {
+                    let Some(frame) = frame else { return LinkError::Key("the agent ends".to_owned()) };
+                    self.keep(frame.clone());
+                    if let Err(failure) = session.say(frame).await {
+                        return failure;
+                    }
+                }
+                () = sleep_until(beat_at) => {
+                    beat_at = Instant::now() + jittered(beat_every);
+                    if let Err(failure) = session.say(AgentFrame::Heartbeat(self.beat.clone())).await {
+                        return failure;
+                    }
+                }
+                () = sleep_until(renew_at) => {
+                    renew_at = Instant::now() + RENEW_AGAIN;
+                    if self.keyring.is_due(now()) {
+                        self.renew().await;
+                    }
+                }
+            }
+        }
+    }
+
+    async fn take(&mut self, frame: ServerFrame) -> std::ops::ControlFlow<()> {
+        let heard = match frame {
+            ServerFrame::Plan(plan) => {
+                self.held = Some(plan::held(&plan));
+                Heard::Plan(Box::new(plan))
+            }
+            ServerFrame::Token(token) => Heard::Token(token.token),
+            ServerFrame::Do(order) => Heard::Order(order),
+            ServerFrame::Wait(refused) => Heard::Wait(Box::new(refused)),
+            ServerFrame::Peers { peers } => Heard::Peers(peers.to_vec()),
+            ServerFrame::Ack { .. }
+            | ServerFrame::Rival(_)
+            | ServerFrame::Welcome(_)
+            | ServerFrame::Refuse(_)
+            | ServerFrame::Unknown => return std::ops::ControlFlow::Continue(()),
+        };
+        match self.heard.send(heard).await {
+            Ok(()) => std::ops::ControlFlow::Continue(()),
+            Err(_) => std::ops::ControlFlow::Break(()),
+        }
+    }
+
+    /// A certificate that cannot be renewed now is renewed later: it has a third of its life left.
+    async fn renew(&mut self) {
+        let Some(link) = self.keyring.link() else { return };
+        match link.renew(&self.keyring.credential, now()).await {
+            Ok((credential, kept)) => match Keyring::keep(&self.folder, credential, kept) {
+                Ok(keyring) => self.keyring = keyring,
+                Err(failure) => tracing::warn!("the renewed certificate cannot be kept: {failure}"),
+            },
+            Err(failure) => tracing::warn!("the certificate was not renewed: {failure}"),
+        }
+    }
+}
+
+/// Asks to be enrolled until it is, or until asking again changes nothing.
+async fn enrol(
+    setup: &Setup,
+    folder: &std::path::Path,
+    identity: &Identity,
+    name: Option<NodeName>,
+    heard: &mpsc::Sender<Heard>,
+) -> Result<Keyring, AgentError> {
+    let (Some(link), Some(invitation)) = (&setup.link, &setup.invitation) else {
+        return Err(AgentError::NotEnrolled);
+    };
+    let name = name.map(|name| Word::cut(name.as_str()));
+    let wish = Enrolment::new(identity.clone(), setup.facts.clone(), name).map_err(AgentError::Refused)?;
+    let mut pause = PAUSE;
+    loop {
+        match wish.ask(link, invitation, now()).await {
+            Ok((credential, kept)) => return Ok(Keyring::keep(folder, credential, kept)?),
+            Err(failure) if failure.is_final() => return Err(AgentError::Refused(failure)),
+            Err(failure) => {
+                let asked = failure.retry_after_s().map_or(Duration::ZERO, |s| Duration::from_secs(s.into()));
+                heard.try_send(Heard::Down(crate::link_text(&failure))).ok();
+                sleep(jittered(pause.max(asked.min(PAUSE_MOST)))).await;
+                pause = (pause * 2).min(PAUSE_MOST);
+            }
+        }
+    }
+}
+
+/// Between three quarters and five quarters of it, so that five thousand agents do not come back in one second.
+fn jittered(pause: Duration) -> Duration {
+    pause.mul_f64(0.75 + fastrand::f64() / 2.0)
+}

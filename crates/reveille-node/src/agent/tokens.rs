@@ -1,0 +1,36 @@
+//! A bootstrap token from the server, made when it is asked for.
+
+use std::time::Duration;
+
+use reveille_wire::agent::{AgentFrame, Secret};
+use secrecy::SecretString;
+use tokio::sync::{mpsc, watch};
+use tokio::time::timeout;
+
+use crate::hands::{TokenError, Tokens};
+use crate::target::Token;
+
+/// Shorter than what the verb is given.
+const WITHIN: Duration = Duration::from_secs(25);
+
+/// Asks the server, and waits for what it sends after that.
+#[derive(Debug)]
+pub(super) struct FromServer {
+    pub(super) want: mpsc::Sender<AgentFrame>,
+    pub(super) tokens: watch::Receiver<Option<Secret>>,
+}
+
+impl Tokens for FromServer {
+    async fn token(&self) -> Result<Token, TokenError> {
+        let mut tokens = self.tokens.clone();
+        tokens.mark_unchanged();
+        let refused = |why: &str| TokenError::Refused(why.to_owned());
+        self.want.try_send(AgentFrame::TokenWanted {}).map_err(|_| refused("the server is away"))?;
+        let changed = timeout(WITHIN, tokens.changed()).await;
+        changed
+            .map_err(|_| refused("the server gave none in time"))?
+            .map_err(|_| refused("the agent ends"))?;
+        let token = tokens.borrow().clone().ok_or_else(|| refused("the server gave none"))?;
+        Ok(Token::parse("the server's token", &SecretString::from(token.expose()))?)
+    }
+}

@@ -1,0 +1,54 @@
+//! `agent`: a machine's own process, from its invitation to its end.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+pub(super) const EXAMPLES: &str = "\
+Examples:
+  reveille agent --server https://reveille.example:9464 --token-file /etc/reveille/token \\
+      --ca-pin sha256:4c1f…          as \"reveille invite\" prints it: enrols this machine, joins, and stays with it
+  reveille agent                     later, and after each boot: server, key and plan are in --folder
+
+Keeps a connection to the server, reports which stage this machine is in and why not further, applies its plan, joins, and
+brings its node back when it is lost. Goes on with what it has when the server is away. Takes five orders and no shell:
+write the plan's files, join, restart the kubelet, collect evidence, probe. A systemd unit is in deploy/.";
+
+/// `agent`.
+#[derive(Args, Clone)]
+pub(crate) struct Agent {
+    /// The registration server
+    #[arg(long, value_name = "URL", env = "REVEILLE_SERVER", requires = "ca_pin")]
+    pub(crate) server: Option<String>,
+    /// The key that the server is known by, sha256:…; several while it is replaced
+    #[arg(long, value_name = "PIN", value_delimiter = ',')]
+    pub(crate) ca_pin: Vec<String>,
+    /// File with the invitation's token; not needed once the machine is enrolled
+    #[arg(long, value_name = "FILE", conflicts_with = "token")]
+    pub(crate) token_file: Option<PathBuf>,
+    /// The invitation's token; from the environment, because whoever is on the machine can read arguments
+    #[arg(long, value_name = "TOKEN", env = "REVEILLE_TOKEN", hide_env_values = true, hide = true)]
+    pub(crate) token: Option<String>,
+    /// Where key, plan and memory are kept
+    #[arg(long, value_name = "DIR", default_value = "/var/lib/reveille/agent")]
+    pub(crate) folder: PathBuf,
+    /// The cloud's id of this machine [default: as cloud-init wrote it down]
+    #[arg(long, value_name = "ID")]
+    pub(crate) instance_id: Option<String>,
+    /// This machine's failure domain
+    #[arg(long, value_name = "ZONE")]
+    pub(crate) zone: Option<String>,
+    /// A node that is Ready for so many seconds stays
+    #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=3_600))]
+    pub(crate) stay: u32,
+}
+
+/// No token is printed, whoever prints the arguments.
+impl std::fmt::Debug for Agent {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Agent")
+            .field("server", &self.server)
+            .field("folder", &self.folder)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,138 @@
+//! `agent`: starts the machine's own process and writes down what happens. Nothing is decided here.
+
+use std::path::Path;
+
+use anyhow::anyhow;
+use reveille_agent::{Report, Settings};
+use reveille_core::model::time::{Span, Time};
+use reveille_node::agent::{self, AgentError, Heard, Setup, Told};
+use reveille_node::driver::Said;
+use reveille_node::identity::Identity;
+use reveille_node::join;
+use reveille_node::link::{Link, LinkError};
+use reveille_node::pin::{Pin, Pins};
+use reveille_node::root::Root;
+use reveille_node::target::Endpoint;
+use reveille_wire::agent::text::Word;
+use reveille_wire::agent::{Facts, Secret};
+
+use crate::cli::agent::Agent;
+use crate::cli::failure::Failure;
+
+use super::Answer;
+
+/// `agent`.
+pub(super) async fn agent(args: &Agent) -> Result<Answer, Failure> {
+    let root = Root::default();
+    let setup = Setup {
+        link: link(args)?,
+        invitation: invitation(args)?,
+        instance_id: args.instance_id.clone().or_else(|| instance_id(&root)),
+        facts: facts(&root, args.zone.as_deref()),
+        settings: settings(args.stay),
+        folder: args.folder.clone(),
+        root,
+    };
+    let ended = agent::run(setup, |_: Time, told| log(&told)).await;
+    match ended {
+        Ok(()) => Ok(Answer::fine(String::new())),
+        Err(failure @ AgentError::NotEnrolled) => Err(Failure::usage(failure)),
+        Err(AgentError::Refused(LinkError::Refused(refused))) => {
+            let next = refused.next.to_string();
+            Err(Failure::cannot_tell(AgentError::Refused(LinkError::Refused(refused))).next(next))
+        }
+        Err(failure) => Err(Failure::cannot_tell(failure)),
+    }
+}
+
+/// As while somebody waits for a join, but with looks at the pace of a machine that has joined.
+fn settings(stay_s: u32) -> Settings {
+    Settings {
+        check_every: Span::from_s(15),
+        inspect_every: Span::from_s(10),
+        backoff_max: Span::from_min(15),
+        ..join::settings(Span::from_s(i64::from(stay_s)))
+    }
+}
+
+fn link(args: &Agent) -> Result<Option<Link>, Failure> {
+    let Some(server) = &args.server else { return Ok(None) };
+    let refused = |failure: reveille_node::target::TargetError| {
+        let write = failure.write.clone();
+        Failure::usage(failure).next(format!("write {write}"))
+    };
+    let server = Endpoint::parse("--server", server).map_err(refused)?;
+    let pins: Result<Vec<Pin>, _> = args.ca_pin.iter().map(|pin| pin.parse()).collect();
+    let pins = pins.and_then(Pins::new).map_err(Failure::usage)?;
+    Ok(Some(Link { server, pins }))
+}
+
+fn invitation(args: &Agent) -> Result<Option<Secret>, Failure> {
+    if let Some(path) = &args.token_file {
+        return match std::fs::read_to_string(path) {
+            Ok(text) => Ok(Some(Secret::new(text.trim()))),
+            // It was used, and whoever keeps the machine took it away.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            Err(error) => {
+                let failure = anyhow!(error).context(format!("cannot read {}", path.display()));
+                Err(Failure::usage(failure))
+            }
+        };
+    }
+    Ok(args.token.as_deref().map(Secret::new))
+}
+
+/// What cloud-init took for the instance's id: on OpenStack the server's, on EC2 the instance's. Its own default, where no cloud
+/// said anything, names nobody.
+fn instance_id(root: &Root) -> Option<String> {
+    let text = root.text("/var/lib/cloud/data/instance-id").ok().flatten()?;
+    Some(text.trim().to_owned()).filter(|id| !id.is_empty() && !id.starts_with("iid-"))
+}
+
+/// What the machine says of itself beside its identity.
+fn facts(root: &Root, zone: Option<&str>) -> Facts {
+    let line = |path: &str| {
+        let text = root.text(Path::new(path)).ok().flatten().unwrap_or_default();
+        Word::cut(text.trim())
+    };
+    let release = root.text("/etc/os-release").ok().flatten().unwrap_or_default();
+    let os = release.lines().find_map(|line| line.strip_prefix("PRETTY_NAME=")).unwrap_or_default();
+    Facts {
+        hostname: Word::cut(&Identity::read(root).host_name.unwrap_or_default()),
+        addresses: Default::default(),
+        os: Word::cut(os.trim_matches('"')),
+        kernel: line("/proc/sys/kernel/osrelease"),
+        arch: Word::cut(std::env::consts::ARCH),
+        zone: zone.map(Word::cut),
+        agent: Word::cut(env!("CARGO_PKG_VERSION")),
+    }
+}
+
+fn log(told: &Told<'_>) {
+    match told {
+        Told::Link(Heard::Up { carrier, session }) => {
+            tracing::info!("linked to the registration server ({carrier:?}, session {session})");
+        }
+        Told::Link(Heard::Down(why)) => tracing::warn!("the registration server is away: {why}"),
+        Told::Link(Heard::Plan(plan)) => {
+            tracing::info!("plan {} of {} steps", plan.version, plan.steps.len())
+        }
+        Told::Link(Heard::Token(_)) => tracing::info!("a bootstrap token came"),
+        Told::Link(Heard::Order(order)) => tracing::info!("asked to {}", order.verb.name()),
+        Told::Link(Heard::Wait(refused)) => tracing::info!("waits: {refused}"),
+        Told::Link(Heard::Removed) => tracing::warn!("the server says that this machine was removed"),
+        Told::Link(Heard::Peers(peers)) => tracing::debug!("{} peers", peers.len()),
+        // This process never reboots its machine: that it cannot is no news.
+        Told::Machine(Said::Report(Report::CanReboot | Report::CannotReboot(_))) => {}
+        Told::Machine(Said::Report(report)) => tracing::info!("{report}"),
+        Told::Machine(Said::Undone(_, why) | Said::MemoryFailed(why)) => tracing::warn!("{why}"),
+        Told::Machine(Said::Line(line)) => tracing::debug!("{line}"),
+        Told::Machine(Said::Api(Some(unanswered))) => tracing::warn!("{}", unanswered.why),
+        Told::Machine(Said::Api(None) | Said::Found(_) | Said::Account(_)) => {}
+        Told::Stage(report) => {
+            let why = report.error.as_ref().map(|error| format!(": {} {}", error.code, error.text));
+            tracing::info!("stage {} {:?}{}", report.stage.0.name(), report.step, why.unwrap_or_default());
+        }
+        Told::Plan(why) => tracing::warn!("the plan is not applied: {why}"),
+    }
+}

@@ -213,18 +213,19 @@ impl Api {
     }
 }
 
-/// The TLS failure within, where a certificate was the matter.
+/// The TLS failure within, where a certificate was the matter. An I/O error passes over what it wraps when it is asked for its
+/// source, and one may wrap another, so each is opened.
 fn tls_failure(failure: &reqwest::Error) -> Option<&rustls::Error> {
     let mut cause = failure.source();
     while let Some(inner) = cause {
-        let within = inner.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
-        let tls = within
-            .and_then(|inner| inner.downcast_ref::<rustls::Error>())
-            .or_else(|| inner.downcast_ref::<rustls::Error>());
-        if let Some(tls @ rustls::Error::InvalidCertificate(_)) = tls {
+        if let Some(tls @ rustls::Error::InvalidCertificate(_)) = inner.downcast_ref() {
             return Some(tls);
         }
-        cause = inner.source();
+        let wrapped = inner.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
+        cause = match wrapped {
+            Some(wrapped) => Some(wrapped),
+            None => inner.source(),
+        };
     }
     None
 }
@@ -237,4 +238,47 @@ fn identity(client: &Client) -> Result<(Vec<CertificateDer<'static>>, PrivateKey
     let pem = client.key_pem().ok_or("its key is not there")?;
     let key = PrivateKeyDer::from_pem_slice(pem.expose_secret().as_bytes());
     Ok((chain, key.map_err(|_| "its key cannot be read as PEM")?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Authority;
+    use tokio::net::TcpListener;
+
+    /// A server with this certificate that says nothing after the handshake; asked as `127.0.0.1`.
+    async fn asked(server: crate::testing::Server, trusted: &Authority) -> ApiError {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let endpoint = Endpoint { host: "127.0.0.1".to_owned(), port: listener.local_addr().unwrap().port() };
+        let acceptor = tokio_rustls::TlsAcceptor::from(Arc::new(server.config()));
+        let serve = tokio::spawn(async move {
+            let (stream, _) = listener.accept().await.unwrap();
+            let accepted = acceptor.accept(stream).await;
+            tokio::time::sleep(Duration::from_secs(60)).await;
+            drop(accepted);
+        });
+        let mut roots = RootCertStore::empty();
+        roots.add(trusted.der()).unwrap();
+        let api = Api::new(&endpoint, Trust::Authorities(Arc::new(roots)), Shown::Nothing).unwrap();
+        let failure = api.get("/version", Duration::from_secs(2)).await.unwrap_err();
+        serve.abort();
+        failure
+    }
+
+    #[tokio::test]
+    async fn a_stranger_is_told_from_one_who_is_silent_and_one_who_is_not_there() {
+        let (ours, theirs) = (Authority::new("ours"), Authority::new("theirs"));
+        let stranger = asked(theirs.server("127.0.0.1"), &ours).await;
+        assert!(matches!(stranger, ApiError::Untrusted { .. }), "{stranger}");
+        let misnamed = asked(ours.server("api.test"), &ours).await;
+        assert!(matches!(misnamed, ApiError::Untrusted { .. }), "{misnamed}");
+        let silent = asked(ours.server("127.0.0.1"), &ours).await;
+        assert!(matches!(silent, ApiError::Silent { .. }), "{silent}");
+        let closed = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
+        let endpoint = Endpoint { host: "127.0.0.1".to_owned(), port: closed.port() };
+        let none = Trust::Authorities(Arc::new(RootCertStore::empty()));
+        let api = Api::new(&endpoint, none, Shown::Nothing).unwrap();
+        let gone = api.get("/version", Duration::from_secs(5)).await.unwrap_err();
+        assert!(matches!(gone, ApiError::Unreachable { .. }), "{gone}");
+    }
 }

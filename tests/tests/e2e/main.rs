@@ -5,6 +5,7 @@ mod calm;
 mod crashes;
 mod diagnosing;
 mod doctoring;
+mod invited;
 mod joining;
 mod machines;
 mod network;
@@ -41,6 +42,7 @@ fn main() -> ExitCode {
         scenario!(diagnosing::what_real_programs_say_when_they_fail_is_told_by_its_cause, 200),
         scenario!(joining::a_real_join_counts_and_a_node_taken_by_the_cloud_controller_is_told, 120),
         scenario!(joining::a_request_that_nobody_approves_is_told_and_holds_replacement_back, 120),
+        scenario!(invited::an_invited_machine_joins_and_its_agent_keeps_its_node, 120),
         scenario!(onnode::a_join_ends_when_its_node_stays_or_says_why_it_does_not, 200),
         scenario!(sources::a_frozen_or_dead_api_server_stops_all_acts, 90),
         scenario!(sources::expired_tokens_an_absent_keystone_and_throttling_are_lived_through, 75),

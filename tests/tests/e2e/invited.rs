@@ -1,0 +1,133 @@
+//! A machine from its invitation to a node that stays: the real registration server, a real agent on a real node, a real token in
+//! a real cluster.
+
+use std::fs;
+
+use anyhow::{Context, Error, Result, ensure};
+use reveille_tests::lab::Lab;
+use reveille_tests::node::Node;
+use reveille_tests::process::Background;
+use reveille_tests::reveille::Place;
+use reveille_tests::roster::Roster;
+use reveille_tests::wait::{s, throughout, until};
+
+/// An agent on a node, its log in the node's own folder.
+fn agent(node: &Node<'_>, program: &str, arguments: &[&str]) -> Result<Background> {
+    let folder = node.file("agent").display().to_string();
+    let words = [&[program, "agent", "--folder", &folder, "--stay", "3"], arguments].concat();
+    let mut command = node.command(&words);
+    let log = fs::File::options().create(true).append(true).open(node.file("agent.log"))?;
+    command.env("NO_COLOR", "1").stdout(log.try_clone()?).stderr(log);
+    Background::start(command)
+}
+
+/// The plans of the pool: kubeadm, with what the rig's nodes need under it.
+fn plans(node: &Node<'_>) -> Result<std::path::PathBuf> {
+    let join = fs::read_to_string(node.file("join.yaml"))?;
+    let between = |from: &str, to: &str| {
+        let found = join.split(from).nth(1).and_then(|rest| rest.split(to).next());
+        found.map(str::to_owned).with_context(|| format!("join.yaml has no {from}"))
+    };
+    let (server, pin) = (between("apiServerEndpoint: \"", "\"")?, between("caCertHashes: [\"", "\"")?);
+    let base: Vec<&str> =
+        join.lines().filter(|line| !line.starts_with("discovery") && !line.starts_with("  name:")).collect();
+    fs::write(node.file("base.yaml"), base.join("\n"))?;
+    let plans = format!(
+        "plans:\n- pool: workers\n  join:\n    distribution: kubeadm\n    server: {server}\n    caPins: [\"{pin}\"]\n    labels: {{tier: web}}\n    configFile: base.yaml\n  files:\n  - {{path: /etc/kubernetes/cloud.conf, mode: \"0600\", content: \"[Global]\\n\"}}\n"
+    );
+    let path = node.file("plans.yaml");
+    fs::write(&path, plans)?;
+    Ok(path)
+}
+
+/// The one command for a machine, taken apart: server, pin, token.
+fn invitation(lab: &Lab, place: &Place) -> Result<(String, String, String)> {
+    until("an invitation", s(30), || {
+        let asked = lab.reveille.ask(place, &["invite", "--pool", "workers"])?;
+        ensure!(asked.code == Some(0), "{}", asked.stderr);
+        let word = |flag: &str| {
+            let found = asked.stdout.split(flag).nth(1).and_then(|rest| rest.split_whitespace().next());
+            found.map(str::to_owned).with_context(|| format!("no {flag} in {}", asked.stdout))
+        };
+        let token = asked.stdout.lines().find(|line| line.starts_with("rvi1.")).context("no token")?;
+        Ok::<_, Error>((word("--server ")?, word("--ca-pin ")?, token.to_owned()))
+    })
+}
+
+/// Invited, enrolled, joined, labelled as planned. A node that is deleted comes back by the agent alone. An agent that was
+/// killed, and a server that was, go on where they were. No secret stands in a log, and nothing was done in the cloud.
+pub(crate) fn an_invited_machine_joins_and_its_agent_keeps_its_node(lab: &mut Lab) -> Result<()> {
+    let name = "invited-1";
+    let roster = Roster::new("invited").set("rejoin", "act").set("reboot", "act").set("replace", "act");
+    let roster = roster.pool("workers");
+    let machine = lab.machines(&roster, "workers", &[name], &[])?.remove(0);
+    let place = lab.place(&[&roster])?;
+    lab.will_spoil([name.to_owned()]);
+    let program = lab.reveille.program().display().to_string();
+    let node = Node::up(&lab.rig, lab.reveille.program(), name)?;
+    let plans = plans(&node)?.display().to_string();
+    lab.proxy.reset_calls()?;
+    let listen = ["--listen", "127.0.0.1:0", "--plans", &plans];
+    let running = lab.reveille.run(&place, &listen)?;
+    let (server, pin, token) = invitation(lab, &place)?;
+    fs::write(node.file("token"), &token)?;
+    let file = node.file("token").display().to_string();
+    let first = ["--server", &server, "--ca-pin", &pin, "--token-file", &file, "--instance-id", &machine.id];
+    let mut process = agent(&node, &program, &first)?;
+    let ready = || {
+        ensure!(lab.kube.is_ready(name)?, "it is not Ready: {}", fs::read_to_string(node.file("agent.log"))?);
+        Ok::<_, Error>(())
+    };
+    until("the machine to be a Ready node", s(60), ready)?;
+    let labels = lab.kube.ctl(&["get", "node", name, "-o", "jsonpath={.metadata.labels.tier}"])?;
+    ensure!(labels.trim() == "web", "its labels are not the plan's: {labels}");
+    let uid = || lab.kube.ctl(&["get", "node", name, "-o", "jsonpath={.metadata.uid}"]);
+    let log = || fs::read_to_string(node.file("agent.log")).context("no log of the agent");
+    until("the agent to see that it stays", s(60), || {
+        ensure!(log()?.contains("has stayed"), "it does not say so");
+        Ok::<_, Error>(())
+    })?;
+
+    let before = uid()?;
+    lab.kube.ctl(&["delete", "node", name])?;
+    until("the agent to bring its node back", s(90), || {
+        ensure!(uid()? != before && lab.kube.is_ready(name)?, "it is not back");
+        Ok::<_, Error>(())
+    })?;
+
+    let address = server.trim_start_matches("https://").to_owned();
+    running.kill();
+    node.kill(&["reveille"])?;
+    until("the agent to be dead", s(20), || {
+        ensure!(process.ended().is_some(), "it lives");
+        Ok::<_, Error>(())
+    })?;
+    let before = uid()?;
+    lab.kube.ctl(&["delete", "node", name])?;
+    let mut process = agent(&node, &program, &["--instance-id", &machine.id])?;
+    until("an agent without its server to bring its node back", s(90), || {
+        ensure!(uid()? != before && lab.kube.is_ready(name)?, "it is not back");
+        Ok::<_, Error>(())
+    })?;
+    let linked = log()?.matches("linked to the registration server").count();
+    let running = lab.reveille.run(&place, &["--listen", &address, "--plans", &plans])?;
+    until("the agent to find its server again", s(120), || {
+        let now = log()?.matches("linked to the registration server").count();
+        ensure!(now > linked, "it does not: {}", log()?);
+        Ok::<_, Error>(())
+    })?;
+    throughout("nothing is written but tokens for joins", s(5), || {
+        let writes = lab.proxy.calls()?.writes();
+        ensure!(writes.iter().all(|(call, _)| call.contains("/secrets")), "{writes:?}");
+        Ok::<_, Error>(())
+    })?;
+    node.kill(&["reveille"])?;
+    process.kill();
+    running.stop()?;
+    let secret = token.rsplit('.').next().context("the token has no secret")?;
+    for text in [log()?, fs::read_to_string(&place.log)?] {
+        ensure!(!text.contains(secret) && !text.contains("PRIVATE KEY"), "a secret stands in a log");
+    }
+    ensure!(lab.cloud.server(&machine.id)?.is_some(), "the server is gone");
+    node.down()
+}

@@ -94,7 +94,8 @@ impl<'r> Node<'r> {
         let memory = self.file("agent").display().to_string();
         let program = self.reveille.display().to_string();
         let words = [program.as_str(), "join", "--config", &config, "--memory", &memory, "--output", "json"];
-        self.command(&[&words, arguments].concat())
+        // It ends before it is killed, so that it can say what stood against it.
+        self.command(&[&words[..], &["--within", "4m"], arguments].concat())
     }
 
     /// Joins, as its configuration says, to the end.

@@ -39,6 +39,7 @@ pub mod model;
 pub mod peers;
 pub mod rejoin;
 pub mod safety;
+pub mod sameness;
 pub mod settings;
 mod sight;
 mod state;

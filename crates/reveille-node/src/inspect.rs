@@ -25,7 +25,7 @@ use crate::api::{Answer, Api, ApiError, Shown, Trust};
 use crate::certificate::Presented;
 use crate::discovery::{self, Discovered, DiscoveryError};
 use crate::distribution::Distribution;
-use crate::identity::{Identity, Whose};
+use crate::identity::Identity;
 use crate::node_object::{NodeObject, Ready};
 use crate::root::Root;
 use crate::target::kubeconfig::Kubeconfig;
@@ -400,7 +400,7 @@ impl Inspector {
             }
         };
         let (ready, message) = node.ready();
-        let another = Identity::read(&self.root).whose(node.info()) == Whose::Another;
+        let another = Identity::read(&self.root).is_anothers(node.info());
         let seen = match ready {
             // Its kubelet has not been heard for a while: what a machine that is gone left. Whoever joins takes it over.
             Ready::Unknown if another => return NodeThere::only(NodeSeen::Absent),

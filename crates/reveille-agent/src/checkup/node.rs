@@ -4,6 +4,7 @@ use super::facts::{Condition, Facts, Identity, Joined, Node};
 use super::found::{Found, known};
 use super::reading::Reading;
 use super::runtime::running;
+use crate::sameness::{self, Ids};
 
 const UNINITIALIZED: &str = "node.cloudprovider.kubernetes.io/uninitialized";
 
@@ -50,51 +51,18 @@ fn taken(facts: &Facts, node: &Node) -> Option<Found> {
     })
 }
 
-/// Whether a Node is of this machine; `None` when nothing that could be compared was read.
-///
-/// A boot's id is random and cannot be copied; the firmware's is the cloud's; an image that was cloned carries its machine id to
-/// every machine, so that alone it is the weakest.
 fn is_this_machine(node: &Node, own: &Identity) -> Option<bool> {
-    let both = |theirs: &str, ours: &Reading<String>| {
-        let ours = ours.read().filter(|ours| is_telling(ours))?;
-        is_telling(theirs).then(|| is_same_id(theirs, ours))
+    let own = Ids {
+        boot: own.boot_id.read().map(String::as_str),
+        system_uuid: own.system_uuid.read().map(String::as_str),
+        machine: own.machine_id.read().map(String::as_str),
     };
-    if both(&node.boot_id, &own.boot_id) == Some(true) {
-        return Some(true);
-    }
-    both(&node.system_uuid, &own.system_uuid).or_else(|| both(&node.machine_id, &own.machine_id))
-}
-
-/// A value that firmware leaves everywhere tells nobody apart.
-fn is_telling(text: &str) -> bool {
-    let digits = digits(text);
-    digits.len() == 32 && digits.bytes().any(|byte| Some(&byte) != digits.as_bytes().first())
-}
-
-fn digits(text: &str) -> String {
-    text.chars().filter(char::is_ascii_hexdigit).map(|digit| digit.to_ascii_lowercase()).collect()
-}
-
-/// Ids are written with and without dashes, in either case, and the firmware's first three fields in either order of bytes
-/// (SMBIOS before 2.6 has them swapped, and so have some hypervisors and kernels).
-fn is_same_id(one: &str, other: &str) -> bool {
-    let (one, other) = (digits(one), digits(other));
-    one == other || swapped(&one).is_some_and(|one| one == other)
-}
-
-fn swapped(digits: &str) -> Option<String> {
-    const FIELDS: [std::ops::Range<usize>; 3] = [0..8, 8..12, 12..16];
-    if digits.len() != 32 {
-        return None;
-    }
-    let mut out = String::with_capacity(digits.len());
-    for field in FIELDS {
-        for pair in digits.get(field)?.as_bytes().chunks(2).rev() {
-            out.push_str(str::from_utf8(pair).ok()?);
-        }
-    }
-    out.push_str(digits.get(16..)?);
-    Some(out)
+    let node = Ids {
+        boot: Some(&node.boot_id),
+        system_uuid: Some(&node.system_uuid),
+        machine: Some(&node.machine_id),
+    };
+    sameness::is_same(node, own)
 }
 
 fn identity(node: &Node, own: &Identity) -> Vec<String> {
@@ -235,24 +203,5 @@ pub(super) fn ready(facts: &Facts) -> Found {
             mend("the Node is not Ready: it has no pod network".to_owned(), "cni-not-installed")
         }
         _ => mend("the Node is not Ready".to_owned(), "node-not-ready"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_id_is_the_same_without_dashes_and_in_the_other_order_of_bytes() {
-        let one = "12345678-9ABC-DEF0-1122-334455667788";
-        for (other, wanted) in [
-            (one, true),
-            ("123456789abcdef01122334455667788", true),
-            ("78563412-bc9a-f0de-1122-334455667788", true),
-            ("12345678-9abc-def0-1122-334455667789", false),
-            ("", false),
-        ] {
-            assert_eq!(is_same_id(one, other), wanted, "{other}");
-        }
     }
 }

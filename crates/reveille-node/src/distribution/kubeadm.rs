@@ -125,3 +125,107 @@ fn bootstrap_kubeconfig(order: &Order<'_>) -> SecretString {
     });
     file.to_string().into()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::root::Root;
+    use crate::target::{Arguments, Token};
+    use reveille_core::model::id::NodeName;
+
+    const TOKEN: &str = "abcdef.0123456789abcdef";
+
+    fn target() -> Target {
+        let pin = format!("sha256:{}", "ab".repeat(32));
+        let arguments = Arguments {
+            words: vec!["10.0.0.1:6443".to_owned()],
+            token: Some("oldold.0123456789abcdef".into()),
+            ca_cert_hashes: vec![pin],
+            cri_socket: Some("unix:///run/crio.sock".to_owned()),
+            ..Arguments::default()
+        };
+        Target::find(&arguments, &Root::new("/nowhere")).unwrap().unwrap()
+    }
+
+    fn deeds(config: Option<&str>, of: fn(&Kubeadm, &Order<'_>) -> Vec<Deed>) -> Vec<Deed> {
+        let (target, token) = (target(), Token::parse("test", &TOKEN.into()).unwrap());
+        let ignored = ["Swap".to_owned(), "Mem".to_owned()];
+        let order = Order {
+            target: &target,
+            node_name: &NodeName::from("w-1"),
+            token: &token,
+            authorities_pem: "PEM",
+            config,
+            ignored_checks: &ignored,
+        };
+        of(&Kubeadm, &order)
+    }
+
+    fn written(deeds: &[Deed]) -> (&str, serde_json::Value) {
+        let Some(Deed::Write { path, content }) = deeds.first() else { panic!("{deeds:?}") };
+        (path, serde_json::from_str(content.expose_secret()).unwrap_or_default())
+    }
+
+    #[test]
+    fn a_token_is_in_a_file_that_goes_away_and_in_no_argument() {
+        let deeds = deeds(None, Kubeadm::join);
+        let (path, file) = written(&deeds);
+        assert_eq!(file["discovery"]["bootstrapToken"]["token"], TOKEN);
+        assert_eq!(file["discovery"]["bootstrapToken"]["apiServerEndpoint"], "10.0.0.1:6443");
+        assert_eq!(file["discovery"]["bootstrapToken"]["unsafeSkipCAVerification"], false);
+        assert_eq!(file["nodeRegistration"]["criSocket"], "unix:///run/crio.sock");
+        let Some(Deed::Run { program: "kubeadm", arguments, .. }) = deeds.get(1) else { panic!("{deeds:?}") };
+        assert_eq!(arguments, &["join", "--config", path, "--ignore-preflight-errors=Swap,Mem"]);
+        assert!(matches!(deeds.last(), Some(Deed::Remove(removed)) if removed == path));
+        assert!(!format!("{deeds:?}").contains(&TOKEN[7..]), "whoever prints deeds prints no token");
+    }
+
+    #[test]
+    fn a_persons_configuration_is_taken_as_it_is_with_the_token_of_today() {
+        for (token, text) in [("oldold.0123456789abcdef", "kept"), (TOKEN_PLACE, "made before there was one")]
+        {
+            let config = format!("{{\"note\": \"{text}\", \"discovery\": {{\"token\": \"{token}\"}}}}");
+            let (target, new) = (target(), Token::parse("test", &TOKEN.into()).unwrap());
+            let target =
+                Target { token: (token != TOKEN_PLACE).then(|| target.token.clone()).flatten(), ..target };
+            let order = Order {
+                target: &target,
+                node_name: &NodeName::from("w-1"),
+                token: &new,
+                authorities_pem: "",
+                config: Some(&config),
+                ignored_checks: &[],
+            };
+            let deeds = Kubeadm.join(&order);
+            let (_, file) = written(&deeds);
+            assert_eq!((&file["note"], &file["discovery"]["token"]), (&text.into(), &TOKEN.into()));
+        }
+    }
+
+    #[test]
+    fn a_new_token_is_put_before_the_kubelet_and_a_reset_keeps_copies_first() {
+        let bootstrap = deeds(None, Kubeadm::bootstrap);
+        let (path, file) = written(&bootstrap);
+        assert_eq!(path, BOOTSTRAP_KUBECONFIG);
+        assert_eq!(file["users"][0]["user"]["token"], TOKEN);
+        assert!(matches!(bootstrap.last(), Some(Deed::Restart("kubelet"))));
+        let reset = Kubeadm.reset(&target());
+        assert!(matches!(reset.first(), Some(Deed::Keep(kept)) if kept.contains(&KUBECONFIG)), "{reset:?}");
+        assert!(matches!(reset.get(1), Some(Deed::Run { program: "kubeadm", .. })));
+    }
+
+    #[test]
+    fn whose_process_is_a_join() {
+        for (line, wanted) in [
+            ("kubeadm join 10.0.0.1:6443", true),
+            ("/usr/bin/kubeadm reset -f", true),
+            ("/usr/bin/kubeadm init", true),
+            ("kubeadm token list", false),
+            ("vi kubeadm join", false),
+            ("", false),
+        ] {
+            let words: Vec<&str> = line.split(' ').collect();
+            assert_eq!(Kubeadm.is_join(&words), wanted, "{line}");
+        }
+    }
+}

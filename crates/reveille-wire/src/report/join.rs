@@ -45,7 +45,7 @@ pub enum JoinEnded {
 pub struct JoinEvent {
     /// When, by this machine's clock.
     pub at: Stamp,
-    /// Who says it: `api`, `node`, `agent` or `program`.
+    /// Who says it: `check`, `api`, `node`, `agent` or `program`.
     pub of: String,
     /// What, with secrets masked.
     pub text: String,

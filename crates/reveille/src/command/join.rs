@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use reveille_agent::Report as AgentReport;
+use reveille_agent::checkup::{self, Check, Result as Came};
 use reveille_agent::model::{Credentials, NodeSeen};
+use reveille_core::model::stage::Stage;
 use reveille_core::model::time::{Span, Time};
 use reveille_node::distribution;
 use reveille_node::driver::{Begin, Driver, Said};
@@ -18,6 +20,7 @@ use reveille_node::identity::Identity;
 use reveille_node::inspect::{Found, Inspector, Unanswered};
 use reveille_node::join::{self, Ended};
 use reveille_node::memory_file::MemoryFile;
+use reveille_node::probe::Probe;
 use reveille_node::root::Root;
 use reveille_node::target::{Arguments, Target, Token};
 use reveille_wire::report::{JoinEnded, JoinEvent, JoinReport, Report};
@@ -60,9 +63,11 @@ pub(super) async fn join(context: &Context, args: &Join) -> Result<Answer, Failu
             "paste the line that this prints on a control plane: kubeadm token create --print-join-command",
         )
     })?;
-    let driver = driver(args, arguments, target, root)?;
     let began = reveille_node::driver::now();
+    let checks = checkup::checkup(&Probe::of_this_machine().facts(Ok(Some(&target))).await);
+    let driver = driver(args, arguments, target, root)?;
     let mut tale = Tale::new(context, args.verbose, driver.1);
+    tale.look_over(began, &checks);
     let ended = join::join(driver.0, of(args.within), |at, said| tale.hear(at, said)).await;
     let took_s = u64::try_from(reveille_node::driver::now().since(began).ms / 1000).unwrap_or(0);
     tale.end(&ended, took_s, args.stay)
@@ -123,6 +128,27 @@ struct Tale<'a> {
 impl<'a> Tale<'a> {
     const fn new(context: &'a Context, verbose: bool, node: String) -> Self {
         Self { context, verbose, node, events: Vec::new(), api: None, seen: None, failed: String::new() }
+    }
+
+    /// What stands against a join before it begins. It is begun all the same: what is told is what a person would look for
+    /// when it comes to nothing, and some of it passes by itself.
+    fn look_over(&mut self, at: Time, checks: &[Check]) {
+        let of_the_machine = |check: &&Check| {
+            // What is there only after a join cannot be asked of a machine that has not joined.
+            !matches!(check.id, "client-certificate" | "kubelet") && check.stage <= Stage::KubeletStart
+        };
+        let looked: Vec<&Check> = checks.iter().filter(of_the_machine).collect();
+        let failed: Vec<&&Check> = looked.iter().filter(|check| check.result == Came::Failed).collect();
+        let passed = looked.iter().filter(|check| check.result == Came::Passed).count();
+        self.tell(
+            at,
+            "check",
+            format!("{passed} of {} checks passed, {} failed", looked.len(), failed.len()),
+        );
+        for check in failed {
+            let advice = check.advice.as_ref().map(|advice| format!("; {}", advice.words));
+            self.tell(at, "check", format!("{}: {}{}", check.id, check.says, advice.unwrap_or_default()));
+        }
     }
 
     fn hear(&mut self, at: Time, said: &Said) {

@@ -54,7 +54,8 @@ impl Distribution for Kubeadm {
     }
 
     fn join(&self, order: &Order<'_>) -> Vec<Deed> {
-        let path = format!("{SCRATCH}/kubeadm-join.yaml");
+        // Of this node: machines that are containers may share the folder.
+        let path = format!("{SCRATCH}/kubeadm-join-{}.yaml", order.node_name);
         let mut arguments = vec!["join".to_owned(), "--config".to_owned(), path.clone()];
         if !order.ignored_checks.is_empty() {
             arguments.push(format!("--ignore-preflight-errors={}", order.ignored_checks.join(",")));
@@ -174,6 +175,7 @@ mod tests {
         assert_eq!(file["discovery"]["bootstrapToken"]["apiServerEndpoint"], "10.0.0.1:6443");
         assert_eq!(file["discovery"]["bootstrapToken"]["unsafeSkipCAVerification"], false);
         assert_eq!(file["nodeRegistration"]["criSocket"], "unix:///run/crio.sock");
+        assert!(path.contains("w-1"), "two that share the folder do not share the file: {path}");
         let Some(Deed::Run { program: "kubeadm", arguments, .. }) = deeds.get(1) else { panic!("{deeds:?}") };
         assert_eq!(arguments, &["join", "--config", path, "--ignore-preflight-errors=Swap,Mem"]);
         assert!(matches!(deeds.last(), Some(Deed::Remove(removed)) if removed == path));

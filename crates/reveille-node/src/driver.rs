@@ -100,7 +100,8 @@ pub fn now() -> Time {
     })
 }
 
-fn of(span: Span) -> Duration {
+/// A span as timers take it; one that is negative is over at once.
+pub fn of(span: Span) -> Duration {
     Duration::from_millis(u64::try_from(span.ms).unwrap_or(0))
 }
 

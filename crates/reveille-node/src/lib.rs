@@ -31,15 +31,3 @@ pub mod root;
 pub mod target;
 #[cfg(test)]
 mod testing;
-
-/// Why the link failed, with its causes, for people.
-pub fn link_text(failure: &link::LinkError) -> String {
-    let mut text = failure.to_string();
-    let mut cause = std::error::Error::source(failure);
-    while let Some(inner) = cause {
-        text.push_str(": ");
-        text.push_str(&inner.to_string());
-        cause = inner.source();
-    }
-    text
-}

@@ -144,7 +144,7 @@ impl Courier {
             if removed {
                 self.heard.send(Heard::Removed).await.ok();
             }
-            self.heard.send(Heard::Down(crate::link_text(&failure))).await.ok();
+            self.heard.send(Heard::Down(failure.with_causes())).await.ok();
             let asked = failure.retry_after_s().map_or(Duration::ZERO, |s| Duration::from_secs(s.into()));
             self.rest(jittered(pause.max(asked.min(PAUSE_MOST * 10)))).await;
             pause = (pause * 2).min(PAUSE_MOST);
@@ -292,7 +292,7 @@ async fn enrol(
             Err(failure) if failure.is_final() => return Err(AgentError::Refused(failure)),
             Err(failure) => {
                 let asked = failure.retry_after_s().map_or(Duration::ZERO, |s| Duration::from_secs(s.into()));
-                heard.try_send(Heard::Down(crate::link_text(&failure))).ok();
+                heard.try_send(Heard::Down(failure.with_causes())).ok();
                 sleep(jittered(pause.max(asked.min(PAUSE_MOST)))).await;
                 pause = (pause * 2).min(PAUSE_MOST);
             }

@@ -16,6 +16,7 @@ use serde_json::json;
 use thiserror::Error;
 
 use crate::distribution::{self, Distribution};
+use crate::link::is_whole;
 use crate::memory_file::replace;
 use crate::pin::{Pin, PinError};
 use crate::root::Root;
@@ -153,13 +154,7 @@ pub(super) fn held(plan: &Plan) -> Held {
 }
 
 fn check(plan: &Plan) -> Result<(), PlanError> {
-    let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, &plan.canonical());
-    let hex: String = digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
-    if plan.checksum.as_str() == format!("sha256:{hex}") {
-        Ok(())
-    } else {
-        Err(PlanError::Checksum(plan.version))
-    }
+    if is_whole(plan) { Ok(()) } else { Err(PlanError::Checksum(plan.version)) }
 }
 
 /// Writes the plan's files, each step told as it goes. What is as it should be is left alone.

@@ -29,6 +29,7 @@ use thiserror::Error;
 
 pub use enrol::Enrolment;
 pub use keyring::{Credential, Kept, Keyring, KeyringError};
+pub(crate) use session::is_whole;
 pub use session::{Carrier, Session};
 
 use crate::pin::Pins;
@@ -121,6 +122,18 @@ impl LinkError {
     /// Nothing comes of asking again before a person did something.
     pub fn is_final(&self) -> bool {
         matches!(self, Self::Refused(refused) if refused.retry_after_s.is_none() && !refused.reason.is_wait())
+    }
+
+    /// Why, with its causes, for people.
+    pub fn with_causes(&self) -> String {
+        let mut text = self.to_string();
+        let mut cause = std::error::Error::source(self);
+        while let Some(inner) = cause {
+            text.push_str(": ");
+            text.push_str(&inner.to_string());
+            cause = inner.source();
+        }
+        text
     }
 
     pub(crate) fn refused(reason: Reason) -> Self {

@@ -127,7 +127,7 @@ impl Session {
 }
 
 /// The plan is the one that its checksum was counted over.
-fn is_whole(plan: &Plan) -> bool {
+pub(crate) fn is_whole(plan: &Plan) -> bool {
     let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, &plan.canonical());
     let hex: String = digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
     plan.checksum.strip_prefix("sha256:") == Some(hex.as_str())

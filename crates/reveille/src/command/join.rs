@@ -5,7 +5,6 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::anyhow;
 use reveille_agent::Report as AgentReport;
@@ -68,13 +67,10 @@ pub(super) async fn join(context: &Context, args: &Join) -> Result<Answer, Failu
     let driver = driver(args, arguments, target, root)?;
     let mut tale = Tale::new(context, args.verbose, driver.1);
     tale.look_over(began, &checks);
-    let ended = join::join(driver.0, of(args.within), |at, said| tale.hear(at, said)).await;
+    let ended =
+        join::join(driver.0, reveille_node::driver::of(args.within), |at, said| tale.hear(at, said)).await;
     let took_s = u64::try_from(reveille_node::driver::now().since(began).ms / 1000).unwrap_or(0);
     tale.end(&ended, took_s, args.stay)
-}
-
-fn of(span: Span) -> Duration {
-    Duration::from_millis(u64::try_from(span.ms).unwrap_or(0))
 }
 
 fn driver(

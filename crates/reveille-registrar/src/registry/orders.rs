@@ -11,17 +11,15 @@ use super::event::What;
 use super::ids::{MachineId, OrderId};
 use super::{Effect, Registry, Turn};
 
-/// Most parts of one evidence: with the parts' own bound, 8 MiB.
-const PARTS_MAX: u32 = 128;
-
 /// An order that was given.
 #[derive(Clone, Debug)]
 pub(super) struct Given {
     machine: MachineId,
     verb: Verb,
     until: Time,
-    /// The next part of the evidence.
+    /// The next part of the evidence, and how many its first one said that there are.
     part: u32,
+    of: Option<u32>,
 }
 
 impl Registry {
@@ -45,7 +43,10 @@ impl Registry {
             return turn.tell(known, What::Unanswered(id, why));
         }
         let Some(conn) = self.conn_of.get(machine).copied() else { return };
-        self.orders.insert(id, Given { machine: machine.clone(), verb, until: turn.now + within, part: 0 });
+        self.orders.insert(
+            id,
+            Given { machine: machine.clone(), verb, until: turn.now + within, part: 0, of: None },
+        );
         let within_s = u32::try_from(within.ms / 1000).unwrap_or(u32::MAX);
         turn.out.push(Effect::Send(conn, ServerFrame::Do(Order { id: id.0, verb, within_s })));
     }
@@ -63,9 +64,11 @@ impl Registry {
     pub(super) fn may_send_evidence(&mut self, machine: &MachineId, part: &EvidencePart) -> bool {
         let Some(given) = self.orders.get_mut(&OrderId(part.id)) else { return false };
         let asked = given.machine == *machine && given.verb == Verb::CollectEvidence;
-        let next = part.part == given.part && part.part < part.of && part.of <= PARTS_MAX;
+        let of = given.of.unwrap_or(part.of);
+        let next =
+            part.part == given.part && part.part < part.of && part.of == of && of <= EvidencePart::PARTS_MAX;
         if asked && next {
-            given.part += 1;
+            (given.part, given.of) = (given.part + 1, Some(of));
         }
         asked && next
     }

@@ -230,17 +230,41 @@ pub enum Ended {
     Declined,
 }
 
-/// A part of the evidence that an order asked for.
+/// A part of the evidence that an order asked for. All parts, put together in order, are one archive as base64: the doctor's
+/// bundle, gzip over tar. They come before the order's [`Done`].
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EvidencePart {
     /// Of which order.
     pub id: u64,
     /// Which part, from 0.
     pub part: u32,
-    /// How many there are.
+    /// How many there are, at most [`EvidencePart::PARTS_MAX`].
     pub of: u32,
-    /// It, as text; secrets masked.
+    /// A cut of the base64 (RFC 4648 §4, padded once, at the end); in the archive secrets are masked.
     pub text: Text<{ 64 << 10 }>,
+    /// The SHA-256 of the whole archive, not of its base64: `sha256:` and 64 hex digits, the same in each part.
+    #[serde(default)]
+    pub sha256: Word,
+}
+
+impl EvidencePart {
+    /// Most parts of one archive: with the bound of each, 8 MiB of base64.
+    pub const PARTS_MAX: u32 = 128;
+
+    /// An archive's base64 as parts; none where it has more than are taken.
+    pub fn cut(id: u64, base64: &str, sha256: &Word) -> Option<Vec<Self>> {
+        const BYTES: usize = 64 << 10;
+        let of = u32::try_from(base64.len().div_ceil(BYTES).max(1)).ok()?;
+        if of > Self::PARTS_MAX || !base64.is_ascii() {
+            return None;
+        }
+        let cut = |part: u32| {
+            let from = part as usize * BYTES;
+            let text = Text::cut(&base64[from..base64.len().min(from + BYTES)]);
+            Self { id, part, of, text, sha256: sha256.clone() }
+        };
+        Some((0..of).map(cut).collect())
+    }
 }
 
 /// The session stands.

@@ -233,8 +233,14 @@ fn evidence_comes_in_order_and_only_when_it_was_asked_for() {
     let mut world = World::new();
     let id = world.known(&machine(1));
     let (conn, _) = world.arrive(&id, &machine(1));
-    let part =
-        |number| AgentFrame::Evidence(EvidencePart { id: 1, part: number, of: 2, text: Text::cut("log") });
+    let parts = EvidencePart::cut(1, &"a".repeat(65 << 10), &"sha256:00".into()).unwrap();
+    assert!(parts.len() == 2 && parts[1].text.len() == 1 << 10, "cut where a part is full");
+    assert_eq!(
+        EvidencePart::cut(1, &"a".repeat((8 << 20) + 1), &"sha256:00".into()),
+        None,
+        "more than is taken"
+    );
+    let part = |number: usize| AgentFrame::Evidence(parts[number].clone());
     let heard = |effects: Vec<Effect>| {
         told(&effects).into_iter().filter(|what| matches!(what, What::Evidence(..))).count()
     };
@@ -248,6 +254,8 @@ fn evidence_comes_in_order_and_only_when_it_was_asked_for() {
     assert_eq!(heard(world.say(conn, part(1))), 0, "the first comes first");
     assert_eq!(heard(world.say(conn, part(0))), 1);
     assert_eq!(heard(world.say(conn, part(0))), 0, "once");
+    let more = AgentFrame::Evidence(EvidencePart { of: 3, ..parts[1].clone() });
+    assert_eq!(heard(world.say(conn, more)), 0, "it said that there are two");
     assert_eq!(heard(world.say(conn, part(1))), 1);
 }
 

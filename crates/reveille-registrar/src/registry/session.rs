@@ -241,9 +241,11 @@ impl Registry {
             .filter(|other| other.roster == known.roster)
             .take(self.settings.peers_told)
             .map(|other| Neighbour {
+                machine: Word::cut(other.id.as_str()),
                 node_name: other.node_name.clone(),
                 zone: other.facts.zone.clone(),
                 addresses: List::first(other.facts.addresses.iter().cloned()),
+                answers_at: other.facts.answers_at.clone(),
             });
         let peers = List::first(neighbours);
         if !peers.is_empty() {

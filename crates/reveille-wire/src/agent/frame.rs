@@ -296,6 +296,9 @@ pub struct Token {
 /// Another machine of the cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Peer {
+    /// Its record: the name in its certificate, by which it is known when it answers.
+    #[serde(default)]
+    pub machine: Word,
     /// Its node's name.
     pub node_name: Word,
     /// Its failure domain.
@@ -303,6 +306,9 @@ pub struct Peer {
     pub zone: Option<Word>,
     /// Its addresses.
     pub addresses: List<Word, 8>,
+    /// Where its agent answers others ([`Facts::answers_at`]); none when it does not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answers_at: Option<Word>,
 }
 
 /// A machine that claims to be another.

@@ -120,4 +120,7 @@ pub struct Facts {
     /// The agent's version.
     #[serde(default)]
     pub agent: Word,
+    /// Where its agent answers other agents, as `ADDRESS:PORT`; none when it does not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answers_at: Option<Word>,
 }

@@ -105,6 +105,7 @@ fn facts(root: &Root, zone: Option<&str>) -> Facts {
         arch: Word::cut(std::env::consts::ARCH),
         zone: zone.map(Word::cut),
         agent: Word::cut(env!("CARGO_PKG_VERSION")),
+        answers_at: None,
     }
 }
 

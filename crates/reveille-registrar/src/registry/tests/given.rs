@@ -276,20 +276,26 @@ fn whoever_says_more_than_is_taken_is_closed() {
 }
 
 #[test]
-fn a_machine_is_told_of_others_of_its_roster_that_are_there() {
+fn a_machine_is_told_of_others_of_its_roster_that_are_there_and_where_they_answer() {
     let mut world = World::new();
     let ids: Vec<MachineId> = (1..5).map(|number| world.known(&machine(number))).collect();
     for (id, number) in ids.iter().zip(1..4) {
-        world.arrive(id, &machine(number));
+        let mut who = machine(number);
+        who.facts.answers_at = (number == 2).then(|| "10.0.0.2:9465".into());
+        world.arrive(id, &who);
     }
     let (conn, effects) = world.arrive(&ids[3], &machine(4));
-    let names: Vec<_> = sent(&effects, conn)
+    let peers: Vec<_> = sent(&effects, conn)
         .into_iter()
         .filter_map(|frame| match frame {
-            ServerFrame::Peers { peers } => Some(peers.iter().map(|peer| peer.node_name.to_string())),
+            ServerFrame::Peers { peers } => Some(peers.to_vec()),
             _ => None,
         })
         .flatten()
+        .map(|peer| (peer.machine.to_string(), peer.node_name.to_string(), peer.answers_at.is_some()))
         .collect();
-    assert_eq!(names, ["w-1", "w-2", "w-3"]);
+    let wanted = [(&ids[0], "w-1", false), (&ids[1], "w-2", true), (&ids[2], "w-3", false)];
+    let mut wanted = wanted.map(|(id, name, answers)| (id.as_str().to_owned(), name.to_owned(), answers));
+    wanted.sort();
+    assert_eq!(peers, wanted);
 }

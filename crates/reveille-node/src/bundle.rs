@@ -55,20 +55,33 @@ const FILES: [&str; 20] = [
 /// A secret that is shorter than this would blot out words.
 const SECRET_BYTES_MIN: usize = 8;
 
-/// Packs everything. `verdict` is the line by which `diagnose` knows what the checks came to.
+/// What is packed.
+#[derive(Debug)]
+pub struct Contents<'a> {
+    /// Where the machine's files are.
+    pub root: &'a Root,
+    /// The token that is joined with.
+    pub token: Option<&'a Token>,
+    /// Secrets that whoever packs knows of himself.
+    pub own: &'a [SecretString],
+    /// What was read.
+    pub facts: &'a Facts,
+    /// What it came to.
+    pub report_json: &'a str,
+    /// The line by which `diagnose` knows what the checks came to.
+    pub verdict: &'a str,
+    /// The logs.
+    pub logs: &'a [Log],
+}
+
+/// Packs everything.
 ///
 /// # Errors
 ///
 /// None but of memory: it is made in memory, and written by [`write`].
-pub fn pack(
-    root: &Root,
-    token: Option<&Token>,
-    facts: &Facts,
-    report_json: &str,
-    verdict: &str,
-    logs: &[Log],
-) -> io::Result<Vec<u8>> {
-    let secrets = secrets(root, token);
+pub fn pack(contents: &Contents<'_>) -> io::Result<Vec<u8>> {
+    let Contents { root, token, own, facts, report_json, verdict, logs } = contents;
+    let secrets = secrets(root, *token, own);
     let mut archive = tar::Archive::new(GzEncoder::new(Vec::new(), Compression::default()));
     let mut put =
         |name: &str, text: &str| archive.put(&format!("{FOLDER}/{name}"), clean(text, &secrets).as_bytes());
@@ -102,7 +115,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Every secret that is known to be on this machine, as it stands there.
-fn secrets(root: &Root, token: Option<&Token>) -> Vec<SecretString> {
+fn secrets(root: &Root, token: Option<&Token>, own: &[SecretString]) -> Vec<SecretString> {
     let mut secrets = Vec::new();
     let mut keep = |text: &str| {
         // A key stands on many lines, and each of them alone is a part of it.
@@ -114,6 +127,9 @@ fn secrets(root: &Root, token: Option<&Token>) -> Vec<SecretString> {
             secrets.push(SecretString::from(line));
         }
     };
+    for secret in own {
+        keep(secret.expose_secret());
+    }
     if let Some(token) = token {
         keep(token.whole().expose_secret());
         keep(token.secret().expose_secret());
@@ -132,7 +148,7 @@ fn secrets(root: &Root, token: Option<&Token>) -> Vec<SecretString> {
 }
 
 /// The lines between the marks of a private key; what else stands in the file is public.
-fn key_lines(pem: &str) -> String {
+pub(crate) fn key_lines(pem: &str) -> String {
     let mut is_key = false;
     let mut lines = String::new();
     for line in pem.lines() {

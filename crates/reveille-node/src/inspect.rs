@@ -351,6 +351,11 @@ impl Inspector {
         *self.token.lock().await = Some(token);
     }
 
+    /// The newest token that was had.
+    pub async fn token(&self) -> Option<Token> {
+        self.token.lock().await.clone()
+    }
+
     async fn ask_with_own_token(&self) -> Asked {
         let token = self.token.lock().await.clone();
         self.ask_with_token(token.as_ref()).await

@@ -27,6 +27,7 @@ pub mod pem;
 pub mod pin;
 pub mod probe;
 pub mod program;
+pub mod report;
 pub mod root;
 pub mod target;
 #[cfg(test)]

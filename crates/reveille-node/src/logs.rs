@@ -35,9 +35,28 @@ pub struct Log {
     pub note: Option<String>,
 }
 
+impl Log {
+    /// Its end alone, from the beginning of a line.
+    pub fn end(&self, bytes_max: usize) -> Self {
+        if self.text.len() <= bytes_max {
+            return self.clone();
+        }
+        let cut = self.text.len() - bytes_max;
+        let line = self.text.as_bytes()[cut..].iter().position(|byte| *byte == b'\n');
+        let text = line.map_or("", |line| &self.text[cut + line + 1..]).to_owned();
+        let note = Some(format!("only its last {} bytes of {}", text.len(), self.text.len()));
+        Self { name: self.name.clone(), text, note }
+    }
+}
+
 impl Probe {
     /// The logs of the machine, and those that were named besides.
     pub async fn logs(&self, named: &[PathBuf]) -> Vec<Log> {
+        self.logs_within(named, TAIL_BYTES_MAX).await
+    }
+
+    /// The same, no more than so much of each.
+    pub async fn logs_within(&self, named: &[PathBuf], bytes_max: u64) -> Vec<Log> {
         let journal = match self.program("journalctl", &JOURNAL).await {
             Ok(text) => Log { name: "journalctl".to_owned(), text, note: None },
             Err(why) => Log { name: "journalctl".to_owned(), text: String::new(), note: Some(why) },
@@ -47,7 +66,9 @@ impl Probe {
         let files = tokio::task::spawn_blocking(move || {
             let own = FILES.into_iter().map(|path| (path.to_owned(), root.real(path), false));
             let named = named.into_iter().map(|path| (path.display().to_string(), path, true));
-            own.chain(named).filter_map(|(name, path, wanted)| file(name, &path, wanted)).collect::<Vec<_>>()
+            own.chain(named)
+                .filter_map(|(name, path, wanted)| file(name, &path, wanted, bytes_max))
+                .collect::<Vec<_>>()
         });
         let mut logs = vec![masked(journal)];
         logs.extend(files.await.unwrap_or_default());
@@ -56,27 +77,51 @@ impl Probe {
 }
 
 /// The end of a file; nothing where it is not there and nobody named it.
-fn file(name: String, path: &Path, wanted: bool) -> Option<Log> {
-    match tail(path) {
+fn file(name: String, path: &Path, wanted: bool, bytes_max: u64) -> Option<Log> {
+    match tail(path, bytes_max) {
         Ok((text, note)) => Some(masked(Log { name, text, note })),
         Err(error) if error.kind() == io::ErrorKind::NotFound && !wanted => None,
         Err(error) => Some(Log { name, text: String::new(), note: Some(error.to_string()) }),
     }
 }
 
-fn tail(path: &Path) -> io::Result<(String, Option<String>)> {
+fn tail(path: &Path, bytes_max: u64) -> io::Result<(String, Option<String>)> {
     let mut file = File::open(path)?;
     let length = file.metadata()?.len();
-    let cut = length.saturating_sub(TAIL_BYTES_MAX);
+    let cut = length.saturating_sub(bytes_max);
     file.seek(SeekFrom::Start(cut))?;
     let mut bytes = Vec::new();
-    file.take(TAIL_BYTES_MAX).read_to_end(&mut bytes)?;
-    let text = String::from_utf8_lossy(&bytes).into_owned();
-    let note = (cut > 0).then(|| format!("only its last {TAIL_BYTES_MAX} bytes of {length}"));
+    file.take(bytes_max).read_to_end(&mut bytes)?;
+    // A line that is cut in the middle may begin with half a secret, which nobody knows for one.
+    let whole = if cut == 0 {
+        0
+    } else {
+        bytes.iter().position(|byte| *byte == b'\n').map_or(bytes.len(), |end| end + 1)
+    };
+    let text = String::from_utf8_lossy(&bytes[whole..]).into_owned();
+    let note = (cut > 0).then(|| format!("only its last {bytes_max} bytes of {length}"));
     Ok((text, note))
 }
 
 fn masked(log: Log) -> Log {
     let text = mask_secrets(&log.text).into_owned();
     Log { text, ..log }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_cut_off_a_log_takes_the_line_with_it_that_it_went_through() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("kubelet.log");
+        std::fs::write(&path, "--token abcdef.0123456789abcdef\nlast\n").unwrap();
+        let log = file("kubelet.log".to_owned(), &path, true, 20).unwrap();
+        assert_eq!((log.text.as_str(), log.note.is_some()), ("last\n", true));
+        let whole = Log { text: "first line\nsecond\nthird\n".to_owned(), note: None, ..log };
+        assert_eq!(whole.end(15).text, "second\nthird\n");
+        assert_eq!(whole.end(3).text, "");
+        assert_eq!((whole.end(100).text, whole.end(100).note), (whole.text, None));
+    }
 }

@@ -29,6 +29,11 @@ impl Root {
         Self(path.into())
     }
 
+    /// True when it is this machine's own.
+    pub fn is_this_machines(&self) -> bool {
+        self.0 == Path::new("/")
+    }
+
     /// Where the machine's file of that name is. Links on the way are not looked at.
     pub fn at(&self, path: impl AsRef<Path>) -> PathBuf {
         let path = path.as_ref();

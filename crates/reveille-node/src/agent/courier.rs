@@ -70,9 +70,17 @@ pub(super) struct Courier {
     facts: Facts,
     held: Option<reveille_wire::agent::plan::Held>,
     heard: mpsc::Sender<Heard>,
-    frames: mpsc::Receiver<AgentFrame>,
+    out: Out,
     reports: VecDeque<StageReport>,
     beat: Heartbeat,
+}
+
+/// What is to be sent.
+pub(super) struct Out {
+    /// What is said at once.
+    pub(super) frames: mpsc::Receiver<AgentFrame>,
+    /// What was ordered, one frame at a time: whoever collects waits for the link, and nothing else does.
+    pub(super) evidence: mpsc::Receiver<AgentFrame>,
 }
 
 /// What is on the machine's disk when its agent begins.
@@ -103,7 +111,7 @@ impl Courier {
         setup: &Setup,
         known: Known<'_>,
         heard: mpsc::Sender<Heard>,
-        frames: mpsc::Receiver<AgentFrame>,
+        out: Out,
     ) -> Result<Self, AgentError> {
         let (mut identity, name) = identity(&setup.root);
         identity.instance_id = setup.instance_id.as_deref().map(Word::cut);
@@ -119,7 +127,7 @@ impl Courier {
             facts: setup.facts.clone(),
             held: known.plan.map(plan::held),
             heard,
-            frames,
+            out,
             reports: VecDeque::new(),
             beat: Heartbeat { stage: None, joined: known.joined, account: None },
         })
@@ -157,10 +165,12 @@ impl Courier {
         loop {
             tokio::select! {
                 () = sleep_until(until) => return,
-                frame = self.frames.recv() => match frame {
+                frame = self.out.frames.recv() => match frame {
                     Some(frame) => self.keep(frame),
                     None => return,
                 },
+                // Nobody waits for it any more.
+                Some(_) = self.out.evidence.recv() => {}
             }
         }
     }
@@ -214,10 +224,15 @@ impl Courier {
                     },
                     Err(failure) => return failure,
                 },
-                frame = self.frames.recv() => {
+                frame = self.out.frames.recv() => {
                     let Some(frame) = frame else { return LinkError::Key("the agent ends".to_owned()) };
                     self.keep(frame.clone());
                     if let Err(failure) = session.say(frame).await {
+                        return failure;
+                    }
+                }
+                Some(part) = self.out.evidence.recv() => {
+                    if let Err(failure) = session.say(part).await {
                         return failure;
                     }
                 }

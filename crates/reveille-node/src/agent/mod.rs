@@ -13,6 +13,8 @@
 //! nothing is written outside the few folders that a node's configuration lives in.
 
 mod courier;
+mod desk;
+mod evidence;
 mod plan;
 mod progress;
 mod tokens;
@@ -22,13 +24,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use reveille_agent::effect::Report;
-use reveille_agent::model::NodeSeen;
 use reveille_agent::{Config, Event, Settings};
-use reveille_core::model::agent::{Ask, KubeletSaid};
 use reveille_core::model::time::Time;
-use reveille_wire::agent::frame::{self, Account, Done, Ended, Heartbeat, Order, StageReport};
-use reveille_wire::agent::text::{List, Sentence, Tail, Word};
-use reveille_wire::agent::{AgentFrame, Facts, Plan, Refused, Secret, Verb};
+use reveille_wire::agent::frame::StageReport;
+use reveille_wire::agent::text::Word;
+use reveille_wire::agent::{AgentFrame, Facts, Plan, Secret};
 use thiserror::Error;
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
@@ -44,7 +44,8 @@ pub use courier::Heard;
 pub use plan::{PlanError, Shelf};
 
 use courier::Courier;
-use progress::Progress;
+use desk::{Desk, of_account};
+use evidence::Collector;
 use tokens::FromServer;
 
 /// Frames and things heard wait here for no longer than a step takes.
@@ -118,9 +119,10 @@ pub async fn run(setup: Setup, mut tell: impl FnMut(Time, Told<'_>)) -> Result<(
     let mut held = shelf.read()?;
     let joined = held.as_ref().is_some_and(|plan| shelf.has_joined(plan));
     let known = courier::Known { plan: held.as_ref(), joined };
-    let courier = Courier::new(&setup, known, heard_in, frames).await?;
+    let (parts, evidence) = mpsc::channel(1);
+    let courier = Courier::new(&setup, known, heard_in, courier::Out { frames, evidence }).await?;
     let courier = tokio::spawn(courier.run());
-    let mut desk = Desk { progress: Progress::default(), say: say.clone(), order: None, account: None };
+    let mut desk = Desk::new(say.clone(), Collector::new(&setup, parts));
     desk.progress.runs();
     let (token_in, tokens) = watch::channel(None);
     let mut agent = Agent { setup, shelf, config, say, heard, courier, desk, token_in, tokens };
@@ -184,9 +186,10 @@ impl Agent {
             match next {
                 Heard::Plan(plan) => return Ok(*plan),
                 Heard::Wait(refused) => self.desk.wait_for_plan(&refused, tell),
-                Heard::Order(order) => self.desk.decline(&order, "no plan was given to this machine yet"),
+                Heard::Order(order) => self.desk.take_order(order, None),
                 Heard::Up { .. } => self.desk.tell_all(),
-                Heard::Token(_) | Heard::Removed | Heard::Down(_) | Heard::Peers(_) => {}
+                Heard::Down(_) => self.desk.link_ended(),
+                Heard::Token(_) | Heard::Removed | Heard::Peers(_) => {}
             }
         }
     }
@@ -235,9 +238,10 @@ impl Agent {
                     match heard {
                         Heard::Plan(next) if next.checksum != plan.checksum => return Ok(*next),
                         // The one that it has; or another word that changes nothing here.
-                        Heard::Plan(_) | Heard::Wait(_) | Heard::Down(_) | Heard::Peers(_) => {}
+                        Heard::Plan(_) | Heard::Wait(_) | Heard::Peers(_) => {}
+                        Heard::Down(_) => self.desk.link_ended(),
                         Heard::Token(token) => drop(self.token_in.send_replace(Some(token))),
-                        Heard::Order(order) => self.desk.take_order(order, &life.inspector, &life.orders),
+                        Heard::Order(order) => self.desk.take_order(order, Some(&life)),
                         Heard::Removed => life.inspector.is_removed(),
                         Heard::Up { .. } => self.desk.tell_all(),
                     }
@@ -257,128 +261,6 @@ impl Agent {
                 _ = &mut life.task.0 => return Ok(plan.clone()),
             }
         }
-    }
-}
-
-/// What is said to the server, and the order that is under way.
-struct Desk {
-    progress: Progress,
-    say: mpsc::Sender<AgentFrame>,
-    order: Option<Order>,
-    account: Option<Account>,
-}
-
-impl Desk {
-    fn send(&self, frame: AgentFrame) {
-        // A full queue is a link that is down; what is so is said when it is up again.
-        self.say.try_send(frame).ok();
-    }
-
-    fn flush(&mut self, tell: &mut impl FnMut(Time, Told<'_>)) {
-        let reports = self.progress.reports(crate::driver::now());
-        if !reports.is_empty() {
-            self.tell_all();
-        }
-        for report in reports {
-            tell(crate::driver::now(), Told::Stage(&report));
-            self.send(AgentFrame::Stage(report));
-        }
-    }
-
-    /// A session stands: it is told where the machine is.
-    fn tell_all(&self) {
-        let stage = self.progress.stage();
-        self.send(AgentFrame::Heartbeat(Heartbeat {
-            stage: Some(stage),
-            joined: self.progress.has_joined(),
-            account: self.account.clone(),
-        }));
-    }
-
-    fn wait_for_plan(&mut self, refused: &Refused, tell: &mut impl FnMut(Time, Told<'_>)) {
-        self.progress.stands(refused.reason.code(), &refused.to_string());
-        self.flush(tell);
-    }
-
-    fn hear(&mut self, said: &Said, tell: &mut impl FnMut(Time, Told<'_>)) {
-        self.progress.hear(said);
-        self.flush(tell);
-        // That it is begun is the answer: whether it works, whoever asked sees for himself.
-        let ended = match said {
-            Said::Report(report @ Report::Rejoins(..)) => (Ended::Done, report.to_string()),
-            Said::Report(report @ Report::Holds(_)) => (Ended::Declined, report.to_string()),
-            Said::Report(report @ (Report::Failed(..) | Report::GaveUp(_))) => {
-                (Ended::Failed, report.to_string())
-            }
-            Said::Report(report @ Report::Back) => (Ended::AlreadySo, report.to_string()),
-            Said::Found(found) if found.inspection.node == NodeSeen::Ready => {
-                (Ended::AlreadySo, "its node is Ready".to_owned())
-            }
-            _ => return,
-        };
-        if let Some(order) = self.order.take() {
-            self.answer(order.id, ended.0, &ended.1);
-        }
-    }
-
-    fn take_order(&mut self, order: Order, inspector: &Arc<Inspector>, orders: &mpsc::Sender<Event>) {
-        match order.verb {
-            Verb::Join | Verb::RestartKubelet => {
-                if let Some(before) = self.order.replace(order.clone()) {
-                    self.answer(before.id, Ended::Declined, "another order came after it");
-                }
-                let ask = if order.verb == Verb::Join { Ask::Rejoin } else { Ask::RestartKubelet };
-                if orders.try_send(Event::Asked(ask)).is_err() {
-                    self.decline(&order, "the agent is busy");
-                }
-            }
-            Verb::Probe => {
-                let (inspector, say) = (Arc::clone(inspector), self.say.clone());
-                tokio::spawn(async move {
-                    let answered = inspector.check_api().await;
-                    let (outcome, tail) = match answered {
-                        Ok(answer) => (Ended::Done, format!("the API server answers {}", answer.status)),
-                        Err(unanswered) => (Ended::Failed, unanswered.why),
-                    };
-                    let done = Done { id: order.id, outcome, tail: Tail::tail(&tail) };
-                    say.try_send(AgentFrame::Done(done)).ok();
-                });
-            }
-            Verb::CollectEvidence => self.decline(&order, "this agent does not collect evidence yet"),
-        }
-    }
-
-    fn decline(&self, order: &Order, why: &str) {
-        self.answer(order.id, Ended::Declined, why);
-    }
-
-    fn answer(&self, id: u64, outcome: Ended, tail: &str) {
-        self.send(AgentFrame::Done(Done { id, outcome, tail: Tail::tail(tail) }));
-    }
-}
-
-/// In the words of the protocol.
-fn of_account(account: &reveille_agent::account::Account, kubelet: Option<bool>) -> Account {
-    let kubelet = match kubelet {
-        Some(true) => KubeletSaid::Runs,
-        Some(false) => KubeletSaid::Stopped,
-        None => KubeletSaid::CannotTell,
-    };
-    let work = account.work.as_ref().map(|work| frame::Work {
-        what: Word::cut(&work.what),
-        attempt: work.attempt,
-        of: work.of,
-    });
-    let hold = account
-        .hold
-        .as_ref()
-        .map(|hold| frame::Hold { kind: Word::cut(hold.kind.name()), text: Sentence::cut(&hold.text) });
-    Account {
-        kubelet: Word::cut(kubelet.name()),
-        api: Word::cut(account.api.name()),
-        work,
-        hold,
-        may: List::first(account.may.iter().map(|ask| Word::cut(ask.name()))),
     }
 }
 

@@ -59,7 +59,16 @@ async fn a_token_and_a_key_placed_anywhere_are_never_in_a_bundle() {
     let logs = probe.logs(&[extra]).await;
     let facts = probe.facts(Ok(None)).await;
     let said = format!("the token is {SECRET}, the key {KEY}");
-    let bytes = pack(&root, target.token.as_ref(), &facts, &said, &said, &logs).unwrap();
+    let bytes = pack(&Contents {
+        root: &root,
+        token: target.token.as_ref(),
+        own: &[],
+        facts: &facts,
+        report_json: &said,
+        verdict: &said,
+        logs: &logs,
+    })
+    .unwrap();
     let text = unpacked(&bytes);
     for canary in [SECRET, KEY, &base64::engine::general_purpose::STANDARD.encode(KEY)[..24]] {
         assert!(

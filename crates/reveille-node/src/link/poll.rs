@@ -9,17 +9,21 @@ use std::time::Duration;
 use reveille_wire::agent::frame::Hello;
 use reveille_wire::agent::poll::{Poll, Polled};
 use reveille_wire::agent::text::List;
-use reveille_wire::agent::{AgentFrame, Numbered, POLL_FRAMES_MAX, POLL_HOLD_S, ServerFrame, path};
+use reveille_wire::agent::{
+    AGENT_FRAME_BYTES_MAX, AgentFrame, Numbered, POLL_FRAMES_MAX, POLL_HOLD_S, ServerFrame, path,
+};
 use tokio::sync::mpsc;
 
-use super::session::{FRAMES_MAX, Wires};
+use super::session::{FRAMES_MAX, OUT_MAX, Wires};
 use super::{ANSWER_WITHIN, Credential, Link, LinkError, dial};
 
 /// A poll that failed is repeated this often, a second apart at first, before the session is given up.
 const REPEATED: u32 = 3;
+/// Frames of one body. What stands around them is some hundred bytes.
+const BODY_BYTES_MAX: usize = AGENT_FRAME_BYTES_MAX - 1024;
 
 pub(super) fn open(link: &Link, credential: &Credential, hello: Hello) -> Result<Wires, LinkError> {
-    let (out, queue) = mpsc::channel(FRAMES_MAX);
+    let (out, queue) = mpsc::channel(OUT_MAX);
     let (into, taken) = mpsc::channel(FRAMES_MAX);
     let credential =
         Credential::read(credential.pem()).ok_or_else(|| LinkError::Key("it cannot be read".to_owned()))?;
@@ -33,6 +37,12 @@ pub(super) fn open(link: &Link, credential: &Credential, hello: Hello) -> Result
     Ok(Wires { out, into: taken, task: task.abort_handle() })
 }
 
+/// What came first.
+enum Next {
+    Polled(Result<Polled, LinkError>),
+    Frame(AgentFrame),
+}
+
 struct Line {
     link: Link,
     credential: Credential,
@@ -40,8 +50,8 @@ struct Line {
     sent: u64,
     /// The highest frame of the server that was handed over.
     got: u64,
-    /// Frames that were not acknowledged.
-    waiting: Vec<Numbered<AgentFrame>>,
+    /// Frames that were not acknowledged, with their lengths.
+    waiting: Vec<(usize, Numbered<AgentFrame>)>,
 }
 
 impl Line {
@@ -54,33 +64,35 @@ impl Line {
         self.push(AgentFrame::Hello(hello));
         let mut failures = 0;
         loop {
-            let polled = {
+            let next = {
                 let poll = ask(&self.link, &self.credential, self.poll());
                 tokio::pin!(poll);
                 tokio::select! {
-                    polled = &mut poll => Some(polled),
+                    polled = &mut poll => Next::Polled(polled),
                     // The poll under way is given up: what it would have answered is answered to the next one.
                     frame = queue.recv(), if self.session.is_some() && self.waiting.len() < POLL_FRAMES_MAX => match frame {
-                        Some(frame) => {
-                            self.sent += 1;
-                            self.waiting.push(Numbered { n: self.sent, frame });
-                            None
-                        }
+                        Some(frame) => Next::Frame(frame),
                         None => return self.link.broken("nobody speaks any more"),
                     },
                 }
             };
+            let polled = match next {
+                Next::Frame(frame) => {
+                    self.push(frame);
+                    continue;
+                }
+                Next::Polled(polled) => polled,
+            };
             match polled {
-                None => {}
-                Some(Ok(polled)) => {
+                Ok(polled) => {
                     failures = 0;
                     if !self.take(polled, into).await {
                         return self.link.broken("nobody listens any more");
                     }
                 }
-                Some(Err(error @ LinkError::Refused(_))) => return error,
-                Some(Err(error)) if self.session.is_none() || failures >= REPEATED => return error,
-                Some(Err(_)) => {
+                Err(error @ LinkError::Refused(_)) => return error,
+                Err(error) if self.session.is_none() || failures >= REPEATED => return error,
+                Err(_) => {
                     tokio::time::sleep(Duration::from_secs(1 << failures)).await;
                     failures += 1;
                 }
@@ -90,23 +102,31 @@ impl Line {
 
     fn push(&mut self, frame: AgentFrame) {
         self.sent += 1;
-        self.waiting.push(Numbered { n: self.sent, frame });
+        let frame = Numbered { n: self.sent, frame };
+        let bytes = serde_json::to_vec(&frame).map_or(0, |text| text.len());
+        self.waiting.push((bytes, frame));
+    }
+
+    /// As many frames as one body may hold; the others go with the next one, at once.
+    fn fitting(&self) -> impl Iterator<Item = Numbered<AgentFrame>> {
+        let mut left = BODY_BYTES_MAX;
+        let fits = move |(bytes, _): &&(usize, Numbered<AgentFrame>)| {
+            let fits = *bytes < left;
+            left = left.saturating_sub(bytes + 1);
+            fits
+        };
+        self.waiting.iter().take_while(fits).map(|(_, frame)| frame.clone())
     }
 
     fn poll(&self) -> Poll {
         // Something to say goes at once and is answered at once.
         let hold_s = if self.waiting.is_empty() { POLL_HOLD_S } else { 0 };
-        Poll {
-            session: self.session,
-            ack: self.got,
-            frames: List::first(self.waiting.iter().cloned()),
-            hold_s,
-        }
+        Poll { session: self.session, ack: self.got, frames: List::first(self.fitting()), hold_s }
     }
 
     async fn take(&mut self, polled: Polled, into: &mpsc::Sender<Result<ServerFrame, LinkError>>) -> bool {
         self.session = Some(polled.session);
-        self.waiting.retain(|frame| frame.n > polled.ack);
+        self.waiting.retain(|(_, frame)| frame.n > polled.ack);
         for Numbered { n, frame } in polled.frames.into_vec() {
             if n > self.got {
                 self.got = n;

@@ -16,8 +16,10 @@ use tokio::task::AbortHandle;
 
 use super::{Credential, Link, LinkError, poll, socket};
 
-/// Frames that may wait to be sent, and to be taken.
+/// Frames that may wait to be taken.
 pub(super) const FRAMES_MAX: usize = 256;
+/// Frames that may wait to be sent: of evidence each is 64 KiB, and whoever has more waits.
+pub(super) const OUT_MAX: usize = 16;
 
 /// How frames travel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -16,7 +16,7 @@ use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
 
-use super::session::{FRAMES_MAX, Wires};
+use super::session::{FRAMES_MAX, OUT_MAX, Wires};
 use super::{Credential, Link, LinkError, STEP_WITHIN, dial};
 
 /// A server from which nothing came for so long, not even the answer to a ping, is not there any more.
@@ -48,7 +48,7 @@ pub(super) async fn open(link: &Link, credential: &Credential, hello: Hello) -> 
         .write_buffer_size(0)
         .max_write_buffer_size(2 << 20);
     let socket = WebSocketStream::from_raw_socket(TokioIo::new(upgraded), Role::Client, Some(config)).await;
-    let (out, queue) = mpsc::channel(FRAMES_MAX);
+    let (out, queue) = mpsc::channel(OUT_MAX);
     let (sender, into) = mpsc::channel(FRAMES_MAX);
     let link = link.clone();
     let task = tokio::spawn(async move {

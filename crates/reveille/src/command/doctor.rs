@@ -9,18 +9,17 @@
 //! Nothing is decided here, and nothing is changed but the bundle's file.
 
 use anyhow::{Context as _, anyhow};
-use reveille_agent::checkup::{self, Check, Facts, Result as Came};
+use reveille_agent::checkup::{self, Check, Facts};
 use reveille_core::model::cause::Cause;
 use reveille_diagnose::scan::Scanner;
 use reveille_diagnose::{Catalogue, Finding, Reader, judge};
-use reveille_node::bundle;
+use reveille_node::bundle::{self, Contents};
 use reveille_node::logs::Log;
 use reveille_node::probe::Probe;
+use reveille_node::report;
 use reveille_node::root::Root;
 use reveille_node::target::{Target, TargetError};
-use reveille_wire::report::{
-    CheckReport, DoctorReport, DoctorSummary, Document, LogFindingReport, LogLineReport, LogReport, Report,
-};
+use reveille_wire::report::{DoctorReport, Document, LogFindingReport, LogLineReport, Report};
 
 use super::{Answer, Context, looking};
 use crate::cli::Output;
@@ -42,20 +41,28 @@ pub(crate) async fn doctor(context: &Context, args: &Doctor) -> Result<Answer, F
     });
     let checks = checkup::checkup(&facts);
     let findings = findings(&catalogue, &logs)?;
-    let report = report(&catalogue, &facts, &checks, findings, &logs);
+    let told = report(&catalogue, &facts, &checks, findings, &logs);
     if let Some(path) = &args.bundle {
-        let document = Document::from(Report::DoctorReport(Box::new(report.clone())));
+        let document = Document::from(Report::DoctorReport(Box::new(told.clone())));
         let json = document.to_json().map_err(|error| Failure::internal(anyhow::Error::new(error)))?;
         let token = target.as_ref().ok().and_then(Option::as_ref).and_then(|target| target.token.as_ref());
-        let packed = bundle::pack(&probe.root, token, &facts, &json, &verdict(&checks), &logs);
-        packed
+        let contents = Contents {
+            root: &probe.root,
+            token,
+            own: &[],
+            facts: &facts,
+            report_json: &json,
+            verdict: &report::verdict(&checks),
+            logs: &logs,
+        };
+        bundle::pack(&contents)
             .and_then(|bytes| bundle::write(path, &bytes))
             .with_context(|| format!("cannot write {}", path.display()))
             .map_err(|error| {
                 Failure::cannot_tell(error).next("name a file in a folder that can be written")
             })?;
     }
-    let (mut text, exit) = looking::print(context, Report::DoctorReport(Box::new(report)), true)?;
+    let (mut text, exit) = looking::print(context, Report::DoctorReport(Box::new(told)), true)?;
     if let (Some(path), Output::Table) = (&args.bundle, context.common.output) {
         text.push_str(&format!("Packed: {}\n", path.display()));
     }
@@ -88,19 +95,7 @@ fn findings(catalogue: &Catalogue, logs: &[Log]) -> Result<Vec<Finding>, Failure
     Ok(findings)
 }
 
-/// The line by which `diagnose` knows what was found here.
-fn verdict(checks: &[Check]) -> String {
-    match checkup::first_failed(checks) {
-        None => "reveille doctor: no check failed\n".to_owned(),
-        Some(Check { id, cause: None, .. }) => {
-            format!("reveille doctor: check {id} failed: no cause is named\n")
-        }
-        Some(Check { id, cause: Some(cause), .. }) => {
-            format!("reveille doctor: check {id} failed: cause {cause}\n")
-        }
-    }
-}
-
+/// What the node's side makes of the checks, with what the catalogue knows of them.
 fn report(
     catalogue: &Catalogue,
     facts: &Facts,
@@ -108,46 +103,12 @@ fn report(
     findings: Vec<Finding>,
     logs: &[Log],
 ) -> DoctorReport {
-    let count =
-        |result| u32::try_from(checks.iter().filter(|check| check.result == result).count()).unwrap_or(0);
-    DoctorReport {
-        node: facts.names.node(),
-        servers: facts.servers.iter().map(|server| server.endpoint.clone()).collect(),
-        told_by: facts.aim.read().and_then(Option::as_ref).map(|aim| aim.told_by.clone()),
-        first: checkup::first_failed(checks).map(|check| check.id.to_owned()),
-        summary: DoctorSummary {
-            passed: count(Came::Passed),
-            warned: count(Came::Warned),
-            failed: count(Came::Failed),
-            skipped: count(Came::Skipped),
-            cannot_tell: count(Came::CannotTell),
-        },
-        checks: checks.iter().map(|check| check_report(catalogue, check)).collect(),
-        findings: findings.into_iter().map(finding_report).collect(),
-        logs: logs
-            .iter()
-            .map(|log| LogReport {
-                name: log.name.clone(),
-                lines: u64::try_from(log.text.lines().count()).unwrap_or(0),
-                note: log.note.clone(),
-            })
-            .collect(),
+    let mut report = report::report(facts, checks, logs);
+    for check in &mut report.checks {
+        check.code = check.cause.as_deref().and_then(|label| code(catalogue, label));
     }
-}
-
-fn check_report(catalogue: &Catalogue, check: &Check) -> CheckReport {
-    CheckReport {
-        id: check.id.to_owned(),
-        stage: check.stage.name().to_owned(),
-        rests_on: check.rests_on.iter().map(|id| (*id).to_owned()).collect(),
-        result: check.result.word().to_owned(),
-        says: check.says.clone(),
-        evidence: check.evidence.clone(),
-        cause: check.cause.map(str::to_owned),
-        code: check.cause.and_then(|label| code(catalogue, label)),
-        remedy: check.advice.as_ref().map(|advice| advice.words.clone()),
-        commands: check.advice.as_ref().map_or_else(Vec::new, |advice| advice.commands.clone()),
-    }
+    report.findings = findings.into_iter().map(finding_report).collect();
+    report
 }
 
 /// The code of a cause, whoever knows it: the catalogue, or the engine's own list.

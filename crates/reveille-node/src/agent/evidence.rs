@@ -1,0 +1,269 @@
+//! Evidence and probes by order: what the doctor would find on this machine, for whoever leads.
+//!
+//! ```text
+//!  order ─▶ facts, checks ─┬─ probe ──────────────▶ done: does the API server answer, and every check in a line
+//!                          └─ logs ─▶ bundle ─▶ base64 ─▶ part 0, part 1, … ─▶ done          link ends ─▶ all of it ends
+//! ```
+//!
+//! One order at a time. Bounded in bytes (logs are shortened until all of it fits, and left out when they never do), in time (the
+//! order's own, never longer than ours) and in pace, which stays below what the server takes of one machine. Parts wait for
+//! the link one by one, so that a slow link costs memory once. Secrets are taken out as the doctor takes them out, and besides
+//! these the agent's own key and invitation. Nothing on the machine is changed, and nothing in an order names a file.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use reveille_agent::checkup::{self, Check, Facts};
+use reveille_core::diagnose::console::mask_secrets;
+use reveille_wire::agent::frame::{Done, Ended, EvidencePart, Order};
+use reveille_wire::agent::text::{Tail, Word};
+use reveille_wire::agent::{AgentFrame, Secret, Verb};
+use reveille_wire::report::{Document, Report};
+use secrecy::SecretString;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep, timeout_at};
+
+use super::{AbortOnDrop, Setup};
+use crate::bundle::{self, Contents};
+use crate::inspect::Inspector;
+use crate::logs::Log;
+use crate::probe::Probe;
+use crate::report;
+use crate::root::Root;
+use crate::target::{Target, Token};
+
+/// Longest that an order is worked on, whatever it says.
+const WITHIN_MOST: Duration = Duration::from_secs(120);
+/// Most that is sent for one order, packed.
+const BUNDLE_BYTES_MAX: usize = 2 << 20;
+/// Of each log this much, and less while the bundle is too large.
+const LOG_BYTES: [usize; 3] = [1 << 20, 128 << 10, 0];
+/// Between two parts: a fifth of what the server takes on the long run is left to everything else.
+const PACE: Duration = Duration::from_millis(125);
+
+/// Whoever collects.
+pub(super) struct Collector {
+    root: Root,
+    folder: PathBuf,
+    invitation: Option<Secret>,
+    parts: mpsc::Sender<AgentFrame>,
+    /// Held as long as anything of an order is under way: also by the thread that packs, which nobody can end.
+    free: Arc<Semaphore>,
+    under_way: Option<(u64, AbortOnDrop)>,
+}
+
+/// What one order is carried out with.
+struct Collecting {
+    root: Root,
+    inspector: Option<Arc<Inspector>>,
+    own: Vec<SecretString>,
+    parts: mpsc::Sender<AgentFrame>,
+    ends: Instant,
+    permit: Arc<OwnedSemaphorePermit>,
+}
+
+/// A bundle that fits.
+struct Packed {
+    bytes: Vec<u8>,
+    note: &'static str,
+}
+
+impl Collector {
+    pub(super) fn new(setup: &Setup, parts: mpsc::Sender<AgentFrame>) -> Self {
+        Self {
+            root: setup.root.clone(),
+            folder: setup.folder.clone(),
+            invitation: setup.invitation.clone(),
+            parts,
+            free: Arc::new(Semaphore::new(1)),
+            under_way: None,
+        }
+    }
+
+    /// Begins; or says why not.
+    pub(super) fn begin(
+        &mut self,
+        order: &Order,
+        inspector: Option<Arc<Inspector>>,
+    ) -> Result<(), &'static str> {
+        if self.under_way.as_ref().is_some_and(|(id, task)| *id == order.id && !task.0.is_finished()) {
+            return Ok(());
+        }
+        let permit = Arc::clone(&self.free).try_acquire_owned();
+        let permit = permit.map_err(|_| "it collects for another order, and does one at a time")?;
+        let within = Duration::from_secs(u64::from(order.within_s)).min(WITHIN_MOST);
+        let collecting = Collecting {
+            root: self.root.clone(),
+            inspector,
+            own: self.own_secrets(),
+            parts: self.parts.clone(),
+            ends: Instant::now() + within,
+            permit: Arc::new(permit),
+        };
+        let order = order.clone();
+        let task: JoinHandle<()> = tokio::spawn(collecting.carry_out(order.clone()));
+        self.under_way = Some((order.id, AbortOnDrop(task)));
+        Ok(())
+    }
+
+    /// Nobody waits for it any more.
+    pub(super) fn stop(&mut self) {
+        self.under_way = None;
+    }
+
+    /// The agent's own key and invitation: no log should hold them, and a bundle must not.
+    fn own_secrets(&self) -> Vec<SecretString> {
+        let key = std::fs::read_to_string(self.folder.join("link/link.pem")).unwrap_or_default();
+        let invitation = self.invitation.as_ref().map(|token| SecretString::from(token.expose()));
+        std::iter::once(SecretString::from(bundle::key_lines(&key))).chain(invitation).collect()
+    }
+}
+
+impl Collecting {
+    async fn carry_out(self, order: Order) {
+        let worked = timeout_at(self.ends, async {
+            match order.verb {
+                Verb::CollectEvidence => self.collect(order.id).await,
+                _ => self.probe().await,
+            }
+        });
+        let (outcome, tail) = worked.await.unwrap_or_else(|_| {
+            (Ended::Failed, "it took longer than whoever ordered it wanted to wait".to_owned())
+        });
+        let done = Done { id: order.id, outcome, tail: Tail::cut(&mask_secrets(&tail)) };
+        // The link is gone when nobody takes it, and then nobody waits for it.
+        self.parts.send(AgentFrame::Done(done)).await.ok();
+    }
+
+    /// What the machine is to join: as its plan says, or else as its files do.
+    fn aim(&self) -> Option<Target> {
+        match &self.inspector {
+            Some(inspector) => Some(inspector.target().clone()),
+            None => Target::of_machine(&self.root).ok().flatten(),
+        }
+    }
+
+    async fn look(&self) -> (Probe, Facts, Vec<Check>) {
+        let probe = if self.root.is_this_machines() {
+            Probe::of_this_machine()
+        } else {
+            Probe::of_folder(self.root.clone())
+        };
+        let facts = probe.facts(Ok(self.aim().as_ref())).await;
+        let checks = checkup::checkup(&facts);
+        (probe, facts, checks)
+    }
+
+    /// Does the API server answer, and what would the doctor say?
+    async fn probe(&self) -> (Ended, String) {
+        let asked = async {
+            match &self.inspector {
+                None => Err("no plan was given to this machine yet: no API server is known".to_owned()),
+                Some(inspector) => inspector.check_api().await.map_err(|unanswered| unanswered.why),
+            }
+        };
+        let (answered, (_, _, checks)) = tokio::join!(asked, self.look());
+        let (outcome, first) = match answered {
+            Ok(answer) => (Ended::Done, format!("the API server answers {}", answer.status)),
+            Err(why) => (Ended::Failed, why),
+        };
+        let lines = checks.iter().map(|check| format!("\n{check}"));
+        (outcome, std::iter::once(first).chain(lines).collect())
+    }
+
+    async fn collect(&self, id: u64) -> (Ended, String) {
+        let failed = |why: String| (Ended::Failed, why);
+        let (probe, facts, checks) = self.look().await;
+        let logs = probe.logs_within(&[], LOG_BYTES[0] as u64).await;
+        let told = Report::DoctorReport(Box::new(report::report(&facts, &checks, &logs)));
+        let json = match Document::from(told).to_json() {
+            Ok(json) => json,
+            Err(error) => return failed(format!("the report cannot be written: {error}")),
+        };
+        let token = match &self.inspector {
+            Some(inspector) => inspector.token().await,
+            None => None,
+        };
+        let work = Work {
+            root: self.root.clone(),
+            token,
+            own: self.own.clone(),
+            facts,
+            json,
+            verdict: report::verdict(&checks),
+            logs,
+        };
+        let permit = Arc::clone(&self.permit);
+        // Masking megabytes takes longer than the link may be left alone.
+        let packing = tokio::task::spawn_blocking(move || {
+            let packed = work.pack();
+            drop(permit);
+            packed
+        });
+        let Packed { bytes, note } = match packing.await {
+            Ok(Ok(packed)) => packed,
+            Ok(Err(error)) => return failed(format!("it cannot be packed: {error}")),
+            Err(_) => return failed("packing it broke off, which is a fault of ours".to_owned()),
+        };
+        let sent = self.send(id, &bytes).await;
+        match sent {
+            Some(parts) => (Ended::Done, format!("{} bytes in {parts} parts{note}", bytes.len())),
+            None => failed(format!("{} bytes are more than is taken", bytes.len())),
+        }
+    }
+
+    /// All parts; how many, or none where there are too many.
+    async fn send(&self, id: u64, bytes: &[u8]) -> Option<usize> {
+        let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, bytes);
+        let hex: String = digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+        let sha256 = Word::cut(&format!("sha256:{hex}"));
+        let parts = EvidencePart::cut(id, &STANDARD.encode(bytes), &sha256)?;
+        let of = parts.len();
+        for part in parts {
+            // Whoever took the other end away ends this task, too.
+            self.parts.send(AgentFrame::Evidence(part)).await.ok()?;
+            sleep(PACE).await;
+        }
+        Some(of)
+    }
+}
+
+/// What is packed, away from the link.
+struct Work {
+    root: Root,
+    token: Option<Token>,
+    own: Vec<SecretString>,
+    facts: Facts,
+    json: String,
+    verdict: String,
+    logs: Vec<Log>,
+}
+
+impl Work {
+    /// With as much of the logs as fits.
+    fn pack(&self) -> io::Result<Packed> {
+        let notes = ["", ", logs shortened", ", logs left out"];
+        let mut bytes = Vec::new();
+        for (log_bytes, note) in LOG_BYTES.into_iter().zip(notes) {
+            let logs: Vec<Log> = self.logs.iter().map(|log| log.end(log_bytes)).collect();
+            bytes = bundle::pack(&Contents {
+                root: &self.root,
+                token: self.token.as_ref(),
+                own: &self.own,
+                facts: &self.facts,
+                report_json: &self.json,
+                verdict: &self.verdict,
+                logs: &logs,
+            })?;
+            if bytes.len() <= BUNDLE_BYTES_MAX {
+                return Ok(Packed { bytes, note });
+            }
+        }
+        Err(io::Error::other(format!("{} bytes without any log", bytes.len())))
+    }
+}

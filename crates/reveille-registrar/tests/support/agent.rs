@@ -1,0 +1,84 @@
+//! A whole agent of this process, on a machine that is a folder.
+
+#![allow(dead_code, clippy::unwrap_used, reason = "a test's support; each test file uses a part")]
+
+use std::time::Duration;
+
+use reveille_agent::Settings;
+use reveille_node::agent::{self, AgentError, Setup, Told};
+use reveille_node::root::Root;
+use reveille_wire::agent::text::Word;
+use reveille_wire::agent::{Facts, Secret};
+use tempfile::TempDir;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+use super::Site;
+
+/// It ends with the test.
+pub(crate) struct Running {
+    pub(crate) machine: TempDir,
+    pub(crate) said: mpsc::UnboundedReceiver<String>,
+    task: JoinHandle<Result<(), AgentError>>,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// The machine's files; `put` what a test wants on it besides.
+pub(crate) fn machine(number: u32, put: &[(&str, &str)]) -> TempDir {
+    let folder = TempDir::new().unwrap();
+    let (id, boot) = (format!("mid-{number}\n"), format!("boot-{number}\n"));
+    let name = format!("w-{number}\n");
+    let own = [
+        ("/etc/machine-id", id.as_str()),
+        ("/proc/sys/kernel/random/boot_id", &boot),
+        ("/proc/sys/kernel/hostname", &name),
+    ];
+    for (path, text) in own.iter().chain(put) {
+        let place = Root::new(folder.path()).at(path);
+        std::fs::create_dir_all(place.parent().unwrap()).unwrap();
+        std::fs::write(place, text).unwrap();
+    }
+    folder
+}
+
+/// How it begins.
+pub(crate) fn setup(site: &Site, machine: &TempDir, invitation: Option<Secret>) -> Setup {
+    Setup {
+        root: Root::new(machine.path()),
+        folder: machine.path().join("var/lib/reveille/agent"),
+        link: Some(site.link.clone()),
+        invitation,
+        instance_id: None,
+        facts: Facts { hostname: Word::cut("w"), ..Facts::default() },
+        settings: Settings::default(),
+    }
+}
+
+/// Runs it.
+pub(crate) fn run(setup: Setup, machine: TempDir) -> Running {
+    let (tell, said) = mpsc::unbounded_channel();
+    let task = tokio::spawn(async move {
+        agent::run(setup, move |_, told: Told<'_>| drop(tell.send(format!("{told:?}")))).await
+    });
+    Running { machine, said, task }
+}
+
+impl Running {
+    /// Waits for something that it says; a wait has an end.
+    pub(crate) async fn says(&mut self, wanted: &str) -> String {
+        let looking = async {
+            loop {
+                let line = self.said.recv().await.unwrap();
+                if line.contains(wanted) {
+                    return line;
+                }
+            }
+        };
+        tokio::time::timeout(Duration::from_secs(30), looking).await.unwrap()
+    }
+}

@@ -15,6 +15,7 @@ mod command;
 mod driver;
 #[cfg(test)]
 mod fixture;
+mod otlp;
 mod registration;
 mod render;
 mod replay;

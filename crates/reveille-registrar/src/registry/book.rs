@@ -18,6 +18,7 @@ use reveille_wire::agent::Identity;
 use reveille_wire::agent::identity::Part;
 use reveille_wire::agent::plan::Held;
 
+use super::course::Course;
 use super::ids::{InvitationId, KeyHash, MachineId};
 use super::invitation::Invitation;
 use super::machine::{Machine, Removal};
@@ -117,12 +118,32 @@ impl Book {
             Record::Staged(staged) => {
                 let report = staged.report();
                 self.change(&staged.machine, |known| {
-                    known.trace.reported(staged.at.into(), &report);
+                    let at = staged.at.into();
+                    known.trace.reported(at, &report);
+                    if known.course.is_none() {
+                        known.course = Course::begun_by(at, &report).map(Box::new);
+                    }
+                    if let Some(course) = &mut known.course {
+                        course.reported(at, &report);
+                    }
                     known.reports_kept = known.reports_kept.max(report.seq);
                 });
             }
-            Record::Noted { machine, stage, trouble, .. } => {
-                self.change(machine, |known| known.trace.noted(stage.0, trouble.clone()));
+            Record::Noted { at, machine, stage, trouble } => self.change(machine, |known| {
+                known.trace.noted(stage.0, trouble.clone());
+                if let (Some(course), Some(trouble)) = (&mut known.course, trouble) {
+                    course.noted((*at).into(), stage.0, trouble);
+                }
+            }),
+            Record::FellSilent { machine, since, .. } => {
+                self.join_of(machine, |course| course.fell_silent((*since).into()));
+            }
+            Record::HeardAgain { at, machine } => {
+                self.join_of(machine, |course| course.heard_again((*at).into()));
+            }
+            Record::JoinOver { machine, .. } => self.change(machine, |known| known.course = None),
+            Record::Joining { machine, course } => {
+                self.change(machine, |known| known.course = Some(course.clone()));
             }
             Record::Removed { machine, what, .. } => self.remove(machine, Some(*what)),
             Record::Readmitted { machine } => self.remove(machine, None),
@@ -153,6 +174,9 @@ impl Book {
                 let (next_key, reports_kept) = (machine.next_key, machine.reports_kept);
                 records.push(Record::Kept { machine: id(), next_key, reports_kept });
             }
+            if let Some(course) = machine.course.clone() {
+                records.push(Record::Joining { machine: id(), course });
+            }
             if let Some(what) = machine.removed {
                 records.push(Record::Removed { at: machine.enrolled_at.into(), machine: id(), what });
             }
@@ -164,6 +188,14 @@ impl Book {
         if let Some(known) = self.machines.get_mut(machine) {
             change(known);
         }
+    }
+
+    fn join_of(&mut self, machine: &MachineId, change: impl FnOnce(&mut Course)) {
+        self.change(machine, |known| {
+            if let Some(course) = &mut known.course {
+                change(course);
+            }
+        });
     }
 
     fn enrol(&mut self, enrolled: &Enrolled) {
@@ -197,6 +229,7 @@ impl Book {
             // The next plan has a higher version than any before, also for a machine that was made anew.
             plan: Held { version: before.map_or(0, |before| before.plan.version), ..Held::default() },
             trace,
+            course: enrolled.used.then(|| Box::new(Course::enrolled(at))),
             reports_kept: 0,
         };
         self.index(&machine);

@@ -17,6 +17,7 @@ use reveille_wire::agent::identity::Part;
 use reveille_wire::agent::text::{Sentence, Word};
 use reveille_wire::agent::{Facts, Identity, Reason, ServerFrame, StageWord};
 
+use super::course::JoinEnd;
 use super::event::{Reply, What};
 use super::ids::{Ask, KeyHash, MachineId};
 use super::invitation::{Invitation, Reimage};
@@ -62,6 +63,7 @@ impl Registry {
             }
             As::Anew(machine) => {
                 self.dismiss(turn, &machine);
+                self.end_join(turn, &machine, JoinEnd::BegunAnew);
                 machine
             }
             As::New if self.book.counts().1 >= self.settings.machines_max => {
@@ -86,7 +88,7 @@ impl Registry {
         if let Some(known) = self.book.machine(&machine) {
             turn.tell(known, What::Enrolled);
         }
-        self.heard(turn.now, &machine);
+        self.heard(turn, &machine);
         self.certify(turn, ask, &machine, claim.key);
     }
 

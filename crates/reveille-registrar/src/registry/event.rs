@@ -12,6 +12,7 @@ use reveille_wire::agent::plan::StepOutcome;
 use reveille_wire::agent::text::{Sentence, Word};
 use reveille_wire::agent::{AgentFrame, Facts, Identity, Reason, Refused, Role, ServerFrame, Verb};
 
+use super::course::JoinOver;
 use super::ids::{Ask, Conn, InvitationId, KeyHash, MachineId, OrderId, TokenHash};
 use super::invitation::Wish;
 use super::machine::Removal;
@@ -236,6 +237,8 @@ pub enum What {
     Silent,
     /// It said something of a stage.
     Staged(Report),
+    /// Its join is over. Said once of each.
+    JoinOver(Box<JoinOver>),
     /// A heartbeat.
     Alive {
         /// Where it is.

@@ -78,6 +78,7 @@ impl Registry {
         match what {
             Some(what) => {
                 self.record(turn, Record::Removed { at: turn.now.into(), machine: id.clone(), what });
+                self.end_join(turn, &id, super::JoinEnd::Removed);
                 self.drop_token(turn, &id);
                 if let Some(conn) = self.conn_of.get(&id).copied() {
                     turn.out.push(Effect::Close(conn, what.reason().into()));

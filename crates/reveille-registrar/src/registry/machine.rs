@@ -9,6 +9,7 @@ use reveille_wire::agent::text::Word;
 use reveille_wire::agent::{Facts, Identity, Reason, Role};
 use serde::{Deserialize, Serialize};
 
+use super::course::Course;
 use super::ids::{InvitationId, KeyHash, MachineId};
 use super::trace::Trace;
 
@@ -43,6 +44,8 @@ pub struct Machine {
     pub plan: Held,
     /// How far it came.
     pub trace: Trace,
+    /// Its join, while one is under way.
+    pub course: Option<Box<Course>>,
     /// The highest report that was kept.
     pub reports_kept: u64,
 }

@@ -16,6 +16,7 @@
 //! knows a hash, of a join's token that there is one.
 
 pub mod book;
+pub mod course;
 mod enrol;
 pub mod event;
 pub mod ids;
@@ -39,6 +40,7 @@ use reveille_core::model::time::Time;
 use reveille_wire::agent::{Reason, Role};
 
 pub use book::Book;
+pub use course::{Course, JoinEnd, JoinOver};
 pub use event::{Effect, Event, Heard, Peer, Reply, What, Who};
 pub use ids::{Ask, Conn, InvitationId, KeyHash, MachineId, OrderId, TokenHash};
 pub use invitation::{Reimage, Wish};
@@ -197,17 +199,18 @@ impl Registry {
         self.end_orders(turn);
         self.tend_tokens(turn);
         self.notice_silence(turn);
+        self.end_late_joins(turn);
     }
 
     fn notice_silence(&mut self, turn: &mut Turn) {
         let silent = |at: Time| turn.now.since(at) >= self.settings.silent_after;
-        let fresh: Vec<MachineId> = self
+        let fresh: Vec<(MachineId, Time)> = self
             .heard_at
             .iter()
             .filter(|(machine, at)| silent(**at) && !self.told_silent.contains(*machine))
-            .map(|(machine, _)| machine.clone())
+            .map(|(machine, at)| (machine.clone(), *at))
             .collect();
-        for id in fresh {
+        for (id, since) in fresh {
             if let Some(conn) = self.conn_of.get(&id).copied() {
                 // A connection on which nothing comes any more is none, whatever its socket says.
                 turn.close(conn, Reason::Unavailable);
@@ -216,13 +219,15 @@ impl Registry {
             if let Some(machine) = self.book.machine(&id) {
                 turn.tell(machine, What::Silent);
             }
+            self.note_silence(turn, &id, since);
             self.told_silent.insert(id);
         }
     }
 
-    fn heard(&mut self, now: Time, machine: &MachineId) {
-        self.heard_at.insert(machine.clone(), now);
+    fn heard(&mut self, turn: &mut Turn, machine: &MachineId) {
+        self.heard_at.insert(machine.clone(), turn.now);
         self.told_silent.remove(machine);
+        self.note_heard(turn, machine);
     }
 }
 

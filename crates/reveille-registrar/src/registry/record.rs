@@ -19,6 +19,7 @@ use reveille_wire::agent::{Facts, Identity, Role, StageWord};
 use reveille_wire::stamp::Stamp;
 use serde::{Deserialize, Serialize};
 
+use super::course::{Course, JoinEnd};
 use super::ids::{InvitationId, KeyHash, MachineId, TokenHash};
 use super::invitation::{Invitation, Reimage};
 use super::machine::{Machine, Removal};
@@ -91,6 +92,38 @@ pub enum Record {
     Readmitted {
         /// Which.
         machine: MachineId,
+    },
+    /// Nothing was heard of it while it joins.
+    FellSilent {
+        /// When that was found.
+        at: Stamp,
+        /// Which.
+        machine: MachineId,
+        /// When it was heard last.
+        since: Stamp,
+    },
+    /// And then something was.
+    HeardAgain {
+        /// When.
+        at: Stamp,
+        /// Which.
+        machine: MachineId,
+    },
+    /// Its join is over, and was told of.
+    JoinOver {
+        /// When.
+        at: Stamp,
+        /// Which.
+        machine: MachineId,
+        /// How.
+        end: JoinEnd,
+    },
+    /// Its join as a checkpoint keeps it.
+    Joining {
+        /// Which.
+        machine: MachineId,
+        /// It.
+        course: Box<Course>,
     },
     /// A leg of its way as a checkpoint keeps it.
     Leg(KeptLeg),

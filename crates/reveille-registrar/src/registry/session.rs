@@ -12,6 +12,7 @@ use reveille_wire::agent::plan::Held;
 use reveille_wire::agent::text::{List, Word};
 use reveille_wire::agent::{AgentFrame, PROTOCOL, Reason, ServerFrame};
 
+use super::course::JoinEnd;
 use super::event::What;
 use super::ids::{Conn, MachineId, OrderId};
 use super::machine::Machine;
@@ -44,7 +45,7 @@ impl Registry {
         if let Err(reason) = self.welcome(turn, conn, peer, &hello) {
             return turn.close(conn, reason);
         }
-        self.heard(turn.now, &peer.machine);
+        self.heard(turn, &peer.machine);
         if let Some(known) = self.book.machine(&peer.machine) {
             let session = self.last_session;
             turn.tell(known, What::Arrived { session, joined: hello.joined });
@@ -144,7 +145,7 @@ impl Registry {
         }
         session.taken = n;
         let machine = session.machine.clone();
-        self.heard(turn.now, &machine);
+        self.heard(turn, &machine);
         self.take(turn, conn, &machine, n, frame);
     }
 
@@ -169,6 +170,10 @@ impl Registry {
                     },
                 );
                 self.joined(turn, conn, machine, beat.joined);
+                // The stage stands beside it: what an agent remembers of an earlier join is no word about this one.
+                if beat.joined && beat.stage.is_some_and(|stage| stage.0 == Stage::Stay) {
+                    self.end_join(turn, machine, JoinEnd::Held);
+                }
                 false
             }
             AgentFrame::Step(outcome) => {
@@ -215,7 +220,11 @@ impl Registry {
         if report.stage >= Stage::Register && report.step == StageStep::Left {
             self.drop_token(turn, &known.id);
         }
+        let end = Self::ends_by(&report);
         turn.tell(known, What::Staged(report));
+        if let Some(end) = end {
+            self.end_join(turn, &known.id, end);
+        }
     }
 
     /// Whether its node is there decides whether it needs a token.

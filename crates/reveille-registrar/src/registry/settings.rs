@@ -20,6 +20,8 @@ pub struct Settings {
     pub silent_after: Span,
     /// A machine that is to be made anew has to have been silent for so long, unless a person says otherwise.
     pub reimage_after: Span,
+    /// A join that takes longer is told of as one that was not over in time.
+    pub join_within: Span,
     /// Frames that a machine may send at once.
     pub frames_burst: u32,
     /// And on the long run, each second.
@@ -46,6 +48,7 @@ impl Default for Settings {
             heartbeat: Span::from_s(15),
             silent_after: Span::from_s(60),
             reimage_after: Span::from_min(10),
+            join_within: Span::from_min(120),
             frames_burst: 120,
             frames_per_s: 10,
             token_ttl: Span::from_min(30),

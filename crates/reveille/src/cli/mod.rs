@@ -205,6 +205,12 @@ pub(crate) struct Run {
     /// With --listen: what machines of each pool are to be
     #[arg(long, value_name = "FILE", requires = "listen")]
     pub(crate) plans: Option<PathBuf>,
+    /// With --listen: send each join that is over as an OpenTelemetry trace to the collector at this address (OTLP/HTTP)
+    #[arg(long, value_name = "URL", requires = "listen")]
+    pub(crate) otlp_endpoint: Option<String>,
+    /// The same, to the collector that OTEL_EXPORTER_OTLP_ENDPOINT or OTEL_EXPORTER_OTLP_TRACES_ENDPOINT names
+    #[arg(long, requires = "listen", conflicts_with = "otlp_endpoint")]
+    pub(crate) otlp_env: bool,
     /// Form of the log on standard error
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub(crate) log_format: LogFormat,

@@ -26,6 +26,7 @@ use reveille_wire::agent::frame::{Account, Done, Ended};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
+use crate::otlp::Exporter;
 use crate::worlds::agents::{Answered, Asking, Ears};
 
 /// An agent may take so long; whether it helped is read, not waited for.
@@ -67,6 +68,7 @@ pub(super) async fn carry(
     hand: Hand,
     mut heard: mpsc::Receiver<Heard>,
     engines: BTreeMap<RosterName, Engine>,
+    exporter: Option<Exporter>,
 ) {
     let pending = Pending::default();
     let mut ears = BTreeMap::new();
@@ -82,6 +84,11 @@ pub(super) async fn carry(
         keep_account(&mut accounts, &told);
         match &told.what {
             What::Answered(id, done) => pending.end(*id, Some(answered(done))),
+            What::JoinOver(over) => {
+                if let Some(exporter) = &exporter {
+                    exporter.offer(&told.who, over);
+                }
+            }
             What::Unanswered(id, why) => pending.end(*id, Some(Answered::NotAsked(Arc::from(*why)))),
             _ => {}
         }

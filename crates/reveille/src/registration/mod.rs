@@ -31,6 +31,7 @@ use tokio::task::JoinSet;
 use crate::cli;
 use crate::cli::failure::Failure;
 use crate::command::Context;
+use crate::otlp::{self, Exporter};
 
 /// Where a server keeps what it remembers, beside the folders of the rosters. No roster can have this name.
 pub(crate) fn directory(context: &Context) -> Result<PathBuf, Failure> {
@@ -93,6 +94,7 @@ pub(crate) async fn begin(
         Some(path) => Some(plans_file::read(path, &pools).map_err(Failure::usage)?),
         None => None,
     };
+    let exporter = exporter(args, stop, background)?;
     let setup = Setup {
         listen,
         names: args.listen_name.clone(),
@@ -118,8 +120,23 @@ pub(crate) async fn begin(
         clusters.insert(roster, site.cluster);
     }
     background.spawn(mint::serve(begun.mints, clusters));
-    background.spawn(between::carry(begun.hand, begun.heard, engines));
+    background.spawn(between::carry(begun.hand, begun.heard, engines, exporter));
     Ok(Some(Registration { failed, thread }))
+}
+
+/// Sends joins as traces, where a person wants them.
+fn exporter(
+    args: &cli::Run,
+    stop: &watch::Sender<bool>,
+    background: &mut JoinSet<()>,
+) -> Result<Option<Exporter>, Failure> {
+    let config = otlp::Config::read(args, |name| std::env::var(name).ok()).map_err(Failure::usage)?;
+    let Some(config) = config else { return Ok(None) };
+    let (exporter, sender) = Exporter::new(config).map_err(|error| {
+        Failure::internal(anyhow::Error::new(error).context("cannot set up TLS for traces"))
+    })?;
+    background.spawn(sender.run(stop.subscribe()));
+    Ok(Some(exporter))
 }
 
 async fn launch(
@@ -200,6 +217,10 @@ fn log(Heard { who, what }: &Heard) {
         What::Staged(report) => {
             let error = report.error.as_ref().map(|error| error.text.as_str()).unwrap_or_default();
             tracing::info!(%machine, %node, stage = %report.stage, step = ?report.step, attempts = report.attempts, error);
+        }
+        What::JoinOver(over) => {
+            let took = over.ended.since(over.course.began.0);
+            tracing::info!(%machine, %node, took_s = took.ms / 1000, "its join is over: {}", over.end.name());
         }
         What::Rival(part, _, facts) => {
             tracing::warn!(%machine, %node, part = part.name(), rival = %facts.hostname, "another machine claims to be it");

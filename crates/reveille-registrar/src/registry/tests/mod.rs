@@ -3,4 +3,5 @@
 mod admission;
 mod course;
 mod given;
+mod joins;
 mod world;

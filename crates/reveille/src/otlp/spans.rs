@@ -1,0 +1,182 @@
+//! A join that is over as spans: one for the join, one for each stage that was entered. A function, without a clock.
+//!
+//! Ids are counted from the machine's record and the moment at which its join began, both durable: whoever tells of the
+//! same join after a restart tells of the same trace. A span's times are ours, of when something was heard. Texts are masked
+//! once more: what a machine says leaves this process here.
+
+use aws_lc_rs::digest::{SHA256, digest};
+use reveille_core::diagnose::console::mask_secrets;
+use reveille_core::model::stage::Stage;
+use reveille_core::model::time::Time;
+use reveille_registrar::registry::course::{Said, Silence, Stretch};
+use reveille_registrar::registry::{JoinEnd, JoinOver, Who};
+use reveille_wire::stamp::Stamp;
+
+/// A span.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Span {
+    pub(super) trace: [u8; 16],
+    pub(super) id: [u8; 8],
+    pub(super) parent: Option<[u8; 8]>,
+    pub(super) name: &'static str,
+    pub(super) start: Time,
+    pub(super) end: Time,
+    pub(super) attributes: Vec<(&'static str, Value)>,
+    pub(super) events: Vec<Moment>,
+    /// It went well; or not, and why.
+    pub(super) status: Result<(), String>,
+}
+
+/// Something that happened in a span.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Moment {
+    pub(super) at: Time,
+    pub(super) name: &'static str,
+    pub(super) attributes: Vec<(&'static str, Value)>,
+}
+
+/// What an attribute can be.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Value {
+    Text(String),
+    Number(i64),
+    Is(bool),
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Self::Text(mask_secrets(text).into_owned())
+    }
+}
+
+/// The spans of a join, its own first.
+pub(super) fn of(who: &Who, over: &JoinOver) -> Vec<Span> {
+    let began = over.course.began.0;
+    let trace = trace_id(who.machine.as_str(), began);
+    let root = span_id(trace, "join");
+    // A clock that was set back in the middle makes no span end before it begins.
+    let ended = over.ended.max(began);
+    let mut spans = vec![Span {
+        trace,
+        id: root,
+        parent: None,
+        name: "join",
+        start: began,
+        end: ended,
+        attributes: of_machine(who, over),
+        events: over.course.silences.iter().map(|silence| silent(silence, ended)).collect(),
+        status: match over.end {
+            JoinEnd::Held => Ok(()),
+            end => Err(end.name().to_owned()),
+        },
+    }];
+    spans.extend(over.course.stretches().map(|(stage, stretch)| {
+        let start = stretch.entered.0.max(began).min(ended);
+        let end = stretch.left.map_or(ended, |left| left.0).clamp(start, ended);
+        let silences =
+            over.course.silences.iter().filter(|silence| silence.stage.is_some_and(|at| at.0 == stage));
+        let said = [("agent", &stretch.agent_said), ("server", &stretch.server_said)];
+        let said = said.into_iter().filter_map(|(side, said)| Some(error(side, said.as_ref()?)));
+        Span {
+            trace,
+            id: span_id(trace, stage.name()),
+            parent: Some(root),
+            name: stage.name(),
+            start,
+            end,
+            attributes: of_stage(stage, stretch, end),
+            events: said.chain(silences.map(|silence| silent(silence, ended))).collect(),
+            status: status(stretch),
+        }
+    }));
+    spans
+}
+
+fn of_machine(who: &Who, over: &JoinOver) -> Vec<(&'static str, Value)> {
+    let mut all = vec![
+        ("reveille.machine", who.machine.as_str().into()),
+        ("reveille.roster", who.roster.as_str().into()),
+        ("reveille.pool", over.pool.as_str().into()),
+        ("k8s.node.name", who.node_name.as_str().into()),
+        ("reveille.join.end", over.end.name().into()),
+        ("reveille.silences", Value::Number(over.course.silences_count.into())),
+    ];
+    if let Some(instance) = &who.identity.instance_id {
+        all.push(("reveille.provider_id", instance.as_str().into()));
+    }
+    if let Some(distribution) = over.distribution {
+        all.push(("reveille.distribution", distribution.name().into()));
+    }
+    all
+}
+
+fn of_stage(stage: Stage, stretch: &Stretch, end: Time) -> Vec<(&'static str, Value)> {
+    let deadline = stretch.deadline(stage);
+    let number = i64::try_from(stage.number()).unwrap_or_default();
+    let mut all = vec![
+        ("reveille.stage.number", Value::Number(number)),
+        ("reveille.stage.entries", Value::Number(stretch.entries.into())),
+        ("reveille.stage.attempts", Value::Number(stretch.attempts.into())),
+        ("reveille.stage.left", Value::Is(stretch.left.is_some())),
+        ("reveille.stage.deadline", Stamp(deadline).to_string().as_str().into()),
+        ("reveille.stage.overdue", Value::Is(end > deadline)),
+    ];
+    for (key, said) in [
+        ("reveille.stage.agent_error", &stretch.agent_said),
+        ("reveille.stage.server_error", &stretch.server_said),
+    ] {
+        if let Some(said) = said {
+            all.push((key, said.trouble.code.as_str().into()));
+        }
+    }
+    all
+}
+
+/// A stage that was left went well in the end, whatever was in its way. The last one of a join that held is not left.
+fn status(stretch: &Stretch) -> Result<(), String> {
+    match (&stretch.left, stretch.agent_said.as_ref().or(stretch.server_said.as_ref())) {
+        (None, Some(said)) => Err(mask_secrets(&said.trouble.text).into_owned()),
+        _ => Ok(()),
+    }
+}
+
+fn error(side: &'static str, said: &Said) -> Moment {
+    Moment {
+        at: said.at.0,
+        name: "error",
+        attributes: vec![
+            ("reveille.side", side.into()),
+            ("reveille.code", said.trouble.code.as_str().into()),
+            ("reveille.text", said.trouble.text.as_str().into()),
+        ],
+    }
+}
+
+fn silent(silence: &Silence, ended: Time) -> Moment {
+    let until = silence.until.map_or(ended, |until| until.0);
+    Moment {
+        at: silence.since.0,
+        name: "silent",
+        attributes: vec![
+            ("reveille.silent_ms", Value::Number(until.since(silence.since.0).ms)),
+            ("reveille.heard_again", Value::Is(silence.until.is_some())),
+        ],
+    }
+}
+
+fn trace_id(machine: &str, began: Time) -> [u8; 16] {
+    first(format!("reveille join\n{machine}\n{}", began.ms).as_bytes())
+}
+
+fn span_id(trace: [u8; 16], name: &str) -> [u8; 8] {
+    first(&[&trace, name.as_bytes()].concat())
+}
+
+/// The beginning of a digest. One of zeros alone, which is no id, is as likely as guessing a key.
+fn first<const BYTES: usize>(text: &[u8]) -> [u8; BYTES] {
+    let mut id = [0; BYTES];
+    for (to, from) in id.iter_mut().zip(digest(&SHA256, text).as_ref()) {
+        *to = *from;
+    }
+    id
+}

@@ -40,7 +40,12 @@ impl<'r> Node<'r> {
     /// [`crate::NotRun`] when the machine allows no real nodes.
     pub fn up(rig: &'r Rig, reveille: &'r Path, name: &str) -> Result<Self> {
         rig.real_node(&["node", "up", name, "--no-join"])?;
-        Ok(Self { rig, reveille, name: name.to_owned() })
+        Ok(Self::of(rig, reveille, name))
+    }
+
+    /// A node that is up already.
+    pub fn of(rig: &'r Rig, reveille: &'r Path, name: &str) -> Self {
+        Self { rig, reveille, name: name.to_owned() }
     }
 
     /// Its name.
@@ -95,7 +100,8 @@ impl<'r> Node<'r> {
         let program = self.reveille.display().to_string();
         let words = [program.as_str(), "join", "--config", &config, "--memory", &memory, "--output", "json"];
         // It ends before it is killed, so that it can say what stood against it.
-        self.command(&[&words[..], &["--within", "4m"], arguments].concat())
+        let within: &[&str] = if arguments.contains(&"--within") { &[] } else { &["--within", "4m"] };
+        self.command(&[&words[..], within, arguments].concat())
     }
 
     /// Joins, as its configuration says, to the end.

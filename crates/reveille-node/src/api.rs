@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::header::{ACCEPT, AUTHORIZATION, DATE, HeaderValue};
+use reveille_core::model::time::Span;
 use secrecy::{ExposeSecret as _, SecretString};
 use thiserror::Error;
 use tokio_rustls::rustls;
@@ -90,6 +91,14 @@ pub enum ApiError {
         /// Which server.
         endpoint: Endpoint,
         /// Why.
+        cause: String,
+    },
+    /// Its certificate is not valid at this time, by this machine's clock.
+    #[error("the certificate of {endpoint} {cause}: compare the clocks of this machine and of the server")]
+    OutOfDate {
+        /// Which server.
+        endpoint: Endpoint,
+        /// When it begins, or ended.
         cause: String,
     },
     /// Nobody answered in time.
@@ -207,6 +216,9 @@ impl Api {
             cause = inner;
         }
         if let Some(untrusted) = tls_failure(failure) {
+            if let Some(cause) = out_of_date(untrusted) {
+                return ApiError::OutOfDate { endpoint, cause };
+            }
             return ApiError::Untrusted { endpoint, cause: PinVerifier::explain(untrusted) };
         }
         ApiError::Unreachable { endpoint, cause: cause.to_string() }
@@ -228,6 +240,26 @@ fn tls_failure(failure: &reqwest::Error) -> Option<&rustls::Error> {
         };
     }
     None
+}
+
+/// What the dates of a certificate have to do with its refusal.
+fn out_of_date(failure: &rustls::Error) -> Option<String> {
+    use rustls::CertificateError as Refused;
+    let rustls::Error::InvalidCertificate(why) = failure else { return None };
+    let span = |seconds: u64| Span::from_s(i64::try_from(seconds).unwrap_or(i64::MAX / 1000));
+    match why {
+        Refused::Expired => Some("has expired".to_owned()),
+        Refused::NotValidYet => Some("is not valid yet".to_owned()),
+        Refused::ExpiredContext { time, not_after } => {
+            let ago = time.as_secs().saturating_sub(not_after.as_secs());
+            Some(format!("expired {} ago", span(ago)))
+        }
+        Refused::NotValidYetContext { time, not_before } => {
+            let ahead = not_before.as_secs().saturating_sub(time.as_secs());
+            Some(format!("is valid only in {}", span(ahead)))
+        }
+        _ => None,
+    }
 }
 
 fn identity(client: &Client) -> Result<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>), String> {
@@ -280,5 +312,15 @@ mod tests {
         let api = Api::new(&endpoint, none, Shown::Nothing).unwrap();
         let gone = api.get("/version", Duration::from_secs(5)).await.unwrap_err();
         assert!(matches!(gone, ApiError::Unreachable { .. }), "{gone}");
+    }
+
+    #[tokio::test]
+    async fn a_certificate_out_of_its_time_is_a_matter_of_clocks_and_no_stranger() {
+        let ours = Authority::new("ours");
+        for (years, says) in [(2000..2001, "expired"), (2900..2901, "is valid only in")] {
+            let failure = asked(ours.server_of("127.0.0.1", years), &ours).await;
+            assert!(matches!(failure, ApiError::OutOfDate { .. }), "{failure}");
+            assert!(failure.to_string().contains(says), "{failure}");
+        }
     }
 }

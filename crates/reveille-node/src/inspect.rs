@@ -28,7 +28,8 @@ use crate::distribution::Distribution;
 use crate::identity::Identity;
 use crate::node_object::{NodeObject, Ready};
 use crate::root::Root;
-use crate::target::kubeconfig::Kubeconfig;
+use crate::signing_request;
+use crate::target::kubeconfig::{Client, Kubeconfig};
 use crate::target::{Target, Token};
 
 /// One question to the API server.
@@ -88,6 +89,8 @@ pub struct Found {
     pub node_uid: Option<String>,
     /// The cloud controller has not initialised its Node.
     pub is_uninitialized: bool,
+    /// What its kubelet waits for before it has a certificate, when that could be told.
+    pub awaits: Option<String>,
 }
 
 /// The API server did not answer, or somebody else did.
@@ -243,13 +246,33 @@ impl Inspector {
         let there = self.read_node(asked);
         let removed = self.removed.load(Ordering::Relaxed).then_some(Leaving::Removed);
         let leaving = removed.or(there.leaving);
+        let awaits = match credentials {
+            Credentials::Bootstrapping => self.awaited().await,
+            _ => None,
+        };
         let inspection = Inspection { node: there.node, credentials, leaving, clock_is_right };
         Found {
             inspection,
             ready_message: there.ready_message,
             node_uid: there.uid,
             is_uninitialized: there.is_uninitialized,
+            awaits,
         }
+    }
+
+    /// What became of the request that a kubelet makes with its token.
+    async fn awaited(&self) -> Option<String> {
+        let begun = self.kubeconfig(self.distribution.bootstrap_kubeconfig()?).ok()??;
+        let token = begun.token.as_ref().and_then(|token| Token::parse("bootstrap", token).ok())?;
+        let known = self.authorities().await.ok()?;
+        let trust = Trust::Authorities(known.roots);
+        let api = Api::new(&begun.server, trust, Shown::Token(token.whole())).ok()?;
+        let answer = api.get(signing_request::PATH, ASK_WITHIN).await.ok()?;
+        let requests = signing_request::read(&answer.body, self.node_name.as_str());
+        requests
+            .ok()
+            .filter(|_| answer.status == 200)
+            .and_then(|requests| signing_request::awaited(&requests))
     }
 
     async fn credentials(&self) -> (Credentials, Asked) {
@@ -258,17 +281,33 @@ impl Inspector {
         let path = self.distribution.kubeconfig();
         match self.kubeconfig(path) {
             Err(cause) => unread(cause),
-            Ok(Some(own)) => self.of_joined(&own).await,
-            Ok(None) => match self.distribution.bootstrap_kubeconfig().map(|path| self.kubeconfig(path)) {
+            // A kubelet writes its kubeconfig before it has its certificate; what it bootstraps with is there until then.
+            Ok(own) => match self.begun(own.as_ref()) {
                 Some(Err(cause)) => unread(cause),
                 Some(Ok(Some(begun))) => self.of_begun(&begun).await,
-                Some(Ok(None)) | None => {
-                    let broken = self.distribution.debris().iter().any(|path| self.is_there(path));
-                    let credentials = if broken { Credentials::Interrupted } else { Credentials::Nothing };
-                    (credentials, self.ask_with_own_token().await)
-                }
+                Some(Ok(None)) | None => match own {
+                    Some(own) => self.of_joined(&own).await,
+                    None => {
+                        let broken = self.distribution.debris().iter().any(|path| self.is_there(path));
+                        let credentials =
+                            if broken { Credentials::Interrupted } else { Credentials::Nothing };
+                        (credentials, self.ask_with_own_token().await)
+                    }
+                },
             },
         }
+    }
+
+    /// What its kubelet bootstraps with, where that counts: it has no certificate of its own, of this cluster or another.
+    fn begun(&self, own: Option<&Kubeconfig>) -> Option<Result<Option<Kubeconfig>, String>> {
+        if own.is_some_and(|own| self.is_foreign(own) || own.client.as_ref().is_some_and(Client::is_whole)) {
+            return None;
+        }
+        self.distribution.bootstrap_kubeconfig().map(|path| self.kubeconfig(path))
+    }
+
+    fn is_foreign(&self, own: &Kubeconfig) -> bool {
+        !self.target.pins.is_empty() && !own.pins().iter().any(|pin| self.target.pins.contains(pin))
     }
 
     /// An empty kubeconfig is what a join that broke off leaves: it says nothing.
@@ -292,9 +331,7 @@ impl Inspector {
     }
 
     async fn of_joined(&self, own: &Kubeconfig) -> (Credentials, Asked) {
-        let foreign =
-            !self.target.pins.is_empty() && !own.pins().iter().any(|pin| self.target.pins.contains(pin));
-        if foreign {
+        if self.is_foreign(own) {
             let whose = self.who_answers_there(own).await;
             return (Credentials::Foreign(whose), self.ask_with_own_token().await);
         }

@@ -110,8 +110,12 @@ fn note(last: &mut String, said: &Said) {
         // What could not be carried out was said with its reason.
         Said::Report(Report::Failed(_, UNDONE, _)) => {}
         Said::Report(report @ (Report::Holds(_) | Report::Failed(..))) => *last = report.to_string(),
-        Said::Found(found) if !found.ready_message.is_empty() => {
-            *last = format!("its node is not Ready for long enough: {}", found.ready_message);
+        Said::Found(found) => {
+            if let Some(awaits) = &found.awaits {
+                awaits.clone_into(last);
+            } else if !found.ready_message.is_empty() {
+                *last = format!("its node is not Ready for long enough: {}", found.ready_message);
+            }
         }
         _ => {}
     }

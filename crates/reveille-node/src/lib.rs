@@ -29,6 +29,7 @@ pub mod probe;
 pub mod program;
 pub mod report;
 pub mod root;
+mod signing_request;
 pub mod target;
 #[cfg(test)]
 mod testing;

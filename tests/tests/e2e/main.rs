@@ -12,6 +12,7 @@ mod network;
 mod onnode;
 mod pauses;
 mod sources;
+mod troubled;
 
 use std::process::ExitCode;
 
@@ -44,6 +45,7 @@ fn main() -> ExitCode {
         scenario!(joining::a_request_that_nobody_approves_is_told_and_holds_replacement_back, 120),
         scenario!(invited::an_invited_machine_joins_and_its_agent_keeps_its_node, 120),
         scenario!(onnode::a_join_ends_when_its_node_stays_or_says_why_it_does_not, 180).alone(),
+        scenario!(troubled::a_join_outlives_its_clusters_trouble, 200).alone(),
         scenario!(sources::a_frozen_or_dead_api_server_stops_all_acts, 90),
         scenario!(sources::expired_tokens_an_absent_keystone_and_throttling_are_lived_through, 75),
         scenario!(crashes::a_kill_around_network_calls_neither_repeats_nor_loses_one, 30),

@@ -109,7 +109,8 @@ impl Progress {
                 trouble("NOT_REGISTERED", "its kubelet is let in, and its node is not there"),
             ),
             (Credentials::Bootstrapping, _) => {
-                (Stage::Approve, trouble("NOT_APPROVED", "its kubelet asks for a certificate"))
+                let awaits = found.awaits.as_deref().unwrap_or("its kubelet asks for a certificate");
+                (Stage::Approve, trouble("NOT_APPROVED", awaits))
             }
             (Credentials::Interrupted, _) => (
                 Stage::KubeletStart,
@@ -228,6 +229,7 @@ mod tests {
             ready_message: message.to_owned(),
             node_uid: None,
             is_uninitialized: false,
+            awaits: None,
         }))
     }
 

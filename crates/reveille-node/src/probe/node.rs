@@ -1,14 +1,10 @@
-//! The machine's Node, and its requests for certificates, as the API server tells them.
+//! The machine's Node, as the API server tells it.
 
 use std::collections::BTreeMap;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
-use reveille_agent::checkup::facts::{Condition, Node, Request, RequestState};
+use reveille_agent::checkup::facts::{Condition, Node};
 use reveille_core::model::signs;
 use serde::Deserialize;
-use x509_parser::certification_request::X509CertificationRequest;
-use x509_parser::prelude::FromDer as _;
 
 /// A Node of the API.
 pub(super) fn node(body: &[u8]) -> Result<Node, serde_json::Error> {
@@ -35,39 +31,6 @@ fn condition(read: ConditionObject) -> Condition {
     Condition { kind: read.kind, status: read.status, reason: read.reason, message: read.message }
 }
 
-/// The requests for a certificate of this Node, oldest first.
-pub(super) fn requests(body: &[u8], node: &str) -> Result<Vec<Request>, serde_json::Error> {
-    let list: RequestList = serde_json::from_slice(body)?;
-    let wanted = format!("system:node:{node}");
-    let mut own: Vec<RequestObject> = list
-        .items
-        .into_iter()
-        .filter(|one| common_name(&one.spec.request).as_deref() == Some(&*wanted))
-        .collect();
-    own.sort_by(|one, other| one.metadata.creation_timestamp.cmp(&other.metadata.creation_timestamp));
-    Ok(own.into_iter().map(request).collect())
-}
-
-fn request(read: RequestObject) -> Request {
-    let has = |kind: &str| read.status.conditions.iter().any(|one| one.kind == kind);
-    let state = match read.status.certificate {
-        _ if has("Denied") || has("Failed") => RequestState::Refused,
-        Some(_) => RequestState::Issued,
-        None if has("Approved") => RequestState::Approved,
-        None => RequestState::Pending,
-    };
-    Request { name: read.metadata.name, signer: read.spec.signer_name, state }
-}
-
-/// For whom a certificate is asked: the request is base64 of PEM of DER.
-fn common_name(request: &str) -> Option<String> {
-    let pem = STANDARD.decode(request).ok()?;
-    let (_, pem) = x509_parser::pem::parse_x509_pem(&pem).ok()?;
-    let (_, request) = X509CertificationRequest::from_der(&pem.contents).ok()?;
-    let name = request.certification_request_info.subject.iter_common_name().next()?;
-    name.as_str().ok().map(str::to_owned)
-}
-
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct NodeObject {
@@ -81,7 +44,6 @@ struct NodeObject {
 struct Metadata {
     name: String,
     annotations: BTreeMap<String, String>,
-    creation_timestamp: Option<String>,
     deletion_timestamp: Option<String>,
 }
 
@@ -124,32 +86,4 @@ struct ConditionObject {
     status: String,
     reason: String,
     message: String,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct RequestList {
-    items: Vec<RequestObject>,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct RequestObject {
-    metadata: Metadata,
-    spec: RequestSpec,
-    status: RequestStatus,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default, rename_all = "camelCase")]
-struct RequestSpec {
-    request: String,
-    signer_name: String,
-}
-
-#[derive(Default, Deserialize)]
-#[serde(default)]
-struct RequestStatus {
-    certificate: Option<String>,
-    conditions: Vec<ConditionObject>,
 }

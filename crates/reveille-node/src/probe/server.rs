@@ -32,10 +32,9 @@ use super::{Probe, kubelet, node};
 use crate::api::{Answer, Api, ApiError, Shown, Trust};
 use crate::certificate::Presented;
 use crate::discovery::{Anybody, CLUSTER_INFO};
+use crate::signing_request;
 use crate::target::kubeconfig::Kubeconfig;
 use crate::target::{Endpoint, KUBECONFIG, Target, ToldBy};
-
-const REQUESTS: &str = "/apis/certificates.k8s.io/v1/certificatesigningrequests?limit=500";
 
 /// All that was asked of servers.
 pub(super) struct Asked {
@@ -353,7 +352,7 @@ impl Probe {
         let (version, node, requests) = tokio::join!(
             known.get("/version", self.left()),
             known.get(&path, self.left()),
-            known.get(REQUESTS, self.left()),
+            known.get(signing_request::PATH, self.left()),
         );
         let accepted = match &version {
             Ok(answer) if answer.status == 401 => Reading::Read(false),
@@ -372,7 +371,8 @@ impl Probe {
             200 => Some(node::node(body).map(Some)),
             _ => None,
         });
-        of.requests = body(requests, |status, body| (status == 200).then(|| node::requests(body, name)));
+        of.requests =
+            body(requests, |status, body| (status == 200).then(|| signing_request::read(body, name)));
     }
 }
 

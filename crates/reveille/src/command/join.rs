@@ -220,7 +220,9 @@ fn describe(found: &Found) -> String {
     let credentials = match &found.inspection.credentials {
         Credentials::Accepted => String::new(),
         Credentials::Nothing => "nothing of a join is on the machine".to_owned(),
-        Credentials::Bootstrapping => "its kubelet asks for a certificate".to_owned(),
+        Credentials::Bootstrapping => {
+            found.awaits.clone().unwrap_or_else(|| "its kubelet asks for a certificate".to_owned())
+        }
         Credentials::Interrupted => "a join broke off before its kubelet had what it needs".to_owned(),
         Credentials::TokenDead => "its bootstrap token is refused".to_owned(),
         Credentials::Expired => "its kubelet's certificate has expired".to_owned(),

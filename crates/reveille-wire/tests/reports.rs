@@ -144,6 +144,7 @@ fn why() -> Report {
     let held = |what: &str, why: &str| HeldReport { what: what.into(), why: vec![why.into()] };
     Report::WhyReport(Box::new(WhyReport {
         way: None,
+        timeline: None,
         roster: "prod".into(),
         at: Stamp(NOW),
         machine: absent(),

@@ -70,7 +70,9 @@ impl Trace {
                     attempts: leg.attempts,
                     stamp: leg.stamp.clone(),
                     ..Leg::default()
-                }
+                };
+                // Whoever is here has what comes after before it again, whatever it had passed.
+                self.legs.retain(|stage, _| *stage <= report.stage);
             }
             StageStep::Tried => {
                 leg.entered.get_or_insert(at);

@@ -32,7 +32,9 @@ pub use parts::{
 };
 pub use plan::{ActReport, AskReport, BlindReport, PlanHeldReport, PlanReport, PlanSummary, WaitReport};
 pub use roll::{Answers, MachineReport, RollReport, RollSummary};
-pub use way::{AgentReport, PassageReport, Side, StageErrorReport, WayReport};
+pub use way::{
+    AgentReport, PassageReport, Side, SilenceReport, StageErrorReport, TimelineReport, TimelineRow, WayReport,
+};
 pub use why::{NextReport, StageReport, StageState, WhyReport};
 
 /// `apiVersion` of every report.

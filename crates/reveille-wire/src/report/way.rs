@@ -5,6 +5,7 @@ use reveille_core::model::trace::Passage;
 use serde::{Deserialize, Serialize};
 
 use super::parts::{Ago, In};
+use super::why::StageState;
 
 /// The timeline, and who told it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -48,6 +49,46 @@ pub enum Side {
     Outside,
     /// The agent on the machine.
     Agent,
+}
+
+/// The fourteen stages, each with what both sides know of it; shown where it is asked for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TimelineReport {
+    /// All of them, in order.
+    pub rows: Vec<TimelineRow>,
+    /// Nothing is heard of its agent; not there while it is heard, or where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub silence: Option<SilenceReport>,
+}
+
+/// One stage, from both sides.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TimelineRow {
+    /// Its name.
+    pub stage: String,
+    /// Its place, from 1.
+    pub number: usize,
+    /// Whether the machine passed it.
+    pub state: StageState,
+    /// As clouds and cluster show it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outside: Option<PassageReport>,
+    /// As its agent tells it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent: Option<PassageReport>,
+}
+
+/// A time without a word, which goes on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SilenceReport {
+    /// When it was heard last.
+    pub since: Ago,
+    /// Where it stood then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stage: Option<String>,
 }
 
 /// What went wrong in a stage.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::parts::{AskedReport, AttemptReport, FindingReport, HeldReport, In, SourceReport};
 use super::roll::MachineReport;
-use super::way::WayReport;
+use super::way::{TimelineReport, WayReport};
 use crate::stamp::Stamp;
 
 /// Why one machine is missing.
@@ -23,6 +23,9 @@ pub struct WhyReport {
     /// Its way through them, told by two sides; not there where no agent ever spoke of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub way: Option<WayReport>,
+    /// The stages one by one; not there unless it was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeline: Option<TimelineReport>,
     /// What was concluded, the one to act on first.
     pub findings: Vec<FindingReport>,
     /// What people asked for, in order.

@@ -62,7 +62,8 @@ mod tests {
         let asking = async {
             let mut reply = None;
             for _ in 0..100 {
-                reply = client::ask(directory.path(), &Ask::Why { machine: "x".to_owned() }).await;
+                reply = client::ask(directory.path(), &Ask::Why { machine: "x".to_owned(), timeline: false })
+                    .await;
                 if reply.is_some() {
                     break;
                 }

@@ -244,13 +244,17 @@ pub(crate) struct Roll {
 const WHY_EXAMPLES: &str = "\
 Examples:
   reveille why kks-prod-w-7xk2p      by the machine's name
-  reveille why 0c2f9d2e              by the beginning of its instance's id, if only one begins so";
+  reveille why 0c2f9d2e              by the beginning of its instance's id, if only one begins so
+  reveille why w-7xk2p --timeline    and when it entered and left each stage";
 
 /// `why`.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Why {
     /// Name or id of a machine, or name of its node
     pub(crate) machine: String,
+    /// Also each of the fourteen stages: entered, left, attempts, deadline and last error, from both sides
+    #[arg(long)]
+    pub(crate) timeline: bool,
 }
 
 const PLAN_EXAMPLES: &str = "\

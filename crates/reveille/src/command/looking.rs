@@ -92,7 +92,7 @@ fn why_exit(machine: &reveille_wire::report::MachineReport) -> Exit {
 
 /// `why`.
 pub(crate) async fn why(context: &Context, args: &cli::Why) -> Result<Answer, Failure> {
-    let ask = Ask::Why { machine: args.machine.clone() };
+    let ask = Ask::Why { machine: args.machine.clone(), timeline: args.timeline };
     let mut alike = Vec::new();
     let rosters = context.rosters()?;
     let count = rosters.len();
@@ -133,7 +133,7 @@ async fn reply(context: &Context, checked: &CheckedRoster, ask: &Ask) -> Result<
     let progress = progress(checked);
     let looked = look::look(checked, &state_dir, &judge).await;
     let better = match ask {
-        Ask::Why { machine } => gather(&looked, &judge, machine).await,
+        Ask::Why { machine, .. } => gather(&looked, &judge, machine).await,
         _ => None,
     };
     progress.finish_and_clear();

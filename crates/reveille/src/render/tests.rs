@@ -85,7 +85,7 @@ fn page(field: &Field, ask: Ask, all: bool, paper: &Paper) -> String {
 }
 
 fn why_of(machine: &str) -> Ask {
-    Ask::Why { machine: machine.to_owned() }
+    Ask::Why { machine: machine.to_owned(), timeline: false }
 }
 
 #[test]
@@ -329,6 +329,10 @@ fn what_an_agent_says_of_its_machine() {
     is_page("why-agent", &text);
     field.pass(Span::from_min(4));
     is_page("why-agent-silent", &page(&field, why_of("i11"), true, &paper()));
+    let timeline = Ask::Why { machine: "i11".to_owned(), timeline: true };
+    is_page("why-timeline", &page(&field, timeline.clone(), true, &paper()));
+    let narrow = Paper { width: Some(80), ..paper() };
+    is_page("why-timeline-narrow", &page(&field, timeline, true, &narrow));
     let Report::WhyReport(why) = report(&field, why_of("i11")) else { panic!("no report of why") };
     let way = why.way.expect("an agent spoke");
     assert!(way.agent.is_some_and(|agent| agent.silent));

@@ -1,10 +1,12 @@
 //! A machine's way through the stages as lines: what is over in one, and one for each stage where it stands or failed.
 
-use reveille_wire::report::{AgentReport, PassageReport, Side, WayReport};
+use reveille_wire::report::{AgentReport, PassageReport, Side, SilenceReport, TimelineReport, WayReport};
 use reveille_wire::stamp::Stamp;
 
-use super::paper::{Paper, one_line};
-use super::why::labelled;
+use super::paper::{Paper, Tone, one_line};
+use super::table::{self, Text};
+use super::why::{LABEL, WIDE, labelled};
+use super::wrap;
 use crate::view::roll::{spoken, spoken_ago};
 
 /// The lines.
@@ -66,4 +68,77 @@ fn of_agent(agent: &AgentReport) -> String {
         says.push_str(&format!("; it leaves its join alone: {}", one_line(holds)));
     }
     says
+}
+
+/// The stages one by one: a line for each side that spoke of it, and a dash where nobody did.
+pub(super) fn timeline(of: &TimelineReport, now: Stamp, paper: &Paper) -> String {
+    let mut rows = Vec::new();
+    for row in &of.rows {
+        let sides = [("seen", &row.outside), ("agent", &row.agent)];
+        let told: Vec<_> = sides.into_iter().filter_map(|(by, side)| Some((by, side.as_ref()?))).collect();
+        let name =
+            format!("{:>2} {} {}", row.number, one_line(&row.stage), super::why::sign(row.state, None).0);
+        if told.is_empty() {
+            rows.push(vec![Text::plain(name.clone()), Text::toned(Tone::Faint, "–".to_owned())]);
+        }
+        for (index, (by, side)) in told.into_iter().enumerate() {
+            let name = if index == 0 { name.clone() } else { String::new() };
+            rows.push(of_side(&name, by, side, now, paper));
+        }
+        let here = of.silence.as_ref().filter(|silence| silence.stage.as_deref() == Some(row.stage.as_str()));
+        rows.extend(here.map(|silence| silent(silence, now, paper)));
+    }
+    let nowhere = of.silence.as_ref().filter(|silence| silence.stage.is_none());
+    rows.extend(nowhere.map(|silence| silent(silence, now, paper)));
+    let head = labelled("Stages", "by our clock, of when it was seen or heard", paper);
+    if paper.width.is_none_or(|width| width >= WIDE) {
+        return head + &table::lines(paper, LABEL, rows);
+    }
+    let line = |row: &Vec<Text>| {
+        let told = row.iter().filter(|Text(text, _)| !text.is_empty());
+        let cell = |Text(text, tone): &Text| tone.map_or_else(|| text.clone(), |tone| paper.tone(tone, text));
+        let cells: Vec<String> = told.map(cell).collect();
+        let indent = if row.first().is_some_and(|Text(name, _)| name.is_empty()) { LABEL + 3 } else { LABEL };
+        wrap::hanging(paper, &format!("{:indent$}{}", "", cells.join("  ")), LABEL + 3) + "\n"
+    };
+    head + &rows.iter().map(line).collect::<String>()
+}
+
+fn of_side(name: &str, by: &str, side: &PassageReport, now: Stamp, paper: &Paper) -> Vec<Text> {
+    let left =
+        side.left.map_or_else(|| "not left".to_owned(), |left| format!("left {}", paper.clock(left.at, now)));
+    let deadline = side.deadline.as_ref().map(|due| {
+        let (at, late) = (paper.clock(due.at, now), due.at <= now);
+        if late { format!("due {at}, overdue") } else { format!("due {at}") }
+    });
+    let tries = match side.attempts {
+        0 | 1 => String::new(),
+        more => format!("{more} times"),
+    };
+    let error = side.error.as_ref();
+    let error =
+        error.map_or_else(String::new, |it| format!("{}: {}", one_line(&it.code), one_line(&it.text)));
+    vec![
+        Text::plain(name.to_owned()),
+        Text::toned(Tone::Faint, by.to_owned()),
+        Text::plain(format!("entered {}", paper.clock(side.entered.at, now))),
+        Text::plain(left),
+        Text::plain(deadline.unwrap_or_default()),
+        Text::plain(tries),
+        Text::plain(error),
+    ]
+}
+
+fn silent(silence: &SilenceReport, now: Stamp, paper: &Paper) -> Vec<Text> {
+    let since = format!("since {}", paper.clock(silence.since.at, now));
+    let says = format!("nothing is heard of its agent, {} by now", spoken(silence.since.ago_s));
+    vec![
+        Text::toned(Tone::Doubt, "   silent".to_owned()),
+        Text::toned(Tone::Faint, "agent".to_owned()),
+        Text::plain(since),
+        Text::plain(String::new()),
+        Text::plain(String::new()),
+        Text::plain(String::new()),
+        Text::plain(says),
+    ]
 }

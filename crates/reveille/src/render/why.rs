@@ -15,7 +15,7 @@ use crate::view::roll::{spoken, spoken_ago};
 /// Width that the strip of stages is broken at where nobody says how wide the paper is.
 const STRIP_WIDTH: usize = 76;
 /// Fewer columns of a terminal than this, and evidence is told in paragraphs instead of columns.
-const WIDE: u16 = 110;
+pub(super) const WIDE: u16 = 110;
 /// Width of the label in front of each part.
 pub(super) const LABEL: usize = 8;
 
@@ -27,6 +27,9 @@ pub(crate) fn page(report: &WhyReport, paper: &Paper) -> String {
     out.push('\n');
     if let Some(way) = report.way.as_ref().filter(|_| report.machine.answers != Answers::Yes) {
         out.push_str(&way::lines(way, report.at, paper));
+    }
+    if let Some(timeline) = &report.timeline {
+        out.push_str(&way::timeline(timeline, report.at, paper));
     }
     for (index, finding) in report.findings.iter().enumerate() {
         out.push_str(&cause(if index == 0 { "Cause" } else { "And" }, finding, report, paper));
@@ -89,9 +92,11 @@ fn head(report: &WhyReport, paper: &Paper) -> String {
         Answers::Unknown => format!("{name}: nobody can tell. {}.\n", one_line(&machine.what)),
         Answers::No => {
             let stopped = machine.stage.as_deref().map_or_else(String::new, |stage| {
-                let number = report.stages.iter().find(|s| s.name == stage).map_or(0, |s| s.number);
+                let known = report.stages.iter().find(|s| s.name == stage);
+                let number = known.map_or(0, |s| s.number);
                 let guessed = report.findings.first().is_some_and(|finding| finding.confidence == "possible");
-                let later = if guessed { " or later" } else { "" };
+                let stands = known.is_some_and(|s| s.state == StageState::Stopped);
+                let later = if guessed && !stands { " or later" } else { "" };
                 format!(" Stopped at: {stage} ({number} of {}){later}{ago}.", report.stages.len())
             });
             format!("{name}: {}.{stopped}\n", one_line(&machine.what))
@@ -116,12 +121,7 @@ fn strip(report: &WhyReport, paper: &Paper) -> String {
     let limit = paper.width.map_or(STRIP_WIDTH, |width| usize::from(width).min(100));
     let (mut out, mut length) = (String::from(" "), 1);
     for stage in &report.stages {
-        let (sign, tone) = match (stage.state, &stage.note) {
-            (StageState::Passed, None) => ("✓", Some(Tone::Good)),
-            (StageState::Passed, Some(_)) => ("!", Some(Tone::Doubt)),
-            (StageState::Stopped, _) => ("✗", Some(Tone::Bad)),
-            (StageState::Unknown, _) => ("…", None),
-        };
+        let (sign, tone) = sign(stage.state, stage.note.as_deref());
         let width = stage.name.chars().count() + 4;
         if length + width > limit {
             out.push_str("\n ");
@@ -137,6 +137,16 @@ fn strip(report: &WhyReport, paper: &Paper) -> String {
     }
     let trimmed: Vec<&str> = out.lines().map(str::trim_end).collect();
     trimmed.join("\n") + "\n"
+}
+
+/// How a stage is marked.
+pub(super) const fn sign(state: StageState, note: Option<&str>) -> (&'static str, Option<Tone>) {
+    match (state, note) {
+        (StageState::Passed, None) => ("✓", Some(Tone::Good)),
+        (StageState::Passed, Some(_)) => ("!", Some(Tone::Doubt)),
+        (StageState::Stopped, _) => ("✗", Some(Tone::Bad)),
+        (StageState::Unknown, _) => ("…", None),
+    }
 }
 
 fn cause(label: &str, finding: &FindingReport, report: &WhyReport, paper: &Paper) -> String {

@@ -20,6 +20,9 @@ pub(crate) enum Ask {
     Why {
         /// As a person named it.
         machine: String,
+        /// With each stage's times.
+        #[serde(default)]
+        timeline: bool,
     },
     /// What would be done.
     Plan,
@@ -62,10 +65,11 @@ pub(crate) fn answer(state: &State, ask: &Ask, asked: &Asked<'_>) -> Reply {
         Ask::Roll => Report::RollReport(roll::report(&desk)),
         Ask::Plan => Report::PlanReport(plan::report(&desk)),
         Ask::Incidents { all } => Report::IncidentsReport(incidents::report(&desk, state.closed(), *all)),
-        Ask::Why { machine } => match find::machine(&desk, machine) {
+        Ask::Why { machine, timeline } => match find::machine(&desk, machine) {
             Found::One(key) => {
                 let trace = state.trace(&key).cloned();
-                let why = why::report(&desk, state.closed(), key, trace.as_ref(), asked.better);
+                let told = why::Told { trace: trace.as_ref(), timeline: *timeline, better: asked.better };
+                let why = why::report(&desk, state.closed(), key, &told);
                 Report::WhyReport(Box::new(why))
             }
             Found::Several(names) => return Reply::Several(names),

@@ -4,10 +4,53 @@
 //! does not tell already.
 
 use reveille_core::model::incident::{MachineKey, Subject};
-use reveille_core::model::trace::Trace;
+use reveille_core::model::stage::Stage;
+use reveille_core::model::time::Time;
+use reveille_core::model::trace::{Passage, Trace};
 use reveille_core::plan::decide::due_at;
 use reveille_core::plan::desk::Desk;
-use reveille_wire::report::{AgentReport, Ago, PassageReport, Side, WayReport};
+use reveille_registrar::registry::settings::stage_within;
+use reveille_wire::report::{
+    AgentReport, Ago, PassageReport, Side, SilenceReport, StageReport, TimelineReport, TimelineRow, WayReport,
+};
+
+/// Where its agent stands by its own word: the stage that it entered last and has not left.
+pub(super) fn stands(trace: &Trace) -> Option<Stage> {
+    let open = trace.said.iter().filter(|row| row.left.is_none());
+    open.max_by_key(|row| row.entered).map(|row| row.stage)
+}
+
+/// The stages one by one, `stages` being the strip.
+pub(super) fn timeline(
+    desk: &Desk<'_>,
+    key: &MachineKey,
+    trace: Option<&Trace>,
+    stages: &[StageReport],
+) -> TimelineReport {
+    let deadline = deadline(desk, key);
+    let row = |strip: &StageReport| {
+        let of = |rows: &[Passage]| rows.iter().find(|row| row.stage.name() == strip.name).cloned();
+        let said = trace.and_then(|trace| of(&trace.said));
+        let seen = trace.and_then(|trace| of(&trace.seen));
+        TimelineRow {
+            stage: strip.name.clone(),
+            number: strip.number,
+            state: strip.state,
+            outside: seen.map(|row| PassageReport::new(&row, Side::Outside, deadline, desk.now)),
+            agent: said.map(|row| {
+                // By when a stage of a join should be over; nothing is done about it for that alone.
+                let until = row.entered + stage_within(row.stage);
+                PassageReport::new(&row, Side::Agent, Some(until), desk.now)
+            }),
+        }
+    };
+    let silent = desk.agents.latest(key).filter(|(_, seen)| !desk.agents.is_fresh(desk.now, seen));
+    let silence = silent.map(|(_, seen)| SilenceReport {
+        since: Ago::new(seen.heard, desk.now),
+        stage: trace.and_then(stands).map(|stage| stage.name().to_owned()),
+    });
+    TimelineReport { rows: stages.iter().map(row).collect(), silence }
+}
 
 /// The way, where there is one to tell.
 pub(super) fn report(desk: &Desk<'_>, key: &MachineKey, trace: Option<&Trace>) -> Option<WayReport> {
@@ -26,15 +69,7 @@ pub(super) fn report(desk: &Desk<'_>, key: &MachineKey, trace: Option<&Trace>) -
     if agent.is_none() && trace.is_none_or(|trace| trace.said.is_empty()) {
         return None;
     }
-    // When something is done about where it stands: the deadline of its absence.
-    let open = |subject: &Subject| matches!(subject, Subject::Machine(machine) if machine == key);
-    let absence = desk.cases.values().find(|case| {
-        open(&case.incident.key.subject)
-            && case.incident.key.kind.is_absence()
-            && case.incident.well_since.is_none()
-    });
-    let deadline = absence.and_then(|case| due_at(desk, case).ok().flatten());
-    let deadline = deadline.filter(|at| *at > desk.now);
+    let deadline = deadline(desk, key);
     let seen = trace.into_iter().flat_map(|trace| &trace.seen);
     let seen = seen.map(|row| (row, PassageReport::new(row, Side::Outside, deadline, desk.now)));
     let said = trace.into_iter().flat_map(|trace| &trace.said);
@@ -42,4 +77,16 @@ pub(super) fn report(desk: &Desk<'_>, key: &MachineKey, trace: Option<&Trace>) -
     let mut rows: Vec<_> = seen.chain(said).collect();
     rows.sort_by_key(|(row, report)| (row.entered, row.stage, report.by == Side::Agent));
     Some(WayReport { passages: rows.into_iter().map(|(_, report)| report).collect(), agent })
+}
+
+/// When something is done about where it stands: the deadline of its absence.
+fn deadline(desk: &Desk<'_>, key: &MachineKey) -> Option<Time> {
+    let open = |subject: &Subject| matches!(subject, Subject::Machine(machine) if machine == key);
+    let absence = desk.cases.values().find(|case| {
+        open(&case.incident.key.subject)
+            && case.incident.key.kind.is_absence()
+            && case.incident.well_since.is_none()
+    });
+    let deadline = absence.and_then(|case| due_at(desk, case).ok().flatten());
+    deadline.filter(|at| *at > desk.now)
 }

@@ -3,6 +3,8 @@
 //! Everything open about the machine goes in, the fault to act on first; tries of faults that closed a while ago stay in
 //! view, because "it was mended an hour ago and is back" is part of the answer.
 
+use std::cmp::Ordering;
+
 use reveille_core::engine::Closed;
 use reveille_core::model::incident::{Attempt, Finding, MachineKey, Subject};
 use reveille_core::model::stage::Stage;
@@ -21,15 +23,24 @@ const RECENT: Span = Span::from_min(120);
 /// Tries that are told at most, the newest.
 const DONE_MAX: usize = 20;
 
-/// Why a machine is where it is. `better` are findings that were read on purpose for this question and take the place of
-/// the ones on record for the machine's absence. `trace` is its way through the stages, as the engine keeps it.
+/// What is told beside what the desk shows.
+pub(crate) struct Told<'a> {
+    /// The machine's way through the stages, as the engine keeps it.
+    pub(crate) trace: Option<&'a Trace>,
+    /// The stages are wanted one by one.
+    pub(crate) timeline: bool,
+    /// Findings that were read on purpose for this question; they take the place of those on record for its absence.
+    pub(crate) better: Option<&'a [Finding]>,
+}
+
+/// Why a machine is where it is.
 pub(crate) fn report<'a>(
     desk: &Desk<'_>,
     closed: impl Iterator<Item = &'a Closed>,
     key: MachineKey,
-    trace: Option<&Trace>,
-    better: Option<&[Finding]>,
+    told: &Told<'_>,
 ) -> WhyReport {
+    let Told { trace, timeline, better } = *told;
     let way = way::report(desk, &key, trace);
     let machine = machine::one(desk, key);
     let mut findings = Vec::new();
@@ -59,11 +70,14 @@ pub(crate) fn report<'a>(
     }
     let stage = row.stage.as_deref().and_then(Stage::from_name);
     let guessed = findings.first().is_some_and(|finding: &FindingReport| finding.confidence == "possible");
+    let stages = stages(&machine, stage, guessed, trace.and_then(way::stands));
+    let timeline = timeline.then(|| way::timeline(desk, &machine.key, trace, &stages));
     WhyReport {
         roster: desk.roster.name.to_string(),
         at: desk.now.into(),
-        stages: stages(&machine, stage, guessed),
+        stages,
         way,
+        timeline,
         machine: row,
         findings,
         asked,
@@ -75,9 +89,23 @@ pub(crate) fn report<'a>(
     }
 }
 
-/// The strip. Where the cause is only guessed, nobody knows that it stopped just there: it came so far at least.
-fn stages(machine: &Machine<'_>, stopped: Option<Stage>, guessed: bool) -> Vec<StageReport> {
+/// The strip. Where the cause is only guessed, nobody knows that it stopped just there: it came so far at least. Unless its
+/// agent says where it stands: that is known where nothing else is.
+fn stages(
+    machine: &Machine<'_>,
+    stopped: Option<Stage>,
+    guessed: bool,
+    stands: Option<Stage>,
+) -> Vec<StageReport> {
     let answers = machine.answers();
+    let proved = stopped.filter(|_| answers == Answers::No && !guessed);
+    if let (None, Answers::No | Answers::Unknown, Some(at)) = (proved, answers, stands) {
+        return StageReport::strip(|stage| match stage.cmp(&at) {
+            Ordering::Less => StageState::Passed,
+            Ordering::Equal => StageState::Stopped,
+            Ordering::Greater => StageState::Unknown,
+        });
+    }
     let mut strip = StageReport::strip(|stage| match (answers, stopped) {
         (Answers::Yes, _) => StageState::Passed,
         (Answers::No | Answers::Excused, Some(at)) if stage < at => StageState::Passed,

@@ -185,6 +185,9 @@ fn a_report_counts_once_however_often_it_is_said() {
         (leg.stamp.as_str(), leg.deadline(Stage::Runtime)),
         ("its own clock", Some(world.now + Span::from_min(2)))
     );
+    world.say(conn, staged(6, Stage::OsBoot, StageStep::Entered));
+    let trace = &world.registry.book().machine(&id).unwrap().trace;
+    assert_eq!((trace.at(), trace.leg(Stage::Runtime)), (Some(Stage::OsBoot), None), "it went back");
 }
 
 #[test]

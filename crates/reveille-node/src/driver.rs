@@ -7,23 +7,26 @@
 //! Every effect that is waited for is answered, also when it took too long: the deadline is the effect's own. Tasks end with the
 //! driver. The memory is written before the next event is heard, so that "durable" is never said early.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use reveille_agent::account::Account;
 use reveille_agent::effect::{Effect, Report, Verb};
-use reveille_agent::model::{Machine, Outcome, WatchdogSeen};
+use reveille_agent::model::{FlightId, Machine, Outcome, PeerAnswer, WatchdogSeen};
 use reveille_agent::{Config, Event, Start, State};
+use reveille_core::model::id::NodeName;
 use reveille_core::model::time::{Span, Time};
 use thiserror::Error;
-use tokio::sync::mpsc;
+use tokio::sync::{MutexGuard, mpsc, oneshot};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::hands::{Hands, Tokens};
 use crate::inspect::{Found, Inspector, Unanswered};
 use crate::memory_file::{MemoryError, MemoryFile};
+use crate::peers::{Circle, Question};
 
 /// Events wait here for no longer than a step takes.
 const QUEUED: usize = 64;
@@ -62,6 +65,8 @@ pub struct Begin<T> {
     pub memory: MemoryFile,
     /// The settings.
     pub config: Config,
+    /// Other machines' agents; none where nobody asks them.
+    pub circle: Option<Arc<Circle>>,
 }
 
 /// The driver.
@@ -71,6 +76,10 @@ pub struct Driver<T> {
     inspector: Arc<Inspector>,
     hands: Arc<Hands<T>>,
     memory: MemoryFile,
+    circle: Option<Arc<Circle>>,
+    /// Peers that wait for this machine's own look.
+    questions: BTreeMap<FlightId, oneshot::Sender<PeerAnswer>>,
+    last_question: u64,
     machine: Option<Machine>,
     account: Option<Account>,
     wake_at: Option<Time>,
@@ -121,6 +130,9 @@ impl<T: Tokens + 'static> Driver<T> {
             inspector: begin.inspector,
             hands: Arc::new(begin.hands),
             memory: begin.memory,
+            circle: begin.circle,
+            questions: BTreeMap::new(),
+            last_question: 0,
             machine: None,
             account: None,
             wake_at: None,
@@ -138,6 +150,14 @@ impl<T: Tokens + 'static> Driver<T> {
     ) -> R {
         let mut look_at = Instant::now();
         let mut orders_end = false;
+        let circle = self.circle.clone();
+        let mut asked = match &circle {
+            Some(circle) => Some(circle.asked.lock().await),
+            None => None,
+        };
+        if let Some(circle) = &circle {
+            self.answer(Event::PeersListed(circle.peers()));
+        }
         loop {
             let wake = self.wake();
             let inner = tokio::select! {
@@ -146,9 +166,10 @@ impl<T: Tokens + 'static> Driver<T> {
                     orders_end = order.is_none();
                     Inner::Event(order.unwrap_or(Event::Tick))
                 }
+                question = next(&mut asked) => Inner::Event(self.peer_asks(question)),
                 () = sleep_until(look_at) => {
                     look_at = Instant::now() + MACHINE_EVERY;
-                    let machine = self.inspector.machine();
+                    let machine = self.machine_now();
                     if self.machine.as_ref() == Some(&machine) {
                         continue;
                     }
@@ -186,6 +207,20 @@ impl<T: Tokens + 'static> Driver<T> {
         }
     }
 
+    fn machine_now(&self) -> Machine {
+        let zone = self.circle.as_ref().and_then(|circle| circle.zone());
+        Machine { zone, ..self.inspector.machine() }
+    }
+
+    /// A peer asks: it is known by the record that its certificate names, and waits under a number of ours.
+    fn peer_asks(&mut self, question: Question) -> Event {
+        self.questions.retain(|_, reply| !reply.is_closed());
+        self.last_question += 1;
+        let ask = FlightId(self.last_question);
+        self.questions.insert(ask, question.reply);
+        Event::PeerAsked { from: question.from, ask }
+    }
+
     fn wake(&self) -> Instant {
         let ms = self.wake_at.map_or(i64::MAX, |at| (at.ms - now().ms).max(0));
         Instant::now() + Duration::from_millis(u64::try_from(ms).unwrap_or(0)).min(SLEEP_MOST)
@@ -211,11 +246,15 @@ impl<T: Tokens + 'static> Driver<T> {
                 });
             }
             Effect::Act(flight, verb, within) => self.act(flight, verb, within),
-            Effect::ReadOrders(flight, _) => {
-                let orders = Err("no server gives orders to this agent".into());
-                self.answer(Event::OrdersRead { flight, orders });
+            Effect::ReadOrders(flight, within) => self.read_orders(flight, within),
+            Effect::AskPeers(flight, peers, within) => self.ask_peers(flight, peers, within),
+            Effect::AnswerPeer { ask, answer, .. } => {
+                if let Some(reply) = self.questions.remove(&ask) {
+                    // Whoever hung up needs no answer.
+                    reply.send(answer).ok();
+                }
             }
-            // There is no watchdog, as the machine says, and nobody is known as a peer.
+            // There is no watchdog, as the machine says.
             Effect::SetWatchdog(flight, ..) => {
                 let outcome = Outcome::Failed("there is no watchdog".into());
                 self.answer(Event::WatchdogSet { flight, outcome });
@@ -223,30 +262,47 @@ impl<T: Tokens + 'static> Driver<T> {
             Effect::ReadWatchdog(flight, _) => {
                 self.answer(Event::WatchdogRead { flight, found: WatchdogSeen::CannotTell });
             }
-            Effect::AskPeers(..) | Effect::AnswerPeer { .. } | Effect::FeedWatchdog => {}
+            Effect::FeedWatchdog => {}
         }
         None
     }
 
-    fn check_api(&mut self, flight: reveille_agent::model::FlightId, within: Span) {
-        let inspector = Arc::clone(&self.inspector);
+    fn check_api(&mut self, flight: FlightId, within: Span) {
+        let (inspector, circle) = (Arc::clone(&self.inspector), self.circle.clone());
         self.spawn(async move {
-            let answered = timeout(of(within), inspector.check_api()).await;
-            let silent = match answered {
-                Ok(Ok(_)) => None,
-                Ok(Err(unanswered)) => Some(unanswered),
-                Err(_) => {
-                    let why = format!("no answer within {} s", within.ms / 1000);
-                    Some(Unanswered { why, lasts: false })
-                }
-            };
+            let silent = look(&inspector, circle.as_deref(), within).await;
             let why = silent.as_ref().map(|unanswered| Arc::from(unanswered.why.as_str()));
             let event = Event::ApiChecked { flight, silent: why };
             Some(Inner::Both(event, Said::Api(silent)))
         });
     }
 
-    fn act(&mut self, flight: reveille_agent::model::FlightId, verb: Verb, within: Span) {
+    /// Whether this machine reaches the API server, for peers that ask. No order to go down is ever written there: what is read
+    /// is that it answers. Of many questions in a moment, one looks.
+    fn read_orders(&mut self, flight: FlightId, within: Span) {
+        let (inspector, circle) = (Arc::clone(&self.inspector), self.circle.clone());
+        self.spawn(async move {
+            let answers = match circle.as_ref().and_then(|circle| circle.saw_just_now()) {
+                Some(answers) => answers,
+                None => look(&inspector, circle.as_deref(), within).await.is_none(),
+            };
+            let orders = if answers { Ok(BTreeSet::new()) } else { Err("the API server is silent".into()) };
+            Some(Inner::Event(Event::OrdersRead { flight, orders }))
+        });
+    }
+
+    fn ask_peers(&mut self, flight: FlightId, peers: Vec<NodeName>, within: Span) {
+        let Some(circle) = self.circle.clone() else { return };
+        for peer in peers {
+            let circle = Arc::clone(&circle);
+            self.spawn(async move {
+                let answer = circle.ask(&peer, of(within)).await?;
+                Some(Inner::Event(Event::PeerAnswered { flight, peer, answer }))
+            });
+        }
+    }
+
+    fn act(&mut self, flight: FlightId, verb: Verb, within: Span) {
         let (hands, inspector) = (Arc::clone(&self.hands), Arc::clone(&self.inspector));
         let sender = self.sender.clone();
         self.spawn(async move {
@@ -287,5 +343,32 @@ impl<T: Tokens + 'static> Driver<T> {
                 sender.send(inner).await.ok();
             }
         });
+    }
+}
+
+/// Does the API server answer? None when it does. What was seen is kept for peers that ask.
+async fn look(inspector: &Inspector, circle: Option<&Circle>, within: Span) -> Option<Unanswered> {
+    let silent = match timeout(of(within), inspector.check_api()).await {
+        Ok(Ok(_)) => None,
+        Ok(Err(unanswered)) => Some(unanswered),
+        Err(_) => {
+            let why = format!("no answer within {} s", within.ms / 1000);
+            Some(Unanswered { why, lasts: false })
+        }
+    };
+    if let Some(circle) = circle {
+        circle.saw(silent.is_none());
+    }
+    silent
+}
+
+/// The next question of a peer; never, where there are none.
+async fn next(asked: &mut Option<MutexGuard<'_, mpsc::Receiver<Question>>>) -> Question {
+    match asked {
+        Some(asked) => match asked.recv().await {
+            Some(question) => question,
+            None => std::future::pending().await,
+        },
+        None => std::future::pending().await,
     }
 }

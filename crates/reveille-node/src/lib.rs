@@ -23,6 +23,7 @@ pub mod link;
 pub mod logs;
 pub mod memory_file;
 pub mod node_object;
+pub mod peers;
 pub mod pem;
 pub mod pin;
 pub mod probe;

@@ -219,6 +219,37 @@ fn it_does_not_reboot_where_something_speaks_against_it() {
     assert_eq!(bench.verbs(), [Verb::RebootByWatchdog]);
 }
 
+/// As the agent's process runs: it may not reboot. Then peers change what is said, and nothing that is done.
+#[test]
+fn peers_that_lie_make_an_agent_neither_reboot_nor_reset_nor_leave_anything_undone() {
+    use PeerAnswer::{LostToo, NoOrder, Order};
+    use reveille_agent::model::{Credentials, Device, Machine};
+    let acts = |outside, inside, credentials: &Credentials| {
+        let mut bench = Bench::with_peers(6, 2);
+        bench.hear(Event::Found(Machine { watchdog: Device::Absent, may_reboot: false, ..machine() }));
+        bench.run(Span::from_min(5));
+        bench.peers_say(None, outside);
+        bench.peers_say(Some("a"), inside);
+        bench.around.api = false;
+        bench.run(HOUR);
+        bench.around.api = true;
+        bench.node_goes(credentials.clone(), None);
+        bench.run(HOUR);
+        bench.acts
+    };
+    for credentials in [Credentials::Accepted, Credentials::Refused, Credentials::Nothing] {
+        let alone = acts(Some(NoOrder), Some(NoOrder), &credentials);
+        for outside in [None, Some(NoOrder), Some(Order), Some(LostToo)] {
+            for inside in [None, Some(NoOrder), Some(Order), Some(LostToo)] {
+                let found = acts(outside, inside, &credentials);
+                assert_eq!(found, alone, "{outside:?} {inside:?} {credentials:?}");
+                assert!(!found.iter().any(|(_, verb)| verb.is_reboot()));
+            }
+        }
+        assert_eq!(alone.is_empty(), credentials == Credentials::Nothing, "{credentials:?}: {alone:?}");
+    }
+}
+
 #[test]
 fn a_peer_that_speaks_twice_is_believed_the_first_time() {
     let mut bench = Bench::with_peers(3, 0);

@@ -9,6 +9,7 @@
 
 use std::collections::VecDeque;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use reveille_core::model::id::NodeName;
@@ -23,6 +24,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use crate::driver::now;
 use crate::identity;
 use crate::link::{Carrier, Enrolment, Keyring, LinkError, Session};
+use crate::peers::Circle;
 
 use super::{AgentError, Setup, plan};
 
@@ -65,6 +67,7 @@ pub enum Heard {
 /// The link's keeper.
 pub(super) struct Courier {
     folder: PathBuf,
+    circle: Arc<Circle>,
     keyring: Keyring,
     identity: Identity,
     facts: Facts,
@@ -112,6 +115,7 @@ impl Courier {
         known: Known<'_>,
         heard: mpsc::Sender<Heard>,
         out: Out,
+        circle: &Arc<Circle>,
     ) -> Result<Self, AgentError> {
         let (mut identity, name) = identity(&setup.root);
         identity.instance_id = setup.instance_id.as_deref().map(Word::cut);
@@ -120,7 +124,9 @@ impl Courier {
             Some(keyring) => keyring,
             None => enrol(setup, &folder, &identity, name, &heard).await?,
         };
+        circle.shows(&keyring);
         Ok(Self {
+            circle: Arc::clone(circle),
             folder,
             keyring,
             identity,
@@ -199,6 +205,12 @@ impl Courier {
             joined: self.beat.joined,
         };
         let session = link.session(&self.keyring.credential, hello).await?;
+        let pins = session.welcome.ca_pins.iter().map(ToString::to_string).collect();
+        match self.keyring.trust(pins) {
+            Ok(true) => self.circle.shows(&self.keyring),
+            Ok(false) => {}
+            Err(failure) => tracing::warn!("the server's new pins cannot be kept: {failure}"),
+        }
         let kept = session.welcome.reports_kept;
         self.reports.retain(|report| report.seq > kept);
         let up = Heard::Up { carrier: session.carrier, session: session.welcome.session };
@@ -279,7 +291,10 @@ impl Courier {
         let Some(link) = self.keyring.link() else { return };
         match link.renew(&self.keyring.credential, now()).await {
             Ok((credential, kept)) => match Keyring::keep(&self.folder, credential, kept) {
-                Ok(keyring) => self.keyring = keyring,
+                Ok(keyring) => {
+                    self.keyring = keyring;
+                    self.circle.shows(&self.keyring);
+                }
                 Err(failure) => tracing::warn!("the renewed certificate cannot be kept: {failure}"),
             },
             Err(failure) => tracing::warn!("the certificate was not renewed: {failure}"),

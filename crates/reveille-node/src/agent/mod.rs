@@ -19,12 +19,15 @@ mod plan;
 mod progress;
 mod tokens;
 
+use std::net::{IpAddr, SocketAddr};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use reveille_agent::effect::Report;
 use reveille_agent::{Config, Event, Settings};
+use reveille_core::model::id::ZoneName;
 use reveille_core::model::time::Time;
 use reveille_wire::agent::frame::StageReport;
 use reveille_wire::agent::text::Word;
@@ -36,8 +39,9 @@ use tokio::task::JoinHandle;
 use crate::driver::{Begin, BeginError, Driver, Said};
 use crate::hands::{Hands, JoinSettings};
 use crate::inspect::Inspector;
-use crate::link::{KeyringError, Link, LinkError};
+use crate::link::{Keyring, KeyringError, Link, LinkError};
 use crate::memory_file::MemoryFile;
+use crate::peers::{self, Circle, Listener};
 use crate::root::Root;
 
 pub use courier::Heard;
@@ -50,6 +54,8 @@ use tokens::FromServer;
 
 /// Frames and things heard wait here for no longer than a step takes.
 const QUEUED: usize = 256;
+/// Longest for the server's name, where its address says which one is ours.
+const LOOKUP_WITHIN: Duration = Duration::from_secs(5);
 
 /// How an agent begins.
 #[derive(Debug)]
@@ -68,6 +74,8 @@ pub struct Setup {
     pub facts: Facts,
     /// Its settings.
     pub settings: Settings,
+    /// Where other machines' agents are answered; nowhere where none is given.
+    pub peer_listen: Option<SocketAddr>,
 }
 
 /// Why an agent ended.
@@ -111,7 +119,7 @@ pub enum Told<'a> {
 /// # Errors
 ///
 /// Why.
-pub async fn run(setup: Setup, mut tell: impl FnMut(Time, Told<'_>)) -> Result<(), AgentError> {
+pub async fn run(mut setup: Setup, mut tell: impl FnMut(Time, Told<'_>)) -> Result<(), AgentError> {
     let shelf = Shelf::within(&setup.folder);
     let (config, _) = setup.settings.check()?;
     let (heard_in, heard) = mpsc::channel(QUEUED);
@@ -119,13 +127,16 @@ pub async fn run(setup: Setup, mut tell: impl FnMut(Time, Told<'_>)) -> Result<(
     let mut held = shelf.read()?;
     let joined = held.as_ref().is_some_and(|plan| shelf.has_joined(plan));
     let known = courier::Known { plan: held.as_ref(), joined };
+    let zone = setup.facts.zone.as_ref().map(|zone| ZoneName::from(zone.as_str()));
+    let circle = Arc::new(Circle::remembering(&setup.folder, zone));
+    let _door = open_door(&mut setup, &circle).await;
     let (parts, evidence) = mpsc::channel(1);
-    let courier = Courier::new(&setup, known, heard_in, courier::Out { frames, evidence }).await?;
+    let courier = Courier::new(&setup, known, heard_in, courier::Out { frames, evidence }, &circle).await?;
     let courier = tokio::spawn(courier.run());
     let mut desk = Desk::new(say.clone(), Collector::new(&setup, parts));
     desk.progress.runs();
     let (token_in, tokens) = watch::channel(None);
-    let mut agent = Agent { setup, shelf, config, say, heard, courier, desk, token_in, tokens };
+    let mut agent = Agent { setup, shelf, config, circle, say, heard, courier, desk, token_in, tokens };
     loop {
         held = match held.take() {
             None => Some(agent.await_plan(&mut tell).await?),
@@ -147,11 +158,46 @@ pub async fn run(setup: Setup, mut tell: impl FnMut(Time, Told<'_>)) -> Result<(
     }
 }
 
+/// Opens the door for peers, where one is wanted, and says in the facts where it is. A port that cannot be had is no reason for
+/// an agent not to begin: its machine is not asked, and asks all the same.
+async fn open_door(setup: &mut Setup, circle: &Arc<Circle>) -> Option<AbortOnDrop> {
+    let at = setup.peer_listen?;
+    let listener = match Listener::bind(at).await {
+        Ok(listener) => listener,
+        Err(error) => {
+            tracing::warn!("peers are not answered: {at} cannot be listened on: {error}");
+            return None;
+        }
+    };
+    let mut told = listener.address().ok()?;
+    if told.ip().is_unspecified() {
+        let own = own_way_out(setup).await;
+        match own {
+            Some(own) => told.set_ip(own),
+            None => tracing::warn!("no peer is told of this machine: which address it has is not known"),
+        }
+    }
+    setup.facts.answers_at = (!told.ip().is_unspecified()).then(|| Word::cut(&told.to_string()));
+    Some(AbortOnDrop(tokio::spawn(listener.run(Arc::clone(circle)))))
+}
+
+/// The address from which this machine reaches its server; none when nobody knows that.
+async fn own_way_out(setup: &Setup) -> Option<IpAddr> {
+    let link = match &setup.link {
+        Some(link) => link.clone(),
+        None => Keyring::open(&setup.folder.join("link")).ok()??.link()?,
+    };
+    let looked = tokio::net::lookup_host((link.server.host, link.server.port));
+    let found = tokio::time::timeout(LOOKUP_WITHIN, looked).await.ok()?.ok()?;
+    found.into_iter().find_map(|address| peers::own_address(address).ok())
+}
+
 /// An agent that runs: both ends of its link, what it keeps, and what it says.
 struct Agent {
     setup: Setup,
     shelf: Shelf,
     config: Config,
+    circle: Arc<Circle>,
     say: mpsc::Sender<AgentFrame>,
     heard: mpsc::Receiver<Heard>,
     courier: JoinHandle<Result<(), AgentError>>,
@@ -189,7 +235,8 @@ impl Agent {
                 Heard::Order(order) => self.desk.take_order(order, None),
                 Heard::Up { .. } => self.desk.tell_all(),
                 Heard::Down(_) => self.desk.link_ended(),
-                Heard::Token(_) | Heard::Removed | Heard::Peers(_) => {}
+                Heard::Peers(peers) => self.circle.know(&peers),
+                Heard::Token(_) | Heard::Removed => {}
             }
         }
     }
@@ -211,7 +258,8 @@ impl Agent {
         let settings = JoinSettings { config: aim.config, copies, ..JoinSettings::default() };
         let hands = Hands::new(Arc::clone(&inspector), tokens, settings);
         let memory = MemoryFile::within(&self.setup.folder);
-        let begin = Begin { inspector: Arc::clone(&inspector), hands, memory, config: self.config };
+        let circle = Some(Arc::clone(&self.circle));
+        let begin = Begin { inspector: Arc::clone(&inspector), hands, memory, config: self.config, circle };
         let driver = Driver::new(begin)?;
         let (orders, ordered) = mpsc::channel(QUEUED);
         if !self.shelf.has_joined(plan) {
@@ -238,7 +286,12 @@ impl Agent {
                     match heard {
                         Heard::Plan(next) if next.checksum != plan.checksum => return Ok(*next),
                         // The one that it has; or another word that changes nothing here.
-                        Heard::Plan(_) | Heard::Wait(_) | Heard::Peers(_) => {}
+                        Heard::Plan(_) | Heard::Wait(_) => {}
+                        Heard::Peers(peers) => {
+                            self.circle.know(&peers);
+                            // A driver that is busy hears it with the next list, or at its next start.
+                            life.orders.try_send(Event::PeersListed(self.circle.peers())).ok();
+                        }
                         Heard::Down(_) => self.desk.link_ended(),
                         Heard::Token(token) => drop(self.token_in.send_replace(Some(token))),
                         Heard::Order(order) => self.desk.take_order(order, Some(&life)),

@@ -65,6 +65,9 @@ pub struct Kept {
     pub node_name: Word,
     /// Renew the certificate from then on.
     pub renew_at: Stamp,
+    /// The authorities' certificates, as PEM: shown beside this machine's own to its peers. None where an older agent enrolled.
+    #[serde(default)]
+    pub authorities: String,
 }
 
 /// All that a machine keeps of its enrolment.
@@ -122,42 +125,59 @@ impl Keyring {
             move |source| KeyringError::Io { doing, path, source }
         };
         std::fs::create_dir_all(directory).map_err(refused("make the directory", directory))?;
-        let (pem, json) = paths(directory);
+        let (pem, _) = paths(directory);
         replace(&pem, keyring.credential.pem.as_bytes()).map_err(refused("write", &pem))?;
-        let text = serde_json::to_vec_pretty(&keyring.kept).unwrap_or_default();
-        replace(&json, &text).map_err(refused("write", &json))?;
+        keyring.write_kept()?;
         Ok(keyring)
     }
 
-    /// The next certificate in place of the one before.
+    /// From now on the server is known by these keys, as its welcome said. What cannot be read of them changes nothing.
     ///
     /// # Errors
     ///
     /// The file system refused.
-    pub fn renewed(self, credential: Credential, kept: Kept) -> Result<Self, KeyringError> {
-        Self::keep(&self.directory, credential, kept)
+    pub fn trust(&mut self, ca_pins: Vec<String>) -> Result<bool, KeyringError> {
+        let readable = ca_pins.iter().map(|pin| pin.parse::<Pin>()).collect::<Result<Vec<_>, _>>();
+        let holds = readable.is_ok_and(|pins| Pins::new(pins).is_ok());
+        if !holds || ca_pins == self.kept.ca_pins {
+            return Ok(false);
+        }
+        self.kept.ca_pins = ca_pins;
+        self.write_kept().map(|()| true)
     }
 
-    /// From now on the server is known by these keys, as its welcome said.
-    ///
-    /// # Errors
-    ///
-    /// The file system refused.
-    pub fn trust(self, ca_pins: Vec<String>) -> Result<Self, KeyringError> {
-        let kept = Kept { ca_pins, ..self.kept };
-        Self::keep(&self.directory, self.credential, kept)
+    fn write_kept(&self) -> Result<(), KeyringError> {
+        let (_, json) = paths(&self.directory);
+        let text = serde_json::to_vec_pretty(&self.kept).unwrap_or_default();
+        replace(&json, &text).map_err(|source| KeyringError::Io { doing: "write", path: json, source })
+    }
+
+    /// The keys that the server, and every peer, is known by.
+    pub fn pins(&self) -> Option<Pins> {
+        let pins: Result<Vec<Pin>, _> = self.kept.ca_pins.iter().map(|pin| pin.parse()).collect();
+        Pins::new(pins.ok()?).ok()
+    }
+
+    /// This machine's certificate, and the authorities' behind it.
+    pub(crate) fn chain(&self) -> Vec<CertificateDer<'static>> {
+        let authorities = CertificateDer::pem_slice_iter(self.kept.authorities.as_bytes()).flatten();
+        self.credential.chain.iter().take(1).cloned().chain(authorities).collect()
+    }
+
+    /// Its key.
+    pub(crate) fn key(&self) -> PrivateKeyDer<'static> {
+        self.credential.key.clone_key()
     }
 
     /// The link that it leads to; none when what is kept names no server.
     pub fn link(&self) -> Option<Link> {
         let server = Endpoint::parse("the kept server", &self.kept.server).ok()?;
-        let pins: Result<Vec<Pin>, _> = self.kept.ca_pins.iter().map(|pin| pin.parse()).collect();
-        Some(Link { server, pins: Pins::new(pins.ok()?).ok()? })
+        Some(Link { server, pins: self.pins()? })
     }
 
-    /// Time for the next certificate.
+    /// Time for the next certificate; or without the authorities', which come with it.
     pub fn is_due(&self, now: Time) -> bool {
-        now >= self.kept.renew_at.into()
+        now >= self.kept.renew_at.into() || self.kept.authorities.is_empty()
     }
 }
 

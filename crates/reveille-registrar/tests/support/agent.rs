@@ -56,6 +56,7 @@ pub(crate) fn setup(site: &Site, machine: &TempDir, invitation: Option<Secret>) 
         instance_id: None,
         facts: Facts { hostname: Word::cut("w"), ..Facts::default() },
         settings: Settings::default(),
+        peer_listen: None,
     }
 }
 
@@ -69,16 +70,31 @@ pub(crate) fn run(setup: Setup, machine: TempDir) -> Running {
 }
 
 impl Running {
+    /// Ends it, and gives its machine back for the next one.
+    pub(crate) async fn stopped(mut self) -> TempDir {
+        self.task.abort();
+        drop((&mut self.task).await);
+        std::mem::replace(&mut self.machine, TempDir::new().unwrap())
+    }
+
     /// Waits for something that it says; a wait has an end.
-    pub(crate) async fn says(&mut self, wanted: &str) -> String {
+    pub(crate) async fn says(&mut self, wanted: &str) {
+        self.says_all(&[wanted]).await;
+    }
+
+    /// The same for several things, in any order.
+    pub(crate) async fn says_all(&mut self, wanted: &[&str]) {
+        let mut missing = wanted.to_vec();
+        let mut heard = Vec::new();
         let looking = async {
-            loop {
+            while !missing.is_empty() {
                 let line = self.said.recv().await.unwrap();
-                if line.contains(wanted) {
-                    return line;
-                }
+                missing.retain(|wanted| !line.contains(wanted));
+                heard.push(line);
             }
         };
-        tokio::time::timeout(Duration::from_secs(30), looking).await.unwrap()
+        let found = tokio::time::timeout(Duration::from_secs(60), looking).await;
+        let last = heard.len().saturating_sub(12);
+        found.unwrap_or_else(|_| panic!("nothing said {missing:?}: {:#?}", &heard[last..]));
     }
 }

@@ -24,6 +24,7 @@
 pub mod enrol;
 pub mod frame;
 pub mod identity;
+pub mod peer;
 pub mod plan;
 pub mod poll;
 pub mod read;

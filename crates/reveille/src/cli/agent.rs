@@ -38,6 +38,9 @@ pub(crate) struct Agent {
     /// This machine's failure domain
     #[arg(long, value_name = "ZONE")]
     pub(crate) zone: Option<String>,
+    /// Answer other machines' agents that ask whether this one reaches the API server, at ADDRESS:PORT [default: answer nobody]
+    #[arg(long, value_name = "ADDRESS", env = "REVEILLE_PEER_LISTEN")]
+    pub(crate) peer_listen: Option<std::net::SocketAddr>,
     /// A node that is Ready for so many seconds stays
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=3_600))]
     pub(crate) stay: u32,

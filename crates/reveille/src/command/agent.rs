@@ -31,6 +31,7 @@ pub(super) async fn agent(args: &Agent) -> Result<Answer, Failure> {
         facts: facts(&root, args.zone.as_deref()),
         settings: settings(args.stay),
         folder: args.folder.clone(),
+        peer_listen: args.peer_listen,
         root,
     };
     let ended = agent::run(setup, |_: Time, told| log(&told)).await;

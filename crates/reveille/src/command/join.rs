@@ -97,7 +97,7 @@ fn driver(
     };
     let hands = Hands::new(Arc::clone(&inspector), Given { arguments, token }, settings_of_joins);
     let memory = MemoryFile::within(&args.memory);
-    let driver = Driver::new(Begin { inspector, hands, memory, config: settings });
+    let driver = Driver::new(Begin { inspector, hands, memory, config: settings, circle: None });
     let driver = driver.map_err(|error| {
         Failure::cannot_tell(error).next("join as root, or give --memory a folder that can be written")
     })?;

@@ -1,0 +1,163 @@
+//! Three agents, one registration server, one API server: whoever loses it asks the others, and tells an outage from a fault of
+//! his own.
+
+#![allow(clippy::unwrap_used, reason = "in a test, what cannot be is a failure")]
+
+#[path = "support/agent.rs"]
+mod agent;
+#[path = "support/cluster.rs"]
+mod cluster;
+mod support;
+
+use std::net::SocketAddr;
+
+use agent::Running;
+use cluster::{Cluster, Door};
+use reveille_agent::Settings;
+use reveille_core::model::time::Span;
+use reveille_node::agent::{Setup, Shelf};
+use reveille_node::link::Keyring;
+use reveille_registrar::server::admin::{Answer, Ask};
+use reveille_wire::agent::plan::{JoinOrder, Plan, Step};
+use reveille_wire::agent::text::{List, Word};
+use reveille_wire::agent::{Distribution, Role, Secret};
+use support::{Site, site};
+use tempfile::TempDir;
+
+/// A plan that joins through this door, as an agent keeps it on its disk.
+fn plan(cluster: &Cluster, door: &Door, number: usize) -> Plan {
+    let join = JoinOrder {
+        distribution: Distribution::Kubeadm,
+        server: Word::cut(&door.address),
+        ca_pins: List::first([Word::cut(&cluster.pin())]),
+        node_name: Word::cut(&format!("w-{number}")),
+        labels: Default::default(),
+        taints: List::default(),
+        config: None,
+    };
+    let mut plan = Plan {
+        version: 1,
+        checksum: Word::default(),
+        roles: List::first([Role::Worker]),
+        steps: List::first([Step::Join(join)]),
+    };
+    let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, &plan.canonical());
+    let hex: String = digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+    plan.checksum = Word::cut(&format!("sha256:{hex}"));
+    plan
+}
+
+/// A port that was free a moment ago, so that an agent that begins again is found where it was.
+fn port() -> SocketAddr {
+    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+}
+
+fn setup(site: &Site, machine: &TempDir, at: SocketAddr, invitation: Option<Secret>) -> Setup {
+    let second = Span::from_s(1);
+    let settings = Settings {
+        check_every: second,
+        api_timeout: second,
+        peer_timeout: Span::from_s(5),
+        failures: 2,
+        ask_again: second,
+        ..Settings::default()
+    };
+    Setup { settings, peer_listen: Some(at), ..agent::setup(site, machine, invitation) }
+}
+
+struct Three {
+    site: Site,
+    doors: Vec<Door>,
+    agents: Vec<Running>,
+    at: Vec<SocketAddr>,
+}
+
+impl Three {
+    async fn new() -> Self {
+        let (site, cluster) = (site().await, Cluster::new());
+        let (mut doors, mut agents, mut at) = (Vec::new(), Vec::new(), Vec::new());
+        for number in 0..3 {
+            let (door, address) = (cluster.door().await, port());
+            let machine = agent::machine(number as u32, &[]);
+            let invited = site.invite(|_| {}).await;
+            let setup = setup(&site, &machine, address, Some(invited.token.clone()));
+            let (shelf, plan) = (Shelf::within(&setup.folder), plan(&cluster, &door, number));
+            shelf.keep(&plan).unwrap();
+            // Nobody orders its join: what is looked at here is how it looks.
+            shelf.mark_joined(&plan).unwrap();
+            let mut running = agent::run(setup, machine);
+            running.says_all(&["Up {", "api: Answers"]).await;
+            doors.push(door);
+            agents.push(running);
+            at.push(address);
+        }
+        Self { site, doors, agents, at }
+    }
+
+    /// Each begins again, and is told of the two others, which are there.
+    async fn again(mut self) -> Self {
+        let mut agents = Vec::new();
+        for (before, at) in std::mem::take(&mut self.agents).into_iter().zip(&self.at) {
+            let machine = before.stopped().await;
+            let setup = setup(&self.site, &machine, *at, None);
+            let mut running = agent::run(setup, machine);
+            running.says_all(&["Peers(", "api: Answers"]).await;
+            agents.push(running);
+        }
+        Self { agents, ..self }
+    }
+}
+
+#[tokio::test]
+async fn an_api_server_that_one_lost_is_a_fault_of_its_own_and_one_that_all_lost_is_an_outage() {
+    let mut three = Three::new().await.again().await;
+    three.doors[0].set(false);
+    three.agents[0].says("api: LostHere").await;
+    three.doors[0].set(true);
+    three.agents[0].says("api: Answers").await;
+    for door in &three.doors {
+        door.set(false);
+    }
+    for agent in &mut three.agents {
+        agent.says("api: LostByAll").await;
+    }
+    three.site.end().await;
+}
+
+#[tokio::test]
+async fn peers_are_asked_when_the_registration_server_is_away_also_by_an_agent_that_begins_then() {
+    let mut three = Three::new().await.again().await;
+    let first = three.agents.remove(0);
+    let machine = first.stopped().await;
+    let setup = setup(&three.site, &machine, three.at[0], None);
+    three.site.end().await;
+    let mut first = agent::run(setup, machine);
+    first.says("api: Answers").await;
+    three.doors[0].set(false);
+    first.says("api: LostHere").await;
+    for door in &three.doors {
+        door.set(false);
+    }
+    first.says("api: LostByAll").await;
+}
+
+#[tokio::test]
+async fn an_agent_keeps_the_pins_that_a_welcome_names_and_so_outlives_a_rotation_that_it_has_met() {
+    let site = site().await;
+    let invited = site.invite(|_| {}).await;
+    let machine = agent::machine(1, &[]);
+    let mut running = agent::run(agent::setup(&site, &machine, Some(invited.token.clone())), machine);
+    running.says("Up {").await;
+    let Answer::Pins(both) = site.people(Ask::RotateCa {}).await else { panic!("no pins") };
+    let machine = running.stopped().await;
+    let folder = agent::setup(&site, &machine, None).folder.join("link");
+    let pins = || Keyring::open(&folder).unwrap().unwrap().kept.ca_pins;
+    assert_eq!(pins().len(), 1);
+    let mut running = agent::run(agent::setup(&site, &machine, None), machine);
+    running.says("Up {").await;
+    assert_eq!(pins(), both.iter().map(ToString::to_string).collect::<Vec<_>>());
+    site.people(Ask::FinishRotation {}).await;
+    let link = Keyring::open(&folder).unwrap().unwrap().link().unwrap();
+    assert_eq!(link.ping().await.unwrap().product.as_str(), "reveille", "the next authority is known");
+    site.end().await;
+}

@@ -1,0 +1,113 @@
+//! An API server that answers what an agent asks of one, at as many doors as are wanted, each of which can be shut.
+
+#![allow(dead_code, clippy::unwrap_used, reason = "a test's support; each test file uses a part")]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use reveille_node::certificate::Presented;
+use serde_json::json;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::pki_types::PrivateKeyDer;
+
+pub(crate) struct Cluster {
+    authority: CertifiedIssuer<'static, KeyPair>,
+}
+
+/// One of its addresses.
+pub(crate) struct Door {
+    pub(crate) address: String,
+    open: Arc<AtomicBool>,
+}
+
+impl Door {
+    pub(crate) fn set(&self, open: bool) {
+        self.open.store(open, Ordering::SeqCst);
+    }
+}
+
+impl Cluster {
+    pub(crate) fn new() -> Self {
+        let mut params = CertificateParams::default();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        Self { authority: CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap() }
+    }
+
+    pub(crate) fn pin(&self) -> String {
+        Presented::read(self.authority.der()).key.unwrap().to_string()
+    }
+
+    pub(crate) async fn door(&self) -> Door {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let params = CertificateParams::new(vec!["127.0.0.1".to_owned()]).unwrap();
+        let key = KeyPair::generate().unwrap();
+        let certificate = params.signed_by(&key, &self.authority).unwrap();
+        let provider = Arc::new(tokio_rustls::rustls::crypto::aws_lc_rs::default_provider());
+        let config = ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_no_client_auth()
+            .with_single_cert(
+                vec![certificate.der().clone()],
+                PrivateKeyDer::try_from(key.serialize_der()).unwrap(),
+            )
+            .unwrap();
+        let acceptor = TlsAcceptor::from(Arc::new(config));
+        let info = Arc::new(self.cluster_info(&address));
+        let open = Arc::new(AtomicBool::new(true));
+        let is_open = Arc::clone(&open);
+        tokio::spawn(async move {
+            while let Ok((tcp, _)) = listener.accept().await {
+                // Whoever comes to a shut door finds that it closes again.
+                if is_open.load(Ordering::SeqCst) {
+                    tokio::spawn(answer(acceptor.clone(), tcp, Arc::clone(&info)));
+                }
+            }
+        });
+        Door { address, open }
+    }
+
+    fn cluster_info(&self, address: &str) -> String {
+        let authority = STANDARD.encode(self.authority.pem());
+        let kubeconfig = json!({
+            "apiVersion": "v1", "kind": "Config",
+            "clusters": [{ "name": "", "cluster": {
+                "server": format!("https://{address}"), "certificate-authority-data": authority,
+            } }],
+        });
+        json!({ "data": { "kubeconfig": kubeconfig.to_string() } }).to_string()
+    }
+}
+
+/// One request to a connection.
+async fn answer(acceptor: TlsAcceptor, tcp: TcpStream, info: Arc<String>) -> std::io::Result<()> {
+    let mut tls = acceptor.accept(tcp).await?;
+    let mut head = Vec::new();
+    let mut part = [0; 1024];
+    while !head.windows(4).any(|four| four == b"\r\n\r\n") {
+        match tls.read(&mut part).await? {
+            0 => return Ok(()),
+            count => head.extend_from_slice(&part[..count]),
+        }
+    }
+    let path = String::from_utf8_lossy(&head);
+    let path = path.split(' ').nth(1).unwrap_or_default();
+    let (status, body) = match path {
+        "/version" => ("200 OK", "{}".to_owned()),
+        path if path.ends_with("/cluster-info") => ("200 OK", info.to_string()),
+        _ => ("401 Unauthorized", "{}".to_owned()),
+    };
+    let length = body.len();
+    let text = format!(
+        "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
+    );
+    tls.write_all(text.as_bytes()).await?;
+    tls.shutdown().await
+}

@@ -9,6 +9,8 @@ use std::error::Error as _;
 use std::sync::Arc;
 use std::time::Duration;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use reqwest::header::{ACCEPT, AUTHORIZATION, DATE, HeaderValue};
 use reveille_core::model::time::Span;
 use secrecy::{ExposeSecret as _, SecretString};
@@ -38,11 +40,14 @@ pub enum Trust {
 }
 
 /// What the server is shown.
+#[derive(Clone, Copy)]
 pub enum Shown<'a> {
     /// Nothing.
     Nothing,
     /// A bootstrap token.
     Token(&'a SecretString),
+    /// A user's password, as the supervisors of k3s and RKE2 take it.
+    Password(&'a str, &'a SecretString),
     /// A client's certificate.
     Certificate(&'a Client),
 }
@@ -52,7 +57,7 @@ pub enum Shown<'a> {
 pub struct Api {
     http: reqwest::Client,
     endpoint: Endpoint,
-    bearer: Option<SecretString>,
+    authorization: Option<SecretString>,
 }
 
 /// What came back.
@@ -148,7 +153,7 @@ impl Api {
                     .with_client_auth_cert(chain, key)
                     .map_err(|failure| credentials(failure.to_string()))?
             }
-            Shown::Nothing | Shown::Token(_) => config.with_no_client_auth(),
+            Shown::Nothing | Shown::Token(_) | Shown::Password(..) => config.with_no_client_auth(),
         };
         config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         let http = reqwest::Client::builder()
@@ -159,11 +164,15 @@ impl Api {
             .connect_timeout(CONNECT_WITHIN)
             .build()
             .map_err(|source| ApiError::SetUp { endpoint: endpoint.clone(), source })?;
-        let bearer = match shown {
-            Shown::Token(token) => Some(token.clone()),
+        let authorization = match shown {
+            Shown::Token(token) => Some(format!("Bearer {}", token.expose_secret()).into()),
+            Shown::Password(user, password) => {
+                let pair = STANDARD.encode(format!("{user}:{}", password.expose_secret()));
+                Some(format!("Basic {pair}").into())
+            }
             Shown::Nothing | Shown::Certificate(_) => None,
         };
-        Ok(Self { http, endpoint: endpoint.clone(), bearer })
+        Ok(Self { http, endpoint: endpoint.clone(), authorization })
     }
 
     /// Which server it asks.
@@ -177,23 +186,39 @@ impl Api {
     ///
     /// No whole answer came within this.
     pub async fn get(&self, path: &str, within: Duration) -> Result<Answer, ApiError> {
-        let asked = tokio::time::timeout(within, self.ask(path)).await;
+        self.get_as(path, &[], within).await
+    }
+
+    /// Asks for a path with headers of its own, whose values nobody logs.
+    ///
+    /// # Errors
+    ///
+    /// No whole answer came within this.
+    pub async fn get_as(
+        &self,
+        path: &str,
+        headers: &[(String, SecretString)],
+        within: Duration,
+    ) -> Result<Answer, ApiError> {
+        let asked = tokio::time::timeout(within, self.ask(path, headers)).await;
         asked.unwrap_or_else(|_| {
             Err(ApiError::Silent { endpoint: self.endpoint.clone(), within_s: within.as_secs() })
         })
     }
 
-    async fn ask(&self, path: &str) -> Result<Answer, ApiError> {
+    async fn ask(&self, path: &str, headers: &[(String, SecretString)]) -> Result<Answer, ApiError> {
         let mut request = self.http.get(format!("https://{}{path}", self.endpoint));
         request = request.header(ACCEPT, "application/json");
-        if let Some(bearer) = &self.bearer {
-            let value = format!("Bearer {}", bearer.expose_secret());
-            let mut value = HeaderValue::from_str(&value).map_err(|_| ApiError::Credentials {
-                endpoint: self.endpoint.clone(),
-                cause: "the token holds what no header may".to_owned(),
-            })?;
+        let own = self.authorization.as_ref().map(|value| (AUTHORIZATION.as_str(), value));
+        for (name, value) in own.into_iter().chain(headers.iter().map(|(name, value)| (name.as_str(), value)))
+        {
+            let mut value =
+                HeaderValue::from_str(value.expose_secret()).map_err(|_| ApiError::Credentials {
+                    endpoint: self.endpoint.clone(),
+                    cause: "what is to be shown holds what no header may".to_owned(),
+                })?;
             value.set_sensitive(true);
-            request = request.header(AUTHORIZATION, value);
+            request = request.header(name, value);
         }
         let mut response = request.send().await.map_err(|failure| self.failed(&failure))?;
         let date = response.headers().get(DATE).and_then(|date| date.to_str().ok()).map(str::to_owned);

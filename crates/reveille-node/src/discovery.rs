@@ -1,8 +1,9 @@
-//! Which authority a cluster has, learned before anybody is trusted: from its `cluster-info`, held against pins or a token.
+//! Which authority a cluster has, learned before anybody is trusted, and held against pins, a token's signature or its hash.
 //!
 //! ```text
 //!  GET cluster-info, from whoever answers ─▶ its kubeconfig ─▶ the pinned authority      (nothing secret was sent)
 //!                                                          └▶ or, without pins: the signature that the token's secret makes
+//!  GET /cacerts of k3s and RKE2           ─▶ a bundle       ─▶ the hash in front of the token; pins, where they are given
 //! ```
 //!
 //! An API server does not present its authority, so a pin cannot be looked for in the handshake. kubeadm reads the authority
@@ -27,6 +28,8 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{DigitallySignedStruct, SignatureScheme};
 
 use crate::api::{Answer, Api, ApiError, Shown, Trust};
+use crate::bundle_hash::{Bundle, BundleHash};
+use crate::distribution::Distribution;
 use crate::pin::{PinError, Pins, TrustError};
 use crate::root::Root;
 use crate::target::kubeconfig::Kubeconfig;
@@ -42,16 +45,20 @@ pub enum DiscoveryError {
     Api(#[from] ApiError),
     /// It answers, and not with a `cluster-info`.
     #[error(
-        "{endpoint} answers {status} when asked for cluster-info; is it the API server of a cluster that kubeadm made?"
+        "{endpoint} answers {status} when asked for {what}; is it the server of a cluster that {by} made?"
     )]
     NotThere {
         /// Which server.
         endpoint: Endpoint,
+        /// What it was asked for.
+        what: &'static str,
+        /// Whose clusters tell it.
+        by: &'static str,
         /// HTTP status.
         status: u16,
     },
     /// What it calls cluster-info is none.
-    #[error("the cluster-info of {endpoint} cannot be read: {cause}")]
+    #[error("what {endpoint} tells of its authority cannot be read: {cause}")]
     Unreadable {
         /// Which server.
         endpoint: Endpoint,
@@ -59,7 +66,7 @@ pub enum DiscoveryError {
         cause: String,
     },
     /// Its authority is not the pinned one.
-    #[error("the authority in the cluster-info of {endpoint} is not trusted: {source}")]
+    #[error("the authority that {endpoint} tells is not trusted: {source}")]
     Untrusted {
         /// Which server.
         endpoint: Endpoint,
@@ -81,6 +88,23 @@ pub enum DiscoveryError {
         "nothing was given to know the cluster by: give --discovery-token-ca-cert-hash, as kubeadm token create --print-join-command prints it"
     )]
     NothingToKnowItBy,
+    /// The bundle that it tells has another hash than the one in front of the token.
+    #[error(
+        "{endpoint} is not the cluster that the token is of: the token says {wanted}, and what {endpoint} tells (/cacerts) has the hash {found}; it is another server, or the cluster's authority was replaced"
+    )]
+    OtherBundle {
+        /// Which server.
+        endpoint: Endpoint,
+        /// What the token says.
+        wanted: BundleHash,
+        /// What the server's bundle has.
+        found: BundleHash,
+    },
+    /// A short token says nothing of its cluster, and nothing else was given.
+    #[error(
+        "nothing was given to know the cluster by, so anybody could answer in the server's place: give the full token (K10…::…) that node-token on a server holds, or --discovery-token-ca-cert-hash; whoever wants to trust whoever answers says so with --discovery-token-unsafe-skip-ca-verification"
+    )]
+    ShortToken,
     /// Too many pins.
     #[error(transparent)]
     Pins(#[from] PinError),
@@ -94,9 +118,12 @@ impl DiscoveryError {
             // A token may be made, and a cluster be made ready, while somebody waits.
             Self::Unsigned { .. } => false,
             Self::NotThere { status, .. } => *status < 500 && *status != 429,
-            Self::Unreadable { .. } | Self::Untrusted { .. } | Self::NothingToKnowItBy | Self::Pins(_) => {
-                true
-            }
+            Self::Unreadable { .. }
+            | Self::Untrusted { .. }
+            | Self::NothingToKnowItBy
+            | Self::OtherBundle { .. }
+            | Self::ShortToken
+            | Self::Pins(_) => true,
         }
     }
 }
@@ -108,6 +135,8 @@ pub struct Discovered {
     pub roots: Arc<RootCertStore>,
     /// The same, as certificates.
     pub authorities: Vec<CertificateDer<'static>>,
+    /// The hash of the bundle that they came in, where they came in one.
+    pub bundle: Option<BundleHash>,
     /// The server's `Date`.
     pub date: Option<String>,
 }
@@ -118,13 +147,51 @@ pub struct Discovered {
 ///
 /// It cannot be asked, or what it says is not what was pinned or signed.
 pub async fn discover(
+    distribution: &dyn Distribution,
     endpoint: &Endpoint,
     target: &Target,
     within: Duration,
 ) -> Result<Discovered, DiscoveryError> {
     let anybody = Trust::Verifier(Arc::new(Anybody::default()));
-    let answer = Api::new(endpoint, anybody, Shown::Nothing)?.get(CLUSTER_INFO, within).await?;
-    judge(endpoint, target, &answer)
+    let asked = Api::new(endpoint, anybody, Shown::Nothing)?;
+    let answer = asked.get(distribution.authority_path(), within).await?;
+    distribution.judge(endpoint, target, &answer)
+}
+
+/// What the bundle of a k3s or RKE2 server is worth. Unlike their own agents, nobody is trusted here because a public authority
+/// knows them: a hash that is given has to be met.
+///
+/// # Errors
+///
+/// It is none, or is not the one that is meant.
+pub fn judge_bundle(
+    endpoint: &Endpoint,
+    target: &Target,
+    answer: &Answer,
+) -> Result<Discovered, DiscoveryError> {
+    if answer.status != 200 {
+        let (endpoint, status) = (endpoint.clone(), answer.status);
+        return Err(DiscoveryError::NotThere { endpoint, what: "/cacerts", by: target.kind.name(), status });
+    }
+    let Bundle { hash, anchors } = Bundle::read(&answer.body).map_err(|failure| {
+        DiscoveryError::Unreadable { endpoint: endpoint.clone(), cause: failure.to_string() }
+    })?;
+    if let Some(wanted) = target.bundle.filter(|wanted| *wanted != hash) {
+        return Err(DiscoveryError::OtherBundle { endpoint: endpoint.clone(), wanted, found: hash });
+    }
+    if !target.knows_its_cluster() && !target.is_unpinned_on_purpose {
+        return Err(DiscoveryError::ShortToken);
+    }
+    let roots = if target.pins.is_empty() {
+        let mut roots = RootCertStore::empty();
+        roots.add_parsable_certificates(anchors.iter().cloned());
+        roots
+    } else {
+        let untrusted = |source| DiscoveryError::Untrusted { endpoint: endpoint.clone(), source };
+        Pins::new(target.pins.clone())?.trust(&anchors).map_err(untrusted)?
+    };
+    let roots = Arc::new(roots);
+    Ok(Discovered { roots, authorities: anchors, bundle: Some(hash), date: answer.date.clone() })
 }
 
 /// What the answer is worth.
@@ -134,7 +201,8 @@ pub async fn discover(
 /// As [`discover`], without the asking.
 pub fn judge(endpoint: &Endpoint, target: &Target, answer: &Answer) -> Result<Discovered, DiscoveryError> {
     if answer.status != 200 {
-        return Err(DiscoveryError::NotThere { endpoint: endpoint.clone(), status: answer.status });
+        let (endpoint, status) = (endpoint.clone(), answer.status);
+        return Err(DiscoveryError::NotThere { endpoint, what: "cluster-info", by: "kubeadm", status });
     }
     let unreadable = |cause: String| DiscoveryError::Unreadable { endpoint: endpoint.clone(), cause };
     let info: ConfigMap =
@@ -159,7 +227,7 @@ pub fn judge(endpoint: &Endpoint, target: &Target, answer: &Answer) -> Result<Di
     } else {
         Pins::new(target.pins.clone())?.trust(&authorities).map_err(untrusted)?
     };
-    Ok(Discovered { roots: Arc::new(roots), authorities, date: answer.date.clone() })
+    Ok(Discovered { roots: Arc::new(roots), authorities, bundle: None, date: answer.date.clone() })
 }
 
 /// A detached JWS (RFC 7515 appendix F) with HS256, as the bootstrap signer writes it.

@@ -122,6 +122,7 @@ impl<T: Tokens + 'static> Driver<T> {
     /// Its memory is there and cannot be read.
     pub fn new(begin: Begin<T>) -> Result<Self, BeginError> {
         let memory = begin.memory.read()?;
+        begin.inspector.clear_scratch();
         let name = begin.inspector.node_name().clone();
         let start = Start { name, config: begin.config, warnings: Vec::new(), memory };
         let (sender, receiver) = mpsc::channel(QUEUED);

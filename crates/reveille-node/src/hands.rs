@@ -69,6 +69,9 @@ pub enum DeedError {
     /// The cluster's authority is not known.
     #[error("the cluster's authority could not be learned: {0}")]
     Authority(String),
+    /// Its marks came since it was decided on.
+    #[error("a control plane, or a member of etcd, is on this machine: nothing of it is taken away")]
+    ControlPlane,
     /// This process does not do that.
     #[error("this agent does not reboot its machine")]
     NoReboot,
@@ -77,7 +80,7 @@ pub enum DeedError {
 /// What a person set for joins.
 #[derive(Clone, Debug, Default)]
 pub struct JoinSettings {
-    /// kubeadm's configuration, as text.
+    /// The distribution's own configuration, as text.
     pub config: Option<String>,
     /// Preflight checks of the distribution to pass over.
     pub ignored_checks: Vec<String>,
@@ -116,7 +119,9 @@ impl<T: Tokens> Hands<T> {
                 *self.token.lock().await = Some(token);
                 return Ok(());
             }
-            Verb::RestartKubelet => vec![Deed::Restart(distribution.unit())],
+            Verb::RestartKubelet => distribution.restart(),
+            // It was decided when there was none; what is taken away does not come back.
+            Verb::Reset if self.inspector.leads() => return Err(DeedError::ControlPlane),
             Verb::Reset => distribution.reset(self.inspector.target()),
             Verb::Bootstrap | Verb::Join => {
                 let token = self.token.lock().await.clone().ok_or(TokenError::None)?;
@@ -127,6 +132,7 @@ impl<T: Tokens> Hands<T> {
                     node_name: self.inspector.node_name(),
                     token: &token,
                     authorities_pem: &pem::certificates(&known.authorities),
+                    bundle: known.bundle,
                     config: self.settings.config.as_deref(),
                     ignored_checks: &self.settings.ignored_checks,
                 };
@@ -174,8 +180,9 @@ impl<T: Tokens> Hands<T> {
                 program::run(program, arguments, *within, said).await?;
                 Ok(())
             }
-            Deed::Restart(unit) => {
-                let arguments = ["restart".to_owned(), (*unit).to_owned()];
+            Deed::Unit(verb, unit) => {
+                let words = verb.words().iter().chain(std::iter::once(unit));
+                let arguments: Vec<String> = words.map(|word| (*word).to_owned()).collect();
                 program::run("systemctl", &arguments, UNIT_WITHIN, said).await?;
                 Ok(())
             }
@@ -184,7 +191,7 @@ impl<T: Tokens> Hands<T> {
 }
 
 /// Copies what a reset throws away, into a folder with a number; the oldest copies go.
-fn keep(root: &Root, paths: &[&str], copies: &Path) -> Result<(), DeedError> {
+fn keep(root: &Root, paths: &[String], copies: &Path) -> Result<(), DeedError> {
     let failed = |what, path: &Path| {
         let path = path.to_owned();
         move |source| DeedError::File { what, path, source }

@@ -8,7 +8,10 @@
 //! ```
 //!
 //! Each credential is tried against the API server whose authority is pinned; nothing is concluded from a file alone, and
-//! what could not be read or asked is [`Credentials::CannotTell`] with the reason. Nothing is changed.
+//! what could not be read or asked is [`Credentials::CannotTell`] with the reason. Nothing is changed. A machine that another way
+//! of joining has joined is of another cluster here, whatever that one is worth.
+
+mod asking;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,13 +27,15 @@ use tokio_rustls::rustls::RootCertStore;
 use crate::api::{Answer, Api, ApiError, Shown, Trust};
 use crate::certificate::Presented;
 use crate::discovery::{self, Discovered, DiscoveryError};
-use crate::distribution::Distribution;
+use crate::distribution::{Begun, Distribution, Marks, is_join};
 use crate::identity::Identity;
-use crate::node_object::{NodeObject, Ready};
+use crate::node_object::Ready;
 use crate::root::Root;
 use crate::signing_request;
 use crate::target::kubeconfig::{Client, Kubeconfig};
-use crate::target::{Target, Token};
+use crate::target::{Endpoint, Target, TargetError, Token};
+
+use asking::{Asked, answers, refused};
 
 /// One question to the API server.
 const ASK_WITHIN: Duration = Duration::from_secs(4);
@@ -44,6 +49,7 @@ pub struct Inspector {
     target: Target,
     node_name: NodeName,
     distribution: Box<dyn Distribution>,
+    marks: Marks,
     discovered: Mutex<Option<Discovered>>,
     /// The newest token that was had: what the target names may have died since.
     token: Mutex<Option<Token>>,
@@ -60,11 +66,19 @@ struct NodeThere {
     ready_message: String,
     uid: Option<String>,
     is_uninitialized: bool,
+    advice: String,
 }
 
 impl NodeThere {
     const fn only(node: NodeSeen) -> Self {
-        Self { node, leaving: None, ready_message: String::new(), uid: None, is_uninitialized: false }
+        Self {
+            node,
+            leaving: None,
+            ready_message: String::new(),
+            uid: None,
+            is_uninitialized: false,
+            advice: String::new(),
+        }
     }
 }
 
@@ -91,6 +105,8 @@ pub struct Found {
     pub is_uninitialized: bool,
     /// What its kubelet waits for before it has a certificate, when that could be told.
     pub awaits: Option<String>,
+    /// What a person has to do, where this is known better than by what was found.
+    pub advice: String,
 }
 
 /// The API server did not answer, or somebody else did.
@@ -102,23 +118,14 @@ pub struct Unanswered {
     pub lasts: bool,
 }
 
-/// What asking for the Node came to.
-enum Asked {
-    There(Box<NodeObject>),
-    NotThere,
-    /// The credentials were accepted, and may not read this Node.
-    Forbidden,
-    Refused,
-    CannotTell(String),
-}
-
 impl Inspector {
     /// Looks at the machine below this root.
     pub fn new(root: Root, target: Target, node_name: NodeName, distribution: Box<dyn Distribution>) -> Self {
         let token = Mutex::new(target.token.clone());
         let (discovered, acting) = (Mutex::new(None), Arc::default());
         let removed = AtomicBool::new(false);
-        Self { root, target, node_name, distribution, discovered, token, acting, removed }
+        let marks = Marks::of_machine(&root);
+        Self { marks, root, target, node_name, distribution, discovered, token, acting, removed }
     }
 
     /// What is to be joined.
@@ -143,13 +150,30 @@ impl Inspector {
 
     /// What the machine is, as far as an agent asks.
     pub fn machine(&self) -> Machine {
-        let leads = self.distribution.control_plane_marks().iter().any(|path| self.is_there(path));
+        let leads = self.leads();
         Machine {
             zone: None,
             watchdog: Device::Absent,
             may_reboot: false,
             role: if leads { Role::ControlPlane { spare: false } } else { Role::Worker },
             joining: !self.acting.load(Ordering::Relaxed) && self.is_joining(),
+        }
+    }
+
+    /// It runs a control plane, or a member of etcd, of whatever cluster.
+    pub fn leads(&self) -> bool {
+        self.marks.of_control_plane(&self.root).next().is_some()
+    }
+
+    /// Removes what a join that was killed left where things lie for a moment; a token is among it. One that is under way is not
+    /// disturbed.
+    pub fn clear_scratch(&self) {
+        if self.is_joining() {
+            return;
+        }
+        for path in self.distribution.scratch(&self.node_name) {
+            // What cannot be removed is in the way of nobody: it is written over by the next join, and told by it.
+            std::fs::remove_file(self.root.at(path)).ok();
         }
     }
 
@@ -175,12 +199,12 @@ impl Inspector {
             return Ok(known.clone());
         }
         let mut last = DiscoveryError::NothingToKnowItBy;
-        if let Some(own) = self.own_authorities() {
+        if let Some(own) = self.distribution.kept_authorities(&self.root, &self.target) {
             *kept = Some(own.clone());
             return Ok(own);
         }
         for endpoint in &self.target.endpoints {
-            match discovery::discover(endpoint, &self.target, ASK_WITHIN).await {
+            match discovery::discover(&*self.distribution, endpoint, &self.target, ASK_WITHIN).await {
                 Ok(found) => {
                     *kept = Some(found.clone());
                     return Ok(found);
@@ -194,16 +218,6 @@ impl Inspector {
     /// What is known of the authority may be outdated: it is learned anew.
     pub async fn forget_authorities(&self) {
         *self.discovered.lock().await = None;
-    }
-
-    fn own_authorities(&self) -> Option<Discovered> {
-        let own = Kubeconfig::read(&self.root, self.distribution.kubeconfig()).ok()??;
-        let pinned = own.pins().iter().any(|pin| self.target.pins.contains(pin));
-        pinned.then(|| {
-            let mut roots = RootCertStore::empty();
-            roots.add_parsable_certificates(own.authorities.iter().cloned());
-            Discovered { roots: Arc::new(roots), authorities: own.authorities.clone(), date: None }
-        })
     }
 
     /// The API server answers, whatever it says. Its authority is the pinned one.
@@ -257,16 +271,17 @@ impl Inspector {
             node_uid: there.uid,
             is_uninitialized: there.is_uninitialized,
             awaits,
+            advice: there.advice,
         }
     }
 
     /// What became of the request that a kubelet makes with its token.
     async fn awaited(&self) -> Option<String> {
-        let begun = self.kubeconfig(self.distribution.bootstrap_kubeconfig()?).ok()??;
-        let token = begun.token.as_ref().and_then(|token| Token::parse("bootstrap", token).ok())?;
+        let begun = self.distribution.begun(&self.root, self.kubelet_runs() == Some(true)).ok()??;
+        let (server, token) = (begun.requests_at?, begun.token?);
         let known = self.authorities().await.ok()?;
         let trust = Trust::Authorities(known.roots);
-        let api = Api::new(&begun.server, trust, Shown::Token(token.whole())).ok()?;
+        let api = Api::new(&server, trust, Shown::Token(token.whole())).ok()?;
         let answer = api.get(signing_request::PATH, ASK_WITHIN).await.ok()?;
         let requests = signing_request::read(&answer.body, self.node_name.as_str());
         requests
@@ -278,36 +293,40 @@ impl Inspector {
     async fn credentials(&self) -> (Credentials, Asked) {
         let unread =
             |cause: String| (Credentials::CannotTell(cause.as_str().into()), Asked::CannotTell(cause));
-        let path = self.distribution.kubeconfig();
-        match self.kubeconfig(path) {
+        if let Some(path) = self.marks.of_others(self.distribution.kind(), &self.root).next()
+            && let Ok(Some(other)) = self.kubeconfig(path)
+        {
+            // It was joined by other means: nothing of those is undone here, whatever is left of that cluster.
+            let lives = self.answers_as(&other, std::slice::from_ref(&other.server)).await;
+            let whose = if lives { ForeignCluster::Lives } else { ForeignCluster::Silent };
+            return (Credentials::Foreign(whose), self.ask_with_own_token().await);
+        }
+        match self.kubeconfig(&self.distribution.kubeconfig()) {
             Err(cause) => unread(cause),
             // A kubelet writes its kubeconfig before it has its certificate; what it bootstraps with is there until then.
-            Ok(own) => match self.begun(own.as_ref()) {
-                Some(Err(cause)) => unread(cause),
-                Some(Ok(Some(begun))) => self.of_begun(&begun).await,
-                Some(Ok(None)) | None => match own {
-                    Some(own) => self.of_joined(&own).await,
-                    None => {
-                        let broken = self.distribution.debris().iter().any(|path| self.is_there(path));
-                        let credentials =
-                            if broken { Credentials::Interrupted } else { Credentials::Nothing };
-                        (credentials, self.ask_with_own_token().await)
-                    }
-                },
+            Ok(own) => match (self.begun(own.as_ref()), own) {
+                (Err(failure), _) => unread(failure.to_string()),
+                (Ok(Some(begun)), _) => self.of_begun(&begun).await,
+                (Ok(None), Some(own)) => self.of_joined(&own).await,
+                (Ok(None), None) => {
+                    let broken = self.distribution.debris().iter().any(|path| self.root.has(path));
+                    let credentials = if broken { Credentials::Interrupted } else { Credentials::Nothing };
+                    (credentials, self.ask_with_own_token().await)
+                }
             },
         }
     }
 
     /// What its kubelet bootstraps with, where that counts: it has no certificate of its own, of this cluster or another.
-    fn begun(&self, own: Option<&Kubeconfig>) -> Option<Result<Option<Kubeconfig>, String>> {
+    fn begun(&self, own: Option<&Kubeconfig>) -> Result<Option<Begun>, TargetError> {
         if own.is_some_and(|own| self.is_foreign(own) || own.client.as_ref().is_some_and(Client::is_whole)) {
-            return None;
+            return Ok(None);
         }
-        self.distribution.bootstrap_kubeconfig().map(|path| self.kubeconfig(path))
+        self.distribution.begun(&self.root, self.kubelet_runs() == Some(true))
     }
 
     fn is_foreign(&self, own: &Kubeconfig) -> bool {
-        !self.target.pins.is_empty() && !own.pins().iter().any(|pin| self.target.pins.contains(pin))
+        self.distribution.is_of_target(&self.root, &self.target, own) == Some(false)
     }
 
     /// An empty kubeconfig is what a join that broke off leaves: it says nothing.
@@ -317,14 +336,19 @@ impl Inspector {
         Kubeconfig::parse(&self.root, &text).map(Some).map_err(|failure| format!("{path}: {failure}"))
     }
 
-    async fn of_begun(&self, begun: &Kubeconfig) -> (Credentials, Asked) {
-        let token = begun.token.as_ref().and_then(|token| Token::parse("bootstrap", token).ok());
-        let asked = self.ask_with_token(token.as_ref()).await;
-        let whole = self.distribution.needed().iter().all(|path| self.is_there(path));
+    async fn of_begun(&self, begun: &Begun) -> (Credentials, Asked) {
+        let mut asked = self.ask_with_token(begun.token.as_ref()).await;
+        if let (Asked::Forbidden, Some(token)) = (&asked, &begun.token)
+            && let Some(taken) = self.ask_for_name(token).await
+        {
+            asked = taken;
+        }
         let credentials = match &asked {
-            _ if !whole => Credentials::Interrupted,
+            _ if !begun.is_whole => Credentials::Interrupted,
             Asked::Refused => Credentials::TokenDead,
-            Asked::There(_) | Asked::NotThere | Asked::Forbidden => Credentials::Bootstrapping,
+            Asked::There(_) | Asked::NotThere | Asked::Forbidden | Asked::NameTaken(_) => {
+                Credentials::Bootstrapping
+            }
             Asked::CannotTell(cause) => Credentials::CannotTell(cause.as_str().into()),
         };
         (credentials, asked)
@@ -342,31 +366,57 @@ impl Inspector {
         if leaf.is_some_and(|leaf| leaf.not_after_s <= now_s()) {
             return (Credentials::Expired, self.ask_with_own_token().await);
         }
-        let asked = self.ask(own, Shown::Certificate(client)).await;
+        let asked = self.ask(own, client).await;
         let credentials = match &asked {
-            Asked::There(_) | Asked::NotThere | Asked::Forbidden => Credentials::Accepted,
+            Asked::NotThere if self.distribution.registers_by_token() => self.of_unregistered().await,
+            Asked::There(_) | Asked::NotThere | Asked::Forbidden | Asked::NameTaken(_) => {
+                Credentials::Accepted
+            }
             Asked::Refused => Credentials::Refused,
             Asked::CannotTell(cause) => Credentials::CannotTell(cause.as_str().into()),
         };
         (credentials, asked)
     }
 
-    /// Who stands where the other cluster did.
+    /// Its Node is gone, and with it goes what its certificate is worth to whoever lets agents in: what counts is the token that
+    /// the agent will show at its next start.
+    async fn of_unregistered(&self) -> Credentials {
+        let begun = match self.distribution.begun(&self.root, true) {
+            Ok(begun) => begun.and_then(|begun| begun.token),
+            Err(failure) => return Credentials::CannotTell(failure.to_string().into()),
+        };
+        match self.ask_with_token(begun.as_ref()).await {
+            Asked::Refused => Credentials::TokenDead,
+            _ => Credentials::Accepted,
+        }
+    }
+
+    /// Who stands where the other cluster did. It is gone only when at each place where it is known to have stood ours answers.
     async fn who_answers_there(&self, own: &Kubeconfig) -> ForeignCluster {
-        let mut theirs = RootCertStore::empty();
-        theirs.add_parsable_certificates(own.authorities.iter().cloned());
-        let with =
-            |roots: Arc<RootCertStore>| Api::new(&own.server, Trust::Authorities(roots), Shown::Nothing);
-        if let Ok(api) = with(Arc::new(theirs))
-            && api.get("/version", ASK_WITHIN).await.is_ok()
-        {
+        let stood_at = self.distribution.stood_at(&self.root, own);
+        if self.answers_as(own, &stood_at).await {
             return ForeignCluster::Lives;
         }
         let Ok(ours) = self.authorities().await else { return ForeignCluster::Silent };
-        match with(ours.roots) {
-            Ok(api) if api.get("/version", ASK_WITHIN).await.is_ok() => ForeignCluster::Replaced,
-            _ => ForeignCluster::Silent,
+        for endpoint in &stood_at {
+            if !answers(endpoint, &ours.roots).await {
+                return ForeignCluster::Silent;
+            }
         }
+        if stood_at.is_empty() { ForeignCluster::Silent } else { ForeignCluster::Replaced }
+    }
+
+    /// At one of these places answers the cluster that this kubeconfig is of.
+    async fn answers_as(&self, other: &Kubeconfig, places: &[Endpoint]) -> bool {
+        let mut theirs = RootCertStore::empty();
+        theirs.add_parsable_certificates(other.authorities.iter().cloned());
+        let theirs = Arc::new(theirs);
+        for endpoint in places {
+            if answers(endpoint, &theirs).await {
+                return true;
+            }
+        }
+        false
     }
 
     /// The API server accepts the token.
@@ -375,11 +425,20 @@ impl Inspector {
     ///
     /// It refuses it. That nobody could be asked is no refusal.
     pub async fn try_token(&self, token: &Token) -> Result<(), String> {
+        if let (Some(wanted), Some(said)) = (self.target.bundle, token.bundle())
+            && wanted != said
+        {
+            return Err(format!(
+                "the token {token} is of another cluster than the one that is joined: it says {said}, not {wanted}"
+            ));
+        }
         match self.ask_with_token(Some(token)).await {
-            Asked::Refused => Err(format!(
-                "the API server refuses the token {token}: it has expired, or was deleted; make one with: kubeadm token create"
-            )),
-            Asked::There(_) | Asked::NotThere | Asked::Forbidden | Asked::CannotTell(_) => Ok(()),
+            Asked::Refused => Err(refused(self.distribution.kind(), token)),
+            Asked::There(_)
+            | Asked::NotThere
+            | Asked::NameTaken(_)
+            | Asked::Forbidden
+            | Asked::CannotTell(_) => Ok(()),
         }
     }
 
@@ -393,50 +452,13 @@ impl Inspector {
         self.token.lock().await.clone()
     }
 
-    async fn ask_with_own_token(&self) -> Asked {
-        let token = self.token.lock().await.clone();
-        self.ask_with_token(token.as_ref()).await
-    }
-
-    async fn ask_with_token(&self, token: Option<&Token>) -> Asked {
-        let Some(token) = token else { return Asked::CannotTell("there is no token to ask with".to_owned()) };
-        let known = match self.authorities().await {
-            Ok(known) => known,
-            Err(failure) => return Asked::CannotTell(failure.to_string()),
-        };
-        let mut last = Asked::CannotTell("no server is named".to_owned());
-        for endpoint in &self.target.endpoints {
-            let trust = Trust::Authorities(Arc::clone(&known.roots));
-            last = self.ask_for_node(Api::new(endpoint, trust, Shown::Token(token.whole()))).await;
-            if !matches!(last, Asked::CannotTell(_)) {
-                break;
-            }
-        }
-        last
-    }
-
-    async fn ask(&self, own: &Kubeconfig, shown: Shown<'_>) -> Asked {
-        let mut roots = RootCertStore::empty();
-        roots.add_parsable_certificates(own.authorities.iter().cloned());
-        self.ask_for_node(Api::new(&own.server, Trust::Authorities(Arc::new(roots)), shown)).await
-    }
-
-    async fn ask_for_node(&self, api: Result<Api, ApiError>) -> Asked {
-        let path = format!("/api/v1/nodes/{}", self.node_name);
-        let answer = match api {
-            Ok(api) => api.get(&path, ASK_WITHIN).await,
-            Err(failure) => Err(failure),
-        };
-        match answer {
-            Ok(answer) => of_answer(&answer),
-            Err(failure) => Asked::CannotTell(failure.to_string()),
-        }
-    }
-
     fn read_node(&self, asked: Asked) -> NodeThere {
         let node = match asked {
             Asked::There(node) => node,
             Asked::NotThere => return NodeThere::only(NodeSeen::Absent),
+            Asked::NameTaken(advice) => {
+                return NodeThere { advice, ..NodeThere::only(NodeSeen::AnotherMachines) };
+            }
             Asked::Refused | Asked::Forbidden | Asked::CannotTell(_) => {
                 return NodeThere::only(NodeSeen::CannotTell);
             }
@@ -456,28 +478,18 @@ impl Inspector {
             ready_message: message.to_owned(),
             uid: Some(node.uid().to_owned()),
             is_uninitialized: node.is_uninitialized(),
+            advice: String::new(),
         }
-    }
-
-    fn is_there(&self, path: &str) -> bool {
-        // A file that may not be looked at is there.
-        !matches!(self.root.at(path).symlink_metadata(), Err(failure) if failure.kind() == std::io::ErrorKind::NotFound)
     }
 
     /// Its kubelet runs; none when that cannot be told.
     pub fn kubelet_runs(&self) -> Option<bool> {
-        let unit = self.distribution.unit();
-        self.has_process(|arguments| {
-            arguments
-                .first()
-                .and_then(|path| path.rsplit('/').next())
-                .is_some_and(|name| unit.starts_with(name))
-        })
+        self.has_process(|words| self.distribution.is_kubelet(words))
     }
 
     /// A join or a reset runs on this machine: in the same file system, so that another container's is not taken for it.
     fn is_joining(&self) -> bool {
-        self.has_process(|arguments| self.distribution.is_join(arguments)).unwrap_or(false)
+        self.has_process(is_join).unwrap_or(false)
     }
 
     fn has_process(&self, is_wanted: impl Fn(&[&str]) -> bool) -> Option<bool> {
@@ -486,23 +498,11 @@ impl Inspector {
         let numbers = processes.iter().filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()));
         Some(numbers.into_iter().any(|process| {
             let Ok(Some(line)) = self.root.text(format!("/proc/{process}/cmdline")) else { return false };
-            let arguments: Vec<&str> = line.split('\0').collect();
+            // Programs that hide their arguments leave one text with spaces in their place.
+            let words: Vec<&str> = line.split(['\0', ' ']).filter(|word| !word.is_empty()).collect();
             let here = || std::fs::read_link(self.root.at(format!("/proc/{process}/ns/mnt"))).ok() == own;
-            is_wanted(&arguments) && here()
+            is_wanted(&words) && here()
         }))
-    }
-}
-
-fn of_answer(answer: &Answer) -> Asked {
-    match answer.status {
-        200 => match serde_json::from_slice(&answer.body) {
-            Ok(node) => Asked::There(Box::new(node)),
-            Err(failure) => Asked::CannotTell(format!("its Node cannot be read: {failure}")),
-        },
-        404 => Asked::NotThere,
-        401 => Asked::Refused,
-        403 => Asked::Forbidden,
-        status => Asked::CannotTell(format!("the API server answers {status}")),
     }
 }
 
@@ -518,3 +518,6 @@ fn now_s() -> i64 {
     let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
     since.map_or(0, |since| i64::try_from(since.as_secs()).unwrap_or(i64::MAX))
 }
+
+#[cfg(test)]
+mod tests;

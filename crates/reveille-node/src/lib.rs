@@ -11,6 +11,7 @@
 pub mod agent;
 pub mod api;
 pub mod bundle;
+pub mod bundle_hash;
 pub mod certificate;
 pub mod discovery;
 pub mod distribution;

@@ -82,6 +82,11 @@ impl Root {
         Ok(bytes.map(|bytes| String::from_utf8_lossy(&bytes).into_owned()))
     }
 
+    /// It is there, or may not be looked at: what cannot be told of a file that protects a machine counts as there.
+    pub fn has(&self, path: impl AsRef<Path>) -> bool {
+        !matches!(self.at(path).symlink_metadata(), Err(error) if is_absent(&error))
+    }
+
     /// The names in a folder, in order; `None` when it is not there.
     ///
     /// # Errors

@@ -7,10 +7,11 @@
 //! ```
 //!
 //! What people already have is read as it is: the line that `kubeadm token create --print-join-command` prints, the file
-//! that `kubeadm join --config` takes, the kubeconfig of a joined kubelet. What cannot be read as one of these is refused
-//! with the place, what is wrong there and what to write instead. A token is in a type that hides itself, and no refusal
-//! quotes one. Nothing is asked over a network and nothing is written.
+//! that `kubeadm join --config` takes, the kubeconfig of a joined kubelet, the configuration of a k3s or RKE2 agent. What cannot
+//! be read as one of these is refused with the place, what is wrong there and what to write instead. A token is in a type that
+//! hides itself, and no refusal quotes one. Nothing is asked over a network and nothing is written.
 
+pub mod agent_config;
 mod arguments;
 mod endpoint;
 mod error;
@@ -30,9 +31,11 @@ pub use arguments::Arguments;
 pub use endpoint::Endpoint;
 pub use error::TargetError;
 pub use machine::{BOOTSTRAP_KUBECONFIG, KUBECONFIG, KUBELET_CONFIG, KUBELET_FLAGS, KubeletFlags};
-pub use token::Token;
+pub use reveille_wire::agent::Distribution as Kind;
+pub use token::{AGENT_USER, Shared, Token};
 pub(crate) use yaml::documents;
 
+use crate::bundle_hash::BundleHash;
 use crate::pin::Pin;
 use crate::root::Root;
 
@@ -47,6 +50,8 @@ pub struct Target {
     pub endpoints: Vec<Endpoint>,
     /// Public keys of which one has to be in the chain that the server shows.
     pub pins: Vec<Pin>,
+    /// The hash of the authorities' bundle, as k3s and RKE2 put it before a token: it has to be that of what the server tells.
+    pub bundle: Option<BundleHash>,
     /// Somebody wrote that the server is to be trusted without a pin.
     pub is_unpinned_on_purpose: bool,
     /// What the kubelet shows before it has a certificate.
@@ -59,27 +64,6 @@ pub struct Target {
     pub config_file: Option<PathBuf>,
     /// It joins as a control plane.
     pub is_control_plane: bool,
-}
-
-/// How a machine joins: which programs, paths and units.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
-    /// kubeadm and a kubelet of its own unit.
-    Kubeadm,
-    /// k3s: kubelet and runtime within one program.
-    K3s,
-    /// RKE2.
-    Rke2,
-}
-
-impl fmt::Display for Kind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Kubeadm => "kubeadm",
-            Self::K3s => "k3s",
-            Self::Rke2 => "rke2",
-        })
-    }
 }
 
 /// Who said what is to be joined.
@@ -109,13 +93,18 @@ impl Target {
     ///
     /// What is written cannot be meant; with the place and what to write.
     pub fn find(arguments: &Arguments, root: &Root) -> Result<Option<Self>, TargetError> {
-        if let Some(target) = arguments.target()? {
+        if let Some(target) = arguments.target(root)? {
             return Ok(Some(target));
         }
-        let Some(mut target) = Self::of_machine(root)? else { return Ok(None) };
+        let kind = arguments.kind(root);
+        let Some(mut target) = Self::of(kind, root)? else { return Ok(None) };
         target.node_name = arguments.node_name.clone().or(target.node_name);
         target.cri_socket = arguments.cri_socket.clone().or(target.cri_socket);
-        target.token = arguments.token()?.or(target.token);
+        if let Some(token) = arguments.token(kind)? {
+            target.bundle = token.bundle().or(target.bundle);
+            target.token = Some(token);
+        }
+        target.is_unpinned_on_purpose |= arguments.skip_ca_verification;
         if let pins @ [_, ..] = &*arguments.pins()? {
             target.pins = pins.to_vec();
         }
@@ -128,7 +117,24 @@ impl Target {
     ///
     /// A file of it is there and cannot be read as what it should be.
     pub fn of_machine(root: &Root) -> Result<Option<Self>, TargetError> {
-        machine::target(root)
+        Self::of(agent_config::kind_of(root).unwrap_or_default(), root)
+    }
+
+    fn of(kind: Kind, root: &Root) -> Result<Option<Self>, TargetError> {
+        match kind {
+            Kind::Kubeadm => machine::target(root),
+            Kind::K3s | Kind::Rke2 => agent_config::target(kind, root),
+        }
+    }
+
+    /// How this machine joins, by what is there of a join; kubeadm where nothing or several things say it.
+    pub fn kind_of_machine(root: &Root) -> Kind {
+        agent_config::kind_of(root).unwrap_or_default()
+    }
+
+    /// Something says by what the cluster is known, so that nobody else can stand in its place.
+    pub fn knows_its_cluster(&self) -> bool {
+        !self.pins.is_empty() || self.bundle.is_some()
     }
 }
 

@@ -1,12 +1,14 @@
 //! Authorities, servers and handshakes for tests; compiled for tests only.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
 use rcgen::{
-    BasicConstraints, CertificateParams, CertifiedIssuer, DistinguishedName, DnType, IsCa, KeyPair,
-    date_time_ymd,
+    BasicConstraints, CertificateParams, CertifiedIssuer, DistinguishedName, DnType, ExtendedKeyUsagePurpose,
+    IsCa, KeyPair, date_time_ymd,
 };
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio_rustls::rustls;
 
 use rustls::client::danger::ServerCertVerifier;
@@ -33,6 +35,20 @@ impl Authority {
         Self(CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap())
     }
 
+    /// An authority below this one.
+    pub(crate) fn authority(&self, name: &str) -> Self {
+        let mut params = CertificateParams::default();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.distinguished_name = DistinguishedName::new();
+        params.distinguished_name.push(DnType::CommonName, name);
+        Self(CertifiedIssuer::signed_by(params, KeyPair::generate().unwrap(), &self.0).unwrap())
+    }
+
+    /// An authority of that name which a stranger signed who bears the name of its issuer.
+    pub(crate) fn forged(name: &str, issuer: &str) -> CertificateDer<'static> {
+        Self::new(issuer).authority(name).der()
+    }
+
     pub(crate) fn der(&self) -> CertificateDer<'static> {
         self.0.der().clone()
     }
@@ -43,6 +59,16 @@ impl Authority {
 
     pub(crate) fn server(&self, name: &str) -> Server {
         self.server_of(name, 2020..2120)
+    }
+
+    /// A client's certificate and key, PEM.
+    pub(crate) fn client(&self, name: &str) -> (String, String) {
+        let mut params = CertificateParams::default();
+        params.distinguished_name = DistinguishedName::new();
+        params.distinguished_name.push(DnType::CommonName, name);
+        params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ClientAuth];
+        let key = KeyPair::generate().unwrap();
+        (params.signed_by(&key, &self.0).unwrap().pem(), key.serialize_pem())
     }
 
     pub(crate) fn server_of(&self, name: &str, years: Range<i32>) -> Server {
@@ -58,7 +84,90 @@ impl Authority {
     }
 }
 
+/// A request as a test server heard it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Heard {
+    pub(crate) path: String,
+    /// Names in lower case.
+    pub(crate) headers: BTreeMap<String, String>,
+    /// A client's certificate was shown, and is of the server's authority.
+    pub(crate) has_certificate: bool,
+}
+
+/// A server that is there as long as this is.
+pub(crate) struct Serving {
+    pub(crate) port: u16,
+    task: tokio::task::JoinHandle<()>,
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// HTTPS on 127.0.0.1 with a certificate of this authority, each request answered by `answer`.
+pub(crate) async fn serve(
+    authority: &Authority,
+    answer: impl Fn(&Heard) -> (u16, Vec<u8>) + Send + Sync + 'static,
+) -> Serving {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let config = authority.server("127.0.0.1").config_for_clients_of(authority);
+    let acceptor = tokio_rustls::TlsAcceptor::from(Arc::new(config));
+    let answer = Arc::new(answer);
+    let task = tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let (acceptor, answer) = (acceptor.clone(), Arc::clone(&answer));
+            tokio::spawn(async move {
+                let Ok(mut stream) = acceptor.accept(stream).await else { return };
+                let has_certificate = stream.get_ref().1.peer_certificates().is_some();
+                let mut read = Vec::new();
+                while !read.ends_with(b"\r\n\r\n") {
+                    match stream.read_u8().await {
+                        Ok(byte) => read.push(byte),
+                        Err(_) => return,
+                    }
+                }
+                let text = String::from_utf8(read).unwrap();
+                let mut lines = text.lines();
+                let path = lines.next().unwrap().split(' ').nth(1).unwrap().to_owned();
+                let pair = |line: &str| {
+                    let (name, value) = line.split_once(": ")?;
+                    Some((name.to_lowercase(), value.to_owned()))
+                };
+                let (status, body) =
+                    answer(&Heard { path, headers: lines.filter_map(pair).collect(), has_certificate });
+                let head = format!(
+                    "HTTP/1.1 {status} x\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+                    body.len()
+                );
+                stream.write_all(head.as_bytes()).await.ok();
+                stream.write_all(&body).await.ok();
+                stream.shutdown().await.ok();
+            });
+        }
+    });
+    Serving { port, task }
+}
+
 impl Server {
+    fn config_for_clients_of(self, authority: &Authority) -> rustls::ServerConfig {
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let mut roots = rustls::RootCertStore::empty();
+        roots.add(authority.der()).unwrap();
+        let clients = rustls::server::WebPkiClientVerifier::builder_with_provider(
+            Arc::new(roots),
+            Arc::clone(&provider),
+        );
+        rustls::ServerConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .unwrap()
+            .with_client_cert_verifier(clients.allow_unauthenticated().build().unwrap())
+            .with_single_cert(self.chain, self.key)
+            .unwrap()
+    }
+
     /// The same server, with another authority's certificate behind its own.
     pub(crate) fn presenting(mut self, authority: &Authority) -> Self {
         self.chain.truncate(1);

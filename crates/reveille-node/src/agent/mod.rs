@@ -250,10 +250,10 @@ impl Agent {
     }
 
     fn begin(&self, plan: &Plan) -> Result<Life, AgentError> {
-        let aim = plan::target(plan)?;
-        let root = self.setup.root.clone();
+        let aim = plan::target(&self.setup.root, plan)?;
+        let (root, kind) = (self.setup.root.clone(), aim.target.kind);
         let inspector = Arc::new(Inspector::new(root, aim.target, aim.node_name, aim.distribution));
-        let tokens = FromServer { want: self.say.clone(), tokens: self.tokens.clone() };
+        let tokens = FromServer { kind, want: self.say.clone(), tokens: self.tokens.clone() };
         let copies = self.setup.folder.join("before-reset");
         let settings = JoinSettings { config: aim.config, copies, ..JoinSettings::default() };
         let hands = Hands::new(Arc::clone(&inspector), tokens, settings);

@@ -74,9 +74,6 @@ pub enum PlanError {
     /// Its pins cannot be read.
     #[error("the plan's join cannot be meant: {0}")]
     Pins(#[from] PinError),
-    /// A way to join that this agent does not know.
-    #[error("this agent does not join with {0}")]
-    Kind(Kind),
 }
 
 /// The plan on the machine's disk.
@@ -221,23 +218,20 @@ pub(super) struct Aim {
 }
 
 /// The plan's join.
-pub(super) fn target(plan: &Plan) -> Result<Aim, PlanError> {
+pub(super) fn target(root: &Root, plan: &Plan) -> Result<Aim, PlanError> {
     let order = plan.steps.iter().find_map(|step| match step {
         Step::Join(order) => Some(order),
         _ => None,
     });
     let order = order.ok_or(PlanError::NoJoin)?;
-    let kind = match order.distribution {
-        reveille_wire::agent::Distribution::Kubeadm => Kind::Kubeadm,
-        reveille_wire::agent::Distribution::K3s => Kind::K3s,
-        reveille_wire::agent::Distribution::Rke2 => Kind::Rke2,
-    };
+    let kind = order.distribution;
     let pins: Result<Vec<Pin>, PinError> = order.ca_pins.iter().map(|pin| pin.parse()).collect();
     let target = Target {
         kind,
         told_by: ToldBy::Arguments,
         endpoints: vec![Endpoint::parse("server", &order.server)?],
         pins: pins?,
+        bundle: None,
         is_unpinned_on_purpose: false,
         token: None,
         node_name: Some(NodeName::from(order.node_name.as_str())),
@@ -248,8 +242,11 @@ pub(super) fn target(plan: &Plan) -> Result<Aim, PlanError> {
     Ok(Aim {
         target,
         node_name: NodeName::from(order.node_name.as_str()),
-        distribution: distribution::of(kind).ok_or(PlanError::Kind(kind))?,
-        config: (kind == Kind::Kubeadm).then(|| kubeadm_config(order)),
+        distribution: distribution::of(kind, root)?,
+        config: Some(match kind {
+            Kind::Kubeadm => kubeadm_config(order),
+            Kind::K3s | Kind::Rke2 => agent_config(order),
+        }),
     })
 }
 
@@ -276,6 +273,23 @@ fn kubeadm_config(order: &JoinOrder) -> String {
         "token": distribution::TOKEN_PLACE,
         "caCertHashes": pins,
     } });
+    file.to_string()
+}
+
+/// What a k3s or RKE2 agent is told beside the server: its keys, as its files have them. Lists are added to what a person wrote.
+fn agent_config(order: &JoinOrder) -> String {
+    let labels: Vec<String> = order.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    let taints: Vec<&str> = order.taints.iter().map(|taint| taint.as_str()).collect();
+    let mut file = json!({});
+    for (key, list) in [("node-label+", json!(labels)), ("node-taint+", json!(taints))] {
+        if list.as_array().is_some_and(|list| !list.is_empty()) {
+            file[key] = list;
+        }
+    }
+    let own = order.config.as_ref().and_then(|text| serde_saphyr::from_str::<serde_json::Value>(text).ok());
+    if let Some(own) = own {
+        merge(&mut file, own);
+    }
     file.to_string()
 }
 

@@ -101,6 +101,9 @@ impl Progress {
         let (stage, why) = match (&seen.credentials, seen.node) {
             (_, NodeSeen::Ready) => (Stage::Stay, None),
             (_, NodeSeen::NotReady) => not_ready(found),
+            (_, NodeSeen::AnotherMachines) if !found.advice.is_empty() => {
+                (Stage::Register, trouble("NAME_TAKEN", &found.advice))
+            }
             (_, NodeSeen::AnotherMachines) => {
                 (Stage::Register, trouble("NAME_TAKEN", "the node of its name is another machine's"))
             }
@@ -230,6 +233,7 @@ mod tests {
             node_uid: None,
             is_uninitialized: false,
             awaits: None,
+            advice: String::new(),
         }))
     }
 

@@ -8,7 +8,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 
 use crate::hands::{TokenError, Tokens};
-use crate::target::Token;
+use crate::target::{Kind, Token};
 
 /// Shorter than what the verb is given.
 const WITHIN: Duration = Duration::from_secs(25);
@@ -16,6 +16,7 @@ const WITHIN: Duration = Duration::from_secs(25);
 /// Asks the server, and waits for what it sends after that.
 #[derive(Debug)]
 pub(super) struct FromServer {
+    pub(super) kind: Kind,
     pub(super) want: mpsc::Sender<AgentFrame>,
     pub(super) tokens: watch::Receiver<Option<Secret>>,
 }
@@ -31,6 +32,6 @@ impl Tokens for FromServer {
             .map_err(|_| refused("the server gave none in time"))?
             .map_err(|_| refused("the agent ends"))?;
         let token = tokens.borrow().clone().ok_or_else(|| refused("the server gave none"))?;
-        Ok(Token::parse("the server's token", &SecretString::from(token.expose()))?)
+        Ok(Token::parse_for(self.kind, "the server's token", &SecretString::from(token.expose()))?)
     }
 }

@@ -1,61 +1,123 @@
 //! kubeadm: a configuration file, `kubeadm join`, `kubeadm reset`, and a kubelet in a unit of its own.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use reveille_core::model::id::NodeName;
 use secrecy::{ExposeSecret as _, SecretString};
 use serde_json::json;
+use tokio_rustls::rustls::RootCertStore;
 
-use super::{Deed, Distribution, Order, SCRATCH, TOKEN_PLACE};
-use crate::target::{BOOTSTRAP_KUBECONFIG, KUBECONFIG, KUBELET_CONFIG, Target};
+use super::{Begun, Deed, Distribution, NameTrial, Order, SCRATCH, TOKEN_PLACE, Trial, UnitVerb};
+use crate::api::Answer;
+use crate::discovery::{self, CLUSTER_INFO, Discovered, DiscoveryError};
+use crate::root::Root;
+use crate::target::kubeconfig::{Kubeconfig, unreadable};
+use crate::target::{
+    BOOTSTRAP_KUBECONFIG, Endpoint, KUBECONFIG, KUBELET_CONFIG, Kind, Target, TargetError, Token,
+};
 
 /// Shorter than what `reveille-agent` gives the verb, so that the program is ended by whoever began it.
 const JOIN_WITHIN: Duration = Duration::from_secs(4 * 60 + 40);
 const RESET_WITHIN: Duration = Duration::from_secs(2 * 60 + 30);
+/// What the kubelet needs beside a kubeconfig to go on by itself.
+const NEEDED: [&str; 1] = [KUBELET_CONFIG];
 
 /// kubeadm.
 #[derive(Clone, Copy, Debug)]
 pub struct Kubeadm;
 
 impl Distribution for Kubeadm {
+    fn kind(&self) -> Kind {
+        Kind::Kubeadm
+    }
+
     fn unit(&self) -> &'static str {
         "kubelet"
     }
 
-    fn kubeconfig(&self) -> &'static str {
-        KUBECONFIG
+    fn kubeconfig(&self) -> String {
+        KUBECONFIG.to_owned()
     }
 
-    fn bootstrap_kubeconfig(&self) -> Option<&'static str> {
-        Some(BOOTSTRAP_KUBECONFIG)
+    fn begun(&self, root: &Root, _: bool) -> Result<Option<Begun>, TargetError> {
+        let text = root.text(BOOTSTRAP_KUBECONFIG);
+        let text = text.map_err(|error| unreadable(BOOTSTRAP_KUBECONFIG, &error))?;
+        let Some(text) = text.filter(|text| !text.trim().is_empty()) else { return Ok(None) };
+        let read = Kubeconfig::parse(root, &text).map_err(|error| error.within(BOOTSTRAP_KUBECONFIG))?;
+        let token = read.token.as_ref().and_then(|token| Token::parse("bootstrap", token).ok());
+        let is_whole = NEEDED.iter().all(|path| root.has(path));
+        Ok(Some(Begun { token, is_whole, requests_at: Some(read.server) }))
     }
 
-    fn needed(&self) -> &'static [&'static str] {
-        &[KUBELET_CONFIG]
+    fn debris(&self) -> Vec<String> {
+        vec!["/etc/kubernetes/pki/ca.crt".to_owned()]
     }
 
-    fn control_plane_marks(&self) -> &'static [&'static str] {
-        &[
-            "/etc/kubernetes/manifests/kube-apiserver.yaml",
-            "/etc/kubernetes/manifests/etcd.yaml",
-            "/etc/kubernetes/admin.conf",
-            "/var/lib/etcd/member",
-        ]
+    fn scratch(&self, node: &NodeName) -> Vec<String> {
+        vec![scratch(node)]
     }
 
-    fn debris(&self) -> &'static [&'static str] {
-        &["/etc/kubernetes/pki/ca.crt"]
+    fn is_kubelet(&self, words: &[&str]) -> bool {
+        words.first().is_some_and(|path| path.rsplit('/').next() == Some("kubelet"))
     }
 
-    fn is_join(&self, arguments: &[&str]) -> bool {
-        let program = arguments.first().and_then(|path| path.rsplit('/').next());
-        program == Some("kubeadm") && matches!(arguments.get(1), Some(&("join" | "init" | "reset")))
+    fn authority_path(&self) -> &'static str {
+        CLUSTER_INFO
+    }
+
+    fn judge(
+        &self,
+        endpoint: &Endpoint,
+        target: &Target,
+        answer: &Answer,
+    ) -> Result<Discovered, DiscoveryError> {
+        discovery::judge(endpoint, target, answer)
+    }
+
+    fn kept_authorities(&self, root: &Root, target: &Target) -> Option<Discovered> {
+        let own = Kubeconfig::read(root, KUBECONFIG).ok()??;
+        let pinned = own.pins().iter().any(|pin| target.pins.contains(pin));
+        pinned.then(|| {
+            let mut roots = RootCertStore::empty();
+            roots.add_parsable_certificates(own.authorities.iter().cloned());
+            Discovered {
+                roots: Arc::new(roots),
+                authorities: own.authorities.clone(),
+                bundle: None,
+                date: None,
+            }
+        })
+    }
+
+    fn is_of_target(&self, _: &Root, target: &Target, own: &Kubeconfig) -> Option<bool> {
+        (!target.pins.is_empty()).then(|| own.pins().iter().any(|pin| target.pins.contains(pin)))
+    }
+
+    fn trial(&self, node: &NodeName) -> Trial {
+        Trial { path: format!("/api/v1/nodes/{node}"), is_node: true }
+    }
+
+    fn name_trial(&self, _: &Root, _: &NodeName) -> Option<NameTrial> {
+        None
+    }
+
+    fn api_servers(&self, _: &Target, own: &Kubeconfig) -> Vec<Endpoint> {
+        vec![own.server.clone()]
+    }
+
+    fn stood_at(&self, _: &Root, own: &Kubeconfig) -> Vec<Endpoint> {
+        vec![own.server.clone()]
+    }
+
+    fn registers_by_token(&self) -> bool {
+        false
     }
 
     fn join(&self, order: &Order<'_>) -> Vec<Deed> {
-        // Of this node: machines that are containers may share the folder.
-        let path = format!("{SCRATCH}/kubeadm-join-{}.yaml", order.node_name);
+        let path = scratch(order.node_name);
         let mut arguments = vec!["join".to_owned(), "--config".to_owned(), path.clone()];
         if !order.ignored_checks.is_empty() {
             arguments.push(format!("--ignore-preflight-errors={}", order.ignored_checks.join(",")));
@@ -69,17 +131,33 @@ impl Distribution for Kubeadm {
 
     fn bootstrap(&self, order: &Order<'_>) -> Vec<Deed> {
         let content = bootstrap_kubeconfig(order);
-        vec![Deed::Write { path: BOOTSTRAP_KUBECONFIG.to_owned(), content }, Deed::Restart(self.unit())]
+        vec![
+            Deed::Write { path: BOOTSTRAP_KUBECONFIG.to_owned(), content },
+            Deed::Unit(UnitVerb::Restart, self.unit()),
+        ]
+    }
+
+    fn restart(&self) -> Vec<Deed> {
+        vec![Deed::Unit(UnitVerb::Restart, self.unit())]
     }
 
     fn reset(&self, target: &Target) -> Vec<Deed> {
         let mut arguments = vec!["reset".to_owned(), "--force".to_owned()];
         arguments.extend(target.cri_socket.iter().map(|socket| format!("--cri-socket={socket}")));
         vec![
-            Deed::Keep(vec![KUBECONFIG, BOOTSTRAP_KUBECONFIG, KUBELET_CONFIG, "/var/lib/kubelet/pki"]),
+            Deed::Keep(
+                [KUBECONFIG, BOOTSTRAP_KUBECONFIG, KUBELET_CONFIG, "/var/lib/kubelet/pki"]
+                    .map(str::to_owned)
+                    .to_vec(),
+            ),
             Deed::Run { program: "kubeadm", arguments, within: RESET_WITHIN },
         ]
     }
+}
+
+/// Of this node: machines that are containers may share the folder.
+fn scratch(node: &NodeName) -> String {
+    format!("{SCRATCH}/kubeadm-join-{node}.yaml")
 }
 
 /// What a person wrote, with the token of today; or a configuration that says what kubeadm's arguments say.
@@ -130,9 +208,7 @@ fn bootstrap_kubeconfig(order: &Order<'_>) -> SecretString {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::root::Root;
     use crate::target::{Arguments, Token};
-    use reveille_core::model::id::NodeName;
 
     const TOKEN: &str = "abcdef.0123456789abcdef";
 
@@ -156,6 +232,7 @@ mod tests {
             node_name: &NodeName::from("w-1"),
             token: &token,
             authorities_pem: "PEM",
+            bundle: None,
             config,
             ignored_checks: &ignored,
         };
@@ -195,6 +272,7 @@ mod tests {
                 node_name: &NodeName::from("w-1"),
                 token: &new,
                 authorities_pem: "",
+                bundle: None,
                 config: Some(&config),
                 ignored_checks: &[],
             };
@@ -210,24 +288,12 @@ mod tests {
         let (path, file) = written(&bootstrap);
         assert_eq!(path, BOOTSTRAP_KUBECONFIG);
         assert_eq!(file["users"][0]["user"]["token"], TOKEN);
-        assert!(matches!(bootstrap.last(), Some(Deed::Restart("kubelet"))));
+        assert!(matches!(bootstrap.last(), Some(Deed::Unit(UnitVerb::Restart, "kubelet"))));
         let reset = Kubeadm.reset(&target());
-        assert!(matches!(reset.first(), Some(Deed::Keep(kept)) if kept.contains(&KUBECONFIG)), "{reset:?}");
+        assert!(
+            matches!(reset.first(), Some(Deed::Keep(kept)) if kept.iter().any(|path| path == KUBECONFIG)),
+            "{reset:?}"
+        );
         assert!(matches!(reset.get(1), Some(Deed::Run { program: "kubeadm", .. })));
-    }
-
-    #[test]
-    fn whose_process_is_a_join() {
-        for (line, wanted) in [
-            ("kubeadm join 10.0.0.1:6443", true),
-            ("/usr/bin/kubeadm reset -f", true),
-            ("/usr/bin/kubeadm init", true),
-            ("kubeadm token list", false),
-            ("vi kubeadm join", false),
-            ("", false),
-        ] {
-            let words: Vec<&str> = line.split(' ').collect();
-            assert_eq!(Kubeadm.is_join(&words), wanted, "{line}");
-        }
     }
 }

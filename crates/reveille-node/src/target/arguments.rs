@@ -7,7 +7,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 
 use super::file::nothing;
 use super::pins::pin;
-use super::{Endpoint, Pin, Target, TargetError, Token, ToldBy, file};
+use super::{Endpoint, Kind, Pin, Target, TargetError, Token, ToldBy, agent_config, file};
 use crate::root::Root;
 
 const ENDPOINT: &str = "HOST:PORT";
@@ -18,6 +18,8 @@ const CONFIG: &str = "--config";
 /// What was written on the command line; anything may be left out.
 #[derive(Clone, Debug, Default)]
 pub struct Arguments {
+    /// `--distribution`.
+    pub distribution: Option<Kind>,
     /// Words without a flag: `HOST:PORT`, also behind `kubeadm join` as it was pasted.
     pub words: Vec<String>,
     /// `--token`, or what the environment says in its place.
@@ -42,8 +44,12 @@ pub struct Arguments {
 
 impl Arguments {
     /// What they say is to be joined; `None` when they name no server.
-    pub(super) fn target(&self) -> Result<Option<Target>, TargetError> {
+    pub(super) fn target(&self, root: &Root) -> Result<Option<Target>, TargetError> {
         let endpoints = self.endpoints()?;
+        let kind = self.kind(root);
+        if kind != Kind::Kubeadm {
+            return self.of_supervisor(kind, endpoints, root);
+        }
         if let Some(config) = &self.config {
             if !endpoints.is_empty() {
                 return Err(TargetError::new(
@@ -55,7 +61,7 @@ impl Arguments {
             let mut target = file::target(config)?;
             target.node_name = self.node_name.clone().or(target.node_name);
             target.cri_socket = self.cri_socket.clone().or(target.cri_socket);
-            target.token = self.token()?.or(target.token);
+            target.token = self.token(kind)?.or(target.token);
             return Ok(Some(target));
         }
         let mut target = match &self.discovery_file {
@@ -73,11 +79,73 @@ impl Arguments {
         target.pins.extend(self.pins()?);
         target.told_by = ToldBy::Arguments;
         target.is_unpinned_on_purpose = self.skip_ca_verification;
-        target.token = self.token()?;
+        target.token = self.token(kind)?;
         target.node_name = self.node_name.clone();
         target.cri_socket = self.cri_socket.clone();
         target.is_control_plane = self.is_control_plane;
         Ok(Some(target))
+    }
+
+    /// How it joins: as is said, or as what is there says; kubeadm where nothing does, and where its own words stand.
+    pub fn kind(&self, root: &Root) -> Kind {
+        let names_kubeadm = self.words.iter().any(|word| word == "kubeadm" || word.ends_with("/kubeadm"));
+        let is_kubeadms = names_kubeadm || self.config.is_some() || self.discovery_file.is_some();
+        match self.distribution {
+            Some(kind) => kind,
+            None if is_kubeadms => Kind::Kubeadm,
+            None => agent_config::kind_of(root).unwrap_or_default(),
+        }
+    }
+
+    /// What they say of a k3s or RKE2 cluster. What the agent is told otherwise stands in its own files, and is not ours.
+    fn of_supervisor(
+        &self,
+        kind: Kind,
+        endpoints: Vec<Endpoint>,
+        root: &Root,
+    ) -> Result<Option<Target>, TargetError> {
+        let foreign = [(CONFIG, self.config.is_some()), ("--discovery-file", self.discovery_file.is_some())];
+        if let Some((place, _)) = foreign.into_iter().find(|(_, is_given)| *is_given) {
+            let write = format!(
+                "/etc/rancher/{kind}/config.yaml, which its agent reads by itself, and the server as HOST:PORT"
+            );
+            return Err(TargetError::new(place, format!("it is kubeadm's, and {kind} joins here"), write));
+        }
+        if self.is_control_plane {
+            let write = format!("nothing: servers of {kind} are not joined here");
+            return Err(TargetError::new("--control-plane", "only agents are joined here", write));
+        }
+        if endpoints.is_empty() {
+            return Ok(None);
+        }
+        let told = agent_config::AgentConfig::read(kind, root)?;
+        if let Some((flag, unit, value)) = told.fixed()
+            && (flag != "server" || told.server()?.is_some_and(|(server, _)| !endpoints.contains(&server)))
+        {
+            let wrong = format!(
+                "its ExecStart gives {value}, which goes before every file: what is joined cannot be said elsewhere"
+            );
+            let write =
+                format!("nothing of it: take {value} out of the unit, and run systemctl daemon-reload");
+            return Err(TargetError::new(unit, wrong, write));
+        }
+        // Where no token is given, the one that the agent is told already may do.
+        let token = match self.token(kind)? {
+            Some(token) => Some(token),
+            None => told.token(root)?,
+        };
+        Ok(Some(Target {
+            kind,
+            told_by: ToldBy::Arguments,
+            endpoints,
+            pins: self.pins()?,
+            bundle: token.as_ref().and_then(Token::bundle),
+            is_unpinned_on_purpose: self.skip_ca_verification,
+            token,
+            node_name: self.node_name.clone(),
+            cri_socket: self.cri_socket.clone(),
+            ..nothing()
+        }))
     }
 
     /// Each server that is named. What a person pasted in front of it is passed over.
@@ -91,9 +159,13 @@ impl Arguments {
     }
 
     /// The token that is given, read from its file where it is in one.
-    pub fn token(&self) -> Result<Option<Token>, TargetError> {
+    ///
+    /// # Errors
+    ///
+    /// It cannot be read, or is not what this way to join calls a token.
+    pub fn token(&self, kind: Kind) -> Result<Option<Token>, TargetError> {
         let Some(path) = &self.token_file else {
-            return self.token.as_ref().map(|token| Token::parse(TOKEN, token)).transpose();
+            return self.token.as_ref().map(|token| Token::parse_for(kind, TOKEN, token)).transpose();
         };
         let name = path.display().to_string();
         let path = std::path::absolute(path).map_err(|error| file_error(&name, &error))?;
@@ -103,7 +175,7 @@ impl Arguments {
         })?;
         let text = SecretString::from(text);
         // A trailing line break is how editors end a file.
-        let token = Token::parse(&name, &SecretString::from(text.expose_secret().trim()))?;
+        let token = Token::parse_for(kind, &name, &SecretString::from(text.expose_secret().trim()))?;
         Ok(Some(token))
     }
 

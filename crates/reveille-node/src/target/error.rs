@@ -26,7 +26,7 @@ impl TargetError {
 
     /// The same, within this file.
     #[must_use]
-    pub(super) fn within(self, file: impl Display) -> Self {
+    pub(crate) fn within(self, file: impl Display) -> Self {
         Self { place: format!("{file}: {}", self.place), ..self }
     }
 }

@@ -127,6 +127,7 @@ pub(super) const fn nothing() -> Target {
         told_by: ToldBy::Arguments,
         endpoints: Vec::new(),
         pins: Vec::new(),
+        bundle: None,
         is_unpinned_on_purpose: false,
         token: None,
         node_name: None,

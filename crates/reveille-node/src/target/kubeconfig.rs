@@ -164,7 +164,7 @@ fn text(bytes: Vec<u8>) -> SecretString {
     String::from_utf8_lossy(&bytes).into_owned().into()
 }
 
-pub(super) fn unreadable(path: &str, error: &io::Error) -> TargetError {
+pub(crate) fn unreadable(path: &str, error: &io::Error) -> TargetError {
     let write =
         if error.kind() == io::ErrorKind::PermissionDenied { "run it as root" } else { "look at the file" };
     TargetError::new(path, format!("it cannot be read: {error}"), write)

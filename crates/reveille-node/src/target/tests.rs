@@ -258,3 +258,40 @@ fn the_last_of_a_flag_counts() {
         (Some("3"), Some("2"), Some(""), None)
     );
 }
+
+#[test]
+fn how_a_machine_joins_is_as_was_said_or_as_what_is_there_says_and_kubeadm_otherwise() {
+    let of_unit = "/etc/systemd/system/k3s-agent.service";
+    for (said, words, unit, wanted) in [
+        (None, &["a:1"][..], "", Kind::Kubeadm),
+        (None, &["a:1"], "[Service]\nExecStart=/usr/local/bin/k3s agent\n", Kind::K3s),
+        (None, &["kubeadm", "join", "a:1"], "[Service]\n", Kind::Kubeadm),
+        (Some(Kind::Rke2), &["a:1"], "[Service]\n", Kind::Rke2),
+    ] {
+        let (_folder, root) = empty();
+        if !unit.is_empty() {
+            fs::create_dir_all(root.at(of_unit).parent().unwrap()).unwrap();
+            fs::write(root.at(of_unit), unit).unwrap();
+        }
+        let written = Arguments { distribution: said, ..arguments(words) };
+        assert_eq!(Target::find(&written, &root).unwrap().unwrap().kind, wanted, "{words:?}");
+    }
+}
+
+#[test]
+fn what_a_unit_says_itself_cannot_be_said_otherwise_and_kubeadms_files_are_not_of_k3s() {
+    let (_folder, root) = empty();
+    fs::create_dir_all(root.at("/etc/systemd/system")).unwrap();
+    let unit = "[Service]\nExecStart=/usr/local/bin/k3s agent --server https://b.lan:6443\n";
+    fs::write(root.at("/etc/systemd/system/k3s-agent.service"), unit).unwrap();
+    let error = Target::find(&arguments(&["a.lan:6443"]), &root).unwrap_err();
+    assert!(error.place.ends_with("k3s-agent.service") && error.wrong.contains("--server"), "{error:?}");
+    assert!(Target::find(&arguments(&["b.lan:6443"]), &root).is_ok(), "it says the same");
+    let of_file = Arguments {
+        distribution: Some(Kind::K3s),
+        config: Some("/x".into()),
+        words: Vec::new(),
+        ..arguments(&[])
+    };
+    assert!(Target::find(&of_file, &root).unwrap_err().wrong.contains("kubeadm"));
+}

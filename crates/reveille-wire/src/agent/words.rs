@@ -91,19 +91,23 @@ impl fmt::Display for Verb {
     }
 }
 
-/// What a machine joins with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+/// What a machine joins with: which programs, paths and units.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Distribution {
-    /// kubeadm.
+    /// kubeadm, and a kubelet in a unit of its own.
+    #[default]
     Kubeadm,
-    /// k3s.
+    /// k3s: kubelet and runtime within one program.
     K3s,
-    /// RKE2.
+    /// RKE2: kubelet and runtime started by one program.
     Rke2,
 }
 
 impl Distribution {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Kubeadm, Self::K3s, Self::Rke2];
+
     /// Its name.
     pub const fn name(self) -> &'static str {
         match self {
@@ -111,5 +115,11 @@ impl Distribution {
             Self::K3s => "k3s",
             Self::Rke2 => "rke2",
         }
+    }
+}
+
+impl fmt::Display for Distribution {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
     }
 }

@@ -4,15 +4,18 @@ use std::path::PathBuf;
 
 use clap::Args;
 use reveille_core::model::id::NodeName;
-use reveille_node::target::Arguments;
+use reveille_node::target::{Arguments, Kind};
 
 /// Which cluster, known by what, with which token, under which name.
 #[derive(Args, Clone)]
 pub(crate) struct TargetArgs {
-    /// The API server; "kubeadm join" may stand before it, as it was pasted
+    /// The API server, of k3s and RKE2 the supervisor; "kubeadm join" may stand before it, as it was pasted
     #[arg(value_name = "HOST:PORT")]
     words: Vec<String>,
-    /// Bootstrap token. Better in a file: whoever is on the machine can read arguments
+    /// What joins: kubeadm, k3s, rke2 [default: what is there of a join, or else kubeadm]
+    #[arg(long, value_name = "NAME", value_parser = distribution)]
+    distribution: Option<Kind>,
+    /// Bootstrap token, or a token of k3s or RKE2. Better in a file: whoever is on the machine can read arguments
     #[arg(long, value_name = "TOKEN", env = "REVEILLE_BOOTSTRAP_TOKEN", hide_env_values = true)]
     token: Option<String>,
     /// File with nothing but the token; read again whenever a token is needed
@@ -21,7 +24,7 @@ pub(crate) struct TargetArgs {
     /// The key of the cluster's authority, sha256:…; several while it is replaced
     #[arg(long, value_name = "PIN", value_delimiter = ',')]
     discovery_token_ca_cert_hash: Vec<String>,
-    /// Trust whoever the token's signature names, without a pin
+    /// Trust whoever the token's signature names, or with k3s and RKE2 whoever answers, without a pin
     #[arg(long)]
     discovery_token_unsafe_skip_ca_verification: bool,
     /// Kubeconfig with server and authority, in place of pins
@@ -57,6 +60,7 @@ impl TargetArgs {
     /// As the node's side reads them.
     pub(crate) fn arguments(&self) -> Arguments {
         Arguments {
+            distribution: self.distribution,
             words: self.words.clone(),
             token: self.token.clone().map(Into::into),
             token_file: self.token_file.clone(),
@@ -69,4 +73,9 @@ impl TargetArgs {
             is_control_plane: false,
         }
     }
+}
+
+fn distribution(text: &str) -> Result<Kind, String> {
+    let found = Kind::ALL.into_iter().find(|kind| kind.name() == text);
+    found.ok_or_else(|| format!("write one of {}", Kind::ALL.map(Kind::name).join(", ")))
 }

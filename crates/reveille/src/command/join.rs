@@ -21,7 +21,7 @@ use reveille_node::join::{self, Ended};
 use reveille_node::memory_file::MemoryFile;
 use reveille_node::probe::Probe;
 use reveille_node::root::Root;
-use reveille_node::target::{Arguments, Target, Token};
+use reveille_node::target::{Arguments, Kind, Target, TargetError, Token};
 use reveille_wire::report::{JoinEnded, JoinEvent, JoinReport, Report};
 use reveille_wire::stamp::Stamp;
 
@@ -36,13 +36,14 @@ const EVENTS_KEPT: usize = 1_000;
 
 /// The token that was given; one in a file is read again each time, because somebody may have renewed it.
 struct Given {
+    kind: Kind,
     arguments: Arguments,
     token: Option<Token>,
 }
 
 impl Tokens for Given {
     async fn token(&self) -> Result<Token, TokenError> {
-        match self.arguments.token()? {
+        match self.arguments.token(self.kind)? {
             Some(token) => Ok(token),
             None => self.token.clone().ok_or(TokenError::None),
         }
@@ -53,10 +54,6 @@ impl Tokens for Given {
 pub(super) async fn join(context: &Context, args: &Join) -> Result<Answer, Failure> {
     let root = Root::default();
     let arguments = args.target.arguments();
-    let refused = |error: reveille_node::target::TargetError| {
-        let write = error.write.clone();
-        Failure::usage(error).next(format!("write {write}"))
-    };
     let target = Target::find(&arguments, &root).map_err(refused)?.ok_or_else(|| {
         Failure::usage(anyhow!("nothing says which cluster is to be joined")).next(
             "paste the line that this prints on a control plane: kubeadm token create --print-join-command",
@@ -73,6 +70,11 @@ pub(super) async fn join(context: &Context, args: &Join) -> Result<Answer, Failu
     tale.end(&ended, took_s, args.stay)
 }
 
+fn refused(error: TargetError) -> Failure {
+    let write = error.write.clone();
+    Failure::usage(error).next(format!("write {write}"))
+}
+
 fn driver(
     args: &Join,
     arguments: Arguments,
@@ -83,19 +85,17 @@ fn driver(
     let name = name.ok_or_else(|| {
         Failure::usage(anyhow!("this host has no name")).next("give one to the node: --node-name NAME")
     })?;
-    let way = distribution::of(target.kind).ok_or_else(|| {
-        Failure::usage(anyhow!("joining with {} is not built yet", target.kind)).next("join by hand")
-    })?;
+    let way = distribution::of(target.kind, &root).map_err(refused)?;
     let config = args.target.config().map(|path| read(path.as_path())).transpose()?;
     let (settings, _) = join::settings(args.stay).check().map_err(Failure::usage)?;
-    let token = target.token.clone();
+    let (kind, token) = (target.kind, target.token.clone());
     let inspector = Arc::new(Inspector::new(root, target, name.clone(), way));
     let settings_of_joins = JoinSettings {
         config,
         ignored_checks: args.ignore_preflight_errors.clone(),
         copies: args.memory.join("before-reset"),
     };
-    let hands = Hands::new(Arc::clone(&inspector), Given { arguments, token }, settings_of_joins);
+    let hands = Hands::new(Arc::clone(&inspector), Given { kind, arguments, token }, settings_of_joins);
     let memory = MemoryFile::within(&args.memory);
     let driver = Driver::new(Begin { inspector, hands, memory, config: settings, circle: None });
     let driver = driver.map_err(|error| {
@@ -119,11 +119,14 @@ struct Tale<'a> {
     seen: Option<String>,
     /// Why the last attempt came to nothing.
     failed: String,
+    /// What a person has to do, where that is known.
+    advice: String,
 }
 
 impl<'a> Tale<'a> {
-    const fn new(context: &'a Context, verbose: bool, node: String) -> Self {
-        Self { context, verbose, node, events: Vec::new(), api: None, seen: None, failed: String::new() }
+    fn new(context: &'a Context, verbose: bool, node: String) -> Self {
+        let (failed, advice) = (String::new(), String::new());
+        Self { context, verbose, node, events: Vec::new(), api: None, seen: None, failed, advice }
     }
 
     /// What stands against a join before it begins. It is begun all the same: what is told is what a person would look for
@@ -157,6 +160,7 @@ impl<'a> Tale<'a> {
             }
             Said::Found(found) => {
                 let text = describe(found);
+                found.advice.clone_into(&mut self.advice);
                 if self.seen.as_ref() != Some(&text) {
                     self.seen = Some(text.clone());
                     self.tell(at, "node", text);
@@ -194,6 +198,9 @@ impl<'a> Tale<'a> {
     fn end(self, ended: &Ended, took_s: u64, stay: Span) -> Result<Answer, Failure> {
         let (ended, why) = match ended {
             Ended::Joined => (JoinEnded::Joined, None),
+            Ended::LeftAlone(_) if !self.advice.is_empty() => {
+                (JoinEnded::LeftAlone, Some(self.advice.clone()))
+            }
             Ended::LeftAlone(hold) => (JoinEnded::LeftAlone, Some(hold.to_string())),
             Ended::GaveUp(attempts) => {
                 let why = format!("{attempts} attempts came to nothing; the last: {}", self.failed);

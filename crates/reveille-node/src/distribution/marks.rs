@@ -1,0 +1,119 @@
+//! What spares a machine, whatever it is to be joined with: marks of a control plane, other ways' joins, joins under way.
+//!
+//! A machine that serves a k3s cluster has none of kubeadm's files, and the other way round. Whoever looked for his own marks
+//! alone would reset the other's.
+
+use super::{Kind, Root};
+use crate::target::KUBECONFIG;
+use crate::target::agent_config::AgentConfig;
+
+/// What only a control plane, or a member of etcd, has of kubeadm.
+const OF_KUBEADM: [&str; 4] = [
+    "/etc/kubernetes/manifests/kube-apiserver.yaml",
+    "/etc/kubernetes/manifests/etcd.yaml",
+    "/etc/kubernetes/admin.conf",
+    "/var/lib/etcd/member",
+];
+/// What only a server of k3s or RKE2 has below its folder.
+const OF_SERVERS: [&str; 3] = ["server/db", "server/tls", "server/token"];
+/// Scripts that take k3s or RKE2 from a machine, or end all of it.
+const SCRIPTS: [&str; 5] =
+    ["k3s-uninstall.sh", "k3s-agent-uninstall.sh", "k3s-killall.sh", "rke2-uninstall.sh", "rke2-killall.sh"];
+/// A script is the first word, or stands behind the shell and its options.
+const WORDS_LOOKED_AT: usize = 3;
+
+/// Where a control plane, and joins by other means, are seen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Marks {
+    control_plane: Vec<String>,
+    kubeconfigs: Vec<(Kind, String)>,
+}
+
+impl Marks {
+    /// For this machine: its agents may keep their files elsewhere than usual.
+    pub fn of_machine(root: &Root) -> Self {
+        let mut own = Self {
+            control_plane: OF_KUBEADM.map(str::to_owned).to_vec(),
+            kubeconfigs: vec![(Kind::Kubeadm, KUBECONFIG.to_owned())],
+        };
+        for kind in [Kind::K3s, Kind::Rke2] {
+            let usual = format!("/var/lib/rancher/{kind}");
+            // A configuration that cannot be read moves nothing; its usual place is looked at in any case.
+            let told = AgentConfig::read(kind, root)
+                .map(|config| config.data_folder())
+                .unwrap_or_else(|_| usual.clone());
+            let mut folders = vec![usual];
+            if !folders.contains(&told) {
+                folders.push(told);
+            }
+            for folder in folders {
+                own.control_plane.extend(OF_SERVERS.iter().map(|name| format!("{folder}/{name}")));
+                own.kubeconfigs.push((kind, format!("{folder}/agent/kubelet.kubeconfig")));
+            }
+        }
+        own
+    }
+
+    /// Those of a control plane, or of a member of etcd, that are there.
+    pub fn of_control_plane<'a>(&'a self, root: &'a Root) -> impl Iterator<Item = &'a str> {
+        self.control_plane.iter().map(String::as_str).filter(|path| root.has(path))
+    }
+
+    /// Kubeconfigs of kubelets that another way to join has left.
+    pub fn of_others<'a>(&'a self, own: Kind, root: &'a Root) -> impl Iterator<Item = &'a str> {
+        let others = self.kubeconfigs.iter().filter(move |(kind, _)| *kind != own);
+        others.map(|(_, path)| path.as_str()).filter(|path| root.has(path))
+    }
+}
+
+/// A process with these words joins this machine, or takes it out of a cluster, by whatever means.
+pub fn is_join(words: &[&str]) -> bool {
+    let name = |word: &&str| word.rsplit('/').next().unwrap_or_default().to_owned();
+    let is_kubeadm = words.first().map(name).as_deref() == Some("kubeadm")
+        && matches!(words.get(1), Some(&("join" | "init" | "reset")));
+    is_kubeadm || words.iter().take(WORDS_LOOKED_AT).map(name).any(|name| SCRIPTS.contains(&name.as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn whose_process_is_a_join() {
+        for (line, wanted) in [
+            ("kubeadm join 10.0.0.1:6443", true),
+            ("/usr/bin/kubeadm reset -f", true),
+            ("/usr/bin/kubeadm init", true),
+            ("kubeadm token list", false),
+            ("vi kubeadm join", false),
+            ("/bin/sh /usr/local/bin/k3s-agent-uninstall.sh", true),
+            ("/bin/sh -x /usr/local/bin/rke2-killall.sh", true),
+            ("/usr/local/bin/k3s agent", false),
+            ("grep -r a b k3s-killall.sh", false),
+            ("", false),
+        ] {
+            let words: Vec<&str> = line.split(' ').collect();
+            assert_eq!(is_join(&words), wanted, "{line}");
+        }
+    }
+
+    #[test]
+    fn a_control_plane_of_any_kind_is_seen_by_all_also_where_its_folder_is_another() {
+        for (mark, config) in [
+            ("/etc/kubernetes/manifests/etcd.yaml", ""),
+            ("/var/lib/rancher/k3s/server/tls", ""),
+            ("/var/lib/rancher/rke2/server/db", ""),
+            ("/data/k3s/server/token", "data-dir: /data/k3s"),
+        ] {
+            let folder = tempfile::tempdir().unwrap();
+            let root = Root::new(folder.path());
+            fs::create_dir_all(root.at("/etc/rancher/k3s")).unwrap();
+            fs::write(root.at("/etc/rancher/k3s/config.yaml"), config).unwrap();
+            let marks = Marks::of_machine(&root);
+            assert_eq!(marks.of_control_plane(&root).count(), 0);
+            fs::create_dir_all(root.at(mark)).unwrap();
+            assert_eq!(marks.of_control_plane(&root).collect::<Vec<_>>(), [mark]);
+        }
+    }
+}

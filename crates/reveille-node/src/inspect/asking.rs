@@ -1,0 +1,148 @@
+//! Who is asked for what, with which credential, and what the answer says; one server after the other, until one answers.
+
+use std::sync::Arc;
+
+use secrecy::SecretString;
+use tokio_rustls::rustls::RootCertStore;
+
+use super::{ASK_WITHIN, Inspector};
+use crate::api::{Answer, Api, ApiError, Shown, Trust};
+use crate::node_object::NodeObject;
+use crate::target::kubeconfig::{Client, Kubeconfig};
+use crate::target::{AGENT_USER, Endpoint, Kind, Token};
+
+/// What asking for the Node came to.
+pub(super) enum Asked {
+    There(Box<NodeObject>),
+    NotThere,
+    /// The cluster knows another machine by this name, and what to do.
+    NameTaken(String),
+    /// The credentials were accepted, and may not read this Node.
+    Forbidden,
+    Refused,
+    CannotTell(String),
+}
+
+impl Inspector {
+    pub(super) async fn ask_with_own_token(&self) -> Asked {
+        let token = self.token.lock().await.clone();
+        self.ask_with_token(token.as_ref()).await
+    }
+
+    pub(super) async fn ask_with_token(&self, token: Option<&Token>) -> Asked {
+        let Some(token) = token else { return Asked::CannotTell("there is no token to ask with".to_owned()) };
+        let trial = self.distribution.trial(&self.node_name);
+        let answer = match self.with_token(token, &trial.path, &[]).await {
+            Ok(answer) => answer,
+            Err(cause) => return Asked::CannotTell(cause),
+        };
+        match answer.status {
+            _ if trial.is_node => of_answer(&answer),
+            200 => Asked::Forbidden,
+            // A supervisor says 403 to whoever it knows, and does not let join.
+            401 | 403 => Asked::Refused,
+            status => Asked::CannotTell(format!("the supervisor answers {status}")),
+        }
+    }
+
+    /// The cluster knows another machine by this name; none where it does not, or where nothing can be asked.
+    pub(super) async fn ask_for_name(&self, token: &Token) -> Option<Asked> {
+        let trial = self.distribution.name_trial(&self.root, &self.node_name)?;
+        let answer = self.with_token(token, &trial.path, &trial.headers).await.ok()?;
+        // What comes with another status is a certificate, and its key: neither is looked at.
+        (answer.status == 403).then_some(Asked::NameTaken(trial.advice))
+    }
+
+    /// Asks the servers that are named, one after the other, until one answers.
+    async fn with_token(
+        &self,
+        token: &Token,
+        path: &str,
+        headers: &[(String, SecretString)],
+    ) -> Result<Answer, String> {
+        let known = self.authorities().await.map_err(|failure| failure.to_string())?;
+        let shared = token.shared();
+        let shown = match &shared {
+            Some(shared) => Shown::Password(AGENT_USER, &shared.password),
+            None => Shown::Token(token.whole()),
+        };
+        let mut last = "no server is named".to_owned();
+        for endpoint in &self.target.endpoints {
+            let api = Api::new(endpoint, Trust::Authorities(Arc::clone(&known.roots)), shown);
+            let asked = match api {
+                Ok(api) => api.get_as(path, headers, ASK_WITHIN).await,
+                Err(failure) => Err(failure),
+            };
+            match asked {
+                Ok(answer) => return Ok(answer),
+                Err(failure) => last = failure.to_string(),
+            }
+        }
+        Err(last)
+    }
+
+    /// Asks for the Node with the kubelet's certificate.
+    pub(super) async fn ask(&self, own: &Kubeconfig, client: &Client) -> Asked {
+        let mut roots = RootCertStore::empty();
+        roots.add_parsable_certificates(own.authorities.iter().cloned());
+        let roots = Arc::new(roots);
+        let mut last = Asked::CannotTell("no server is named".to_owned());
+        for endpoint in self.distribution.api_servers(&self.target, own) {
+            let trust = Trust::Authorities(Arc::clone(&roots));
+            last = self.ask_for_node(Api::new(&endpoint, trust, Shown::Certificate(client))).await;
+            if !matches!(last, Asked::CannotTell(_)) {
+                break;
+            }
+        }
+        last
+    }
+
+    async fn ask_for_node(&self, api: Result<Api, ApiError>) -> Asked {
+        let path = format!("/api/v1/nodes/{}", self.node_name);
+        let answer = match api {
+            Ok(api) => api.get(&path, ASK_WITHIN).await,
+            Err(failure) => Err(failure),
+        };
+        match answer {
+            Ok(answer) => of_answer(&answer),
+            Err(failure) => Asked::CannotTell(failure.to_string()),
+        }
+    }
+}
+
+/// Somebody answers at this place who is of these authorities.
+pub(super) async fn answers(endpoint: &Endpoint, roots: &Arc<RootCertStore>) -> bool {
+    match Api::new(endpoint, Trust::Authorities(Arc::clone(roots)), Shown::Nothing) {
+        Ok(api) => api.get("/version", ASK_WITHIN).await.is_ok(),
+        Err(_) => false,
+    }
+}
+
+/// What a refusal of a token means, and what to do.
+pub(super) fn refused(kind: Kind, token: &Token) -> String {
+    match kind {
+        Kind::Kubeadm => format!(
+            "the API server refuses the token {token}: it has expired, or was deleted; make one with: kubeadm token create"
+        ),
+        kind if token.shared().is_none() => format!(
+            "the supervisor refuses the token {token}: it has expired, or was deleted; make one on a server with: {kind} token create"
+        ),
+        kind => format!(
+            "the supervisor refuses the token {token}: it was rotated, or the servers have a token of their own for agents (agent-token); \
+             take the one that is in /var/lib/rancher/{kind}/server/agent-token where that file is, and else in node-token beside it"
+        ),
+    }
+}
+
+fn of_answer(answer: &Answer) -> Asked {
+    match answer.status {
+        200 => match serde_json::from_slice(&answer.body) {
+            Ok(node) => Asked::There(Box::new(node)),
+            Err(failure) => Asked::CannotTell(format!("its Node cannot be read: {failure}")),
+        },
+        404 => Asked::NotThere,
+        401 => Asked::Refused,
+        403 => Asked::Forbidden,
+        status => Asked::CannotTell(format!("the API server answers {status}")),
+    }
+}

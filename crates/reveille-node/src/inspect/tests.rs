@@ -1,0 +1,391 @@
+//! A machine of k3s or RKE2 against a supervisor that answers as the real one does, by status and path; what follows from what is
+//! found is asked of the agent's own choice. The program itself is in no test here.
+
+use std::fs;
+use std::sync::Mutex as Std;
+
+use reveille_agent::Settings;
+use reveille_agent::effect::Verb;
+use reveille_agent::rejoin::{Hold, Known, Rung, choose};
+use secrecy::SecretString;
+use tokio::sync::mpsc;
+
+use super::*;
+use crate::bundle_hash::Bundle;
+use crate::distribution;
+use crate::hands::{Hands, JoinSettings, TokenError, Tokens};
+use crate::pem;
+use crate::target::{Arguments, Kind};
+use crate::testing::{Authority, Heard, Serving, serve};
+
+const MACHINE: &str = "0123456789abcdef0123456789abcdef";
+const OTHER_MACHINE: &str = "fedcba9876543210fedcba9876543210";
+const PASSWORD: &str = "c4naryc4naryc4nary";
+const NODE_PASSWORD: &str = "0a1b2c3d4e5f60718293a4b5c6d7e8f9";
+
+/// What the cluster is, for one test.
+struct Cluster {
+    authority: Authority,
+    /// What its API server says to the kubelet of w-1: status and Node.
+    node: (u16, String),
+    /// The node password that it knows for w-1.
+    node_password: &'static str,
+    /// The password that lets agents in.
+    password: &'static str,
+}
+
+impl Cluster {
+    fn new(name: &str) -> Self {
+        Self {
+            authority: Authority::new(name),
+            node: (404, "{}".to_owned()),
+            node_password: NODE_PASSWORD,
+            password: PASSWORD,
+        }
+    }
+
+    fn bundle(&self) -> String {
+        pem::certificates(&[self.authority.der()])
+    }
+
+    fn token(&self) -> String {
+        format!("K10{}::server:{PASSWORD}", Bundle::read(self.bundle().as_bytes()).unwrap().hash)
+    }
+
+    async fn serve(&self, kind: Kind) -> (Serving, Arc<Std<Vec<Heard>>>) {
+        let heard = Arc::new(Std::new(Vec::new()));
+        let (log, bundle) = (Arc::clone(&heard), self.bundle());
+        let (node, node_password) = (self.node.clone(), self.node_password);
+        let basic = format!("Basic {}", base64_of(&format!("node:{}", self.password)));
+        let serving = serve(&self.authority, move |asked| {
+            log.lock().unwrap().push(asked.clone());
+            let of_agents = format!("/v1-{kind}/");
+            let is_let_in = asked.headers.get("authorization") == Some(&basic);
+            match asked.path.as_str() {
+                "/cacerts" => (200, bundle.clone().into_bytes()),
+                path if path.starts_with(&of_agents) && !is_let_in => (401, b"not authorized".to_vec()),
+                path if path.ends_with("/server-ca.crt") => (200, bundle.clone().into_bytes()),
+                path if path.ends_with("/client-kubelet.crt") => {
+                    let shown = asked.headers.get(&format!("{kind}-node-password"));
+                    if shown.map(String::as_str) == Some(node_password) {
+                        (200, Vec::new())
+                    } else {
+                        (403, Vec::new())
+                    }
+                }
+                "/api/v1/nodes/w-1" if asked.has_certificate => (node.0, node.1.clone().into_bytes()),
+                _ => (401, Vec::new()),
+            }
+        });
+        (serving.await, heard)
+    }
+}
+
+fn base64_of(text: &str) -> String {
+    use base64::Engine as _;
+    base64::engine::general_purpose::STANDARD.encode(text)
+}
+
+/// A machine below a folder.
+struct Here {
+    _folder: tempfile::TempDir,
+    root: Root,
+    kind: Kind,
+}
+
+impl Here {
+    fn new(kind: Kind) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let root = Root::new(folder.path());
+        let own = Self { _folder: folder, root, kind };
+        own.put("/etc/machine-id", MACHINE);
+        own.put("/proc/sys/kernel/hostname", "w-1\n");
+        own
+    }
+
+    fn put(&self, path: &str, text: &str) {
+        fs::create_dir_all(self.root.at(path).parent().unwrap()).unwrap();
+        fs::write(self.root.at(path), text).unwrap();
+    }
+
+    fn agent(&self, name: &str) -> String {
+        format!("/var/lib/rancher/{}/agent/{name}", self.kind)
+    }
+
+    /// Its agent's process, as it shows itself.
+    fn runs(&self) {
+        self.put("/proc/77/cmdline", &format!("/usr/local/bin/{} agent\0", self.kind));
+        fs::create_dir_all(self.root.at("/proc/77/ns")).unwrap();
+        let own = fs::read_link("/proc/self/ns/mnt").unwrap();
+        std::os::unix::fs::symlink(own, self.root.at("/proc/77/ns/mnt")).unwrap();
+    }
+
+    fn is_told(&self, port: u16, token: &str) {
+        let text = format!("server: https://127.0.0.1:{port}\ntoken: \"{token}\"\n");
+        self.put(&format!("/etc/rancher/{}/config.yaml", self.kind), &text);
+    }
+
+    /// What an agent that has joined holds; its load balancer listens nowhere.
+    fn has_joined(&self, cluster: &Cluster) {
+        let (certificate, key) = cluster.authority.client("system:node:w-1");
+        let (ca, crt, private) =
+            (self.agent("server-ca.crt"), self.agent("client-kubelet.crt"), self.agent("client-kubelet.key"));
+        self.put(&ca, &cluster.bundle());
+        self.put(&crt, &certificate);
+        self.put(&private, &key);
+        self.put(&self.agent("kubelet.kubeconfig"), &kubeconfig(&ca, &crt, &private));
+    }
+
+    fn inspector(&self, port: u16, token: &str) -> Inspector {
+        let arguments = Arguments {
+            distribution: Some(self.kind),
+            words: vec![format!("127.0.0.1:{port}")],
+            token: Some(token.into()),
+            ..Arguments::default()
+        };
+        self.inspector_of(&arguments)
+    }
+
+    fn inspector_of(&self, arguments: &Arguments) -> Inspector {
+        let target = Target::find(arguments, &self.root).unwrap().unwrap();
+        let way = distribution::of(self.kind, &self.root).unwrap();
+        Inspector::new(self.root.clone(), target, NodeName::from("w-1"), way)
+    }
+}
+
+fn kubeconfig(ca: &str, crt: &str, key: &str) -> String {
+    format!(
+        "apiVersion: v1\nkind: Config\ncurrent-context: c\nclusters:\n- name: l\n  cluster: {{server: \"https://127.0.0.1:1\", certificate-authority: {ca}}}\n\
+         contexts:\n- name: c\n  context: {{cluster: l, user: u}}\nusers:\n- name: u\n  user: {{client-certificate: {crt}, client-key: {key}}}\n"
+    )
+}
+
+fn ready_node(machine_id: &str) -> (u16, String) {
+    let node = serde_json::json!({
+        "metadata": { "name": "w-1", "uid": "u-1" },
+        "spec": {},
+        "status": {
+            "conditions": [{ "type": "Ready", "status": "True", "reason": "KubeletReady", "message": "" }],
+            "nodeInfo": { "machineID": machine_id, "systemUUID": "", "bootID": "" },
+        },
+    });
+    (200, node.to_string())
+}
+
+/// What the agent would do, ordered to join, once it has read this often enough.
+fn chosen(inspector: &Inspector, found: &Found) -> Result<Option<Rung>, Hold> {
+    choose(Known {
+        machine: Some(&inspector.machine()),
+        found: &found.inspection,
+        readings: 3,
+        leaving: None,
+        attempts: 4,
+        is_reset: true,
+        is_ordered: true,
+        settings: &Settings::default(),
+    })
+}
+
+#[tokio::test]
+async fn a_cluster_is_known_by_the_hash_in_its_token_and_nothing_secret_is_shown_to_another() {
+    let (ours, theirs) = (Cluster::new("ours"), Cluster::new("theirs"));
+    let (server, heard) = theirs.serve(Kind::K3s).await;
+    let here = Here::new(Kind::K3s);
+    let failure = here.inspector(server.port, &ours.token()).authorities().await.unwrap_err();
+    assert!(matches!(failure, DiscoveryError::OtherBundle { .. }) && failure.lasts(), "{failure}");
+    let short = here.inspector(server.port, PASSWORD).authorities().await.unwrap_err();
+    assert!(matches!(short, DiscoveryError::ShortToken) && short.lasts(), "{short}");
+    here.inspector(server.port, &ours.token()).inspect().await;
+    for asked in heard.lock().unwrap().iter() {
+        assert_eq!((asked.path.as_str(), asked.headers.get("authorization")), ("/cacerts", None));
+    }
+    let on_purpose = Arguments {
+        distribution: Some(Kind::K3s),
+        words: vec![format!("127.0.0.1:{}", server.port)],
+        token: Some(PASSWORD.into()),
+        skip_ca_verification: true,
+        ..Arguments::default()
+    };
+    assert!(here.inspector_of(&on_purpose).authorities().await.is_ok(), "a person said so");
+}
+
+#[tokio::test]
+async fn a_token_is_shown_as_an_agent_shows_it_and_a_refusal_says_which_to_take() {
+    for kind in [Kind::K3s, Kind::Rke2] {
+        let cluster = Cluster::new("ours");
+        let (server, heard) = cluster.serve(kind).await;
+        let inspector = Here::new(kind).inspector(server.port, &cluster.token());
+        let good = inspector.target().token.clone().unwrap();
+        assert_eq!(inspector.try_token(&good).await, Ok(()));
+        let shown = heard.lock().unwrap().last().unwrap().headers["authorization"].clone();
+        assert_eq!(
+            shown,
+            format!("Basic {}", base64_of(&format!("node:{PASSWORD}"))),
+            "as node, whatever it names"
+        );
+        let hash = good.bundle().unwrap();
+        let parse = |text: String| Token::parse_for(kind, "test", &SecretString::from(text)).unwrap();
+        for (token, word) in [
+            (parse(format!("K10{hash}::server:{PASSWORD}x")), "agent-token"),
+            (parse(format!("K10{hash}::abcdef.c4naryc4naryc4na")), "token create"),
+            (parse(Cluster::new("other").token()), "another cluster"),
+        ] {
+            let refusal = inspector.try_token(&token).await.unwrap_err();
+            assert!(refusal.contains(word) && !refusal.contains("c4nary"), "{refusal}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_agent_that_asks_for_its_certificate_is_told_from_one_with_a_dead_token_and_one_whose_name_is_taken()
+ {
+    for (token_is_right, node_password, node, credentials, then) in [
+        (true, NODE_PASSWORD, NodeSeen::CannotTell, Credentials::Bootstrapping, Err(Hold::JoinUnderWay)),
+        (false, NODE_PASSWORD, NodeSeen::CannotTell, Credentials::TokenDead, Ok(Some(Rung::NewToken))),
+        (true, "another", NodeSeen::AnotherMachines, Credentials::Bootstrapping, Err(Hold::NameTaken)),
+    ] {
+        let mut cluster = Cluster::new("ours");
+        cluster.node_password = node_password;
+        let (server, _) = cluster.serve(Kind::K3s).await;
+        let here = Here::new(Kind::K3s);
+        let token = if token_is_right { cluster.token() } else { cluster.token() + "x" };
+        here.is_told(server.port, &token);
+        here.runs();
+        here.put("/etc/rancher/node/password", &format!("{NODE_PASSWORD}\n"));
+        let inspector = here.inspector(server.port, &cluster.token());
+        let found = inspector.inspect().await;
+        assert_eq!((found.inspection.node, &found.inspection.credentials), (node, &credentials));
+        assert_eq!(chosen(&inspector, &found), then);
+        let is_taken = node == NodeSeen::AnotherMachines;
+        assert_eq!(
+            found.advice.contains("delete secret w-1.node-password.k3s"),
+            is_taken,
+            "{}",
+            found.advice
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_machine_that_never_ran_an_agent_asks_for_no_name_because_the_first_who_asks_is_known_by_it() {
+    let cluster = Cluster::new("ours");
+    let (server, heard) = cluster.serve(Kind::Rke2).await;
+    let here = Here::new(Kind::Rke2);
+    let inspector = here.inspector(server.port, &cluster.token());
+    let found = inspector.inspect().await;
+    assert_eq!(found.inspection.credentials, Credentials::Nothing);
+    assert_eq!(chosen(&inspector, &found), Ok(Some(Rung::Join)));
+    assert!(heard.lock().unwrap().iter().all(|asked| !asked.path.ends_with("client-kubelet.crt")));
+}
+
+#[tokio::test]
+async fn a_joined_agent_is_left_alone_while_ready_restarted_when_its_node_went_and_given_a_token_when_it_needs_one()
+ {
+    for (node, token_is_right, then) in [
+        (ready_node(MACHINE), true, Ok(None)),
+        (ready_node(MACHINE), false, Ok(None)),
+        (ready_node(OTHER_MACHINE), true, Err(Hold::NameTaken)),
+        ((404, "{}".to_owned()), true, Ok(Some(Rung::RestartKubelet))),
+        ((404, "{}".to_owned()), false, Ok(Some(Rung::NewToken))),
+        ((503, "{}".to_owned()), true, Err(Hold::CannotTell)),
+        ((401, "{}".to_owned()), true, Ok(Some(Rung::Reset))),
+    ] {
+        let mut cluster = Cluster::new("ours");
+        cluster.node = node.clone();
+        let (server, _) = cluster.serve(Kind::K3s).await;
+        let here = Here::new(Kind::K3s);
+        here.is_told(server.port, &if token_is_right { cluster.token() } else { cluster.token() + "x" });
+        here.has_joined(&cluster);
+        let inspector = here.inspector(server.port, &cluster.token());
+        let found = inspector.inspect().await;
+        assert_eq!(chosen(&inspector, &found), then, "{node:?}, {found:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_left_of_another_cluster_is_reset_only_where_ours_stands_at_every_place_that_it_had() {
+    let (ours, theirs) = (Cluster::new("ours"), Cluster::new("theirs"));
+    let ((own, _), (other, _)) = (ours.serve(Kind::K3s).await, theirs.serve(Kind::K3s).await);
+    let closed = 1;
+    for (stood_at, wanted) in [
+        (vec![], Err(Hold::AnotherClusterSilent)),
+        (vec![closed], Err(Hold::AnotherClusterSilent)),
+        (vec![own.port, other.port], Err(Hold::AnotherCluster)),
+        (vec![own.port, closed], Err(Hold::AnotherClusterSilent)),
+        (vec![own.port], Ok(Some(Rung::Reset))),
+    ] {
+        let here = Here::new(Kind::K3s);
+        here.has_joined(&theirs);
+        if !stood_at.is_empty() {
+            let places: Vec<String> = stood_at.iter().map(|port| format!("127.0.0.1:{port}")).collect();
+            let file = serde_json::json!({ "ServerURL": format!("https://{}", places[0]), "ServerAddresses": places });
+            here.put(&here.agent("etc/k3s-agent-load-balancer.json"), &file.to_string());
+        }
+        let inspector = here.inspector(own.port, &ours.token());
+        let found = inspector.inspect().await;
+        assert_eq!(chosen(&inspector, &found), wanted, "{stood_at:?}, {found:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_machine_that_another_way_has_joined_belongs_to_another_cluster() {
+    let cluster = Cluster::new("ours");
+    let (server, _) = cluster.serve(Kind::K3s).await;
+    let here = Here::new(Kind::K3s);
+    let (certificate, key) = cluster.authority.client("system:node:w-1");
+    here.put("/etc/kubernetes/ca.crt", &cluster.bundle());
+    here.put("/etc/kubernetes/c.crt", &certificate);
+    here.put("/etc/kubernetes/c.key", &key);
+    let conf = kubeconfig("/etc/kubernetes/ca.crt", "/etc/kubernetes/c.crt", "/etc/kubernetes/c.key");
+    here.put("/etc/kubernetes/kubelet.conf", &conf);
+    let inspector = here.inspector(server.port, &cluster.token());
+    let found = inspector.inspect().await;
+    assert_eq!(chosen(&inspector, &found), Err(Hold::AnotherClusterSilent), "{found:?}");
+}
+
+struct NoTokens;
+
+impl Tokens for NoTokens {
+    async fn token(&self) -> Result<Token, TokenError> {
+        Err(TokenError::None)
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_taken_from_a_server_of_any_kind_whatever_was_decided_before_its_marks_came() {
+    let cluster = Cluster::new("ours");
+    for mark in
+        ["/var/lib/rancher/k3s/server/tls", "/var/lib/rancher/rke2/server/db", "/etc/kubernetes/admin.conf"]
+    {
+        let here = Here::new(Kind::K3s);
+        here.has_joined(&cluster);
+        let inspector = Arc::new(here.inspector(1, &cluster.token()));
+        here.put(mark, "");
+        assert!(matches!(inspector.machine().role, Role::ControlPlane { .. }), "{mark}");
+        let copies = here.root.at("/copies");
+        let settings = JoinSettings { copies, ..JoinSettings::default() };
+        let hands = Hands::new(Arc::clone(&inspector), NoTokens, settings);
+        let (said, _heard) = mpsc::channel(1);
+        let failure = hands.act(Verb::Reset, &said).await.unwrap_err();
+        assert!(failure.to_string().contains("control plane"), "{failure}");
+        assert!(here.root.has(here.agent("kubelet.kubeconfig")));
+    }
+}
+
+#[test]
+fn what_a_killed_join_left_goes_when_the_next_one_starts_and_not_while_another_runs() {
+    let scratch = "/run/reveille/kubeadm-join-w-1.yaml";
+    let here = Here::new(Kind::Kubeadm);
+    here.put(scratch, "token");
+    here.put("/run/reveille/kubeadm-join-w-2.yaml", "another node's");
+    let arguments = Arguments { words: vec!["127.0.0.1:1".to_owned()], ..Arguments::default() };
+    let inspector = here.inspector_of(&arguments);
+    here.runs();
+    here.put("/proc/77/cmdline", "/usr/bin/kubeadm\0join\0--config\0x\0");
+    inspector.clear_scratch();
+    assert!(here.root.has(scratch), "somebody reads it");
+    fs::remove_dir_all(here.root.at("/proc/77")).unwrap();
+    inspector.clear_scratch();
+    assert!(!here.root.has(scratch));
+    assert!(here.root.has("/run/reveille/kubeadm-join-w-2.yaml"));
+}

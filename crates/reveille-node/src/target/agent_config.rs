@@ -1,0 +1,365 @@
+//! What a k3s or RKE2 agent of this machine is told: its configuration files, its unit's environment and its unit's arguments.
+//!
+//! ```text
+//!  environment of the unit  <  config.yaml  <  config.yaml.d/*.yaml, by name  <  arguments in the unit's ExecStart
+//! ```
+//!
+//! The later one counts, as the agent itself reads them (its files become arguments, which go before the environment, and what
+//! stands in the unit goes behind them). Of all that may be said only what a join rests on is read. A token is in a type that
+//! hides itself; a file that it stands in is named, not quoted.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use reveille_core::model::id::NodeName;
+use secrecy::{ExposeSecret as _, SecretString};
+use serde_json::Value;
+
+use super::file::nothing;
+use super::kubeconfig::{Kubeconfig, unreadable};
+use super::{Endpoint, Kind, Target, TargetError, Token, ToldBy, documents};
+use crate::bundle_hash::Bundle;
+use crate::root::Root;
+
+/// The file among `config.yaml.d` that is ours. By its name it is read after those of most people.
+pub const OWN_FILE: &str = "90-reveille.yaml";
+/// Where the supervisor listens, where nobody says otherwise.
+pub const fn supervisor_port(kind: Kind) -> u16 {
+    match kind {
+        Kind::Kubeadm | Kind::K3s => 6443,
+        Kind::Rke2 => 9345,
+    }
+}
+
+/// What an agent is told.
+#[derive(Clone, Debug)]
+pub struct AgentConfig {
+    kind: Kind,
+    said: BTreeMap<String, Said>,
+}
+
+/// One thing that is said, and where.
+#[derive(Clone, Debug)]
+struct Said {
+    value: SecretString,
+    place: String,
+}
+
+impl AgentConfig {
+    /// Reads what is there; what is not there says nothing.
+    ///
+    /// # Errors
+    ///
+    /// A file is there and cannot be read.
+    pub fn read(kind: Kind, root: &Root) -> Result<Self, TargetError> {
+        let mut own = Self { kind, said: BTreeMap::new() };
+        for path in environments(kind) {
+            own.environment(&path, &text(root, &path)?);
+        }
+        for path in files(kind, root)? {
+            let read = documents::<BTreeMap<String, Value>>(&text(root, &path)?);
+            for map in read.map_err(|error| error.within(&path))? {
+                map.into_iter().for_each(|(key, value)| own.say(&key, &value, &path));
+            }
+        }
+        for path in units(kind) {
+            own.arguments(&path, &text(root, &path)?);
+        }
+        Ok(own)
+    }
+
+    fn put(&mut self, key: &str, value: &str, place: &str) {
+        let said = Said { value: value.into(), place: place.to_owned() };
+        self.said.insert(key.to_owned(), said);
+    }
+
+    fn say(&mut self, key: &str, value: &Value, place: &str) {
+        let value = match value {
+            Value::String(text) => text.clone(),
+            Value::Null => return,
+            // Of a list the last counts where one is asked for.
+            Value::Array(all) => match all.last() {
+                Some(last) => return self.say(key, &last.clone(), place),
+                None => return,
+            },
+            other => other.to_string(),
+        };
+        self.put(key.trim_end_matches('+'), &value, place);
+    }
+
+    /// Lines of `K3S_URL=…`, as `EnvironmentFile=` takes them.
+    fn environment(&mut self, path: &str, text: &str) {
+        let prefix = self.kind.name().to_uppercase();
+        for line in text.lines().map(str::trim) {
+            let Some((name, value)) = line.split_once('=') else { continue };
+            let Some(name) = name.strip_prefix(&prefix).and_then(|name| name.strip_prefix('_')) else {
+                continue;
+            };
+            let key = match name {
+                "URL" => "server",
+                "TOKEN" => "token",
+                "TOKEN_FILE" => "token-file",
+                "NODE_NAME" => "node-name",
+                "DATA_DIR" => "data-dir",
+                _ => continue,
+            };
+            self.put(key, value.trim_matches(['"', '\'']), path);
+        }
+    }
+
+    /// The words behind `ExecStart=`, over as many lines as end in a backslash.
+    fn arguments(&mut self, path: &str, text: &str) {
+        let joined = text.replace("\\\n", " ");
+        let Some(line) = joined.lines().find_map(|line| line.trim().strip_prefix("ExecStart=")) else {
+            return;
+        };
+        let mut words = line.split_whitespace().map(|word| word.trim_matches(['"', '\''])).peekable();
+        while let Some(word) = words.next() {
+            let Some(flag) = word.strip_prefix("--") else { continue };
+            match flag.split_once('=') {
+                Some((name, value)) => self.put(name, value, path),
+                None => match words.next_if(|next| !next.starts_with("--")) {
+                    Some(value) => self.put(flag, value, path),
+                    None => self.put(flag, "true", path),
+                },
+            }
+        }
+    }
+
+    /// What is said of this, and where.
+    fn get(&self, key: &str) -> Option<(&str, &str)> {
+        let said = self.said.get(key)?;
+        let value = said.value.expose_secret();
+        (!value.is_empty()).then_some((value, said.place.as_str()))
+    }
+
+    /// Where it keeps what it holds.
+    pub fn data_folder(&self) -> String {
+        let usual = || format!("/var/lib/rancher/{}", self.kind);
+        let said = self.get("data-dir").map(|(path, _)| path.trim_end_matches('/').to_owned());
+        said.filter(|path| path.starts_with('/')).unwrap_or_else(usual)
+    }
+
+    /// The address that it is told, and where it is told it.
+    ///
+    /// # Errors
+    ///
+    /// It is no address.
+    pub fn server(&self) -> Result<Option<(Endpoint, String)>, TargetError> {
+        let Some((text, place)) = self.get("server") else { return Ok(None) };
+        let endpoint = Endpoint::parse(&format!("{place}: server"), text)?;
+        Ok(Some((endpoint, place.to_owned())))
+    }
+
+    /// The token that it is told, or that stands in the file which it is told.
+    ///
+    /// # Errors
+    ///
+    /// It is none.
+    pub fn token(&self, root: &Root) -> Result<Option<Token>, TargetError> {
+        if let Some((path, _)) = self.get("token-file") {
+            let text = root.text(path).map_err(|error| unreadable(path, &error))?;
+            return text.map(|text| Token::parse_for(self.kind, path, &text.into())).transpose();
+        }
+        let Some((text, place)) = self.get("token") else { return Ok(None) };
+        Token::parse_for(self.kind, &format!("{place}: token"), &text.into()).map(Some)
+    }
+
+    /// The socket of a runtime that is not its own.
+    pub fn runtime(&self) -> Option<&str> {
+        self.get("container-runtime-endpoint").map(|(socket, _)| socket)
+    }
+
+    /// The name that it is told for its Node. With `with-node-id` the agent puts an id behind it, which is there once it has run.
+    pub fn node_name(&self, root: &Root, host: Option<&NodeName>) -> Option<NodeName> {
+        let told = self.get("node-name").map(|(name, _)| NodeName::new(name.to_lowercase()));
+        if !self.adds_id() {
+            return told;
+        }
+        let name = told.or_else(|| host.cloned())?;
+        let id = root.text("/etc/rancher/node/id").ok().flatten()?;
+        Some(NodeName::new(format!("{name}-{}", id.trim())))
+    }
+
+    /// The agent puts an id behind the name.
+    pub fn adds_id(&self) -> bool {
+        self.get("with-node-id").is_some_and(|(value, _)| value == "true")
+    }
+
+    /// Something of where to go is said in the unit's own arguments, which go before every file: what, in which unit, and the
+    /// flag. The first of a server, a token and its file.
+    pub fn fixed(&self) -> Option<(&'static str, &str, String)> {
+        ["server", "token", "token-file"].into_iter().find_map(|key| {
+            let (_, place) = self.get(key)?;
+            place.ends_with(".service").then(|| (key, place, format!("--{key}")))
+        })
+    }
+}
+
+/// Our own file, in whole.
+pub fn own_file(kind: Kind) -> String {
+    format!("/etc/rancher/{kind}/config.yaml.d/{OWN_FILE}")
+}
+
+/// The file that our own file names for the token.
+pub fn own_token_file(kind: Kind) -> String {
+    format!("/etc/rancher/{kind}/reveille-token")
+}
+
+/// What is there of a join with this: what its agent has, or what it is told.
+pub(super) fn target(kind: Kind, root: &Root) -> Result<Option<Target>, TargetError> {
+    let config = AgentConfig::read(kind, root)?;
+    let Some((endpoint, place)) = config.server()? else { return Ok(None) };
+    let token = config.token(root)?;
+    let folder = config.data_folder();
+    let kept = format!("{folder}/agent/server-ca.crt");
+    let bytes = root.bytes(&kept).map_err(|error| unreadable(&kept, &error))?;
+    // What an agent that has joined knows its cluster by; it took it by its token then.
+    let kept = bytes.and_then(|bytes| Bundle::read(&bytes).ok());
+    let said = token.as_ref().and_then(Token::bundle);
+    let pins = match (&said, &kept) {
+        (None, Some(_)) => Kubeconfig::read(root, &format!("{folder}/agent/kubelet.kubeconfig"))
+            .ok()
+            .flatten()
+            .map(|own| own.pins())
+            .unwrap_or_default(),
+        _ => Vec::new(),
+    };
+    let host = crate::identity::Identity::read(root).node_name();
+    Ok(Some(Target {
+        kind,
+        told_by: ToldBy::Machine(PathBuf::from(place)),
+        endpoints: vec![endpoint],
+        bundle: said,
+        pins,
+        token,
+        node_name: config.node_name(root, host.as_ref()),
+        cri_socket: config.runtime().map(str::to_owned),
+        ..nothing()
+    }))
+}
+
+/// How this machine joins, by what is there; none where nothing says it, or where two things do.
+pub(super) fn kind_of(root: &Root) -> Option<Kind> {
+    let is_there = |path: String| root.at(path).symlink_metadata().is_ok();
+    let of = |kind: &Kind| match kind {
+        Kind::Kubeadm => {
+            [super::KUBECONFIG, super::BOOTSTRAP_KUBECONFIG].iter().any(|path| is_there((*path).to_owned()))
+        }
+        kind => {
+            units(*kind).into_iter().any(is_there)
+                || is_there(format!("/etc/rancher/{kind}/config.yaml"))
+                || is_there(format!("/var/lib/rancher/{kind}/agent/kubelet.kubeconfig"))
+        }
+    };
+    let mut found = Kind::ALL.into_iter().filter(of);
+    let first = found.next();
+    if found.next().is_some() { None } else { first }
+}
+
+fn text(root: &Root, path: &str) -> Result<String, TargetError> {
+    root.text(path).map(Option::unwrap_or_default).map_err(|error| unreadable(path, &error))
+}
+
+/// `config.yaml`, and what lies beside it, in the order in which the agent reads them.
+fn files(kind: Kind, root: &Root) -> Result<Vec<String>, TargetError> {
+    let folder = format!("/etc/rancher/{kind}/config.yaml.d");
+    let names = root.names(&folder).map_err(|error| unreadable(&folder, &error))?.unwrap_or_default();
+    let beside = names.iter().filter(|name| [".yaml", ".yml"].iter().any(|end| name.ends_with(end)));
+    let first = format!("/etc/rancher/{kind}/config.yaml");
+    Ok(std::iter::once(first).chain(beside.map(|name| format!("{folder}/{name}"))).collect())
+}
+
+fn environments(kind: Kind) -> Vec<String> {
+    let usual = ["/etc/default", "/etc/sysconfig"].map(|folder| format!("{folder}/{kind}-agent"));
+    let own = match kind {
+        Kind::Rke2 => "/usr/local/lib/systemd/system/rke2-agent.env".to_owned(),
+        Kind::Kubeadm | Kind::K3s => format!("/etc/systemd/system/{kind}-agent.service.env"),
+    };
+    usual.into_iter().chain([own]).collect()
+}
+
+fn units(kind: Kind) -> Vec<String> {
+    let folders = ["/usr/lib/systemd/system", "/usr/local/lib/systemd/system", "/etc/systemd/system"];
+    folders.iter().map(|folder| format!("{folder}/{kind}-agent.service")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    const HASH: &str = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+
+    fn machine(files: &[(&str, &str)]) -> (tempfile::TempDir, Root) {
+        let folder = tempfile::tempdir().unwrap();
+        let root = Root::new(folder.path());
+        for (path, text) in files {
+            fs::create_dir_all(root.at(path).parent().unwrap()).unwrap();
+            fs::write(root.at(path), text).unwrap();
+        }
+        (folder, root)
+    }
+
+    #[test]
+    fn the_later_of_two_that_say_the_same_counts_as_the_agent_itself_reads_them() {
+        let env = (
+            "/etc/systemd/system/k3s-agent.service.env",
+            "K3S_URL=\"https://env:6443\"\nK3S_TOKEN='pw'\nHTTP_PROXY=x\n",
+        );
+        let main = (
+            "/etc/rancher/k3s/config.yaml",
+            "server: https://main:6443\nnode-label:\n- a=b\nnode-name: One\n",
+        );
+        let beside = ("/etc/rancher/k3s/config.yaml.d/50.yaml", "server: https://beside:6443\n");
+        let ignored = ("/etc/rancher/k3s/config.yaml.d/60.txt", "server: https://ignored:6443\n");
+        let unit = (
+            "/etc/systemd/system/k3s-agent.service",
+            "[Service]\nExecStart=/usr/local/bin/k3s \\\n    agent \\\n\t'--server' \\\n\t'https://unit:6443' \\\n\t'--with-node-id'\n",
+        );
+        for (files, wanted, fixed) in [
+            (vec![env], "env:6443", None),
+            (vec![env, main], "main:6443", None),
+            (vec![env, main, beside, ignored], "beside:6443", None),
+            (vec![env, main, beside, unit], "unit:6443", Some("--server".to_owned())),
+        ] {
+            let (_folder, root) = machine(&files);
+            let config = AgentConfig::read(Kind::K3s, &root).unwrap();
+            let (endpoint, _) = config.server().unwrap().unwrap();
+            let flag = config.fixed().map(|(_, _, flag)| flag);
+            assert_eq!((endpoint.to_string().as_str(), flag), (wanted, fixed));
+            assert_eq!(config.token(&root).unwrap().unwrap().whole().expose_secret(), "pw");
+            assert!(!format!("{config:?}").contains("pw"));
+        }
+        let (_folder, root) = machine(&[main, ("/etc/rancher/node/id", "1a2b3c4d\n"), unit]);
+        let config = AgentConfig::read(Kind::K3s, &root).unwrap();
+        assert_eq!(config.node_name(&root, None), Some(NodeName::from("one-1a2b3c4d")));
+    }
+
+    #[test]
+    fn a_machine_says_with_what_it_joins_and_where_and_by_which_token() {
+        let config = format!(
+            "server: https://10.0.0.1:9345\ntoken: K10{HASH}::server:pass-word-1\ndata-dir: /data/rke2/\n"
+        );
+        let (_folder, root) = machine(&[("/etc/rancher/rke2/config.yaml", &config)]);
+        assert_eq!(kind_of(&root), Some(Kind::Rke2));
+        let target = target(Kind::Rke2, &root).unwrap().unwrap();
+        assert_eq!((target.kind, target.endpoints[0].to_string().as_str()), (Kind::Rke2, "10.0.0.1:9345"));
+        assert_eq!(target.bundle.map(|hash| hash.to_string()).as_deref(), Some(HASH));
+        assert_eq!(target.told_by, ToldBy::Machine("/etc/rancher/rke2/config.yaml".into()));
+        assert_eq!(AgentConfig::read(Kind::Rke2, &root).unwrap().data_folder(), "/data/rke2");
+        assert!(super::target(Kind::K3s, &root).unwrap().is_none());
+        // Two ways at once say nothing, and a person has to.
+        let (_folder, both) =
+            machine(&[("/etc/rancher/rke2/config.yaml", ""), (super::super::KUBECONFIG, "")]);
+        assert_eq!(kind_of(&both), None);
+        assert_eq!(kind_of(&machine(&[]).1), None);
+    }
+
+    #[test]
+    fn a_file_that_is_no_configuration_is_refused_by_its_place_and_quotes_no_token() {
+        let (_folder, root) = machine(&[("/etc/rancher/k3s/config.yaml", "token: [s3cretpassword1\n")]);
+        let error = AgentConfig::read(Kind::K3s, &root).unwrap_err();
+        assert!(error.place.contains("config.yaml") && !format!("{error:?}").contains("s3cret"), "{error:?}");
+    }
+}

@@ -9,5 +9,6 @@
 //! wait is a word of `reveille_wire::agent`, with what to do and when to ask again.
 
 pub mod plans_file;
+pub mod plans_watch;
 pub mod registry;
 pub mod server;

@@ -17,9 +17,10 @@
 //! ```
 //!
 //! What is not known is refused with its place; what is too long for a plan is refused here, and not when the first machine
-//! comes. Files that are named are read once, at the start.
+//! comes. [`crate::plans_watch`] looks at it again while the server runs.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use reveille_core::model::id::{PoolName, RosterName};
@@ -60,6 +61,12 @@ pub enum PlansError {
         what: String,
     },
 }
+
+/// Longest of each file: more than any that a plan may have in it.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+/// A wait for what nobody can tell of, and what no server makes come, would last for ever.
+const WORKER: &str = "needs holds worker: whether one is there is not told to this server, and a machine would wait for ever; \
+    write control-plane, etcd, or both";
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -110,6 +117,16 @@ struct Written {
 ///
 /// What cannot be read, or cannot be followed.
 pub fn read(path: &Path, pools: &BTreeSet<(RosterName, PoolName)>) -> Result<Plans, PlansError> {
+    read_with(path, pools, &mut BTreeSet::new())
+}
+
+/// The same; `read` is to hold every file that was read, or that could not be.
+pub(crate) fn read_with(
+    path: &Path,
+    pools: &BTreeSet<(RosterName, PoolName)>,
+    read: &mut BTreeSet<PathBuf>,
+) -> Result<Plans, PlansError> {
+    read.insert(path.to_owned());
     let text = text(path)?;
     let shape = |source| PlansError::Shape { path: path.to_owned(), source: Box::new(source) };
     let file: File = serde_saphyr::from_str(&text).map_err(shape)?;
@@ -128,7 +145,7 @@ pub fn read(path: &Path, pools: &BTreeSet<(RosterName, PoolName)>) -> Result<Pla
                 "more than one roster has a pool of this name; write roster: NAME beside it".to_owned(),
             ));
         }
-        let template = template(path, &one).map_err(|error| match error {
+        let template = template(path, &one, read).map_err(|error| match error {
             Wrong::Plan(what) => wrong(what),
             Wrong::File(error) => error,
         })?;
@@ -144,10 +161,10 @@ enum Wrong {
     File(PlansError),
 }
 
-fn template(path: &Path, one: &One) -> Result<Template, Wrong> {
+fn template(path: &Path, one: &One, read: &mut BTreeSet<PathBuf>) -> Result<Template, Wrong> {
     let mut steps = Vec::new();
     for file in &one.files {
-        steps.push(step(path, file)?);
+        steps.push(step(path, file, read)?);
     }
     if steps.len() + 1 > plan::STEPS_MAX {
         return Err(Wrong::Plan(format!(
@@ -166,9 +183,12 @@ fn template(path: &Path, one: &One) -> Result<Template, Wrong> {
         ));
     }
     let config = match &one.join.config_file {
-        Some(name) => Some(content(path, name)?),
+        Some(name) => Some(content(path, name, read)?),
         None => None,
     };
+    if one.needs.contains(&Role::Worker) {
+        return Err(Wrong::Plan(WORKER.to_owned()));
+    }
     let template = Template {
         distribution: one.join.distribution,
         server: one.join.server.clone(),
@@ -198,7 +218,7 @@ fn bytes_of(step: &Step) -> usize {
     }
 }
 
-fn step(path: &Path, file: &Written) -> Result<Step, Wrong> {
+fn step(path: &Path, file: &Written, read: &mut BTreeSet<PathBuf>) -> Result<Step, Wrong> {
     let is_plain = file.path.starts_with('/') && !file.path.split('/').any(|part| part == "..");
     if !is_plain {
         return Err(Wrong::Plan(format!("{:?} is no absolute path without \"..\"", file.path.as_str())));
@@ -213,7 +233,7 @@ fn step(path: &Path, file: &Written) -> Result<Step, Wrong> {
     }
     let content = match (&file.content, &file.from) {
         (Some(content), None) => content.clone(),
-        (None, Some(name)) => content(path, name)?,
+        (None, Some(name)) => content(path, name, read)?,
         _ => return Err(Wrong::Plan(format!("{} needs content or from, one of the two", file.path))),
     };
     let (path, mode, owner) = (file.path.clone(), file.mode.clone(), file.owner.clone());
@@ -221,8 +241,9 @@ fn step(path: &Path, file: &Written) -> Result<Step, Wrong> {
 }
 
 /// A file beside the plans, whole.
-fn content(plans: &Path, name: &Path) -> Result<Content, Wrong> {
+fn content(plans: &Path, name: &Path, read: &mut BTreeSet<PathBuf>) -> Result<Content, Wrong> {
     let path = plans.parent().unwrap_or(plans).join(name);
+    read.insert(path.clone());
     let text = text(&path).map_err(Wrong::File)?;
     let content = Content::cut(&text);
     if content.as_str() != text {
@@ -234,12 +255,20 @@ fn content(plans: &Path, name: &Path) -> Result<Content, Wrong> {
     Ok(content)
 }
 
-fn text(path: &Path) -> Result<String, PlansError> {
-    std::fs::read_to_string(path).map_err(|source| PlansError::Read { path: path.to_owned(), source })
+pub(crate) fn text(path: &Path) -> Result<String, PlansError> {
+    let failed = |source| PlansError::Read { path: path.to_owned(), source };
+    let mut text = String::new();
+    let file = std::fs::File::open(path).map_err(failed)?;
+    file.take(FILE_BYTES_MAX + 1).read_to_string(&mut text).map_err(failed)?;
+    if text.len() as u64 > FILE_BYTES_MAX {
+        let what = format!("it has more than {FILE_BYTES_MAX} bytes");
+        return Err(failed(std::io::Error::new(std::io::ErrorKind::FileTooLarge, what)));
+    }
+    Ok(text)
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
     fn read_text(text: &str) -> Result<Plans, String> {
@@ -252,7 +281,7 @@ mod tests {
         read(&path, &pools).map_err(|error| error.to_string())
     }
 
-    fn plan(pool: &str, rest: &str) -> String {
+    pub(crate) fn plan(pool: &str, rest: &str) -> String {
         let pin = "0a".repeat(32);
         format!(
             "plans:\n- pool: {pool}\n  join: {{distribution: kubeadm, server: \"10.0.0.1:6443\", caPins: [\"sha256:{pin}\"]}}\n{rest}"
@@ -284,6 +313,7 @@ mod tests {
             (file("path: /etc/a, mode: \"0600\", from: nowhere"), "cannot read"),
             (plan("workers", "").replace("sha256:0a", "0a"), "caPins"),
             (plan("workers", "  run: sh\n"), "no file of plans"),
+            (plan("workers", "  needs: [worker]\n"), "for ever"),
         ];
         for (text, wanted) in cases {
             let error = read_text(&text).unwrap_err();

@@ -110,6 +110,33 @@ async fn what_was_acknowledged_is_there_after_a_restart_and_the_certificate_stil
 }
 
 #[tokio::test]
+async fn a_server_that_stops_tells_every_agent_so_and_when_to_ask_again_over_both_carriers() {
+    let site = site().await;
+    let mut sessions = Vec::new();
+    for number in 1..=24 {
+        let (who, credential) = site.enrolled(number).await;
+        let carrier = if number % 2 == 0 { Carrier::WebSocket } else { Carrier::LongPoll };
+        sessions.push((carrier, site.link.session_over(carrier, &credential, who.hello()).await.unwrap()));
+    }
+    // They listen, as agents do, when it comes.
+    let listening = sessions.into_iter().map(|(carrier, mut session)| {
+        tokio::spawn(async move {
+            loop {
+                if let Err(error) = session.next().await {
+                    break (carrier, code(&error), error.retry_after_s());
+                }
+            }
+        })
+    });
+    let listening: Vec<_> = listening.collect();
+    site.end().await;
+    for heard in listening {
+        let (carrier, code, again) = heard.await.unwrap();
+        assert_eq!((code, again), ("UNAVAILABLE", Some(10)), "{carrier:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_certificate_is_renewed_with_another_key_and_the_one_before_is_void_from_then_on() {
     let site = site().await;
     let (who, credential) = site.enrolled(1).await;

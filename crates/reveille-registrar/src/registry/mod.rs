@@ -24,6 +24,7 @@ pub mod invariants;
 pub mod invitation;
 mod invite;
 pub mod machine;
+mod neighbours;
 mod orders;
 pub mod plans;
 mod provide;
@@ -68,6 +69,7 @@ pub struct Registry {
     tokens: BTreeMap<MachineId, Token>,
     orders: BTreeMap<OrderId, Given>,
     last_session: u64,
+    round: neighbours::Round,
 }
 
 /// One step: its time, and what comes of it.
@@ -114,6 +116,7 @@ impl Registry {
             tokens: BTreeMap::new(),
             orders: BTreeMap::new(),
             last_session: 0,
+            round: neighbours::Round::default(),
         }
     }
 
@@ -200,6 +203,7 @@ impl Registry {
         self.tend_tokens(turn);
         self.notice_silence(turn);
         self.end_late_joins(turn);
+        self.tell_neighbours(turn);
     }
 
     fn notice_silence(&mut self, turn: &mut Turn) {

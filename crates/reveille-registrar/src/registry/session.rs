@@ -33,6 +33,8 @@ pub(super) struct Session {
     refilled_at: Time,
     pub(super) holds: Held,
     pub(super) joined: bool,
+    /// The neighbours that it was told last.
+    pub(super) told_peers: List<Neighbour, 256>,
     /// The last wait that it was told, by its code and what it says.
     pub(super) told_wait: Option<Reason>,
 }
@@ -50,7 +52,7 @@ impl Registry {
             let session = self.last_session;
             turn.tell(known, What::Arrived { session, joined: hello.joined });
         }
-        self.tell_peers(turn, conn, &peer.machine);
+        self.tell_peers(turn, conn);
         self.provide(turn, conn);
     }
 
@@ -95,10 +97,12 @@ impl Registry {
             refilled_at: turn.now,
             holds: hello.plan.clone().unwrap_or_default(),
             joined: hello.joined,
+            told_peers: List::default(),
             told_wait: None,
         };
         self.sessions.insert(conn, session);
         self.conn_of.insert(peer.machine.clone(), conn);
+        self.neighbours_changed(turn);
         let welcome = Welcome {
             machine: Word::cut(peer.machine.as_str()),
             session: self.last_session,
@@ -121,6 +125,7 @@ impl Registry {
         let Some(session) = self.sessions.remove(&conn) else { return };
         if self.conn_of.get(&session.machine) == Some(&conn) {
             self.conn_of.remove(&session.machine);
+            self.neighbours_changed(turn);
         }
         self.orders_lost(turn, &session.machine);
         if let Some(known) = self.book.machine(&session.machine) {
@@ -235,30 +240,6 @@ impl Registry {
             self.drop_token(turn, machine);
         } else if before {
             self.provide(turn, conn);
-        }
-    }
-
-    /// The machines of the same roster that stand next after this one, in a circle: everyone is asked by as many as it asks.
-    fn tell_peers(&self, turn: &mut Turn, conn: Conn, machine: &MachineId) {
-        let Some(known) = self.book.machine(machine) else { return };
-        let after = self
-            .conn_of
-            .range::<MachineId, _>((std::ops::Bound::Excluded(machine), std::ops::Bound::Unbounded));
-        let before = self.conn_of.range::<MachineId, _>(..machine);
-        let others = after.chain(before).filter_map(|(id, _)| self.book.machine(id));
-        let neighbours = others
-            .filter(|other| other.roster == known.roster)
-            .take(self.settings.peers_told)
-            .map(|other| Neighbour {
-                machine: Word::cut(other.id.as_str()),
-                node_name: other.node_name.clone(),
-                zone: other.facts.zone.clone(),
-                addresses: List::first(other.facts.addresses.iter().cloned()),
-                answers_at: other.facts.answers_at.clone(),
-            });
-        let peers = List::first(neighbours);
-        if !peers.is_empty() {
-            turn.out.push(Effect::Send(conn, ServerFrame::Peers { peers }));
         }
     }
 }

@@ -39,15 +39,15 @@ pub(super) async fn serve(
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
-            _ = stop.wait_for(|stop| *stop) => return,
+            _ = stop.wait_for(|stop| *stop) => break,
         };
         match accepted {
             Ok((stream, address)) => {
                 // Nobody is kept waiting for room: a client that is refused at once comes again at its own pace.
                 let Ok(permit) = room.clone().try_acquire_owned() else { continue };
-                let (hall, gate) = (hall.clone(), gate.clone());
+                let (hall, gate, stop) = (hall.clone(), gate.clone(), stop.clone());
                 tokio::spawn(async move {
-                    connection(stream, address, hall, &gate).await;
+                    connection(stream, address, hall, &gate, stop).await;
                     drop(permit);
                 });
             }
@@ -57,9 +57,21 @@ pub(super) async fn serve(
             }
         }
     }
+    drop(listener);
+    // Until what was asked is answered and every session was told; whoever stops this knows for how long.
+    let all = u32::try_from(connections_max).unwrap_or(u32::MAX);
+    for places in [&room, &hall.sessions] {
+        drop(places.acquire_many(all).await);
+    }
 }
 
-async fn connection(stream: TcpStream, address: SocketAddr, hall: Arc<Hall>, gate: &Gate) {
+async fn connection(
+    stream: TcpStream,
+    address: SocketAddr,
+    hall: Arc<Hall>,
+    gate: &Gate,
+    mut stop: watch::Receiver<bool>,
+) {
     // Small frames that answer each other: waiting for more to send would cost each of them 40 ms.
     drop(stream.set_nodelay(true));
     let mut place = gate.enter(address.ip());
@@ -75,6 +87,7 @@ async fn connection(stream: TcpStream, address: SocketAddr, hall: Arc<Hall>, gat
             Err(_) => return,
         },
         _ = &mut place.pushed => return,
+        () = told(&mut stop) => return,
     };
     drop(place);
     let step_within = hall.step_within;
@@ -86,15 +99,28 @@ async fn connection(stream: TcpStream, address: SocketAddr, hall: Arc<Hall>, gat
         let (hall, who) = (hall.clone(), who.clone());
         async move { Ok::<_, std::convert::Infallible>(route(&hall, &who, address, request).await) }
     });
-    let served = http1::Builder::new()
+    let serving = http1::Builder::new()
         .timer(TokioTimer::new())
         // Also how long a connection may idle between two requests.
         .header_read_timeout(step_within)
         .max_buf_size(HEAD_BYTES_MAX)
         .serve_connection(TokioIo::new(stream), service)
-        .with_upgrades()
-        .await;
+        .with_upgrades();
+    let mut serving = std::pin::pin!(serving);
+    let served = tokio::select! {
+        served = serving.as_mut() => served,
+        () = told(&mut stop) => {
+            // What is asked is answered, and nothing more is.
+            serving.as_mut().graceful_shutdown();
+            serving.await
+        }
+    };
     if let Err(error) = served {
         tracing::debug!(%address, "a connection ended: {error}");
     }
+}
+
+/// Nobody left to tell is as good as being told.
+async fn told(stop: &mut watch::Receiver<bool>) {
+    drop(stop.wait_for(|stop| *stop).await);
 }

@@ -65,7 +65,7 @@ impl Held {
         line.kept.retain(|frame| frame.n > poll.ack);
         if line.kept.is_empty() {
             tokio::select! {
-                said = timeout(hold, line.next()) => match said {
+                said = timeout(hold, line.next(hand)) => match said {
                     Ok(Ok(())) | Err(_) => {}
                     Ok(Err(reason)) => {
                         drop(line);
@@ -96,7 +96,7 @@ impl Held {
         let opened = hand.open(|conn| Event::Arrived { conn, peer, hello }).await;
         let (conn, outgoing) = opened.map_err(|_| Reason::Unavailable)?;
         let mut line = Line { outgoing, kept: VecDeque::new(), sent: 0, taken: n };
-        timeout(WELCOME_WITHIN, line.next()).await.map_err(|_| Reason::Unavailable)??;
+        timeout(WELCOME_WITHIN, line.next(hand)).await.map_err(|_| Reason::Unavailable)??;
         let Some(number) = line.kept.front().and_then(|first| match &first.frame {
             ServerFrame::Welcome(welcome) => Some(welcome.session),
             _ => None,
@@ -135,10 +135,10 @@ impl Held {
 
 impl Line {
     /// Waits for one thing to say.
-    async fn next(&mut self) -> Result<(), Reason> {
+    async fn next(&mut self, hand: &Hand) -> Result<(), Reason> {
         match self.outgoing.recv().await {
             Some(out) => self.keep(out),
-            None => Err(Reason::Replaced),
+            None => Err(hand.why_closed()),
         }
     }
 

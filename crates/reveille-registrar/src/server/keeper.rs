@@ -18,7 +18,7 @@ use reveille_core::model::id::RosterName;
 use reveille_core::model::time::{Span, Time};
 use reveille_wire::agent::frame::Token;
 use reveille_wire::agent::text::{List, Sentence, Word as Text};
-use reveille_wire::agent::{Refused, Secret, ServerFrame};
+use reveille_wire::agent::{Reason, Refused, Secret, ServerFrame};
 use tokio::sync::{mpsc, oneshot};
 
 use super::clock;
@@ -134,6 +134,15 @@ impl Hand {
         receiver.await.map_err(|_| Over)
     }
 
+    /// Why an outlet was closed without a word: the thread is over, or whoever has it took nothing for too long.
+    pub(super) fn why_closed(&self) -> Reason {
+        if self.words.is_closed() {
+            Reason::Unavailable
+        } else {
+            Reason::TooMany { of: "frames that were not taken".into() }
+        }
+    }
+
     /// A number for an order.
     pub fn order_id(&self) -> OrderId {
         OrderId(self.number())
@@ -224,8 +233,19 @@ impl Keeper {
                 }
             }
             if !self.settle(out) || ends {
-                return;
+                break;
             }
+        }
+        // From here on it is over for everybody, before an outlet is closed.
+        inbox.close();
+        self.farewell();
+    }
+
+    /// Whoever has a session hears why it ends, and when to ask again.
+    fn farewell(&mut self) {
+        for outlet in std::mem::take(&mut self.outlets).into_values() {
+            // One that is full is dropped: its connection then finds that this thread is over.
+            drop(outlet.try_send(Outgoing::Close(Reason::Unavailable.into())));
         }
     }
 

@@ -35,7 +35,7 @@ use std::time::Duration;
 
 use reveille_core::model::id::{PoolName, RosterName};
 use tokio::net::TcpListener;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::task::JoinSet;
 
 pub use authority::AuthorityError;
@@ -47,6 +47,8 @@ use crate::registry::{Event, Heard, Registry, Settings};
 
 /// Between two looks at what is over.
 const TICK: Duration = Duration::from_secs(1);
+/// Longest for telling everybody that this server stops.
+const GOODBYE_WITHIN: Duration = Duration::from_secs(3);
 /// The server's certificate is made anew after this: two thirds of its time.
 const CERTIFICATE_ANEW: Duration = Duration::from_secs(60 * 24 * 3600);
 
@@ -162,6 +164,7 @@ pub async fn start(setup: Setup) -> Result<Server, StartError> {
         held: held::Held::default(),
         version: setup.version,
         step_within: setup.limits.step_within,
+        sessions: Arc::new(Semaphore::new(setup.limits.connections_max)),
     });
     let office = admin::Office { hall: hall.clone(), pools: setup.pools, names, port: address.port() };
     let gate = gate::Gate::new(setup.limits);
@@ -183,6 +186,9 @@ impl Run {
         let told = tick(&hall, &names, stop).await;
         drop(std::fs::remove_file(admin::path(&directory)));
         hand.end().await;
+        // Whoever is there hears that this server stops, and when to ask again; whoever does not listen is not waited for.
+        let over = async { while parts.join_next().await.is_some() {} };
+        drop(tokio::time::timeout(GOODBYE_WITHIN, over).await);
         parts.abort_all();
         while parts.join_next().await.is_some() {}
         let joined = tokio::task::spawn_blocking(move || thread.join()).await;

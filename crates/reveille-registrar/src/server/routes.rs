@@ -24,6 +24,7 @@ use reveille_wire::agent::{
 use reveille_wire::stamp::Stamp;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use super::authority::Authorities;
@@ -48,6 +49,8 @@ pub(super) struct Hall {
     pub(super) version: &'static str,
     /// Longest for each step of whoever comes.
     pub(super) step_within: Duration,
+    /// A place for each WebSocket: when all are free, everybody was told good-bye.
+    pub(super) sessions: Arc<Semaphore>,
 }
 
 impl Hall {
@@ -150,7 +153,10 @@ async fn session(hall: &Hall, who: &Shown, mut request: Request<Incoming>) -> Re
     within(hall.hand.view(move |registry, _| registry.stands(&asked))).await??;
     let (hand, upgrade, step_within) =
         (hall.hand.clone(), hyper::upgrade::on(&mut request), hall.step_within);
+    let place = hall.sessions.clone().try_acquire_owned();
+    let place = place.map_err(|_| Reason::TooMany { of: "sessions".into() })?;
     tokio::spawn(async move {
+        let _place = place;
         match timeout(step_within, upgrade).await {
             Ok(Ok(upgraded)) => socket::run(hand, peer, upgraded, step_within).await,
             Ok(Err(error)) => tracing::debug!("an upgrade did not come about: {error}"),

@@ -114,8 +114,7 @@ async fn exchange(
             out = outgoing.recv() => match out {
                 Some(Outgoing::Frame(frame)) => socket.send(frame).await?,
                 Some(Outgoing::Close(refused)) => return Some(refused),
-                // It took nothing for too long.
-                None => return Some(Reason::TooMany { of: "frames that were not taken".into() }.into()),
+                None => return Some(hand.why_closed().into()),
             },
             said = socket.next() => match said {
                 Ok(Some(Numbered { n, frame })) => {

@@ -17,11 +17,13 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use anyhow::anyhow;
 use reveille_core::model::id::{PoolName, RosterName};
 use reveille_kube::Cluster;
 use reveille_registrar::plans_file;
+use reveille_registrar::plans_watch::Watch;
 use reveille_registrar::registry::{Event, Heard, Settings, What};
 use reveille_registrar::server::{Hand, Limits, Mint, Run, Setup, StartError, start};
 use reveille_wire::agent::Role;
@@ -37,6 +39,9 @@ use crate::otlp::{self, Exporter};
 pub(crate) fn directory(context: &Context) -> Result<PathBuf, Failure> {
     context.state_dir(&RosterName::from(".registrar"))
 }
+
+/// How often the plans are looked at.
+const PLANS_EVERY: Duration = Duration::from_secs(5);
 
 /// Whether a roster's API server answers, as its watch finds; nothing before it said either.
 pub(crate) type Answers = watch::Receiver<Option<bool>>;
@@ -91,9 +96,10 @@ pub(crate) async fn begin(
         .flat_map(|(name, site)| site.pools.iter().map(|pool| (name.clone(), pool.clone())))
         .collect();
     let plans = match &args.plans {
-        Some(path) => Some(plans_file::read(path, &pools).map_err(Failure::usage)?),
+        Some(path) => Some((plans_file::read(path, &pools).map_err(Failure::usage)?, path)),
         None => None,
     };
+    let known = pools.clone();
     let exporter = exporter(args, stop, background)?;
     let setup = Setup {
         listen,
@@ -109,9 +115,11 @@ pub(crate) async fn begin(
     for pin in &begun.pins {
         tracing::info!(address = %begun.address, %pin, "machines can register");
     }
-    if let Some(plans) = plans {
+    if let Some((plans, path)) = plans {
         let over = |error| Failure::internal(anyhow::Error::new(error));
+        let watch = Watch::new(path.clone(), known, plans.clone());
         begun.hand.say(Event::PlansRead(plans)).await.map_err(over)?;
+        background.spawn(watch_plans(begun.hand.clone(), watch, stop.subscribe()));
     }
     let (mut clusters, mut engines) = (BTreeMap::new(), BTreeMap::new());
     for (roster, site) in sites {
@@ -189,6 +197,38 @@ async fn open(setup: Setup, told: oneshot::Sender<Result<Begun, StartError>>) ->
     };
     told.send(begun).ok()?;
     run
+}
+
+/// Plans that were changed are read again, and given to whoever has others. A broken file changes nothing.
+async fn watch_plans(hand: Hand, mut watch: Watch, mut stop: watch::Receiver<bool>) {
+    loop {
+        tokio::select! {
+            () = tokio::time::sleep(PLANS_EVERY) => {}
+            _ = stop.wait_for(|stop| *stop) => return,
+        }
+        // Files may lie on a disk that does not answer.
+        let looked = tokio::task::spawn_blocking(move || {
+            let read = watch.look();
+            (watch, read)
+        });
+        let Ok((after, read)) = looked.await else { return };
+        watch = after;
+        match read {
+            None => {}
+            Some(Ok(plans)) => {
+                tracing::info!(plans = plans.0.len(), "the plans were changed, and are read again");
+                if hand.say(Event::PlansRead(plans)).await.is_err() {
+                    return;
+                }
+            }
+            Some(Err(error)) => {
+                let error = anyhow::Error::new(error);
+                tracing::error!(
+                    "the plans were changed and cannot be followed; those of before stay: {error:#}"
+                );
+            }
+        }
+    }
 }
 
 /// An API server that answers has a control plane and its store behind it. Of one that does not nothing is said.

@@ -302,3 +302,65 @@ fn a_machine_is_told_of_others_of_its_roster_that_are_there_and_where_they_answe
     wanted.sort();
     assert_eq!(peers, wanted);
 }
+
+#[test]
+fn everybody_is_told_of_its_neighbours_again_when_they_are_others_and_once_for_a_rack_that_comes_at_once() {
+    let mut world = World::new();
+    let ids: Vec<_> = (1..=5).map(|number| world.known(&machine(number))).collect();
+    let peers = |effects: &[Effect], conn: Conn| {
+        let told = sent(effects, conn).into_iter().filter_map(|frame| match frame {
+            ServerFrame::Peers { peers } => {
+                Some(peers.iter().map(|peer| peer.node_name.to_string()).collect())
+            }
+            _ => None,
+        });
+        told.collect::<Vec<Vec<String>>>()
+    };
+    let (first, effects) = world.arrive(&ids[0], &machine(1));
+    assert!(peers(&effects, first).is_empty(), "it is alone");
+    let mut last = first;
+    for (id, number) in ids[1..].iter().zip(2..) {
+        let (conn, effects) = world.arrive(id, &machine(number));
+        assert!(peers(&effects, first).is_empty(), "not with each of them");
+        last = conn;
+    }
+    assert!(peers(&world.pass(Span::from_s(9)), first).is_empty());
+    let told = peers(&world.pass(Span::from_s(1)), first);
+    assert!(told.len() == 1 && told[0].len() == 4, "{told:?}");
+    assert!(peers(&world.pass(Span::from_s(20)), first).is_empty(), "nothing is said twice");
+    world.step(Event::Gone(last));
+    let told = peers(&world.pass(Span::from_s(10)), first);
+    assert!(told.len() == 1 && told[0].len() == 3 && !told[0].contains(&"w-5".to_owned()), "{told:?}");
+}
+
+#[test]
+fn plans_that_are_read_again_reach_whoever_has_others_with_a_higher_version() {
+    let mut world = World::new();
+    let id = world.known(&machine(1));
+    world.plans(&[]);
+    let (conn, effects) = world.arrive(&id, &machine(1));
+    let plan = |effects: &[Effect]| {
+        sent(effects, conn).into_iter().find_map(|frame| match frame {
+            ServerFrame::Plan(plan) => Some((plan.version, plan.steps.len())),
+            _ => None,
+        })
+    };
+    assert_eq!(plan(&effects), Some((1, 1)));
+    let mut changed = template(&[]);
+    let path = "/etc/kubernetes/cloud.conf";
+    let (path, mode, content) = (path.into(), "0600".into(), "x".into());
+    changed.files.push(reveille_wire::agent::Step::WriteFile {
+        path,
+        mode,
+        owner: None,
+        content,
+        secret: false,
+    });
+    let read = |template| {
+        let key = (reveille_core::model::id::RosterName::from("prod"), "workers".into());
+        Event::PlansRead(crate::registry::Plans([(key, template)].into()))
+    };
+    assert_eq!(plan(&world.step(read(changed.clone()))), Some((2, 2)));
+    assert_eq!(plan(&world.step(read(changed))), None, "it has it");
+    assert_eq!(plan(&world.step(read(template(&[])))), Some((3, 1)), "back again is another version, too");
+}

@@ -1,0 +1,91 @@
+//! Who else is there: each machine is told of its neighbours, when it comes and whenever they are others.
+//!
+//! ```text
+//!  somebody came, went or moved ─▶ due in 10 s, however many more do ─▶ a round: 256 sessions each second ─▶ Peers, where they differ
+//! ```
+//!
+//! The neighbours of a machine are those of its roster that stand next after it, in a circle: everyone is asked by as many as it
+//! asks, and whoever goes is missed by a few. A whole rack that comes at once is one round. What changes within a round is the
+//! next one's.
+
+use std::ops::Bound;
+
+use reveille_core::model::time::{Span, Time};
+use reveille_wire::agent::ServerFrame;
+use reveille_wire::agent::frame::Peer as Neighbour;
+use reveille_wire::agent::text::{List, Word};
+
+use super::ids::{Conn, MachineId};
+use super::machine::Machine;
+use super::{Effect, Registry, Turn};
+
+/// From a change to its round.
+const SETTLES: Span = Span::from_s(10);
+/// Sessions that are looked at in one tick.
+const EACH_TICK: usize = 256;
+
+/// How far telling has come.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Round {
+    /// A round is due then.
+    due: Option<Time>,
+    /// One is under way, and goes on after this machine.
+    after: Option<Option<MachineId>>,
+}
+
+impl Registry {
+    /// Somebody came, went, or says something else of itself.
+    pub(super) fn neighbours_changed(&mut self, turn: &Turn) {
+        self.round.due.get_or_insert(turn.now + SETTLES);
+    }
+
+    /// Goes on with the round that is under way, or begins the one that is due.
+    pub(super) fn tell_neighbours(&mut self, turn: &mut Turn) {
+        if self.round.after.is_none() && self.round.due.is_some_and(|due| due <= turn.now) {
+            self.round = Round { due: None, after: Some(None) };
+        }
+        let Some(after) = self.round.after.clone() else { return };
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        let some: Vec<(MachineId, Conn)> = self
+            .conn_of
+            .range::<MachineId, _>((from.as_ref(), Bound::Unbounded))
+            .take(EACH_TICK)
+            .map(|(machine, conn)| (machine.clone(), *conn))
+            .collect();
+        for (_, conn) in &some {
+            self.tell_peers(turn, *conn);
+        }
+        let last = some.last().filter(|_| some.len() == EACH_TICK);
+        self.round.after = last.map(|(machine, _)| Some(machine.clone()));
+    }
+
+    /// Tells a machine of its neighbours, unless it knows them.
+    pub(super) fn tell_peers(&mut self, turn: &mut Turn, conn: Conn) {
+        let Some(machine) = self.sessions.get(&conn).map(|session| session.machine.clone()) else { return };
+        let peers = self.neighbours(&machine);
+        let Some(session) = self.sessions.get_mut(&conn) else { return };
+        if session.told_peers != peers {
+            session.told_peers = peers.clone();
+            turn.out.push(Effect::Send(conn, ServerFrame::Peers { peers }));
+        }
+    }
+
+    fn neighbours(&self, machine: &MachineId) -> List<Neighbour, 256> {
+        let Some(known) = self.book.machine(machine) else { return List::default() };
+        let after = self.conn_of.range::<MachineId, _>((Bound::Excluded(machine), Bound::Unbounded));
+        let before = self.conn_of.range::<MachineId, _>(..machine);
+        let others = after.chain(before).filter_map(|(id, _)| self.book.machine(id));
+        let of_roster = others.filter(|other| other.roster == known.roster);
+        List::first(of_roster.take(self.settings.peers_told).map(neighbour))
+    }
+}
+
+fn neighbour(of: &Machine) -> Neighbour {
+    Neighbour {
+        machine: Word::cut(of.id.as_str()),
+        node_name: of.node_name.clone(),
+        zone: of.facts.zone.clone(),
+        addresses: List::first(of.facts.addresses.iter().cloned()),
+        answers_at: of.facts.answers_at.clone(),
+    }
+}

@@ -1,7 +1,7 @@
 //! Who else is there: each machine is told of its neighbours, when it comes and whenever they are others.
 //!
 //! ```text
-//!  somebody came, went or moved ─▶ due in 10 s, however many more do ─▶ a round: 256 sessions each second ─▶ Peers, where they differ
+//!  somebody came, went or moved ─▶ due in 10 s, however many do ─▶ a round: 256 sessions each second ─▶ Peers, where they differ
 //! ```
 //!
 //! The neighbours of a machine are those of its roster that stand next after it, in a circle: everyone is asked by as many as it

@@ -20,6 +20,8 @@ mod door;
 mod gate;
 mod held;
 mod keeper;
+#[cfg(test)]
+mod killed;
 mod request;
 mod routes;
 mod socket;

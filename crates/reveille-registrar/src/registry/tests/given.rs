@@ -307,7 +307,7 @@ fn a_machine_is_told_of_others_of_its_roster_that_are_there_and_where_they_answe
 fn everybody_is_told_of_its_neighbours_again_when_they_are_others_and_once_for_a_rack_that_comes_at_once() {
     let mut world = World::new();
     let ids: Vec<_> = (1..=5).map(|number| world.known(&machine(number))).collect();
-    let peers = |effects: &[Effect], conn: Conn| {
+    let peers = |effects: &[Effect], conn: crate::registry::Conn| {
         let told = sent(effects, conn).into_iter().filter_map(|frame| match frame {
             ServerFrame::Peers { peers } => {
                 Some(peers.iter().map(|peer| peer.node_name.to_string()).collect())

@@ -35,3 +35,4 @@ mod signing_request;
 pub mod target;
 #[cfg(test)]
 mod testing;
+pub mod undumped;

@@ -13,39 +13,12 @@ use std::net::SocketAddr;
 
 use agent::Running;
 use cluster::{Cluster, Door};
-use reveille_agent::Settings;
-use reveille_core::model::time::Span;
 use reveille_node::agent::{Setup, Shelf};
 use reveille_node::link::Keyring;
 use reveille_registrar::server::admin::{Answer, Ask};
-use reveille_wire::agent::plan::{JoinOrder, Plan, Step};
-use reveille_wire::agent::text::{List, Word};
-use reveille_wire::agent::{Distribution, Role, Secret};
+use reveille_wire::agent::Secret;
 use support::{Site, site};
 use tempfile::TempDir;
-
-/// A plan that joins through this door, as an agent keeps it on its disk.
-fn plan(cluster: &Cluster, door: &Door, number: usize) -> Plan {
-    let join = JoinOrder {
-        distribution: Distribution::Kubeadm,
-        server: Word::cut(&door.address),
-        ca_pins: List::first([Word::cut(&cluster.pin())]),
-        node_name: Word::cut(&format!("w-{number}")),
-        labels: Default::default(),
-        taints: List::default(),
-        config: None,
-    };
-    let mut plan = Plan {
-        version: 1,
-        checksum: Word::default(),
-        roles: List::first([Role::Worker]),
-        steps: List::first([Step::Join(join)]),
-    };
-    let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, &plan.canonical());
-    let hex: String = digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
-    plan.checksum = Word::cut(&format!("sha256:{hex}"));
-    plan
-}
 
 /// A port that was free a moment ago, so that an agent that begins again is found where it was.
 fn port() -> SocketAddr {
@@ -53,16 +26,7 @@ fn port() -> SocketAddr {
 }
 
 fn setup(site: &Site, machine: &TempDir, at: SocketAddr, invitation: Option<Secret>) -> Setup {
-    let second = Span::from_s(1);
-    let settings = Settings {
-        check_every: second,
-        api_timeout: second,
-        peer_timeout: Span::from_s(5),
-        failures: 2,
-        ask_again: second,
-        ..Settings::default()
-    };
-    Setup { settings, peer_listen: Some(at), ..agent::setup(site, machine, invitation) }
+    Setup { peer_listen: Some(at), settings: agent::hasty(), ..agent::setup(site, machine, invitation) }
 }
 
 struct Three {
@@ -81,7 +45,7 @@ impl Three {
             let machine = agent::machine(number as u32, &[]);
             let invited = site.invite(|_| {}).await;
             let setup = setup(&site, &machine, address, Some(invited.token.clone()));
-            let (shelf, plan) = (Shelf::within(&setup.folder), plan(&cluster, &door, number));
+            let (shelf, plan) = (Shelf::within(&setup.folder), cluster.plan(&door, &format!("w-{number}")));
             shelf.keep(&plan).unwrap();
             // Nobody orders its join: what is looked at here is how it looks.
             shelf.mark_joined(&plan).unwrap();

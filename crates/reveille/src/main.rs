@@ -31,8 +31,10 @@ use crate::cli::Cli;
 use crate::cli::exit::Exit;
 
 fn main() -> ExitCode {
+    // Before anything is read: what comes after holds credentials, whichever command it is.
+    let undumped = reveille_node::undumped::never_dumped();
     let exit = match Cli::try_parse() {
-        Ok(cli) => command::main(cli),
+        Ok(cli) => command::main(cli, undumped),
         Err(error) => {
             // Help and version are answers; anything else is wrong usage. A closed pipe is nobody's loss.
             drop(error.print());

@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use reveille_agent::Settings;
+use reveille_core::model::time::Span;
 use reveille_node::agent::{self, AgentError, Setup, Told};
 use reveille_node::root::Root;
 use reveille_wire::agent::text::Word;
@@ -57,6 +58,19 @@ pub(crate) fn setup(site: &Site, machine: &TempDir, invitation: Option<Secret>) 
         facts: Facts { hostname: Word::cut("w"), ..Facts::default() },
         settings: Settings::default(),
         peer_listen: None,
+    }
+}
+
+/// Settings under which an API server that is lost is known for it in seconds.
+pub(crate) fn hasty() -> Settings {
+    let second = Span::from_s(1);
+    Settings {
+        check_every: second,
+        api_timeout: second,
+        peer_timeout: Span::from_s(5),
+        failures: 2,
+        ask_again: second,
+        ..Settings::default()
     }
 }
 

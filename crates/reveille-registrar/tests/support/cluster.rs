@@ -9,6 +9,9 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use reveille_node::certificate::Presented;
+use reveille_wire::agent::plan::{JoinOrder, Plan, Step};
+use reveille_wire::agent::text::{List, Word};
+use reveille_wire::agent::{Distribution, Role};
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
@@ -72,6 +75,29 @@ impl Cluster {
             }
         });
         Door { address, open }
+    }
+
+    /// A plan that joins through this door, as an agent keeps it on its disk.
+    pub(crate) fn plan(&self, door: &Door, node_name: &str) -> Plan {
+        let join = JoinOrder {
+            distribution: Distribution::Kubeadm,
+            server: Word::cut(&door.address),
+            ca_pins: List::first([Word::cut(&self.pin())]),
+            node_name: Word::cut(node_name),
+            labels: Default::default(),
+            taints: List::default(),
+            config: None,
+        };
+        let mut plan = Plan {
+            version: 1,
+            checksum: Word::default(),
+            roles: List::first([Role::Worker]),
+            steps: List::first([Step::Join(join)]),
+        };
+        let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, &plan.canonical());
+        let hex: String = digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+        plan.checksum = Word::cut(&format!("sha256:{hex}"));
+        plan
     }
 
     fn cluster_info(&self, address: &str) -> String {

@@ -116,13 +116,16 @@ impl Context {
 }
 
 /// Does what was asked, and tells how the process ends.
-pub(crate) fn main(cli: Cli) -> Exit {
+pub(crate) fn main(cli: Cli, undumped: std::io::Result<()>) -> Exit {
     let (least, format) = match &cli.command {
         Command::Run(run) => (LevelFilter::INFO, run.log_format),
         Command::Agent(_) => (LevelFilter::INFO, LogFormat::Text),
         _ => (LevelFilter::ERROR, LogFormat::Text),
     };
     logging::start(least, format, cli.common.color);
+    if let Err(error) = undumped {
+        tracing::warn!("a crash of this process may leave a core dump, with credentials in it: {error}");
+    }
     let paper = Paper::of_stdout(cli.common.color);
     let context = Context { common: cli.common, paper };
     match perform(&context, cli.command) {

@@ -64,3 +64,46 @@ fn a_configuration_that_cannot_come_right_ends_the_start() {
         assert_eq!((ran.code, ran.err.contains(part)), (64, true), "{file}: {}", ran.err);
     }
 }
+
+/// Who holds credentials and crashes leaves no core, though whoever started it has switched dumps on.
+#[test]
+fn run_join_and_agent_leave_no_core_when_they_crash() {
+    let pin = format!("sha256:{}", "0af1".repeat(16));
+    let config = "apiVersion: kubeadm.k8s.io/v1beta4\nkind: JoinConfiguration\ndiscovery:\n  bootstrapToken:\n    \
+        token: abcdef.0123456789abcdef\n    apiServerEndpoint: 127.0.0.1:1\n    caCertHashes: [PIN]\n";
+    for args in [
+        &["run"][..],
+        &["join", "--config", "join.yaml", "--node-name", "w-1"],
+        &["agent", "--server", "https://127.0.0.1:1", "--ca-pin", &pin, "--folder", "agent"],
+    ] {
+        let bench = Bench::new();
+        bench.write("join.yaml", &config.replace("PIN", &pin));
+        let mut crashing = std::process::Command::new("sh")
+            .args(["-c", "ulimit -S -c $(ulimit -H -c); exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_reveille")])
+            .args(args)
+            .current_dir(bench.path(""))
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("HOME", bench.path(""))
+            .env("USER", "ann")
+            .env("REVEILLE_TOKEN", "rvi1.000000000000.c4naryc4naryc4na")
+            .stdin(std::process::Stdio::null())
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        let limits = format!("/proc/{}/limits", crashing.id());
+        until("it has switched its dumps off", || {
+            let limits = std::fs::read_to_string(&limits).unwrap_or_default();
+            let core = limits.lines().find_map(|line| line.strip_prefix("Max core file size"));
+            core.is_some_and(|core| core.split_whitespace().take(2).eq(["0", "0"]))
+        });
+        let id = crashing.id().to_string();
+        assert!(std::process::Command::new("kill").args(["-ABRT", &id]).status().unwrap().success());
+        let status = crashing.wait().unwrap();
+        let signal = std::os::unix::process::ExitStatusExt::signal(&status);
+        assert_eq!((signal, std::os::unix::process::ExitStatusExt::core_dumped(&status)), (Some(6), false));
+        let left = crate::bench::files_below(&bench.path(""));
+        assert!(!left.iter().any(|file| file.contains("core")), "{left:?}");
+    }
+}

@@ -1,0 +1,78 @@
+//! A process that really crashes, with a token in its memory: what it leaves behind, with and without the guard.
+//!
+//! The same program is the child, told by its environment which of the two it is. Where the system lets nobody dump (no room in
+//! the hard limit), what is shown is that the guard stands, and the rest is said not to have been.
+
+#![allow(clippy::unwrap_used, reason = "in a test, what cannot be is a failure")]
+
+use std::fs;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
+use std::process::{Command, ExitStatus};
+
+use reveille_node::undumped::never_dumped;
+use rustix::process::{DumpableBehavior, Resource, Rlimit, dumpable_behavior, getrlimit, setrlimit};
+
+/// Which child this is.
+const CHILD: &str = "REVEILLE_TEST_CRASHES";
+/// In pieces, so that it stands in the memory alone and not in the program.
+const TOKEN: [&str; 2] = ["abcdef.c4nary", "c4naryc4na"];
+
+fn crash(is_guarded: bool) -> ! {
+    // As on a machine where somebody has switched dumps on.
+    let most = getrlimit(Resource::Core).maximum;
+    setrlimit(Resource::Core, Rlimit { current: most, maximum: most }).unwrap();
+    if is_guarded {
+        never_dumped().unwrap();
+        let stands = dumpable_behavior().unwrap() == DumpableBehavior::NotDumpable;
+        let limit = getrlimit(Resource::Core);
+        if !stands || (limit.current, limit.maximum) != (Some(0), Some(0)) {
+            std::process::exit(3);
+        }
+    }
+    let token = std::hint::black_box(TOKEN.concat());
+    if token.is_empty() {
+        std::process::exit(4);
+    }
+    std::process::abort()
+}
+
+/// How the child ended, and whether the token is in anything that it left.
+fn crashed(folder: &Path, is_guarded: bool) -> (ExitStatus, bool, usize) {
+    let status = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "the_memory_of_a_process_that_crashes_stays_its_own", "--nocapture"])
+        .env(CHILD, if is_guarded { "guarded" } else { "open" })
+        .current_dir(folder)
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .status()
+        .unwrap();
+    let left: Vec<Vec<u8>> =
+        fs::read_dir(folder).unwrap().map(|entry| fs::read(entry.unwrap().path()).unwrap()).collect();
+    let token = TOKEN.concat();
+    let leaks = left.iter().any(|file| file.windows(token.len()).any(|part| part == token.as_bytes()));
+    (status, leaks, left.len())
+}
+
+#[test]
+fn the_memory_of_a_process_that_crashes_stays_its_own() {
+    if let Ok(child) = std::env::var(CHILD) {
+        crash(child == "guarded");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (status, leaks, files) = crashed(folder.path(), true);
+    assert_eq!(status.signal(), Some(6), "it crashes, and the guard stood before: {status}");
+    assert_eq!((status.core_dumped(), leaks, files), (false, false, 0));
+
+    let folder = tempfile::tempdir().unwrap();
+    let (status, leaks, _) = crashed(folder.path(), false);
+    assert_eq!(status.signal(), Some(6), "{status}");
+    let pattern = fs::read_to_string("/proc/sys/kernel/core_pattern").unwrap_or_default();
+    if !status.core_dumped() {
+        println!("not shown: on this system nobody leaves a core (pattern {:?})", pattern.trim());
+        return;
+    }
+    // Elsewhere it is for whoever collects cores, and can be read there.
+    let is_here = !pattern.starts_with(['|', '/']);
+    assert!(leaks || !is_here, "the same process without the guard leaves its token in a core");
+}

@@ -1,0 +1,82 @@
+//! A machine that reboots: what its agent remembers, and what it does not.
+
+#![allow(clippy::unwrap_used, reason = "in a test, what cannot be is a failure")]
+
+#[path = "support/agent.rs"]
+mod agent;
+#[path = "support/cluster.rs"]
+mod cluster;
+mod support;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use cluster::Cluster;
+use reveille_agent::Memory;
+use reveille_agent::model::Leaving;
+use reveille_core::model::time::Time;
+use reveille_node::agent::{Setup, Shelf};
+use reveille_node::memory_file::MemoryFile;
+use reveille_registrar::registry::{MachineId, What};
+use support::{Site, site};
+
+/// The next arrival: which machine, and whether it says that its node is there.
+async fn arrival(site: &mut Site) -> (MachineId, bool) {
+    loop {
+        let heard = site.heard.recv().await.unwrap();
+        match heard.what {
+            What::Arrived { joined, .. } => return (heard.who.machine.clone(), joined),
+            What::Rival(part, ..) => panic!("taken for another machine by its {}", part.name()),
+            _ => {}
+        }
+    }
+}
+
+fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let names = ["plan.json", "joined", "memory.json", "link/link.pem", "link/link.json"];
+    names.into_iter().map(|name| (name.to_owned(), std::fs::read(folder.join(name)).unwrap())).collect()
+}
+
+#[tokio::test]
+async fn after_a_reboot_an_agent_is_the_same_machine_with_its_plan_and_its_reasons_and_has_seen_nothing_yet()
+{
+    let (mut site, cluster) = (site().await, Cluster::new());
+    let door = cluster.door().await;
+    let invited = site.invite(|_| {}).await;
+    let machine = agent::machine(1, &[("/run/reveille/left", "of this boot")]);
+    let invited = Some(invited.token.clone());
+    let setup = Setup { settings: agent::hasty(), ..agent::setup(&site, &machine, invited) };
+    let folder = setup.folder.clone();
+    let (shelf, plan) = (Shelf::within(&folder), cluster.plan(&door, "w-1"));
+    shelf.keep(&plan).unwrap();
+    shelf.mark_joined(&plan).unwrap();
+    let mut running = agent::run(setup, machine);
+    running.says_all(&["Up {", "api: Answers"]).await;
+    let (before, joined) = arrival(&mut site).await;
+    assert!(joined);
+    let machine = running.stopped().await;
+    let memory = Memory {
+        reboots: vec![Time::from_ms(5)],
+        attempts: 2,
+        leaving: Some(Leaving::Drained),
+        ..Memory::default()
+    };
+    MemoryFile::within(&folder).write(&memory).unwrap();
+    let kept = files(&folder);
+
+    // Another boot: its id changes, what lay in /run is gone, and so is the API server, for now.
+    let root = reveille_node::root::Root::new(machine.path());
+    std::fs::write(root.at("/proc/sys/kernel/random/boot_id"), "boot-of-tomorrow\n").unwrap();
+    std::fs::remove_dir_all(root.at("/run")).unwrap();
+    door.set(false);
+    let setup = Setup { settings: agent::hasty(), ..agent::setup(&site, &machine, None) };
+    let mut running = agent::run(setup, machine);
+    let (after, joined) = arrival(&mut site).await;
+    assert_eq!((after, joined), (before, true), "no second record, no second enrolment");
+    running.says_all(&["kind: Leaving", "api: CannotTell"]).await;
+    // It was drained before the reboot: its Node may be gone, and the reason is not.
+    running.says("api: Lost").await;
+    assert_eq!(MemoryFile::within(&folder).read().unwrap(), memory, "nothing was tried, nothing forgotten");
+    assert_eq!(files(&folder), kept);
+    site.end().await;
+}

@@ -23,14 +23,15 @@ use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::logs::Log;
 use crate::root::Root;
+use crate::target::agent_config::AgentConfig;
 use crate::target::kubeconfig::Kubeconfig;
-use crate::target::{BOOTSTRAP_KUBECONFIG, KUBECONFIG, KUBELET_CONFIG, KUBELET_FLAGS, Token};
+use crate::target::{BOOTSTRAP_KUBECONFIG, KUBECONFIG, KUBELET_CONFIG, KUBELET_FLAGS, Kind, Token};
 
 /// The folder in the archive; `diagnose` knows a doctor's bundle by its members.
 const FOLDER: &str = "reveille-doctor";
 const MASK: &str = "[masked]";
 /// Configuration that tells how the machine joins and runs. Keys are not among it.
-const FILES: [&str; 20] = [
+const FILES: [&str; 30] = [
     KUBECONFIG,
     BOOTSTRAP_KUBECONFIG,
     KUBELET_CONFIG,
@@ -40,6 +41,16 @@ const FILES: [&str; 20] = [
     "/etc/sysconfig/kubelet",
     "/etc/systemd/system/kubelet.service.d/10-kubeadm.conf",
     "/usr/lib/systemd/system/kubelet.service.d/10-kubeadm.conf",
+    "/etc/rancher/k3s/config.yaml",
+    "/etc/rancher/k3s/config.yaml.d/90-reveille.yaml",
+    "/etc/systemd/system/k3s-agent.service",
+    "/var/lib/rancher/k3s/agent/kubelet.kubeconfig",
+    "/var/lib/rancher/k3s/agent/etc/k3s-agent-load-balancer.json",
+    "/etc/rancher/rke2/config.yaml",
+    "/etc/rancher/rke2/config.yaml.d/90-reveille.yaml",
+    "/usr/local/lib/systemd/system/rke2-agent.service",
+    "/var/lib/rancher/rke2/agent/kubelet.kubeconfig",
+    "/var/lib/rancher/rke2/agent/etc/rke2-agent-load-balancer.json",
     "/etc/containerd/config.toml",
     "/etc/crictl.yaml",
     "/etc/resolv.conf",
@@ -133,6 +144,14 @@ fn secrets(root: &Root, token: Option<&Token>, own: &[SecretString]) -> Vec<Secr
     if let Some(token) = token {
         keep(token.whole().expose_secret());
         keep(token.secret().expose_secret());
+    }
+    for kind in [Kind::K3s, Kind::Rke2] {
+        let Ok(config) = AgentConfig::read(kind, root) else { continue };
+        config.secrets().for_each(&mut keep);
+        if let Ok(Some(token)) = config.token(root) {
+            keep(token.whole().expose_secret());
+            keep(token.secret().expose_secret());
+        }
     }
     for path in [KUBECONFIG, BOOTSTRAP_KUBECONFIG] {
         let Ok(Some(read)) = Kubeconfig::read(root, path) else { continue };

@@ -369,6 +369,12 @@ impl Inspector {
         let asked = self.ask(own, client).await;
         let credentials = match &asked {
             Asked::NotThere if self.distribution.registers_by_token() => self.of_unregistered().await,
+            // Its kubelet has not been heard for a while: an agent that is not let in at its start looks like this.
+            Asked::There(node)
+                if self.distribution.registers_by_token() && matches!(node.ready().0, Ready::Unknown) =>
+            {
+                self.of_unregistered().await
+            }
             Asked::There(_) | Asked::NotThere | Asked::Forbidden | Asked::NameTaken(_) => {
                 Credentials::Accepted
             }
@@ -378,8 +384,8 @@ impl Inspector {
         (credentials, asked)
     }
 
-    /// Its Node is gone, and with it goes what its certificate is worth to whoever lets agents in: what counts is the token that
-    /// the agent will show at its next start.
+    /// Its Node is gone or silent. What its certificate is worth to whoever lets agents in goes with the Node, and older agents
+    /// show none at their start: what counts is the token that the agent will show then.
     async fn of_unregistered(&self) -> Credentials {
         let begun = match self.distribution.begun(&self.root, true) {
             Ok(begun) => begun.and_then(|begun| begun.token),

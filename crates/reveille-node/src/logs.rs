@@ -13,12 +13,35 @@ use crate::probe::Probe;
 /// Of each log this much is read, from its end.
 const TAIL_BYTES_MAX: u64 = 4 * 1024 * 1024;
 /// The units whose journal is read, and how much of it.
-const JOURNAL: [&str; 11] =
-    ["-u", "kubelet", "-u", "containerd", "-u", "crio", "-b", "-n", "3000", "--no-pager", "--quiet"];
+const JOURNAL: [&str; 19] = [
+    "-u",
+    "kubelet",
+    "-u",
+    "containerd",
+    "-u",
+    "crio",
+    "-u",
+    "k3s-agent",
+    "-u",
+    "k3s",
+    "-u",
+    "rke2-agent",
+    "-u",
+    "rke2-server",
+    "-b",
+    "-n",
+    "3000",
+    "--no-pager",
+    "--quiet",
+];
 /// Files that are there where no journal is, or that no journal has.
-const FILES: [&str; 5] = [
+const FILES: [&str; 9] = [
     "/var/log/kubelet.log",
     "/var/log/containerd.log",
+    "/var/lib/rancher/k3s/agent/containerd/containerd.log",
+    "/var/lib/rancher/rke2/agent/containerd/containerd.log",
+    "/var/lib/rancher/rke2/agent/logs/kubelet.log",
+    "/var/log/k3s.log",
     "/var/log/cloud-init-output.log",
     "/var/log/syslog",
     "/var/log/messages",

@@ -8,6 +8,7 @@ use std::net::IpAddr;
 
 use super::reading::Reading;
 use super::server::Server;
+use super::supervised::Supervised;
 
 /// Everything that a check-up rests on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,6 +17,8 @@ pub struct Facts {
     pub now_s: i64,
     /// What is to be joined; `None` when nobody said it and nothing of a join is there.
     pub aim: Reading<Option<Aim>>,
+    /// The program by which this machine joins, where it is not kubeadm.
+    pub supervised: Option<Supervised>,
     /// The clock is kept right by somebody.
     pub is_synchronised: Reading<bool>,
     /// The host's name, and the kubelet's.

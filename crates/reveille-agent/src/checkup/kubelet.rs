@@ -3,6 +3,7 @@
 use super::facts::{ClientCertificate, ConfigSeen, Facts, Joined, RequestState, Unit};
 use super::found::{Found, known, seconds, why};
 use super::reading::Reading;
+use super::supervised;
 use super::trust::day;
 
 /// A kubelet that was started again this often without staying is one that ends by itself.
@@ -14,7 +15,10 @@ const KUBELET_SIGNER: &str = "kubernetes.io/kube-apiserver-client-kubelet";
 pub(super) fn config(facts: &Facts) -> Found {
     match known!(facts.kubelet.config) {
         ConfigSeen::There(_) => Found::passed("it can be read"),
-        ConfigSeen::Absent => Found::passed("there is none yet: kubeadm writes it when it joins"),
+        ConfigSeen::Absent => Found::passed(match &facts.supervised {
+            Some(own) => format!("{} tells its kubelet itself", own.name),
+            None => "there is none yet: kubeadm writes it when it joins".to_owned(),
+        }),
         ConfigSeen::Broken(wrong) => Found::failed("the kubelet's configuration cannot be read")
             .line(wrong.clone())
             .cause("kubelet-config-invalid")
@@ -29,7 +33,13 @@ pub(super) fn leftovers(facts: &Facts) -> Found {
     let leading = || leads.iter().map(|path| format!("a control plane runs here: {path}"));
     let mend = |found: Found| {
         let found = found.lines(leading()).cause("leftover-state");
-        if leads.is_empty() {
+        if leads.is_empty()
+            && let Some(own) = &facts.supervised
+        {
+            found
+                .advise("when nothing of the other join is wanted any more, stop the agent and take its certificates away; a server's folder is never among them")
+                .run(format!("sudo systemctl stop {}; sudo rm -f {}/agent/*.kubeconfig {1}/agent/*.crt {1}/agent/*.key", own.unit, own.folder))
+        } else if leads.is_empty() {
             found
                 .advise("when nothing of the other join is wanted any more, take it away and join again")
                 .run("sudo kubeadm reset --force; sudo rm -rf /etc/cni/net.d")
@@ -41,12 +51,15 @@ pub(super) fn leftovers(facts: &Facts) -> Found {
         Joined::Nothing if leads.is_empty() => Found::passed("nothing of a join is there"),
         Joined::Nothing => Found::passed("nothing of a worker's join is there").lines(leading()),
         Joined::Broken(wrong) => mend(
-            Found::failed("a join that broke off left its files: kubeadm refuses to join over them")
-                .line(wrong.clone()),
+            Found::failed(match &facts.supervised {
+                Some(_) => "what an earlier join left cannot be used",
+                None => "a join that broke off left its files: kubeadm refuses to join over them",
+            })
+            .line(wrong.clone()),
         ),
         Joined::To { server, pins } => {
             let aim = facts.aim.read().and_then(Option::as_ref);
-            let of = format!("/etc/kubernetes/kubelet.conf is of {server}, {}", pins.join(", "));
+            let of = format!("{} is of {server}, {}", facts.kubeconfig(), pins.join(", "));
             match aim {
                 Some(aim)
                     if !aim.pins.is_empty()
@@ -67,7 +80,10 @@ pub(super) fn leftovers(facts: &Facts) -> Found {
 }
 
 /// What brings a kubelet back that has nothing to show.
-fn rejoin(found: Found, words: &str) -> Found {
+fn rejoin(facts: &Facts, found: Found, words: &str) -> Found {
+    if let Some(own) = &facts.supervised {
+        return supervised::fetch_again(own, found);
+    }
     found
         .advise(words)
         .run("sudo kubeadm token create --print-join-command   # on a control plane")
@@ -80,6 +96,7 @@ pub(super) fn certificate(facts: &Facts) -> Found {
     }
     let Some(certificate) = known!(facts.kubelet.certificate) else {
         return rejoin(
+            facts,
             Found::failed("the kubelet's kubeconfig names a certificate that is not there")
                 .cause("kubelet-credentials-missing"),
             "join again with a new token: there is nothing to renew it with",
@@ -89,6 +106,7 @@ pub(super) fn certificate(facts: &Facts) -> Found {
     let line = format!("{path}: {common_name}, {} to {}", day(*not_before_s), day(*not_after_s));
     if !certificate.has_key {
         return rejoin(
+            facts,
             Found::failed("its key is not there").line(line).cause("kubelet-credentials-missing"),
             "join again with a new token",
         );
@@ -96,6 +114,7 @@ pub(super) fn certificate(facts: &Facts) -> Found {
     if *not_after_s <= facts.now_s {
         let ago = seconds(facts.now_s - not_after_s);
         return rejoin(
+            facts,
             Found::failed(format!(
                 "the kubelet's certificate ran out {ago} ago: the API server takes it for a stranger"
             ))
@@ -130,6 +149,7 @@ fn whose(facts: &Facts, certificate: &ClientCertificate, line: String) -> Found 
     }
     if let Reading::Read(false) = certificate.is_of_authority {
         return rejoin(
+            facts,
             Found::failed("the kubelet's certificate was not signed by the authority of its kubeconfig")
                 .line(line)
                 .cause("ca-untrusted"),
@@ -144,6 +164,7 @@ fn whose(facts: &Facts, certificate: &ClientCertificate, line: String) -> Found 
         .line(line),
         Reading::Read(true) => Found::passed("the API server takes it").line(line),
         Reading::Read(false) => rejoin(
+            facts,
             Found::failed(
                 "the API server does not take the kubelet's certificate, although its dates are right (401)",
             )
@@ -163,35 +184,39 @@ pub(super) fn service(facts: &Facts) -> Found {
     let is_fresh = matches!(facts.join.kubeconfig, Reading::Read(Joined::Nothing))
         && matches!(kubelet.config, Reading::Read(ConfigSeen::Absent));
     if is_fresh && !runs {
-        return Found::skipped("nothing has joined yet: kubeadm starts the kubelet when it joins");
+        return Found::skipped(match &facts.supervised {
+            Some(own) => format!("nothing has joined yet: the kubelet is there when {} runs", own.unit),
+            None => "nothing has joined yet: kubeadm starts the kubelet when it joins".to_owned(),
+        });
     }
     let unit = kubelet.unit.read().and_then(Option::as_ref);
     let found =
-        if is_well { well(unit) } else { unwell(&kubelet.process, kubelet.health.read().is_some(), unit) };
+        if is_well { well(facts, unit) } else { unwell(facts, kubelet.health.read().is_some(), unit) };
     let process = kubelet.process.read().copied().flatten().map(|pid| format!("process {pid}"));
     let health = kubelet.health.read().map(|(status, said)| format!("its healthz answers {status}: {said}"));
-    found.lines(unit.map(line_of)).lines(process).lines(health)
+    found.lines(unit.map(|unit| line_of(facts, unit))).lines(process).lines(health)
 }
 
-fn well(unit: Option<&Unit>) -> Found {
+fn well(facts: &Facts, unit: Option<&Unit>) -> Found {
     match unit {
         Some(Unit { is_enabled: Some(false), .. }) => {
             Found::warned("the kubelet runs, and does not start at the next boot")
                 .advise("enable it")
-                .run("sudo systemctl enable kubelet")
+                .run(format!("sudo systemctl enable {}", facts.unit()))
         }
         _ => Found::passed("the kubelet runs and says that it is well"),
     }
 }
 
-fn unwell(process: &Reading<Option<u32>>, answers: bool, unit: Option<&Unit>) -> Found {
+fn unwell(facts: &Facts, answers: bool, unit: Option<&Unit>) -> Found {
     let mend = |says: String| {
         Found::failed(says)
             .cause("kubelet-silent")
             .advise("its last words say why")
-            .run("systemctl status kubelet --no-pager; journalctl -u kubelet -n 30 --no-pager")
-            .run("sudo systemctl restart kubelet")
+            .run(format!("systemctl status {} --no-pager; {}", facts.unit(), facts.last_words(30)))
+            .run(facts.restart())
     };
+    let process = &facts.kubelet.process;
     let restarts = unit.and_then(|unit| unit.restarts).unwrap_or(0);
     let waits = unit.is_some_and(|unit| unit.sub_state == "auto-restart" || unit.state == "failed");
     if waits && restarts >= RESTARTS_MANY {
@@ -209,13 +234,13 @@ fn unwell(process: &Reading<Option<u32>>, answers: bool, unit: Option<&Unit>) ->
     }
 }
 
-fn line_of(unit: &Unit) -> String {
+fn line_of(facts: &Facts, unit: &Unit) -> String {
     let Unit { state, sub_state, restarts, exit_code, .. } = unit;
     let restarts = restarts.map_or_else(String::new, |restarts| format!(", started again {restarts} times"));
     let code = exit_code
         .filter(|code| *code != 0)
         .map_or_else(String::new, |code| format!(", ended last with {code}"));
-    format!("unit kubelet: {state} ({sub_state}){restarts}{code}")
+    format!("unit {}: {state} ({sub_state}){restarts}{code}", facts.unit())
 }
 
 pub(super) fn request(facts: &Facts) -> Found {
@@ -224,6 +249,12 @@ pub(super) fn request(facts: &Facts) -> Found {
     }
     if why(&facts.kubelet.certificate).is_some() {
         return Found::cannot_tell("whether the kubelet has its certificate could not be read");
+    }
+    if let Some(own) = &facts.supervised {
+        return Found::skipped(format!(
+            "{} asks its supervisor for it, and nobody has to approve that",
+            own.name
+        ));
     }
     let requests = known!(facts.requests);
     let lines = || {

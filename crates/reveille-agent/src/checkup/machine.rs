@@ -184,6 +184,10 @@ pub(super) fn swap(facts: &Facts) -> Found {
         Some(ConfigSeen::There(config)) if config.fails_on_swap => {
             mend(Found::failed("swap is on, and the kubelet is told to end where it is (failSwapOn)"))
         }
+        None | Some(ConfigSeen::Absent) if facts.supervised.is_some() => {
+            Found::passed(format!("swap is on, and {} tells its kubelet to live with it", facts.joined_by()))
+                .lines(lines.clone())
+        }
         Some(ConfigSeen::There(_)) => {
             Found::passed("swap is on, and the kubelet is told to live with it").lines(lines.clone())
         }

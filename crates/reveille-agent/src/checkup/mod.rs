@@ -21,6 +21,7 @@ mod node;
 mod reading;
 mod runtime;
 pub mod server;
+pub mod supervised;
 mod trust;
 
 #[cfg(test)]

@@ -25,7 +25,7 @@ pub(super) fn node(facts: &Facts) -> Found {
         return Found::failed(format!("the API server has no Node {name}, although the kubelet is let in: it registers only when it starts"))
             .cause("node-object-deleted")
             .advise("restart the kubelet, and see who deleted the Node: the cloud controller does when it does not find the instance")
-            .run("sudo systemctl restart kubelet")
+            .run(facts.restart())
             .run("kubectl get events -A --field-selector involvedObject.kind=Node --sort-by=.lastTimestamp | tail");
     };
     taken(facts, node).unwrap_or_else(|| {
@@ -184,7 +184,7 @@ pub(super) fn ready(facts: &Facts) -> Found {
             .lines(lines())
             .cause(cause)
             .advise("its words say why")
-            .run("journalctl -u kubelet -n 50 --no-pager")
+            .run(facts.last_words(50))
     };
     match ready.status.as_str() {
         "True" => match pressures.first() {

@@ -1,16 +1,34 @@
 //! The container runtime: that it is there, is asked for by its name, and counts groups as the kubelet does.
 
-use super::facts::{ConfigSeen, Cri, Facts, Socket, SocketSeen};
+use super::facts::{ConfigSeen, Cri, Facts, Joined, Socket, SocketSeen};
 use super::found::{Found, known};
 use super::reading::Reading;
+use super::supervised;
 
 pub(super) fn runtime(facts: &Facts) -> Found {
     let sockets = &facts.runtime.sockets;
+    if let Some(own) = &facts.supervised {
+        if let Reading::Read(None) = facts.kubelet.unit {
+            return supervised::not_installed(own);
+        }
+        let is_absent = |socket: &Socket| matches!(socket.seen, Reading::Read(SocketSeen::Absent));
+        let is_fresh = matches!(facts.join.kubeconfig, Reading::Read(Joined::Nothing));
+        if is_fresh && sockets.iter().all(is_absent) {
+            return Found::passed(format!("{} brings its own, which runs once its unit does", own.name));
+        }
+    }
     let lines = || sockets.iter().map(|socket| format!("{}: {}", socket.path, said(&socket.seen)));
     let mend = |found: Found| {
-        found.lines(lines()).advise("start the runtime, and see what it says when it does not stay").run(
-            "systemctl status containerd crio --no-pager; journalctl -u containerd -u crio -n 30 --no-pager",
-        )
+        let found =
+            found.lines(lines()).advise("start the runtime, and see what it says when it does not stay");
+        match &facts.supervised {
+            Some(own) => found
+                .run(format!("systemctl status {} --no-pager; {}", own.unit, facts.last_words(30)))
+                .run(format!("tail -n 30 {}/agent/containerd/containerd.log", own.folder)),
+            None => found.run(
+                "systemctl status containerd crio --no-pager; journalctl -u containerd -u crio -n 30 --no-pager",
+            ),
+        }
     };
     let running: Vec<(&Socket, &Cri)> = sockets
         .iter()

@@ -28,7 +28,9 @@ pub struct Server {
     pub offset_s: Reading<i64>,
     /// What the cluster tells those who want to join.
     pub cluster_info: Reading<ClusterInfo>,
-    /// What it says to the bootstrap token.
+    /// The hash of the bundle of authorities that a supervisor tells; `None` when what it tells is none.
+    pub bundle: Reading<Option<String>>,
+    /// What it says to the token.
     pub token: Reading<TokenSeen>,
 }
 

@@ -40,6 +40,7 @@ fn server() -> Server {
         api: Read(Api::Is("v1.34.1".to_owned())),
         offset_s: Read(0),
         cluster_info: Read(ClusterInfo::There(Signature::Good)),
+        bundle: Reading::cannot_tell("there is none"),
         token: Read(TokenSeen::Accepted),
     }
 }
@@ -75,6 +76,7 @@ pub(super) fn fresh() -> Facts {
             token_id: Some("abcdef".to_owned()),
             cri_socket: None,
         })),
+        supervised: None,
         is_synchronised: Read(true),
         names: Names { host: Read("w-1".to_owned()), told: None },
         network: Network {

@@ -163,3 +163,52 @@ fn rules_have_names_of_their_own_and_rest_on_earlier_ones() {
         assert!(seen.insert(rule.id), "{} twice", rule.id);
     }
 }
+
+fn of_k3s(mut facts: Facts) -> Facts {
+    facts.supervised = Some(supervised::Supervised {
+        name: "k3s".to_owned(),
+        unit: "k3s-agent".to_owned(),
+        folder: "/var/lib/rancher/k3s".to_owned(),
+        wanted_hash: Some("aa".to_owned()),
+    });
+    facts.servers[0].bundle = Read(Some("aa".to_owned()));
+    facts.kubelet.config = Read(ConfigSeen::Absent);
+    facts
+}
+
+#[test]
+fn a_sound_agent_of_k3s_passes_and_nothing_that_is_advised_is_kubeadms() {
+    for facts in [of_k3s(fresh()), of_k3s(joined())] {
+        let odd: Vec<String> = checkup(&facts)
+            .iter()
+            .filter(|check| !matches!(check.result, Result::Passed | Result::Skipped))
+            .map(ToString::to_string)
+            .collect();
+        assert_eq!(odd, [""; 0]);
+    }
+    type Of = fn(&mut Facts);
+    let spoiled: [(fn() -> Facts, Of, &str); 7] = [
+        (fresh, |f| f.servers[0].bundle = Read(Some("bb".to_owned())), "ca-pin"),
+        (fresh, |f| f.servers[0].token = Read(TokenSeen::Refused), "token"),
+        (fresh, |f| f.kubelet.unit = Read(None), "runtime"),
+        (joined, |f| f.join.kubeconfig = Read(Joined::Broken("x".to_owned())), "leftovers"),
+        (joined, |f| cert(f).not_after_s = NOW_S - 1, "client-certificate"),
+        (
+            joined,
+            |f| (f.kubelet.process, f.kubelet.health) = (Read(None), Reading::cannot_tell("-")),
+            "kubelet",
+        ),
+        (joined, |f| f.node = Read(None), "node"),
+    ];
+    for (sound, spoil, id) in spoiled {
+        let mut facts = of_k3s(sound());
+        spoil(&mut facts);
+        let checks = checkup(&facts);
+        let failed = first_failed(&checks).unwrap_or_else(|| panic!("{id}: nothing failed"));
+        assert_eq!(failed.id, id, "{failed}");
+        let advice = failed.advice.as_ref().unwrap();
+        let told = format!("{failed} {} {}", advice.words, advice.commands.join(" "));
+        assert!(!told.contains("kubeadm") && !told.contains("/etc/kubernetes"), "{told}");
+        assert!(told.contains("k3s"), "{told}");
+    }
+}

@@ -5,6 +5,7 @@ use super::found::{Found, known, seconds};
 use super::network::{best, unread};
 use super::reading::Reading;
 use super::server::{Api, Authority, Certificate, ClusterInfo, Server, Signature, Tls, TokenSeen, Verified};
+use super::supervised;
 
 pub(super) fn tls(facts: &Facts) -> Found {
     best(facts, |server, _| {
@@ -34,6 +35,9 @@ fn hangs(server: &Server, line: &str) -> Found {
 }
 
 pub(super) fn cluster_info(facts: &Facts) -> Found {
+    if let Some(own) = &facts.supervised {
+        return Found::passed(format!("it is not needed: {} tells its authorities by /cacerts", own.name));
+    }
     best(facts, |server, aim| {
         let mend = |found: Found| {
             found
@@ -65,6 +69,9 @@ fn is_kubernetes(server: &Server) -> bool {
 
 pub(super) fn ca_pin(facts: &Facts) -> Found {
     best(facts, |server, aim| {
+        if let Some(found) = facts.supervised.as_ref().and_then(|own| supervised::ca_hash(own, server, aim)) {
+            return found;
+        }
         let shown = match server.tls.read() {
             Some(Tls::Shown(chain)) => chain.as_slice(),
             _ => &[],
@@ -162,7 +169,10 @@ pub(super) fn server_certificate(facts: &Facts) -> Found {
 
 pub(super) fn api_server(facts: &Facts) -> Found {
     best(facts, |server, _| match known!(server.api) {
-        Api::Is(version) => Found::passed(format!("Kubernetes {version}")),
+        Api::Is(version) => Found::passed(match &facts.supervised {
+            Some(own) => format!("a supervisor of {} answers", own.name),
+            None => format!("Kubernetes {version}"),
+        }),
         // Who is not let in was told so by an API server.
         Api::Refuses(status @ (401 | 403), said) => {
             Found::passed("an API server answers").line(format!("{status}: {said}"))
@@ -192,6 +202,15 @@ pub(super) fn token(facts: &Facts) -> Found {
         let Some(id) = &aim.token_id else {
             return Found::skipped("no token is given");
         };
+        if let Some(own) = &facts.supervised {
+            return match &server.token {
+                Reading::Read(TokenSeen::Accepted) => {
+                    Found::passed(format!("the supervisor takes the token of {id}"))
+                }
+                Reading::Read(TokenSeen::Refused) => supervised::token_refused(own, server, id),
+                Reading::CannotTell(why) => Found::cannot_tell(why.to_string()),
+            };
+        }
         let mend = |found: Found| {
             found
                 .cause("bootstrap-token-invalid")

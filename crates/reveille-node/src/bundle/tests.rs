@@ -31,6 +31,10 @@ fn laid_out() -> (tempfile::TempDir, Root) {
     put(BOOTSTRAP_KUBECONFIG, &kubeconfig(&format!("{{token: {token}}}")));
     put(KUBECONFIG, &kubeconfig(&format!("{{client-certificate-data: {data}, client-key-data: {data}}}")));
     put(KUBELET_FLAGS, &format!("KUBELET_KUBEADM_ARGS=\"--token {token} --odd={SECRET}\"\n"));
+    put(
+        "/etc/rancher/k3s/config.yaml",
+        &format!("token: K10{}::server:{SECRET}\nvpn-auth: name=x,joinKey={KEY}\n", "ab".repeat(32)),
+    );
     put("/etc/hosts", &format!("127.0.0.1 localhost # {SECRET}\n# {KEY}\n"));
     put("/etc/default/kubelet", &format!("BOOTSTRAP_TOKEN={token}\nPASSWORD={SECRET}\n# {data}\n"));
     put("/etc/containerd/config.toml", &format!("auth = \"{SECRET}\"\n{pem}"));

@@ -161,11 +161,15 @@ fn kubeconfig(ca: &str, crt: &str, key: &str) -> String {
 }
 
 fn ready_node(machine_id: &str) -> (u16, String) {
+    node_that_is("True", machine_id)
+}
+
+fn node_that_is(ready: &str, machine_id: &str) -> (u16, String) {
     let node = serde_json::json!({
         "metadata": { "name": "w-1", "uid": "u-1" },
         "spec": {},
         "status": {
-            "conditions": [{ "type": "Ready", "status": "True", "reason": "KubeletReady", "message": "" }],
+            "conditions": [{ "type": "Ready", "status": ready, "reason": "KubeletReady", "message": "" }],
             "nodeInfo": { "machineID": machine_id, "systemUUID": "", "bootID": "" },
         },
     });
@@ -287,6 +291,9 @@ async fn a_joined_agent_is_left_alone_while_ready_restarted_when_its_node_went_a
         (ready_node(OTHER_MACHINE), true, Err(Hold::NameTaken)),
         ((404, "{}".to_owned()), true, Ok(Some(Rung::RestartKubelet))),
         ((404, "{}".to_owned()), false, Ok(Some(Rung::NewToken))),
+        (node_that_is("Unknown", MACHINE), true, Ok(None)),
+        (node_that_is("Unknown", MACHINE), false, Ok(Some(Rung::NewToken))),
+        (node_that_is("False", MACHINE), false, Ok(None)),
         ((503, "{}".to_owned()), true, Err(Hold::CannotTell)),
         ((401, "{}".to_owned()), true, Ok(Some(Rung::Reset))),
     ] {

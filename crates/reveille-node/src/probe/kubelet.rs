@@ -14,7 +14,7 @@ use super::Probe;
 use super::machine::Files;
 use crate::root::Root;
 use crate::target::kubeconfig::Kubeconfig;
-use crate::target::{KUBECONFIG, KUBELET_CONFIG, documents};
+use crate::target::{KUBELET_CONFIG, documents};
 
 /// What is shown of a healthz that is not well.
 const HEALTH_CHARACTERS_MAX: usize = 200;
@@ -71,26 +71,26 @@ pub(super) fn config(root: &Root) -> Reading<(ConfigSeen, Listens)> {
 }
 
 /// Whose kubeconfig it has.
-pub(super) fn joined(root: &Root) -> Reading<Joined> {
-    let text = match root.text(KUBECONFIG) {
+pub(super) fn joined(root: &Root, path: &str) -> Reading<Joined> {
+    let text = match root.text(path) {
         Ok(Some(text)) => text,
         Ok(None) => return Reading::Read(Joined::Nothing),
-        Err(error) => return Reading::cannot_tell(format!("{KUBECONFIG}: {error}")),
+        Err(error) => return Reading::cannot_tell(format!("{path}: {error}")),
     };
     if text.trim().is_empty() {
-        return Reading::Read(Joined::Broken(format!("{KUBECONFIG} is empty")));
+        return Reading::Read(Joined::Broken(format!("{path} is empty")));
     }
     match Kubeconfig::parse(root, &text) {
         Ok(read) => Reading::Read(Joined::To {
             server: read.server.to_string(),
             pins: read.pins().iter().map(ToString::to_string).collect(),
         }),
-        Err(error) => Reading::Read(Joined::Broken(format!("{KUBECONFIG}: {error}"))),
+        Err(error) => Reading::Read(Joined::Broken(format!("{path}: {error}"))),
     }
 }
 
 /// Its certificate, before anybody was asked whether it is taken.
-pub(super) fn certificate(read: &Kubeconfig) -> Option<ClientCertificate> {
+pub(super) fn certificate(read: &Kubeconfig, of: &str) -> Option<ClientCertificate> {
     let client = read.client.as_ref()?;
     let chain = client.certificates();
     let own = chain.first()?;
@@ -98,7 +98,7 @@ pub(super) fn certificate(read: &Kubeconfig) -> Option<ClientCertificate> {
     let common_name = parsed.subject().iter_common_name().next().and_then(|name| name.as_str().ok());
     let not_before_s = parsed.validity().not_before.timestamp();
     Some(ClientCertificate {
-        path: client.certificate_path.clone().unwrap_or_else(|| KUBECONFIG.to_owned()),
+        path: client.certificate_path.clone().unwrap_or_else(|| of.to_owned()),
         common_name: common_name.unwrap_or_default().to_owned(),
         not_before_s,
         not_after_s: parsed.validity().not_after.timestamp(),
@@ -140,8 +140,9 @@ impl Probe {
     pub(super) async fn kubelet_service(
         &self,
         files: &Files,
+        unit: &str,
     ) -> (Reading<Option<Unit>>, Reading<(u16, String)>) {
-        tokio::join!(self.kubelet_unit(), self.kubelet_health(files))
+        tokio::join!(self.kubelet_unit(unit), self.kubelet_health(files))
     }
 
     async fn kubelet_health(&self, files: &Files) -> Reading<(u16, String)> {

@@ -5,18 +5,11 @@ use std::net::IpAddr;
 use reveille_agent::checkup::Reading;
 use reveille_agent::checkup::facts::{ConfigSeen, Disk, Identity, Join, Joined, Kernel, Memory, Port, Route};
 
+use super::layout::Layout;
 use super::{disk, kernel, kubelet, ports, process, routes};
+use crate::distribution::Marks;
 use crate::root::Root;
 use crate::target::KubeletFlags;
-
-/// Where runtimes look for the configurations of pod networks.
-const CNI_FOLDER: &str = "/etc/cni/net.d";
-/// Files that only a control plane, or a member of etcd, has.
-const CONTROL_PLANE: [&str; 3] = [
-    "/etc/kubernetes/manifests/kube-apiserver.yaml",
-    "/etc/kubernetes/manifests/etcd.yaml",
-    "/var/lib/etcd/member",
-];
 
 /// What files say.
 pub(super) struct Files {
@@ -38,7 +31,7 @@ pub(super) struct Files {
 }
 
 impl Files {
-    pub(super) fn read(root: &Root) -> Self {
+    pub(super) fn read(root: &Root, layout: &Layout) -> Self {
         let read = kubelet::config(root);
         let (config, listens) = match read {
             Reading::Read((config, listens)) => (Reading::Read(config), listens),
@@ -64,14 +57,17 @@ impl Files {
             kernel: kernel::read(root),
             swap: kernel::swap(root),
             ports: ports::read(root, &wanted, processes.as_ref().ok()),
-            join: Join { kubeconfig: kubelet::joined(root), control_plane: control_plane(root) },
+            join: Join {
+                kubeconfig: kubelet::joined(root, &layout.kubeconfig),
+                control_plane: control_plane(root),
+            },
             disks: disk::read(root),
             memory: disk::memory(root),
             config,
             health_at,
             process,
             identity: identity(root),
-            cni: cni(root),
+            cni: cni(root, &layout.cni_folders),
         }
     }
 
@@ -133,23 +129,19 @@ fn resolvers(root: &Root) -> Reading<Vec<IpAddr>> {
 }
 
 fn control_plane(root: &Root) -> Reading<Vec<String>> {
+    Reading::Read(Marks::of_machine(root).of_control_plane(root).map(str::to_owned).collect())
+}
+
+fn cni(root: &Root, folders: &[String]) -> Reading<Vec<String>> {
+    let is_one = |name: &String| [".conf", ".conflist", ".json"].iter().any(|end| name.ends_with(end));
     let mut found = Vec::new();
-    for path in CONTROL_PLANE {
-        match root.real(path).try_exists() {
-            Ok(true) => found.push(path.to_owned()),
-            Ok(false) => {}
-            Err(error) => return Reading::cannot_tell(format!("{path}: {error}")),
+    for folder in folders {
+        match root.names(folder) {
+            Ok(names) => found.extend(names.unwrap_or_default().into_iter().filter(is_one)),
+            Err(error) => return Reading::cannot_tell(format!("{folder}: {error}")),
         }
     }
     Reading::Read(found)
-}
-
-fn cni(root: &Root) -> Reading<Vec<String>> {
-    let is_one = |name: &String| [".conf", ".conflist", ".json"].iter().any(|end| name.ends_with(end));
-    match root.names(CNI_FOLDER) {
-        Ok(names) => Reading::Read(names.unwrap_or_default().into_iter().filter(is_one).collect()),
-        Err(error) => Reading::cannot_tell(format!("{CNI_FOLDER}: {error}")),
-    }
 }
 
 /// What a kubeconfig of the kubelet says, for whoever asks the server with it.

@@ -15,6 +15,7 @@ mod disk;
 mod dns;
 mod kernel;
 mod kubelet;
+mod layout;
 mod machine;
 mod node;
 mod ports;
@@ -24,6 +25,7 @@ mod protobuf;
 mod routes;
 mod runtime;
 mod server;
+mod supervisor;
 
 #[cfg(test)]
 mod tests;
@@ -83,7 +85,8 @@ impl Probe {
             Err(error) => Reading::cannot_tell(format!("{error}; {}", error.write)),
         };
         let target = target.ok().flatten();
-        let files = self.machine().await;
+        let layout = layout::Layout::of(&self.root, target);
+        let files = self.machine(&layout).await;
         // What a kubelet is told counts more than what somebody is going to tell one: only a machine that has
         // none takes the latter.
         let wanted = target.and_then(|target| target.node_name.as_ref()).map(ToString::to_string);
@@ -92,9 +95,9 @@ impl Probe {
         let node_name = names.node();
         let named_socket = target.and_then(|target| target.cri_socket.as_deref());
         let (asked, runtime, (unit, health), is_synchronised, resolvers) = tokio::join!(
-            self.servers(target, node_name.as_deref(), &files),
-            self.runtime(named_socket),
-            self.kubelet_service(&files),
+            self.servers(target, node_name.as_deref(), &files, &layout),
+            self.runtime(named_socket, &layout.sockets),
+            self.kubelet_service(&files, &layout.unit),
             self.is_synchronised(),
             self.ask_resolvers(target, &files.resolvers),
         );
@@ -102,6 +105,7 @@ impl Probe {
         Facts {
             now_s: epoch_s(SystemTime::now()),
             aim,
+            supervised: layout.supervised,
             is_synchronised,
             names,
             network: facts::Network { routes: files.routes, resolvers: files.resolvers, asked: resolvers },
@@ -128,9 +132,9 @@ impl Probe {
     }
 
     /// What files say, read on a thread of its own: a file system that hangs must not hold up the rest.
-    async fn machine(&self) -> machine::Files {
-        let root = self.root.clone();
-        let reading = tokio::task::spawn_blocking(move || machine::Files::read(&root));
+    async fn machine(&self, layout: &layout::Layout) -> machine::Files {
+        let (root, layout) = (self.root.clone(), layout.clone());
+        let reading = tokio::task::spawn_blocking(move || machine::Files::read(&root, &layout));
         match tokio::time::timeout(self.left(), reading).await {
             Ok(Ok(files)) => files,
             Ok(Err(_)) => {

@@ -49,9 +49,10 @@ impl Probe {
     }
 
     /// The kubelet's unit.
-    pub(super) async fn kubelet_unit(&self) -> Reading<Option<Unit>> {
+    pub(super) async fn kubelet_unit(&self, name: &str) -> Reading<Option<Unit>> {
         let wanted = "--property=LoadState,ActiveState,SubState,NRestarts,ExecMainStatus,UnitFileState";
-        match self.program("systemctl", &["show", "kubelet.service", "--no-pager", wanted]).await {
+        let name = format!("{name}.service");
+        match self.program("systemctl", &["show", &name, "--no-pager", wanted]).await {
             Ok(said) => unit(&said),
             Err(why) => Reading::cannot_tell(why),
         }

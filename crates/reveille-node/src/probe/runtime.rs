@@ -15,9 +15,6 @@ use tokio::time::timeout;
 use super::Probe;
 use super::protobuf::{message, messages, number, text};
 
-/// Where kubeadm looks when no socket is named.
-const SOCKETS: [&str; 3] =
-    ["/run/containerd/containerd.sock", "/run/crio/crio.sock", "/run/cri-dockerd.sock"];
 /// Where an answer longer than this comes from is no runtime.
 const ANSWER_BYTES_MAX: usize = 256 * 1024;
 /// `grpc-status` for a method or service that is not offered.
@@ -35,10 +32,10 @@ enum Unanswered {
 
 impl Probe {
     /// The runtime that is named, or those that are usual.
-    pub(super) async fn runtime(&self, named: Option<&str>) -> Runtime {
+    pub(super) async fn runtime(&self, named: Option<&str>, usual: &[&'static str]) -> Runtime {
         let paths: Vec<&str> = match named {
             Some(named) => vec![named.strip_prefix("unix://").unwrap_or(named)],
-            None => SOCKETS.to_vec(),
+            None => usual.to_vec(),
         };
         let seen = join_all(paths.iter().map(|path| self.socket(path))).await;
         let sockets = paths.iter().zip(seen);

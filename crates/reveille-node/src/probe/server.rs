@@ -27,14 +27,15 @@ use rustls::client::danger::ServerCertVerifier;
 use rustls::pki_types::{CertificateDer, ServerName};
 
 use super::answers::{api, certificate, cluster_info, message, offset, unverified, words};
+use super::layout::Layout;
 use super::machine::{Files, is_joined};
-use super::{Probe, kubelet, node};
+use super::{Probe, kubelet, node, supervisor};
 use crate::api::{Answer, Api, ApiError, Shown, Trust};
 use crate::certificate::Presented;
 use crate::discovery::{Anybody, CLUSTER_INFO};
 use crate::signing_request;
 use crate::target::kubeconfig::Kubeconfig;
-use crate::target::{Endpoint, KUBECONFIG, Target, ToldBy};
+use crate::target::{Endpoint, Kind, Target, ToldBy};
 
 /// All that was asked of servers.
 pub(super) struct Asked {
@@ -45,11 +46,11 @@ pub(super) struct Asked {
 }
 
 /// What one server came to.
-struct OfServer {
-    server: Server,
-    node: Reading<Option<Node>>,
+pub(super) struct OfServer {
+    pub(super) server: Server,
+    pub(super) node: Reading<Option<Node>>,
     requests: Reading<Vec<Request>>,
-    is_accepted: Reading<bool>,
+    pub(super) is_accepted: Reading<bool>,
 }
 
 /// What is shown and asked for on the verified connection.
@@ -57,6 +58,7 @@ struct Own<'a> {
     target: &'a Target,
     node_name: Option<&'a str>,
     kubeconfig: Option<&'a Kubeconfig>,
+    layout: &'a Layout,
 }
 
 /// Why there was no handshake.
@@ -75,13 +77,16 @@ impl Probe {
         target: Option<&Target>,
         node_name: Option<&str>,
         files: &Files,
+        layout: &Layout,
     ) -> Asked {
         let kubeconfig = if is_joined(&files.join) {
-            Kubeconfig::read(&self.root, KUBECONFIG).ok().flatten()
+            Kubeconfig::read(&self.root, &layout.kubeconfig).ok().flatten()
         } else {
             None
         };
-        let mut certificate = Reading::Read(kubeconfig.as_ref().and_then(kubelet::certificate));
+        let mut certificate = Reading::Read(
+            kubeconfig.as_ref().and_then(|read| kubelet::certificate(read, &layout.kubeconfig)),
+        );
         if let Reading::CannotTell(why) = &files.join.kubeconfig {
             certificate = Reading::cannot_tell(why.clone());
         }
@@ -90,7 +95,7 @@ impl Probe {
         let Some(target) = target else {
             return Asked { servers: Vec::new(), node, requests, certificate };
         };
-        let own = Own { target, node_name, kubeconfig: kubeconfig.as_ref() };
+        let own = Own { target, node_name, kubeconfig: kubeconfig.as_ref(), layout };
         let all = join_all(target.endpoints.iter().map(|endpoint| self.server(endpoint, &own))).await;
         let mut servers = Vec::with_capacity(all.len());
         for (index, of) in all.into_iter().enumerate() {
@@ -127,7 +132,9 @@ impl Probe {
         }
         let mut told = self.told(endpoint, own, &mut of.server).await;
         if let Some(kubeconfig) = own.kubeconfig {
-            told.extend(kubeconfig.authorities.iter().map(|der| (der.clone(), KUBECONFIG.to_owned())));
+            told.extend(
+                kubeconfig.authorities.iter().map(|der| (der.clone(), own.layout.kubeconfig.clone())),
+            );
         }
         if let (ToldBy::File(path), true) = (&own.target.told_by, told.is_empty()) {
             of.server.authorities =
@@ -266,8 +273,10 @@ impl Probe {
         server: &mut Server,
     ) -> Vec<(CertificateDer<'static>, String)> {
         let anybody = Trust::Verifier(Arc::new(Anybody::default()));
+        let is_kubeadms = own.layout.kind == Kind::Kubeadm;
+        let path = if is_kubeadms { CLUSTER_INFO } else { supervisor::BUNDLE };
         let asked = match Api::new(endpoint, anybody, Shown::Nothing) {
-            Ok(api) => api.get(CLUSTER_INFO, self.left()).await,
+            Ok(api) => api.get(path, self.left()).await,
             Err(error) => Err(error),
         };
         let answer = match asked {
@@ -278,6 +287,9 @@ impl Probe {
             }
         };
         server.offset_s = offset(&answer);
+        if !is_kubeadms {
+            return supervisor::told(&answer, server);
+        }
         let (seen, authorities) = cluster_info(&answer, own.target);
         server.cluster_info = seen;
         authorities.into_iter().map(|der| (der, "the cluster's own word (cluster-info)".to_owned())).collect()
@@ -295,7 +307,11 @@ impl Probe {
         let is_signed = matches!(&of.server.cluster_info, Reading::Read(ClusterInfo::There(Signature::Good)));
         // Without a pin, the token's signature or this machine's own file says who is to be believed; a stranger's word does not.
         let is_known = |(der, from): &&(CertificateDer<'static>, String)| match pins.as_slice() {
-            [] => is_signed || from == KUBECONFIG,
+            [] => {
+                is_signed
+                    || *from == own.layout.kubeconfig
+                    || supervisor::is_meant(from, own.target, &of.server)
+            }
             pins => Presented::read(der).key.is_some_and(|key| pins.contains(&key)),
         };
         let may_show = told.iter().any(|one| is_known(&one));
@@ -323,6 +339,18 @@ impl Probe {
             _ => Reading::cannot_tell("there is no connection"),
         };
         if !matches!(of.server.verified, Reading::Read(Verified::Yes)) || self.is_late() {
+            return;
+        }
+        if own.layout.kind != Kind::Kubeadm {
+            let known = supervisor::Known {
+                endpoint,
+                target: own.target,
+                node_name: own.node_name,
+                kubeconfig: own.kubeconfig.filter(|_| is_client),
+                roots,
+                may_show,
+            };
+            self.ask_supervisor(known, of).await;
             return;
         }
         // Strangers may ask for the version: it tells whether it is an API server, apart from credentials.
@@ -377,7 +405,7 @@ impl Probe {
 }
 
 /// What was asked for, or the words with which it was refused.
-fn body<T>(
+pub(super) fn body<T>(
     asked: Result<Answer, ApiError>,
     of: impl FnOnce(u16, &[u8]) -> Option<Result<T, serde_json::Error>>,
 ) -> Reading<T> {
@@ -407,6 +435,7 @@ fn unasked(endpoint: &Endpoint) -> Server {
         api: Reading::cannot_tell(WHY),
         offset_s: Reading::cannot_tell(WHY),
         cluster_info: Reading::cannot_tell(WHY),
+        bundle: Reading::cannot_tell(WHY),
         token: Reading::cannot_tell(WHY),
     }
 }

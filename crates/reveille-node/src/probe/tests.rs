@@ -321,11 +321,79 @@ async fn sockets_are_told_apart() {
         }
     });
     let seen = async |name: &str| {
-        let runtime = probe.runtime(Some(&format!("unix:///{name}"))).await;
+        let runtime = probe.runtime(Some(&format!("unix:///{name}")), &[]).await;
         runtime.sockets[0].seen.read().cloned().unwrap()
     };
     assert_eq!(seen("absent.sock").await, SocketSeen::Absent);
     assert!(matches!(seen("stale.sock").await, SocketSeen::Refused(_)));
     assert_eq!(seen("silent.sock").await, SocketSeen::Silent);
     assert!(matches!(seen("other.sock").await, SocketSeen::NotCri(_)));
+}
+
+/// A supervisor as k3s and RKE2 have it, and the full token of its cluster.
+async fn supervisor(authority: &Authority, password: &'static str) -> (crate::testing::Serving, String) {
+    let bundle = pem::certificates(&[authority.der()]);
+    let hash = crate::bundle_hash::Bundle::read(bundle.as_bytes()).unwrap().hash;
+    let basic = format!("Basic {}", STANDARD.encode(format!("node:{password}")));
+    let serving = crate::testing::serve(authority, move |asked| match asked.path.as_str() {
+        "/cacerts" => (200, bundle.clone().into_bytes()),
+        "/ping" => (200, b"pong".to_vec()),
+        "/v1-k3s/server-ca.crt" if asked.headers.get("authorization") == Some(&basic) => (200, Vec::new()),
+        _ => (401, Vec::new()),
+    });
+    (serving.await, format!("K10{hash}::server:"))
+}
+
+#[tokio::test]
+async fn a_k3s_agent_is_judged_by_its_own_paths_token_and_hash() {
+    let (ours, theirs) = (Authority::new("ours"), Authority::new("theirs"));
+    let (server, prefix) = supervisor(&ours, "right-password").await;
+    let (_other, other_prefix) = supervisor(&theirs, "right-password").await;
+    for (token, failed, cause) in [
+        (format!("{prefix}right-password"), None, None),
+        (format!("{prefix}wrong-password"), Some("token"), Some("bootstrap-token-invalid")),
+        (format!("{other_prefix}right-password"), Some("ca-pin"), Some("ca-hash-mismatch")),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let root = Root::new(folder.path());
+        let config =
+            format!("server: https://127.0.0.1:{}\ntoken: {token}\ndata-dir: /data/k3s\n", server.port);
+        fs::create_dir_all(root.at("/etc/rancher/k3s")).unwrap();
+        fs::write(root.at("/etc/rancher/k3s/config.yaml"), config).unwrap();
+        let target = Target::of_machine(&root).unwrap();
+        let facts = Probe::of_folder(root).facts(Ok(target.as_ref())).await;
+        let own = facts.supervised.as_ref().unwrap();
+        assert_eq!((own.unit.as_str(), own.folder.as_str()), ("k3s-agent", "/data/k3s"));
+        assert_eq!(facts.runtime.sockets[0].path, "/run/k3s/containerd/containerd.sock");
+        let checks = checkup(&facts);
+        let of_the_way =
+            ["reach", "tls", "cluster-info", "ca-pin", "server-certificate", "api-server", "token"];
+        let first = checks
+            .iter()
+            .filter(|check| of_the_way.contains(&check.id))
+            .find(|check| check.result != Came::Passed);
+        assert_eq!(first.map(|check| check.id), failed, "{first:?}");
+        assert_eq!(first.and_then(|check| check.cause), cause);
+        let said = format!("{checks:?} {facts:?}");
+        assert!(!said.contains("password\"") && !said.contains("right-pass") && !said.contains("wrong-pass"));
+    }
+}
+
+#[tokio::test]
+async fn marks_of_a_server_and_a_runtime_of_its_own_are_seen_where_an_agent_was_told_to_keep_its_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = Root::new(folder.path());
+    for path in ["/etc/rancher/rke2", "/var/lib/rancher/rke2/server/db", "/data/agent"] {
+        fs::create_dir_all(root.at(path)).unwrap();
+    }
+    fs::write(root.at("/etc/rancher/rke2/config.yaml"), "data-dir: /data\n").unwrap();
+    fs::write(root.at("/data/agent/kubelet.kubeconfig"), "").unwrap();
+    let facts = Probe::of_folder(root).facts(Ok(None)).await;
+    assert_eq!(facts.join.control_plane.read().unwrap(), &["/var/lib/rancher/rke2/server/db"]);
+    let broken = Joined::Broken("/data/agent/kubelet.kubeconfig is empty".to_owned());
+    assert_eq!(facts.join.kubeconfig.read(), Some(&broken));
+    let checks = checkup(&facts);
+    let leftovers = checks.iter().find(|check| check.id == "leftovers").unwrap();
+    let advice = leftovers.advice.as_ref().unwrap();
+    assert!(advice.commands.is_empty() && advice.words.contains("do not reset"), "{advice:?}");
 }

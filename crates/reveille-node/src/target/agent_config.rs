@@ -133,6 +133,13 @@ impl AgentConfig {
         (!value.is_empty()).then_some((value, said.place.as_str()))
     }
 
+    /// Everything in it that lets somebody in, somewhere.
+    pub fn secrets(&self) -> impl Iterator<Item = &str> {
+        const NAMES: [&str; 6] = ["token", "auth", "secret", "password", "key", "datastore-endpoint"];
+        let is_secret = |key: &str| !key.ends_with("-file") && NAMES.iter().any(|name| key.contains(name));
+        self.said.iter().filter(move |(key, _)| is_secret(key)).map(|(_, said)| said.value.expose_secret())
+    }
+
     /// Where it keeps what it holds.
     pub fn data_folder(&self) -> String {
         let usual = || format!("/var/lib/rancher/{}", self.kind);

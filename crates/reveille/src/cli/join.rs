@@ -12,6 +12,8 @@ Examples:
   reveille join 10.0.0.1:6443 --token-file /run/token \\
       --discovery-token-ca-cert-hash sha256:4c1f…        as kubeadm join, and over only when the node stays
   reveille join --config /etc/kubeadm-join.yaml          with kubeadm's own configuration
+  reveille join 10.0.0.1:6443 --distribution k3s --token-file /run/node-token
+                                                         an agent of k3s, installed and not started; rke2 at port 9345
   reveille join --config join.yaml --stay 5m --within 1h patient: for cloud-init
 
 Looks first, joins, and watches: the node is in the API with this machine's identity, Ready, and still there after --stay.

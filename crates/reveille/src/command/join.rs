@@ -55,9 +55,13 @@ pub(super) async fn join(context: &Context, args: &Join) -> Result<Answer, Failu
     let root = Root::default();
     let arguments = args.target.arguments();
     let target = Target::find(&arguments, &root).map_err(refused)?.ok_or_else(|| {
-        Failure::usage(anyhow!("nothing says which cluster is to be joined")).next(
-            "paste the line that this prints on a control plane: kubeadm token create --print-join-command",
-        )
+        let next = match arguments.kind(&root) {
+            Kind::Kubeadm => {
+                "paste the line that this prints on a control plane: kubeadm token create --print-join-command".to_owned()
+            }
+            kind => format!("name the server, HOST:PORT, and give --token-file with what /var/lib/rancher/{kind}/server/node-token on it holds"),
+        };
+        Failure::usage(anyhow!("nothing says which cluster is to be joined")).next(next)
     })?;
     let began = reveille_node::driver::now();
     let checks = checkup::checkup(&Probe::of_this_machine().facts(Ok(Some(&target))).await);

@@ -14,7 +14,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use reveille_agent::account::Account;
 use reveille_agent::effect::{Effect, Report, Verb};
-use reveille_agent::model::{FlightId, Machine, Outcome, PeerAnswer, WatchdogSeen};
+use reveille_agent::model::{FlightId, Machine, NodeSeen, Outcome, PeerAnswer, WatchdogSeen};
 use reveille_agent::{Config, Event, Start, State};
 use reveille_core::model::id::NodeName;
 use reveille_core::model::time::{Span, Time};
@@ -30,8 +30,10 @@ use crate::peers::{Circle, Question};
 
 /// Events wait here for no longer than a step takes.
 const QUEUED: usize = 64;
-/// What the machine is, is read again this often: a join by hand, a control plane that came.
+/// What the machine is, is read again this often: a join by hand, a control plane that came. It reads every process.
 const MACHINE_EVERY: Duration = Duration::from_secs(5);
+/// The same while its node is Ready: nothing is done to the machine then, and it is read before anything else once that changes.
+const MACHINE_EVERY_SETTLED: Duration = Duration::from_secs(30);
 /// Nobody sleeps longer than this, so that a clock that was set is noticed.
 const SLEEP_MOST: Duration = Duration::from_secs(60);
 
@@ -81,6 +83,8 @@ pub struct Driver<T> {
     questions: BTreeMap<FlightId, oneshot::Sender<PeerAnswer>>,
     last_question: u64,
     machine: Option<Machine>,
+    /// Its node was Ready when it was looked at last.
+    is_settled: bool,
     account: Option<Account>,
     wake_at: Option<Time>,
     tasks: JoinSet<()>,
@@ -135,6 +139,7 @@ impl<T: Tokens + 'static> Driver<T> {
             questions: BTreeMap::new(),
             last_question: 0,
             machine: None,
+            is_settled: false,
             account: None,
             wake_at: None,
             tasks: JoinSet::new(),
@@ -169,13 +174,9 @@ impl<T: Tokens + 'static> Driver<T> {
                 }
                 question = next(&mut asked) => Inner::Event(self.peer_asks(question)),
                 () = sleep_until(look_at) => {
-                    look_at = Instant::now() + MACHINE_EVERY;
-                    let machine = self.machine_now();
-                    if self.machine.as_ref() == Some(&machine) {
-                        continue;
-                    }
-                    self.machine = Some(machine.clone());
-                    Inner::Event(Event::Found(machine))
+                    look_at = Instant::now() + self.machine_every();
+                    let Some(found) = self.look_at_machine() else { continue };
+                    Inner::Event(found)
                 }
                 () = sleep_until(wake) => Inner::Event(Event::Tick),
             };
@@ -190,7 +191,10 @@ impl<T: Tokens + 'static> Driver<T> {
                 return end;
             }
             let Some(event) = event else { continue };
-            for effect in self.state.step(now(), event) {
+            let found = self.unsettles(&event).then(|| self.look_at_machine()).flatten();
+            look_at = look_at.min(Instant::now() + self.machine_every());
+            let effects = found.into_iter().chain([event]).flat_map(|event| self.state.step(now(), event));
+            for effect in effects.collect::<Vec<_>>() {
                 if let Some(said) = self.perform(effect)
                     && let ControlFlow::Break(end) = listen(now(), &said)
                 {
@@ -208,9 +212,26 @@ impl<T: Tokens + 'static> Driver<T> {
         }
     }
 
-    fn machine_now(&self) -> Machine {
+    /// What the machine is, where that has changed.
+    fn look_at_machine(&mut self) -> Option<Event> {
         let zone = self.circle.as_ref().and_then(|circle| circle.zone());
-        Machine { zone, ..self.inspector.machine() }
+        let machine = Machine { zone, ..self.inspector.machine() };
+        if self.machine.as_ref() == Some(&machine) {
+            return None;
+        }
+        self.machine = Some(machine.clone());
+        Some(Event::Found(machine))
+    }
+
+    /// Its node was Ready and is not any more: what the machine is, was read some time ago. Takes in what was found.
+    fn unsettles(&mut self, event: &Event) -> bool {
+        let Event::Inspected { found, .. } = event else { return matches!(event, Event::Asked(_)) };
+        let before = std::mem::replace(&mut self.is_settled, found.node == NodeSeen::Ready);
+        before && !self.is_settled
+    }
+
+    const fn machine_every(&self) -> Duration {
+        if self.is_settled { MACHINE_EVERY_SETTLED } else { MACHINE_EVERY }
     }
 
     /// A peer asks: it is known by the record that its certificate names, and waits under a number of ours.
@@ -373,3 +394,6 @@ async fn next(asked: &mut Option<MutexGuard<'_, mpsc::Receiver<Question>>>) -> Q
         None => std::future::pending().await,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -14,7 +14,7 @@
 mod asking;
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::time::{Duration, SystemTime};
 
 use reveille_agent::model::{
@@ -29,6 +29,7 @@ use crate::certificate::Presented;
 use crate::discovery::{self, Discovered, DiscoveryError};
 use crate::distribution::{Begun, Distribution, Marks, is_join};
 use crate::identity::Identity;
+use crate::lines::{Key, Lines};
 use crate::node_object::Ready;
 use crate::root::Root;
 use crate::signing_request;
@@ -42,6 +43,11 @@ const ASK_WITHIN: Duration = Duration::from_secs(4);
 /// A clock that is further away from the server's cannot judge a certificate's dates.
 const CLOCK_OFF_MOST: Duration = Duration::from_secs(60);
 
+/// Values of [`Inspector::clock`].
+const CLOCK_UNKNOWN: u8 = 0;
+const CLOCK_RIGHT: u8 = 1;
+const CLOCK_WRONG: u8 = 2;
+
 /// Everything that is looked at.
 #[derive(Debug)]
 pub struct Inspector {
@@ -51,6 +57,10 @@ pub struct Inspector {
     distribution: Box<dyn Distribution>,
     marks: Marks,
     discovered: Mutex<Option<Discovered>>,
+    /// What is asked again and again goes over these.
+    lines: Lines,
+    /// What the last answer to the kubelet's own question said of the clock.
+    clock: AtomicU8,
     /// The newest token that was had: what the target names may have died since.
     token: Mutex<Option<Token>>,
     /// A verb of ours is under way: the join that is seen is our own.
@@ -125,7 +135,20 @@ impl Inspector {
         let (discovered, acting) = (Mutex::new(None), Arc::default());
         let removed = AtomicBool::new(false);
         let marks = Marks::of_machine(&root);
-        Self { marks, root, target, node_name, distribution, discovered, token, acting, removed }
+        let (lines, clock) = (Lines::default(), AtomicU8::new(CLOCK_UNKNOWN));
+        Self {
+            marks,
+            root,
+            target,
+            node_name,
+            distribution,
+            discovered,
+            lines,
+            clock,
+            token,
+            acting,
+            removed,
+        }
     }
 
     /// What is to be joined.
@@ -231,12 +254,10 @@ impl Inspector {
         let known = self.authorities().await.map_err(undiscovered)?;
         let mut last = Unanswered { why: "no server is named".to_owned(), lasts: true };
         for endpoint in &self.target.endpoints {
-            let api = Api::new(endpoint, Trust::Authorities(Arc::clone(&known.roots)), Shown::Nothing);
-            let asked = match api {
-                Ok(api) => api.get("/version", ASK_WITHIN).await,
-                Err(failure) => Err(failure),
-            };
-            match asked {
+            let key = Key::of(endpoint, &known.authorities, None);
+            let trust = || Trust::Authorities(Arc::clone(&known.roots));
+            let make = || Api::new(endpoint, trust(), Shown::Nothing);
+            match self.lines.get(key, make, "/version", ASK_WITHIN).await {
                 Ok(answer) => return Ok(answer),
                 Err(failure) => {
                     let lasts = matches!(failure, ApiError::Untrusted { .. });
@@ -252,11 +273,12 @@ impl Inspector {
 
     /// Looks.
     pub async fn inspect(&self) -> Found {
-        let clock_is_right = match self.check_api().await {
-            Ok(answer) => is_right(answer.date.as_deref()),
-            Err(_) => false,
-        };
+        self.clock.store(CLOCK_UNKNOWN, Ordering::Relaxed);
         let (credentials, asked) = self.credentials().await;
+        let clock_is_right = match self.clock.load(Ordering::Relaxed) {
+            CLOCK_UNKNOWN => self.check_api().await.is_ok_and(|answer| is_right(answer.date.as_deref())),
+            clock => clock == CLOCK_RIGHT,
+        };
         let there = self.read_node(asked);
         let removed = self.removed.load(Ordering::Relaxed).then_some(Leaving::Removed);
         let leaving = removed.or(there.leaving);

@@ -20,6 +20,7 @@ pub mod hands;
 pub mod identity;
 pub mod inspect;
 pub mod join;
+mod lines;
 pub mod link;
 pub mod logs;
 pub mod memory_file;

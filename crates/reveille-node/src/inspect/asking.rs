@@ -1,12 +1,14 @@
 //! Who is asked for what, with which credential, and what the answer says; one server after the other, until one answers.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use secrecy::SecretString;
 use tokio_rustls::rustls::RootCertStore;
 
-use super::{ASK_WITHIN, Inspector};
-use crate::api::{Answer, Api, ApiError, Shown, Trust};
+use super::{ASK_WITHIN, CLOCK_RIGHT, CLOCK_WRONG, Inspector, is_right};
+use crate::api::{Answer, Api, Shown, Trust};
+use crate::lines::Key;
 use crate::node_object::NodeObject;
 use crate::target::kubeconfig::{Client, Kubeconfig};
 use crate::target::{AGENT_USER, Endpoint, Kind, Token};
@@ -87,26 +89,24 @@ impl Inspector {
         roots.add_parsable_certificates(own.authorities.iter().cloned());
         let roots = Arc::new(roots);
         let mut last = Asked::CannotTell("no server is named".to_owned());
+        let path = format!("/api/v1/nodes/{}", self.node_name);
         for endpoint in self.distribution.api_servers(&self.target, own) {
-            let trust = Trust::Authorities(Arc::clone(&roots));
-            last = self.ask_for_node(Api::new(&endpoint, trust, Shown::Certificate(client))).await;
+            let key = Key::of(&endpoint, &own.authorities, Some(client));
+            let trust = || Trust::Authorities(Arc::clone(&roots));
+            let make = || Api::new(&endpoint, trust(), Shown::Certificate(client));
+            last = match self.lines.get(key, make, &path, ASK_WITHIN).await {
+                Ok(answer) => {
+                    let clock = if is_right(answer.date.as_deref()) { CLOCK_RIGHT } else { CLOCK_WRONG };
+                    self.clock.store(clock, Ordering::Relaxed);
+                    of_answer(&answer)
+                }
+                Err(failure) => Asked::CannotTell(failure.to_string()),
+            };
             if !matches!(last, Asked::CannotTell(_)) {
                 break;
             }
         }
         last
-    }
-
-    async fn ask_for_node(&self, api: Result<Api, ApiError>) -> Asked {
-        let path = format!("/api/v1/nodes/{}", self.node_name);
-        let answer = match api {
-            Ok(api) => api.get(&path, ASK_WITHIN).await,
-            Err(failure) => Err(failure),
-        };
-        match answer {
-            Ok(answer) => of_answer(&answer),
-            Err(failure) => Asked::CannotTell(failure.to_string()),
-        }
     }
 }
 

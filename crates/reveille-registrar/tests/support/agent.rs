@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
-use super::Site;
+use super::support::Site;
 
 /// It ends with the test.
 pub(crate) struct Running {

@@ -3,7 +3,7 @@
 #![allow(dead_code, clippy::unwrap_used, reason = "a test's support; each test file uses a part")]
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -27,11 +27,17 @@ pub(crate) struct Cluster {
 pub(crate) struct Door {
     pub(crate) address: String,
     open: Arc<AtomicBool>,
+    connections: Arc<AtomicUsize>,
 }
 
 impl Door {
     pub(crate) fn set(&self, open: bool) {
         self.open.store(open, Ordering::SeqCst);
+    }
+
+    /// How many came so far.
+    pub(crate) fn connections(&self) -> usize {
+        self.connections.load(Ordering::SeqCst)
     }
 }
 
@@ -65,16 +71,18 @@ impl Cluster {
         let acceptor = TlsAcceptor::from(Arc::new(config));
         let info = Arc::new(self.cluster_info(&address));
         let open = Arc::new(AtomicBool::new(true));
-        let is_open = Arc::clone(&open);
+        let connections = Arc::new(AtomicUsize::new(0));
+        let (is_open, count) = (Arc::clone(&open), Arc::clone(&connections));
         tokio::spawn(async move {
             while let Ok((tcp, _)) = listener.accept().await {
+                count.fetch_add(1, Ordering::SeqCst);
                 // Whoever comes to a shut door finds that it closes again.
                 if is_open.load(Ordering::SeqCst) {
-                    tokio::spawn(answer(acceptor.clone(), tcp, Arc::clone(&info)));
+                    tokio::spawn(answer(acceptor.clone(), tcp, Arc::clone(&info), Arc::clone(&is_open)));
                 }
             }
         });
-        Door { address, open }
+        Door { address, open, connections }
     }
 
     /// A plan that joins through this door, as an agent keeps it on its disk.
@@ -100,6 +108,25 @@ impl Cluster {
         plan
     }
 
+    /// What a kubelet that has joined through this door has. Its certificate is worth what the API server says.
+    pub(crate) fn kubelet_conf(&self, door: &Door) -> String {
+        let key = KeyPair::generate().unwrap();
+        let own = CertificateParams::default().self_signed(&key).unwrap();
+        json!({
+            "current-context": "c",
+            "clusters": [{ "name": "k", "cluster": {
+                "server": format!("https://{}", door.address),
+                "certificate-authority-data": STANDARD.encode(self.authority.pem()),
+            } }],
+            "contexts": [{ "name": "c", "context": { "cluster": "k", "user": "u" } }],
+            "users": [{ "name": "u", "user": {
+                "client-certificate-data": STANDARD.encode(own.pem()),
+                "client-key-data": STANDARD.encode(key.serialize_pem()),
+            } }],
+        })
+        .to_string()
+    }
+
     fn cluster_info(&self, address: &str) -> String {
         let authority = STANDARD.encode(self.authority.pem());
         let kubeconfig = json!({
@@ -112,28 +139,43 @@ impl Cluster {
     }
 }
 
-/// One request to a connection.
-async fn answer(acceptor: TlsAcceptor, tcp: TcpStream, info: Arc<String>) -> std::io::Result<()> {
+/// One request after the other, as long as the door is open.
+async fn answer(
+    acceptor: TlsAcceptor,
+    tcp: TcpStream,
+    info: Arc<String>,
+    is_open: Arc<AtomicBool>,
+) -> std::io::Result<()> {
     let mut tls = acceptor.accept(tcp).await?;
-    let mut head = Vec::new();
-    let mut part = [0; 1024];
-    while !head.windows(4).any(|four| four == b"\r\n\r\n") {
-        match tls.read(&mut part).await? {
-            0 => return Ok(()),
-            count => head.extend_from_slice(&part[..count]),
+    loop {
+        let mut head = Vec::new();
+        let mut part = [0; 1024];
+        while !head.windows(4).any(|four| four == b"\r\n\r\n") {
+            match tls.read(&mut part).await? {
+                0 => return Ok(()),
+                count => head.extend_from_slice(&part[..count]),
+            }
         }
+        if !is_open.load(Ordering::SeqCst) {
+            return Ok(());
+        }
+        let path = String::from_utf8_lossy(&head);
+        let path = path.split(' ').nth(1).unwrap_or_default();
+        let body = match path {
+            path if path.ends_with("/cluster-info") => info.to_string(),
+            path if path.starts_with("/api/v1/nodes/") => ready_node(),
+            _ => "{}".to_owned(),
+        };
+        let length = body.len();
+        let text = format!(
+            "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+        );
+        tls.write_all(text.as_bytes()).await?;
+        tls.flush().await?;
     }
-    let path = String::from_utf8_lossy(&head);
-    let path = path.split(' ').nth(1).unwrap_or_default();
-    let (status, body) = match path {
-        "/version" => ("200 OK", "{}".to_owned()),
-        path if path.ends_with("/cluster-info") => ("200 OK", info.to_string()),
-        _ => ("401 Unauthorized", "{}".to_owned()),
-    };
-    let length = body.len();
-    let text = format!(
-        "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
-    );
-    tls.write_all(text.as_bytes()).await?;
-    tls.shutdown().await
+}
+
+fn ready_node() -> String {
+    let ready = json!({ "type": "Ready", "status": "True", "message": "" });
+    json!({ "metadata": { "name": "w-1", "uid": "u-1" }, "status": { "conditions": [ready] } }).to_string()
 }

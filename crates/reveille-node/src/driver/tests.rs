@@ -1,0 +1,70 @@
+//! When the machine is read again.
+
+use reveille_agent::Settings;
+use reveille_agent::model::{Credentials, Inspection, Role};
+use reveille_core::model::agent::Ask;
+
+use super::*;
+use crate::hands::{JoinSettings, TokenError};
+use crate::root::Root;
+use crate::target::{Endpoint, Kind, Target, Token, ToldBy};
+
+struct NoTokens;
+
+impl Tokens for NoTokens {
+    async fn token(&self) -> Result<Token, TokenError> {
+        Err(TokenError::Refused("none in a test".to_owned()))
+    }
+}
+
+fn driver(folder: &tempfile::TempDir) -> Driver<NoTokens> {
+    let target = Target {
+        kind: Kind::Kubeadm,
+        told_by: ToldBy::Arguments,
+        endpoints: vec![Endpoint::parse("server", "127.0.0.1:1").unwrap()],
+        pins: Vec::new(),
+        bundle: None,
+        is_unpinned_on_purpose: false,
+        token: None,
+        node_name: None,
+        cri_socket: None,
+        config_file: None,
+        is_control_plane: false,
+    };
+    let root = Root::new(folder.path());
+    let distribution = crate::distribution::of(Kind::Kubeadm, &root).unwrap();
+    let inspector = Arc::new(Inspector::new(root, target, NodeName::from("w-1"), distribution));
+    let hands = Hands::new(Arc::clone(&inspector), NoTokens, JoinSettings::default());
+    let memory = MemoryFile::within(folder.path());
+    let (config, _) = Settings::default().check().unwrap();
+    Driver::new(Begin { inspector, hands, memory, config, circle: None }).unwrap()
+}
+
+fn inspected(node: NodeSeen) -> Event {
+    let found = Inspection { node, credentials: Credentials::Accepted, leaving: None, clock_is_right: true };
+    Event::Inspected { flight: FlightId(1), found }
+}
+
+#[tokio::test]
+async fn a_machine_whose_node_is_ready_is_read_seldom_and_at_once_when_that_changes_or_something_is_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut driver = driver(&folder);
+    assert!(driver.look_at_machine().is_some() && driver.look_at_machine().is_none(), "changes are told");
+    for (event, is_read, every) in [
+        (inspected(NodeSeen::NotReady), false, MACHINE_EVERY),
+        (inspected(NodeSeen::Ready), false, MACHINE_EVERY_SETTLED),
+        (Event::Tick, false, MACHINE_EVERY_SETTLED),
+        (Event::Asked(Ask::Rejoin), true, MACHINE_EVERY_SETTLED),
+        (inspected(NodeSeen::Absent), true, MACHINE_EVERY),
+        (inspected(NodeSeen::Absent), false, MACHINE_EVERY),
+        (inspected(NodeSeen::Ready), false, MACHINE_EVERY_SETTLED),
+        (inspected(NodeSeen::CannotTell), true, MACHINE_EVERY),
+    ] {
+        assert_eq!((driver.unsettles(&event), driver.machine_every()), (is_read, every), "{event:?}");
+    }
+    let marks = driver.inspector.root().at("/etc/kubernetes/manifests/kube-apiserver.yaml");
+    std::fs::create_dir_all(marks.parent().unwrap()).unwrap();
+    std::fs::write(marks, "").unwrap();
+    let Some(Event::Found(machine)) = driver.look_at_machine() else { panic!("it leads now") };
+    assert_eq!(machine.role, Role::ControlPlane { spare: false });
+}

@@ -1,0 +1,39 @@
+//! What an agent costs others while all is well.
+
+#![allow(clippy::unwrap_used, reason = "in a test, what cannot be is a failure")]
+
+#[path = "support/agent.rs"]
+mod agent;
+#[path = "support/cluster.rs"]
+mod cluster;
+mod support;
+
+use cluster::Cluster;
+use reveille_agent::Settings;
+use reveille_core::model::time::Span;
+use reveille_node::agent::{Setup, Shelf};
+use support::site;
+
+#[tokio::test]
+async fn an_agent_looks_over_the_connections_that_it_has_and_dials_anew_when_one_failed() {
+    let (site, cluster) = (site().await, Cluster::new());
+    let door = cluster.door().await;
+    let machine = agent::machine(1, &[("/etc/kubernetes/kubelet.conf", &cluster.kubelet_conf(&door))]);
+    let invited = Some(site.invite(|_| {}).await.token.clone());
+    let settings = Settings { inspect_every: Span::from_s(1), ..agent::hasty() };
+    let setup = Setup { settings, ..agent::setup(&site, &machine, invited) };
+    let (shelf, plan) = (Shelf::within(&setup.folder), cluster.plan(&door, "w-1"));
+    shelf.keep(&plan).unwrap();
+    shelf.mark_joined(&plan).unwrap();
+    let mut running = agent::run(setup, machine);
+    for _ in 0..4 {
+        running.says_all(&["Machine(Api(None))", "node: Ready, credentials: Accepted"]).await;
+    }
+    assert_eq!(door.connections(), 2, "one that shows nothing, and one that shows the kubelet's certificate");
+    door.set(false);
+    running.says("Machine(Api(Some(").await;
+    door.set(true);
+    running.says_all(&["Machine(Api(None))", "node: Ready, credentials: Accepted"]).await;
+    assert!(door.connections() > 2);
+    site.end().await;
+}

@@ -110,6 +110,39 @@ async fn what_was_acknowledged_is_there_after_a_restart_and_the_certificate_stil
 }
 
 #[tokio::test]
+async fn a_person_orders_evidence_and_probes_of_machines_that_are_there_and_nothing_that_changes_one() {
+    let mut site = site().await;
+    let (who, credential) = site.enrolled(1).await;
+    let order = |machine: &str, verb| Ask::Order { machine: machine.into(), verb, within_s: 60 };
+    let refused = async |ask| match site.people(ask).await {
+        Answer::Refused(why) => why.to_string(),
+        other => panic!("{other:?}"),
+    };
+    assert!(refused(order("w-1", Verb::Probe)).await.contains("not connected"));
+    assert!(refused(order("w-9", Verb::Probe)).await.contains("no machine"));
+    assert!(refused(order("w-1", Verb::RestartKubelet)).await.contains("not ordered by people"));
+    let mut session = site.link.session(&credential, who.hello()).await.unwrap();
+    let Answer::Ordered(id) = site.people(order("w-1", Verb::CollectEvidence)).await else {
+        panic!("refused")
+    };
+    let given = until(&mut session, |frame| match frame {
+        ServerFrame::Do(order) => Some(order.clone()),
+        _ => None,
+    })
+    .await;
+    assert_eq!((given.id, given.verb, given.within_s), (id, Verb::CollectEvidence, 60));
+    drop(session);
+    let why = loop {
+        if let What::Unanswered(ended, why) = site.heard.recv().await.unwrap().what {
+            assert_eq!(ended.0, id);
+            break why;
+        }
+    };
+    assert_eq!(why, "its session ended", "whoever ordered hears of the end in every case");
+    site.end().await;
+}
+
+#[tokio::test]
 async fn a_server_that_stops_tells_every_agent_so_and_when_to_ask_again_over_both_carriers() {
     let site = site().await;
     let mut sessions = Vec::new();

@@ -17,11 +17,11 @@ use reveille_core::model::incident::{
 use reveille_core::model::stage::Stage;
 use reveille_core::model::time::{Span, Time};
 use reveille_wire::report::{
-    ActReport, Ago, Answers, AskReport, AskedReport, AttemptReport, BlindReport, CheckReport, DoctorReport,
-    DoctorSummary, Document, FindingReport, HeldReport, In, IncidentReport, IncidentsReport,
-    LogFindingReport, LogLineReport, LogReport, MachineReport, NextReport, PauseReport, PlanHeldReport,
-    PlanReport, PlanSummary, Report, RollReport, RollSummary, SourceReport, StageReport, StageState,
-    TriedReport, WaitReport, WhyReport, key_text,
+    ActReport, Ago, Answers, AskReport, AskedReport, AttemptReport, BlindReport, CheckReport,
+    CollectedReport, DoctorReport, DoctorSummary, Document, FindingReport, HeldReport, In, IncidentReport,
+    IncidentsReport, LogFindingReport, LogLineReport, LogReport, MachineReport, NextReport, PauseReport,
+    PlanHeldReport, PlanReport, PlanSummary, Report, RollReport, RollSummary, SourceReport, StageReport,
+    StageState, TriedReport, WaitReport, WhyReport, key_text,
 };
 use reveille_wire::stamp::Stamp;
 
@@ -145,6 +145,18 @@ fn why() -> Report {
     Report::WhyReport(Box::new(WhyReport {
         way: None,
         timeline: None,
+        collected: vec![CollectedReport {
+            order: 7,
+            at: Stamp(NOW - Span::from_s(30)),
+            machine: "m-1".to_owned(),
+            node: "w-1".to_owned(),
+            instance: Some("7f3a".to_owned()),
+            outcome: "done".to_owned(),
+            says: "checks, logs and configuration".to_owned(),
+            file: Some("/state/.registrar/evidence/7-m-1.tar.gz".to_owned()),
+            bytes: Some(2048),
+            sha256: Some("sha256:00".to_owned()),
+        }],
         roster: "prod".into(),
         at: Stamp(NOW),
         machine: absent(),

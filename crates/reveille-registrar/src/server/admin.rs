@@ -17,7 +17,7 @@ use std::time::Duration;
 use reveille_core::model::id::{PoolName, RosterName};
 use reveille_core::model::time::Span;
 use reveille_wire::agent::text::{List, Sentence, Word};
-use reveille_wire::agent::{Role, Secret};
+use reveille_wire::agent::{Role, Secret, Verb};
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{UnixListener, UnixStream};
@@ -66,6 +66,15 @@ pub enum Ask {
         #[serde(default)]
         what: Option<Removal>,
     },
+    /// A machine is to say something of itself; nothing else is ordered here.
+    Order {
+        /// Which.
+        machine: Word,
+        /// What: its evidence, or a probe.
+        verb: Verb,
+        /// An answer after this is not waited for, seconds.
+        within_s: u32,
+    },
     /// Introduce another authority.
     RotateCa {},
     /// Retire all authorities but the newest.
@@ -80,6 +89,8 @@ pub enum Answer {
     Invited(Invited),
     /// The machine that stays away, or may come again.
     Removed(Word),
+    /// The order's number; what comes of it is told to whoever listens to the machines.
+    Ordered(u64),
     /// The authorities' pins now.
     Pins(List<Word, 8>),
     /// Why not, and what to do.
@@ -211,8 +222,32 @@ impl Office {
                     other => unexpected(other),
                 }
             }
+            Ask::Order { machine, verb, within_s } => self.order(&machine, verb, within_s).await,
             Ask::RotateCa {} => self.change(super::authority::Authorities::add).await,
             Ask::FinishRotation {} => self.change(super::authority::Authorities::finish).await,
+        }
+    }
+
+    async fn order(&self, machine: &Word, verb: Verb, within_s: u32) -> Answer {
+        if !matches!(verb, Verb::CollectEvidence | Verb::Probe) {
+            // What changes a machine is the engine's to ask, after its interlocks.
+            return refused(format!("{} is not ordered by people", verb.name()));
+        }
+        let named = machine.clone();
+        let found = self.hall.hand.view(move |registry, _| {
+            let known = registry.book().find(&named)?;
+            Some((known.id.clone(), registry.session_of(&known.id).is_some()))
+        });
+        let machine = match found.await {
+            Ok(Some((machine, true))) => machine,
+            Ok(Some((_, false))) => return refused(format!("{machine} is known, and is not connected now")),
+            Ok(None) => return refused(format!("no machine is known as {machine}, or several are")),
+            Err(over) => return refused(over.to_string()),
+        };
+        let (id, within) = (self.hall.hand.order_id(), Span::from_s(within_s.clamp(1, 600).into()));
+        match self.hall.hand.say(Event::Order { id, machine, verb, within }).await {
+            Ok(()) => Answer::Ordered(id.0),
+            Err(over) => refused(over.to_string()),
         }
     }
 

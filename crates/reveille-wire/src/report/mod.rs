@@ -11,6 +11,7 @@
 //! reader has to own a clock that agrees with ours. What nobody knows is left out or says `unknown`; it is never
 //! guessed. Words for people are found elsewhere.
 
+mod collected;
 mod doctor;
 mod incidents;
 mod join;
@@ -23,6 +24,7 @@ mod why;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+pub use collected::CollectedReport;
 pub use doctor::{CheckReport, DoctorReport, DoctorSummary, LogFindingReport, LogLineReport, LogReport};
 pub use incidents::{IncidentReport, IncidentsReport};
 pub use join::{JoinEnded, JoinEvent, JoinReport};
@@ -65,6 +67,8 @@ pub enum Report {
     DoctorReport(Box<DoctorReport>),
     /// What was amiss, and what came of it.
     IncidentsReport(IncidentsReport),
+    /// What a machine sent because a person asked.
+    CollectedReport(CollectedReport),
     /// What a join did, and how it ended.
     JoinReport(JoinReport),
 }

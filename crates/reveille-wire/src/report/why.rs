@@ -3,6 +3,7 @@
 use reveille_core::model::stage::Stage;
 use serde::{Deserialize, Serialize};
 
+use super::collected::CollectedReport;
 use super::parts::{AskedReport, AttemptReport, FindingReport, HeldReport, In, SourceReport};
 use super::roll::MachineReport;
 use super::way::{TimelineReport, WayReport};
@@ -33,6 +34,9 @@ pub struct WhyReport {
     pub asked: Vec<AskedReport>,
     /// What was tried, in order.
     pub done: Vec<AttemptReport>,
+    /// What its agent sent or said because a person asked, the newest last; as far as this host keeps it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub collected: Vec<CollectedReport>,
     /// What comes next; not there when nothing is amiss.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<NextReport>,

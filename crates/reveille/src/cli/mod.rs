@@ -4,6 +4,7 @@
 //! them. The long help of each command ends with examples that can be pasted.
 
 pub(crate) mod agent;
+pub(crate) mod collect;
 pub(crate) mod doctor;
 pub(crate) mod exit;
 pub(crate) mod failure;
@@ -153,6 +154,9 @@ pub(crate) enum Command {
     /// Play a recording through the engine again and compare what it decides
     #[command(after_long_help = REPLAY_EXAMPLES)]
     Replay(Replay),
+    /// Have a machine's agent send its evidence, or say what its checks say
+    #[command(after_long_help = collect::EXAMPLES)]
+    Collect(collect::Collect),
     /// Print the one command by which a machine comes to this cluster
     #[command(after_long_help = invite::EXAMPLES)]
     Invite(invite::Invite),

@@ -51,6 +51,9 @@ pub(crate) async fn invite(context: &Context, args: &Invite) -> Result<Answer, F
             });
             text
         }
+        Said::Ordered(_) => {
+            return Err(Failure::internal(anyhow!("the registration server answered something else")));
+        }
         Said::Refused(why) => return Err(Failure::usage(anyhow!("the registration server refuses: {why}"))),
     };
     Ok(Answer::fine(text))

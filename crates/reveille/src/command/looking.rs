@@ -16,7 +16,7 @@ use reveille_core::effect::Look;
 use reveille_core::event::Answer as Read;
 use reveille_core::model::incident::{FaultKind, Finding, MachineKey};
 use reveille_diagnose::Judge;
-use reveille_wire::report::Report;
+use reveille_wire::report::{CollectedReport, MachineReport, Report};
 use reveille_wire::roster::CheckedRoster;
 
 use super::look::{self, Controller, Looked};
@@ -25,10 +25,14 @@ use crate::beside::{self, client};
 use crate::cli::exit::Exit;
 use crate::cli::failure::Failure;
 use crate::cli::{self, Output};
+use crate::registration::{self, evidence};
 use crate::render;
 use crate::view::ask::{Ask, Asked, Reply, answer};
 use crate::view::find::{self, Found};
 use crate::view::{incidents as incidents_view, machine, plan as plan_view, roll as roll_view};
+
+/// What was collected of one machine and is told, the newest.
+const COLLECTED_MAX: usize = 5;
 
 /// `roll`.
 pub(crate) async fn roll(context: &Context, args: &cli::Roll) -> Result<Answer, Failure> {
@@ -66,6 +70,7 @@ pub(crate) fn print(context: &Context, report: Report, all: bool) -> Result<(Str
         Report::PlanReport(plan) => plan_view::exit(plan),
         Report::IncidentsReport(incidents) => incidents_view::exit(incidents),
         Report::WhyReport(why) => why_exit(&why.machine),
+        Report::CollectedReport(_) => Exit::AllAnswer,
         Report::JoinReport(join) => render::join::exit(join),
         Report::DoctorReport(doctor) => render::doctor::exit(doctor),
     };
@@ -75,6 +80,7 @@ pub(crate) fn print(context: &Context, report: Report, all: bool) -> Result<(Str
         Report::PlanReport(plan) => render::plan::page(plan, paper),
         Report::IncidentsReport(incidents) => render::incidents::page(incidents, all, paper),
         Report::WhyReport(why) => render::why::page(why, paper),
+        Report::CollectedReport(collected) => super::collect::page(collected),
         Report::JoinReport(join) => render::join::page(join),
         Report::DoctorReport(doctor) => render::doctor::page(doctor, paper),
     })?;
@@ -98,7 +104,10 @@ pub(crate) async fn why(context: &Context, args: &cli::Why) -> Result<Answer, Fa
     let count = rosters.len();
     for checked in rosters {
         match reply(context, &checked, &ask).await? {
-            Reply::Report(report) => {
+            Reply::Report(mut report) => {
+                if let Report::WhyReport(why) = &mut *report {
+                    why.collected = collected(context, &why.machine);
+                }
                 let (text, exit) = print(context, *report, true)?;
                 return Ok(Answer { text, exit });
             }
@@ -121,6 +130,18 @@ pub(crate) async fn why(context: &Context, args: &cli::Why) -> Result<Answer, Fa
         [one] => failure.next(format!("did you mean {one}?")),
         several => failure.next(format!("did you mean one of {}?", several.join(", "))),
     })
+}
+
+/// What its agent sent because a person asked, as far as a registration server on this host kept it.
+fn collected(context: &Context, machine: &MachineReport) -> Vec<CollectedReport> {
+    let Ok(directory) = registration::directory(context) else { return Vec::new() };
+    let its = |report: &CollectedReport| {
+        report.instance.is_some() && report.instance == machine.instance
+            || machine.node.as_ref() == Some(&report.node)
+    };
+    let mut all = evidence::kept(&evidence::folder(&directory));
+    all.retain(its);
+    all.split_off(all.len().saturating_sub(COLLECTED_MAX))
 }
 
 /// Asks the controller, or looks.

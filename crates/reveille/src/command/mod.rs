@@ -12,6 +12,7 @@
 
 mod agent;
 mod catalogue;
+pub(crate) mod collect;
 mod compare;
 mod demo;
 mod diagnose;
@@ -150,6 +151,7 @@ fn perform(context: &Context, command: Command) -> Result<Answer, Failure> {
         Command::Pause(args) => pause::pause(context, &args),
         Command::Resume(args) => pause::resume(context, &args),
         Command::Init(args) => on_runtime(init::init(context, &args)),
+        Command::Collect(args) => on_runtime(collect::collect(context, &args)),
         Command::Invite(args) => on_runtime(invite::invite(context, &args)),
         Command::Agent(args) => on_runtime(agent::agent(&args)),
         Command::Join(args) => on_runtime(join::join(context, &args)),

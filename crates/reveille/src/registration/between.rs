@@ -26,9 +26,14 @@ use reveille_wire::agent::frame::{Account, Done, Ended};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
+use super::evidence::{Ending, Gathering};
+use crate::driver::clock;
 use crate::otlp::Exporter;
 use crate::worlds::agents::{Answered, Asking, Ears};
 
+/// An order of the engine is the place of its roster, from 1, above its intent. The registry's own numbers begin with its clock,
+/// and are higher than any of these.
+const ROSTER_BITS: u32 = 48;
 /// An agent may take so long; whether it helped is read, not waited for.
 const ORDER_WITHIN: Span = Span::from_min(15);
 /// An ask without a word of the machine counts as taken after this, while its session stands. Shorter than the asker waits.
@@ -69,6 +74,7 @@ pub(super) async fn carry(
     mut heard: mpsc::Receiver<Heard>,
     engines: BTreeMap<RosterName, Engine>,
     exporter: Option<Exporter>,
+    endings: mpsc::Sender<Ending>,
 ) {
     let pending = Pending::default();
     let mut ears = BTreeMap::new();
@@ -78,17 +84,29 @@ pub(super) async fn carry(
         tokio::spawn(pass_on(hand.clone(), index, engine.asks, pending.clone()));
     }
     let mut number = 0;
+    let mut gathering = Gathering::default();
+    let of_engine = ears.len() as u64;
+    let by_a_person = |id: &OrderId| id.0 >> ROSTER_BITS > of_engine;
     let mut accounts = BTreeMap::new();
     while let Some(told) = heard.recv().await {
         super::log(&told);
         keep_account(&mut accounts, &told);
         match &told.what {
-            What::Answered(id, done) => pending.end(*id, Some(answered(done))),
+            What::Evidence(id, part) => gathering.take(*id, part),
+            What::Answered(id, done) if by_a_person(id) => {
+                let ending = gathering.done(clock::wall().into(), *id, &told.who, done);
+                keep_ending(&endings, ending);
+            }
+            What::Unanswered(id, why) if by_a_person(id) => {
+                let ending = gathering.unanswered(clock::wall().into(), *id, &told.who, why);
+                keep_ending(&endings, ending);
+            }
             What::JoinOver(over) => {
                 if let Some(exporter) = &exporter {
                     exporter.offer(&told.who, over);
                 }
             }
+            What::Answered(id, done) => pending.end(*id, Some(answered(done))),
             What::Unanswered(id, why) => pending.end(*id, Some(Answered::NotAsked(Arc::from(*why)))),
             _ => {}
         }
@@ -97,6 +115,12 @@ pub(super) async fn carry(
             let account = accounts.get(&told.who.machine).cloned().unwrap_or_default();
             tell(&hand, ears, &told, number, account).await;
         }
+    }
+}
+
+fn keep_ending(endings: &mpsc::Sender<Ending>, ending: Ending) {
+    if endings.try_send(ending).is_err() {
+        tracing::warn!("the disk does not keep up: what a machine sent because somebody asked is lost");
     }
 }
 
@@ -127,7 +151,7 @@ async fn pass_on(hand: Hand, roster: u64, mut asks: mpsc::Receiver<Asking>, pend
     while let Some(asking) = asks.recv().await {
         let machine = MachineId::new(asking.agent.as_str());
         // The same intent is the same order, after a restart, too: an agent passes over one that it has had.
-        let id = OrderId((roster << 48) | (asking.intent.0 & ((1 << 48) - 1)));
+        let id = OrderId((roster << ROSTER_BITS) | (asking.intent.0 & ((1 << ROSTER_BITS) - 1)));
         if let Err(why) = fits(&hand, &machine, asking.instance.clone()).await {
             drop(asking.answer.send(Answered::NotAsked(Arc::from(why))));
             continue;

@@ -10,6 +10,7 @@
 //! these a heartbeat.
 
 pub(crate) mod between;
+pub(crate) mod evidence;
 mod mint;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -40,6 +41,8 @@ pub(crate) fn directory(context: &Context) -> Result<PathBuf, Failure> {
     context.state_dir(&RosterName::from(".registrar"))
 }
 
+/// Archives that may wait for the disk.
+const ENDINGS_MAX: usize = 4;
 /// How often the plans are looked at.
 const PLANS_EVERY: Duration = Duration::from_secs(5);
 
@@ -127,8 +130,10 @@ pub(crate) async fn begin(
         engines.insert(roster.clone(), site.engine);
         clusters.insert(roster, site.cluster);
     }
+    let (endings, ended) = mpsc::channel(ENDINGS_MAX);
+    background.spawn(keep_endings(evidence::folder(&directory(context)?), ended));
     background.spawn(mint::serve(begun.mints, clusters));
-    background.spawn(between::carry(begun.hand, begun.heard, engines, exporter));
+    background.spawn(between::carry(begun.hand, begun.heard, engines, exporter, endings));
     Ok(Some(Registration { failed, thread }))
 }
 
@@ -197,6 +202,21 @@ async fn open(setup: Setup, told: oneshot::Sender<Result<Begun, StartError>>) ->
     };
     told.send(begun).ok()?;
     run
+}
+
+/// Writes what machines sent, one after the other, beside everything else.
+async fn keep_endings(folder: PathBuf, mut endings: mpsc::Receiver<evidence::Ending>) {
+    while let Some(ending) = endings.recv().await {
+        let (folder, node) = (folder.clone(), ending.report.node.clone());
+        let outcome = ending.report.outcome.clone();
+        match tokio::task::spawn_blocking(move || evidence::keep(&folder, ending)).await {
+            Ok(Ok(())) => {
+                tracing::info!(%node, outcome, "what somebody asked of a machine has ended, and is kept")
+            }
+            Ok(Err(error)) => tracing::error!(%node, "what a machine sent cannot be kept: {error}"),
+            Err(_) => return,
+        }
+    }
 }
 
 /// Plans that were changed are read again, and given to whoever has others. A broken file changes nothing.

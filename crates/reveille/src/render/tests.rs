@@ -79,6 +79,7 @@ fn page(field: &Field, ask: Ask, all: bool, paper: &Paper) -> String {
         Report::WhyReport(report) => why::page(&report, paper),
         Report::PlanReport(report) => plan::page(&report, paper),
         Report::IncidentsReport(report) => incidents::page(&report, all, paper),
+        Report::CollectedReport(report) => crate::command::collect::page(&report),
         Report::JoinReport(report) => super::join::page(&report),
         Report::DoctorReport(report) => super::doctor::page(&report, paper),
     }

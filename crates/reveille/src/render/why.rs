@@ -47,6 +47,15 @@ pub(crate) fn page(report: &WhyReport, paper: &Paper) -> String {
         let verified = report.done.iter().filter(|attempt| attempt.verified).count();
         out.push_str(&labelled("", &format!("in all: requested {requested}, verified {verified}"), paper));
     }
+    for (index, collected) in report.collected.iter().enumerate() {
+        let told = collected.file.as_ref().map_or_else(
+            || one_line(&collected.says),
+            |file| format!("{} bytes, reveille diagnose {file}", collected.bytes.unwrap_or(0)),
+        );
+        let line =
+            format!("{} {}: {told}", paper.clock(collected.at, report.at), one_line(&collected.outcome));
+        out.push_str(&labelled(if index == 0 { "Sent" } else { "" }, &line, paper));
+    }
     if let Some(next) = &report.next {
         let when = next.not_before.as_ref().map_or_else(String::new, |until| {
             format!("at {}, in {}: ", paper.clock(until.at, report.at), spoken(until.in_s))

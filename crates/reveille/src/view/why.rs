@@ -82,6 +82,7 @@ pub(crate) fn report<'a>(
         findings,
         asked,
         done,
+        collected: Vec::new(),
         next,
         held,
         no_use,

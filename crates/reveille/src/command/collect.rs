@@ -1,0 +1,76 @@
+//! `collect`: orders a machine's evidence through the running server, and waits for what comes of it.
+//!
+//! The order goes over the server's socket; its end is a file in the server's state, which is waited for, so that whoever stops
+//! waiting loses nothing.
+
+use std::time::Duration;
+
+use anyhow::anyhow;
+use reveille_registrar::server::admin::{Answer as Said, Ask, AskError, ask};
+use reveille_wire::agent::Verb;
+use reveille_wire::agent::text::Word;
+use reveille_wire::report::{CollectedReport, Report};
+use tokio::time::{Instant, sleep};
+
+use super::{Answer, Context};
+use crate::cli::collect::Collect;
+use crate::cli::exit::Exit;
+use crate::cli::failure::Failure;
+use crate::registration::{self, evidence};
+
+/// Between two looks at the folder.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
+/// The server says that there is no answer when the time is over; that takes a tick, and a disk.
+const GRACE: Duration = Duration::from_secs(10);
+
+/// `collect`.
+pub(crate) async fn collect(context: &Context, args: &Collect) -> Result<Answer, Failure> {
+    let directory = registration::directory(context)?;
+    let verb = if args.probe { Verb::Probe } else { Verb::CollectEvidence };
+    let order = Ask::Order { machine: Word::cut(&args.machine), verb, within_s: args.within };
+    let said = ask(&directory, &order).await.map_err(|error| {
+        let nobody = matches!(error, AskError::Nobody { .. });
+        let failure =
+            Failure::cannot_tell(anyhow::Error::new(error).context("cannot ask the registration server"));
+        if nobody {
+            failure.next("start it on this host with the same --state: reveille run --listen ADDRESS")
+        } else {
+            failure
+        }
+    })?;
+    let order = match said {
+        Said::Ordered(order) => order,
+        Said::Refused(why) => return Err(Failure::usage(anyhow!("the registration server refuses: {why}"))),
+        _ => return Err(Failure::internal(anyhow!("the registration server answered something else"))),
+    };
+    let until = Instant::now() + Duration::from_secs(args.within.into()) + GRACE;
+    let folder = evidence::folder(&directory);
+    loop {
+        let kept = evidence::kept(&folder);
+        if let Some(report) = kept.into_iter().rfind(|report| report.order == order) {
+            let exit = if report.outcome == "done" { Exit::AllAnswer } else { Exit::CannotTell };
+            let text = context.print(Report::CollectedReport(report.clone()), |_| page(&report))?;
+            return Ok(Answer { text, exit });
+        }
+        if Instant::now() >= until {
+            return Err(Failure::cannot_tell(anyhow!("nothing came within {} s", args.within))
+                .next(format!("look later: reveille why {}", args.machine)));
+        }
+        sleep(LOOK_EVERY).await;
+    }
+}
+
+/// For people.
+pub(crate) fn page(report: &CollectedReport) -> String {
+    let node = crate::render::paper::one_line(&report.node);
+    let says = report.says.trim_end();
+    match &report.file {
+        Some(file) => format!(
+            "{node}: {}, {} bytes\n  {file}\n  {}\nnext: reveille diagnose {file}\n",
+            report.outcome,
+            report.bytes.unwrap_or(0),
+            says.replace('\n', "\n  ")
+        ),
+        None => format!("{node}: {}\n  {}\n", report.outcome, says.replace('\n', "\n  ")),
+    }
+}

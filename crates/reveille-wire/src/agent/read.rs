@@ -2,6 +2,9 @@
 //!
 //! A mistake is told by where it is and what was expected there, without a word of what stood there: an error is logged, and
 //! what a peer sends by mistake may be a key.
+//!
+//! Values are counted before any is made: a frame whose kind stands behind its fields is kept as a tree until the kind is read,
+//! and a tree of a million zeros is thirty times as large as its text.
 
 use serde::de::DeserializeOwned;
 use thiserror::Error;
@@ -18,6 +21,9 @@ pub struct BadFrame {
     pub what: Word,
 }
 
+/// Most values within one. A list of 256 peers has four thousand; a file in a plan is one, whatever stands in it.
+const VALUES_MAX: usize = 16 << 10;
+
 /// Reads one value of at most `bytes_max`.
 ///
 /// # Errors
@@ -28,6 +34,10 @@ pub fn read<T: DeserializeOwned>(bytes: &[u8], bytes_max: usize) -> Result<T, Ba
         let what = format!("{} bytes, and at most {bytes_max} are taken", bytes.len());
         return Err(BadFrame { place: Word::from("length"), what: Word::cut(&what) });
     }
+    if values(bytes) > VALUES_MAX {
+        let what = format!("more than {VALUES_MAX} values");
+        return Err(BadFrame { place: Word::from("length"), what: Word::cut(&what) });
+    }
     serde_json::from_slice(bytes).map_err(|error| {
         let place = match error.line() {
             0 => "frame".to_owned(),
@@ -35,6 +45,21 @@ pub fn read<T: DeserializeOwned>(bytes: &[u8], bytes_max: usize) -> Result<T, Ba
         };
         BadFrame { place: Word::cut(&place), what: Word::cut(&unquoted(&error.to_string())) }
     })
+}
+
+/// How many values there are at most: one more than there are commas and openings outside of texts.
+fn values(bytes: &[u8]) -> usize {
+    let (mut count, mut in_text, mut is_escaped) = (1, false, false);
+    for byte in bytes {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = in_text,
+            b'"' => in_text = !in_text,
+            b',' | b'[' | b'{' if !in_text => count += 1,
+            _ => {}
+        }
+    }
+    count
 }
 
 /// Without what stands between quotes or backticks, unless it is a name of ours: serde puts ours between backticks after

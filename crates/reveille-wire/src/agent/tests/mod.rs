@@ -129,6 +129,23 @@ fn what_is_too_long_is_refused_and_nothing_that_was_sent_is_quoted() {
 }
 
 #[test]
+fn a_frame_of_far_more_values_than_any_has_is_refused_before_one_is_made() {
+    let frame = |behind: &str| format!("{{\"n\":1,\"t\":\"ack\",\"up_to\":1,\"x\":{behind}}}");
+    let read =
+        |text: &str| super::read::<Numbered<ServerFrame>>(text.as_bytes(), super::SERVER_FRAME_BYTES_MAX);
+    for part in ["0,", "[],", "{\"\":0},", "\"\\\"\","] {
+        let text = frame(&format!("[{}0]", part.repeat(20_000)));
+        assert_eq!(read(&text).unwrap_err().what.as_str(), "more than 16384 values", "{part}");
+        assert!(read(&frame(&format!("[{}0]", part.repeat(8_000)))).is_ok(), "{part}");
+    }
+    let file = "a,[{\\\",".repeat(50_000);
+    assert!(read(&frame(&format!("\"{file}\""))).is_ok(), "a text is one value");
+    let peer = "{\"node_name\":\"w\",\"addresses\":[\"a\",\"b\",\"c\",\"d\",\"e\",\"f\",\"g\",\"h\"],\"zone\":\"z\",\"answers_at\":\"a\"}";
+    let peers = vec![peer; 256].join(",");
+    assert!(read(&format!("{{\"n\":1,\"t\":\"peers\",\"peers\":[{peers}]}}")).is_ok());
+}
+
+#[test]
 fn texts_keep_no_control_characters_and_a_tail_keeps_the_end() {
     assert_eq!(Word::cut("a\u{1b}[2J\nb").as_str(), "a\u{fffd}[2J\nb");
     assert_eq!(Text::<4>::tail("häöü").as_str(), "öü");

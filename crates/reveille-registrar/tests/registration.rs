@@ -151,7 +151,10 @@ async fn a_server_that_stops_tells_every_agent_so_and_when_to_ask_again_over_bot
         let carrier = if number % 2 == 0 { Carrier::WebSocket } else { Carrier::LongPoll };
         sessions.push((carrier, site.link.session_over(carrier, &credential, who.hello()).await.unwrap()));
     }
-    // They listen, as agents do, when it comes.
+    // They listen, as agents do, when it comes: what the last one asked is under way when others were answered after it.
+    for _ in 0..3 {
+        site.link.ping().await.unwrap();
+    }
     let listening = sessions.into_iter().map(|(carrier, mut session)| {
         tokio::spawn(async move {
             loop {

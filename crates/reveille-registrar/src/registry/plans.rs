@@ -71,7 +71,12 @@ impl Template {
 
 /// The checksum of a plan.
 pub fn checksum(plan: &Plan) -> Word {
-    let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, &plan.canonical());
+    sha256(&plan.canonical())
+}
+
+/// A digest as the protocol writes it: `sha256:` and 64 hex digits.
+pub fn sha256(bytes: &[u8]) -> Word {
+    let digest = aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, bytes);
     let hex: String = digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
     Word::cut(&format!("sha256:{hex}"))
 }

@@ -5,9 +5,9 @@
 //!                                                  └ full: dropped, and counted
 //! ```
 //!
-//! OTLP's JSON encoding over the HTTP client that is there: every collector takes it beside protobuf on the same path, and
-//! it needs neither a code generator nor a second HTTP stack. Nothing waits for a collector. A join is handed over once,
-//! after its end is durable; one that could not be sent is lost to the collector and to nobody else: the ledger has it.
+//! OTLP's JSON encoding over the HTTP client that is there: OTLP/HTTP has it beside protobuf on the same path, and it needs
+//! neither a code generator nor a second HTTP stack. Nothing waits for a collector. A join is handed over once, after its end
+//! is durable; one that could not be sent is lost to the collector and to nobody else: the ledger has it.
 
 pub(crate) mod config;
 pub(crate) mod exporter;

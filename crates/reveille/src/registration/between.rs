@@ -86,7 +86,7 @@ pub(super) async fn carry(
     let mut number = 0;
     let mut gathering = Gathering::default();
     let of_engine = ears.len() as u64;
-    let by_a_person = |id: &OrderId| id.0 >> ROSTER_BITS > of_engine;
+    let by_a_person = |id: &OrderId| is_of_a_person(*id, of_engine);
     let mut accounts = BTreeMap::new();
     while let Some(told) = heard.recv().await {
         super::log(&told);
@@ -116,6 +116,11 @@ pub(super) async fn carry(
             tell(&hand, ears, &told, number, account).await;
         }
     }
+}
+
+/// The number was drawn by the registry, and not counted from an intent of one of so many rosters.
+const fn is_of_a_person(id: OrderId, rosters: u64) -> bool {
+    id.0 >> ROSTER_BITS > rosters
 }
 
 fn keep_ending(endings: &mpsc::Sender<Ending>, ending: Ending) {
@@ -292,5 +297,12 @@ mod tests {
         pending.end(OrderId(2), None);
         assert_eq!(known.await, Ok(Answered::Taken));
         assert!(unknown.await.is_err());
+    }
+
+    #[test]
+    fn an_order_of_a_person_is_told_from_one_of_the_engine_by_its_number() {
+        let drawn = u64::try_from(clock::wall().ms).unwrap() << 20;
+        assert!(is_of_a_person(OrderId(drawn), 1000));
+        assert!(!is_of_a_person(OrderId(1000 << ROSTER_BITS | 7), 1000));
     }
 }

@@ -16,10 +16,10 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-use aws_lc_rs::digest::{SHA256, digest};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use reveille_core::diagnose::console::mask_secrets;
+use reveille_registrar::registry::plans::sha256;
 use reveille_registrar::registry::{OrderId, Who};
 use reveille_wire::agent::frame::{Done, Ended, EvidencePart};
 use reveille_wire::report::CollectedReport;
@@ -101,15 +101,13 @@ impl Parts {
             return Err(format!("{} of {} parts came", self.next, self.of));
         }
         let archive = STANDARD.decode(&self.base64).map_err(|error| format!("it is no base64: {error}"))?;
-        let hex: String =
-            digest(&SHA256, &archive).as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
-        let counted = format!("sha256:{hex}");
-        if counted != self.sha256 {
+        let counted = sha256(&archive);
+        if counted.as_str() != self.sha256 {
             return Err(
                 "what was put together is not what the machine sent: its digest is another".to_owned()
             );
         }
-        Ok((archive, counted))
+        Ok((archive, counted.to_string()))
     }
 }
 
@@ -194,7 +192,6 @@ pub(crate) fn kept(folder: &Path) -> Vec<CollectedReport> {
 mod tests {
     use reveille_registrar::registry::MachineId;
     use reveille_wire::agent::Identity;
-    use reveille_wire::agent::text::Word;
 
     use super::*;
 
@@ -209,9 +206,7 @@ mod tests {
     }
 
     fn parts(id: u64, archive: &[u8]) -> Vec<EvidencePart> {
-        let hex: String =
-            digest(&SHA256, archive).as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
-        EvidencePart::cut(id, &STANDARD.encode(archive), &Word::cut(&format!("sha256:{hex}"))).unwrap()
+        EvidencePart::cut(id, &STANDARD.encode(archive), &sha256(archive)).unwrap()
     }
 
     fn end(gathering: &mut Gathering, id: u64) -> Ending {

@@ -12,6 +12,8 @@
 pub(crate) mod between;
 pub(crate) mod evidence;
 mod mint;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;

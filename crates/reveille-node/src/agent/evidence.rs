@@ -267,3 +267,49 @@ impl Work {
         Err(io::Error::other(format!("{} bytes without any log", bytes.len())))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use reveille_agent::Settings;
+    use reveille_wire::agent::Facts;
+
+    fn order(id: u64) -> Order {
+        Order { id, verb: Verb::CollectEvidence, within_s: 600 }
+    }
+
+    #[tokio::test]
+    async fn what_is_collected_ends_with_the_link_and_the_next_order_is_free() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("var/log/kubelet.log");
+        std::fs::create_dir_all(log.parent().unwrap()).unwrap();
+        let noise: Vec<String> = (0..60_000).map(|_| format!("kubelet {:x}\n", fastrand::u64(..))).collect();
+        std::fs::write(log, noise.concat()).unwrap();
+        let setup = Setup {
+            root: Root::new(folder.path()),
+            folder: folder.path().join("agent"),
+            link: None,
+            invitation: None,
+            instance_id: None,
+            facts: Facts::default(),
+            settings: Settings::default(),
+            peer_listen: None,
+        };
+        let (parts, mut sent) = mpsc::channel(1);
+        let mut collector = Collector::new(&setup, parts);
+        collector.begin(&order(1), None).unwrap();
+        let Some(AgentFrame::Evidence(first)) = sent.recv().await else { panic!("no part") };
+        assert!(first.part == 0 && first.of > 3, "{} parts", first.of);
+        // A link that takes nothing more: whoever collects waits for it, and everything else goes on.
+        assert_eq!(collector.begin(&order(1), None), Ok(()), "the same order again is the same one");
+        assert!(collector.begin(&order(2), None).is_err(), "one at a time");
+        collector.stop();
+        let freed = Arc::clone(&collector.free).acquire_owned();
+        drop(tokio::time::timeout(Duration::from_secs(30), freed).await.unwrap());
+        let of_first = std::iter::from_fn(|| sent.try_recv().ok()).count();
+        assert!(of_first <= 1, "what was under way, and no more: {of_first}");
+        collector.begin(&order(2), None).unwrap();
+        let Some(AgentFrame::Evidence(next)) = sent.recv().await else { panic!("no part") };
+        assert_eq!((next.id, next.part), (2, 0));
+    }
+}

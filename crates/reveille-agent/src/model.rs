@@ -106,6 +106,8 @@ pub enum NodeSeen {
     Absent,
     /// A Node of its name is there, and it is another machine's.
     AnotherMachines,
+    /// Who has no certificate yet may not read it; the cluster itself sees to it that a name is one machine's.
+    Guarded,
     /// Nobody could say.
     CannotTell,
 }
@@ -123,6 +125,8 @@ pub enum Credentials {
     Interrupted,
     /// A join has begun, and its bootstrap token is refused.
     TokenDead,
+    /// They are of no use any more, and its agent fetches others at each start, for a token that is taken.
+    Renewable,
     /// The certificate is past its date.
     Expired,
     /// The certificate is within its dates, and the API server refuses it (401).

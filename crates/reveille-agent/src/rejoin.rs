@@ -3,6 +3,7 @@
 //! ```text
 //!  node gone, credentials accepted      ─▶ RestartKubelet   it registers at its start, and at no other time
 //!  bootstrap token refused, cert expired ─▶ NewToken        the kubelet bootstraps anew; nothing is thrown away
+//!  the same where an agent renews itself ─▶ NewToken        also refused ones: its next start fetches others
 //!  certificate refused, again and again  ─▶ Reset           and join: what is there is of another life
 //!  kubelet.conf of a cluster that is gone ─▶ Reset          its address answers as *this* cluster now
 //!  nothing is there, and a join was ordered, or a reset begun before the agent died ─▶ Join
@@ -146,7 +147,9 @@ pub fn choose(known: Known<'_>) -> Result<Option<Rung>, Hold> {
     match &known.found.credentials {
         // It is not Ready although it is let in: that is no matter of joining.
         Credentials::Accepted if known.found.node == NodeSeen::NotReady => Ok(None),
-        Credentials::Accepted if known.found.node == NodeSeen::CannotTell => Err(Hold::CannotTell),
+        Credentials::Accepted if matches!(known.found.node, NodeSeen::CannotTell | NodeSeen::Guarded) => {
+            Err(Hold::CannotTell)
+        }
         Credentials::Accepted => Ok(Some(Rung::RestartKubelet)),
         Credentials::Bootstrapping => Err(Hold::JoinUnderWay),
         Credentials::Nothing if may_join => worker().map(|()| Some(Rung::Join)),
@@ -155,6 +158,11 @@ pub fn choose(known: Known<'_>) -> Result<Option<Rung>, Hold> {
             proved().map(|()| Some(Rung::Reset))
         }
         Credentials::Nothing | Credentials::Interrupted => Err(Hold::NeverJoined),
+        // It registers as a worker; a control plane is no machine for that.
+        Credentials::Renewable => {
+            worker()?;
+            proved().map(|()| Some(Rung::NewToken))
+        }
         Credentials::TokenDead => proved().map(|()| Some(Rung::NewToken)),
         Credentials::Expired if !known.found.clock_is_right => Err(Hold::ClockWrong),
         Credentials::Expired if known.attempts < TOKENS_BEFORE_RESET => {
@@ -205,12 +213,16 @@ mod tests {
 
     #[test]
     fn each_finding_has_its_mildest_rung() {
-        use Credentials::{Accepted, Bootstrapping, Expired, Foreign, Nothing, Refused, TokenDead};
+        use Credentials::{
+            Accepted, Bootstrapping, Expired, Foreign, Nothing, Refused, Renewable, TokenDead,
+        };
         for (credentials, attempts, wanted) in [
             (Accepted, 0, Ok(Some(Rung::RestartKubelet))),
             (Accepted, 4, Ok(Some(Rung::RestartKubelet))),
             (TokenDead, 0, Ok(Some(Rung::NewToken))),
             (TokenDead, 4, Ok(Some(Rung::NewToken))),
+            (Renewable, 0, Ok(Some(Rung::NewToken))),
+            (Renewable, 4, Ok(Some(Rung::NewToken))),
             (Expired, 0, Ok(Some(Rung::NewToken))),
             (Expired, 2, Ok(Some(Rung::Reset))),
             (Refused, 0, Ok(Some(Rung::Reset))),

@@ -253,7 +253,15 @@ impl State {
             }
             (Task::Rejoin(rung), Step::Record | Step::Do(_)) => {
                 let before = self.memory.attempts.saturating_sub(1);
-                let blind = || self.sight.found().is_none_or(|found| found.node == NodeSeen::CannotTell);
+                // A join where nothing is takes nothing away; what is reset must not be a node that is there.
+                let is_blind = |node| match node {
+                    NodeSeen::CannotTell => true,
+                    NodeSeen::Guarded => rung == Rung::Reset,
+                    NodeSeen::Ready | NodeSeen::NotReady | NodeSeen::Absent | NodeSeen::AnotherMachines => {
+                        false
+                    }
+                };
+                let blind = || self.sight.found().is_none_or(|found| is_blind(found.node));
                 let resets = rung >= Rung::Reset && step != Step::Do(Verb::RequestToken);
                 first(&[
                     told,
@@ -326,7 +334,7 @@ impl State {
                 }
             }
             NodeSeen::AnotherMachines => return Some("the node of its name is another machine's"),
-            NodeSeen::Absent | NodeSeen::CannotTell => {}
+            NodeSeen::Absent | NodeSeen::Guarded | NodeSeen::CannotTell => {}
         }
         if let Some(kept) = self.work.as_mut().and_then(|work| work.wait.as_mut()) {
             kept.was_there = wait.was_there;

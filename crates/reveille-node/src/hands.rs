@@ -86,6 +86,8 @@ pub struct JoinSettings {
     pub ignored_checks: Vec<String>,
     /// Where copies are kept before a reset.
     pub copies: PathBuf,
+    /// What is asked to start and stop units; `systemctl` on the path where none is named.
+    pub systemctl: Option<PathBuf>,
 }
 
 /// The hands.
@@ -183,7 +185,8 @@ impl<T: Tokens> Hands<T> {
             Deed::Unit(verb, unit) => {
                 let words = verb.words().iter().chain(std::iter::once(unit));
                 let arguments: Vec<String> = words.map(|word| (*word).to_owned()).collect();
-                program::run("systemctl", &arguments, UNIT_WITHIN, said).await?;
+                let asked = self.settings.systemctl.as_ref().map(|path| path.to_string_lossy());
+                program::run(asked.as_deref().unwrap_or("systemctl"), &arguments, UNIT_WITHIN, said).await?;
                 Ok(())
             }
         }

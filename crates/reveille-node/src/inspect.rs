@@ -360,7 +360,7 @@ impl Inspector {
 
     async fn of_begun(&self, begun: &Begun) -> (Credentials, Asked) {
         let mut asked = self.ask_with_token(begun.token.as_ref()).await;
-        if let (Asked::Forbidden, Some(token)) = (&asked, &begun.token)
+        if let (Asked::Guarded, Some(token)) = (&asked, &begun.token)
             && let Some(taken) = self.ask_for_name(token).await
         {
             asked = taken;
@@ -368,7 +368,7 @@ impl Inspector {
         let credentials = match &asked {
             _ if !begun.is_whole => Credentials::Interrupted,
             Asked::Refused => Credentials::TokenDead,
-            Asked::There(_) | Asked::NotThere | Asked::Forbidden | Asked::NameTaken(_) => {
+            Asked::There(_) | Asked::NotThere | Asked::Forbidden | Asked::Guarded | Asked::NameTaken(_) => {
                 Credentials::Bootstrapping
             }
             Asked::CannotTell(cause) => Credentials::CannotTell(cause.as_str().into()),
@@ -378,15 +378,18 @@ impl Inspector {
 
     async fn of_joined(&self, own: &Kubeconfig) -> (Credentials, Asked) {
         if self.is_foreign(own) {
-            let whose = self.who_answers_there(own).await;
-            return (Credentials::Foreign(whose), self.ask_with_own_token().await);
+            let credentials = match self.who_answers_there(own).await {
+                ForeignCluster::Replaced => self.or_renewed(Credentials::Foreign(ForeignCluster::Replaced)),
+                whose => Credentials::Foreign(whose),
+            };
+            return (credentials, self.ask_with_own_token().await);
         }
         let Some(client) = own.client.as_ref().filter(|client| client.is_whole()) else {
-            return (Credentials::Interrupted, self.ask_with_own_token().await);
+            return (self.or_renewed(Credentials::Interrupted), self.ask_with_own_token().await);
         };
         let leaf = client.certificates().first().map(Presented::read);
         if leaf.is_some_and(|leaf| leaf.not_after_s <= now_s()) {
-            return (Credentials::Expired, self.ask_with_own_token().await);
+            return (self.or_renewed(Credentials::Expired), self.ask_with_own_token().await);
         }
         let asked = self.ask(own, client).await;
         let credentials = match &asked {
@@ -397,13 +400,18 @@ impl Inspector {
             {
                 self.of_unregistered().await
             }
-            Asked::There(_) | Asked::NotThere | Asked::Forbidden | Asked::NameTaken(_) => {
+            Asked::There(_) | Asked::NotThere | Asked::Forbidden | Asked::Guarded | Asked::NameTaken(_) => {
                 Credentials::Accepted
             }
-            Asked::Refused => Credentials::Refused,
+            Asked::Refused => self.or_renewed(Credentials::Refused),
             Asked::CannotTell(cause) => Credentials::CannotTell(cause.as_str().into()),
         };
         (credentials, asked)
+    }
+
+    /// What is of no use, or that its agent fetches another at its next start.
+    fn or_renewed(&self, credentials: Credentials) -> Credentials {
+        if self.distribution.registers_by_token() { Credentials::Renewable } else { credentials }
     }
 
     /// Its Node is gone or silent. What its certificate is worth to whoever lets agents in goes with the Node, and older agents
@@ -466,6 +474,7 @@ impl Inspector {
             | Asked::NotThere
             | Asked::NameTaken(_)
             | Asked::Forbidden
+            | Asked::Guarded
             | Asked::CannotTell(_) => Ok(()),
         }
     }
@@ -487,6 +496,7 @@ impl Inspector {
             Asked::NameTaken(advice) => {
                 return NodeThere { advice, ..NodeThere::only(NodeSeen::AnotherMachines) };
             }
+            Asked::Guarded => return NodeThere::only(NodeSeen::Guarded),
             Asked::Refused | Asked::Forbidden | Asked::CannotTell(_) => {
                 return NodeThere::only(NodeSeen::CannotTell);
             }
@@ -548,4 +558,4 @@ fn now_s() -> i64 {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -120,3 +120,6 @@ fn note(last: &mut String, said: &Said) {
         _ => {}
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,6 @@
 //! The machine itself: its clock, its name, its kernel, and room for what is to run on it.
 
-use super::facts::{ConfigSeen, Facts, Room};
+use super::facts::{ConfigSeen, Facts, Joined, Room};
 use super::found::{Found, bytes, known, seconds, why};
 use super::reading::Reading;
 
@@ -122,10 +122,18 @@ pub(super) fn kernel(facts: &Facts) -> Found {
             .run("printf 'overlay\\nbr_netfilter\\n' | sudo tee /etc/modules-load.d/k8s.conf; sudo modprobe -a overlay br_netfilter")
             .run("printf 'net.ipv4.ip_forward = 1\\nnet.bridge.bridge-nf-call-iptables = 1\\n' | sudo tee /etc/sysctl.d/k8s.conf; sudo sysctl --system")
     };
+    let is_fresh = matches!(facts.join.kubeconfig, Reading::Read(Joined::Nothing));
+    if let Some(own) = facts.supervised.as_ref().filter(|_| is_fresh) {
+        let says = format!("{} loads the modules and sets the values when it starts", own.unit);
+        return Found::passed(says).lines(lines);
+    }
     match (&kernel.forwards, &kernel.has_overlay, &kernel.bridges_filter) {
-        (Reading::Read(false), ..) => {
-            mend(Found::failed("it does not forward packets, which kubeadm refuses and pods need"))
-        }
+        (Reading::Read(false), ..) => mend(Found::failed(match &facts.supervised {
+            Some(_) => {
+                format!("it does not forward packets, which pods need; {} had switched that on", facts.unit())
+            }
+            None => "it does not forward packets, which kubeadm refuses and pods need".to_owned(),
+        })),
         (_, Reading::Read(false), _) => mend(Found::warned(
             "it has no overlay file system: runtimes fall back to a slow one, or do not start",
         )),

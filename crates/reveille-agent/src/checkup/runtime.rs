@@ -8,7 +8,12 @@ use super::supervised;
 pub(super) fn runtime(facts: &Facts) -> Found {
     let sockets = &facts.runtime.sockets;
     if let Some(own) = &facts.supervised {
-        if let Reading::Read(None) = facts.kubelet.unit {
+        // What the system says of its units counts more than where their files usually are.
+        let is_missing = match &facts.kubelet.unit {
+            Reading::Read(unit) => unit.is_none(),
+            Reading::CannotTell(_) => !own.has_unit,
+        };
+        if is_missing {
             return supervised::not_installed(own);
         }
         let is_absent = |socket: &Socket| matches!(socket.seen, Reading::Read(SocketSeen::Absent));

@@ -16,6 +16,8 @@ pub struct Supervised {
     pub unit: String,
     /// Where it keeps what it holds.
     pub folder: String,
+    /// Its unit's file is where units are.
+    pub has_unit: bool,
     /// The hash of the cluster's authorities that stands in front of the token.
     pub wanted_hash: Option<String>,
 }

@@ -169,6 +169,7 @@ fn of_k3s(mut facts: Facts) -> Facts {
         name: "k3s".to_owned(),
         unit: "k3s-agent".to_owned(),
         folder: "/var/lib/rancher/k3s".to_owned(),
+        has_unit: true,
         wanted_hash: Some("aa".to_owned()),
     });
     facts.servers[0].bundle = Read(Some("aa".to_owned()));
@@ -178,7 +179,10 @@ fn of_k3s(mut facts: Facts) -> Facts {
 
 #[test]
 fn a_sound_agent_of_k3s_passes_and_nothing_that_is_advised_is_kubeadms() {
-    for facts in [of_k3s(fresh()), of_k3s(joined())] {
+    let mut bare = of_k3s(fresh());
+    // Its agent sees to that when it starts.
+    (bare.kernel.forwards, bare.kernel.bridges_filter) = (Read(false), Read(None));
+    for facts in [of_k3s(fresh()), bare, of_k3s(joined())] {
         let odd: Vec<String> = checkup(&facts)
             .iter()
             .filter(|check| !matches!(check.result, Result::Passed | Result::Skipped))
@@ -187,10 +191,19 @@ fn a_sound_agent_of_k3s_passes_and_nothing_that_is_advised_is_kubeadms() {
         assert_eq!(odd, [""; 0]);
     }
     type Of = fn(&mut Facts);
-    let spoiled: [(fn() -> Facts, Of, &str); 7] = [
+    let spoiled: [(fn() -> Facts, Of, &str); 9] = [
         (fresh, |f| f.servers[0].bundle = Read(Some("bb".to_owned())), "ca-pin"),
         (fresh, |f| f.servers[0].token = Read(TokenSeen::Refused), "token"),
         (fresh, |f| f.kubelet.unit = Read(None), "runtime"),
+        (
+            fresh,
+            |f| {
+                f.kubelet.unit = Reading::cannot_tell("no systemd");
+                f.supervised.as_mut().unwrap().has_unit = false;
+            },
+            "runtime",
+        ),
+        (joined, |f| f.kernel.forwards = Read(false), "kernel"),
         (joined, |f| f.join.kubeconfig = Read(Joined::Broken("x".to_owned())), "leftovers"),
         (joined, |f| cert(f).not_after_s = NOW_S - 1, "client-certificate"),
         (

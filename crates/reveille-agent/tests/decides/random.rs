@@ -81,6 +81,7 @@ fn inspection(number: u32) -> Inspection {
         Foreign(ForeignCluster::Silent),
         Bootstrapping,
         Interrupted,
+        Credentials::Renewable,
         Credentials::CannotTell("x".into()),
     ];
     let nodes = [
@@ -88,6 +89,7 @@ fn inspection(number: u32) -> Inspection {
         NodeSeen::Absent,
         NodeSeen::Ready,
         NodeSeen::NotReady,
+        NodeSeen::Guarded,
         NodeSeen::CannotTell,
         NodeSeen::AnotherMachines,
     ];

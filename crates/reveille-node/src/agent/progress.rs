@@ -122,6 +122,10 @@ impl Progress {
             (Credentials::TokenDead, _) => {
                 (Stage::Authenticate, trouble("TOKEN_REFUSED", "its bootstrap token is refused"))
             }
+            (Credentials::Renewable, _) => (
+                Stage::Authenticate,
+                trouble("CERTIFICATE_RENEWED", "its agent fetches another certificate at its next start"),
+            ),
             (Credentials::Expired, _) => {
                 (Stage::Authenticate, trouble("CERTIFICATE_EXPIRED", "its kubelet's certificate has expired"))
             }

@@ -21,6 +21,8 @@ pub(super) enum Asked {
     NameTaken(String),
     /// The credentials were accepted, and may not read this Node.
     Forbidden,
+    /// The token is accepted, and nobody reads Nodes with it; the cluster itself guards the name.
+    Guarded,
     Refused,
     CannotTell(String),
 }
@@ -40,7 +42,7 @@ impl Inspector {
         };
         match answer.status {
             _ if trial.is_node => of_answer(&answer),
-            200 => Asked::Forbidden,
+            200 => Asked::Guarded,
             // A supervisor says 403 to whoever it knows, and does not let join.
             401 | 403 => Asked::Refused,
             status => Asked::CannotTell(format!("the supervisor answers {status}")),

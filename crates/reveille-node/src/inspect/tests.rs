@@ -18,16 +18,16 @@ use crate::pem;
 use crate::target::{Arguments, Kind};
 use crate::testing::{Authority, Heard, Serving, serve};
 
-const MACHINE: &str = "0123456789abcdef0123456789abcdef";
+pub(crate) const MACHINE: &str = "0123456789abcdef0123456789abcdef";
 const OTHER_MACHINE: &str = "fedcba9876543210fedcba9876543210";
 const PASSWORD: &str = "c4naryc4naryc4nary";
 const NODE_PASSWORD: &str = "0a1b2c3d4e5f60718293a4b5c6d7e8f9";
 
 /// What the cluster is, for one test.
-struct Cluster {
-    authority: Authority,
+pub(crate) struct Cluster {
+    pub(crate) authority: Authority,
     /// What its API server says to the kubelet of w-1: status and Node.
-    node: (u16, String),
+    pub(crate) node: Arc<Std<(u16, String)>>,
     /// The node password that it knows for w-1.
     node_password: &'static str,
     /// The password that lets agents in.
@@ -35,10 +35,10 @@ struct Cluster {
 }
 
 impl Cluster {
-    fn new(name: &str) -> Self {
+    pub(crate) fn new(name: &str) -> Self {
         Self {
             authority: Authority::new(name),
-            node: (404, "{}".to_owned()),
+            node: Arc::new(Std::new((404, "{}".to_owned()))),
             node_password: NODE_PASSWORD,
             password: PASSWORD,
         }
@@ -48,14 +48,14 @@ impl Cluster {
         pem::certificates(&[self.authority.der()])
     }
 
-    fn token(&self) -> String {
+    pub(crate) fn token(&self) -> String {
         format!("K10{}::server:{PASSWORD}", Bundle::read(self.bundle().as_bytes()).unwrap().hash)
     }
 
-    async fn serve(&self, kind: Kind) -> (Serving, Arc<Std<Vec<Heard>>>) {
+    pub(crate) async fn serve(&self, kind: Kind) -> (Serving, Arc<Std<Vec<Heard>>>) {
         let heard = Arc::new(Std::new(Vec::new()));
         let (log, bundle) = (Arc::clone(&heard), self.bundle());
-        let (node, node_password) = (self.node.clone(), self.node_password);
+        let (node, node_password) = (Arc::clone(&self.node), self.node_password);
         let basic = format!("Basic {}", base64_of(&format!("node:{}", self.password)));
         let serving = serve(&self.authority, move |asked| {
             log.lock().unwrap().push(asked.clone());
@@ -73,7 +73,10 @@ impl Cluster {
                         (403, Vec::new())
                     }
                 }
-                "/api/v1/nodes/w-1" if asked.has_certificate => (node.0, node.1.clone().into_bytes()),
+                "/api/v1/nodes/w-1" if asked.has_certificate => {
+                    let (status, node) = node.lock().unwrap().clone();
+                    (status, node.into_bytes())
+                }
                 _ => (401, Vec::new()),
             }
         });
@@ -87,14 +90,14 @@ fn base64_of(text: &str) -> String {
 }
 
 /// A machine below a folder.
-struct Here {
+pub(crate) struct Here {
     _folder: tempfile::TempDir,
-    root: Root,
+    pub(crate) root: Root,
     kind: Kind,
 }
 
 impl Here {
-    fn new(kind: Kind) -> Self {
+    pub(crate) fn new(kind: Kind) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let root = Root::new(folder.path());
         let own = Self { _folder: folder, root, kind };
@@ -103,17 +106,17 @@ impl Here {
         own
     }
 
-    fn put(&self, path: &str, text: &str) {
+    pub(crate) fn put(&self, path: &str, text: &str) {
         fs::create_dir_all(self.root.at(path).parent().unwrap()).unwrap();
         fs::write(self.root.at(path), text).unwrap();
     }
 
-    fn agent(&self, name: &str) -> String {
+    pub(crate) fn agent(&self, name: &str) -> String {
         format!("/var/lib/rancher/{}/agent/{name}", self.kind)
     }
 
     /// Its agent's process, as it shows itself.
-    fn runs(&self) {
+    pub(crate) fn runs(&self) {
         self.put("/proc/77/cmdline", &format!("/usr/local/bin/{} agent\0", self.kind));
         fs::create_dir_all(self.root.at("/proc/77/ns")).unwrap();
         let own = fs::read_link("/proc/self/ns/mnt").unwrap();
@@ -126,7 +129,7 @@ impl Here {
     }
 
     /// What an agent that has joined holds; its load balancer listens nowhere.
-    fn has_joined(&self, cluster: &Cluster) {
+    pub(crate) fn has_joined(&self, cluster: &Cluster) {
         let (certificate, key) = cluster.authority.client("system:node:w-1");
         let (ca, crt, private) =
             (self.agent("server-ca.crt"), self.agent("client-kubelet.crt"), self.agent("client-kubelet.key"));
@@ -136,7 +139,7 @@ impl Here {
         self.put(&self.agent("kubelet.kubeconfig"), &kubeconfig(&ca, &crt, &private));
     }
 
-    fn inspector(&self, port: u16, token: &str) -> Inspector {
+    pub(crate) fn inspector(&self, port: u16, token: &str) -> Inspector {
         let arguments = Arguments {
             distribution: Some(self.kind),
             words: vec![format!("127.0.0.1:{port}")],
@@ -160,7 +163,7 @@ fn kubeconfig(ca: &str, crt: &str, key: &str) -> String {
     )
 }
 
-fn ready_node(machine_id: &str) -> (u16, String) {
+pub(crate) fn ready_node(machine_id: &str) -> (u16, String) {
     node_that_is("True", machine_id)
 }
 
@@ -244,7 +247,7 @@ async fn a_token_is_shown_as_an_agent_shows_it_and_a_refusal_says_which_to_take(
 async fn an_agent_that_asks_for_its_certificate_is_told_from_one_with_a_dead_token_and_one_whose_name_is_taken()
  {
     for (token_is_right, node_password, node, credentials, then) in [
-        (true, NODE_PASSWORD, NodeSeen::CannotTell, Credentials::Bootstrapping, Err(Hold::JoinUnderWay)),
+        (true, NODE_PASSWORD, NodeSeen::Guarded, Credentials::Bootstrapping, Err(Hold::JoinUnderWay)),
         (false, NODE_PASSWORD, NodeSeen::CannotTell, Credentials::TokenDead, Ok(Some(Rung::NewToken))),
         (true, "another", NodeSeen::AnotherMachines, Credentials::Bootstrapping, Err(Hold::NameTaken)),
     ] {
@@ -295,10 +298,10 @@ async fn a_joined_agent_is_left_alone_while_ready_restarted_when_its_node_went_a
         (node_that_is("Unknown", MACHINE), false, Ok(Some(Rung::NewToken))),
         (node_that_is("False", MACHINE), false, Ok(None)),
         ((503, "{}".to_owned()), true, Err(Hold::CannotTell)),
-        ((401, "{}".to_owned()), true, Ok(Some(Rung::Reset))),
+        ((401, "{}".to_owned()), true, Ok(Some(Rung::NewToken))),
     ] {
         let mut cluster = Cluster::new("ours");
-        cluster.node = node.clone();
+        cluster.node = Arc::new(Std::new(node.clone()));
         let (server, _) = cluster.serve(Kind::K3s).await;
         let here = Here::new(Kind::K3s);
         here.is_told(server.port, &if token_is_right { cluster.token() } else { cluster.token() + "x" });
@@ -310,7 +313,7 @@ async fn a_joined_agent_is_left_alone_while_ready_restarted_when_its_node_went_a
 }
 
 #[tokio::test]
-async fn what_is_left_of_another_cluster_is_reset_only_where_ours_stands_at_every_place_that_it_had() {
+async fn what_is_left_of_another_cluster_is_replaced_only_where_ours_stands_at_every_place_that_it_had() {
     let (ours, theirs) = (Cluster::new("ours"), Cluster::new("theirs"));
     let ((own, _), (other, _)) = (ours.serve(Kind::K3s).await, theirs.serve(Kind::K3s).await);
     let closed = 1;
@@ -319,7 +322,7 @@ async fn what_is_left_of_another_cluster_is_reset_only_where_ours_stands_at_ever
         (vec![closed], Err(Hold::AnotherClusterSilent)),
         (vec![own.port, other.port], Err(Hold::AnotherCluster)),
         (vec![own.port, closed], Err(Hold::AnotherClusterSilent)),
-        (vec![own.port], Ok(Some(Rung::Reset))),
+        (vec![own.port], Ok(Some(Rung::NewToken))),
     ] {
         let here = Here::new(Kind::K3s);
         here.has_joined(&theirs);

@@ -3,7 +3,7 @@
 use reveille_agent::checkup::supervised::Supervised;
 
 use crate::root::Root;
-use crate::target::agent_config::AgentConfig;
+use crate::target::agent_config::{AgentConfig, units};
 use crate::target::{KUBECONFIG, Kind, Target};
 
 /// Where kubeadm looks for a runtime when no socket is named.
@@ -46,6 +46,7 @@ impl Layout {
             name: kind.name().to_owned(),
             unit: format!("{kind}-agent"),
             folder: told.unwrap_or_else(|_| format!("/var/lib/rancher/{kind}")),
+            has_unit: units(kind).iter().any(|path| root.has(path)),
             wanted_hash: target.and_then(|target| target.bundle).map(|hash| hash.to_string()),
         };
         let cni_folders = [format!("{}/agent/etc/cni/net.d", own.folder)].into_iter().chain(usual).collect();

@@ -286,7 +286,8 @@ fn environments(kind: Kind) -> Vec<String> {
     usual.into_iter().chain([own]).collect()
 }
 
-fn units(kind: Kind) -> Vec<String> {
+/// Where its unit may be.
+pub(crate) fn units(kind: Kind) -> Vec<String> {
     let folders = ["/usr/lib/systemd/system", "/usr/local/lib/systemd/system", "/etc/systemd/system"];
     folders.iter().map(|folder| format!("{folder}/{kind}-agent.service")).collect()
 }

@@ -98,6 +98,7 @@ fn driver(
         config,
         ignored_checks: args.ignore_preflight_errors.clone(),
         copies: args.memory.join("before-reset"),
+        systemctl: None,
     };
     let hands = Hands::new(Arc::clone(&inspector), Given { kind, arguments, token }, settings_of_joins);
     let memory = MemoryFile::within(&args.memory);
@@ -226,6 +227,7 @@ fn describe(found: &Found) -> String {
         NodeSeen::NotReady => format!("its node is not Ready: {}", found.ready_message),
         NodeSeen::Absent => "its node is not in the API".to_owned(),
         NodeSeen::AnotherMachines => "the node of its name is another machine's".to_owned(),
+        NodeSeen::Guarded => "its node is not for a token to see".to_owned(),
         NodeSeen::CannotTell => "nobody may say whether its node is there".to_owned(),
     };
     let credentials = match &found.inspection.credentials {
@@ -236,6 +238,9 @@ fn describe(found: &Found) -> String {
         }
         Credentials::Interrupted => "a join broke off before its kubelet had what it needs".to_owned(),
         Credentials::TokenDead => "its bootstrap token is refused".to_owned(),
+        Credentials::Renewable => {
+            "its certificate is of no use, and its agent fetches another at its next start".to_owned()
+        }
         Credentials::Expired => "its kubelet's certificate has expired".to_owned(),
         Credentials::Refused => "its kubelet's certificate is refused".to_owned(),
         Credentials::Foreign(_) => "its kubelet belongs to another cluster".to_owned(),

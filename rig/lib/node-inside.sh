@@ -29,6 +29,12 @@ for setting in net/ipv4/ip_forward vm/overcommit_memory vm/panic_on_oom kernel/p
   [ "$setting" != net/ipv4/ip_forward ] || echo 1 >"$dir/sysctl/ip_forward"    # as on a machine that was prepared
   mount --bind "$dir/sysctl/${setting##*/}" "/proc/sys/$setting"
 done
+# A machine of its own: an installation's id that stays, and a boot's id that is new each time.
+[ -s "$dir/machine-id" ] || tr -d - </proc/sys/kernel/random/uuid >"$dir/machine-id"
+cat /proc/sys/kernel/random/uuid >"$dir/boot-id"
+[ ! -e /etc/machine-id ] || mount --bind "$dir/machine-id" /etc/machine-id
+[ ! -e /var/lib/dbus/machine-id ] || mount --bind "$dir/machine-id" /var/lib/dbus/machine-id
+mount --bind "$dir/boot-id" /proc/sys/kernel/random/boot_id || fail "a boot id of its own could not be mounted"
 # The machine's own systemd must never hear of this node; the stand-in knows its kubelet only.
 cp "$lib/node-systemctl.sh" "$dir/bin/systemctl" && chmod +x "$dir/bin/systemctl"
 for real in /usr/bin/systemctl /bin/systemctl; do

@@ -4,7 +4,8 @@
 #
 # Data: $state/nodes/NAME holds everything of a node: etc-kubernetes/ and var-lib-kubelet/ (what it sees at the usual paths), cri.sock,
 # ports, log/. Its processes are the parts node-NAME, node-NAME.containerd and node-NAME.kubelet. Nodes share the network, so they
-# have one address between them, and no image can be pulled without a registry: pods do not run, nodes do. Needs root.
+# have one address between them; each has a machine id and a boot id of its own. No image can be pulled without a registry: pods
+# do not run, nodes do. Needs root.
 
 node_paths="/etc/kubernetes /var/lib/kubelet /var/lib/cni /var/log/pods /var/log/containers /opt/containerd /run/containerd"
 
@@ -13,12 +14,13 @@ node_command() {
   case $verb in
     up) node_up "$@" ;;
     down) [ $# -ge 1 ] || die "rig node down wants a name."; node_down "$1" "${2:-}" ;;
+    reboot) [ $# = 1 ] || die "rig node reboot wants a name."; node_must_be_up "$1"; node_reboot "$1" ;;
     list) node_list ;;
     exec) node_exec "$@" ;;
     restart-kubelet|stop-kubelet|start-kubelet) [ $# = 1 ] || die "rig node $verb wants a name."; node_must_be_up "$1"; "kubelet_${verb%-kubelet}" "$1" ;;
     *) die "\"rig node $verb\" is not a command." \
         "rig node up NAME [--no-join] [--no-wait] [--spoil WHAT] [--token T] [--ca-hash H] [--provider-id ID | --cloud-provider external]" \
-        "rig node down NAME [--forget] | list | exec NAME COMMAND...   rig node restart-kubelet|stop-kubelet|start-kubelet NAME" ;;
+        "rig node down NAME [--forget] | reboot NAME | list | exec NAME COMMAND...   rig node restart-kubelet|stop-kubelet|start-kubelet NAME" ;;
   esac
 }
 node_must_be_up() { running "node-$1" || die "the real node \"$1\" is not up in rig \"$name\"." "rig node up $1 --name $name" "Those there are: rig node list"; }
@@ -55,7 +57,7 @@ node_up() {
   # Until its process is written down, somebody who takes the last other node down would take the paths away again.
   exec 9>"$home/.paths-lock"; flock 9
   make_node_paths
-  start "node-$node" unshare -m -u bash "$root/lib/node-inside.sh" "$state" "$node" "$(dirname "$(program kubelet)")" "$root/lib"
+  node_boot "$node"
   exec 9>&-
   await "node-$node" 30 test -S "$dir/cri.sock"
   describe
@@ -67,6 +69,16 @@ node_up() {
   await "node-$node" 60 node_ready "$node"
   describe
   say "node $node joined and is Ready after $(since "$began")"
+}
+node_boot() { start "node-$1" unshare -m -u bash "$root/lib/node-inside.sh" "$state" "$1" "$(dirname "$(program kubelet)")" "$root/lib"; }
+node_reboot() { # NODE: as a power cut and a boot: all that runs in it ends at once, its disk stays, its boot id is another one
+  local node=$1
+  node_kill "$node"
+  rm -f "$state/nodes/$node/cri.sock"
+  node_boot "$node"
+  await "node-$node" 30 test -S "$state/nodes/$node/cri.sock"
+  describe
+  say "node $node was rebooted; its own programs have to be started as its units would: rig node exec $node COMMAND"
 }
 node_ready() { [ "$(kubectl get node "$1" -o 'jsonpath={.status.conditions[?(@.type=="Ready")].status}' 2>/dev/null)" = True ]; }
 server_id() {
@@ -178,12 +190,15 @@ nodes_lost() { # MACHINE...: their servers were deleted, so what ran on them has
 }
 node_end() { # its mounts are in its own namespace and end with its last process
   local node=$1 g
-  stop_parts "node-$node" "node-$node.kubelet" "node-$node.containerd"
-  sweep_node "$node"
+  node_kill "$node"
   for g in /sys/fs/cgroup /sys/fs/cgroup/*; do
     [ -d "$g/$(node_cgroup "$node")" ] && find "$g/$(node_cgroup "$node")" -depth -type d -exec rmdir {} + 2>/dev/null
   done
   rm -rf "${state:?}/nodes/$node"
+}
+node_kill() {
+  stop_parts "node-$1" "node-$1.kubelet" "node-$1.containerd"
+  sweep_node "$1"
 }
 sweep_node() { # what else runs in it: shims, commands of `node exec`
   local pid

@@ -9,6 +9,7 @@
 //! What Reveille says of itself is never the proof of an effect: ports, rules, routes, servers and nodes are read from
 //! the services, and what was asked of them is counted by the proxy. Nothing here judges; scenarios do.
 
+pub mod agent;
 pub mod agreed;
 pub mod calls;
 pub mod cloud;

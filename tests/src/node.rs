@@ -94,7 +94,8 @@ impl<'r> Node<'r> {
         process::run(self.command(words), None, JOIN_WITHIN)
     }
 
-    fn join_command(&self, arguments: &[&str]) -> Command {
+    /// `reveille join` inside it, as its configuration says.
+    pub fn join_command(&self, arguments: &[&str]) -> Command {
         let config = self.file("join.yaml").display().to_string();
         let memory = self.file("agent").display().to_string();
         let program = self.reveille.display().to_string();
@@ -131,21 +132,37 @@ impl<'r> Node<'r> {
     /// # Errors
     /// The processes cannot be listed.
     pub fn kill(&self, programs: &[&str]) -> Result<usize> {
+        let processes = self.processes(programs)?;
+        for id in &processes {
+            Command::new("kill").args(["-KILL", &id.to_string()]).stderr(Stdio::null()).status()?;
+        }
+        Ok(processes.len())
+    }
+
+    /// The program of this name inside it.
+    ///
+    /// # Errors
+    /// The processes cannot be listed.
+    pub fn process(&self, program: &str) -> Result<Option<u32>> {
+        Ok(self.processes(&[program])?.first().copied())
+    }
+
+    fn processes(&self, programs: &[&str]) -> Result<Vec<u32>> {
         let mark = format!("RIG_NODE={}", self.name);
         let state = format!("REVEILLE_RIG_PROCESS={}", self.rig.state().display());
-        let mut killed = 0;
+        let mut found = Vec::new();
         for entry in fs::read_dir("/proc")? {
             let folder = entry?.path();
+            let id = folder.file_name().and_then(|id| id.to_str()).and_then(|id| id.parse().ok());
+            let Some(id) = id else { continue };
             let Ok(name) = fs::read_to_string(folder.join("comm")) else { continue };
             let Ok(environment) = fs::read(folder.join("environ")) else { continue };
             let has = |text: &str| environment.split(|byte| *byte == 0).any(|line| line == text.as_bytes());
             if programs.contains(&name.trim()) && has(&mark) && has(&state) {
-                let id = folder.file_name().and_then(|id| id.to_str()).unwrap_or_default().to_owned();
-                Command::new("kill").args(["-KILL", &id]).stderr(Stdio::null()).status()?;
-                killed += 1;
+                found.push(id);
             }
         }
-        Ok(killed)
+        Ok(found)
     }
 
     /// Takes it down, and its Node object with it.

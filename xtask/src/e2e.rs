@@ -33,7 +33,7 @@ const SCENARIOS_RIG: &str = "e2e-";
 const BUILD_WITHIN: Duration = Duration::from_secs(2700);
 const UP_WITHIN: Duration = Duration::from_secs(900);
 const DOWN_WITHIN: Duration = Duration::from_secs(120);
-const TESTS_WITHIN: Duration = Duration::from_secs(1320);
+const TESTS_WITHIN: Duration = Duration::from_secs(1680);
 
 /// Everything against the rig; with a name, the scenarios whose names contain it.
 pub(crate) fn step(only: Option<&str>) -> Result<Step> {

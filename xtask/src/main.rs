@@ -34,6 +34,7 @@ const USAGE: &str = "cargo xtask TASK
   e2e [NAME]            tests against the rig, those whose name contains NAME; adapters' tests only without NAME
   setup                 build and install what the rig needs (Go and Python 3.11 have to be there; root for packages)
   bench [PART…]         what it costs: event, reaction, memory, idle, sim, cycle, diagnose, agents, process; all without PART
+  bench node            what it costs a node, beside bare kubeadm: a static program, real nodes of a rig (root)
   bench scan            how fast a gigabyte of logs is scanned on one core, beside a newline count and a RegexSet
   accuracy [DIR]        how often the diagnosis is right over tests/cases, with what was taken for what, and the floor
   hunt ARGUMENTS        random courses of faults, judged and shrunk; hunt --help lists the arguments
@@ -72,6 +73,7 @@ fn dispatch(words: &[&str]) -> Result<Option<bool>> {
         ["e2e", only] if !only.starts_with('-') => ci::finish(&[e2e::step(Some(only))?]),
         ["setup"] => e2e::setup()?,
         ["bench", "scan"] => scan()?,
+        ["bench", "node"] => node()?,
         ["bench", parts @ ..] => bench(parts)?,
         ["accuracy", folder @ ..] => accuracy(folder)?,
         ["hunt", arguments @ ..] => hunt(arguments)?,
@@ -97,6 +99,24 @@ fn accuracy(folder: &[&str]) -> Result<bool> {
 fn scan() -> Result<bool> {
     let build = ["run", "--release", "--quiet", "-p", "reveille-diagnose", "--bin", "scan-bench"];
     Ok(run::to_the_end(cargo(&build), BENCH_WITHIN)?.ok)
+}
+
+/// Machines get a program that needs nothing of theirs: one file, linked statically.
+const STATIC: &str = "x86_64-unknown-linux-musl";
+
+/// On real nodes: the program as machines get it, and a rig of its own.
+fn node() -> Result<bool> {
+    let within = BENCH_WITHIN;
+    if !run::to_the_end(cargo(&["build", "--release", "-p", "reveille", "--target", STATIC]), within)?.ok {
+        eprintln!(
+            "the static program does not build; it needs: rustup target add {STATIC}; apt-get install musl-tools"
+        );
+        return Ok(false);
+    }
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), Into::into);
+    let mut measure = cargo(&["run", "--quiet", "-p", "reveille-tests", "--bin", "node-cost"]);
+    measure.env("REVEILLE_BIN", target.join(STATIC).join("release/reveille"));
+    Ok(run::to_the_end(measure, within)?.ok)
 }
 
 /// The program is measured as it is shipped, so it is built first; the benchmark finds it beside itself.

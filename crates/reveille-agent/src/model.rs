@@ -119,8 +119,10 @@ pub enum Credentials {
     Accepted,
     /// There is nothing of a join.
     Nothing,
-    /// A join has begun, and its bootstrap token is accepted.
+    /// A join has begun, its bootstrap token is accepted, and its kubelet runs.
     Bootstrapping,
+    /// The same, and no kubelet runs that could go on with it: the join broke off before it started one.
+    Unstarted,
     /// A join has begun and broke off: what the kubelet needs to go on by itself was not written. There is no certificate.
     Interrupted,
     /// A join has begun, and its bootstrap token is refused.

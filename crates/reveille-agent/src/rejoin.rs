@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!  node gone, credentials accepted      ─▶ RestartKubelet   it registers at its start, and at no other time
+//!  all is there, and no kubelet runs    ─▶ RestartKubelet   the join broke off before it started one
 //!  bootstrap token refused, cert expired ─▶ NewToken        the kubelet bootstraps anew; nothing is thrown away
 //!  the same where an agent renews itself ─▶ NewToken        also refused ones: its next start fetches others
 //!  certificate refused, again and again  ─▶ Reset           and join: what is there is of another life
@@ -152,6 +153,7 @@ pub fn choose(known: Known<'_>) -> Result<Option<Rung>, Hold> {
         }
         Credentials::Accepted => Ok(Some(Rung::RestartKubelet)),
         Credentials::Bootstrapping => Err(Hold::JoinUnderWay),
+        Credentials::Unstarted => proved().map(|()| Some(Rung::RestartKubelet)),
         Credentials::Nothing if may_join => worker().map(|()| Some(Rung::Join)),
         Credentials::Interrupted if may_join => {
             worker()?;
@@ -214,7 +216,7 @@ mod tests {
     #[test]
     fn each_finding_has_its_mildest_rung() {
         use Credentials::{
-            Accepted, Bootstrapping, Expired, Foreign, Nothing, Refused, Renewable, TokenDead,
+            Accepted, Bootstrapping, Expired, Foreign, Nothing, Refused, Renewable, TokenDead, Unstarted,
         };
         for (credentials, attempts, wanted) in [
             (Accepted, 0, Ok(Some(Rung::RestartKubelet))),
@@ -230,6 +232,7 @@ mod tests {
             (Foreign(ForeignCluster::Lives), 0, Err(Hold::AnotherCluster)),
             (Foreign(ForeignCluster::Silent), 0, Err(Hold::AnotherClusterSilent)),
             (Bootstrapping, 0, Err(Hold::JoinUnderWay)),
+            (Unstarted, 0, Ok(Some(Rung::RestartKubelet))),
             (Nothing, 0, Err(Hold::NeverJoined)),
             (Credentials::CannotTell("x".into()), 0, Err(Hold::CannotTell)),
         ] {

@@ -369,7 +369,8 @@ impl Inspector {
             _ if !begun.is_whole => Credentials::Interrupted,
             Asked::Refused => Credentials::TokenDead,
             Asked::There(_) | Asked::NotThere | Asked::Forbidden | Asked::Guarded | Asked::NameTaken(_) => {
-                Credentials::Bootstrapping
+                let runs = self.kubelet_runs() != Some(false);
+                if runs { Credentials::Bootstrapping } else { Credentials::Unstarted }
             }
             Asked::CannotTell(cause) => Credentials::CannotTell(cause.as_str().into()),
         };

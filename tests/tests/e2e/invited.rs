@@ -4,55 +4,11 @@
 use std::fs;
 
 use anyhow::{Context, Error, Result, ensure};
+use reveille_tests::agent::{agent, invitation, plans};
 use reveille_tests::lab::Lab;
 use reveille_tests::node::Node;
-use reveille_tests::process::Background;
-use reveille_tests::reveille::Place;
 use reveille_tests::roster::Roster;
 use reveille_tests::wait::{s, throughout, until};
-
-/// An agent on a node, its log in the node's own folder.
-fn agent(node: &Node<'_>, program: &str, arguments: &[&str]) -> Result<Background> {
-    let folder = node.file("agent").display().to_string();
-    let words = [&[program, "agent", "--folder", &folder, "--stay", "3"], arguments].concat();
-    let mut command = node.command(&words);
-    let log = fs::File::options().create(true).append(true).open(node.file("agent.log"))?;
-    command.env("NO_COLOR", "1").stdout(log.try_clone()?).stderr(log);
-    Background::start(command)
-}
-
-/// The plans of the pool: kubeadm, with what the rig's nodes need under it.
-fn plans(node: &Node<'_>) -> Result<std::path::PathBuf> {
-    let join = fs::read_to_string(node.file("join.yaml"))?;
-    let between = |from: &str, to: &str| {
-        let found = join.split(from).nth(1).and_then(|rest| rest.split(to).next());
-        found.map(str::to_owned).with_context(|| format!("join.yaml has no {from}"))
-    };
-    let (server, pin) = (between("apiServerEndpoint: \"", "\"")?, between("caCertHashes: [\"", "\"")?);
-    let base: Vec<&str> =
-        join.lines().filter(|line| !line.starts_with("discovery") && !line.starts_with("  name:")).collect();
-    fs::write(node.file("base.yaml"), base.join("\n"))?;
-    let plans = format!(
-        "plans:\n- pool: workers\n  join:\n    distribution: kubeadm\n    server: {server}\n    caPins: [\"{pin}\"]\n    labels: {{tier: web}}\n    configFile: base.yaml\n  files:\n  - {{path: /etc/kubernetes/cloud.conf, mode: \"0600\", content: \"[Global]\\n\"}}\n"
-    );
-    let path = node.file("plans.yaml");
-    fs::write(&path, plans)?;
-    Ok(path)
-}
-
-/// The one command for a machine, taken apart: server, pin, token.
-fn invitation(lab: &Lab, place: &Place) -> Result<(String, String, String)> {
-    until("an invitation", s(30), || {
-        let asked = lab.reveille.ask(place, &["invite", "--pool", "workers"])?;
-        ensure!(asked.code == Some(0), "{}", asked.stderr);
-        let word = |flag: &str| {
-            let found = asked.stdout.split(flag).nth(1).and_then(|rest| rest.split_whitespace().next());
-            found.map(str::to_owned).with_context(|| format!("no {flag} in {}", asked.stdout))
-        };
-        let token = asked.stdout.lines().find(|line| line.starts_with("rvi1.")).context("no token")?;
-        Ok::<_, Error>((word("--server ")?, word("--ca-pin ")?, token.to_owned()))
-    })
-}
 
 /// Invited, enrolled, joined, labelled as planned. A node that is deleted comes back by the agent alone. An agent that was
 /// killed, and a server that was, go on where they were. No secret stands in a log, and nothing was done in the cloud.
@@ -65,11 +21,11 @@ pub(crate) fn an_invited_machine_joins_and_its_agent_keeps_its_node(lab: &mut La
     lab.will_spoil([name.to_owned()]);
     let program = lab.reveille.program().display().to_string();
     let node = Node::up(&lab.rig, lab.reveille.program(), name)?;
-    let plans = plans(&node)?.display().to_string();
+    let plans = plans(&[(&node, "workers")])?.display().to_string();
     lab.proxy.reset_calls()?;
     let listen = ["--listen", "127.0.0.1:0", "--plans", &plans];
     let running = lab.reveille.run(&place, &listen)?;
-    let (server, pin, token) = invitation(lab, &place)?;
+    let (server, pin, token) = invitation(lab, &place, "workers")?;
     fs::write(node.file("token"), &token)?;
     let file = node.file("token").display().to_string();
     let first = ["--server", &server, "--ca-pin", &pin, "--token-file", &file, "--instance-id", &machine.id];

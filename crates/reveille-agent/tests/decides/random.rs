@@ -68,7 +68,9 @@ fn peers() -> BTreeMap<NodeName, Option<ZoneName>> {
 }
 
 fn inspection(number: u32) -> Inspection {
-    use Credentials::{Accepted, Bootstrapping, Expired, Foreign, Interrupted, Nothing, Refused, TokenDead};
+    use Credentials::{
+        Accepted, Bootstrapping, Expired, Foreign, Interrupted, Nothing, Refused, TokenDead, Unstarted,
+    };
     let credentials = [
         Accepted,
         Refused,
@@ -80,6 +82,7 @@ fn inspection(number: u32) -> Inspection {
         Foreign(ForeignCluster::Lives),
         Foreign(ForeignCluster::Silent),
         Bootstrapping,
+        Unstarted,
         Interrupted,
         Credentials::Renewable,
         Credentials::CannotTell("x".into()),

@@ -245,6 +245,21 @@ fn a_join_that_broke_off_is_cleared_away_and_begun_again_with_an_end() {
 }
 
 #[test]
+fn a_kubelet_that_a_broken_join_left_stopped_is_started_and_nothing_is_thrown_away() {
+    let mut bench = fresh();
+    bench.node_goes(Credentials::Unstarted, None);
+    bench.around.works = |around, verb| {
+        if verb == Verb::RestartKubelet {
+            back(around);
+        }
+        Outcome::Done
+    };
+    bench.hear(Event::Ordered);
+    bench.run(HOURS);
+    assert_eq!(bench.verbs(), [Verb::RestartKubelet], "{}", bench.all_said());
+}
+
+#[test]
 fn a_node_that_comes_and_goes_is_not_waited_for_as_one_that_has_not_come() {
     let mut bench = fresh();
     bench.around.works = |around, verb| {

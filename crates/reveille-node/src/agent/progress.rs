@@ -115,6 +115,10 @@ impl Progress {
                 let awaits = found.awaits.as_deref().unwrap_or("its kubelet asks for a certificate");
                 (Stage::Approve, trouble("NOT_APPROVED", awaits))
             }
+            (Credentials::Unstarted, _) => (
+                Stage::KubeletStart,
+                trouble("KUBELET_NOT_STARTED", "a join broke off before it started the kubelet"),
+            ),
             (Credentials::Interrupted, _) => (
                 Stage::KubeletStart,
                 trouble("JOIN_BROKE_OFF", "a join broke off before its kubelet could go on"),

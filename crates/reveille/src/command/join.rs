@@ -236,6 +236,7 @@ fn describe(found: &Found) -> String {
         Credentials::Bootstrapping => {
             found.awaits.clone().unwrap_or_else(|| "its kubelet asks for a certificate".to_owned())
         }
+        Credentials::Unstarted => "a join broke off before it started the kubelet".to_owned(),
         Credentials::Interrupted => "a join broke off before its kubelet had what it needs".to_owned(),
         Credentials::TokenDead => "its bootstrap token is refused".to_owned(),
         Credentials::Renewable => {

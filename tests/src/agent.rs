@@ -1,0 +1,72 @@
+//! `reveille agent` on a real node, as a person with an invitation starts it.
+//!
+//! The plan of the node's pool is made of the configuration that the rig wrote for it. Nothing is waited for here but the
+//! invitation.
+
+use std::fs;
+use std::path::PathBuf;
+
+use anyhow::{Context, Error, Result, ensure};
+
+use crate::lab::Lab;
+use crate::node::Node;
+use crate::process::Background;
+use crate::reveille::Place;
+use crate::wait::{s, until};
+
+/// An agent on a node, its log in the node's own folder.
+///
+/// # Errors
+/// It cannot be started.
+pub fn agent(node: &Node<'_>, program: &str, arguments: &[&str]) -> Result<Background> {
+    let folder = node.file("agent").display().to_string();
+    let words = [&[program, "agent", "--folder", &folder, "--stay", "3"], arguments].concat();
+    let mut command = node.command(&words);
+    let log = fs::File::options().create(true).append(true).open(node.file("agent.log"))?;
+    command.env("NO_COLOR", "1").stdout(log.try_clone()?).stderr(log);
+    Background::start(command)
+}
+
+/// Plans, a pool for each of these nodes: kubeadm, with what the rig's nodes need under it.
+///
+/// # Errors
+/// The rig's configuration is not as it was expected, or there is no node.
+pub fn plans(nodes: &[(&Node<'_>, &str)]) -> Result<PathBuf> {
+    let (first, _) = nodes.first().context("a plan wants a node")?;
+    let mut text = "plans:\n".to_owned();
+    for (node, pool) in nodes {
+        let join = fs::read_to_string(node.file("join.yaml"))?;
+        let between = |from: &str, to: &str| {
+            let found = join.split(from).nth(1).and_then(|rest| rest.split(to).next());
+            found.map(str::to_owned).with_context(|| format!("join.yaml has no {from}"))
+        };
+        let (server, pin) = (between("apiServerEndpoint: \"", "\"")?, between("caCertHashes: [\"", "\"")?);
+        let is_base = |line: &&str| !line.starts_with("discovery") && !line.starts_with("  name:");
+        let base: Vec<&str> = join.lines().filter(is_base).collect();
+        let name = format!("base-{pool}.yaml");
+        fs::write(first.file(&name), base.join("\n"))?;
+        text.push_str(&format!(
+            "- pool: {pool}\n  join:\n    distribution: kubeadm\n    server: {server}\n    caPins: [\"{pin}\"]\n    labels: {{tier: web}}\n    configFile: {name}\n  files:\n  - {{path: /etc/kubernetes/cloud.conf, mode: \"0600\", content: \"[Global]\\n\"}}\n"
+        ));
+    }
+    let path = first.file("plans.yaml");
+    fs::write(&path, text)?;
+    Ok(path)
+}
+
+/// The one command for a machine, taken apart: server, pin, token.
+///
+/// # Errors
+/// There is none in time.
+pub fn invitation(lab: &Lab, place: &Place, pool: &str) -> Result<(String, String, String)> {
+    until("an invitation", s(30), || {
+        let asked = lab.reveille.ask(place, &["invite", "--pool", pool])?;
+        ensure!(asked.code == Some(0), "{}", asked.stderr);
+        let word = |flag: &str| {
+            let found = asked.stdout.split(flag).nth(1).and_then(|rest| rest.split_whitespace().next());
+            found.map(str::to_owned).with_context(|| format!("no {flag} in {}", asked.stdout))
+        };
+        let token = asked.stdout.lines().find(|line| line.starts_with("rvi1.")).context("no token")?;
+        Ok::<_, Error>((word("--server ")?, word("--ca-pin ")?, token.to_owned()))
+    })
+}

@@ -8,8 +8,8 @@
 //!
 //! The machines are the machine's side of the link as it is shipped, without an agent behind it. Both processes share the
 //! machine's cores, and making five thousand keys and shaking hands costs the machines as much as the server: what is measured
-//! for all of them together is a lower bound of what the server takes. In the storm nobody waits before he comes again, which an
-//! agent does.
+//! for all of them together is a lower bound of what the server takes. In the storm everyone comes at once, and
+//! again after the pause that an agent makes.
 
 use std::collections::BTreeSet;
 use std::error::Error;
@@ -23,6 +23,7 @@ use std::time::{Duration, Instant};
 use reveille_core::model::stage::Stage;
 use reveille_core::model::time::Time;
 use reveille_node::link::{Carrier, Credential, Enrolment, Link, LinkError, Session};
+use reveille_node::pause::Pause;
 use reveille_node::pin::Pins;
 use reveille_node::target::Endpoint;
 use reveille_registrar::registry::Settings;
@@ -320,19 +321,22 @@ async fn stay(server: &Server, sessions: Vec<Session>) -> Result<Vec<Session>, F
     Ok(sessions)
 }
 
-/// Everyone comes at once, and again at once when he does not get in.
+/// Everyone comes at once, and again after an agent's pause when he does not get in.
 async fn come_back(server: &Server, credentials: &[Arc<Credential>]) -> Result<(), Failed> {
     let (link, begun, cpu) = (server.link(), Instant::now(), server.cpu_s()?);
     let mut tasks = JoinSet::new();
     for (number, credential) in credentials.iter().enumerate() {
         let (link, credential) = (link.clone(), credential.clone());
         tasks.spawn(async move {
-            let mut failures = 0_u32;
+            let (mut failures, mut pause) = (0_u32, Pause::default());
             loop {
                 match open(&link, &credential, number).await {
                     Ok(session) => return Ok((session, failures, begun.elapsed())),
                     Err(error) if begun.elapsed() > BACK_WITHIN => return Err(error),
-                    Err(_) => failures += 1,
+                    Err(error) => {
+                        failures += 1;
+                        tokio::time::sleep(pause.next(error.retry_after_s())).await;
+                    }
                 }
             }
         });

@@ -25,6 +25,7 @@ pub mod link;
 pub mod logs;
 pub mod memory_file;
 pub mod node_object;
+pub mod pause;
 pub mod peers;
 pub mod pem;
 pub mod pin;

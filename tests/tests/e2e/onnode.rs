@@ -11,6 +11,7 @@ use anyhow::{Context, Error, Result, bail, ensure};
 use reveille_tests::kube::Kube;
 use reveille_tests::lab::Lab;
 use reveille_tests::node::Node;
+use reveille_tests::process::Background;
 use reveille_tests::rig::Rig;
 use reveille_tests::wait::{s, until};
 use reveille_wire::report::JoinEnded;
@@ -29,7 +30,7 @@ type Case = fn(&Props<'_>, &Node<'_>) -> Result<()>;
 
 /// One thing each, on a node of its own, all in one cluster that is well.
 pub(crate) fn a_join_ends_when_its_node_stays_or_says_why_it_does_not(lab: &mut Lab) -> Result<()> {
-    let cases: [(&str, Case); 9] = [
+    let cases: [(&str, Case); 10] = [
         ("joins", joins_once_and_leaves_what_holds_alone),
         ("deleted", a_node_deleted_right_after_its_join_comes_back),
         ("drained", a_node_removed_on_purpose_stays_removed),
@@ -38,6 +39,7 @@ pub(crate) fn a_join_ends_when_its_node_stays_or_says_why_it_does_not(lab: &mut 
         ("taken", a_name_that_is_taken_is_left_alone),
         ("killed", one_that_is_killed_is_begun_again),
         ("broken", what_a_broken_join_left_is_cleared_away),
+        ("port", a_join_that_comes_to_nothing_says_what_stands_against_it),
         ("waits", a_runtime_that_comes_late_is_waited_for),
     ];
     let name = |case: &str| format!("on-{case}");
@@ -228,5 +230,25 @@ fn a_runtime_that_comes_late_is_waited_for(props: &Props<'_>, node: &Node<'_>) -
     })?;
     joined.ensure(JoinEnded::Joined)?;
     joined.says("[ERROR CRI]")?;
+    ready(props, node)
+}
+
+fn a_join_that_comes_to_nothing_says_what_stands_against_it(
+    props: &Props<'_>,
+    node: &Node<'_>,
+) -> Result<()> {
+    let ports = fs::read_to_string(node.file("ports"))?;
+    let port = ports.lines().find_map(|line| line.strip_prefix("KUBELET_PORT=")).context("no port")?;
+    let mut taker = Background::start(node.command(&[
+        "socat",
+        &format!("TCP-LISTEN:{port},bind=127.0.0.1,reuseaddr,fork"),
+        "/dev/null",
+    ]))?;
+    let late = node.join(&["--within", "45s"])?;
+    ensure!(late.report.ended != JoinEnded::Joined, "{:?}", late.report);
+    late.says("is taken by socat")?;
+    taker.kill();
+    node.kill(&["socat"])?;
+    node.join(&["--stay", "2s"])?.ensure(JoinEnded::Joined)?;
     ready(props, node)
 }

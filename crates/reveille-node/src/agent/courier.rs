@@ -24,13 +24,11 @@ use tokio::time::{Instant, sleep, sleep_until};
 use crate::driver::now;
 use crate::identity;
 use crate::link::{Carrier, Enrolment, Keyring, LinkError, Session};
+use crate::pause::{Pause, jittered};
 use crate::peers::Circle;
 
 use super::{AgentError, Setup, plan};
 
-/// The first pause, and the longest.
-const PAUSE: Duration = Duration::from_secs(1);
-const PAUSE_MOST: Duration = Duration::from_secs(60);
 /// After a session that lasted for so long, pauses begin anew.
 const WELL: Duration = Duration::from_secs(60);
 /// So many stage reports wait for a server that is away; the oldest go first.
@@ -141,7 +139,7 @@ impl Courier {
 
     /// Keeps a session up until the agent ends.
     pub(super) async fn run(mut self) -> Result<(), AgentError> {
-        let mut pause = PAUSE;
+        let mut pause = Pause::default();
         loop {
             let began = Instant::now();
             let failure = match self.open().await {
@@ -152,16 +150,15 @@ impl Courier {
                 return Ok(());
             }
             if began.elapsed() >= WELL {
-                pause = PAUSE;
+                pause = Pause::default();
             }
             let removed = matches!(failure.reason(), Some(Reason::NodeRemoved | Reason::MachineRemoved));
             if removed {
                 self.heard.send(Heard::Removed).await.ok();
             }
+            let asked_s = failure.retry_after_s();
             self.heard.send(Heard::Down(failure.with_causes())).await.ok();
-            let asked = failure.retry_after_s().map_or(Duration::ZERO, |s| Duration::from_secs(s.into()));
-            self.rest(jittered(pause.max(asked.min(PAUSE_MOST * 10)))).await;
-            pause = (pause * 2).min(PAUSE_MOST);
+            self.rest(pause.next(asked_s)).await;
         }
     }
 
@@ -315,22 +312,16 @@ async fn enrol(
     };
     let name = name.map(|name| Word::cut(name.as_str()));
     let wish = Enrolment::new(identity.clone(), setup.facts.clone(), name).map_err(AgentError::Refused)?;
-    let mut pause = PAUSE;
+    let mut pause = Pause::default();
     loop {
         match wish.ask(link, invitation, now()).await {
             Ok((credential, kept)) => return Ok(Keyring::keep(folder, credential, kept)?),
             Err(failure) if failure.is_final() => return Err(AgentError::Refused(failure)),
             Err(failure) => {
-                let asked = failure.retry_after_s().map_or(Duration::ZERO, |s| Duration::from_secs(s.into()));
+                let asked_s = failure.retry_after_s();
                 heard.try_send(Heard::Down(failure.with_causes())).ok();
-                sleep(jittered(pause.max(asked.min(PAUSE_MOST)))).await;
-                pause = (pause * 2).min(PAUSE_MOST);
+                sleep(pause.next(asked_s)).await;
             }
         }
     }
-}
-
-/// Between three quarters and five quarters of it, so that five thousand agents do not come back in one second.
-fn jittered(pause: Duration) -> Duration {
-    pause.mul_f64(0.75 + fastrand::f64() / 2.0)
 }

@@ -64,13 +64,17 @@ pub(super) async fn join(context: &Context, args: &Join) -> Result<Answer, Failu
         Failure::usage(anyhow!("nothing says which cluster is to be joined")).next(next)
     })?;
     let began = reveille_node::driver::now();
-    let checks = checkup::checkup(&Probe::of_this_machine().facts(Ok(Some(&target))).await);
-    let driver = driver(args, arguments, target, root)?;
+    let look = async || checkup::checkup(&Probe::of_this_machine().facts(Ok(Some(&target))).await);
+    let checks = look().await;
+    let driver = driver(args, arguments, target.clone(), root)?;
     let mut tale = Tale::new(context, args.verbose, driver.1);
     tale.look_over(began, &checks);
     let ended =
         join::join(driver.0, reveille_node::driver::of(args.within), |at, said| tale.hear(at, said)).await;
     let took_s = u64::try_from(reveille_node::driver::now().since(began).ms / 1000).unwrap_or(0);
+    if matches!(ended, Ended::GaveUp(_) | Ended::Late(_)) {
+        tale.look_back(reveille_node::driver::now(), &look().await);
+    }
     tale.end(&ended, took_s, args.stay)
 }
 
@@ -149,10 +153,20 @@ impl<'a> Tale<'a> {
             "check",
             format!("{passed} of {} checks passed, {} failed", looked.len(), failed.len()),
         );
-        for check in failed {
-            let advice = check.advice.as_ref().map(|advice| format!("; {}", advice.words));
-            self.tell(at, "check", format!("{}: {}{}", check.id, check.says, advice.unwrap_or_default()));
-        }
+        failed.into_iter().for_each(|check| self.tell_check(at, check));
+    }
+
+    /// What stands against it after a join came to nothing, of the whole way: the first is what the others rest on.
+    fn look_back(&mut self, at: Time, checks: &[Check]) {
+        checks
+            .iter()
+            .filter(|check| check.result == Came::Failed)
+            .for_each(|check| self.tell_check(at, check));
+    }
+
+    fn tell_check(&mut self, at: Time, check: &Check) {
+        let advice = check.advice.as_ref().map(|advice| format!("; {}", advice.words));
+        self.tell(at, "check", format!("{}: {}{}", check.id, check.says, advice.unwrap_or_default()));
     }
 
     fn hear(&mut self, at: Time, said: &Said) {

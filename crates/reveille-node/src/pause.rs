@@ -1,4 +1,5 @@
-//! How long to wait before asking again: 1 s, then twice as long each time up to 60 s, with jitter; longer when the server says so.
+//! How long to wait before asking again: 1 s, then twice as long each time up to 60 s, with jitter; longer when the server says
+//! so.
 //!
 //! The jitter is between three quarters and five quarters, so that five thousand agents do not come back in one second. Counting
 //! attempts, and ending them, is the caller's business.

@@ -111,15 +111,25 @@ async fn a_probe_tells_every_check_and_one_order_is_carried_out_at_a_time() {
     let _running = agent::run(agent::setup(&site, &machine, Some(invited.token.clone())), machine);
     let id = arrived(&mut site).await;
     let first = order(&site, &id, Verb::Probe).await;
-    let second = order(&site, &id, Verb::CollectEvidence).await;
-    let (_, declined) = answered(&mut site, second).await;
-    assert_eq!(declined.outcome, Ended::Declined, "{}", declined.tail);
     let (parts, done) = answered(&mut site, first).await;
     assert!(parts.is_empty());
     assert_eq!(done.outcome, Ended::Failed, "no API server is known without a plan: {}", done.tail);
     for line in ["no plan was given", "clock ", "target ", "ready "] {
         assert!(done.tail.contains(line), "{line}: {}", done.tail);
     }
+    // A probe on a quick machine may be over before the next order comes: then it was one at a time, and it is tried again.
+    let mut declined = false;
+    for _ in 0..50 {
+        let probe = order(&site, &id, Verb::Probe).await;
+        let evidence = order(&site, &id, Verb::CollectEvidence).await;
+        let (_, beside) = answered(&mut site, evidence).await;
+        declined = beside.outcome == Ended::Declined;
+        if declined {
+            answered(&mut site, probe).await;
+            break;
+        }
+    }
+    assert!(declined, "two orders are carried out at the same time");
     let third = order(&site, &id, Verb::CollectEvidence).await;
     let (parts, done) = answered(&mut site, third).await;
     assert_eq!((done.outcome, parts.is_empty()), (Ended::Done, false), "{}", done.tail);

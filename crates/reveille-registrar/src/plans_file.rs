@@ -183,7 +183,11 @@ fn template(path: &Path, one: &One, read: &mut BTreeSet<PathBuf>) -> Result<Temp
         ));
     }
     let config = match &one.join.config_file {
-        Some(name) => Some(content(path, name, read)?),
+        Some(name) => {
+            let config = content(path, name, read)?;
+            is_readable(one.join.distribution, name, config.as_str())?;
+            Some(config)
+        }
         None => None,
     };
     if one.needs.contains(&Role::Worker) {
@@ -240,6 +244,22 @@ fn step(path: &Path, file: &Written, read: &mut BTreeSet<PathBuf>) -> Result<Ste
     Ok(Step::WriteFile { path, mode, owner, content, secret: file.secret })
 }
 
+/// What an agent of k3s or RKE2 is to be told is written beside our own keys, so it has to be a mapping as theirs is.
+fn is_readable(distribution: Distribution, name: &Path, config: &str) -> Result<(), Wrong> {
+    if distribution == Distribution::Kubeadm {
+        return Ok(());
+    }
+    let cause = match serde_saphyr::from_str::<serde_json::Value>(config) {
+        Ok(serde_json::Value::Object(_)) => return Ok(()),
+        Ok(_) => "it is no mapping".to_owned(),
+        Err(failure) => failure.to_string(),
+    };
+    let name = name.display();
+    Err(Wrong::Plan(format!(
+        "{name} is no configuration of an agent of {distribution}, a mapping in YAML: {cause}"
+    )))
+}
+
 /// A file beside the plans, whole.
 fn content(plans: &Path, name: &Path, read: &mut BTreeSet<PathBuf>) -> Result<Content, Wrong> {
     let path = plans.parent().unwrap_or(plans).join(name);
@@ -274,6 +294,7 @@ pub(crate) mod tests {
     fn read_text(text: &str) -> Result<Plans, String> {
         let directory = tempfile::tempdir().unwrap();
         std::fs::write(directory.path().join("cloud.conf"), "[Global]\n").unwrap();
+        std::fs::write(directory.path().join("agent.yaml"), "node-label: [tier=web]\n").unwrap();
         let path = directory.path().join("plans.yaml");
         std::fs::write(&path, text).unwrap();
         let pools = [("prod", "workers"), ("prod", "gpu"), ("test", "gpu")];
@@ -286,6 +307,14 @@ pub(crate) mod tests {
         format!(
             "plans:\n- pool: {pool}\n  join: {{distribution: kubeadm, server: \"10.0.0.1:6443\", caPins: [\"sha256:{pin}\"]}}\n{rest}"
         )
+    }
+
+    #[test]
+    fn a_configuration_that_no_agent_could_read_is_refused_by_its_name() {
+        let k3s = |file: &str| plan("workers", "").replace("kubeadm,", &format!("k3s, configFile: {file},"));
+        let refused = read_text(&k3s("cloud.conf")).unwrap_err();
+        assert!(refused.contains("cloud.conf is no configuration of an agent of k3s"), "{refused}");
+        assert_eq!(read_text(&k3s("agent.yaml")).map(drop), Ok(()));
     }
 
     #[test]

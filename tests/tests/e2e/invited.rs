@@ -4,9 +4,13 @@
 use std::fs;
 
 use anyhow::{Context, Error, Result, ensure};
+use reveille_core::effect::Call;
+use reveille_core::model::incident::FaultKind;
+use reveille_core::record::Verdict;
 use reveille_tests::agent::{agent, invitation, plans};
 use reveille_tests::lab::Lab;
 use reveille_tests::node::Node;
+use reveille_tests::process::Background;
 use reveille_tests::roster::Roster;
 use reveille_tests::wait::{s, throughout, until};
 
@@ -85,5 +89,57 @@ pub(crate) fn an_invited_machine_joins_and_its_agent_keeps_its_node(lab: &mut La
         ensure!(!text.contains(secret) && !text.contains("PRIVATE KEY"), "a secret stands in a log");
     }
     ensure!(lab.cloud.server(&machine.id)?.is_some(), "the server is gone");
+    node.down()
+}
+
+/// The kubelet's port is taken, so that what the agent does by itself comes to nothing. The engine asks it to try again, with an
+/// intent in the ledger, and does nothing in the cloud; the node comes back once the port is free.
+pub(crate) fn the_engine_asks_the_agent_before_it_asks_the_cloud(lab: &mut Lab) -> Result<()> {
+    let name = "asked-1";
+    let roster = Roster::new("asked").set("rejoin", "act").set("reboot", "act").set("replace", "act");
+    let roster = roster.pool("workers");
+    let machine = lab.machines(&roster, "workers", &[name], &[])?.remove(0);
+    let place = lab.place(&[&roster])?;
+    lab.will_spoil([name.to_owned()]);
+    let program = lab.reveille.program().display().to_string();
+    let node = Node::up(&lab.rig, lab.reveille.program(), name)?;
+    let plans = plans(&[(&node, "workers")])?.display().to_string();
+    let running = lab.reveille.run(&place, &["--listen", "127.0.0.1:0", "--plans", &plans])?;
+    let (server, pin, token) = invitation(lab, &place, "workers")?;
+    fs::write(node.file("token"), &token)?;
+    let file = node.file("token").display().to_string();
+    let words = ["--server", &server, "--ca-pin", &pin, "--token-file", &file, "--instance-id", &machine.id];
+    let mut process = agent(&node, &program, &words)?;
+    let log = || fs::read_to_string(node.file("agent.log")).context("no log of the agent");
+    until("the agent to see that its node stays", s(90), || {
+        ensure!(log()?.contains("has stayed"), "it does not say so: {}", log()?);
+        Ok::<_, Error>(())
+    })?;
+    lab.proxy.reset_calls()?;
+
+    let ports = fs::read_to_string(node.file("ports"))?;
+    let port = ports.lines().find_map(|line| line.strip_prefix("KUBELET_PORT=")).context("no port")?;
+    lab.rig.run(&["node", "stop-kubelet", name])?;
+    let taken = format!("TCP-LISTEN:{port},bind=127.0.0.1,reuseaddr,fork");
+    let mut taker = Background::start(node.command(&["socat", &taken, "/dev/null"]))?;
+    lab.kube.ctl(&["delete", "node", name])?;
+    until("the engine to ask the agent, and an answer", s(240), || {
+        let ledger = place.ledger()?;
+        let mut asked = ledger.intents().filter(|intent| matches!(intent.call, Call::AskAgent { .. }));
+        ensure!(asked.any(|intent| intent.outcome.is_some()), "it does not: {}", log()?);
+        Ok::<_, Error>(())
+    })?;
+    ensure!(log()?.contains("asked to"), "the agent heard of nothing: {}", log()?);
+    node.kill(&["socat"])?;
+    taker.kill();
+    until("the node to be back", s(180), || {
+        ensure!(lab.kube.is_ready(name)?, "it is not: {}", log()?);
+        place.ledger()?.newest(name, FaultKind::Vanished)?.ended(Verdict::Mended)
+    })?;
+    let writes = lab.proxy.calls()?.writes();
+    ensure!(writes.iter().all(|(call, _)| call.contains("/secrets")), "{writes:?}");
+    node.kill(&["reveille"])?;
+    process.kill();
+    running.stop()?;
     node.down()
 }

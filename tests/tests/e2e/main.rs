@@ -45,6 +45,7 @@ fn main() -> ExitCode {
         scenario!(joining::a_real_join_counts_and_a_node_taken_by_the_cloud_controller_is_told, 120),
         scenario!(joining::a_request_that_nobody_approves_is_told_and_holds_replacement_back, 120),
         scenario!(invited::an_invited_machine_joins_and_its_agent_keeps_its_node, 120),
+        scenario!(invited::the_engine_asks_the_agent_before_it_asks_the_cloud, 150),
         scenario!(surviving::invited_machines_join_whoever_dies_on_the_way, 150),
         scenario!(onnode::a_join_ends_when_its_node_stays_or_says_why_it_does_not, 180).alone(),
         scenario!(troubled::a_join_outlives_its_clusters_trouble, 200).alone(),

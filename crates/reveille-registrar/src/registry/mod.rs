@@ -207,12 +207,12 @@ impl Registry {
     }
 
     fn notice_silence(&mut self, turn: &mut Turn) {
-        let silent = |at: Time| turn.now.since(at) >= self.settings.silent_after;
+        // Also who has not been heard since our start: it may have gone while nobody listened.
         let fresh: Vec<(MachineId, Time)> = self
-            .heard_at
-            .iter()
-            .filter(|(machine, at)| silent(**at) && !self.told_silent.contains(*machine))
-            .map(|(machine, at)| (machine.clone(), *at))
+            .book
+            .machines()
+            .filter(|machine| machine.removed.is_none() && !self.told_silent.contains(&machine.id))
+            .filter_map(|machine| Some((machine.id.clone(), self.silent_since(turn.now, &machine.id)?)))
             .collect();
         for (id, since) in fresh {
             if let Some(conn) = self.conn_of.get(&id).copied() {

@@ -165,7 +165,7 @@ fn of_a_machine(world: &mut World, act: Act) -> Event {
 
 impl World {
     /// The process ends and begins again: connections are gone, records are there, as JSON.
-    fn restart(&mut self) {
+    pub(super) fn restart(&mut self) {
         let lines: Vec<String> =
             self.records.iter().map(|record| serde_json::to_string(record).unwrap()).collect();
         let records: Vec<Record> = lines.iter().map(|line| serde_json::from_str(line).unwrap()).collect();

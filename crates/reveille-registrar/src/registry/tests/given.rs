@@ -205,6 +205,10 @@ fn silence_is_said_once_and_ends_with_a_word() {
     world.arrive(&id, &machine(1));
     assert_eq!(world.registry.silent_since(world.now, &id), None);
     assert_eq!(silent(&world.pass(Span::from_s(60))), 1);
+    world.restart();
+    assert_eq!(silent(&world.pass(Span::from_s(59))), 0, "it has a while to come back");
+    assert_eq!(silent(&world.pass(Span::from_s(1))), 1, "it went while nobody listened");
+    assert_eq!(silent(&world.pass(Span::from_s(60))), 0);
 }
 
 #[test]

@@ -79,6 +79,16 @@ impl<'r> Node<'r> {
         behind.split('"').next().map(str::to_owned).context("join.yaml has no token")
     }
 
+    /// The port that the rig reserved for its kubelet.
+    ///
+    /// # Errors
+    /// The rig wrote none down.
+    pub fn kubelet_port(&self) -> Result<String> {
+        let ports = fs::read_to_string(self.file("ports"))?;
+        let port = ports.lines().find_map(|line| line.strip_prefix("KUBELET_PORT="));
+        port.map(str::to_owned).context("no port")
+    }
+
     /// A command inside it.
     pub fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new(Rig::program());

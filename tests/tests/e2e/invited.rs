@@ -117,8 +117,7 @@ pub(crate) fn the_engine_asks_the_agent_before_it_asks_the_cloud(lab: &mut Lab) 
     })?;
     lab.proxy.reset_calls()?;
 
-    let ports = fs::read_to_string(node.file("ports"))?;
-    let port = ports.lines().find_map(|line| line.strip_prefix("KUBELET_PORT=")).context("no port")?;
+    let port = node.kubelet_port()?;
     lab.rig.run(&["node", "stop-kubelet", name])?;
     let taken = format!("TCP-LISTEN:{port},bind=127.0.0.1,reuseaddr,fork");
     let mut taker = Background::start(node.command(&["socat", &taken, "/dev/null"]))?;

@@ -237,8 +237,7 @@ fn a_join_that_comes_to_nothing_says_what_stands_against_it(
     props: &Props<'_>,
     node: &Node<'_>,
 ) -> Result<()> {
-    let ports = fs::read_to_string(node.file("ports"))?;
-    let port = ports.lines().find_map(|line| line.strip_prefix("KUBELET_PORT=")).context("no port")?;
+    let port = node.kubelet_port()?;
     let mut taker = Background::start(node.command(&[
         "socat",
         &format!("TCP-LISTEN:{port},bind=127.0.0.1,reuseaddr,fork"),

@@ -26,6 +26,7 @@ const STOP_WITHIN: Duration = Duration::from_secs(60);
 #[derive(Clone, Debug)]
 pub struct Reveille {
     program: PathBuf,
+    on_machines: PathBuf,
 }
 
 /// What `diagnose` made of a folder.
@@ -50,14 +51,22 @@ impl Display for Diagnosis {
 }
 
 impl Reveille {
-    /// Builds it with the cargo that runs us; `REVEILLE_BIN` names one that is built already.
+    /// Builds it with the cargo that runs us; `REVEILLE_BIN` names one that is built already, and `REVEILLE_NODE_BIN` the one
+    /// that machines get, where it is another.
     ///
     /// # Errors
     /// When it does not compile.
     pub fn build() -> Result<Self> {
-        if let Some(program) = std::env::var_os("REVEILLE_BIN") {
-            return Ok(Self { program: program.into() });
-        }
+        let program = match std::env::var_os("REVEILLE_BIN") {
+            Some(program) => program.into(),
+            None => Self::built()?,
+        };
+        let on_machines =
+            std::env::var_os("REVEILLE_NODE_BIN").map_or_else(|| program.clone(), PathBuf::from);
+        Ok(Self { program, on_machines })
+    }
+
+    fn built() -> Result<PathBuf> {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut command = Command::new(cargo);
         command.args([
@@ -75,12 +84,17 @@ impl Reveille {
             ended.stdout.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
         let mut programs = messages.filter(|message| message["target"]["name"] == "reveille");
         let program = programs.find_map(|message| message["executable"].as_str().map(PathBuf::from));
-        Ok(Self { program: program.context("cargo names no program called reveille")? })
+        program.context("cargo names no program called reveille")
     }
 
     /// The program's file.
     pub fn program(&self) -> &Path {
         &self.program
+    }
+
+    /// The file of the program that machines get.
+    pub fn on_machines(&self) -> &Path {
+        &self.on_machines
     }
 
     /// Runs a command of it to its end.

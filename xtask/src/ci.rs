@@ -39,10 +39,19 @@ pub(crate) fn run(rig: Rig) -> Result<bool> {
     let fmt = cargo(&["fmt", "--all", "--check"]);
     let clippy = cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]);
     let tests = cargo(&["test", "--workspace", "--no-fail-fast"]);
+    // The program for machines is the same package without the controller: what is left must stand by itself.
+    let on_machines = ["-p", "reveille", "--no-default-features"];
+    let clippy_on_machines =
+        cargo(&[&["clippy"], &on_machines[..], &["--all-targets", "--", "-D", "warnings"]].concat());
+    let tests_on_machines = cargo(&[&["test"], &on_machines[..]].concat());
     let mut steps = vec![
         check("fmt", fmt, FMT_WITHIN)?,
         check("clippy", clippy, CLIPPY_WITHIN)?,
+        check("clippy, for machines", clippy_on_machines, CLIPPY_WITHIN)?,
         timed("tests", || Ok(test_programs("tests", run::to_the_end(tests, TESTS_WITHIN)?)))?,
+        timed("tests, for machines", || {
+            Ok(test_programs("tests, for machines", run::to_the_end(tests_on_machines, TESTS_WITHIN)?))
+        })?,
         timed("tidy", || Ok(Tally::one("tidy", tidy::run(&crate::root())?)))?,
     ];
     steps.push(match rig {

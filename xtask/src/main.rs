@@ -107,8 +107,11 @@ const STATIC: &str = "x86_64-unknown-linux-musl";
 /// On real nodes: the program as machines get it, and a rig of its own.
 fn node() -> Result<bool> {
     let within = BENCH_WITHIN;
-    if !run::to_the_end(cargo(&["build", "--profile", "node", "-p", "reveille", "--target", STATIC]), within)?
-        .ok
+    if !run::to_the_end(
+        cargo(&["build", "--profile", "node", "-p", "reveille", "--no-default-features", "--target", STATIC]),
+        within,
+    )?
+    .ok
     {
         eprintln!(
             "the static program does not build; it needs: rustup target add {STATIC}; apt-get install musl-tools"
@@ -117,7 +120,7 @@ fn node() -> Result<bool> {
     }
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), Into::into);
     let mut measure = cargo(&["run", "--quiet", "-p", "reveille-tests", "--bin", "node-cost"]);
-    measure.env("REVEILLE_BIN", target.join(STATIC).join("node/reveille"));
+    measure.env("REVEILLE_NODE_BIN", target.join(STATIC).join("node/reveille"));
     Ok(run::to_the_end(measure, within)?.ok)
 }
 

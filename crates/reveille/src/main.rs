@@ -8,24 +8,41 @@
 //!                        ├─ replay: a recording, played through the engine again and compared
 //!                        └─ view ─▶ render: what the engine knows, as reports for programs and for people
 //! ```
+//!
+//! Without the feature `controller` it is the program for machines, half the size: `join`, `agent`, `doctor` and
+//! `diagnose`, whose text a node holds in memory for as long as it lives.
+#![cfg_attr(
+    not(feature = "controller"),
+    allow(dead_code, reason = "exit codes, tones and tables that only commands of the controller use")
+)]
 
+#[cfg(feature = "controller")]
 mod beside;
 mod cli;
 mod command;
+#[cfg(feature = "controller")]
 mod driver;
 #[cfg(test)]
+#[cfg(feature = "controller")]
 mod fixture;
+#[cfg(feature = "controller")]
 mod otlp;
+#[cfg(feature = "controller")]
 mod registration;
 mod render;
+#[cfg(feature = "controller")]
 mod replay;
+#[cfg(feature = "controller")]
 mod survey;
+#[cfg(feature = "controller")]
 mod view;
+#[cfg(feature = "controller")]
 mod worlds;
 
 use std::process::ExitCode;
 
 use clap::Parser as _;
+use clap::error::ErrorKind;
 
 use crate::cli::Cli;
 use crate::cli::exit::Exit;
@@ -38,6 +55,9 @@ fn main() -> ExitCode {
         Err(error) => {
             // Help and version are answers; anything else is wrong usage. A closed pipe is nobody's loss.
             drop(error.print());
+            if cfg!(not(feature = "controller")) && error.kind() == ErrorKind::InvalidSubcommand {
+                eprintln!("This is the program for machines: what leads a cluster is in the whole program.");
+            }
             if error.use_stderr() { Exit::Usage } else { Exit::AllAnswer }
         }
     };

@@ -3,7 +3,7 @@
 //!
 //! Real nodes of a rig of its own, fresh for each join; `kubeadm join` and `reveille join` take turns in the same run, and
 //! whoever was first in one pair is second in the next. Memory and processor time are the kernel's figures of the agent's
-//! process. The program is the one in `REVEILLE_BIN`. Nothing here fails on a slow machine; whoever reads the table judges.
+//! process. The program is the one in `REVEILLE_NODE_BIN`. Nothing here fails on a slow machine; whoever reads the table judges.
 
 use std::fs;
 use std::path::Path;
@@ -45,7 +45,7 @@ fn measure(name: &str, work: &Path) -> Result<()> {
     fs::create_dir_all(work).context("no folder to work in")?;
     let mut lab = Lab::open(name, Reveille::build()?, work)?;
     lab.begin("node-cost");
-    size(lab.reveille.program())?;
+    size(lab.reveille.on_machines())?;
     joins(&lab)?;
     idle(&mut lab)
 }
@@ -88,7 +88,7 @@ fn middle(name: &str, took: &mut [Duration]) -> f64 {
 }
 
 fn join(lab: &Lab, name: &str, is_ours: bool) -> Result<Duration> {
-    let node = Node::up(&lab.rig, lab.reveille.program(), name)?;
+    let node = Node::up(&lab.rig, lab.reveille.on_machines(), name)?;
     let config = node.file("join.yaml").display().to_string();
     let mut command = if is_ours {
         node.join_command(&["--stay", "1s"])
@@ -151,13 +151,13 @@ fn idle(lab: &mut Lab) -> Result<()> {
     let roster = Roster::new("node-cost").pool("workers");
     let machine = lab.machines(&roster, "workers", &[name], &[])?.remove(0);
     let place = lab.place(&[&roster])?;
-    let node = Node::up(&lab.rig, lab.reveille.program(), name)?;
+    let node = Node::up(&lab.rig, lab.reveille.on_machines(), name)?;
     let plans = plans(&[(&node, "workers")])?.display().to_string();
     let running = lab.reveille.run(&place, &["--listen", "127.0.0.1:0", "--plans", &plans])?;
     let (server, pin, token) = invitation(lab, &place, "workers")?;
     fs::write(node.file("token"), &token)?;
     let file = node.file("token").display().to_string();
-    let program = lab.reveille.program().display().to_string();
+    let program = lab.reveille.on_machines().display().to_string();
     let words = ["--server", &server, "--ca-pin", &pin, "--token-file", &file, "--instance-id", &machine.id];
     let mut process = agent(&node, &program, &words)?;
     until("the agent to see that its node stays", s(120), || {

@@ -116,7 +116,7 @@ impl Told {
 fn ask(rig: &Rig, reveille: &Reveille, name: &str) -> Result<Told> {
     let folder = rig.node_folder(name);
     let text = |path: &Path| path.display().to_string();
-    let (program, config) = (text(reveille.program()), text(&folder.join("join.yaml")));
+    let (program, config) = (text(reveille.on_machines()), text(&folder.join("join.yaml")));
     let (log, bundle) = (text(&folder.join("log/kubelet.log")), text(&folder.join("bundle.tar.gz")));
     let ended = rig.in_node(
         name,

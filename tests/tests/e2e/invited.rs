@@ -23,8 +23,8 @@ pub(crate) fn an_invited_machine_joins_and_its_agent_keeps_its_node(lab: &mut La
     let machine = lab.machines(&roster, "workers", &[name], &[])?.remove(0);
     let place = lab.place(&[&roster])?;
     lab.will_spoil([name.to_owned()]);
-    let program = lab.reveille.program().display().to_string();
-    let node = Node::up(&lab.rig, lab.reveille.program(), name)?;
+    let program = lab.reveille.on_machines().display().to_string();
+    let node = Node::up(&lab.rig, lab.reveille.on_machines(), name)?;
     let plans = plans(&[(&node, "workers")])?.display().to_string();
     lab.proxy.reset_calls()?;
     let listen = ["--listen", "127.0.0.1:0", "--plans", &plans];
@@ -101,8 +101,8 @@ pub(crate) fn the_engine_asks_the_agent_before_it_asks_the_cloud(lab: &mut Lab) 
     let machine = lab.machines(&roster, "workers", &[name], &[])?.remove(0);
     let place = lab.place(&[&roster])?;
     lab.will_spoil([name.to_owned()]);
-    let program = lab.reveille.program().display().to_string();
-    let node = Node::up(&lab.rig, lab.reveille.program(), name)?;
+    let program = lab.reveille.on_machines().display().to_string();
+    let node = Node::up(&lab.rig, lab.reveille.on_machines(), name)?;
     let plans = plans(&[(&node, "workers")])?.display().to_string();
     let running = lab.reveille.run(&place, &["--listen", "127.0.0.1:0", "--plans", &plans])?;
     let (server, pin, token) = invitation(lab, &place, "workers")?;

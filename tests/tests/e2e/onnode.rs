@@ -44,7 +44,7 @@ pub(crate) fn a_join_ends_when_its_node_stays_or_says_why_it_does_not(lab: &mut 
     ];
     let name = |case: &str| format!("on-{case}");
     lab.will_spoil(cases.iter().map(|(case, _)| name(case)));
-    let reveille = lab.reveille.program().to_owned();
+    let reveille = lab.reveille.on_machines().to_owned();
     let props = &Props { rig: &lab.rig, kube: &lab.kube, reveille: &reveille };
     let waiting: &Mutex<VecDeque<(&str, Case)>> = &Mutex::new(cases.into());
     let play = move || -> Result<()> {
@@ -188,7 +188,8 @@ fn one_that_is_killed_is_begun_again(props: &Props<'_>, node: &Node<'_>) -> Resu
     for place in places {
         let mut join = node.begin_join(&["--stay", "10s"])?;
         until(&format!("the join to come to {place}"), s(90), || {
-            ensure!(node.file(place).exists() || join.ended().is_some(), "it is not there");
+            let is_there = node.file(place).exists() && node.process("reveille")?.is_some();
+            ensure!(is_there || join.ended().is_some(), "it is not there");
             Ok::<_, Error>(())
         })?;
         node.kill(&["reveille", "kubeadm"])?;

@@ -34,7 +34,7 @@ pub(crate) fn invited_machines_join_whoever_dies_on_the_way(lab: &mut Lab) -> Re
     machines.extend(lab.machines(&roster, pools[1], &names[1..], &[])?);
     let place = lab.place(&[&roster])?;
     lab.will_spoil(names.map(str::to_owned));
-    let up = |name: &str| Node::up(&lab.rig, lab.reveille.program(), name);
+    let up = |name: &str| Node::up(&lab.rig, lab.reveille.on_machines(), name);
     let (first, second) = (up(names[0])?, up(names[1])?);
     let plans = plans(&[(&first, pools[0]), (&second, pools[1])])?.display().to_string();
     let run = |listen: &str| lab.reveille.run(&place, &["--listen", listen, "--plans", &plans]);
@@ -104,7 +104,7 @@ fn uid(lab: &Lab, node: &Node<'_>) -> Result<String> {
 
 fn starts(lab: &Lab, node: &Node<'_>, words: &[String]) -> Result<Background> {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    agent(node, &lab.reveille.program().display().to_string(), &words)
+    agent(node, &lab.reveille.on_machines().display().to_string(), &words)
 }
 
 /// It is there or further: some of the files live for a moment.

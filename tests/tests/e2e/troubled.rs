@@ -20,7 +20,7 @@ pub(crate) fn a_join_outlives_its_clusters_trouble(lab: &mut Lab) -> Result<()> 
     let names = ["controller", "approval", "clock", "frozen", "foreign"].map(|case| format!("in-{case}"));
     lab.will_spoil(names);
     the_cloud_controller_deletes_its_node_until_it_knows_the_machine(lab)?;
-    let reveille = lab.reveille.program().to_owned();
+    let reveille = lab.reveille.on_machines().to_owned();
     let up = |case: &str| Node::up(&lab.rig, &reveille, &format!("in-{case}"));
     nobody_approves_its_request(lab, up("approval")?).context("approval")?;
     its_clock_is_a_day_behind(lab, up("clock")?).context("clock")?;
@@ -52,7 +52,7 @@ fn the_cloud_controller_deletes_its_node_until_it_knows_the_machine(lab: &mut La
     let provider = format!("openstack:///{}", machine.id);
     lab.rig.start_stranger_controller()?;
     lab.rig.real_node(&["node", "up", name, "--no-join", "--provider-id", &provider])?;
-    let node = Node::of(&lab.rig, lab.reveille.program(), name);
+    let node = Node::of(&lab.rig, lab.reveille.on_machines(), name);
     let (network, away) = (node.file("cni/10-rig.conflist"), node.file("10-rig.conflist"));
     fs::rename(&network, &away)?;
     let uid = || {

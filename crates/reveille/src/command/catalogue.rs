@@ -4,11 +4,10 @@
 //! A folder that cannot be taken stops the command, with file, line and reason; nothing is judged by half of it.
 
 use std::path::Path;
-use std::sync::Arc;
 
 use anyhow::{Context as _, anyhow};
+use reveille_diagnose::Catalogue;
 use reveille_diagnose::catalogue::Complaint;
-use reveille_diagnose::{Catalogue, Judge};
 
 use super::Context;
 use crate::cli::failure::Failure;
@@ -17,15 +16,6 @@ impl Context {
     /// What is known of failures.
     pub(crate) fn catalogue(&self) -> Result<Catalogue, Failure> {
         catalogue(self.common.catalogue.as_deref())
-    }
-
-    /// Whoever judges by it what machines say of themselves.
-    pub(crate) fn judge(&self) -> Result<Arc<Judge>, Failure> {
-        let made = match &self.common.catalogue {
-            None => Judge::built_in().map_err(anyhow::Error::new),
-            Some(_) => Judge::new(self.catalogue()?).map(Arc::new).map_err(anyhow::Error::new),
-        };
-        made.map_err(Failure::internal)
     }
 }
 

@@ -16,11 +16,11 @@ use reveille_sim::policy::compare::{Comparison, Score, Subject, Told};
 use reveille_sim::policy::{report, set};
 use serde::Serialize;
 
-use super::simulate::{course, print, read_scenario};
+use super::simulate::{course, read_scenario};
 use super::{Answer, Context};
-use crate::cli::Simulate;
 use crate::cli::exit::Exit;
 use crate::cli::failure::Failure;
+use crate::cli::play::Simulate;
 use crate::render::paper::Tone;
 
 /// `simulate --compare`, `simulate --policy NAME`.
@@ -32,7 +32,7 @@ pub(super) fn compare(context: &Context, args: &Simulate) -> Result<Answer, Fail
     let sum = (played.len() > 1).then(|| Comparison::sum("sum", &format!("all {}.", played.len()), &played));
     let wrong = played.iter().flat_map(|one| &one.scores).any(|(_, score)| score.wrongs() > 0);
     let told = CompareReport::of(&played, sum.as_ref());
-    let text = print(context, &told, || page(context, &played, sum.as_ref(), one.is_some()))?;
+    let text = context.print_own(&told, || page(context, &played, sum.as_ref(), one.is_some()))?;
     // Others may do wrong in a comparison; that is what it is for.
     let exit = if one.is_some() && wrong { Exit::SomebodyAbsent } else { Exit::AllAnswer };
     Ok(Answer { text, exit })

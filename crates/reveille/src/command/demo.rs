@@ -42,7 +42,7 @@ const WALL: Duration = Duration::from_secs(24);
 const LEDGER_WITHIN: Duration = Duration::from_secs(30);
 
 /// `demo`.
-pub(crate) async fn demo(context: &Context, args: &cli::Demo) -> Result<Answer, Failure> {
+pub(crate) async fn demo(context: &Context, args: &cli::play::Demo) -> Result<Answer, Failure> {
     let folder = tempfile::tempdir().context("cannot make a temporary folder for the demo's ledger")?;
     let opened = shelf::open(folder.path(), "reveille demo", clock::wall())
         .map_err(|error| Failure::internal(anyhow::Error::new(error)))?;
@@ -77,7 +77,7 @@ pub(crate) async fn demo(context: &Context, args: &cli::Demo) -> Result<Answer, 
 }
 
 /// Begins the recording, where one is wanted.
-fn record(args: &cli::Demo, story: &Demo, start: Start) -> Result<Option<Recorder>, Failure> {
+fn record(args: &cli::play::Demo, story: &Demo, start: Start) -> Result<Option<Recorder>, Failure> {
     let Some(directory) = &args.record else { return Ok(None) };
     let header = Header {
         program: env!("CARGO_PKG_VERSION").to_owned(),

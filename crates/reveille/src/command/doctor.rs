@@ -21,10 +21,11 @@ use reveille_node::root::Root;
 use reveille_node::target::{Target, TargetError};
 use reveille_wire::report::{DoctorReport, Document, LogFindingReport, LogLineReport, Report};
 
-use super::{Answer, Context, looking};
+use super::{Answer, Context};
 use crate::cli::Output;
 use crate::cli::doctor::Doctor;
 use crate::cli::failure::Failure;
+use crate::render;
 
 /// Findings of logs that are told; what comes after them is noise beside the checks.
 const FINDINGS_MAX: usize = 5;
@@ -62,7 +63,9 @@ pub(crate) async fn doctor(context: &Context, args: &Doctor) -> Result<Answer, F
                 Failure::cannot_tell(error).next("name a file in a folder that can be written")
             })?;
     }
-    let (mut text, exit) = looking::print(context, Report::DoctorReport(Box::new(told)), true)?;
+    let exit = render::doctor::exit(&told);
+    let page = render::doctor::page(&told, &context.paper);
+    let mut text = context.print(Report::DoctorReport(Box::new(told)), |_| page)?;
     if let (Some(path), Output::Table) = (&args.bundle, context.common.output) {
         text.push_str(&format!("Packed: {}\n", path.display()));
     }

@@ -29,7 +29,7 @@ use crate::survey::propose::Gap;
 use crate::survey::{Survey, propose, read};
 
 /// `init`.
-pub(crate) async fn init(_: &Context, args: &cli::Init) -> Result<Answer, Failure> {
+pub(crate) async fn init(_: &Context, args: &cli::controller::Init) -> Result<Answer, Failure> {
     let printed = args.file == Path::new("-");
     if !printed && args.file.exists() {
         return Err(Failure::usage(anyhow!(
@@ -126,7 +126,7 @@ fn choose_context(config: &ClusterConfig) -> Result<Option<ContextInfo>, Failure
     Ok(known.into_iter().find(|context| context.current))
 }
 
-fn choose_cloud(args: &cli::Init) -> Result<CloudEntry, Failure> {
+fn choose_cloud(args: &cli::controller::Init) -> Result<CloudEntry, Failure> {
     let entries = list_clouds(args.clouds_file.as_deref())
         .map_err(|error| Failure::usage(anyhow::Error::new(error)))?;
     let names: Vec<&str> = entries.iter().map(|entry| entry.cloud.as_str()).collect();

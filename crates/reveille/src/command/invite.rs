@@ -148,7 +148,7 @@ mod tests {
     fn args(line: &str) -> Invite {
         let cli = crate::cli::Cli::try_parse_from(line.split(' ')).unwrap();
         match cli.command {
-            crate::cli::Command::Invite(args) => args,
+            crate::cli::Command::Controller(crate::cli::controller::Command::Invite(args)) => args,
             _ => panic!("another command"),
         }
     }

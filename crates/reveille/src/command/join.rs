@@ -28,6 +28,7 @@ use reveille_wire::stamp::Stamp;
 use crate::cli::Output;
 use crate::cli::failure::{Failure, printable};
 use crate::cli::join::Join;
+use crate::render;
 
 use super::{Answer, Context};
 
@@ -230,7 +231,9 @@ impl<'a> Tale<'a> {
         };
         let stay_s = u64::try_from(stay.ms / 1000).unwrap_or(0);
         let report = JoinReport { node: self.node, ended, why, took_s, stay_s, events: self.events };
-        let (text, exit) = super::looking::print(self.context, Report::JoinReport(report), false)?;
+        let exit = render::join::exit(&report);
+        let page = render::join::page(&report);
+        let text = self.context.print(Report::JoinReport(report), |_| page)?;
         Ok(Answer { text, exit })
     }
 }

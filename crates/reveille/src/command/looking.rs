@@ -35,7 +35,7 @@ use crate::view::{incidents as incidents_view, machine, plan as plan_view, roll 
 const COLLECTED_MAX: usize = 5;
 
 /// `roll`.
-pub(crate) async fn roll(context: &Context, args: &cli::Roll) -> Result<Answer, Failure> {
+pub(crate) async fn roll(context: &Context, args: &cli::controller::Roll) -> Result<Answer, Failure> {
     every_roster(context, &Ask::Roll, args.all).await
 }
 
@@ -45,7 +45,10 @@ pub(crate) async fn plan(context: &Context) -> Result<Answer, Failure> {
 }
 
 /// `incidents`.
-pub(crate) async fn incidents(context: &Context, args: &cli::Incidents) -> Result<Answer, Failure> {
+pub(crate) async fn incidents(
+    context: &Context,
+    args: &cli::controller::Incidents,
+) -> Result<Answer, Failure> {
     every_roster(context, &Ask::Incidents { all: args.all }, args.all).await
 }
 
@@ -97,7 +100,7 @@ fn why_exit(machine: &reveille_wire::report::MachineReport) -> Exit {
 }
 
 /// `why`.
-pub(crate) async fn why(context: &Context, args: &cli::Why) -> Result<Answer, Failure> {
+pub(crate) async fn why(context: &Context, args: &cli::controller::Why) -> Result<Answer, Failure> {
     let ask = Ask::Why { machine: args.machine.clone(), timeline: args.timeline };
     let mut alike = Vec::new();
     let rosters = context.rosters()?;

@@ -12,35 +12,45 @@
 
 mod agent;
 mod catalogue;
+#[cfg(feature = "controller")]
 pub(crate) mod collect;
+#[cfg(feature = "controller")]
 mod compare;
+#[cfg(feature = "controller")]
+mod controller;
+#[cfg(feature = "controller")]
 mod demo;
 mod diagnose;
 mod doctor;
+#[cfg(feature = "controller")]
 mod init;
+#[cfg(feature = "controller")]
 mod invite;
 mod join;
+#[cfg(feature = "controller")]
 pub(crate) mod look;
+#[cfg(feature = "controller")]
 mod looking;
+#[cfg(feature = "controller")]
 mod manual;
+#[cfg(feature = "controller")]
 mod pause;
+#[cfg(feature = "controller")]
 mod replay;
+#[cfg(feature = "controller")]
 mod run;
+#[cfg(feature = "controller")]
 mod simulate;
 
-use std::collections::BTreeSet;
 use std::io::Write as _;
-use std::path::PathBuf;
 
-use anyhow::anyhow;
-use reveille_core::model::id::RosterName;
 use reveille_wire::report::{Document, Report};
-use reveille_wire::roster::{self, CheckedRoster};
+use serde::Serialize;
 use tracing_subscriber::filter::LevelFilter;
 
 use crate::cli::exit::Exit;
 use crate::cli::failure::Failure;
-use crate::cli::{Cli, Command, Common, LogFormat, Output, logging, place};
+use crate::cli::{Cli, Command, Common, LogFormat, Output, logging};
 use crate::render::paper::Paper;
 
 /// What a command has to say.
@@ -63,35 +73,14 @@ impl Answer {
 pub(crate) struct Context {
     /// Options of every command.
     pub(crate) common: Common,
+    /// Which rosters were named.
+    #[cfg(feature = "controller")]
+    pub(crate) rosters: crate::cli::controller::Rosters,
     /// What standard output is.
     pub(crate) paper: Paper,
 }
 
 impl Context {
-    /// Every roster of every file that was named.
-    pub(crate) fn rosters(&self) -> Result<Vec<CheckedRoster>, Failure> {
-        let mut all: Vec<CheckedRoster> = Vec::new();
-        for file in &self.common.roster {
-            all.extend(roster::read_file(file).map_err(Failure::usage)?);
-        }
-        let mut names = BTreeSet::new();
-        for checked in &all {
-            if !names.insert(checked.roster.name.clone()) {
-                let name = &checked.roster.name;
-                return Err(Failure::usage(anyhow!(
-                    "two rosters are called {name}; each keeps its state under its name"
-                ))
-                .next("give one of them another metadata.name"));
-            }
-        }
-        Ok(all)
-    }
-
-    /// The state folder of a roster.
-    pub(crate) fn state_dir(&self, roster: &RosterName) -> Result<PathBuf, Failure> {
-        place::state_dir(self.common.state.as_deref(), roster)
-    }
-
     /// A report in the form that was asked for; `page` writes it for people.
     pub(crate) fn print(
         &self,
@@ -106,20 +95,28 @@ impl Context {
         }
     }
 
-    /// Several rosters' answers as one text.
-    pub(crate) fn join(&self, texts: &[String]) -> String {
-        texts.join(match self.common.output {
-            Output::Table => "\n",
-            Output::Json => "",
-            Output::Yaml => "---\n",
-        })
+    /// What no other program reads back, in the form that was asked for.
+    pub(crate) fn print_own<T: Serialize>(
+        &self,
+        report: &T,
+        page: impl FnOnce() -> String,
+    ) -> Result<String, Failure> {
+        let fail = |error: anyhow::Error| Failure::internal(error.context("cannot write the report"));
+        match self.common.output {
+            Output::Table => Ok(page()),
+            Output::Json => serde_json::to_string_pretty(report)
+                .map(|text| text + "\n")
+                .map_err(|error| fail(anyhow::Error::new(error))),
+            Output::Yaml => serde_saphyr::to_string(report).map_err(|error| fail(anyhow::Error::new(error))),
+        }
     }
 }
 
 /// Does what was asked, and tells how the process ends.
 pub(crate) fn main(cli: Cli, undumped: std::io::Result<()>) -> Exit {
     let (least, format) = match &cli.command {
-        Command::Run(run) => (LevelFilter::INFO, run.log_format),
+        #[cfg(feature = "controller")]
+        Command::Controller(crate::cli::controller::Command::Run(run)) => (LevelFilter::INFO, run.log_format),
         Command::Agent(_) => (LevelFilter::INFO, LogFormat::Text),
         _ => (LevelFilter::ERROR, LogFormat::Text),
     };
@@ -128,7 +125,12 @@ pub(crate) fn main(cli: Cli, undumped: std::io::Result<()>) -> Exit {
         tracing::warn!("a crash of this process may leave a core dump, with credentials in it: {error}");
     }
     let paper = Paper::of_stdout(cli.common.color);
-    let context = Context { common: cli.common, paper };
+    let context = Context {
+        common: cli.common,
+        #[cfg(feature = "controller")]
+        rosters: cli.rosters,
+        paper,
+    };
     match perform(&context, cli.command) {
         Ok(answer) => {
             say(&answer.text);
@@ -143,29 +145,15 @@ pub(crate) fn main(cli: Cli, undumped: std::io::Result<()>) -> Exit {
 
 fn perform(context: &Context, command: Command) -> Result<Answer, Failure> {
     match command {
-        Command::Run(args) => on_runtime(run::run(context, &args)),
-        Command::Roll(args) => on_runtime(looking::roll(context, &args)),
-        Command::Why(args) => on_runtime(looking::why(context, &args)),
-        Command::Plan => on_runtime(looking::plan(context)),
-        Command::Incidents(args) => on_runtime(looking::incidents(context, &args)),
-        Command::Pause(args) => pause::pause(context, &args),
-        Command::Resume(args) => pause::resume(context, &args),
-        Command::Init(args) => on_runtime(init::init(context, &args)),
-        Command::Collect(args) => on_runtime(collect::collect(context, &args)),
-        Command::Invite(args) => on_runtime(invite::invite(context, &args)),
+        #[cfg(feature = "controller")]
+        Command::Controller(command) => controller::perform(context, command),
         Command::Agent(args) => on_runtime(agent::agent(&args)),
         Command::Join(args) => on_runtime(join::join(context, &args)),
-        Command::Demo(args) => on_runtime(demo::demo(context, &args)),
         Command::Doctor(args) => on_runtime(doctor::doctor(context, &args)),
         Command::Diagnose(args) => diagnose::diagnose(context, &args),
-        Command::Simulate(args) => simulate::simulate(context, &args),
-        Command::Replay(args) => replay::replay(context, &args),
-        Command::Rbac(args) => {
-            let wanted = reveille_kube::rbac::Wanted { cleanup: args.cleanup, join: args.join };
-            let rights = reveille_kube::rbac::manifest(&args.service_account, &args.namespace, wanted);
-            Ok(Answer::fine(rights))
-        }
+        #[cfg(feature = "controller")]
         Command::Completions(args) => Ok(manual::completions(args.shell)),
+        #[cfg(feature = "controller")]
         Command::Man(args) => manual::man(&args),
     }
 }

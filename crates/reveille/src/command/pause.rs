@@ -12,7 +12,7 @@ use crate::cli::failure::Failure;
 use crate::driver::clock;
 
 /// Says "hands off".
-pub(crate) fn pause(context: &Context, args: &cli::Pause) -> Result<Answer, Failure> {
+pub(crate) fn pause(context: &Context, args: &cli::controller::Pause) -> Result<Answer, Failure> {
     let roster = the_roster(context)?;
     let scope = scope(&roster, args.scope.as_deref())?;
     let reason = args.reason.trim();
@@ -34,7 +34,7 @@ pub(crate) fn pause(context: &Context, args: &cli::Pause) -> Result<Answer, Fail
 }
 
 /// Takes it back.
-pub(crate) fn resume(context: &Context, args: &cli::Resume) -> Result<Answer, Failure> {
+pub(crate) fn resume(context: &Context, args: &cli::controller::Resume) -> Result<Answer, Failure> {
     let roster = the_roster(context)?;
     let pauses = Pauses::of(&context.state_dir(&roster.roster.name)?);
     let fail = |error| Failure::internal(anyhow::Error::new(error));

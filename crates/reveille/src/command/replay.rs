@@ -24,7 +24,7 @@ use crate::replay::report::{self, Subject};
 use crate::replay::rival;
 
 /// `replay`.
-pub(crate) fn replay(context: &Context, args: &cli::Replay) -> Result<Answer, Failure> {
+pub(crate) fn replay(context: &Context, args: &cli::play::Replay) -> Result<Answer, Failure> {
     if let Some(file) = &args.to_scenario {
         return to_scenario(context, args, file);
     }
@@ -54,7 +54,7 @@ pub(crate) fn replay(context: &Context, args: &cli::Replay) -> Result<Answer, Fa
 }
 
 /// Every recording before a model of another policy.
-fn before(context: &Context, args: &cli::Replay, policy: Policy) -> Result<Answer, Failure> {
+fn before(context: &Context, args: &cli::play::Replay, policy: Policy) -> Result<Answer, Failure> {
     let mut texts = Vec::new();
     let mut exit = Exit::AllAnswer;
     for path in film::find(&args.recording)? {
@@ -83,7 +83,7 @@ fn written(
 }
 
 /// Writes a regression test: cut, under other names where that is wanted, and played once more before it counts.
-fn to_scenario(context: &Context, args: &cli::Replay, file: &Path) -> Result<Answer, Failure> {
+fn to_scenario(context: &Context, args: &cli::play::Replay, file: &Path) -> Result<Answer, Failure> {
     let found = film::find(&args.recording)?;
     let [path] = found.as_slice() else {
         let runs: Vec<String> = found.iter().map(|path| path.display().to_string()).collect();
@@ -127,7 +127,7 @@ fn to_scenario(context: &Context, args: &cli::Replay, file: &Path) -> Result<Ans
 /// What is wanted of one recording: a roster of several is the one of its name, and times of day are those of its day.
 fn wanted(
     context: &Context,
-    args: &cli::Replay,
+    args: &cli::play::Replay,
     film: &Film,
     roster: Option<&Vec<Roster>>,
 ) -> Result<Wanted, Failure> {

@@ -98,7 +98,7 @@ struct Reached {
 }
 
 /// `run`.
-pub(crate) async fn run(context: &Context, args: &cli::Run) -> Result<Answer, Failure> {
+pub(crate) async fn run(context: &Context, args: &cli::controller::Run) -> Result<Answer, Failure> {
     let rosters = context.rosters()?;
     let mut prepared = Vec::new();
     for checked in rosters {
@@ -276,7 +276,7 @@ async fn connect(config: &CloudConfig) -> Result<Option<Project>, Failure> {
 fn launch(
     prepared: Prepared,
     clouds: Reached,
-    args: &cli::Run,
+    args: &cli::controller::Run,
     stopped: &watch::Receiver<bool>,
     background: &mut JoinSet<()>,
 ) -> Result<Driver, Failure> {
@@ -311,7 +311,7 @@ fn launch(
 
 /// Begins the recording of one roster, where one is wanted.
 fn record(
-    args: &cli::Run,
+    args: &cli::controller::Run,
     checked: &CheckedRoster,
     how: Restored,
     records: &[Record],

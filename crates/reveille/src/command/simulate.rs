@@ -22,7 +22,7 @@ use serde::Serialize;
 use super::{Answer, Context};
 use crate::cli::exit::Exit;
 use crate::cli::failure::Failure;
-use crate::cli::{Output, Simulate};
+use crate::cli::play::Simulate;
 use crate::render::paper::Tone;
 
 /// The longest file that is read, bytes: a scenario is a page or two.
@@ -66,7 +66,7 @@ fn play(context: &Context, wanted: &str) -> Result<Answer, Failure> {
         true => Exit::AllAnswer,
         false => Exit::SomebodyAbsent,
     };
-    let text = print(context, &told(&scenario, played.as_ref()), || {
+    let text = context.print_own(&told(&scenario, played.as_ref()), || {
         colored(context, &scenario::transcript(&scenario, played.as_ref()))
     })?;
     Ok(Answer { text, exit })
@@ -100,21 +100,6 @@ fn colored(context: &Context, page: &str) -> String {
         .lines()
         .map(|line| tone(line).map_or_else(|| line.to_owned(), |tone| context.paper.tone(tone, line)));
     lines.map(|line| line + "\n").collect()
-}
-
-pub(super) fn print<T: Serialize>(
-    context: &Context,
-    report: &T,
-    page: impl FnOnce() -> String,
-) -> Result<String, Failure> {
-    let fail = |error: anyhow::Error| Failure::internal(error.context("cannot write the report"));
-    match context.common.output {
-        Output::Table => Ok(page()),
-        Output::Json => serde_json::to_string_pretty(report)
-            .map(|text| text + "\n")
-            .map_err(|error| fail(anyhow::Error::new(error))),
-        Output::Yaml => serde_saphyr::to_string(report).map_err(|error| fail(anyhow::Error::new(error))),
-    }
 }
 
 #[derive(Serialize)]
@@ -212,7 +197,7 @@ struct ListedReport {
 /// The language, as its own tables say it.
 fn phrases(context: &Context) -> Result<Answer, Failure> {
     let all: BTreeMap<&str, Vec<&str>> = scenario::phrases().into_iter().collect();
-    let text = print(context, &all, || {
+    let text = context.print_own(&all, || {
         let section = |(name, forms): &(&str, Vec<&str>)| {
             let forms: String = forms.iter().map(|form| format!("  {form}\n")).collect();
             format!("{}\n{forms}\n", context.paper.tone(Tone::Strong, name))
@@ -238,7 +223,7 @@ fn list(context: &Context) -> Result<Answer, Failure> {
     };
     let scenarios: anyhow::Result<Vec<_>> = scenario::library().iter().map(listed).collect();
     let report = ListReport { kind: "ScenarioList", scenarios: scenarios.map_err(Failure::internal)? };
-    let text = print(context, &report, || {
+    let text = context.print_own(&report, || {
         let line = |listed: &ListedReport| {
             let reason = listed.reason.as_ref().map_or_else(String::new, |reason| {
                 let note = format!("        {}: {reason}\n", listed.state);
@@ -312,7 +297,7 @@ fn make_up(context: &Context, args: &Simulate, seed: u64) -> Result<Answer, Fail
         true => Exit::AllAnswer,
         false => Exit::SomebodyAbsent,
     };
-    let text = print(context, &report, || course_page(context, &report))?;
+    let text = context.print_own(&report, || course_page(context, &report))?;
     Ok(Answer { text, exit })
 }
 

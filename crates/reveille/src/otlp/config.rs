@@ -24,7 +24,7 @@ pub(crate) struct Config {
 impl Config {
     /// None when nobody asked for traces.
     pub(crate) fn read(
-        args: &cli::Run,
+        args: &cli::controller::Run,
         variable: impl Fn(&str) -> Option<String>,
     ) -> anyhow::Result<Option<Self>> {
         let set = |name: &str| variable(name).filter(|value| !value.trim().is_empty());
@@ -122,7 +122,7 @@ mod tests {
     fn read(args: &[&str], variables: &[(&str, &str)]) -> Result<Option<Config>, String> {
         let line = ["reveille", "run", "--listen", "127.0.0.1:0"].iter().chain(args);
         let cli = cli::Cli::try_parse_from(line).map_err(|error| error.to_string())?;
-        let cli::Command::Run(run) = cli.command else { panic!("run") };
+        let cli::Command::Controller(cli::controller::Command::Run(run)) = cli.command else { panic!("run") };
         let variable =
             |name: &str| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned());
         Config::read(&run, variable).map_err(|error| error.to_string())

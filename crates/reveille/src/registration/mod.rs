@@ -90,7 +90,7 @@ struct Begun {
 /// Starts it, where it is asked for.
 pub(crate) async fn begin(
     context: &Context,
-    args: &cli::Run,
+    args: &cli::controller::Run,
     sites: BTreeMap<RosterName, Site>,
     stop: &watch::Sender<bool>,
     background: &mut JoinSet<()>,
@@ -141,7 +141,7 @@ pub(crate) async fn begin(
 
 /// Sends joins as traces, where a person wants them.
 fn exporter(
-    args: &cli::Run,
+    args: &cli::controller::Run,
     stop: &watch::Sender<bool>,
     background: &mut JoinSet<()>,
 ) -> Result<Option<Exporter>, Failure> {

@@ -8,18 +8,25 @@
 //! underlines what a sign or a word says already. Foreign texts lose their control characters here. Nothing is decided.
 
 pub(crate) mod doctor;
+#[cfg(feature = "controller")]
 pub(crate) mod incidents;
 pub(crate) mod join;
 pub(crate) mod paper;
+#[cfg(feature = "controller")]
 pub(crate) mod plan;
+#[cfg(feature = "controller")]
 pub(crate) mod roll;
+#[cfg(feature = "controller")]
 pub(crate) mod stage;
 pub(crate) mod table;
+#[cfg(feature = "controller")]
 mod way;
+#[cfg(feature = "controller")]
 pub(crate) mod why;
 pub(crate) mod wrap;
 
 #[cfg(test)]
+#[cfg(feature = "controller")]
 mod tests;
 
 use reveille_wire::report::{PauseReport, SourceReport};

@@ -22,7 +22,6 @@ use reveille_diagnose::{Catalogue, judge, own};
 
 use jobs::{Read, Source};
 
-use super::simulate::print;
 use super::{Answer, Context};
 use crate::cli::Diagnose;
 use crate::cli::exit::Exit;
@@ -47,7 +46,7 @@ pub(crate) fn diagnose(context: &Context, args: &Diagnose) -> Result<Answer, Fai
         (true, true) => Exit::CannotTell,
         (true, false) => Exit::AllAnswer,
     };
-    let text = print(context, &report, || page::page(&report, &context.paper))?;
+    let text = context.print_own(&report, || page::page(&report, &context.paper))?;
     Ok(Answer { text, exit })
 }
 

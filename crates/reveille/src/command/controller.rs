@@ -1,0 +1,93 @@
+//! The commands that lead a cluster, from the rosters that were named.
+//!
+//! ```text
+//!  --roster ─▶ CheckedRoster ─┬▶ roll, why, plan, incidents: look ─▶ view ─▶ render
+//!                             ├▶ run: the driver; init, pause, resume: files
+//!                             └▶ invite, collect: the registration server, beside us
+//! ```
+//!
+//! Not in the program for machines.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use anyhow::anyhow;
+use reveille_core::model::id::RosterName;
+use reveille_diagnose::Judge;
+use reveille_wire::roster::{self, CheckedRoster};
+
+use super::{
+    Answer, Context, collect, demo, init, invite, looking, on_runtime, pause, replay, run, simulate,
+};
+use crate::cli::controller::Command;
+use crate::cli::failure::Failure;
+use crate::cli::{Output, place};
+
+impl Context {
+    /// Every roster of every file that was named.
+    pub(crate) fn rosters(&self) -> Result<Vec<CheckedRoster>, Failure> {
+        let mut all: Vec<CheckedRoster> = Vec::new();
+        for file in &self.rosters.roster {
+            all.extend(roster::read_file(file).map_err(Failure::usage)?);
+        }
+        let mut names = BTreeSet::new();
+        for checked in &all {
+            if !names.insert(checked.roster.name.clone()) {
+                let name = &checked.roster.name;
+                return Err(Failure::usage(anyhow!(
+                    "two rosters are called {name}; each keeps its state under its name"
+                ))
+                .next("give one of them another metadata.name"));
+            }
+        }
+        Ok(all)
+    }
+
+    /// The state folder of a roster.
+    pub(crate) fn state_dir(&self, roster: &RosterName) -> Result<PathBuf, Failure> {
+        place::state_dir(self.rosters.state.as_deref(), roster)
+    }
+
+    /// Whoever judges by it what machines say of themselves.
+    pub(crate) fn judge(&self) -> Result<Arc<Judge>, Failure> {
+        let made = match &self.common.catalogue {
+            None => Judge::built_in().map_err(anyhow::Error::new),
+            Some(_) => Judge::new(self.catalogue()?).map(Arc::new).map_err(anyhow::Error::new),
+        };
+        made.map_err(Failure::internal)
+    }
+
+    /// Several rosters' answers as one text.
+    pub(crate) fn join(&self, texts: &[String]) -> String {
+        texts.join(match self.common.output {
+            Output::Table => "\n",
+            Output::Json => "",
+            Output::Yaml => "---\n",
+        })
+    }
+}
+
+/// Does what was asked.
+pub(super) fn perform(context: &Context, command: Command) -> Result<Answer, Failure> {
+    match command {
+        Command::Run(args) => on_runtime(run::run(context, &args)),
+        Command::Roll(args) => on_runtime(looking::roll(context, &args)),
+        Command::Why(args) => on_runtime(looking::why(context, &args)),
+        Command::Plan => on_runtime(looking::plan(context)),
+        Command::Incidents(args) => on_runtime(looking::incidents(context, &args)),
+        Command::Pause(args) => pause::pause(context, &args),
+        Command::Resume(args) => pause::resume(context, &args),
+        Command::Init(args) => on_runtime(init::init(context, &args)),
+        Command::Collect(args) => on_runtime(collect::collect(context, &args)),
+        Command::Invite(args) => on_runtime(invite::invite(context, &args)),
+        Command::Demo(args) => on_runtime(demo::demo(context, &args)),
+        Command::Simulate(args) => simulate::simulate(context, &args),
+        Command::Replay(args) => replay::replay(context, &args),
+        Command::Rbac(args) => {
+            let wanted = reveille_kube::rbac::Wanted { cleanup: args.cleanup, join: args.join };
+            let rights = reveille_kube::rbac::manifest(&args.service_account, &args.namespace, wanted);
+            Ok(Answer::fine(rights))
+        }
+    }
+}

@@ -20,7 +20,7 @@ use super::Report;
 
 const CORE: &str = "crates/reveille-core/src/";
 /// What decides takes time and facts as arguments, and nothing else: the engine, and the agent on the node.
-const PURE: [&str; 2] = [CORE, "crates/reveille-agent/src/"];
+const PURE: [&str; 3] = [CORE, "crates/reveille-agent/src/", "crates/reveille-hot/src/"];
 /// In this order; a stage may use itself and what stands before it.
 const STAGES: [&str; 7] = ["observe", "diagnose", "plan", "act", "verify", "lease", "engine"];
 
@@ -40,11 +40,12 @@ const IMPURE: [(&str, &str); 11] = [
 ];
 
 /// Our crates, and which of ours each may depend on to run. Tests may use more.
-const KNOWN: [(&str, &[&str]); 12] = [
+const KNOWN: [(&str, &[&str]); 13] = [
     ("reveille-core", &[]),
     ("reveille-wire", &["reveille-core"]),
     ("reveille-record", &[]),
     ("reveille-diagnose", &["reveille-core"]),
+    ("reveille-hot", &["reveille-core"]),
     ("reveille-kube", WORLD),
     ("reveille-openstack", WORLD),
     ("reveille-ec2", WORLD),
@@ -55,7 +56,9 @@ const KNOWN: [(&str, &[&str]); 12] = [
     ("reveille-registrar", &["reveille-core", "reveille-wire", "reveille-record"]),
     ("reveille-sim", SIM),
 ];
-const WORLD: &[&str] = &["reveille-core", "reveille-wire"];
+/// What is written too often, others' writes and our own, is known without any world; whoever writes to an API server asks
+/// it first.
+const WORLD: &[&str] = &["reveille-core", "reveille-wire", "reveille-hot"];
 /// A world for both that decide: the engine, and the agents on its machines. It plays the driver as well, which judges what
 /// machines say of themselves.
 const SIM: &[&str] = &["reveille-core", "reveille-wire", "reveille-agent", "reveille-diagnose"];

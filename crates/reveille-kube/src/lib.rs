@@ -49,6 +49,7 @@ mod requests;
 mod roll;
 mod sayings;
 mod session;
+mod spending;
 mod turn;
 mod wire;
 

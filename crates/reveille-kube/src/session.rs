@@ -4,12 +4,15 @@
 //! in once more and repeats the request once: tokens and certificates expire while a controller runs, and a request that
 //! was not authenticated did not happen. Nothing else is repeated here (kube's own retries are off): loops that may
 //! repeat have a backoff and say so.
+//!
+//! Whatever writes passes here, too, and is counted for its object first: above a budget it is refused and never sent
+//! ([`Ledger`]). A loop of ours that will not end costs the API server twelve requests and no more.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use http::Response;
-use http::header::{HeaderMap, RETRY_AFTER};
+use http::header::{DATE, HeaderMap, RETRY_AFTER};
 use http_body_util::BodyExt;
 use kube::Client;
 use kube::client::Body;
@@ -21,6 +24,7 @@ use crate::config::ClusterConfig;
 use crate::failure::{Failure, Reached};
 use crate::paths::Ask;
 use crate::pieces::Pieces;
+use crate::spending::Ledger;
 use crate::wire::{ListMeta, Refusal};
 
 /// A body larger than this is no list of nodes: 50,000 nodes of 4 KiB in one page would fit.
@@ -36,6 +40,8 @@ pub(crate) struct Session {
     config: Option<ClusterConfig>,
     /// `host:port`, for people.
     server: Arc<str>,
+    /// What was written of late; one for all handles of a login.
+    spent: Arc<Ledger>,
 }
 
 /// A request and what it is about.
@@ -51,13 +57,14 @@ pub(crate) struct Question {
 impl Session {
     /// A session with this client. With `config` it can log in again.
     pub(crate) fn new(client: Client, server: Arc<str>, config: Option<ClusterConfig>) -> Self {
-        Self { client: Mutex::new(client), config, server }
+        Self { client: Mutex::new(client), config, server, spent: Arc::default() }
     }
 
     /// The same login for somebody else.
     pub(crate) fn another(&self) -> Self {
         let client = self.client.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        Self { client: Mutex::new(client), config: self.config.clone(), server: self.server.clone() }
+        let (config, server, spent) = (self.config.clone(), self.server.clone(), Arc::clone(&self.spent));
+        Self { client: Mutex::new(client), config, server, spent }
     }
 
     /// `host:port` of the API server.
@@ -86,7 +93,9 @@ impl Session {
         each: &mut impl FnMut(&RawValue),
     ) -> Result<ListMeta, Failure> {
         let (within, by) = (question.within, Instant::now() + question.within);
-        let mut body = self.open(question).await?.into_body();
+        let response = self.open(question).await?;
+        let date = response.headers().get(DATE).and_then(|date| date.to_str().ok()).map(str::to_owned);
+        let mut body = response.into_body();
         let unreadable =
             |error: serde_json::Error| Failure::malformed(format!("the {what} cannot be read: {error}"));
         let reading = async {
@@ -100,13 +109,15 @@ impl Session {
                 }
                 pieces.take(&data, each).map_err(unreadable)?;
             }
-            pieces.end(each).map_err(unreadable)
+            let metadata = pieces.end(each).map_err(unreadable)?;
+            Ok(ListMeta { date, ..metadata })
         };
         timeout_at(by, reading).await.unwrap_or_else(|_| Err(Failure::timed_out(within, &self.server)))
     }
 
     /// Sends, and returns as soon as the server begins to answer. A refusal is an error.
     pub(crate) async fn open(&self, question: Question) -> Result<Response<Body>, Failure> {
+        self.spent.allow(&question.ask)?;
         let again = question.ask.clone();
         match self.once(question.ask, question.within, question.about.as_deref()).await {
             Err(failure) if matches!(failure.reached, Reached::Answered { code: 401, .. }) => {

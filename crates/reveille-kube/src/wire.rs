@@ -32,6 +32,9 @@ pub(crate) struct ListMeta {
     #[serde(rename = "continue")]
     pub(crate) next: Option<String>,
     pub(crate) remaining_item_count: Option<u64>,
+    /// When the server answered, on its own clock, as its answer's head says.
+    #[serde(skip)]
+    pub(crate) date: Option<String>,
 }
 
 /// One line of a watch: the object not decoded yet.

@@ -103,6 +103,25 @@ async fn other_worlds_questions_are_refused_without_a_request() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_loop_of_ours_that_does_not_end_is_stopped_at_the_door() {
+    let api = one();
+    let cluster = api.cluster();
+    // Two handles share the login, so that they share the budget.
+    let handles = [cluster.clone(), cluster.clone().with_rhythm(reveille_kube::Rhythm::default())];
+    let mut refused = None;
+    for nth in 0..1_000 {
+        let outcome = handles[nth % 2].perform(&delete("uid-before")).await;
+        if let Outcome::Failed { text, retry_after } = outcome {
+            assert!(text.contains("UpdateStorm: /api/v1/nodes/a"), "{text}");
+            assert!(retry_after.is_some());
+            refused = Some(nth);
+        }
+    }
+    assert_eq!(api.bodies().len(), 12, "of a thousand tries");
+    assert!(refused.is_some());
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_delete_reaches_only_the_node_it_was_decided_for() {
     let api = one();
     let cluster = api.cluster();

@@ -1,0 +1,173 @@
+//! Reboot, stop and start, end.
+//!
+//! Each looks first: an Auto Scaling group takes a machine that somebody else stops for a broken one and replaces it, so its
+//! machines are never stopped here, and are ended through the group, which then makes the successor that it would miss.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use reveille_core::effect::Outcome;
+use reveille_core::model::id::{InstanceId, RequestId};
+use reveille_core::model::instance::InstanceState;
+use tokio::time::Instant;
+
+use crate::account::Account;
+use crate::actions::{
+    Action, REBOOT_INSTANCES, START_INSTANCES, STOP_INSTANCES, TERMINATE_IN_GROUP, TERMINATE_INSTANCES,
+};
+use crate::instance::WireInstance;
+use crate::query::Request;
+use crate::reply::request_id;
+use crate::report::Writing;
+
+/// A stop takes seconds where the guest obeys and some minutes where it does not; whoever asked looks again after this.
+const STOP_WITHIN: Duration = Duration::from_secs(60);
+const STOP_LOOK_EVERY: Duration = Duration::from_secs(3);
+
+pub(super) async fn reboot(account: &Account, id: &InstanceId) -> Outcome {
+    simple(account, REBOOT_INSTANCES, "reboot", id).await
+}
+
+pub(super) async fn start(account: &Account, id: &InstanceId) -> Outcome {
+    let writing = Writing::new(format!("start instance {id}"));
+    match read(account, id, &writing).await {
+        Ok(wire) if wire.state() == InstanceState::Active => {
+            Outcome::AlreadySo { text: Arc::from(format!("instance {id} is running")) }
+        }
+        Ok(_) => match owned(account, id, &writing).await {
+            Some(outcome) => outcome,
+            None => simple(account, START_INSTANCES, "start", id).await,
+        },
+        Err(outcome) => outcome,
+    }
+}
+
+/// Stops it, waits for that, and starts it: it comes up on another host.
+pub(super) async fn power_cycle(account: &Account, id: &InstanceId) -> Outcome {
+    let writing = Writing::new(format!("stop and start instance {id}"));
+    let wire = match read(account, id, &writing).await {
+        Ok(wire) => wire,
+        Err(outcome) => return outcome,
+    };
+    if let Some(outcome) = owned(account, id, &writing).await {
+        return outcome;
+    }
+    if wire.root_device_type.as_deref() == Some("instance-store") {
+        return writing.refuse("its root disk lies on the host and would be lost");
+    }
+    if wire.is_spot() {
+        return writing.refuse("it is a spot instance, which cannot be stopped and started by itself");
+    }
+    if wire.state() != InstanceState::Active {
+        return writing.moved("it is not running by now");
+    }
+    match simple(account, STOP_INSTANCES, "stop", id).await {
+        Outcome::Accepted { .. } | Outcome::AlreadySo { .. } => {}
+        other => return other,
+    }
+    if let Err(why) = stopped(account, id).await {
+        return Outcome::Unknown {
+            text: writing.text(&format!("it is stopping, and nobody has started it yet: {why}")),
+        };
+    }
+    match simple(account, START_INSTANCES, "start", id).await {
+        done @ (Outcome::Accepted { .. } | Outcome::AlreadySo { .. }) => done,
+        other => {
+            Outcome::Unknown { text: writing.text(&format!("it is stopped, and was not started: {other}")) }
+        }
+    }
+}
+
+/// Waits for the instance to be stopped, for a while.
+async fn stopped(account: &Account, id: &InstanceId) -> Result<(), String> {
+    let deadline = Instant::now() + STOP_WITHIN;
+    let mut last = "not stopped yet".to_owned();
+    while Instant::now() < deadline {
+        match account.wire_instance(id).await {
+            Ok(Some(wire)) if wire.is_stopped() => return Ok(()),
+            Ok(Some(_)) => {}
+            Ok(None) => return Err("it is gone".to_owned()),
+            Err(error) => last = error.to_string(),
+        }
+        tokio::time::sleep(STOP_LOOK_EVERY).await;
+    }
+    Err(last)
+}
+
+/// Ends the instance: through the group that owns it, which makes another, or by itself.
+pub(super) async fn end(account: &Account, id: &InstanceId) -> Outcome {
+    let writing = Writing::new(format!("end instance {id}"));
+    let gone = || Outcome::AlreadySo { text: Arc::from(format!("there is no instance {id}")) };
+    let wire = match account.wire_instance(id).await {
+        Ok(Some(wire)) => wire,
+        Ok(None) => return gone(),
+        Err(error) => return writing.unread(&error),
+    };
+    if wire.state().is_leaving() {
+        return Outcome::AlreadySo { text: Arc::from(format!("instance {id} is being ended already")) };
+    }
+    let member = match account.member(id).await {
+        Ok(member) => member,
+        Err(error) => return writing.unread(&error),
+    };
+    let request = match &member {
+        Some(member) if member.state.starts_with("Terminat") || member.state.starts_with("Detach") => {
+            let cause = format!("Auto Scaling group {} says {} of it", member.group, member.state);
+            return writing.moved(&cause);
+        }
+        Some(_) => Request::new(TERMINATE_IN_GROUP)
+            .with("InstanceId", id.as_str())
+            .with("ShouldDecrementDesiredCapacity", "false"),
+        None if wire.group().is_some() => {
+            return writing.refuse(
+                "its tag says that an Auto Scaling group made it, and Auto Scaling does not know it; end it by hand",
+            );
+        }
+        None => Request::new(TERMINATE_INSTANCES).list("InstanceId", [id.as_str()]),
+    };
+    match account.client().send(&request).await {
+        Ok(body) => Outcome::Accepted { request: request_id(&body) },
+        Err(error) => match error.refusal() {
+            Some(refusal) if refusal.says_absent() => writing.moved("EC2 does not know it by now"),
+            Some(refusal) if refusal.code == "OperationNotPermitted" => writing.refuse(&format!(
+                "it is protected (disableApiTermination, or a stop protection); whoever protected it must lift that first: \
+                 {refusal}"
+            )),
+            _ => writing.failed(&error),
+        },
+    }
+}
+
+/// A machine of a group: what is to be answered.
+async fn owned(account: &Account, id: &InstanceId, writing: &Writing) -> Option<Outcome> {
+    match account.member(id).await {
+        // What the group has set aside itself is not fought over.
+        Ok(Some(member)) if member.state == "Standby" => None,
+        Ok(Some(member)) => Some(writing.refuse(&format!(
+            "Auto Scaling group {} owns it and would replace a machine that somebody else stops or starts",
+            member.group
+        ))),
+        Ok(None) => None,
+        Err(error) => Some(writing.unread(&error)),
+    }
+}
+
+async fn read(account: &Account, id: &InstanceId, writing: &Writing) -> Result<WireInstance, Outcome> {
+    match account.wire_instance(id).await {
+        Ok(Some(wire)) => Ok(wire),
+        Ok(None) => Err(writing.refuse("there is no such instance")),
+        Err(error) => Err(writing.unread(&error)),
+    }
+}
+
+async fn simple(account: &Account, action: &'static Action, verb: &str, id: &InstanceId) -> Outcome {
+    let writing = Writing::new(format!("{verb} instance {id}"));
+    let request = Request::new(action).list("InstanceId", [id.as_str()]);
+    match account.client().send(&request).await {
+        Ok(body) => {
+            let request: Option<RequestId> = request_id(&body);
+            Outcome::Accepted { request }
+        }
+        Err(error) => writing.failed(&error),
+    }
+}

@@ -1,0 +1,74 @@
+//! The engine's calls, carried out exactly as they stand, and how each ended.
+//!
+//! Nothing here decides: a call names its target, its new value and the revision it was derived from. What this adds is the
+//! care that EC2 asks for: whatever EC2 would replace without looking is read again just before, an instance of an Auto Scaling
+//! group is ended through the group and never stopped beside it, a refusal is told from a silence, several steps of one call are
+//! summed up in one [`Outcome`]. No change is sent twice.
+
+mod instances;
+mod interfaces;
+mod routes;
+mod rules;
+
+use std::sync::Arc;
+
+use reveille_core::effect::{Call, Outcome};
+
+use crate::account::Account;
+use crate::report::Writing;
+
+impl Account {
+    /// Makes one call. Always comes back with an outcome, and within the deadlines of its few requests.
+    pub async fn perform(&self, call: &Call) -> Outcome {
+        let refuse = |cause: &str| Writing::new(call.to_string()).refuse(cause);
+        let outcome = match call {
+            Call::AddRules { group, rules, .. } => rules::add(self, group, rules).await,
+            Call::DropRule { group, rule, .. } => rules::drop_rule(self, group, rule).await,
+            Call::SetPortGroups { port, groups, if_revision, .. } => {
+                interfaces::set_groups(self, port, groups, *if_revision).await
+            }
+            Call::AddPortPairs { port, if_revision, .. } => {
+                interfaces::pass_everything(self, port, *if_revision).await
+            }
+            Call::AddRoutes { router, routes, .. } => routes::add(self, router, routes).await,
+            Call::RemoveRoutes { router, routes, .. } => routes::remove(self, router, routes).await,
+            Call::Reboot { instance, hard: false, .. } => instances::reboot(self, instance).await,
+            Call::Reboot { instance, hard: true, .. } => instances::power_cycle(self, instance).await,
+            Call::Start { instance, .. } => instances::start(self, instance).await,
+            Call::DeleteInstance { instance, .. } => instances::end(self, instance).await,
+            Call::NudgeGroup { .. } => {
+                refuse("EC2 applies every change of a group by itself; there is nothing to nudge")
+            }
+            Call::NudgeRouter { .. } => {
+                refuse("a route table of EC2 is no device; there is nothing to nudge")
+            }
+            Call::AssignRoles { .. } => {
+                refuse("EC2 gives nobody roles on a project; rights are IAM policies")
+            }
+            Call::AskAgent { .. } => refuse("an agent is not a cloud's to ask"),
+            Call::DeleteNode { .. } => refuse("a Node is not a cloud's to delete"),
+        };
+        tracing::info!(%call, %outcome, "ec2 call");
+        outcome
+    }
+}
+
+/// One outcome for several failures: the one that needs the most care, with the words of all.
+fn sum_up(failures: Vec<Outcome>, so_far: &str) -> Outcome {
+    let words: Vec<String> = failures.iter().map(ToString::to_string).collect();
+    let text: Arc<str> = Arc::from(format!("{so_far}; {}", words.join("; ")));
+    let rank = |outcome: &Outcome| match outcome {
+        Outcome::Unknown { .. } => 0,
+        Outcome::Limit { .. } => 1,
+        Outcome::Failed { .. } => 2,
+        Outcome::Moved { .. } => 3,
+        _ => 4,
+    };
+    match failures.into_iter().min_by_key(rank) {
+        Some(Outcome::Unknown { .. }) => Outcome::Unknown { text },
+        Some(Outcome::Limit { limit, .. }) => Outcome::Limit { limit, text },
+        Some(Outcome::Failed { retry_after, .. }) => Outcome::Failed { text, retry_after },
+        Some(Outcome::Moved { .. }) => Outcome::Moved { text },
+        _ => Outcome::Refused { text },
+    }
+}

@@ -1,0 +1,179 @@
+//! Routes in and out of a route table: exact pairs, each by itself, never touching the others.
+//!
+//! EC2 has no call for several routes and none that checks what it replaces, so none that replaces is used: `CreateRoute` refuses
+//! where a route exists, and a route is deleted only where a read just before shows exactly the pair that was asked for. A route
+//! through nobody is deleted only while EC2 itself calls it a black hole.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use ipnet::IpNet;
+use reveille_core::effect::Outcome;
+use reveille_core::model::id::{RequestId, RouterId};
+use reveille_core::model::network::Route;
+
+use crate::account::Account;
+use crate::actions::{CREATE_ROUTE, DELETE_ROUTE, DESCRIBE_INTERFACES};
+use crate::fetch;
+use crate::list;
+use crate::query::Request;
+use crate::reply::request_id;
+use crate::report::Writing;
+use crate::table::{Leads, WireTable, is_nowhere};
+
+/// How one route's request ended.
+enum Step {
+    Done(Option<RequestId>),
+    WasSo,
+    Not(Outcome),
+}
+
+pub(super) async fn add(account: &Account, router: &RouterId, routes: &[Route]) -> Outcome {
+    each(account, router, routes, "add", true).await
+}
+
+pub(super) async fn remove(account: &Account, router: &RouterId, routes: &[Route]) -> Outcome {
+    each(account, router, routes, "remove", false).await
+}
+
+async fn each(account: &Account, router: &RouterId, routes: &[Route], verb: &str, adds: bool) -> Outcome {
+    let writing = Writing::new(format!("{verb} {} route(s) of route table {router}", routes.len()));
+    if routes.is_empty() {
+        return Outcome::AlreadySo { text: Arc::from("no route was named") };
+    }
+    let table = match account.table(router).await {
+        Ok(Some(table)) => table,
+        Ok(None) => return writing.refuse("there is no such route table"),
+        Err(error) => return writing.unread(&error),
+    };
+    let (targets, _) = match list::targets(account, std::iter::empty(), std::slice::from_ref(&table)).await {
+        Ok(targets) => targets,
+        Err(error) => return writing.unread(&error),
+    };
+    let (mut done, mut was_so, mut last) = (0_usize, 0_usize, None);
+    let mut failures = Vec::new();
+    for route in routes {
+        let now = table.route_to(route.destination).map(|wire| (wire.leads(&targets, account.id()), wire));
+        let step = if adds {
+            let now = now.map(|(leads, _)| leads);
+            put(account, router, &table, route, now).await
+        } else {
+            let now = now.map(|(leads, wire)| (leads, wire.is_black_hole()));
+            take(account, router, route, now).await
+        };
+        match step {
+            Step::Done(request) => {
+                done += 1;
+                last = request.or(last);
+            }
+            Step::WasSo => was_so += 1,
+            Step::Not(outcome) => {
+                let next_may_pass = matches!(outcome, Outcome::Refused { .. } | Outcome::Moved { .. });
+                failures.push(outcome);
+                if !next_may_pass {
+                    break;
+                }
+            }
+        }
+    }
+    match (failures.is_empty(), done) {
+        (true, 0) => Outcome::AlreadySo { text: Arc::from(format!("route table {router} is so already")) },
+        (true, _) => Outcome::Accepted { request: last },
+        (false, _) => super::sum_up(
+            failures,
+            &format!("{} of {} route(s) are as they should be", done + was_so, routes.len()),
+        ),
+    }
+}
+
+async fn put(
+    account: &Account,
+    router: &RouterId,
+    table: &WireTable,
+    route: &Route,
+    now: Option<Leads>,
+) -> Step {
+    let writing = Writing::new(format!("add route {route} to route table {router}"));
+    match now {
+        Some(Leads::To(there)) if there == *route => return Step::WasSo,
+        Some(_) => {
+            let cause = "a route to that range leads elsewhere; it is never replaced";
+            return Step::Not(writing.refuse(cause));
+        }
+        None => {}
+    }
+    let interface = match interface_at(account, table, route, &writing).await {
+        Ok(interface) => interface,
+        Err(outcome) => return Step::Not(outcome),
+    };
+    let request = named(Request::new(CREATE_ROUTE), router, route.destination);
+    match account.client().send(&request.with("NetworkInterfaceId", interface)).await {
+        Ok(body) => Step::Done(request_id(&body)),
+        Err(error) => match error.refusal() {
+            Some(refusal) if refusal.code == "RouteAlreadyExists" => {
+                Step::Not(writing.moved("somebody else has put one meanwhile"))
+            }
+            Some(refusal) if refusal.code == "RouteLimitExceeded" => {
+                account.learn_routes_max(router, table.counted());
+                Step::Not(Outcome::Limit {
+                    limit: Some(table.counted()),
+                    text: writing.text(&refusal.to_string()),
+                })
+            }
+            _ => Step::Not(writing.failed(&error)),
+        },
+    }
+}
+
+async fn take(account: &Account, router: &RouterId, route: &Route, now: Option<(Leads, bool)>) -> Step {
+    let writing = Writing::new(format!("remove route {route} from route table {router}"));
+    match now {
+        None => return Step::WasSo,
+        Some((Leads::To(there), black_hole)) if there == *route && (black_hole || !is_nowhere(route)) => {}
+        Some(_) => return Step::Not(writing.moved("the route to that range leads elsewhere by now")),
+    }
+    match account.client().send(&named(Request::new(DELETE_ROUTE), router, route.destination)).await {
+        Ok(body) => Step::Done(request_id(&body)),
+        Err(error) => match error.refusal() {
+            Some(refusal) if refusal.code == "InvalidRoute.NotFound" => Step::WasSo,
+            _ => Step::Not(writing.failed(&error)),
+        },
+    }
+}
+
+/// The interface that has this address in the table's network.
+async fn interface_at(
+    account: &Account,
+    table: &WireTable,
+    route: &Route,
+    writing: &Writing,
+) -> Result<String, Outcome> {
+    let filter =
+        if route.next_hop.is_ipv4() { "addresses.private-ip-address" } else { "ipv6-addresses.ipv6-address" };
+    let mut request = Request::new(DESCRIBE_INTERFACES).filter(filter, [route.next_hop.to_string()]);
+    if let Some(vpc) = &table.vpc_id {
+        request = request.filter("vpc-id", [vpc.as_str()]);
+    }
+    let found = fetch::interfaces(account, request).await.map_err(|error| writing.unread(&error))?;
+    // Filters of a stand-in may find more than what was asked for.
+    let ids: BTreeSet<String> = found
+        .into_iter()
+        .filter(|one| one.addresses().contains(&route.next_hop) && one.instance().is_some())
+        .map(|one| one.network_interface_id)
+        .collect();
+    match ids.into_iter().collect::<Vec<_>>().as_slice() {
+        [only] => Ok(only.clone()),
+        [] => Err(writing.refuse(&format!("no interface of an instance has the address {}", route.next_hop))),
+        several => {
+            Err(writing.refuse(&format!("{} interfaces have the address {}", several.len(), route.next_hop)))
+        }
+    }
+}
+
+fn named(request: Request, router: &RouterId, destination: IpNet) -> Request {
+    let key = match destination {
+        IpNet::V4(_) => "DestinationCidrBlock",
+        IpNet::V6(_) => "DestinationIpv6CidrBlock",
+    };
+    request.with("RouteTableId", router.as_str()).with(key, destination.to_string())
+}

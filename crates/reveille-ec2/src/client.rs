@@ -1,0 +1,237 @@
+//! Signed requests, with credentials that are fetched and replaced behind them.
+//!
+//! ```text
+//! Request ─▶ credentials ─▶ sign (our clock + what theirs differs by) ─▶ exchange ─▶ answer
+//!               ▲                                                           │
+//!               │ refused: others, once        the clock is wrong: corrected by their Date, once
+//!               └───────────────────────────────────────────────────────────┤
+//!                            reads only: throttled, 5xx, no answer: again, after a growing and random wait, with an end
+//! ```
+//!
+//! Changes are never sent twice but after an answer that says the caller was not recognised, which means that nothing was
+//! done. Whether a throttled change is worth another try, the engine decides.
+
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::{Duration, Instant, SystemTime};
+
+use aws_sigv4::http_request::{SignableBody, SignableRequest, SigningSettings, sign};
+use aws_sigv4::sign::v4::SigningParams;
+use reqwest::Url;
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use thiserror::Error;
+
+use crate::actions::{Action, Service};
+use crate::credentials::{CredentialError, Held, Keyring};
+use crate::http::{ExchangeError, Reply, Transport};
+use crate::query::Request;
+use crate::refusal::Refusal;
+
+/// A read is sent so often at the most.
+const TRIES: u32 = 4;
+/// The first wait between two tries is random up to this; each further one up to twice the one before.
+const WAIT_BASE: Duration = Duration::from_millis(300);
+const WAIT_MAX: Duration = Duration::from_secs(5);
+/// No further try begins this long after the first.
+const TRYING_MAX: Duration = Duration::from_secs(45);
+/// AWS accepts signatures that are five minutes off; a clock this far off is wrong, and a minute is left for delays.
+const SKEW_LEAST_S: i64 = 240;
+const FORM: &str = "application/x-www-form-urlencoded; charset=utf-8";
+
+/// Why a request came to nothing.
+#[derive(Debug, Error)]
+pub enum SendError {
+    /// No credentials: the request was not sent.
+    #[error("{0}")]
+    Credentials(#[source] CredentialError),
+    /// It could not be signed: not sent.
+    #[error("the request cannot be signed: {0}")]
+    Unsigned(String),
+    /// The exchange failed.
+    #[error("{0}")]
+    Exchange(#[source] ExchangeError),
+    /// The answer is no.
+    #[error("{0}")]
+    Refused(#[source] Refusal),
+}
+
+impl SendError {
+    /// The refusal, when it is one.
+    pub(crate) const fn refusal(&self) -> Option<&Refusal> {
+        match self {
+            Self::Refused(refusal) => Some(refusal),
+            _ => None,
+        }
+    }
+
+    /// Asking the same again, a little later, may go better.
+    fn may_pass(&self) -> bool {
+        match self {
+            Self::Refused(refusal) => refusal.says_throttled() || refusal.is_of_the_service(),
+            Self::Exchange(error) => !matches!(error, ExchangeError::TooLarge),
+            Self::Credentials(_) | Self::Unsigned(_) => false,
+        }
+    }
+}
+
+/// Where each service is.
+#[derive(Clone, Debug)]
+pub(crate) struct Endpoints {
+    pub(crate) ec2: Url,
+    pub(crate) autoscaling: Url,
+    pub(crate) sts: Url,
+}
+
+impl Endpoints {
+    const fn of(&self, service: Service) -> &Url {
+        match service {
+            Service::Ec2 => &self.ec2,
+            Service::AutoScaling => &self.autoscaling,
+            Service::Sts => &self.sts,
+        }
+    }
+}
+
+/// The way to one account in one region.
+#[derive(Debug)]
+pub(crate) struct Client {
+    region: String,
+    endpoints: Endpoints,
+    keyring: Keyring,
+    transport: Transport,
+    /// Their clock less ours, in seconds; what a refusal taught us.
+    skew_s: AtomicI64,
+}
+
+impl Client {
+    pub(crate) fn new(region: String, endpoints: Endpoints, keyring: Keyring, transport: Transport) -> Self {
+        Self { region, endpoints, keyring, transport, skew_s: AtomicI64::new(0) }
+    }
+
+    pub(crate) fn region(&self) -> &str {
+        &self.region
+    }
+
+    pub(crate) const fn transport(&self) -> &Transport {
+        &self.transport
+    }
+
+    /// Sends the request; gives the body of a success.
+    pub(crate) async fn send(&self, request: &Request) -> Result<Vec<u8>, SendError> {
+        let begun = Instant::now();
+        let tries = if request.action.is_read() { TRIES } else { 1 };
+        let mut tried = 1;
+        loop {
+            let error = match self.send_recognised(request).await {
+                Ok(body) => return Ok(body),
+                Err(error) => error,
+            };
+            let wait = wait(tried);
+            if tried >= tries || !error.may_pass() || begun.elapsed() + wait > TRYING_MAX {
+                return Err(error);
+            }
+            tried += 1;
+            self.transport.traffic().count_retry();
+            tokio::time::sleep(wait).await;
+        }
+    }
+
+    /// Sends it once, and once more where the clock was wrong or other credentials are to be had.
+    async fn send_recognised(&self, request: &Request) -> Result<Vec<u8>, SendError> {
+        let held = self.keyring.get(None).await.map_err(SendError::Credentials)?;
+        let (refusal, date) = match self.send_once(request, &held).await? {
+            Ok(body) => return Ok(body),
+            Err(refused) => refused,
+        };
+        if !refusal.says_unknown_caller() {
+            return Err(SendError::Refused(refusal));
+        }
+        let held = if refusal.says_clock() && self.learn_skew(date) {
+            held
+        } else {
+            match self.keyring.get(Some(&held)).await {
+                Ok(other) if !is_same(&other, &held) => other,
+                _ => return Err(SendError::Refused(refusal)),
+            }
+        };
+        self.send_once(request, &held).await?.map_err(|(refusal, _)| SendError::Refused(refusal))
+    }
+
+    async fn send_once(
+        &self,
+        request: &Request,
+        held: &Held,
+    ) -> Result<Result<Vec<u8>, (Refusal, Option<jiff::Timestamp>)>, SendError> {
+        let url = self.endpoints.of(request.action.service).clone();
+        let body = request.form();
+        let headers = self.sign(request.action, &url, &body, held).map_err(SendError::Unsigned)?;
+        tracing::debug!(action = request.action.name, "ec2 request");
+        let reply: Reply = self.transport.exchange(url, headers, body).await.map_err(SendError::Exchange)?;
+        if reply.status.is_success() {
+            return Ok(Ok(reply.body));
+        }
+        Ok(Err((Refusal::read(&reply, &request.action.iam()), reply.date)))
+    }
+
+    /// True when their clock differs from the one that was signed by: from now on, it is signed by theirs.
+    fn learn_skew(&self, date: Option<jiff::Timestamp>) -> bool {
+        let Some(date) = date else { return false };
+        let skew_s = date.as_second() - jiff::Timestamp::now().as_second();
+        if (skew_s - self.skew_s.load(Ordering::Relaxed)).abs() < SKEW_LEAST_S {
+            return false;
+        }
+        tracing::warn!(skew_s, "ec2: this machine's clock is wrong; requests are signed by the service's");
+        self.skew_s.store(skew_s, Ordering::Relaxed);
+        true
+    }
+
+    fn sign(&self, action: &Action, url: &Url, body: &str, held: &Held) -> Result<HeaderMap, String> {
+        let skew_s = self.skew_s.load(Ordering::Relaxed);
+        let skew = Duration::from_secs(skew_s.unsigned_abs());
+        let now = SystemTime::now();
+        let time = if skew_s < 0 { now.checked_sub(skew) } else { now.checked_add(skew) }.unwrap_or(now);
+        let identity = held.credentials.0.clone().into();
+        let params = SigningParams::builder()
+            .identity(&identity)
+            .region(&self.region)
+            .name(action.service.prefix())
+            .time(time)
+            .settings(SigningSettings::default())
+            .build()
+            .map_err(|error| error.to_string())?
+            .into();
+        let signed = [("content-type", FORM)];
+        let signable = SignableRequest::new(
+            "POST",
+            url.as_str(),
+            signed.into_iter(),
+            SignableBody::Bytes(body.as_bytes()),
+        )
+        .map_err(|error| error.to_string())?;
+        let (instructions, _) = sign(signable, &params).map_err(|error| error.to_string())?.into_parts();
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(FORM));
+        for (name, value) in instructions.headers() {
+            let name = HeaderName::try_from(name).map_err(|error| error.to_string())?;
+            let mut value =
+                HeaderValue::try_from(value).map_err(|_| "odd characters in a token".to_owned())?;
+            value.set_sensitive(true);
+            headers.insert(name, value);
+        }
+        Ok(headers)
+    }
+}
+
+/// Static keys are the same however often they are fetched.
+fn is_same(one: &Held, other: &Held) -> bool {
+    let (one, other) = (&one.credentials.0, &other.credentials.0);
+    one.access_key_id() == other.access_key_id() && one.session_token() == other.session_token()
+}
+
+/// A random part of a growing wait, so that many who were throttled together do not come back together.
+fn wait(tried: u32) -> Duration {
+    let most = WAIT_BASE.saturating_mul(1 << tried.min(6)).min(WAIT_MAX);
+    let mut byte = [0_u8; 1];
+    // Without randomness the longest wait is as good as any.
+    let part = if aws_lc_rs::rand::fill(&mut byte).is_ok() { u32::from(byte[0]) } else { 255 };
+    most * (part + 1) / 256
+}

@@ -1,0 +1,67 @@
+//! A console's text: base64 in the answer, cleaned of control characters, the end of it kept.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
+use crate::http::bounded;
+
+/// EC2 keeps 64 KiB.
+const CONSOLE_MAX_BYTES: usize = 64 * 1024;
+
+/// The text, where the answer holds any.
+pub(crate) fn text(encoded: &str) -> Option<String> {
+    let packed: String = encoded.split_whitespace().collect();
+    let bytes = STANDARD.decode(packed).ok()?;
+    let text = printable(&String::from_utf8_lossy(&bytes));
+    (!text.trim().is_empty()).then_some(text)
+}
+
+/// Lines and tabs stay; terminal sequences and every other control character go. Keeps the end, from a line's start.
+fn printable(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '\u{1b}' if chars.peek() == Some(&'[') => {
+                chars.next();
+                // A sequence ends with its first byte of @ to ~.
+                let _ = chars.by_ref().find(|c| ('@'..='~').contains(c));
+            }
+            '\r' if chars.peek() == Some(&'\n') => {}
+            '\r' => out.push('\n'),
+            '\n' | '\t' => out.push(c),
+            c if c.is_control() => {}
+            c => out.push(c),
+        }
+    }
+    if out.len() <= CONSOLE_MAX_BYTES {
+        return out;
+    }
+    let head = bounded(&out, out.len() - CONSOLE_MAX_BYTES).len();
+    let start = out[head..].find('\n').map_or(head, |at| head + at + 1);
+    out[start..].to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_console_is_unpacked_to_plain_lines_and_nothing_is_no_console() {
+        let raw = "\u{1b}[0;32m[  OK  ]\u{1b}[0m Started\r\nlogin:\u{7}\tx\rprogress\u{0}\u{9b}K";
+        let packed = STANDARD.encode(raw);
+        let folded = format!("{}\n{}\n", &packed[..20], &packed[20..]);
+        assert_eq!(text(&folded).as_deref(), Some("[  OK  ] Started\nlogin:\tx\nprogressK"));
+        for nothing in ["", "  ", "!!", &STANDARD.encode("\n\n")] {
+            assert_eq!(text(nothing), None, "{nothing:?}");
+        }
+    }
+
+    #[test]
+    fn a_long_console_keeps_its_end_from_a_lines_start() {
+        let line = "äbcdefg\n";
+        let kept = printable(&line.repeat(20_000));
+        assert!(kept.len() <= CONSOLE_MAX_BYTES && kept.len() > CONSOLE_MAX_BYTES - 20);
+        assert!(kept.starts_with('ä') && kept.ends_with(line));
+    }
+}

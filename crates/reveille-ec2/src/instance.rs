@@ -1,0 +1,231 @@
+//! EC2's instance as the model's instance.
+//!
+//! ```text
+//! DescribeInstances ─┐
+//! status, events    ─┤
+//! spot requests     ─┼─▶ one Instance: state, marks, addresses, and how it is hosted
+//! Auto Scaling      ─┘
+//! ```
+//!
+//! Only what plainly leaves is leaving; a state that is unfamiliar is alive. A tag `k=v` is the metadata mark `k=v`, and the
+//! cluster's tag is a tag mark as well, because its value (`owned`, `shared`) says who deletes things and not whose they are.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use reveille_core::model::id::{ImageId, InstanceId, InstanceName, ZoneName};
+use reveille_core::model::instance::{Instance, InstanceState};
+use serde::Deserialize;
+
+use crate::interface::WireInterface;
+use crate::intern::{MarkSets, Texts};
+use crate::reply::{Set, Tag, filled};
+use crate::scaling::Member;
+use crate::status::WireStatus;
+
+/// Begins the key of the tag that says which cluster an object is of.
+pub(crate) const CLUSTER_TAG: &str = "kubernetes.io/cluster/";
+
+/// `DescribeInstances`.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Instances {
+    pub(crate) reservation_set: Set<Reservation>,
+    pub(crate) next_token: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Reservation {
+    pub(crate) instances_set: Set<WireInstance>,
+}
+
+/// One instance.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct WireInstance {
+    pub(crate) instance_id: String,
+    instance_state: Named,
+    image_id: Option<String>,
+    private_dns_name: Option<String>,
+    pub(crate) instance_type: Option<String>,
+    pub(crate) launch_time: Option<String>,
+    placement: Option<Placement>,
+    /// `User initiated (2026-11-21 10:00:00 GMT)`.
+    pub(crate) reason: Option<String>,
+    pub(crate) state_reason: Option<StateReason>,
+    pub(crate) vpc_id: Option<String>,
+    private_ip_address: Option<String>,
+    ip_address: Option<String>,
+    pub(crate) root_device_type: Option<String>,
+    /// `spot`, `scheduled`, `capacity-block`; nothing for the usual.
+    instance_lifecycle: Option<String>,
+    #[serde(default)]
+    tag_set: Set<Tag>,
+    #[serde(default)]
+    pub(crate) network_interface_set: Set<WireInterface>,
+    iam_instance_profile: Option<Profile>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Named {
+    name: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Placement {
+    availability_zone: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct StateReason {
+    #[serde(default)]
+    pub(crate) code: String,
+    #[serde(default)]
+    pub(crate) message: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct Profile {
+    arn: Option<String>,
+}
+
+/// What other answers say of instances, by their ids.
+#[derive(Debug, Default)]
+pub(crate) struct Surroundings {
+    pub(crate) statuses: BTreeMap<String, WireStatus>,
+    pub(crate) members: BTreeMap<String, Member>,
+    /// The status codes of spot requests.
+    pub(crate) spots: BTreeMap<String, String>,
+}
+
+/// What the decoding of instances shares between them.
+#[derive(Debug, Default)]
+pub(crate) struct Tables {
+    pub(crate) texts: Texts,
+    marks: MarkSets,
+}
+
+impl Tables {
+    pub(crate) fn sweep(&mut self) {
+        self.texts.sweep();
+        self.marks.sweep();
+    }
+}
+
+impl WireInstance {
+    pub(crate) fn is_spot(&self) -> bool {
+        self.instance_lifecycle.as_deref() == Some("spot")
+    }
+
+    pub(crate) fn has_identity(&self) -> bool {
+        self.iam_instance_profile.as_ref().is_some_and(|profile| profile.arn.is_some())
+    }
+
+    /// The Auto Scaling group that made it, as its tag says.
+    pub(crate) fn group(&self) -> Option<&str> {
+        self.tag("aws:autoscaling:groupName")
+    }
+
+    pub(crate) fn state(&self) -> InstanceState {
+        state(&self.instance_state.name)
+    }
+
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.instance_state.name == "stopped"
+    }
+
+    fn tag(&self, key: &str) -> Option<&str> {
+        self.tag_set.items.iter().find(|tag| tag.key == key).map(|tag| tag.value.as_str())
+    }
+
+    /// Turns it into the model's words.
+    pub(crate) fn into_instance(self, around: &Surroundings, tables: &mut Tables) -> Instance {
+        let state = self.state();
+        let mut marks = BTreeSet::new();
+        for tag in &self.tag_set.items {
+            marks.insert(tables.marks.metadata(&tag.key, &tag.value));
+            if tag.key.starts_with(CLUSTER_TAG) {
+                marks.insert(tables.marks.tag(&tag.key));
+            }
+        }
+        let mut addresses: BTreeSet<IpAddr> =
+            self.network_interface_set.items.iter().flat_map(WireInterface::all_addresses).collect();
+        let plain = [&self.private_ip_address, &self.ip_address];
+        addresses.extend(plain.into_iter().flatten().filter_map(|text| text.parse::<IpAddr>().ok()));
+        let task = self.task(around);
+        let texts = &mut tables.texts;
+        Instance {
+            id: instance_id(&self.instance_id),
+            name: InstanceName::from(self.tag("Name").unwrap_or_default()),
+            state,
+            task: task.map(|task| texts.get(&task)),
+            fault: None,
+            zone: self
+                .placement
+                .and_then(|placement| filled(placement.availability_zone))
+                .map(|zone| ZoneName::new(texts.get(&zone))),
+            image: filled(self.image_id).map(|image| ImageId::new(texts.get(&image))),
+            marks: tables.marks.set(marks),
+            addresses: addresses.into_iter().collect(),
+            config_drive: false,
+            locked: false,
+            created: filled(self.launch_time).map(|time| texts.get(&time)),
+        }
+    }
+
+    /// Work of somebody else that is under way.
+    fn task(&self, around: &Surroundings) -> Option<String> {
+        if self.instance_state.name == "stopping" {
+            return Some("stopping".to_owned());
+        }
+        // What the group does with it, it does alone.
+        let member = around.members.get(&self.instance_id);
+        if let Some(member) =
+            member.filter(|member| !matches!(member.state.as_str(), "InService" | "Standby" | ""))
+        {
+            return Some(format!("Auto Scaling group {}: {}", member.group, member.state));
+        }
+        let spot = around.spots.get(&self.instance_id).filter(|code| code.starts_with("marked-for-"));
+        spot.map(|code| format!("spot: {code}"))
+    }
+}
+
+/// The id in the one spelling that nodes are matched by.
+pub(crate) fn instance_id(text: &str) -> InstanceId {
+    InstanceId::from(text.trim().to_ascii_lowercase().as_str())
+}
+
+fn state(name: &str) -> InstanceState {
+    match name {
+        "pending" => InstanceState::Building,
+        "running" => InstanceState::Active,
+        "shutting-down" => InstanceState::Deleting,
+        "terminated" => InstanceState::Gone,
+        "stopping" | "stopped" => InstanceState::Stopped,
+        _ => InstanceState::Other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_word_of_ec2_is_one_state_and_a_new_one_is_alive() {
+        let cases = [
+            ("pending", InstanceState::Building),
+            ("running", InstanceState::Active),
+            ("shutting-down", InstanceState::Deleting),
+            ("terminated", InstanceState::Gone),
+            ("stopping", InstanceState::Stopped),
+            ("stopped", InstanceState::Stopped),
+            ("hibernating", InstanceState::Other),
+            ("", InstanceState::Other),
+        ];
+        for (word, expected) in cases {
+            assert_eq!(state(word), expected, "{word}");
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! EC2 as events in and effects out.
+//!
+//! ```text
+//! config ─▶ account ─▶ client (credentials, signatures, retries of reads) ─┬─ list: CloudSnapshot, complete or void ─▶ events
+//!             bridge · endpoint · http · refusal                           ├─ look: Answer, past every cache        ─▶ events
+//!                                                                          └─ act:  Call carried out, Outcome       ◀─ effects
+//!           instance · status · scaling · interface · group · table: EC2's words ⇄ the model's
+//! ```
+//!
+//! [`Account::connect`] finds one account in one region; a [`Lister`] reads it over and over for the union of what rosters
+//! want ([`Interest`]); [`Account::look`] answers the engine's questions; [`Account::perform`] makes its calls. Nothing here
+//! decides or judges, with one exception: that EC2 denies an instance is not believed at once ([`doubt`]). Reads are asked again
+//! a few times, as AWS asks of its callers; changes never. No key and no token reaches a log, an error or a Debug output.
+
+mod account;
+mod act;
+mod actions;
+mod bridge;
+mod client;
+mod console;
+mod credentials;
+mod doubt;
+mod endpoint;
+mod fetch;
+mod group;
+mod http;
+#[allow(dead_code, reason = "read already; the model has no place for it yet")]
+mod instance;
+mod interest;
+mod interface;
+mod intern;
+mod known;
+mod list;
+mod look;
+mod paging;
+mod policy;
+mod query;
+mod refusal;
+mod reply;
+mod report;
+mod scaling;
+#[allow(dead_code, reason = "read already; the model has no place for it yet")]
+mod status;
+mod survey;
+mod table;
+
+pub use account::{Account, ConnectError, Ec2Config};
+pub use client::SendError;
+pub use credentials::CredentialError;
+pub use http::{ExchangeError, TrafficCount};
+pub use interest::Interest;
+pub use list::Lister;
+pub use policy::policy;
+pub use refusal::Refusal;
+pub use survey::{AccountSurvey, NamedTable};

@@ -1,0 +1,187 @@
+//! One reading of an account's region: instances with their surroundings, groups and route tables, complete or not at all.
+//!
+//! ```text
+//! instances by tag ─▶ status checks ─┐
+//!   (every page)      Auto Scaling  ─┤
+//!                     spot requests ─┼─▶ all whole? ─▶ interfaces of routes ─▶ ours by their own marks ─▶ CloudSnapshot
+//!                     groups, rules ─┤   no: ReadError
+//!                     route tables  ─┘
+//! ```
+//!
+//! Ports need no request of their own: an instance is listed with its interfaces. Those of strangers are read only where a
+//! route leads through one. EC2 does not tell what changed since the last time, so every listing is a full one. What
+//! did not change keeps its `Arc`.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use reveille_core::effect::{ReadError, ReadErrorKind};
+use reveille_core::event::{CloudSnapshot, Scope};
+use reveille_core::model::id::InstanceId;
+use reveille_core::model::instance::{Instance, InstanceState, Port};
+use reveille_core::model::network::Router;
+
+use crate::account::Account;
+use crate::fetch;
+use crate::instance::{Surroundings, Tables, WireInstance, instance_id};
+use crate::interest::Interest;
+use crate::known::Known;
+use crate::report::{NO_LISTING, Reading};
+use crate::table::{Targets, WireTable};
+
+/// Lists one account's region, over and over, and shares what did not change.
+#[derive(Debug)]
+pub struct Lister {
+    account: Account,
+    interest: Interest,
+    tables: Tables,
+    known: Known,
+}
+
+/// What a first look at the instances tells about what else must be read.
+#[derive(Default)]
+struct Leads {
+    ids: Vec<String>,
+    scaling_groups: BTreeSet<String>,
+    vpcs: BTreeSet<String>,
+    has_spot: bool,
+}
+
+impl Lister {
+    /// A lister that has seen nothing yet.
+    pub fn new(account: Account, interest: Interest) -> Self {
+        Self { account, interest, tables: Tables::default(), known: Known::default() }
+    }
+
+    /// Asks for something else from now on.
+    pub fn set_interest(&mut self, interest: Interest) {
+        self.interest = interest;
+    }
+
+    /// The account that is listed.
+    pub const fn account(&self) -> &Account {
+        &self.account
+    }
+
+    /// Reads everything. EC2 has no other kind of listing, so `now_full` changes nothing.
+    ///
+    /// # Errors
+    /// Any part that could not be read completely makes the whole reading void.
+    pub async fn list(&mut self, now_full: bool) -> Result<CloudSnapshot, ReadError> {
+        let _ = now_full;
+        let (account, interest) = (&self.account, &self.interest);
+        let found = fetch::instances(account, interest.filter()).await?;
+        let leads = Leads::of(found.values());
+        let spots =
+            async { if leads.has_spot { fetch::spots(account).await } else { Ok(Default::default()) } };
+        let (statuses, members, spots, groups, tables) = futures::try_join!(
+            fetch::statuses(account, &leads.ids),
+            fetch::members(account, &leads.scaling_groups),
+            spots,
+            fetch::groups(account, &interest.groups, &leads.vpcs),
+            fetch::tables(account, Some(&interest.routers)),
+        )?;
+        let around = Surroundings { statuses, members, spots };
+        let tables: Vec<WireTable> = tables.into_values().collect();
+        let (targets, strangers) = targets(account, found.values(), &tables).await?;
+        let routers = routers(account, &tables, &targets)?;
+        let ports = self.ports(&found.values().collect::<Vec<_>>(), strangers);
+        let instances = self.instances(found.into_values(), &around);
+        self.account.sighted(instances.iter().map(|one| (&one.id, one.state == InstanceState::Gone)));
+        let instances: Vec<Arc<Instance>> =
+            instances.into_iter().filter(|instance| self.interest.claims(instance)).collect();
+        self.known.take(&instances, &ports);
+        self.tables.sweep();
+        let groups = Some(groups.into_iter().map(Arc::new).collect());
+        Ok(CloudSnapshot { instances, scope: Scope::Full, ports, groups, routers })
+    }
+
+    fn instances(
+        &mut self,
+        found: impl Iterator<Item = WireInstance>,
+        around: &Surroundings,
+    ) -> Vec<Arc<Instance>> {
+        let (tables, known) = (&mut self.tables, &self.known);
+        found.map(|wire| known.instance(wire.into_instance(around, tables))).collect()
+    }
+
+    /// Ports of all that was found, ours or not: a stranger's address is somebody's.
+    fn ports(
+        &mut self,
+        found: &[&WireInstance],
+        strangers: Vec<(InstanceId, Port)>,
+    ) -> Vec<(InstanceId, Arc<Port>)> {
+        let (texts, known) = (&mut self.tables.texts, &self.known);
+        let mut ports: Vec<(InstanceId, Arc<Port>)> = Vec::with_capacity(found.len());
+        // What has ended has given its interfaces back.
+        for wire in found.iter().filter(|wire| wire.state() != InstanceState::Gone) {
+            let id = instance_id(&wire.instance_id);
+            for interface in &wire.network_interface_set.items {
+                ports.push((id.clone(), known.port(interface.to_port(texts))));
+            }
+        }
+        ports.extend(strangers.into_iter().map(|(id, port)| (id, known.port(port))));
+        ports.sort_by(|a, b| (&a.0, &a.1.id).cmp(&(&b.0, &b.1.id)));
+        ports.dedup_by(|a, b| a.1.id == b.1.id);
+        ports
+    }
+}
+
+impl Leads {
+    fn of<'a>(found: impl Iterator<Item = &'a WireInstance>) -> Self {
+        let mut leads = Self::default();
+        for wire in found {
+            if wire.state() == InstanceState::Gone {
+                continue;
+            }
+            leads.ids.push(wire.instance_id.clone());
+            leads.scaling_groups.extend(wire.group().map(str::to_owned));
+            leads.vpcs.extend(wire.vpc_id.clone());
+            leads.has_spot |= wire.is_spot();
+        }
+        leads
+    }
+}
+
+/// Where every interface is reached that a route names, and the ports of those that were not known before.
+pub(crate) async fn targets(
+    account: &Account,
+    found: impl Iterator<Item = &WireInstance>,
+    tables: &[WireTable],
+) -> Result<(Targets, Vec<(InstanceId, Port)>), ReadError> {
+    let mut targets = Targets::default();
+    for wire in found {
+        for interface in &wire.network_interface_set.items {
+            targets.know(interface, Some(&wire.instance_id));
+        }
+    }
+    let unknown: BTreeSet<String> = tables.iter().flat_map(|table| table.unknown_targets(&targets)).collect();
+    let mut strangers = Vec::new();
+    if unknown.is_empty() {
+        return Ok((targets, strangers));
+    }
+    let mut texts = crate::intern::Texts::default();
+    for interface in fetch::interfaces_of_targets(account, &unknown).await? {
+        let instance = interface.instance();
+        targets.know(&interface, instance.as_ref().map(InstanceId::as_str));
+        strangers.extend(instance.map(|instance| (instance, interface.to_port(&mut texts))));
+    }
+    Ok((targets, strangers))
+}
+
+/// The tables as routers; void when one names an interface that nobody lists.
+pub(crate) fn routers(
+    account: &Account,
+    tables: &[WireTable],
+    targets: &Targets,
+) -> Result<Vec<Arc<Router>>, ReadError> {
+    let router = |table: &WireTable| {
+        let limit = account.routes_max(&table.route_table_id.as_str().into());
+        table.router(targets, account.id(), limit).map(Arc::new).map_err(|target| {
+            let reading = Reading::new("read the route tables", account.place(), NO_LISTING);
+            let cause = format!("{} leads through {target}, which is in no list", table.route_table_id);
+            reading.error(ReadErrorKind::Incomplete, &cause)
+        })
+    };
+    tables.iter().map(router).collect()
+}

@@ -1,0 +1,264 @@
+//! What AWS says when it says no, in its two dialects.
+//!
+//! EC2: `<Response><Errors><Error><Code/><Message/></Error></Errors><RequestID/></Response>`. Auto Scaling and STS:
+//! `<ErrorResponse><Error>…</Error><RequestId/></ErrorResponse>`. Something in between: HTML, of which only the status is worth
+//! anything. A code means one thing wherever it stands, so this is the one place that knows codes.
+
+use std::fmt;
+
+use reqwest::StatusCode;
+use reveille_core::model::id::RequestId;
+use reveille_core::model::time::Span;
+use serde::Deserialize;
+
+use crate::http::{Reply, bounded};
+
+const MESSAGE_MAX: usize = 300;
+
+/// A negative answer, read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// The status.
+    pub status: StatusCode,
+    /// The code, such as `InvalidInstanceID.NotFound`; empty where the answer is not AWS's own.
+    pub code: String,
+    /// In its words, cleaned and shortened.
+    pub message: String,
+    /// The action that the caller lacks the right to, where that is why.
+    pub lacks: Option<String>,
+    /// Not before this long, when it said so.
+    pub retry_after: Option<Span>,
+    /// Its operator's handle on this answer.
+    pub request: Option<RequestId>,
+}
+
+#[derive(Deserialize)]
+struct Body {
+    #[serde(rename = "Errors")]
+    errors: Option<Errors>,
+    #[serde(rename = "Error")]
+    error: Option<Fault>,
+    #[serde(rename = "RequestID", alias = "RequestId")]
+    request: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Errors {
+    #[serde(rename = "Error")]
+    error: Option<Fault>,
+}
+
+#[derive(Deserialize)]
+struct Fault {
+    #[serde(rename = "Code", default)]
+    code: String,
+    #[serde(rename = "Message", default)]
+    message: String,
+}
+
+impl Refusal {
+    /// Reads an answer that is not a success. `action` is what was asked for, as policies name it.
+    pub(crate) fn read(reply: &Reply, action: &str) -> Self {
+        let text = String::from_utf8_lossy(&reply.body);
+        let body = quick_xml::de::from_str::<Body>(&text).ok();
+        let request = body.as_ref().and_then(|body| body.request.as_deref());
+        let request = request.map(|id| RequestId::from(bounded(id.trim(), 80)));
+        let fault = body.and_then(|body| body.error.or(body.errors.and_then(|errors| errors.error)));
+        let (code, message) = fault.map_or_else(Default::default, |fault| (fault.code, fault.message));
+        let mut refusal = Self {
+            status: reply.status,
+            code: bounded(code.trim(), 80).to_owned(),
+            message: clean(&message),
+            lacks: None,
+            retry_after: reply.retry_after,
+            request,
+        };
+        if refusal.says_forbidden() {
+            refusal.lacks = Some(action.to_owned());
+        }
+        refusal
+    }
+
+    /// True when the caller may not do this.
+    pub(crate) fn says_forbidden(&self) -> bool {
+        matches!(self.code.as_str(), "UnauthorizedOperation" | "AccessDenied" | "AccessDeniedException")
+    }
+
+    /// True for the codes that mean "later". What they answer was not carried out.
+    pub(crate) fn says_throttled(&self) -> bool {
+        let codes = [
+            "RequestLimitExceeded",
+            "Throttling",
+            "ThrottlingException",
+            "ThrottledException",
+            "RequestThrottled",
+            "RequestThrottledException",
+            "TooManyRequestsException",
+            "SlowDown",
+            "EC2ThrottledException",
+            "PriorRequestNotComplete",
+            "BandwidthLimitExceeded",
+        ];
+        codes.contains(&self.code.as_str()) || (self.code.is_empty() && self.status.as_u16() == 429)
+    }
+
+    /// True when the credentials themselves were not accepted; others may be.
+    pub(crate) fn says_unknown_caller(&self) -> bool {
+        let codes = [
+            "AuthFailure",
+            "InvalidClientTokenId",
+            "ExpiredToken",
+            "ExpiredTokenException",
+            "RequestExpired",
+            "SignatureDoesNotMatch",
+            "InvalidSignatureException",
+            "IncompleteSignature",
+            "UnrecognizedClientException",
+            "MissingAuthenticationToken",
+            "InvalidToken",
+        ];
+        codes.contains(&self.code.as_str()) || self.says_clock()
+    }
+
+    /// True for the codes by which a clock that is wrong may show.
+    pub(crate) fn says_clock(&self) -> bool {
+        let codes = [
+            "RequestExpired",
+            "RequestTimeTooSkewed",
+            "RequestInTheFuture",
+            "SignatureDoesNotMatch",
+            "InvalidSignatureException",
+            "AuthFailure",
+        ];
+        codes.contains(&self.code.as_str())
+    }
+
+    /// True when the service itself says that this thing does not exist. A malformed id is no such thing: it is a mistake.
+    pub(crate) fn says_absent(&self) -> bool {
+        self.code.ends_with(".NotFound")
+    }
+
+    /// True when a limit or quota is the reason.
+    pub(crate) fn says_limit(&self) -> bool {
+        let codes = [
+            "RulesPerSecurityGroupLimitExceeded",
+            "RouteLimitExceeded",
+            "SecurityGroupsPerInterfaceLimitExceeded",
+            "InstanceLimitExceeded",
+            "VcpuLimitExceeded",
+            "SecurityGroupsPerInstanceLimitExceeded",
+        ];
+        codes.contains(&self.code.as_str())
+    }
+
+    /// True when the thing is in a state in which this cannot be: read again, then decide again.
+    pub(crate) fn says_moved(&self) -> bool {
+        let codes = [
+            "IncorrectInstanceState",
+            "IncorrectState",
+            "InvalidStateTransition",
+            "ScalingActivityInProgress",
+            "ScalingActivityInProgressFault",
+        ];
+        codes.contains(&self.code.as_str())
+    }
+
+    /// True when it may be that nothing was done, or that something was: the service itself went wrong.
+    pub(crate) fn is_of_the_service(&self) -> bool {
+        let codes = ["InternalError", "InternalFailure", "ServiceUnavailable", "Unavailable"];
+        self.status.is_server_error() || codes.contains(&self.code.as_str())
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.lacks, self.code.as_str()) {
+            (Some(action), code) => write!(f, "{code}: the credentials lack the right {action}")?,
+            (None, "") => write!(f, "{}", self.status)?,
+            (None, code) => write!(f, "{code}")?,
+        }
+        if !self.message.is_empty() {
+            write!(f, ": {}", self.message)?;
+        }
+        match &self.request {
+            Some(request) => write!(f, " (request {request})"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for Refusal {}
+
+/// One line, printable, short, without the encoded message that only somebody with other rights could read.
+fn clean(text: &str) -> String {
+    let text = text.split("Encoded authorization failure message").next().unwrap_or_default();
+    let spaced: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+    let words = spaced.split_whitespace().collect::<Vec<_>>().join(" ");
+    let short = bounded(&words, MESSAGE_MAX);
+    if short.len() < words.len() { format!("{short}…") } else { short.trim_end_matches('.').to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(status: u16, body: &str) -> Refusal {
+        let status = StatusCode::from_u16(status).unwrap();
+        let reply = Reply { status, retry_after: None, date: None, body: body.as_bytes().to_vec() };
+        Refusal::read(&reply, "ec2:DescribeInstances")
+    }
+
+    fn ec2(status: u16, code: &str, message: &str) -> Refusal {
+        refusal(
+            status,
+            &format!(
+                "<?xml version=\"1.0\"?>\n<Response><Errors><Error><Code>{code}</Code><Message>{message}\
+            </Message></Error></Errors><RequestID>r-1</RequestID></Response>"
+            ),
+        )
+    }
+
+    #[test]
+    fn both_dialects_are_understood_and_html_is_a_status() {
+        let scaling = "<ErrorResponse xmlns=\"http://autoscaling.amazonaws.com/doc/2011-01-01/\"><Error><Type>Sender</Type>\
+            <Code>ValidationError</Code><Message>No such group.</Message></Error><RequestId>r-2</RequestId></ErrorResponse>";
+        let cases = [
+            (
+                ec2(400, "InvalidInstanceID.NotFound", "The instance ID 'i-1' does not exist"),
+                "InvalidInstanceID.NotFound: The instance ID 'i-1' does not exist (request r-1)",
+            ),
+            (refusal(400, scaling), "ValidationError: No such group (request r-2)"),
+            (refusal(502, "<html><body>bad gateway</body></html>"), "502 Bad Gateway"),
+            (refusal(500, ""), "500 Internal Server Error"),
+        ];
+        for (refusal, shown) in cases {
+            assert_eq!(refusal.to_string(), shown);
+        }
+    }
+
+    #[test]
+    fn a_missing_right_is_named_and_the_encoded_message_is_left_out() {
+        let said = ec2(
+            403,
+            "UnauthorizedOperation",
+            "You are not authorized to perform this operation. \
+            Encoded authorization failure message: abc123SECRET",
+        );
+        assert_eq!(
+            said.to_string(),
+            "UnauthorizedOperation: the credentials lack the right ec2:DescribeInstances: \
+            You are not authorized to perform this operation (request r-1)"
+        );
+    }
+
+    #[test]
+    fn a_code_has_one_meaning() {
+        assert!(ec2(503, "RequestLimitExceeded", "x").says_throttled());
+        assert!(ec2(400, "InvalidInstanceID.NotFound", "x").says_absent());
+        assert!(!ec2(400, "InvalidInstanceID.Malformed", "x").says_absent());
+        assert!(!refusal(404, "<html>").says_absent());
+        assert!(ec2(400, "RouteLimitExceeded", "x").says_limit());
+        assert!(ec2(401, "AuthFailure", "x").says_unknown_caller());
+        assert!(ec2(500, "InternalError", "x").is_of_the_service());
+    }
+}

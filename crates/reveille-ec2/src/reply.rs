@@ -1,0 +1,95 @@
+//! Answers as XML: one decoder, and the shapes that many answers share.
+//!
+//! An answer counts only when its root says that it is the answer to what was asked: a page that something in between sends
+//! with status 200 would otherwise be read as an empty list. What the answer holds is named by the types that decode it; a
+//! list that is not there at all is an error there, and an empty one is not.
+
+use quick_xml::events::Event;
+use reveille_core::effect::{ReadError, ReadErrorKind};
+use reveille_core::model::id::RequestId;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use crate::actions::Action;
+use crate::http::bounded;
+use crate::report::Reading;
+
+/// `<xSet><item/>…</xSet>` in EC2, `<X><member/>…</X>` in Auto Scaling.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Set<T> {
+    #[serde(rename = "item", alias = "member", default = "Vec::new")]
+    pub(crate) items: Vec<T>,
+}
+
+impl<T> Default for Set<T> {
+    fn default() -> Self {
+        Self { items: Vec::new() }
+    }
+}
+
+/// One tag.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Tag {
+    pub(crate) key: String,
+    #[serde(default)]
+    pub(crate) value: String,
+}
+
+/// Reads an answer to `action`.
+pub(crate) fn decode<T: DeserializeOwned>(
+    body: &[u8],
+    action: &Action,
+    reading: &Reading,
+) -> Result<T, ReadError> {
+    let text = std::str::from_utf8(body)
+        .map_err(|_| reading.error(ReadErrorKind::Malformed, "the answer is not text"))?;
+    let wanted = format!("{}Response", action.name);
+    if root(text).as_deref() != Some(&wanted) {
+        let cause = format!("the answer is not a {wanted}: something in between may have answered");
+        return Err(reading.error(ReadErrorKind::Malformed, &cause));
+    }
+    if !text.trim_end().ends_with(&format!("</{wanted}>")) {
+        return Err(reading.error(ReadErrorKind::Incomplete, "the answer ends too early"));
+    }
+    // The parser's words may quote the answer, which may quote user data: only that it failed is told.
+    quick_xml::de::from_str(text).map_err(|error| {
+        tracing::debug!(action = action.name, kind = ?std::mem::discriminant(&error), "answer not understood");
+        reading.error(ReadErrorKind::Malformed, "the answer cannot be read as expected")
+    })
+}
+
+/// AWS's handle on an answer, for its operator.
+pub(crate) fn request_id(body: &[u8]) -> Option<RequestId> {
+    #[derive(Deserialize)]
+    struct Body {
+        #[serde(rename = "requestId")]
+        id: Option<String>,
+        #[serde(rename = "ResponseMetadata")]
+        metadata: Option<Metadata>,
+    }
+    #[derive(Deserialize)]
+    struct Metadata {
+        #[serde(rename = "RequestId")]
+        id: Option<String>,
+    }
+    let body: Body = quick_xml::de::from_str(std::str::from_utf8(body).ok()?).ok()?;
+    let id = body.id.or(body.metadata.and_then(|metadata| metadata.id))?;
+    Some(RequestId::from(bounded(id.trim(), 80)))
+}
+
+/// The name of the first element.
+fn root(text: &str) -> Option<String> {
+    let mut reader = quick_xml::Reader::from_str(text);
+    loop {
+        match reader.read_event().ok()? {
+            Event::Start(start) => return Some(start.local_name().as_ref().to_owned()),
+            Event::Empty(_) | Event::Eof => return None,
+            _ => {}
+        }
+    }
+}
+
+/// AWS writes "nothing" as no element here and as an empty one there.
+pub(crate) fn filled(text: Option<String>) -> Option<String> {
+    text.filter(|text| !text.trim().is_empty())
+}

@@ -93,10 +93,12 @@ pub(crate) fn roster(cloud: &CloudName, limits: Limits) -> Roster {
         paused: false,
         startup_taints: Vec::new(),
         keep: None,
+        through_group: false,
     };
     Roster {
         name: "bench".into(),
         clouds: vec![cloud.clone()],
+        settles: BTreeMap::new(),
         network: Network::default(),
         access: Access::default(),
         pools: (0..POOLS).map(|number| (pool_name(number), pool(number))).collect(),
@@ -303,6 +305,8 @@ fn instance(shared: &Shared, number: usize) -> Instance {
         config_drive: true,
         locked: false,
         created: Some(Arc::from("2026-11-21T00:00:00Z")),
+        hostname: None,
+        hosting: None,
     }
 }
 

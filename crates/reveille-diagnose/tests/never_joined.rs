@@ -39,6 +39,8 @@ fn instance(config_drive: bool) -> Instance {
         config_drive,
         locked: false,
         created: None,
+        hostname: None,
+        hosting: None,
     }
 }
 

@@ -140,6 +140,8 @@ impl Server<'_> {
             },
             locked: self.locked.unwrap_or(false),
             created: filled(self.created).map(|created| Arc::from(&*created.0)),
+            hostname: None,
+            hosting: None,
         }
     }
 }

@@ -88,6 +88,7 @@ mod tests {
             paused: false,
             startup_taints: Vec::new(),
             keep: None,
+            through_group: false,
         }
     }
 
@@ -95,6 +96,7 @@ mod tests {
         Roster {
             name: RosterName::from("r"),
             clouds: Vec::new(),
+            settles: std::collections::BTreeMap::new(),
             network: Network {
                 router: Some((CloudName::from(router.0), RouterId::from(router.1))),
                 ..Network::default()

@@ -68,6 +68,8 @@ impl Fleet {
                 config_drive: true,
                 locked: false,
                 created: Some("2026-10-19T09:00:00Z".into()),
+                hostname: None,
+                hosting: None,
             }));
             let port = Port {
                 id: uuid(n + 1_000_000).as_str().into(),

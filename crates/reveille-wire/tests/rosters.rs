@@ -82,12 +82,14 @@ fn the_sketch_of_the_design_means_what_it_says() {
         paused: false,
         startup_taints: Vec::new(),
         keep: None,
+        through_group: false,
     };
     let router = RouterId::from("3f0c1111-0000-0000-0000-000000000001");
     let expected = CheckedRoster {
         roster: Roster {
             name: RosterName::from("prod"),
             clouds: vec![CloudName::from("os")],
+            settles: BTreeMap::new(),
             network: Network {
                 pod_ranges: vec!["198.19.0.0/16".parse().unwrap()],
                 router: Some((CloudName::from("os"), router)),
@@ -122,7 +124,10 @@ fn every_field_reaches_its_place() {
     let checked = good("everything.yaml", Some(Path::new("/home/ada"))).remove(0);
     assert_eq!(checked.cluster.kubeconfig, Some(PathBuf::from("conf/secrets/kubeconfig")));
     let files: Vec<&Path> = (checked.clouds.values())
-        .filter_map(|CloudRef::OpenStack { clouds_file, .. }| clouds_file.as_deref())
+        .filter_map(|at| match at {
+            CloudRef::OpenStack { clouds_file, .. } => clouds_file.as_deref(),
+            CloudRef::Ec2 { .. } => None,
+        })
         .collect();
     assert_eq!(files, [Path::new("/etc/openstack/clouds.yaml"), Path::new("/home/ada/clouds.yaml")]);
     let roster = checked.roster;
@@ -186,6 +191,36 @@ fn every_field_reaches_its_place() {
     assert_eq!(roster.access, Access { users, repair: Mode::Act, check_every: Span::from_min(20) });
 }
 
+#[test]
+fn two_kinds_of_clouds_stand_in_one_roster() {
+    let checked = good("ec2.yaml", None).remove(0);
+    let (aws, os) = (CloudName::from("aws"), CloudName::from("os"));
+    let ec2 = CloudRef::Ec2 {
+        region: "eu-central-1".to_owned(),
+        profile: Some("ops".to_owned()),
+        endpoint: Some("http://127.0.0.1:5000".to_owned()),
+        cluster: "prod".to_owned(),
+    };
+    assert_eq!(checked.clouds[&aws], ec2);
+    assert!(matches!(checked.clouds[&os], CloudRef::OpenStack { .. }));
+    let roster = checked.roster;
+    assert_eq!(roster.settles, BTreeMap::from([(aws, Span::from_min(5))]), "only EC2 takes a while to agree");
+    let pool = |name: &str| &roster.pools[&PoolName::from(name)];
+    let pair = |key: &str, value: &str| Mark::Metadata(Arc::from(key), Arc::from(value));
+    assert_eq!(pool("spot").owned.cluster, Mark::Tag(Arc::from("kubernetes.io/cluster/prod")), "any value");
+    assert_eq!(pool("spot").owned.pool, Some(pair("team/pool", "spot")), "a tag of EC2 is a pair");
+    assert_eq!(pool("plain").owned.cluster, pair("kubernetes.io/cluster/prod", "owned"));
+    let groups =
+        vec![GroupRef::Id(GroupId::from("sg-0123456789abcdef0")), GroupRef::Name(Arc::from("sg-nodes"))];
+    assert_eq!(pool("spot").groups, groups);
+    let through: Vec<bool> = ["spot", "plain", "workers"].map(|name| pool(name).through_group).into();
+    assert_eq!(
+        through,
+        [true, false, false],
+        "a group's machines are left to it unless the roster says otherwise"
+    );
+}
+
 fn the_workers_of_everything() -> Pool {
     Pool {
         name: PoolName::from("workers"),
@@ -224,6 +259,7 @@ fn the_workers_of_everything() -> Pool {
             Arc::from("node.cloudprovider.kubernetes.io/uninitialized"),
         ],
         keep: Some(Keep { within: Span::from_min(24 * 60), at_most: 2, failed: true }),
+        through_group: true,
     }
 }
 

@@ -44,6 +44,8 @@ pub(crate) fn instance(number: &str) -> Instance {
         config_drive: false,
         locked: false,
         created: None,
+        hostname: None,
+        hosting: None,
     }
 }
 

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use ipnet::IpNet;
 
+use super::hosting::Hosting;
 use super::id::{GroupId, ImageId, InstanceId, InstanceName, NetworkId, PortId, RequestId, ZoneName};
 
 /// One instance as its cloud last described it.
@@ -18,6 +19,9 @@ pub struct Instance {
     pub id: InstanceId,
     /// The display name: a hint for people, and the last resort of joining when it is unique.
     pub name: InstanceName,
+    /// Another name that the guest goes by inside its cloud (EC2: the private DNS name), lower case and without a dot at
+    /// the end. Nodes are often called so. A hint as well.
+    pub hostname: Option<Arc<str>>,
     /// Where the instance is in its life, in provider-neutral words.
     pub state: InstanceState,
     /// The provider's own word for work under way (`rebooting`, `image_uploading`, …). Somebody is at work on it.
@@ -38,6 +42,8 @@ pub struct Instance {
     pub locked: bool,
     /// When the cloud says it was made: its own text, for people. Never subtracted from anything.
     pub created: Option<Arc<str>>,
+    /// What its provider says of how it hosts it, where it says any of that.
+    pub hosting: Option<Arc<Hosting>>,
 }
 
 impl Instance {
@@ -46,6 +52,7 @@ impl Instance {
         Self {
             id,
             name,
+            hostname: None,
             state: InstanceState::Other,
             task: None,
             fault: None,
@@ -56,7 +63,13 @@ impl Instance {
             config_drive: false,
             locked: false,
             created: None,
+            hosting: None,
         }
+    }
+
+    /// The names that its node may have, the stronger first: what the guest calls itself, then what people call it.
+    pub fn node_names(&self) -> impl Iterator<Item = &str> {
+        self.hostname.as_deref().into_iter().chain(Some(self.name.as_str()).filter(|name| !name.is_empty()))
     }
 
     /// Takes over from another reading of the same instance each text that did not change, so that the two readings hold
@@ -66,6 +79,8 @@ impl Instance {
         share(&mut self.name, &other.name);
         share(&mut self.created, &other.created);
         share(&mut self.task, &other.task);
+        share(&mut self.hostname, &other.hostname);
+        share(&mut self.hosting, &other.hosting);
     }
 }
 

@@ -7,6 +7,7 @@ pub mod access;
 pub mod agent;
 pub mod cause;
 pub mod hearing;
+pub mod hosting;
 pub mod id;
 pub mod incident;
 pub mod instance;

@@ -163,8 +163,28 @@ pub struct Route {
     pub next_hop: IpAddr,
 }
 
+impl Route {
+    /// A route whose next hop is gone and has no address any more (EC2: a black hole). Nobody has the unspecified address,
+    /// so whatever judges next hops finds it dead.
+    pub fn nowhere(destination: IpNet) -> Self {
+        let next_hop = match destination {
+            IpNet::V4(_) => IpAddr::from([0; 4]),
+            IpNet::V6(_) => IpAddr::from([0; 16]),
+        };
+        Self { destination, next_hop }
+    }
+
+    /// Its next hop is gone.
+    pub const fn is_nowhere(&self) -> bool {
+        self.next_hop.is_unspecified()
+    }
+}
+
 impl fmt::Display for Route {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_nowhere() {
+            return write!(f, "{} via nobody: its next hop is gone", self.destination);
+        }
         write!(f, "{} via {}", self.destination, self.next_hop)
     }
 }

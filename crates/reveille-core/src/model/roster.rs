@@ -22,6 +22,9 @@ pub struct Roster {
     pub name: RosterName,
     /// The clouds that its pools live in.
     pub clouds: Vec<CloudName>,
+    /// Clouds whose answers take a while to agree: for so long after an instance was first seen, "no such id" and a list
+    /// without it prove nothing.
+    pub settles: BTreeMap<CloudName, Span>,
     /// The pod network.
     pub network: Network,
     /// Who must be able to do what in the projects.
@@ -70,6 +73,8 @@ pub struct Pool {
     pub startup_taints: Vec<Arc<str>>,
     /// Machines that failed are kept for a while, so that somebody can look at them.
     pub keep: Option<Keep>,
+    /// Machines that a group of their cloud keeps may be replaced, through that group. False: they are left to it.
+    pub through_group: bool,
 }
 
 /// How failed machines of a pool are kept before they are deleted.

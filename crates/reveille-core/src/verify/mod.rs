@@ -77,7 +77,9 @@ pub fn judge(call: &Call, before: Option<&str>, answer: &Answer) -> Effectivenes
         (Call::AddPortPairs { port, pairs, .. }, Answer::Ports(ports)) => {
             let found = ports.iter().find(|found| found.id == *port);
             match found {
-                Some(found) if pairs.iter().all(|pair| found.pairs.contains(pair)) => {
+                Some(found)
+                    if pairs.iter().all(|pair| found.pairs.iter().any(|held| held.contains(pair))) =>
+                {
                     seen(format!("read back: port {port} allows it"))
                 }
                 _ => not_seen(format!("read back: port {port} does not allow it")),

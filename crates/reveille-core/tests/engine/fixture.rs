@@ -45,10 +45,12 @@ pub fn roster() -> Roster {
         paused: false,
         startup_taints: Vec::new(),
         keep: None,
+        through_group: false,
     };
     Roster {
         name: "prod".into(),
         clouds: vec![CLOUD.into()],
+        settles: BTreeMap::new(),
         network: Network { pod_ranges: vec!["198.19.0.0/16".parse().unwrap()], ..Network::default() },
         access: Access::default(),
         pools: BTreeMap::from([(pool.name.clone(), pool)]),
@@ -77,6 +79,8 @@ pub fn instance(id: &str) -> Instance {
         config_drive: true,
         locked: false,
         created: None,
+        hostname: None,
+        hosting: None,
     }
 }
 

@@ -1,7 +1,10 @@
 //! Names of instances as nodes spell them: `spec.providerID` and `status.nodeInfo.systemUUID`.
 //!
 //! Spellings come from the cloud providers: cloud-provider-openstack writes `openstack:///<id>`, and
-//! `openstack://<region>/<id>` where regions are on (its `pkg/openstack/instances.go`). The UUID is the kubelet's, from
+//! `openstack://<region>/<id>` where regions are on (its `pkg/openstack/instances.go`). cloud-provider-aws writes
+//! `aws:///<zone>/<id>` and reads `aws:////<id>` and the bare id as well (its `pkg/providers/v1/instances.go`); whatever
+//! stands before the last part, an EC2 instance is `i-` with 8 or 17 digits in it, and a Fargate node (`…/fargate-ip-…`)
+//! or a hybrid one (`mi-…`) is no instance. The UUID is the kubelet's, from
 //! the machine's firmware: upper case on some machines, 32 digits without dashes on others, all zeros or ones on boards
 //! whose maker did not bother.
 
@@ -11,6 +14,7 @@ use reveille_core::model::id::InstanceId;
 use reveille_core::model::node::Provider;
 
 const OPENSTACK: &str = "openstack://";
+const AWS: &str = "aws://";
 
 /// Reads `spec.providerID`.
 pub(crate) fn provider(text: Option<&str>) -> Provider {
@@ -18,11 +22,29 @@ pub(crate) fn provider(text: Option<&str>) -> Provider {
     if text.is_empty() {
         return Provider::Unset;
     }
+    if let Some(id) = ec2_instance(text) {
+        return Provider::Instance(InstanceId::new(id));
+    }
     let id = text.strip_prefix(OPENSTACK).and_then(|rest| rest.split_once('/')).map(|(_region, id)| id);
     match id {
         Some(id) if is_plain(id) => Provider::Instance(InstanceId::new(canonical(id))),
         _ => Provider::Unread(Arc::from(text)),
     }
+}
+
+/// The EC2 instance that a provider ID names: bare, or as the last part of one of AWS.
+fn ec2_instance(text: &str) -> Option<String> {
+    let id = match text.strip_prefix(AWS) {
+        Some(rest) => {
+            let (zone, id) = rest.rsplit_once('/')?;
+            // A zone, or a region and a zone, or nothing: more parts are another kind of machine.
+            (zone.trim_start_matches('/').matches('/').count() <= 1).then_some(id)?
+        }
+        None => text,
+    };
+    let digits = id.strip_prefix("i-")?;
+    let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte.to_ascii_lowercase());
+    (matches!(digits.len(), 8 | 17) && digits.bytes().all(is_digit)).then(|| id.to_ascii_lowercase())
 }
 
 /// Reads `status.nodeInfo.systemUUID`; `None` when it is not a UUID or names no machine.
@@ -78,7 +100,33 @@ mod tests {
             (Some("openstack:///"), unread("openstack:///")),
             (Some("openstack://only-region"), unread("openstack://only-region")),
             (Some("openstack:///a/b"), unread("openstack:///a/b")),
+            (Some("aws:///eu-west-1a/i-0123456789abcdef0"), instance("i-0123456789abcdef0")),
+            (Some("aws:///us-gov-east-1b/i-0a1b2c3d"), instance("i-0a1b2c3d")),
+            (Some("aws://eu-west-1/eu-west-1a/i-0123456789abcdef0"), instance("i-0123456789abcdef0")),
+            (Some("aws:////i-0123456789abcdef0"), instance("i-0123456789abcdef0")),
+            (Some("aws:///i-0123456789abcdef0"), instance("i-0123456789abcdef0")),
+            (Some("aws://eu-west-1a/i-0123456789abcdef0"), instance("i-0123456789abcdef0")),
+            (Some(" i-0123456789abcdef0 "), instance("i-0123456789abcdef0")),
+            (Some("i-0123456789ABCDEF0"), instance("i-0123456789abcdef0")),
             (Some("aws:///eu-west-1a/i-0123"), unread("aws:///eu-west-1a/i-0123")),
+            (Some("aws:///eu-west-1a/i-0123456789abcdefg"), unread("aws:///eu-west-1a/i-0123456789abcdefg")),
+            (Some("aws:///eu-west-1a/"), unread("aws:///eu-west-1a/")),
+            (Some("aws://"), unread("aws://")),
+            (Some("aws:///a/b/c/i-0123456789abcdef0"), unread("aws:///a/b/c/i-0123456789abcdef0")),
+            (
+                Some(
+                    "aws:///eu-west-1a/1b2c3d4e5f-0123456789abcdef/fargate-ip-10-0-0-1.eu-west-1.compute.internal",
+                ),
+                unread(
+                    "aws:///eu-west-1a/1b2c3d4e5f-0123456789abcdef/fargate-ip-10-0-0-1.eu-west-1.compute.internal",
+                ),
+            ),
+            (
+                Some("eks-hybrid:///eu-west-1/prod/mi-0123456789abcdef0"),
+                unread("eks-hybrid:///eu-west-1/prod/mi-0123456789abcdef0"),
+            ),
+            (Some("mi-0123456789abcdef0"), unread("mi-0123456789abcdef0")),
+            (Some("gce://project/zone/i-01234567"), unread("gce://project/zone/i-01234567")),
             (Some("kind://docker/kind/node"), unread("kind://docker/kind/node")),
             (Some(UUID), unread(UUID)),
         ];

@@ -29,10 +29,12 @@ async fn a_cycle_is_four_requests_however_many_pools_there_are() {
         paused: false,
         startup_taints: Vec::new(),
         keep: None,
+        through_group: false,
     };
     let roster = |pools: usize| Roster {
         name: RosterName::from("prod"),
         clouds: vec![CloudName::from("os")],
+        settles: BTreeMap::new(),
         network: Network {
             router: Some((CloudName::from("os"), RouterId::from("r1"))),
             ..Network::default()

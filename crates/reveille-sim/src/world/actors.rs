@@ -109,6 +109,8 @@ impl World {
             config_drive: !matches!(trouble, Some(Trouble::MetadataDown | Trouble::PayloadGone)),
             locked: false,
             created: Some(stamp(self.now)),
+            hostname: None,
+            hosting: None,
         };
         let mut port = project::port(self.names.uuid().as_str().into(), host, false);
         if self.layout.default_group {
@@ -388,6 +390,8 @@ impl World {
             config_drive: true,
             locked: false,
             created: Some(stamp(self.now)),
+            hostname: None,
+            hosting: None,
         };
         let mut port = project::port(self.names.uuid().as_str().into(), host, false);
         port.groups = Box::new([]);

@@ -209,6 +209,7 @@ impl Layout {
         Roster {
             name: "prod".into(),
             clouds: vec![CLOUD.into()],
+            settles: BTreeMap::new(),
             network: Network {
                 pod_ranges: vec![pod_net()],
                 router: self.routed.then(|| (CloudName::from(CLOUD), RouterId::from(ROUTER))),
@@ -250,6 +251,7 @@ impl PoolPlan {
             paused: false,
             startup_taints: self.startup_taints.clone(),
             keep: self.keep,
+            through_group: false,
         }
     }
 }

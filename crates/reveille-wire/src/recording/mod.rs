@@ -17,6 +17,7 @@
 mod agent;
 mod effect;
 mod event;
+mod hosting;
 mod leaf;
 mod lease;
 mod list;

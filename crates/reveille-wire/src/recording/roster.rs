@@ -23,6 +23,8 @@ mirror_struct! {
     WireRoster of Roster {
         name: RosterName,
         clouds: Vec<CloudName>,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        settles: BTreeMap<CloudName, Span>,
         network: Network,
         #[serde(default = "nobody", skip_serializing_if = "is_nobody")]
         access: Access,
@@ -89,6 +91,8 @@ mirror_struct! {
         startup_taints: Vec<Arc<str>>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         keep: Option<Keep>,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        through_group: bool,
     }
 }
 
@@ -208,5 +212,17 @@ impl Mirror for BTreeMap<PoolName, Pool> {
 
     fn back(wire: Vec<WirePool>) -> Result<Self, FromWireError> {
         wire.into_iter().map(|pool| Pool::back(pool).map(|pool| (pool.name.clone(), pool))).collect()
+    }
+}
+
+impl Mirror for BTreeMap<CloudName, Span> {
+    type Wire = Vec<(Arc<str>, i64)>;
+
+    fn out(&self) -> Self::Wire {
+        self.iter().map(|(cloud, span)| (cloud.shared(), span.ms)).collect()
+    }
+
+    fn back(wire: Self::Wire) -> Result<Self, FromWireError> {
+        Ok(wire.into_iter().map(|(cloud, ms)| (CloudName::new(cloud), Span::from_ms(ms))).collect())
     }
 }

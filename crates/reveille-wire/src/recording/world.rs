@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use ipnet::IpNet;
 use reveille_core::effect::{ReadError, ReadErrorKind};
+use reveille_core::model::hosting::Hosting;
 use reveille_core::model::id::{
     GroupId, ImageId, InstanceId, InstanceName, NetworkId, NodeName, NodeUid, PortId, RequestId, RouterId,
     RuleId, ZoneName,
@@ -43,6 +44,10 @@ mirror_struct! {
         locked: bool,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         created: Option<Arc<str>>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        hostname: Option<Arc<str>>,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        hosting: Option<Arc<Hosting>>,
     }
 }
 

@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 
 use reveille_core::model::id::CloudName;
 
-use super::complaint::{Complaints, Spot};
+use super::complaint::{Complaints, Spot, quote};
 use super::section::{Field, Section};
-use super::shape::{CLOUD, CLUSTER, OPENSTACK};
+use super::shape::{CLOUD, CLUSTER, EC2, OPENSTACK};
 use super::tree::Kind;
 use super::{CloudRef, ClusterRef, Origin};
 
@@ -44,7 +44,7 @@ pub(super) fn clouds(field: Option<Field<'_>>, origin: &Origin<'_>, complaints: 
         complaints.add(
             &field.spot,
             "no cloud is listed, so no machine can be seen",
-            "list one: {name: os, openstack: {cloud: …}}",
+            "list one: {name: os, openstack: {cloud: …}} or {name: aws, ec2: {region: …, cluster: …}}",
         );
     }
     for item in items {
@@ -72,11 +72,82 @@ fn cloud(
 ) -> Option<(CloudName, Spot, CloudRef)> {
     let section = Section::open(item, CLOUD, complaints)?;
     let named = section.require("name", "name the cloud; pools refer to it by this name", complaints);
-    let kind =
-        section.require("openstack", "write openstack: {cloud: …}, an entry of clouds.yaml", complaints);
     let name = named.as_ref().and_then(|field| field.name("the cloud's name", complaints));
-    let openstack = kind.and_then(|field| openstack(&field, origin, complaints));
-    Some((CloudName::from(name?), named?.spot, openstack?))
+    let at = kind(&section, origin, complaints);
+    Some((CloudName::from(name?), named?.spot, at?))
+}
+
+/// Exactly one kind of cloud.
+fn kind(section: &Section<'_>, origin: &Origin<'_>, complaints: &mut Complaints) -> Option<CloudRef> {
+    match (section.take("openstack"), section.take("ec2")) {
+        (Some(field), None) => openstack(&field, origin, complaints),
+        (None, Some(field)) => ec2(&field, complaints),
+        (Some(_), Some(field)) => {
+            complaints.add(&field.spot, "openstack and ec2 are both given", "list them as two clouds");
+            None
+        }
+        (None, None) => {
+            if !section.has_empty() {
+                complaints.add(
+                    &section.spot,
+                    "it is not said what kind of cloud it is",
+                    "write openstack: {cloud: …}, an entry of clouds.yaml, or ec2: {region: …, cluster: …}",
+                );
+            }
+            None
+        }
+    }
+}
+
+/// Credentials come from the usual chain (environment, profile, web identity, instance role): none stands in a roster.
+fn ec2(field: &Field<'_>, complaints: &mut Complaints) -> Option<CloudRef> {
+    let section = Section::open(field, EC2, complaints)?;
+    let region = section.require("region", "name the region, as in eu-central-1", complaints);
+    let region = region.and_then(|field| plain(&field, "a region such as eu-central-1", complaints));
+    let cluster = section.require(
+        "cluster",
+        "write the id in the tag key kubernetes.io/cluster/<id> that its instances carry",
+        complaints,
+    );
+    let cluster = cluster.and_then(|field| plain(&field, "the id of kubernetes.io/cluster/<id>", complaints));
+    let profile = section
+        .take("profile")
+        .map(|field| field.text("a profile of ~/.aws/config", complaints).map(str::to_owned));
+    let endpoint = section.take("endpoint").map(|field| endpoint(&field, complaints));
+    Some(CloudRef::Ec2 {
+        region: region?,
+        profile: match profile {
+            None => None,
+            Some(read) => Some(read?),
+        },
+        endpoint: match endpoint {
+            None => None,
+            Some(read) => Some(read?),
+        },
+        cluster: cluster?,
+    })
+}
+
+/// A word of letters, digits and "-", "_", ".": of a whole tag key, or an address, only its part belongs here.
+fn plain(field: &Field<'_>, what: &str, complaints: &mut Complaints) -> Option<String> {
+    let text = field.text(what, complaints)?;
+    if text.len() <= 128 && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.')) {
+        return Some(text.to_owned());
+    }
+    let wrong = format!("{} is not {what}", quote(text));
+    complaints.add(&field.spot, wrong, "write letters, digits, \"-\", \"_\" and \".\" only");
+    None
+}
+
+fn endpoint(field: &Field<'_>, complaints: &mut Complaints) -> Option<String> {
+    let text = field.text("an address such as https://ec2.eu-central-1.amazonaws.com", complaints)?;
+    let rest = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"));
+    if rest.is_some_and(|rest| !rest.is_empty() && !rest.contains(['@', ' ', '?', '#'])) {
+        return Some(text.to_owned());
+    }
+    let wrong = format!("{} is not the address of an API", quote(text));
+    complaints.add(&field.spot, wrong, "write https://HOST, without a user, a query or blanks");
+    None
 }
 
 fn openstack(field: &Field<'_>, origin: &Origin<'_>, complaints: &mut Complaints) -> Option<CloudRef> {

@@ -106,6 +106,10 @@ fn document(tree: &Tree, origin: &Origin<'_>, complaints: &mut Complaints) -> Op
     let roster = Roster {
         name: RosterName::from(name?),
         clouds: clouds.keys().cloned().collect(),
+        settles: clouds
+            .iter()
+            .filter_map(|(name, (cloud, _))| Some((name.clone(), cloud.settles_within()?)))
+            .collect(),
         network,
         access,
         pools,

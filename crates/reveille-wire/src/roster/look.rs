@@ -226,6 +226,8 @@ mod tests {
                 config_drive: false,
                 locked: false,
                 created: None,
+                hostname: None,
+                hosting: None,
             })
         });
         made.collect()

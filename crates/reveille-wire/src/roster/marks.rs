@@ -1,8 +1,9 @@
 //! `owned`: the marks on an instance that prove whose it is.
 //!
-//! One mark for the cluster, one for the pool, each a tag or one metadata pair, held to what Nova itself accepts: a mark
-//! that can never be on an object would match nothing for ever and nobody would know why. An empty mark would match
-//! everything, which is how other people's machines get deleted; there is none.
+//! One mark for the cluster, one for the pool, each a tag or one metadata pair, held to what the cloud itself accepts: a
+//! mark that can never be on an object would match nothing for ever and nobody would know why. Tags of EC2 are pairs: there
+//! `tag: key=value` and `metadata: {key: value}` mean the same, and the cluster's key alone means any value of it. An empty
+//! mark would match everything, which is how other people's machines get deleted; there is none.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,6 +11,7 @@ use std::sync::Arc;
 use reveille_core::model::instance::Mark;
 use reveille_core::model::roster::Ownership;
 
+use super::CloudRef;
 use super::complaint::{Complaints, Spot, quote};
 use super::section::{Field, Section};
 use super::shape::{OWNED, OWNED_POOL};
@@ -23,15 +25,15 @@ pub(super) struct Owned {
 }
 
 /// Reads a pool's `owned`.
-pub(super) fn owned(field: &Field<'_>, complaints: &mut Complaints) -> Option<Owned> {
+pub(super) fn owned(field: &Field<'_>, at: Option<&CloudRef>, complaints: &mut Complaints) -> Option<Owned> {
     let section = Section::open(field, OWNED, complaints)?;
-    let cluster = one_of(&section, complaints);
+    let cluster = one_of(&section, at, complaints);
     let pool_field = section.take("pool");
     let pool = pool_field.as_ref().map(|field| match field.tree.kind {
         Kind::Map(_) => {
-            Section::open(field, OWNED_POOL, complaints).and_then(|section| one_of(&section, complaints))
+            Section::open(field, OWNED_POOL, complaints).and_then(|section| one_of(&section, at, complaints))
         }
-        _ => tag(field, complaints),
+        _ => tag(field, at, complaints),
     });
     let cluster = cluster?;
     let pool = match pool {
@@ -50,10 +52,10 @@ pub(super) fn owned(field: &Field<'_>, complaints: &mut Complaints) -> Option<Ow
 }
 
 /// Exactly one of `tag` and `metadata`.
-fn one_of(section: &Section<'_>, complaints: &mut Complaints) -> Option<Mark> {
+fn one_of(section: &Section<'_>, at: Option<&CloudRef>, complaints: &mut Complaints) -> Option<Mark> {
     match (section.take("tag"), section.take("metadata")) {
-        (Some(field), None) => tag(&field, complaints),
-        (None, Some(field)) => metadata(&field, complaints),
+        (Some(field), None) => tag(&field, at, complaints),
+        (None, Some(field)) => metadata(&field, at, complaints),
         (Some(_), Some(field)) => {
             complaints.add(&field.spot, "tag and metadata are both given", "keep one of the two");
             None
@@ -71,9 +73,12 @@ fn one_of(section: &Section<'_>, complaints: &mut Complaints) -> Option<Mark> {
     }
 }
 
-fn tag(field: &Field<'_>, complaints: &mut Complaints) -> Option<Mark> {
+fn tag(field: &Field<'_>, at: Option<&CloudRef>, complaints: &mut Complaints) -> Option<Mark> {
     const CHARS_MAX: usize = 60;
     let text = field.text("a tag such as \"k8s-cluster=prod\"", complaints)?;
+    if let Some(CloudRef::Ec2 { cluster, .. }) = at {
+        return tag_of_ec2(field, text, cluster, complaints);
+    }
     if let Some(bad) = text.chars().find(|c| matches!(c, ',' | '/')) {
         let wrong = format!("{} cannot be a tag: Nova allows no {bad:?} in one", quote(text));
         complaints.add(&field.spot, wrong, "use another tag, or a metadata pair");
@@ -87,7 +92,36 @@ fn tag(field: &Field<'_>, complaints: &mut Complaints) -> Option<Mark> {
     Some(Mark::Tag(Arc::from(text)))
 }
 
-fn metadata(field: &Field<'_>, complaints: &mut Complaints) -> Option<Mark> {
+/// A tag of EC2 is a key with a value; the cluster's key alone stands for the values `owned` and `shared` alike.
+fn tag_of_ec2(field: &Field<'_>, text: &str, cluster: &str, complaints: &mut Complaints) -> Option<Mark> {
+    if text.strip_prefix("kubernetes.io/cluster/") == Some(cluster) {
+        return Some(Mark::Tag(Arc::from(text)));
+    }
+    let Some((key, value)) = text.split_once('=') else {
+        let wrong = format!("{} is a key without a value", quote(text));
+        complaints.add(&field.spot, wrong, format!("write key=value, or kubernetes.io/cluster/{cluster}"));
+        return None;
+    };
+    if fits_ec2(key, EC2_KEY_CHARS_MAX) && !key.is_empty() && fits_ec2(value, EC2_VALUE_CHARS_MAX) {
+        return Some(Mark::Metadata(Arc::from(key), Arc::from(value)));
+    }
+    let wrong = format!("{} cannot be a tag of EC2", quote(text));
+    complaints.add(&field.spot, wrong, EC2_TAGS);
+    None
+}
+
+/// As the reference of EC2 has it.
+const EC2_KEY_CHARS_MAX: usize = 128;
+const EC2_VALUE_CHARS_MAX: usize = 256;
+const EC2_TAGS: &str =
+    "use letters, digits, blanks and \"_\", \".\", \":\", \"/\", \"=\", \"+\", \"-\", \"@\", as EC2 requires";
+
+fn fits_ec2(text: &str, chars_max: usize) -> bool {
+    let allowed = |c: char| c.is_alphanumeric() || " _.:/=+-@".contains(c);
+    text.chars().count() <= chars_max && text.chars().all(allowed)
+}
+
+fn metadata(field: &Field<'_>, at: Option<&CloudRef>, complaints: &mut Complaints) -> Option<Mark> {
     const CHARS_MAX: usize = 255;
     let Kind::Map(entries) = &field.tree.kind else {
         let wrong = format!("{} stands where a map of one pair belongs", field.tree.noun());
@@ -99,16 +133,15 @@ fn metadata(field: &Field<'_>, complaints: &mut Complaints) -> Option<Mark> {
         complaints.add(&field.spot, wrong, "keep the pair that tells whose the instance is");
         return None;
     };
-    let key_fits = (1..=CHARS_MAX).contains(&key.text.chars().count())
+    let of_ec2 = matches!(at, Some(CloudRef::Ec2 { .. }));
+    let nova_takes = (1..=CHARS_MAX).contains(&key.text.chars().count())
         && key.text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | ':' | '.' | ' '));
-    if !key_fits {
+    let ec2_takes = !key.text.is_empty() && fits_ec2(&key.text, EC2_KEY_CHARS_MAX);
+    if !(if of_ec2 { ec2_takes } else { nova_takes }) {
         let spot = field.spot.member(key.at, &key.text);
         let wrong = format!("{} cannot be a metadata key", quote(&key.text));
-        complaints.add(
-            &spot,
-            wrong,
-            "use letters, digits, blanks and \"-\", \"_\", \":\", \".\", as Nova requires",
-        );
+        let nova = "use letters, digits, blanks and \"-\", \"_\", \":\", \".\", as Nova requires";
+        complaints.add(&spot, wrong, if of_ec2 { EC2_TAGS } else { nova });
         return None;
     }
     let spot = field.spot.member(value.at, &key.text);

@@ -31,6 +31,7 @@ use std::path::{Path, PathBuf};
 
 use reveille_core::model::id::{CloudName, PoolName};
 use reveille_core::model::roster::Roster;
+use reveille_core::model::time::Span;
 use thiserror::Error;
 
 pub use complaint::{Complaint, Place, Refusal, Written};
@@ -66,8 +67,8 @@ pub struct ClusterRef {
     pub context: Option<String>,
 }
 
-/// Where a cloud and the credentials for it are.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Where a cloud and the credentials for it are. Two that are equal are one and the same project.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CloudRef {
     /// An entry of a clouds.yaml.
     OpenStack {
@@ -76,6 +77,28 @@ pub enum CloudRef {
         /// The clouds.yaml; `None`: searched in the usual places.
         clouds_file: Option<PathBuf>,
     },
+    /// One cluster's machines in one region of an AWS account.
+    Ec2 {
+        /// The region.
+        region: String,
+        /// The profile whose account and rights are used; `None`: the usual chain of credentials.
+        profile: Option<String>,
+        /// Where the API is; `None`: the region's own, or what `AWS_ENDPOINT_URL` says.
+        endpoint: Option<String>,
+        /// The id in the tag key `kubernetes.io/cluster/<id>`: only machines that carry it are listed.
+        cluster: String,
+    },
+}
+
+impl CloudRef {
+    /// How long after an instance was first seen its cloud may still deny that it exists. `None`: its answers agree at once.
+    pub const fn settles_within(&self) -> Option<Span> {
+        match self {
+            Self::OpenStack { .. } => None,
+            // What one part of EC2 has made, another may not know for minutes ("eventual consistency" in its reference).
+            Self::Ec2 { .. } => Some(Span::from_min(5)),
+        }
+    }
 }
 
 /// Where a roster's text is from.

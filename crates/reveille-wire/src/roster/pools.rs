@@ -11,6 +11,7 @@ use reveille_core::model::id::{CloudName, GroupId, PoolName};
 use reveille_core::model::roster::{Deadlines, GroupRef, Keep, Mode, Pool, Repair, Timing};
 use reveille_core::model::time::Span;
 
+use super::CloudRef;
 use super::clouds::Clouds;
 use super::complaint::{Complaints, Spot, quote};
 use super::marks::{self, Claimant, Owned};
@@ -44,7 +45,8 @@ pub(super) fn pools(
         let cloud = cloud.and_then(|field| cloud_of(&field, clouds, complaints));
         astray |= cloud.is_none();
         used.extend(cloud.clone());
-        let Some(draft) = pool(&section, cloud, timing, complaints) else { continue };
+        let at = cloud.as_ref().and_then(|name| clouds.get(name)).map(|(at, _)| at);
+        let Some(draft) = pool(&section, cloud, at, timing, complaints) else { continue };
         if let Some(first) = read.iter().find(|known| known.pool.name == draft.pool.name) {
             let wrong =
                 format!("a pool named \"{}\" is on line {} already", draft.pool.name, first.named.at.line);
@@ -85,6 +87,7 @@ impl Draft {
 fn pool(
     section: &Section<'_>,
     cloud: Option<CloudName>,
+    at: Option<&CloudRef>,
     timing: &Timing,
     complaints: &mut Complaints,
 ) -> Option<Draft> {
@@ -95,7 +98,7 @@ fn pool(
         complaints,
     );
     let name = named.as_ref().and_then(|field| field.name("the pool's name", complaints));
-    let owned = owned.and_then(|field| marks::owned(&field, complaints));
+    let owned = owned.and_then(|field| marks::owned(&field, at, complaints));
     let groups = section.take("securityGroups").map_or_else(Vec::new, |field| groups(&field, complaints));
     let min = section.take("min").and_then(|field| field.count((0, 100_000), "", complaints));
     let deadlines = deadlines(section, timing, complaints);
@@ -103,6 +106,7 @@ fn pool(
     let startup_taints = section.take("startupTaints").map(|field| taints(&field, complaints));
     let keep = section.take("keep").and_then(|field| keep(&field, complaints));
     let paused = section.take("paused").and_then(|field| field.switch(complaints));
+    let through_group = section.take("throughGroup").and_then(|field| field.switch(complaints));
     let (named, owned) = (named?.spot, owned?);
     let pool = Pool {
         name: PoolName::from(name?),
@@ -115,6 +119,7 @@ fn pool(
         paused: paused.unwrap_or(false),
         startup_taints: startup_taints.unwrap_or_default(),
         keep,
+        through_group: through_group.unwrap_or(false),
     };
     Some(Draft { pool, named, owned })
 }
@@ -132,12 +137,12 @@ fn groups(field: &Field<'_>, complaints: &mut Complaints) -> Vec<GroupRef> {
     groups
 }
 
-/// A group by name or id. Plain text in the form of a UUID is an id; `{name: …}` says otherwise.
+/// A group by name or id. Plain text in the form of an id (a UUID; `sg-…` of EC2) is one; `{name: …}` says otherwise.
 fn group(item: &Field<'_>, complaints: &mut Complaints) -> Option<GroupRef> {
     const WHAT: &str = "a security group's name or id";
     if !matches!(item.tree.kind, Kind::Map(_)) {
         let text = item.text(WHAT, complaints)?;
-        return Some(if is_uuid(text) {
+        return Some(if is_uuid(text) || is_ec2_group(text) {
             GroupRef::Id(GroupId::from(text.to_ascii_lowercase().as_str()))
         } else {
             GroupRef::Name(Arc::from(text))
@@ -156,6 +161,12 @@ fn group(item: &Field<'_>, complaints: &mut Complaints) -> Option<GroupRef> {
             None
         }
     }
+}
+
+/// True for text in the form of a group's id on EC2; no group's name may begin so there.
+fn is_ec2_group(text: &str) -> bool {
+    text.strip_prefix("sg-")
+        .is_some_and(|digits| matches!(digits.len(), 8 | 17) && digits.chars().all(|c| c.is_ascii_hexdigit()))
 }
 
 /// True for text in the form of a UUID.

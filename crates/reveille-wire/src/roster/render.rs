@@ -173,14 +173,27 @@ fn clouds(lines: &mut Lines, clouds: &[ProposedCloud]) {
     for cloud in clouds {
         lines.notes("    ", &cloud.notes);
         lines.line(format_args!("    - name: {}", scalar(cloud.name.as_str())));
-        let CloudRef::OpenStack { cloud: entry, clouds_file } = &cloud.at;
-        let file = clouds_file
-            .as_ref()
-            .map_or_else(String::new, |path| format!(", cloudsFile: {}", scalar(&path.to_string_lossy())));
-        lines.line(format_args!(
-            "      openstack: {{cloud: {}{file}}}  # an entry of clouds.yaml",
-            scalar(entry)
-        ));
+        let more = |name: &str, text: Option<&str>| {
+            text.map_or_else(String::new, |text| format!(", {name}: {}", scalar(text)))
+        };
+        match &cloud.at {
+            CloudRef::OpenStack { cloud: entry, clouds_file } => {
+                let file = clouds_file.as_ref().map(|path| path.to_string_lossy());
+                let file = more("cloudsFile", file.as_deref());
+                let entry = scalar(entry);
+                lines.line(format_args!(
+                    "      openstack: {{cloud: {entry}{file}}}  # an entry of clouds.yaml"
+                ));
+            }
+            CloudRef::Ec2 { region, profile, endpoint, cluster } => {
+                let (region, id) = (scalar(region), scalar(cluster));
+                let profile = more("profile", profile.as_deref());
+                let endpoint = more("endpoint", endpoint.as_deref());
+                lines.line(format_args!(
+                    "      ec2: {{region: {region}{profile}{endpoint}, cluster: {id}}}  # as in the tag kubernetes.io/cluster/{cluster}"
+                ));
+            }
+        }
     }
 }
 

@@ -18,9 +18,11 @@ pub(super) const METADATA: Shape = Shape { path: "metadata", fields: &["name"] }
 pub(super) const SPEC: Shape =
     Shape { path: "spec", fields: &["cluster", "clouds", "network", "access", "pools", "limits", "timing"] };
 pub(super) const CLUSTER: Shape = Shape { path: "spec.cluster", fields: &["kubeconfig", "context"] };
-pub(super) const CLOUD: Shape = Shape { path: "spec.clouds[]", fields: &["name", "openstack"] };
+pub(super) const CLOUD: Shape = Shape { path: "spec.clouds[]", fields: &["name", "openstack", "ec2"] };
 pub(super) const OPENSTACK: Shape =
     Shape { path: "spec.clouds[].openstack", fields: &["cloud", "cloudsFile"] };
+pub(super) const EC2: Shape =
+    Shape { path: "spec.clouds[].ec2", fields: &["region", "profile", "endpoint", "cluster"] };
 pub(super) const NETWORK: Shape =
     Shape { path: "spec.network", fields: &["podCIDRs", "router", "addressPairs", "unreachableConditions"] };
 pub(super) const ROUTER: Shape = Shape { path: "spec.network.router", fields: &["cloud", "id"] };
@@ -43,6 +45,7 @@ pub(super) const POOL: Shape = Shape {
         "repair",
         "keep",
         "paused",
+        "throughGroup",
     ],
 };
 pub(super) const OWNED: Shape = Shape { path: "spec.pools[].owned", fields: &["tag", "metadata", "pool"] };
@@ -80,13 +83,14 @@ pub(super) const TIMING: Shape = Shape {
     ],
 };
 
-const ALL: [Shape; 22] = [
+const ALL: [Shape; 23] = [
     DOCUMENT,
     METADATA,
     SPEC,
     CLUSTER,
     CLOUD,
     OPENSTACK,
+    EC2,
     NETWORK,
     ROUTER,
     ACCESS,

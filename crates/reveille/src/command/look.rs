@@ -23,7 +23,6 @@ use reveille_core::model::id::{CloudName, Fence};
 use reveille_core::model::time::{Span, Time};
 use reveille_diagnose::Judge;
 use reveille_kube::{Cluster, ClusterConfig};
-use reveille_openstack::{CloudConfig, Interest, Lister, Project};
 use reveille_record::{Holder, read_only};
 use reveille_wire::ledger::LedgerLine;
 use reveille_wire::roster::look::Crowd;
@@ -36,9 +35,9 @@ use crate::driver::clock;
 use crate::driver::pauses::PauseDesk;
 use crate::driver::shelf;
 use crate::worlds::agents::Mouth;
-use crate::worlds::cloud::Connected;
+use crate::worlds::cloud::Once;
 use crate::worlds::cluster::ClusterWorld;
-use crate::worlds::{Desk, Worlds};
+use crate::worlds::{Desk, Worlds, kinds};
 
 /// Longest that one source may take.
 const SOURCE_WITHIN: Duration = Duration::from_secs(60);
@@ -75,32 +74,19 @@ pub(crate) fn cluster_config(cluster: &ClusterRef) -> ClusterConfig {
     ClusterConfig { kubeconfig: cluster.kubeconfig.clone(), context: cluster.context.clone() }
 }
 
-/// How a cloud of a roster is reached.
-pub(crate) fn cloud_config(name: &CloudName, at: &CloudRef) -> CloudConfig {
-    match at {
-        CloudRef::OpenStack { cloud, clouds_file } => {
-            CloudConfig { name: name.clone(), cloud: cloud.clone(), clouds_file: clouds_file.clone() }
-        }
-    }
-}
-
 /// Looks once.
 pub(crate) async fn look(checked: &CheckedRoster, state_dir: &Path, judge: &Judge) -> Looked {
     let (mut state, controller, mut notes) = remember(checked, state_dir);
     let clouds = futures::future::join_all(
-        checked.clouds.iter().map(|(name, at)| read_cloud(checked, name.clone(), cloud_config(name, at))),
+        checked.clouds.iter().map(|(name, at)| read_cloud(checked, name.clone(), at)),
     );
     let (clouds, (cluster, facts)) = futures::join!(clouds, read_cluster(&checked.cluster));
     let mut desks = std::collections::BTreeMap::new();
     let mut events = Vec::new();
     let mut strangers = std::collections::BTreeMap::new();
-    for ReadCloud { name, world, fact, strangers: counted, verified } in clouds {
+    for ReadCloud { name, world, fact, strangers: counted, warning } in clouds {
         desks.insert(name.clone(), Desk::new(world));
-        if !verified {
-            notes.push(format!(
-                "{name}: certificates are not verified (clouds.yaml says so): anybody in between can answer in its place"
-            ));
-        }
+        notes.extend(warning.map(|warning| format!("{name}: {warning}")));
         strangers.insert(name.clone(), watch::channel(counted.map(Arc::new)).1);
         events.push(Event::Cloud { cloud: name, fact });
     }
@@ -167,15 +153,16 @@ struct ReadCloud {
     fact: CloudFact,
     /// What those carry who are of no roster.
     strangers: Option<Crowd>,
-    /// False where nobody checks whom we talk to.
-    verified: bool,
+    /// What must be known about the connection.
+    warning: Option<String>,
 }
 
-async fn read_cloud(checked: &CheckedRoster, name: CloudName, config: CloudConfig) -> ReadCloud {
-    let interest = Interest::of(&[(&checked.roster, &name)]);
+async fn read_cloud(checked: &CheckedRoster, name: CloudName, at: &CloudRef) -> ReadCloud {
+    let wants = Arc::from([(checked.roster.clone(), name.clone())]);
     let reading = async {
-        let project = Project::connect(&config).await.map_err(|error| error.as_read_error())?;
-        let listed = Lister::new(project.clone(), interest).list_with_strangers().await;
+        let connecting = kinds::connect(name.clone(), at);
+        let project = connecting.await.map_err(|unconnected| unconnected.error)?;
+        let listed = project.lister(&wants).list_with_strangers().await;
         Ok::<_, ReadError>((project, listed))
     };
     let read = timeout(SOURCE_WITHIN, reading).await.unwrap_or_else(|_| Err(too_slow(name.as_str())));
@@ -186,9 +173,9 @@ async fn read_cloud(checked: &CheckedRoster, name: CloudName, config: CloudConfi
         Ok((project, Err(error))) => (Some(project), CloudFact::Failed(error), None),
         Err(error) => (None, CloudFact::Failed(error), None),
     };
-    let verified = project.as_ref().is_none_or(Project::verifies);
-    let world = Arc::new(Connected { entry: Arc::from(config.cloud.as_str()), project });
-    ReadCloud { name, world, fact, strangers, verified }
+    let warning = project.as_ref().and_then(|project| project.warning());
+    let world = Arc::new(Once { entry: kinds::entry(at), project });
+    ReadCloud { name, world, fact, strangers, warning }
 }
 
 async fn read_cluster(at: &ClusterRef) -> (Arc<dyn crate::worlds::World>, Vec<ClusterFact>) {
@@ -209,7 +196,7 @@ async fn read_cluster(at: &ClusterRef) -> (Arc<dyn crate::worlds::World>, Vec<Cl
         }
         Ok((cluster, Err(error))) => (Arc::new(ClusterWorld(cluster)), vec![ClusterFact::Failed(error)]),
         Err(error) => {
-            let nobody = Connected { entry: Arc::from("cluster"), project: None };
+            let nobody = Once { entry: Arc::from("cluster"), project: None };
             (Arc::new(nobody), vec![ClusterFact::Failed(error)])
         }
     }

@@ -1,12 +1,12 @@
 //! `run`: watch over the rosters and mend what they allow.
 //!
 //! ```text
-//!  rosters ─▶ log in: clusters, projects (each entry of a clouds.yaml once) ─▶ ledgers: lock, restore
+//!  rosters ─▶ log in: clusters, projects of clouds (each once) ─▶ ledgers: lock, restore
 //!          ─▶ one driver for each roster, one watch for each cluster, one poller for each project ─▶ until told to stop
 //! ```
 //!
-//! Everything that can be found wrong is found before anything starts: rosters, kubeconfigs, entries of clouds.yaml,
-//! ledgers that somebody else holds. What may come right by itself (a Keystone that does not answer yet) does not
+//! Everything that can be found wrong is found before anything starts: rosters, kubeconfigs, entries of clouds,
+//! ledgers that somebody else holds. What may come right by itself (a cloud that does not answer yet) does not
 //! hold up the start.
 
 use std::collections::BTreeMap;
@@ -22,16 +22,15 @@ use reveille_core::model::roster::Mode;
 use reveille_core::record::Record;
 use reveille_diagnose::Judge;
 use reveille_kube::Cluster;
-use reveille_openstack::{CloudConfig, Interest, Project};
 use reveille_record::OpenError;
 use reveille_record::tape::TapeConfig;
 use reveille_wire::recording::{Header, Memory};
 use reveille_wire::report::Report;
-use reveille_wire::roster::CheckedRoster;
+use reveille_wire::roster::{CheckedRoster, CloudRef};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 
-use super::look::{cloud_config, cluster_config};
+use super::look::cluster_config;
 use super::{Answer, Context, looking};
 use crate::beside::server;
 use crate::cli;
@@ -50,10 +49,10 @@ use crate::registration::between::Engine;
 use crate::registration::{self, Site};
 use crate::view::roll;
 use crate::worlds::agents::{Ears, Mouth};
-use crate::worlds::cloud::{OpenStackReader, is_hopeless};
+use crate::worlds::cloud::CloudReader;
 use crate::worlds::cluster::ClusterWorld;
 use crate::worlds::poller::{Listener, Pace, poll};
-use crate::worlds::{Desk, Worlds};
+use crate::worlds::{Desk, Worlds, kinds};
 
 /// Facts of a cluster that may wait to be taken in.
 const FACTS_MAX: usize = 1024;
@@ -223,33 +222,29 @@ async fn clouds(
     stopped: &watch::Receiver<bool>,
     background: &mut JoinSet<()>,
 ) -> Result<BTreeMap<usize, Reached>, Failure> {
-    let mut shared: BTreeMap<(Option<PathBuf>, String), Vec<(usize, CloudConfig)>> = BTreeMap::new();
+    let mut shared: BTreeMap<&CloudRef, Vec<(usize, &CloudName)>> = BTreeMap::new();
     for (index, one) in prepared.iter().enumerate() {
         for (name, at) in &one.checked.clouds {
-            let config = cloud_config(name, at);
-            shared
-                .entry((config.clouds_file.clone(), config.cloud.clone()))
-                .or_default()
-                .push((index, config));
+            shared.entry(at).or_default().push((index, name));
         }
     }
     let mut reached: BTreeMap<usize, Reached> = BTreeMap::new();
-    for sharers in shared.into_values() {
-        let Some((_, config)) = sharers.first().cloned() else { continue };
-        let project = connect(&config).await?;
-        let wants: Vec<_> =
-            sharers.iter().map(|(index, config)| (&prepared[*index].checked.roster, &config.name)).collect();
-        let interest = Interest::of(&wants);
+    for (at, sharers) in shared {
+        let Some((_, first)) = sharers.first().copied() else { continue };
+        let project = connect(first, at).await?;
+        let want =
+            |(index, name): &(usize, &CloudName)| (prepared[*index].checked.roster.clone(), (*name).clone());
+        let wants: kinds::Wants = sharers.iter().map(want).collect();
         let period = wants.iter().map(|(roster, _)| roster.timing.cloud_period).min().unwrap_or_default();
         let full = wants.iter().map(|(roster, _)| roster.timing.cloud_full_period).min().unwrap_or_default();
-        let (reader, cloud, kick) = OpenStackReader::new(config, interest, project);
+        let (reader, cloud, kick) = CloudReader::new(first.clone(), at.clone(), wants, project);
         let desk = Desk::new(Arc::new(cloud));
         let mut listeners = Vec::new();
-        for (index, config) in &sharers {
-            let clouds = reached.entry(*index).or_default();
-            clouds.desks.insert(config.name.clone(), desk.clone());
-            clouds.strangers.insert(config.name.clone(), reader.strangers());
-            listeners.push(Listener { cloud: config.name.clone(), events: prepared[*index].events.clone() });
+        for (index, name) in sharers {
+            let clouds = reached.entry(index).or_default();
+            clouds.desks.insert(name.clone(), desk.clone());
+            clouds.strangers.insert(name.clone(), reader.strangers());
+            listeners.push(Listener { cloud: name.clone(), events: prepared[index].events.clone() });
         }
         let stop = until_told(stopped.clone());
         background.spawn(poll(reader, listeners, Pace::of(period, full), kick, stop));
@@ -258,15 +253,13 @@ async fn clouds(
 }
 
 /// Logs in. What cannot come right by itself ends the start; anything else is tried again by the poller.
-async fn connect(config: &CloudConfig) -> Result<Option<Project>, Failure> {
-    match Project::connect(config).await {
-        Ok(project) => {
-            tracing::info!(cloud = %config.cloud, project = %project.name(), compute = %project.microversion(), "logged in");
-            Ok(Some(project))
-        }
-        Err(error) if is_hopeless(&error) => Err(Failure::usage(anyhow::Error::new(error))),
-        Err(error) => {
-            tracing::warn!(cloud = %config.cloud, "{error}. It is tried again; until then nothing is judged from it");
+async fn connect(name: &CloudName, at: &CloudRef) -> Result<Option<kinds::Connected>, Failure> {
+    match kinds::connect(name.clone(), at).await {
+        Ok(project) => Ok(Some(project)),
+        Err(kinds::Unconnected { error, hopeless: true }) => Err(Failure::usage(anyhow::Error::new(error))),
+        Err(kinds::Unconnected { error, .. }) => {
+            let cloud = kinds::entry(at);
+            tracing::warn!(%cloud, "{error}. It is tried again; until then nothing is judged from it");
             Ok(None)
         }
     }

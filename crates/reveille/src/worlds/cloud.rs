@@ -1,8 +1,8 @@
-//! A project of an OpenStack cloud as a world, shared by every roster that names the same entry of the same clouds.yaml.
+//! A project of a cloud as a world, of whatever kind, shared by every roster that names the same one.
 //!
 //! Logging in may fail when we start and succeed later, so the connection is a value that the poller puts here once it
 //! has one: until then reads fail as unavailable and calls as "not now". Calls and reads use the same connection as the
-//! listings, so that one token and one view of the service serve all.
+//! listings, so that one token and one view of the service serve all. What kinds there are, `kinds` knows.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,44 +11,36 @@ use futures::FutureExt as _;
 use futures::future::BoxFuture;
 use reveille_core::effect::{Call, Look, Outcome, ReadError, ReadErrorKind};
 use reveille_core::event::{Answer, CloudSnapshot};
-use reveille_openstack::{CloudConfig, ConnectError, Interest, Lister, Project};
+use reveille_core::model::id::CloudName;
+use reveille_wire::roster::CloudRef;
 use reveille_wire::roster::look::Crowd;
 use tokio::sync::{Notify, watch};
 
 use super::World;
+use super::kinds::{self, Connected, Listing, Wants};
 use super::poller::Reader;
 use crate::driver::caution::Strangers;
 
 /// The world.
 pub(crate) struct Cloud {
     entry: Arc<str>,
-    project: watch::Receiver<Option<Project>>,
+    project: watch::Receiver<Option<Connected>>,
     kick: Arc<Notify>,
 }
 
 impl World for Cloud {
     fn look(&self, look: Look) -> BoxFuture<'static, Result<Answer, ReadError>> {
-        let project = self.project.borrow().clone();
-        let entry = self.entry.clone();
-        async move {
-            match project {
-                Some(project) => project.look(&look).await,
-                None => Err(not_connected(&entry)),
-            }
-        }
-        .boxed()
+        look_at(self.project.borrow().clone(), &self.entry, look)
     }
 
     fn call(&self, call: Call) -> BoxFuture<'static, Outcome> {
-        let project = self.project.borrow().clone();
-        let entry = self.entry.clone();
-        async move {
-            match project {
-                Some(project) => project.perform(&call).await,
-                None => Outcome::Failed { text: not_connected(&entry).text, retry_after: None },
+        match self.project.borrow().clone() {
+            Some(project) => project.perform(call),
+            None => {
+                let text = not_connected(&self.entry).text;
+                async move { Outcome::Failed { text, retry_after: None } }.boxed()
             }
         }
-        .boxed()
     }
 
     fn list_now(&self) {
@@ -57,23 +49,16 @@ impl World for Cloud {
 }
 
 /// A project that was connected once, or not: for looking once, where nobody connects later.
-pub(crate) struct Connected {
+pub(crate) struct Once {
     /// Name of the entry, for people.
     pub(crate) entry: Arc<str>,
     /// The connection, if there is one.
-    pub(crate) project: Option<Project>,
+    pub(crate) project: Option<Connected>,
 }
 
-impl World for Connected {
+impl World for Once {
     fn look(&self, look: Look) -> BoxFuture<'static, Result<Answer, ReadError>> {
-        let (entry, project) = (self.entry.clone(), self.project.clone());
-        async move {
-            match project {
-                Some(project) => project.look(&look).await,
-                None => Err(not_connected(&entry)),
-            }
-        }
-        .boxed()
+        look_at(self.project.clone(), &self.entry, look)
     }
 
     fn call(&self, _: Call) -> BoxFuture<'static, Outcome> {
@@ -82,6 +67,20 @@ impl World for Connected {
     }
 
     fn list_now(&self) {}
+}
+
+fn look_at(
+    project: Option<Connected>,
+    entry: &str,
+    look: Look,
+) -> BoxFuture<'static, Result<Answer, ReadError>> {
+    match project {
+        Some(project) => project.look(look),
+        None => {
+            let error = not_connected(entry);
+            async move { Err(error) }.boxed()
+        }
+    }
 }
 
 fn not_connected(entry: &str) -> ReadError {
@@ -93,28 +92,32 @@ fn not_connected(entry: &str) -> ReadError {
 const COUNT_PERIOD: Duration = Duration::from_secs(3600);
 
 /// Lists the project; logs in first when nobody has.
-pub(crate) struct OpenStackReader {
-    config: CloudConfig,
-    interest: Interest,
-    lister: Option<Lister>,
-    project: watch::Sender<Option<Project>>,
+pub(crate) struct CloudReader {
+    name: CloudName,
+    at: CloudRef,
+    entry: Arc<str>,
+    wants: Wants,
+    listing: Option<Box<dyn Listing>>,
+    project: watch::Sender<Option<Connected>>,
     strangers: watch::Sender<Option<Arc<Crowd>>>,
     counted_at: Option<Instant>,
 }
 
-impl OpenStackReader {
+impl CloudReader {
     /// A reader, its world, and what makes it list at once. `project` is a connection that is there already.
     pub(crate) fn new(
-        config: CloudConfig,
-        interest: Interest,
-        project: Option<Project>,
+        name: CloudName,
+        at: CloudRef,
+        wants: Wants,
+        project: Option<Connected>,
     ) -> (Self, Cloud, Arc<Notify>) {
-        let lister = project.clone().map(|project| Lister::new(project, interest.clone()));
-        let (sender, receiver) = watch::channel(project);
+        let entry = kinds::entry(&at);
+        let listing = project.as_ref().map(|project| project.lister(&wants));
+        let (project, receiver) = watch::channel(project);
         let kick = Arc::new(Notify::new());
-        let world = Cloud { entry: Arc::from(config.cloud.as_str()), project: receiver, kick: kick.clone() };
+        let world = Cloud { entry: entry.clone(), project: receiver, kick: kick.clone() };
         let strangers = watch::channel(None).0;
-        (Self { config, interest, lister, project: sender, strangers, counted_at: None }, world, kick)
+        (Self { name, at, entry, wants, listing, project, strangers, counted_at: None }, world, kick)
     }
 
     /// What those carry who are of no roster, counted with the first full listing and then hourly.
@@ -122,25 +125,26 @@ impl OpenStackReader {
         self.strangers.subscribe()
     }
 
-    async fn connect(&mut self) -> Result<&mut Lister, ReadError> {
-        let project = Project::connect(&self.config).await.map_err(|error| error.as_read_error())?;
-        tracing::info!(cloud = %self.config.cloud, project = %project.name(), compute = %project.microversion(), "logged in");
-        self.project.send_replace(Some(project.clone()));
-        Ok(self.lister.insert(Lister::new(project, self.interest.clone())))
+    async fn connect(&mut self) -> Result<&mut Box<dyn Listing>, ReadError> {
+        let connecting = kinds::connect(self.name.clone(), &self.at);
+        let project = connecting.await.map_err(|unconnected| unconnected.error)?;
+        let listing = project.lister(&self.wants);
+        self.project.send_replace(Some(project));
+        Ok(self.listing.insert(listing))
     }
 }
 
-impl Reader for OpenStackReader {
+impl Reader for CloudReader {
     async fn list(&mut self, now_full: bool) -> Result<CloudSnapshot, ReadError> {
         let counted = self.counted_at.is_some_and(|at| at.elapsed() < COUNT_PERIOD);
-        let lister = match self.lister.take() {
-            Some(lister) => self.lister.insert(lister),
+        let listing = match self.listing.take() {
+            Some(listing) => self.listing.insert(listing),
             None => self.connect().await?,
         };
         if !now_full || counted {
-            return lister.list(now_full).await;
+            return listing.list(now_full).await;
         }
-        let (snapshot, strangers) = lister.list_with_strangers().await?;
+        let (snapshot, strangers) = listing.list_with_strangers().await?;
         // Told before the snapshot is: whoever gets that one can hold it against this.
         self.strangers.send_replace(Some(Arc::new(Crowd::of(&strangers))));
         self.counted_at = Some(Instant::now());
@@ -148,11 +152,6 @@ impl Reader for OpenStackReader {
     }
 
     fn name(&self) -> &str {
-        &self.config.cloud
+        &self.entry
     }
-}
-
-/// True when trying again cannot help: the configuration itself is wrong.
-pub(crate) const fn is_hopeless(error: &ConnectError) -> bool {
-    matches!(error, ConnectError::Config { .. } | ConnectError::TooOld { .. })
 }

@@ -4,13 +4,14 @@
 //!  Look, Call ─▶ Worlds ─▶ the cloud of that name, or the cluster ─▶ its adapter
 //! ```
 //!
-//! [`World`] is the seam between the driver and the adapters: OpenStack projects and clusters stand behind it in
+//! [`World`] is the seam between the driver and the adapters: projects of clouds and clusters stand behind it in
 //! production, small fakes in tests of the driver. [`Desk`] bounds what is asked of one world at the same time, over
 //! all rosters that share it. Nothing here decides or retries; every answer is an adapter's, or "nobody answered".
 
 pub(crate) mod agents;
 pub(crate) mod cloud;
 pub(crate) mod cluster;
+pub(crate) mod kinds;
 pub(crate) mod poller;
 
 use std::collections::BTreeMap;

@@ -170,7 +170,7 @@ const RETRY_AFTER_MAX: Duration = Duration::from_secs(600);
 
 fn took_too_long(name: &str, within: Duration) -> ReadError {
     let text = format!(
-        "openstack: listing cloud {name} took longer than {} s and was given up. Nothing is judged from it",
+        "listing cloud {name} took longer than {} s and was given up. Nothing is judged from it",
         within.as_secs()
     );
     ReadError { kind: ReadErrorKind::TimedOut, text: Arc::from(text), retry_after: None }

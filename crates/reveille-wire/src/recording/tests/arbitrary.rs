@@ -14,6 +14,7 @@ use reveille_core::event::{
 use reveille_core::model::access::{RoleRef, UserRoles};
 use reveille_core::model::agent::{AgentReport, ApiSaid, Ask, KubeletSaid, StageSaid, Who, Work};
 use reveille_core::model::hearing::{CertificateRequest, Hearing, RequestState, Said, Unread};
+use reveille_core::model::hosting::{Check, Checks, GroupPhase, Hosting, Notice, NoticeKind, OwnerGroup};
 use reveille_core::model::id::*;
 use reveille_core::model::incident::Confidence;
 use reveille_core::model::instance::{
@@ -38,13 +39,34 @@ fn mark() -> impl Strategy<Value = Mark> {
     prop_oneof![text().prop_map(Mark::Tag), (text(), text()).prop_map(|(k, v)| Mark::Metadata(k, v))]
 }
 
+fn check() -> impl Strategy<Value = Check> {
+    select(vec![Check::Unknown, Check::Pending, Check::Passed, Check::Impaired])
+}
+
+prop_compose! {
+    fn hosting()(
+        (host, guest, disk) in (check(), check(), check()),
+        notices in vec((select(NoticeKind::ALL.to_vec()), maybe_text(), text()), 0..3),
+        ended in maybe_text(),
+        (spot, no_identity, loses_disks) in any::<(bool, bool, bool)>(),
+        group in option::of((text(), select(GroupPhase::ALL.to_vec()), text(), any::<bool>())),
+    ) -> Hosting {
+        let notice = |(kind, not_before, text)| Notice { kind, not_before, text };
+        let group = group.map(|(name, phase, word, protected)| OwnerGroup { name, phase, word, protected });
+        let checks = Checks { host, guest, disk };
+        let notices = notices.into_iter().map(notice).collect();
+        Hosting { checks, notices, ended, spot, group, no_identity, loses_disks }
+    }
+}
+
 prop_compose! {
     fn instance()(
         (id, name, state) in (id(InstanceId::new), id(InstanceName::new), select(vec![
             InstanceState::Building, InstanceState::Active, InstanceState::Rebooting, InstanceState::Stopped,
             InstanceState::Errored, InstanceState::Deleting, InstanceState::Gone, InstanceState::Other,
         ])),
-        (task, created) in (maybe_text(), maybe_text()),
+        (task, created, hostname) in (maybe_text(), maybe_text(), maybe_text()),
+        hosting in option::of(hosting().prop_map(Arc::new)),
         fault in option::of((any::<u32>(), text()).prop_map(|(code, message)| Fault { code, message })),
         (zone, image) in (option::of(id(ZoneName::new)), option::of(id(ImageId::new))),
         marks in btree_set(mark(), 0..3).prop_map(Arc::new),
@@ -52,7 +74,7 @@ prop_compose! {
         (config_drive, locked) in any::<(bool, bool)>(),
     ) -> Arc<Instance> {
         Arc::new(Instance {
-            id, name, state, task, fault, zone, image, marks, addresses, config_drive, locked, created,
+            id, name, state, task, fault, zone, image, marks, addresses, config_drive, locked, created, hostname, hosting,
         })
     }
 }

@@ -52,6 +52,7 @@ pub(super) fn header() -> Header {
         paused: false,
         startup_taints: Vec::new(),
         keep: None,
+        through_group: false,
     };
     let gpu = pool("gpu", Some(Mark::Metadata(text("pool"), text("gpu"))));
     let gpu = Pool {
@@ -64,6 +65,7 @@ pub(super) fn header() -> Header {
     let roster = Roster {
         name: "prod".into(),
         clouds: vec!["os".into()],
+        settles: std::collections::BTreeMap::new(),
         network: Network {
             pod_ranges: vec!["198.19.0.0/16".parse().unwrap()],
             router: Some(("os".into(), "r-1".into())),
@@ -114,6 +116,8 @@ pub(super) fn instance(id: &str) -> Instance {
         config_drive: true,
         locked: false,
         created: Some(text("2026-10-19T09:00:00Z")),
+        hostname: None,
+        hosting: None,
     }
 }
 

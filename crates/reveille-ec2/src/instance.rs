@@ -172,6 +172,9 @@ impl WireInstance {
             config_drive: false,
             locked: false,
             created: filled(self.launch_time).map(|time| texts.get(&time)),
+            hostname: filled(self.private_dns_name)
+                .map(|name| std::sync::Arc::from(name.trim_end_matches('.').to_ascii_lowercase())),
+            hosting: None,
         }
     }
 

@@ -19,6 +19,7 @@ use reveille_core::model::instance::Instance;
 use reveille_core::model::roster::Roster;
 use reveille_wire::roster::CloudRef;
 
+mod ec2;
 mod openstack;
 
 /// Whose machines are wanted: each roster with its own name for the cloud.
@@ -71,13 +72,8 @@ pub(crate) fn entry(at: &CloudRef) -> Arc<str> {
 pub(crate) fn connect(name: CloudName, at: &CloudRef) -> BoxFuture<'static, Result<Connected, Unconnected>> {
     match at.clone() {
         CloudRef::OpenStack { cloud, clouds_file } => openstack::connect(name, cloud, clouds_file).boxed(),
-        CloudRef::Ec2 { .. } => async { Err(not_built()) }.boxed(),
+        CloudRef::Ec2 { region, profile, endpoint, cluster } => {
+            ec2::connect(name, region, profile, endpoint, cluster).boxed()
+        }
     }
-}
-
-fn not_built() -> Unconnected {
-    let kind = reveille_core::effect::ReadErrorKind::Unavailable;
-    let text =
-        Arc::from("this build cannot reach EC2. Take the cloud out of the roster, or use a build that can");
-    Unconnected { error: ReadError { kind, text, retry_after: None }, hopeless: true }
 }

@@ -20,7 +20,7 @@ use thiserror::Error;
 
 use crate::actions::{GET_CALLER_IDENTITY, Service};
 use crate::bridge::Bridge;
-use crate::client::{Client, Endpoints, SendError};
+use crate::client::{Client, Endpoints, Pace, SendError};
 use crate::credentials::{CredentialError, Keyring};
 use crate::doubt::{Belief, Sightings};
 use crate::endpoint::{self, Variant};
@@ -140,11 +140,15 @@ impl Account {
     /// # Errors
     /// See [`ConnectError`]. A caller that wants to try again waits and connects again.
     pub async fn connect(config: &Ec2Config) -> Result<Self, ConnectError> {
-        Self::connect_by(config, aws_config::defaults(BehaviorVersion::latest())).await
+        Self::connect_by(config, aws_config::defaults(BehaviorVersion::latest()), Pace::default()).await
     }
 
     /// [`Account::connect`] with settings found by this loader.
-    pub(crate) async fn connect_by(config: &Ec2Config, loader: ConfigLoader) -> Result<Self, ConnectError> {
+    pub(crate) async fn connect_by(
+        config: &Ec2Config,
+        loader: ConfigLoader,
+        pace: Pace,
+    ) -> Result<Self, ConnectError> {
         let cloud = || config.name.clone();
         let transport = |source| ConnectError::Transport { cloud: cloud(), source };
         let mut loader = loader.http_client(Bridge::new().map_err(transport)?);
@@ -162,7 +166,7 @@ impl Account {
         let provider = provider
             .ok_or_else(|| ConnectError::Credentials { cloud: cloud(), source: CredentialError::None })?;
         let sending = Transport::new(config.deadline.unwrap_or(DEADLINE)).map_err(transport)?;
-        let client = Client::new(region.clone(), endpoints, Keyring::new(provider), sending);
+        let client = Client::new(region.clone(), endpoints, Keyring::new(provider), sending, pace);
         let id = whose(&client, config).await?;
         let place = Arc::from(format!("account {id} in {region}"));
         let (sightings, limits) = Default::default();

@@ -28,14 +28,32 @@ use crate::refusal::Refusal;
 
 /// A read is sent so often at the most.
 const TRIES: u32 = 4;
-/// The first wait between two tries is random up to this; each further one up to twice the one before.
-const WAIT_BASE: Duration = Duration::from_millis(300);
 const WAIT_MAX: Duration = Duration::from_secs(5);
 /// No further try begins this long after the first.
 const TRYING_MAX: Duration = Duration::from_secs(45);
 /// AWS accepts signatures that are five minutes off; a clock this far off is wrong, and a minute is left for delays.
 const SKEW_LEAST_S: i64 = 240;
 const FORM: &str = "application/x-www-form-urlencoded; charset=utf-8";
+
+/// How long is waited where nothing but time helps. Tests wait less.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pace {
+    /// The first wait between two tries is random up to twice this; each further one up to twice the one before.
+    pub(crate) wait_base: Duration,
+    /// A stop takes seconds where the guest obeys and some minutes where it does not; whoever asked looks again after this.
+    pub(crate) stop_within: Duration,
+    pub(crate) stop_look_every: Duration,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        Self {
+            wait_base: Duration::from_millis(300),
+            stop_within: Duration::from_secs(60),
+            stop_look_every: Duration::from_secs(3),
+        }
+    }
+}
 
 /// Why a request came to nothing.
 #[derive(Debug, Error)]
@@ -98,17 +116,22 @@ pub(crate) struct Client {
     endpoints: Endpoints,
     keyring: Keyring,
     transport: Transport,
+    pace: Pace,
     /// Their clock less ours, in seconds; what a refusal taught us.
     skew_s: AtomicI64,
 }
 
 impl Client {
-    pub(crate) fn new(region: String, endpoints: Endpoints, keyring: Keyring, transport: Transport) -> Self {
-        Self { region, endpoints, keyring, transport, skew_s: AtomicI64::new(0) }
+    pub(crate) fn new(region: String, endpoints: Endpoints, keyring: Keyring, transport: Transport, pace: Pace) -> Self {
+        Self { region, endpoints, keyring, transport, pace, skew_s: AtomicI64::new(0) }
     }
 
     pub(crate) fn region(&self) -> &str {
         &self.region
+    }
+
+    pub(crate) const fn pace(&self) -> Pace {
+        self.pace
     }
 
     pub(crate) const fn transport(&self) -> &Transport {
@@ -125,7 +148,7 @@ impl Client {
                 Ok(body) => return Ok(body),
                 Err(error) => error,
             };
-            let wait = wait(tried);
+            let wait = wait(self.pace.wait_base, tried);
             if tried >= tries || !error.may_pass() || begun.elapsed() + wait > TRYING_MAX {
                 return Err(error);
             }
@@ -228,8 +251,8 @@ fn is_same(one: &Held, other: &Held) -> bool {
 }
 
 /// A random part of a growing wait, so that many who were throttled together do not come back together.
-fn wait(tried: u32) -> Duration {
-    let most = WAIT_BASE.saturating_mul(1 << tried.min(6)).min(WAIT_MAX);
+fn wait(base: Duration, tried: u32) -> Duration {
+    let most = base.saturating_mul(1 << tried.min(6)).min(WAIT_MAX);
     let mut byte = [0_u8; 1];
     // Without randomness the longest wait is as good as any.
     let part = if aws_lc_rs::rand::fill(&mut byte).is_ok() { u32::from(byte[0]) } else { 255 };

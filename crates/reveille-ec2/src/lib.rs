@@ -43,6 +43,8 @@ mod scaling;
 mod status;
 mod survey;
 mod table;
+#[cfg(test)]
+mod tests;
 
 pub use account::{Account, ConnectError, Ec2Config};
 pub use client::SendError;

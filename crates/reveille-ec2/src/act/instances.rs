@@ -4,7 +4,6 @@
 //! machines are never stopped here, and are ended through the group, which then makes the successor that it would miss.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use reveille_core::effect::Outcome;
 use reveille_core::model::id::{InstanceId, RequestId};
@@ -19,10 +18,6 @@ use crate::instance::WireInstance;
 use crate::query::Request;
 use crate::reply::request_id;
 use crate::report::Writing;
-
-/// A stop takes seconds where the guest obeys and some minutes where it does not; whoever asked looks again after this.
-const STOP_WITHIN: Duration = Duration::from_secs(60);
-const STOP_LOOK_EVERY: Duration = Duration::from_secs(3);
 
 pub(super) async fn reboot(account: &Account, id: &InstanceId) -> Outcome {
     simple(account, REBOOT_INSTANCES, "reboot", id).await
@@ -80,7 +75,8 @@ pub(super) async fn power_cycle(account: &Account, id: &InstanceId) -> Outcome {
 
 /// Waits for the instance to be stopped, for a while.
 async fn stopped(account: &Account, id: &InstanceId) -> Result<(), String> {
-    let deadline = Instant::now() + STOP_WITHIN;
+    let pace = account.client().pace();
+    let deadline = Instant::now() + pace.stop_within;
     let mut last = "not stopped yet".to_owned();
     while Instant::now() < deadline {
         match account.wire_instance(id).await {
@@ -89,7 +85,7 @@ async fn stopped(account: &Account, id: &InstanceId) -> Result<(), String> {
             Ok(None) => return Err("it is gone".to_owned()),
             Err(error) => last = error.to_string(),
         }
-        tokio::time::sleep(STOP_LOOK_EVERY).await;
+        tokio::time::sleep(pace.stop_look_every).await;
     }
     Err(last)
 }

@@ -1,0 +1,210 @@
+//! A listing is whole or void; what it hands over is what EC2 said, and whose it is the objects say themselves.
+
+use std::collections::BTreeSet;
+
+use reveille_core::effect::ReadErrorKind;
+use reveille_core::event::{CloudSnapshot, Scope};
+use reveille_core::model::id::RouterId;
+use reveille_core::model::instance::{InstanceState, Mark};
+use reveille_core::model::roster::GroupRef;
+
+use super::fake::{Fake, Reply, Seen, fault};
+use super::words::{answer, instance, instances, interface, interfaces, result, route, table, tagged};
+use crate::{Interest, Lister};
+
+fn interest() -> Interest {
+    Interest {
+        cluster_marks: BTreeSet::from([Mark::Tag("kubernetes.io/cluster/prod".into())]),
+        groups: BTreeSet::from([GroupRef::Name("k8s-nodes".into())]),
+        routers: BTreeSet::from([RouterId::from("rtb-1")]),
+    }
+}
+
+async fn lister(handler: impl FnMut(&Seen) -> Option<Reply> + Send + 'static) -> (Fake, Lister) {
+    let fake = Fake::start(|_| None).await;
+    let account = fake.connect().await;
+    fake.answer(handler);
+    (fake, Lister::new(account, interest()))
+}
+
+fn ids(snapshot: &CloudSnapshot) -> Vec<&str> {
+    snapshot.instances.iter().map(|one| one.id.as_str()).collect()
+}
+
+#[tokio::test]
+async fn a_cycle_is_a_handful_of_requests_and_hands_over_every_state() {
+    let (fake, mut lister) = lister(|seen| match seen.action() {
+        "DescribeInstances" => {
+            let states = ["pending", "running", "shutting-down", "terminated", "stopping", "stopped"];
+            let items: Vec<String> = states.iter().zip(1..).map(|(state, n)| instance(&format!("i-{n}"), state, n)).collect();
+            Some(instances(&items, None))
+        }
+        "DescribeSecurityGroups" => Some(answer(
+            "DescribeSecurityGroups",
+            "<securityGroupInfo><item><ownerId>123456789012</ownerId><groupId>sg-1</groupId><groupName>k8s-nodes</groupName>\
+             <vpcId>vpc-1</vpcId></item></securityGroupInfo>",
+        )),
+        "DescribeRouteTables" => Some(table(&[route("10.244.2.0/24", "eni-2", "active")])),
+        _ => None,
+    })
+    .await;
+    let snapshot = lister.list(true).await.unwrap();
+    let states: Vec<InstanceState> = snapshot.instances.iter().map(|one| one.state).collect();
+    use InstanceState::{Active, Building, Deleting, Gone, Stopped};
+    assert_eq!(states, [Building, Active, Deleting, Gone, Stopped, Stopped]);
+    assert_eq!(snapshot.scope, Scope::Full);
+    assert_eq!(snapshot.ports.len(), 5, "what has ended has given its interface back");
+    assert_eq!(snapshot.routers[0].routes[0].to_string(), "10.244.2.0/24 via 10.0.0.2");
+    let seen = fake.take_seen();
+    let first = seen.iter().find(|seen| seen.action() == "DescribeInstances").unwrap();
+    assert_eq!(first.asked(), "Filter.1.Name=tag-key Filter.1.Value.1=kubernetes.io/cluster/prod MaxResults=1000");
+    let groups = seen.iter().find(|seen| seen.action() == "DescribeSecurityGroups").unwrap();
+    assert!(groups.asked().contains("Filter.2.Name=vpc-id Filter.2.Value.1=vpc-1"), "{}", groups.asked());
+    let mut actions: Vec<&str> = seen.iter().map(Seen::action).collect();
+    actions.sort();
+    assert_eq!(actions, [
+        "DescribeInstanceStatus", "DescribeInstances", "DescribeRouteTables", "DescribeSecurityGroupRules",
+        "DescribeSecurityGroups",
+    ]);
+}
+
+#[tokio::test]
+async fn pages_are_followed_to_the_last_and_an_empty_one_between_is_none_missing() {
+    let (_fake, mut lister) = lister(|seen| {
+        (seen.action() == "DescribeInstances").then(|| match seen.get("NextToken") {
+            "" => instances(&[instance("i-1", "running", 1), instance("i-2", "pending", 2)], Some("t1")),
+            "t1" => instances(&[], Some("t2")),
+            // It moved to a later page meanwhile: the later reading wins.
+            _ => instances(&[instance("i-2", "running", 2), instance("i-3", "running", 3)], None),
+        })
+    })
+    .await;
+    let snapshot = lister.list(true).await.unwrap();
+    assert_eq!(ids(&snapshot), ["i-1", "i-2", "i-3"]);
+    assert_eq!(snapshot.instances[1].state, InstanceState::Active);
+}
+
+/// Whatever part cannot be read whole: nothing is handed over, least of all a shorter list.
+#[tokio::test]
+async fn a_part_that_is_missing_makes_the_whole_listing_void() {
+    let first = || instances(&[tagged("i-1", "running", 1, &[("aws:autoscaling:groupName", "g1"), ("spot", "")])], Some("t1"));
+    let second = || instances(&[instance("i-2", "running", 2)], None);
+    type Break = (&'static str, fn(&Seen) -> Option<Reply>, ReadErrorKind);
+    let cases: [Break; 8] = [
+        ("second page", |seen| (seen.get("NextToken") == "t1").then(|| fault(400, "InvalidNextToken")), ReadErrorKind::Incomplete),
+        ("throttled for good", |seen| (seen.get("NextToken") == "t1").then(|| fault(503, "RequestLimitExceeded")),
+            ReadErrorKind::Incomplete),
+        ("the same token", |seen| (seen.get("NextToken") == "t1").then(|| instances(&[], Some("t1"))), ReadErrorKind::Incomplete),
+        ("statuses", |seen| (seen.action() == "DescribeInstanceStatus").then(|| fault(403, "UnauthorizedOperation")),
+            ReadErrorKind::Forbidden),
+        ("scaling", |seen| (seen.action() == "DescribeAutoScalingGroups").then(|| fault(400, "AccessDenied")),
+            ReadErrorKind::Forbidden),
+        ("spot", |seen| (seen.action() == "DescribeSpotInstanceRequests").then(|| fault(500, "InternalError")),
+            ReadErrorKind::Unavailable),
+        ("groups", |seen| (seen.action() == "DescribeSecurityGroups").then(|| fault(400, "InvalidParameterValue")),
+            ReadErrorKind::Malformed),
+        ("a route through an interface that nobody lists",
+            |seen| (seen.action() == "DescribeRouteTables").then(|| table(&[route("10.244.9.0/24", "eni-9", "active")])),
+            ReadErrorKind::Incomplete),
+    ];
+    for (name, breaks, kind) in cases {
+        let (_fake, mut lister) = lister(move |seen| {
+            breaks(seen).or_else(|| match (seen.action(), seen.get("NextToken")) {
+                ("DescribeInstances", "") => Some(first()),
+                ("DescribeInstances", _) => Some(second()),
+                _ => None,
+            })
+        })
+        .await;
+        let error = lister.list(true).await.unwrap_err();
+        assert_eq!(error.kind, kind, "{name}: {error}");
+        assert!(error.text.contains("Nothing is judged from this listing."), "{name}: {error}");
+    }
+}
+
+#[tokio::test]
+async fn routes_lead_to_addresses_a_black_hole_to_nobody_and_gateways_count_against_the_limit() {
+    let (fake, _) = lister(|seen| match seen.action() {
+        "DescribeInstances" => Some(instances(&[instance("i-1", "running", 1)], None)),
+        "DescribeRouteTables" => Some(table(&[
+            route("10.244.1.0/24", "eni-1", "active"),
+            route("10.244.2.0/24", "eni-stranger", "active"),
+            route("10.244.3.0/24", "eni-gone", "blackhole"),
+            "<item><destinationCidrBlock>0.0.0.0/0</destinationCidrBlock><gatewayId>igw-1</gatewayId><state>active</state>\
+             <origin>CreateRoute</origin></item>"
+                .to_owned(),
+        ])),
+        "DescribeNetworkInterfaces" => {
+            assert_eq!(seen.asked(), "Filter.1.Name=network-interface-id Filter.1.Value.1=eni-gone \
+                Filter.1.Value.2=eni-stranger MaxResults=1000");
+            Some(interfaces(&[interface("eni-stranger", 77, false, &["sg-9"], Some("i-stranger"))]))
+        }
+        _ => None,
+    })
+    .await;
+    let config = crate::Ec2Config { endpoint: Some(fake.url().parse().unwrap()), routes_max: Some(50), ..super::fake::config() };
+    let env = [("AWS_ACCESS_KEY_ID", "k"), ("AWS_SECRET_ACCESS_KEY", "s"), ("AWS_REGION", "eu-central-1")];
+    let account = crate::Account::connect_by(&config, super::fake::loader(&env, &[]), super::fake::pace()).await.unwrap();
+    let snapshot = Lister::new(account, interest()).list(true).await.unwrap();
+    let routes: Vec<String> = snapshot.routers[0].routes.iter().map(ToString::to_string).collect();
+    assert_eq!(routes, ["10.244.1.0/24 via 10.0.0.1", "10.244.2.0/24 via 10.0.0.77", "10.244.3.0/24 via 0.0.0.0"]);
+    assert_eq!(snapshot.routers[0].limit, Some(48), "50, less the local route and the one to the internet");
+    let owners: Vec<&str> = snapshot.ports.iter().map(|(id, _)| id.as_str()).collect();
+    assert_eq!(owners, ["i-1", "i-stranger"], "the stranger's address is somebody's");
+}
+
+/// The filter finds what carries the key; whose it is, is read from the object.
+#[tokio::test]
+async fn an_instance_is_ours_by_its_own_tags_alone() {
+    let (_fake, mut lister) = lister(|seen| {
+        let stranger = || instance("i-2", "running", 2).replace("cluster/prod", "cluster/other");
+        (seen.action() == "DescribeInstances").then(|| instances(&[instance("i-1", "running", 1), stranger()], None))
+    })
+    .await;
+    let snapshot = lister.list(true).await.unwrap();
+    assert_eq!(ids(&snapshot), ["i-1"]);
+    let marks: Vec<String> = snapshot.instances[0].marks.iter().map(ToString::to_string).collect();
+    assert_eq!(marks, [
+        "tag kubernetes.io/cluster/prod", "metadata Name=w-1", "metadata kubernetes.io/cluster/prod=owned",
+    ]);
+    let again = lister.list(false).await.unwrap();
+    assert!(std::sync::Arc::ptr_eq(&snapshot.instances[0], &again.instances[0]), "what did not change is not made again");
+}
+
+#[tokio::test]
+async fn what_a_group_or_a_spot_market_does_with_a_machine_is_work_of_another() {
+    let (_fake, mut lister) = lister(|seen| match seen.action() {
+        "DescribeInstances" => Some(instances(
+            &[
+                tagged("i-1", "running", 1, &[("aws:autoscaling:groupName", "g1")]),
+                tagged("i-2", "running", 2, &[("aws:autoscaling:groupName", "g1")]),
+                tagged("i-3", "running", 3, &[("spot", "")]),
+                instance("i-4", "stopping", 4),
+            ],
+            None,
+        )),
+        "DescribeAutoScalingGroups" => {
+            assert_eq!(seen.asked(), "AutoScalingGroupNames.member.1=g1 MaxRecords=100");
+            let member = |id: &str, state: &str| {
+                format!("<member><InstanceId>{id}</InstanceId><LifecycleState>{state}</LifecycleState></member>")
+            };
+            let members = member("i-1", "InService") + &member("i-2", "Terminating:Wait");
+            let group = format!(
+                "<member><AutoScalingGroupName>g1</AutoScalingGroupName><Instances>{members}</Instances></member>"
+            );
+            Some(result("DescribeAutoScalingGroups", &format!("<AutoScalingGroups>{group}</AutoScalingGroups>")))
+        }
+        "DescribeSpotInstanceRequests" => Some(answer(
+            "DescribeSpotInstanceRequests",
+            "<spotInstanceRequestSet><item><spotInstanceRequestId>sir-1</spotInstanceRequestId><instanceId>i-3</instanceId>\
+             <status><code>marked-for-termination</code></status></item></spotInstanceRequestSet>",
+        )),
+        _ => None,
+    })
+    .await;
+    let snapshot = lister.list(true).await.unwrap();
+    let tasks: Vec<Option<&str>> = snapshot.instances.iter().map(|one| one.task.as_deref()).collect();
+    assert_eq!(tasks, [
+        None, Some("Auto Scaling group g1: Terminating:Wait"), Some("spot: marked-for-termination"), Some("stopping"),
+    ]);
+}

@@ -1,0 +1,152 @@
+//! Reboot, stop and start, end: never beside the group that owns the machine.
+
+use reveille_core::effect::{Call, Outcome};
+use reveille_core::model::id::InstanceId;
+
+use super::fake::{Reply, Seen, aws, fault, perform};
+use super::words::{instance, instances, member, tagged};
+
+fn one() -> InstanceId {
+    InstanceId::from("i-1")
+}
+
+fn cycle() -> Call {
+    Call::Reboot { cloud: aws(), instance: one(), hard: true }
+}
+
+fn end() -> Call {
+    Call::DeleteInstance { cloud: aws(), instance: one() }
+}
+
+fn in_state(state: &'static str) -> impl Fn(&Seen) -> Option<Reply> {
+    move |seen| (seen.action() == "DescribeInstances").then(|| instances(&[instance("i-1", state, 1)], None))
+}
+
+fn of_group(state: &'static str) -> impl Fn(&Seen) -> Option<Reply> {
+    move |seen| match seen.action() {
+        "DescribeInstances" => {
+            Some(instances(&[tagged("i-1", "running", 1, &[("aws:autoscaling:groupName", "g1")])], None))
+        }
+        "DescribeAutoScalingInstances" => Some(member("i-1", state)),
+        _ => None,
+    }
+}
+
+fn begins(outcome: &Outcome, with: &str) {
+    assert!(outcome.to_string().starts_with(with), "{with}: {outcome}");
+}
+
+#[tokio::test]
+async fn a_power_cycle_is_a_stop_that_is_waited_for_and_a_start() {
+    let mut looks = 0;
+    let (outcome, changes) = perform(&cycle(), move |seen| {
+        (seen.action() == "DescribeInstances").then(|| {
+            looks += 1;
+            let state = ["running", "stopping", "stopping", "stopped"][(looks - 1).min(3)];
+            instances(&[instance("i-1", state, 1)], None)
+        })
+    })
+    .await;
+    begins(&outcome, "accepted");
+    assert_eq!(changes, ["StopInstances InstanceId.1=i-1", "StartInstances InstanceId.1=i-1"]);
+}
+
+#[tokio::test]
+async fn a_stop_that_takes_too_long_is_told_as_what_it_is() {
+    let mut looks = 0;
+    let (outcome, changes) = perform(&cycle(), move |seen| {
+        (seen.action() == "DescribeInstances").then(|| {
+            looks += 1;
+            instances(&[instance("i-1", if looks == 1 { "running" } else { "stopping" }, 1)], None)
+        })
+    })
+    .await;
+    begins(&outcome, "unknown");
+    assert!(outcome.to_string().contains("nobody has started it yet"), "{outcome}");
+    assert_eq!(changes, ["StopInstances InstanceId.1=i-1"]);
+}
+
+#[tokio::test]
+async fn a_machine_of_a_group_is_never_stopped_or_started_beside_it() {
+    for call in [cycle(), Call::Start { cloud: aws(), instance: one() }] {
+        let stopped = of_group("InService");
+        let is_start = matches!(call, Call::Start { .. });
+        let (outcome, changes) = perform(&call, move |seen| {
+            let found = stopped(seen)?;
+            Some(if is_start { Reply { body: found.body.replace("running", "stopped"), ..found } } else { found })
+        })
+        .await;
+        begins(&outcome, "refused");
+        assert!(outcome.to_string().contains("Auto Scaling group g1 owns it"), "{outcome}");
+        assert_eq!(changes.len(), 0);
+    }
+}
+
+#[tokio::test]
+async fn what_would_lose_its_disk_or_cannot_come_back_is_not_stopped() {
+    let disk = |seen: &Seen| {
+        let wire = instance("i-1", "running", 1).replace("<rootDeviceType>ebs", "<rootDeviceType>instance-store");
+        (seen.action() == "DescribeInstances").then(|| instances(&[wire], None))
+    };
+    let spot = |seen: &Seen| {
+        (seen.action() == "DescribeInstances").then(|| instances(&[tagged("i-1", "running", 1, &[("spot", "")])], None))
+    };
+    let (outcome, changes) = perform(&cycle(), disk).await;
+    begins(&outcome, "refused");
+    assert_eq!(changes.len(), 0);
+    let (outcome, changes) = perform(&cycle(), spot).await;
+    begins(&outcome, "refused");
+    assert_eq!(changes.len(), 0);
+    let (outcome, changes) = perform(&cycle(), in_state("stopped")).await;
+    begins(&outcome, "changed meanwhile");
+    assert_eq!(changes.len(), 0);
+}
+
+#[tokio::test]
+async fn an_instance_is_ended_through_its_group_which_keeps_its_size() {
+    let (outcome, changes) = perform(&end(), of_group("InService")).await;
+    begins(&outcome, "accepted");
+    assert_eq!(changes, [
+        "TerminateInstanceInAutoScalingGroup InstanceId=i-1 ShouldDecrementDesiredCapacity=false",
+    ]);
+    let (outcome, changes) = perform(&end(), in_state("running")).await;
+    begins(&outcome, "accepted");
+    assert_eq!(changes, ["TerminateInstances InstanceId.1=i-1"]);
+}
+
+#[tokio::test]
+async fn what_ends_already_is_left_to_whoever_ends_it() {
+    let (outcome, changes) = perform(&end(), of_group("Terminating:Wait")).await;
+    begins(&outcome, "changed meanwhile");
+    assert_eq!(changes.len(), 0);
+    for state in ["shutting-down", "terminated"] {
+        let (outcome, changes) = perform(&end(), in_state(state)).await;
+        begins(&outcome, "was so already");
+        assert_eq!(changes.len(), 0);
+    }
+    // The tag says that a group made it, and Auto Scaling does not know it: two readings that conflict.
+    let (outcome, changes) = perform(&end(), |seen| match seen.action() {
+        "DescribeInstances" => of_group("InService")(seen),
+        _ => None,
+    })
+    .await;
+    begins(&outcome, "refused");
+    assert_eq!(changes.len(), 0);
+    // Denied, and not believed: nothing is known, so nothing is done.
+    let denied = |seen: &Seen| (seen.action() == "DescribeInstances").then(|| fault(400, "InvalidInstanceID.NotFound"));
+    let (outcome, changes) = perform(&end(), denied).await;
+    begins(&outcome, "failed");
+    assert_eq!(changes.len(), 0);
+}
+
+#[tokio::test]
+async fn a_protection_is_lifted_by_whoever_set_it() {
+    let (outcome, changes) = perform(&end(), |seen| match seen.action() {
+        "TerminateInstances" => Some(fault(400, "OperationNotPermitted")),
+        _ => in_state("running")(seen),
+    })
+    .await;
+    begins(&outcome, "refused");
+    assert!(outcome.to_string().contains("disableApiTermination"), "{outcome}");
+    assert_eq!(changes.len(), 1);
+}

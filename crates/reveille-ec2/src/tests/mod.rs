@@ -1,0 +1,13 @@
+//! The adapter against answers as AWS gives them, over real sockets: connecting, sending, listing, looking, acting, rights.
+//!
+//! They live in the crate because the credential chain can only be given another environment from within.
+
+mod changes;
+mod chain;
+mod fake;
+mod listing;
+mod looking;
+mod machines;
+mod rights;
+mod sending;
+mod words;

@@ -1,0 +1,129 @@
+//! The list of actions from which the policy is made is the list of actions that are called: none more, none less.
+
+use std::collections::BTreeSet;
+
+use reveille_core::effect::{Call, Look};
+use reveille_core::model::hearing::Hearing;
+use reveille_core::model::id::{GroupId, InstanceId, NodeName, NodeUid, PortId, ProjectId, RouterId, RuleId, UserId};
+use reveille_core::model::network::{Direction, Family, Remote, Route, RuleSpec};
+use reveille_core::model::instance::Mark;
+use reveille_core::model::roster::GroupRef;
+
+use super::fake::{Fake, Reply, Seen, aws};
+use super::words::{answer, instances, interface, interfaces, result, route, table, tagged};
+use crate::actions::ALL;
+use crate::interface::WireInterface;
+use crate::{Interest, Lister};
+
+fn eni() -> String {
+    interface("eni-1", 1, true, &["sg-1"], Some("i-1"))
+}
+
+/// An account in which every question has an answer and every call has something to do.
+fn busy(seen: &Seen) -> Option<Reply> {
+    match seen.action() {
+        "DescribeInstances" => {
+            let owner = [("aws:autoscaling:groupName", "g1"), ("spot", "")];
+            let owned = seen.get("InstanceId.1") != "i-free";
+            let state = if seen.get("InstanceId.1") == "i-off" { "stopped" } else { "running" };
+            let id = Some(seen.get("InstanceId.1")).filter(|id| !id.is_empty()).unwrap_or("i-1");
+            Some(instances(&[tagged(id, state, 1, if owned && state == "running" { &owner } else { &[] })], None))
+        }
+        "DescribeNetworkInterfaces" => Some(interfaces(&[eni()])),
+        "DescribeSecurityGroups" => Some(answer(
+            "DescribeSecurityGroups",
+            "<securityGroupInfo><item><groupId>sg-1</groupId><groupName>n</groupName></item></securityGroupInfo>",
+        )),
+        "DescribeSecurityGroupRules" => {
+            let egress = seen.asked().contains("sgr-out");
+            let id = if egress { "sgr-out" } else { "sgr-in" };
+            let rule = format!(
+                "<securityGroupRuleSet><item><securityGroupRuleId>{id}</securityGroupRuleId><groupId>sg-1</groupId><isEgress>{egress}\
+                 </isEgress><ipProtocol>-1</ipProtocol></item></securityGroupRuleSet>"
+            );
+            Some(answer("DescribeSecurityGroupRules", &rule))
+        }
+        "DescribeRouteTables" => Some(table(&[route("10.244.1.0/24", "eni-1", "active")])),
+        "DescribeAutoScalingInstances" if seen.asked().contains("i-1") => Some(super::words::member("i-1", "InService")),
+        "DescribeAutoScalingInstances" => Some(result(seen.action(), "<AutoScalingInstances/>")),
+        _ => None,
+    }
+}
+
+fn looks() -> Vec<Look> {
+    let one = || InstanceId::from("i-1");
+    let hearing = Hearing { node: None, asks_as: NodeName::from("n"), console_counts: true };
+    vec![
+        Look::Instance(aws(), one()),
+        Look::Ports(aws(), one()),
+        Look::Group(aws(), GroupId::from("sg-1")),
+        Look::Router(aws(), RouterId::from("rtb-1")),
+        Look::Console(aws(), one()),
+        Look::Testimony(aws(), one(), hearing.into()),
+        Look::Actions(aws(), one()),
+    ]
+}
+
+fn calls() -> Vec<Call> {
+    let (cloud, group, router) = (aws, || GroupId::from("sg-1"), || RouterId::from("rtb-1"));
+    let instance = |id: &str| InstanceId::from(id);
+    let rule = |direction| RuleSpec { direction, family: Family::V4, protocol: None, ports: None, remote: Remote::Any };
+    let route = |to: &str| Route { destination: to.parse().unwrap(), next_hop: "10.0.0.1".parse().unwrap() };
+    let wire: WireInterface = quick_xml::de::from_str(&eni()).unwrap();
+    let (port, if_revision) = (|| PortId::from("eni-1"), wire.revision());
+    vec![
+        Call::AddRules { cloud: cloud(), group: group(), rules: vec![rule(Direction::Ingress), rule(Direction::Egress)] },
+        Call::DropRule { cloud: cloud(), group: group(), rule: RuleId::from("sgr-in") },
+        Call::DropRule { cloud: cloud(), group: group(), rule: RuleId::from("sgr-out") },
+        Call::NudgeGroup { cloud: cloud(), group: group(), mark: "m".into() },
+        Call::SetPortGroups { cloud: cloud(), port: port(), groups: vec![group(), GroupId::from("sg-2")], if_revision },
+        Call::AddPortPairs { cloud: cloud(), port: port(), pairs: Vec::new(), if_revision },
+        Call::AddRoutes { cloud: cloud(), router: router(), routes: vec![route("10.244.2.0/24")] },
+        Call::RemoveRoutes { cloud: cloud(), router: router(), routes: vec![route("10.244.1.0/24")] },
+        Call::NudgeRouter { cloud: cloud(), router: router(), route: route("192.0.2.0/24") },
+        Call::AssignRoles { cloud: cloud(), project: ProjectId::from("p"), user: UserId::from("u"), roles: Vec::new() },
+        Call::Reboot { cloud: cloud(), instance: instance("i-free"), hard: false },
+        Call::Reboot { cloud: cloud(), instance: instance("i-free"), hard: true },
+        Call::Start { cloud: cloud(), instance: instance("i-off") },
+        Call::DeleteInstance { cloud: cloud(), instance: instance("i-1") },
+        Call::DeleteInstance { cloud: cloud(), instance: instance("i-free") },
+        Call::DeleteNode { name: NodeName::from("n"), uid: NodeUid::from("u") },
+    ]
+}
+
+#[tokio::test]
+async fn what_is_called_is_what_the_policy_names() {
+    let fake = Fake::start(busy).await;
+    let account = {
+        let env = [("AWS_ACCESS_KEY_ID", "k"), ("AWS_SECRET_ACCESS_KEY", "s"), ("AWS_REGION", "eu-central-1")];
+        let config = crate::Ec2Config { endpoint: Some(fake.url().parse().unwrap()), ..super::fake::config() };
+        crate::Account::connect_by(&config, super::fake::loader(&env, &[]), super::fake::pace()).await.unwrap()
+    };
+    let interest = Interest {
+        cluster_marks: BTreeSet::from([Mark::Tag("kubernetes.io/cluster/prod".into())]),
+        groups: BTreeSet::from([GroupRef::Id(GroupId::from("sg-1"))]),
+        routers: BTreeSet::from([RouterId::from("rtb-1")]),
+    };
+    Lister::new(account.clone(), interest).list(true).await.unwrap();
+    account.survey().await.unwrap();
+    for look in looks() {
+        account.look(&look).await.unwrap();
+    }
+    for call in calls() {
+        let outcome = account.perform(&call).await.to_string();
+        let has_no_such_thing = matches!(
+            call,
+            Call::NudgeGroup { .. } | Call::NudgeRouter { .. } | Call::AssignRoles { .. } | Call::DeleteNode { .. }
+        );
+        let is_cycle = matches!(call, Call::Reboot { hard: true, .. });
+        let expected = match (has_no_such_thing, is_cycle) {
+            (true, _) => "refused",
+            (_, true) => "unknown",
+            _ => "accepted",
+        };
+        assert!(outcome.starts_with(expected), "{call}: {outcome}");
+    }
+    let called: BTreeSet<String> = fake.take_actions().into_iter().collect();
+    let named: BTreeSet<String> = ALL.iter().map(|action| action.name.to_owned()).collect();
+    assert_eq!(called, named);
+}

@@ -132,6 +132,8 @@ struct Inner {
     sightings: Mutex<Sightings>,
     /// What refusals said, by route table, and when.
     limits: Mutex<BTreeMap<RouterId, (Instant, u32)>>,
+    /// Whether a type of machines has disks on its host. AWS has some hundred types.
+    disks: Mutex<BTreeMap<String, bool>>,
 }
 
 impl Account {
@@ -169,8 +171,10 @@ impl Account {
         let client = Client::new(region.clone(), endpoints, Keyring::new(provider), sending, pace);
         let id = whose(&client, config).await?;
         let place = Arc::from(format!("account {id} in {region}"));
-        let (sightings, limits) = Default::default();
-        Ok(Self { inner: Arc::new(Inner { client, config: config.clone(), id, place, sightings, limits }) })
+        let (sightings, limits, disks) = Default::default();
+        Ok(Self {
+            inner: Arc::new(Inner { client, config: config.clone(), id, place, sightings, limits, disks }),
+        })
     }
 
     /// The roster's name for it.
@@ -235,6 +239,15 @@ impl Account {
 
     fn sightings(&self) -> std::sync::MutexGuard<'_, Sightings> {
         self.inner.sightings.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether machines of this type have disks on their host, where it was asked.
+    pub(crate) fn has_disks(&self, kind: &str) -> Option<bool> {
+        self.inner.disks.lock().unwrap_or_else(PoisonError::into_inner).get(kind).copied()
+    }
+
+    pub(crate) fn learn_disks(&self, kind: &str, has: bool) {
+        self.inner.disks.lock().unwrap_or_else(PoisonError::into_inner).insert(kind.to_owned(), has);
     }
 
     /// How many routes this table may hold, where anybody told.

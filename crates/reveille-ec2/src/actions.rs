@@ -92,6 +92,7 @@ actions! {
     GET_CALLER_IDENTITY = Sts "GetCallerIdentity" Free;
     DESCRIBE_INSTANCES = Ec2 "DescribeInstances" Read;
     DESCRIBE_INSTANCE_STATUS = Ec2 "DescribeInstanceStatus" Read;
+    DESCRIBE_INSTANCE_TYPES = Ec2 "DescribeInstanceTypes" Read;
     DESCRIBE_SPOT_REQUESTS = Ec2 "DescribeSpotInstanceRequests" Read;
     DESCRIBE_INTERFACES = Ec2 "DescribeNetworkInterfaces" Read;
     DESCRIBE_GROUPS = Ec2 "DescribeSecurityGroups" Read;

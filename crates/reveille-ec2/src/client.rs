@@ -122,7 +122,13 @@ pub(crate) struct Client {
 }
 
 impl Client {
-    pub(crate) fn new(region: String, endpoints: Endpoints, keyring: Keyring, transport: Transport, pace: Pace) -> Self {
+    pub(crate) fn new(
+        region: String,
+        endpoints: Endpoints,
+        keyring: Keyring,
+        transport: Transport,
+        pace: Pace,
+    ) -> Self {
         Self { region, endpoints, keyring, transport, pace, skew_s: AtomicI64::new(0) }
     }
 

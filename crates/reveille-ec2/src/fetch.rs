@@ -12,8 +12,9 @@ use reveille_core::model::roster::GroupRef;
 
 use crate::account::Account;
 use crate::actions::{
-    DESCRIBE_GROUP_RULES, DESCRIBE_GROUPS, DESCRIBE_INSTANCE_STATUS, DESCRIBE_INSTANCES, DESCRIBE_INTERFACES,
-    DESCRIBE_ROUTE_TABLES, DESCRIBE_SCALING_GROUPS, DESCRIBE_SPOT_REQUESTS,
+    DESCRIBE_GROUP_RULES, DESCRIBE_GROUPS, DESCRIBE_INSTANCE_STATUS, DESCRIBE_INSTANCE_TYPES,
+    DESCRIBE_INSTANCES, DESCRIBE_INTERFACES, DESCRIBE_ROUTE_TABLES, DESCRIBE_SCALING_GROUPS,
+    DESCRIBE_SPOT_REQUESTS,
 };
 use crate::group::{self, WireGroup};
 use crate::instance::{Instances, WireInstance};
@@ -23,7 +24,7 @@ use crate::paging::{Page, all_pages};
 use crate::query::Request;
 use crate::report::{NO_LISTING, Reading};
 use crate::scaling::{self, Member};
-use crate::status::{SpotRequests, Statuses, WireStatus};
+use crate::status::{Kinds, SpotRequests, Statuses, WireStatus};
 use crate::table::{Tables, WireTable};
 
 const PAGE: &str = "1000";
@@ -120,6 +121,32 @@ pub(crate) async fn spots(account: &Account) -> Result<BTreeMap<String, String>,
     let held =
         requests.into_values().filter_map(|request| Some((request.instance_id?, request.status?.code)));
     Ok(held.collect())
+}
+
+/// Which of these types of machines have disks on their host. A type is asked for once in the life of a connection.
+pub(crate) async fn disks(
+    account: &Account,
+    kinds: &BTreeSet<String>,
+) -> Result<BTreeSet<String>, ReadError> {
+    let unknown: Vec<String> =
+        kinds.iter().filter(|kind| account.has_disks(kind).is_none()).cloned().collect();
+    for unknown in unknown.chunks(FILTER_VALUES_MAX) {
+        let request = Request::new(DESCRIBE_INSTANCE_TYPES)
+            .filter("instance-type", unknown)
+            .filter("instance-storage-supported", ["true"])
+            .with("MaxResults", "100");
+        let page_of = |page: Kinds| {
+            let items = page.instance_type_set.items.into_iter();
+            let items = items.filter(|kind| kind.instance_storage_supported == Some(true));
+            Page { items: items.map(|kind| (kind.instance_type, ())).collect(), next: page.next_token }
+        };
+        let reading = listing(account, "list the types of machines");
+        let with_disks = all_pages(account.client(), request, reading, page_of).await?;
+        for kind in unknown {
+            account.learn_disks(kind, with_disks.contains_key(kind));
+        }
+    }
+    Ok(kinds.iter().filter(|kind| account.has_disks(kind) == Some(true)).cloned().collect())
 }
 
 /// Groups by name or id with their rules. Names are those of these networks, where any is given.

@@ -13,10 +13,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
+use reveille_core::model::hosting::{GroupPhase, Hosting, NoticeKind};
 use reveille_core::model::id::{ImageId, InstanceId, InstanceName, ZoneName};
 use reveille_core::model::instance::{Instance, InstanceState};
 use serde::Deserialize;
 
+use crate::hosting;
 use crate::interface::WireInterface;
 use crate::intern::{MarkSets, Texts};
 use crate::reply::{Set, Tag, filled};
@@ -98,6 +100,8 @@ pub(crate) struct Surroundings {
     pub(crate) members: BTreeMap<String, Member>,
     /// The status codes of spot requests.
     pub(crate) spots: BTreeMap<String, String>,
+    /// The types of machines, not the machines, that have disks on their host.
+    pub(crate) disks: BTreeSet<String>,
 }
 
 /// What the decoding of instances shares between them.
@@ -154,7 +158,8 @@ impl WireInstance {
             self.network_interface_set.items.iter().flat_map(WireInterface::all_addresses).collect();
         let plain = [&self.private_ip_address, &self.ip_address];
         addresses.extend(plain.into_iter().flatten().filter_map(|text| text.parse::<IpAddr>().ok()));
-        let task = self.task(around);
+        let hosting = hosting::of(&self, around, &mut tables.texts);
+        let task = self.task(hosting.as_deref());
         let texts = &mut tables.texts;
         Instance {
             id: instance_id(&self.instance_id),
@@ -174,24 +179,22 @@ impl WireInstance {
             created: filled(self.launch_time).map(|time| texts.get(&time)),
             hostname: filled(self.private_dns_name)
                 .map(|name| std::sync::Arc::from(name.trim_end_matches('.').to_ascii_lowercase())),
-            hosting: None,
+            hosting,
         }
     }
 
     /// Work of somebody else that is under way.
-    fn task(&self, around: &Surroundings) -> Option<String> {
+    fn task(&self, hosting: Option<&Hosting>) -> Option<String> {
+        // Neither stopped nor startable: whoever stops it is not done.
         if self.instance_state.name == "stopping" {
             return Some("stopping".to_owned());
         }
-        // What the group does with it, it does alone.
-        let member = around.members.get(&self.instance_id);
-        if let Some(member) =
-            member.filter(|member| !matches!(member.state.as_str(), "InService" | "Standby" | ""))
-        {
-            return Some(format!("Auto Scaling group {}: {}", member.group, member.state));
-        }
-        let spot = around.spots.get(&self.instance_id).filter(|code| code.starts_with("marked-for-"));
-        spot.map(|code| format!("spot: {code}"))
+        let hosting = hosting?;
+        let group = hosting.group.as_ref().filter(|group| group.phase == GroupPhase::Leaving);
+        let taken = hosting.notices.iter().find(|notice| notice.kind == NoticeKind::Interruption);
+        group
+            .map(|group| format!("{} of group {}", group.word, group.name))
+            .or(taken.map(|it| it.text.to_string()))
     }
 }
 

@@ -23,8 +23,8 @@ mod doubt;
 mod endpoint;
 mod fetch;
 mod group;
+mod hosting;
 mod http;
-#[allow(dead_code, reason = "read already; the model has no place for it yet")]
 mod instance;
 mod interest;
 mod interface;
@@ -39,7 +39,6 @@ mod refusal;
 mod reply;
 mod report;
 mod scaling;
-#[allow(dead_code, reason = "read already; the model has no place for it yet")]
 mod status;
 mod survey;
 mod table;

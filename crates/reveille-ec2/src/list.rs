@@ -3,7 +3,7 @@
 //! ```text
 //! instances by tag ─▶ status checks ─┐
 //!   (every page)      Auto Scaling  ─┤
-//!                     spot requests ─┼─▶ all whole? ─▶ interfaces of routes ─▶ ours by their own marks ─▶ CloudSnapshot
+//!              spot requests, types ─┼─▶ all whole? ─▶ interfaces of routes ─▶ ours by their own marks ─▶ CloudSnapshot
 //!                     groups, rules ─┤   no: ReadError
 //!                     route tables  ─┘
 //! ```
@@ -44,6 +44,7 @@ struct Leads {
     ids: Vec<String>,
     scaling_groups: BTreeSet<String>,
     vpcs: BTreeSet<String>,
+    kinds: BTreeSet<String>,
     has_spot: bool,
 }
 
@@ -74,14 +75,15 @@ impl Lister {
         let leads = Leads::of(found.values());
         let spots =
             async { if leads.has_spot { fetch::spots(account).await } else { Ok(Default::default()) } };
-        let (statuses, members, spots, groups, tables) = futures::try_join!(
+        let (statuses, members, spots, disks, groups, tables) = futures::try_join!(
             fetch::statuses(account, &leads.ids),
             fetch::members(account, &leads.scaling_groups),
             spots,
+            fetch::disks(account, &leads.kinds),
             fetch::groups(account, &interest.groups, &leads.vpcs),
             fetch::tables(account, Some(&interest.routers)),
         )?;
-        let around = Surroundings { statuses, members, spots };
+        let around = Surroundings { statuses, members, spots, disks };
         let tables: Vec<WireTable> = tables.into_values().collect();
         let (targets, strangers) = targets(account, found.values(), &tables).await?;
         let routers = routers(account, &tables, &targets)?;
@@ -137,6 +139,7 @@ impl Leads {
             leads.ids.push(wire.instance_id.clone());
             leads.scaling_groups.extend(wire.group().map(str::to_owned));
             leads.vpcs.extend(wire.vpc_id.clone());
+            leads.kinds.extend(wire.instance_type.clone());
             leads.has_spot |= wire.is_spot();
         }
         leads

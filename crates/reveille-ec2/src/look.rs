@@ -60,9 +60,11 @@ impl Account {
         let member = async { if lives && wire.group().is_some() { self.member(id).await } else { Ok(None) } };
         let spots =
             async { if lives && wire.is_spot() { fetch::spots(self).await } else { Ok(Default::default()) } };
-        let (statuses, member, spots) = futures::try_join!(statuses, member, spots)?;
+        let kinds: BTreeSet<String> = wire.instance_type.iter().filter(|_| lives).cloned().collect();
+        let (statuses, member, spots, disks) =
+            futures::try_join!(statuses, member, spots, fetch::disks(self, &kinds))?;
         let members = member.map(|member| (wire.instance_id.clone(), member)).into_iter().collect();
-        let around = Surroundings { statuses, members, spots };
+        let around = Surroundings { statuses, members, spots, disks };
         Ok(Some(wire.into_instance(&around, &mut Tables::default())))
     }
 

@@ -1,4 +1,4 @@
-//! Status checks and scheduled events: what AWS says of the host below an instance.
+//! Status checks, scheduled events, spot requests and types: what AWS says of the host below an instance.
 
 use serde::Deserialize;
 
@@ -64,4 +64,19 @@ pub(crate) struct SpotRequest {
 pub(crate) struct SpotStatus {
     #[serde(default)]
     pub(crate) code: String,
+}
+
+/// `DescribeInstanceTypes`.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Kinds {
+    pub(crate) instance_type_set: Set<Kind>,
+    pub(crate) next_token: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Kind {
+    pub(crate) instance_type: String,
+    pub(crate) instance_storage_supported: Option<bool>,
 }

@@ -105,7 +105,7 @@ impl WireRoute {
         let v4 = matches!(destination, IpNet::V4(_));
         match targets.address(&target, v4) {
             Some(next_hop) => Leads::To(Route { destination, next_hop }),
-            None if self.is_black_hole() => Leads::To(nowhere(destination)),
+            None if self.is_black_hole() => Leads::To(Route::nowhere(destination)),
             None if targets.holds(&target) => Leads::Elsewhere,
             None if self.instance_owner_id.as_deref().is_some_and(|owner| owner.trim() != account) => {
                 Leads::Elsewhere
@@ -160,17 +160,4 @@ impl WireTable {
     pub(crate) fn name(&self) -> &str {
         self.tag_set.items.iter().find(|tag| tag.key == "Name").map_or("", |tag| tag.value.as_str())
     }
-}
-
-/// A route that leads to nobody.
-pub(crate) fn nowhere(destination: IpNet) -> Route {
-    let next_hop = match destination {
-        IpNet::V4(_) => IpAddr::from([0_u8; 4]),
-        IpNet::V6(_) => IpAddr::from([0_u8; 16]),
-    };
-    Route { destination, next_hop }
-}
-
-pub(crate) fn is_nowhere(route: &Route) -> bool {
-    route.next_hop.is_unspecified()
 }

@@ -19,7 +19,7 @@ use crate::list;
 use crate::query::Request;
 use crate::reply::request_id;
 use crate::report::Writing;
-use crate::table::{Leads, WireTable, is_nowhere};
+use crate::table::{Leads, WireTable};
 
 /// How one route's request ended.
 enum Step {
@@ -129,7 +129,7 @@ async fn take(account: &Account, router: &RouterId, route: &Route, now: Option<(
     let writing = Writing::new(format!("remove route {route} from route table {router}"));
     match now {
         None => return Step::WasSo,
-        Some((Leads::To(there), black_hole)) if there == *route && (black_hole || !is_nowhere(route)) => {}
+        Some((Leads::To(there), black_hole)) if there == *route && (black_hole || !route.is_nowhere()) => {}
         Some(_) => return Step::Not(writing.moved("the route to that range leads elsewhere by now")),
     }
     match account.client().send(&named(Request::new(DELETE_ROUTE), router, route.destination)).await {

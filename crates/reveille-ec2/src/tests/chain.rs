@@ -74,14 +74,19 @@ fn metadata(seen: &Seen) -> Option<Reply> {
         }
         line if !line.starts_with("GET /latest/") => None,
         _ if !with_token => Some(reply(401, "")),
-        line if line.ends_with("/security-credentials/") || line.ends_with("/security-credentials-extended/") => {
+        line if line.ends_with("/security-credentials/")
+            || line.ends_with("/security-credentials-extended/") =>
+        {
             Some(reply(200, "node-role"))
         }
-        line if line.ends_with("/node-role") => Some(reply(200, format!(
-            r#"{{"Code":"Success","LastUpdated":"2026-11-22T10:00:00Z","Type":"AWS-HMAC","AccessKeyId":"ASIAIMDS",
+        line if line.ends_with("/node-role") => Some(reply(
+            200,
+            format!(
+                r#"{{"Code":"Success","LastUpdated":"2026-11-22T10:00:00Z","Type":"AWS-HMAC","AccessKeyId":"ASIAIMDS",
                 "SecretAccessKey":"{SECRET}","Token":"session-token","Expiration":"{}"}}"#,
-            in_an_hour()
-        ))),
+                in_an_hour()
+            ),
+        )),
         "GET /latest/meta-data/placement/region" => Some(reply(200, "sa-east-1")),
         _ => Some(reply(404, "")),
     }
@@ -124,7 +129,8 @@ async fn a_service_accounts_token_is_exchanged_for_a_role() {
         ("AWS_ENDPOINT_URL", url.as_str()),
     ];
     Account::connect_by(&config(), loader(&env, &[("/token", "jwt-canary")]), pace()).await.unwrap();
-    let seen: Vec<Seen> = fake.take_seen().into_iter().filter(|seen| seen.action() == "GetCallerIdentity").collect();
+    let seen: Vec<Seen> =
+        fake.take_seen().into_iter().filter(|seen| seen.action() == "GetCallerIdentity").collect();
     assert_eq!(scope(&seen), "ASIAWEB eu-central-1 sts");
 }
 
@@ -149,7 +155,8 @@ async fn keys_that_ended_are_replaced_by_others_once() {
 async fn without_a_region_or_credentials_it_says_what_to_give() {
     let fake = Fake::start(|_| None).await;
     let off = ("AWS_EC2_METADATA_DISABLED", "true");
-    let error = Account::connect_by(&at(&fake), loader(&[KEYS[0], KEYS[1], off], &[]), pace()).await.unwrap_err();
+    let error =
+        Account::connect_by(&at(&fake), loader(&[KEYS[0], KEYS[1], off], &[]), pace()).await.unwrap_err();
     assert!(matches!(error, ConnectError::NoRegion { .. }), "{error}");
     let error = Account::connect_by(&at(&fake), loader(&[KEYS[2], off], &[]), pace()).await.unwrap_err();
     assert!(matches!(error, ConnectError::Credentials { .. }), "{error}");

@@ -149,7 +149,8 @@ impl Fake {
     }
 
     pub(crate) async fn connect(&self) -> Account {
-        let env = [("AWS_ACCESS_KEY_ID", KEY), ("AWS_SECRET_ACCESS_KEY", SECRET), ("AWS_REGION", "eu-central-1")];
+        let env =
+            [("AWS_ACCESS_KEY_ID", KEY), ("AWS_SECRET_ACCESS_KEY", SECRET), ("AWS_REGION", "eu-central-1")];
         let config = Ec2Config { endpoint: Some(self.url().parse().unwrap()), ..config() };
         let account = Account::connect_by(&config, loader(&env, &[]), pace()).await.unwrap();
         self.take_seen();
@@ -164,7 +165,9 @@ pub(crate) fn config() -> Ec2Config {
 /// Settings that come from these variables and files and from nowhere else.
 pub(crate) fn loader(env: &[(&str, &str)], files: &[(&str, &str)]) -> ConfigLoader {
     let files = files.iter().map(|(path, text)| ((*path).to_owned(), text.as_bytes().to_vec()));
-    aws_config::defaults(BehaviorVersion::latest()).env(Env::from_slice(env)).fs(Fs::from_map(files.collect()))
+    aws_config::defaults(BehaviorVersion::latest())
+        .env(Env::from_slice(env))
+        .fs(Fs::from_map(files.collect()))
 }
 
 pub(crate) fn pace() -> Pace {

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use reveille_core::effect::ReadErrorKind;
 use reveille_core::event::{CloudSnapshot, Scope};
+use reveille_core::model::hosting::{Check, Checks, GroupPhase};
 use reveille_core::model::id::RouterId;
 use reveille_core::model::instance::{InstanceState, Mark};
 use reveille_core::model::roster::GroupRef;
@@ -57,15 +58,25 @@ async fn a_cycle_is_a_handful_of_requests_and_hands_over_every_state() {
     assert_eq!(snapshot.routers[0].routes[0].to_string(), "10.244.2.0/24 via 10.0.0.2");
     let seen = fake.take_seen();
     let first = seen.iter().find(|seen| seen.action() == "DescribeInstances").unwrap();
-    assert_eq!(first.asked(), "Filter.1.Name=tag-key Filter.1.Value.1=kubernetes.io/cluster/prod MaxResults=1000");
+    assert_eq!(
+        first.asked(),
+        "Filter.1.Name=tag-key Filter.1.Value.1=kubernetes.io/cluster/prod MaxResults=1000"
+    );
     let groups = seen.iter().find(|seen| seen.action() == "DescribeSecurityGroups").unwrap();
     assert!(groups.asked().contains("Filter.2.Name=vpc-id Filter.2.Value.1=vpc-1"), "{}", groups.asked());
     let mut actions: Vec<&str> = seen.iter().map(Seen::action).collect();
     actions.sort();
-    assert_eq!(actions, [
-        "DescribeInstanceStatus", "DescribeInstances", "DescribeRouteTables", "DescribeSecurityGroupRules",
-        "DescribeSecurityGroups",
-    ]);
+    assert_eq!(
+        actions,
+        [
+            "DescribeInstanceStatus",
+            "DescribeInstanceTypes",
+            "DescribeInstances",
+            "DescribeRouteTables",
+            "DescribeSecurityGroupRules",
+            "DescribeSecurityGroups",
+        ]
+    );
 }
 
 #[tokio::test]
@@ -87,25 +98,58 @@ async fn pages_are_followed_to_the_last_and_an_empty_one_between_is_none_missing
 /// Whatever part cannot be read whole: nothing is handed over, least of all a shorter list.
 #[tokio::test]
 async fn a_part_that_is_missing_makes_the_whole_listing_void() {
-    let first = || instances(&[tagged("i-1", "running", 1, &[("aws:autoscaling:groupName", "g1"), ("spot", "")])], Some("t1"));
+    let first = || {
+        instances(
+            &[tagged("i-1", "running", 1, &[("aws:autoscaling:groupName", "g1"), ("spot", "")])],
+            Some("t1"),
+        )
+    };
     let second = || instances(&[instance("i-2", "running", 2)], None);
     type Break = (&'static str, fn(&Seen) -> Option<Reply>, ReadErrorKind);
     let cases: [Break; 8] = [
-        ("second page", |seen| (seen.get("NextToken") == "t1").then(|| fault(400, "InvalidNextToken")), ReadErrorKind::Incomplete),
-        ("throttled for good", |seen| (seen.get("NextToken") == "t1").then(|| fault(503, "RequestLimitExceeded")),
-            ReadErrorKind::Incomplete),
-        ("the same token", |seen| (seen.get("NextToken") == "t1").then(|| instances(&[], Some("t1"))), ReadErrorKind::Incomplete),
-        ("statuses", |seen| (seen.action() == "DescribeInstanceStatus").then(|| fault(403, "UnauthorizedOperation")),
-            ReadErrorKind::Forbidden),
-        ("scaling", |seen| (seen.action() == "DescribeAutoScalingGroups").then(|| fault(400, "AccessDenied")),
-            ReadErrorKind::Forbidden),
-        ("spot", |seen| (seen.action() == "DescribeSpotInstanceRequests").then(|| fault(500, "InternalError")),
-            ReadErrorKind::Unavailable),
-        ("groups", |seen| (seen.action() == "DescribeSecurityGroups").then(|| fault(400, "InvalidParameterValue")),
-            ReadErrorKind::Malformed),
-        ("a route through an interface that nobody lists",
-            |seen| (seen.action() == "DescribeRouteTables").then(|| table(&[route("10.244.9.0/24", "eni-9", "active")])),
-            ReadErrorKind::Incomplete),
+        (
+            "second page",
+            |seen| (seen.get("NextToken") == "t1").then(|| fault(400, "InvalidNextToken")),
+            ReadErrorKind::Incomplete,
+        ),
+        (
+            "throttled for good",
+            |seen| (seen.get("NextToken") == "t1").then(|| fault(503, "RequestLimitExceeded")),
+            ReadErrorKind::Incomplete,
+        ),
+        (
+            "the same token",
+            |seen| (seen.get("NextToken") == "t1").then(|| instances(&[], Some("t1"))),
+            ReadErrorKind::Incomplete,
+        ),
+        (
+            "statuses",
+            |seen| (seen.action() == "DescribeInstanceStatus").then(|| fault(403, "UnauthorizedOperation")),
+            ReadErrorKind::Forbidden,
+        ),
+        (
+            "scaling",
+            |seen| (seen.action() == "DescribeAutoScalingGroups").then(|| fault(400, "AccessDenied")),
+            ReadErrorKind::Forbidden,
+        ),
+        (
+            "spot",
+            |seen| (seen.action() == "DescribeSpotInstanceRequests").then(|| fault(500, "InternalError")),
+            ReadErrorKind::Unavailable,
+        ),
+        (
+            "groups",
+            |seen| (seen.action() == "DescribeSecurityGroups").then(|| fault(400, "InvalidParameterValue")),
+            ReadErrorKind::Malformed,
+        ),
+        (
+            "a route through an interface that nobody lists",
+            |seen| {
+                (seen.action() == "DescribeRouteTables")
+                    .then(|| table(&[route("10.244.9.0/24", "eni-9", "active")]))
+            },
+            ReadErrorKind::Incomplete,
+        ),
     ];
     for (name, breaks, kind) in cases {
         let (_fake, mut lister) = lister(move |seen| {
@@ -142,12 +186,25 @@ async fn routes_lead_to_addresses_a_black_hole_to_nobody_and_gateways_count_agai
         _ => None,
     })
     .await;
-    let config = crate::Ec2Config { endpoint: Some(fake.url().parse().unwrap()), routes_max: Some(50), ..super::fake::config() };
+    let config = crate::Ec2Config {
+        endpoint: Some(fake.url().parse().unwrap()),
+        routes_max: Some(50),
+        ..super::fake::config()
+    };
     let env = [("AWS_ACCESS_KEY_ID", "k"), ("AWS_SECRET_ACCESS_KEY", "s"), ("AWS_REGION", "eu-central-1")];
-    let account = crate::Account::connect_by(&config, super::fake::loader(&env, &[]), super::fake::pace()).await.unwrap();
+    let account = crate::Account::connect_by(&config, super::fake::loader(&env, &[]), super::fake::pace())
+        .await
+        .unwrap();
     let snapshot = Lister::new(account, interest()).list(true).await.unwrap();
     let routes: Vec<String> = snapshot.routers[0].routes.iter().map(ToString::to_string).collect();
-    assert_eq!(routes, ["10.244.1.0/24 via 10.0.0.1", "10.244.2.0/24 via 10.0.0.77", "10.244.3.0/24 via 0.0.0.0"]);
+    assert_eq!(
+        routes,
+        [
+            "10.244.1.0/24 via 10.0.0.1",
+            "10.244.2.0/24 via 10.0.0.77",
+            "10.244.3.0/24 via nobody: its next hop is gone"
+        ]
+    );
     assert_eq!(snapshot.routers[0].limit, Some(48), "50, less the local route and the one to the internet");
     let owners: Vec<&str> = snapshot.ports.iter().map(|(id, _)| id.as_str()).collect();
     assert_eq!(owners, ["i-1", "i-stranger"], "the stranger's address is somebody's");
@@ -158,17 +215,22 @@ async fn routes_lead_to_addresses_a_black_hole_to_nobody_and_gateways_count_agai
 async fn an_instance_is_ours_by_its_own_tags_alone() {
     let (_fake, mut lister) = lister(|seen| {
         let stranger = || instance("i-2", "running", 2).replace("cluster/prod", "cluster/other");
-        (seen.action() == "DescribeInstances").then(|| instances(&[instance("i-1", "running", 1), stranger()], None))
+        (seen.action() == "DescribeInstances")
+            .then(|| instances(&[instance("i-1", "running", 1), stranger()], None))
     })
     .await;
     let snapshot = lister.list(true).await.unwrap();
     assert_eq!(ids(&snapshot), ["i-1"]);
     let marks: Vec<String> = snapshot.instances[0].marks.iter().map(ToString::to_string).collect();
-    assert_eq!(marks, [
-        "tag kubernetes.io/cluster/prod", "metadata Name=w-1", "metadata kubernetes.io/cluster/prod=owned",
-    ]);
+    assert_eq!(
+        marks,
+        ["tag kubernetes.io/cluster/prod", "metadata Name=w-1", "metadata kubernetes.io/cluster/prod=owned",]
+    );
     let again = lister.list(false).await.unwrap();
-    assert!(std::sync::Arc::ptr_eq(&snapshot.instances[0], &again.instances[0]), "what did not change is not made again");
+    assert!(
+        std::sync::Arc::ptr_eq(&snapshot.instances[0], &again.instances[0]),
+        "what did not change is not made again"
+    );
 }
 
 #[tokio::test]
@@ -204,7 +266,72 @@ async fn what_a_group_or_a_spot_market_does_with_a_machine_is_work_of_another() 
     .await;
     let snapshot = lister.list(true).await.unwrap();
     let tasks: Vec<Option<&str>> = snapshot.instances.iter().map(|one| one.task.as_deref()).collect();
-    assert_eq!(tasks, [
-        None, Some("Auto Scaling group g1: Terminating:Wait"), Some("spot: marked-for-termination"), Some("stopping"),
-    ]);
+    assert_eq!(
+        tasks,
+        [
+            None,
+            Some("Terminating:Wait of group g1"),
+            Some("spot request marked-for-termination"),
+            Some("stopping"),
+        ]
+    );
+}
+
+/// Everything that AWS says of how a machine is hosted, each from where it is said.
+#[tokio::test]
+async fn how_a_machine_is_hosted_is_handed_over_with_it() {
+    let (fake, mut lister) = lister(|seen| match seen.action() {
+        "DescribeInstances" => {
+            let whole = tagged("i-1", "running", 1, &[("aws:autoscaling:groupName", "g1")]);
+            let profile = "<iamInstanceProfile><arn>arn:aws:iam::1:instance-profile/n</arn></iamInstanceProfile><rootDeviceType>";
+            let taken = tagged("i-2", "terminated", 2, &[("spot", "")]).replace(
+                "<rootDeviceType>",
+                "<stateReason><code>Server.SpotInstanceTermination</code><message>Server.SpotInstanceTermination: Spot instance \
+                 termination</message></stateReason><rootDeviceType>",
+            );
+            let by_user = instance("i-3", "stopped", 3).replace(
+                "<rootDeviceType>",
+                "<stateReason><code>Client.UserInitiatedShutdown</code><message>x</message></stateReason><rootDeviceType>",
+            );
+            Some(instances(&[whole.replace("<rootDeviceType>", profile), taken, by_user], None))
+        }
+        "DescribeInstanceStatus" => Some(answer(
+            "DescribeInstanceStatus",
+            "<instanceStatusSet><item><instanceId>i-1</instanceId><systemStatus><status>impaired</status></systemStatus>\
+             <instanceStatus><status>ok</status></instanceStatus><attachedEbsStatus><status>initializing</status>\
+             </attachedEbsStatus><eventsSet><item><code>instance-retirement</code><description>degraded hardware</description>\
+             <notBefore>2026-12-01T00:00:00.000Z</notBefore></item></eventsSet></item></instanceStatusSet>",
+        )),
+        "DescribeInstanceTypes" => Some(answer(
+            "DescribeInstanceTypes",
+            "<instanceTypeSet><item><instanceType>m5.large</instanceType><instanceStorageSupported>true\
+             </instanceStorageSupported></item></instanceTypeSet>",
+        )),
+        _ => None,
+    })
+    .await;
+    let snapshot = lister.list(true).await.unwrap();
+    let hosting: Vec<_> =
+        snapshot.instances.iter().map(|one| (*one.hosting.clone().unwrap()).clone()).collect();
+    let checks = Checks { host: Check::Impaired, guest: Check::Passed, disk: Check::Pending };
+    let notice = "retire: instance-retirement: degraded hardware, not before 2026-12-01T00:00:00.000Z";
+    assert_eq!((hosting[0].checks, hosting[0].notices[0].to_string().as_str()), (checks, notice));
+    let group = hosting[0].group.clone().unwrap();
+    assert_eq!(
+        (&*group.name, group.phase),
+        ("g1", GroupPhase::Unknown),
+        "its tag says so, and Auto Scaling does not know it"
+    );
+    assert!(!hosting[0].no_identity && hosting[0].loses_disks);
+    assert_eq!(
+        hosting[1].ended.as_deref(),
+        Some("Server.SpotInstanceTermination: Spot instance termination")
+    );
+    assert!(hosting[1].spot && !hosting[1].no_identity, "what has ended has given its role back");
+    assert_eq!(hosting[2].ended, None, "a user stopped it");
+    assert!(hosting[2].no_identity);
+    assert_eq!(snapshot.instances[0].hostname.as_deref(), Some("ip-10-0-0-1.ec2.internal"));
+    lister.list(true).await.unwrap();
+    let kinds = fake.take_actions().into_iter().filter(|action| action == "DescribeInstanceTypes").count();
+    assert_eq!(kinds, 1, "what a type has, it has for good");
 }

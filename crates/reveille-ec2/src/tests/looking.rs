@@ -17,14 +17,18 @@ fn one() -> InstanceId {
 async fn a_denial_is_no_answer_until_it_is_believed() {
     let fake = Fake::start(|_| None).await;
     let account = fake.connect().await;
-    fake.answer(|seen| (seen.action() == "DescribeInstances").then(|| fault(400, "InvalidInstanceID.NotFound")));
+    fake.answer(|seen| {
+        (seen.action() == "DescribeInstances").then(|| fault(400, "InvalidInstanceID.NotFound"))
+    });
     for again in ["", "again"] {
         let error = account.look(&Look::Instance(aws(), one())).await.unwrap_err();
         assert_eq!(error.kind, ReadErrorKind::Unavailable, "{again}");
         assert!(error.text.contains("not believed yet"), "{error}");
         assert!(error.retry_after.is_some());
     }
-    fake.answer(|seen| (seen.action() == "DescribeInstances").then(|| instances(&[instance("i-1", "running", 1)], None)));
+    fake.answer(|seen| {
+        (seen.action() == "DescribeInstances").then(|| instances(&[instance("i-1", "running", 1)], None))
+    });
     let found = account.look(&Look::Instance(aws(), one())).await.unwrap();
     assert!(matches!(found, Answer::Instance(Some(_))));
     // An answer with nobody in it is the same denial in other words.
@@ -37,10 +41,16 @@ async fn a_denial_is_no_answer_until_it_is_believed() {
 async fn one_that_was_seen_ended_and_is_denied_then_is_gone() {
     let fake = Fake::start(|_| None).await;
     let account = fake.connect().await;
-    fake.answer(|seen| (seen.action() == "DescribeInstances").then(|| instances(&[instance("i-1", "terminated", 1)], None)));
-    let Answer::Instance(Some(found)) = account.look(&Look::Instance(aws(), one())).await.unwrap() else { panic!() };
+    fake.answer(|seen| {
+        (seen.action() == "DescribeInstances").then(|| instances(&[instance("i-1", "terminated", 1)], None))
+    });
+    let Answer::Instance(Some(found)) = account.look(&Look::Instance(aws(), one())).await.unwrap() else {
+        panic!()
+    };
     assert!(found.state.is_leaving(), "one that is still described is handed over, not denied");
-    fake.answer(|seen| (seen.action() == "DescribeInstances").then(|| fault(400, "InvalidInstanceID.NotFound")));
+    fake.answer(|seen| {
+        (seen.action() == "DescribeInstances").then(|| fault(400, "InvalidInstanceID.NotFound"))
+    });
     assert_eq!(account.look(&Look::Instance(aws(), one())).await.unwrap(), Answer::Instance(None));
 }
 
@@ -59,9 +69,13 @@ async fn a_console_is_what_is_on_it_now_or_what_was_kept_or_none() {
     let account = fake.connect().await;
     let console = || answer("GetConsoleOutput", "<instanceId>i-1</instanceId><output>bG9naW46Cg==</output>");
     let look = Look::Console(aws(), one());
-    fake.answer(move |seen| Some(if seen.get("Latest") == "true" { console() } else { fault(500, "InternalError") }));
+    fake.answer(move |seen| {
+        Some(if seen.get("Latest") == "true" { console() } else { fault(500, "InternalError") })
+    });
     assert_eq!(account.look(&look).await.unwrap(), Answer::Console("login:\n".into()));
-    fake.answer(move |seen| Some(if seen.get("Latest") == "true" { fault(400, "UnsupportedOperation") } else { console() }));
+    fake.answer(move |seen| {
+        Some(if seen.get("Latest") == "true" { fault(400, "UnsupportedOperation") } else { console() })
+    });
     assert_eq!(account.look(&look).await.unwrap(), Answer::Console("login:\n".into()));
     fake.answer(|_| None);
     assert!(matches!(account.look(&look).await.unwrap(), Answer::NoConsole(_)));
@@ -89,7 +103,9 @@ async fn groups_tables_and_interfaces_that_are_not_there_are_answers() {
     assert_eq!(ports.len(), 1, "a filter that finds more is no proof");
     assert_eq!(ports[0].groups.iter().map(GroupId::as_str).collect::<Vec<_>>(), ["sg-1", "sg-2"]);
     assert_eq!(ports[0].pairs.len(), 2, "it checks neither source nor destination");
-    let Answer::Router(Some(router)) = account.look(&Look::Router(aws(), RouterId::from("rtb-1"))).await.unwrap() else {
+    let Answer::Router(Some(router)) =
+        account.look(&Look::Router(aws(), RouterId::from("rtb-1"))).await.unwrap()
+    else {
         panic!()
     };
     assert_eq!((router.routes.len(), router.limit), (0, None));
@@ -108,10 +124,16 @@ async fn the_last_start_and_the_end_are_all_that_is_known_of_what_was_done() {
         );
         (seen.action() == "DescribeInstances").then(|| instances(&[ended], None))
     });
-    let Answer::Actions(actions) = account.look(&Look::Actions(aws(), one())).await.unwrap() else { panic!() };
-    let shown: Vec<String> = actions.iter().map(|one| format!("{} {} {:?}", one.action, one.request, one.message)).collect();
-    assert_eq!(shown, [
-        "delete ended-2026-11-22T10:00:00.000Z Some(\"Spot instance termination\")",
-        "reboot launched-2026-11-22T10:00:00.000Z None",
-    ]);
+    let Answer::Actions(actions) = account.look(&Look::Actions(aws(), one())).await.unwrap() else {
+        panic!()
+    };
+    let shown: Vec<String> =
+        actions.iter().map(|one| format!("{} {} {:?}", one.action, one.request, one.message)).collect();
+    assert_eq!(
+        shown,
+        [
+            "delete ended-2026-11-22T10:00:00.000Z Some(\"Spot instance termination\")",
+            "reboot launched-2026-11-22T10:00:00.000Z None",
+        ]
+    );
 }

@@ -73,7 +73,11 @@ async fn a_machine_of_a_group_is_never_stopped_or_started_beside_it() {
         let is_start = matches!(call, Call::Start { .. });
         let (outcome, changes) = perform(&call, move |seen| {
             let found = stopped(seen)?;
-            Some(if is_start { Reply { body: found.body.replace("running", "stopped"), ..found } } else { found })
+            Some(if is_start {
+                Reply { body: found.body.replace("running", "stopped"), ..found }
+            } else {
+                found
+            })
         })
         .await;
         begins(&outcome, "refused");
@@ -85,11 +89,13 @@ async fn a_machine_of_a_group_is_never_stopped_or_started_beside_it() {
 #[tokio::test]
 async fn what_would_lose_its_disk_or_cannot_come_back_is_not_stopped() {
     let disk = |seen: &Seen| {
-        let wire = instance("i-1", "running", 1).replace("<rootDeviceType>ebs", "<rootDeviceType>instance-store");
+        let wire =
+            instance("i-1", "running", 1).replace("<rootDeviceType>ebs", "<rootDeviceType>instance-store");
         (seen.action() == "DescribeInstances").then(|| instances(&[wire], None))
     };
     let spot = |seen: &Seen| {
-        (seen.action() == "DescribeInstances").then(|| instances(&[tagged("i-1", "running", 1, &[("spot", "")])], None))
+        (seen.action() == "DescribeInstances")
+            .then(|| instances(&[tagged("i-1", "running", 1, &[("spot", "")])], None))
     };
     let (outcome, changes) = perform(&cycle(), disk).await;
     begins(&outcome, "refused");
@@ -106,9 +112,10 @@ async fn what_would_lose_its_disk_or_cannot_come_back_is_not_stopped() {
 async fn an_instance_is_ended_through_its_group_which_keeps_its_size() {
     let (outcome, changes) = perform(&end(), of_group("InService")).await;
     begins(&outcome, "accepted");
-    assert_eq!(changes, [
-        "TerminateInstanceInAutoScalingGroup InstanceId=i-1 ShouldDecrementDesiredCapacity=false",
-    ]);
+    assert_eq!(
+        changes,
+        ["TerminateInstanceInAutoScalingGroup InstanceId=i-1 ShouldDecrementDesiredCapacity=false",]
+    );
     let (outcome, changes) = perform(&end(), in_state("running")).await;
     begins(&outcome, "accepted");
     assert_eq!(changes, ["TerminateInstances InstanceId.1=i-1"]);
@@ -133,7 +140,9 @@ async fn what_ends_already_is_left_to_whoever_ends_it() {
     begins(&outcome, "refused");
     assert_eq!(changes.len(), 0);
     // Denied, and not believed: nothing is known, so nothing is done.
-    let denied = |seen: &Seen| (seen.action() == "DescribeInstances").then(|| fault(400, "InvalidInstanceID.NotFound"));
+    let denied = |seen: &Seen| {
+        (seen.action() == "DescribeInstances").then(|| fault(400, "InvalidInstanceID.NotFound"))
+    };
     let (outcome, changes) = perform(&end(), denied).await;
     begins(&outcome, "failed");
     assert_eq!(changes.len(), 0);

@@ -2,8 +2,8 @@
 //!
 //! They live in the crate because the credential chain can only be given another environment from within.
 
-mod changes;
 mod chain;
+mod changes;
 mod fake;
 mod listing;
 mod looking;

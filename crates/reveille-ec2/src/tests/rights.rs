@@ -4,9 +4,11 @@ use std::collections::BTreeSet;
 
 use reveille_core::effect::{Call, Look};
 use reveille_core::model::hearing::Hearing;
-use reveille_core::model::id::{GroupId, InstanceId, NodeName, NodeUid, PortId, ProjectId, RouterId, RuleId, UserId};
-use reveille_core::model::network::{Direction, Family, Remote, Route, RuleSpec};
+use reveille_core::model::id::{
+    GroupId, InstanceId, NodeName, NodeUid, PortId, ProjectId, RouterId, RuleId, UserId,
+};
 use reveille_core::model::instance::Mark;
+use reveille_core::model::network::{Direction, Family, Remote, Route, RuleSpec};
 use reveille_core::model::roster::GroupRef;
 
 use super::fake::{Fake, Reply, Seen, aws};
@@ -27,7 +29,10 @@ fn busy(seen: &Seen) -> Option<Reply> {
             let owned = seen.get("InstanceId.1") != "i-free";
             let state = if seen.get("InstanceId.1") == "i-off" { "stopped" } else { "running" };
             let id = Some(seen.get("InstanceId.1")).filter(|id| !id.is_empty()).unwrap_or("i-1");
-            Some(instances(&[tagged(id, state, 1, if owned && state == "running" { &owner } else { &[] })], None))
+            Some(instances(
+                &[tagged(id, state, 1, if owned && state == "running" { &owner } else { &[] })],
+                None,
+            ))
         }
         "DescribeNetworkInterfaces" => Some(interfaces(&[eni()])),
         "DescribeSecurityGroups" => Some(answer(
@@ -44,7 +49,9 @@ fn busy(seen: &Seen) -> Option<Reply> {
             Some(answer("DescribeSecurityGroupRules", &rule))
         }
         "DescribeRouteTables" => Some(table(&[route("10.244.1.0/24", "eni-1", "active")])),
-        "DescribeAutoScalingInstances" if seen.asked().contains("i-1") => Some(super::words::member("i-1", "InService")),
+        "DescribeAutoScalingInstances" if seen.asked().contains("i-1") => {
+            Some(super::words::member("i-1", "InService"))
+        }
         "DescribeAutoScalingInstances" => Some(result(seen.action(), "<AutoScalingInstances/>")),
         _ => None,
     }
@@ -67,21 +74,41 @@ fn looks() -> Vec<Look> {
 fn calls() -> Vec<Call> {
     let (cloud, group, router) = (aws, || GroupId::from("sg-1"), || RouterId::from("rtb-1"));
     let instance = |id: &str| InstanceId::from(id);
-    let rule = |direction| RuleSpec { direction, family: Family::V4, protocol: None, ports: None, remote: Remote::Any };
+    let rule = |direction| RuleSpec {
+        direction,
+        family: Family::V4,
+        protocol: None,
+        ports: None,
+        remote: Remote::Any,
+    };
     let route = |to: &str| Route { destination: to.parse().unwrap(), next_hop: "10.0.0.1".parse().unwrap() };
     let wire: WireInterface = quick_xml::de::from_str(&eni()).unwrap();
     let (port, if_revision) = (|| PortId::from("eni-1"), wire.revision());
     vec![
-        Call::AddRules { cloud: cloud(), group: group(), rules: vec![rule(Direction::Ingress), rule(Direction::Egress)] },
+        Call::AddRules {
+            cloud: cloud(),
+            group: group(),
+            rules: vec![rule(Direction::Ingress), rule(Direction::Egress)],
+        },
         Call::DropRule { cloud: cloud(), group: group(), rule: RuleId::from("sgr-in") },
         Call::DropRule { cloud: cloud(), group: group(), rule: RuleId::from("sgr-out") },
         Call::NudgeGroup { cloud: cloud(), group: group(), mark: "m".into() },
-        Call::SetPortGroups { cloud: cloud(), port: port(), groups: vec![group(), GroupId::from("sg-2")], if_revision },
+        Call::SetPortGroups {
+            cloud: cloud(),
+            port: port(),
+            groups: vec![group(), GroupId::from("sg-2")],
+            if_revision,
+        },
         Call::AddPortPairs { cloud: cloud(), port: port(), pairs: Vec::new(), if_revision },
         Call::AddRoutes { cloud: cloud(), router: router(), routes: vec![route("10.244.2.0/24")] },
         Call::RemoveRoutes { cloud: cloud(), router: router(), routes: vec![route("10.244.1.0/24")] },
         Call::NudgeRouter { cloud: cloud(), router: router(), route: route("192.0.2.0/24") },
-        Call::AssignRoles { cloud: cloud(), project: ProjectId::from("p"), user: UserId::from("u"), roles: Vec::new() },
+        Call::AssignRoles {
+            cloud: cloud(),
+            project: ProjectId::from("p"),
+            user: UserId::from("u"),
+            roles: Vec::new(),
+        },
         Call::Reboot { cloud: cloud(), instance: instance("i-free"), hard: false },
         Call::Reboot { cloud: cloud(), instance: instance("i-free"), hard: true },
         Call::Start { cloud: cloud(), instance: instance("i-off") },
@@ -95,9 +122,13 @@ fn calls() -> Vec<Call> {
 async fn what_is_called_is_what_the_policy_names() {
     let fake = Fake::start(busy).await;
     let account = {
-        let env = [("AWS_ACCESS_KEY_ID", "k"), ("AWS_SECRET_ACCESS_KEY", "s"), ("AWS_REGION", "eu-central-1")];
-        let config = crate::Ec2Config { endpoint: Some(fake.url().parse().unwrap()), ..super::fake::config() };
-        crate::Account::connect_by(&config, super::fake::loader(&env, &[]), super::fake::pace()).await.unwrap()
+        let env =
+            [("AWS_ACCESS_KEY_ID", "k"), ("AWS_SECRET_ACCESS_KEY", "s"), ("AWS_REGION", "eu-central-1")];
+        let config =
+            crate::Ec2Config { endpoint: Some(fake.url().parse().unwrap()), ..super::fake::config() };
+        crate::Account::connect_by(&config, super::fake::loader(&env, &[]), super::fake::pace())
+            .await
+            .unwrap()
     };
     let interest = Interest {
         cluster_marks: BTreeSet::from([Mark::Tag("kubernetes.io/cluster/prod".into())]),
@@ -113,7 +144,10 @@ async fn what_is_called_is_what_the_policy_names() {
         let outcome = account.perform(&call).await.to_string();
         let has_no_such_thing = matches!(
             call,
-            Call::NudgeGroup { .. } | Call::NudgeRouter { .. } | Call::AssignRoles { .. } | Call::DeleteNode { .. }
+            Call::NudgeGroup { .. }
+                | Call::NudgeRouter { .. }
+                | Call::AssignRoles { .. }
+                | Call::DeleteNode { .. }
         );
         let is_cycle = matches!(call, Call::Reboot { hard: true, .. });
         let expected = match (has_no_such_thing, is_cycle) {

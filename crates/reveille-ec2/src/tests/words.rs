@@ -15,7 +15,10 @@ pub(crate) fn answer(action: &str, inner: &str) -> Reply {
 pub(crate) fn result(action: &str, inner: &str) -> Reply {
     let metadata = "<ResponseMetadata><RequestId>req-7</RequestId></ResponseMetadata>";
     let result = format!("<{action}Result>{inner}</{action}Result>{metadata}");
-    reply(200, format!("<{action}Response xmlns=\"https://aws.amazonaws.com/doc/\">{result}</{action}Response>"))
+    reply(
+        200,
+        format!("<{action}Response xmlns=\"https://aws.amazonaws.com/doc/\">{result}</{action}Response>"),
+    )
 }
 
 /// What an empty account answers.
@@ -23,9 +26,12 @@ pub(crate) fn quiet(seen: &Seen) -> Reply {
     let action = seen.action();
     let empty = |set: &str| answer(action, &format!("<{set}/>"));
     match action {
-        "GetCallerIdentity" => result(action, "<Arn>arn:aws:iam::123456789012:user/r</Arn><Account>123456789012</Account>"),
+        "GetCallerIdentity" => {
+            result(action, "<Arn>arn:aws:iam::123456789012:user/r</Arn><Account>123456789012</Account>")
+        }
         "DescribeInstances" => empty("reservationSet"),
         "DescribeInstanceStatus" => empty("instanceStatusSet"),
+        "DescribeInstanceTypes" => empty("instanceTypeSet"),
         "DescribeSpotInstanceRequests" => empty("spotInstanceRequestSet"),
         "DescribeNetworkInterfaces" => empty("networkInterfaceSet"),
         "DescribeSecurityGroups" => empty("securityGroupInfo"),
@@ -53,13 +59,16 @@ pub(crate) fn instance(id: &str, state: &str, last: u8) -> String {
 
 /// Likewise, with more tags.
 pub(crate) fn tagged(id: &str, state: &str, last: u8, tags: &[(&str, &str)]) -> String {
-    let items: String =
-        tags.iter().map(|(key, value)| format!("<item><key>{key}</key><value>{value}</value></item>")).collect();
+    let items: String = tags
+        .iter()
+        .map(|(key, value)| format!("<item><key>{key}</key><value>{value}</value></item>"))
+        .collect();
     instance_with(id, state, last, &items)
 }
 
 fn instance_with(id: &str, state: &str, last: u8, tags: &str) -> String {
-    let lifecycle = if tags.contains("<key>spot</key>") { "<instanceLifecycle>spot</instanceLifecycle>" } else { "" };
+    let lifecycle =
+        if tags.contains("<key>spot</key>") { "<instanceLifecycle>spot</instanceLifecycle>" } else { "" };
     format!(
         "<item><instanceId>{id}</instanceId><imageId>ami-1</imageId><instanceState><code>0</code><name>{state}</name>\
          </instanceState><privateDnsName>ip-10-0-0-{last}.ec2.internal</privateDnsName><instanceType>m5.large</instanceType>\
@@ -85,7 +94,10 @@ pub(crate) fn interface(id: &str, last: u8, check: bool, groups: &[&str], of: Op
 
 /// `DescribeNetworkInterfaces` with these.
 pub(crate) fn interfaces(items: &[String]) -> Reply {
-    answer("DescribeNetworkInterfaces", &format!("<networkInterfaceSet>{}</networkInterfaceSet>", items.concat()))
+    answer(
+        "DescribeNetworkInterfaces",
+        &format!("<networkInterfaceSet>{}</networkInterfaceSet>", items.concat()),
+    )
 }
 
 /// `DescribeRouteTables` with one table.

@@ -47,6 +47,13 @@ mod tests {
 
     use super::*;
 
+    #[test]
+    fn the_page_for_whoever_sets_it_up_shows_this_policy() {
+        let page = include_str!("../../../docs/ec2.md");
+        let shown = policy("eu-central-1", "prod");
+        assert!(page.contains(&format!("```json\n{shown}\n```")), "docs/ec2.md has to show:\n{shown}");
+    }
+
     /// No action is left out, none is given twice, none stands on all resources that could stand on fewer.
     #[test]
     fn the_policy_gives_exactly_what_is_called() {

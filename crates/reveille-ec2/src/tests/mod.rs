@@ -4,6 +4,7 @@
 
 mod chain;
 mod changes;
+mod cost;
 mod fake;
 mod listing;
 mod looking;

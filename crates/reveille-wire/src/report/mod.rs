@@ -17,6 +17,7 @@ mod incidents;
 mod join;
 mod parts;
 mod plan;
+mod rancher;
 mod roll;
 mod way;
 mod why;
@@ -33,6 +34,10 @@ pub use parts::{
     SourceReport, TriedReport, key_text,
 };
 pub use plan::{ActReport, AskReport, BlindReport, PlanHeldReport, PlanReport, PlanSummary, WaitReport};
+pub use rancher::{
+    RancherClusterReport, RancherDifferenceReport, RancherEvidenceReport, RancherFindingReport,
+    RancherMachineReport, RancherReport, RancherTroubleReport,
+};
 pub use roll::{Answers, MachineReport, RollReport, RollSummary};
 pub use way::{
     AgentReport, PassageReport, Side, SilenceReport, StageErrorReport, TimelineReport, TimelineRow, WayReport,
@@ -71,6 +76,8 @@ pub enum Report {
     CollectedReport(CollectedReport),
     /// What a join did, and how it ended.
     JoinReport(JoinReport),
+    /// What is amiss with Rancher's records.
+    RancherReport(RancherReport),
 }
 
 /// Why a report could not be written.

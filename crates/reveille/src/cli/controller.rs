@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::{LogFormat, collect, invite, play, rights};
+use super::{LogFormat, collect, invite, play, rancher, rights};
 
 /// Which rosters, and where what is known of them is kept.
 #[derive(Args, Clone, Debug)]
@@ -66,6 +66,8 @@ pub(crate) enum Command {
     /// Print the one command by which a machine comes to this cluster
     #[command(after_long_help = invite::EXAMPLES)]
     Invite(invite::Invite),
+    /// Rancher's records of nodes: what is amiss with them, and what to do
+    Rancher(rancher::Rancher),
     /// Print the rights that it needs in the cluster, and no others, as YAML for kubectl
     #[command(after_long_help = rights::EXAMPLES)]
     Rbac(rights::Rbac),

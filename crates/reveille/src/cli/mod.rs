@@ -23,7 +23,9 @@ pub(crate) mod place;
 #[cfg(feature = "controller")]
 pub(crate) mod play;
 #[cfg(feature = "controller")]
-mod rights;
+pub(crate) mod rancher;
+#[cfg(feature = "controller")]
+pub(crate) mod rights;
 pub(crate) mod target;
 
 use std::num::NonZeroUsize;

@@ -3,12 +3,14 @@
 //! Names go into YAML as they are, so that only what Kubernetes takes as a name is taken here. What the rights are is the
 //! adapter's business.
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
   reveille rbac | kubectl apply -f -             for the service account reveille in the namespace reveille
   reveille rbac --cleanup --namespace ops        with the right to delete Node objects of machines that are gone
+  reveille rbac --rancher management             those of `reveille rancher`, for Rancher's own API server
+  reveille rbac --rancher downstream             and for the cluster whose nodes its records are about
 
 Account and namespace have to be there. Without --cleanup and --join nothing in the cluster can be changed.";
 
@@ -27,6 +29,21 @@ pub(crate) struct Rbac {
     /// Also the right to make and delete secrets of kube-system, for run --listen: tokens of machines that join
     #[arg(long)]
     pub(crate) join: bool,
+    /// In place of all that: the rights of `reveille rancher inspect`, for one of the two API servers that it asks
+    #[arg(long, value_name = "WHERE", conflicts_with_all = ["cleanup", "join"])]
+    pub(crate) rancher: Option<Rights>,
+    /// With --rancher management: also the right to list secrets with plans of machines, which hold credentials
+    #[arg(long, requires = "rancher")]
+    pub(crate) plans: bool,
+}
+
+/// Which API server of a Rancher's two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Rights {
+    /// Rancher's own
+    Management,
+    /// That of a cluster below it
+    Downstream,
 }
 
 /// A name as Kubernetes takes it: small letters, digits, dashes and dots.

@@ -18,7 +18,7 @@ use reveille_diagnose::Judge;
 use reveille_wire::roster::{self, CheckedRoster};
 
 use super::{
-    Answer, Context, collect, demo, init, invite, looking, on_runtime, pause, replay, run, simulate,
+    Answer, Context, collect, demo, init, invite, looking, on_runtime, pause, rancher, replay, run, simulate,
 };
 use crate::cli::controller::Command;
 use crate::cli::failure::Failure;
@@ -84,7 +84,11 @@ pub(super) fn perform(context: &Context, command: Command) -> Result<Answer, Fai
         Command::Demo(args) => on_runtime(demo::demo(context, &args)),
         Command::Simulate(args) => simulate::simulate(context, &args),
         Command::Replay(args) => replay::replay(context, &args),
+        Command::Rancher(args) => on_runtime(rancher::rancher(context, &args)),
         Command::Rbac(args) => {
+            if let Some(place) = args.rancher {
+                return Ok(Answer::fine(rancher::rights(&args, place)));
+            }
             let wanted = reveille_kube::rbac::Wanted { cleanup: args.cleanup, join: args.join };
             let rights = reveille_kube::rbac::manifest(&args.service_account, &args.namespace, wanted);
             Ok(Answer::fine(rights))

@@ -76,6 +76,7 @@ pub(crate) fn print(context: &Context, report: Report, all: bool) -> Result<(Str
         Report::CollectedReport(_) => Exit::AllAnswer,
         Report::JoinReport(join) => render::join::exit(join),
         Report::DoctorReport(doctor) => render::doctor::exit(doctor),
+        Report::RancherReport(rancher) => render::rancher::exit(rancher),
     };
     let page = report.clone();
     let text = context.print(report, move |paper| match &page {
@@ -86,6 +87,7 @@ pub(crate) fn print(context: &Context, report: Report, all: bool) -> Result<(Str
         Report::CollectedReport(collected) => super::collect::page(collected),
         Report::JoinReport(join) => render::join::page(join),
         Report::DoctorReport(doctor) => render::doctor::page(doctor, paper),
+        Report::RancherReport(rancher) => render::rancher::page(rancher, paper),
     })?;
     Ok((text, exit))
 }

@@ -36,6 +36,8 @@ mod manual;
 #[cfg(feature = "controller")]
 mod pause;
 #[cfg(feature = "controller")]
+mod rancher;
+#[cfg(feature = "controller")]
 mod replay;
 #[cfg(feature = "controller")]
 mod run;

@@ -15,6 +15,8 @@ pub(crate) mod paper;
 #[cfg(feature = "controller")]
 pub(crate) mod plan;
 #[cfg(feature = "controller")]
+pub(crate) mod rancher;
+#[cfg(feature = "controller")]
 pub(crate) mod roll;
 #[cfg(feature = "controller")]
 pub(crate) mod stage;

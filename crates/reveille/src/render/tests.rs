@@ -82,6 +82,7 @@ fn page(field: &Field, ask: Ask, all: bool, paper: &Paper) -> String {
         Report::CollectedReport(report) => crate::command::collect::page(&report),
         Report::JoinReport(report) => super::join::page(&report),
         Report::DoctorReport(report) => super::doctor::page(&report, paper),
+        Report::RancherReport(report) => super::rancher::page(&report, paper),
     }
 }
 

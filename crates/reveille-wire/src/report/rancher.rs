@@ -1,0 +1,130 @@
+//! What `rancher inspect` found in Rancher's records.
+
+use serde::{Deserialize, Serialize};
+
+/// A look at the clusters of a Rancher.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RancherReport {
+    /// Its API server, as `host:port`.
+    pub server: String,
+    /// Clusters, by id.
+    pub clusters: Vec<RancherClusterReport>,
+    /// Machines of clusters that are provisioned the modern way and are not ready, by namespace and name.
+    pub machines: Vec<RancherMachineReport>,
+    /// How many such machines there are.
+    pub machines_seen: u32,
+    /// What could not be read beside clusters, each with the reason.
+    pub unread: Vec<String>,
+}
+
+/// A cluster.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RancherClusterReport {
+    /// Its id, which is the namespace of its records.
+    pub id: String,
+    /// What people call it.
+    pub name: String,
+    /// Its driver, as Rancher writes it; empty when it was never initialised.
+    pub driver: String,
+    /// `managed`: nodes register; `mirrored`: records mirror nodes; `unset`: it has no driver yet.
+    pub kind: String,
+    /// How many records there are; not there when they could not be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub records: Option<u32>,
+    /// How many Nodes there are; not there when they were not read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nodes: Option<u32>,
+    /// What is amiss, by machine.
+    pub troubles: Vec<RancherTroubleReport>,
+    /// What could not be read of it, each with the reason: what rests on it is not judged.
+    pub unread: Vec<String>,
+}
+
+/// What is amiss with one machine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RancherTroubleReport {
+    /// Its records.
+    pub records: Vec<String>,
+    /// Its Node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
+    /// Its addresses.
+    pub addresses: Vec<String>,
+    /// What was found, by predicate.
+    pub findings: Vec<RancherFindingReport>,
+    /// The healthy record that it is shown beside.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sibling: Option<String>,
+    /// The fields in which they differ.
+    pub differs: Vec<RancherDifferenceReport>,
+}
+
+/// One predicate that holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RancherFindingReport {
+    /// `P1` to `P8`.
+    pub predicate: String,
+    /// `high` or `medium`.
+    pub certainty: String,
+    /// What is so, as a clause.
+    pub says: String,
+    /// What it rests on.
+    pub evidence: Vec<RancherEvidenceReport>,
+    /// What it means for the machine and its cluster.
+    pub means: String,
+    /// The first safe step.
+    pub first: String,
+    /// What makes it worse.
+    pub never: String,
+}
+
+/// A field that was read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RancherEvidenceReport {
+    /// Whose.
+    pub of: String,
+    /// Which.
+    pub field: String,
+    /// What it said.
+    pub value: String,
+}
+
+/// A field in which a record differs from a healthy one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RancherDifferenceReport {
+    /// Which.
+    pub field: String,
+    /// Of the healthy one.
+    pub healthy: String,
+    /// Of this one.
+    pub this: String,
+}
+
+/// A machine of a cluster that is provisioned the modern way.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RancherMachineReport {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Its cluster.
+    pub cluster: String,
+    /// Its Node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<String>,
+    /// Its phase, as it is written.
+    pub phase: String,
+    /// How far it came: `infrastructure`, `check-in`, `plan`, `probes`, `node`, `not-ready`, `deleting`.
+    pub stage: String,
+    /// Why not further.
+    pub cause: String,
+    /// What to look at.
+    pub first: String,
+}

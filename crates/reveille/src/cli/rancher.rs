@@ -1,0 +1,64 @@
+//! `rancher`: Rancher's records of nodes.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+const INSPECT_EXAMPLES: &str = "\
+Examples:
+  reveille rancher inspect                             every cluster, by Rancher's own API server
+  reveille rancher inspect shop --downstream shop.kubeconfig    one, with its Nodes and agents
+  reveille rancher inspect c-abcde -o json | jq '.clusters[].troubles[].records'
+
+It only reads, in pages, with a deadline for each. Without --downstream nothing is said of Nodes: what rests on them (a Node \
+without a record, a record without a Node, a deletion that does not end) is not judged. What it needs to be allowed: reveille \
+rbac --rancher management, and --rancher downstream.
+
+Exit codes: 0 nothing is amiss · 1 something is · 2 it could not be told · 64 wrong usage";
+
+/// `rancher`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Rancher {
+    #[command(subcommand)]
+    pub(crate) command: RancherCommand,
+}
+
+/// What can be asked of a Rancher.
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum RancherCommand {
+    /// What is amiss with its records, beside a healthy one, and the first safe step; only reads
+    #[command(after_long_help = INSPECT_EXAMPLES)]
+    Inspect(Inspect),
+}
+
+/// Where a Rancher and a cluster below it are.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Places {
+    /// kubeconfig of the management cluster, Rancher's own [default: KUBECONFIG, then ~/.kube/config]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) kubeconfig: Option<PathBuf>,
+    /// Context of it [default: its current one]
+    #[arg(long)]
+    pub(crate) context: Option<String>,
+    /// kubeconfig of the cluster itself, for its Nodes and agents
+    #[arg(long, value_name = "FILE", requires = "cluster")]
+    pub(crate) downstream: Option<PathBuf>,
+    /// Context of that one [default: its current one]
+    #[arg(long, value_name = "CONTEXT", requires = "downstream")]
+    pub(crate) downstream_context: Option<String>,
+}
+
+/// `rancher inspect`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Inspect {
+    /// Id or name of a cluster; all of them when left out
+    pub(crate) cluster: Option<String>,
+    #[command(flatten)]
+    pub(crate) places: Places,
+    /// Look a second time after so long, for what only time tells, seconds
+    #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..=3_600))]
+    pub(crate) again_after: Option<u32>,
+    /// Also read the secrets with plans of machines, for whether they were applied; what they hold is not kept or shown
+    #[arg(long)]
+    pub(crate) plans: bool,
+}

@@ -1,0 +1,131 @@
+//! `rancher`: looks at Rancher's records, and says what is amiss with them.
+//!
+//! ```text
+//!  kubeconfigs ─▶ doors ─▶ reveille_rancher: look, judge ─▶ report ─▶ page, JSON, YAML
+//! ```
+//!
+//! Nothing is decided here. One cluster that cannot be read is said so, and does not stop the others.
+
+mod door;
+mod report;
+
+use std::time::Duration;
+
+use anyhow::anyhow;
+use reveille_core::model::time::Span;
+use reveille_kube::ClusterConfig;
+use reveille_rancher::ask::Place;
+use reveille_rancher::judge::{Earlier, judge};
+use reveille_rancher::model::{Cluster, Sample, Unread};
+use reveille_rancher::stamp::ServerTime;
+use reveille_rancher::{modern, reading, rights as needs};
+use reveille_wire::report::Report;
+use tokio::time::Instant;
+
+use self::door::KubeDoor;
+use super::{Answer, Context, looking};
+use crate::cli::failure::Failure;
+use crate::cli::rancher::{Inspect, Places, Rancher, RancherCommand};
+use crate::cli::rights::{Rbac, Rights};
+
+/// The cluster that Rancher itself runs in.
+const LOCAL: &str = "local";
+
+/// `rancher`.
+pub(crate) async fn rancher(context: &Context, args: &Rancher) -> Result<Answer, Failure> {
+    match &args.command {
+        RancherCommand::Inspect(args) => inspect(context, args).await,
+    }
+}
+
+/// The rights of `rancher`, as YAML.
+pub(crate) fn rights(args: &Rbac, place: Rights) -> String {
+    let place = match place {
+        Rights::Management => Place::Management,
+        Rights::Downstream => Place::Downstream,
+    };
+    needs::manifest(place, &args.service_account, &args.namespace, args.plans)
+}
+
+async fn inspect(context: &Context, args: &Inspect) -> Result<Answer, Failure> {
+    let management = management(&args.places).await?;
+    let downstream = downstream(&args.places).await?;
+    let (clusters, server_now) = clusters(&management, args.cluster.as_deref()).await?;
+    let mut looks = Vec::new();
+    for cluster in clusters {
+        let is_local = cluster.id.0 == LOCAL;
+        let below = downstream.as_ref().or(is_local.then_some(&management));
+        let began = Instant::now();
+        let sample = reading::sample(&management, below, cluster, server_now).await;
+        looks.push((sample, began, None));
+    }
+    if let Some(seconds) = args.again_after {
+        tokio::time::sleep(Duration::from_secs(seconds.into())).await;
+        for (sample, began, earlier) in &mut looks {
+            let is_local = sample.cluster.id.0 == LOCAL;
+            let below = downstream.as_ref().or(is_local.then_some(&management));
+            let newer = reading::sample(&management, below, sample.cluster.clone(), sample.server_now).await;
+            *earlier = Some((std::mem::replace(sample, newer), span(began.elapsed())));
+        }
+    }
+    // With one cluster named, the machines of others are beside the point.
+    let (machines, unread) = modern::machines(&management, args.plans).await.unwrap_or_else(none_of_them);
+    let judged = looks.into_iter().map(|(sample, _, earlier): (Sample, _, Option<(Sample, Span)>)| {
+        let earlier = earlier.as_ref().map(|(sample, before)| Earlier { sample, before: *before });
+        let found = judge(&sample, earlier);
+        report::cluster(&sample, &found)
+    });
+    let told =
+        report::whole(management.server(), judged.collect(), &machines, unread, args.cluster.as_deref());
+    let (text, exit) = looking::print(context, Report::RancherReport(told), true)?;
+    Ok(Answer { text, exit })
+}
+
+/// An API server that has no such kind has no such machines.
+fn none_of_them(unread: Unread) -> (Vec<modern::MachineState>, Vec<Unread>) {
+    let is_unknown_kind = unread.why.starts_with("404");
+    (Vec::new(), if is_unknown_kind { Vec::new() } else { vec![unread] })
+}
+
+fn span(duration: Duration) -> Span {
+    Span::from_ms(i64::try_from(duration.as_millis()).unwrap_or(i64::MAX))
+}
+
+async fn management(places: &Places) -> Result<KubeDoor, Failure> {
+    let config = ClusterConfig { kubeconfig: places.kubeconfig.clone(), context: places.context.clone() };
+    KubeDoor::open(&config).await.map_err(|error| {
+        Failure::usage(anyhow::Error::new(error).context("cannot reach Rancher's management cluster"))
+    })
+}
+
+async fn downstream(places: &Places) -> Result<Option<KubeDoor>, Failure> {
+    let Some(kubeconfig) = &places.downstream else { return Ok(None) };
+    let config =
+        ClusterConfig { kubeconfig: Some(kubeconfig.clone()), context: places.downstream_context.clone() };
+    let door = KubeDoor::open(&config).await;
+    door.map(Some).map_err(|error| {
+        Failure::usage(anyhow::Error::new(error).context("cannot reach the cluster that --downstream names"))
+    })
+}
+
+/// All clusters, or the one of this id or name.
+async fn clusters(
+    management: &KubeDoor,
+    wanted: Option<&str>,
+) -> Result<(Vec<Cluster>, Option<ServerTime>), Failure> {
+    let (all, server_now) = reading::clusters(management).await.map_err(|unread| {
+        let failure =
+            Failure::cannot_tell(anyhow!("cannot {} ({}): {}", unread.what, management.server(), unread.why));
+        failure.next("is that Rancher's own API server, and not the one of a cluster below it?")
+    })?;
+    let Some(wanted) = wanted else { return Ok((all.into_values().collect(), server_now)) };
+    let is_wanted = |cluster: &&Cluster| cluster.id.0 == wanted || cluster.display_name == wanted;
+    let found: Vec<Cluster> = all.values().filter(is_wanted).cloned().collect();
+    if found.len() == 1 {
+        return Ok((found, server_now));
+    }
+    let names: Vec<String> = all.values().map(Cluster::called).collect();
+    let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+    let what = if found.is_empty() { "no cluster" } else { "more than one cluster" };
+    Err(Failure::usage(anyhow!("{what} is called {wanted:?}; there are: {names}")).next("name it by its id"))
+}

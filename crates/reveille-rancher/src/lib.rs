@@ -20,5 +20,6 @@ pub mod judge;
 pub mod model;
 pub mod modern;
 pub mod reading;
+pub mod repair;
 pub mod rights;
 pub mod stamp;

@@ -7,15 +7,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use reveille_core::model::id::{NodeName, NodeUid};
+use serde::{Deserialize, Serialize};
 
 use crate::stamp::ServerTime;
 
 /// A cluster's id, and the namespace of its records: `c-abcde`, `c-m-abcdefgh`, `local`.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct ClusterId(pub String);
 
 /// A record's name: `m-0123456789ab`, `machine-abcde`.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct RecordName(pub String);
 
 impl fmt::Display for ClusterId {
@@ -62,7 +65,8 @@ impl RecordName {
 }
 
 /// A role of a node.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Role {
     /// Holds the cluster's state.
     Etcd,

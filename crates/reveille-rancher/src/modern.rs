@@ -5,9 +5,10 @@
 //!           └ InfrastructureReady  └ BootstrapReady  └ PlanApplied  └ Reconciled  └ nodeRef  └ NodeHealthy
 //! ```
 //!
-//! The stage is the first one whose proof is missing; the cause is what the conditions say of it, put into one of the waits that
-//! Rancher's planner knows. A plan's secret adds whether the plan was applied, how often it failed, and which probe does not
-//! pass. The plan itself, and what it printed on the machine, are hashed or passed over and never kept: they hold credentials.
+//! The stage is the first one whose proof is missing; the cause is what the conditions say of it, put into one of the waits
+//! that Rancher's planner knows. A plan's secret adds whether the plan was applied, how often it failed, and which probe
+//! does not pass. The plan itself, and what it printed on the machine, are hashed or passed over and never kept: they hold
+//! credentials.
 
 use std::collections::BTreeMap;
 

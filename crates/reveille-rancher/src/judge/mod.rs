@@ -6,9 +6,9 @@
 //!                                        └─▶ Comparison: the fields that differ from a healthy sibling
 //! ```
 //!
-//! Two kinds of clusters are kept apart: one that Rancher runs itself (RKE1), where every node registers, and one that it mirrors
-//! (imported, local, RKE2, K3s), where `machine-` is what a healthy record is called and nothing follows from it. What rests on
-//! time needs an age by the API server's own clock, or two looks by ours. What was not read is not judged.
+//! Two kinds of clusters are kept apart: one that Rancher runs itself (RKE1), where every node registers, and one that it
+//! mirrors (imported, local, RKE2, K3s), where `machine-` is what a healthy record is called and nothing follows from it.
+//! What rests on time needs an age by the API server's own clock, or two looks by ours. What was not read is not judged.
 //!
 //! It repairs nothing, and asks nothing.
 
@@ -170,8 +170,8 @@ struct Case<'a> {
 }
 
 impl Case<'_> {
-    /// True when `stands` holds of this record now and for at least `least`: by the age that the API server's clock gives, or by
-    /// an earlier look of ours, at the same object.
+    /// True when `stands` holds of this record now and for at least `least`: by the age that the API server's clock gives,
+    /// or by an earlier look of ours, at the same object.
     fn for_long(&self, record: &Record, least: Span, stands: impl Fn(&Record) -> bool) -> bool {
         if !stands(record) {
             return false;

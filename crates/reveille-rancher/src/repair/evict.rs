@@ -1,0 +1,128 @@
+//! Out: what comes next on the way from a broken record to none, by a fresh look and the book.
+//!
+//! ```text
+//!  guards hold, twice ─▶ copies ─▶ cordon ─▶ drain ─▶ etcd member ─▶ Node ─▶ gone, twice ─▶ records ─▶ gone, twice ─▶ a person
+//!  └───────────── before the Node: any surprise ends it ──────────┘   └── after it: forward only, and never out of order ──┘
+//! ```
+//!
+//! Before the Node is deleted every guard is asked at every look. After it there is no way back but forward: what is left is
+//! to wait until Node and records are gone, and to stop where somebody else takes a hand in it.
+
+use reveille_core::model::time::{Span, Time};
+
+use super::guards::against_evict;
+use super::ladder::{Book, Next, Seen};
+use super::sight::{PodKind, PodRef, Sight};
+use super::{Act, ActKind, Closing, Order};
+use crate::model::Role;
+
+/// A drain that takes longer is left to a person.
+const DRAIN_WITHIN: Span = Span::from_min(15);
+/// A deletion that takes longer waits for something that we do not do for it.
+const DELETION_WITHIN: Span = Span::from_min(10);
+/// Evicted at once.
+const PODS_AT_ONCE: usize = 20;
+
+/// What comes next.
+pub(super) fn next(order: &Order, book: &Book, seen: &mut Seen, now: Time, sight: &Sight) -> Next {
+    // An intent whose call nobody knows of, beside a Node that is still the same: as good as never begun, with every guard.
+    let is_same = sight.node(order).is_some_and(|node| book.node_uid() == Some(node.uid.as_str()));
+    let is_undone = is_same && !book.was_taken(ActKind::DeleteNode);
+    if book.may_have_begun(ActKind::DeleteNode) && !is_undone {
+        return after(order, book, seen, now, sight);
+    }
+    let against = against_evict(order, sight, &book.ips(order, sight));
+    if !against.is_empty() {
+        seen.agreed_since = None;
+        return Next::Stop(against.join("; "));
+    }
+    // The guards say that it is there.
+    let Some(node) = sight.node(order) else { return Next::Stop("its Node is not there".to_owned()) };
+    if book.node_uid().is_some_and(|uid| uid != node.uid.as_str()) {
+        return Next::Stop("its Node is another one than the repair was begun for".to_owned());
+    }
+    if !seen.agrees(now) {
+        return Next::Wait("for a second look that agrees".to_owned());
+    }
+    if !book.has_done(ActKind::Save) {
+        let records = sight.records(order, &book.ips(order, sight));
+        return Next::Act(Act::Save { records: records.iter().map(|record| record.name.clone()).collect() });
+    }
+    if !node.unschedulable {
+        return Next::Act(Act::Cordon { uid: node.uid.as_str().to_owned() });
+    }
+    let moving: Vec<PodRef> = sight
+        .pods
+        .iter()
+        .flatten()
+        .filter(|pod| pod.kind != PodKind::Staying)
+        .map(|pod| pod.at.clone())
+        .take(PODS_AT_ONCE)
+        .collect();
+    if !moving.is_empty() {
+        if book.first(ActKind::Evict).is_some_and(|at| now.since(at) > DRAIN_WITHIN) {
+            return Next::Stop(format!("{} pod(s) have not left it for a quarter of an hour", moving.len()));
+        }
+        // Asking again each time would spend the budget of writes: what was asked is given time to go.
+        if book.last(ActKind::Evict).is_some_and(|at| now.since(at) < Span::from_s(60)) {
+            return Next::Wait("for pods to leave".to_owned());
+        }
+        return Next::Act(Act::Evict { pods: moving });
+    }
+    if node.roles.contains(&Role::Etcd)
+        && let Some(member) = sight.member(&order.node, &book.ips(order, sight))
+    {
+        return Next::Act(Act::RemoveMember { id: member.id.clone() });
+    }
+    Next::Act(Act::DeleteNode { uid: node.uid.as_str().to_owned() })
+}
+
+/// The Node was deleted, or may have been.
+fn after(order: &Order, book: &Book, seen: &mut Seen, now: Time, sight: &Sight) -> Next {
+    if sight.sample.nodes.is_none() || sight.sample.records.is_none() || sight.sample.garbled > 0 {
+        return Next::Wait("for Nodes and records to be read whole".to_owned());
+    }
+    if let Some(node) = sight.node(order) {
+        seen.gone_since = None;
+        if book.node_uid() != Some(node.uid.as_str()) {
+            return Next::Stop(
+                "its Node came back: its kubelet runs. Stop the kubelet, or clean the machine, first"
+                    .to_owned(),
+            );
+        }
+        let late = book.last(ActKind::DeleteNode).is_some_and(|at| now.since(at) > DELETION_WITHIN);
+        return if late {
+            Next::Stop("its Node does not go: a finalizer holds it".to_owned())
+        } else {
+            Next::Wait("for the Node to go".to_owned())
+        };
+    }
+    let gone_since = *seen.gone_since.get_or_insert(now);
+    if now.since(gone_since) < super::AGREE_AFTER {
+        return Next::Wait("for a second look that the Node stays away".to_owned());
+    }
+    if let Some(busy) = sight.unquiet() {
+        return Next::Wait(busy);
+    }
+    let records = sight.records(order, &book.ips(order, sight));
+    if let Some(record) = records.iter().find(|record| record.deleting.is_none()) {
+        seen.clear_since = None;
+        return Next::Act(Act::DeleteRecord { record: record.name.clone(), uid: record.uid.clone() });
+    }
+    if let Some(record) = records.first() {
+        seen.clear_since = None;
+        if book.last(ActKind::DeleteRecord).is_none_or(|at| now.since(at) > DELETION_WITHIN) {
+            let held = record.finalizers.join(", ");
+            return Next::Stop(format!(
+                "the record {} does not go; it waits for {held}, which is not stripped",
+                record.name
+            ));
+        }
+        return Next::Wait(format!("for the record {} to go", record.name));
+    }
+    let clear_since = *seen.clear_since.get_or_insert(now);
+    if now.since(clear_since) < super::AGREE_AFTER {
+        return Next::Wait("for a second look that no record of it is left".to_owned());
+    }
+    Next::Close(Closing::HandedOver)
+}

@@ -1,0 +1,201 @@
+//! What stands against a repair, asked before each step; and the proposal, which is all of it at once.
+//!
+//! Everything is answered from one sight. An empty list is leave to go on, and whoever asks has looked a moment ago.
+
+use std::collections::BTreeSet;
+
+use reveille_core::model::time::Span;
+
+use super::draft::{Draft, draft};
+use super::sight::{PodKind, Sight};
+use super::{Order, Path};
+use crate::judge::{Predicate, judge};
+use crate::model::{Node, Record, Role};
+
+/// A snapshot of etcd is younger than this.
+const SNAPSHOT_MAX: Span = Span::from_min(24 * 60);
+
+/// What would be done, and what stands against it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Proposal {
+    /// Steps, in order, in words.
+    pub steps: Vec<String>,
+    /// What stands against it; nothing is begun unless there is none.
+    pub against: Vec<String>,
+    /// What an edit in place writes.
+    pub draft: Option<Draft>,
+}
+
+/// What an order comes to, by one look.
+pub fn propose(order: &Order, sight: &Sight) -> Proposal {
+    let ips = node_ips(sight.node(order));
+    let records: Vec<String> =
+        sight.records(order, &ips).iter().map(|record| record.name.0.clone()).collect();
+    let records = if records.is_empty() { "(none)".to_owned() } else { records.join(", ") };
+    let mut against: Vec<String> = sight.hands_off.iter().cloned().collect();
+    match order.path {
+        Path::Evict => {
+            against.extend(against_evict(order, sight, &ips));
+            let is_etcd = sight.node(order).is_some_and(|node| node.roles.contains(&Role::Etcd));
+            let mut steps = vec![
+                format!("keep copies of the records {records}, without their secrets"),
+                format!("cordon and drain {}, within its disruption budgets", order.node),
+            ];
+            if is_etcd {
+                steps.push("remove its member of etcd, and look at the list".to_owned());
+            }
+            steps.push(format!("delete the Node {}; look twice, 30 s apart, that it stays away", order.node));
+            steps.push(format!(
+                "delete the records {records}; look twice that none is left of this name or these addresses"
+            ));
+            steps.push(HAND_OVER.to_owned());
+            Proposal { steps, against, draft: None }
+        }
+        Path::Mend => {
+            let (more, draft) = against_mend(order, sight, &ips);
+            against.extend(more);
+            let steps = vec![
+                format!("keep copies of the record {records}, without its secrets"),
+                "one PUT with customConfig and rkeNode together, refused by the API server if the record was written meanwhile".to_owned(),
+                "watch: a plan comes and the cluster is quiet, in two looks 30 s apart; otherwise take both out again".to_owned(),
+            ];
+            Proposal { steps, against, draft }
+        }
+    }
+}
+
+/// What a person does when Node and records are gone.
+pub const HAND_OVER: &str = "then a person cleans the machine (identity first: is it this cluster's?) and runs the current registration \
+command with the same roles; reveille rancher inspect says when it is whole";
+
+pub(super) fn node_ips(node: Option<&Node>) -> BTreeSet<String> {
+    node.map(|node| node.internal_ips().into_iter().map(str::to_owned).collect()).unwrap_or_default()
+}
+
+/// What stands against anything.
+fn against_any(order: &Order, sight: &Sight, ips: &BTreeSet<String>) -> Vec<String> {
+    let mut against: Vec<String> = sight.unquiet().into_iter().collect();
+    if sight.sample.records.is_none() || sight.sample.garbled > 0 {
+        against.push("not all records could be read".to_owned());
+    }
+    if sight.sample.nodes.is_none() {
+        against.push("Nodes could not be read".to_owned());
+        return against;
+    }
+    if sight.node(order).is_none() {
+        against.push(format!("there is no Node {}", order.node));
+    }
+    match sight.snapshot_age {
+        Some(age) if age < SNAPSHOT_MAX => {}
+        Some(_) => against.push("the newest complete snapshot of etcd is older than a day".to_owned()),
+        None => against.push("there is no complete snapshot of etcd that could be read".to_owned()),
+    }
+    let records = sight.records(order, ips);
+    if !is_found(sight, &records) {
+        against.push("none of P1 to P4 holds of it: there is nothing to mend".to_owned());
+    }
+    let is_elsewhere = |record: &&Record| {
+        !record.addresses.is_empty() && !record.internal_ips().iter().any(|ip| ips.contains(*ip))
+    };
+    if let Some(other) = records.iter().copied().find(is_elsewhere) {
+        against.push(format!(
+            "the record {} has other addresses: it may be another machine of the same name",
+            other.name
+        ));
+    }
+    against
+}
+
+/// Whether one of the four predicates that a repair rests on holds of these records.
+pub(super) fn is_found(sight: &Sight, records: &[&Record]) -> bool {
+    let rests_on = [Predicate::Mirror, Predicate::NoOwner, Predicate::NoRkeNode, Predicate::Duplicate];
+    judge(&sight.sample, None).iter().any(|finding| {
+        rests_on.contains(&finding.predicate)
+            && records.iter().any(|record| finding.records.contains(&record.name))
+    })
+}
+
+/// What stands against taking it out.
+pub(super) fn against_evict(order: &Order, sight: &Sight, ips: &BTreeSet<String>) -> Vec<String> {
+    let mut against = against_any(order, sight, ips);
+    against.extend(tied_by_role(order, sight, ips));
+    against.extend(tied_by_data(order, sight));
+    against
+}
+
+/// It is the last of a role, or etcd needs it.
+fn tied_by_role(order: &Order, sight: &Sight, ips: &BTreeSet<String>) -> Vec<String> {
+    let mut against = Vec::new();
+    let Some(node) = sight.node(order) else { return against };
+    for role in &node.roles {
+        if sight.others(order, *role) == 0 {
+            against.push(format!("it is the last {} that is well", role.word()));
+        }
+    }
+    if node.roles.contains(&Role::Etcd) {
+        let Some(members) = &sight.members else {
+            against.push("it holds etcd, and etcd's members could not be read".to_owned());
+            return against;
+        };
+        let own = sight.member(&order.node, ips);
+        let others: Vec<_> = members.iter().filter(|member| Some(*member) != own).collect();
+        if let Some(sick) = others.iter().find(|member| !member.healthy) {
+            against.push(format!("another member of etcd is not well: {}", sick.name));
+        }
+        let needed = members.len() / 2 + 1;
+        if own.is_some() && others.iter().filter(|member| member.healthy).count() < needed {
+            against.push(format!("without it etcd has fewer than {needed} of {} members", members.len()));
+        }
+    }
+    against
+}
+
+/// Something on it cannot go elsewhere.
+fn tied_by_data(order: &Order, sight: &Sight) -> Vec<String> {
+    let Some(pods) = &sight.pods else { return vec!["the pods on it could not be read".to_owned()] };
+    let named = |kind: PodKind| -> Vec<String> {
+        let of_kind = pods.iter().filter(|pod| pod.kind == kind);
+        of_kind.map(|pod| format!("{}/{}", pod.at.namespace, pod.at.name)).take(5).collect()
+    };
+    let mut against = Vec::new();
+    let (local, unmanaged) = (named(PodKind::LocalData), named(PodKind::Unmanaged));
+    if !local.is_empty() && !order.local_data {
+        against.push(format!("pods have data on it alone (--accept-local-data-loss): {}", local.join(", ")));
+    }
+    if !unmanaged.is_empty() {
+        against.push(format!("nobody would make these pods anew: {}", unmanaged.join(", ")));
+    }
+    against
+}
+
+/// What stands against an edit in place, and what it would write.
+pub(super) fn against_mend(
+    order: &Order,
+    sight: &Sight,
+    ips: &BTreeSet<String>,
+) -> (Vec<String>, Option<Draft>) {
+    let mut against = against_any(order, sight, ips);
+    if against.is_empty()
+        && tied_by_role(order, sight, ips).is_empty()
+        && tied_by_data(order, sight).is_empty()
+    {
+        against.push(
+            "it can be taken out and in again, which is the safer way: reveille rancher evict".to_owned(),
+        );
+    }
+    let records = sight.records(order, ips);
+    let [record] = records.as_slice() else {
+        against.push(format!("it has {} records: only a machine with one is mended in place", records.len()));
+        return (against, None);
+    };
+    if record.deleting.is_some() {
+        against.push(format!("the record {} is on its way out", record.name));
+    }
+    match draft(order, sight, record) {
+        Ok(draft) => (against, Some(draft)),
+        Err(more) => {
+            against.extend(more);
+            (against, None)
+        }
+    }
+}

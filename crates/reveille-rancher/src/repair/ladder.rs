@@ -1,0 +1,341 @@
+//! The loop of both ways: look, decide, record, do, record, look again.
+//!
+//! A [`Ladder`] is made from its order and the lines of its book; a restart is the same call with the lines that are there.
+//! What it keeps beside the book (since when looks agree) begins anew then, so that a restart only makes it wait longer.
+//!
+//! Answers carry the number of what they answer: one that comes twice, late, or from before a restart finds nothing that
+//! waits for it.
+
+use std::collections::BTreeSet;
+
+use reveille_core::model::time::{Span, Time};
+
+use super::guards::node_ips;
+use super::sight::Sight;
+use super::{
+    AGREE_AFTER, Act, ActKind, Closing, Draft, Effect, End, Event, LOOK_EVERY, Line, Order, Outcome, Path,
+    WITHIN, evict, mend,
+};
+use crate::model::RecordName;
+
+/// A look, a line or an act that is not answered for so long counts as not answered.
+const ANSWER_WITHIN: Span = Span::from_min(2);
+/// Looks in a row that may fail.
+const BLIND_MAX: u32 = 10;
+/// One thing is tried so often. Evictions are many by their nature, and have their own end.
+const TRIES_MAX: u32 = 3;
+
+/// What comes next.
+pub(super) enum Next {
+    Act(Act),
+    Wait(String),
+    Stop(String),
+    Close(Closing),
+}
+
+/// What looks agreed on, and since when, by our clock.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub(super) struct Seen {
+    pub(super) agreed_since: Option<Time>,
+    pub(super) gone_since: Option<Time>,
+    pub(super) clear_since: Option<Time>,
+}
+
+impl Seen {
+    /// Whether two looks far enough apart found that nothing stands against it.
+    pub(super) fn agrees(&mut self, now: Time) -> bool {
+        now.since(*self.agreed_since.get_or_insert(now)) >= AGREE_AFTER
+    }
+}
+
+/// What is durable.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub(super) struct Book {
+    lines: Vec<Line>,
+}
+
+impl Book {
+    fn intents(&self) -> impl DoubleEndedIterator<Item = (u32, Time, &Act)> {
+        self.lines.iter().filter_map(|line| match line {
+            Line::Intent { number, at_ms, what } => Some((*number, Time::from_ms(*at_ms), what)),
+            _ => None,
+        })
+    }
+
+    fn outcome(&self, of: u32) -> Option<&Outcome> {
+        self.lines.iter().find_map(|line| match line {
+            Line::Ended { number, outcome } if *number == of => Some(outcome),
+            _ => None,
+        })
+    }
+
+    fn of(&self, kind: ActKind) -> impl DoubleEndedIterator<Item = (u32, Time, &Act)> {
+        self.intents().filter(move |(_, _, act)| act.kind() == kind)
+    }
+
+    /// Whether one of this kind happened, or may have.
+    pub(super) fn may_have_begun(&self, kind: ActKind) -> bool {
+        let never = |outcome: &Outcome| {
+            matches!(outcome, Outcome::Moved | Outcome::Refused { .. } | Outcome::Failed { .. })
+        };
+        self.of(kind).any(|(number, _, _)| !self.outcome(number).is_some_and(never))
+    }
+
+    /// Whether one of this kind was said to be taken.
+    pub(super) fn was_taken(&self, kind: ActKind) -> bool {
+        self.of(kind).any(|(number, _, _)| {
+            matches!(self.outcome(number), Some(Outcome::Accepted | Outcome::AlreadySo))
+        })
+    }
+
+    /// The same, for what is done once.
+    pub(super) fn has_done(&self, kind: ActKind) -> bool {
+        self.was_taken(kind)
+    }
+
+    /// When the first of this kind was meant.
+    pub(super) fn first(&self, kind: ActKind) -> Option<Time> {
+        self.of(kind).next().map(|(_, at, _)| at)
+    }
+
+    /// When the last of this kind was meant.
+    pub(super) fn last(&self, kind: ActKind) -> Option<Time> {
+        self.of(kind).next_back().map(|(_, at, _)| at)
+    }
+
+    /// The uid of the Node that it was begun for.
+    pub(super) fn node_uid(&self) -> Option<&str> {
+        self.lines.iter().find_map(|line| match line {
+            Line::Begun { node_uid, .. } => Some(node_uid.as_str()),
+            _ => None,
+        })
+    }
+
+    /// The addresses of the machine: those noted at the beginning, else those of now.
+    pub(super) fn ips(&self, order: &Order, sight: &Sight) -> BTreeSet<String> {
+        let noted = self.lines.iter().find_map(|line| match line {
+            Line::Begun { ips, .. } => Some(ips.clone()),
+            _ => None,
+        });
+        noted.unwrap_or_else(|| node_ips(sight.node(order)))
+    }
+
+    /// What was written last, or may have been.
+    pub(super) fn written(&self) -> Option<(&RecordName, &Draft)> {
+        self.of(ActKind::Write).next_back().and_then(|(_, _, act)| match act {
+            Act::Write { record, draft, .. } => Some((record, draft)),
+            _ => None,
+        })
+    }
+
+    fn closed(&self) -> Option<&Closing> {
+        self.lines.iter().find_map(|line| match line {
+            Line::Closed { how } => Some(how),
+            _ => None,
+        })
+    }
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Phase {
+    Looking { until: Time },
+    Recording { line: Line, until: Time },
+    Acting { number: u32, until: Time },
+    Waiting { until: Time },
+    Over,
+}
+
+/// A repair on its way.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Ladder {
+    order: Order,
+    book: Book,
+    seen: Seen,
+    phase: Phase,
+    look: u32,
+    blind: u32,
+    began: Time,
+    /// Intents of lives before this one: whoever asks again gives as many tries again.
+    earlier: usize,
+    told: String,
+}
+
+impl Ladder {
+    /// Begins, or goes on from what the book says. The first thing is a look, either way.
+    pub fn begin(order: Order, lines: Vec<Line>, now: Time) -> (Self, Vec<Effect>) {
+        let book = Book { lines };
+        let mut ladder = Self {
+            order,
+            book,
+            seen: Seen::default(),
+            phase: Phase::Over,
+            look: 0,
+            blind: 0,
+            began: now,
+            earlier: 0,
+            told: String::new(),
+        };
+        ladder.earlier = ladder.book.intents().count();
+        if let Some(how) = ladder.book.closed().cloned() {
+            return (ladder, vec![Effect::End(End::Closed(how))]);
+        }
+        let effects = ladder.look(now);
+        (ladder, effects)
+    }
+
+    /// One event, and what follows from it.
+    pub fn step(&mut self, now: Time, event: Event) -> Vec<Effect> {
+        match (event, self.phase.clone()) {
+            (Event::Looked { look, seen }, Phase::Looking { .. }) if look == self.look => match *seen {
+                Ok(sight) => {
+                    self.blind = 0;
+                    self.decide(now, &sight)
+                }
+                Err(why) => self.blind(now, why),
+            },
+            (Event::Recorded { line }, Phase::Recording { line: what, .. }) if line == self.next_line() => {
+                self.recorded(now, what)
+            }
+            (Event::Done { number, outcome }, Phase::Acting { number: awaited, .. }) if number == awaited => {
+                self.record(now, Line::Ended { number, outcome })
+            }
+            (Event::Tick, Phase::Waiting { until }) if now >= until => self.look(now),
+            (Event::Tick, Phase::Looking { until }) if now >= until => {
+                self.blind(now, "no look came back".to_owned())
+            }
+            (Event::Tick, Phase::Acting { number, until }) if now >= until => {
+                let outcome = Outcome::Unknown { why: "no answer came".to_owned() };
+                self.record(now, Line::Ended { number, outcome })
+            }
+            (Event::Tick, Phase::Recording { until, .. }) if now >= until => {
+                self.stop("the book does not become durable: nothing is done without it".to_owned())
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    fn next_line(&self) -> u32 {
+        u32::try_from(self.book.lines.len()).unwrap_or(u32::MAX).saturating_add(1)
+    }
+
+    fn look(&mut self, now: Time) -> Vec<Effect> {
+        let until = now + ANSWER_WITHIN;
+        self.look += 1;
+        self.phase = Phase::Looking { until };
+        vec![Effect::Look { look: self.look }, Effect::WakeAt(until)]
+    }
+
+    fn wait(&mut self, now: Time, what: String) -> Vec<Effect> {
+        let until = now + LOOK_EVERY;
+        self.phase = Phase::Waiting { until };
+        let mut effects = Vec::new();
+        if self.told != what {
+            effects.push(Effect::Tell(format!("waits {what}")));
+            self.told = what;
+        }
+        effects.push(Effect::WakeAt(until));
+        effects
+    }
+
+    /// What was not seen agrees with nothing: every wait for a second look begins anew.
+    fn blind(&mut self, now: Time, why: String) -> Vec<Effect> {
+        self.seen = Seen::default();
+        self.blind += 1;
+        if self.blind >= BLIND_MAX {
+            return self.stop(format!("{BLIND_MAX} looks in a row saw nothing: {why}"));
+        }
+        self.wait(now, format!("to look again: {why}"))
+    }
+
+    fn decide(&mut self, now: Time, sight: &Sight) -> Vec<Effect> {
+        if let Some(why) = &sight.hands_off {
+            return self.stop(format!("hands off: {why}"));
+        }
+        if now.since(self.began) > WITHIN {
+            return self.stop("it has taken an hour".to_owned());
+        }
+        let next = match self.order.path {
+            Path::Evict => evict::next(&self.order, &self.book, &mut self.seen, now, sight),
+            Path::Mend => mend::next(&self.order, &self.book, &mut self.seen, now, sight),
+        };
+        match next {
+            Next::Wait(what) => self.wait(now, what),
+            Next::Stop(why) => self.stop(why),
+            Next::Close(how) => self.record(now, Line::Closed { how }),
+            Next::Act(act) => self.intend(now, act, sight),
+        }
+    }
+
+    fn intend(&mut self, now: Time, act: Act, sight: &Sight) -> Vec<Effect> {
+        if self.book.node_uid().is_none() {
+            let Some(node) = sight.node(&self.order) else {
+                return self.stop("its Node is not there".to_owned());
+            };
+            let line = Line::Begun {
+                at_ms: now.ms,
+                order: self.order.clone(),
+                node_uid: node.uid.as_str().to_owned(),
+                ips: node_ips(Some(node)),
+                roles: node.roles.clone(),
+            };
+            return self.record(now, line);
+        }
+        let tried =
+            self.book.intents().skip(self.earlier).filter(|(_, _, before)| is_same(before, &act)).count();
+        if act.kind() != ActKind::Evict && tried >= TRIES_MAX as usize {
+            return self.stop(format!("{} was tried {TRIES_MAX} times, and is not so", act.words()));
+        }
+        let number = u32::try_from(self.book.intents().count()).unwrap_or(u32::MAX).saturating_add(1);
+        self.record(now, Line::Intent { number, at_ms: now.ms, what: act })
+    }
+
+    fn record(&mut self, now: Time, line: Line) -> Vec<Effect> {
+        let until = now + ANSWER_WITHIN;
+        self.phase = Phase::Recording { line: line.clone(), until };
+        vec![Effect::Record { line: self.next_line(), what: line }, Effect::WakeAt(until)]
+    }
+
+    /// A line is durable: only now does what it says become so.
+    fn recorded(&mut self, now: Time, line: Line) -> Vec<Effect> {
+        self.book.lines.push(line.clone());
+        match line {
+            Line::Begun { .. } => self.look(now),
+            Line::Intent { number, what, .. } => {
+                let until = now + ANSWER_WITHIN;
+                self.phase = Phase::Acting { number, until };
+                let tell = Effect::Tell(what.words());
+                vec![tell, Effect::Do { number, act: what }, Effect::WakeAt(until)]
+            }
+            Line::Ended { outcome: Outcome::Refused { why }, .. } => {
+                self.stop(format!("it was refused: {why}"))
+            }
+            Line::Ended { outcome, .. } => {
+                let mut effects = match outcome {
+                    Outcome::Failed { why } | Outcome::Unknown { why } => vec![Effect::Tell(why)],
+                    _ => Vec::new(),
+                };
+                effects.extend(self.look(now));
+                effects
+            }
+            Line::Closed { how } => {
+                self.phase = Phase::Over;
+                vec![Effect::End(End::Closed(how))]
+            }
+        }
+    }
+
+    fn stop(&mut self, why: String) -> Vec<Effect> {
+        self.phase = Phase::Over;
+        let of_the_world = |act: &Act| act.kind() != ActKind::Save;
+        let changed = self.book.intents().any(|(_, _, act)| of_the_world(act));
+        vec![Effect::End(End::Stopped { why, changed })]
+    }
+}
+
+/// The same thing to the same object: a write on another revision is the same.
+fn is_same(before: &Act, act: &Act) -> bool {
+    match (before, act) {
+        (Act::DeleteRecord { uid: a, .. }, Act::DeleteRecord { uid: b, .. }) => a == b,
+        _ => before.kind() == act.kind(),
+    }
+}

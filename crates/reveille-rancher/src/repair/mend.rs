@@ -1,0 +1,115 @@
+//! In place: one edit, then a watch over what comes of it, and the way back.
+//!
+//! ```text
+//!  guards hold, twice ─▶ copy ─▶ one PUT ─▶ plan came, cluster quiet, twice ─▶ mended
+//!                                   └─ no plan in time, or etcd is to be replaced ─▶ both out again
+//! ```
+//!
+//! Only a record that has neither of the two parts is mended, so that the way back is to have neither again. What stands in
+//! the record at a look says how far it is, whoever carried the write out.
+
+use reveille_core::model::time::{Span, Time};
+
+use super::guards::against_mend;
+use super::ladder::{Book, Next, Seen};
+use super::sight::Sight;
+use super::{Act, ActKind, Closing, Draft, Order};
+use crate::model::Record;
+
+/// Rancher's controllers plan a host within seconds; an update of the cluster that follows takes minutes.
+const WATCH: Span = Span::from_min(10);
+/// What Rancher says when the edit would replace etcd's members.
+const REPLACED: &str = "Etcd plane nodes are replaced";
+
+/// What comes next.
+pub(super) fn next(order: &Order, book: &Book, seen: &mut Seen, now: Time, sight: &Sight) -> Next {
+    let Some((record, draft)) = book.written() else { return before(order, book, seen, now, sight) };
+    if sight.sample.records.is_none() {
+        return Next::Wait("for records to be read".to_owned());
+    }
+    let found = sight.sample.records.iter().flatten().find(|(name, _)| *name == record);
+    let Some((_, found)) = found else { return Next::Stop(format!("the record {record} is gone")) };
+    let has_none = found.custom_config.is_none() && found.rke_node.is_none();
+    if book.may_have_begun(ActKind::PutBack) {
+        return match (has_none, draft.is_in(found)) {
+            (true, _) => Next::Close(Closing::PutBack),
+            (false, true) => Next::Act(back(found, draft)),
+            (false, false) => Next::Stop(OTHERS.to_owned()),
+        };
+    }
+    if has_none {
+        if book.was_taken(ActKind::Write) {
+            return Next::Stop(
+                "what was written is not there any more: somebody else took it out".to_owned(),
+            );
+        }
+        // It did not arrive: from the beginning, with every guard, on the revision of now.
+        return before(order, book, seen, now, sight);
+    }
+    if !draft.is_in(found) {
+        return Next::Stop(OTHERS.to_owned());
+    }
+    watch(book, seen, now, sight, found, draft)
+}
+
+const OTHERS: &str = "somebody else wrote these fields meanwhile; a person has to look";
+
+fn back(record: &Record, draft: &Draft) -> Act {
+    Act::PutBack {
+        record: record.name.clone(),
+        uid: record.uid.clone(),
+        revision: record.revision.clone(),
+        draft: draft.clone(),
+    }
+}
+
+fn before(order: &Order, book: &Book, seen: &mut Seen, now: Time, sight: &Sight) -> Next {
+    let ips = book.ips(order, sight);
+    let (against, draft) = against_mend(order, sight, &ips);
+    let (true, Some(draft)) = (against.is_empty(), draft) else {
+        seen.agreed_since = None;
+        return Next::Stop(against.join("; "));
+    };
+    let records = sight.records(order, &ips);
+    let (Some(node), Some(record)) = (sight.node(order), records.first()) else {
+        return Next::Stop("its Node or its record is not there".to_owned());
+    };
+    if book.node_uid().is_some_and(|uid| uid != node.uid.as_str()) {
+        return Next::Stop("its Node is another one than the repair was begun for".to_owned());
+    }
+    if !seen.agrees(now) {
+        return Next::Wait("for a second look that agrees".to_owned());
+    }
+    if !book.has_done(ActKind::Save) {
+        return Next::Act(Act::Save { records: vec![record.name.clone()] });
+    }
+    Next::Act(Act::Write {
+        record: record.name.clone(),
+        uid: record.uid.clone(),
+        revision: record.revision.clone(),
+        draft,
+    })
+}
+
+/// It is written.
+fn watch(book: &Book, seen: &mut Seen, now: Time, sight: &Sight, record: &Record, draft: &Draft) -> Next {
+    let is_replaced =
+        sight.sample.cluster.conditions.values().any(|condition| condition.message.contains(REPLACED));
+    let late = book.last(ActKind::Write).is_some_and(|at| now.since(at) > WATCH);
+    if is_replaced {
+        return Next::Act(back(record, draft));
+    }
+    let busy = sight.unquiet();
+    if record.has_plan && busy.is_none() {
+        let since = *seen.clear_since.get_or_insert(now);
+        if now.since(since) >= super::AGREE_AFTER {
+            return Next::Close(Closing::Mended);
+        }
+        return Next::Wait("for a second look that it holds".to_owned());
+    }
+    seen.clear_since = None;
+    if late {
+        return Next::Act(back(record, draft));
+    }
+    Next::Wait(busy.unwrap_or_else(|| "for its plan".to_owned()))
+}

@@ -1,0 +1,151 @@
+//! What a ladder looks at, and whom it is about.
+//!
+//! A [`Sight`] is a look at the cluster with what else a repair rests on: pods on the Node, etcd's members, the newest
+//! snapshot, and whether people said hands off. What could not be read is `None`, and nothing that rests on it is done.
+
+use std::collections::BTreeSet;
+
+use reveille_core::model::time::Span;
+use serde::{Deserialize, Serialize};
+
+use super::Order;
+use crate::model::{Kind, Node, Record, Role, Sample};
+
+/// A pod, by what an eviction needs.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PodRef {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// Its uid.
+    pub uid: String,
+}
+
+/// What a pod is to a drain.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum PodKind {
+    /// It goes elsewhere.
+    Movable,
+    /// It belongs to the Node: of a DaemonSet, or of the kubelet itself; or it has ended.
+    Staying,
+    /// It has data on the machine alone.
+    LocalData,
+    /// Nobody would make it anew.
+    Unmanaged,
+}
+
+/// A pod on the Node.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Pod {
+    /// Which.
+    pub at: PodRef,
+    /// What it is.
+    pub kind: PodKind,
+}
+
+/// A member of etcd.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Member {
+    /// Its id.
+    pub id: String,
+    /// Its name.
+    pub name: String,
+    /// Hosts of its peer addresses.
+    pub hosts: BTreeSet<String>,
+    /// Whether it answers and has caught up.
+    pub healthy: bool,
+}
+
+/// A look with all that a repair rests on.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Sight {
+    /// The cluster.
+    pub sample: Sample,
+    /// Pods on the Node.
+    pub pods: Option<Vec<Pod>>,
+    /// Members of etcd.
+    pub members: Option<Vec<Member>>,
+    /// How old the newest complete snapshot of etcd is, by the API server's clock; `None` where there is none, or it was not
+    /// read.
+    pub snapshot_age: Option<Span>,
+    /// Who said hands off, or what else is under way.
+    pub hands_off: Option<String>,
+}
+
+impl Sight {
+    /// The Node that the order is about.
+    pub fn node(&self, order: &Order) -> Option<&Node> {
+        self.sample.nodes.as_ref()?.values().find(|node| node.name.as_str() == order.node)
+    }
+
+    /// Its records: those that Rancher's syncer would match with it, and those that share its name or its addresses, which were
+    /// noted before the Node went.
+    pub fn records(&self, order: &Order, ips: &BTreeSet<String>) -> Vec<&Record> {
+        let node = self.node(order);
+        let is_its = |record: &&Record| {
+            node.is_some_and(|node| record.is_of(node))
+                || record.node().is_some_and(|name| name.as_str() == order.node)
+                || record.requested_hostname == order.node
+                || record.internal_ips().iter().any(|ip| ips.contains(*ip))
+        };
+        self.sample.records.iter().flat_map(std::collections::BTreeMap::values).filter(is_its).collect()
+    }
+
+    /// Why nobody should touch the cluster now: it is updating, or is not one whose records we mend.
+    pub fn unquiet(&self) -> Option<String> {
+        let cluster = &self.sample.cluster;
+        if cluster.kind != Kind::Managed {
+            return Some(
+                "Rancher does not run this cluster itself: its records mirror Nodes, and are not mended"
+                    .to_owned(),
+            );
+        }
+        if cluster.deleting {
+            return Some("the cluster is on its way out".to_owned());
+        }
+        for (kind, needed) in [("Provisioned", true), ("Updated", false)] {
+            match cluster.conditions.get(kind) {
+                Some(condition) if condition.status != "True" => {
+                    let text =
+                        format!("the cluster is busy: {kind} is {} {}", condition.status, condition.message);
+                    return Some(text.trim_end().to_owned());
+                }
+                None if needed => {
+                    return Some(format!(
+                        "it cannot be told whether the cluster is busy: it has no condition {kind}"
+                    ));
+                }
+                _ => {}
+            }
+        }
+        None
+    }
+
+    /// The member of etcd that runs on these addresses.
+    pub fn member(&self, node: &str, ips: &BTreeSet<String>) -> Option<&Member> {
+        let is_its = |member: &&Member| {
+            member.hosts.iter().any(|host| ips.contains(host))
+                || member.name == node
+                || member.name.strip_prefix("etcd-") == Some(node)
+        };
+        self.members.as_ref()?.iter().find(is_its)
+    }
+
+    /// Other machines of this role that are well: a whole record, and a Node that is Ready.
+    pub fn others(&self, order: &Order, role: Role) -> usize {
+        let nodes = self.sample.nodes.iter().flat_map(std::collections::BTreeMap::values);
+        nodes
+            .filter(|node| {
+                node.name.as_str() != order.node && node.ready == "True" && node.roles.contains(&role)
+            })
+            .filter(|node| {
+                let records = self.sample.records.iter().flat_map(std::collections::BTreeMap::values);
+                records.into_iter().any(|record| {
+                    record.is_of(node) && record.rke_node.is_some() && record.deleting.is_none()
+                })
+            })
+            .count()
+    }
+}

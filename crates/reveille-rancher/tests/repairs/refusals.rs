@@ -1,0 +1,152 @@
+//! What stands against a repair, one by one; and that the witness sees what it is there to see.
+
+use reveille_core::model::time::{Span, Time};
+use reveille_rancher::model::{Condition, Kind, Role};
+use reveille_rancher::repair::witness::Witness;
+use reveille_rancher::repair::{Act, Effect, End, Event, Line, Path, propose};
+
+use crate::course::{Course, Mishap};
+use crate::world::World;
+
+fn refused(path: Path, change: impl FnOnce(&mut World)) -> String {
+    let mut world = World::of(path);
+    change(&mut world);
+    let before = (world.nodes.clone(), world.records.clone());
+    let against = propose(&world.order, &world.sight()).against.join("; ");
+    let course = Course::play(world, 1, Mishap::None);
+    if !against.is_empty() {
+        assert!(
+            matches!(&course.ended, Some(End::Stopped { changed: false, .. })),
+            "{against}: {}",
+            course.story()
+        );
+        assert_eq!((course.world.nodes, course.world.records), before, "{against}");
+    }
+    against
+}
+
+#[test]
+fn nothing_is_begun_where_a_guard_of_an_eviction_is_not_met() {
+    type Change = Box<dyn Fn(&mut World)>;
+    let busy = || Condition { status: "Unknown".to_owned(), ..Condition::default() };
+    let table: Vec<(Change, &str)> = vec![
+        (Box::new(|_| {}), ""),
+        (Box::new(move |w| drop(w.cluster.conditions.insert("Provisioned".to_owned(), busy()))), "busy"),
+        (Box::new(|w| w.cluster.kind = Kind::Mirrored), "mirror Nodes"),
+        (Box::new(|w| w.snapshot_age = None), "no complete snapshot"),
+        (Box::new(|w| w.snapshot_age = Some(Span::from_min(24 * 60 + 1))), "older than a day"),
+        (Box::new(|w| w.hands_off = Some("paused by ann".to_owned())), "paused by ann"),
+        (Box::new(|w| drop(w.records.pop_first())), ""),
+        (
+            Box::new(|w| w.nodes.values_mut().for_each(|node| node.ready = "Unknown".to_owned())),
+            "last worker",
+        ),
+        (Box::new(|w| w.records.values_mut().for_each(|record| record.rke_node = None)), "last worker"),
+        (Box::new(|w| *w = w.clone().with_etcd()), ""),
+        (
+            Box::new(|w| {
+                *w = w.clone().with_etcd();
+                w.members = None;
+            }),
+            "could not be read",
+        ),
+        (
+            Box::new(|w| {
+                *w = w.clone().with_etcd();
+                w.members.as_mut().unwrap()[0].healthy = false;
+            }),
+            "not well",
+        ),
+        (
+            Box::new(|w| {
+                *w = w.clone().with_etcd();
+                w.members.as_mut().unwrap().remove(0);
+            }),
+            "fewer than 2",
+        ),
+        (
+            Box::new(|w| w.pods[1].kind = reveille_rancher::repair::sight::PodKind::LocalData),
+            "--accept-local-data-loss",
+        ),
+        (
+            Box::new(|w| w.pods[1].kind = reveille_rancher::repair::sight::PodKind::Unmanaged),
+            "nobody would make",
+        ),
+        (
+            Box::new(|w| {
+                let record = w.records.values_mut().next_back().unwrap();
+                record.addresses[0].address = "10.0.0.9".to_owned();
+            }),
+            "other addresses",
+        ),
+    ];
+    for (index, (change, expected)) in table.into_iter().enumerate() {
+        let against = refused(Path::Evict, change);
+        assert!(
+            against.contains(expected) && expected.is_empty() == against.is_empty(),
+            "{index}: {expected} in {against:?}"
+        );
+    }
+}
+
+#[test]
+fn nothing_is_written_where_a_fact_of_the_machine_contradicts_the_edit() {
+    type Change = Box<dyn Fn(&mut World)>;
+    let subject = |w: &mut World| w.records.values_mut().next_back().unwrap().name.clone();
+    let table: Vec<(Change, &str)> = vec![
+        (Box::new(|_| {}), ""),
+        (Box::new(|w| drop(w.pods.pop())), "safer way"),
+        (
+            Box::new(move |w| {
+                let name = subject(w);
+                w.records.get_mut(&name).unwrap().roles.insert(Role::Etcd);
+            }),
+            "role labels",
+        ),
+        (Box::new(|w| w.cluster.applied_hosts = None), "no applied specification"),
+        (Box::new(|w| drop(w.cluster.applied_hosts.as_mut().unwrap().pop())), "more than add this host"),
+        (
+            Box::new(|w| {
+                let host = w.cluster.applied_hosts.as_ref().unwrap()[0].clone();
+                let roles = [Role::Etcd].into();
+                let was = reveille_rancher::model::Host { address: "10.0.0.3".to_owned(), roles, ..host };
+                w.cluster.applied_hosts.as_mut().unwrap().push(was);
+            }),
+            "member of etcd",
+        ),
+    ];
+    for (index, (change, expected)) in table.into_iter().enumerate() {
+        let against = refused(Path::Mend, change);
+        assert!(
+            against.contains(expected) && expected.is_empty() == against.is_empty(),
+            "{index}: {expected} in {against:?}"
+        );
+    }
+}
+
+#[test]
+fn a_member_of_etcd_goes_before_its_node_and_its_node_before_its_record() {
+    let course = Course::play(World::of(Path::Evict).with_etcd(), 1, Mishap::None);
+    let story = course.story();
+    let at = |text: &str| story.find(text).unwrap_or_else(|| panic!("{text}\n{story}"));
+    assert!(at("remove the etcd member 3") < at("delete the Node"));
+    let records = story.find("delete the record").unwrap_or(story.len());
+    assert!(at("delete the Node") < records);
+}
+
+#[test]
+fn the_witness_sees_a_record_that_goes_before_its_node_and_a_call_without_an_intent() {
+    let world = World::of(Path::Evict);
+    let now = Time::from_ms(0);
+    let mut witness = Witness::new(world.order.clone());
+    let record = world.its_records()[0];
+    let act = Act::DeleteRecord { record: record.name.clone(), uid: record.uid.clone() };
+    witness.hear(now, &Event::Looked { look: 1, seen: Box::new(Ok(world.sight())) });
+    let said = witness.judge(now, &Effect::Do { number: 1, act: act.clone() }).join("; ");
+    assert!(said.contains("not proved gone") && said.contains("not durable"), "{said}");
+    let line = Line::Intent { number: 2, at_ms: 0, what: act.clone() };
+    assert!(witness.judge(now, &Effect::Record { line: 1, what: line }).is_empty());
+    witness.hear(now, &Event::Recorded { line: 1 });
+    let said = witness.judge(now, &Effect::Do { number: 2, act }).join("; ");
+    assert!(said.contains("not proved gone") && !said.contains("not durable"), "{said}");
+}

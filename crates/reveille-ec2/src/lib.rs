@@ -44,6 +44,7 @@ mod survey;
 mod table;
 #[cfg(test)]
 mod tests;
+mod trial;
 
 pub use account::{Account, ConnectError, Ec2Config};
 pub use client::SendError;
@@ -54,3 +55,4 @@ pub use list::Lister;
 pub use policy::policy;
 pub use refusal::Refusal;
 pub use survey::{AccountSurvey, NamedTable};
+pub use trial::Trial;

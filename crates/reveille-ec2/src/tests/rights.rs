@@ -11,11 +11,11 @@ use reveille_core::model::instance::Mark;
 use reveille_core::model::network::{Direction, Family, Remote, Route, RuleSpec};
 use reveille_core::model::roster::GroupRef;
 
-use super::fake::{Fake, Reply, Seen, aws};
+use super::fake::{Fake, Reply, Seen, aws, fault};
 use super::words::{answer, instances, interface, interfaces, result, route, table, tagged};
 use crate::actions::ALL;
 use crate::interface::WireInterface;
-use crate::{Interest, Lister};
+use crate::{Interest, Lister, Trial};
 
 fn eni() -> String {
     interface("eni-1", 1, true, &["sg-1"], Some("i-1"))
@@ -160,4 +160,36 @@ async fn what_is_called_is_what_the_policy_names() {
     let called: BTreeSet<String> = fake.take_actions().into_iter().collect();
     let named: BTreeSet<String> = ALL.iter().map(|action| action.name.to_owned()).collect();
     assert_eq!(called, named);
+}
+
+/// A trial says so in every request that it sends: without that word it would be the deed.
+#[tokio::test]
+async fn rights_are_tried_and_nothing_is_done() {
+    let fake = Fake::start(|_| None).await;
+    let account = fake.connect().await;
+    fake.answer(|seen| {
+        let lacking = ["TerminateInstances", "DescribeRouteTables"].contains(&seen.action());
+        Some(if lacking { fault(403, "UnauthorizedOperation") } else { fault(412, "DryRunOperation") })
+    });
+    let tried = account.try_rights(Some(&InstanceId::from("i-1"))).await;
+    let with = |wanted: &Trial| -> Vec<&str> {
+        tried.iter().filter(|(_, trial)| trial == wanted).map(|(action, _)| action.as_str()).collect()
+    };
+    assert_eq!(with(&Trial::Lacking), ["ec2:DescribeRouteTables", "ec2:TerminateInstances"]);
+    assert!(with(&Trial::Held).contains(&"ec2:StopInstances"));
+    let untried: Vec<&str> = tried
+        .iter()
+        .filter(|(_, trial)| matches!(trial, Trial::Untried(_)))
+        .map(|(action, _)| action.as_str())
+        .collect();
+    assert!(
+        untried.contains(&"ec2:CreateRoute") && untried.contains(&"autoscaling:DescribeAutoScalingGroups")
+    );
+    assert_eq!(tried.len(), ALL.len() - 1, "all but the one that everybody has");
+    let seen = fake.take_seen();
+    assert_eq!(seen.len(), tried.len() - untried.len());
+    assert!(seen.iter().all(|seen| seen.get("DryRun") == "true"));
+    let without = account.try_rights(None).await;
+    let stop = without.iter().find(|(action, _)| action == "ec2:StopInstances").map(|(_, trial)| trial);
+    assert!(matches!(stop, Some(Trial::Untried(_))), "{stop:?}");
 }

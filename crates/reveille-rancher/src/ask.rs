@@ -104,6 +104,8 @@ pub enum Ask {
     Record(ClusterId, RecordName),
     /// Pods of `cattle-system`, for the agents among them.
     Pods,
+    /// Pods on one Node.
+    PodsOn(NodeName),
 }
 
 const CLUSTERS: &str = "/apis/management.cattle.io/v3/clusters";
@@ -123,13 +125,14 @@ impl Ask {
             Self::Node(name) => format!("read the node {name}"),
             Self::Record(id, name) => format!("read the record {id}/{name}"),
             Self::Pods => "list pods in the namespace cattle-system".to_owned(),
+            Self::PodsOn(node) => format!("list pods on {node}"),
         }
     }
 
     /// To whom it goes.
     pub const fn place(&self) -> Place {
         match self {
-            Self::Nodes | Self::Node(_) | Self::Pods => Place::Downstream,
+            Self::Nodes | Self::Node(_) | Self::Pods | Self::PodsOn(_) => Place::Downstream,
             _ => Place::Management,
         }
     }
@@ -157,6 +160,10 @@ impl Ask {
             Self::Nodes => (NODES.to_owned(), Some(ITEMS_OF_A_PAGE), None),
             Self::Node(name) => {
                 (format!("{NODES}/{}", safe(name.as_str())?), None, Some(name.as_str().to_owned()))
+            }
+            Self::PodsOn(node) => {
+                let node = safe(node.as_str())?;
+                (format!("/api/v1/pods?fieldSelector=spec.nodeName%3D{node}"), Some(ITEMS_OF_A_PAGE), None)
             }
             Self::Pods => ("/api/v1/namespaces/cattle-system/pods".to_owned(), Some(ITEMS_OF_A_PAGE), None),
         };

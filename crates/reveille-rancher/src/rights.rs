@@ -32,6 +32,8 @@ pub enum Purpose {
     Look,
     /// Machines of modern clusters: whether their plan was applied.
     Plans,
+    /// Only where records are mended.
+    Repair,
 }
 
 const MANAGEMENT: &str = "management.cattle.io";
@@ -52,6 +54,10 @@ pub const RULES: &[Rule] = &[
     },
     look(Place::Downstream, "", "nodes", None, &["get", "list"]),
     look(Place::Downstream, "", "pods", Some("cattle-system"), &["list"]),
+    repair(Place::Management, MANAGEMENT, "nodes", &["update", "delete"]),
+    repair(Place::Downstream, "", "nodes", &["update", "delete"]),
+    repair(Place::Downstream, "", "pods", &["list"]),
+    repair(Place::Downstream, "", "pods/eviction", &["create"]),
 ];
 
 const fn look(
@@ -62,6 +68,24 @@ const fn look(
     verbs: &'static [&'static str],
 ) -> Rule {
     Rule { place, group, resource, namespace, verbs, purpose: Purpose::Look }
+}
+
+const fn repair(
+    place: Place,
+    group: &'static str,
+    resource: &'static str,
+    verbs: &'static [&'static str],
+) -> Rule {
+    Rule { place, group, resource, namespace: None, verbs, purpose: Purpose::Repair }
+}
+
+/// What is wanted beside looking.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Wanted {
+    /// Secrets with plans may be listed.
+    pub plans: bool,
+    /// Records may be mended.
+    pub repair: bool,
 }
 
 /// What one ask needs, in words.
@@ -77,17 +101,29 @@ pub fn needed(ask: &Ask) -> String {
         Ask::Nodes => ("list", "nodes"),
         Ask::Node(_) => ("get", "nodes"),
         Ask::Pods => ("list", "pods in cattle-system"),
+        Ask::PodsOn(_) => ("list", "pods"),
     };
     format!("the right to {verb} {resource}")
 }
 
 /// The rules of one place as YAML, bound to a service account.
-pub fn manifest(place: Place, account: &str, namespace: &str, plans: bool) -> String {
+pub fn manifest(place: Place, account: &str, namespace: &str, wanted: Wanted) -> String {
     let mut yaml = String::new();
-    let is_wanted = |rule: &&Rule| rule.place == place && (plans || rule.purpose != Purpose::Plans);
+    let is_wanted = |rule: &&Rule| {
+        let is_purpose = match rule.purpose {
+            Purpose::Look => true,
+            Purpose::Plans => wanted.plans,
+            Purpose::Repair => wanted.repair,
+        };
+        rule.place == place && is_purpose
+    };
     for rule in RULES.iter().filter(is_wanted) {
         let group = rule.group.split('.').next().unwrap_or_default();
-        let name = ["reveille-rancher", group, rule.resource].join("-").replace("--", "-");
+        let resource = rule.resource.replace('/', "-");
+        let mut name = ["reveille-rancher", group, &resource].join("-").replace("--", "-");
+        if rule.purpose == Purpose::Repair {
+            name.push_str("-repair");
+        }
         let (role, within) = match rule.namespace {
             Some(within) => ("Role", format!(", namespace: {within}")),
             None => ("ClusterRole", String::new()),

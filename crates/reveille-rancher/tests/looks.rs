@@ -11,7 +11,7 @@ use reveille_core::model::id::NodeName;
 use reveille_rancher::ask::{Ask, Place};
 use reveille_rancher::judge::judge;
 use reveille_rancher::model::{ClusterId, RecordName, Sample};
-use reveille_rancher::rights::{Purpose, RULES, manifest};
+use reveille_rancher::rights::{Purpose, RULES, Wanted, manifest};
 use reveille_rancher::{modern, reading};
 use serde_json::json;
 use support::{Api, cluster, mirrored, node, registered};
@@ -124,6 +124,7 @@ fn the_rights_are_those_of_what_is_asked_and_no_others() {
         Ask::Nodes,
         Ask::Node(NodeName::from("w-1")),
         Ask::Pods,
+        Ask::PodsOn(NodeName::from("w-1")),
     ];
     let mut needed = BTreeSet::new();
     for ask in &asks {
@@ -146,6 +147,7 @@ fn the_rights_are_those_of_what_is_asked_and_no_others() {
     }
     let listed: BTreeSet<_> = RULES
         .iter()
+        .filter(|rule| rule.verbs.iter().all(|verb| matches!(*verb, "get" | "list")))
         .flat_map(|rule| {
             rule.verbs.iter().map(|verb| {
                 (
@@ -165,11 +167,15 @@ fn the_rights_are_those_of_what_is_asked_and_no_others() {
 fn secrets_may_only_be_read_where_that_is_wanted() {
     assert!(RULES.iter().any(|rule| rule.purpose == Purpose::Plans));
     for place in [Place::Management, Place::Downstream] {
-        let looking = manifest(place, "reveille", "reveille", false);
-        assert!(!looking.contains("secrets") && looking.contains("verbs: [get, list]"));
+        let looking = manifest(place, "reveille", "reveille", Wanted::default());
+        assert!(
+            !looking.contains("secrets")
+                && !looking.contains("delete")
+                && looking.contains("verbs: [get, list]")
+        );
     }
     assert!(
-        manifest(Place::Management, "reveille", "reveille", true)
+        manifest(Place::Management, "reveille", "reveille", Wanted { plans: true, repair: false })
             .contains("resources: [secrets], verbs: [list]")
     );
 }

@@ -101,6 +101,7 @@ fn the_sketch_of_the_design_means_what_it_says() {
             limits: Limits::default(),
             timing: Timing::default(),
         },
+        rancher: None,
         cluster: ClusterRef { kubeconfig: None, context: Some("prod-admin".to_owned()) },
         clouds: [(
             CloudName::from("os"),

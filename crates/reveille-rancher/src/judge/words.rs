@@ -25,8 +25,8 @@ impl Predicate {
             Self::Mirror | Self::NoOwner | Self::NoRkeNode => Advice {
                 means: "the machine's agent waits for a plan that never comes; the Node itself may be Ready, and is unmanaged: no \
                         upgrade, no sync of labels, and the next change of the cluster may cordon and clean it",
-                first: "take the Node out and let the machine register anew, Node before record: docs/rancher.md has the order, step by step. \
-                        Only where it is the last of its role or cannot be emptied: mend the record in place, in one edit",
+                first: "take the Node out and let the machine register anew, Node before record: reveille rancher evict NODE tells each step. \
+                        Only where it is the last of its role or cannot be emptied: reveille rancher mend NODE",
                 never: NEVER_FIRST_THE_RECORD,
             },
             Self::Duplicate => Advice {

@@ -16,11 +16,13 @@
 //! minute apart agree on. A surprise stops it, and a person goes on. [`witness`] holds these rules against every step, from
 //! a book of its own.
 //!
-//! Not here: calls, files, the clock; and nothing that cleans or registers a machine, which is told to a person.
+//! Not here: files, the clock; calls are `hands`' business; and nothing that cleans or registers a machine, which is
+//! told to a person.
 
 mod draft;
 mod evict;
 mod guards;
+pub mod hands;
 mod ladder;
 mod mend;
 pub mod sight;

@@ -25,6 +25,8 @@ pub(crate) struct Api {
     pub(crate) lost_page: Option<usize>,
     /// What was asked, in order.
     pub(crate) asked: RefCell<Vec<(Verb, String)>>,
+    /// Bodies that were sent, in order. Nothing is changed by them.
+    pub(crate) bodies: RefCell<Vec<Value>>,
 }
 
 impl Api {
@@ -41,6 +43,9 @@ fn refused(code: u16, cause: &str, missing: bool) -> Refused {
 impl Door for Api {
     async fn send(&self, request: Request) -> Result<Given, Refused> {
         self.asked.borrow_mut().push((request.verb, request.target.clone()));
+        if let Some(body) = &request.body {
+            self.bodies.borrow_mut().push(serde_json::from_slice(body).unwrap());
+        }
         let (path, query) = request.target.split_once('?').unwrap_or((&request.target, ""));
         if self.forbidden.iter().any(|part| path.contains(part)) {
             return Err(refused(403, "Forbidden", false));

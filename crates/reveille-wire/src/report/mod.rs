@@ -36,7 +36,7 @@ pub use parts::{
 pub use plan::{ActReport, AskReport, BlindReport, PlanHeldReport, PlanReport, PlanSummary, WaitReport};
 pub use rancher::{
     RancherClusterReport, RancherDifferenceReport, RancherEvidenceReport, RancherFindingReport,
-    RancherMachineReport, RancherReport, RancherTroubleReport,
+    RancherMachineReport, RancherRepairReport, RancherReport, RancherTroubleReport,
 };
 pub use roll::{Answers, MachineReport, RollReport, RollSummary};
 pub use way::{
@@ -78,6 +78,8 @@ pub enum Report {
     JoinReport(JoinReport),
     /// What is amiss with Rancher's records.
     RancherReport(RancherReport),
+    /// What an order to mend a record comes to.
+    RancherRepairReport(RancherRepairReport),
 }
 
 /// Why a report could not be written.

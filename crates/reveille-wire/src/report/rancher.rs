@@ -128,3 +128,21 @@ pub struct RancherMachineReport {
     /// What to look at.
     pub first: String,
 }
+
+/// What an order to mend a record comes to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RancherRepairReport {
+    /// The cluster.
+    pub cluster: String,
+    /// The Node.
+    pub node: String,
+    /// `evict` or `mend`.
+    pub way: String,
+    /// What would be done, in order.
+    pub steps: Vec<String>,
+    /// What stands against it; nothing is begun unless there is none.
+    pub against: Vec<String>,
+    /// What an edit in place writes: `this` stands there now, `healthy` would.
+    pub writes: Vec<RancherDifferenceReport>,
+}

@@ -10,7 +10,9 @@ use super::complaint::{Complaints, Refusal, Spot, Written, quote};
 use super::section::{Field, Section};
 use super::shape::{DOCUMENT, METADATA, SPEC};
 use super::tree::{self, Tree};
-use super::{API_VERSION, CheckedRoster, CloudRef, KIND, Origin, access, clouds, network, pools, timing};
+use super::{
+    API_VERSION, CheckedRoster, CloudRef, KIND, Origin, access, clouds, network, pools, rancher, timing,
+};
 
 /// Reads, checks, and gives all or nothing.
 pub(super) fn read(text: &str, origin: &Origin<'_>) -> Result<Vec<CheckedRoster>, Refusal> {
@@ -89,6 +91,7 @@ fn document(tree: &Tree, origin: &Origin<'_>, complaints: &mut Complaints) -> Op
     let spec = section.require("spec", "write spec with clouds and pools", complaints);
     let spec = Section::open(&spec?, SPEC, complaints)?;
     let cluster = clouds::cluster(spec.take("cluster"), origin, complaints);
+    let rancher = rancher::rancher(spec.take("rancher"), origin, complaints);
     let cloud_list = spec.require("clouds", "list the clouds that the machines live in", complaints);
     let clouds = clouds::clouds(cloud_list, origin, complaints);
     let network = network::network(spec.take("network"), &clouds, complaints);
@@ -117,7 +120,7 @@ fn document(tree: &Tree, origin: &Origin<'_>, complaints: &mut Complaints) -> Op
         timing,
     };
     let clouds = clouds.into_iter().map(|(name, (cloud, _))| (name, cloud)).collect();
-    Some((CheckedRoster { roster, cluster, clouds, written }, named?.spot))
+    Some((CheckedRoster { roster, cluster, clouds, rancher, written }, named?.spot))
 }
 
 /// Whether a document is ours at all. The fields of a foreign one are not looked at: every one would be a complaint.

@@ -18,6 +18,7 @@ pub mod look;
 mod marks;
 mod network;
 mod pools;
+mod rancher;
 pub mod render;
 mod scalar;
 mod section;
@@ -30,7 +31,7 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use reveille_core::model::id::{CloudName, PoolName};
-use reveille_core::model::roster::Roster;
+use reveille_core::model::roster::{Mode, Roster};
 use reveille_core::model::time::Span;
 use thiserror::Error;
 
@@ -54,6 +55,8 @@ pub struct CheckedRoster {
     pub cluster: ClusterRef,
     /// Where each cloud of the roster is.
     pub clouds: BTreeMap<CloudName, CloudRef>,
+    /// The Rancher that has records of the cluster.
+    pub rancher: Option<RancherRef>,
     /// Where each pool's marks are written.
     pub written: BTreeMap<PoolName, Written>,
 }
@@ -65,6 +68,21 @@ pub struct ClusterRef {
     pub kubeconfig: Option<PathBuf>,
     /// A context of it; `None`: its current one.
     pub context: Option<String>,
+}
+
+/// A Rancher, and how far it may be mended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RancherRef {
+    /// A kubeconfig of its management cluster; `None`: the usual one.
+    pub kubeconfig: Option<PathBuf>,
+    /// A context of it; `None`: its current one.
+    pub context: Option<String>,
+    /// Id or name of the roster's cluster there.
+    pub cluster: String,
+    /// Machines may be taken out and registered anew.
+    pub evict: Mode,
+    /// Records may be edited in place.
+    pub mend: Mode,
 }
 
 /// Where a cloud and the credentials for it are. Two that are equal are one and the same project.

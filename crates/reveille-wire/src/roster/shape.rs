@@ -15,9 +15,14 @@ pub(super) struct Shape {
 pub(super) const DOCUMENT: Shape =
     Shape { path: "the document", fields: &["apiVersion", "kind", "metadata", "spec"] };
 pub(super) const METADATA: Shape = Shape { path: "metadata", fields: &["name"] };
-pub(super) const SPEC: Shape =
-    Shape { path: "spec", fields: &["cluster", "clouds", "network", "access", "pools", "limits", "timing"] };
+pub(super) const SPEC: Shape = Shape {
+    path: "spec",
+    fields: &["cluster", "clouds", "network", "access", "pools", "limits", "timing", "rancher"],
+};
 pub(super) const CLUSTER: Shape = Shape { path: "spec.cluster", fields: &["kubeconfig", "context"] };
+pub(super) const RANCHER: Shape =
+    Shape { path: "spec.rancher", fields: &["kubeconfig", "context", "cluster", "repair"] };
+pub(super) const RANCHER_REPAIR: Shape = Shape { path: "spec.rancher.repair", fields: &["evict", "mend"] };
 pub(super) const CLOUD: Shape = Shape { path: "spec.clouds[]", fields: &["name", "openstack", "ec2"] };
 pub(super) const OPENSTACK: Shape =
     Shape { path: "spec.clouds[].openstack", fields: &["cloud", "cloudsFile"] };
@@ -83,11 +88,13 @@ pub(super) const TIMING: Shape = Shape {
     ],
 };
 
-const ALL: [Shape; 23] = [
+const ALL: [Shape; 25] = [
     DOCUMENT,
     METADATA,
     SPEC,
     CLUSTER,
+    RANCHER,
+    RANCHER_REPAIR,
     CLOUD,
     OPENSTACK,
     EC2,

@@ -29,6 +29,36 @@ pub(crate) enum RancherCommand {
     /// What is amiss with its records, beside a healthy one, and the first safe step; only reads
     #[command(after_long_help = INSPECT_EXAMPLES)]
     Inspect(Inspect),
+    /// Take a machine out, Node before record, so that it can register anew; tells what it would do, and does it with --yes
+    #[command(after_long_help = REPAIR_EXAMPLES)]
+    Evict(Repair),
+    /// Mend a record in place by one edit, where its machine cannot be taken out; tells, and does it with --yes
+    #[command(after_long_help = REPAIR_EXAMPLES)]
+    Mend(Repair),
+}
+
+const REPAIR_EXAMPLES: &str = "\
+Examples:
+  reveille rancher evict w-3            each step, and what stands against it; changes nothing
+  reveille rancher evict w-3 --yes      does it, where the roster says spec.rancher.repair.evict: act
+  reveille rancher mend cp-1            what one edit would write, and what stands against it
+
+Needs a roster with spec.rancher. Where it stops it says why; the same command goes on from what it finds. It waits for \
+two looks that agree, half a minute apart, before the first step, after the Node is gone, and at the end.
+
+Exit codes: 0 it could be done, or is done · 1 something stands against it, or it stopped · 2 it could not be told · 64 wrong usage";
+
+/// `rancher evict`, `rancher mend`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Repair {
+    /// The name of the Node
+    pub(crate) node: String,
+    /// Do it, where the roster allows it
+    #[arg(long)]
+    pub(crate) yes: bool,
+    /// Evict pods whose data is on the machine alone, too
+    #[arg(long)]
+    pub(crate) accept_local_data_loss: bool,
 }
 
 /// Where a Rancher and a cluster below it are.

@@ -35,6 +35,9 @@ pub(crate) struct Rbac {
     /// With --rancher management: also the right to list secrets with plans of machines, which hold credentials
     #[arg(long, requires = "rancher")]
     pub(crate) plans: bool,
+    /// With --rancher: also what `rancher evict` and `rancher mend` change
+    #[arg(long, requires = "rancher")]
+    pub(crate) repair: bool,
 }
 
 /// Which API server of a Rancher's two.

@@ -77,6 +77,7 @@ pub(crate) fn print(context: &Context, report: Report, all: bool) -> Result<(Str
         Report::JoinReport(join) => render::join::exit(join),
         Report::DoctorReport(doctor) => render::doctor::exit(doctor),
         Report::RancherReport(rancher) => render::rancher::exit(rancher),
+        Report::RancherRepairReport(repair) => render::rancher::repair_exit(repair),
     };
     let page = report.clone();
     let text = context.print(report, move |paper| match &page {
@@ -88,6 +89,7 @@ pub(crate) fn print(context: &Context, report: Report, all: bool) -> Result<(Str
         Report::JoinReport(join) => render::join::page(join),
         Report::DoctorReport(doctor) => render::doctor::page(doctor, paper),
         Report::RancherReport(rancher) => render::rancher::page(rancher, paper),
+        Report::RancherRepairReport(repair) => render::rancher::repair_page(repair, paper),
     })?;
     Ok((text, exit))
 }

@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use reveille_wire::report::{
-    RancherClusterReport, RancherMachineReport, RancherReport, RancherTroubleReport,
+    RancherClusterReport, RancherDifferenceReport, RancherMachineReport, RancherRepairReport, RancherReport,
+    RancherTroubleReport,
 };
 
 use super::paper::{Paper, Tone, one_line};
@@ -123,7 +124,7 @@ fn of_machine(
             Text::toned(Tone::Faint, format!("healthy ({})", one_line(sibling))),
             Text::toned(Tone::Faint, "this"),
         ];
-        let row = |differs: &reveille_wire::report::RancherDifferenceReport| {
+        let row = |differs: &RancherDifferenceReport| {
             [&differs.field, &differs.healthy, &differs.this].map(|text| Text::plain(one_line(text))).to_vec()
         };
         let rows = std::iter::once(head).chain(trouble.differs.iter().map(row)).collect();
@@ -139,6 +140,42 @@ fn of_machine(
             }
         }
     }
+}
+
+/// What an order to mend comes to: the steps, what is written, and what stands against it.
+pub(crate) fn repair_page(report: &RancherRepairReport, paper: &Paper) -> String {
+    let mut page = String::new();
+    let (node, cluster) = (one_line(&report.node), one_line(&report.cluster));
+    let head = match report.against.len() {
+        0 => {
+            paper.tone(Tone::Good, format!("{} {node} of {cluster}: nothing stands against it.", report.way))
+        }
+        _ => paper.tone(Tone::Doubt, format!("{} {node} of {cluster}: not now.", report.way)),
+    };
+    let _ = writeln!(page, "{}", hanging(paper, &head, 0));
+    for against in &report.against {
+        line(&mut page, "Not", &one_line(against), paper);
+    }
+    page.push('\n');
+    for (index, step) in report.steps.iter().enumerate() {
+        line(&mut page, &(index + 1).to_string(), &one_line(step), paper);
+    }
+    if !report.writes.is_empty() {
+        page.push('\n');
+        let row = |write: &RancherDifferenceReport| {
+            [&write.field, &write.this, &write.healthy].map(|text| Text::plain(one_line(text))).to_vec()
+        };
+        let head = ["field", "now", "then"].map(|text| Text::toned(Tone::Faint, text)).to_vec();
+        let rows = std::iter::once(head).chain(report.writes.iter().map(row)).collect();
+        page.push_str(&table::lines(paper, INDENT, rows));
+    }
+    let _ = writeln!(page, "\nNothing was changed. With --yes it is done, where the roster says act.");
+    page
+}
+
+/// Whether it could be done now.
+pub(crate) fn repair_exit(report: &RancherRepairReport) -> Exit {
+    if report.against.is_empty() { Exit::AllAnswer } else { Exit::SomebodyAbsent }
 }
 
 fn machine_row(machine: &RancherMachineReport) -> Vec<Text> {
@@ -177,7 +214,7 @@ fn line(page: &mut String, label: &str, text: &str, paper: &Paper) {
 #[cfg(test)]
 mod tests {
     use jiff::tz::TimeZone;
-    use reveille_wire::report::{RancherDifferenceReport, RancherEvidenceReport, RancherFindingReport};
+    use reveille_wire::report::{RancherEvidenceReport, RancherFindingReport};
 
     use super::*;
 

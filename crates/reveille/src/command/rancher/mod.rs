@@ -7,6 +7,7 @@
 //! Nothing is decided here. One cluster that cannot be read is said so, and does not stop the others.
 
 mod door;
+mod repair;
 mod report;
 
 use std::time::Duration;
@@ -17,6 +18,7 @@ use reveille_kube::ClusterConfig;
 use reveille_rancher::ask::Place;
 use reveille_rancher::judge::{Earlier, judge};
 use reveille_rancher::model::{Cluster, Sample, Unread};
+use reveille_rancher::repair::Path;
 use reveille_rancher::stamp::ServerTime;
 use reveille_rancher::{modern, reading, rights as needs};
 use reveille_wire::report::Report;
@@ -35,6 +37,8 @@ const LOCAL: &str = "local";
 pub(crate) async fn rancher(context: &Context, args: &Rancher) -> Result<Answer, Failure> {
     match &args.command {
         RancherCommand::Inspect(args) => inspect(context, args).await,
+        RancherCommand::Evict(args) => repair::repair(context, Path::Evict, args).await,
+        RancherCommand::Mend(args) => repair::repair(context, Path::Mend, args).await,
     }
 }
 
@@ -44,7 +48,8 @@ pub(crate) fn rights(args: &Rbac, place: Rights) -> String {
         Rights::Management => Place::Management,
         Rights::Downstream => Place::Downstream,
     };
-    needs::manifest(place, &args.service_account, &args.namespace, args.plans)
+    let wanted = needs::Wanted { plans: args.plans, repair: args.repair };
+    needs::manifest(place, &args.service_account, &args.namespace, wanted)
 }
 
 async fn inspect(context: &Context, args: &Inspect) -> Result<Answer, Failure> {
@@ -93,19 +98,19 @@ fn span(duration: Duration) -> Span {
 
 async fn management(places: &Places) -> Result<KubeDoor, Failure> {
     let config = ClusterConfig { kubeconfig: places.kubeconfig.clone(), context: places.context.clone() };
-    KubeDoor::open(&config).await.map_err(|error| {
-        Failure::usage(anyhow::Error::new(error).context("cannot reach Rancher's management cluster"))
-    })
+    open(&config, "Rancher's management cluster").await
 }
 
 async fn downstream(places: &Places) -> Result<Option<KubeDoor>, Failure> {
     let Some(kubeconfig) = &places.downstream else { return Ok(None) };
     let config =
         ClusterConfig { kubeconfig: Some(kubeconfig.clone()), context: places.downstream_context.clone() };
-    let door = KubeDoor::open(&config).await;
-    door.map(Some).map_err(|error| {
-        Failure::usage(anyhow::Error::new(error).context("cannot reach the cluster that --downstream names"))
-    })
+    open(&config, "the cluster that --downstream names").await.map(Some)
+}
+
+async fn open(config: &ClusterConfig, what: &str) -> Result<KubeDoor, Failure> {
+    let fail = |error| Failure::usage(anyhow::Error::new(error).context(format!("cannot reach {what}")));
+    KubeDoor::open(config).await.map_err(fail)
 }
 
 /// All clusters, or the one of this id or name.

@@ -1,0 +1,159 @@
+//! The hands of a repair, on API servers in this process: whole objects, revisions, uids, and no key in a copy.
+
+#![allow(clippy::unwrap_used, reason = "a test ends where its material is missing")]
+
+mod support;
+
+use std::collections::BTreeSet;
+
+use futures::executor::block_on;
+use reveille_rancher::ask::Verb;
+use reveille_rancher::model::{ClusterId, RecordName, Role};
+use reveille_rancher::repair::hands::{Keep, perform, see};
+use reveille_rancher::repair::{Act, Draft, Order, Outcome, Path, propose};
+use serde_json::{Value, json};
+use support::{Api, cluster, mirrored, node, registered};
+
+const RECORDS: &str = "/apis/management.cattle.io/v3/namespaces/c-abcde/nodes";
+
+#[derive(Default)]
+struct Copies(Vec<String>);
+
+impl Keep for Copies {
+    fn keep(&mut self, _: &RecordName, text: &str) -> Result<(), String> {
+        self.0.push(text.to_owned());
+        Ok(())
+    }
+}
+
+fn order(path: Path) -> Order {
+    Order { cluster: ClusterId("c-abcde".to_owned()), node: "w-3".to_owned(), path, local_data: false }
+}
+
+fn management() -> Api {
+    let backup = json!({"metadata": {"name": "b", "creationTimestamp": "2026-11-22T20:00:00Z"},
+                        "status": {"conditions": [{"type": "Completed", "status": "True"}]}});
+    let records =
+        vec![registered("m-0123456789ab", "w-1", "10.0.0.1"), mirrored("machine-h46dc", "w-3", "10.0.0.3")];
+    Api::with(&[
+        (
+            "/apis/management.cattle.io/v3/clusters",
+            vec![cluster("c-abcde", "shop", "rancherKubernetesEngine")],
+        ),
+        ("/apis/management.cattle.io/v3/namespaces/c-abcde/etcdbackups", vec![backup]),
+        (RECORDS, records),
+    ])
+}
+
+fn below(pods: Vec<Value>) -> Api {
+    let nodes = vec![node("w-1", "10.0.0.1"), node("w-3", "10.0.0.3")];
+    Api::with(&[
+        ("/api/v1/nodes", nodes),
+        ("/api/v1/namespaces/cattle-system/pods", Vec::new()),
+        ("/api/v1/pods", pods),
+    ])
+}
+
+fn draft() -> Draft {
+    Draft {
+        address: "10.0.0.3".to_owned(),
+        hostname: "w-3".to_owned(),
+        node_name: "c-abcde:machine-h46dc".to_owned(),
+        roles: BTreeSet::from([Role::Worker]),
+    }
+}
+
+fn write(revision: &str, uid: &str) -> Act {
+    Act::Write {
+        record: RecordName("machine-h46dc".to_owned()),
+        uid: uid.to_owned(),
+        revision: revision.to_owned(),
+        draft: draft(),
+    }
+}
+
+fn done(api: &Api, act: &Act) -> Outcome {
+    block_on(perform(api, &below(Vec::new()), &order(Path::Mend), act, &mut Copies::default()))
+}
+
+#[test]
+fn a_look_leads_to_a_proposal_with_nothing_against_it() {
+    let pod = |name: &str, owner: &str, local: bool| {
+        let volumes = if local { json!([{"name": "d", "emptyDir": {}}]) } else { json!([]) };
+        json!({"metadata": {"name": name, "namespace": "shop", "uid": name, "ownerReferences": [{"kind": owner, "controller": true}]},
+               "spec": {"volumes": volumes}, "status": {"phase": "Running"}})
+    };
+    for (local, expected) in [(false, ""), (true, "--accept-local-data-loss")] {
+        let pods = vec![pod("proxy", "DaemonSet", true), pod("web-1", "ReplicaSet", local)];
+        let sight = block_on(see(&management(), &below(pods), &order(Path::Evict), None)).unwrap();
+        let against = propose(&order(Path::Evict), &sight).against.join("; ");
+        assert!(against.contains(expected) && against.is_empty() == expected.is_empty(), "{against}");
+    }
+}
+
+#[test]
+fn both_parts_are_written_by_one_put_of_the_whole_record_on_its_revision() {
+    let api = management();
+    assert_eq!(done(&api, &write("5", "uid-machine-h46dc")), Outcome::Accepted);
+    let asked: Vec<Verb> = api.asked.borrow().iter().map(|(verb, _)| *verb).collect();
+    assert_eq!(asked, [Verb::Get, Verb::Put]);
+    let sent = api.bodies.borrow()[0].clone();
+    assert_eq!(sent["spec"]["customConfig"]["address"], "10.0.0.3");
+    assert_eq!(sent["status"]["rkeNode"]["role"], json!(["worker"]));
+    assert_eq!(sent["metadata"]["resourceVersion"], "5");
+    assert_eq!(
+        sent["metadata"]["labels"]["management.cattle.io/nodename"], "w-3",
+        "what we do not change stays"
+    );
+}
+
+#[test]
+fn a_record_that_was_written_meanwhile_or_is_another_is_left_alone() {
+    for act in [write("4", "uid-machine-h46dc"), write("5", "another")] {
+        let api = management();
+        assert_eq!(done(&api, &act), Outcome::Moved);
+        assert!(api.bodies.borrow().is_empty());
+    }
+}
+
+#[test]
+fn what_was_written_is_taken_out_again_and_nothing_else() {
+    let mut api = management();
+    let mut record = mirrored("machine-h46dc", "w-3", "10.0.0.3");
+    record["spec"]["customConfig"] = json!({"address": "10.0.0.3"});
+    record["status"]["rkeNode"] = json!({"address": "10.0.0.3"});
+    record["status"]["later"] = json!({"kept": true});
+    api.lists.get_mut(RECORDS).unwrap()[1] = record;
+    let back = Act::PutBack {
+        record: RecordName("machine-h46dc".to_owned()),
+        uid: "uid-machine-h46dc".to_owned(),
+        revision: "5".to_owned(),
+        draft: draft(),
+    };
+    assert_eq!(done(&api, &back), Outcome::Accepted);
+    let sent = api.bodies.borrow()[0].clone();
+    assert!(sent["spec"].get("customConfig").is_none() && sent["status"].get("rkeNode").is_none());
+    assert_eq!(sent["status"]["later"]["kept"], true);
+}
+
+#[test]
+fn deletions_carry_the_uid_and_what_is_not_there_is_so_already() {
+    let api = management();
+    let delete =
+        |name: &str| Act::DeleteRecord { record: RecordName(name.to_owned()), uid: "u-1".to_owned() };
+    assert_eq!(done(&api, &delete("machine-h46dc")), Outcome::Accepted);
+    assert_eq!(api.bodies.borrow()[0]["preconditions"]["uid"], "u-1");
+    assert_eq!(done(&api, &delete("machine-gone")), Outcome::AlreadySo);
+    assert!(matches!(done(&api, &delete("a/../b")), Outcome::Refused { .. }));
+}
+
+#[test]
+fn a_copy_of_a_record_holds_no_key_and_no_plan() {
+    let (api, mut copies) = (management(), Copies::default());
+    let act = Act::Save { records: vec![RecordName("m-0123456789ab".to_owned())] };
+    assert_eq!(
+        block_on(perform(&api, &below(Vec::new()), &order(Path::Evict), &act, &mut copies)),
+        Outcome::Accepted
+    );
+    assert!(copies.0[0].contains("10.0.0.1") && !copies.0[0].contains("canary"), "{}", copies.0[0]);
+}

@@ -1,0 +1,324 @@
+//! `rancher evict` and `rancher mend`: what would be done, and with `--yes` doing it.
+//!
+//! ```text
+//!  roster: spec.rancher ─▶ doors ─▶ look ─▶ propose ─▶ page            (nothing is changed)
+//!  --yes ─▶ the roster's lock, the book ─▶ Ladder: look, record, do … ─▶ how it ended
+//! ```
+//!
+//! The ladder decides; here are its files, its clock and its doors. Whoever watches over the roster holds the same lock, so that
+//! only one of them acts; pauses of the roster hold this as well. What was begun and not ended is gone on with, by the book.
+
+use std::collections::VecDeque;
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::{Context as _, anyhow};
+use reveille_core::model::roster::Mode;
+use reveille_core::model::time::Span;
+use reveille_kube::ClusterConfig;
+use reveille_rancher::model::RecordName;
+use reveille_rancher::repair::hands::{Keep, perform, see};
+use reveille_rancher::repair::{Closing, Effect, End, Event, HAND_OVER, Ladder, Line, Order, Path, propose};
+use reveille_record::{Config, Holder, Ledger, OpenError};
+use reveille_wire::report::{RancherDifferenceReport, RancherRepairReport, Report};
+use reveille_wire::roster::{CheckedRoster, RancherRef};
+use serde::{Deserialize, Serialize};
+use tokio::time::{Instant, sleep};
+
+use super::door::KubeDoor;
+use super::{clusters, open};
+use crate::cli::exit::Exit;
+use crate::cli::failure::Failure;
+use crate::cli::rancher::Repair;
+use crate::command::look::cluster_config;
+use crate::command::{Answer, Context, looking, pause};
+use crate::driver::clock;
+use crate::driver::pauses::ReadPauses;
+use crate::driver::shelf::{self, ShelfError};
+
+/// A tick comes at least so often, so that a clock that was put back holds nobody up.
+const TICK: Duration = Duration::from_secs(10);
+
+/// A line of the book: whose, and what.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Entry {
+    node: String,
+    path: Path,
+    what: Line,
+}
+
+/// Where it is done.
+struct Site {
+    management: KubeDoor,
+    downstream: KubeDoor,
+    order: Order,
+    pauses: ReadPauses,
+    copies: Copies,
+}
+
+/// Proposes, or with `--yes` does it.
+pub(super) async fn repair(context: &Context, path: Path, args: &Repair) -> Result<Answer, Failure> {
+    let (checked, rancher) = the_roster(context)?;
+    let state_dir = context.state_dir(&checked.roster.name)?;
+    let management =
+        ClusterConfig { kubeconfig: rancher.kubeconfig.clone(), context: rancher.context.clone() };
+    let management = open(&management, "Rancher's management cluster").await?;
+    let downstream = open(&cluster_config(&checked.cluster), "the cluster of the roster").await?;
+    let (found, _) = clusters(&management, Some(&rancher.cluster)).await?;
+    let cluster =
+        found.into_iter().next().ok_or_else(|| Failure::internal(anyhow!("no cluster was found")))?;
+    let order = Order {
+        cluster: cluster.id.clone(),
+        node: args.node.clone(),
+        path,
+        local_data: args.accept_local_data_loss,
+    };
+    let copies = Copies(state_dir.join("rancher").join("copies"));
+    let mut site = Site { management, downstream, order, pauses: pause::reader(&state_dir), copies };
+    if args.yes {
+        let mode = if path == Path::Evict { rancher.evict } else { rancher.mend };
+        if mode != Mode::Act {
+            let what = if path == Path::Evict { "evict" } else { "mend" };
+            return Err(Failure::usage(anyhow!(
+                "the roster does not allow it: spec.rancher.repair.{what} is not act"
+            ))
+            .next("without --yes it says what it would do"));
+        }
+        return act(&mut site, &state_dir).await;
+    }
+    let sight = site.see().await.map_err(|why| Failure::cannot_tell(anyhow!(why)))?;
+    let proposal = propose(&site.order, &sight);
+    let change = |(field, value): (&str, String)| RancherDifferenceReport {
+        field: field.to_owned(),
+        healthy: value,
+        this: "not there".to_owned(),
+    };
+    let told = RancherRepairReport {
+        cluster: cluster.called(),
+        node: args.node.clone(),
+        way: if path == Path::Evict { "evict" } else { "mend" }.to_owned(),
+        steps: proposal.steps,
+        against: proposal.against,
+        writes: proposal.draft.iter().flat_map(|draft| draft.lines()).map(change).collect(),
+    };
+    let (text, exit) = looking::print(context, Report::RancherRepairReport(told), true)?;
+    Ok(Answer { text, exit })
+}
+
+fn the_roster(context: &Context) -> Result<(CheckedRoster, RancherRef), Failure> {
+    let mut with: Vec<CheckedRoster> = context.rosters()?;
+    with.retain(|checked| checked.rancher.is_some());
+    match (with.pop(), with.is_empty()) {
+        (Some(checked), true) => {
+            let rancher = checked.rancher.clone();
+            rancher
+                .map(|rancher| (checked, rancher))
+                .ok_or_else(|| Failure::internal(anyhow!("no spec.rancher")))
+        }
+        (None, _) => Err(Failure::usage(anyhow!("no roster names a Rancher"))
+            .next("write spec.rancher: {cluster: …}; docs/rancher.md has an example")),
+        _ => Err(Failure::usage(anyhow!("several rosters name a Rancher"))
+            .next("name the file of one with --roster")),
+    }
+}
+
+impl Site {
+    async fn see(&self) -> Result<reveille_rancher::repair::sight::Sight, String> {
+        see(&self.management, &self.downstream, &self.order, self.hands_off()).await
+    }
+
+    /// What people said. A pause of a pool counts as well: whose pool a machine is, its record does not say.
+    fn hands_off(&self) -> Option<String> {
+        use reveille_core::event::PauseScope;
+        let (pauses, unreadable) = (self.pauses)();
+        if let Some(why) = unreadable.first() {
+            return Some(format!("a pause cannot be read: {why}"));
+        }
+        let covers = |scope: &PauseScope| match scope {
+            PauseScope::Roster | PauseScope::Pool(_) => true,
+            PauseScope::Machine(name) => **name == *self.order.node,
+        };
+        let pause = pauses.into_iter().find(|pause| covers(&pause.scope))?;
+        Some(format!("paused by {}: {}", pause.by, pause.reason))
+    }
+}
+
+/// Copies of records beside the ledger, for people.
+struct Copies(PathBuf);
+
+impl Keep for Copies {
+    fn keep(&mut self, record: &RecordName, text: &str) -> Result<(), String> {
+        use std::os::unix::fs::OpenOptionsExt as _;
+        let write = || {
+            std::fs::create_dir_all(&self.0)?;
+            let path = self.0.join(format!("{record}-{}.json", clock::wall().ms));
+            let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+            file.write_all(text.as_bytes())?;
+            file.sync_all()
+        };
+        write().map_err(|error: std::io::Error| error.to_string())
+    }
+}
+
+async fn act(site: &mut Site, state_dir: &std::path::Path) -> Result<Answer, Failure> {
+    let command = "reveille rancher";
+    // Held until the end: whoever runs for this roster cannot, and nobody begins meanwhile.
+    let _shelf = shelf::open(state_dir, command, clock::wall()).map_err(|error| {
+        let is_held = matches!(error, ShelfError::Open(OpenError::Held { .. }));
+        let failure =
+            Failure::cannot_tell(anyhow::Error::new(error).context("cannot take the roster's lock"));
+        if is_held { failure.next("stop the controller of this roster for the while") } else { failure }
+    })?;
+    let holder = Holder::this_process(command, clock::wall().ms);
+    let opened = Ledger::<Entry>::open(&state_dir.join("rancher"), &holder, Config::STANDARD)
+        .context("cannot open the book of repairs")?;
+    let lines = so_far(&opened.records, &site.order).map_err(|why| {
+        Failure::usage(anyhow!(why)).next("end that one first: the same command with --yes goes on with it")
+    })?;
+    let mut book = opened.ledger;
+    let (began, wall) = (Instant::now(), clock::wall());
+    let now = || wall + span(began.elapsed());
+    let (mut ladder, effects) = Ladder::begin(site.order.clone(), lines, wall);
+    let mut effects: VecDeque<Effect> = effects.into();
+    let mut wake = wall;
+    loop {
+        let event = match effects.pop_front() {
+            Some(Effect::Look { look }) => Event::Looked { look, seen: Box::new(site.see().await) },
+            Some(Effect::Record { line, what }) => {
+                let entry = Entry { node: site.order.node.clone(), path: site.order.path, what };
+                book.append(&entry).context("cannot write the book of repairs")?;
+                book.sync().context("cannot write the book of repairs")?;
+                Event::Recorded { line }
+            }
+            Some(Effect::Do { number, act }) => {
+                book.heartbeat(now().ms).context("the lock was lost: nothing more is done")?;
+                let Site { management, downstream, order, copies, .. } = site;
+                let outcome = perform(management, downstream, order, &act, copies).await;
+                Event::Done { number, outcome }
+            }
+            Some(Effect::WakeAt(at)) => {
+                wake = at;
+                continue;
+            }
+            Some(Effect::Tell(text)) => {
+                tell(&text);
+                continue;
+            }
+            Some(Effect::End(end)) => return Ok(ended(&end, &site.order)),
+            None => {
+                let left = Duration::from_millis(u64::try_from(wake.since(now()).ms).unwrap_or(0));
+                sleep(left.clamp(Duration::from_millis(10), TICK)).await;
+                Event::Tick
+            }
+        };
+        effects.extend(ladder.step(now(), event));
+    }
+}
+
+fn span(duration: Duration) -> Span {
+    Span::from_ms(i64::try_from(duration.as_millis()).unwrap_or(i64::MAX))
+}
+
+/// The lines of this repair since its last end; why not, where another one is open.
+fn so_far(entries: &[Entry], order: &Order) -> Result<Vec<Line>, String> {
+    let mut open: Vec<&Entry> = Vec::new();
+    for entry in entries {
+        match entry.what {
+            Line::Closed { .. } => open.retain(|other| other.node != entry.node),
+            _ => open.push(entry),
+        }
+    }
+    if let Some(other) = open.iter().find(|entry| entry.node != order.node) {
+        return Err(format!("another repair is under way: {} of {}", word(other.path), other.node));
+    }
+    if let Some(other) = open.iter().find(|entry| entry.path != order.path) {
+        return Err(format!(
+            "{} of {} was begun, and both ways are never taken",
+            word(other.path),
+            other.node
+        ));
+    }
+    Ok(open.into_iter().map(|entry| entry.what.clone()).collect())
+}
+
+const fn word(path: Path) -> &'static str {
+    match path {
+        Path::Evict => "evict",
+        Path::Mend => "mend",
+    }
+}
+
+/// One line of what is done, on standard error.
+fn tell(text: &str) {
+    drop(writeln!(std::io::stderr().lock(), "{}", crate::render::paper::one_line(text)));
+}
+
+fn ended(end: &End, order: &Order) -> Answer {
+    let node = &order.node;
+    let (text, exit) = match end {
+        End::Closed(Closing::HandedOver) => {
+            (format!("{node}: Node and records are gone.\nnext: {HAND_OVER}\n"), Exit::AllAnswer)
+        }
+        End::Closed(Closing::Mended) => {
+            (format!("{node}: its record is whole, and its plan came.\n"), Exit::AllAnswer)
+        }
+        End::Closed(Closing::PutBack) => (
+            format!("{node}: it went wrong, and its record is as it was. A person has to look.\n"),
+            Exit::SomebodyAbsent,
+        ),
+        End::Closed(Closing::Abandoned) => (format!("{node}: a person gave it up.\n"), Exit::AllAnswer),
+        End::Stopped { why, changed } => {
+            let so = if *changed {
+                "What was done stays; the same command goes on from what it finds"
+            } else {
+                "Nothing was changed"
+            };
+            (format!("{node}: stopped: {why}. {so}.\n"), Exit::SomebodyAbsent)
+        }
+    };
+    Answer { text, exit }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use reveille_rancher::model::ClusterId;
+
+    use super::*;
+
+    fn order(node: &str, path: Path) -> Order {
+        Order { cluster: ClusterId("c-abcde".to_owned()), node: node.to_owned(), path, local_data: false }
+    }
+
+    fn entry(node: &str, path: Path, closed: bool) -> Entry {
+        let begun = Line::Begun {
+            at_ms: 0,
+            order: order(node, path),
+            node_uid: "u".to_owned(),
+            ips: BTreeSet::new(),
+            roles: BTreeSet::new(),
+        };
+        let what = if closed { Line::Closed { how: Closing::HandedOver } } else { begun };
+        Entry { node: node.to_owned(), path, what }
+    }
+
+    #[test]
+    fn one_repair_at_a_time_and_never_both_ways() {
+        let open = [entry("w-1", Path::Evict, false)];
+        assert_eq!(so_far(&open, &order("w-1", Path::Evict)).unwrap().len(), 1);
+        assert!(so_far(&open, &order("w-2", Path::Evict)).unwrap_err().contains("evict of w-1"));
+        assert!(so_far(&open, &order("w-1", Path::Mend)).unwrap_err().contains("both ways"));
+        let over = [entry("w-1", Path::Evict, false), entry("w-1", Path::Evict, true)];
+        assert!(so_far(&over, &order("w-2", Path::Mend)).unwrap().is_empty());
+        assert!(so_far(&over, &order("w-1", Path::Mend)).unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_book_is_read_back_as_it_was_written() {
+        let text = serde_json::to_string(&entry("w-1", Path::Evict, false)).unwrap();
+        let back: Entry = serde_json::from_str(&text).unwrap();
+        assert_eq!(back.what, entry("w-1", Path::Evict, false).what);
+    }
+}

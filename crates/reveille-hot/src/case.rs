@@ -33,8 +33,11 @@ pub(crate) struct Case {
     flips: Flips,
     machine: Option<Machine>,
     asked_beside: bool,
+    has_beside: bool,
     is_told: bool,
     is_over: bool,
+    /// What a person was told, without its numbers.
+    said: (&'static str, Vec<String>, Option<Machine>),
     notes: Vec<String>,
 }
 
@@ -49,8 +52,10 @@ impl Case {
             flips: Flips::new(object.resource.is_secret()),
             machine: Machine::of_name(object),
             asked_beside: false,
+            has_beside: false,
             is_told: false,
             is_over: false,
+            said: Default::default(),
             notes: Vec::new(),
         }
     }
@@ -132,6 +137,16 @@ impl Case {
         self.is_told = true;
     }
 
+    /// Remembers what is said; true when it is more than other numbers.
+    pub(crate) fn is_news(&mut self, verdict: &Verdict) -> bool {
+        let mut names: Vec<String> = verdict.suspects.iter().map(|suspect| suspect.name.clone()).collect();
+        names.sort_unstable();
+        let said = (verdict.class.name, names, verdict.machine.clone());
+        let is_news = self.said != said;
+        self.said = said;
+        is_news
+    }
+
     /// What else is to be read, once.
     pub(crate) fn wants_beside(&mut self) -> Option<Object> {
         if self.asked_beside {
@@ -142,7 +157,12 @@ impl Case {
         Some(wanted)
     }
 
+    pub(crate) const fn awaits_beside(&self) -> bool {
+        self.asked_beside && !self.has_beside
+    }
+
     pub(crate) fn take_cluster(&mut self, whole: &Value) {
+        self.has_beside = true;
         if let Some(machine) = &mut self.machine {
             machine.take_cluster(whole);
         }

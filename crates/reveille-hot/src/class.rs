@@ -127,7 +127,7 @@ const CLASSES: &[Class] = &[
     },
     Class {
         name: "unseen",
-        means: "it is written often; what changes, and who changes it, was not seen",
+        means: "what changes, and who changes it, was not seen",
         ends_with: "look while it goes on, or give an audit log",
         sign: Sign::Unseen,
     },

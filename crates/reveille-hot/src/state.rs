@@ -118,6 +118,11 @@ impl State {
         self.forgotten
     }
 
+    /// Objects beside others that were asked for and have not come.
+    pub fn awaits(&self) -> usize {
+        self.cases.values().filter(|case| case.awaits_beside()).count()
+    }
+
     /// How full the API server is, as far as its counts were read.
     pub const fn pressure(&self) -> Option<crate::metrics::Pressure> {
         self.storms.pressure()
@@ -226,6 +231,9 @@ impl State {
         self.suspect(now, object, effects);
         let Some(case) = self.cases.get_mut(object) else { return };
         case.open(now, rate, heat);
+        if let Some(wanted) = case.wants_beside() {
+            effects.push(Effect::ReadBeside { about: object.clone(), wanted });
+        }
         self.follow(now, object, effects);
         self.tell(now, object, effects);
     }
@@ -281,20 +289,21 @@ impl State {
             return;
         }
         case.tell();
-        if let Some(wanted) = case.wants_beside() {
-            effects.push(Effect::ReadBeside { about: object.clone(), wanted });
+        let Some(verdict) = self.verdict(now, object) else { return };
+        if let Some(case) = self.cases.get_mut(object) {
+            case.is_news(&verdict);
         }
-        let verdict = self.verdict(now, object).map(|verdict| Effect::Opened(Box::new(verdict)));
-        effects.extend(verdict);
+        effects.push(Effect::Opened(Box::new(verdict)));
     }
 
     fn retell(&mut self, now: Time, object: &Object, effects: &mut Vec<Effect>) {
-        let Some(case) = self.cases.get_mut(object).filter(|case| case.is_told()) else { return };
-        if let Some(wanted) = case.wants_beside() {
-            effects.push(Effect::ReadBeside { about: object.clone(), wanted });
+        if !self.cases.get(object).is_some_and(Case::is_told) {
+            return;
         }
-        let verdict = self.verdict(now, object).map(|verdict| Effect::Changed(Box::new(verdict)));
-        effects.extend(verdict);
+        let Some(verdict) = self.verdict(now, object) else { return };
+        if self.cases.get_mut(object).is_some_and(|case| case.is_news(&verdict)) {
+            effects.push(Effect::Changed(Box::new(verdict)));
+        }
     }
 
     fn verdict(&mut self, now: Time, object: &Object) -> Option<Verdict> {

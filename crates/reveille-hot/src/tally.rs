@@ -8,7 +8,7 @@
 //! Rates are between the stamps of one log, which one machine's clock made. Objects and writers are bounded: what came once is
 //! forgotten first.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use reveille_core::model::time::Span;
 
@@ -137,6 +137,12 @@ impl Tally {
     /// Writes in all.
     pub const fn writes(&self) -> u64 {
         self.writes
+    }
+
+    /// Kinds of the objects that are counted.
+    pub fn kinds(&self) -> u64 {
+        let kinds: BTreeSet<_> = self.objects.keys().map(|object| &object.resource).collect();
+        kinds.len() as u64
     }
 
     /// Objects that were forgotten because there were too many.

@@ -12,6 +12,7 @@ use reveille_core::event::{Answer, ClusterFact};
 use tokio::sync::mpsc::Sender;
 
 use crate::config::{ClusterConfig, ConnectError};
+use crate::heat::Heat;
 use crate::intern::Interner;
 use crate::outlet::Outlet;
 use crate::pulse::{self, Pulse};
@@ -63,6 +64,7 @@ pub(crate) struct Inner {
     pub(crate) rhythm: Rhythm,
     pub(crate) pulse: Pulse,
     pub(crate) requests: Recent,
+    pub(crate) heat: Heat,
 }
 
 impl Cluster {
@@ -83,7 +85,8 @@ impl Cluster {
 
     fn of(session: Session) -> Self {
         let (interner, rhythm, pulse) = (Interner::default(), Rhythm::default(), Pulse::default());
-        Self { inner: Arc::new(Inner { session, interner, rhythm, pulse, requests: Recent::default() }) }
+        let (requests, heat) = (Recent::default(), Heat::default());
+        Self { inner: Arc::new(Inner { session, interner, rhythm, pulse, requests, heat }) }
     }
 
     /// The same cluster in another rhythm, with a watch of its own.
@@ -94,8 +97,8 @@ impl Cluster {
             Err(shared) => {
                 let session = shared.session.another();
                 let (interner, pulse) = (Interner::default(), Pulse::default());
-                let requests = Recent::default();
-                Self { inner: Arc::new(Inner { session, interner, rhythm, pulse, requests }) }
+                let (requests, heat) = (Recent::default(), Heat::default());
+                Self { inner: Arc::new(Inner { session, interner, rhythm, pulse, requests, heat }) }
             }
         }
     }
@@ -165,6 +168,11 @@ impl Cluster {
     /// When it cannot be told; "it is not there" is an answer. Looks at clouds fail as malformed.
     pub async fn look(&self, look: &Look) -> Result<Answer, ReadError> {
         look::look(&self.inner, look).await
+    }
+
+    /// Node objects that are written without end now, as far as the watch tells; empty while nobody watches.
+    pub fn hot_nodes(&self) -> Vec<reveille_hot::Verdict> {
+        self.inner.heat.verdicts()
     }
 
     /// What all parts share.

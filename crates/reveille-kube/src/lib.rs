@@ -8,6 +8,7 @@
 //!  one node, with the count of all ── 10 s ──▶ │ pulse    │ ── Alive, Failed ───────────┘
 //!                                              └──────────┘
 //!  certificate requests ── list, when asked ─▶ requests
+//!  any kind, for hot objects ── list, watch ─▶ writes
 //!
 //!  Look ─▶ look ─▶ Answer        Call ─▶ perform ─▶ Outcome        commands that look once ─▶ observe_once
 //! ```
@@ -35,6 +36,7 @@ mod cluster;
 mod config;
 mod door;
 mod failure;
+mod heat;
 mod intern;
 mod leases;
 mod look;
@@ -53,6 +55,7 @@ mod session;
 mod spending;
 mod turn;
 mod wire;
+pub mod writes;
 
 pub use bootstrap::BootstrapToken;
 pub use cluster::{Cluster, Rhythm};

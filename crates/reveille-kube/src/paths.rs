@@ -9,6 +9,9 @@ use kube::core::Request;
 use kube::core::params::GetParams;
 use kube::core::request::Error;
 use reveille_core::model::id::{NodeName, NodeUid};
+use reveille_hot::Object;
+
+use crate::writes::Kind;
 
 /// A request, ready to be sent.
 pub(crate) type Ask = http::Request<Vec<u8>>;
@@ -114,6 +117,67 @@ fn watch(path: &str, selector: Option<String>, version: &str, turn_s: u32) -> Re
     ask.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
     ask.headers_mut().insert(ACCEPT, HeaderValue::from_static("application/json"));
     Ok(ask)
+}
+
+/// All kinds at once, where the server knows how, in the words of either version of that.
+const KINDS: &str = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,\
+                     application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList,application/json";
+
+/// Which kinds there are, below this path.
+pub(crate) fn discovery(path: &str) -> Result<Ask, http::Error> {
+    http::Request::get(path).header(ACCEPT, KINDS).body(Vec::new())
+}
+
+/// The server's counts of itself.
+pub(crate) fn metrics() -> Result<Ask, http::Error> {
+    http::Request::get("/metrics").header(ACCEPT, "text/plain").body(Vec::new())
+}
+
+/// Where the objects of a kind lie, in one namespace or in all.
+fn collection(kind: &Kind, namespace: &str) -> String {
+    let (version, plural) = (&kind.version, &kind.resource.plural);
+    let root = match &*kind.resource.group {
+        "" => format!("/api/{version}"),
+        group => format!("/apis/{group}/{version}"),
+    };
+    match namespace {
+        "" => format!("{root}/{plural}"),
+        namespace => format!("{root}/namespaces/{namespace}/{plural}"),
+    }
+}
+
+/// The metadata of all objects of a kind, from the server's cache.
+pub(crate) fn heads(kind: &Kind) -> Result<Ask, Error> {
+    Request::new(collection(kind, "")).list_metadata(&ListParams {
+        resource_version: Some("0".to_owned()),
+        version_match: Some(VersionMatch::NotOlderThan),
+        ..Default::default()
+    })
+}
+
+/// The metadata of whatever changes since `version`, for `turn_s` seconds.
+pub(crate) fn heads_watch(kind: &Kind, version: &str, turn_s: u32) -> Result<Ask, Error> {
+    let params = WatchParams { timeout: Some(turn_s), bookmarks: true, ..Default::default() };
+    let mut ask = Request::new(collection(kind, "")).watch_metadata(&params, version)?;
+    ask.headers_mut().insert(ACCEPT_ENCODING, HeaderValue::from_static("identity"));
+    Ok(ask)
+}
+
+/// The versions of one object from now on, for `turn_s` seconds.
+pub(crate) fn object_watch(kind: &Kind, object: &Object, turn_s: u32) -> Result<Ask, Error> {
+    let selector = format!("metadata.name={}", object.name);
+    watch(&collection(kind, &object.namespace), Some(selector), "0", turn_s)
+}
+
+/// One object.
+pub(crate) fn object(kind: &Kind, object: &Object) -> Result<Ask, Error> {
+    Request::new(collection(kind, &object.namespace)).get(&object.name, &GetParams::default())
+}
+
+/// True for what may be a part of a path: any name of any kind, roles with their colons among them.
+pub(crate) fn is_plain(name: &str) -> bool {
+    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '.' | '_' | ':');
+    (1..=253).contains(&name.len()) && name.chars().all(fits) && !name.contains("..") && name != "."
 }
 
 /// True for a name that is safe in a path: what Kubernetes itself allows for nodes (RFC 1123 subdomain).

@@ -41,6 +41,8 @@ pub struct Wanted {
     pub cleanup: bool,
     /// Bootstrap tokens may be made.
     pub join: bool,
+    /// What is written without end may be looked for.
+    pub hot: bool,
 }
 
 /// Everything that the adapter can ask for.
@@ -91,10 +93,73 @@ pub fn manifest(account: &str, namespace: &str, wanted: Wanted) -> String {
         Purpose::Cleanup => wanted.cleanup,
         Purpose::Join => wanted.join,
     };
+    if wanted.hot {
+        write_hot(&mut yaml, account, namespace);
+    }
     for rule in RULES.iter().filter(|rule| is_wanted(rule.purpose)) {
         write_rule(&mut yaml, rule, account, namespace);
     }
     yaml
+}
+
+/// Kinds that `hot` counts, by group, without anything that holds secrets. Whoever has other custom resources adds their groups.
+pub const HOT_KINDS: &[(&str, &[&str])] = &[
+    (
+        "",
+        &[
+            "configmaps",
+            "endpoints",
+            "limitranges",
+            "namespaces",
+            "nodes",
+            "persistentvolumeclaims",
+            "persistentvolumes",
+            "pods",
+            "podtemplates",
+            "replicationcontrollers",
+            "resourcequotas",
+            "serviceaccounts",
+            "services",
+        ],
+    ),
+    ("apiextensions.k8s.io", &["customresourcedefinitions"]),
+    ("apiregistration.k8s.io", &["apiservices"]),
+    ("apps", &["controllerrevisions", "daemonsets", "deployments", "replicasets", "statefulsets"]),
+    ("autoscaling", &["horizontalpodautoscalers"]),
+    ("batch", &["cronjobs", "jobs"]),
+    ("cluster.x-k8s.io", &["clusters", "machinedeployments", "machines", "machinesets"]),
+    ("coordination.k8s.io", &["leases"]),
+    ("discovery.k8s.io", &["endpointslices"]),
+    ("management.cattle.io", &["clusters", "nodepools", "nodes", "nodetemplates"]),
+    ("networking.k8s.io", &["ingresses", "networkpolicies"]),
+    ("policy", &["poddisruptionbudgets"]),
+    ("provisioning.cattle.io", &["clusters"]),
+    ("rke.cattle.io", &["rkebootstraps", "rkecontrolplanes"]),
+    ("storage.k8s.io", &["csinodes", "storageclasses", "volumeattachments"]),
+];
+
+/// The role to look for hot objects, and its binding.
+fn write_hot(yaml: &mut String, account: &str, namespace: &str) {
+    yaml.push_str(
+        "---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: reveille-hot}\nrules:\n",
+    );
+    for (group, kinds) in HOT_KINDS {
+        let kinds = kinds.join(", ");
+        // Writing into a String does not fail.
+        let _ =
+            writeln!(yaml, "- {{apiGroups: [\"{group}\"], resources: [{kinds}], verbs: [get, list, watch]}}");
+    }
+    yaml.push_str("- {nonResourceURLs: [/metrics], verbs: [get]}\n");
+    let _ = write!(
+        yaml,
+        "---\n\
+         apiVersion: rbac.authorization.k8s.io/v1\n\
+         kind: ClusterRoleBinding\n\
+         metadata: {{name: reveille-hot}}\n\
+         roleRef: {{apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: reveille-hot}}\n\
+         subjects:\n\
+         - {{kind: ServiceAccount, name: {account}, namespace: {namespace}}}\n"
+    );
 }
 
 fn write_rule(yaml: &mut String, rule: &Rule, account: &str, namespace: &str) {
@@ -135,7 +200,8 @@ mod tests {
 
     #[test]
     fn changing_is_only_allowed_where_it_is_wanted() {
-        let wanted = |cleanup, join| manifest("reveille", "reveille", Wanted { cleanup, join });
+        let wanted =
+            |cleanup, join| manifest("reveille", "reveille", Wanted { cleanup, join, ..Wanted::default() });
         let looking = wanted(false, false);
         assert!(looking.contains("verbs: [get, list, watch]"));
         assert!(!looking.contains("delete"));

@@ -151,10 +151,15 @@ async fn turn(
     cluster.pulse.is_up(true);
     loop {
         let fact = match turn.next().await {
-            Ok(Some(Step::Put(raw))) => roll.put(raw, cluster),
+            Ok(Some(Step::Put(raw))) => {
+                let fact = roll.put(raw, cluster);
+                cluster.heat.pass();
+                fact
+            }
             Ok(Some(Step::Gone(raw))) => roll.gone(raw),
             Ok(Some(Step::Mark(version))) => {
                 roll.reach(version);
+                cluster.heat.pass();
                 cluster.pulse.holds(Some(roll.held()));
                 backoff.worked();
                 proved(cluster, outlet);
@@ -215,6 +220,7 @@ impl Roll {
     /// The fact in an added or changed object; `None` when nothing that we read has changed.
     fn put(&mut self, raw: &RawValue, cluster: &Inner) -> Option<ClusterFact> {
         let read = read_node(raw, &cluster.interner)?;
+        cluster.heat.written(&read.node.name);
         self.reach(read.version);
         match self.known.get(&read.node.name) {
             Some(told) if *told == read.node => None,

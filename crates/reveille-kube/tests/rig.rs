@@ -77,7 +77,7 @@ impl Rig {
         self.kubectl(&["-n", "default", "apply", "-f", "-"], &account.to_string());
         self.kubectl(
             &["apply", "-f", "-"],
-            &rbac::manifest(&self.account, "default", rbac::Wanted { cleanup, join: false }),
+            &rbac::manifest(&self.account, "default", rbac::Wanted { cleanup, ..rbac::Wanted::default() }),
         );
         let token = self.kubectl(&["-n", "default", "create", "token", &self.account], "");
         let text = format!(
@@ -144,7 +144,11 @@ impl Drop for Rig {
             self.kubectl(&["-n", "kube-node-lease", "delete", "lease", name, "--ignore-not-found"], "");
         }
         // Rights that stay behind would let the next run do what it must be refused.
-        let rights = rbac::manifest(&self.account, "default", rbac::Wanted { cleanup: true, join: false });
+        let rights = rbac::manifest(
+            &self.account,
+            "default",
+            rbac::Wanted { cleanup: true, ..rbac::Wanted::default() },
+        );
         self.kubectl(&["delete", "--ignore-not-found", "-f", "-"], &rights);
         self.kubectl(&["-n", "default", "delete", "serviceaccount", &self.account, "--ignore-not-found"], "");
         let _ = std::fs::remove_file(&self.kubeconfig);

@@ -18,9 +18,10 @@ use reveille_core::model::stage::Stage;
 use reveille_core::model::time::{Span, Time};
 use reveille_wire::report::{
     ActReport, Ago, Answers, AskReport, AskedReport, AttemptReport, BlindReport, CheckReport,
-    CollectedReport, DoctorReport, DoctorSummary, Document, FindingReport, HeldReport, In, IncidentReport,
-    IncidentsReport, LogFindingReport, LogLineReport, LogReport, MachineReport, NextReport, PauseReport,
-    PlanHeldReport, PlanReport, PlanSummary, Report, RollReport, RollSummary, SourceReport, StageReport,
+    CollectedReport, DoctorReport, DoctorSummary, Document, FindingReport, HeldReport, HotField, HotMachine,
+    HotRate, HotReport, HotSuspect, HotValue, HotVerdict, In, IncidentReport, IncidentsReport,
+    LogFindingReport, LogLineReport, LogReport, MachineReport, NextReport, PauseReport, PlanHeldReport,
+    PlanReport, PlanSummary, PressureReport, Report, RollReport, RollSummary, SourceReport, StageReport,
     StageState, TriedReport, WaitReport, WhyReport, key_text,
 };
 use reveille_wire::stamp::Stamp;
@@ -333,6 +334,54 @@ fn doctor() -> Report {
     }))
 }
 
+/// Two agents that write one record of Rancher in turn.
+fn hot() -> Report {
+    let value = |value: &str, by: &str| HotValue { value: value.to_owned(), by: vec![by.to_owned()] };
+    let suspect =
+        |name: &str| HotSuspect { name: name.to_owned(), writes: 30, seen_in: "managedFields".to_owned() };
+    let verdict = HotVerdict {
+        group: "management.cattle.io".to_owned(),
+        resource: "nodes".to_owned(),
+        namespace: Some("c-1".to_owned()),
+        name: Some("machine-h46dc".to_owned()),
+        heat: "hot".to_owned(),
+        since: Stamp(NOW - Span::from_s(20)),
+        rates: vec![HotRate { by: "watch".to_owned(), writes: 100, over_s: 25.0, per_s: Some(4.0) }],
+        class: "docker-info".to_owned(),
+        means: "what two machines say of their runtime takes turns".to_owned(),
+        suspects: vec![suspect("agent-a"), suspect("agent-b")],
+        fields: vec![HotField {
+            path: "spec.rkeNode.dockerInfo.name".to_owned(),
+            changes: 60,
+            returns: 59,
+            values: vec![value("host-1", "agent-a"), value("host-2", "agent-b")],
+        }],
+        machine: Some(HotMachine {
+            cluster_id: Some("c-1".to_owned()),
+            cluster: Some("prod".to_owned()),
+            node: Some("w-1".to_owned()),
+            addresses: vec!["10.0.0.5".to_owned()],
+        }),
+        notes: vec![],
+        first_aid: vec!["identify the writer by the audit log".to_owned()],
+    };
+    Report::HotReport(Box::new(HotReport {
+        at: Stamp(NOW),
+        server: Some("10.0.0.1:6443".to_owned()),
+        looked_s: 25,
+        kinds: 59,
+        verdicts: vec![verdict],
+        pressure: Some(PressureReport {
+            resident_bytes: 307_232_768,
+            grown_bytes: 28_311_552,
+            heap_bytes: 157_286_400,
+            rejected: 0,
+            is_high: false,
+        }),
+        notes: vec![],
+    }))
+}
+
 fn golden(name: &str, written: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/reports").join(name);
     if std::env::var_os("REVEILLE_BLESS").is_some() {
@@ -343,9 +392,14 @@ fn golden(name: &str, written: &str) {
 
 #[test]
 fn reports_are_printed_as_programs_know_them() {
-    for (name, report) in
-        [("roll", roll()), ("why", why()), ("plan", plan()), ("incidents", incidents()), ("doctor", doctor())]
-    {
+    for (name, report) in [
+        ("roll", roll()),
+        ("why", why()),
+        ("plan", plan()),
+        ("incidents", incidents()),
+        ("doctor", doctor()),
+        ("hot", hot()),
+    ] {
         let document = Document::from(report);
         let json = document.to_json().unwrap();
         golden(&format!("{name}.json"), &json);
@@ -355,7 +409,7 @@ fn reports_are_printed_as_programs_know_them() {
 
 #[test]
 fn yaml_says_the_same_as_json() {
-    for report in [roll(), why(), plan(), incidents(), doctor()] {
+    for report in [roll(), why(), plan(), incidents(), doctor(), hot()] {
         let document = Document::from(report);
         let yaml = document.to_yaml().unwrap();
         let from_yaml: serde_json::Value = serde_saphyr::from_str(&yaml).unwrap();

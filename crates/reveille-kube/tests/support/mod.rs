@@ -16,7 +16,7 @@ use reveille_kube::{Cluster, Rhythm};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
-pub(crate) use answer::Refuse;
+pub(crate) use answer::{Answer as Reply, Refuse, full, status, streamed};
 pub(crate) use api::{Api, certificate_request, event, node};
 
 /// What a cluster tells, with the virtual seconds since the start.

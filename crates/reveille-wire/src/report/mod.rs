@@ -13,6 +13,7 @@
 
 mod collected;
 mod doctor;
+mod hot;
 mod incidents;
 mod join;
 mod parts;
@@ -27,6 +28,7 @@ use thiserror::Error;
 
 pub use collected::CollectedReport;
 pub use doctor::{CheckReport, DoctorReport, DoctorSummary, LogFindingReport, LogLineReport, LogReport};
+pub use hot::{HotField, HotMachine, HotRate, HotReport, HotSuspect, HotValue, HotVerdict, PressureReport};
 pub use incidents::{IncidentReport, IncidentsReport};
 pub use join::{JoinEnded, JoinEvent, JoinReport};
 pub use parts::{
@@ -74,6 +76,8 @@ pub enum Report {
     IncidentsReport(IncidentsReport),
     /// What a machine sent because a person asked.
     CollectedReport(CollectedReport),
+    /// What is written without end.
+    HotReport(Box<HotReport>),
     /// What a join did, and how it ended.
     JoinReport(JoinReport),
     /// What is amiss with Rancher's records.

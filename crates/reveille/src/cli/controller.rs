@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::{LogFormat, collect, invite, play, rancher, rights};
+use super::{LogFormat, collect, hot, invite, play, rancher, rights};
 
 /// Which rosters, and where what is known of them is kept.
 #[derive(Args, Clone, Debug)]
@@ -51,6 +51,9 @@ pub(crate) enum Command {
     /// Look at a cluster and its cloud and write a roster to start from
     #[command(after_long_help = INIT_EXAMPLES)]
     Init(Init),
+    /// Which objects of an API server are written without end, and who may be writing them; only reads
+    #[command(after_long_help = hot::EXAMPLES)]
+    Hot(hot::Hot),
     /// Play a story on a made-up cluster: faults, findings, repairs, proofs
     #[command(after_long_help = play::DEMO_EXAMPLES)]
     Demo(play::Demo),

@@ -15,6 +15,8 @@ pub(crate) mod doctor;
 pub(crate) mod exit;
 pub(crate) mod failure;
 #[cfg(feature = "controller")]
+pub(crate) mod hot;
+#[cfg(feature = "controller")]
 pub(crate) mod invite;
 pub(crate) mod join;
 pub(crate) mod logging;

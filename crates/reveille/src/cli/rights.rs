@@ -8,6 +8,7 @@ use clap::{Args, ValueEnum};
 pub(super) const EXAMPLES: &str = "\
 Examples:
   reveille rbac | kubectl apply -f -             for the service account reveille in the namespace reveille
+  reveille rbac --hot | kubectl apply -f -       with the right to list and watch what reveille hot counts
   reveille rbac --cleanup --namespace ops        with the right to delete Node objects of machines that are gone
   reveille rbac --rancher management             those of `reveille rancher`, for Rancher's own API server
   reveille rbac --rancher downstream             and for the cluster whose nodes its records are about
@@ -29,8 +30,11 @@ pub(crate) struct Rbac {
     /// Also the right to make and delete secrets of kube-system, for run --listen: tokens of machines that join
     #[arg(long)]
     pub(crate) join: bool,
+    /// Also the right to read what reveille hot looks at: usual kinds, Rancher's records, the API server's counts; no secrets
+    #[arg(long)]
+    pub(crate) hot: bool,
     /// In place of all that: the rights of `reveille rancher inspect`, for one of the two API servers that it asks
-    #[arg(long, value_name = "WHERE", conflicts_with_all = ["cleanup", "join"])]
+    #[arg(long, value_name = "WHERE", conflicts_with_all = ["cleanup", "join", "hot"])]
     pub(crate) rancher: Option<Rights>,
     /// With --rancher management: also the right to list secrets with plans of machines, which hold credentials
     #[arg(long, requires = "rancher")]

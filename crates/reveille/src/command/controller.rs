@@ -18,7 +18,8 @@ use reveille_diagnose::Judge;
 use reveille_wire::roster::{self, CheckedRoster};
 
 use super::{
-    Answer, Context, collect, demo, init, invite, looking, on_runtime, pause, rancher, replay, run, simulate,
+    Answer, Context, collect, demo, hot, init, invite, looking, on_runtime, pause, rancher, replay, run,
+    simulate,
 };
 use crate::cli::controller::Command;
 use crate::cli::failure::Failure;
@@ -81,6 +82,7 @@ pub(super) fn perform(context: &Context, command: Command) -> Result<Answer, Fai
         Command::Init(args) => on_runtime(init::init(context, &args)),
         Command::Collect(args) => on_runtime(collect::collect(context, &args)),
         Command::Invite(args) => on_runtime(invite::invite(context, &args)),
+        Command::Hot(args) => on_runtime(hot::hot(context, &args)),
         Command::Demo(args) => on_runtime(demo::demo(context, &args)),
         Command::Simulate(args) => simulate::simulate(context, &args),
         Command::Replay(args) => replay::replay(context, &args),
@@ -89,7 +91,8 @@ pub(super) fn perform(context: &Context, command: Command) -> Result<Answer, Fai
             if let Some(place) = args.rancher {
                 return Ok(Answer::fine(rancher::rights(&args, place)));
             }
-            let wanted = reveille_kube::rbac::Wanted { cleanup: args.cleanup, join: args.join };
+            let wanted =
+                reveille_kube::rbac::Wanted { cleanup: args.cleanup, join: args.join, hot: args.hot };
             let rights = reveille_kube::rbac::manifest(&args.service_account, &args.namespace, wanted);
             Ok(Answer::fine(rights))
         }

@@ -23,6 +23,8 @@ mod demo;
 mod diagnose;
 mod doctor;
 #[cfg(feature = "controller")]
+mod hot;
+#[cfg(feature = "controller")]
 mod init;
 #[cfg(feature = "controller")]
 mod invite;

@@ -9,6 +9,8 @@
 
 pub(crate) mod doctor;
 #[cfg(feature = "controller")]
+pub(crate) mod hot;
+#[cfg(feature = "controller")]
 pub(crate) mod incidents;
 pub(crate) mod join;
 pub(crate) mod paper;

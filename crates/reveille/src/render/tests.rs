@@ -80,6 +80,7 @@ fn page(field: &Field, ask: Ask, all: bool, paper: &Paper) -> String {
         Report::PlanReport(report) => plan::page(&report, paper),
         Report::IncidentsReport(report) => incidents::page(&report, all, paper),
         Report::CollectedReport(report) => crate::command::collect::page(&report),
+        Report::HotReport(report) => super::hot::page(&report, paper),
         Report::JoinReport(report) => super::join::page(&report),
         Report::DoctorReport(report) => super::doctor::page(&report, paper),
         Report::RancherReport(report) => super::rancher::page(&report, paper),

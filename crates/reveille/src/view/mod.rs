@@ -10,6 +10,7 @@
 
 pub(crate) mod ask;
 pub(crate) mod find;
+pub(crate) mod hot;
 pub(crate) mod incidents;
 pub(crate) mod machine;
 pub(crate) mod next;

@@ -128,7 +128,7 @@ fn the_rights_that_it_needs_are_printed_as_the_adapter_lists_them() {
         (&["rbac"], manifest("reveille", "reveille", Wanted::default())),
         (
             &["rbac", "--service-account", "watch", "--namespace", "ops", "--cleanup"],
-            manifest("watch", "ops", Wanted { cleanup: true, join: false }),
+            manifest("watch", "ops", Wanted { cleanup: true, ..Wanted::default() }),
         ),
     ];
     for (args, expected) in table {

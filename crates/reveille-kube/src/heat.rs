@@ -1,0 +1,73 @@
+//! Node objects that are written without end, found on the way by the watch that is there anyway.
+//!
+//! ```text
+//!  each node that the watch brings ─▶ reveille_hot::State ─▶ a line in the log when one becomes hot, and when it is over
+//! ```
+//!
+//! Nobody is asked for anything: a healthy cluster pays a look into a map for each change of a node. Who writes, and what
+//! flips, is not looked for here; `reveille hot` does.
+
+use std::sync::{Mutex, PoisonError};
+
+use reveille_core::model::id::NodeName;
+use reveille_core::model::time::Time;
+use reveille_hot::{Effect, Event, Object, Resource, Settings, State, Verdict};
+use tokio::time::Instant;
+
+/// The nodes' detector of one cluster.
+pub(crate) struct Heat {
+    since: Instant,
+    nodes: Resource,
+    state: Mutex<State>,
+}
+
+impl Default for Heat {
+    fn default() -> Self {
+        // Nothing is followed: each verdict is told with what the watch tells.
+        let settings = Settings { followed_max: 0, ..Settings::default() };
+        let state = Mutex::new(State::new(settings, false));
+        Self { since: Instant::now(), nodes: Resource::new("", "nodes"), state }
+    }
+}
+
+impl Heat {
+    fn now(&self) -> Time {
+        Time::from_ms(i64::try_from(self.since.elapsed().as_millis()).unwrap_or(i64::MAX))
+    }
+
+    /// The watch brought this node once more.
+    pub(crate) fn written(&self, name: &NodeName) {
+        let object = Object::new(self.nodes.clone(), "", name.as_str());
+        self.step(Event::Written(object));
+    }
+
+    /// Time has passed.
+    pub(crate) fn pass(&self) {
+        self.step(Event::Tick);
+    }
+
+    fn step(&self, event: Event) {
+        let now = self.now();
+        let effects = self.state.lock().unwrap_or_else(PoisonError::into_inner).step(now, event);
+        for effect in effects {
+            match effect {
+                Effect::Opened(verdict) => {
+                    let rate = verdict.rates.first().map(ToString::to_string).unwrap_or_default();
+                    let kind = &self.nodes;
+                    tracing::warn!(
+                        "cluster: {} is hot: {rate}. Who writes it: reveille hot --kind {kind}",
+                        verdict.subject
+                    );
+                }
+                Effect::Closed(subject) => tracing::info!("cluster: {subject} is hot no more"),
+                Effect::Changed(_) | Effect::Follow(_) | Effect::Unfollow(_) | Effect::ReadBeside { .. } => {}
+            }
+        }
+    }
+
+    /// What is hot now.
+    pub(crate) fn verdicts(&self) -> Vec<Verdict> {
+        let now = self.now();
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).verdicts(now)
+    }
+}

@@ -1,0 +1,93 @@
+//! `hot`: looks for a while, or goes on, or judges a log; prints what is written without end.
+//!
+//! ```text
+//!  a cluster ─▶ live: watches, reads, counts ─▶ reveille_hot::State ─▶ verdicts ─┐
+//!  a log ─────▶ file: lines, counted ─────────▶ reveille_hot::files ─▶ verdicts ─┴▶ HotReport ─▶ page, JSON, YAML
+//!                                        the machines behind them ◀─ machines
+//! ```
+//!
+//! Nothing is decided here: what is hot, and what it looks like, the detector says.
+
+mod file;
+mod live;
+mod machines;
+
+use anyhow::Context as _;
+use reveille_core::model::time::Span;
+use reveille_hot::Settings;
+use reveille_kube::{Cluster, ClusterConfig};
+use reveille_wire::report::{HotReport, Report};
+use reveille_wire::stamp::Stamp;
+
+use super::{Answer, Context, looking};
+use crate::cli::failure::Failure;
+use crate::cli::hot::Hot;
+use crate::driver::clock::wall;
+use crate::view::hot as view;
+
+/// A look without `--for`, seconds: two samples of the counts, and time for a rate to show.
+const LOOK_S: u32 = 25;
+
+/// `hot`.
+pub(super) async fn hot(context: &Context, args: &Hot) -> Result<Answer, Failure> {
+    let report = if args.audit_log.is_some() || args.klog.is_some() {
+        of_files(args).await?
+    } else {
+        let cluster = connect(args).await?;
+        let begin = live::Begin {
+            settings: settings(args),
+            kinds: args.kind.clone(),
+            look_s: args.seconds.or((!args.watch).then_some(LOOK_S)),
+            is_watch: args.watch,
+        };
+        live::look(context, cluster, begin).await?
+    };
+    let (text, exit) = looking::print(context, Report::HotReport(Box::new(report)), false)?;
+    // Who watched has read all of it already.
+    let text = if args.watch { String::new() } else { text };
+    Ok(Answer { text, exit })
+}
+
+async fn connect(args: &Hot) -> Result<Cluster, Failure> {
+    let config = ClusterConfig { kubeconfig: args.kubeconfig.clone(), context: args.context.clone() };
+    Cluster::connect(&config)
+        .await
+        .context("cannot look at the cluster")
+        .map_err(|error| Failure::cannot_tell(error).next("name one with --kubeconfig and --context"))
+}
+
+fn settings(args: &Hot) -> Settings {
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "rates are between 0.001 and 10000 a second"
+    )]
+    let milli = |rate: f64| (rate * 1000.0).round() as u32;
+    Settings { sustained: milli(args.sustained), at_once: milli(args.at_once), ..Settings::default() }
+}
+
+/// Judges logs; the cluster, when it can be reached, is asked for the machines alone.
+async fn of_files(args: &Hot) -> Result<HotReport, Failure> {
+    let now = wall();
+    let file::Read { mut verdicts, mut notes, kinds } = file::verdicts(args, now)?;
+    if !args.offline && !verdicts.is_empty() {
+        match connect(args).await {
+            Ok(cluster) => notes.extend(machines::find(&cluster, &mut verdicts).await),
+            Err(failure) => notes.push(format!("no cluster was asked for the machines: {failure}")),
+        }
+    }
+    Ok(HotReport {
+        at: Stamp(now),
+        server: None,
+        looked_s: 0,
+        kinds,
+        verdicts: verdicts.iter().map(view::verdict).collect(),
+        pressure: None,
+        notes,
+    })
+}
+
+/// Whole seconds.
+fn seconds(span: Span) -> u64 {
+    u64::try_from(span.ms / 1000).unwrap_or(0)
+}

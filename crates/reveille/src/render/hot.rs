@@ -1,0 +1,222 @@
+//! What is hot, for people: the object first, then how hot, by whom, what changes, whose machine, and what to do.
+
+use std::fmt::Write as _;
+
+use reveille_wire::report::{HotMachine, HotRate, HotReport, HotVerdict, PressureReport};
+
+use super::paper::{Paper, Tone, one_line};
+use super::wrap;
+use crate::cli::exit::Exit;
+
+/// Fields that are shown; programs get all.
+const FIELDS_SHOWN: usize = 4;
+/// Values of a field that are shown.
+const VALUES_SHOWN: usize = 4;
+/// Writers that are shown.
+const SUSPECTS_SHOWN: usize = 4;
+
+/// How the process ends.
+pub(crate) const fn exit(report: &HotReport) -> Exit {
+    if !report.verdicts.is_empty() {
+        Exit::SomebodyAbsent
+    } else if report.kinds == 0 {
+        Exit::CannotTell
+    } else {
+        Exit::AllAnswer
+    }
+}
+
+/// All of it.
+pub(crate) fn page(report: &HotReport, paper: &Paper) -> String {
+    let mut page = head(report);
+    for verdict in &report.verdicts {
+        page.push('\n');
+        page.push_str(&self::verdict(verdict, paper));
+    }
+    if let Some(pressure) = &report.pressure {
+        let _ = write!(page, "\n{}\n", self::pressure(pressure, paper));
+    }
+    for note in &report.notes {
+        let line = paper.tone(Tone::Doubt, format!("? {}", one_line(note)));
+        page.push_str(&(wrap::hanging(paper, &line, 2) + "\n"));
+    }
+    page
+}
+
+fn head(report: &HotReport) -> String {
+    let found = match report.verdicts.as_slice() {
+        [] => "nothing is written without end".to_owned(),
+        [_] => "1 is written without end".to_owned(),
+        several => format!("{} are written without end", several.len()),
+    };
+    match &report.server {
+        Some(server) => {
+            let HotReport { kinds, looked_s, .. } = report;
+            format!("{} · {kinds} kinds · looked for {looked_s} s · {found}\n", one_line(server))
+        }
+        None => format!("from a log · {found}\n"),
+    }
+}
+
+/// One verdict.
+pub(crate) fn verdict(verdict: &HotVerdict, paper: &Paper) -> String {
+    let name = self::name(verdict);
+    let rate = verdict.rates.first().map(self::rate).unwrap_or_default();
+    let (sign, tone) = if verdict.heat == "hot" { ("✗", Tone::Bad) } else { ("?", Tone::Doubt) };
+    let mut text = paper.tone(tone, format!("{sign} {name}")) + &format!("  {} · {rate}\n", verdict.heat);
+    let mut say = |what: &str, line: &str| {
+        let line = format!("  {what:<10}  {}", one_line(line));
+        text.push_str(&(wrap::hanging(paper, &line, 14) + "\n"));
+    };
+    say("looks like", &format!("{}: {}", verdict.class, verdict.means));
+    for suspect in verdict.suspects.iter().take(SUSPECTS_SHOWN) {
+        say("suspected", &format!("{}  {} writes ({})", suspect.name, suspect.writes, suspect.seen_in));
+    }
+    for field in verdict.fields.iter().take(FIELDS_SHOWN) {
+        let value = |value: &reveille_wire::report::HotValue| match value.by.as_slice() {
+            [] => value.value.clone(),
+            by => format!("{} by {}", value.value, by.join(" and ")),
+        };
+        let values: Vec<String> = field.values.iter().take(VALUES_SHOWN).map(value).collect();
+        let more = if field.values.len() > VALUES_SHOWN { " | …" } else { "" };
+        let counts = format!("changed {} times, {} came back", field.changes, field.returns);
+        say("field", &format!("{}  {}{more}  ({counts})", field.path, values.join(" | ")));
+    }
+    if let Some(machine) = &verdict.machine {
+        say("machine", &self::machine(machine));
+    }
+    for rate in verdict.rates.iter().skip(1) {
+        say("also", &self::rate(rate));
+    }
+    for note in &verdict.notes {
+        say("note", note);
+    }
+    for (nth, step) in verdict.first_aid.iter().enumerate() {
+        say(if nth == 0 { "do" } else { "" }, &format!("{}. {step}", nth + 1));
+    }
+    text
+}
+
+/// As kubectl takes it.
+pub(crate) fn name(verdict: &HotVerdict) -> String {
+    let kind = match verdict.group.as_str() {
+        "" => verdict.resource.clone(),
+        group => format!("{}.{group}", verdict.resource),
+    };
+    one_line(&match (&verdict.namespace, &verdict.name) {
+        (Some(namespace), Some(name)) => format!("{kind} {namespace}/{name}"),
+        (None, Some(name)) => format!("{kind} {name}"),
+        (_, None) => format!("{kind} (which one, the counts do not tell)"),
+    })
+}
+
+fn rate(rate: &HotRate) -> String {
+    let by = match rate.by.as_str() {
+        "watch" => "seen by watching",
+        "generation" => "by its generation, read twice",
+        "lifetime" => "by its generation, over its life",
+        "metrics" => "by the API server's counts",
+        "audit-log" => "in the audit log",
+        _ => "in the API server's log",
+    };
+    match rate.per_s {
+        Some(per_s) => format!("{per_s:.2} writes/s ({} in {:.0} s, {by})", rate.writes, rate.over_s),
+        None => format!("{} write(s), too few for a rate ({by})", rate.writes),
+    }
+}
+
+fn machine(machine: &HotMachine) -> String {
+    let cluster = match (&machine.cluster, &machine.cluster_id) {
+        (Some(name), Some(id)) => Some(format!("cluster {name} ({id})")),
+        (None, Some(id)) => Some(format!("cluster {id}")),
+        (name, None) => name.as_ref().map(|name| format!("cluster {name}")),
+    };
+    let node = machine.node.as_ref().map(|node| format!("node {node}"));
+    let addresses = (!machine.addresses.is_empty()).then(|| machine.addresses.join(" "));
+    let parts: Vec<String> = [cluster, node, addresses].into_iter().flatten().collect();
+    parts.join(" · ")
+}
+
+fn pressure(pressure: &PressureReport, paper: &Paper) -> String {
+    const MIB: i64 = 1 << 20;
+    let mib = |bytes: u64| bytes >> 20;
+    let grown = pressure.grown_bytes / MIB;
+    let rejected = match pressure.rejected {
+        0 => String::new(),
+        count => format!(", {count} requests turned away"),
+    };
+    let line = format!(
+        "API server: {} MiB resident ({grown:+} MiB while we looked), {} MiB of heap{rejected}",
+        mib(pressure.resident_bytes),
+        mib(pressure.heap_bytes)
+    );
+    paper.tone(if pressure.is_high { Tone::Bad } else { Tone::Faint }, line)
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::tz::TimeZone;
+    use reveille_core::model::time::Time;
+    use reveille_hot::{Event, Object, Resource, Settings, State};
+    use reveille_wire::stamp::Stamp;
+    use serde_json::json;
+
+    use super::*;
+    use crate::view;
+
+    /// What two agents with one identity look like, from their first write to the page.
+    fn fought() -> HotReport {
+        let object = Object::new(Resource::new("management.cattle.io", "nodes"), "c-1", "machine-h46dc");
+        let mut state = State::new(Settings::default(), true);
+        for nth in 0..40 {
+            let now = Time::from_ms(1_000_000 + nth * 250);
+            let (manager, host) =
+                if nth % 2 == 0 { ("agent-a", "host-1") } else { ("agent-b", "host\u{1b}[2J-2") };
+            let whole = json!({"metadata": {"managedFields": [{"manager": manager, "time": nth,
+                "fieldsV1": {"f:spec": {"f:rkeNode": {"f:dockerInfo": {"f:name": {}}}}}}]},
+                "spec": {"rkeNode": {"dockerInfo": {"name": host}}, "requestedHostname": "w-1"}});
+            state.step(now, Event::Written(object.clone()));
+            state.step(now, Event::Version(object.clone(), Box::new(whole)));
+        }
+        let now = Time::from_ms(1_010_000);
+        state.step(now, Event::Over);
+        HotReport {
+            at: Stamp(now),
+            server: Some("127.0.0.1:6443".to_owned()),
+            looked_s: 10,
+            kinds: 59,
+            verdicts: state.verdicts(now).iter().map(view::hot::verdict).collect(),
+            pressure: None,
+            notes: vec!["not counted: pods".to_owned()],
+        }
+    }
+
+    #[test]
+    fn a_fight_is_a_page_that_names_object_writers_field_machine_and_first_aid() {
+        let report = fought();
+        assert_eq!(exit(&report), Exit::SomebodyAbsent);
+        let page = page(&report, &Paper { width: None, colored: false, zone: TimeZone::UTC });
+        for wanted in [
+            "127.0.0.1:6443 · 59 kinds · looked for 10 s · 1 is written without end",
+            "✗ nodes.management.cattle.io c-1/machine-h46dc  hot · 4.00 writes/s (40 in 10 s, seen by watching)",
+            "  looks like  docker-info: ",
+            "  suspected   agent-a",
+            "  suspected   agent-b",
+            "  field       spec.rkeNode.dockerInfo.name",
+            "host-1 by agent-a",
+            "  machine     cluster c-1 · node w-1",
+            "  do          1. identify the writer by the audit log",
+            "? not counted: pods",
+        ] {
+            assert!(page.contains(wanted), "{wanted:?} is not in\n{page}");
+        }
+        assert!(!page.contains('\u{1b}'), "foreign texts move no cursor");
+    }
+
+    #[test]
+    fn nothing_is_well_only_when_something_was_counted() {
+        let calm = HotReport { verdicts: Vec::new(), ..fought() };
+        assert_eq!(exit(&calm), Exit::AllAnswer);
+        assert_eq!(exit(&HotReport { kinds: 0, ..calm }), Exit::CannotTell);
+    }
+}

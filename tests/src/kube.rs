@@ -90,6 +90,14 @@ impl Kube {
         self.send(&["create", "-f", "-"], &node.to_string())
     }
 
+    /// Makes an object, or makes it so.
+    ///
+    /// # Errors
+    /// When the API server refuses.
+    pub fn apply(&self, object: &Value) -> Result<()> {
+        self.send(&["apply", "--server-side", "-f", "-"], &object.to_string())
+    }
+
     fn send(&self, arguments: &[&str], input: &str) -> Result<()> {
         let ended = process::run(self.command(arguments), Some(input), WITHIN)?;
         ensure!(ended.code == Some(0), "kubectl {}: {}", arguments.join(" "), ended.stderr.trim());

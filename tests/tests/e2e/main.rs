@@ -5,6 +5,7 @@ mod calm;
 mod crashes;
 mod diagnosing;
 mod doctoring;
+mod hot;
 mod invited;
 mod joining;
 mod machines;
@@ -51,6 +52,7 @@ fn main() -> ExitCode {
         scenario!(troubled::a_join_outlives_its_clusters_trouble, 200).alone(),
         scenario!(sources::a_frozen_or_dead_api_server_stops_all_acts, 90),
         scenario!(sources::expired_tokens_an_absent_keystone_and_throttling_are_lived_through, 75),
+        scenario!(hot::two_writers_of_one_object_and_writes_that_change_nothing_are_found, 40),
         scenario!(crashes::a_kill_around_network_calls_neither_repeats_nor_loses_one, 30),
         scenario!(crashes::a_kill_around_deletions_neither_repeats_nor_loses_one, 70),
         scenario!(network::every_port_is_looked_at_and_what_cannot_be_mended_is_not_tried, 30),

@@ -11,6 +11,7 @@ mod cycle;
 mod diagnose;
 mod engine;
 mod fleet;
+mod hot;
 mod http_service;
 mod process;
 mod reaction;
@@ -22,7 +23,7 @@ static ALLOCATOR: peak_alloc::PeakAlloc = peak_alloc::PeakAlloc;
 /// One part, for whoever works on it.
 type Part = (&'static str, fn() -> Result<(), Box<dyn std::error::Error>>);
 
-const PARTS: [Part; 9] = [
+const PARTS: [Part; 10] = [
     ("event", || printed(engine::cost_per_event)),
     ("reaction", || {
         reaction::to_lost_groups();
@@ -33,6 +34,7 @@ const PARTS: [Part; 9] = [
     ("sim", || printed(sim::machine_days)),
     ("cycle", cycle::per_cycle),
     ("diagnose", diagnose::jobs),
+    ("hot", || printed(hot::detector)),
     ("agents", || agents::storm(5_000)),
     ("process", || process::quiet(10_000, 40.0)),
 ];

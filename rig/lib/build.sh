@@ -2,7 +2,7 @@
 # Sourced by `rig`: makes or installs what is missing, and says plainly what it cannot get by itself.
 #
 # Data: Go programs from programs/*/go.mod (pinned versions, ordinary `go build`) into $cache/bin; the OpenStack services from PyPI
-# (openstack/requirements.lock, hashes checked) into $cache/venv; a few Debian packages by apt. Everything is kept for later runs
+# (openstack/requirements.lock, hashes checked) into $cache/venv, moto (ec2/requirements.lock) into $cache/ec2-venv; a few Debian packages by apt. Everything is kept for later runs
 # and rebuilt when its pin changes. Nothing is started here.
 
 declare -A module_of=(
@@ -13,9 +13,10 @@ declare -A module_of=(
   [kubeadm]=kubernetes:k8s.io/kubernetes/cmd/kubeadm
   [kubelet]=kubernetes:k8s.io/kubernetes/cmd/kubelet
   [kwok]=kwok:sigs.k8s.io/kwok/cmd/kwok
+  [aws-cloud-controller-manager]=aws-cloud-controller-manager:k8s.io/cloud-provider-aws/cmd/aws-cloud-controller-manager
   [openstack-cloud-controller-manager]=openstack-cloud-controller-manager:k8s.io/cloud-provider-openstack/cmd/openstack-cloud-controller-manager
 )
-all_programs="etcd kube-apiserver kube-controller-manager kubectl kubeadm kubelet kwok openstack-cloud-controller-manager"
+all_programs="etcd kube-apiserver kube-controller-manager kubectl kubeadm kubelet kwok openstack-cloud-controller-manager aws-cloud-controller-manager"
 
 build_programs() { # PROGRAM...
   local program folder package version stamp began
@@ -53,6 +54,21 @@ install_packages() { # WHY PACKAGE...: by apt, and only those that are missing
     { tail -n 5 "$cache/apt.log" >&2; die "apt-get could not install ${missing[*]}; the end of its words is above." "Try by hand: apt-get install --no-install-recommends ${missing[*]}"; }
 }
 
+venv_interpreter() {
+  local found=${RIG_VENV_PYTHON:-$(for p in /usr/bin/python3.11 python3.11 python3.12 python3.13; do command -v "$p" && break; done)}
+  [ -n "$found" ] || die "what comes from PyPI needs Python 3.11 (3.12 and 3.13 are untried), and none was found." \
+    "apt-get install python3.11 python3.11-venv, or set RIG_VENV_PYTHON to one."
+  printf '%s' "$found"
+}
+install_venv() { # INTERPRETER FOLDER LOCK: exactly what is locked, by its hashes
+  # shellcheck disable=SC2016
+  env -u PYTHONDONTWRITEBYTECODE UV_SYSTEM_CERTS=true bash -c 'set -e
+    "$1" -m venv "$2.installer"; "$2.installer/bin/pip" install -q --disable-pip-version-check uv
+    "$2.installer/bin/uv" venv -q --clear --python "$1" "$2"
+    "$2.installer/bin/uv" pip install -q --no-deps --require-hashes --compile-bytecode --python "$2/bin/python" -r "$3"
+    rm -rf "$2.installer"' - "$1" "$2" "$3" >&2
+}
+
 build_openstack() {
   local began stamp interpreter
   mariadbd_program >/dev/null || install_packages "openstack (its database)" mariadb-server-core
@@ -62,17 +78,10 @@ build_openstack() {
   exec 8>"$cache/.build-lock"; flock 8
   if [ "$(cat "$venv/.complete" 2>/dev/null)" != "$stamp" ]; then
     began=$EPOCHREALTIME
-    interpreter=${RIG_VENV_PYTHON:-$(for p in /usr/bin/python3.11 python3.11 python3.12 python3.13; do command -v "$p" && break; done)}
-    [ -n "$interpreter" ] || die "the OpenStack services need Python 3.11 (3.12 and 3.13 are untried), and none was found." \
-      "apt-get install python3.11 python3.11-venv, or set RIG_VENV_PYTHON to one."
+    interpreter=$(venv_interpreter) || exit 1
     "$interpreter" -c 'import ensurepip' 2>/dev/null || install_packages "openstack (its virtual environment)" python3-venv ca-certificates
     say "installing the OpenStack services from PyPI ($(grep -c == "$openstack/requirements.lock") packages) ..."
-    # shellcheck disable=SC2016
-    env -u PYTHONDONTWRITEBYTECODE UV_SYSTEM_CERTS=true bash -c 'set -e
-      "$1" -m venv "$2.installer"; "$2.installer/bin/pip" install -q --disable-pip-version-check uv
-      "$2.installer/bin/uv" venv -q --clear --python "$1" "$2"
-      "$2.installer/bin/uv" pip install -q --no-deps --require-hashes --compile-bytecode --python "$2/bin/python" -r "$3"
-      rm -rf "$2.installer"' - "$interpreter" "$venv" "$openstack/requirements.lock" >&2 ||
+    install_venv "$interpreter" "$venv" "$openstack/requirements.lock" ||
       die "the OpenStack services could not be installed into $venv; see above." "They come from PyPI by pip; is it reachable?"
     printf '%s' "$stamp" >"$venv/.complete"
     say "installed the OpenStack services in $(since "$began")"
@@ -88,6 +97,8 @@ build_for() { # PART...: what the parts need
     case $part in
       kubernetes) need openssl "apt-get install openssl"; build_programs etcd kube-apiserver kubectl kube-controller-manager kubeadm ;;
       openstack) build_openstack ;;
+      ec2) build_ec2 ;;
+      awsccm) build_programs aws-cloud-controller-manager ;;
       occm) build_programs openstack-cloud-controller-manager ;;
       kwok) need curl "apt-get install curl"; build_programs kwok ;;
       node) build_programs kubeadm kubelet

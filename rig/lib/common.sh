@@ -28,7 +28,7 @@ use_rig() { # use_rig NAME: sets $name and $state
     die "\"$name\" cannot name a rig." "Use 1 to 32 of a-z, 0-9 and -, for example: rig up --name blue"
   state=$home/$name
   # The longest unix socket below the state directory is nodes/NODE/cri.sock.ttrpc; the kernel allows 107 bytes in all.
-  [ ${#state} -le 60 ] || die "the state directory $state is too long a path (${#state} bytes, at most 60): unix sockets below it would not open." \
+  [ ${#state} -le 58 ] || die "the state directory $state is too long a path (${#state} bytes, at most 58): unix sockets below it would not open." \
     "Set RIG_HOME to a short directory, for example: RIG_HOME=/tmp/r"
   export RIG_NAME=$name RIG_STATE=$state RIG_CACHE=$cache RIG_HOME=$home RIG_ROOT=$root RIG_BIN=$bin
 }

@@ -40,6 +40,7 @@ def url(port, path='', scheme='http'):
 ports = {k: int(v) for k, v in (line.split('=') for line in read('ports').split())}
 parts = read('parts', '').split()
 pids = {p: int(text.split()[0]) for p in sorted(os.listdir(state + '/pid')) for text in [read('pid/' + p)] if text}   # one may end meanwhile
+instances = json.loads(read('ec2.json', 'null'))
 cloud = json.loads(read('cloud.json', 'null'))
 path = lambda name: os.path.join(state, name)
 
@@ -81,6 +82,10 @@ if 'kubernetes' in parts and 'openstack' in parts and cloud:
         write(name, text)
     rig['roster'], rig['rosterProxy'] = path('roster.yaml'), path('roster-proxy.yaml')
     env.update(RIG_ROSTER=rig['roster'], RIG_ROSTER_PROXY=rig['rosterProxy'])
+if 'ec2' in pids and instances:
+    rig['ec2'] = dict(instances, endpoint=url(ports['PROXY_EC2_PORT']), directEndpoint=url(ports['EC2_PORT']))
+    env.update({key: e[key] for key in ('AWS_REGION', 'AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY', 'AWS_EC2_METADATA_DISABLED')},
+               AWS_ENDPOINT_URL=rig['ec2']['endpoint'])
 nodes = []
 for name in sorted(os.listdir(state + '/nodes')) if os.path.isdir(state + '/nodes') else []:
     nodes.append({'name': name, 'directory': path('nodes/' + name)})

@@ -44,7 +44,9 @@ def process_faults():
     for word, process, what in (('nova', 'nova', 'Nova'), ('neutron', 'neutron', 'Neutron'), ('keystone', 'keystone', 'Keystone'),
                                 ('api', 'kube-apiserver', 'kube-apiserver'), ('etcd', 'etcd', 'etcd'),
                                 ('controller-manager', 'kube-controller-manager', 'kube-controller-manager'),
-                                ('occm', 'openstack-cloud-controller-manager', 'the cloud controller')):
+                                ('occm', 'openstack-cloud-controller-manager', 'the cloud controller'),
+                                ('ec2', 'ec2', 'EC2'),
+                                ('awsccm', 'aws-cloud-controller-manager', 'the AWS cloud controller')):
         def hang(a, process=process):
             a.recall() if a.off else a.keep()
             rig('signal', 'CONT' if a.off else 'STOP', process)

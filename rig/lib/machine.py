@@ -165,36 +165,41 @@ def listing(o):
     show([row(s) for s in servers(demo())], o.json)
 
 
+def simulated_node(name, uuid, ip, spec, not_ready=False):
+    """Makes a Kubernetes node that kwok keeps Ready, and waits until it is there with its range of pod addresses."""
+    annotations = {'kwok.x-k8s.io/node': 'fake'}
+    if not_ready:
+        annotations['reveille.rig/not-ready'] = 'true'
+    labels = {'kubernetes.io/hostname': name, 'kubernetes.io/os': 'linux', 'kubernetes.io/arch': 'amd64'}
+    size = {'cpu': '2', 'memory': '4Gi', 'pods': '110'}
+    now = time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())
+    status = {'addresses': [{'type': 'InternalIP', 'address': ip}, {'type': 'Hostname', 'address': name}], 'capacity': size, 'allocatable': size,
+              'nodeInfo': {'systemUUID': uuid, 'machineID': uuid.replace('-', ''), 'bootID': uuid, 'kernelVersion': '6.1.0', 'osImage': 'rig',
+                           'containerRuntimeVersion': 'kwok://0', 'kubeletVersion': 'v1.36.3', 'kubeProxyVersion': '', 'operatingSystem': 'linux', 'architecture': 'amd64'}}
+    if not_ready:
+        status['conditions'] = [{'type': 'Ready', 'status': 'False', 'reason': 'KubeletNotReady', 'lastHeartbeatTime': now, 'lastTransitionTime': now,
+                                 'message': 'container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:cni plugin not initialized'}]
+    # With its status at once, as a kubelet registers: a node that has never said anything is another thing.
+    kubectl('create', '-f', '-', text=json.dumps({'apiVersion': 'v1', 'kind': 'Node', 'spec': spec, 'status': status,
+            'metadata': {'name': name, 'annotations': annotations, 'labels': labels}}))
+
+    def seen():
+        n = json.loads(kubectl('get', 'node', name, '-o', 'json'))
+        ready = any(x['type'] == 'Ready' and x['status'] == 'True' for x in n.get('status', {}).get('conditions', []))
+        return n if n['spec'].get('podCIDR') and (ready or not_ready) else None
+    return wait_until('node %s to be Ready with a pod CIDR (kwok and kube-controller-manager do that)' % name, 30, seen)
+
+
 def node(o):
     d, c = demo(), cloud()
     result = []
     for name in o.names:
         s = find(d, name)
         ip = wait_until('an address of %s' % name, 30, lambda: address(d.nova('GET', '/servers/' + s['id'])['server']))
-        annotations = {'kwok.x-k8s.io/node': 'fake'}
-        if o.not_ready:
-            annotations['reveille.rig/not-ready'] = 'true'
         spec = {} if o.no_provider_id else {'providerID': 'openstack:///' + s['id']}
         if o.taint_uninitialized:
             spec['taints'] = [{'key': 'node.cloudprovider.kubernetes.io/uninitialized', 'value': 'true', 'effect': 'NoSchedule'}]
-        labels = {'kubernetes.io/hostname': s['name'], 'kubernetes.io/os': 'linux', 'kubernetes.io/arch': 'amd64'}
-        size = {'cpu': '2', 'memory': '4Gi', 'pods': '110'}
-        now = time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())
-        status = {'addresses': [{'type': 'InternalIP', 'address': ip}, {'type': 'Hostname', 'address': s['name']}], 'capacity': size, 'allocatable': size,
-                  'nodeInfo': {'systemUUID': s['id'], 'machineID': s['id'].replace('-', ''), 'bootID': s['id'], 'kernelVersion': '6.1.0', 'osImage': 'rig',
-                               'containerRuntimeVersion': 'kwok://0', 'kubeletVersion': 'v1.36.3', 'kubeProxyVersion': '', 'operatingSystem': 'linux', 'architecture': 'amd64'}}
-        if o.not_ready:
-            status['conditions'] = [{'type': 'Ready', 'status': 'False', 'reason': 'KubeletNotReady', 'lastHeartbeatTime': now, 'lastTransitionTime': now,
-                                     'message': 'container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:cni plugin not initialized'}]
-        # With its status at once, as a kubelet registers: a node that has never said anything is another thing.
-        kubectl('create', '-f', '-', text=json.dumps({'apiVersion': 'v1', 'kind': 'Node', 'spec': spec, 'status': status,
-                'metadata': {'name': s['name'], 'annotations': annotations, 'labels': labels}}))
-
-        def seen():
-            n = json.loads(kubectl('get', 'node', s['name'], '-o', 'json'))
-            ready = any(x['type'] == 'Ready' and x['status'] == 'True' for x in n.get('status', {}).get('conditions', []))
-            return n if n['spec'].get('podCIDR') and (ready or o.not_ready) else None
-        n = wait_until('node %s to be Ready with a pod CIDR (kwok and kube-controller-manager do that)' % s['name'], 30, seen)
+        n = simulated_node(s['name'], s['id'], ip, spec, o.not_ready)
         pods = n['spec']['podCIDR']
         if not o.no_route:      # as the cloud controller does: the route, and the port may send from the pod range
             for p in ports_of(d, s):

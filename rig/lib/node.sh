@@ -38,7 +38,7 @@ node_up() {
     esac
     shift
   done
-  [[ $node =~ ^[a-z0-9]([a-z0-9-]{0,22}[a-z0-9])?$ ]] || die "\"$node\" cannot name a node here." "Use 1 to 24 of a-z, 0-9 and -."
+  [[ $node =~ ^[a-z0-9]([a-z0-9.-]{0,24}[a-z0-9])?$ ]] || die "\"$node\" cannot name a node here." "Use 1 to 26 of a-z, 0-9, - and dots."
   [ "$(id -u)" = 0 ] || die "a real node needs root (namespaces, containerd, cgroups)." "Run rig as root, or use simulated nodes: rig machine node NAME"
   [ -s "$state/admin.conf" ] || die "a real node needs the part kubernetes, which rig \"$name\" does not have."
   ! running "node-$node" || die "the node \"$node\" is up already." "rig node down $node --name $name"
@@ -49,7 +49,7 @@ node_up() {
   rm -rf "$dir"; mkdir -p "$dir"/{var-lib-kubelet,etc-kubernetes,patches,log,bin,cni,sysctl}
   "$python" "$root/lib/ports.py" "$home" "$dir/ports" KUBELET_PORT HEALTHZ_PORT || die "no free ports could be reserved for the node."
   if [ ${#extra[@]} = 0 ]; then       # a machine of that name in the cloud: the kubelet says so, as on a real one
-    if running openstack-cloud-controller-manager; then extra+=(cloud-provider=external)
+    if running openstack-cloud-controller-manager || running aws-cloud-controller-manager; then extra+=(cloud-provider=external)
     elif server=$(server_id "$node") && [ -n "$server" ]; then extra+=("provider-id=openstack:///$server"); fi
   fi
   write_node_files "$node" "$dir" "${token:-$("$(program kubeadm)" token create --kubeconfig "$state/admin.conf" 2>/dev/null || cat "$state/bootstrap-token")}" "${hash:-$(<"$state/ca-hash")}" ${extra[@]+"${extra[@]}"}

@@ -1,4 +1,4 @@
-"""The fault proxy: between clients and Keystone, Nova, Neutron (HTTP) and kube-apiserver (plain HTTP in, TLS out).
+"""The fault proxy: between clients and Keystone, Nova, Neutron, EC2 (HTTP) and kube-apiserver (plain HTTP in, TLS out).
 
     proxy.py STATE        reads STATE/ports; serves until ended
 
@@ -19,6 +19,7 @@ import ssl
 import sys
 import time
 
+import proxy_ec2
 import proxy_faults
 
 HEX = re.compile(r'^(?:[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12})$', re.I)
@@ -33,7 +34,7 @@ class Request:
         self.forwarded, self.fault, self.status, self.sent, self.entry = False, None, None, 0, None
         self.watch = service == 'kube' and re.search(r'(^|&)watch=(1|true)', self.query) is not None
         self.kind = path_class(service, self.path, body, self.watch)
-        self.write = method in ('POST', 'PUT', 'PATCH', 'DELETE') and not (
+        self.write = proxy_ec2.is_write(body) if service == 'ec2' else method in ('POST', 'PUT', 'PATCH', 'DELETE') and not (
             service == 'keystone' or re.search(r'/(os-getConsoleOutput|selfsubject\w*reviews|tokenreviews|subjectaccessreviews)', self.kind))
 
     def went_through(self):
@@ -52,6 +53,8 @@ class Request:
 
 def path_class(service, path, body, watch):
     """The path with names and ids taken out: what calls are counted by."""
+    if service == 'ec2':
+        return proxy_ec2.action(body) or path
     parts = [p for p in path.split('/') if p]
     if service == 'kube':
         # /api/v1/nodes/NAME/status, /apis/GROUP/VERSION/namespaces/NS/RESOURCE/NAME/...
@@ -368,7 +371,7 @@ async def main():
     with open(state + '/ports') as f:
         ports = {k: int(v) for k, v in (line.strip().split('=') for line in f)}
     proxy = Proxy(state, ports)
-    for service in ('keystone', 'nova', 'neutron', 'kube'):
+    for service in ('keystone', 'nova', 'neutron', 'ec2', 'kube'):
         await asyncio.start_server(lambda r, w, s=service: proxy.serve(s, r, w), '127.0.0.1', ports['PROXY_%s_PORT' % service.upper()], limit=1 << 20, backlog=512)
     control = await asyncio.start_server(proxy.control, '127.0.0.1', ports['PROXY_CONTROL_PORT'])
     await control.serve_forever()

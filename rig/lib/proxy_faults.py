@@ -8,7 +8,9 @@ import asyncio
 import json
 import time
 
-REASONS = {200: 'OK', 204: 'No Content', 400: 'Bad Request', 401: 'Unauthorized', 404: 'Not Found', 410: 'Gone', 429: 'Too Many Requests',
+import proxy_ec2
+
+REASONS = {200: 'OK', 204: 'No Content', 400: 'Bad Request', 401: 'Unauthorized', 403: 'Forbidden', 404: 'Not Found', 410: 'Gone', 429: 'Too Many Requests',
            500: 'Internal Server Error', 503: 'Service Unavailable'}
 JSON = ('Content-Type', 'application/json')
 
@@ -43,6 +45,7 @@ CATALOGUE = {
     'nodes-empty-list': ({}, 'the list of nodes is empty and its watch tells nothing'),
     'nodes-watch-gap': ({}, 'node watches stay open and lose every event while this is on'),
     'nodes-watch-gone': ({}, 'node watches end with 410 Gone (too old resource version); new ones, too'),
+    **proxy_ec2.CATALOGUE,
 }
 NODES = '/api/v1/nodes'
 
@@ -94,6 +97,8 @@ class Faults:
         late = q.write and self.hit(q, service + '-write-slow')
         if late:
             await asyncio.sleep(late['ms'] / 1000)
+        if service == 'ec2':
+            return await proxy_ec2.before(self, q, ask)
         if service == 'keystone' and self.hit(q, 'keystone-503'):
             return error(503, 'Service Unavailable', 'The server is currently unavailable.')
         if service in ('nova', 'neutron', 'kube'):
@@ -164,6 +169,8 @@ class Faults:
 
     def cut_after(self, q, length):
         if q.method == 'GET' and q.kind == '/v2.1/servers/detail' and length and self.hit(q, 'nova-cut'):
+            return length // 2
+        if q.kind == 'DescribeInstances' and length and self.hit(q, 'ec2-cut'):
             return length // 2
         return None
 

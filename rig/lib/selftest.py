@@ -9,11 +9,14 @@ never as passed. It judges the rig, not Reveille.
 import contextlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
+import urllib.error
+import urllib.parse
 import urllib.request
 
 root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -336,6 +339,52 @@ def cloud_controller():
     rig('stop', 'occm')
 
 
+def ec2(action, **more):
+    """An answer of EC2 through the proxy, as text."""
+    form = urllib.parse.urlencode(dict(more, Action=action, Version='2016-11-15')).encode()
+    scope = 'AWS4-HMAC-SHA256 Credential=x/20260101/us-east-1/ec2/aws4_request, SignedHeaders=host, Signature=x'
+    request = urllib.request.Request(description()['ec2']['endpoint'], data=form, headers={'Authorization': scope})
+    try:
+        with urllib.request.urlopen(request, timeout=30) as answer:
+            return answer.read().decode()
+    except urllib.error.HTTPError as refused:
+        return refused.read().decode()
+
+
+def instances():
+    rig('start', 'ec2')
+    made = json.loads(rig('instance', 'create', *('e-%d' % n for n in range(6)), '--json').stdout)
+    first = made[0]
+    check('six instances run', all(i['state'] == 'running' for i in made), made)
+    check('a client sees them, and their cluster by its tag', all(i['id'] in ec2('DescribeInstances') for i in made) and 'kubernetes.io/cluster/rig' in ec2('DescribeInstances'))
+    with fault('ec2-unknown-young', '600'):
+        check('ec2-unknown-young: not in lists', first['id'] not in ec2('DescribeInstances'))
+        check('... and not by its id', 'InvalidInstanceID.NotFound' in ec2('DescribeInstances', **{'InstanceId.1': first['id']}))
+    with fault('ec2-pages', '5'):
+        page = ec2('DescribeInstances')
+        check('ec2-pages', page.count('<instanceId>') == 5 and 'nextToken' in page, page[:300])
+    with fault('ec2-page-fails', '5'):
+        token = re.search('<nextToken>([^<]+)', ec2('DescribeInstances')).group(1)
+        check('ec2-page-fails: the second page', 'InternalError' in ec2('DescribeInstances', NextToken=token))
+    for name, word in (('ec2-throttle', 'RequestLimitExceeded'), ('ec2-500', 'InternalError')):
+        with fault(name):
+            check(name, word in ec2('DescribeInstances'))
+    with fault('ec2-empty-list'):
+        check('ec2-empty-list', '<instanceId>' not in ec2('DescribeInstances'))
+    with fault('ec2-check-impaired'):
+        check('ec2-check-impaired', 'impaired' in ec2('DescribeInstanceStatus'))
+    with fault('ec2-no-right'):
+        check('ec2-no-right: a write', 'UnauthorizedOperation' in ec2('RebootInstances', **{'InstanceId.1': first['id']}))
+        check('... and no read', first['id'] in ec2('DescribeInstances'))
+    rig('start', 'awsccm')
+    rig('instance', 'node', 'e-0', 'e-1', '--not-ready')
+    rig('instance', 'terminate', 'e-0')
+    check('the AWS cloud controller deletes the node of an instance that is gone', within(60, lambda: ready(first['node']) == ''), ready(first['node']))
+    check('... and that one alone', ready(made[1]['node']) == 'False', ready(made[1]['node']))
+    rig('stop', 'awsccm')
+    rig('stop', 'ec2')
+
+
 def real_nodes():
     if os.getuid() != 0:
         return not_run('real nodes', 'they need root')
@@ -385,7 +434,7 @@ def main():
     before = outside()
     began = time.time()
     try:
-        for part in (lifecycle, machines, cloud_faults, process_faults, proxy_faults, cloud_controller, real_nodes, nodes_with_one_thing_wrong):
+        for part in (lifecycle, machines, cloud_faults, process_faults, proxy_faults, cloud_controller, instances, real_nodes, nodes_with_one_thing_wrong):
             print('--- %s' % part.__name__.replace('_', ' '), flush=True)
             try:
                 part()

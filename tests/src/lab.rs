@@ -100,7 +100,11 @@ impl Lab {
         }
         for name in &self.own_nodes {
             self.rig.try_run(&["node", "down", name, "--forget"]);
-            self.rig.try_run(&["stop", "occm"]);
+        }
+        if !self.own_nodes.is_empty() {
+            for part in ["occm", "awsccm", "ec2"] {
+                self.rig.try_run(&["stop", part]);
+            }
         }
         let nodes: Vec<&str> = self.own.iter().map(|machine| machine.name.as_str()).collect();
         if let Err(error) = self.kube.delete_nodes(&nodes) {

@@ -127,6 +127,23 @@ impl<'r> Node<'r> {
         Ok(Joined { code: ended.code, report })
     }
 
+    /// Joins while something goes on beside it.
+    ///
+    /// # Errors
+    /// What [`Self::join`] says, or whatever goes on.
+    pub fn join_beside(
+        &self,
+        arguments: &[&str],
+        beside: impl FnOnce() -> Result<()> + Send,
+    ) -> Result<Joined> {
+        std::thread::scope(|scope| {
+            let goes_on = scope.spawn(beside);
+            let joined = self.join(arguments)?;
+            goes_on.join().unwrap_or_else(|_| bail!("it panicked"))?;
+            Ok(joined)
+        })
+    }
+
     /// Begins a join and leaves it running.
     ///
     /// # Errors

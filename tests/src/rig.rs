@@ -95,6 +95,21 @@ pub struct Machine {
     pub address: Option<String>,
 }
 
+/// An instance as `rig instance` tells it.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Ec2Instance {
+    /// Its Name tag.
+    pub name: String,
+    /// EC2's id.
+    pub id: String,
+    /// EC2's word for its state.
+    pub state: String,
+    /// What its node is called: its private DNS name.
+    pub node: String,
+    /// Its first interface.
+    pub interface: Option<String>,
+}
+
 impl Rig {
     /// The rig's program, below the project's folder.
     pub fn program() -> PathBuf {
@@ -126,6 +141,15 @@ impl Rig {
         if let Err(error) = command_of(&Self::program(), name, &["down"], None) {
             eprintln!("the rig {name} may not be down: {error:#}");
         }
+    }
+
+    /// Launches instances of these names. The part `ec2` has to run.
+    ///
+    /// # Errors
+    /// They are not launched.
+    pub fn instances(&self, names: &[&str], arguments: &[&str]) -> Result<Vec<Ec2Instance>> {
+        let words = [&["instance", "create"], names, arguments, &["--json"]].concat();
+        serde_json::from_str(&self.run(&words)?).context("rig instance says no JSON")
     }
 
     /// Runs a command of the rig and gives what it printed.

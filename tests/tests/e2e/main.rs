@@ -14,6 +14,7 @@ mod onnode;
 mod pauses;
 mod sources;
 mod surviving;
+mod taken;
 mod troubled;
 
 use std::process::ExitCode;
@@ -49,7 +50,9 @@ fn main() -> ExitCode {
         scenario!(invited::the_engine_asks_the_agent_before_it_asks_the_cloud, 150),
         scenario!(surviving::invited_machines_join_whoever_dies_on_the_way, 150),
         scenario!(onnode::a_join_ends_when_its_node_stays_or_says_why_it_does_not, 180).alone(),
-        scenario!(troubled::a_join_outlives_its_clusters_trouble, 200).alone(),
+        scenario!(troubled::a_join_outlives_its_clusters_trouble, 150).alone(),
+        scenario!(taken::the_openstack_controller_takes_a_node_until_it_knows_its_machine, 80).alone(),
+        scenario!(taken::the_aws_controller_takes_a_node_until_ec2_knows_its_instance, 100).alone(),
         scenario!(sources::a_frozen_or_dead_api_server_stops_all_acts, 90),
         scenario!(sources::expired_tokens_an_absent_keystone_and_throttling_are_lived_through, 75),
         scenario!(hot::two_writers_of_one_object_and_writes_that_change_nothing_are_found, 40),

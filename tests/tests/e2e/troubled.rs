@@ -1,25 +1,23 @@
 //! `reveille join` while the cluster around it is in trouble: one thing at a time, each on a real node of its own, and each with
-//! the real program that makes the trouble: the cloud controller, the approver, the API server, another cluster.
+//! the real program that makes the trouble: the approver, the API server, another cluster.
 //!
 //! What was reached is read from the API server and from the node's files. Trouble that is on when a case fails is lifted by
 //! the runner, after every scenario.
 
 use std::fs;
 
-use anyhow::{Context, Error, Result, bail, ensure};
+use anyhow::{Context, Error, Result, ensure};
 use reveille_tests::lab::Lab;
 use reveille_tests::node::{Joined, Node};
 use reveille_tests::process;
 use reveille_tests::rig::Rig;
-use reveille_tests::roster::Roster;
 use reveille_tests::wait::{s, until};
 use reveille_wire::report::JoinEnded;
 
 /// One trouble after the other: each is the whole cluster's.
 pub(crate) fn a_join_outlives_its_clusters_trouble(lab: &mut Lab) -> Result<()> {
-    let names = ["controller", "approval", "clock", "frozen", "foreign"].map(|case| format!("in-{case}"));
+    let names = ["approval", "clock", "frozen", "foreign"].map(|case| format!("in-{case}"));
     lab.will_spoil(names);
-    the_cloud_controller_deletes_its_node_until_it_knows_the_machine(lab)?;
     let reveille = lab.reveille.on_machines().to_owned();
     let up = |case: &str| Node::up(&lab.rig, &reveille, &format!("in-{case}"));
     nobody_approves_its_request(lab, up("approval")?).context("approval")?;
@@ -28,62 +26,10 @@ pub(crate) fn a_join_outlives_its_clusters_trouble(lab: &mut Lab) -> Result<()> 
     the_machine_belongs_to_another_cluster(lab, up("foreign")?).context("foreign")
 }
 
-/// Joins while something goes on beside it.
-fn join_beside(node: &Node<'_>, stay: &str, beside: impl FnOnce() -> Result<()> + Send) -> Result<Joined> {
-    std::thread::scope(|scope| {
-        let goes_on = scope.spawn(beside);
-        let joined = node.join(&["--stay", stay])?;
-        goes_on.join().unwrap_or_else(|_| bail!("it panicked"))?;
-        Ok(joined)
-    })
-}
-
 fn is_joined(lab: &Lab, node: &Node<'_>, joined: &Joined) -> Result<()> {
     joined.ensure(JoinEnded::Joined)?;
     ensure!(lab.kube.is_ready(node.name())?, "{} is not Ready", node.name());
     Ok(())
-}
-
-/// A machine that has just begun: its pod network is not up, so that its node is not Ready at first, and the cloud controller
-/// does not know the machine yet. It deletes the node of a live machine, each time that it comes.
-fn the_cloud_controller_deletes_its_node_until_it_knows_the_machine(lab: &mut Lab) -> Result<()> {
-    let name = "in-controller";
-    let machine = lab.machines(&Roster::new("troubled"), "workers", &[name], &[])?.remove(0);
-    let provider = format!("openstack:///{}", machine.id);
-    lab.rig.start_stranger_controller()?;
-    lab.rig.real_node(&["node", "up", name, "--no-join", "--provider-id", &provider])?;
-    let node = Node::of(&lab.rig, lab.reveille.on_machines(), name);
-    let (network, away) = (node.file("cni/10-rig.conflist"), node.file("10-rig.conflist"));
-    fs::rename(&network, &away)?;
-    let uid = || {
-        let uid =
-            lab.kube.ctl(&["get", "node", name, "--ignore-not-found", "-o", "jsonpath={.metadata.uid}"])?;
-        Ok::<_, Error>(Some(uid.trim().to_owned()).filter(|uid| !uid.is_empty()))
-    };
-    let mut lives = std::collections::BTreeSet::new();
-    let joined = join_beside(&node, "8s", || {
-        until("the cloud controller to delete the node of a restarted kubelet, too", s(120), || {
-            let now = uid()?;
-            let is_gone = now.is_none();
-            lives.extend(now);
-            ensure!(lives.len() >= 2 && is_gone, "{} nodes came", lives.len());
-            Ok::<_, Error>(())
-        })?;
-        lab.rig.run(&["stop", "occm"])?;
-        lab.rig.run(&["start", "occm"])?;
-        // A copy: containerd does not hear of a file that is moved into its folder.
-        fs::copy(&away, &network).map(drop).context("cannot put the pod network back")
-    })?;
-    is_joined(lab, &node, &joined)?;
-    joined.says("its node came and went")?;
-    joined.says("a kubelet restart")?;
-    joined.never_says("resets")?;
-    let last = uid()?.context("its node is gone")?;
-    ensure!(!lives.contains(&last), "a node that was deleted is there");
-    let said = lab.kube.ctl(&["get", "events", "-A", "--field-selector", "reason=DeletingNode"])?;
-    ensure!(said.contains(name), "it was not the cloud controller: {said}");
-    lab.rig.run(&["stop", "occm"])?;
-    node.down()
 }
 
 fn nobody_approves_its_request(lab: &Lab, node: Node<'_>) -> Result<()> {
@@ -104,7 +50,7 @@ fn nobody_approves_its_request(lab: &Lab, node: Node<'_>) -> Result<()> {
 fn its_clock_is_a_day_behind(lab: &Lab, node: Node<'_>) -> Result<()> {
     let (rig, kube) = (&lab.rig, &lab.kube);
     rig.fault(&["api-certificate-ahead"])?;
-    let joined = join_beside(&node, "2s", || {
+    let joined = node.join_beside(&["--stay", "2s"], || {
         until("the API server to answer with its certificate of tomorrow", s(60), || {
             ensure!(!node.file("agent/memory.json").exists(), "the join has begun");
             let asked = kube.ctl(&["get", "--raw", "/version"]);
@@ -123,7 +69,7 @@ fn its_clock_is_a_day_behind(lab: &Lab, node: Node<'_>) -> Result<()> {
 
 fn the_api_server_freezes_in_the_middle(lab: &Lab, node: Node<'_>) -> Result<()> {
     let rig = &lab.rig;
-    let joined = join_beside(&node, "2s", || {
+    let joined = node.join_beside(&["--stay", "2s"], || {
         until("the join to be in the middle", s(60), || {
             ensure!(node.file("etc-kubernetes/bootstrap-kubelet.conf").exists(), "it is not");
             Ok::<_, Error>(())

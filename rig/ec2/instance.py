@@ -4,6 +4,7 @@
     instance.py create NAME... [--pool P] [--group AUTOSCALING] [--spot] [--no-tags] [--no-role] [--json]
     instance.py node NAME... [--not-ready] [--no-route]   each one's node: private DNS name, providerID, address; kwok keeps it Ready
     instance.py list [--json] | terminate NAME... | stop NAME... | start NAME...
+    instance.py ungroup NAME...                  the nodes' group off its interface
     instance.py check NAME on|off                the source/destination check of its interface
 
 Talks to moto's own port, so armed proxy faults do not get in its way. An instance is named by its Name tag, its id or its private DNS
@@ -111,7 +112,8 @@ def table(instances, as_json):
     rows = [{'name': tag(i, 'Name') or '', 'id': i['InstanceId'], 'state': i['State']['Name'], 'address': i.get('PrivateIpAddress'),
              'node': i.get('PrivateDnsName'), 'zone': i['Placement']['AvailabilityZone'], 'pool': tag(i, 'k8s-pool'),
              'interface': next((n['NetworkInterfaceId'] for n in i.get('NetworkInterfaces', [])), None),
-             'group': tag(i, 'aws:autoscaling:groupName')} for i in instances]
+             'groups': sorted(g['GroupId'] for n in i.get('NetworkInterfaces', [])[:1] for g in n['Groups']),
+             'autoscaling': tag(i, 'aws:autoscaling:groupName')} for i in instances]
     if as_json:
         return print(json.dumps(rows))
     print('%-16s %-20s %-14s %-12s %s' % ('NAME', 'ID', 'STATE', 'ADDRESS', 'NODE'))
@@ -146,6 +148,15 @@ def check(a):
     client().modify_network_interface_attribute(NetworkInterfaceId=interface, SourceDestCheck={'Value': a.word == 'on'})
 
 
+def ungroup(a):
+    """The nodes' group off the first interface; EC2 wants one on it, so it gets the VPC's own."""
+    ec2, network = client(), facts()
+    own = ec2.describe_security_groups(Filters=[{'Name': 'vpc-id', 'Values': [network['vpc']]}, {'Name': 'group-name', 'Values': ['default']}])
+    for called in a.names:
+        interface = one(called)['NetworkInterfaces'][0]['NetworkInterfaceId']
+        ec2.modify_network_interface_attribute(NetworkInterfaceId=interface, Groups=[own['SecurityGroups'][0]['GroupId']])
+
+
 def main():
     p = argparse.ArgumentParser(prog='rig instance')
     verbs = p.add_subparsers(required=True)
@@ -169,6 +180,9 @@ def main():
         w = verbs.add_parser(word)
         w.add_argument('names', nargs='+')
         w.set_defaults(act=change(word + '_instances'))
+    u = verbs.add_parser('ungroup')
+    u.add_argument('names', nargs='+')
+    u.set_defaults(act=ungroup)
     ch = verbs.add_parser('check')
     ch.add_argument('name')
     ch.add_argument('word', choices=('on', 'off'))

@@ -167,7 +167,10 @@ impl Lab {
         roster
             .clone()
             .or_set("kubeconfig", &kubernetes.proxy_kubeconfig.display().to_string())
-            .or_set("clouds", &openstack.clouds_file.display().to_string())
+            .or_set(
+                "cloud",
+                &format!("openstack: {{cloud: demo, cloudsFile: {}}}", openstack.clouds_file.display()),
+            )
             .or_set("router", "")
     }
 

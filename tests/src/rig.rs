@@ -95,6 +95,22 @@ pub struct Machine {
     pub address: Option<String>,
 }
 
+/// The EC2 of a rig, once the part runs.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Ec2Facts {
+    /// Its region.
+    pub region: String,
+    /// The id in the tag of the cluster's instances.
+    pub cluster: String,
+    /// Through the fault proxy.
+    pub endpoint: String,
+    /// The group of the nodes, by its id.
+    pub security_group: String,
+    /// The route table of pod ranges.
+    pub route_table: String,
+}
+
 /// An instance as `rig instance` tells it.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Ec2Instance {
@@ -108,6 +124,8 @@ pub struct Ec2Instance {
     pub node: String,
     /// Its first interface.
     pub interface: Option<String>,
+    /// The groups of that interface, by their ids.
+    pub groups: Vec<String>,
 }
 
 impl Rig {
@@ -150,6 +168,24 @@ impl Rig {
     pub fn instances(&self, names: &[&str], arguments: &[&str]) -> Result<Vec<Ec2Instance>> {
         let words = [&["instance", "create"], names, arguments, &["--json"]].concat();
         serde_json::from_str(&self.run(&words)?).context("rig instance says no JSON")
+    }
+
+    /// All instances that EC2 tells of.
+    ///
+    /// # Errors
+    /// It does not answer.
+    pub fn instance_list(&self) -> Result<Vec<Ec2Instance>> {
+        serde_json::from_str(&self.run(&["instance", "list", "--json"])?).context("rig instance says no JSON")
+    }
+
+    /// What the rig tells of its EC2. The part `ec2` has to run.
+    ///
+    /// # Errors
+    /// It tells nothing of it.
+    pub fn ec2(&self) -> Result<Ec2Facts> {
+        let text = std::fs::read(self.state.join("rig.json")).context("cannot read rig.json")?;
+        let mut facts: Value = serde_json::from_slice(&text).context("rig.json is no JSON")?;
+        serde_json::from_value(facts["ec2"].take()).context("rig.json tells of no EC2")
     }
 
     /// Runs a command of the rig and gives what it printed.

@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 
 use anyhow::{Context, Result, bail, ensure};
 
+use crate::rig::Ec2Facts;
+
 const TEMPLATE: &str = include_str!("../roster.yaml");
 const POOLS_BEGIN: &str = "# each pool\n";
 const POOLS_END: &str = "# end of pools\n";
@@ -47,6 +49,14 @@ impl Roster {
         self
     }
 
+    /// For instances of this EC2.
+    #[must_use]
+    pub fn on_ec2(self, facts: &Ec2Facts) -> Self {
+        let Ec2Facts { region, cluster, endpoint, .. } = facts;
+        let cloud = format!("ec2: {{region: {region}, cluster: {cluster}, endpoint: \"{endpoint}\"}}");
+        self.set("cloud", &cloud).set("mark", &format!("kubernetes.io/cluster/{cluster}"))
+    }
+
     /// One more pool.
     #[must_use]
     pub fn pool(self, name: &str) -> Self {
@@ -81,22 +91,20 @@ impl Roster {
     /// # Errors
     /// When a place was set that the template does not have, or one that must be set was not.
     pub fn text(&self) -> Result<String> {
-        let own = BTreeMap::from([
-            ("name".to_owned(), self.name.clone()),
-            ("cluster".to_owned(), self.cluster.clone()),
-        ]);
+        let own =
+            BTreeMap::from([("name".to_owned(), self.name.clone()), ("mark".to_owned(), self.cluster_tag())]);
         let (head, rest) = TEMPLATE.split_once(POOLS_BEGIN).context("the template has no pools")?;
         let (each, tail) = rest.split_once(POOLS_END).context("the template's pools do not end")?;
         for place in self.values.keys().chain(self.pools.iter().flat_map(|(_, values)| values.keys())) {
             let there = [format!("@{place}@"), format!("@{place}=")];
             ensure!(there.iter().any(|mark| TEMPLATE.contains(mark)), "the template has no place {place}");
         }
-        let mut text = fill(head, &[&own, &self.values])?;
+        let mut text = fill(head, &[&self.values, &own])?;
         for (pool, values) in &self.pools {
             let named = BTreeMap::from([("pool".to_owned(), pool.clone())]);
-            text += &fill(each, &[&named, &own, values, &self.values])?;
+            text += &fill(each, &[&named, values, &self.values, &own])?;
         }
-        Ok(text + &fill(tail, &[&own, &self.values])?)
+        Ok(text + &fill(tail, &[&self.values, &own])?)
     }
 }
 
@@ -133,8 +141,10 @@ mod tests {
 
     #[test]
     fn what_the_template_gives_is_a_roster_that_reveille_accepts() {
-        let roster =
-            Roster::new("t").set("kubeconfig", "/k").set("clouds", "/c").set("router", "router: r-1");
+        let roster = Roster::new("t")
+            .set("kubeconfig", "/k")
+            .set("cloud", "openstack: {cloud: demo}")
+            .set("router", "router: r-1");
         let roster =
             roster.set("tries", "2").pool("a").pool_with("b", &[("replace", "act"), ("join", "never")]);
         let origin = Origin { name: "t", dir: Path::new("/"), home: None };
@@ -147,7 +157,10 @@ mod tests {
 
     #[test]
     fn a_place_that_is_not_there_or_not_set_is_told() {
-        let complete = Roster::new("t").set("kubeconfig", "/k").set("clouds", "/c").set("router", "");
+        let complete = Roster::new("t")
+            .set("kubeconfig", "/k")
+            .set("cloud", "openstack: {cloud: demo}")
+            .set("router", "");
         let slip = complete.set("trys", "2").text().unwrap_err().to_string();
         assert_eq!(slip, "the template has no place trys");
         let unset = Roster::new("t").text().unwrap_err().to_string();

@@ -205,8 +205,11 @@ mod tests {
             let scenario = file.scenario().unwrap();
             let roster = roster("ag", scenario.layout(), "router: r-1").unwrap();
             let path = folder.join("roster.yaml");
-            std::fs::write(&path, roster.set("kubeconfig", "/k").set("clouds", "/c").text().unwrap())
-                .unwrap();
+            std::fs::write(
+                &path,
+                roster.set("kubeconfig", "/k").set("cloud", "openstack: {cloud: demo}").text().unwrap(),
+            )
+            .unwrap();
             is_the_same(&path, scenario.layout()).unwrap_or_else(|why| panic!("{}: {why}", file.name));
         }
         std::fs::remove_dir_all(&folder).unwrap();

@@ -95,7 +95,7 @@ fn roster(crew: &Crew, clouds: &str, repair: &str) -> Roster {
         "access: {{users: [{{user: {USER}, roles: [reader, member]}}], repair: {repair}, checkEvery: 5m}}"
     );
     crew.roster("roles")
-        .set("clouds", clouds)
+        .set("cloud", &format!("openstack: {{cloud: demo, cloudsFile: {clouds}}}"))
         .set("access", &access)
         .pool_with("workers", &[("network", "off")])
 }

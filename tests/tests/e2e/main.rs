@@ -6,6 +6,7 @@ mod crashes;
 mod diagnosing;
 mod doctoring;
 mod hot;
+mod instances;
 mod invited;
 mod joining;
 mod machines;
@@ -53,6 +54,9 @@ fn main() -> ExitCode {
         scenario!(troubled::a_join_outlives_its_clusters_trouble, 150).alone(),
         scenario!(taken::the_openstack_controller_takes_a_node_until_it_knows_its_machine, 80).alone(),
         scenario!(taken::the_aws_controller_takes_a_node_until_ec2_knows_its_instance, 100).alone(),
+        scenario!(instances::an_instance_gets_its_group_back_and_one_that_ended_is_cleaned_up, 120),
+        scenario!(instances::an_instance_that_ec2_does_not_know_yet_is_told_and_not_replaced, 150),
+        scenario!(instances::what_ec2_does_not_say_costs_nobody_a_machine, 120),
         scenario!(sources::a_frozen_or_dead_api_server_stops_all_acts, 90),
         scenario!(sources::expired_tokens_an_absent_keystone_and_throttling_are_lived_through, 75),
         scenario!(hot::two_writers_of_one_object_and_writes_that_change_nothing_are_found, 40),

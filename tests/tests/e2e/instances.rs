@@ -1,0 +1,156 @@
+//! Clusters on EC2: the same engine against an EC2-compatible API, and the real cloud controller of AWS beside it.
+//!
+//! Instances are launched, their simulated nodes come, and something goes wrong with one of them. What was reached is read from EC2
+//! past the proxy and from the API server; what Reveille asked for, from the proxy's counts.
+
+use anyhow::{Context, Error, Result, ensure};
+use reveille_core::model::incident::FaultKind;
+use reveille_core::record::Verdict;
+use reveille_tests::lab::Lab;
+use reveille_tests::reveille::{Place, Running};
+use reveille_tests::rig::Ec2Instance;
+use reveille_tests::roster::Roster;
+use reveille_tests::wait::{s, throughout, until};
+
+const SET_GROUPS: &str = "POST ModifyNetworkInterfaceAttribute";
+
+/// A cluster of these instances with their nodes, and Reveille watching it.
+struct Scene {
+    instances: Vec<Ec2Instance>,
+    place: Place,
+    running: Running,
+}
+
+impl Scene {
+    fn set(lab: &mut Lab, name: &str, names: &[&str]) -> Result<Self> {
+        lab.rig.run(&["start", "ec2"])?;
+        let instances = lab.rig.instances(names, &[])?;
+        lab.will_spoil(instances.iter().map(|one| one.node.clone()));
+        lab.rig.run(&[&["instance", "node"], names].concat())?;
+        let roster = Roster::new(name).on_ec2(&lab.rig.ec2()?).set("cleanup", "act").pool("workers");
+        let place = lab.place(&[&roster])?;
+        lab.proxy.reset_calls()?;
+        let running = lab.reveille.run(&place, &[])?;
+        let expected = u32::try_from(names.len())?;
+        until("the roll to know them, and each to answer", s(60), || {
+            let (code, roll) = lab.reveille.roll(&place)?;
+            ensure!(code == 0 && roll.summary.answer == expected, "{code}, {:?}", roll.summary);
+            Ok::<_, Error>(())
+        })?;
+        Ok(Self { instances, place, running })
+    }
+
+    /// Ends it, and proves that its ledger tells one story.
+    fn end(self) -> Result<()> {
+        ensure!(self.running.stop()? == 0, "run did not end well");
+        self.place.ledger()?.is_consistent()
+    }
+
+    fn mended(&self, of: &str, kind: FaultKind) -> Result<()> {
+        until(&format!("{of}'s {kind} to close as mended"), s(90), || {
+            self.place.ledger()?.newest(of, kind)?.ended(Verdict::Mended)
+        })
+    }
+}
+
+fn groups(lab: &Lab, name: &str) -> Result<Vec<String>> {
+    let all = lab.rig.instance_list()?;
+    Ok(all.into_iter().find(|one| one.name == name).context("it is not listed")?.groups)
+}
+
+/// The nodes' group is taken off one interface and is put back beside what else is on it; an answer that is lost is not asked for twice;
+/// an instance that its provider ended loses its Node, and nothing else happens for it.
+pub(crate) fn an_instance_gets_its_group_back_and_one_that_ended_is_cleaned_up(lab: &mut Lab) -> Result<()> {
+    let scene = Scene::set(lab, "ec2-group", &["eg-1", "eg-2"])?;
+    let group = lab.rig.ec2()?.security_group;
+    lab.proxy.arm("ec2-timeout-after-effect", serde_json::json!({"count": 1}))?;
+    lab.rig.run(&["instance", "ungroup", "eg-1"])?;
+    until("the group on the interface", s(60), || {
+        let now = groups(lab, "eg-1")?;
+        ensure!(now.contains(&group) && now.len() == 2, "{now:?}");
+        Ok::<_, Error>(())
+    })?;
+    scene.mended("eg-1", FaultKind::GroupMissing)?;
+    let calls = lab.proxy.calls()?;
+    ensure!(calls.of("ec2", SET_GROUPS) == 1 && calls.writes().len() == 1, "{calls}");
+    lab.proxy.reset_calls()?;
+    let ended = scene.instances.get(1).context("two instances")?;
+    lab.proxy.arm("ec2-spot-ended", serde_json::json!({}))?;
+    lab.rig.fault(&["node-silent", &ended.node])?;
+    lab.rig.run(&["instance", "terminate", "eg-2"])?;
+    until("its Node to be deleted", s(120), || {
+        ensure!(lab.kube.node(&ended.node)?.is_none(), "it is there");
+        Ok::<_, Error>(())
+    })?;
+    let calls = lab.proxy.calls()?;
+    let writes = calls.writes();
+    ensure!(writes.len() == 1 && calls.of("kube", "DELETE /api/v1/nodes/{name}") == 1, "{calls}");
+    lab.rig.lift(&["node-silent", &ended.node]).ok();
+    scene.end()
+}
+
+/// Lists that are empty, broken, throttled or of another hour: nothing is concluded from them and nobody is harmed.
+pub(crate) fn what_ec2_does_not_say_costs_nobody_a_machine(lab: &mut Lab) -> Result<()> {
+    let scene = Scene::set(lab, "ec2-calm", &["ec-1", "ec-2", "ec-3"])?;
+    lab.proxy.reset_calls()?;
+    let troubles: [(&str, serde_json::Value); 5] = [
+        ("ec2-empty-list", serde_json::json!({})),
+        ("ec2-page-fails", serde_json::json!({"perPage": 5})),
+        ("ec2-throttle", serde_json::json!({})),
+        ("ec2-unknown-young", serde_json::json!({"seconds": 7200})),
+        ("ec2-cut", serde_json::json!({})),
+    ];
+    for (trouble, arguments) in troubles {
+        lab.proxy.arm(trouble, arguments)?;
+        throughout(&format!("{trouble}: nobody is touched"), s(15), || lab.proxy.calls()?.no_writes())?;
+        lab.proxy.disarm(trouble)?;
+    }
+    // Signed an hour too early, as they think there: the clock of EC2 counts.
+    lab.proxy.arm("ec2-clock", serde_json::json!({"seconds": 3600}))?;
+    until("everybody to answer by the clock of EC2", s(60), || {
+        let (code, roll) = lab.reveille.roll(&scene.place)?;
+        ensure!(code == 0 && roll.summary.answer == 3, "{code}, {:?}", roll.summary);
+        Ok::<_, Error>(())
+    })?;
+    lab.proxy.disarm("ec2-clock")?;
+    lab.proxy.calls()?.no_writes()?;
+    scene.end()
+}
+
+/// The seed's case: an instance that EC2 does not know yet, whose Node the real cloud controller deletes. It is not believed to be gone,
+/// not replaced, and whoever asks is told what brings it back.
+pub(crate) fn an_instance_that_ec2_does_not_know_yet_is_told_and_not_replaced(lab: &mut Lab) -> Result<()> {
+    let scene = Scene::set(lab, "ec2-young", &["ey-1"])?;
+    lab.rig.run(&["start", "awsccm"])?;
+    lab.proxy.reset_calls()?;
+    let young = lab.rig.instances(&["ey-2"], &[])?.remove(0);
+    lab.will_spoil([young.node.clone()]);
+    // Older ones are known: they were launched before.
+    lab.proxy.arm("ec2-unknown-young", serde_json::json!({"seconds": 45}))?;
+    lab.rig.run(&["instance", "node", "ey-2", "--not-ready", "--no-route"])?;
+    until("the real cloud controller to delete its node", s(60), || {
+        ensure!(lab.kube.node(&young.node)?.is_none(), "it is there");
+        Ok::<_, Error>(())
+    })?;
+    until("somebody to be told", s(120), || {
+        let ledger = scene.place.ledger()?;
+        ledger
+            .newest("ey-2", FaultKind::Vanished)
+            .or_else(|_| ledger.newest("ey-2", FaultKind::NeverJoined))
+            .map(drop)
+    })?;
+    let (_, plan) = lab.reveille.plan(&scene.place)?;
+    let why = lab.reveille.ask(&scene.place, &["why", "ey-2"])?;
+    ensure!(why.stdout.contains("kubelet"), "it does not say what brings it back: {} {plan:?}", why.stdout);
+    lab.proxy.calls()?.no_writes()?;
+    lab.proxy.disarm("ec2-unknown-young")?;
+    lab.rig.run(&["stop", "awsccm"])?;
+    lab.rig.run(&["instance", "node", "ey-2", "--no-route"])?;
+    until("it to answer", s(60), || {
+        let (code, roll) = lab.reveille.roll(&scene.place)?;
+        ensure!(code == 0 && roll.summary.answer == 2, "{code}, {:?}", roll.summary);
+        Ok::<_, Error>(())
+    })?;
+    lab.proxy.calls()?.no_writes()?;
+    scene.end()
+}

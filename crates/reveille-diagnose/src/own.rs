@@ -66,6 +66,18 @@ own! {
         ["openstack server show INSTANCE -c tags -c properties"];
     "RV305" "Nova says SHUTOFF, and its node does not answer. Who stopped it stands in its log of actions."
         ["openstack server event list INSTANCE", "openstack server start INSTANCE"];
+    "RV306" "EC2's system status check of the instance failed (`DescribeInstanceStatus`). It explains the silence of a machine whose node does not answer; on one that answers it is told. A reboot stays on the same host, so the ladder goes straight to stop and start, unless a group would replace what stops or an instance store would be lost."
+        ["aws ec2 describe-instance-status --instance-ids INSTANCE", "aws ec2 stop-instances --instance-ids INSTANCE && aws ec2 wait instance-stopped --instance-ids INSTANCE && aws ec2 start-instances --instance-ids INSTANCE"];
+    "RV307" "EC2's instance status check, or that of its disks, failed while its host is well. It explains the silence of a machine whose node does not answer; on one that answers it is told."
+        ["aws ec2 describe-instance-status --instance-ids INSTANCE", "aws ec2 get-console-output --latest --output text --instance-id INSTANCE"];
+    "RV308" "A scheduled event of EC2 that is neither completed nor cancelled, a spot interruption or a rebalance recommendation. Its time is the provider's and is shown as text. It is told and never acted upon; what is being interrupted is left alone."
+        ["aws ec2 describe-instance-status --instance-ids INSTANCE --query 'InstanceStatuses[].Events'", "kubectl drain NODE --ignore-daemonsets --delete-emptydir-data"];
+    "RV309" "EC2 describes the instance by its id as ended or stopped, and names itself as the reason (`Server.SpotInstanceTermination` and its like). Its Node is removed where the pool allows cleanup; nothing is replaced by us."
+        ["aws ec2 describe-instances --instance-ids INSTANCE --query 'Reservations[].Instances[].StateReason'"];
+    "RV310" "The instance has no instance profile, and never joined. Likely where other machines of its pool that joined have one."
+        ["aws ec2 describe-instances --instance-ids INSTANCE --query 'Reservations[].Instances[].IamInstanceProfile'", "aws ec2 associate-iam-instance-profile --instance-id INSTANCE --iam-instance-profile Name=PROFILE"];
+    "RV311" "A node that is not Ready names an instance that its cloud has, by its id, and that is in no listing because it lacks the cluster's mark. Nothing is done to it: nothing proves that it is ours."
+        ["aws ec2 create-tags --resources INSTANCE --tags Key=kubernetes.io/cluster/ID,Value=owned"];
     "RV401" "No incident carries it: a listing that is empty, cut short or lost most of its servers or ports is not believed, no decision rests on it, and the reason stands beside the source in `roll`, `why` and `plan`."
         ["openstack server list", "reveille roll"];
     "RV402" "No incident carries it: a node list that is empty or lost most of its nodes is not believed, no decision rests on it, and the reason stands beside the source in `roll`, `why` and `plan`."

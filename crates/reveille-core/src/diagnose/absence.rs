@@ -22,7 +22,7 @@ use crate::observe::cloud::{CloudView, Seen, Whose};
 use crate::observe::cluster::{ClusterView, NodeSeen};
 use crate::observe::source::Trust;
 
-use super::service;
+use super::{hosting, service};
 
 /// How one machine stands at roll call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -112,6 +112,14 @@ pub(super) fn absent(
 
 /// Judges a machine that has, or had, an instance.
 pub fn judge_instance(witness: Witness<'_>, seen: &Seen) -> Standing {
+    let mut standing = judge_by_objects(witness, seen);
+    if let Standing::Absent(absence) = &mut standing {
+        hosting::explain(witness, seen, absence);
+    }
+    standing
+}
+
+fn judge_by_objects(witness: Witness<'_>, seen: &Seen) -> Standing {
     if let Some(standing) = judge_presence(witness, seen) {
         return standing;
     }
@@ -147,6 +155,10 @@ fn judge_presence(witness: Witness<'_>, seen: &Seen) -> Option<Standing> {
             format!("not in the listing for {missing_for}, yet its node is Ready: the cloud's view is wrong");
         return Some(Standing::CannotTell(Arc::from(text)));
     }
+    // A young one may be denied by a cloud whose parts do not agree yet, and is judged by what else is known of it.
+    if !unlisted.is_gone() && witness.cloud.is_young(witness.now, seen) && !seen.instance.state.is_leaving() {
+        return None;
+    }
     if !unlisted.is_gone() {
         let text = format!("not in the listing for {missing_for}; asked by id: not yet proved gone");
         return Some(Standing::CannotTell(Arc::from(text)));
@@ -155,8 +167,12 @@ fn judge_presence(witness: Witness<'_>, seen: &Seen) -> Option<Standing> {
         return Some(Standing::Excused(Arc::from("its instance is gone")));
     }
     let text = format!("asked for by id {} times: no such instance", unlisted.denials);
-    let evidence = vec![witness.evidence("instance", &text)];
-    let finding = finding(Cause::InstanceGone, Confidence::Sure, evidence);
+    let mut evidence = vec![witness.evidence("instance", &text)];
+    let taken =
+        hosting::ended(seen).map(|why| witness.evidence("instance", &format!("the provider says: {why}")));
+    let cause = if taken.is_some() { Cause::TakenBack } else { Cause::InstanceGone };
+    evidence.extend(taken);
+    let finding = finding(cause, Confidence::Sure, evidence);
     Some(absent(FaultKind::Ghost, finding, Some(Span::from_s(60)), true))
 }
 
@@ -230,6 +246,10 @@ fn judge_stopped(witness: Witness<'_>, seen: &Seen) -> Standing {
 fn judge_running(witness: Witness<'_>, seen: &Seen) -> Standing {
     if let Trust::No(why) = witness.cluster.source.trust(witness.now) {
         return Standing::CannotTell(Arc::from(format!("cluster: {why}")));
+    }
+    if let Some(group) = hosting::is_taken_by_its_group(seen).filter(|_| !witness.ready(seen)) {
+        let text = format!("its group {} takes it away ({})", group.name, group.word);
+        return Standing::Excused(Arc::from(text));
     }
     match seen.nodes.first().and_then(|name| witness.cluster.nodes.get(name)) {
         Some(node) => judge_node(witness, seen, node),
@@ -305,10 +325,19 @@ fn judge_missing(witness: Witness<'_>, seen: &Seen) -> Standing {
     }
     let deadlines = witness.deadlines(seen);
     if let Some(name) = &seen.joined {
-        return judge_vanished(witness, name, deadlines.vanished_within);
+        let mut standing = judge_vanished(witness, name, deadlines.vanished_within);
+        if let (Standing::Absent(absence), Some(unlisted)) = (&mut standing, &seen.unlisted) {
+            let (denied, young) = (witness.now.since(unlisted.since), witness.now.since(seen.first_seen));
+            let text = format!(
+                "its cloud has not known it for {denied}; it came into sight {young} ago, and so young a denial is not believed"
+            );
+            absence.finding.evidence.push(witness.evidence("cloud", &text));
+        }
+        return standing;
     }
-    let namesake = NodeName::new(seen.instance.name.shared());
-    if let Some(other) = witness.cluster.nodes.get(&namesake) {
+    let names = || seen.instance.node_names().map(NodeName::from);
+    let taken = names().find_map(|name| witness.cluster.nodes.get(&name).map(|other| (name, other)));
+    if let Some((namesake, other)) = taken {
         let whose =
             other.link.as_ref().map_or_else(|| "nobody we know".to_owned(), |l| l.instance.to_string());
         let text = format!("node {namesake} exists and stands for {whose}");
@@ -320,7 +349,8 @@ fn judge_missing(witness: Witness<'_>, seen: &Seen) -> Standing {
     // that was seen being born, or that our ledger never heard of, they tell nothing: names are given again, and the node
     // that went was its namesake's.
     let new = seen.born_in_sight || seen.made_meanwhile;
-    if !new && witness.cluster.events_about(&namesake).any(is_removal) {
+    let removed = |name: &NodeName| witness.cluster.events_about(name).any(is_removal);
+    if !new && let Some(namesake) = names().find(removed) {
         let mut standing = judge_vanished(witness, &namesake, deadlines.vanished_within);
         if let Standing::Absent(absence) = &mut standing {
             // A name is a hint: nobody saw that node stand for this machine.

@@ -23,7 +23,7 @@ use super::gathered::{Gathered, console_counts};
 use super::network::membership::{self, PortNeed, Verdict};
 use super::network::pairs::{self, PairNeed};
 use super::network::rules;
-use super::route_faults;
+use super::{hosting, route_faults};
 
 /// One thing amiss, with what explains it and how long it is waited for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,6 +89,7 @@ pub fn of_machine(
         return faults;
     }
     group_missing(roster, cloud, seen, now, &mut faults);
+    hosting::notices(seen, seen.nodes.iter().any(|name| cluster.answers(name)), now, &mut faults);
     let Some(node) = seen.nodes.first().and_then(|name| cluster.nodes.get(name)) else { return faults };
     if let Some(need) = pairs_needed(roster, cluster, seen) {
         let wanted: Vec<String> = need.missing.iter().map(ToString::to_string).collect();

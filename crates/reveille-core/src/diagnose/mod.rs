@@ -10,6 +10,7 @@ pub mod access_faults;
 pub mod console;
 pub mod faults;
 pub mod gathered;
+pub mod hosting;
 pub mod network;
 pub mod route_faults;
 pub mod service;

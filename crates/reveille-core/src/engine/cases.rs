@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::diagnose::absence::{self, Absence, Standing, Witness};
 use crate::diagnose::faults::{self, Fault};
 use crate::diagnose::gathered::Gathered;
-use crate::diagnose::{service, witness};
+use crate::diagnose::{hosting, service, witness};
 use crate::effect::Look;
 use crate::guard::{Guard, stands};
 use crate::model::id::{InstanceId, InstanceName, NodeName, PoolName};
@@ -211,7 +211,9 @@ impl State {
         if let Some(seen) = unlinked
             && let Provider::Instance(id) = &seen.node.provider
         {
-            if seen.denials >= Unlisted::DENIALS {
+            if seen.unmarked && seen.denials == 0 {
+                faults.push(hosting::unmarked(name, id, self.now));
+            } else if seen.denials >= Unlisted::DENIALS {
                 faults.push(faults::ghost_without_memory(name, id, seen.denials, self.now));
             } else {
                 self.ask_for_namesakes(name, id, seen.last_denial);
@@ -534,6 +536,12 @@ impl State {
             self.note_gone_unseen(self.now, cloud, id);
             return;
         };
+        let ended = self.desk().seen(key).and_then(|(_, seen)| hosting::of(seen)?.ended.clone());
+        if let Some(why) = ended {
+            let what = Arc::from(format!("the provider took instance {id} back ({why})"));
+            self.foreign.insert(pool, (self.now, what));
+            return;
+        }
         let what = Arc::from(format!("somebody deleted instance {id}"));
         self.foreign.insert(pool.clone(), (self.now, what));
         self.ask(Look::Actions(cloud.clone(), id.clone()), LookFor::Deleter(pool, id.clone()));

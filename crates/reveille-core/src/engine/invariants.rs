@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::effect::{Call, Effect};
 use crate::model::access::{RoleRef, ServiceUser, UserRoles};
+use crate::model::hosting::GroupPhase;
 use crate::model::id::{IntentId, NodeName};
 use crate::model::incident::MachineKey;
 use crate::model::roster::Mode;
@@ -110,6 +111,10 @@ fn check_call(state: &State, call: &Call) -> Result<(), Violation> {
         }
         Call::AssignRoles { .. } => return check_access(state, call),
         Call::AskAgent { .. } => return check_ask(state, call),
+        Call::Start { cloud, instance } => {
+            let seen = state.clouds.get(cloud).and_then(|view| view.instances.get(instance));
+            return seen.map_or(Ok(()), |seen| check_group(state, call, seen));
+        }
         _ if !call.is_destructive() => return Ok(()),
         _ => {}
     }
@@ -181,8 +186,25 @@ fn check_ask(state: &State, call: &Call) -> Result<(), Violation> {
     ensure(state.book.asked(agent).count() <= 1, 7, || format!("{call}: it is asked already"))
 }
 
+/// What a group of the cloud keeps is never stopped beside it, and ended only through it, where the roster says so.
+fn check_group(state: &State, call: &Call, seen: &Seen) -> Result<(), Violation> {
+    let Some(group) = seen.instance.hosting.as_ref().and_then(|hosting| hosting.group.as_ref()) else {
+        return Ok(());
+    };
+    let pool = seen.pool().and_then(|name| state.roster.pools.get(name));
+    let through = pool.is_some_and(|pool| pool.through_group) && !group.protected;
+    let fights = match call {
+        Call::DeleteInstance { .. } => !through || group.phase != GroupPhase::Kept,
+        Call::Reboot { hard, .. } => *hard || !matches!(group.phase, GroupPhase::Kept | GroupPhase::Unknown),
+        Call::Start { .. } => true,
+        _ => false,
+    };
+    ensure(!fights, 5, || format!("{call}: {group}"))
+}
+
 fn check_destructive(state: &State, call: &Call, seen: &Seen) -> Result<(), Violation> {
     let now = state.now;
+    check_group(state, call, seen)?;
     let ready = seen.nodes.iter().any(|name| state.cluster.answers(name));
     ensure(!ready, 1, || format!("{call}: its node is Ready"))?;
     let own = |name: &&NodeName| !state.cluster.is_anothers(name, &seen.instance.id);

@@ -10,7 +10,7 @@ use crate::event::Answer;
 use crate::model::access::UserRef;
 use crate::model::id::{CloudName, InstanceId, IntentId, LookId, NodeName, PoolName};
 use crate::model::incident::{IncidentKey, MachineKey};
-use crate::model::instance::InstanceAction;
+use crate::model::instance::{Instance, InstanceAction, InstanceState};
 use crate::model::node::Provider;
 use crate::model::roster::Pool;
 use crate::model::testimony::CONSOLE;
@@ -81,7 +81,9 @@ impl State {
         let asked = (look, purpose);
         self.asked.remove(&asked);
         let (look, purpose) = asked;
-        if let Ok(answer) = &answer {
+        if let Ok(answer) = &answer
+            && !(matches!(purpose, LookFor::Missing(..)) && has_ended(answer).is_some())
+        {
             self.learn(&look, at, answer);
         }
         match purpose {
@@ -166,7 +168,8 @@ impl State {
         answer: &Result<Answer, ReadError>,
         asked_at: Time,
     ) {
-        if !matches!(answer, Ok(Answer::Instance(None))) {
+        let ended = answer.as_ref().ok().and_then(has_ended);
+        if ended.is_none() && !matches!(answer, Ok(Answer::Instance(None))) {
             return;
         }
         let Some(view) = self.clouds.get(cloud) else { return };
@@ -174,7 +177,7 @@ impl State {
         if !view.instances.contains_key(id) && self.remembered.contains_key(&key) {
             self.on_gone_unseen(&key, cloud, id, asked_at);
         } else {
-            self.deny(cloud, id, asked_at);
+            self.deny(cloud, id, asked_at, ended);
         }
         self.dirty.insert(key);
     }
@@ -191,7 +194,7 @@ impl State {
             let Some(view) = self.clouds.get_mut(cloud) else { return };
             view.insert_missing(self.now, id, &node, &pool);
             self.remember_joined(cloud);
-            self.deny(cloud, id, asked_at);
+            self.deny(cloud, id, asked_at, None);
             self.relink(&node);
             return;
         }
@@ -218,12 +221,12 @@ impl State {
 
     /// Asked for by id, it was denied; what comes late is as old as its question. Once that proves it gone, whoever took it away
     /// is known to be at work.
-    fn deny(&mut self, cloud: &CloudName, id: &InstanceId, asked_at: Time) {
+    fn deny(&mut self, cloud: &CloudName, id: &InstanceId, asked_at: Time, ended: Option<&Instance>) {
         let late = self.now.since(asked_at) > Unlisted::APART;
         let denied_at = if late { asked_at } else { self.now };
         let Some(view) = self.clouds.get_mut(cloud) else { return };
         let known = view.instances.get(id).is_some_and(Seen::is_gone);
-        if view.denied(self.now, denied_at, id) && !known {
+        if view.denied(self.now, denied_at, id, ended) && !known {
             self.note_foreign(&MachineKey::Instance(cloud.clone(), id.clone()));
         }
     }
@@ -241,11 +244,21 @@ impl State {
     }
 
     fn on_namesake_answer(&mut self, node: &NodeName, answer: &Result<Answer, ReadError>) {
+        let settles = self.roster.settles.values().max().copied().unwrap_or_default();
         let Some(seen) = self.cluster.nodes.get_mut(node) else { return };
         match answer {
+            // Its machine may be too young for its cloud to know.
+            Ok(Answer::Instance(None)) if self.now.since(seen.first_seen) < settles => {
+                seen.last_denial = Some(self.now);
+            }
             Ok(Answer::Instance(None)) => {
                 seen.denials = seen.denials.saturating_add(1);
                 seen.last_denial = Some(self.now);
+            }
+            Ok(Answer::Instance(Some(found))) => {
+                seen.denials = 0;
+                // Had it a mark of the roster, it were in a view by now, and the node linked to it.
+                seen.unmarked = !found.state.is_leaving() && found.state != InstanceState::Other;
             }
             Ok(_) => seen.denials = 0,
             Err(_) => {}
@@ -277,8 +290,11 @@ impl State {
         answer: Result<Answer, ReadError>,
         asked_at: Time,
     ) {
-        if let (Look::Instance(cloud, id), Ok(Answer::Instance(None))) = (look, &answer) {
-            self.deny(cloud, id, asked_at);
+        if let (Look::Instance(cloud, id), Ok(found @ Answer::Instance(_))) = (look, &answer) {
+            let ended = has_ended(found);
+            if ended.is_some() || matches!(found, Answer::Instance(None)) {
+                self.deny(cloud, id, asked_at, ended);
+            }
         }
         let keeps = self.pool_of(key).is_some_and(|pool| pool.keep.is_some());
         let Some(case) = self.cases.get_mut(key) else { return };
@@ -316,6 +332,14 @@ impl State {
             }
             self.ripe.insert(key.clone());
         }
+    }
+}
+
+/// The cloud says, of its own id, that it has ended: that is more than not to know it.
+fn has_ended(answer: &Answer) -> Option<&Instance> {
+    match answer {
+        Answer::Instance(Some(found)) if found.state == InstanceState::Gone => Some(found),
+        _ => None,
     }
 }
 

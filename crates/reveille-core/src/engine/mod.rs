@@ -191,7 +191,10 @@ impl State {
         let clouds = roster
             .clouds
             .iter()
-            .map(|name| (name.clone(), CloudView::new(name.clone(), timing.cloud_stale_after)))
+            .map(|name| {
+                let settles = roster.settles.get(name).copied().unwrap_or_default();
+                (name.clone(), CloudView::new(name.clone(), timing.cloud_stale_after, settles))
+            })
             .collect();
         Self {
             cluster: ClusterView::new(timing.cluster_stale_after),

@@ -9,7 +9,7 @@ use crate::event::{CloudFact, CloudSnapshot, ClusterFact, Scope};
 use crate::model::id::{CloudName, InstanceId, NodeName, PoolName};
 use crate::model::incident::{IncidentKey, MachineKey, Subject};
 use crate::model::instance::InstanceState;
-use crate::model::node::Ready;
+use crate::model::node::{Provider, Ready};
 use crate::model::time::{Span, Time};
 use crate::observe::cloud::{CloudChange, Left, Whose};
 use crate::observe::cluster::{ClusterChange, Link, NodeSeen};
@@ -238,7 +238,7 @@ impl State {
     /// A node is gone. If it went with a sign of intent on it, its machine is not expected back.
     fn unlink(&mut self, gone: &NodeSeen) {
         self.dirty.insert(MachineKey::Node(gone.node.name.clone()));
-        let Some(link) = &gone.link else { return };
+        let Some(link) = &gone.link else { return self.remember_early(gone) };
         self.detach(link, &gone.node.name);
         let Some(sign) = gone.node.intent.leaving.clone() else { return };
         let key = MachineKey::Instance(link.cloud.clone(), link.instance.clone());
@@ -252,6 +252,26 @@ impl State {
                 self.foreign.insert(pool, (at, what));
             }
             self.record(Record::Left { at, machine: key, why: sign });
+        }
+    }
+
+    /// A node went before its instance was ever listed: where a cloud's parts take a while to agree, it may be there all the
+    /// same, and has joined then, when it comes into sight.
+    fn remember_early(&mut self, gone: &NodeSeen) {
+        let Provider::Instance(id) = &gone.node.provider else { return };
+        let young = |settles: &Span| self.now.since(gone.first_seen) < *settles;
+        let clouds: Vec<CloudName> = self
+            .roster
+            .settles
+            .iter()
+            .filter(|(_, settles)| young(settles))
+            .map(|(name, _)| name.clone())
+            .collect();
+        for cloud in clouds {
+            let key = MachineKey::Instance(cloud, id.clone());
+            let memory =
+                Remembered { node: Some(gone.node.name.clone()), born: true, ..Remembered::default() };
+            self.depart(key, memory);
         }
     }
 

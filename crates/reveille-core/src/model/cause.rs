@@ -86,6 +86,12 @@ causes! {
     Unclaimed "RV303" "instance-unclaimed" Provision "the instance carries the cluster's mark and no pool's" "mark it with its pool, or remove it by hand";
     Contested "RV304" "instance-contested" Provision "several pools claim the instance" "make the roster's marks distinct";
     InstanceStopped "RV305" "instance-stopped" OsBoot "the instance is shut off" "start it, if nobody stopped it on purpose";
+    HostImpaired "RV306" "host-impaired" Stay "the provider says that its host is impaired" "stop it and start it, which moves it to another host, or let its group replace it; a reboot stays where it is";
+    GuestImpaired "RV307" "guest-impaired" OsBoot "the provider does not reach the machine's own system" "read its console, then reboot it";
+    Announced "RV308" "provider-announced" Stay "the provider announced that it will reboot, stop, end or take it" "drain it and let its owner replace it before then";
+    TakenBack "RV309" "instance-taken-back" Stay "the provider took the instance back" "none: whoever keeps the pool makes another; the Node object is left over";
+    IdentityMissing "RV310" "instance-identity-missing" Authenticate "it has no identity towards its cloud" "give it an instance role with the rights that its kubelet and the cloud controller need";
+    ClusterMarkMissing "RV311" "cluster-mark-missing" CloudInitNode "its instance does not carry the cluster's mark" "tag the instance with the cluster's mark: until then neither the cloud controller nor the roll counts it as the cluster's";
     CloudViewSuspect "RV401" "cloud-view-suspect" Stay "the cloud's listing cannot be true" "check project, endpoint and credentials";
     ClusterViewSuspect "RV402" "cluster-view-suspect" Stay "the cluster's node list cannot be true" "check which API server and which etcd answer";
     RolesMissing "RV403" "service-user-role-missing" Stay "a service user lacks a role that it needs on the project" "assign the role to the user on the project, and find out who took it away";

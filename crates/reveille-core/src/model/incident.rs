@@ -114,11 +114,13 @@ pub enum FaultKind {
     RolesMissing,
     /// Nobody may tell which roles a service user holds.
     RolesUnreadable,
+    /// The provider announced something, or its checks failed on a machine that answers.
+    ProviderNotice,
 }
 
 impl FaultKind {
     /// Every kind.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 25] = [
         Self::NeverJoined,
         Self::Vanished,
         Self::NotReady,
@@ -143,6 +145,7 @@ impl FaultKind {
         Self::SourceSuspect,
         Self::RolesMissing,
         Self::RolesUnreadable,
+        Self::ProviderNotice,
     ];
 
     /// The word for it in tables, files and metrics.
@@ -172,6 +175,7 @@ impl FaultKind {
             Self::SourceSuspect => "source-suspect",
             Self::RolesMissing => "roles-missing",
             Self::RolesUnreadable => "roles-unreadable",
+            Self::ProviderNotice => "provider-notice",
         }
     }
 

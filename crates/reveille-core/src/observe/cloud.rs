@@ -3,7 +3,8 @@
 //! A snapshot goes in; what changed comes out as a set of instance ids to look at again. An instance that a full listing
 //! no longer holds is *unlisted*, not gone: it stays in the view until it was asked for by id and answered "no such id"
 //! twice, some time apart (lists omit servers of a down cell, and a wrong project answers with an empty list and 200).
-//! A listing that shrank too much at once is doubted as a whole, and nothing in it is unlisted.
+//! Where a cloud's answers take a while to agree, a young instance is denied in vain: only that it was positively seen to have
+//! ended counts. A listing that shrank too much at once is doubted as a whole, and nothing in it is unlisted.
 //!
 //! It keeps only instances that carry one of the roster's cluster marks. It does not know nodes.
 
@@ -33,6 +34,8 @@ pub struct Seen {
     pub instance: Arc<Instance>,
     /// Whose it is, by its marks.
     pub claim: Whose,
+    /// When it came into sight.
+    pub first_seen: Time,
     /// Its ports, as of the newest snapshot or fresh read.
     pub ports: Vec<Arc<Port>>,
     /// The nodes that stand for it, in order of name. More than one is a conflict.
@@ -102,6 +105,7 @@ impl Seen {
         Self {
             instance,
             claim,
+            first_seen: now,
             ports: Vec::new(),
             nodes: Vec::new(),
             joined: None,
@@ -135,6 +139,8 @@ pub struct CloudView {
     pub name: CloudName,
     /// How far it may be believed.
     pub source: Source,
+    /// So long after an instance was first seen the cloud may deny it without meaning it.
+    pub settles_within: Span,
     /// Everything that carries a cluster mark of ours.
     pub instances: BTreeMap<InstanceId, Seen>,
     /// The roster's groups, as found.
@@ -177,10 +183,11 @@ pub struct CloudChange {
 
 impl CloudView {
     /// An empty view.
-    pub fn new(name: CloudName, stale_after: Span) -> Self {
+    pub fn new(name: CloudName, stale_after: Span, settles_within: Span) -> Self {
         Self {
             name,
             source: Source::new(stale_after),
+            settles_within,
             instances: BTreeMap::new(),
             groups: Vec::new(),
             routers: BTreeMap::new(),
@@ -281,7 +288,8 @@ impl CloudView {
         // A listing that still shows what is gone says nothing new, and may have lost its marks with its
         // life: absence is proved by id.
         if instance.state == InstanceState::Gone {
-            if self.instances.contains_key(&instance.id) {
+            if let Some(seen) = self.instances.get_mut(&instance.id) {
+                note_end(seen, instance);
                 self.unlist(now, &instance.id, change);
             }
             return;
@@ -316,8 +324,8 @@ impl CloudView {
                     change.leaving.push(instance.id.clone());
                 }
             }
-            let reindex =
-                seen.instance.name != instance.name || seen.instance.addresses != instance.addresses;
+            let reindex = !seen.instance.node_names().eq(instance.node_names())
+                || seen.instance.addresses != instance.addresses;
             let before = reindex.then(|| seen.instance.clone());
             seen.instance = instance.clone();
             seen.claim = claim;
@@ -346,10 +354,24 @@ impl CloudView {
         }
     }
 
-    /// The id was asked for and, at `denied_at`, denied: "no such id". Returns true when that now proves that it is gone.
-    pub fn denied(&mut self, now: Time, denied_at: Time, id: &InstanceId) -> bool {
+    /// It is so young that its cloud may deny it without meaning it.
+    pub fn is_young(&self, now: Time, seen: &Seen) -> bool {
+        now.since(seen.first_seen) < self.settles_within && stands(Guard::SecondDenial)
+    }
+
+    /// The id was asked for and, at `denied_at`, denied: "no such id", or seen to have `ended`. Returns true when that now
+    /// proves that it is gone.
+    pub fn denied(&mut self, now: Time, denied_at: Time, id: &InstanceId, ended: Option<&Instance>) -> bool {
+        let settles_within = self.settles_within;
         let Some(seen) = self.instances.get_mut(id) else { return false };
+        let young = denied_at.since(seen.first_seen) < settles_within && stands(Guard::SecondDenial);
+        if let Some(ended) = ended {
+            note_end(seen, ended);
+        }
         let unlisted = seen.unlisted.get_or_insert(Unlisted { since: now, denials: 0, last_denial: None });
+        if young && ended.is_none() {
+            return unlisted.is_gone();
+        }
         if unlisted.last_denial.is_none_or(|last| denied_at.since(last) >= Unlisted::APART) {
             unlisted.denials = unlisted.denials.saturating_add(1);
             unlisted.last_denial = Some(denied_at);
@@ -368,6 +390,7 @@ impl CloudView {
         self.access.go_back_to(now);
         for seen in self.instances.values_mut() {
             seen.state_since = seen.state_since.min(now);
+            seen.first_seen = seen.first_seen.min(now);
             if let Some(left) = &mut seen.left {
                 left.at = left.at.min(now);
             }
@@ -402,20 +425,24 @@ impl CloudView {
     }
 
     fn index(&mut self, instance: &Instance) {
-        Holders::add(&mut self.by_name, instance.name.clone(), &instance.id);
+        for name in names(instance) {
+            Holders::add(&mut self.by_name, name, &instance.id);
+        }
         for address in &instance.addresses {
             Holders::add(&mut self.by_address, *address, &instance.id);
         }
     }
 
     fn unindex(&mut self, instance: &Instance) {
-        Holders::remove(&mut self.by_name, &instance.name, &instance.id);
+        for name in names(instance) {
+            Holders::remove(&mut self.by_name, &name, &instance.id);
+        }
         for address in &instance.addresses {
             Holders::remove(&mut self.by_address, address, &instance.id);
         }
     }
 
-    /// Every instance of that display name.
+    /// Every instance of that display name, or that is called so inside its cloud.
     pub fn named(&self, name: &str) -> &[InstanceId] {
         self.by_name.get(&InstanceName::from(name)).map_or(&[], Holders::all)
     }
@@ -451,5 +478,21 @@ impl CloudView {
     /// True once a full listing was seen.
     pub const fn listed_once(&self) -> bool {
         self.listed_once
+    }
+}
+
+/// The names under which it is found, each once.
+fn names(instance: &Instance) -> impl Iterator<Item = InstanceName> {
+    let hostname = instance.hostname.clone().filter(|hostname| **hostname != *instance.name.as_str());
+    let name = Some(&instance.name).filter(|name| !name.as_str().is_empty()).cloned();
+    hostname.map(InstanceName::new).into_iter().chain(name)
+}
+
+/// Of what has ended, only why it did is news.
+fn note_end(seen: &mut Seen, ended: &Instance) {
+    if ended.hosting.is_some() && seen.instance.hosting != ended.hosting {
+        let mut instance = (*seen.instance).clone();
+        instance.hosting.clone_from(&ended.hosting);
+        seen.instance = Arc::new(instance);
     }
 }

@@ -32,6 +32,10 @@ pub struct NodeSeen {
     pub ready_since: Time,
     /// A doubted list lacks it.
     pub lost: bool,
+    /// When it came into sight.
+    pub first_seen: Time,
+    /// The instance that it names is there, and carries none of the roster's marks.
+    pub unmarked: bool,
     /// Its providerID names an instance that its cloud denies by id: so often, the last time then.
     pub denials: u8,
     /// When its instance was last denied.
@@ -58,6 +62,8 @@ impl NodeSeen {
             link: None,
             ready_since: now,
             lost: false,
+            first_seen: now,
+            unmarked: false,
             denials: 0,
             last_denial: None,
             marked: Marked::of(node, |_| now, now),

@@ -108,6 +108,8 @@ pub enum Hold {
     Rolling(PoolName),
     /// Somebody else is at work there.
     OtherActor(Arc<str>),
+    /// A group of the cloud keeps it, and the roster leaves such machines to their group.
+    GroupKeeps(Arc<str>),
     /// The instance is locked.
     Locked,
     /// The roster's limit of repairs at once is used up.
@@ -198,7 +200,7 @@ impl Hold {
             Self::FleetDark { .. } | Self::MostAway { .. } => Guard::FleetDark,
             Self::Breaker { .. } => Guard::Breaker,
             Self::Rolling(_) => Guard::Rollout,
-            Self::OtherActor(_) => Guard::OtherActors,
+            Self::OtherActor(_) | Self::GroupKeeps(_) => Guard::OtherActors,
             Self::Locked => Guard::Locked,
             Self::AtOnce { .. } => Guard::AtOnce,
             Self::PerHour { .. } => Guard::PerHour,
@@ -290,6 +292,12 @@ impl fmt::Display for Hold {
             }
             Self::Rolling(pool) => write!(f, "pool {pool} is rolling to another image or version"),
             Self::OtherActor(who) => write!(f, "somebody else is at work: {who}"),
+            Self::GroupKeeps(group) => {
+                write!(
+                    f,
+                    "{group} and replaces its machines by its own rules: it is left to it (throughGroup)"
+                )
+            }
             Self::Locked => f.write_str("the instance is locked in the cloud"),
             Self::AtOnce { used, limit } => write!(f, "{used} of {limit} repairs under way"),
             Self::PerHour { used, limit, free_in } => {

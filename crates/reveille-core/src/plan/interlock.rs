@@ -8,9 +8,11 @@ mod agents;
 
 use std::sync::Arc;
 
+use crate::diagnose::hosting;
 use crate::effect::Call;
 use crate::event::PauseScope;
 use crate::guard::stands;
+use crate::model::hosting::GroupPhase;
 use crate::model::id::NodeName;
 use crate::model::incident::{Confidence, FaultKind, MachineKey, Subject};
 use crate::model::instance::InstanceState;
@@ -121,7 +123,7 @@ fn is_named(case: &Case, seen: Option<&Seen>, name: &str) -> bool {
     }
     seen.is_some_and(|seen| {
         seen.instance.id.as_str() == name
-            || seen.instance.name.as_str() == name
+            || seen.instance.node_names().any(|known| known == name)
             || seen.nodes.iter().chain(&seen.joined).any(|node| node.as_str() == name)
     })
 }
@@ -137,7 +139,10 @@ fn sight(desk: &Desk<'_>, case: &Case, class: Class, holds: &mut Vec<Hold>) {
     };
     let cloud = cloud.map(|cloud| (Arc::<str>::from(cloud.name.as_str()), cloud.source.trust(desk.now)));
     let missing = desk.seen_of(&case.incident.key.subject).filter(|(_, seen)| seen.unlisted.is_some());
-    if let Some((cloud, _)) = missing.filter(|_| class != Class::Cleanup) {
+    // A young one that its cloud does not know yet is asked to come back all the same: nothing is lost by that.
+    let rejoins =
+        |(cloud, seen): &(&CloudView, &Seen)| class == Class::Rejoin && cloud.is_young(desk.now, seen);
+    if let Some((cloud, _)) = missing.filter(|it| class != Class::Cleanup && !rejoins(it)) {
         let (source, why) = (Arc::from(cloud.name.as_str()), Arc::from("its newest list lacks this machine"));
         holds.push(Hold::Blind { source, why });
     }
@@ -189,6 +194,9 @@ fn machine(desk: &Desk<'_>, case: &Case, seen: &Seen, rung: Rung, holds: &mut Ve
     if seen.instance.locked {
         holds.push(Hold::Locked);
     }
+    if rung != Rung::Cleanup {
+        provider(desk, seen, rung, holds);
+    }
     // A build's own task is the build that hangs, and the last task of what is gone is nobody's any more.
     let working = !seen.is_gone() && seen.instance.state != InstanceState::Building;
     if let Some(task) = seen.instance.task.as_ref().filter(|_| working) {
@@ -206,6 +214,25 @@ fn machine(desk: &Desk<'_>, case: &Case, seen: &Seen, rung: Rung, holds: &mut Ve
     });
     if rung == Rung::Replace && unknown_history && !first_boot_failed {
         holds.push(Hold::HistoryUnknown);
+    }
+}
+
+/// The provider and the groups that it keeps machines in are actors of their own.
+fn provider(desk: &Desk<'_>, seen: &Seen, rung: Rung, holds: &mut Vec<Hold>) {
+    if hosting::is_interrupted(seen) {
+        holds.push(Hold::OtherActor(Arc::from("the provider takes the machine back")));
+    }
+    let Some(group) = hosting::group(seen) else { return };
+    match group.phase {
+        GroupPhase::Kept | GroupPhase::Unknown => {
+            let through = desk.pool(seen).is_some_and(|pool| pool.through_group);
+            if rung == Rung::Replace && (!through || group.protected || group.phase == GroupPhase::Unknown) {
+                holds.push(Hold::GroupKeeps(group.to_string().into()));
+            }
+        }
+        GroupPhase::Coming | GroupPhase::Leaving | GroupPhase::Apart => {
+            holds.push(Hold::OtherActor(format!("group {}: {}", group.name, group.word).into()));
+        }
     }
 }
 

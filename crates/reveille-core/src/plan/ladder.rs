@@ -208,7 +208,8 @@ pub const fn ladder(kind: FaultKind) -> &'static [Rung] {
         | FaultKind::GroupUnresolved
         | FaultKind::RouteLimit
         | FaultKind::SourceSuspect
-        | FaultKind::RolesUnreadable => &[],
+        | FaultKind::RolesUnreadable
+        | FaultKind::ProviderNotice => &[],
     }
 }
 
@@ -244,6 +245,9 @@ pub const fn ask(kind: FaultKind) -> &'static str {
         FaultKind::RolesMissing => "assign the role by hand",
         FaultKind::RolesUnreadable => {
             "let the credential list role assignments, or take the user out of the roster"
+        }
+        FaultKind::ProviderNotice => {
+            "drain it and let its owner replace it in time; nothing is done beside the provider"
         }
         FaultKind::SourceSuspect => "check project, endpoint and credentials",
         _ => "every rung that is allowed was tried",

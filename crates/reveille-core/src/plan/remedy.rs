@@ -8,11 +8,14 @@ use std::sync::Arc;
 
 use crate::diagnose::access_faults;
 use crate::diagnose::faults;
+use crate::diagnose::hosting;
 use crate::diagnose::network::membership::Verdict;
 use crate::diagnose::route_faults;
 use crate::effect::Call;
+use crate::guard::{Guard, stands};
 use crate::model::access::Role;
 use crate::model::agent::Ask;
+use crate::model::hosting::Check;
 use crate::model::id::{CloudName, GroupId, NodeName, RouterId};
 use crate::model::incident::{FaultKind, MachineKey, Subject};
 use crate::model::instance::InstanceState;
@@ -231,7 +234,8 @@ pub fn rejoin(desk: &Desk<'_>, case: &Case) -> Result<Call, Hold> {
     let Some((_, machine)) = desk.seen(&key) else { return Err(Hold::NotOwned) };
     let node = machine.joined.clone().or_else(|| machine.nodes.first().cloned());
     let node = node.or_else(|| seen.report.who.node.clone());
-    let node = node.unwrap_or_else(|| NodeName::new(machine.instance.name.as_str().to_lowercase()));
+    let named = || machine.instance.node_names().next().unwrap_or_default().to_lowercase();
+    let node = node.unwrap_or_else(|| NodeName::new(named()));
     let (cloud, instance, agent) = (cloud.clone(), instance.clone(), agent.clone());
     Ok(Call::AskAgent { cloud, instance, agent, ask, node })
 }
@@ -250,7 +254,10 @@ fn on_instance(desk: &Desk<'_>, case: &Case, rung: Rung) -> Result<Call, NoCall>
     if state.is_leaving() {
         return no_call("it is being deleted already");
     }
+    // A group replaces a machine that stops: by then its end is decided, and starting it is in vain.
+    let group = hosting::group(seen).filter(|_| stands(Guard::OtherActors));
     match rung {
+        Rung::Start if group.is_some() => no_call("a group of its cloud keeps it, and replaces what stops"),
         Rung::Start if state == InstanceState::Stopped => Ok(Call::Start { cloud, instance }),
         Rung::Start => no_call("it is not shut off"),
         // A guest that still answers its cloud is asked first; one that was asked in vain is power-cycled.
@@ -258,7 +265,18 @@ fn on_instance(desk: &Desk<'_>, case: &Case, rung: Rung) -> Result<Call, NoCall>
             no_call("its action log could not be read, so a reboot could not be verified")
         }
         Rung::Reboot if state == InstanceState::Active => {
-            Ok(Call::Reboot { cloud, instance, hard: case.incident.tries > 0 })
+            let said = hosting::of(seen);
+            let host = said.is_some_and(|said| said.checks.host == Check::Impaired);
+            let hard = host || case.incident.tries > 0;
+            if hard && group.is_some() {
+                return no_call("only stopping it is left, and a group of its cloud replaces what stops");
+            }
+            if hard && said.is_some_and(|said| said.loses_disks) {
+                return no_call(
+                    "stopping it would lose the data on its instance store: a person has to decide",
+                );
+            }
+            Ok(Call::Reboot { cloud, instance, hard })
         }
         Rung::Reboot => no_call("only a running instance can be rebooted"),
         _ => Ok(Call::DeleteInstance { cloud, instance }),

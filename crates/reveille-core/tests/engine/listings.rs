@@ -20,7 +20,7 @@ fn shut_off(instance: &Arc<Instance>) -> Arc<Instance> {
 
 /// What a view that knows all five makes of a second listing.
 fn second(instances: Vec<Arc<Instance>>) -> (CloudView, CloudChange) {
-    let mut view = CloudView::new(CLOUD.into(), Span::from_min(5));
+    let mut view = CloudView::new(CLOUD.into(), Span::from_min(5), Span::ZERO);
     let mut change = CloudChange::default();
     for (at, instances) in [(1_000, listed()), (11_000, instances)] {
         let snapshot = CloudSnapshot { instances, ..CloudSnapshot::default() };

@@ -8,6 +8,7 @@ mod agents;
 mod doubted;
 mod fixture;
 mod ghosts;
+mod hosting;
 mod listings;
 mod network;
 mod presence;

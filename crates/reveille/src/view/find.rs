@@ -36,6 +36,7 @@ pub(crate) fn machine(desk: &Desk<'_>, word: &str) -> Found {
             || id_of(&machine.key) == word
             || reveille_wire::report::key_text(&machine.key) == word
             || node.is_some_and(|node| node.as_str() == word)
+            || machine.seen.is_some_and(|(_, seen)| seen.instance.hostname.as_deref() == Some(word))
     });
     let mut keys: Vec<&MachineKey> = exact.map(|machine| &machine.key).collect();
     if keys.is_empty() && word.len() >= PREFIX_MIN {

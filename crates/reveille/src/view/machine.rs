@@ -268,5 +268,6 @@ pub(crate) const fn kind_words(kind: FaultKind) -> &'static str {
         FaultKind::SourceSuspect => "says what cannot be true",
         FaultKind::RolesMissing => "lacks a role on the project",
         FaultKind::RolesUnreadable => "nobody may tell which roles it holds",
+        FaultKind::ProviderNotice => "its provider says something of it",
     }
 }

@@ -1,0 +1,139 @@
+//! What the provider itself says of a machine, held beside how it stands: a host that failed its checks, work that was
+//! announced, a machine that was taken back, an identity that is missing.
+//!
+//! ```text
+//!  absent  ─▶ explain: cause and evidence of the absence        answers ─▶ notices: told, and nothing is done
+//! ```
+//!
+//! The provider's word explains an absence and is never one by itself: a machine whose node is Ready answers, whatever a
+//! check says. Clouds that say none of this change nothing here.
+
+use crate::model::cause::Cause;
+use crate::model::hosting::{Check, GroupPhase, Hosting, NoticeKind, OwnerGroup};
+use crate::model::incident::{Confidence, Evidence, FaultKind, Finding};
+use crate::model::time::{Span, Time};
+use crate::observe::cloud::Seen;
+
+use super::absence::{Absence, Witness};
+use super::faults::{Fault, fault};
+
+/// What the provider says of it, if anything.
+pub fn of(seen: &Seen) -> Option<&Hosting> {
+    seen.instance.hosting.as_deref()
+}
+
+/// The group of the cloud that keeps it.
+pub fn group(seen: &Seen) -> Option<&OwnerGroup> {
+    of(seen)?.group.as_ref()
+}
+
+/// Its group takes it away: it is not expected to answer.
+pub(super) fn is_taken_by_its_group(seen: &Seen) -> Option<&OwnerGroup> {
+    group(seen).filter(|group| group.phase == GroupPhase::Leaving)
+}
+
+/// Announcements that say that the machine goes, and when.
+fn going(hosting: &Hosting) -> impl Iterator<Item = NoticeKind> {
+    hosting.notices.iter().map(|notice| notice.kind)
+}
+
+/// The provider takes it back within minutes: it is in somebody else's hands.
+pub fn is_interrupted(seen: &Seen) -> bool {
+    of(seen).is_some_and(|hosting| going(hosting).any(|kind| kind == NoticeKind::Interruption))
+}
+
+/// Why the provider ended it, where it did.
+pub(super) fn ended(seen: &Seen) -> Option<&str> {
+    of(seen)?.ended.as_deref()
+}
+
+/// Adds to an absence what the provider says, and lets it name the cause where that says more than silence does.
+pub(super) fn explain(witness: Witness<'_>, seen: &Seen, absence: &mut Absence) {
+    let Some(hosting) = of(seen) else { return };
+    let finding = &mut absence.finding;
+    let impaired: Vec<&str> = hosting.checks.impaired().collect();
+    if !impaired.is_empty() {
+        let text = format!("the provider's checks failed: {}", impaired.join(", "));
+        finding.evidence.push(witness.evidence("status checks", &text));
+        if hosting.loses_disks {
+            finding.evidence.push(witness.evidence("disks", "its instance store is lost when it stops"));
+        }
+    }
+    finding.evidence.extend(announced(hosting, witness.now));
+    if let Some(group) = &hosting.group {
+        finding.evidence.push(witness.evidence("scaling group", &group.to_string()));
+    }
+    let silent = matches!(finding.cause, Cause::KubeletSilent | Cause::Unknown);
+    let named = match absence.kind {
+        FaultKind::Stopped if hosting.ended.is_some() => Some((Cause::TakenBack, Confidence::Sure)),
+        FaultKind::NotReady | FaultKind::NeverJoined if silent && hosting.checks.host == Check::Impaired => {
+            Some((Cause::HostImpaired, Confidence::Likely))
+        }
+        FaultKind::NotReady | FaultKind::NeverJoined if silent && !impaired.is_empty() => {
+            Some((Cause::GuestImpaired, Confidence::Likely))
+        }
+        FaultKind::NeverJoined if silent && hosting.no_identity => {
+            Some((Cause::IdentityMissing, without_identity(witness, seen)))
+        }
+        _ => None,
+    };
+    if let Some((cause, confidence)) = named {
+        if cause == Cause::IdentityMissing {
+            let text = "it has no identity towards its cloud (no instance role)";
+            finding.evidence.insert(0, witness.evidence("instance", text));
+        } else if let (Cause::TakenBack, Some(why)) = (&cause, &hosting.ended) {
+            finding.evidence.insert(0, witness.evidence("instance", &format!("the provider says: {why}")));
+        }
+        finding.stage = cause.stage();
+        finding.cause = cause;
+        finding.confidence = confidence;
+    }
+}
+
+/// Where others of its pool have an identity, that it has none is no way of the pool.
+fn without_identity(witness: Witness<'_>, seen: &Seen) -> Confidence {
+    let has = |other: &Seen| of(other).is_some_and(|hosting| !hosting.no_identity);
+    let sibling = |other: &&Seen| other.pool() == seen.pool() && !other.nodes.is_empty() && has(other);
+    let siblings = witness.cloud.instances.values().any(|other| sibling(&other));
+    if siblings { Confidence::Likely } else { Confidence::Possible }
+}
+
+fn announced(hosting: &Hosting, now: Time) -> impl Iterator<Item = Evidence> {
+    hosting.notices.iter().map(move |notice| Evidence::new("provider", &notice.to_string(), now))
+}
+
+/// What the provider announced, or says of a machine that answers all the same: told, never acted upon.
+pub(super) fn notices(seen: &Seen, answers: bool, now: Time, faults: &mut Vec<Fault>) {
+    let Some(hosting) = of(seen) else { return };
+    let mut findings: Vec<Finding> = Vec::new();
+    if !hosting.notices.is_empty() {
+        let evidence = announced(hosting, now).collect();
+        findings.push(Finding::new(Cause::Announced, Confidence::Sure, evidence));
+    }
+    let impaired: Vec<&str> = hosting.checks.impaired().collect();
+    if answers && !impaired.is_empty() {
+        let host = hosting.checks.host == Check::Impaired;
+        let cause = if host { Cause::HostImpaired } else { Cause::GuestImpaired };
+        let text = format!("the provider's checks failed: {}; its node is Ready", impaired.join(", "));
+        let evidence = vec![Evidence::new("status checks", &text, now)];
+        findings.push(Finding::new(cause, Confidence::Likely, evidence));
+    }
+    if findings.is_empty() {
+        return;
+    }
+    let first = findings.remove(0);
+    let mut told = fault(FaultKind::ProviderNotice, first.cause.clone(), Vec::new(), None, false);
+    (told.finding, told.more) = (first, findings);
+    faults.push(told);
+}
+
+/// A node names an instance that is there and carries none of the roster's marks.
+pub fn unmarked(
+    node: &crate::model::id::NodeName,
+    instance: &crate::model::id::InstanceId,
+    now: Time,
+) -> Fault {
+    let text = format!("its provider ID names {instance}, which is there and carries no mark of the roster");
+    let evidence = vec![Evidence::new(format!("node {node}"), &text, now)];
+    fault(FaultKind::Stray, Cause::ClusterMarkMissing, evidence, None::<Span>, true)
+}

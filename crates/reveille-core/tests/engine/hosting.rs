@@ -1,0 +1,317 @@
+//! What a provider says of its machines, and clouds whose parts take a while to agree: groups are not fought, denials of the
+//! young are not believed, and what really ended is tidied up and nothing else.
+
+use std::sync::Arc;
+
+use reveille_core::effect::Call;
+use reveille_core::event::{ClusterFact, Event};
+use reveille_core::model::agent::Ask;
+use reveille_core::model::cause::Cause;
+use reveille_core::model::hosting::{Check, Checks, GroupPhase, Hosting, Notice, NoticeKind, OwnerGroup};
+use reveille_core::model::incident::{FaultKind, IncidentKey, MachineKey, Subject};
+use reveille_core::model::instance::{Instance, InstanceState};
+use reveille_core::model::node::{NodeEvent, Provider, Ready};
+use reveille_core::model::roster::Roster;
+use reveille_core::model::time::Span;
+
+use super::fixture::{CLOUD, Field, instance, node, roster};
+
+const ONE: &str = "i004";
+const NEW: &str = "i900";
+
+/// A roster whose cloud takes five minutes to agree with itself.
+fn settling() -> Roster {
+    let mut roster = roster();
+    roster.settles.insert(CLOUD.into(), Span::from_min(5));
+    roster
+}
+
+/// Ten machines, all well, of which one is hosted so.
+fn fleet(roster: Roster, hosting: Hosting) -> Field {
+    let mut field = Field::new(roster).populate(10);
+    field.instances.get_mut(ONE).unwrap().hosting = Some(Arc::new(hosting));
+    field.run(Span::from_min(5));
+    field
+}
+
+fn group(phase: GroupPhase, word: &str) -> Hosting {
+    let group = OwnerGroup { name: "asg".into(), phase, word: word.into(), protected: false };
+    Hosting { group: Some(group), ..Hosting::default() }
+}
+
+fn checks(host: Check, guest: Check) -> Hosting {
+    Hosting { checks: Checks { host, guest, disk: Check::Unknown }, ..Hosting::default() }
+}
+
+/// Its kubelet falls silent for an hour, and no reboot helps.
+fn silent(mut field: Field) -> Field {
+    field.nodes.get_mut(ONE).unwrap().ready = Ready::Unknown;
+    field.run(Span::from_min(60));
+    field
+}
+
+fn hard_reboots(field: &Field) -> Vec<bool> {
+    let hard = |call: &Call| match call {
+        Call::Reboot { hard, .. } => Some(*hard),
+        _ => None,
+    };
+    field.calls.iter().filter_map(hard).collect()
+}
+
+fn deletes(field: &Field) -> usize {
+    field.calls.iter().filter(|call| matches!(call, Call::DeleteInstance { .. })).count()
+}
+
+/// The cloud controller deletes the node of a machine that it does not find.
+fn controller_deletes(field: &mut Field, id: &str) {
+    let Some(gone) = field.nodes.remove(id) else { panic!("{id} has a node") };
+    field.feed(Event::Cluster(ClusterFact::Deleted { name: gone.name.clone(), uid: gone.uid }));
+    let event = NodeEvent {
+        node: gone.name,
+        uid: None,
+        reason: "DeletingNode".into(),
+        message: "Deleting node because it does not exist in the cloud provider".into(),
+        reporter: "cloud-node-lifecycle-controller".into(),
+        stamped: None,
+    };
+    field.feed(Event::Cluster(ClusterFact::NodeEvent(event)));
+}
+
+#[test]
+fn the_node_of_a_machine_that_the_provider_took_is_tidied_up_and_nothing_else_is_done() {
+    let mut field = fleet(settling(), Hosting { spot: true, ..Hosting::default() });
+    let taken = field.instances.get_mut(ONE).unwrap();
+    taken.state = InstanceState::Gone;
+    taken.hosting = Some(Arc::new(Hosting {
+        spot: true,
+        ended: Some("Server.SpotInstanceTermination: no capacity".into()),
+        ..Hosting::default()
+    }));
+    field.ports.remove(ONE);
+    field.nodes.get_mut(ONE).unwrap().ready = Ready::Unknown;
+    while field.case(ONE, FaultKind::Ghost).is_none() {
+        field.run(Span::from_s(10));
+    }
+    let finding = &field.case(ONE, FaultKind::Ghost).unwrap().incident.findings[0];
+    assert_eq!(finding.cause, Cause::TakenBack);
+    assert!(finding.evidence.iter().any(|it| it.text.contains("SpotInstanceTermination")), "{finding:?}");
+    field.run(Span::from_min(30));
+    assert!(matches!(field.calls[..], [Call::DeleteNode { .. }]), "{:?}", field.calls);
+}
+
+/// A machine comes into sight and joins; half a minute later the cloud denies it and the controller deletes its node.
+fn denied_young(field: &mut Field) {
+    field.add_machine(NEW, true);
+    field.run(Span::from_s(40));
+    field.instances.remove(NEW);
+    controller_deletes(field, NEW);
+}
+
+#[test]
+fn a_young_machine_that_its_cloud_denies_is_asked_back_through_its_agent_and_not_replaced() {
+    let mut field = Field::new(settling()).populate(10).with_agents(&[NEW]);
+    field.run(Span::from_min(5));
+    denied_young(&mut field);
+    field.run(Span::from_min(3));
+    let asks: Vec<Ask> = field
+        .calls
+        .iter()
+        .filter_map(|call| match call {
+            Call::AskAgent { ask, .. } => Some(*ask),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(asks, [Ask::RestartKubelet], "while its cloud still denies it");
+    field.instances.insert(NEW.into(), instance(NEW));
+    field.run(Span::from_min(30));
+    assert_eq!(field.calls.len(), 1, "{:?}", field.calls);
+    assert!(field.case(NEW, FaultKind::Vanished).is_none(), "it is back and has stayed");
+}
+
+#[test]
+fn without_an_agent_the_word_is_to_restart_its_kubelet_and_nothing_is_destroyed() {
+    let mut field = Field::new(settling()).populate(10);
+    field.run(Span::from_min(5));
+    denied_young(&mut field);
+    field.run(Span::from_min(3));
+    let case = field.case(NEW, FaultKind::Vanished).expect("the denial is not believed");
+    let finding = &case.incident.findings[0];
+    assert_eq!(finding.cause, Cause::NodeDeletedByCloudController);
+    assert!(finding.cause.remedy().starts_with("restart the kubelet"));
+    assert!(finding.evidence.iter().any(|it| it.text.contains("so young a denial is not believed")));
+    assert!(field.held(NEW, FaultKind::Vanished).contains("a person has to do it"));
+    assert!(field.calls.is_empty(), "{:?}", field.calls);
+}
+
+#[test]
+fn a_denial_that_outlasts_youth_is_believed() {
+    let mut field = Field::new(settling()).populate(10);
+    field.run(Span::from_min(5));
+    denied_young(&mut field);
+    field.run(Span::from_min(4));
+    let key = MachineKey::Instance(CLOUD.into(), NEW.into());
+    assert!(field.state.standing(&key).is_some());
+    field.run(Span::from_min(5));
+    assert!(field.state.standing(&key).is_none(), "two denials of one that is old enough prove it gone");
+    assert!(field.calls.is_empty(), "{:?}", field.calls);
+}
+
+#[test]
+fn a_machine_whose_node_went_before_it_was_ever_listed_has_joined_all_the_same() {
+    let mut field = Field::new(settling()).populate(10);
+    field.run(Span::from_min(5));
+    field.nodes.insert(NEW.into(), node(NEW, Ready::True));
+    field.run(Span::from_s(10));
+    controller_deletes(&mut field, NEW);
+    field.run(Span::from_s(30));
+    field.add_machine(NEW, false);
+    field.run(Span::from_min(1));
+    assert!(field.case(NEW, FaultKind::NeverJoined).is_none(), "it had its node");
+    let case = field.case(NEW, FaultKind::Vanished).expect("its node was deleted");
+    assert_eq!(case.incident.findings[0].cause, Cause::NodeDeletedByCloudController);
+}
+
+#[test]
+fn a_young_node_whose_machine_nobody_knows_yet_is_no_ghost() {
+    let mut field = Field::new(settling()).populate(10);
+    field.run(Span::from_min(5));
+    field.nodes.insert(NEW.into(), node(NEW, Ready::False));
+    let ghost = |field: &Field| {
+        let subject = Subject::Machine(MachineKey::Node(node(NEW, Ready::False).name));
+        let key = IncidentKey { subject, kind: FaultKind::Ghost };
+        field.state.desk().cases.contains_key(&key)
+    };
+    field.run(Span::from_min(4));
+    assert!(!ghost(&field));
+    field.run(Span::from_min(4));
+    assert!(ghost(&field), "in the end it is one, and told");
+}
+
+#[test]
+fn a_machine_without_the_clusters_mark_is_told_and_left_alone() {
+    let mut field = Field::new(settling()).populate(10);
+    field.run(Span::from_min(5));
+    field.instances.insert(NEW.into(), Instance { marks: Arc::default(), ..instance(NEW) });
+    field.nodes.insert(NEW.into(), node(NEW, Ready::False));
+    field.run(Span::from_min(10));
+    let subject = Subject::Machine(MachineKey::Node(node(NEW, Ready::False).name));
+    let desk = field.state.desk();
+    let case = desk.cases.get(&IncidentKey { subject, kind: FaultKind::Stray }).expect("it is told");
+    assert_eq!(case.incident.findings[0].cause, Cause::ClusterMarkMissing);
+    assert!(field.calls.is_empty(), "{:?}", field.calls);
+}
+
+#[test]
+fn what_a_group_keeps_is_rebooted_softly_and_left_to_the_group() {
+    let field = silent(fleet(roster(), group(GroupPhase::Kept, "InService")));
+    assert_eq!(hard_reboots(&field), [false], "the group would replace what stops");
+    assert_eq!(deletes(&field), 0);
+    let held = field.held(ONE, FaultKind::NotReady);
+    assert!(held.contains("group asg keeps it (InService)") && held.contains("throughGroup"), "{held}");
+}
+
+#[test]
+fn a_roster_may_let_machines_be_replaced_through_their_group() {
+    let mut through = roster();
+    through.pools.values_mut().for_each(|pool| pool.through_group = true);
+    let field = silent(fleet(through.clone(), group(GroupPhase::Kept, "InService")));
+    assert_eq!(deletes(&field), 1, "{:?}", field.calls);
+    let mut protected = group(GroupPhase::Kept, "InService");
+    protected.group.as_mut().unwrap().protected = true;
+    assert_eq!(deletes(&silent(fleet(through, protected))), 0, "somebody protects it");
+}
+
+#[test]
+fn what_a_group_or_the_provider_has_in_its_hands_is_not_touched() {
+    let notice = Notice { kind: NoticeKind::Interruption, not_before: None, text: "spot".into() };
+    let interrupted = Hosting { notices: vec![notice], ..Hosting::default() };
+    let words = [
+        group(GroupPhase::Leaving, "Terminating:Wait"),
+        group(GroupPhase::Apart, "Standby"),
+        group(GroupPhase::Coming, "Pending:Wait"),
+        interrupted,
+    ];
+    for hosting in words {
+        let field = silent(fleet(roster(), hosting.clone()));
+        assert!(field.calls.is_empty(), "{hosting:?}: {:?}", field.calls);
+    }
+}
+
+#[test]
+fn a_group_starts_what_it_wants_started() {
+    let mut field = fleet(roster(), group(GroupPhase::Kept, "InService"));
+    field.instances.get_mut(ONE).unwrap().state = InstanceState::Stopped;
+    let field = silent(field);
+    assert!(field.calls.is_empty(), "{:?}", field.calls);
+}
+
+#[test]
+fn a_machine_on_an_impaired_host_is_stopped_and_started_and_not_rebooted_where_it_is() {
+    let field = silent(fleet(roster(), checks(Check::Impaired, Check::Impaired)));
+    assert_eq!(hard_reboots(&field).first(), Some(&true), "{:?}", field.calls);
+    let field = silent(fleet(roster(), checks(Check::Passed, Check::Impaired)));
+    assert_eq!(hard_reboots(&field).first(), Some(&false), "the host is well: {:?}", field.calls);
+    let lost = Hosting { loses_disks: true, ..checks(Check::Impaired, Check::Passed) };
+    assert!(hard_reboots(&silent(fleet(roster(), lost))).is_empty(), "its data would be lost");
+}
+
+#[test]
+fn failed_checks_name_the_cause_of_a_silence() {
+    let table = [
+        (Check::Impaired, Check::Impaired, Cause::HostImpaired),
+        (Check::Passed, Check::Impaired, Cause::GuestImpaired),
+        (Check::Passed, Check::Passed, Cause::KubeletSilent),
+        (Check::Unknown, Check::Pending, Cause::KubeletSilent),
+    ];
+    for (host, guest, cause) in table {
+        let mut field = fleet(roster(), checks(host, guest));
+        field.nodes.get_mut(ONE).unwrap().ready = Ready::Unknown;
+        field.run(Span::from_s(30));
+        let case = field.case(ONE, FaultKind::NotReady).unwrap();
+        assert_eq!(case.incident.findings[0].cause, cause, "{host:?} {guest:?}");
+    }
+}
+
+#[test]
+fn what_the_provider_announced_is_told_once_and_ends_with_the_announcement() {
+    let notice = Notice {
+        kind: NoticeKind::Retire,
+        not_before: Some("2026-12-01".into()),
+        text: "instance-retirement".into(),
+    };
+    let mut field = fleet(roster(), Hosting { notices: vec![notice], ..Hosting::default() });
+    let case = field.case(ONE, FaultKind::ProviderNotice).expect("it is told");
+    let finding = &case.incident.findings[0];
+    assert_eq!(finding.cause, Cause::Announced);
+    assert_eq!(&*finding.evidence[0].text, "retire: instance-retirement, not before 2026-12-01");
+    field.run(Span::from_min(30));
+    field.instances.get_mut(ONE).unwrap().hosting = None;
+    field.run(Span::from_min(5));
+    assert!(field.case(ONE, FaultKind::ProviderNotice).is_none());
+    assert!(field.calls.is_empty(), "{:?}", field.calls);
+}
+
+#[test]
+fn a_machine_that_never_joins_and_has_no_identity_where_its_siblings_have_one_is_told_so() {
+    let mut field = fleet(settling(), Hosting::default());
+    field.add_machine(NEW, false);
+    let none = Hosting { no_identity: true, ..Hosting::default() };
+    field.instances.get_mut(NEW).unwrap().hosting = Some(Arc::new(none));
+    field.run(Span::from_min(1));
+    let case = field.case(NEW, FaultKind::NeverJoined).unwrap();
+    assert_eq!(case.incident.findings[0].cause, Cause::IdentityMissing);
+}
+
+#[test]
+fn a_node_is_found_by_the_name_that_its_machine_has_inside_the_cloud() {
+    let mut field = Field::new(roster()).populate(3);
+    let hostname = "ip-10-0-0-9.eu-central-1.compute.internal";
+    field.add_machine(NEW, false);
+    let new = field.instances.get_mut(NEW).unwrap();
+    (new.hostname, new.name) = (Some(hostname.into()), "".into());
+    let mut joined = node(NEW, Ready::True);
+    (joined.name, joined.provider) = (hostname.into(), Provider::Unset);
+    field.nodes.insert(NEW.into(), joined);
+    field.run(Span::from_min(1));
+    assert_eq!(field.standing(NEW), reveille_core::diagnose::absence::Standing::Answers);
+}

@@ -1,7 +1,7 @@
 //! Clusters on EC2: the same engine against an EC2-compatible API, and the real cloud controller of AWS beside it.
 //!
-//! Instances are launched, their simulated nodes come, and something goes wrong with one of them. What was reached is read from EC2
-//! past the proxy and from the API server; what Reveille asked for, from the proxy's counts.
+//! Instances are launched, their simulated nodes come, and something goes wrong with one of them. What was reached is read from
+//! EC2 past the proxy and from the API server; what Reveille asked for, from the proxy's counts.
 
 use anyhow::{Context, Error, Result, ensure};
 use reveille_core::model::incident::FaultKind;
@@ -58,8 +58,8 @@ fn groups(lab: &Lab, name: &str) -> Result<Vec<String>> {
     Ok(all.into_iter().find(|one| one.name == name).context("it is not listed")?.groups)
 }
 
-/// The nodes' group is taken off one interface and is put back beside what else is on it; an answer that is lost is not asked for twice;
-/// an instance that its provider ended loses its Node, and nothing else happens for it.
+/// The nodes' group is taken off one interface and is put back beside what else is on it; an answer that is lost is not asked for
+/// twice; an instance that its provider ended loses its Node, and nothing else happens for it.
 pub(crate) fn an_instance_gets_its_group_back_and_one_that_ended_is_cleaned_up(lab: &mut Lab) -> Result<()> {
     let scene = Scene::set(lab, "ec2-group", &["eg-1", "eg-2"])?;
     let group = lab.rig.ec2()?.security_group;
@@ -117,8 +117,8 @@ pub(crate) fn what_ec2_does_not_say_costs_nobody_a_machine(lab: &mut Lab) -> Res
     scene.end()
 }
 
-/// The seed's case: an instance that EC2 does not know yet, whose Node the real cloud controller deletes. It is not believed to be gone,
-/// not replaced, and whoever asks is told what brings it back.
+/// The seed's case: EC2 does not know an instance yet, and the real cloud controller deletes its Node. It is not believed to be
+/// gone, not replaced, and whoever asks is told what brings it back.
 pub(crate) fn an_instance_that_ec2_does_not_know_yet_is_told_and_not_replaced(lab: &mut Lab) -> Result<()> {
     let scene = Scene::set(lab, "ec2-young", &["ey-1"])?;
     lab.rig.run(&["start", "awsccm"])?;

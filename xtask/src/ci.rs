@@ -36,6 +36,7 @@ const TESTS_WITHIN: Duration = Duration::from_secs(2400);
 
 /// Runs all steps; true when nothing failed.
 pub(crate) fn run(rig: Rig) -> Result<bool> {
+    let building = if rig == Rig::Wanted { e2e::build_beside() } else { None };
     let fmt = cargo(&["fmt", "--all", "--check"]);
     let clippy = cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"]);
     let tests = cargo(&["test", "--workspace", "--no-fail-fast"]);
@@ -55,7 +56,7 @@ pub(crate) fn run(rig: Rig) -> Result<bool> {
         timed("tidy", || Ok(Tally::one("tidy", tidy::run(&crate::root())?)))?,
     ];
     steps.push(match rig {
-        Rig::Wanted => e2e::step(None)?,
+        Rig::Wanted => e2e::step(None, building)?,
         Rig::Unwanted => timed("e2e", || e2e::without_rig("--without-rig was given"))?,
     });
     Ok(finish(&steps))

@@ -14,7 +14,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::thread;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use anyhow::{Result, anyhow};
@@ -35,14 +35,31 @@ const UP_WITHIN: Duration = Duration::from_secs(900);
 const DOWN_WITHIN: Duration = Duration::from_secs(120);
 const TESTS_WITHIN: Duration = Duration::from_secs(1680);
 
-/// Everything against the rig; with a name, the scenarios whose names contain it.
-pub(crate) fn step(only: Option<&str>) -> Result<Step> {
+/// The rig's programs, being built beside other work.
+pub(crate) struct Building(JoinHandle<Result<Ended>>);
+
+/// Begins to build what the rig needs: on a machine that has none of it, its compilers fill the pauses of everything before the
+/// scenarios. What cannot be built is told by [`step`].
+pub(crate) fn build_beside() -> Option<Building> {
+    if missing_prerequisite().is_some() {
+        return None;
+    }
+    Some(Building(thread::spawn(|| run::held_back(rig(&["build"]), BUILD_WITHIN))))
+}
+
+/// Everything against the rig, once it is built; with a name, the scenarios whose names contain it.
+pub(crate) fn step(only: Option<&str>, building: Option<Building>) -> Result<Step> {
     timed("e2e", || {
         if let Some(missing) = missing_prerequisite() {
             return without_rig(&missing);
         }
         let mut tally = Tally::default();
-        let built = run::to_the_end(rig(&["build"]), BUILD_WITHIN)?;
+        let built = match building {
+            Some(Building(thread)) => {
+                thread.join().map_err(|_| anyhow!("the rig's build was not seen through"))??
+            }
+            None => run::to_the_end(rig(&["build"]), BUILD_WITHIN)?,
+        };
         if !built.ok {
             tally.fail(&format!("rig build ({})", built.complaint("rig")));
             tally.add(&without_rig("the rig does not build")?);

@@ -106,7 +106,8 @@ impl Lab {
                 self.rig.try_run(&["stop", part]);
             }
         }
-        let nodes: Vec<&str> = self.own.iter().map(|machine| machine.name.as_str()).collect();
+        let simulated = self.own.iter().map(|machine| machine.name.as_str());
+        let nodes: Vec<&str> = simulated.chain(self.own_nodes.iter().map(String::as_str)).collect();
         if let Err(error) = self.kube.delete_nodes(&nodes) {
             eprintln!("nodes of {} may be left: {error:#}", self.scenario);
         }

@@ -199,6 +199,12 @@ impl State {
     }
 
     /// A node without a known instance: ours only if its instance was, and a ghost only if its id is denied.
+    /// The mark of our cluster is the one by which everybody knows it. Machines of another roster of this cluster carry that one
+    /// too; where each roster has marks of its own, what lacks ours may be somebody's.
+    fn shares_its_mark(&self) -> bool {
+        self.roster.pools.values().any(|pool| pool.owned.cluster.is_known_to_all())
+    }
+
     fn judge_node_only(&mut self, key: &MachineKey, name: &NodeName) {
         let mut faults = Vec::new();
         let listed = self.clouds.values().all(|c| c.listed_once() && c.source.trust(self.now).is_given());
@@ -211,12 +217,12 @@ impl State {
         if let Some(seen) = unlinked
             && let Provider::Instance(id) = &seen.node.provider
         {
-            if seen.unmarked && seen.denials == 0 {
+            if seen.unmarked && seen.denials == 0 && self.shares_its_mark() {
                 faults.push(hosting::unmarked(name, id, self.now));
             } else if seen.denials >= Unlisted::DENIALS {
                 faults.push(faults::ghost_without_memory(name, id, seen.denials, self.now));
             } else {
-                self.ask_for_namesakes(name, id, seen.last_denial);
+                self.ask_for_namesakes(name, id, seen.last_answer);
                 self.wake(self.now + Unlisted::APART, Wake::Machine(key.clone()));
             }
         }
@@ -225,8 +231,8 @@ impl State {
         self.settle_cases(&Subject::Machine(key.clone()), faults, blind, label, None);
     }
 
-    fn ask_for_namesakes(&mut self, name: &NodeName, id: &InstanceId, last_denial: Option<Time>) {
-        if last_denial.is_some_and(|last| self.now.since(last) < Unlisted::APART) {
+    fn ask_for_namesakes(&mut self, name: &NodeName, id: &InstanceId, last_answer: Option<Time>) {
+        if last_answer.is_some_and(|last| self.now.since(last) < Unlisted::APART) {
             return;
         }
         for cloud in self.roster.clouds.clone() {

@@ -111,7 +111,7 @@ impl State {
             unlisted.for_each(|unlisted| unlisted.last_denial = unlisted.last_denial.map(moved));
         }
         for seen in self.cluster.nodes.values_mut() {
-            seen.last_denial = seen.last_denial.map(moved);
+            seen.last_answer = seen.last_answer.map(moved);
         }
         self.move_looks(moved);
         self.clouds.values_mut().for_each(|cloud| cloud.access.move_back(moved));

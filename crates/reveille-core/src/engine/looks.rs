@@ -246,15 +246,12 @@ impl State {
     fn on_namesake_answer(&mut self, node: &NodeName, answer: &Result<Answer, ReadError>) {
         let settles = self.roster.settles.values().max().copied().unwrap_or_default();
         let Some(seen) = self.cluster.nodes.get_mut(node) else { return };
+        // Whatever was answered: who asks again at once gets the same answer, without end.
+        seen.last_answer = Some(self.now);
         match answer {
             // Its machine may be too young for its cloud to know.
-            Ok(Answer::Instance(None)) if self.now.since(seen.first_seen) < settles => {
-                seen.last_denial = Some(self.now);
-            }
-            Ok(Answer::Instance(None)) => {
-                seen.denials = seen.denials.saturating_add(1);
-                seen.last_denial = Some(self.now);
-            }
+            Ok(Answer::Instance(None)) if self.now.since(seen.first_seen) < settles => {}
+            Ok(Answer::Instance(None)) => seen.denials = seen.denials.saturating_add(1),
             Ok(Answer::Instance(Some(found))) => {
                 seen.denials = 0;
                 // Had it a mark of the roster, it were in a view by now, and the node linked to it.

@@ -140,6 +140,14 @@ pub enum Mark {
     Metadata(Arc<str>, Arc<str>),
 }
 
+impl Mark {
+    /// The tag by which the cloud controller, too, knows the cluster (`kubernetes.io/cluster/<id>`), and not one that a roster
+    /// chose for itself.
+    pub fn is_known_to_all(&self) -> bool {
+        matches!(self, Self::Tag(tag) if tag.starts_with("kubernetes.io/cluster/"))
+    }
+}
+
 impl std::fmt::Display for Mark {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {

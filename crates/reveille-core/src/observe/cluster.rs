@@ -36,10 +36,10 @@ pub struct NodeSeen {
     pub first_seen: Time,
     /// The instance that it names is there, and carries none of the roster's marks.
     pub unmarked: bool,
-    /// Its providerID names an instance that its cloud denies by id: so often, the last time then.
+    /// Its providerID names an instance that its cloud denies by id: so often.
     pub denials: u8,
-    /// When its instance was last denied.
-    pub last_denial: Option<Time>,
+    /// When its cloud was last heard about that instance, or failed to answer.
+    pub last_answer: Option<Time>,
     /// Since when its taints and signs are on it; none where there are none, as on nearly every node.
     marked: Option<Box<Marked>>,
     /// What it asks for stood on it when it was first seen.
@@ -65,7 +65,7 @@ impl NodeSeen {
             first_seen: now,
             unmarked: false,
             denials: 0,
-            last_denial: None,
+            last_answer: None,
             marked: Marked::of(node, |_| now, now),
             found_asking: node.intent.asks.is_some(),
         }
@@ -252,7 +252,7 @@ impl ClusterView {
         self.leases.go_back_to(now);
         for seen in self.nodes.values_mut() {
             seen.ready_since = seen.ready_since.min(now);
-            seen.last_denial = seen.last_denial.map(|at| at.min(now));
+            seen.last_answer = seen.last_answer.map(|at| at.min(now));
             if let Some(marked) = &mut seen.marked {
                 marked.leaving = marked.leaving.map(|at| at.min(now));
                 marked.taints.iter_mut().for_each(|at| *at = (*at).min(now));

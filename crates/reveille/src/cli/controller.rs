@@ -74,6 +74,9 @@ pub(crate) enum Command {
     /// Print the rights that it needs in the cluster, and no others, as YAML for kubectl
     #[command(after_long_help = rights::EXAMPLES)]
     Rbac(rights::Rbac),
+    /// Print the rights that it needs in an AWS account, and no others, as an IAM policy
+    #[command(after_long_help = rights::IAM_EXAMPLES)]
+    Iam(rights::Iam),
 }
 
 const RUN_EXAMPLES: &str = "\

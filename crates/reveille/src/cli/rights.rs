@@ -1,7 +1,7 @@
-//! `rbac`: for whom the rights are written.
+//! `rbac` and `iam`: for whom the rights are written.
 //!
-//! Names go into YAML as they are, so that only what Kubernetes takes as a name is taken here. What the rights are is the
-//! adapter's business.
+//! Names go into YAML and JSON as they are, so that only what Kubernetes or AWS takes as a name is taken here. What the rights
+//! are is the adapter's business.
 
 use clap::{Args, ValueEnum};
 
@@ -51,6 +51,35 @@ pub(crate) enum Rights {
     Management,
     /// That of a cluster below it
     Downstream,
+}
+
+pub(super) const IAM_EXAMPLES: &str = "\
+Examples:
+  reveille iam --region eu-central-1 --cluster prod > reveille-policy.json
+  aws iam create-policy --policy-name reveille --policy-document file://reveille-policy.json
+
+Machines can be changed only where they carry the tag kubernetes.io/cluster/<id>. To only look, keep the first statement.";
+
+/// `iam`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Iam {
+    /// The region of the machines
+    #[arg(long, value_name = "REGION", value_parser = name)]
+    pub(crate) region: String,
+    /// The id in the tag kubernetes.io/cluster/<id> that they carry
+    #[arg(long, value_name = "ID", value_parser = id)]
+    pub(crate) cluster: String,
+}
+
+/// The id of a cluster as a tag's key takes it, without what would change the policy's text.
+fn id(text: &str) -> Result<String, String> {
+    const CHARACTERS_MAX: usize = 100;
+    let taken = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if (1..=CHARACTERS_MAX).contains(&text.len()) && text.chars().all(taken) {
+        Ok(text.to_owned())
+    } else {
+        Err("letters, digits, \"-\", \"_\" and \".\" only".to_owned())
+    }
 }
 
 /// A name as Kubernetes takes it: small letters, digits, dashes and dots.

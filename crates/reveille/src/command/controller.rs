@@ -87,6 +87,7 @@ pub(super) fn perform(context: &Context, command: Command) -> Result<Answer, Fai
         Command::Simulate(args) => simulate::simulate(context, &args),
         Command::Replay(args) => replay::replay(context, &args),
         Command::Rancher(args) => on_runtime(rancher::rancher(context, &args)),
+        Command::Iam(args) => Ok(Answer::fine(reveille_ec2::policy(&args.region, &args.cluster) + "\n")),
         Command::Rbac(args) => {
             if let Some(place) = args.rancher {
                 return Ok(Answer::fine(rancher::rights(&args, place)));

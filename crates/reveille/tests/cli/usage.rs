@@ -137,4 +137,8 @@ fn the_rights_that_it_needs_are_printed_as_the_adapter_lists_them() {
     }
     let ran = bench.run(&["rbac", "--namespace", "a}, kind: b"]);
     assert_eq!((ran.code, ran.out.as_str()), (64, ""), "{}", ran.err);
+    let ran = bench.run(&["iam", "--region", "eu-central-1", "--cluster", "prod"]);
+    assert_eq!((ran.code, ran.out), (0, reveille_ec2::policy("eu-central-1", "prod") + "\n"), "{}", ran.err);
+    let ran = bench.run(&["iam", "--region", "eu-central-1", "--cluster", "a\": \"b"]);
+    assert_eq!((ran.code, ran.out.as_str()), (64, ""), "{}", ran.err);
 }

@@ -3,7 +3,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
-use crate::http::bounded;
+use reveille_core::model::console::plain;
 
 /// EC2 keeps 64 KiB.
 const CONSOLE_MAX_BYTES: usize = 64 * 1024;
@@ -12,34 +12,8 @@ const CONSOLE_MAX_BYTES: usize = 64 * 1024;
 pub(crate) fn text(encoded: &str) -> Option<String> {
     let packed: String = encoded.split_whitespace().collect();
     let bytes = STANDARD.decode(packed).ok()?;
-    let text = printable(&String::from_utf8_lossy(&bytes));
+    let text = plain(&String::from_utf8_lossy(&bytes), CONSOLE_MAX_BYTES);
     (!text.trim().is_empty()).then_some(text)
-}
-
-/// Lines and tabs stay; terminal sequences and every other control character go. Keeps the end, from a line's start.
-fn printable(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut chars = text.chars().peekable();
-    while let Some(c) = chars.next() {
-        match c {
-            '\u{1b}' if chars.peek() == Some(&'[') => {
-                chars.next();
-                // A sequence ends with its first byte of @ to ~.
-                let _ = chars.by_ref().find(|c| ('@'..='~').contains(c));
-            }
-            '\r' if chars.peek() == Some(&'\n') => {}
-            '\r' => out.push('\n'),
-            '\n' | '\t' => out.push(c),
-            c if c.is_control() => {}
-            c => out.push(c),
-        }
-    }
-    if out.len() <= CONSOLE_MAX_BYTES {
-        return out;
-    }
-    let head = bounded(&out, out.len() - CONSOLE_MAX_BYTES).len();
-    let start = out[head..].find('\n').map_or(head, |at| head + at + 1);
-    out[start..].to_owned()
 }
 
 #[cfg(test)]
@@ -60,7 +34,7 @@ mod tests {
     #[test]
     fn a_long_console_keeps_its_end_from_a_lines_start() {
         let line = "äbcdefg\n";
-        let kept = printable(&line.repeat(20_000));
+        let kept = text(&STANDARD.encode(line.repeat(20_000))).expect("a text");
         assert!(kept.len() <= CONSOLE_MAX_BYTES && kept.len() > CONSOLE_MAX_BYTES - 20);
         assert!(kept.starts_with('ä') && kept.ends_with(line));
     }

@@ -15,9 +15,9 @@ use reveille_core::model::hosting::{Check, Checks, GroupPhase, Hosting, Notice, 
 use reveille_core::model::instance::InstanceState;
 
 use crate::instance::{Surroundings, WireInstance};
-use crate::intern::Texts;
 use crate::reply::filled;
 use crate::status::{Checked, WireEvent};
+use reveille_core::model::intern::Texts;
 
 /// How the instance is hosted.
 pub(crate) fn of(wire: &WireInstance, around: &Surroundings, texts: &mut Texts) -> Option<Arc<Hosting>> {

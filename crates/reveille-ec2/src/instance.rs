@@ -20,10 +20,10 @@ use serde::Deserialize;
 
 use crate::hosting;
 use crate::interface::WireInterface;
-use crate::intern::{MarkSets, Texts};
 use crate::reply::{Set, Tag, filled};
 use crate::scaling::Member;
 use crate::status::WireStatus;
+use reveille_core::model::intern::{MarkSets, Texts};
 
 /// Begins the key of the tag that says which cluster an object is of.
 pub(crate) const CLUSTER_TAG: &str = "kubernetes.io/cluster/";

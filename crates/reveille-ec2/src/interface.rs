@@ -19,8 +19,8 @@ use reveille_core::model::instance::{Port, PortStatus};
 use serde::Deserialize;
 
 use crate::instance::instance_id;
-use crate::intern::Texts;
 use crate::reply::{Set, filled};
+use reveille_core::model::intern::Texts;
 
 /// `DescribeNetworkInterfaces`.
 #[derive(Debug, Deserialize)]

@@ -28,7 +28,6 @@ mod http;
 mod instance;
 mod interest;
 mod interface;
-mod intern;
 mod known;
 mod list;
 mod look;

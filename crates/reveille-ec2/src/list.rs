@@ -163,7 +163,7 @@ pub(crate) async fn targets(
     if unknown.is_empty() {
         return Ok((targets, strangers));
     }
-    let mut texts = crate::intern::Texts::default();
+    let mut texts = reveille_core::model::intern::Texts::default();
     for interface in fetch::interfaces_of_targets(account, &unknown).await? {
         let instance = interface.instance();
         targets.know(&interface, instance.as_ref().map(InstanceId::as_str));

@@ -22,12 +22,12 @@ use crate::console;
 use crate::doubt::Belief;
 use crate::fetch;
 use crate::instance::{Instances, Surroundings, Tables, WireInstance};
-use crate::intern::Texts;
 use crate::list::{routers, targets};
 use crate::query::Request;
 use crate::reply::{decode, filled};
 use crate::scaling::{Member, Members, WireMember};
 use crate::table::WireTable;
+use reveille_core::model::intern::Texts;
 
 impl Account {
     /// Answers one of the engine's questions about this account.

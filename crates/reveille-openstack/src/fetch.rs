@@ -20,7 +20,6 @@ use crate::client::Request;
 use crate::group::{self, WireGroup};
 use crate::instance::{Server, ServerTables, Text, unreadable};
 use crate::interest::Interest;
-use crate::intern::Texts;
 use crate::known::Known;
 use crate::paging::{Link, Listing, Page, all_pages, next_of};
 use crate::port::{self, WirePort};
@@ -28,6 +27,7 @@ use crate::project::Project;
 use crate::report::{NO_LISTING, Reading};
 use crate::router::{self, WireRouter};
 use crate::survey::{NamedRouter, RouterLeg};
+use reveille_core::model::intern::Texts;
 
 /// Nova's own default maximum; a deployment may allow less.
 const SERVERS_PER_PAGE: &str = "1000";

@@ -13,7 +13,7 @@ use reveille_core::model::id::{ImageId, InstanceId, InstanceName, RequestId, Zon
 use reveille_core::model::instance::{Fault, Instance, InstanceAction, InstanceState};
 use serde::Deserialize;
 
-use crate::intern::{MarkSets, Texts};
+use reveille_core::model::intern::{MarkSets, Texts};
 
 /// A text that borrows from the page where it can.
 #[derive(Deserialize, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

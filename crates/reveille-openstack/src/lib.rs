@@ -23,7 +23,6 @@ mod group;
 mod http;
 mod instance;
 mod interest;
-mod intern;
 mod known;
 mod list;
 mod look;

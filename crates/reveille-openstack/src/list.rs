@@ -35,10 +35,10 @@ use reveille_core::model::network::{Router, SecurityGroup};
 use crate::fetch::{CLOCK_OVERLAP, list_all_servers, list_groups, list_ports, list_routers, list_servers};
 use crate::instance::ServerTables;
 use crate::interest::Interest;
-use crate::intern::Texts;
 use crate::known::Known;
 use crate::paging::Listing;
 use crate::project::Project;
+use reveille_core::model::intern::Texts;
 
 /// After this long without a listing, everything is read again.
 const CHANGES_MAX_AGE: Duration = Duration::from_secs(900);

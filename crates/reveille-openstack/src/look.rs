@@ -8,6 +8,7 @@ use std::sync::Arc;
 use reqwest::StatusCode;
 use reveille_core::effect::{Look, ReadError, ReadErrorKind};
 use reveille_core::event::Answer;
+use reveille_core::model::console;
 use reveille_core::model::id::{GroupId, InstanceId, RouterId};
 use reveille_core::model::instance::{Instance, InstanceAction};
 use reveille_core::model::network::SecurityGroup;
@@ -18,14 +19,13 @@ use serde_json::json;
 use crate::catalog::Service;
 use crate::client::Request;
 use crate::group::{self, WireGroup};
-use crate::http::bounded;
 use crate::instance::{Action, Server, ServerTables};
-use crate::intern::Texts;
 use crate::port::{self, WirePort};
 use crate::project::Project;
 use crate::refusal::Refusal;
 use crate::report::Reading;
 use crate::router::{self, WireRouter};
+use reveille_core::model::intern::Texts;
 
 /// Lines that are asked for.
 const CONSOLE_LINES: u32 = 200;
@@ -125,7 +125,10 @@ impl Project {
         let reply = self.client().send(&request).await.map_err(|error| reading.unanswered(&error))?;
         if reply.status == StatusCode::OK {
             let Body { output } = decode(&reply.body, &reading)?;
-            return Ok(Answer::Console(Arc::from(printable(&output.unwrap_or_default()))));
+            return Ok(Answer::Console(Arc::from(console::plain(
+                &output.unwrap_or_default(),
+                CONSOLE_MAX_BYTES,
+            ))));
         }
         let refusal = Refusal::read(&reply);
         let none = match refusal.status {
@@ -182,50 +185,4 @@ impl Project {
 
 pub(crate) fn decode<'a, T: Deserialize<'a>>(body: &'a [u8], reading: &Reading) -> Result<T, ReadError> {
     serde_json::from_slice(body).map_err(|error| reading.malformed(&error))
-}
-
-/// Lines and tabs stay; terminal sequences and every other control character go. Keeps the end, from a line's start.
-fn printable(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut chars = text.chars().peekable();
-    while let Some(c) = chars.next() {
-        match c {
-            '\u{1b}' if chars.peek() == Some(&'[') => {
-                chars.next();
-                // A sequence ends with its first byte of @ to ~.
-                let _ = chars.by_ref().find(|c| ('@'..='~').contains(c));
-            }
-            '\r' if chars.peek() == Some(&'\n') => {}
-            '\r' => out.push('\n'),
-            '\n' | '\t' => out.push(c),
-            c if c.is_control() => {}
-            c => out.push(c),
-        }
-    }
-    if out.len() <= CONSOLE_MAX_BYTES {
-        return out;
-    }
-    let head = bounded(&out, out.len() - CONSOLE_MAX_BYTES).len();
-    let start = out[head..].find('\n').map_or(head, |at| head + at + 1);
-    out[start..].to_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_console_is_plain_lines() {
-        let raw = "\u{1b}[0;32m[  OK  ]\u{1b}[0m Started\r\nlogin:\u{7}\tx\rprogress\u{0}\u{9b}K";
-        assert_eq!(printable(raw), "[  OK  ] Started\nlogin:\tx\nprogressK");
-    }
-
-    #[test]
-    fn a_long_console_keeps_its_end_from_a_lines_start() {
-        let line = "äbcdefg\n";
-        let text = line.repeat(20_000);
-        let kept = printable(&text);
-        assert!(kept.len() <= CONSOLE_MAX_BYTES && kept.len() > CONSOLE_MAX_BYTES - 20);
-        assert!(kept.starts_with('ä') && kept.ends_with(line));
-    }
 }

@@ -13,7 +13,7 @@ use reveille_core::model::instance::{Port, PortStatus};
 use serde::{Deserialize, Serialize};
 
 use crate::instance::{Text, instance_id};
-use crate::intern::Texts;
+use reveille_core::model::intern::Texts;
 
 /// The attributes that are asked for, and no others.
 pub(crate) const FIELDS: [&str; 10] = [

@@ -19,9 +19,9 @@ use reveille_core::model::network::{Router, SecurityGroup};
 
 use crate::fetch::{list_all_groups, list_all_ports, list_all_routers, list_all_servers};
 use crate::instance::ServerTables;
-use crate::intern::Texts;
 use crate::known::Known;
 use crate::project::Project;
+use reveille_core::model::intern::Texts;
 
 /// A router as people know it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,11 +6,13 @@
 pub mod access;
 pub mod agent;
 pub mod cause;
+pub mod console;
 pub mod hearing;
 pub mod hosting;
 pub mod id;
 pub mod incident;
 pub mod instance;
+pub mod intern;
 pub mod lease;
 pub mod network;
 pub mod node;

@@ -1,19 +1,21 @@
 //! Shared bytes for what many objects repeat: zones, images, networks, groups, marks.
 //!
 //! Fifty thousand machines of one cluster carry a dozen different texts between them. A table hands out the same `Arc`
-//! for the same text; [`Texts::sweep`] drops what nobody holds any more, so that a table never outgrows the cloud.
+//! for the same text; [`Texts::sweep`] drops what nobody holds any more, so that a table never outgrows the cloud. For adapters:
+//! the engine itself only passes on what they share.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use reveille_core::model::instance::Mark;
+use super::instance::Mark;
 
 /// One `Arc` per distinct text.
 #[derive(Debug, Default)]
-pub(crate) struct Texts(BTreeSet<Arc<str>>);
+pub struct Texts(BTreeSet<Arc<str>>);
 
 impl Texts {
-    pub(crate) fn get(&mut self, text: &str) -> Arc<str> {
+    /// The one copy of this text.
+    pub fn get(&mut self, text: &str) -> Arc<str> {
         if let Some(shared) = self.0.get(text) {
             return shared.clone();
         }
@@ -22,28 +24,32 @@ impl Texts {
         shared
     }
 
-    pub(crate) fn sweep(&mut self) {
+    /// Drops what nobody else holds.
+    pub fn sweep(&mut self) {
         self.0.retain(|text| Arc::strong_count(text) > 1);
     }
 }
 
 /// One `Arc` per distinct set of marks, and shared texts within the sets.
 #[derive(Debug, Default)]
-pub(crate) struct MarkSets {
+pub struct MarkSets {
     texts: Texts,
     sets: BTreeSet<Arc<BTreeSet<Mark>>>,
 }
 
 impl MarkSets {
-    pub(crate) fn tag(&mut self, tag: &str) -> Mark {
+    /// A tag of shared text.
+    pub fn tag(&mut self, tag: &str) -> Mark {
         Mark::Tag(self.texts.get(tag))
     }
 
-    pub(crate) fn metadata(&mut self, key: &str, value: &str) -> Mark {
+    /// A pair of shared texts.
+    pub fn metadata(&mut self, key: &str, value: &str) -> Mark {
         Mark::Metadata(self.texts.get(key), self.texts.get(value))
     }
 
-    pub(crate) fn set(&mut self, marks: BTreeSet<Mark>) -> Arc<BTreeSet<Mark>> {
+    /// The one copy of this set.
+    pub fn set(&mut self, marks: BTreeSet<Mark>) -> Arc<BTreeSet<Mark>> {
         if let Some(shared) = self.sets.get(&marks) {
             return shared.clone();
         }
@@ -52,7 +58,8 @@ impl MarkSets {
         shared
     }
 
-    pub(crate) fn sweep(&mut self) {
+    /// Drops what nobody else holds.
+    pub fn sweep(&mut self) {
         self.sets.retain(|set| Arc::strong_count(set) > 1);
         self.texts.sweep();
     }

@@ -19,6 +19,7 @@ pub mod lanes;
 pub mod ledger;
 pub mod node;
 pub mod process;
+pub mod rancher;
 pub mod reveille;
 pub mod rig;
 pub mod roster;

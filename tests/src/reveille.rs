@@ -138,6 +138,18 @@ impl Reveille {
         Ok(Running { program: Background::start(command)? })
     }
 
+    /// Starts a command of it in the background, with what it says after what the log holds already.
+    ///
+    /// # Errors
+    /// When it cannot be started.
+    pub fn start(&self, place: &Place, arguments: &[&str]) -> Result<Background> {
+        let log =
+            File::options().create(true).append(true).open(&place.log).context("cannot open the log")?;
+        let mut command = self.command(place, arguments);
+        command.stdin(std::process::Stdio::null()).stdout(log.try_clone()?).stderr(log);
+        Background::start(command)
+    }
+
     fn command(&self, place: &Place, arguments: &[&str]) -> Command {
         let mut command = Command::new(&self.program);
         command.args(arguments).arg("--state").arg(&place.state).env("NO_COLOR", "1");

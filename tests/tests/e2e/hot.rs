@@ -9,11 +9,10 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use reveille_tests::lab::Lab;
 use reveille_tests::process;
+use reveille_tests::rancher::{api, kinds};
 use reveille_tests::wait::s;
 use serde_json::{Value, json};
 
-/// Rancher's two kinds, trimmed, as its management server has them: no status subresource.
-const KINDS: [(&str, &str, &str); 2] = [("nodes", "Node", "Namespaced"), ("clusters", "Cluster", "Cluster")];
 /// Where the record lies.
 const RECORD: &str = "/apis/management.cattle.io/v3/namespaces/c-x2x8k/nodes/machine-h46dc";
 /// Between two writes of one writer.
@@ -29,34 +28,19 @@ pub(crate) fn two_writers_of_one_object_and_writes_that_change_nothing_are_found
     lab: &mut Lab,
 ) -> Result<()> {
     let ended = prepared(lab).and_then(|()| played(lab));
-    for (plural, ..) in KINDS {
-        lab.kube.ctl(&[
-            "delete",
-            "crd",
-            &format!("{plural}.management.cattle.io"),
-            "--ignore-not-found",
-            "--wait=false",
-        ])?;
-    }
+    lab.kube.ctl(&[
+        "delete",
+        "clusters.management.cattle.io",
+        "c-x2x8k",
+        "--ignore-not-found",
+        "--wait=false",
+    ])?;
     lab.kube.ctl(&["delete", "namespace", "c-x2x8k", "--ignore-not-found", "--wait=false"])?;
     ended
 }
 
 fn prepared(lab: &Lab) -> Result<()> {
-    for (plural, kind, scope) in KINDS {
-        let schema =
-            json!({"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": true}});
-        let version = json!({"name": "v3", "served": true, "storage": true, "schema": schema});
-        apply(
-            lab,
-            &json!({"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
-            "metadata": {"name": format!("{plural}.management.cattle.io")},
-            "spec": {"group": "management.cattle.io", "scope": scope, "versions": [version],
-                "names": {"plural": plural, "singular": plural.trim_end_matches('s'), "kind": kind,
-                    "listKind": format!("{kind}List")}}}),
-        )?;
-    }
-    lab.kube.ctl(&["wait", "--for=condition=Established", "--timeout=20s", "crd", "--all"])?;
+    kinds::install(&lab.kube)?;
     apply(lab, &json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "c-x2x8k"}}))?;
     apply(
         lab,
@@ -82,15 +66,8 @@ fn apply(lab: &Lab, object: &Value) -> Result<()> {
     lab.kube.apply(object)
 }
 
-/// Where clients without credentials go in.
-fn proxy_server(lab: &Lab) -> Result<String> {
-    let text = fs::read_to_string(&lab.rig.facts.kubernetes.proxy_kubeconfig)?;
-    let (_, rest) = text.split_once("server: \"").context("the kubeconfig names no server")?;
-    Ok(rest.split('"').next().unwrap_or_default().to_owned())
-}
-
 fn played(lab: &Lab) -> Result<()> {
-    let api = proxy_server(lab)?;
+    let api = api::server(&lab.rig.facts.kubernetes)?;
     let docker_info = |name: &str| json!({"spec": {"rkeNode": {"dockerInfo": {"name": name}}}});
     let same = json!({"data": {"a": "1"}});
     let writers = [

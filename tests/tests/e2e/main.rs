@@ -13,6 +13,7 @@ mod machines;
 mod network;
 mod onnode;
 mod pauses;
+mod rancher;
 mod sources;
 mod surviving;
 mod taken;
@@ -60,6 +61,8 @@ fn main() -> ExitCode {
         scenario!(sources::a_frozen_or_dead_api_server_stops_all_acts, 90),
         scenario!(sources::expired_tokens_an_absent_keystone_and_throttling_are_lived_through, 75),
         scenario!(hot::two_writers_of_one_object_and_writes_that_change_nothing_are_found, 40),
+        scenario!(rancher::both_ways_of_mending_a_record_survive_a_kill_at_each_step, 65),
+        scenario!(rancher::records_that_are_amiss_are_found_and_sound_ones_are_not, 10),
         scenario!(crashes::a_kill_around_network_calls_neither_repeats_nor_loses_one, 30),
         scenario!(crashes::a_kill_around_deletions_neither_repeats_nor_loses_one, 70),
         scenario!(network::every_port_is_looked_at_and_what_cannot_be_mended_is_not_tried, 30),

@@ -13,7 +13,7 @@ use reveille_core::model::time::{Span, Time};
 use super::guards::against_evict;
 use super::ladder::{Book, Next, Seen};
 use super::sight::{PodKind, PodRef, Sight};
-use super::{Act, ActKind, Closing, Order};
+use super::{Act, ActKind, Closing, Order, Pace};
 use crate::model::Role;
 
 /// A drain that takes longer is left to a person.
@@ -24,12 +24,19 @@ const DELETION_WITHIN: Span = Span::from_min(10);
 const PODS_AT_ONCE: usize = 20;
 
 /// What comes next.
-pub(super) fn next(order: &Order, book: &Book, seen: &mut Seen, now: Time, sight: &Sight) -> Next {
+pub(super) fn next(
+    order: &Order,
+    pace: Pace,
+    book: &Book,
+    seen: &mut Seen,
+    now: Time,
+    sight: &Sight,
+) -> Next {
     // An intent whose call nobody knows of, beside a Node that is still the same: as good as never begun, with every guard.
     let is_same = sight.node(order).is_some_and(|node| book.node_uid() == Some(node.uid.as_str()));
     let is_undone = is_same && !book.was_taken(ActKind::DeleteNode);
     if book.may_have_begun(ActKind::DeleteNode) && !is_undone {
-        return after(order, book, seen, now, sight);
+        return after(order, pace, book, seen, now, sight);
     }
     let against = against_evict(order, sight, &book.ips(order, sight));
     if !against.is_empty() {
@@ -41,7 +48,7 @@ pub(super) fn next(order: &Order, book: &Book, seen: &mut Seen, now: Time, sight
     if book.node_uid().is_some_and(|uid| uid != node.uid.as_str()) {
         return Next::Stop("its Node is another one than the repair was begun for".to_owned());
     }
-    if !seen.agrees(now) {
+    if !seen.agrees(now, pace) {
         return Next::Wait("for a second look that agrees".to_owned());
     }
     if !book.has_done(ActKind::Save) {
@@ -64,7 +71,8 @@ pub(super) fn next(order: &Order, book: &Book, seen: &mut Seen, now: Time, sight
             return Next::Stop(format!("{} pod(s) have not left it for a quarter of an hour", moving.len()));
         }
         // Asking again each time would spend the budget of writes: what was asked is given time to go.
-        if book.last(ActKind::Evict).is_some_and(|at| now.since(at) < Span::from_s(60)) {
+        let asked_every = Span::from_ms(pace.apart.ms * 2);
+        if book.last(ActKind::Evict).is_some_and(|at| now.since(at) < asked_every) {
             return Next::Wait("for pods to leave".to_owned());
         }
         return Next::Act(Act::Evict { pods: moving });
@@ -78,7 +86,7 @@ pub(super) fn next(order: &Order, book: &Book, seen: &mut Seen, now: Time, sight
 }
 
 /// The Node was deleted, or may have been.
-fn after(order: &Order, book: &Book, seen: &mut Seen, now: Time, sight: &Sight) -> Next {
+fn after(order: &Order, pace: Pace, book: &Book, seen: &mut Seen, now: Time, sight: &Sight) -> Next {
     if sight.sample.nodes.is_none() || sight.sample.records.is_none() || sight.sample.garbled > 0 {
         return Next::Wait("for Nodes and records to be read whole".to_owned());
     }
@@ -98,7 +106,7 @@ fn after(order: &Order, book: &Book, seen: &mut Seen, now: Time, sight: &Sight) 
         };
     }
     let gone_since = *seen.gone_since.get_or_insert(now);
-    if now.since(gone_since) < super::AGREE_AFTER {
+    if now.since(gone_since) < pace.apart {
         return Next::Wait("for a second look that the Node stays away".to_owned());
     }
     if let Some(busy) = sight.unquiet() {
@@ -121,7 +129,7 @@ fn after(order: &Order, book: &Book, seen: &mut Seen, now: Time, sight: &Sight) 
         return Next::Wait(format!("for the record {} to go", record.name));
     }
     let clear_since = *seen.clear_since.get_or_insert(now);
-    if now.since(clear_since) < super::AGREE_AFTER {
+    if now.since(clear_since) < pace.apart {
         return Next::Wait("for a second look that no record of it is left".to_owned());
     }
     Next::Close(Closing::HandedOver)

@@ -13,8 +13,7 @@ use reveille_core::model::time::{Span, Time};
 use super::guards::node_ips;
 use super::sight::Sight;
 use super::{
-    AGREE_AFTER, Act, ActKind, Closing, Draft, Effect, End, Event, LOOK_EVERY, Line, Order, Outcome, Path,
-    WITHIN, evict, mend,
+    Act, ActKind, Closing, Draft, Effect, End, Event, Line, Order, Outcome, Pace, Path, WITHIN, evict, mend,
 };
 use crate::model::RecordName;
 
@@ -43,8 +42,8 @@ pub(super) struct Seen {
 
 impl Seen {
     /// Whether two looks far enough apart found that nothing stands against it.
-    pub(super) fn agrees(&mut self, now: Time) -> bool {
-        now.since(*self.agreed_since.get_or_insert(now)) >= AGREE_AFTER
+    pub(super) fn agrees(&mut self, now: Time, pace: Pace) -> bool {
+        now.since(*self.agreed_since.get_or_insert(now)) >= pace.apart
     }
 }
 
@@ -149,6 +148,7 @@ enum Phase {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Ladder {
     order: Order,
+    pace: Pace,
     book: Book,
     seen: Seen,
     phase: Phase,
@@ -162,10 +162,11 @@ pub struct Ladder {
 
 impl Ladder {
     /// Begins, or goes on from what the book says. The first thing is a look, either way.
-    pub fn begin(order: Order, lines: Vec<Line>, now: Time) -> (Self, Vec<Effect>) {
+    pub fn begin(order: Order, pace: Pace, lines: Vec<Line>, now: Time) -> (Self, Vec<Effect>) {
         let book = Book { lines };
         let mut ladder = Self {
             order,
+            pace,
             book,
             seen: Seen::default(),
             phase: Phase::Over,
@@ -226,7 +227,7 @@ impl Ladder {
     }
 
     fn wait(&mut self, now: Time, what: String) -> Vec<Effect> {
-        let until = now + LOOK_EVERY;
+        let until = now + self.pace.look_every();
         self.phase = Phase::Waiting { until };
         let mut effects = Vec::new();
         if self.told != what {
@@ -254,9 +255,10 @@ impl Ladder {
         if now.since(self.began) > WITHIN {
             return self.stop("it has taken an hour".to_owned());
         }
-        let next = match self.order.path {
-            Path::Evict => evict::next(&self.order, &self.book, &mut self.seen, now, sight),
-            Path::Mend => mend::next(&self.order, &self.book, &mut self.seen, now, sight),
+        let (order, book, seen) = (&self.order, &self.book, &mut self.seen);
+        let next = match order.path {
+            Path::Evict => evict::next(order, self.pace, book, seen, now, sight),
+            Path::Mend => mend::next(order, self.pace, book, seen, now, sight),
         };
         match next {
             Next::Wait(what) => self.wait(now, what),

@@ -8,22 +8,27 @@
 //! Only a record that has neither of the two parts is mended, so that the way back is to have neither again. What stands in
 //! the record at a look says how far it is, whoever carried the write out.
 
-use reveille_core::model::time::{Span, Time};
+use reveille_core::model::time::Time;
 
 use super::guards::against_mend;
 use super::ladder::{Book, Next, Seen};
 use super::sight::Sight;
-use super::{Act, ActKind, Closing, Draft, Order};
+use super::{Act, ActKind, Closing, Draft, Order, Pace};
 use crate::model::Record;
 
-/// Rancher's controllers plan a host within seconds; an update of the cluster that follows takes minutes.
-const WATCH: Span = Span::from_min(10);
 /// What Rancher says when the edit would replace etcd's members.
 const REPLACED: &str = "Etcd plane nodes are replaced";
 
 /// What comes next.
-pub(super) fn next(order: &Order, book: &Book, seen: &mut Seen, now: Time, sight: &Sight) -> Next {
-    let Some((record, draft)) = book.written() else { return before(order, book, seen, now, sight) };
+pub(super) fn next(
+    order: &Order,
+    pace: Pace,
+    book: &Book,
+    seen: &mut Seen,
+    now: Time,
+    sight: &Sight,
+) -> Next {
+    let Some((record, draft)) = book.written() else { return before(order, pace, book, seen, now, sight) };
     if sight.sample.records.is_none() {
         return Next::Wait("for records to be read".to_owned());
     }
@@ -44,12 +49,12 @@ pub(super) fn next(order: &Order, book: &Book, seen: &mut Seen, now: Time, sight
             );
         }
         // It did not arrive: from the beginning, with every guard, on the revision of now.
-        return before(order, book, seen, now, sight);
+        return before(order, pace, book, seen, now, sight);
     }
     if !draft.is_in(found) {
         return Next::Stop(OTHERS.to_owned());
     }
-    watch(book, seen, now, sight, found, draft)
+    watch(pace, book, seen, now, sight, (found, draft))
 }
 
 const OTHERS: &str = "somebody else wrote these fields meanwhile; a person has to look";
@@ -63,7 +68,7 @@ fn back(record: &Record, draft: &Draft) -> Act {
     }
 }
 
-fn before(order: &Order, book: &Book, seen: &mut Seen, now: Time, sight: &Sight) -> Next {
+fn before(order: &Order, pace: Pace, book: &Book, seen: &mut Seen, now: Time, sight: &Sight) -> Next {
     let ips = book.ips(order, sight);
     let (against, draft) = against_mend(order, sight, &ips);
     let (true, Some(draft)) = (against.is_empty(), draft) else {
@@ -77,7 +82,7 @@ fn before(order: &Order, book: &Book, seen: &mut Seen, now: Time, sight: &Sight)
     if book.node_uid().is_some_and(|uid| uid != node.uid.as_str()) {
         return Next::Stop("its Node is another one than the repair was begun for".to_owned());
     }
-    if !seen.agrees(now) {
+    if !seen.agrees(now, pace) {
         return Next::Wait("for a second look that agrees".to_owned());
     }
     if !book.has_done(ActKind::Save) {
@@ -92,17 +97,24 @@ fn before(order: &Order, book: &Book, seen: &mut Seen, now: Time, sight: &Sight)
 }
 
 /// It is written.
-fn watch(book: &Book, seen: &mut Seen, now: Time, sight: &Sight, record: &Record, draft: &Draft) -> Next {
+fn watch(
+    pace: Pace,
+    book: &Book,
+    seen: &mut Seen,
+    now: Time,
+    sight: &Sight,
+    (record, draft): (&Record, &Draft),
+) -> Next {
     let is_replaced =
         sight.sample.cluster.conditions.values().any(|condition| condition.message.contains(REPLACED));
-    let late = book.last(ActKind::Write).is_some_and(|at| now.since(at) > WATCH);
+    let late = book.last(ActKind::Write).is_some_and(|at| now.since(at) > pace.plan_within);
     if is_replaced {
         return Next::Act(back(record, draft));
     }
     let busy = sight.unquiet();
     if record.has_plan && busy.is_none() {
         let since = *seen.clear_since.get_or_insert(now);
-        if now.since(since) >= super::AGREE_AFTER {
+        if now.since(since) >= pace.apart {
             return Next::Close(Closing::Mended);
         }
         return Next::Wait("for a second look that it holds".to_owned());

@@ -13,8 +13,8 @@
 //!
 //! The order is the whole safety of it: etcd member before Node, Node before record, and never the other way round, for
 //! deleting the record of a Node that exists makes Rancher's syncer mirror it at once. *Gone* is what two looks half a
-//! minute apart agree on. A surprise stops it, and a person goes on. [`witness`] holds these rules against every step, from
-//! a book of its own.
+//! minute apart ([`Pace`]) agree on. A surprise stops it, and a person goes on. [`witness`] holds these rules against every
+//! step, from a book of its own.
 //!
 //! Not here: files, the clock; calls are `hands`' business; and nothing that cleans or registers a machine, which is
 //! told to a person.
@@ -40,12 +40,33 @@ pub use ladder::Ladder;
 use crate::model::{ClusterId, RecordName, Role};
 use sight::{PodRef, Sight};
 
-/// Two looks that agree are so far apart.
-pub const AGREE_AFTER: Span = Span::from_s(30);
-/// Between two looks while something is waited for.
+/// Between two looks while something is waited for, at most.
 pub const LOOK_EVERY: Span = Span::from_s(10);
 /// The whole of a repair.
 pub const WITHIN: Span = Span::from_min(60);
+
+/// How long a repair waits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pace {
+    /// Two looks that agree are so far apart. Rancher's syncer answers a change within a second or two.
+    pub apart: Span,
+    /// A record that was edited gets its plan within this time, and the cluster is quiet again; else the edit is taken back.
+    pub plan_within: Span,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        // Rancher's controllers plan a host within seconds; an update of the cluster that follows takes minutes.
+        Self { apart: Span::from_s(30), plan_within: Span::from_min(10) }
+    }
+}
+
+impl Pace {
+    /// Between two looks while something is waited for: often enough that the wait for a second look is not twice as long.
+    pub(crate) fn look_every(self) -> Span {
+        Span::from_ms(self.apart.ms / 3).min(LOOK_EVERY)
+    }
+}
 
 /// Which way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]

@@ -9,12 +9,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use reveille_core::model::time::Time;
 
 use super::sight::Sight;
-use super::{AGREE_AFTER, Act, Effect, Event, Line, Order, Outcome};
+use super::{Act, Effect, Event, Line, Order, Outcome, Pace};
 use crate::model::Role;
 
 /// The book.
 pub struct Witness {
     order: Order,
+    pace: Pace,
     newest: Option<Sight>,
     /// Since when every look has shown no Node, by our clock.
     without_node: Option<Time>,
@@ -29,9 +30,10 @@ pub struct Witness {
 
 impl Witness {
     /// An empty book.
-    pub fn new(order: Order) -> Self {
+    pub fn new(order: Order, pace: Pace) -> Self {
         Self {
             order,
+            pace,
             newest: None,
             without_node: None,
             ips: BTreeSet::new(),
@@ -142,7 +144,7 @@ impl Witness {
                 must(self.written == 0, "both ways in one repair");
             }
             Act::DeleteRecord { record, uid } => {
-                let since = self.without_node.is_some_and(|since| now.since(since) >= AGREE_AFTER);
+                let since = self.without_node.is_some_and(|since| now.since(since) >= self.pace.apart);
                 must(since && sight.node(&self.order).is_none(), "its Node is not proved gone");
                 let found = sight.sample.records.iter().flatten().find(|(name, _)| *name == record);
                 must(found.is_some_and(|(_, found)| found.uid == *uid), "it is not the record that was seen");

@@ -2,7 +2,7 @@
 
 use reveille_core::model::time::{Span, Time};
 use reveille_rancher::repair::witness::Witness;
-use reveille_rancher::repair::{Act, Effect, End, Event, Ladder, Line, Outcome};
+use reveille_rancher::repair::{Act, Effect, End, Event, Ladder, Line, Outcome, Pace};
 
 use crate::world::World;
 
@@ -39,7 +39,7 @@ const PASS_S: i64 = 3;
 impl Course {
     /// Plays it to its end. Whoever is stopped is asked again, as a person would, twenty times.
     pub(crate) fn play(world: World, seed: u64, mishap: Mishap) -> Self {
-        let witness = Witness::new(world.order.clone());
+        let witness = Witness::new(world.order.clone(), Pace::default());
         let mut course = Self {
             world,
             ended: None,
@@ -83,7 +83,8 @@ impl Course {
     fn run(&mut self) {
         self.ended = None;
         self.witness.crashed();
-        let (mut ladder, mut effects) = Ladder::begin(self.world.order.clone(), self.book.clone(), self.now);
+        let (mut ladder, mut effects) =
+            Ladder::begin(self.world.order.clone(), Pace::default(), self.book.clone(), self.now);
         for _ in 0..3_000 {
             let mut events = Vec::new();
             let mut wake = None;

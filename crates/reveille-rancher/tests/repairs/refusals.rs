@@ -3,7 +3,7 @@
 use reveille_core::model::time::{Span, Time};
 use reveille_rancher::model::{Condition, Kind, Role};
 use reveille_rancher::repair::witness::Witness;
-use reveille_rancher::repair::{Act, Effect, End, Event, Line, Path, propose};
+use reveille_rancher::repair::{Act, Effect, End, Event, Line, Pace, Path, propose};
 
 use crate::course::{Course, Mishap};
 use crate::world::World;
@@ -138,7 +138,7 @@ fn a_member_of_etcd_goes_before_its_node_and_its_node_before_its_record() {
 fn the_witness_sees_a_record_that_goes_before_its_node_and_a_call_without_an_intent() {
     let world = World::of(Path::Evict);
     let now = Time::from_ms(0);
-    let mut witness = Witness::new(world.order.clone());
+    let mut witness = Witness::new(world.order.clone(), Pace::default());
     let record = world.its_records()[0];
     let act = Act::DeleteRecord { record: record.name.clone(), uid: record.uid.clone() };
     witness.hear(now, &Event::Looked { look: 1, seen: Box::new(Ok(world.sight())) });

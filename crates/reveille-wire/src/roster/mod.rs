@@ -83,6 +83,10 @@ pub struct RancherRef {
     pub evict: Mode,
     /// Records may be edited in place.
     pub mend: Mode,
+    /// Two looks that have to agree are so far apart; `None`: half a minute.
+    pub looks_apart: Option<Span>,
+    /// A record that was edited gets its plan within this time, or the edit is taken back; `None`: ten minutes.
+    pub plan_within: Option<Span>,
 }
 
 /// Where a cloud and the credentials for it are. Two that are equal are one and the same project.

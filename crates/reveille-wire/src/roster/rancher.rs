@@ -4,11 +4,17 @@
 //! unless somebody writes otherwise.
 
 use reveille_core::model::roster::Mode;
+use reveille_core::model::time::Span;
 
 use super::complaint::Complaints;
 use super::section::{Field, Section};
 use super::shape::{RANCHER, RANCHER_REPAIR};
 use super::{Origin, RancherRef};
+
+/// Two looks that are nearer to each other are one.
+const LOOKS_APART_MIN: Span = Span::from_s(3);
+/// A host is planned within seconds, where the cluster's update is short.
+const PLAN_WITHIN_MIN: Span = Span::from_s(20);
 
 /// Reads `spec.rancher`.
 pub(super) fn rancher(
@@ -29,5 +35,11 @@ pub(super) fn rancher(
         field.and_then(|field| field.mode(complaints)).unwrap_or(Mode::Propose)
     };
     let (evict, mend) = (mode("evict"), mode("mend"));
-    Some(RancherRef { kubeconfig, context: context.map(str::to_owned), cluster: cluster?, evict, mend })
+    let mut span = |name, least, why| section.take(name).and_then(|field| field.span(least, why, complaints));
+    let looks_apart =
+        span("looksApart", LOOKS_APART_MIN, "Rancher's syncer needs a moment to answer a change");
+    let plan_within =
+        span("planWithin", PLAN_WITHIN_MIN, "an edit would be taken back before Rancher has planned it");
+    let context = context.map(str::to_owned);
+    Some(RancherRef { kubeconfig, context, cluster: cluster?, evict, mend, looks_apart, plan_within })
 }

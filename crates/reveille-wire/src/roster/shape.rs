@@ -20,8 +20,10 @@ pub(super) const SPEC: Shape = Shape {
     fields: &["cluster", "clouds", "network", "access", "pools", "limits", "timing", "rancher"],
 };
 pub(super) const CLUSTER: Shape = Shape { path: "spec.cluster", fields: &["kubeconfig", "context"] };
-pub(super) const RANCHER: Shape =
-    Shape { path: "spec.rancher", fields: &["kubeconfig", "context", "cluster", "repair"] };
+pub(super) const RANCHER: Shape = Shape {
+    path: "spec.rancher",
+    fields: &["kubeconfig", "context", "cluster", "repair", "looksApart", "planWithin"],
+};
 pub(super) const RANCHER_REPAIR: Shape = Shape { path: "spec.rancher.repair", fields: &["evict", "mend"] };
 pub(super) const CLOUD: Shape = Shape { path: "spec.clouds[]", fields: &["name", "openstack", "ec2"] };
 pub(super) const OPENSTACK: Shape =

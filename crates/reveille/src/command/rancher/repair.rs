@@ -19,7 +19,9 @@ use reveille_core::model::time::Span;
 use reveille_kube::ClusterConfig;
 use reveille_rancher::model::RecordName;
 use reveille_rancher::repair::hands::{Keep, perform, see};
-use reveille_rancher::repair::{Closing, Effect, End, Event, HAND_OVER, Ladder, Line, Order, Path, propose};
+use reveille_rancher::repair::{
+    Closing, Effect, End, Event, HAND_OVER, Ladder, Line, Order, Pace, Path, propose,
+};
 use reveille_record::{Config, Holder, Ledger, OpenError};
 use reveille_wire::report::{RancherDifferenceReport, RancherRepairReport, Report};
 use reveille_wire::roster::{CheckedRoster, RancherRef};
@@ -53,6 +55,7 @@ struct Site {
     management: KubeDoor,
     downstream: KubeDoor,
     order: Order,
+    pace: Pace,
     pauses: ReadPauses,
     copies: Copies,
 }
@@ -75,7 +78,12 @@ pub(super) async fn repair(context: &Context, path: Path, args: &Repair) -> Resu
         local_data: args.accept_local_data_loss,
     };
     let copies = Copies(state_dir.join("rancher").join("copies"));
-    let mut site = Site { management, downstream, order, pauses: pause::reader(&state_dir), copies };
+    let usual = Pace::default();
+    let pace = Pace {
+        apart: rancher.looks_apart.unwrap_or(usual.apart),
+        plan_within: rancher.plan_within.unwrap_or(usual.plan_within),
+    };
+    let mut site = Site { management, downstream, order, pace, pauses: pause::reader(&state_dir), copies };
     if args.yes {
         let mode = if path == Path::Evict { rancher.evict } else { rancher.mend };
         if mode != Mode::Act {
@@ -179,7 +187,7 @@ async fn act(site: &mut Site, state_dir: &std::path::Path) -> Result<Answer, Fai
     let mut book = opened.ledger;
     let (began, wall) = (Instant::now(), clock::wall());
     let now = || wall + span(began.elapsed());
-    let (mut ladder, effects) = Ladder::begin(site.order.clone(), lines, wall);
+    let (mut ladder, effects) = Ladder::begin(site.order.clone(), site.pace, lines, wall);
     let mut effects: VecDeque<Effect> = effects.into();
     let mut wake = wall;
     loop {

@@ -23,6 +23,8 @@ pub enum Place {
     Management,
     /// That of the cluster whose nodes the records are about.
     Downstream,
+    /// A member of that cluster's etcd.
+    Etcd,
 }
 
 /// A verb of HTTP.

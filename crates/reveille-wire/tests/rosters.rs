@@ -18,8 +18,8 @@ use reveille_core::model::roster::{
 };
 use reveille_core::model::time::Span;
 use reveille_wire::roster::{
-    CheckedRoster, CloudRef, ClusterRef, Origin, Place, ReadRosterError, UNREACHABLE_CONDITIONS, Written,
-    read, read_file,
+    CheckedRoster, CloudRef, ClusterRef, EtcdRef, Origin, Place, ReadRosterError, UNREACHABLE_CONDITIONS,
+    Written, read, read_file,
 };
 
 fn folder(name: &str) -> PathBuf {
@@ -220,6 +220,24 @@ fn two_kinds_of_clouds_stand_in_one_roster() {
         [true, false, false],
         "a group's machines are left to it unless the roster says otherwise"
     );
+}
+
+#[test]
+fn a_rancher_may_be_looked_at_and_no_more_unless_the_roster_says_so() {
+    let rosters = good("rancher.yaml", Some(Path::new("/home/ada")));
+    let etcd = EtcdRef {
+        endpoints: vec!["https://10.0.0.1:2379".to_owned(), "https://10.0.0.2:2379".to_owned()],
+        ca: PathBuf::from("conf/pki/ca.pem"),
+        cert: PathBuf::from("/etc/etcd/client.pem"),
+        key: PathBuf::from("/home/ada/client.key"),
+    };
+    let shop = rosters[0].rancher.as_ref().unwrap();
+    assert_eq!(shop.kubeconfig, Some(PathBuf::from("conf/rancher.kubeconfig")));
+    assert_eq!((shop.context.as_deref(), &*shop.cluster), (Some("rancher"), "shop"));
+    assert_eq!((&shop.etcd, shop.evict, shop.mend), (&Some(etcd), Mode::Act, Mode::Propose));
+    let plain = rosters[1].rancher.as_ref().unwrap();
+    assert_eq!((&plain.kubeconfig, &plain.context, &plain.etcd), (&None, &None, &None));
+    assert_eq!((&*plain.cluster, plain.evict, plain.mend), ("c-abcde", Mode::Propose, Mode::Propose));
 }
 
 fn the_workers_of_everything() -> Pool {

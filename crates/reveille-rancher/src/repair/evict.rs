@@ -1,7 +1,7 @@
 //! Out: what comes next on the way from a broken record to none, by a fresh look and the book.
 //!
 //! ```text
-//!  guards hold, twice ─▶ copies ─▶ cordon ─▶ drain ─▶ etcd member ─▶ Node ─▶ gone, twice ─▶ records ─▶ gone, twice ─▶ a person
+//!  guards hold, twice ─▶ copies ─▶ cordon ─▶ drain ─▶ etcd member, twice ─▶ Node ─▶ gone, twice ─▶ records ─▶ gone, twice ─▶ a person
 //!  └───────────── before the Node: any surprise ends it ──────────┘   └── after it: forward only, and never out of order ──┘
 //! ```
 //!
@@ -20,6 +20,8 @@ use crate::model::Role;
 const DRAIN_WITHIN: Span = Span::from_min(15);
 /// A deletion that takes longer waits for something that we do not do for it.
 const DELETION_WITHIN: Span = Span::from_min(10);
+/// After a member was removed, etcd may be of two minds for so long.
+const ELECTION_WITHIN: Span = Span::from_min(2);
 /// Evicted at once.
 const PODS_AT_ONCE: usize = 20;
 
@@ -41,6 +43,13 @@ pub(super) fn next(
     let against = against_evict(order, sight, &book.ips(order, sight));
     if !against.is_empty() {
         seen.agreed_since = None;
+        seen.memberless_since = None;
+        // Who removes a member may have begun an election: for a while nobody agrees on who leads.
+        if sight.members.is_none()
+            && book.last(ActKind::RemoveMember).is_some_and(|at| now.since(at) < ELECTION_WITHIN)
+        {
+            return Next::Wait("for etcd's members to be read again".to_owned());
+        }
         return Next::Stop(against.join("; "));
     }
     // The guards say that it is there.
@@ -77,10 +86,15 @@ pub(super) fn next(
         }
         return Next::Act(Act::Evict { pods: moving });
     }
-    if node.roles.contains(&Role::Etcd)
-        && let Some(member) = sight.member(&order.node, &book.ips(order, sight))
-    {
-        return Next::Act(Act::RemoveMember { id: member.id.clone() });
+    if node.roles.contains(&Role::Etcd) {
+        if let Some(member) = sight.member(&order.node, &book.ips(order, sight)) {
+            seen.memberless_since = None;
+            return Next::Act(Act::RemoveMember { id: member.id.clone() });
+        }
+        let since = *seen.memberless_since.get_or_insert(now);
+        if book.may_have_begun(ActKind::RemoveMember) && now.since(since) < pace.apart {
+            return Next::Wait("for a second look that its member of etcd stays away".to_owned());
+        }
     }
     Next::Act(Act::DeleteNode { uid: node.uid.as_str().to_owned() })
 }

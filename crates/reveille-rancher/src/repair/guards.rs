@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 use reveille_core::model::time::Span;
 
 use super::draft::{Draft, draft};
-use super::sight::{PodKind, Sight};
-use super::{Order, Path};
+use super::sight::{Member, PodKind, Sight};
+use super::{Order, Path, etcd};
 use crate::judge::{Predicate, judge};
 use crate::model::{Node, Record, Role};
 
@@ -42,7 +42,7 @@ pub fn propose(order: &Order, sight: &Sight) -> Proposal {
                 format!("cordon and drain {}, within its disruption budgets", order.node),
             ];
             if is_etcd {
-                steps.push("remove its member of etcd, and look at the list".to_owned());
+                steps.push(member_step(order, sight, &ips));
             }
             steps.push(format!("delete the Node {}; look twice, 30 s apart, that it stays away", order.node));
             steps.push(format!(
@@ -62,6 +62,20 @@ pub fn propose(order: &Order, sight: &Sight) -> Proposal {
             Proposal { steps, against, draft }
         }
     }
+}
+
+fn member_step(order: &Order, sight: &Sight, ips: &BTreeSet<String>) -> String {
+    let left = |members: &Vec<Member>| members.len().saturating_sub(1);
+    let (which, left) = match (sight.member(&order.node, ips), &sight.members) {
+        (Some(member), Some(members)) => {
+            let lead = if member.is_leader { "; it leads, and hands over first" } else { "" };
+            (format!(" ({}, {})", member.called(), member.id), format!("; {} are left{lead}", left(members)))
+        }
+        _ => (String::new(), String::new()),
+    };
+    format!(
+        "remove its member of etcd{which}, asked of another member, every other being well{left}; look twice that it stays away"
+    )
 }
 
 /// What a person does when Node and records are gone.
@@ -132,22 +146,40 @@ fn tied_by_role(order: &Order, sight: &Sight, ips: &BTreeSet<String>) -> Vec<Str
             against.push(format!("it is the last {} that is well", role.word()));
         }
     }
-    if node.roles.contains(&Role::Etcd) {
-        let Some(members) = &sight.members else {
-            against.push("it holds etcd, and etcd's members could not be read".to_owned());
-            return against;
-        };
-        let own = sight.member(&order.node, ips);
-        let others: Vec<_> = members.iter().filter(|member| Some(*member) != own).collect();
-        if let Some(sick) = others.iter().find(|member| !member.healthy) {
-            against.push(format!("another member of etcd is not well: {}", sick.name));
-        }
-        let needed = members.len() / 2 + 1;
-        if own.is_some() && others.iter().filter(|member| member.healthy).count() < needed {
-            against.push(format!("without it etcd has fewer than {needed} of {} members", members.len()));
-        }
-    }
+    against.extend(tied_by_etcd(order, sight, node, ips));
     against
+}
+
+/// etcd needs it, or it cannot be told which member it is.
+fn tied_by_etcd(order: &Order, sight: &Sight, node: &Node, ips: &BTreeSet<String>) -> Vec<String> {
+    let (own, homeless) = sight.members_of(&order.node, ips);
+    if !node.roles.contains(&Role::Etcd) {
+        let records = sight.records(order, ips);
+        let is_told = !own.is_empty() || records.iter().any(|record| record.roles.contains(&Role::Etcd));
+        let text = "its Node has no role of etcd, and its record or a member of etcd says that it holds it";
+        return if is_told { vec![text.to_owned()] } else { Vec::new() };
+    }
+    let Some(members) = &sight.members else {
+        let unread = sight.sample.unread.iter().find(|unread| unread.what == etcd::WHAT);
+        let why = unread.map_or_else(
+            || ": the roster's spec.rancher.etcd does not say where they are".to_owned(),
+            |unread| format!(": {}", unread.why),
+        );
+        return vec![format!("it holds etcd, and etcd's members could not be read{why}")];
+    };
+    let called =
+        |members: &[&Member]| members.iter().map(|member| member.called()).collect::<Vec<_>>().join(", ");
+    match own.as_slice() {
+        [] if !homeless.is_empty() => {
+            vec![format!(
+                "no member of etcd is known to be its own, and these are no Node's: {}",
+                called(&homeless)
+            )]
+        }
+        [] => etcd::against_removal(members, "").into_iter().take(1).collect(),
+        [one] => etcd::against_removal(members, &one.id),
+        several => vec![format!("several members of etcd may be its own: {}", called(several))],
+    }
 }
 
 /// Something on it cannot go elsewhere.

@@ -9,7 +9,7 @@
 //! keys pass through and are neither looked at nor kept. "I do not know" is said whenever a call may have
 //! arrived and its answer did not.
 //!
-//! Members of etcd are neither read nor removed from here: a machine that holds etcd is refused before anything is done to it.
+//! Members of etcd are neither read nor removed from here: [`super::etcd`] does both, where the roster says where they are.
 
 use reveille_core::model::id::NodeName;
 use reveille_core::model::time::Span;

@@ -15,7 +15,7 @@ use super::sight::Sight;
 use super::{
     Act, ActKind, Closing, Draft, Effect, End, Event, Line, Order, Outcome, Pace, Path, WITHIN, evict, mend,
 };
-use crate::model::RecordName;
+use crate::model::{RecordName, Role};
 
 /// A look, a line or an act that is not answered for so long counts as not answered.
 const ANSWER_WITHIN: Span = Span::from_min(2);
@@ -36,6 +36,7 @@ pub(super) enum Next {
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub(super) struct Seen {
     pub(super) agreed_since: Option<Time>,
+    pub(super) memberless_since: Option<Time>,
     pub(super) gone_since: Option<Time>,
     pub(super) clear_since: Option<Time>,
 }
@@ -54,6 +55,20 @@ pub(super) struct Book {
 }
 
 impl Book {
+    pub(super) const fn with(lines: Vec<Line>) -> Self {
+        Self { lines }
+    }
+
+    /// What was meant, in order, and how it ended where that was noted.
+    pub(super) fn steps(&self) -> impl Iterator<Item = (Time, &Act, Option<&Outcome>)> {
+        self.intents().map(move |(number, at, act)| (at, act, self.outcome(number)))
+    }
+
+    /// Whether its Node had this role when it was begun.
+    pub(super) fn had_role(&self, role: Role) -> bool {
+        self.lines.iter().any(|line| matches!(line, Line::Begun { roles, .. } if roles.contains(&role)))
+    }
+
     fn intents(&self) -> impl DoubleEndedIterator<Item = (u32, Time, &Act)> {
         self.lines.iter().filter_map(|line| match line {
             Line::Intent { number, at_ms, what } => Some((*number, Time::from_ms(*at_ms), what)),

@@ -19,7 +19,9 @@
 //! Not here: files, the clock; calls are `hands`' business; and nothing that cleans or registers a machine, which is
 //! told to a person.
 
+pub mod aftermath;
 mod draft;
+pub mod etcd;
 mod evict;
 mod guards;
 pub mod hands;

@@ -46,16 +46,34 @@ pub struct Pod {
 }
 
 /// A member of etcd.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
 pub struct Member {
-    /// Its id.
+    /// Its id, in hexadecimal.
     pub id: String,
-    /// Its name.
+    /// Its name; empty where it has never started.
     pub name: String,
     /// Hosts of its peer addresses.
     pub hosts: BTreeSet<String>,
     /// Whether it answers and has caught up.
     pub healthy: bool,
+    /// Why it is not, as a clause; empty where it is.
+    pub unwell: String,
+    /// Whether it leads.
+    pub is_leader: bool,
+}
+
+impl Member {
+    /// Its name, else its id.
+    pub fn called(&self) -> &str {
+        if self.name.is_empty() { &self.id } else { &self.name }
+    }
+
+    /// Whether it runs on the Node of this name and these addresses: RKE calls it after its host.
+    fn is_on(&self, node: &str, ips: &BTreeSet<String>) -> bool {
+        self.hosts.iter().any(|host| ips.contains(host))
+            || self.name == node
+            || self.name.strip_prefix("etcd-") == Some(node)
+    }
 }
 
 /// A look with all that a repair rests on.
@@ -125,12 +143,20 @@ impl Sight {
 
     /// The member of etcd that runs on these addresses.
     pub fn member(&self, node: &str, ips: &BTreeSet<String>) -> Option<&Member> {
-        let is_its = |member: &&Member| {
-            member.hosts.iter().any(|host| ips.contains(host))
-                || member.name == node
-                || member.name.strip_prefix("etcd-") == Some(node)
+        self.members.as_ref()?.iter().find(|member| member.is_on(node, ips))
+    }
+
+    /// Members that run on these addresses, and those that run on no Node that is known.
+    pub(super) fn members_of(&self, node: &str, ips: &BTreeSet<String>) -> (Vec<&Member>, Vec<&Member>) {
+        let members = self.members.iter().flatten();
+        let (own, others): (Vec<&Member>, Vec<&Member>) = members.partition(|member| member.is_on(node, ips));
+        let is_anothers = |member: &&Member| {
+            self.sample.nodes.iter().flat_map(std::collections::BTreeMap::values).any(|other| {
+                let ips = other.internal_ips().into_iter().map(str::to_owned).collect();
+                other.name.as_str() != node && member.is_on(other.name.as_str(), &ips)
+            })
         };
-        self.members.as_ref()?.iter().find(is_its)
+        (own, others.into_iter().filter(|member| !is_anothers(member)).collect())
     }
 
     /// Other machines of this role that are well: a whole record, and a Node that is Ready.

@@ -19,12 +19,15 @@ pub struct Witness {
     newest: Option<Sight>,
     /// Since when every look has shown no Node, by our clock.
     without_node: Option<Time>,
+    /// The same of its member of etcd.
+    without_member: Option<Time>,
     ips: BTreeSet<String>,
     was_etcd: bool,
     durable: BTreeMap<u32, Act>,
     pending: BTreeMap<u32, Line>,
     begun: BTreeSet<u32>,
     node_deleted: bool,
+    member_removed: bool,
     written: u32,
 }
 
@@ -36,12 +39,14 @@ impl Witness {
             pace,
             newest: None,
             without_node: None,
+            without_member: None,
             ips: BTreeSet::new(),
             was_etcd: false,
             durable: BTreeMap::new(),
             pending: BTreeMap::new(),
             begun: BTreeSet::new(),
             node_deleted: false,
+            member_removed: false,
             written: 0,
         }
     }
@@ -60,6 +65,7 @@ impl Witness {
                 Err(_) => {
                     self.newest = None;
                     self.without_node = None;
+                    self.without_member = None;
                 }
             },
             Event::Recorded { line } => {
@@ -72,6 +78,9 @@ impl Witness {
                     matches!(outcome, Outcome::Accepted | Outcome::AlreadySo | Outcome::Unknown { .. });
                 if taken && matches!(self.durable.get(number), Some(Act::DeleteNode { .. })) {
                     self.node_deleted = true;
+                }
+                if taken && matches!(self.durable.get(number), Some(Act::RemoveMember { .. })) {
+                    self.member_removed = true;
                 }
             }
             Event::Tick => {}
@@ -87,6 +96,11 @@ impl Witness {
             self.without_node.get_or_insert(now);
         } else {
             self.without_node = None;
+        }
+        if sight.members.is_some() && sight.member(&self.order.node, &self.ips).is_none() {
+            self.without_member.get_or_insert(now);
+        } else {
+            self.without_member = None;
         }
         self.newest = Some(sight.clone());
     }
@@ -129,6 +143,8 @@ impl Witness {
                 let members = sight.members.as_deref().unwrap_or_default();
                 let well = members.iter().filter(|other| Some(*other) != member && other.healthy).count();
                 must(well > members.len() / 2, "etcd loses its quorum");
+                let is_well = |other: &crate::repair::sight::Member| Some(other) == member || other.healthy;
+                must(members.iter().all(is_well), "another member of etcd is not well");
                 must(sight.node(&self.order).is_some(), "the Node went before the member");
             }
             Act::DeleteNode { uid } => {
@@ -136,6 +152,8 @@ impl Witness {
                 must(node.is_some_and(|node| node.uid.as_str() == uid), "it is not the Node that was seen");
                 let is_member = member.is_some() || sight.members.is_none();
                 must(!self.was_etcd || !is_member, "the member of etcd is still there");
+                let stays_away = self.without_member.is_some_and(|since| now.since(since) >= self.pace.apart);
+                must(!self.member_removed || stays_away, "its member of etcd is not proved gone");
                 let roles = node.map(|node| node.roles.clone()).unwrap_or_default();
                 must(
                     self.node_deleted || roles.iter().all(|role| sight.others(&self.order, *role) > 0),

@@ -37,10 +37,9 @@ pub(crate) struct Course {
 const PASS_S: i64 = 3;
 
 impl Course {
-    /// Plays it to its end. Whoever is stopped is asked again, as a person would, twenty times.
-    pub(crate) fn play(world: World, seed: u64, mishap: Mishap) -> Self {
+    fn new(world: World, seed: u64, mishap: Mishap) -> Self {
         let witness = Witness::new(world.order.clone(), Pace::default());
-        let mut course = Self {
+        Self {
             world,
             ended: None,
             steps: 0,
@@ -50,7 +49,24 @@ impl Course {
             dice: fastrand::Rng::with_seed(seed),
             now: Time::from_ms(1_763_700_000_000),
             witness,
-        };
+        }
+    }
+
+    /// One life of the process, and nobody asks again.
+    pub(crate) fn one_life(world: World, mishap: Mishap) -> Self {
+        let mut course = Self::new(world, 1, mishap);
+        course.run();
+        course
+    }
+
+    /// What is durable.
+    pub(crate) fn book(&self) -> &[Line] {
+        &self.book
+    }
+
+    /// Plays it to its end. Whoever is stopped is asked again, as a person would, twenty times.
+    pub(crate) fn play(world: World, seed: u64, mishap: Mishap) -> Self {
+        let mut course = Self::new(world, seed, mishap);
         for _ in 0..20 {
             course.run();
             let is_stopped =

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test ends where its material is missing")]
 
+mod abandoned;
 mod course;
 mod refusals;
 mod world;
@@ -55,14 +56,35 @@ fn a_crash_at_each_step_neither_repeats_nor_loses_anything() {
 }
 
 #[test]
+fn a_crash_at_each_step_of_taking_out_a_machine_that_holds_etcd_removes_its_member_once() {
+    let world = || World::of(Path::Evict).with_etcd();
+    let steps = Course::play(world(), 1, Mishap::None).steps;
+    for at in 1..=steps {
+        for mishap in [Mishap::CrashBefore(at), Mishap::CrashAfter(at)] {
+            let course = Course::play(world(), 1, mishap);
+            assert_eq!(
+                course.ended,
+                Some(End::Closed(Closing::HandedOver)),
+                "{mishap:?}\n{}",
+                course.story()
+            );
+            let members = course.world.members.as_ref().unwrap();
+            assert_eq!(members.len(), 2, "{mishap:?}\n{}", course.story());
+        }
+    }
+}
+
+#[test]
 fn random_courses_break_no_rule_and_one_seed_is_one_course() {
+    let worlds = || [World::of(Path::Evict), World::of(Path::Mend), World::of(Path::Evict).with_etcd()];
     for seed in 0..150 {
-        for path in [Path::Evict, Path::Mend] {
-            let course = Course::play(World::of(path), seed, Mishap::Random);
-            assert_eq!(course.world.mirrors_made, 0, "{path:?} seed {seed}\n{}", course.story());
-            assert!(matches!(course.ended, Some(End::Closed(_))), "{path:?} seed {seed}\n{}", course.story());
+        for (number, world) in worlds().into_iter().enumerate() {
+            let course = Course::play(world.clone(), seed, Mishap::Random);
+            assert_eq!(course.world.mirrors_made, 0, "world {number} seed {seed}\n{}", course.story());
+            let is_over = matches!(course.ended, Some(End::Closed(_)));
+            assert!(is_over, "world {number} seed {seed}\n{}", course.story());
             if seed % 50 == 0 {
-                assert_eq!(course.story(), Course::play(World::of(path), seed, Mishap::Random).story());
+                assert_eq!(course.story(), Course::play(world, seed, Mishap::Random).story());
             }
         }
     }

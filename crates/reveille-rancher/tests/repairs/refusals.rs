@@ -65,6 +65,27 @@ fn nothing_is_begun_where_a_guard_of_an_eviction_is_not_met() {
             "fewer than 2",
         ),
         (
+            Box::new(|w| {
+                *w = w.clone().with_etcd();
+                let member = &mut w.members.as_mut().unwrap()[2];
+                (member.name, member.hosts) = ("cp-x".to_owned(), ["192.168.7.3".to_owned()].into());
+            }),
+            "no Node's: cp-x",
+        ),
+        (
+            Box::new(|w| {
+                *w = w.clone().with_etcd();
+                w.members.as_mut().unwrap()[1].hosts = ["10.0.0.3".to_owned()].into();
+            }),
+            "several members of etcd",
+        ),
+        (
+            Box::new(|w| {
+                w.records.values_mut().next_back().unwrap().roles.insert(Role::Etcd);
+            }),
+            "has no role of etcd",
+        ),
+        (
             Box::new(|w| w.pods[1].kind = reveille_rancher::repair::sight::PodKind::LocalData),
             "--accept-local-data-loss",
         ),
@@ -132,6 +153,24 @@ fn a_member_of_etcd_goes_before_its_node_and_its_node_before_its_record() {
     assert!(at("remove the etcd member 3") < at("delete the Node"));
     let records = story.find("delete the record").unwrap_or(story.len());
     assert!(at("delete the Node") < records);
+    let wait = at("waits for a second look that its member of etcd stays away");
+    assert!(at("remove the etcd member 3") < wait && wait < at("delete the Node"));
+}
+
+#[test]
+fn a_member_that_comes_back_or_an_etcd_that_nobody_can_read_keeps_its_node() {
+    let mut world = World::of(Path::Evict).with_etcd();
+    world.member_returns = true;
+    let course = Course::play(world, 1, Mishap::None);
+    let Some(End::Stopped { why, .. }) = &course.ended else { panic!("{}", course.story()) };
+    assert!(why.contains("tried 3 times"), "{why}");
+    assert!(course.world.subject().is_some(), "{}", course.story());
+    let mut world = World::of(Path::Evict).with_etcd();
+    world.etcd_falls_silent = true;
+    let course = Course::play(world, 1, Mishap::None);
+    let Some(End::Stopped { why, .. }) = &course.ended else { panic!("{}", course.story()) };
+    assert!(why.contains("could not be read"), "{why}");
+    assert!(course.world.subject().is_some(), "{}", course.story());
 }
 
 #[test]

@@ -39,6 +39,10 @@ pub(crate) struct World {
     pub(crate) replaces_etcd: bool,
     /// The kubelet is started again after its Node was deleted.
     pub(crate) kubelet_returns: bool,
+    /// Whoever runs etcd there adds its member again.
+    pub(crate) member_returns: bool,
+    /// Nobody answers any more once a member was taken out.
+    pub(crate) etcd_falls_silent: bool,
     version: u64,
     busy_for: u32,
 }
@@ -145,6 +149,8 @@ impl World {
             plans: true,
             replaces_etcd: false,
             kubelet_returns: false,
+            member_returns: false,
+            etcd_falls_silent: false,
             version: 1,
             busy_for: 0,
         }
@@ -157,6 +163,7 @@ impl World {
             name: format!("etcd-w-{index}"),
             hosts: BTreeSet::from([format!("10.0.0.{index}")]),
             healthy: true,
+            ..Member::default()
         };
         self.members = Some((1..=3).map(member).collect());
         for node in self.nodes.values_mut() {
@@ -264,6 +271,11 @@ impl World {
             },
             Act::Evict { pods } => {
                 self.pods.retain(|pod| !pods.contains(&pod.at));
+                Outcome::Accepted
+            }
+            Act::RemoveMember { .. } if self.member_returns => Outcome::Accepted,
+            Act::RemoveMember { .. } if self.etcd_falls_silent => {
+                self.members = None;
                 Outcome::Accepted
             }
             Act::RemoveMember { id } => {

@@ -79,6 +79,8 @@ pub struct RancherRef {
     pub context: Option<String>,
     /// Id or name of the roster's cluster there.
     pub cluster: String,
+    /// Where its etcd is asked for its members; `None`: machines that hold etcd are left alone.
+    pub etcd: Option<EtcdRef>,
     /// Machines may be taken out and registered anew.
     pub evict: Mode,
     /// Records may be edited in place.
@@ -87,6 +89,19 @@ pub struct RancherRef {
     pub looks_apart: Option<Span>,
     /// A record that was edited gets its plan within this time, or the edit is taken back; `None`: ten minutes.
     pub plan_within: Option<Span>,
+}
+
+/// Where the members of a cluster's etcd are, and with what they are asked. Files alone: no key stands in a roster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EtcdRef {
+    /// `https://HOST:PORT` of each member.
+    pub endpoints: Vec<String>,
+    /// Certificates of the authority that signed theirs.
+    pub ca: PathBuf,
+    /// The certificate that is shown.
+    pub cert: PathBuf,
+    /// Its key.
+    pub key: PathBuf,
 }
 
 /// Where a cloud and the credentials for it are. Two that are equal are one and the same project.

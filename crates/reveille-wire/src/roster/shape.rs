@@ -22,9 +22,11 @@ pub(super) const SPEC: Shape = Shape {
 pub(super) const CLUSTER: Shape = Shape { path: "spec.cluster", fields: &["kubeconfig", "context"] };
 pub(super) const RANCHER: Shape = Shape {
     path: "spec.rancher",
-    fields: &["kubeconfig", "context", "cluster", "repair", "looksApart", "planWithin"],
+    fields: &["kubeconfig", "context", "cluster", "etcd", "repair", "looksApart", "planWithin"],
 };
 pub(super) const RANCHER_REPAIR: Shape = Shape { path: "spec.rancher.repair", fields: &["evict", "mend"] };
+pub(super) const RANCHER_ETCD: Shape =
+    Shape { path: "spec.rancher.etcd", fields: &["endpoints", "ca", "cert", "key"] };
 pub(super) const CLOUD: Shape = Shape { path: "spec.clouds[]", fields: &["name", "openstack", "ec2"] };
 pub(super) const OPENSTACK: Shape =
     Shape { path: "spec.clouds[].openstack", fields: &["cloud", "cloudsFile"] };
@@ -90,13 +92,14 @@ pub(super) const TIMING: Shape = Shape {
     ],
 };
 
-const ALL: [Shape; 25] = [
+const ALL: [Shape; 26] = [
     DOCUMENT,
     METADATA,
     SPEC,
     CLUSTER,
     RANCHER,
     RANCHER_REPAIR,
+    RANCHER_ETCD,
     CLOUD,
     OPENSTACK,
     EC2,

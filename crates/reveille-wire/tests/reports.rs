@@ -21,8 +21,9 @@ use reveille_wire::report::{
     CollectedReport, DoctorReport, DoctorSummary, Document, FindingReport, HeldReport, HotField, HotMachine,
     HotRate, HotReport, HotSuspect, HotValue, HotVerdict, In, IncidentReport, IncidentsReport,
     LogFindingReport, LogLineReport, LogReport, MachineReport, NextReport, PauseReport, PlanHeldReport,
-    PlanReport, PlanSummary, PressureReport, Report, RollReport, RollSummary, SourceReport, StageReport,
-    StageState, TriedReport, WaitReport, WhyReport, key_text,
+    PlanReport, PlanSummary, PressureReport, RancherDifferenceReport, RancherEvidenceReport,
+    RancherFindingReport, RancherLookReport, RancherTroubleReport, Report, RollReport, RollSummary,
+    SourceReport, StageReport, StageState, TriedReport, WaitReport, WhyReport, key_text,
 };
 use reveille_wire::stamp::Stamp;
 
@@ -133,7 +134,47 @@ fn roll() -> Report {
         })],
         machines,
         next: vec!["adds the group to port 5f0c, at once".into()],
+        rancher: None,
     })
+}
+
+/// The same roll, where the roster names a Rancher and a record is amiss.
+fn roll_with_records() -> Report {
+    let Report::RollReport(mut roll) = roll() else { panic!("it is a roll") };
+    let finding = RancherFindingReport {
+        predicate: "P3".into(),
+        certainty: "high".into(),
+        says: "it has no rkeNode".into(),
+        evidence: vec![RancherEvidenceReport {
+            of: "machine-h46dc".into(),
+            field: "status.rkeNode".into(),
+            value: "not there".into(),
+        }],
+        means: "its agent waits for ever".into(),
+        first: "take it out and in again".into(),
+        never: "delete the record while its Node is there".into(),
+    };
+    let trouble = RancherTroubleReport {
+        records: vec!["machine-h46dc".into()],
+        node: Some("n3".into()),
+        addresses: vec!["10.0.0.3".into()],
+        findings: vec![finding],
+        sibling: Some("m-0123456789ab".into()),
+        differs: vec![RancherDifferenceReport {
+            field: "status.rkeNode".into(),
+            healthy: "there".into(),
+            this: "not there".into(),
+        }],
+    };
+    roll.rancher = Some(Box::new(RancherLookReport {
+        server: Some("rancher.example:443".into()),
+        id: Some("c-abcde".into()),
+        name: "shop".into(),
+        troubles: vec![trouble],
+        machines: vec![],
+        unread: vec!["cannot list pods in the namespace cattle-system: 403 Forbidden".into()],
+    }));
+    Report::RollReport(roll)
 }
 
 fn why() -> Report {
@@ -173,6 +214,7 @@ fn why() -> Report {
         held: vec![held("replace", "replace: off for this pool")],
         no_use: vec![held("reboot", "the first boot failed before it had a network")],
         sources: sources(),
+        rancher: None,
     }))
 }
 
@@ -394,6 +436,7 @@ fn golden(name: &str, written: &str) {
 fn reports_are_printed_as_programs_know_them() {
     for (name, report) in [
         ("roll", roll()),
+        ("roll-rancher", roll_with_records()),
         ("why", why()),
         ("plan", plan()),
         ("incidents", incidents()),

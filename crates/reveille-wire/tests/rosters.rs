@@ -235,7 +235,9 @@ fn a_rancher_may_be_looked_at_and_no_more_unless_the_roster_says_so() {
     assert_eq!(shop.kubeconfig, Some(PathBuf::from("conf/rancher.kubeconfig")));
     assert_eq!((shop.context.as_deref(), &*shop.cluster), (Some("rancher"), "shop"));
     assert_eq!((&shop.etcd, shop.evict, shop.mend), (&Some(etcd), Mode::Act, Mode::Propose));
+    assert_eq!((shop.looks_apart, shop.plan_within), (Some(Span::from_s(5)), Some(Span::from_min(3))));
     let plain = rosters[1].rancher.as_ref().unwrap();
+    assert_eq!((plain.looks_apart, plain.plan_within), (None, None));
     assert_eq!((&plain.kubeconfig, &plain.context, &plain.etcd), (&None, &None, &None));
     assert_eq!((&*plain.cluster, plain.evict, plain.mend), ("c-abcde", Mode::Propose, Mode::Propose));
 }

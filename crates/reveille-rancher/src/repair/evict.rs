@@ -1,8 +1,9 @@
 //! Out: what comes next on the way from a broken record to none, by a fresh look and the book.
 //!
 //! ```text
-//!  guards hold, twice ─▶ copies ─▶ cordon ─▶ drain ─▶ etcd member, twice ─▶ Node ─▶ gone, twice ─▶ records ─▶ gone, twice ─▶ a person
-//!  └───────────── before the Node: any surprise ends it ──────────┘   └── after it: forward only, and never out of order ──┘
+//!  guards hold, twice ─▶ copies ─▶ cordon ─▶ drain ─▶ etcd member, twice ─▶ Node ─▶ gone, twice ─▶ records ─▶ gone, twice
+//!  └──────────── before the Node: any surprise ends it ────────────┘   └── after it: forward only, and never out of order; a
+//!                                                                         person at its end
 //! ```
 //!
 //! Before the Node is deleted every guard is asked at every look. After it there is no way back but forward: what is left is

@@ -37,8 +37,9 @@ pub use parts::{
 };
 pub use plan::{ActReport, AskReport, BlindReport, PlanHeldReport, PlanReport, PlanSummary, WaitReport};
 pub use rancher::{
-    RancherClusterReport, RancherDifferenceReport, RancherEvidenceReport, RancherFindingReport,
-    RancherMachineReport, RancherRepairReport, RancherReport, RancherTroubleReport,
+    RancherAbandonReport, RancherClusterReport, RancherDifferenceReport, RancherEvidenceReport,
+    RancherFindingReport, RancherLookReport, RancherMachineReport, RancherRepairReport, RancherReport,
+    RancherStepReport, RancherTroubleReport,
 };
 pub use roll::{Answers, MachineReport, RollReport, RollSummary};
 pub use way::{
@@ -84,6 +85,8 @@ pub enum Report {
     RancherReport(RancherReport),
     /// What an order to mend a record comes to.
     RancherRepairReport(RancherRepairReport),
+    /// What a repair that is given up leaves behind.
+    RancherAbandonReport(RancherAbandonReport),
 }
 
 /// Why a report could not be written.

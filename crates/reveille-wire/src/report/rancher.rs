@@ -1,6 +1,8 @@
-//! What `rancher inspect` found in Rancher's records.
+//! What `rancher inspect` found in Rancher's records, and what `roll` and `why` show of it.
 
 use serde::{Deserialize, Serialize};
+
+use crate::stamp::Stamp;
 
 /// A look at the clusters of a Rancher.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -15,6 +17,26 @@ pub struct RancherReport {
     /// How many such machines there are.
     pub machines_seen: u32,
     /// What could not be read beside clusters, each with the reason.
+    pub unread: Vec<String>,
+}
+
+/// Rancher's records of a roster's cluster, looked at when a roll or a `why` was asked for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RancherLookReport {
+    /// Its API server, as `host:port`; not there when there was no way to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
+    /// The cluster's id there, which is the namespace of its records; not there when it was not found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// What people call it, or what the roster calls it.
+    pub name: String,
+    /// Machines whose records are amiss; in a `why`, the one that was asked for alone.
+    pub troubles: Vec<RancherTroubleReport>,
+    /// Machines that are provisioned the modern way and are not ready; in a `why`, the one that was asked for alone.
+    pub machines: Vec<RancherMachineReport>,
+    /// What could not be read, each with the reason: what rests on it is not judged.
     pub unread: Vec<String>,
 }
 
@@ -127,6 +149,38 @@ pub struct RancherMachineReport {
     pub cause: String,
     /// What to look at.
     pub first: String,
+}
+
+/// A repair that was begun and is given up: what was done, what is so, what is left to a person.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RancherAbandonReport {
+    /// The cluster, as the roster calls it.
+    pub cluster: String,
+    /// The Node.
+    pub node: String,
+    /// `evict` or `mend`.
+    pub way: String,
+    /// What was meant, in order.
+    pub steps: Vec<RancherStepReport>,
+    /// What is so now, as far as it could be looked at.
+    pub now: Vec<String>,
+    /// What is left to a person, in order.
+    pub left: Vec<String>,
+    /// Whether it is ended, so that another repair may begin.
+    pub ended: bool,
+}
+
+/// A step of a repair.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RancherStepReport {
+    /// When it was meant.
+    pub at: Stamp,
+    /// What.
+    pub what: String,
+    /// How it ended.
+    pub ended: String,
 }
 
 /// What an order to mend a record comes to.

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::parts::{Ago, PauseReport, SourceReport};
+use super::rancher::RancherLookReport;
 use crate::stamp::Stamp;
 
 /// Who is here, who is missing.
@@ -24,6 +25,9 @@ pub struct RollReport {
     pub machines: Vec<MachineReport>,
     /// What happens next, one line each; empty when all answer.
     pub next: Vec<String>,
+    /// What is amiss with Rancher's records of these machines; not there unless the roster names a Rancher.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rancher: Option<Box<RancherLookReport>>,
 }
 
 /// How many answer.

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::collected::CollectedReport;
 use super::parts::{AskedReport, AttemptReport, FindingReport, HeldReport, In, SourceReport};
+use super::rancher::RancherLookReport;
 use super::roll::MachineReport;
 use super::way::{TimelineReport, WayReport};
 use crate::stamp::Stamp;
@@ -46,6 +47,9 @@ pub struct WhyReport {
     pub no_use: Vec<HeldReport>,
     /// What all of this rests on.
     pub sources: Vec<SourceReport>,
+    /// What is amiss with Rancher's records of it; not there unless the roster names a Rancher.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rancher: Option<Box<RancherLookReport>>,
 }
 
 /// One stage of the way.

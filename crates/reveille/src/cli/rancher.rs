@@ -35,6 +35,9 @@ pub(crate) enum RancherCommand {
     /// Mend a record in place by one edit, where its machine cannot be taken out; tells, and does it with --yes
     #[command(after_long_help = REPAIR_EXAMPLES)]
     Mend(Repair),
+    /// End a repair that was begun and stopped, for good: what was done, what is so, what is left; tells, and does it with --yes
+    #[command(after_long_help = ABANDON_EXAMPLES)]
+    Abandon(Abandon),
 }
 
 const REPAIR_EXAMPLES: &str = "\
@@ -47,6 +50,26 @@ Needs a roster with spec.rancher. Where it stops it says why; the same command g
 two looks that agree, half a minute apart, before the first step, after the Node is gone, and at the end.
 
 Exit codes: 0 it could be done, or is done · 1 something stands against it, or it stopped · 2 it could not be told · 64 wrong usage";
+
+const ABANDON_EXAMPLES: &str = "\
+Examples:
+  reveille rancher abandon w-3          steps of its open repair, what is so now, and what is left to do by hand
+  reveille rancher abandon w-3 --yes    writes its end into the book, so that another repair may begin
+
+It changes nothing but the book: what was done stays done. Where the clusters cannot be reached the book is shown alone, \
+and can be ended all the same.
+
+Exit codes: 0 it is ended · 1 it was shown, and is still open · 2 it could not be told · 64 wrong usage, or nothing of it is open";
+
+/// `rancher abandon`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Abandon {
+    /// The name of the Node
+    pub(crate) node: String,
+    /// Write its end into the book
+    #[arg(long)]
+    pub(crate) yes: bool,
+}
 
 /// `rancher evict`, `rancher mend`.
 #[derive(Args, Clone, Debug)]

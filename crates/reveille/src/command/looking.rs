@@ -3,6 +3,7 @@
 //! A running controller is asked first; without one, or without its answer, we look once ourselves. The answer has the
 //! same form either way; what differs is said in a note under it, on standard error. That a controller runs and did not
 //! answer is said to programs as well: whoever compares two answers must know that the second one knows less.
+//! Rancher's records, where a roster names one, are looked at beside either ([`super::rancher::look`]).
 
 use std::io::{IsTerminal as _, Write as _};
 use std::time::Duration;
@@ -20,6 +21,7 @@ use reveille_wire::report::{CollectedReport, MachineReport, Report};
 use reveille_wire::roster::CheckedRoster;
 
 use super::look::{self, Controller, Looked};
+use super::rancher::look::{Beside, beside as beside_rancher};
 use super::{Answer, Context};
 use crate::beside::{self, client};
 use crate::cli::exit::Exit;
@@ -56,9 +58,13 @@ async fn every_roster(context: &Context, ask: &Ask, all: bool) -> Result<Answer,
     let mut texts = Vec::new();
     let mut exit = Exit::AllAnswer;
     for checked in context.rosters()? {
-        let Reply::Report(report) = reply(context, &checked, ask).await? else {
+        let (reply, beside) = futures::join!(reply(context, &checked, ask), records(&checked, ask));
+        let Reply::Report(mut report) = reply? else {
             return Err(Failure::internal(anyhow!("a roll was asked for and a machine was answered")));
         };
+        if let (Report::RollReport(roll), Some(beside)) = (&mut *report, beside) {
+            roll.rancher = Some(Box::new(beside.of_all()));
+        }
         let (text, code) = print(context, *report, all)?;
         texts.push(text);
         exit = exit.max(code);
@@ -78,7 +84,8 @@ pub(crate) fn print(context: &Context, report: Report, all: bool) -> Result<(Str
         Report::JoinReport(join) => render::join::exit(join),
         Report::DoctorReport(doctor) => render::doctor::exit(doctor),
         Report::RancherReport(rancher) => render::rancher::exit(rancher),
-        Report::RancherRepairReport(repair) => render::rancher::repair_exit(repair),
+        Report::RancherRepairReport(repair) => render::repairs::repair_exit(repair),
+        Report::RancherAbandonReport(abandoned) => render::repairs::abandon_exit(abandoned),
     };
     let page = report.clone();
     let text = context.print(report, move |paper| match &page {
@@ -91,7 +98,8 @@ pub(crate) fn print(context: &Context, report: Report, all: bool) -> Result<(Str
         Report::JoinReport(join) => render::join::page(join),
         Report::DoctorReport(doctor) => render::doctor::page(doctor, paper),
         Report::RancherReport(rancher) => render::rancher::page(rancher, paper),
-        Report::RancherRepairReport(repair) => render::rancher::repair_page(repair, paper),
+        Report::RancherRepairReport(repair) => render::repairs::repair_page(repair, paper),
+        Report::RancherAbandonReport(abandoned) => render::repairs::abandon_page(abandoned, paper),
     })?;
     Ok((text, exit))
 }
@@ -112,10 +120,12 @@ pub(crate) async fn why(context: &Context, args: &cli::controller::Why) -> Resul
     let rosters = context.rosters()?;
     let count = rosters.len();
     for checked in rosters {
-        match reply(context, &checked, &ask).await? {
+        let (reply, beside) = futures::join!(reply(context, &checked, &ask), records(&checked, &ask));
+        match reply? {
             Reply::Report(mut report) => {
                 if let Report::WhyReport(why) = &mut *report {
                     why.collected = collected(context, &why.machine);
+                    why.rancher = beside.map(|beside| Box::new(beside.of(&why.machine)));
                 }
                 let (text, exit) = print(context, *report, true)?;
                 return Ok(Answer { text, exit });
@@ -139,6 +149,14 @@ pub(crate) async fn why(context: &Context, args: &cli::controller::Why) -> Resul
         [one] => failure.next(format!("did you mean {one}?")),
         several => failure.next(format!("did you mean one of {}?", several.join(", "))),
     })
+}
+
+/// Rancher's records of the roster's cluster, for the questions that show them.
+async fn records(checked: &CheckedRoster, ask: &Ask) -> Option<Beside> {
+    match (ask, &checked.rancher) {
+        (Ask::Roll | Ask::Why { .. }, Some(rancher)) => Some(beside_rancher(rancher, &checked.cluster).await),
+        _ => None,
+    }
 }
 
 /// What its agent sent because a person asked, as far as a registration server on this host kept it.

@@ -19,6 +19,8 @@ pub(crate) mod plan;
 #[cfg(feature = "controller")]
 pub(crate) mod rancher;
 #[cfg(feature = "controller")]
+pub(crate) mod repairs;
+#[cfg(feature = "controller")]
 pub(crate) mod roll;
 #[cfg(feature = "controller")]
 pub(crate) mod stage;

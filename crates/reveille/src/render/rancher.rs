@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use reveille_wire::report::{
-    RancherClusterReport, RancherDifferenceReport, RancherMachineReport, RancherRepairReport, RancherReport,
+    RancherClusterReport, RancherDifferenceReport, RancherLookReport, RancherMachineReport, RancherReport,
     RancherTroubleReport,
 };
 
@@ -13,7 +13,7 @@ use super::wrap::hanging;
 use crate::cli::exit::Exit;
 
 /// Where the text begins, behind its label.
-const INDENT: usize = 8;
+pub(super) const INDENT: usize = 8;
 
 /// The page.
 pub(crate) fn page(report: &RancherReport, paper: &Paper) -> String {
@@ -22,7 +22,8 @@ pub(crate) fn page(report: &RancherReport, paper: &Paper) -> String {
     for cluster in &report.clusters {
         for trouble in &cluster.troubles {
             page.push('\n');
-            of_machine(&mut page, cluster, trouble, paper);
+            let called = format!("{} ({})", one_line(&cluster.name), one_line(&cluster.id));
+            of_machine(&mut page, &called, trouble, paper);
         }
     }
     if !report.machines.is_empty() {
@@ -94,14 +95,62 @@ fn head(report: &RancherReport, paper: &Paper) -> String {
     paper.tone(tone, text)
 }
 
-fn of_machine(
-    page: &mut String,
-    cluster: &RancherClusterReport,
-    trouble: &RancherTroubleReport,
-    paper: &Paper,
-) {
+/// What a roll shows: a line for each machine whose record is amiss, and what was not read. Nothing where all is well.
+pub(super) fn of_roll(look: &RancherLookReport, paper: &Paper) -> String {
+    let mut page = String::new();
+    let mut rows: Vec<Vec<Text>> = look.troubles.iter().map(trouble_row).collect();
+    rows.extend(look.machines.iter().map(machine_row));
+    if !rows.is_empty() {
+        page.push_str("\nIn Rancher's records:\n");
+        page.push_str(&table::lines(paper, 0, rows));
+    }
+    page.push_str(&unread_lines(look, paper));
+    page
+}
+
+/// What a `why` shows: all that is known of its machine.
+pub(super) fn of_why(look: &RancherLookReport, paper: &Paper) -> String {
+    let mut page = String::new();
+    let id = look.id.as_deref().unwrap_or("?");
+    let called = format!("{} ({})", one_line(&look.name), one_line(id));
+    for trouble in &look.troubles {
+        page.push('\n');
+        of_machine(&mut page, &called, trouble, paper);
+    }
+    for machine in &look.machines {
+        page.push('\n');
+        page.push_str(&table::lines(paper, 0, vec![machine_row(machine)]));
+        line(&mut page, &machine.stage, &one_line(&machine.first), paper);
+    }
+    page.push_str(&unread_lines(look, paper));
+    page
+}
+
+/// Codes and the first of the sentences: the rest is a `why` away.
+fn trouble_row(trouble: &RancherTroubleReport) -> Vec<Text> {
     let called = trouble.node.as_deref().map_or_else(|| trouble.records.join(", "), str::to_owned);
-    let mut about = vec![format!("cluster {} ({})", one_line(&cluster.name), one_line(&cluster.id))];
+    let mut codes: Vec<&str> = trouble.findings.iter().map(|finding| finding.predicate.as_str()).collect();
+    codes.dedup();
+    let says = trouble.findings.first().map_or("", |finding| finding.says.as_str());
+    vec![
+        Text::toned(Tone::Bad, "✗"),
+        Text::plain(one_line(&called)),
+        Text::plain(codes.join(", ")),
+        Text::plain(one_line(says)),
+    ]
+}
+
+fn unread_lines(look: &RancherLookReport, paper: &Paper) -> String {
+    let line = |unread: &String| {
+        let text = format!("? Rancher: {}", one_line(unread));
+        hanging(paper, &paper.tone(Tone::Doubt, text), 2) + "\n"
+    };
+    look.unread.iter().map(line).collect()
+}
+
+fn of_machine(page: &mut String, cluster: &str, trouble: &RancherTroubleReport, paper: &Paper) {
+    let called = trouble.node.as_deref().map_or_else(|| trouble.records.join(", "), str::to_owned);
+    let mut about = vec![format!("cluster {cluster}")];
     if trouble.node.is_some() && !trouble.records.is_empty() {
         about.push(format!("record {}", one_line(&trouble.records.join(", "))));
     }
@@ -142,42 +191,6 @@ fn of_machine(
     }
 }
 
-/// What an order to mend comes to: the steps, what is written, and what stands against it.
-pub(crate) fn repair_page(report: &RancherRepairReport, paper: &Paper) -> String {
-    let mut page = String::new();
-    let (node, cluster) = (one_line(&report.node), one_line(&report.cluster));
-    let head = match report.against.len() {
-        0 => {
-            paper.tone(Tone::Good, format!("{} {node} of {cluster}: nothing stands against it.", report.way))
-        }
-        _ => paper.tone(Tone::Doubt, format!("{} {node} of {cluster}: not now.", report.way)),
-    };
-    let _ = writeln!(page, "{}", hanging(paper, &head, 0));
-    for against in &report.against {
-        line(&mut page, "Not", &one_line(against), paper);
-    }
-    page.push('\n');
-    for (index, step) in report.steps.iter().enumerate() {
-        line(&mut page, &(index + 1).to_string(), &one_line(step), paper);
-    }
-    if !report.writes.is_empty() {
-        page.push('\n');
-        let row = |write: &RancherDifferenceReport| {
-            [&write.field, &write.this, &write.healthy].map(|text| Text::plain(one_line(text))).to_vec()
-        };
-        let head = ["field", "now", "then"].map(|text| Text::toned(Tone::Faint, text)).to_vec();
-        let rows = std::iter::once(head).chain(report.writes.iter().map(row)).collect();
-        page.push_str(&table::lines(paper, INDENT, rows));
-    }
-    let _ = writeln!(page, "\nNothing was changed. With --yes it is done, where the roster says act.");
-    page
-}
-
-/// Whether it could be done now.
-pub(crate) fn repair_exit(report: &RancherRepairReport) -> Exit {
-    if report.against.is_empty() { Exit::AllAnswer } else { Exit::SomebodyAbsent }
-}
-
 fn machine_row(machine: &RancherMachineReport) -> Vec<Text> {
     let (sign, tone) = if machine.stage == "deleting" { ("–", Tone::Faint) } else { ("✗", Tone::Bad) };
     vec![
@@ -207,7 +220,8 @@ fn cluster_row(cluster: &RancherClusterReport) -> Vec<Text> {
     ]
 }
 
-fn line(page: &mut String, label: &str, text: &str, paper: &Paper) {
+/// A labelled line, its text hanging.
+pub(super) fn line(page: &mut String, label: &str, text: &str, paper: &Paper) {
     let _ = writeln!(page, "{}", hanging(paper, &format!("{label:<INDENT$}{text}"), INDENT));
 }
 
@@ -295,6 +309,39 @@ Never   not the record first
 ? shop: cannot list nodes: it was not named\u{fffd}[2J
 ";
         assert_eq!(page(&whole(vec![cluster(vec![trouble])]), &plain()), wanted);
+    }
+
+    #[test]
+    fn a_roll_has_a_line_for_each_machine_whose_record_is_amiss_and_a_why_all_of_it() {
+        let trouble = RancherTroubleReport {
+            records: vec!["machine-h46dc".to_owned()],
+            node: Some("w-3".to_owned()),
+            addresses: Vec::new(),
+            findings: vec![finding("P1"), finding("P3")],
+            sibling: None,
+            differs: Vec::new(),
+        };
+        let look = RancherLookReport {
+            server: Some("rancher:443".to_owned()),
+            id: Some("c-abcde".to_owned()),
+            name: "shop".to_owned(),
+            troubles: vec![trouble],
+            machines: Vec::new(),
+            unread: vec!["cannot list nodes: 503\u{1b}[2J".to_owned()],
+        };
+        let wanted = "\nIn Rancher's records:\n✗  w-3  P1, P3  P1 holds\n? Rancher: cannot list nodes: 503\u{fffd}[2J\n";
+        assert_eq!(of_roll(&look, &plain()), wanted);
+        let why = of_why(&look, &plain());
+        for part in [
+            "cluster shop (c-abcde)",
+            "status.rkeNode: not there",
+            "Do      take it out",
+            "cannot list nodes",
+        ] {
+            assert!(why.contains(part), "{part}\n{why}");
+        }
+        let well = RancherLookReport { troubles: Vec::new(), unread: Vec::new(), ..look };
+        assert_eq!((of_roll(&well, &plain()), of_why(&well, &plain())), (String::new(), String::new()));
     }
 
     #[test]

@@ -27,6 +27,9 @@ pub(crate) fn page(report: &RollReport, all: bool, paper: &Paper) -> String {
             paper,
         ));
     }
+    if let Some(rancher) = &report.rancher {
+        out.push_str(&super::rancher::of_roll(rancher, paper));
+    }
     if !report.next.is_empty() {
         out.push('\n');
         let why = shown.iter().find(|machine| machine.answers != Answers::Yes).or(shown.first());

@@ -84,7 +84,8 @@ fn page(field: &Field, ask: Ask, all: bool, paper: &Paper) -> String {
         Report::JoinReport(report) => super::join::page(&report),
         Report::DoctorReport(report) => super::doctor::page(&report, paper),
         Report::RancherReport(report) => super::rancher::page(&report, paper),
-        Report::RancherRepairReport(report) => super::rancher::repair_page(&report, paper),
+        Report::RancherRepairReport(report) => super::repairs::repair_page(&report, paper),
+        Report::RancherAbandonReport(report) => super::repairs::abandon_page(&report, paper),
     }
 }
 

@@ -73,6 +73,9 @@ pub(crate) fn page(report: &WhyReport, paper: &Paper) -> String {
         label = "";
     }
     out.push_str(&super::blind(&report.sources, paper));
+    if let Some(rancher) = &report.rancher {
+        out.push_str(&super::rancher::of_why(rancher, paper));
+    }
     out
 }
 

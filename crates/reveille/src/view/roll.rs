@@ -29,6 +29,8 @@ pub(crate) fn report(desk: &Desk<'_>) -> RollReport {
         pauses: super::pauses(desk),
         machines: rows,
         next: next_lines(desk, &machines),
+        // Beside what the engine knows: whoever asked looks for it.
+        rancher: None,
     }
 }
 

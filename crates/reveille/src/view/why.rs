@@ -87,6 +87,8 @@ pub(crate) fn report<'a>(
         held,
         no_use,
         sources: super::sources(desk),
+        // Beside what the engine knows: whoever asked looks for it.
+        rancher: None,
     }
 }
 

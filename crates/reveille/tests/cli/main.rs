@@ -5,6 +5,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test ends where its material is missing")]
 
+mod abandoning;
 mod bench;
 mod demo;
 mod diagnose;

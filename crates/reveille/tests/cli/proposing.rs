@@ -39,6 +39,45 @@ fn a_marked_project_gives_a_roster_that_the_others_accept() {
 }
 
 #[test]
+fn a_roll_and_a_why_show_what_is_amiss_with_rancher_s_records_and_whether_machines_answer_does_not_rest_on_it()
+ {
+    let bench = Bench::towards(world::serve(r#""k8s-cluster=prod", "k8s-pool=workers""#));
+    assert_eq!(bench.run(&INIT).code, 0);
+    let roster = std::fs::read_to_string(bench.path("new.yaml")).unwrap();
+    let name_rancher = |cluster: &str| {
+        bench.write(
+            "new.yaml",
+            &format!("{roster}  rancher: {{kubeconfig: kubeconfig, cluster: {cluster}}}\n"),
+        )
+    };
+    let plain = roll(&bench);
+    name_rancher("shop");
+    let told = roll(&bench);
+    assert_eq!(told.code, plain.code, "{}{}", told.out, told.err);
+    assert!(told.out.contains("In Rancher's records:") && told.out.contains("w-2  P1, P2"), "{}", told.out);
+    let why = |machine: &str| bench.run(&["why", machine, "--roster", "new.yaml"]).out;
+    let of_it = why("w-2");
+    for part in [
+        "cluster shop (c-abcde)",
+        "record machine-h46dc",
+        "spec.customConfig",
+        "healthy (m-0123456789ab)",
+        "Never",
+    ] {
+        assert!(of_it.contains(part), "{part}\n{of_it}");
+    }
+    assert!(!why("w-1").contains("machine-h46dc"), "a healthy machine's story has nothing of another's");
+    for command in [&["roll"][..], &["why", "w-2"]] {
+        let json = bench.run(&[command, &["--roster", "new.yaml", "-o", "json"]].concat()).out;
+        assert!(json.contains(r#""predicate": "P1""#) && !json.contains("hunter2-canary"), "{json}");
+    }
+    name_rancher("another");
+    let lost = roll(&bench);
+    assert_eq!(lost.code, plain.code);
+    assert!(lost.out.contains("? Rancher: Rancher has not exactly one cluster"), "{}", lost.out);
+}
+
+#[test]
 fn an_unmarked_project_gives_comments_and_says_so_by_its_exit_code() {
     let bench = Bench::towards(world::serve(""));
     let ran = bench.run(&INIT);

@@ -59,6 +59,16 @@ fn answer(line: &str, port: u16, tags: &str) -> (u16, String) {
             list("LeaseList", String::new())
         }
         "GET /api/v1/namespaces/default/events" => list("EventList", String::new()),
+        "GET /apis/management.cattle.io/v3/clusters" => list(
+            "ClusterList",
+            r#"{"metadata": {"name": "c-abcde"}, "spec": {"displayName": "shop"},
+                "status": {"driver": "rancherKubernetesEngine"}}"#
+                .to_owned(),
+        ),
+        "GET /apis/management.cattle.io/v3/namespaces/c-abcde/nodes" => {
+            list("NodeList", [record("m-0123456789ab", 1), record("machine-h46dc", 2)].join(","))
+        }
+        "GET /api/v1/namespaces/cattle-system/pods" => list("PodList", String::new()),
         "POST /v3/auth/tokens" => return (201, login(port)),
         "GET /compute/v2.1/" => {
             r#"{"version": {"id": "v2.1", "version": "2.96", "min_version": "2.1"}}"#.to_owned()
@@ -82,6 +92,25 @@ fn answer(line: &str, port: u16, tags: &str) -> (u16, String) {
         _ => return (404, r#"{"NeutronError": {"type": "NotFound", "message": "not here"}}"#.to_owned()),
     };
     (200, body)
+}
+
+/// A record of Rancher's; one that a syncer mirrored lacks what a registration writes, and has a key all the same.
+fn record(name: &str, number: u8) -> String {
+    let (config, rke) = match name.starts_with("m-") {
+        true => (
+            format!(r#", "customConfig": {{"address": "10.0.0.{number}", "sshKey": "hunter2-canary"}}"#),
+            format!(
+                r#", "rkeNode": {{"nodeName": "c-abcde:{name}", "hostnameOverride": "w-{number}",
+                "address": "10.0.0.{number}", "role": ["worker"], "sshKey": "hunter2-canary"}}"#
+            ),
+        ),
+        false => (String::new(), r#", "nodePlan": {"plan": {"token": "hunter2-canary"}}"#.to_owned()),
+    };
+    format!(
+        r#"{{"metadata": {{"name": "{name}", "uid": "r{number}", "labels": {{"management.cattle.io/nodename": "w-{number}"}}}},
+            "spec": {{"requestedHostname": "w-{number}", "worker": true{config}}},
+            "status": {{"nodeName": "w-{number}"{rke}}}}}"#
+    )
 }
 
 fn node(number: u8) -> String {

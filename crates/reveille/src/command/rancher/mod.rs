@@ -6,7 +6,10 @@
 //!
 //! Nothing is decided here. One cluster that cannot be read is said so, and does not stop the others.
 
+mod abandon;
 mod door;
+mod etcd;
+pub(crate) mod look;
 mod repair;
 mod report;
 
@@ -39,6 +42,7 @@ pub(crate) async fn rancher(context: &Context, args: &Rancher) -> Result<Answer,
         RancherCommand::Inspect(args) => inspect(context, args).await,
         RancherCommand::Evict(args) => repair::repair(context, Path::Evict, args).await,
         RancherCommand::Mend(args) => repair::repair(context, Path::Mend, args).await,
+        RancherCommand::Abandon(args) => abandon::abandon(context, args).await,
     }
 }
 

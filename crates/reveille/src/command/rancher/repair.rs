@@ -17,10 +17,12 @@ use anyhow::{Context as _, anyhow};
 use reveille_core::model::roster::Mode;
 use reveille_core::model::time::Span;
 use reveille_kube::ClusterConfig;
-use reveille_rancher::model::RecordName;
+use reveille_rancher::model::{Cluster, RecordName};
+use reveille_rancher::repair::etcd::{members, remove};
 use reveille_rancher::repair::hands::{Keep, perform, see};
+use reveille_rancher::repair::sight::Sight;
 use reveille_rancher::repair::{
-    Closing, Effect, End, Event, HAND_OVER, Ladder, Line, Order, Pace, Path, propose,
+    Act, Closing, Effect, End, Event, HAND_OVER, Ladder, Line, Order, Outcome, Pace, Path, propose,
 };
 use reveille_record::{Config, Holder, Ledger, OpenError};
 use reveille_wire::report::{RancherDifferenceReport, RancherRepairReport, Report};
@@ -29,6 +31,7 @@ use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, sleep};
 
 use super::door::KubeDoor;
+use super::etcd::{self, EtcdDoor};
 use super::{clusters, open};
 use crate::cli::exit::Exit;
 use crate::cli::failure::Failure;
@@ -44,16 +47,18 @@ const TICK: Duration = Duration::from_secs(10);
 
 /// A line of the book: whose, and what.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-struct Entry {
-    node: String,
-    path: Path,
-    what: Line,
+pub(super) struct Entry {
+    pub(super) node: String,
+    pub(super) path: Path,
+    pub(super) what: Line,
 }
 
 /// Where it is done.
-struct Site {
+pub(super) struct Site {
     management: KubeDoor,
     downstream: KubeDoor,
+    /// Where the roster names them.
+    etcd: Option<Vec<EtcdDoor>>,
     order: Order,
     pace: Pace,
     pauses: ReadPauses,
@@ -64,30 +69,12 @@ struct Site {
 pub(super) async fn repair(context: &Context, path: Path, args: &Repair) -> Result<Answer, Failure> {
     let (checked, rancher) = the_roster(context)?;
     let state_dir = context.state_dir(&checked.roster.name)?;
-    let management =
-        ClusterConfig { kubeconfig: rancher.kubeconfig.clone(), context: rancher.context.clone() };
-    let management = open(&management, "Rancher's management cluster").await?;
-    let downstream = open(&cluster_config(&checked.cluster), "the cluster of the roster").await?;
-    let (found, _) = clusters(&management, Some(&rancher.cluster)).await?;
-    let cluster =
-        found.into_iter().next().ok_or_else(|| Failure::internal(anyhow!("no cluster was found")))?;
-    let order = Order {
-        cluster: cluster.id.clone(),
-        node: args.node.clone(),
-        path,
-        local_data: args.accept_local_data_loss,
-    };
-    let copies = Copies(state_dir.join("rancher").join("copies"));
-    let usual = Pace::default();
-    let pace = Pace {
-        apart: rancher.looks_apart.unwrap_or(usual.apart),
-        plan_within: rancher.plan_within.unwrap_or(usual.plan_within),
-    };
-    let mut site = Site { management, downstream, order, pace, pauses: pause::reader(&state_dir), copies };
+    let (mut site, cluster) =
+        Site::open(&checked, &rancher, &state_dir, (&args.node, path, args.accept_local_data_loss)).await?;
     if args.yes {
         let mode = if path == Path::Evict { rancher.evict } else { rancher.mend };
         if mode != Mode::Act {
-            let what = if path == Path::Evict { "evict" } else { "mend" };
+            let what = word(path);
             return Err(Failure::usage(anyhow!(
                 "the roster does not allow it: spec.rancher.repair.{what} is not act"
             ))
@@ -105,7 +92,7 @@ pub(super) async fn repair(context: &Context, path: Path, args: &Repair) -> Resu
     let told = RancherRepairReport {
         cluster: cluster.called(),
         node: args.node.clone(),
-        way: if path == Path::Evict { "evict" } else { "mend" }.to_owned(),
+        way: word(path).to_owned(),
         steps: proposal.steps,
         against: proposal.against,
         writes: proposal.draft.iter().flat_map(|draft| draft.lines()).map(change).collect(),
@@ -114,7 +101,8 @@ pub(super) async fn repair(context: &Context, path: Path, args: &Repair) -> Resu
     Ok(Answer { text, exit })
 }
 
-fn the_roster(context: &Context) -> Result<(CheckedRoster, RancherRef), Failure> {
+/// The one roster that names a Rancher.
+pub(super) fn the_roster(context: &Context) -> Result<(CheckedRoster, RancherRef), Failure> {
     let mut with: Vec<CheckedRoster> = context.rosters()?;
     with.retain(|checked| checked.rancher.is_some());
     match (with.pop(), with.is_empty()) {
@@ -132,8 +120,52 @@ fn the_roster(context: &Context) -> Result<(CheckedRoster, RancherRef), Failure>
 }
 
 impl Site {
-    async fn see(&self) -> Result<reveille_rancher::repair::sight::Sight, String> {
-        see(&self.management, &self.downstream, &self.order, self.hands_off()).await
+    /// Ways to everything that a repair of this Node rests on, and the cluster as Rancher knows it.
+    pub(super) async fn open(
+        checked: &CheckedRoster,
+        rancher: &RancherRef,
+        state_dir: &std::path::Path,
+        (node, path, local_data): (&str, Path, bool),
+    ) -> Result<(Self, Cluster), Failure> {
+        let management =
+            ClusterConfig { kubeconfig: rancher.kubeconfig.clone(), context: rancher.context.clone() };
+        let management = open(&management, "Rancher's management cluster").await?;
+        let downstream = open(&cluster_config(&checked.cluster), "the cluster of the roster").await?;
+        let etcd = rancher.etcd.as_ref().map(etcd::open).transpose();
+        let etcd = etcd.map_err(|error| Failure::usage(error.context("spec.rancher.etcd cannot be used")))?;
+        let (found, _) = clusters(&management, Some(&rancher.cluster)).await?;
+        let cluster =
+            found.into_iter().next().ok_or_else(|| Failure::internal(anyhow!("no cluster was found")))?;
+        let order = Order { cluster: cluster.id.clone(), node: node.to_owned(), path, local_data };
+        let copies = Copies(copies_folder(state_dir));
+        let usual = Pace::default();
+        let pace = Pace {
+            apart: rancher.looks_apart.unwrap_or(usual.apart),
+            plan_within: rancher.plan_within.unwrap_or(usual.plan_within),
+        };
+        let pauses = pause::reader(state_dir);
+        let site = Self { management, downstream, etcd, order, pace, pauses, copies };
+        Ok((site, cluster))
+    }
+
+    /// A look at all of it.
+    pub(super) async fn see(&self) -> Result<Sight, String> {
+        let mut sight = see(&self.management, &self.downstream, &self.order, self.hands_off()).await?;
+        if let Some(doors) = &self.etcd {
+            match members(doors).await {
+                Ok(members) => sight.members = Some(members),
+                Err(unread) => sight.sample.unread.push(unread),
+            }
+        }
+        Ok(sight)
+    }
+
+    async fn perform(&mut self, act: &Act) -> Outcome {
+        let Self { management, downstream, etcd, order, copies, .. } = self;
+        match (act, etcd) {
+            (Act::RemoveMember { id }, Some(doors)) => remove(doors, id).await,
+            _ => perform(management, downstream, order, act, copies).await,
+        }
     }
 
     /// What people said. A pause of a pool counts as well: whose pool a machine is, its record does not say.
@@ -169,22 +201,45 @@ impl Keep for Copies {
     }
 }
 
-async fn act(site: &mut Site, state_dir: &std::path::Path) -> Result<Answer, Failure> {
+/// The roster's lock, and the book of repairs with what stands in it.
+pub(super) struct Taken {
+    /// Held until the end: whoever runs for this roster cannot, and nobody begins meanwhile.
+    _shelf: shelf::OpenShelf,
+    pub(super) book: Ledger<Entry>,
+    pub(super) entries: Vec<Entry>,
+}
+
+/// Takes both.
+pub(super) fn take(state_dir: &std::path::Path) -> Result<Taken, Failure> {
     let command = "reveille rancher";
-    // Held until the end: whoever runs for this roster cannot, and nobody begins meanwhile.
-    let _shelf = shelf::open(state_dir, command, clock::wall()).map_err(|error| {
+    let shelf = shelf::open(state_dir, command, clock::wall()).map_err(|error| {
         let is_held = matches!(error, ShelfError::Open(OpenError::Held { .. }));
         let failure =
             Failure::cannot_tell(anyhow::Error::new(error).context("cannot take the roster's lock"));
         if is_held { failure.next("stop the controller of this roster for the while") } else { failure }
     })?;
     let holder = Holder::this_process(command, clock::wall().ms);
-    let opened = Ledger::<Entry>::open(&state_dir.join("rancher"), &holder, Config::STANDARD)
+    let opened = Ledger::<Entry>::open(&book_folder(state_dir), &holder, Config::STANDARD)
         .context("cannot open the book of repairs")?;
-    let lines = so_far(&opened.records, &site.order).map_err(|why| {
-        Failure::usage(anyhow!(why)).next("end that one first: the same command with --yes goes on with it")
+    Ok(Taken { _shelf: shelf, book: opened.ledger, entries: opened.records })
+}
+
+/// Where the book is.
+pub(super) fn book_folder(state_dir: &std::path::Path) -> PathBuf {
+    state_dir.join("rancher")
+}
+
+/// Where copies of records are.
+pub(super) fn copies_folder(state_dir: &std::path::Path) -> PathBuf {
+    book_folder(state_dir).join("copies")
+}
+
+async fn act(site: &mut Site, state_dir: &std::path::Path) -> Result<Answer, Failure> {
+    let Taken { mut book, entries, _shelf } = take(state_dir)?;
+    let lines = so_far(&entries, &site.order).map_err(|why| {
+        let next = "go on with that one by the same command with --yes, or end it: reveille rancher abandon";
+        Failure::usage(anyhow!(why)).next(next)
     })?;
-    let mut book = opened.ledger;
     let (began, wall) = (Instant::now(), clock::wall());
     let now = || wall + span(began.elapsed());
     let (mut ladder, effects) = Ladder::begin(site.order.clone(), site.pace, lines, wall);
@@ -201,9 +256,7 @@ async fn act(site: &mut Site, state_dir: &std::path::Path) -> Result<Answer, Fai
             }
             Some(Effect::Do { number, act }) => {
                 book.heartbeat(now().ms).context("the lock was lost: nothing more is done")?;
-                let Site { management, downstream, order, copies, .. } = site;
-                let outcome = perform(management, downstream, order, &act, copies).await;
-                Event::Done { number, outcome }
+                Event::Done { number, outcome: site.perform(&act).await }
             }
             Some(Effect::WakeAt(at)) => {
                 wake = at;
@@ -250,7 +303,8 @@ fn so_far(entries: &[Entry], order: &Order) -> Result<Vec<Line>, String> {
     Ok(open.into_iter().map(|entry| entry.what.clone()).collect())
 }
 
-const fn word(path: Path) -> &'static str {
+/// As it is typed.
+pub(super) const fn word(path: Path) -> &'static str {
     match path {
         Path::Evict => "evict",
         Path::Mend => "mend",

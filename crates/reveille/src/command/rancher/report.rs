@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use reveille_core::model::id::NodeName;
 use reveille_rancher::judge::{Finding, compare};
 use reveille_rancher::model::{Kind, Record, RecordName, Sample, Unread};
 use reveille_rancher::modern::{MachineState, Stage};
@@ -53,21 +54,28 @@ pub(super) fn cluster(sample: &Sample, found: &[Finding]) -> RancherClusterRepor
         .to_owned(),
         records: sample.records.as_ref().map(|records| count(records.len())),
         nodes: sample.nodes.as_ref().map(|nodes| count(nodes.len())),
-        troubles: troubles(sample, found),
+        troubles: troubles(sample, found).into_iter().map(|named| named.trouble).collect(),
         unread: sample.unread.iter().map(words).collect(),
     }
+}
+
+/// What is amiss with one machine, and every name that it goes by.
+#[derive(Clone, Debug)]
+pub(super) struct Named {
+    pub(super) names: BTreeSet<String>,
+    pub(super) trouble: RancherTroubleReport,
 }
 
 fn count(length: usize) -> u32 {
     u32::try_from(length).unwrap_or(u32::MAX)
 }
 
-fn words(unread: &Unread) -> String {
+pub(super) fn words(unread: &Unread) -> String {
     format!("cannot {}: {}", unread.what, unread.why)
 }
 
 /// Findings that share a record or a Node are of one machine.
-fn troubles(sample: &Sample, found: &[Finding]) -> Vec<RancherTroubleReport> {
+pub(super) fn troubles(sample: &Sample, found: &[Finding]) -> Vec<Named> {
     let mut groups: Vec<(BTreeSet<RecordName>, Vec<&Finding>)> = Vec::new();
     for finding in found {
         let joins = |(records, others): &(BTreeSet<RecordName>, Vec<&Finding>)| {
@@ -90,7 +98,7 @@ fn trouble(
     found: &[Finding],
     records: &BTreeSet<RecordName>,
     findings: &[&Finding],
-) -> RancherTroubleReport {
+) -> Named {
     let all: BTreeMap<&RecordName, &Record> = sample.records.iter().flatten().collect();
     let of_it: Vec<&Record> = records.iter().filter_map(|name| all.get(name).copied()).collect();
     let node = findings.iter().find_map(|finding| finding.node.clone());
@@ -113,14 +121,28 @@ fn trouble(
         };
         comparison.differences.iter().map(difference).collect()
     });
-    RancherTroubleReport {
+    let trouble = RancherTroubleReport {
         records: records.iter().map(|name| name.0.clone()).collect(),
-        node: node.map(|name| name.as_str().to_owned()),
+        node: node.as_ref().map(|name| name.as_str().to_owned()),
         addresses: addresses.into_iter().collect(),
         findings: findings.iter().map(|finding| finding_report(finding)).collect(),
         sibling: comparison.map(|comparison| comparison.sibling.0),
         differs,
-    }
+    };
+    Named { names: names(node.as_ref(), &of_it), trouble }
+}
+
+/// Its Node's name, and what its records call it.
+fn names(node: Option<&NodeName>, records: &[&Record]) -> BTreeSet<String> {
+    let of_record = |record: &&Record| {
+        let said = record.node().map(|name| name.as_str().to_owned());
+        let rke = record.rke_node.as_ref().map(|rke| rke.hostname_override.clone());
+        [said, rke, Some(record.requested_hostname.clone())].into_iter().flatten().collect::<Vec<_>>()
+    };
+    let own = node.map(|name| name.as_str().to_owned());
+    let mut names: BTreeSet<String> = records.iter().flat_map(of_record).chain(own).collect();
+    names.remove("");
+    names
 }
 
 fn finding_report(finding: &Finding) -> RancherFindingReport {
@@ -141,7 +163,7 @@ fn finding_report(finding: &Finding) -> RancherFindingReport {
     }
 }
 
-fn machine_report(machine: &MachineState) -> RancherMachineReport {
+pub(super) fn machine_report(machine: &MachineState) -> RancherMachineReport {
     RancherMachineReport {
         namespace: machine.namespace.clone(),
         name: machine.name.clone(),

@@ -1,0 +1,161 @@
+//! Rancher's records beside a roll or a `why`: looked at when somebody asks, by whoever asks.
+//!
+//! ```text
+//!  roll, why ─┬▶ the controller, or a look of our own ─▶ report ──────────┐
+//!             └▶ Rancher, where the roster names one ─▶ judge ─▶ Beside ──┴▶ report.rancher
+//! ```
+//!
+//! A running controller does not look at Rancher: its engine decides nothing by these records, they are megabytes, and what
+//! it kept of them would be older than what a person wants to know. So one look serves both ways in which a roll is taken,
+//! with the roster's kubeconfigs of whoever asks. It goes on beside the other question, has one deadline, and where it fails
+//! the report says so in a line: whether machines answer does not rest on Rancher, and neither does the exit code.
+//!
+//! Plans of machines are never read from here.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use reveille_kube::ClusterConfig;
+use reveille_rancher::judge::judge;
+use reveille_rancher::model::{Cluster, Kind};
+use reveille_rancher::modern::Stage;
+use reveille_rancher::{modern, reading};
+use reveille_wire::report::{MachineReport, RancherLookReport, RancherMachineReport};
+use reveille_wire::roster::{ClusterRef, RancherRef};
+use tokio::time::timeout;
+
+use super::door::KubeDoor;
+use super::none_of_them;
+use super::report::{self, Named};
+use crate::command::look::cluster_config;
+
+/// Longest for all of it: as long as a look of our own waits for what it reads last.
+const WITHIN: Duration = Duration::from_secs(20);
+
+/// What Rancher's records say of a roster's cluster.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Beside {
+    server: Option<String>,
+    id: Option<String>,
+    name: String,
+    troubles: Vec<Named>,
+    machines: Vec<RancherMachineReport>,
+    unread: Vec<String>,
+}
+
+/// Looks.
+pub(crate) async fn beside(rancher: &RancherRef, cluster: &ClusterRef) -> Beside {
+    let blind =
+        |why: String| Beside { name: rancher.cluster.clone(), unread: vec![why], ..Beside::default() };
+    match timeout(WITHIN, read(rancher, cluster)).await {
+        Ok(Ok(beside)) => beside,
+        Ok(Err(why)) => blind(why),
+        Err(_) => blind(format!("Rancher's records were not read within {} s", WITHIN.as_secs())),
+    }
+}
+
+async fn read(rancher: &RancherRef, below: &ClusterRef) -> Result<Beside, String> {
+    let config = ClusterConfig { kubeconfig: rancher.kubeconfig.clone(), context: rancher.context.clone() };
+    let unreached = |error| format!("cannot reach Rancher's management cluster: {error}");
+    let management = KubeDoor::open(&config).await.map_err(unreached)?;
+    let (clusters, server_now) = reading::clusters(&management).await.map_err(|why| report::words(&why))?;
+    let is_wanted =
+        |cluster: &Cluster| cluster.id.0 == rancher.cluster || cluster.display_name == rancher.cluster;
+    let mut found = clusters.into_values().filter(is_wanted);
+    let (Some(cluster), None) = (found.next(), found.next()) else {
+        return Err(format!("Rancher has not exactly one cluster that is called {:?}", rancher.cluster));
+    };
+    let mut unread = Vec::new();
+    let downstream = KubeDoor::open(&cluster_config(below)).await;
+    let downstream = downstream
+        .map_err(|error| unread.push(format!("cannot reach the cluster of the roster: {error}")))
+        .ok();
+    let sample = reading::sample(&management, downstream.as_ref(), cluster, server_now).await;
+    let found = judge(&sample, None);
+    // Without a way to the cluster itself its Nodes were not tried: the reason is there already.
+    let tried = sample.unread.iter().filter(|unread| downstream.is_some() || unread.what != "list nodes");
+    unread.extend(tried.map(report::words));
+    let mut machines = Vec::new();
+    if sample.cluster.kind == Kind::Mirrored {
+        let (all, more) = modern::machines(&management, false).await.unwrap_or_else(none_of_them);
+        unread.extend(more.iter().map(report::words));
+        let is_here = |machine: &&modern::MachineState| {
+            machine.cluster == sample.cluster.display_name && machine.stage != Stage::Ready
+        };
+        machines = all.iter().filter(is_here).map(report::machine_report).collect();
+    }
+    let name = [&sample.cluster.display_name, &sample.cluster.id.0].into_iter().find(|name| !name.is_empty());
+    Ok(Beside {
+        server: Some(management.server().to_owned()),
+        id: Some(sample.cluster.id.0.clone()),
+        name: name.unwrap_or(&rancher.cluster).clone(),
+        troubles: report::troubles(&sample, &found),
+        machines,
+        unread,
+    })
+}
+
+impl Beside {
+    /// All of it, for a roll.
+    pub(crate) fn of_all(self) -> RancherLookReport {
+        let Self { server, id, name, troubles, machines, unread } = self;
+        let troubles = troubles.into_iter().map(|named| named.trouble).collect();
+        RancherLookReport { server, id, name, troubles, machines, unread }
+    }
+
+    /// What is about one machine, by its node's name or its own.
+    pub(crate) fn of(mut self, machine: &MachineReport) -> RancherLookReport {
+        let own: BTreeSet<&str> =
+            machine.node.as_deref().into_iter().chain([machine.name.as_str()]).collect();
+        self.troubles.retain(|named| named.names.iter().any(|name| own.contains(name.as_str())));
+        self.machines.retain(|known| {
+            own.contains(known.name.as_str()) || known.node.as_deref().is_some_and(|node| own.contains(node))
+        });
+        self.of_all()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use reveille_wire::report::{Answers, RancherTroubleReport};
+
+    use super::*;
+
+    fn named(names: &[&str]) -> Named {
+        let trouble = RancherTroubleReport {
+            records: vec![format!("record-of-{}", names[0])],
+            node: None,
+            addresses: Vec::new(),
+            findings: Vec::new(),
+            sibling: None,
+            differs: Vec::new(),
+        };
+        Named { names: names.iter().map(|name| (*name).to_owned()).collect(), trouble }
+    }
+
+    #[test]
+    fn a_why_shows_the_record_of_its_machine_under_whatever_name_and_of_no_other() {
+        let beside =
+            Beside { troubles: vec![named(&["w-3", "host-3"]), named(&["w-33"])], ..Beside::default() };
+        let machine = |name: &str, node: Option<&str>| MachineReport {
+            name: name.to_owned(),
+            key: String::new(),
+            pool: None,
+            zone: None,
+            answers: Answers::Yes,
+            stage: None,
+            state: "ready".to_owned(),
+            since: None,
+            what: String::new(),
+            node: node.map(str::to_owned),
+            instance: None,
+            cloud: None,
+        };
+        for (name, node, expected) in
+            [("vm-1", Some("w-3"), 1), ("host-3", None, 1), ("w-3", Some("w-33"), 2), ("vm-1", None, 0)]
+        {
+            assert_eq!(beside.clone().of(&machine(name, node)).troubles.len(), expected, "{name} {node:?}");
+        }
+        assert_eq!(beside.of_all().troubles.len(), 2, "a roll shows all");
+    }
+}

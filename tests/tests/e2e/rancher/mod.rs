@@ -3,6 +3,7 @@
 //! There is no Rancher: a syncer behaves as its own does ([`reveille_tests::rancher`]). What was reached is read from the API
 //! server; what the program wrote, its door counts.
 
+mod etcd;
 mod found;
 mod mended;
 
@@ -16,6 +17,7 @@ use reveille_tests::rancher::objects::{backup, cluster, cluster_at, node, record
 use reveille_tests::wait::{s, until};
 use serde_json::{Value, json};
 
+pub(crate) use etcd::a_machine_that_holds_etcd_leaves_it_before_its_node_goes;
 pub(crate) use found::records_that_are_amiss_are_found_and_sound_ones_are_not;
 pub(crate) use mended::both_ways_of_mending_a_record_survive_a_kill_at_each_step;
 

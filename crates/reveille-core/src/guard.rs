@@ -48,6 +48,8 @@ guards! {
     DeniedById = "denied-by-id",
     /// one denial of an id is not enough
     SecondDenial = "second-denial",
+    /// that a cloud denies an instance that is minutes old is not believed
+    YoungDenial = "young-denial",
     /// after silence, a pause of ours or a jump of the clock, sight and timers start anew
     UnbrokenSight = "unbroken-sight",
     /// who joined once is remembered over a restart
@@ -114,6 +116,14 @@ guards! {
     Rollout = "rollout",
     /// where somebody else is at work we wait
     OtherActors = "other-actors",
+    /// what a group of the cloud keeps is not stopped, and ended only through it
+    GroupKeeps = "group-keeps",
+    /// what its group takes away, brings in or has put apart is left to it
+    GroupHands = "group-hands",
+    /// what its provider takes back is left to it
+    TakenBack = "taken-back",
+    /// a machine whose disks are lost when it stops is not stopped
+    DisksKept = "disks-kept",
     /// a locked instance is left alone
     Locked = "locked",
     /// so many repairs at once

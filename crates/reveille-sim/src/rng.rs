@@ -28,6 +28,10 @@ pub enum Stream {
     Users,
     /// What happens to their roles.
     Roles,
+    /// How a cloud hosts machines.
+    Hosting,
+    /// What it does with them.
+    Provider,
 }
 
 /// One sequence of numbers.

@@ -128,6 +128,10 @@ fn judge_by_objects(witness: Witness<'_>, seen: &Seen) -> Standing {
     }
     match seen.instance.state {
         InstanceState::Deleting | InstanceState::Gone => judge_leaving(witness, seen),
+        // What its cloud said before it lost sight of it is old: who has joined since is built.
+        InstanceState::Building if seen.unlisted.is_some() && seen.joined.is_some() => {
+            judge_running(witness, seen)
+        }
         InstanceState::Building => judge_building(witness, seen),
         InstanceState::Errored => judge_errored(witness, seen),
         InstanceState::Stopped => judge_stopped(witness, seen),

@@ -356,7 +356,7 @@ impl CloudView {
 
     /// It is so young that its cloud may deny it without meaning it.
     pub fn is_young(&self, now: Time, seen: &Seen) -> bool {
-        now.since(seen.first_seen) < self.settles_within && stands(Guard::SecondDenial)
+        now.since(seen.first_seen) < self.settles_within && stands(Guard::YoungDenial)
     }
 
     /// The id was asked for and, at `denied_at`, denied: "no such id", or seen to have `ended`. Returns true when that now
@@ -364,7 +364,7 @@ impl CloudView {
     pub fn denied(&mut self, now: Time, denied_at: Time, id: &InstanceId, ended: Option<&Instance>) -> bool {
         let settles_within = self.settles_within;
         let Some(seen) = self.instances.get_mut(id) else { return false };
-        let young = denied_at.since(seen.first_seen) < settles_within && stands(Guard::SecondDenial);
+        let young = denied_at.since(seen.first_seen) < settles_within && stands(Guard::YoungDenial);
         if let Some(ended) = ended {
             note_end(seen, ended);
         }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use crate::diagnose::hosting;
 use crate::effect::Call;
 use crate::event::PauseScope;
-use crate::guard::stands;
+use crate::guard::{Guard, stands};
 use crate::model::hosting::GroupPhase;
 use crate::model::id::NodeName;
 use crate::model::incident::{Confidence, FaultKind, MachineKey, Subject};
@@ -219,7 +219,7 @@ fn machine(desk: &Desk<'_>, case: &Case, seen: &Seen, rung: Rung, holds: &mut Ve
 
 /// The provider and the groups that it keeps machines in are actors of their own.
 fn provider(desk: &Desk<'_>, seen: &Seen, rung: Rung, holds: &mut Vec<Hold>) {
-    if hosting::is_interrupted(seen) {
+    if hosting::is_interrupted(seen) && stands(Guard::TakenBack) {
         holds.push(Hold::OtherActor(Arc::from("the provider takes the machine back")));
     }
     let Some(group) = hosting::group(seen) else { return };
@@ -230,9 +230,10 @@ fn provider(desk: &Desk<'_>, seen: &Seen, rung: Rung, holds: &mut Vec<Hold>) {
                 holds.push(Hold::GroupKeeps(group.to_string().into()));
             }
         }
-        GroupPhase::Coming | GroupPhase::Leaving | GroupPhase::Apart => {
+        GroupPhase::Coming | GroupPhase::Leaving | GroupPhase::Apart if stands(Guard::GroupHands) => {
             holds.push(Hold::OtherActor(format!("group {}: {}", group.name, group.word).into()));
         }
+        GroupPhase::Coming | GroupPhase::Leaving | GroupPhase::Apart => {}
     }
 }
 

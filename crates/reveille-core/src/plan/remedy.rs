@@ -255,7 +255,7 @@ fn on_instance(desk: &Desk<'_>, case: &Case, rung: Rung) -> Result<Call, NoCall>
         return no_call("it is being deleted already");
     }
     // A group replaces a machine that stops: by then its end is decided, and starting it is in vain.
-    let group = hosting::group(seen).filter(|_| stands(Guard::OtherActors));
+    let group = hosting::group(seen).filter(|_| stands(Guard::GroupKeeps));
     match rung {
         Rung::Start if group.is_some() => no_call("a group of its cloud keeps it, and replaces what stops"),
         Rung::Start if state == InstanceState::Stopped => Ok(Call::Start { cloud, instance }),
@@ -271,7 +271,7 @@ fn on_instance(desk: &Desk<'_>, case: &Case, rung: Rung) -> Result<Call, NoCall>
             if hard && group.is_some() {
                 return no_call("only stopping it is left, and a group of its cloud replaces what stops");
             }
-            if hard && said.is_some_and(|said| said.loses_disks) {
+            if hard && said.is_some_and(|said| said.loses_disks) && stands(Guard::DisksKept) {
                 return no_call(
                     "stopping it would lose the data on its instance store: a person has to decide",
                 );

@@ -143,6 +143,23 @@ fn without_an_agent_the_word_is_to_restart_its_kubelet_and_nothing_is_destroyed(
     assert!(field.calls.is_empty(), "{:?}", field.calls);
 }
 
+/// It was listed once, as being built, and joined while its cloud did not list it any more.
+#[test]
+fn who_joined_while_its_cloud_did_not_list_it_is_not_being_built() {
+    let mut field = Field::new(settling()).populate(10);
+    field.run(Span::from_min(5));
+    let building = Instance { state: InstanceState::Building, ..instance(NEW) };
+    field.instances.insert(NEW.into(), building);
+    field.run(Span::from_s(30));
+    field.instances.remove(NEW);
+    field.run(Span::from_s(30));
+    field.nodes.insert(NEW.into(), node(NEW, Ready::False));
+    field.run(Span::from_s(10));
+    controller_deletes(&mut field, NEW);
+    field.run(Span::from_min(1));
+    assert!(field.case(NEW, FaultKind::Vanished).is_some(), "its last known state is older than its node");
+}
+
 #[test]
 fn a_denial_that_outlasts_youth_is_believed() {
     let mut field = Field::new(settling()).populate(10);

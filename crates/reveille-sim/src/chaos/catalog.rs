@@ -1,6 +1,7 @@
 //! Every fault by name: what it is, how often it is drawn, and how it is drawn.
 //!
-//! One line of [`CATALOG`] is one fault of the fleet; those of service users stand in [`access`] and are drawn beside them.
+//! One line of [`CATALOG`] is one fault of the fleet; those of service users stand in [`access`], what a provider does in
+//! [`hosting`], and both are drawn beside them.
 //! A name is stable: seeds and command lines hold it. A rate is a weight: of all
 //! happenings, so many are of this kind as its share of the sum. [`Rates`] takes some of them away or makes them rarer.
 
@@ -15,6 +16,7 @@ use reveille_core::model::time::Span;
 use super::Happening;
 use super::access;
 use super::dice::{Dice, Drawn, call, one, process};
+use super::hosting;
 use crate::drive::Mishap;
 use crate::world::fault::{CallLie, Fault};
 use crate::world::guest::Trouble;
@@ -202,14 +204,15 @@ impl fmt::Display for UnknownFault {
 
 /// Every fault there is.
 pub fn all() -> impl Iterator<Item = &'static Entry> {
-    CATALOG.iter().chain(access::CATALOG)
+    CATALOG.iter().chain(access::CATALOG).chain(hosting::CATALOG)
 }
 
 impl Rates {
     /// Every fault that a course of this seed has when none is chosen.
     pub fn of_seed(seed: u64) -> Self {
         let beside = if seed >= access::SEEDS_FROM { access::CATALOG } else { &[] };
-        Self(CATALOG.iter().chain(beside).map(|entry| (entry.name, entry.rate)).collect())
+        let hosted = if seed >= hosting::SEEDS_FROM { hosting::CATALOG } else { &[] };
+        Self(CATALOG.iter().chain(beside).chain(hosted).map(|entry| (entry.name, entry.rate)).collect())
     }
 
     /// These faults, at their own rates, and no others.
@@ -261,13 +264,20 @@ impl Rates {
 pub fn table() -> String {
     let sum: u32 = CATALOG.iter().map(|entry| entry.rate).sum();
     let (fleet, beside) = (lines(CATALOG, sum), lines(access::CATALOG, sum));
-    let from = access::SEEDS_FROM;
+    let hosted = lines(hosting::CATALOG, sum);
+    let (from, hosted_from) = (access::SEEDS_FROM, hosting::SEEDS_FROM);
     format!(
         "| fault | of 1000 happenings | what happens |\n| --- | ---: | --- |\n{fleet}\n\
          Courses of seeds from {from} on, and those whose faults are chosen and among these, have service users as well: one to\n\
          three, whose roles may be given, proposed or left alone. What happens to their roles is drawn beside the others, so\n\
          that a seed below {from} means what it meant before there were any.\n\n\
-         | fault | beside 1000 happenings | what happens |\n| --- | ---: | --- |\n{beside}"
+         | fault | beside 1000 happenings | what happens |\n| --- | ---: | --- |\n{beside}\n\
+         In seven of ten courses of seeds from {hosted_from} on, and in those whose faults are chosen and among these, the\n\
+         cloud tells how it hosts its machines, as EC2 does: checks, notices, why it ended one. Pools may be kept by a group\n\
+         of the cloud, which replaces what is unfit or stops, be sold until the provider wants them back, or have disks that\n\
+         are lost when they stop; and parts of the cloud may not know an instance for the first five minutes of its life. What\n\
+         happens to these is drawn beside all others.\n\n\
+         | fault | beside 1000 happenings | what happens |\n| --- | ---: | --- |\n{hosted}"
     )
 }
 

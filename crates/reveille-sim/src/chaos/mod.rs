@@ -13,6 +13,7 @@
 pub mod access;
 pub mod catalog;
 mod dice;
+pub mod hosting;
 
 use reveille_core::model::access::Access;
 use reveille_core::model::id::InstanceId;
@@ -75,7 +76,7 @@ pub struct Draft {
 /// A happening, and its number, which does not depend on how long the course is.
 #[derive(Clone, Debug)]
 pub struct Numbered {
-    /// Counted from 0 for the fleet, and from [`BESIDE`] for what is drawn beside it.
+    /// Counted from 0 for the fleet, from [`BESIDE`] for service users, and from twice that for what a provider does.
     pub number: u32,
     /// How long after the beginning.
     pub after: Span,
@@ -130,10 +131,13 @@ impl Course {
         let mut dice = Dice { rng, machines, pools, holders: Vec::new() };
         let fleet = happenings(&mut dice, rate, |dice| rates.draw(CATALOG, dice));
         let beside = beside(seed, rate, rates, &layout.access);
+        dice.rng = Rng::new(seed, Stream::Provider);
+        let hosted = if layout.is_told_of_hosting() { provided(&mut dice, rate, rates) } else { Vec::new() };
         let numbered = |from: u32, drawn: Vec<(Span, Happening)>| {
             (from..).zip(drawn).map(|(number, (after, what))| Numbered { number, after, what })
         };
-        let all = numbered(0, fleet).chain(numbered(BESIDE, beside)).collect();
+        let all =
+            numbered(0, fleet).chain(numbered(BESIDE, beside)).chain(numbered(2 * BESIDE, hosted)).collect();
         Draft { layout, all, length: PRELUDE + rate.length }
     }
 
@@ -185,16 +189,24 @@ fn happenings(dice: &mut Dice, rate: Rate, draw: impl Fn(&mut Dice) -> Drawn) ->
 
 /// What happens to service users, as much more seldom than to the fleet as its faults weigh less.
 fn beside(seed: u64, rate: Rate, rates: &Rates, users: &Access) -> Vec<(Span, Happening)> {
-    let (fleet, beside) = (rates.sum(CATALOG), rates.sum(access::CATALOG));
-    if beside == 0 {
-        return Vec::new();
-    }
-    let often = i64::from(if fleet > 0 { fleet } else { beside });
-    let rate = Rate { every: Span::from_ms(rate.every.ms * often / i64::from(beside)), ..rate };
+    let Some(rate) = seldomer(rate, rates, access::CATALOG) else { return Vec::new() };
     let (machines, pools) = (Vec::new(), Vec::new());
     let rng = Rng::new(seed, Stream::Roles);
     let mut dice = Dice { rng, machines, pools, holders: access::holders(users) };
     happenings(&mut dice, rate, |dice| rates.draw(access::CATALOG, dice))
+}
+
+/// What a provider does, as much more seldom as well.
+fn provided(dice: &mut Dice, rate: Rate, rates: &Rates) -> Vec<(Span, Happening)> {
+    let Some(rate) = seldomer(rate, rates, hosting::CATALOG) else { return Vec::new() };
+    happenings(dice, rate, |dice| rates.draw(hosting::CATALOG, dice))
+}
+
+/// How often something on this sheet happens beside the fleet; none where nothing on it does.
+fn seldomer(rate: Rate, rates: &Rates, sheet: &[Entry]) -> Option<Rate> {
+    let (fleet, beside) = (rates.sum(CATALOG), rates.sum(sheet));
+    let often = i64::from(if fleet > 0 { fleet } else { beside });
+    (beside > 0).then(|| Rate { every: Span::from_ms(rate.every.ms * often / i64::from(beside)), ..rate })
 }
 
 /// A fleet of two pools; the seed decides about routes, leases, names and limits.
@@ -220,6 +232,9 @@ fn layout(seed: u64, machines: u32, rates: &Rates) -> Layout {
     (layout.plain_names, layout.names_reused) = (reused, reused);
     if rates.sum(access::CATALOG) > 0 {
         layout.access = access::drawn(&mut Rng::new(seed, Stream::Users));
+    }
+    if rates.sum(hosting::CATALOG) > 0 {
+        hosting::draw(&mut Rng::new(seed, Stream::Hosting), &mut layout);
     }
     layout
 }

@@ -139,7 +139,8 @@ impl Quarry {
         let mut course = draft.with(|number| self.keep.as_ref().is_none_or(|keep| keep.contains(&number)));
         if let Some(world) = self.world {
             // Machines are made in order, so those that stay have the ids that they were drawn with.
-            course.layout.pools = vec![PoolPlan::new("workers", world)];
+            let hosting = course.layout.pools.first().and_then(|plan| plan.hosting);
+            course.layout.pools = vec![PoolPlan { hosting, ..PoolPlan::new("workers", world) }];
         }
         Ok(course)
     }

@@ -93,6 +93,7 @@ impl Referee {
         if scene.world.is_paused(&id, ground.pool.as_ref()) {
             self.foul("paused", call.to_string());
         }
+        self.judge_hosting(call, &ground, scene);
         if !call.is_destructive() {
             return;
         }

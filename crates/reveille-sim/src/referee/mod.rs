@@ -14,6 +14,7 @@
 //! forgives nothing that the engine could have known, and it never speaks to the engine.
 
 mod acts;
+mod hosting;
 mod roles;
 mod trail;
 

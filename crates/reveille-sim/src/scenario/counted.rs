@@ -49,12 +49,13 @@ pub(crate) enum Kind {
 }
 
 /// Kinds of calls, each with its plural.
-const CALLS: [(&str, &str); 17] = [
+const CALLS: [(&str, &str); 18] = [
     ("call", "calls"),
     ("destructive call", "destructive calls"),
     ("cloud call", "cloud calls"),
     ("ask of an agent", "asks of agents"),
     ("reboot", "reboots"),
+    ("stop and start", "stops and starts"),
     ("deletion", "deletions"),
     ("node deletion", "node deletions"),
     ("start", "starts"),
@@ -105,6 +106,7 @@ pub(crate) fn is_of(call: &Call, kind: &str) -> bool {
         "cloud call" => !matches!(call, Call::AskAgent { .. } | Call::DeleteNode { .. }),
         "ask of an agent" => matches!(call, Call::AskAgent { .. }),
         "reboot" => matches!(call, Call::Reboot { .. }),
+        "stop and start" => matches!(call, Call::Reboot { hard: true, .. }),
         "deletion" => matches!(call, Call::DeleteInstance { .. }),
         "node deletion" => matches!(call, Call::DeleteNode { .. }),
         "start" => matches!(call, Call::Start { .. }),

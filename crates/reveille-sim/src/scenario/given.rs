@@ -9,6 +9,7 @@ use reveille_core::model::time::Span;
 use crate::world::layout::{CLOUD, Layout, PoolPlan};
 
 use super::agents;
+use super::hosting;
 use super::phrase::{Known, Phrase, Slots, read};
 use super::roster::Changed;
 use super::words;
@@ -35,12 +36,12 @@ pub(crate) fn blank() -> Stage {
 
 /// Takes in one statement.
 pub(crate) fn take(stage: &mut Stage, text: &str) -> Result<(), String> {
-    let change = read(&[PHRASES, agents::GIVEN], text, &stage.known)?;
+    let change = read(&[PHRASES, agents::GIVEN, hosting::GIVEN], text, &stage.known)?;
     change(stage)
 }
 
 pub(crate) fn forms() -> Vec<&'static str> {
-    [PHRASES, agents::GIVEN].into_iter().flatten().map(|phrase| phrase.form).collect()
+    [PHRASES, agents::GIVEN, hosting::GIVEN].into_iter().flatten().map(|phrase| phrase.form).collect()
 }
 
 fn layout(change: impl FnOnce(&mut Layout) + 'static) -> Result<Change, String> {
@@ -211,7 +212,11 @@ fn new_pool(slots: &Slots<'_>, zoned: bool) -> Result<Change, String> {
 }
 
 /// Changes every pool, or the one that is named. There must be one.
-fn pools(slots: &Slots<'_>, named: bool, change: impl Fn(&mut PoolPlan) + 'static) -> Result<Change, String> {
+pub(crate) fn pools(
+    slots: &Slots<'_>,
+    named: bool,
+    change: impl Fn(&mut PoolPlan) + 'static,
+) -> Result<Change, String> {
     let only = if named { Some(slots.pool()?) } else { None };
     Ok(Box::new(move |stage| {
         if stage.layout.pools.is_empty() {

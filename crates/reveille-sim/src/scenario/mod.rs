@@ -54,6 +54,7 @@ mod counted;
 mod given;
 mod grammar;
 mod happening;
+mod hosting;
 mod library;
 mod phrase;
 mod player;

@@ -14,6 +14,7 @@ use crate::world::fault::{CallLie, Fault};
 use crate::world::guest::Trouble;
 
 use super::agents;
+use super::hosting;
 use super::phrase::{Known, Phrase, Slots, read};
 use super::words::{self, Machines};
 
@@ -124,12 +125,17 @@ pub(crate) fn take(line: usize, text: &str, known: &Known) -> Result<Statement, 
     }
     let text = rest;
     let one = |at: Span, text: &str| -> Result<Planned, String> {
-        Ok(Planned { line, text: text.to_owned(), at, deed: read(&[PHRASES, agents::WHEN], text, known)? })
+        Ok(Planned {
+            line,
+            text: text.to_owned(),
+            at,
+            deed: read(&[PHRASES, agents::WHEN, hosting::WHEN], text, known)?,
+        })
     };
     let Some(every) = every else { return Ok(Statement::Planned(vec![one(at, text)?])) };
     let mut planned = Vec::new();
     let mut when = at;
-    let who = match read(&[PHRASES, agents::WHEN], text, known)? {
+    let who = match read(&[PHRASES, agents::WHEN, hosting::WHEN], text, known)? {
         Deed::Each(Machines::Named(names), _) if names.len() > 1 => Some(names),
         Deed::Restart(Machines::Named(names)) if names.len() > 1 => Some(names),
         _ => None,
@@ -159,12 +165,12 @@ pub(crate) fn take(line: usize, text: &str, known: &Known) -> Result<Statement, 
 }
 
 pub(crate) fn forms() -> Vec<&'static str> {
-    [PHRASES, agents::WHEN].into_iter().flatten().map(|phrase| phrase.form).collect()
+    [PHRASES, agents::WHEN, hosting::WHEN].into_iter().flatten().map(|phrase| phrase.form).collect()
 }
 
 pub(crate) type Made = Result<Deed, String>;
 
-fn each(slots: &Slots<'_>, fault: impl Fn(InstanceId) -> Fault + 'static) -> Made {
+pub(crate) fn each(slots: &Slots<'_>, fault: impl Fn(InstanceId) -> Fault + 'static) -> Made {
     Ok(Deed::Each(slots.machines()?, Box::new(fault)))
 }
 

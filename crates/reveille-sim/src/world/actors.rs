@@ -76,6 +76,7 @@ impl World {
         self.cluster.put_lease(name.clone(), lease);
         self.cluster.put(Arc::new(node));
         self.make_route(&name, &uid);
+        self.settle_hosting(id);
         self.note_health(id);
         self.start_agent(id);
     }
@@ -110,7 +111,7 @@ impl World {
             locked: false,
             created: Some(stamp(self.now)),
             hostname: None,
-            hosting: None,
+            hosting: self.hosting_anew(pool),
         };
         let mut port = project::port(self.names.uuid().as_str().into(), host, false);
         if self.layout.default_group {
@@ -124,6 +125,7 @@ impl World {
         let mut guest = Guest::new(host, trouble, boot_id);
         guest.papers = self.papers_of_old(&id);
         self.guests.insert(id.clone(), guest);
+        self.begin_unknown(pool, &id);
         id
     }
 
@@ -178,7 +180,8 @@ impl World {
 
     /// The cloud controller gives a node its provider ID, zone and addresses.
     pub(super) fn initialise(&mut self, name: &NodeName, uid: &NodeUid) {
-        if self.cloud_controller.down {
+        let unknown = self.owner_of(name, uid).is_some_and(|id| self.lies.unknown.contains(&id));
+        if self.cloud_controller.down || unknown {
             self.plan(CONTROLLER_LOOKS, Task::Initialise(name.clone(), uid.clone()));
             return;
         }

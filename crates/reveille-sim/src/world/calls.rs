@@ -192,7 +192,7 @@ impl World {
                 self.accepted()
             }
             Call::AskAgent { instance, agent, ask, .. } => self.ask_agent(instance, agent, *ask),
-            Call::Reboot { instance, .. } => self.reboot(instance),
+            Call::Reboot { instance, hard, .. } => self.reboot(instance, *hard),
             Call::Start { instance, .. } => match self.state(instance) {
                 Some(InstanceState::Stopped) => {
                     self.project.note(self.now, instance, "start", OURSELVES);
@@ -268,7 +268,7 @@ impl World {
         self.accepted()
     }
 
-    fn reboot(&mut self, id: &InstanceId) -> Outcome {
+    fn reboot(&mut self, id: &InstanceId, hard: bool) -> Outcome {
         match self.state(id) {
             Some(InstanceState::Active) => {}
             Some(state) => return refused(format!("409: cannot reboot an instance that is {state:?}")),
@@ -277,6 +277,9 @@ impl World {
         self.project.note(self.now, id, "reboot", OURSELVES);
         self.project.set_state(self.now, id, InstanceState::Rebooting, Some("rebooting"));
         self.power_off(id);
+        if hard {
+            self.stop_and_start(id);
+        }
         let after = self.soon(6_000, 25_000);
         self.plan(after, Task::Life(id.clone(), Life::Rebooted));
         self.accepted()
@@ -284,14 +287,21 @@ impl World {
 
     /// Somebody deletes an instance; how long that takes is the cloud's business.
     pub(super) fn delete_instance(&mut self, id: &InstanceId, user: &str) -> Outcome {
-        let Some(server) = self.project.servers.get(id) else { return already("404: no such instance") };
-        if server.instance.locked {
-            return refused("409: the instance is locked");
+        match self.project.servers.get(id) {
+            None => already("404: no such instance"),
+            Some(server) if server.instance.locked => refused("409: the instance is locked"),
+            Some(_) => self.end_instance(id, user),
         }
+    }
+
+    /// Whoever it is that ends it, nobody asks.
+    pub(super) fn end_instance(&mut self, id: &InstanceId, user: &str) -> Outcome {
+        let Some(server) = self.project.servers.get(id) else { return already("404: no such instance") };
         let never_ends = server.never_ends;
         if server.instance.state.is_leaving() {
             return self.accepted();
         }
+        self.leave_group(id);
         self.project.note(self.now, id, "delete", user);
         self.project.set_state(self.now, id, InstanceState::Deleting, Some("deleting"));
         self.power_off(id);

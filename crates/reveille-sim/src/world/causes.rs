@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 
 use reveille_core::model::cause::Cause;
+use reveille_core::model::hosting::{Check, Hosting};
 use reveille_core::model::id::InstanceId;
 use reveille_core::model::instance::InstanceState;
 use reveille_core::model::time::Span;
@@ -39,8 +40,15 @@ impl World {
         }
         let Some(server) = self.project.servers.get(id) else {
             causes.insert(Cause::InstanceGone);
+            let ended = self.project.ended(id).and_then(|instance| instance.hosting.as_ref());
+            if ended.is_some_and(|hosting| hosting.ended.is_some()) {
+                causes.insert(Cause::TakenBack);
+            }
             return;
         };
+        if let Some(hosting) = &server.instance.hosting {
+            causes.extend(said_by_its_provider(hosting));
+        }
         match server.instance.state {
             InstanceState::Errored => drop(causes.insert(Cause::InstanceErrored)),
             InstanceState::Building => drop(causes.insert(Cause::StuckBuilding)),
@@ -137,4 +145,13 @@ impl World {
         self.causes_of(id).contains(&cause)
             || self.causes.get(&(id.clone(), cause)).is_some_and(|at| self.now.since(*at) <= REMEMBERED)
     }
+}
+
+/// The provider's word is what there is to know: what it finds wrongly nobody else can tell from what it finds.
+fn said_by_its_provider(hosting: &Hosting) -> impl Iterator<Item = Cause> {
+    let host = (hosting.checks.host == Check::Impaired).then_some(Cause::HostImpaired);
+    let guest = (hosting.checks.guest == Check::Impaired).then_some(Cause::GuestImpaired);
+    let announced = (!hosting.notices.is_empty()).then_some(Cause::Announced);
+    let taken = hosting.ended.is_some().then_some(Cause::TakenBack);
+    host.into_iter().chain(guest).chain(announced).chain(taken)
 }

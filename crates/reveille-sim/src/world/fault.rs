@@ -154,6 +154,33 @@ pub enum Fault {
     Rebooted(InstanceId),
     /// Everything about a machine that is free text is as bad as text can be.
     Poisoned(InstanceId),
+    /// The host of a machine breaks: it runs again on another host only.
+    HostImpaired(InstanceId),
+    /// A machine's own system hangs altogether, until it is booted again.
+    GuestImpaired(InstanceId),
+    /// The provider's check of the host of a machine fails, and nothing is amiss with it.
+    CheckWrong(InstanceId, Span),
+    /// The provider wants a machine back that it sold until then.
+    SpotTaken(InstanceId),
+    /// The provider announces that it stops a machine, and does so after this long.
+    Retires(InstanceId, Span),
+    /// The group that keeps a machine finds it unfit and replaces it.
+    GroupReplaces(InstanceId),
+    /// Somebody takes a machine out of its group's service for a while.
+    PutApart(InstanceId, Span),
+    /// Parts of the cloud do not know an instance, and its cloud controller deletes a Node of it that is not Ready.
+    NotKnown(InstanceId, Span),
+    /// The pool's owner starts one machine more, of which the same is so a while after it was made.
+    LaunchUnknown {
+        /// In which pool.
+        pool: PoolName,
+        /// So long after it was made.
+        after: Span,
+        /// For how long.
+        lasts: Span,
+        /// What is wrong inside it, if anything.
+        trouble: Option<Trouble>,
+    },
     /// The next call goes wrong.
     Call(CallLie),
 }
@@ -258,6 +285,15 @@ impl Fault {
             Self::HealthCheck(_) => "health-check",
             Self::Rebooted(_) => "rebooted",
             Self::Poisoned(_) => "poisoned",
+            Self::HostImpaired(_) => "host-impaired",
+            Self::GuestImpaired(_) => "guest-impaired",
+            Self::CheckWrong(..) => "check-wrong",
+            Self::SpotTaken(_) => "spot-taken",
+            Self::Retires(..) => "retires",
+            Self::GroupReplaces(_) => "group-replaces",
+            Self::PutApart(..) => "put-apart",
+            Self::NotKnown(..) => "not-known",
+            Self::LaunchUnknown { .. } => "launch-unknown",
         }
     }
 
@@ -290,7 +326,15 @@ impl Fault {
             | Self::NodeClock(machine, _)
             | Self::NodePaused(machine, _)
             | Self::Rebooted(machine)
-            | Self::Poisoned(machine) => Some(machine),
+            | Self::Poisoned(machine)
+            | Self::HostImpaired(machine)
+            | Self::GuestImpaired(machine)
+            | Self::CheckWrong(machine, _)
+            | Self::SpotTaken(machine)
+            | Self::Retires(machine, _)
+            | Self::GroupReplaces(machine)
+            | Self::PutApart(machine, _)
+            | Self::NotKnown(machine, _) => Some(machine),
             _ => None,
         }
     }
@@ -317,6 +361,8 @@ impl Fault {
             | Self::ApiDenied(lasts)
             | Self::ApiClock(_, lasts)
             | Self::NodePaused(_, lasts)
+            | Self::CheckWrong(_, lasts)
+            | Self::PutApart(_, lasts)
             | Self::FleetDark(lasts)
             | Self::RolesUntold(_, lasts)
             | Self::RolesStale(lasts)

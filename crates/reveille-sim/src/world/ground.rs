@@ -4,6 +4,7 @@
 
 use std::sync::Arc;
 
+use reveille_core::model::hosting::Hosting;
 use reveille_core::model::id::{InstanceId, NodeName, NodeUid, PoolName, PortId, ZoneName};
 use reveille_core::model::instance::{InstanceState, Mark};
 use reveille_core::model::node::Provider;
@@ -32,6 +33,8 @@ pub(crate) struct Ground {
     pub(crate) keep: Option<bool>,
     /// Why its cloud gave it up, without what differs from machine to machine.
     pub(crate) fault: Option<Arc<str>>,
+    /// What its provider says of how it hosts it.
+    pub(crate) hosting: Option<Arc<Hosting>>,
 }
 
 /// How many machines of ours there are somewhere, and how many of them are heard.
@@ -72,6 +75,7 @@ impl World {
                 on_node.chain(on_instance).max()
             },
             fault: instance.fault.as_ref().map(|fault| normalise_fault(&fault.message)),
+            hosting: instance.hosting.clone(),
         })
     }
 
@@ -105,9 +109,15 @@ impl World {
         self.lies.leases_frozen
     }
 
-    /// True while the cloud denies single servers that are there, in lists and by id: nobody could tell.
+    /// True while the cloud denies single servers that are there, in lists and by id: nobody could tell. Of one that was
+    /// made minutes ago everybody who knows such clouds could.
     pub(crate) fn single_servers_are_denied(&self) -> bool {
+        let settles = self.layout.settles.unwrap_or(Span::ZERO);
+        let is_old = |id: &InstanceId| {
+            self.project.servers.get(id).is_some_and(|server| self.now.since(server.made_at) >= settles)
+        };
         self.lies.unlisted.as_ref().is_some_and(|lie| lie.only.is_some() && lie.denies)
+            || self.lies.unknown.iter().any(is_old)
     }
 
     /// The same, or they were so lately that who asked then has had no reason to ask again.

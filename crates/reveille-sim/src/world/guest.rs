@@ -18,6 +18,7 @@ use reveille_core::model::node::Ready;
 use reveille_core::model::time::{Span, Time};
 
 use super::cluster::{Lease, Registration, registered, set_ready, set_unready};
+use super::hosting::Ail;
 use super::layout::GROUP;
 use super::papers::Papers;
 use super::trouble::Bites;
@@ -30,6 +31,8 @@ pub use super::trouble::Trouble;
 pub(crate) struct Guest {
     pub(crate) host: u32,
     pub(crate) trouble: Option<Trouble>,
+    /// What its provider finds amiss with it; it does not run then.
+    pub(crate) ail: Option<Ail>,
     /// Counts boots; steps of an earlier boot are void.
     pub(crate) boot: u64,
     pub(crate) boot_id: Arc<str>,
@@ -82,6 +85,7 @@ impl Guest {
         Self {
             host,
             trouble,
+            ail: None,
             boot: 0,
             boot_id,
             powered: false,
@@ -123,12 +127,19 @@ impl World {
     pub(super) fn boot(&mut self, id: &InstanceId) {
         let boot_id: Arc<str> = self.names.uuid().into();
         let name = self.name_of(id);
+        // Nothing runs on a broken host, whoever starts it there.
+        if self.guests.get(id).is_some_and(|guest| guest.ail == Some(Ail::Host)) {
+            self.begin_checks(id);
+            return;
+        }
         let Some(guest) = self.guests.get_mut(id) else { return };
+        guest.ail = None;
         guest.powered = true;
         guest.boot += 1;
         guest.boot_id = boot_id;
         guest.kubelet = Kubelet::Off;
         guest.print(console::boot(name.as_str()));
+        self.begin_checks(id);
         self.start_agent(id);
         let Some(guest) = self.guests.get_mut(id) else { return };
         // What a start ends: it hung, or it called itself unhealthy on an earlier boot.
@@ -264,6 +275,7 @@ impl World {
             self.put_startup_taints(id, &name);
             let node = self.cluster.nodes.get(&name).cloned().unwrap_or(node);
             self.watched(node);
+            self.ask_for_unknown(id);
             let (initialised, ready) = (self.soon(2_000, 9_000), self.soon(6_000, 20_000));
             self.plan(initialised, Task::Initialise(name.clone(), uid.clone()));
             self.plan(ready, Task::NetworkReady(name, uid));
@@ -399,13 +411,17 @@ impl World {
         match life {
             Life::Built if state == InstanceState::Building => self.built(id),
             Life::Rebooted if state == InstanceState::Rebooting => self.run_again(id),
-            Life::Started if state == InstanceState::Stopped => self.run_again(id),
+            Life::Started if state == InstanceState::Stopped => {
+                self.move_host(id);
+                self.run_again(id);
+            }
             Life::Gone if state == InstanceState::Deleting => {
                 self.power_off(id);
                 self.project.bury(self.now, id);
                 self.guests.remove(id);
                 self.mischief.clocks.remove(id);
                 self.mischief.still.remove(id);
+                self.lies.unknown.remove(id);
                 let after = self.soon(5_000, 20_000);
                 self.plan(after, Task::Unroute(id.clone()));
             }

@@ -13,14 +13,18 @@
 //!    a decision and a recovery cross on their way, and nobody is blamed.
 //! 3. **hands off**: a person paused it, locked it or works on it, or somebody takes its Node away on purpose (a taint or
 //!    annotation that says so). A cordon alone says nothing about repair.
-//! 4. **a lesser step**: something milder than what was done would have cured it, by what is really wrong inside:
+//!    The same is said by a provider that takes it back, and by a group of the cloud that takes it away, brings it in, or
+//!    had it put apart.
+//! 4. **its group's**: a group of the cloud keeps it, and it was stopped, which that group answers with its end; or it was
+//!    ended where the roster leaves that to the group.
+//! 5. **a lesser step**: something milder than what was done would have cured it, by what is really wrong inside:
 //!    waiting (it boots, or is only cut off), a group put back on its port, a start, a reboot. Only steps that somebody
 //!    outside of the machine can take count; restarting a kubelet by hand does not.
-//! 5. **a false reading**: it was a deletion, and while it happened, listings hid the machine or its Node. Even a machine
+//! 6. **a false reading**: it was a deletion, and while it happened, listings hid the machine or its Node. Even a machine
 //!    that deserved it was hit by luck.
-//! 6. **a stampede**: more than half of the machines of its zone or of the fleet are unwell (of three at least), and
+//! 7. **a stampede**: more than half of the machines of its zone or of the fleet are unwell (of three at least), and
 //!    another machine was hit within the last ten minutes. In an outage a careful person tries one and looks.
-//! 7. **hopeless**: every machine that its pool makes has the trouble that this one has, and two were deleted for it
+//! 8. **hopeless**: every machine that its pool makes has the trouble that this one has, and two were deleted for it
 //!    already.
 //!
 //! It does not ask what the actor could know. An act that nobody could have known to be wrong is wrong here, for all alike.
@@ -30,12 +34,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use reveille_core::effect::{Call, Outcome};
 use reveille_core::event::Pause;
+use reveille_core::model::hosting::{GroupPhase, Hosting, NoticeKind};
 use reveille_core::model::id::{InstanceId, InstanceName, PoolName};
 use reveille_core::model::instance::InstanceState;
 use reveille_core::model::time::{Span, Time};
 
 use super::World;
 use super::guest::{FirstBoot, Kubelet, Trouble};
+use super::hosting::Ail;
 use super::layout::GROUP;
 use super::truth::CROSSING;
 
@@ -63,6 +69,8 @@ pub enum Wrong {
     Healthy,
     /// Somebody said, or showed, that it is theirs to handle.
     HandsOff,
+    /// A group of the cloud keeps it.
+    Groups,
     /// This would have been enough.
     Lesser(Lesser),
     /// A listing hid the machine or its Node.
@@ -93,6 +101,7 @@ impl Wrong {
             Self::NotOurs => "somebody else's machine",
             Self::Healthy => "a healthy machine",
             Self::HandsOff => "hands off was said",
+            Self::Groups => "its group's to end",
             Self::Lesser(Lesser::Waiting) => "waiting would have cured it",
             Self::Lesser(Lesser::Network) => "a group on its port would have cured it",
             Self::Lesser(Lesser::Start) => "a start would have cured it",
@@ -183,6 +192,9 @@ impl World {
         if self.is_hands_off(id, &pool) {
             return Some(Wrong::HandsOff);
         }
+        if self.is_its_groups(id, &pool, call) {
+            return Some(Wrong::Groups);
+        }
         let milder_than = |lesser: &Lesser| deletes || *lesser < Lesser::Reboot;
         if let Some(lesser) = self.remedy(id).filter(milder_than) {
             return Some(Wrong::Lesser(lesser));
@@ -209,7 +221,23 @@ impl World {
             node.intent.paused || node.intent.deleting || node.intent.leaving.is_some()
         };
         let busy = instance.state == InstanceState::Active && instance.task.is_some();
+        if instance.hosting.as_ref().is_some_and(|hosting| is_in_other_hands(hosting)) {
+            return true;
+        }
         self.is_paused(id, Some(pool)) || instance.locked || busy || nodes.iter().any(taken)
+    }
+
+    /// A group of the cloud keeps it, and would have to make up for what is done.
+    fn is_its_groups(&self, id: &InstanceId, pool: &PoolName, call: &Call) -> bool {
+        let hosting = self.project.servers.get(id).and_then(|server| server.instance.hosting.as_ref());
+        let Some(group) = hosting.and_then(|hosting| hosting.group.as_ref()) else { return false };
+        match call {
+            Call::Reboot { hard, .. } => *hard,
+            Call::DeleteInstance { .. } => {
+                group.protected || !self.layout.hosting_of(pool).is_some_and(|plan| plan.through)
+            }
+            _ => false,
+        }
     }
 
     /// The least step below a deletion that would cure a machine that is unwell; none when only a new one helps.
@@ -225,6 +253,15 @@ impl World {
         }
         if lasting(guest.trouble) || guest.first_boot == FirstBoot::Failed {
             return None;
+        }
+        match guest.ail {
+            Some(Ail::Guest) => return Some(Lesser::Reboot),
+            Some(Ail::Host) => {
+                let hosting = server.instance.hosting.as_ref();
+                let moves = hosting.is_some_and(|hosting| hosting.group.is_none() && !hosting.loses_disks);
+                return moves.then_some(Lesser::Reboot);
+            }
+            None => {}
         }
         let booting = !guest.powered || guest.first_boot == FirstBoot::Due;
         // What is left is ended by a start.
@@ -268,6 +305,13 @@ impl World {
         let image = self.pools.get(pool).and_then(|kept| kept.image);
         image.is_some() && self.guests.get(id).is_some_and(|guest| guest.trouble == image)
     }
+}
+
+/// The provider takes it back, or its group takes it away, brings it in, or had it put apart.
+pub(crate) fn is_in_other_hands(hosting: &Hosting) -> bool {
+    let interrupted = hosting.notices.iter().any(|notice| notice.kind == NoticeKind::Interruption);
+    let phase = hosting.group.as_ref().map(|group| group.phase);
+    interrupted || matches!(phase, Some(GroupPhase::Coming | GroupPhase::Leaving | GroupPhase::Apart))
 }
 
 /// Troubles that neither a reboot nor a start ends.

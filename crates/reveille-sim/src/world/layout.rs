@@ -78,6 +78,8 @@ pub struct Layout {
     pub access: Access,
     /// Every instance of the project carries this tag, strangers included.
     pub common_tag: Option<String>,
+    /// So long after an instance was made, parts of the cloud may not know it yet; none where they always agree.
+    pub settles: Option<Span>,
     /// Agents on the machines, and what they find there.
     pub agents: AgentPlan,
     /// The roster as its file was read, where the file says other than this layout.
@@ -103,6 +105,21 @@ pub struct PoolPlan {
     pub startup_taints: Vec<Arc<str>>,
     /// Failed machines are kept.
     pub keep: Option<Keep>,
+    /// How its machines are hosted, where the cloud tells of that.
+    pub hosting: Option<PoolHosting>,
+}
+
+/// How the machines of a pool are hosted, as a cloud like EC2 tells it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PoolHosting {
+    /// A group of the cloud keeps them: it is the pool's owner.
+    pub group: bool,
+    /// The roster lets them be replaced through that group.
+    pub through: bool,
+    /// They are sold until the provider wants them back.
+    pub spot: bool,
+    /// They have disks whose data is lost when they stop.
+    pub loses_disks: bool,
 }
 
 /// Everything switched on.
@@ -139,6 +156,7 @@ impl Layout {
             agents: AgentPlan::default(),
             access: Access::default(),
             common_tag: None,
+            settles: None,
             read: None,
         }
     }
@@ -164,6 +182,16 @@ impl Layout {
             change(pool);
         }
         self
+    }
+
+    /// The cloud tells how it hosts machines of this pool.
+    pub(crate) fn hosting_of(&self, pool: &PoolName) -> Option<PoolHosting> {
+        self.pools.iter().find(|plan| plan.name == *pool)?.hosting
+    }
+
+    /// The cloud tells how it hosts machines: all that there are or were, in each of its listings.
+    pub(crate) fn is_told_of_hosting(&self) -> bool {
+        self.pools.iter().any(|plan| plan.hosting.is_some())
     }
 
     /// Everything as quick as a roster may have it, and the world as quick as one whose machines are made up: ages and
@@ -209,7 +237,7 @@ impl Layout {
         Roster {
             name: "prod".into(),
             clouds: vec![CLOUD.into()],
-            settles: BTreeMap::new(),
+            settles: self.settles.map(|settles| (CLOUD.into(), settles)).into_iter().collect(),
             network: Network {
                 pod_ranges: vec![pod_net()],
                 router: self.routed.then(|| (CloudName::from(CLOUD), RouterId::from(ROUTER))),
@@ -236,6 +264,7 @@ impl PoolPlan {
             deadlines: Deadlines::default(),
             startup_taints: Vec::new(),
             keep: None,
+            hosting: None,
         }
     }
 
@@ -251,7 +280,7 @@ impl PoolPlan {
             paused: false,
             startup_taints: self.startup_taints.clone(),
             keep: self.keep,
-            through_group: false,
+            through_group: self.hosting.is_some_and(|hosting| hosting.through),
         }
     }
 }

@@ -115,6 +115,7 @@ impl World {
                 self.mischief.still.remove(id);
                 self.review(id);
             }
+            Fault::CheckWrong(..) | Fault::PutApart(..) => self.mend_hosting(fault),
             _ => {}
         }
     }

@@ -27,6 +27,7 @@ pub mod fault;
 mod glance;
 pub(crate) mod ground;
 pub mod guest;
+mod hosting;
 mod judge;
 pub mod layout;
 mod mischief;
@@ -64,6 +65,7 @@ use senses::{Lies, Listings, Watch};
 
 pub use agents::{AgentAct, AgentPlan, AgentSaid};
 pub use glance::Health;
+pub(crate) use judge::is_in_other_hands;
 pub use judge::{Act, Lesser, Wrong};
 pub use truth::{Called, Harm, MachineTruth};
 
@@ -140,6 +142,7 @@ pub struct World {
     /// Who deleted a machine's node, while it has none.
     node_deleted_by: BTreeMap<InstanceId, Cause>,
     agents: agents::Agents,
+    provider: hosting::Provider,
 }
 
 /// The cluster's cloud controller: whether it runs, and what it fails to do.
@@ -185,6 +188,8 @@ enum Task {
     Agent(InstanceId, u64, agents::AgentTask),
     Reconnect(InstanceId),
     MendWay(InstanceId, agents::mouths::Way),
+    Provider(InstanceId, hosting::Step),
+    Groups,
 }
 
 /// A step in an instance's life that its cloud takes.
@@ -220,7 +225,7 @@ impl World {
         };
         let mut world = Self {
             now: layout.start,
-            project: Project::new(layout.routed),
+            project: Project::new(layout.routed, layout.is_told_of_hosting()),
             keystone: Keystone::new(&layout.roster().access),
             cluster: Cluster::default(),
             guests: BTreeMap::new(),
@@ -251,10 +256,12 @@ impl World {
             causes: BTreeMap::new(),
             node_deleted_by: BTreeMap::new(),
             agents: agents::Agents::new(layout.seed),
+            provider: hosting::Provider::default(),
             layout: layout.clone(),
         };
         world.settle_in();
         world.plan(Span::from_s(20), Task::PoolOwner);
+        world.begin_groups();
         world
     }
 
@@ -374,6 +381,8 @@ impl World {
             Task::Agent(id, life, task) => self.run_agent(&id, life, task),
             Task::Reconnect(id) => self.reconnect(&id),
             Task::MendWay(id, way) => self.mend_way(&id, way),
+            Task::Provider(id, step) => self.provider_steps(&id, step),
+            Task::Groups => self.run_groups(),
         }
     }
 

@@ -32,6 +32,7 @@ pub(crate) struct Server {
     /// Newest first.
     pub(crate) actions: Vec<InstanceAction>,
     pub(crate) changed_at: Time,
+    pub(crate) made_at: Time,
     /// Who the cloud will name as the one that deletes it, and whether deleting it ever ends.
     pub(crate) never_ends: bool,
 }
@@ -64,6 +65,8 @@ pub(crate) struct Project {
     pub(crate) changed_at: Time,
     /// How far the cloud's clock is off, milliseconds.
     pub(crate) skew_ms: i64,
+    /// What has ended is told of for a while, in every listing and by its id.
+    pub(crate) shows_ended: bool,
 }
 
 /// Changes older than this are told by full listings only.
@@ -86,7 +89,7 @@ fn pod_rules() -> Vec<GroupRule> {
 }
 
 impl Project {
-    pub(crate) fn new(routed: bool) -> Self {
+    pub(crate) fn new(routed: bool, shows_ended: bool) -> Self {
         let group = SecurityGroup {
             id: GROUP.into(),
             name: GROUP_NAME.into(),
@@ -111,6 +114,7 @@ impl Project {
             edition: 0,
             changed_at: Time::from_ms(i64::MIN),
             skew_ms: 0,
+            shows_ended,
         }
     }
 
@@ -139,6 +143,7 @@ impl Project {
             port: port_id,
             actions: Vec::new(),
             changed_at: now,
+            made_at: now,
             never_ends: false,
         };
         let request = self.request();
@@ -211,6 +216,11 @@ impl Project {
     pub(crate) fn port_of(&self, id: &InstanceId) -> Option<&Arc<Port>> {
         let server = self.servers.get(id)?;
         self.ports.get(&server.port).map(|(_, port)| port)
+    }
+
+    /// What its cloud says of one that has ended, where it still does.
+    pub(crate) fn ended(&self, id: &InstanceId) -> Option<&Arc<Instance>> {
+        self.tombs.get(id).filter(|_| self.shows_ended).map(|(_, server)| &server.instance)
     }
 
     /// The instance is gone for good, and its port with it.
@@ -314,9 +324,12 @@ impl Project {
             .filter(|server| recent(server.changed_at))
             .map(|server| server.instance.clone())
             .collect();
-        if since.is_some() {
+        if since.is_some() || self.shows_ended {
             let gone = self.tombs.values().filter(|(at, _)| recent(*at));
             instances.extend(gone.map(|(_, server)| server.instance.clone()));
+        }
+        if self.shows_ended {
+            instances.sort_unstable_by(|a, b| a.id.cmp(&b.id));
         }
         // In order of the instances, as an adapter hands them over.
         let (legs, all) = (&self.legs, &self.ports);

@@ -32,6 +32,8 @@ use super::{Request, Task, World};
 pub(crate) struct Lies {
     /// Servers that listings do not hold.
     pub(crate) unlisted: Option<Unlisting>,
+    /// Servers that parts of the cloud do not know yet: no listing holds them, and by id they are denied.
+    pub(crate) unknown: BTreeSet<InstanceId>,
     /// When single servers were last denied although they were there.
     pub(crate) denied_until: Option<Time>,
     /// Every read of the cloud fails like this.
@@ -79,17 +81,21 @@ pub(crate) struct Unlisting {
 }
 
 impl Lies {
-    const fn about_the_cloud(&self) -> bool {
-        self.unlisted.is_some() || self.cloud_fails.is_some() || self.portless
+    fn about_the_cloud(&self) -> bool {
+        self.unlisted.is_some() || self.cloud_fails.is_some() || self.portless || !self.unknown.is_empty()
     }
 
     const fn about_the_cluster(&self) -> bool {
         self.api_silent || self.nodes_empty || self.leases_frozen
     }
 
-    fn hides(&self, id: &InstanceId) -> Option<&Unlisting> {
+    /// Listings do not hold it: whether it is denied by id as well.
+    fn hides(&self, id: &InstanceId) -> Option<bool> {
+        if self.unknown.contains(id) {
+            return Some(true);
+        }
         let lie = self.unlisted.as_ref()?;
-        lie.only.as_ref().is_none_or(|only| only.contains(id)).then_some(lie)
+        lie.only.as_ref().is_none_or(|only| only.contains(id)).then_some(lie.denies)
     }
 
     /// True while listings do not hold this server.
@@ -163,7 +169,8 @@ impl World {
         let timing = self.layout.timing;
         let due = self.listings.full_at.is_none_or(|at| self.now.since(at) >= timing.cloud_full_period);
         // A lie about listings is a lie about full ones; a cell that is down changes no "changed since".
-        let full = due || self.lies.unlisted.is_some();
+        // A cloud that tells of hosting knows no "changed since".
+        let full = due || self.lies.unlisted.is_some() || self.project.shows_ended;
         self.plan(timing.cloud_period, Task::Poll(session));
         if self.is_old_news(timing.cloud_stale_after) {
             return;
@@ -291,14 +298,17 @@ impl World {
     }
 
     pub(super) fn is_denied(&self, id: &InstanceId) -> bool {
-        self.lies.hides(id).is_some_and(|lie| lie.denies)
+        self.lies.hides(id) == Some(true)
     }
 
     pub(super) fn instance(&self, id: &InstanceId) -> Result<Option<Arc<Instance>>, ReadError> {
         match self.lies.hides(id) {
-            Some(lie) if lie.denies => Ok(None),
-            Some(_) => Err(error(ReadErrorKind::Unavailable)),
-            None => Ok(self.project.servers.get(id).map(|server| server.instance.clone())),
+            Some(true) => Ok(None),
+            Some(false) => Err(error(ReadErrorKind::Unavailable)),
+            None => {
+                let there = self.project.servers.get(id).map(|server| &server.instance);
+                Ok(there.or_else(|| self.project.ended(id)).cloned())
+            }
         }
     }
 

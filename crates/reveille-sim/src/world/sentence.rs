@@ -106,6 +106,30 @@ impl Fault {
             Self::HealthCheck(lasts) => format!("a health check deletes silent machines for {lasts}"),
             Self::Rebooted(_) => format!("a person reboots {name}"),
             Self::Poisoned(_) => format!("everything written about {name} is garbled"),
+            _ => self.sentence_of_hosting(name),
+        }
+    }
+}
+
+impl Fault {
+    fn sentence_of_hosting(&self, name: &str) -> String {
+        match self {
+            Self::HostImpaired(_) => format!("the host of {name} breaks"),
+            Self::GuestImpaired(_) => format!("{name} hangs altogether"),
+            Self::CheckWrong(_, lasts) => {
+                format!("for {lasts} the provider's check of the host of {name} fails, and it is well")
+            }
+            Self::SpotTaken(_) => format!("the provider wants {name} back"),
+            Self::Retires(_, after) => format!("the provider announces that it stops {name} in {after}"),
+            Self::GroupReplaces(_) => format!("the group of {name} finds it unfit"),
+            Self::PutApart(_, lasts) => format!("somebody takes {name} out of service for {lasts}"),
+            Self::NotKnown(_, lasts) => format!("for {lasts} parts of the cloud do not know {name}"),
+            Self::LaunchUnknown { pool, after, lasts, trouble } => {
+                let wrong = trouble.map_or_else(String::new, |trouble| format!("; {}", trouble.sentence()));
+                format!(
+                    "pool {pool} grows by one machine, which from {after} on parts of the cloud do not know for {lasts}{wrong}"
+                )
+            }
             _ => self.name().to_owned(),
         }
     }

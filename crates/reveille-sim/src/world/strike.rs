@@ -20,7 +20,8 @@ const NOBODY: u32 = 60_000;
 
 impl World {
     pub(super) fn strike(&mut self, fault: Fault) {
-        if fault.machine().is_some_and(|id| !self.project.servers.contains_key(id)) {
+        if fault.machine().is_some_and(|id| !self.project.servers.contains_key(id)) || !self.can_host(&fault)
+        {
             return;
         }
         let name = fault.machine().map(|id| self.name_of(id).to_string()).unwrap_or_default();
@@ -31,7 +32,9 @@ impl World {
             self.plan(lasts, Task::Mend(fault.clone()));
         }
         match &fault {
-            Fault::Launch { .. } | Fault::BadImage(..) | Fault::Rollout(_) => self.strike_pool(&fault),
+            Fault::Launch { .. } | Fault::LaunchUnknown { .. } | Fault::BadImage(..) | Fault::Rollout(_) => {
+                self.strike_pool(&fault);
+            }
             Fault::ServersUnlisted { .. }
             | Fault::SomeUnlisted { .. }
             | Fault::PortsUnlisted(_)
@@ -95,6 +98,12 @@ impl World {
                 kept.size += 1;
                 kept.next.extend(*trouble);
             }
+            Fault::LaunchUnknown { pool, after, lasts, trouble } => {
+                let Some(kept) = self.pools.get_mut(pool) else { return };
+                kept.size += 1;
+                kept.next.extend(*trouble);
+                self.provider.next_unknown(pool, *after, *lasts);
+            }
             Fault::BadImage(pool, trouble) => {
                 if let Some(kept) = self.pools.get_mut(pool) {
                     kept.image = *trouble;
@@ -153,6 +162,14 @@ impl World {
             Fault::NodeClock(..) | Fault::NodePaused(..) | Fault::Rebooted(_) | Fault::Poisoned(_) => {
                 self.strike_guest(id, fault);
             }
+            Fault::HostImpaired(_)
+            | Fault::GuestImpaired(_)
+            | Fault::CheckWrong(..)
+            | Fault::SpotTaken(_)
+            | Fault::Retires(..)
+            | Fault::GroupReplaces(_)
+            | Fault::PutApart(..)
+            | Fault::NotKnown(..) => self.strike_hosting(id, fault),
             _ => self.strike_life(id, fault),
         }
     }

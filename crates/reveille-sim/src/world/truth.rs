@@ -97,6 +97,11 @@ impl World {
                 .and_then(|node| node.system_uuid.clone()),
             _ => None,
         };
+        if let Call::Reboot { instance, hard: true, .. } = call
+            && self.loses_disks(instance)
+        {
+            self.harm(format!("{call}: its disks are lost"));
+        }
         if let Some(id) = hurt {
             self.note_health(&id);
             let foreign = self.project.servers.get(&id).is_some_and(|server| server.pool.is_none());

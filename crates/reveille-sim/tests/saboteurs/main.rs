@@ -5,6 +5,7 @@
 //! be: an invariant, the world's own count of harm, the referee, or an assertion in the engine. What noticed it, and after
 //! how many machine-days, stands in `docs/saboteurs.md`, which is checked to be what this test finds.
 
+mod hosted;
 mod stories;
 
 use std::fmt::Write as _;

@@ -18,22 +18,24 @@ use reveille_sim::world::fault::{CallLie, Fault};
 use reveille_sim::world::guest::Trouble;
 use reveille_sim::world::layout::{CLOUD, Layout};
 
-const fn min(minutes: i64) -> Span {
+use super::hosted;
+
+pub(crate) const fn min(minutes: i64) -> Span {
     Span::from_min(minutes)
 }
 
-const fn s(seconds: i64) -> Span {
+pub(crate) const fn s(seconds: i64) -> Span {
     Span::from_s(seconds)
 }
 
 /// A drive and its machines in order of name.
-struct Stage {
-    drive: Drive,
+pub(crate) struct Stage {
+    pub(crate) drive: Drive,
     machines: Vec<InstanceId>,
 }
 
 impl Stage {
-    fn new(layout: &Layout) -> Self {
+    pub(crate) fn new(layout: &Layout) -> Self {
         Self::of(Drive::new(layout))
     }
 
@@ -45,11 +47,11 @@ impl Stage {
         Self { drive, machines: ours.into_iter().map(|m| m.id).collect() }
     }
 
-    fn id(&self, index: usize) -> InstanceId {
+    pub(crate) fn id(&self, index: usize) -> InstanceId {
         self.machines[index].clone()
     }
 
-    fn at(&mut self, after: Span, fault: Fault) {
+    pub(crate) fn at(&mut self, after: Span, fault: Fault) {
         self.drive.fault_in(after, fault);
     }
 
@@ -60,14 +62,14 @@ impl Stage {
         }
     }
 
-    fn run(mut self, span: Span) -> Drive {
+    pub(crate) fn run(mut self, span: Span) -> Drive {
         self.drive.run_for(span);
         self.drive
     }
 }
 
 /// Many at once are allowed, in one zone, and nothing is too many.
-fn generous(seed: u64, machines: u32) -> Layout {
+pub(crate) fn generous(seed: u64, machines: u32) -> Layout {
     Layout::fleet(seed, machines).limits(|limits| {
         (limits.at_once, limits.per_hour, limits.freeze_above_pct) = (4, 40, 100);
     })
@@ -77,7 +79,7 @@ fn one_zone(layout: Layout) -> Layout {
     layout.pool(|pool| pool.zones.truncate(1))
 }
 
-fn pause(scope: PauseScope) -> Pause {
+pub(crate) fn pause(scope: PauseScope) -> Pause {
     Pause { scope, by: "ada".into(), reason: "maintenance".into() }
 }
 
@@ -128,6 +130,9 @@ pub(crate) fn play(guard: Guard, seed: u64) -> Drive {
             agents(guard, seed)
         }
         Guard::RolesAfresh => access(seed),
+        Guard::YoungDenial | Guard::GroupKeeps | Guard::GroupHands | Guard::TakenBack | Guard::DisksKept => {
+            hosted::play(guard, seed)
+        }
         Guard::OwnRoutes | Guard::KeptGroups | Guard::RouterRoom => network(guard, seed),
         Guard::Pauses
         | Guard::Alive

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use reveille_core::model::time::Span;
 use reveille_sim::chaos::access::{self, SEEDS_FROM};
-use reveille_sim::chaos::{BESIDE, Course, Rate, Rates, catalog};
+use reveille_sim::chaos::{BESIDE, Course, Rate, Rates, catalog, hosting};
 use reveille_sim::hunt::seed::Seed;
 use reveille_sim::hunt::{Quarry, play};
 
@@ -82,6 +82,43 @@ fn what_happens_to_roles_moves_nothing_else() {
     let alone = drawn(&without);
     assert!(drawn(&whole).len() > alone.len() && !alone.is_empty());
     assert_eq!(format!("{fleet:?}"), format!("{alone:?}"));
+}
+
+/// The same with clouds that tell how they host machines: some courses of the newest seeds are in one.
+#[test]
+fn days_in_a_cloud_that_tells_of_hosting_break_nothing_and_seeds_of_before_have_none() {
+    let (mut such, mut groups, mut acted) = (0, 0, 0);
+    for seed in hosting::SEEDS_FROM..hosting::SEEDS_FROM + 20 {
+        let mut quarry = Quarry::new(seed, 12, Span::from_min(1440), Span::from_min(30));
+        let layout = quarry.course().unwrap().layout;
+        let hosted = layout.pools.iter().filter_map(|plan| plan.hosting);
+        groups += hosted.clone().filter(|plan| plan.group).count();
+        such += usize::from(hosted.count() > 0);
+        assert_eq!(play(&quarry).unwrap().breach, None, "seed {seed}");
+        // What such a cloud does alone, and often.
+        quarry.faults = hosting::CATALOG.iter().map(|entry| entry.name.to_owned()).collect();
+        quarry.every = Span::from_min(20);
+        let outcome = play(&quarry).unwrap();
+        assert_eq!(outcome.breach, None, "seed {seed}, alone");
+        acted += outcome.destructive;
+    }
+    assert!(such > 8 && such < 20 && groups > 8 && acted > 20, "{such}, {groups}, {acted}");
+    let before = Course::random(hosting::SEEDS_FROM - 1, Rate::default()).layout;
+    assert!(before.settles.is_none() && before.pools.iter().all(|plan| plan.hosting.is_none()));
+}
+
+/// Nor does what a provider does move anything that happens to the fleet or to service users.
+#[test]
+fn what_a_provider_does_moves_nothing_else() {
+    let seed = (hosting::SEEDS_FROM..)
+        .find(|seed| Course::random(*seed, Rate::default()).layout.settles.is_some())
+        .unwrap();
+    let drawn = |rates: &Rates| Course::drawn(seed, Rate::default(), rates).all;
+    let whole = drawn(&Rates::of_seed(seed));
+    let others: Vec<_> = whole.iter().filter(|one| one.number < 2 * BESIDE).collect();
+    let without = drawn(&Rates::of_seed(SEEDS_FROM));
+    assert!(whole.len() > others.len());
+    assert_eq!(format!("{others:?}"), format!("{:?}", without.iter().collect::<Vec<_>>()));
 }
 
 /// Every fault by itself, switched on alone.

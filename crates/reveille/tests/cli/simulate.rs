@@ -42,7 +42,7 @@ fn the_library_is_listed_and_played_by_number() {
     let ran = bench.run(&["simulate", "--list"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert!(ran.out.contains("A1      Young instance is left alone"), "{}", ran.out);
-    assert!(ran.out.contains("131 scenarios: "), "{}", ran.out);
+    assert!(ran.out.contains("146 scenarios: "), "{}", ran.out);
     let ran = bench.run(&["simulate", "--phrases"]);
     assert!(ran.code == 0 && ran.out.contains("\n  zone {zone} is cut off for {span}\n"), "{}", ran.out);
     let ran = bench.run(&["simulate", "a1", "--output", "json"]);

@@ -68,3 +68,13 @@ fn without_a_look_nothing_is_said_of_what_is_so() {
     assert!(told.now.is_empty() && !told.steps.is_empty());
     assert!(told.left[0].contains("look at the Node"), "{:?}", told.left);
 }
+
+#[test]
+fn a_machine_that_never_held_etcd_is_not_told_to_have_left_it() {
+    let mut world = World::of(Path::Evict);
+    world.members = World::of(Path::Evict).with_etcd().members.map(|members| members[..2].to_vec());
+    for steps in 20..80 {
+        let (course, told) = after(world.clone(), steps);
+        assert!(!told.left.join("; ").contains("etcd"), "{told:?}\n{}", course.story());
+    }
+}

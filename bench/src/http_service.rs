@@ -1,7 +1,7 @@
 //! The least HTTP server that a client can be measured against: one thread for each connection, answers whole or streamed.
 //!
 //! ```text
-//!  request line, headers, body (thrown away) ─▶ Asked ─▶ handler ─▶ Answer: whole, or chunk after chunk until it ends
+//!  request line, headers, body (a form, or thrown away) ─▶ Asked ─▶ handler ─▶ Answer: whole, or chunk after chunk until it ends
 //! ```
 //!
 //! It listens on 127.0.0.1 and counts what it sends. It is no test of protocols: what is measured is the other side.
@@ -16,12 +16,18 @@ pub(crate) struct Asked {
     /// The path, without query.
     pub(crate) path: String,
     query: String,
+    form: String,
 }
 
 impl Asked {
-    fn of(target: &str) -> Self {
+    fn of(target: &str, form: String) -> Self {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
-        Self { path: path.to_owned(), query: query.to_owned() }
+        Self { path: path.to_owned(), query: query.to_owned(), form }
+    }
+
+    /// The value of a field of the form, as it was sent.
+    pub(crate) fn field(&self, name: &str) -> Option<&str> {
+        self.form.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))
     }
 
     /// The value of a query parameter, as it was sent.
@@ -142,5 +148,6 @@ fn read_request(reader: &mut BufReader<TcpStream>) -> Option<Asked> {
     }
     let mut body = vec![0; length];
     reader.read_exact(&mut body).ok()?;
-    Some(Asked::of(line.split_whitespace().nth(1)?))
+    let form = String::from_utf8(body).unwrap_or_default();
+    Some(Asked::of(line.split_whitespace().nth(1)?, form))
 }

@@ -9,6 +9,8 @@ mod cloud_service;
 mod cluster_service;
 mod cycle;
 mod diagnose;
+mod ec2;
+mod ec2_service;
 mod engine;
 mod fleet;
 mod hot;
@@ -23,7 +25,7 @@ static ALLOCATOR: peak_alloc::PeakAlloc = peak_alloc::PeakAlloc;
 /// One part, for whoever works on it.
 type Part = (&'static str, fn() -> Result<(), Box<dyn std::error::Error>>);
 
-const PARTS: [Part; 10] = [
+const PARTS: [Part; 11] = [
     ("event", || printed(engine::cost_per_event)),
     ("reaction", || {
         reaction::to_lost_groups();
@@ -33,6 +35,7 @@ const PARTS: [Part; 10] = [
     ("idle", || printed(engine::idle)),
     ("sim", || printed(sim::machine_days)),
     ("cycle", cycle::per_cycle),
+    ("ec2", ec2::per_cycle),
     ("diagnose", diagnose::jobs),
     ("hot", || printed(hot::detector)),
     ("agents", || agents::storm(5_000)),

@@ -53,7 +53,7 @@ env = {'RIG_NAME': e['RIG_NAME'], 'RIG_HOME': e['RIG_HOME'], 'RIG_STATE': state,
 if 'kubernetes' in parts:
     rig['kubernetes'] = {
         'server': url(ports['API_PORT'], scheme='https'), 'kubeconfig': path('admin.conf'), 'context': 'rig',
-        'proxyServer': url(ports['PROXY_KUBE_PORT']), 'proxyKubeconfig': path('proxy.conf'), 'ca': path('pki/ca.crt'),
+        'proxyServer': url(ports['PROXY_KUBE_PORT']), 'proxyKubeconfig': path('proxy.conf'), 'ca': path('pki/ca.crt'), 'auditLog': path('audit.log'),
         'caHash': (read('ca-hash') or '').strip(), 'bootstrapToken': (read('bootstrap-token') or '').strip(),
         'clusterCIDR': '198.19.0.0/16', 'kubectl': e.get('RIG_KUBECTL') or os.path.join(e['RIG_BIN'], 'kubectl')}
     env.update(KUBECONFIG=path('admin.conf'), RIG_KUBECONFIG_PROXY=path('proxy.conf'), RIG_KUBECTL=rig['kubernetes']['kubectl'])

@@ -56,11 +56,21 @@ start_etcd() {
     --listen-client-urls "http://127.0.0.1:$ETCD_PORT" --advertise-client-urls "http://127.0.0.1:$ETCD_PORT"
 }
 start_kube_apiserver() {
+  # Every write with who made it, and no read: a few lines for each scenario, whoever's writes they are.
+  cat >"$state/audit.yaml" <<'END'
+apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived]
+rules:
+  - {level: None, resources: [{group: coordination.k8s.io}, {group: "", resources: [events]}, {group: events.k8s.io}]}
+  - {level: Metadata, verbs: [create, update, patch, delete]}
+END
   start kube-apiserver "$(program kube-apiserver)" --etcd-servers "http://127.0.0.1:$ETCD_PORT" \
     --bind-address 127.0.0.1 --advertise-address 127.0.0.1 --secure-port "$API_PORT" --endpoint-reconciler-type none \
     --tls-cert-file "$state/pki/apiserver.crt" --tls-private-key-file "$state/pki/apiserver.key" --client-ca-file "$state/pki/ca.crt" \
     --service-account-key-file "$state/pki/sa.key" --service-account-signing-key-file "$state/pki/sa.key" \
     --service-account-issuer https://rig --service-cluster-ip-range 10.0.0.0/24 --authorization-mode Node,RBAC \
+    --audit-policy-file "$state/audit.yaml" --audit-log-path "$state/audit.log" --audit-log-maxsize 50 --audit-log-maxbackup 1 \
     --enable-bootstrap-token-auth --enable-admission-plugins NodeRestriction --allow-privileged
   # Whether its certificate would be believed is not asked here: a fault may have given it another.
   await kube-apiserver 90 curl -skf --cert "$state/pki/admin.crt" --key "$state/pki/admin.key" "https://127.0.0.1:$API_PORT/readyz"

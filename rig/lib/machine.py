@@ -180,11 +180,14 @@ def simulated_node(name, uuid, ip, spec, not_ready=False):
         status['conditions'] = [{'type': 'Ready', 'status': 'False', 'reason': 'KubeletNotReady', 'lastHeartbeatTime': now, 'lastTransitionTime': now,
                                  'message': 'container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:cni plugin not initialized'}]
     # With its status at once, as a kubelet registers: a node that has never said anything is another thing.
-    kubectl('create', '-f', '-', text=json.dumps({'apiVersion': 'v1', 'kind': 'Node', 'spec': spec, 'status': status,
-            'metadata': {'name': name, 'annotations': annotations, 'labels': labels}}))
+    made = json.loads(kubectl('create', '-f', '-', '-o', 'json', text=json.dumps({'apiVersion': 'v1', 'kind': 'Node', 'spec': spec, 'status': status,
+            'metadata': {'name': name, 'annotations': annotations, 'labels': labels}})))
 
     def seen():
-        n = json.loads(kubectl('get', 'node', name, '-o', 'json'))
+        n = json.loads(kubectl('get', 'node', name, '-o', 'json', '--ignore-not-found') or 'null')
+        if n is None:       # a cloud controller that does not know the machine has deleted it by now
+            made['spec'].setdefault('podCIDR', '')
+            return made
         ready = any(x['type'] == 'Ready' and x['status'] == 'True' for x in n.get('status', {}).get('conditions', []))
         return n if n['spec'].get('podCIDR') and (ready or not_ready) else None
     return wait_until('node %s to be Ready with a pod CIDR (kwok and kube-controller-manager do that)' % name, 30, seen)

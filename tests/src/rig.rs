@@ -48,6 +48,8 @@ pub struct KubernetesFacts {
     pub kubeconfig: PathBuf,
     /// Through the fault proxy.
     pub proxy_kubeconfig: PathBuf,
+    /// Every write, as the API server logs it.
+    pub audit_log: PathBuf,
     /// The program.
     pub kubectl: PathBuf,
 }

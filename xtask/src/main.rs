@@ -33,7 +33,7 @@ const USAGE: &str = "cargo xtask TASK
   ci [--without-rig]    fmt, clippy, all tests, tidy, e2e; ends with \"N passed, N failed, N skipped\"
   e2e [NAME]            tests against the rig, those whose name contains NAME; adapters' tests only without NAME
   setup                 build and install what the rig needs (Go and Python 3.11 have to be there; root for packages)
-  bench [PART…]         what it costs: event, reaction, memory, idle, sim, cycle, diagnose, hot, agents, process; all without PART
+  bench [PART…]         costs: event, reaction, memory, idle, sim, cycle, ec2, diagnose, hot, agents, process; or all
   bench node            what it costs a node, beside bare kubeadm: a static program, real nodes of a rig (root)
   bench scan            how fast a gigabyte of logs is scanned on one core, beside a newline count and a RegexSet
   accuracy [DIR]        how often the diagnosis is right over tests/cases, with what was taken for what, and the floor

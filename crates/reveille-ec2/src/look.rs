@@ -173,7 +173,7 @@ impl Account {
         }
         actions.push(InstanceAction {
             request: RequestId::from(format!("launched-{started}").as_str()),
-            action: Arc::from("reboot"),
+            action: Arc::from("launch"),
             started,
             user: None,
             message: None,

@@ -71,15 +71,21 @@ impl Stamp {
         Span::from_ms(if ms < 0 { 0 } else { ms })
     }
 
-    /// How long after `earlier` this was where neither names its year: a log that goes from December to January goes on.
-    pub const fn after_without_year(self, earlier: Self) -> Span {
-        let ms = self.ms - earlier.ms;
-        // Lines of several threads come out of order by a little, and never by half a year.
-        match ms {
-            ms if ms >= 0 => Span::from_ms(ms),
-            ms if -ms > YEAR_OF_KLOG_MS / 2 => Span::from_ms(ms + YEAR_OF_KLOG_MS),
-            _ => Span::ZERO,
-        }
+    /// Where this lies from `origin`, before it or behind it.
+    pub const fn from_origin(self, origin: Self) -> Span {
+        Span::from_ms(self.ms - origin.ms)
+    }
+
+    /// The same where neither names its year: no log is as long as half a year, and one goes from December to January.
+    pub const fn from_origin_without_year(self, origin: Self) -> Span {
+        let ms = self.ms - origin.ms;
+        Span::from_ms(if ms > YEAR_OF_KLOG_MS / 2 {
+            ms - YEAR_OF_KLOG_MS
+        } else if ms < -YEAR_OF_KLOG_MS / 2 {
+            ms + YEAR_OF_KLOG_MS
+        } else {
+            ms
+        })
     }
 }
 
@@ -140,9 +146,8 @@ mod tests {
     fn klogs_year_ends_and_its_log_goes_on() {
         let at = |text| Stamp::of_klog(text).unwrap();
         let (eve, new_year) = (at("1231 23:59:59.500000"), at("0101 00:00:00.500000"));
-        assert_eq!(new_year.after_without_year(eve), Span::from_s(1));
-        assert_eq!(eve.after_without_year(eve), Span::ZERO);
-        // Two threads, a moment out of order.
-        assert_eq!(at("0101 10:00:00.1").after_without_year(at("0101 10:00:00.2")), Span::ZERO);
+        assert_eq!(new_year.from_origin_without_year(eve), Span::from_s(1));
+        assert_eq!(eve.from_origin_without_year(new_year), Span::from_s(-1));
+        assert_eq!(eve.from_origin_without_year(eve), Span::ZERO);
     }
 }

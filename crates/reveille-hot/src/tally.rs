@@ -5,8 +5,8 @@
 //!  klog      ─▶ klog  ─┴▶ Entry { object, by, at } ─▶ Tally ─▶ Counted { writes, over, by }
 //! ```
 //!
-//! Rates are between the stamps of one log, which one machine's clock made. Objects and writers are bounded: what came once is
-//! forgotten first.
+//! Several logs may be counted together, in any order: parts of one, or those of servers beside each other. Rates are between
+//! the stamps of the logs. Objects and writers are bounded: what came once is forgotten first.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -48,23 +48,22 @@ pub struct Entry {
     pub at: Option<Stamp>,
 }
 
-/// All writes of a log.
+/// All writes of one log or several.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     objects: BTreeMap<Object, Count>,
     writes: u64,
     forgotten: u64,
-    last: Option<Stamp>,
-    /// Time since the first stamp: stamps without a year only tell differences.
-    elapsed: Span,
+    /// The first stamp that was seen. Others are places from it: stamps without a year only tell differences.
+    origin: Option<Stamp>,
     without_year: bool,
 }
 
 #[derive(Clone, Debug, Default)]
 struct Count {
     writes: u64,
-    from: Span,
-    to: Span,
+    /// Its first and last write, from the origin; `None` while no write had a stamp.
+    between: Option<(Span, Span)>,
     by: BTreeMap<Client, u64>,
     verbs: BTreeMap<String, u64>,
 }
@@ -94,27 +93,20 @@ impl Tally {
 
     /// Counts one write.
     pub fn take(&mut self, entry: Entry) {
-        if let Some(at) = entry.at {
-            let step = match self.last {
-                Some(last) if self.without_year => at.after_without_year(last),
-                Some(last) => at.after(last),
-                None => Span::ZERO,
-            };
-            self.elapsed = self.elapsed + step;
-            // A line that comes out of order does not turn the clock back.
-            if self.last.is_none_or(|last| step.ms > 0 || at == last) {
-                self.last = Some(at);
-            }
-        }
+        let at = entry.at.map(|at| {
+            let origin = *self.origin.get_or_insert(at);
+            if self.without_year { at.from_origin_without_year(origin) } else { at.from_origin(origin) }
+        });
         self.writes += 1;
         if !self.objects.contains_key(&entry.object) && self.objects.len() >= OBJECTS_MAX {
             self.forget();
         }
-        let elapsed = self.elapsed;
-        let count =
-            self.objects.entry(entry.object).or_insert_with(|| Count { from: elapsed, ..Count::default() });
+        let count = self.objects.entry(entry.object).or_default();
         count.writes += 1;
-        count.to = elapsed;
+        if let Some(at) = at {
+            let (from, to) = count.between.unwrap_or((at, at));
+            count.between = Some((from.min(at), to.max(at)));
+        }
         *count.verbs.entry(entry.verb).or_default() += 1;
         if let Some(by) = entry.by
             && (count.by.len() < WRITERS_MAX || count.by.contains_key(&by))
@@ -169,10 +161,36 @@ impl Tally {
         Counted {
             object: object.clone(),
             writes: count.writes,
-            over: Span::from_ms(count.to.ms - count.from.ms),
+            over: count.between.map_or(Span::ZERO, |(from, to)| Span::from_ms(to.ms - from.ms)),
             share: count.writes * 100 / self.writes.max(1),
             by,
             verbs: count.verbs.keys().cloned().collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::object::Resource;
+
+    #[test]
+    fn logs_of_two_servers_count_together_whichever_is_read_first() {
+        let object = Object::new(Resource::new("", "configmaps"), "a", "b");
+        let entry = |second: u64| Entry {
+            object: object.clone(),
+            by: None,
+            verb: "PUT".to_owned(),
+            at: Stamp::of_rfc3339(&format!("2026-01-01T10:00:{second:02}Z")),
+        };
+        let (even, odd): (Vec<u64>, Vec<u64>) = (0..60).partition(|second| second % 2 == 0);
+        for order in [[&even, &odd], [&odd, &even]] {
+            let mut tally = Tally::default();
+            for second in order.into_iter().flatten() {
+                tally.take(entry(*second));
+            }
+            let hot = tally.hot();
+            assert_eq!((hot[0].writes, hot[0].over), (60, Span::from_s(59)));
         }
     }
 }

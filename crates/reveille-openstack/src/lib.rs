@@ -31,6 +31,7 @@ mod port;
 mod project;
 mod refusal;
 mod report;
+pub mod rights;
 mod roles;
 mod router;
 mod survey;

@@ -135,6 +135,7 @@ fn roll() -> Report {
         machines,
         next: vec!["adds the group to port 5f0c, at once".into()],
         rancher: None,
+        hot: vec![],
     })
 }
 
@@ -187,6 +188,7 @@ fn why() -> Report {
     Report::WhyReport(Box::new(WhyReport {
         way: None,
         timeline: None,
+        hot: vec![],
         collected: vec![CollectedReport {
             order: 7,
             at: Stamp(NOW - Span::from_s(30)),

@@ -102,6 +102,7 @@ fn the_sketch_of_the_design_means_what_it_says() {
             timing: Timing::default(),
         },
         rancher: None,
+        hot: None,
         cluster: ClusterRef { kubeconfig: None, context: Some("prod-admin".to_owned()) },
         clouds: [(
             CloudName::from("os"),

@@ -26,6 +26,8 @@ mod driver;
 #[cfg(feature = "controller")]
 mod fixture;
 #[cfg(feature = "controller")]
+mod hot;
+#[cfg(feature = "controller")]
 mod otlp;
 #[cfg(feature = "controller")]
 mod registration;

@@ -17,6 +17,8 @@
 //!   machines, which the order of two readings decides. Order on one machine is compared.
 //! * In texts, digits become `#`: they are ages, counts of seconds and addresses. Which reason is given stays.
 //! * That a source's last reading failed is compared, and not the service's sentence: its words are its own.
+//! * A silence that follows from a lost security group and goes with it is left out: whether its grace was over before the
+//!   group was back is a matter of seconds. Whatever was done about it, or came of it, stays.
 //! * What waits for its time at the end, or is under way, is only said to go on: which of the two it is, is the moment's.
 //!
 //! It reads no world and no service.
@@ -25,7 +27,8 @@ use std::collections::BTreeMap;
 
 use reveille_core::effect::{Call, Outcome};
 use reveille_core::model::id::PortId;
-use reveille_core::model::incident::{MachineKey, Subject};
+use reveille_core::model::incident::{FaultKind, MachineKey, Subject};
+use reveille_core::record::Verdict;
 
 use crate::ledger::{Incident, Intent, Ledger};
 
@@ -72,7 +75,7 @@ impl Account {
     pub fn new(ledger: &Ledger, standing: &Standing, names: &dyn Names) -> Self {
         let mut lines = Vec::new();
         let mut acts: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();
-        for incident in &ledger.incidents {
+        for incident in ledger.incidents.iter().filter(|incident| !went_with_its_root(incident, ledger)) {
             let (who, kind) = (subject(&incident.subject, names), incident.kind.name());
             let causes: Vec<&str> = incident.causes.iter().map(|cause| cause.code()).collect();
             lines.push(format!("found  {who}: {kind}: {}; {}", causes.join(", then "), end(incident)));
@@ -134,6 +137,16 @@ impl Prospect {
             Self::Blind => "nothing can be told".to_owned(),
         }
     }
+}
+
+/// The silence of a machine that lacked its group, about which nothing was done and which ended by itself.
+fn went_with_its_root(incident: &Incident, ledger: &Ledger) -> bool {
+    let of_same = |other: &&Incident| other.subject == incident.subject;
+    incident.kind == FaultKind::NotReady
+        && incident.verdict == Some(Verdict::Recovered)
+        && incident.intents.is_empty()
+        && incident.given_up.is_none()
+        && ledger.incidents.iter().filter(of_same).any(|other| other.kind == FaultKind::GroupMissing)
 }
 
 /// What the file calls what an incident is about.
@@ -226,12 +239,42 @@ pub fn plain(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use reveille_core::model::id::IncidentId;
+
     use super::*;
 
     #[test]
     fn ages_and_counts_are_made_alike_and_words_are_not() {
         assert_eq!(plain("renewed 3.2 s ago"), plain("renewed 14 s ago"));
         assert_ne!(plain("paused by ada: 1 of 2"), plain("paused by bob: 1 of 2"));
+    }
+
+    #[test]
+    fn a_silence_that_went_with_its_lost_group_is_left_out_and_any_other_stays() {
+        let machine = || Subject::Machine(MachineKey::Instance("os".into(), "i-1".into()));
+        let incident = |kind, verdict| Incident {
+            id: IncidentId(1),
+            kind,
+            subject: machine(),
+            label: "w".to_owned(),
+            findings: Vec::new(),
+            causes: Vec::new(),
+            intents: Vec::new(),
+            given_up: None,
+            verdict,
+        };
+        let silence = || incident(FaultKind::NotReady, Some(Verdict::Recovered));
+        let root = || incident(FaultKind::GroupMissing, Some(Verdict::Mended));
+        let told = |incidents: Vec<Incident>, at: usize| {
+            let ledger = Ledger { incidents, ..Ledger::default() };
+            !went_with_its_root(&ledger.incidents[at], &ledger)
+        };
+        assert!(!told(vec![root(), silence()], 1));
+        assert!(told(vec![root(), silence()], 0), "the root itself stays");
+        assert!(told(vec![silence()], 0), "without a lost group it is a finding of its own");
+        assert!(told(vec![root(), incident(FaultKind::NotReady, None)], 1), "one that did not end stays");
+        let asked = Incident { given_up: Some("tries".to_owned()), ..silence() };
+        assert!(told(vec![root(), asked], 1));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Hot objects on a real API server: two writers that fight, and one that writes without changing anything.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +11,9 @@ use anyhow::{Context, Result, ensure};
 use reveille_tests::lab::Lab;
 use reveille_tests::process;
 use reveille_tests::rancher::{api, kinds};
-use reveille_tests::wait::s;
+use reveille_tests::roster::Roster;
+use reveille_tests::wait::{s, until};
+use reveille_wire::report::HotVerdict;
 use serde_json::{Value, json};
 
 /// Where the record lies.
@@ -19,11 +22,14 @@ const RECORD: &str = "/apis/management.cattle.io/v3/namespaces/c-x2x8k/nodes/mac
 const APART: Duration = Duration::from_millis(250);
 /// The look and what is around it.
 const LOOK_WITHIN: Duration = Duration::from_secs(60);
+/// A controller that watches all the time tells of a fight by then.
+const TOLD_WITHIN: Duration = Duration::from_secs(30);
 
 /// Two agents with one identity write a record of Rancher in turn, each a client of its own; a third client writes a
 /// ConfigMap with what it holds already. One look names the record, both writers, the field, the cluster and the machine,
-/// and tells the kind that is written without changing. The six lines that the API server logs of one write are one verdict
-/// with the same machine.
+/// and tells the kind that is written without changing. A controller whose roster says so names the record in its roll, all the
+/// while. The API server's audit log proves both writers, and that writer whose writes change nothing. The six lines that the
+/// API server logs of one write are one verdict with the same machine.
 pub(crate) fn two_writers_of_one_object_and_writes_that_change_nothing_are_found(
     lab: &mut Lab,
 ) -> Result<()> {
@@ -66,7 +72,7 @@ fn apply(lab: &Lab, object: &Value) -> Result<()> {
     lab.kube.apply(object)
 }
 
-fn played(lab: &Lab) -> Result<()> {
+fn played(lab: &mut Lab) -> Result<()> {
     let api = api::server(&lab.rig.facts.kubernetes)?;
     let docker_info = |name: &str| json!({"spec": {"rkeNode": {"dockerInfo": {"name": name}}}});
     let same = json!({"data": {"a": "1"}});
@@ -75,10 +81,12 @@ fn played(lab: &Lab) -> Result<()> {
         Writer::start(&api, RECORD, "agent-b", docker_info("host-2")),
         Writer::start(&api, "/api/v1/namespaces/c-x2x8k/configmaps/quiet", "never-equal", same),
     ];
-    let found = hot(lab, &[])?;
+    let told = (hot(lab, &[]), all_the_time(lab));
     for writer in writers {
         writer.end()?;
     }
+    let found = told.0?;
+    told.1?;
     let verdicts = found["verdicts"].as_array().context("no verdicts")?;
     let of = |resource: &str| {
         let mut all = verdicts.iter().filter(|verdict| verdict["resource"] == resource);
@@ -99,7 +107,46 @@ fn played(lab: &Lab) -> Result<()> {
     is_machine(record)?;
     let no_ops = of("configmaps")?;
     ensure!(no_ops["class"] == "no-op-writes" && no_ops["rates"][0]["by"] == "metrics", "{no_ops}");
+    proved(lab)?;
     from_the_log(lab)
+}
+
+/// A controller that runs names the record and both writers, beside the roll of its machines.
+fn all_the_time(lab: &mut Lab) -> Result<()> {
+    let roster = Roster::new("warm").pool("warm-a").set("hot", "hot: {kinds: [nodes.management.cattle.io]}");
+    let place = lab.place(&[&roster])?;
+    let running = lab.start(&place)?;
+    let names = |verdict: &HotVerdict| verdict.suspects.iter().map(|one| one.name.clone()).collect();
+    let named = until("the roll to name the record and its writers", TOLD_WITHIN, || {
+        let (_, roll) = lab.reveille.roll(&place)?;
+        let record = roll.hot.iter().find(|verdict| verdict.name.as_deref() == Some("machine-h46dc"));
+        let writers: BTreeSet<String> = record.map(names).unwrap_or_default();
+        ensure!(writers == BTreeSet::from(["agent-a".to_owned(), "agent-b".to_owned()]), "{:?}", roll.hot);
+        Ok(())
+    });
+    running.stop()?;
+    named
+}
+
+/// The audit log of the API server itself: user, program and address of each write, no-ops among them.
+fn proved(lab: &Lab) -> Result<()> {
+    let log = lab.rig.facts.kubernetes.audit_log.display().to_string();
+    let told = hot(lab, &["--audit-log", &log])?;
+    let verdicts = told["verdicts"].as_array().context("no verdicts")?;
+    for (name, agents) in
+        [("machine-h46dc", &["agent-a/1.0", "agent-b/1.0"][..]), ("quiet", &["never-equal/1.0"])]
+    {
+        let verdict = verdicts.iter().find(|verdict| verdict["name"] == name);
+        let verdict = verdict.with_context(|| format!("the audit log tells nothing of {name}: {told}"))?;
+        let suspects = verdict["suspects"].as_array().context("no suspects")?;
+        for agent in agents {
+            let is_it =
+                |suspect: &Value| suspect["name"].as_str().is_some_and(|name| name.starts_with(agent));
+            ensure!(suspects.iter().any(is_it), "{agent} is not named: {verdict}");
+        }
+        ensure!(suspects.iter().all(|suspect| suspect["seenIn"] == "audit-log"), "{verdict}");
+    }
+    Ok(())
 }
 
 /// The same machine, from what the API server would log of one write.

@@ -54,11 +54,12 @@ pub fn look_after(call: &Call, instance: Option<&crate::model::id::InstanceId>) 
     })
 }
 
-/// The newest reboot in an action log: what must differ afterwards for a reboot to have happened.
+/// The newest reboot in an action log: what must differ afterwards for a reboot to have happened. Where a cloud keeps no log, it
+/// tells at least when it last let the machine run (`launch`), and a stop and start changes that.
 pub fn newest_reboot(actions: &[InstanceAction]) -> Arc<str> {
     actions
         .iter()
-        .find(|action| &*action.action == "reboot")
+        .find(|action| matches!(&*action.action, "reboot" | "launch"))
         .map_or_else(|| Arc::from("none"), |action| action.request.shared())
 }
 

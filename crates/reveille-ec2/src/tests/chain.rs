@@ -134,6 +134,75 @@ async fn a_service_accounts_token_is_exchanged_for_a_role() {
     assert_eq!(scope(&seen), "ASIAWEB eu-central-1 sts");
 }
 
+/// What the agent of a pod or a task answers (EKS Pod Identity, ECS): an address and a token for it, both in the environment.
+#[tokio::test]
+async fn a_containers_role_is_had_from_the_agent_beside_it() {
+    let fake = Fake::start(|seen| {
+        (seen.line == "GET /v1/credentials").then(|| {
+            assert_eq!(seen.headers["authorization"], "pod-canary");
+            let until = in_an_hour();
+            let keys = format!(
+                r#"{{"AccessKeyId":"ASIAPOD","SecretAccessKey":"{SECRET}","Token":"t","Expiration":"{until}"}}"#
+            );
+            reply(200, keys)
+        })
+    })
+    .await;
+    let uri = format!("{}/v1/credentials", fake.url());
+    let env = [
+        ("AWS_CONTAINER_CREDENTIALS_FULL_URI", uri.as_str()),
+        ("AWS_CONTAINER_AUTHORIZATION_TOKEN", "pod-canary"),
+        ("AWS_REGION", "eu-central-1"),
+    ];
+    Account::connect_by(&at(&fake), loader(&env, &[]), pace()).await.unwrap();
+    assert_eq!(scope(&fake.take_seen()), "ASIAPOD eu-central-1 sts");
+}
+
+/// A profile may name a program that prints the keys.
+#[tokio::test]
+async fn a_profiles_process_prints_the_keys() {
+    let fake = Fake::start(|_| None).await;
+    let keys = format!(r#"{{"Version":1,"AccessKeyId":"AKIAPROCESS","SecretAccessKey":"{SECRET}"}}"#);
+    let profile = format!("[profile ops]\nregion = eu-west-1\ncredential_process = echo '{keys}'\n");
+    let files = [("/home/r/.aws/config", profile.as_str())];
+    let config = Ec2Config { profile: Some("ops".into()), ..at(&fake) };
+    Account::connect_by(&config, loader(&[("HOME", "/home/r")], &files), pace()).await.unwrap();
+    assert_eq!(scope(&fake.take_seen()), "AKIAPROCESS eu-west-1 sts");
+}
+
+/// `aws sso login` left a token; it is exchanged for the keys of a role.
+#[tokio::test]
+async fn a_login_by_sso_is_exchanged_for_a_role() {
+    let fake = Fake::start(|seen| {
+        seen.line.starts_with("GET /federation/credentials").then(|| {
+            assert_eq!(seen.headers["x-amz-sso_bearer_token"], "sso-canary");
+            let until = (Timestamp::now() + jiff::SignedDuration::from_hours(1)).as_millisecond();
+            let keys = format!(
+                r#"{{"roleCredentials":{{"accessKeyId":"ASIASSO","secretAccessKey":"{SECRET}","sessionToken":"t","expiration":{until}}}}}"#
+            );
+            reply(200, keys)
+        })
+    })
+    .await;
+    let token = format!(
+        r#"{{"accessToken":"sso-canary","expiresAt":"{}","region":"eu-west-1","startUrl":"https://corp.example/start"}}"#,
+        in_an_hour()
+    );
+    let profile = "[profile ops]\nregion = eu-west-1\nsso_session = corp\nsso_account_id = 123456789012\n\
+                   sso_role_name = nodes\n[sso-session corp]\nsso_region = eu-west-1\n\
+                   sso_start_url = https://corp.example/start\n";
+    // The cache names its files by the SHA-1 of the session's name.
+    let cached = "/home/r/.aws/sso/cache/ee0bfd2552fbd840c02cc48b6e823320543c450f.json";
+    let files = [("/home/r/.aws/config", profile), (cached, token.as_str())];
+    let url = fake.url();
+    let env = [("HOME", "/home/r"), ("AWS_ENDPOINT_URL", url.as_str())];
+    let config = Ec2Config { profile: Some("ops".into()), ..config() };
+    Account::connect_by(&config, loader(&env, &files), pace()).await.unwrap();
+    let seen: Vec<Seen> =
+        fake.take_seen().into_iter().filter(|seen| seen.action() == "GetCallerIdentity").collect();
+    assert_eq!(scope(&seen), "ASIASSO eu-west-1 sts");
+}
+
 /// A role's keys end; a service that no longer takes them is asked once more with others.
 #[tokio::test]
 async fn keys_that_ended_are_replaced_by_others_once() {

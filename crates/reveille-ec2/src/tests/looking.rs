@@ -133,7 +133,7 @@ async fn the_last_start_and_the_end_are_all_that_is_known_of_what_was_done() {
         shown,
         [
             "delete ended-2026-11-22T10:00:00.000Z Some(\"Spot instance termination\")",
-            "reboot launched-2026-11-22T10:00:00.000Z None",
+            "launch launched-2026-11-22T10:00:00.000Z None",
         ]
     );
 }

@@ -4,7 +4,6 @@
 
 mod chain;
 mod changes;
-mod cost;
 mod fake;
 mod listing;
 mod looking;

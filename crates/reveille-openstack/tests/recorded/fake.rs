@@ -13,6 +13,7 @@ use std::time::Duration;
 
 use reveille_core::effect::{Call, Outcome};
 use reveille_core::model::id::CloudName;
+use reveille_openstack::rights::RIGHTS;
 use reveille_openstack::{CloudConfig, Environment, Project};
 use tokio::io::{
     AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader,
@@ -43,6 +44,19 @@ impl Seen {
     /// `GET /v2.0/ports`.
     pub(crate) fn line(&self) -> String {
         format!("{} {}", self.method, self.path)
+    }
+
+    /// Method and path below the service's root, where rights are needed for it: not to log in, nor to ask for a version.
+    pub(crate) fn below_the_service(&self) -> Option<(String, String)> {
+        let roots = ["/identity", "/compute", "/network"];
+        let path = roots.iter().find_map(|root| self.path.strip_prefix(root))?;
+        // Some clouds have the project in the address of their compute service; there the rules need it as well.
+        let path = path.replace(&format!("/{PROJECT_ID}/servers"), "/servers");
+        let is_free = matches!(
+            (self.method.as_str(), path.as_str()),
+            ("POST", "/v3/auth/tokens") | ("GET", "/" | "/v2.1" | "/v2.1/")
+        );
+        (!is_free).then(|| (self.method.clone(), path))
     }
 
     pub(crate) fn query(&self, key: &str) -> Vec<&str> {
@@ -106,6 +120,8 @@ type Handler = Box<dyn FnMut(&Seen) -> Option<Reply> + Send>;
 #[derive(Default)]
 struct Shared {
     seen: Mutex<Vec<Seen>>,
+    /// What no access rule allows.
+    unallowed: Mutex<Vec<String>>,
     handler: Mutex<Option<Handler>>,
     logins: AtomicU64,
     token_life_s: AtomicU64,
@@ -120,6 +136,8 @@ pub(crate) struct Fake {
 impl Drop for Fake {
     fn drop(&mut self) {
         self.task.abort();
+        let unallowed = std::mem::take(&mut *self.shared.unallowed.lock().unwrap());
+        assert!(unallowed.is_empty() || std::thread::panicking(), "no access rule allows {unallowed:?}");
     }
 }
 
@@ -263,6 +281,11 @@ async fn serve(stream: impl AsyncRead + AsyncWrite, origin: &str, shared: &Share
     let (read, mut write) = tokio::io::split(stream);
     let mut read = BufReader::new(read);
     while let Some(seen) = receive(&mut read).await {
+        if let Some((method, path)) = seen.below_the_service()
+            && !RIGHTS.iter().any(|right| right.is(&method, &path))
+        {
+            shared.unallowed.lock().unwrap().push(seen.line());
+        }
         shared.seen.lock().unwrap().push(seen.clone());
         let given = shared.handler.lock().unwrap().as_mut().and_then(|handler| handler(&seen));
         let answer = given.unwrap_or_else(|| quiet(&seen, origin, shared));

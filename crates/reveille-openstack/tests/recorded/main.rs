@@ -13,6 +13,7 @@ mod logins;
 mod looking;
 mod pages;
 mod ports;
+mod rights;
 mod roles;
 mod routes;
 mod rules;

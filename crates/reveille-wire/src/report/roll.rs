@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::hot::HotVerdict;
 use super::parts::{Ago, PauseReport, SourceReport};
 use super::rancher::RancherLookReport;
 use crate::stamp::Stamp;
@@ -28,6 +29,9 @@ pub struct RollReport {
     /// What is amiss with Rancher's records of these machines; not there unless the roster names a Rancher.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rancher: Option<Box<RancherLookReport>>,
+    /// What a running controller sees written without end in the cluster, hottest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hot: Vec<HotVerdict>,
 }
 
 /// How many answer.

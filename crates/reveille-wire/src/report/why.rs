@@ -4,6 +4,7 @@ use reveille_core::model::stage::Stage;
 use serde::{Deserialize, Serialize};
 
 use super::collected::CollectedReport;
+use super::hot::HotVerdict;
 use super::parts::{AskedReport, AttemptReport, FindingReport, HeldReport, In, SourceReport};
 use super::rancher::RancherLookReport;
 use super::roll::MachineReport;
@@ -38,6 +39,9 @@ pub struct WhyReport {
     /// What its agent sent or said because a person asked, the newest last; as far as this host keeps it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub collected: Vec<CollectedReport>,
+    /// What a running controller sees written without end about it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hot: Vec<HotVerdict>,
     /// What comes next; not there when nothing is amiss.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<NextReport>,

@@ -11,7 +11,7 @@ use super::section::{Field, Section};
 use super::shape::{DOCUMENT, METADATA, SPEC};
 use super::tree::{self, Tree};
 use super::{
-    API_VERSION, CheckedRoster, CloudRef, KIND, Origin, access, clouds, network, pools, rancher, timing,
+    API_VERSION, CheckedRoster, CloudRef, KIND, Origin, access, clouds, hot, network, pools, rancher, timing,
 };
 
 /// Reads, checks, and gives all or nothing.
@@ -92,6 +92,7 @@ fn document(tree: &Tree, origin: &Origin<'_>, complaints: &mut Complaints) -> Op
     let spec = Section::open(&spec?, SPEC, complaints)?;
     let cluster = clouds::cluster(spec.take("cluster"), origin, complaints);
     let rancher = rancher::rancher(spec.take("rancher"), origin, complaints);
+    let hot = hot::hot(spec.take("hot"), complaints);
     let cloud_list = spec.require("clouds", "list the clouds that the machines live in", complaints);
     let clouds = clouds::clouds(cloud_list, origin, complaints);
     let network = network::network(spec.take("network"), &clouds, complaints);
@@ -120,7 +121,7 @@ fn document(tree: &Tree, origin: &Origin<'_>, complaints: &mut Complaints) -> Op
         timing,
     };
     let clouds = clouds.into_iter().map(|(name, (cloud, _))| (name, cloud)).collect();
-    Some((CheckedRoster { roster, cluster, clouds, rancher, written }, named?.spot))
+    Some((CheckedRoster { roster, cluster, clouds, rancher, hot, written }, named?.spot))
 }
 
 /// Whether a document is ours at all. The fields of a foreign one are not looked at: every one would be a complaint.

@@ -14,6 +14,7 @@ mod access;
 mod clouds;
 mod complaint;
 mod document;
+mod hot;
 pub mod look;
 mod marks;
 mod network;
@@ -57,6 +58,8 @@ pub struct CheckedRoster {
     pub clouds: BTreeMap<CloudName, CloudRef>,
     /// The Rancher that has records of the cluster.
     pub rancher: Option<RancherRef>,
+    /// Kinds whose writes are watched all the time.
+    pub hot: Option<HotRef>,
     /// Where each pool's marks are written.
     pub written: BTreeMap<PoolName, Written>,
 }
@@ -102,6 +105,17 @@ pub struct EtcdRef {
     pub cert: PathBuf,
     /// Its key.
     pub key: PathBuf,
+}
+
+/// Kinds of the cluster whose objects are watched for writes without end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HotRef {
+    /// As people write them: `PLURAL` or `PLURAL.GROUP`; none: all that are counted.
+    pub kinds: Vec<String>,
+    /// Writes of one object that may last, in 1000 s; `None`: as the detector has it.
+    pub sustained_per_1000_s: Option<u32>,
+    /// Writes of one object from which it is hot at once, in 1000 s; `None`: as the detector has it.
+    pub at_once_per_1000_s: Option<u32>,
 }
 
 /// Where a cloud and the credentials for it are. Two that are equal are one and the same project.

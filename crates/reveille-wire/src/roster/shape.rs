@@ -17,7 +17,7 @@ pub(super) const DOCUMENT: Shape =
 pub(super) const METADATA: Shape = Shape { path: "metadata", fields: &["name"] };
 pub(super) const SPEC: Shape = Shape {
     path: "spec",
-    fields: &["cluster", "clouds", "network", "access", "pools", "limits", "timing", "rancher"],
+    fields: &["cluster", "clouds", "network", "access", "pools", "limits", "timing", "rancher", "hot"],
 };
 pub(super) const CLUSTER: Shape = Shape { path: "spec.cluster", fields: &["kubeconfig", "context"] };
 pub(super) const RANCHER: Shape = Shape {
@@ -27,6 +27,7 @@ pub(super) const RANCHER: Shape = Shape {
 pub(super) const RANCHER_REPAIR: Shape = Shape { path: "spec.rancher.repair", fields: &["evict", "mend"] };
 pub(super) const RANCHER_ETCD: Shape =
     Shape { path: "spec.rancher.etcd", fields: &["endpoints", "ca", "cert", "key"] };
+pub(super) const HOT: Shape = Shape { path: "spec.hot", fields: &["kinds", "sustained", "atOnce"] };
 pub(super) const CLOUD: Shape = Shape { path: "spec.clouds[]", fields: &["name", "openstack", "ec2"] };
 pub(super) const OPENSTACK: Shape =
     Shape { path: "spec.clouds[].openstack", fields: &["cloud", "cloudsFile"] };
@@ -92,7 +93,7 @@ pub(super) const TIMING: Shape = Shape {
     ],
 };
 
-const ALL: [Shape; 26] = [
+const ALL: [Shape; 27] = [
     DOCUMENT,
     METADATA,
     SPEC,
@@ -100,6 +101,7 @@ const ALL: [Shape; 26] = [
     RANCHER,
     RANCHER_REPAIR,
     RANCHER_ETCD,
+    HOT,
     CLOUD,
     OPENSTACK,
     EC2,

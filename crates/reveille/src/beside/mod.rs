@@ -46,13 +46,22 @@ mod tests {
         State::new(checked.roster, Start { fence: Fence(1), acting: true })
     }
 
+    /// Something that is known beside the engine.
+    fn beside() -> server::Beside {
+        std::sync::Arc::new(|report| {
+            if let reveille_wire::report::Report::RollReport(roll) = report {
+                roll.next.push("told beside".to_owned());
+            }
+        })
+    }
+
     #[tokio::test]
     async fn a_question_gets_the_answer_of_the_state_and_nobody_listening_is_no_error() {
         let directory = tempfile::tempdir().unwrap();
         assert!(client::ask(directory.path(), &Ask::Roll).await.is_none(), "nobody listens yet");
         let (questions, mut asked) = mpsc::channel::<crate::driver::Question>(4);
         let (stop, stopped) = watch::channel(false);
-        let serving = tokio::spawn(server::serve(directory.path().to_owned(), questions, stopped));
+        let serving = tokio::spawn(server::serve(directory.path().to_owned(), questions, beside(), stopped));
         let state = state();
         let answering = async {
             while let Some(question) = asked.recv().await {
@@ -70,7 +79,11 @@ mod tests {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
             assert_eq!(reply, Some(Reply::Nobody(vec![])));
-            assert!(matches!(client::ask(directory.path(), &Ask::Roll).await, Some(Reply::Report(_))));
+            let Some(Reply::Report(report)) = client::ask(directory.path(), &Ask::Roll).await else {
+                panic!("a roll was asked for");
+            };
+            let reveille_wire::report::Report::RollReport(roll) = *report else { panic!("it is no roll") };
+            assert_eq!(roll.next.last().map(String::as_str), Some("told beside"));
         };
         tokio::select! {
             () = answering => {}

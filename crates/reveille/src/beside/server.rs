@@ -5,7 +5,9 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use reveille_wire::report::Report;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -13,12 +15,16 @@ use tokio::time::timeout;
 
 use super::{ASK_BYTES_MAX, WITHIN, path};
 use crate::driver::Question;
-use crate::view::ask::{Ask, Asked, answer};
+use crate::view::ask::{Ask, Asked, Reply, answer};
+
+/// Writes into an answer what is known beside the engine: what it has no say in.
+pub(crate) type Beside = Arc<dyn Fn(&mut Report) + Send + Sync>;
 
 /// Listens until it is told to stop. Not being able to listen is no reason not to run: commands then look for themselves.
 pub(crate) async fn serve(
     state_dir: PathBuf,
     questions: mpsc::Sender<Question>,
+    beside: Beside,
     mut stop: watch::Receiver<bool>,
 ) {
     let Some(path) = path(&state_dir) else {
@@ -41,10 +47,10 @@ pub(crate) async fn serve(
         tokio::select! {
             accepted = listener.accept() => {
                 if let Ok((stream, _)) = accepted {
-                    let questions = questions.clone();
+                    let (questions, beside) = (questions.clone(), beside.clone());
                     tokio::spawn(async move {
                         // Whoever asked and went away, or asked nonsense, gets no answer.
-                        drop(timeout(WITHIN, exchange(stream, questions)).await);
+                        drop(timeout(WITHIN, exchange(stream, questions, &beside)).await);
                     });
                 }
             }
@@ -64,7 +70,7 @@ fn listen(path: &Path) -> std::io::Result<UnixListener> {
     Ok(listener)
 }
 
-async fn exchange(stream: UnixStream, questions: mpsc::Sender<Question>) -> Option<()> {
+async fn exchange(stream: UnixStream, questions: mpsc::Sender<Question>, beside: &Beside) -> Option<()> {
     let (read, mut write) = stream.into_split();
     let mut line = String::new();
     BufReader::new(read.take(ASK_BYTES_MAX)).read_line(&mut line).await.ok()?;
@@ -75,7 +81,11 @@ async fn exchange(stream: UnixStream, questions: mpsc::Sender<Question>) -> Opti
         drop(sender.send(answer(state, &ask, &Asked { now: Some(now), ..Asked::default() })));
     });
     questions.send(question).await.ok()?;
-    let mut reply = serde_json::to_vec(&receiver.await.ok()?).ok()?;
+    let mut reply = receiver.await.ok()?;
+    if let Reply::Report(report) = &mut reply {
+        beside(report);
+    }
+    let mut reply = serde_json::to_vec(&reply).ok()?;
     reply.push(b'\n');
     write.write_all(&reply).await.ok()?;
     write.shutdown().await.ok()

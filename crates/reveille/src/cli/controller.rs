@@ -77,6 +77,9 @@ pub(crate) enum Command {
     /// Print the rights that it needs in an AWS account, and no others, as an IAM policy
     #[command(after_long_help = rights::IAM_EXAMPLES)]
     Iam(rights::Iam),
+    /// Print the requests that it sends to an OpenStack project, and no others, as access rules of an application credential
+    #[command(after_long_help = rights::RULES_EXAMPLES)]
+    AccessRules(rights::AccessRules),
 }
 
 const RUN_EXAMPLES: &str = "\

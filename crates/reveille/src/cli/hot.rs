@@ -10,7 +10,7 @@ Examples:
   reveille hot --watch                               goes on until it is interrupted; a line for what begins, changes, ends
   reveille hot --kind nodes.management.cattle.io     only this kind; secrets and events only when they are named
   reveille hot --audit-log audit.log                 a log in place of a look: names user, program and address
-  zcat kube-apiserver.log.gz | reveille hot --klog - the API server's own log at verbosity 5
+  reveille hot --klog kube-apiserver.log.gz          the API server's own log at verbosity 5
   reveille hot -o json | jq -r '.verdicts[] | .name + \" \" + (.suspects[0].name // \"?\")'
 
 It only reads: metadata of what changes, and whole objects only of those that are suspected. Writers are suspected, not \
@@ -36,12 +36,12 @@ pub(crate) struct Hot {
     /// Only this kind, as PLURAL or PLURAL.GROUP; may be given several times [default: all but secrets and events]
     #[arg(long, value_name = "KIND", conflicts_with_all = ["audit_log", "klog"])]
     pub(crate) kind: Vec<String>,
-    /// Judge an audit log: JSON lines; - for standard input
+    /// Judge an audit log: JSON lines, plain or gzip; - for standard input; several times: parts of one, or several servers'
     #[arg(long, value_name = "FILE")]
-    pub(crate) audit_log: Option<PathBuf>,
-    /// Judge the log of an API server at verbosity 5; - for standard input
+    pub(crate) audit_log: Vec<PathBuf>,
+    /// Judge the log of an API server at verbosity 5, plain or gzip; - for standard input; several times as well
     #[arg(long, value_name = "FILE")]
-    pub(crate) klog: Option<PathBuf>,
+    pub(crate) klog: Vec<PathBuf>,
     /// With a log: ask no cluster for the machines behind it
     #[arg(long)]
     pub(crate) offline: bool,

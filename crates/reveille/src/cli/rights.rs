@@ -1,4 +1,4 @@
-//! `rbac` and `iam`: for whom the rights are written.
+//! `rbac`, `iam` and `access-rules`: for whom the rights are written.
 //!
 //! Names go into YAML and JSON as they are, so that only what Kubernetes or AWS takes as a name is taken here. What the rights
 //! are is the adapter's business.
@@ -51,6 +51,25 @@ pub(crate) enum Rights {
     Management,
     /// That of a cluster below it
     Downstream,
+}
+
+pub(super) const RULES_EXAMPLES: &str = "\
+Examples:
+  reveille access-rules > rules.json
+  openstack application credential create reveille --role member --access-rules rules.json
+  reveille access-rules --look-only              to look; with --role reader no console is read
+
+A credential with such rules can send these requests and no others. Whoever makes it must hold the role itself.";
+
+/// `access-rules`.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct AccessRules {
+    /// Nothing that changes anything. One request stays that is not to look alone: consoles are read by it, and machines rebooted
+    #[arg(long)]
+    pub(crate) look_only: bool,
+    /// Also to tell, and unless --look-only to give, the roles of service users: for rosters with spec.access
+    #[arg(long)]
+    pub(crate) roles: bool,
 }
 
 pub(super) const IAM_EXAMPLES: &str = "\

@@ -23,6 +23,7 @@ use super::{
 };
 use crate::cli::controller::Command;
 use crate::cli::failure::Failure;
+use crate::cli::rights::AccessRules;
 use crate::cli::{Output, place};
 
 impl Context {
@@ -88,6 +89,7 @@ pub(super) fn perform(context: &Context, command: Command) -> Result<Answer, Fai
         Command::Replay(args) => replay::replay(context, &args),
         Command::Rancher(args) => on_runtime(rancher::rancher(context, &args)),
         Command::Iam(args) => Ok(Answer::fine(reveille_ec2::policy(&args.region, &args.cluster) + "\n")),
+        Command::AccessRules(args) => Ok(Answer::fine(access_rules(&args))),
         Command::Rbac(args) => {
             if let Some(place) = args.rancher {
                 return Ok(Answer::fine(rancher::rights(&args, place)));
@@ -98,4 +100,19 @@ pub(super) fn perform(context: &Context, command: Command) -> Result<Answer, Fai
             Ok(Answer::fine(rights))
         }
     }
+}
+
+fn access_rules(args: &AccessRules) -> String {
+    use reveille_openstack::rights::{self, Purpose};
+    let mut purposes = vec![Purpose::Look];
+    if !args.look_only {
+        purposes.extend([Purpose::Machines, Purpose::Network]);
+    }
+    if args.roles {
+        purposes.push(Purpose::Roles);
+        if !args.look_only {
+            purposes.push(Purpose::GiveRoles);
+        }
+    }
+    rights::access_rules(&purposes)
 }

@@ -45,6 +45,7 @@ use crate::driver::recorder::{ENGINE, Recorder};
 use crate::driver::scribe::Scribe;
 use crate::driver::shelf::{self, OpenShelf, ShelfError};
 use crate::driver::{Driver, Ended, INBOX_MAX, Until};
+use crate::hot::vigil::{self, Standing};
 use crate::registration::between::Engine;
 use crate::registration::{self, Site};
 use crate::view::roll;
@@ -279,6 +280,7 @@ fn launch(
     announce(&checked, args.dry_run, records.len());
     let how = Restored { start: Start { fence, acting: !args.dry_run }, now, last_alive };
     let recorder = record(args, &checked, how, &records)?;
+    let name = checked.roster.name.clone();
     let state = State::restore(checked.roster, how, records);
     let (mut scribe, acks) = Scribe::start(Box::new(shelf)).context("cannot start the ledger's thread")?;
     let started = Record::Started { at: now, fence };
@@ -288,9 +290,14 @@ fn launch(
     let cluster_desk = Desk::new(Arc::new(ClusterWorld(cluster.clone())));
     let worlds = Worlds { clouds: desks, cluster: cluster_desk, agents: mouth };
     let hands = Hands::new(worlds, judge, shelf::fence_check(&state_dir), events.clone());
+    let standing = Standing::new(cluster.clone());
+    if let Some(wanted) = checked.hot {
+        background.spawn(vigil::keep(standing.clone(), wanted, name, stopped.clone()));
+    }
     background.spawn(watch_cluster(cluster, events, answers, stopped.clone()));
     let (asks, questions) = mpsc::channel(16);
-    background.spawn(server::serve(state_dir.clone(), asks, stopped.clone()));
+    let beside: server::Beside = Arc::new(move |report| standing.fill(report));
+    background.spawn(server::serve(state_dir.clone(), asks, beside, stopped.clone()));
     Ok(Driver {
         helm: Helm::new(state, scribe).recorded_by(recorder),
         acks,

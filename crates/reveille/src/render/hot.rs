@@ -97,6 +97,20 @@ pub(crate) fn verdict(verdict: &HotVerdict, paper: &Paper) -> String {
     text
 }
 
+/// One verdict in a line, for pages that are about something else.
+pub(crate) fn line(verdict: &HotVerdict) -> String {
+    let rate = verdict.rates.first().and_then(|rate| rate.per_s);
+    let rate = rate.map_or_else(String::new, |per_s| format!(" is written {per_s:.2} times a second"));
+    let names: Vec<&str> =
+        verdict.suspects.iter().take(SUSPECTS_SHOWN).map(|one| one.name.as_str()).collect();
+    let by = if names.is_empty() { String::new() } else { format!(", suspected: {}", names.join(", ")) };
+    let kind = match verdict.group.as_str() {
+        "" => verdict.resource.clone(),
+        group => format!("{}.{group}", verdict.resource),
+    };
+    one_line(&format!("{}{rate} ({}){by}: reveille hot --kind {kind}", name(verdict), verdict.class))
+}
+
 /// As kubectl takes it.
 pub(crate) fn name(verdict: &HotVerdict) -> String {
     let kind = match verdict.group.as_str() {

@@ -2,10 +2,14 @@
 
 use reveille_wire::report::{Ago, Answers, MachineReport, RollReport, SourceReport};
 
+use super::hot;
 use super::paper::{Paper, Tone, one_line};
 use super::table::{self, Text};
 use super::wrap;
 use crate::view::roll::spoken;
+
+/// Hot objects that the roll names.
+const HOT_MAX: usize = 3;
 
 /// The page. `all`: also the machines that answer.
 pub(crate) fn page(report: &RollReport, all: bool, paper: &Paper) -> String {
@@ -88,6 +92,13 @@ fn head(report: &RollReport, paper: &Paper) -> String {
     let mut out = wrap::hanging(paper, &head, 2) + "\n";
     out.push_str(&super::blind(&report.sources, paper));
     out.push_str(&super::paused(&report.pauses, paper));
+    for verdict in report.hot.iter().take(HOT_MAX) {
+        let line = paper.tone(Tone::Doubt, format!("hot: {}", hot::line(verdict)));
+        line_to(&mut out, &wrap::hanging(paper, &line, 5));
+    }
+    if let more @ 1.. = report.hot.len().saturating_sub(HOT_MAX) {
+        line_to(&mut out, &paper.tone(Tone::Doubt, format!("     and {more} more: reveille hot")));
+    }
     out
 }
 

@@ -5,6 +5,7 @@ use reveille_wire::report::{
 };
 use reveille_wire::stamp::Stamp;
 
+use super::hot;
 use super::paper::{Paper, Tone, one_line};
 use super::table::{self, Text};
 use super::way;
@@ -55,6 +56,9 @@ pub(crate) fn page(report: &WhyReport, paper: &Paper) -> String {
         let line =
             format!("{} {}: {told}", paper.clock(collected.at, report.at), one_line(&collected.outcome));
         out.push_str(&labelled(if index == 0 { "Sent" } else { "" }, &line, paper));
+    }
+    for verdict in &report.hot {
+        out.push_str(&labelled("Hot", &hot::line(verdict), paper));
     }
     if let Some(next) = &report.next {
         let when = next.not_before.as_ref().map_or_else(String::new, |until| {

@@ -31,6 +31,7 @@ pub(crate) fn report(desk: &Desk<'_>) -> RollReport {
         next: next_lines(desk, &machines),
         // Beside what the engine knows: whoever asked looks for it.
         rancher: None,
+        hot: Vec::new(),
     }
 }
 

@@ -73,6 +73,7 @@ pub(crate) fn report<'a>(
     let stages = stages(&machine, stage, guessed, trace.and_then(way::stands));
     let timeline = timeline.then(|| way::timeline(desk, &machine.key, trace, &stages));
     WhyReport {
+        hot: Vec::new(),
         roster: desk.roster.name.to_string(),
         at: desk.now.into(),
         stages,

@@ -121,6 +121,25 @@ fn completions_and_manual_pages_are_printed() {
 }
 
 #[test]
+fn access_rules_are_what_keystone_takes_and_to_look_is_less() {
+    let bench = Bench::new();
+    let rules = |words: &[&str]| -> Vec<serde_json::Value> {
+        let ran = bench.run(words);
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        serde_json::from_str(&ran.out).unwrap()
+    };
+    let (all, look) = (rules(&["access-rules"]), rules(&["access-rules", "--look-only"]));
+    let roles = rules(&["access-rules", "--roles"]);
+    assert!(look.len() < all.len() && all.len() < roles.len());
+    let deletes = |rules: &[serde_json::Value]| rules.iter().any(|rule| rule["method"] == "DELETE");
+    assert!(deletes(&all) && !deletes(&look));
+    for rule in &roles {
+        let fields: Vec<&str> = rule.as_object().unwrap().keys().map(String::as_str).collect();
+        assert_eq!(fields, ["method", "path", "service"]);
+    }
+}
+
+#[test]
 fn the_rights_that_it_needs_are_printed_as_the_adapter_lists_them() {
     use reveille_kube::rbac::{Wanted, manifest};
     let bench = Bench::new();

@@ -1,10 +1,18 @@
-//! A log, line by line, in bounded memory: whatever its size, and whatever somebody wrote into it.
+//! Logs, line by line, in bounded memory: whatever their size, and whatever somebody wrote into them.
+//!
+//! ```text
+//!  files, plain or gzip ─▶ lines ─▶ audit or klog ─▶ one Tally for each sort of log ─▶ verdicts
+//! ```
+//!
+//! All audit logs that are named count together, and all logs of API servers: they are parts of one, or of servers beside each
+//! other.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader};
-use std::path::Path;
+use std::io::{self, BufRead, BufReader, Read as _};
+use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
+use flate2::bufread::MultiGzDecoder;
 use reveille_core::model::time::Time;
 use reveille_hot::tally::{Entry, Tally};
 use reveille_hot::verdict::Witness;
@@ -15,6 +23,9 @@ use crate::cli::hot::Hot;
 
 /// What is longer is no line of a log that tells of a write; an audit log that keeps bodies has lines of an object's size.
 const LINE_MAX_BYTES: u64 = 8 << 20;
+
+/// How a packed log begins.
+const GZIP: &[u8] = &[0x1f, 0x8b];
 
 /// What logs told.
 #[derive(Default)]
@@ -30,25 +41,45 @@ pub(super) struct Read {
 /// What is hot in the logs that were named.
 pub(super) fn verdicts(args: &Hot, now: Time) -> Result<Read, Failure> {
     let Read { mut verdicts, mut notes, mut kinds } = Read::default();
-    if let Some(path) = &args.audit_log {
-        let tally = read(path, Tally::default(), audit::entry, &mut notes)?;
+    let audit_logs = (&args.audit_log, Tally::default(), audit::entry as Reader, Witness::Audit);
+    let server_logs = (&args.klog, Tally::without_year(), klog::entry as Reader, Witness::Klog);
+    for (paths, tally, entry, witness) in [audit_logs, server_logs] {
+        let tally = read_all(paths, tally, entry, &mut notes)?;
         kinds += tally.kinds();
-        verdicts.extend(files::verdicts(&tally, Witness::Audit, now));
-    }
-    if let Some(path) = &args.klog {
-        let tally = read(path, Tally::without_year(), klog::entry, &mut notes)?;
-        kinds += tally.kinds();
-        verdicts.extend(files::verdicts(&tally, Witness::Klog, now));
+        verdicts.extend(files::verdicts(&tally, witness, now));
     }
     Ok(Read { verdicts, notes, kinds })
 }
 
-fn read(
-    path: &Path,
+/// What a line tells.
+type Reader = fn(&str) -> Option<Entry>;
+
+fn read_all(
+    paths: &[PathBuf],
     mut tally: Tally,
-    entry: fn(&str) -> Option<Entry>,
+    entry: Reader,
     notes: &mut Vec<String>,
 ) -> Result<Tally, Failure> {
+    for path in paths {
+        let before = tally.writes();
+        let lines = read(path, &mut tally, entry)?;
+        if tally.writes() == before {
+            let name = path.display();
+            notes.push(format!(
+                "{name}: none of {lines} lines tells of a write; is it the log that was meant?"
+            ));
+        }
+    }
+    if tally.forgotten() > 0 {
+        notes.push(format!(
+            "{} objects that were written seldom were not counted to the end",
+            tally.forgotten()
+        ));
+    }
+    Ok(tally)
+}
+
+fn read(path: &Path, tally: &mut Tally, entry: Reader) -> Result<u64, Failure> {
     let name = path.display();
     let from: Box<dyn BufRead> = if path.as_os_str() == "-" {
         Box::new(io::stdin().lock())
@@ -57,25 +88,27 @@ fn read(
             File::open(path).map_err(|error| Failure::usage(anyhow!("cannot read {name}: {error}")))?;
         Box::new(BufReader::new(file))
     };
+    let unread = |error| {
+        Failure::cannot_tell(anyhow!("cannot read {name}: {error}")).next(
+            "unpack it first, where it is packed in another way than gzip: xzcat FILE | reveille hot … -",
+        )
+    };
+    let from = unpacked(from).map_err(unread)?;
     let read = each_line(from, |line| {
         if let Some(entry) = entry(line) {
             tally.take(entry);
         }
     });
-    let lines = read.map_err(|error| {
-        Failure::cannot_tell(anyhow!("cannot read {name}: {error}"))
-            .next("unpack it first: zcat FILE | reveille hot … -")
-    })?;
-    if tally.writes() == 0 {
-        notes.push(format!("{name}: none of {lines} lines tells of a write; is it the log that was meant?"));
-    }
-    if tally.forgotten() > 0 {
-        notes.push(format!(
-            "{name}: {} objects that were written seldom were not counted to the end",
-            tally.forgotten()
-        ));
-    }
-    Ok(tally)
+    read.map_err(unread)
+}
+
+/// Rotated logs are gzip. What it expands to needs no bound of its own: it is read line by line and nothing of it is kept.
+fn unpacked(mut from: Box<dyn BufRead>) -> io::Result<Box<dyn BufRead>> {
+    let mut head = Vec::with_capacity(GZIP.len());
+    io::Read::take(&mut from, GZIP.len() as u64).read_to_end(&mut head)?;
+    let is_packed = head == GZIP;
+    let whole = io::Cursor::new(head).chain(from);
+    Ok(if is_packed { Box::new(BufReader::new(MultiGzDecoder::new(whole))) } else { Box::new(whole) })
 }
 
 /// Hands on each line that is short enough and text; counts all of them.
@@ -122,5 +155,29 @@ mod tests {
         let mut seen = Vec::new();
         let lines = each_line(text.as_slice(), |line| seen.push(line.to_owned())).unwrap();
         assert_eq!((lines, seen), (4, vec!["short".to_owned(), "last".to_owned()]));
+    }
+
+    #[test]
+    fn a_packed_log_reads_as_a_plain_one() {
+        use std::io::Write as _;
+        let mut packed = Vec::new();
+        // A rotated log may be several packed parts in a row.
+        for part in ["one\ntwo\n", "three\n"] {
+            let mut encoder = flate2::write::GzEncoder::new(&mut packed, flate2::Compression::fast());
+            encoder.write_all(part.as_bytes()).unwrap();
+            encoder.finish().unwrap();
+        }
+        let read = |bytes: Vec<u8>| {
+            let mut seen = Vec::new();
+            let from = unpacked(Box::new(io::Cursor::new(bytes))).unwrap();
+            let lines = each_line(from, |line| seen.push(line.to_owned()));
+            (lines.map_err(|error| error.kind()), seen)
+        };
+        let all = ["one", "two", "three"].map(str::to_owned).to_vec();
+        assert_eq!(read(packed.clone()), (Ok(3), all.clone()));
+        assert_eq!(read(b"one\ntwo\nthree\n".to_vec()), (Ok(3), all));
+        assert_eq!(read(Vec::new()), (Ok(0), vec![]));
+        packed.truncate(packed.len() - 3);
+        assert!(read(packed).0.is_err(), "a torn one is told, not taken for whole");
     }
 }

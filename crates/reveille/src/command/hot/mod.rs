@@ -1,16 +1,18 @@
 //! `hot`: looks for a while, or goes on, or judges a log; prints what is written without end.
 //!
 //! ```text
-//!  a cluster ─▶ live: watches, reads, counts ─▶ reveille_hot::State ─▶ verdicts ─┐
-//!  a log ─────▶ file: lines, counted ─────────▶ reveille_hot::files ─▶ verdicts ─┴▶ HotReport ─▶ page, JSON, YAML
-//!                                        the machines behind them ◀─ machines
+//!  a cluster ─▶ crate::hot::look: watches, reads, counts ─▶ verdicts ─┐
+//!  logs ──────▶ file: lines, counted ─▶ reveille_hot::files ─▶ verdicts ─┴▶ HotReport ─▶ page, JSON, YAML
+//!                                  the machines behind them ◀─ machines
 //! ```
 //!
 //! Nothing is decided here: what is hot, and what it looks like, the detector says.
 
 mod file;
-mod live;
 mod machines;
+mod printer;
+
+use std::time::Duration;
 
 use anyhow::Context as _;
 use reveille_core::model::time::Span;
@@ -20,32 +22,71 @@ use reveille_wire::report::{HotReport, Report};
 use reveille_wire::stamp::Stamp;
 
 use super::{Answer, Context, looking};
+use crate::cli::Output;
 use crate::cli::failure::Failure;
 use crate::cli::hot::Hot;
 use crate::driver::clock::wall;
+use crate::hot::look::{Begin, Look};
 use crate::view::hot as view;
+
+use printer::Printer;
 
 /// A look without `--for`, seconds: two samples of the counts, and time for a rate to show.
 const LOOK_S: u32 = 25;
 
+/// Between two readings of the counts, while it goes on.
+const COUNTS_EVERY: Duration = Duration::from_secs(30);
+
 /// `hot`.
 pub(super) async fn hot(context: &Context, args: &Hot) -> Result<Answer, Failure> {
-    let report = if args.audit_log.is_some() || args.klog.is_some() {
-        of_files(args).await?
+    let report = if args.audit_log.is_empty() && args.klog.is_empty() {
+        of_cluster(context, args).await?
     } else {
-        let cluster = connect(args).await?;
-        let begin = live::Begin {
-            settings: settings(args),
-            kinds: args.kind.clone(),
-            look_s: args.seconds.or((!args.watch).then_some(LOOK_S)),
-            is_watch: args.watch,
-        };
-        live::look(context, cluster, begin).await?
+        of_files(args).await?
     };
     let (text, exit) = looking::print(context, Report::HotReport(Box::new(report)), false)?;
     // Who watched has read all of it already.
     let text = if args.watch { String::new() } else { text };
     Ok(Answer { text, exit })
+}
+
+async fn of_cluster(context: &Context, args: &Hot) -> Result<HotReport, Failure> {
+    let cluster = connect(args).await?;
+    let server = cluster.server().to_owned();
+    let lasts = args.seconds.or((!args.watch).then_some(LOOK_S));
+    let begin = Begin {
+        settings: settings(args),
+        kinds: args.kind.clone(),
+        leaves_out_unknown: false,
+        lasts: lasts.map(|seconds| Duration::from_secs(seconds.into())),
+        is_short: !args.watch,
+        counts_every: COUNTS_EVERY,
+    };
+    let mut printer = Printer { context, is_watch: args.watch, server: server.clone() };
+    let look = Look::open(cluster, begin, &mut printer).await?;
+    announce(context, &server, look.kinds(), lasts);
+    let interrupted = async {
+        // Where nobody can interrupt, the time ends it.
+        drop(tokio::signal::ctrl_c().await);
+    };
+    let seen = look.run(interrupted).await;
+    Ok(HotReport {
+        at: Stamp(wall()),
+        server: Some(server),
+        looked_s: seconds(wall().since(seen.began)),
+        kinds: seen.kinds as u64,
+        verdicts: seen.verdicts.iter().map(view::verdict).collect(),
+        pressure: seen.pressure.as_ref().map(view::pressure),
+        notes: seen.notes,
+    })
+}
+
+fn announce(context: &Context, server: &str, kinds: usize, lasts: Option<u32>) {
+    if context.common.output == Output::Table {
+        let until =
+            lasts.map_or_else(|| "until interrupted".to_owned(), |seconds| format!("for {seconds} s"));
+        eprintln!("looks at {server}, {kinds} kinds, {until}");
+    }
 }
 
 async fn connect(args: &Hot) -> Result<Cluster, Failure> {

@@ -3,34 +3,29 @@
 //! ```text
 //!  kind ─▶ tell_writes ─┐                         ┌▶ Follow ─▶ tell_versions (a task) ─┐
 //!  kind ─▶ tell_writes ─┼▶ channel ─▶ State::step ┼▶ ReadBeside ─▶ read_object (a task) ┼─▶ channel
-//!  /metrics, at times ──┘                         └▶ Opened, Changed, Closed ─▶ lines (--watch)
+//!  /metrics, at times ──┘                         └▶ Opened, Changed, Closed ─▶ Listener
 //! ```
 //!
 //! The channel is bounded: when the detector is behind, the API server's connections wait. Every task ends with the look.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::future::Future;
 use std::time::Duration;
 
 use anyhow::anyhow;
 use reveille_core::model::time::Time;
-use reveille_hot::kinds::is_counted;
+use reveille_hot::kinds::{Generation, is_counted};
+use reveille_hot::metrics::Pressure;
 use reveille_hot::verdict::Subject;
-use reveille_hot::{Effect, Event, Object, Resource, Settings, State};
+use reveille_hot::{Effect, Event, Object, Resource, Settings, State, Verdict};
 use reveille_kube::Cluster;
 use reveille_kube::writes::Kind;
-use reveille_wire::report::{Document, HotReport, Report};
-use reveille_wire::stamp::Stamp;
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, MissedTickBehavior};
 
-use super::seconds;
-use crate::cli::Output;
 use crate::cli::failure::Failure;
-use crate::command::{Context, say};
 use crate::driver::clock::wall;
-use crate::render;
-use crate::view::hot as view;
 
 /// Kinds that are watched at once: each is a connection's stream of the API server.
 const KINDS_MAX: usize = 300;
@@ -40,29 +35,60 @@ const APART: Duration = Duration::from_millis(10);
 const QUEUE: usize = 4_096;
 /// The first reading of the counts comes when the watches stand, or after this long.
 const SETTLE: Duration = Duration::from_secs(5);
-/// Between two readings of the counts, while it goes on.
-const COUNTS_EVERY: Duration = Duration::from_secs(30);
 /// Cases ripen and cool by this.
 const TICK: Duration = Duration::from_millis(250);
 /// Notes that are told.
 const NOTES_MAX: usize = 20;
 
 /// What a look needs.
-pub(super) struct Begin {
-    pub(super) settings: Settings,
-    pub(super) kinds: Vec<String>,
-    pub(super) look_s: Option<u32>,
-    pub(super) is_watch: bool,
+pub(crate) struct Begin {
+    /// From when on something is hot.
+    pub(crate) settings: Settings,
+    /// Kinds that are wanted, as people write them; none: all that are counted.
+    pub(crate) kinds: Vec<String>,
+    /// Kinds that the server does not have are passed over.
+    pub(crate) leaves_out_unknown: bool,
+    /// It ends after this long; `None`: when it is told to.
+    pub(crate) lasts: Option<Duration>,
+    /// Nothing is dropped before the end, and its last word is over all that it saw.
+    pub(crate) is_short: bool,
+    /// Between two readings of the counts, while it goes on.
+    pub(crate) counts_every: Duration,
+}
+
+/// Whoever wants to know at once.
+pub(crate) trait Listener {
+    /// Something is hot, or more is known of it: `is_new` tells which.
+    fn hot(&mut self, verdict: &Verdict, is_new: bool);
+    /// It is hot no more.
+    fn cool(&mut self, subject: &Subject);
+    /// Nobody tells of this kind, for this reason.
+    fn untold(&mut self, kind: &Resource, why: &str);
+}
+
+/// What a look leaves.
+pub(crate) struct Seen {
+    /// When it began.
+    pub(crate) began: Time,
+    /// Kinds that were told of to the end.
+    pub(crate) kinds: usize,
+    /// Hottest first.
+    pub(crate) verdicts: Vec<Verdict>,
+    /// How full the API server is.
+    pub(crate) pressure: Option<Pressure>,
+    /// What is to be known of it.
+    pub(crate) notes: Vec<String>,
 }
 
 /// A look under way.
-struct Look<'a> {
-    context: &'a Context,
+pub(crate) struct Look<'l, L> {
+    listener: &'l mut L,
     cluster: Cluster,
+    begin: Begin,
     kinds: BTreeMap<Resource, Kind>,
     state: State,
-    is_watch: bool,
     events: mpsc::Sender<Event>,
+    queue: mpsc::Receiver<Event>,
     tasks: JoinSet<()>,
     followed: BTreeMap<Object, AbortHandle>,
     /// Kinds that nobody tells of: why.
@@ -72,61 +98,67 @@ struct Look<'a> {
     began: Time,
 }
 
-/// Looks, and tells what it found.
-pub(super) async fn look(context: &Context, cluster: Cluster, begin: Begin) -> Result<HotReport, Failure> {
-    let served = cluster.kinds().await.map_err(|error| Failure::cannot_tell(anyhow!("{}", error.text)))?;
-    let kinds = chosen(served, &begin.kinds)?;
-    let (events, mut queue) = mpsc::channel(QUEUE);
-    let mut look = Look {
-        context,
-        cluster,
-        kinds: kinds.into_iter().map(|kind| (kind.resource.clone(), kind)).collect(),
-        state: State::new(begin.settings, !begin.is_watch),
-        is_watch: begin.is_watch,
-        events,
-        tasks: JoinSet::new(),
-        followed: BTreeMap::new(),
-        untold: BTreeMap::new(),
-        standing: BTreeSet::new(),
-        notes: Vec::new(),
-        began: wall(),
-    };
-    look.announce(begin.look_s);
-    let mut failures = look.start();
-    look.run(&mut queue, &mut failures, begin.look_s).await;
-    Ok(look.report())
-}
-
 /// The kinds that are wanted; without a wish, all that are counted.
-fn chosen(served: Vec<Kind>, wanted: &[String]) -> Result<Vec<Kind>, Failure> {
-    if wanted.is_empty() {
+fn chosen(served: Vec<Kind>, begin: &Begin) -> Result<Vec<Kind>, Failure> {
+    if begin.kinds.is_empty() {
         let mut kinds = served;
         kinds.retain(|kind| is_counted(&kind.resource));
         return Ok(kinds);
     }
     let mut kinds = Vec::new();
-    for name in wanted {
-        let is_it =
-            |kind: &&Kind| kind.resource.to_string() == *name || &*kind.resource.plural == name.as_str();
-        let found = served.iter().find(|kind| kind.resource.to_string() == *name);
-        let found = found.or_else(|| served.iter().find(is_it)).ok_or_else(|| {
-            Failure::usage(anyhow!("the API server has no kind {name:?}"))
-                .next("write it as kubectl api-resources does: PLURAL or PLURAL.GROUP")
-        })?;
-        kinds.push(found.clone());
+    for name in &begin.kinds {
+        let by_name = served.iter().find(|kind| kind.resource.to_string() == *name);
+        let found = by_name.or_else(|| served.iter().find(|kind| *kind.resource.plural == **name));
+        match found {
+            Some(kind) => kinds.push(kind.clone()),
+            None if begin.leaves_out_unknown => {}
+            None => {
+                return Err(Failure::usage(anyhow!("the API server has no kind {name:?}"))
+                    .next("write it as kubectl api-resources does: PLURAL or PLURAL.GROUP"));
+            }
+        }
     }
     Ok(kinds)
 }
 
-impl Look<'_> {
-    fn announce(&self, look_s: Option<u32>) {
-        if self.context.common.output != Output::Table {
-            return;
-        }
-        let server = self.cluster.server();
-        let until =
-            look_s.map_or_else(|| "until interrupted".to_owned(), |seconds| format!("for {seconds} s"));
-        eprintln!("looks at {server}, {} kinds, {until}", self.kinds.len());
+impl<'l, L: Listener> Look<'l, L> {
+    /// Asks which kinds there are, and begins nothing yet.
+    pub(crate) async fn open(cluster: Cluster, begin: Begin, listener: &'l mut L) -> Result<Self, Failure> {
+        let served =
+            cluster.kinds().await.map_err(|error| Failure::cannot_tell(anyhow!("{}", error.text)))?;
+        let kinds = chosen(served, &begin)?;
+        let (events, queue) = mpsc::channel(QUEUE);
+        Ok(Self {
+            listener,
+            cluster,
+            kinds: kinds.into_iter().map(|kind| (kind.resource.clone(), kind)).collect(),
+            state: State::new(begin.settings.clone(), begin.is_short),
+            begin,
+            events,
+            queue,
+            tasks: JoinSet::new(),
+            followed: BTreeMap::new(),
+            untold: BTreeMap::new(),
+            standing: BTreeSet::new(),
+            notes: Vec::new(),
+            began: wall(),
+        })
+    }
+
+    /// Kinds that it looks at.
+    pub(crate) fn kinds(&self) -> usize {
+        self.kinds.len()
+    }
+
+    /// Looks until its time is over or `stop` comes, and gives what it saw.
+    pub(crate) async fn run(mut self, stop: impl Future<Output = ()>) -> Seen {
+        let mut failures = self.start();
+        self.watch(&mut failures, stop).await;
+        self.second_lists().await;
+        self.step(Event::Over);
+        self.read_beside().await;
+        self.tasks.abort_all();
+        self.seen()
     }
 
     /// A task for each kind. What one of them cannot tell comes back by the channel.
@@ -134,7 +166,7 @@ impl Look<'_> {
         let (failed, failures) = mpsc::channel(KINDS_MAX);
         let left_out = self.kinds.len().saturating_sub(KINDS_MAX);
         if left_out > 0 {
-            self.notes.push(format!(
+            self.note(format!(
                 "{left_out} kinds are more than are watched at once; name those that matter: --kind"
             ));
         }
@@ -156,29 +188,28 @@ impl Look<'_> {
         failures
     }
 
-    async fn run(
+    async fn watch(
         &mut self,
-        queue: &mut mpsc::Receiver<Event>,
         failures: &mut mpsc::Receiver<(Resource, String)>,
-        look_s: Option<u32>,
+        stop: impl Future<Output = ()>,
     ) {
         let mut tick = tokio::time::interval(TICK);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let settled_by = Instant::now() + SETTLE;
-        let ends = look_s.map(|seconds| Instant::now() + Duration::from_secs(seconds.into()));
+        let ends = self.begin.lasts.map(|lasts| Instant::now() + lasts);
         let mut counts_at = None;
-        let interrupted = tokio::signal::ctrl_c();
-        tokio::pin!(interrupted);
+        tokio::pin!(stop);
         loop {
             let event = tokio::select! {
                 biased;
-                _ = &mut interrupted => break,
+                () = &mut stop => break,
                 Some((resource, why)) = failures.recv() => {
+                    self.listener.untold(&resource, &why);
                     self.untold.insert(resource.clone(), why);
                     Event::Blind(resource)
                 }
                 _ = tick.tick() => Event::Tick,
-                Some(event) = queue.recv() => event,
+                Some(event) = self.queue.recv() => event,
             };
             if let Event::Watched(resource) = &event {
                 self.standing.insert(resource.clone());
@@ -192,17 +223,13 @@ impl Look<'_> {
             let stands = now >= settled_by || self.standing.len() + self.untold.len() >= self.kinds.len();
             let is_last = ends.is_some_and(|ends| now >= ends);
             if counts_at.is_none_or(|at| now >= at) && stands || is_last {
-                counts_at = Some(now + COUNTS_EVERY);
+                counts_at = Some(now + self.begin.counts_every);
                 self.read_counts(is_last).await;
             }
             if is_last {
                 break;
             }
         }
-        self.second_lists(queue).await;
-        self.step(Event::Over);
-        self.read_beside(queue).await;
-        self.tasks.abort_all();
     }
 
     /// The counts are read here, and not in a task, so that what our watch saw and what the server counted end together.
@@ -221,7 +248,7 @@ impl Look<'_> {
     }
 
     /// Kinds without a watch are listed again: two generations are a rate.
-    async fn second_lists(&mut self, queue: &mut mpsc::Receiver<Event>) {
+    async fn second_lists(&mut self) {
         let unwatched: Vec<Kind> = self
             .kinds
             .values()
@@ -234,7 +261,7 @@ impl Look<'_> {
             loop {
                 tokio::select! {
                     biased;
-                    Some(event) = queue.recv() => self.step(event),
+                    Some(event) = self.queue.recv() => self.step(event),
                     _ = &mut listing => break,
                 }
             }
@@ -242,10 +269,10 @@ impl Look<'_> {
     }
 
     /// Names of clusters that were asked for at the very end.
-    async fn read_beside(&mut self, queue: &mut mpsc::Receiver<Event>) {
+    async fn read_beside(&mut self) {
         let by = Instant::now() + Duration::from_secs(3);
         while self.state.awaits() > 0 {
-            match tokio::time::timeout_at(by, queue.recv()).await {
+            match tokio::time::timeout_at(by, self.queue.recv()).await {
                 Ok(Some(event)) if matches!(event, Event::Beside(..)) => self.step(event),
                 Ok(Some(_)) => {}
                 Ok(None) | Err(_) => break,
@@ -268,9 +295,9 @@ impl Look<'_> {
                 }
             }
             Effect::ReadBeside { about, wanted } => self.read(about, wanted),
-            Effect::Opened(verdict) => self.print("", &view::verdict(&verdict)),
-            Effect::Changed(verdict) => self.print("more is known: ", &view::verdict(&verdict)),
-            Effect::Closed(subject) => self.print_end(&subject),
+            Effect::Opened(verdict) => self.listener.hot(&verdict, true),
+            Effect::Changed(verdict) => self.listener.hot(&verdict, false),
+            Effect::Closed(subject) => self.listener.cool(&subject),
         }
     }
 
@@ -279,6 +306,8 @@ impl Look<'_> {
         let (cluster, events, whom) = (self.cluster.clone(), self.events.clone(), object.clone());
         let task = self.tasks.spawn(async move { cluster.tell_versions(&kind, &whom, &events).await });
         self.followed.insert(object, task);
+        // Tasks that have ended are let go of: a look may go on for months.
+        while self.tasks.try_join_next().is_some() {}
     }
 
     /// The record of a cluster lies in a kind of its own, which may not be among those that are counted.
@@ -290,7 +319,7 @@ impl Look<'_> {
                 version: sibling?,
                 is_namespaced: false,
                 can_be_watched: false,
-                counts: reveille_hot::kinds::Generation::Nothing,
+                counts: Generation::Nothing,
             })
         });
         let Some(kind) = kind else { return };
@@ -302,62 +331,15 @@ impl Look<'_> {
         });
     }
 
-    fn print(&self, lead: &str, verdict: &reveille_wire::report::HotVerdict) {
-        if !self.is_watch {
-            return;
-        }
-        let clock = self.context.paper.clock(Stamp(wall()), Stamp(wall()));
-        match self.context.common.output {
-            Output::Table => {
-                say(&format!("{clock}  {lead}{}", render::hot::verdict(verdict, &self.context.paper)))
-            }
-            _ => self.print_document(verdict.clone()),
-        }
-    }
-
-    fn print_end(&self, subject: &Subject) {
-        if self.is_watch && self.context.common.output == Output::Table {
-            let clock = self.context.paper.clock(Stamp(wall()), Stamp(wall()));
-            say(&format!("{clock}  {subject} is hot no more\n"));
-        }
-    }
-
-    /// For programs: a document for each verdict, when it is known.
-    fn print_document(&self, verdict: reveille_wire::report::HotVerdict) {
-        let report = HotReport { verdicts: vec![verdict], ..self.empty() };
-        let document = Document::from(Report::HotReport(Box::new(report)));
-        let text = match self.context.common.output {
-            Output::Yaml => document.to_yaml().map(|text| format!("---\n{text}")),
-            _ => document.to_json(),
-        };
-        match text {
-            Ok(text) => say(&text),
-            Err(error) => tracing::error!(%error, "a verdict cannot be written"),
-        }
-    }
-
     fn note(&mut self, note: String) {
         if self.notes.len() < NOTES_MAX && !self.notes.contains(&note) {
             self.notes.push(note);
         }
     }
 
-    fn empty(&self) -> HotReport {
-        HotReport {
-            at: Stamp(wall()),
-            server: Some(self.cluster.server().to_owned()),
-            looked_s: seconds(wall().since(self.began)),
-            kinds: self.kinds.len().saturating_sub(self.untold.len()) as u64,
-            verdicts: Vec::new(),
-            pressure: self.state.pressure().as_ref().map(view::pressure),
-            notes: Vec::new(),
-        }
-    }
-
-    fn report(mut self) -> HotReport {
-        let untold = std::mem::take(&mut self.untold);
-        if let Some((resource, why)) = untold.first_key_value() {
-            let names: Vec<String> = untold.keys().map(ToString::to_string).collect();
+    fn seen(mut self) -> Seen {
+        if let Some((resource, why)) = self.untold.first_key_value() {
+            let names: Vec<String> = self.untold.keys().map(ToString::to_string).collect();
             let names = names.join(", ");
             self.note(format!(
                 "not counted: {names} (of {resource}: {why}); reveille rbac --hot prints the rights"
@@ -367,12 +349,12 @@ impl Look<'_> {
             let count = self.state.forgotten();
             self.note(format!("{count} objects that were written seldom were not counted to the end"));
         }
-        self.untold = untold;
-        let verdicts = self.state.verdicts(wall());
-        HotReport {
-            verdicts: verdicts.iter().map(view::verdict).collect(),
-            notes: self.notes.clone(),
-            ..self.empty()
+        Seen {
+            began: self.began,
+            kinds: self.kinds.len().saturating_sub(self.untold.len()),
+            verdicts: self.state.verdicts(wall()),
+            pressure: self.state.pressure(),
+            notes: self.notes,
         }
     }
 }

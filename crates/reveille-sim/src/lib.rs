@@ -9,7 +9,8 @@
 //! [`world`] is a cloud project, its machines, a cluster and its controllers in memory. [`drive`] runs the engine against
 //! it as the production loop does, on virtual time, with a ledger that acknowledges, refuses, and survives a crash.
 //! [`policy`] puts models of other programs in the engine's place, for comparison. [`scenario`] plays what people write
-//! down. [`story`] is one written course of events that the demo plays.
+//! down. [`rancher`] is a world beside it, of Rancher's records and a repair of one. [`story`] is one written course of
+//! events that the demo plays.
 //!
 //! It opens no socket, reads no clock and no environment; two runs of one seed are the same bytes.
 
@@ -19,6 +20,7 @@ pub mod drive;
 pub mod hunt;
 pub mod ledger;
 pub mod policy;
+pub mod rancher;
 pub mod referee;
 pub mod rng;
 pub mod scenario;

@@ -59,9 +59,10 @@ const KNOWN: [(&str, &[&str]); 13] = [
 /// What is written too often, others' writes and our own, is known without any world; whoever writes to an API server asks
 /// it first.
 const WORLD: &[&str] = &["reveille-core", "reveille-wire", "reveille-hot"];
-/// A world for both that decide: the engine, and the agents on its machines. It plays the driver as well, which judges what
-/// machines say of themselves.
-const SIM: &[&str] = &["reveille-core", "reveille-wire", "reveille-agent", "reveille-diagnose"];
+/// A world for all that decide: the engine, the agents on its machines, the ladder that mends Rancher's records. It plays the
+/// driver as well, which judges what machines say of themselves.
+const SIM: &[&str] =
+    &["reveille-core", "reveille-wire", "reveille-agent", "reveille-diagnose", "reveille-rancher"];
 
 /// All that the core may depend on, to run and in its tests.
 const CORE_ALLOWED: [(&str, &[&str]); 2] = [("normal", &["ipnet", "thiserror"]), ("dev", &["proptest"])];

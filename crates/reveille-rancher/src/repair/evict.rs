@@ -11,6 +11,7 @@
 
 use reveille_core::model::time::{Span, Time};
 
+use super::guard::{Guard, stands};
 use super::guards::against_evict;
 use super::ladder::{Book, Next, Seen};
 use super::sight::{PodKind, PodRef, Sight};
@@ -55,17 +56,17 @@ pub(super) fn next(
     }
     // The guards say that it is there.
     let Some(node) = sight.node(order) else { return Next::Stop("its Node is not there".to_owned()) };
-    if book.node_uid().is_some_and(|uid| uid != node.uid.as_str()) {
+    if stands(Guard::SameNode) && book.node_uid().is_some_and(|uid| uid != node.uid.as_str()) {
         return Next::Stop("its Node is another one than the repair was begun for".to_owned());
     }
-    if !seen.agrees(now, pace) {
+    if !seen.agrees(now, pace) && stands(Guard::SecondLook) {
         return Next::Wait("for a second look that agrees".to_owned());
     }
-    if !book.has_done(ActKind::Save) {
+    if stands(Guard::CopyFirst) && !book.has_done(ActKind::Save) {
         let records = sight.records(order, &book.ips(order, sight));
         return Next::Act(Act::Save { records: records.iter().map(|record| record.name.clone()).collect() });
     }
-    if !node.unschedulable {
+    if stands(Guard::CordonFirst) && !node.unschedulable {
         return Next::Act(Act::Cordon { uid: node.uid.as_str().to_owned() });
     }
     let moving: Vec<PodRef> = sight
@@ -76,7 +77,7 @@ pub(super) fn next(
         .map(|pod| pod.at.clone())
         .take(PODS_AT_ONCE)
         .collect();
-    if !moving.is_empty() {
+    if stands(Guard::DrainFirst) && !moving.is_empty() {
         if book.first(ActKind::Evict).is_some_and(|at| now.since(at) > DRAIN_WITHIN) {
             return Next::Stop(format!("{} pod(s) have not left it for a quarter of an hour", moving.len()));
         }
@@ -87,13 +88,14 @@ pub(super) fn next(
         }
         return Next::Act(Act::Evict { pods: moving });
     }
-    if node.roles.contains(&Role::Etcd) {
+    if stands(Guard::MemberFirst) && node.roles.contains(&Role::Etcd) {
         if let Some(member) = sight.member(&order.node, &book.ips(order, sight)) {
             seen.memberless_since = None;
             return Next::Act(Act::RemoveMember { id: member.id.clone() });
         }
         let since = *seen.memberless_since.get_or_insert(now);
-        if book.may_have_begun(ActKind::RemoveMember) && now.since(since) < pace.apart {
+        let is_new = now.since(since) < pace.apart && stands(Guard::MemberStaysAway);
+        if book.may_have_begun(ActKind::RemoveMember) && is_new {
             return Next::Wait("for a second look that its member of etcd stays away".to_owned());
         }
     }
@@ -103,10 +105,12 @@ pub(super) fn next(
 /// The Node was deleted, or may have been.
 fn after(order: &Order, pace: Pace, book: &Book, seen: &mut Seen, now: Time, sight: &Sight) -> Next {
     if sight.sample.nodes.is_none() || sight.sample.records.is_none() || sight.sample.garbled > 0 {
+        // What was not seen agrees with nothing.
+        (seen.gone_since, seen.clear_since) = (None, None);
         return Next::Wait("for Nodes and records to be read whole".to_owned());
     }
-    if let Some(node) = sight.node(order) {
-        seen.gone_since = None;
+    if let Some(node) = sight.node(order).filter(|_| stands(Guard::NodeBack)) {
+        (seen.gone_since, seen.clear_since) = (None, None);
         if book.node_uid() != Some(node.uid.as_str()) {
             return Next::Stop(
                 "its Node came back: its kubelet runs. Stop the kubelet, or clean the machine, first"
@@ -120,11 +124,18 @@ fn after(order: &Order, pace: Pace, book: &Book, seen: &mut Seen, now: Time, sig
             Next::Wait("for the Node to go".to_owned())
         };
     }
+    if stands(Guard::NodesListed)
+        && sight.sample.nodes.as_ref().is_some_and(std::collections::BTreeMap::is_empty)
+    {
+        // It was not the last of its roles, so that others are there.
+        (seen.gone_since, seen.clear_since) = (None, None);
+        return Next::Wait("for Nodes to be listed: none at all proves of none that it is gone".to_owned());
+    }
     let gone_since = *seen.gone_since.get_or_insert(now);
-    if now.since(gone_since) < pace.apart {
+    if stands(Guard::NodeStaysAway) && now.since(gone_since) < pace.apart {
         return Next::Wait("for a second look that the Node stays away".to_owned());
     }
-    if let Some(busy) = sight.unquiet() {
+    if let Some(busy) = sight.unquiet().filter(|_| stands(Guard::QuietAfter)) {
         return Next::Wait(busy);
     }
     let records = sight.records(order, &book.ips(order, sight));
@@ -144,7 +155,7 @@ fn after(order: &Order, pace: Pace, book: &Book, seen: &mut Seen, now: Time, sig
         return Next::Wait(format!("for the record {} to go", record.name));
     }
     let clear_since = *seen.clear_since.get_or_insert(now);
-    if now.since(clear_since) < pace.apart {
+    if stands(Guard::RecordsStayAway) && now.since(clear_since) < pace.apart {
         return Next::Wait("for a second look that no record of it is left".to_owned());
     }
     Next::Close(Closing::HandedOver)

@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 
 use reveille_core::model::time::{Span, Time};
 
+use super::guard::{Guard, stands};
 use super::guards::node_ips;
 use super::sight::Sight;
 use super::{
@@ -264,7 +265,7 @@ impl Ladder {
     }
 
     fn decide(&mut self, now: Time, sight: &Sight) -> Vec<Effect> {
-        if let Some(why) = &sight.hands_off {
+        if let Some(why) = sight.hands_off.as_ref().filter(|_| stands(Guard::HandsOff)) {
             return self.stop(format!("hands off: {why}"));
         }
         if now.since(self.began) > WITHIN {
@@ -299,11 +300,15 @@ impl Ladder {
         }
         let tried =
             self.book.intents().skip(self.earlier).filter(|(_, _, before)| is_same(before, &act)).count();
-        if act.kind() != ActKind::Evict && tried >= TRIES_MAX as usize {
+        if stands(Guard::TriesEnd) && act.kind() != ActKind::Evict && tried >= TRIES_MAX as usize {
             return self.stop(format!("{} was tried {TRIES_MAX} times, and is not so", act.words()));
         }
         let number = u32::try_from(self.book.intents().count()).unwrap_or(u32::MAX).saturating_add(1);
-        self.record(now, Line::Intent { number, at_ms: now.ms, what: act })
+        let line = Line::Intent { number, at_ms: now.ms, what: act };
+        if !stands(Guard::IntentFirst) {
+            return self.recorded(now, line);
+        }
+        self.record(now, line)
     }
 
     fn record(&mut self, now: Time, line: Line) -> Vec<Effect> {
@@ -323,7 +328,7 @@ impl Ladder {
                 let tell = Effect::Tell(what.words());
                 vec![tell, Effect::Do { number, act: what }, Effect::WakeAt(until)]
             }
-            Line::Ended { outcome: Outcome::Refused { why }, .. } => {
+            Line::Ended { outcome: Outcome::Refused { why }, .. } if stands(Guard::RefusedEnds) => {
                 self.stop(format!("it was refused: {why}"))
             }
             Line::Ended { outcome, .. } => {

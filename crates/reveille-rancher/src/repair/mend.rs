@@ -10,6 +10,7 @@
 
 use reveille_core::model::time::Time;
 
+use super::guard::{Guard, stands};
 use super::guards::against_mend;
 use super::ladder::{Book, Next, Seen};
 use super::sight::Sight;
@@ -17,7 +18,7 @@ use super::{Act, ActKind, Closing, Draft, Order, Pace};
 use crate::model::Record;
 
 /// What Rancher says when the edit would replace etcd's members.
-const REPLACED: &str = "Etcd plane nodes are replaced";
+pub(super) const REPLACED: &str = "Etcd plane nodes are replaced";
 
 /// What comes next.
 pub(super) fn next(
@@ -29,21 +30,27 @@ pub(super) fn next(
     sight: &Sight,
 ) -> Next {
     let Some((record, draft)) = book.written() else { return before(order, pace, book, seen, now, sight) };
-    if sight.sample.records.is_none() {
+    if sight.sample.records.is_none() || sight.sample.garbled > 0 {
+        seen.clear_since = None;
         return Next::Wait("for records to be read".to_owned());
     }
     let found = sight.sample.records.iter().flatten().find(|(name, _)| *name == record);
     let Some((_, found)) = found else { return Next::Stop(format!("the record {record} is gone")) };
+    let is_one = sight.records(order, &book.ips(order, sight)).len() == 1;
+    if stands(Guard::StillOne) && (found.deleting.is_some() || !is_one) {
+        return Next::Stop(format!("the record {record} is on its way out, or has another beside it"));
+    }
     let has_none = found.custom_config.is_none() && found.rke_node.is_none();
     if book.may_have_begun(ActKind::PutBack) {
         return match (has_none, draft.is_in(found)) {
             (true, _) => Next::Close(Closing::PutBack),
             (false, true) => Next::Act(back(found, draft)),
+            _ if !stands(Guard::OwnEdit) => Next::Act(back(found, draft)),
             (false, false) => Next::Stop(OTHERS.to_owned()),
         };
     }
     if has_none {
-        if book.was_taken(ActKind::Write) {
+        if stands(Guard::NotAgain) && book.was_taken(ActKind::Write) {
             return Next::Stop(
                 "what was written is not there any more: somebody else took it out".to_owned(),
             );
@@ -51,10 +58,13 @@ pub(super) fn next(
         // It did not arrive: from the beginning, with every guard, on the revision of now.
         return before(order, pace, book, seen, now, sight);
     }
-    if !draft.is_in(found) {
+    if stands(Guard::OwnEdit) && !draft.is_in(found) {
         return Next::Stop(OTHERS.to_owned());
     }
-    watch(pace, book, seen, now, sight, (found, draft))
+    // Whoever takes it out again makes it another beginning, with two looks of its own.
+    seen.agreed_since = None;
+    let is_gone = sight.node(order).is_none();
+    watch(pace, book, seen, now, sight, (found, draft, is_gone))
 }
 
 const OTHERS: &str = "somebody else wrote these fields meanwhile; a person has to look";
@@ -79,13 +89,13 @@ fn before(order: &Order, pace: Pace, book: &Book, seen: &mut Seen, now: Time, si
     let (Some(node), Some(record)) = (sight.node(order), records.first()) else {
         return Next::Stop("its Node or its record is not there".to_owned());
     };
-    if book.node_uid().is_some_and(|uid| uid != node.uid.as_str()) {
+    if stands(Guard::SameNode) && book.node_uid().is_some_and(|uid| uid != node.uid.as_str()) {
         return Next::Stop("its Node is another one than the repair was begun for".to_owned());
     }
-    if !seen.agrees(now, pace) {
+    if !seen.agrees(now, pace) && stands(Guard::SecondLook) {
         return Next::Wait("for a second look that agrees".to_owned());
     }
-    if !book.has_done(ActKind::Save) {
+    if stands(Guard::CopyFirst) && !book.has_done(ActKind::Save) {
         return Next::Act(Act::Save { records: vec![record.name.clone()] });
     }
     Next::Act(Act::Write {
@@ -103,7 +113,7 @@ fn watch(
     seen: &mut Seen,
     now: Time,
     sight: &Sight,
-    (record, draft): (&Record, &Draft),
+    (record, draft, is_gone): (&Record, &Draft, bool),
 ) -> Next {
     let is_replaced =
         sight.sample.cluster.conditions.values().any(|condition| condition.message.contains(REPLACED));
@@ -111,16 +121,19 @@ fn watch(
     if is_replaced {
         return Next::Act(back(record, draft));
     }
-    let busy = sight.unquiet();
+    let busy = sight.unquiet().or_else(|| is_gone.then(|| "for its Node, which is not there".to_owned()));
     if record.has_plan && busy.is_none() {
         let since = *seen.clear_since.get_or_insert(now);
-        if now.since(since) >= pace.apart {
+        if now.since(since) >= pace.apart || !stands(Guard::Holds) {
             return Next::Close(Closing::Mended);
         }
         return Next::Wait("for a second look that it holds".to_owned());
     }
     seen.clear_since = None;
-    if late {
+    if is_gone && late {
+        return Next::Stop("its record is written, and its Node is gone".to_owned());
+    }
+    if late || !stands(Guard::PlanTime) {
         return Next::Act(back(record, draft));
     }
     Next::Wait(busy.unwrap_or_else(|| "for its plan".to_owned()))

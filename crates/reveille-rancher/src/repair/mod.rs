@@ -23,6 +23,7 @@ pub mod aftermath;
 mod draft;
 pub mod etcd;
 mod evict;
+pub mod guard;
 mod guards;
 pub mod hands;
 mod ladder;

@@ -35,6 +35,7 @@ Examples:
   reveille simulate mine.scenario                    one that you wrote
   reveille simulate --seed 7 --days 3 --machines 50  three made-up days
   reveille simulate --seed 7 --faults zone-dark,errored
+  reveille simulate --world rancher --seed 7         a repair of one of Rancher's records; --seeds 1000 counts so many
   reveille simulate B19 --compare                    what other programs' policies would do there, side by side
   reveille simulate --compare                        the same for everything that comes with it, and the sum
   reveille simulate E59 --policy karpenter           one of them, act by act
@@ -69,15 +70,25 @@ pub(crate) struct Simulate {
     /// Only these faults, by name
     #[arg(long, value_name = "NAMES", value_delimiter = ',', requires = "seed")]
     pub(crate) faults: Vec<String>,
+    /// Which world is made up; without it a fleet of machines
+    #[arg(long, requires = "seed", conflicts_with_all = ["days", "machines", "policy", "compare"])]
+    pub(crate) world: Option<Made>,
     /// Put another policy in the engine's place: a model of what another program is documented to do
     #[arg(long, value_name = "NAME", conflicts_with = "list", value_parser = policy)]
     pub(crate) policy: Option<Policy>,
     /// Play it under every policy and count side by side; without FILE or --seed, everything that comes with Reveille
     #[arg(long, conflicts_with_all = ["list", "policy"])]
     pub(crate) compare: bool,
-    /// With --compare or --policy: so many seeds, from --seed on
+    /// With --world, --compare or --policy: so many seeds, from --seed on
     #[arg(long, value_name = "COUNT", default_value_t = 1, requires = "seed", value_parser = clap::value_parser!(u64).range(1..=10_000))]
     pub(crate) seeds: u64,
+}
+
+/// A world that is made up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Made {
+    /// One cluster of a Rancher, and a repair of one record
+    Rancher,
 }
 
 /// A policy by its name; whoever writes another is told the names.

@@ -3,7 +3,7 @@
 //! ```text
 //!  FILE or NUMBER ─▶ sim::scenario::parse ─▶ play ─▶ page, exit 0 or 1
 //!       └─ refused: line, reason, what to write ─▶ exit 64
-//!  --policy, --compare ─▶ compare
+//!  --policy, --compare ─▶ compare          --world rancher ─▶ rancher::simulated
 //!  --seed ─▶ sim::chaos::Course ─▶ Drive ─▶ what was broken, what was done, digest
 //! ```
 //!
@@ -22,7 +22,7 @@ use serde::Serialize;
 use super::{Answer, Context};
 use crate::cli::exit::Exit;
 use crate::cli::failure::Failure;
-use crate::cli::play::Simulate;
+use crate::cli::play::{Made, Simulate};
 use crate::render::paper::Tone;
 
 /// The longest file that is read, bytes: a scenario is a page or two.
@@ -32,6 +32,9 @@ const FILE_BYTES_MAX: u64 = 1 << 20;
 pub(crate) fn simulate(context: &Context, args: &Simulate) -> Result<Answer, Failure> {
     if args.compare || args.policy.is_some() {
         return super::compare::compare(context, args);
+    }
+    if let (Some(Made::Rancher), Some(seed)) = (args.world, args.seed) {
+        return super::rancher::simulated::simulate(context, args, seed);
     }
     match (&args.scenario, args.seed) {
         (Some(wanted), _) => play(context, wanted),

@@ -12,6 +12,7 @@ mod etcd;
 pub(crate) mod look;
 mod repair;
 mod report;
+pub(super) mod simulated;
 
 use std::time::Duration;
 

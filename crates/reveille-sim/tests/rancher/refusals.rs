@@ -5,15 +5,15 @@ use reveille_rancher::model::{Condition, Kind, Role};
 use reveille_rancher::repair::witness::Witness;
 use reveille_rancher::repair::{Act, Effect, End, Event, Line, Pace, Path, propose};
 
-use crate::course::{Course, Mishap};
-use crate::world::World;
+use reveille_sim::rancher::course::Course;
+use reveille_sim::rancher::world::World;
 
 fn refused(path: Path, change: impl FnOnce(&mut World)) -> String {
     let mut world = World::of(path);
     change(&mut world);
     let before = (world.nodes.clone(), world.records.clone());
     let against = propose(&world.order, &world.sight()).against.join("; ");
-    let course = Course::play(world, 1, Mishap::None);
+    let course = Course::calm(world);
     if !against.is_empty() {
         assert!(
             matches!(&course.ended, Some(End::Stopped { changed: false, .. })),
@@ -86,11 +86,15 @@ fn nothing_is_begun_where_a_guard_of_an_eviction_is_not_met() {
             "has no role of etcd",
         ),
         (
-            Box::new(|w| w.pods[1].kind = reveille_rancher::repair::sight::PodKind::LocalData),
+            Box::new(|w| {
+                w.pods.as_mut().unwrap()[1].kind = reveille_rancher::repair::sight::PodKind::LocalData
+            }),
             "--accept-local-data-loss",
         ),
         (
-            Box::new(|w| w.pods[1].kind = reveille_rancher::repair::sight::PodKind::Unmanaged),
+            Box::new(|w| {
+                w.pods.as_mut().unwrap()[1].kind = reveille_rancher::repair::sight::PodKind::Unmanaged
+            }),
             "nobody would make",
         ),
         (
@@ -116,7 +120,7 @@ fn nothing_is_written_where_a_fact_of_the_machine_contradicts_the_edit() {
     let subject = |w: &mut World| w.records.values_mut().next_back().unwrap().name.clone();
     let table: Vec<(Change, &str)> = vec![
         (Box::new(|_| {}), ""),
-        (Box::new(|w| drop(w.pods.pop())), "safer way"),
+        (Box::new(|w| drop(w.pods.as_mut().unwrap().pop())), "safer way"),
         (
             Box::new(move |w| {
                 let name = subject(w);
@@ -147,7 +151,7 @@ fn nothing_is_written_where_a_fact_of_the_machine_contradicts_the_edit() {
 
 #[test]
 fn a_member_of_etcd_goes_before_its_node_and_its_node_before_its_record() {
-    let course = Course::play(World::of(Path::Evict).with_etcd(), 1, Mishap::None);
+    let course = Course::calm(World::of(Path::Evict).with_etcd());
     let story = course.story();
     let at = |text: &str| story.find(text).unwrap_or_else(|| panic!("{text}\n{story}"));
     assert!(at("remove the etcd member 3") < at("delete the Node"));
@@ -161,13 +165,13 @@ fn a_member_of_etcd_goes_before_its_node_and_its_node_before_its_record() {
 fn a_member_that_comes_back_or_an_etcd_that_nobody_can_read_keeps_its_node() {
     let mut world = World::of(Path::Evict).with_etcd();
     world.member_returns = true;
-    let course = Course::play(world, 1, Mishap::None);
+    let course = Course::calm(world);
     let Some(End::Stopped { why, .. }) = &course.ended else { panic!("{}", course.story()) };
     assert!(why.contains("tried 3 times"), "{why}");
     assert!(course.world.subject().is_some(), "{}", course.story());
     let mut world = World::of(Path::Evict).with_etcd();
     world.etcd_falls_silent = true;
-    let course = Course::play(world, 1, Mishap::None);
+    let course = Course::calm(world);
     let Some(End::Stopped { why, .. }) = &course.ended else { panic!("{}", course.story()) };
     assert!(why.contains("could not be read"), "{why}");
     assert!(course.world.subject().is_some(), "{}", course.story());

@@ -3,12 +3,12 @@
 use reveille_rancher::repair::aftermath::{Aftermath, aftermath};
 use reveille_rancher::repair::{Line, Path};
 
-use crate::course::{Course, Mishap};
-use crate::world::World;
+use reveille_sim::rancher::course::Course;
+use reveille_sim::rancher::world::World;
 
 /// The process ends after this many steps, and a person looks.
 fn after(world: World, steps: u32) -> (Course, Aftermath) {
-    let course = Course::one_life(world, Mishap::CrashAfter(steps));
+    let course = Course::cut_short(world, steps);
     let sight = course.world.sight();
     let told = aftermath(&course.world.order, course.book(), Some(&sight));
     (course, told)

@@ -1,0 +1,157 @@
+//! The guards of a repair by name, so that a test can take one away and see who notices.
+//!
+//! As the core's own ([`reveille_core::guard`]): what is shipped has no switch, and `stands` is the constant true. They stand
+//! where they are needed and ask here by name; a list of what they mean is in `docs/rancher-simulated.md`, with what noticed
+//! that they were away.
+
+macro_rules! guards {
+    ($($(#[doc = $doc:literal])+ $name:ident = $word:literal),+ $(,)?) => {
+        /// One guard, or one wait.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Guard { $($(#[doc = $doc])+ $name),+ }
+
+        impl Guard {
+            /// Every guard: those of both ways, of an eviction, of an edit, then the waits and the order.
+            pub const ALL: &[Self] = &[$(Self::$name),+];
+
+            /// The name in tables.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$name => $word),+ }
+            }
+
+            /// What it does, as a clause.
+            pub const fn says(self) -> &'static str {
+                match self { $(Self::$name => concat!($($doc),+)),+ }
+            }
+        }
+    };
+}
+
+guards! {
+    /// people said hands off
+    HandsOff = "hands-off",
+    /// a cluster that is busy, or is none that Rancher runs, is left alone
+    Quiet = "quiet",
+    /// records that were not all read prove nothing
+    RecordsRead = "records-read",
+    /// no complete snapshot of etcd within a day
+    Snapshot = "snapshot",
+    /// none of P1 to P4 holds
+    Amiss = "amiss",
+    /// a record with other addresses is another machine's
+    SameMachine = "same-machine",
+    /// the last machine of a role that is well stays
+    LastOfRole = "last-of-role",
+    /// etcd's members were not read
+    MembersRead = "members-read",
+    /// another member of etcd is not well, or too few would be left
+    MembersWell = "members-well",
+    /// it cannot be told which member of etcd is its own
+    MemberKnown = "member-known",
+    /// pods on it were not read
+    PodsRead = "pods-read",
+    /// pods with data there alone stay, unless a person lets them go
+    LocalData = "local-data",
+    /// pods that nobody would make anew stay
+    Unmanaged = "unmanaged",
+    /// who can be taken out is not edited
+    SaferWay = "safer-way",
+    /// a machine with several records is not edited
+    OneRecord = "one-record",
+    /// a record on its way out is not edited
+    NotLeaving = "not-leaving",
+    /// a record that has one of both parts is not edited
+    NeitherPart = "neither-part",
+    /// the record asked for another name than the Node has
+    HostName = "host-name",
+    /// Node and record disagree about roles
+    Roles = "roles",
+    /// it cannot be told which address is meant
+    OneAddress = "one-address",
+    /// the next change of the cluster would do more than add this host
+    AppliedHosts = "applied-hosts",
+    /// it would change who is a member of etcd
+    Membership = "membership",
+    /// two looks agree before the first step
+    SecondLook = "second-look",
+    /// it is the Node that the repair was begun for
+    SameNode = "same-node",
+    /// copies are kept before anything is changed
+    CopyFirst = "copy-first",
+    /// a Node is cordoned before its pods go
+    CordonFirst = "cordon-first",
+    /// pods go before their Node
+    DrainFirst = "drain-first",
+    /// etcd's member goes before its Node
+    MemberFirst = "member-first",
+    /// two looks agree that its member of etcd stays away before its Node goes
+    MemberStaysAway = "member-stays-away",
+    /// a Node that came back stops it
+    NodeBack = "node-back",
+    /// a cluster that lists no Node at all proves of none that it is gone
+    NodesListed = "nodes-listed",
+    /// two looks agree that the Node stays away before a record goes
+    NodeStaysAway = "node-stays-away",
+    /// a cluster that became busy is waited for, also after the Node went
+    QuietAfter = "quiet-after",
+    /// two looks agree that no record is left
+    RecordsStayAway = "records-stay-away",
+    /// a record that somebody deletes, or that has another beside it, is not mended
+    StillOne = "still-one",
+    /// two looks agree that an edit holds
+    Holds = "holds",
+    /// an edit is given its time before it is taken back
+    PlanTime = "plan-time",
+    /// only what we wrote is taken back
+    OwnEdit = "own-edit",
+    /// what somebody took out is not written again
+    NotAgain = "not-again",
+    /// an intent is durable before it is carried out
+    IntentFirst = "intent-first",
+    /// what was refused is not tried again
+    RefusedEnds = "refused-ends",
+    /// what did not help three times is not tried again
+    TriesEnd = "tries-end",
+}
+
+/// Whether this guard stands. Without the feature `sabotage`: always.
+#[cfg(not(feature = "sabotage"))]
+pub(crate) const fn stands(_guard: Guard) -> bool {
+    true
+}
+
+#[cfg(feature = "sabotage")]
+pub(crate) use sabotage::stands;
+#[cfg(feature = "sabotage")]
+pub use sabotage::without;
+
+#[cfg(feature = "sabotage")]
+mod sabotage {
+    use std::cell::Cell;
+
+    use super::Guard;
+
+    thread_local! {
+        /// The guard that is away.
+        static ABSENT: Cell<Option<Guard>> = const { Cell::new(None) };
+    }
+
+    /// Whether this guard stands on this thread.
+    pub(crate) fn stands(guard: Guard) -> bool {
+        ABSENT.with(|absent| absent.get() != Some(guard))
+    }
+
+    struct Restore(Option<Guard>);
+
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            ABSENT.with(|absent| absent.set(self.0));
+        }
+    }
+
+    /// Runs this on this thread with this guard taken away; it stands again afterwards, also after a panic.
+    pub fn without<T>(guard: Guard, run: impl FnOnce() -> T) -> T {
+        let _restore = Restore(ABSENT.with(|absent| absent.replace(Some(guard))));
+        run()
+    }
+}

@@ -1,0 +1,157 @@
+//! What must be so before a repair changes anything, said once more and otherwise than the guards say it.
+//!
+//! From the same look, by plain counting over Nodes, records, pods and members. A rule that is stricter than its guard would
+//! stop what is right; one that is laxer would miss what the guard is there for; so they are held against each other by
+//! taking each guard away.
+
+use std::collections::BTreeSet;
+
+use reveille_core::model::time::Span;
+
+use super::Witness;
+use crate::model::{Maker, Node, Record, Role};
+use crate::repair::Act;
+use crate::repair::sight::{PodKind, Sight};
+
+/// A day.
+const SNAPSHOT_MAX: Span = Span::from_min(24 * 60);
+
+fn records(sight: &Sight) -> impl Iterator<Item = &Record> {
+    sight.sample.records.iter().flat_map(std::collections::BTreeMap::values)
+}
+
+impl Witness {
+    /// The rules that this act breaks.
+    pub(super) fn conditions(&self, act: &Act, sight: &Sight) -> Vec<&'static str> {
+        let mut broken = Vec::new();
+        let mut must = |holds: bool, rule: &'static str| {
+            if !holds {
+                broken.push(rule);
+            }
+        };
+        let sample = &sight.sample;
+        must(sample.records.is_some() && sample.garbled == 0, "records were not all read");
+        must(sight.snapshot_age.is_some_and(|age| age < SNAPSHOT_MAX), "no snapshot of etcd within a day");
+        let Some(node) = sight.node(&self.order) else { return vec!["there is no Node"] };
+        let own = sight.records(&self.order, &self.ips);
+        must(own.iter().any(|record| is_amiss(record)) || own.len() > 1, "nothing is amiss with it");
+        let is_here = |record: &&Record| {
+            let ips = record.internal_ips();
+            record.addresses.is_empty() || ips.iter().any(|ip| self.ips.contains(*ip))
+        };
+        must(own.iter().all(is_here), "a record of it has other addresses");
+        match act {
+            Act::Write { .. } => broken.extend(self.of_an_edit(sight, node, &own)),
+            _ => broken.extend(self.of_an_eviction(sight, node)),
+        }
+        broken
+    }
+
+    fn of_an_eviction(&self, sight: &Sight, node: &Node) -> Vec<&'static str> {
+        let mut broken = Vec::new();
+        if !node.roles.iter().all(|role| well(sight, *role, node) > 0) {
+            broken.push("it is the last of a role");
+        }
+        let (own, homeless) = sight.members_of(&self.order.node, &self.ips);
+        let is_told =
+            sight.records(&self.order, &self.ips).iter().any(|record| record.roles.contains(&Role::Etcd));
+        let is_known = match node.roles.contains(&Role::Etcd) {
+            true => own.len() == 1 || own.is_empty() && homeless.is_empty(),
+            false => own.is_empty() && !is_told,
+        };
+        if !is_known {
+            broken.push("which member of etcd is its own is not known");
+        }
+        if node.roles.contains(&Role::Etcd) {
+            match &sight.members {
+                None => broken.push("etcd's members were not read"),
+                Some(members) => {
+                    let own = sight.member(&self.order.node, &self.ips);
+                    if members.iter().any(|member| Some(member) != own && !member.healthy) {
+                        broken.push("another member of etcd is not well");
+                    }
+                }
+            }
+        }
+        match &sight.pods {
+            None => broken.push("its pods were not read"),
+            Some(pods) => {
+                let has = |kind| pods.iter().any(|pod| pod.kind == kind);
+                if has(PodKind::LocalData) && !self.order.local_data {
+                    broken.push("pods have data there alone");
+                }
+                if has(PodKind::Unmanaged) {
+                    broken.push("nobody would make its pods anew");
+                }
+            }
+        }
+        broken
+    }
+
+    fn of_an_edit(&self, sight: &Sight, node: &Node, own: &[&Record]) -> Vec<&'static str> {
+        let mut broken = Vec::new();
+        if self.of_an_eviction(sight, node).is_empty() {
+            broken.push("it could be taken out");
+        }
+        let [record] = own else {
+            broken.push("it has not one record");
+            return broken;
+        };
+        let ips = node.internal_ips();
+        let shared = record.internal_ips().into_iter().filter(|ip| ips.contains(ip)).count();
+        let this = format!("{}:{}", sight.sample.cluster.id, record.name);
+        let is_this = |name: &str, address: &str| name == this || ips.contains(address);
+        let hosts = sight.sample.cluster.applied_hosts.clone().unwrap_or_default();
+        let others: BTreeSet<&str> = hosts
+            .iter()
+            .filter(|host| !is_this(&host.node_name, &host.address))
+            .map(|host| host.node_name.as_str())
+            .collect();
+        let whole: BTreeSet<&str> = records(sight)
+            .filter(|other| other.name != record.name && other.deleting.is_none())
+            .filter_map(|other| other.rke_node.as_ref().map(|rke| rke.node_name.as_str()))
+            .collect();
+        let was_etcd = hosts
+            .iter()
+            .any(|host| is_this(&host.node_name, &host.address) && host.roles.contains(&Role::Etcd));
+        let asked = record.requested_hostname.as_str();
+        for (holds, rule) in [
+            (record.deleting.is_none(), "the record is on its way out"),
+            (record.custom_config.is_none() && record.rke_node.is_none(), "it has one of both parts"),
+            (asked.is_empty() || asked == self.order.node, "the record asked for another name"),
+            (record.roles == node.roles, "Node and record disagree about roles"),
+            (shared == 1, "it cannot be told which address is meant"),
+            (
+                sight.sample.cluster.applied_hosts.is_some() && others == whole,
+                "the next change would do more than add it",
+            ),
+            (was_etcd == node.roles.contains(&Role::Etcd), "it would change who is a member of etcd"),
+        ] {
+            if !holds {
+                broken.push(rule);
+            }
+        }
+        broken
+    }
+}
+
+/// A mirror, nobody's, or without what a plan is made from.
+fn is_amiss(record: &Record) -> bool {
+    let is_nobodys = record.custom_config.is_none() && record.template.is_empty() && record.pool.is_empty();
+    record.name.maker() == Maker::Mirror
+        || is_nobodys
+        || record.rke_node.is_none() && record.deleting.is_none()
+}
+
+/// Other machines of a role that are Ready and have a whole record.
+fn well(sight: &Sight, role: Role, node: &Node) -> usize {
+    let nodes = sight.sample.nodes.iter().flat_map(std::collections::BTreeMap::values);
+    let is_whole = |other: &Node| {
+        records(sight)
+            .any(|record| record.rke_node.is_some() && record.deleting.is_none() && record.is_of(other))
+    };
+    nodes
+        .filter(|other| other.name != node.name && other.ready == "True" && other.roles.contains(&role))
+        .filter(|other| is_whole(other))
+        .count()
+}

@@ -1,0 +1,388 @@
+//! One course of a repair: the ladder, its book, its world, and what goes wrong between them.
+//!
+//! ```text
+//!  a person orders ─▶ life: Ladder ⇄ World … ─ ended, stopped, dead ─▶ the person asks again ─▶ life … ─▶ calm ─▶ the last lives
+//! ```
+//!
+//! After each event that goes in and each effect that comes out the witness is asked, and what was true. The first breach ends
+//! the course. When nothing more happens, a person asks a few times more; what is stopped then has a reason that stands.
+
+use std::fmt::Write as _;
+
+use reveille_core::model::time::{Span, Time};
+use reveille_rancher::repair::witness::Witness;
+use reveille_rancher::repair::{Act, Effect, End, Event, Ladder, Line, Outcome as Ended, Pace, Path};
+
+use super::fault::{Fault, Happening, Mishap};
+use super::world::World;
+use super::{Breach, Outcome};
+use crate::trace::Digest;
+
+/// Seconds that pass with each event.
+const PASS: Span = Span::from_s(3);
+/// A person asks again after so long.
+const ASKED_AGAIN: Span = Span::from_min(2);
+/// So often, while things happen, and when nothing happens any more.
+const LIVES: u32 = 40;
+const LAST_LIVES: u32 = 6;
+/// Turns of one life.
+const TURNS_MAX: u32 = 3_000;
+/// An answer that is late comes after the ladder has given it up.
+const LATE: Span = Span::from_min(4);
+/// Lines of the story that are kept.
+const STORY_MAX: usize = 400;
+
+/// What is asked of the next answers.
+#[derive(Clone, Copy, Debug, Default)]
+struct Armed {
+    crash_before: Option<u32>,
+    crash_after: Option<u32>,
+    act_fails: bool,
+    act_refused: bool,
+    act_unanswered: bool,
+    act_late: bool,
+    answer_twice: bool,
+    answer_lost: bool,
+}
+
+/// A course, played.
+pub struct Course {
+    /// Its world, as it is now.
+    pub world: World,
+    /// How it ended.
+    pub ended: Option<End>,
+    /// Effects performed.
+    pub steps: u32,
+    /// The first rule that was broken.
+    pub breach: Option<Breach>,
+    book: Vec<Line>,
+    story: Vec<String>,
+    waiting: Vec<Happening>,
+    late: Vec<(Time, Event)>,
+    armed: Armed,
+    began: Time,
+    now: Time,
+    lives: u32,
+    witness: Witness,
+    digest: Digest,
+}
+
+enum Performed {
+    Ended,
+    Said(Option<Event>),
+    Wake(Time),
+}
+
+impl Course {
+    fn new(world: World, happenings: Vec<Happening>) -> Self {
+        let began = Time::from_ms(1_763_700_000_000);
+        Self {
+            witness: Witness::new(world.order.clone(), Pace::default()),
+            world,
+            ended: None,
+            steps: 0,
+            breach: None,
+            book: Vec::new(),
+            story: Vec::new(),
+            waiting: happenings,
+            late: Vec::new(),
+            armed: Armed::default(),
+            began,
+            now: began,
+            lives: 0,
+            digest: Digest::default(),
+        }
+    }
+
+    /// Nothing goes wrong, and nobody asks again.
+    pub fn calm(world: World) -> Self {
+        let mut course = Self::new(world, Vec::new());
+        course.live();
+        course
+    }
+
+    /// The process dies once, before or after its effect of this number, and is started again.
+    pub fn with_crash(world: World, at: u32, after: bool) -> Self {
+        let mut course = Self::new(world, Vec::new());
+        let at = Some(at.saturating_sub(1));
+        (course.armed.crash_before, course.armed.crash_after) = if after { (None, at) } else { (at, None) };
+        course.live();
+        if course.ended.is_none() {
+            course.live();
+        }
+        course
+    }
+
+    /// One life that ends after its effect of this number, and nobody asks again.
+    pub fn cut_short(world: World, at: u32) -> Self {
+        let mut course = Self::new(world, Vec::new());
+        course.armed.crash_after = Some(at.saturating_sub(1));
+        course.live();
+        course
+    }
+
+    /// What is durable.
+    pub fn book(&self) -> &[Line] {
+        &self.book
+    }
+
+    /// All of this happens.
+    pub fn random(world: World, happenings: Vec<Happening>) -> Self {
+        let mut course = Self::new(world, happenings);
+        for _ in 0..LIVES {
+            course.live();
+            if course.is_over() || course.waiting.is_empty() {
+                break;
+            }
+            course.wait_for_the_person();
+        }
+        course.armed = Armed::default();
+        course.late.clear();
+        for _ in 0..LAST_LIVES {
+            if course.is_over() {
+                break;
+            }
+            course.now = course.now + Span::from_min(20);
+            course.world.settle(course.now);
+            course.world.settle(course.now + PASS);
+            course.live();
+        }
+        course.judge_the_end();
+        course
+    }
+
+    /// What is known of it.
+    pub fn outcome(self) -> Outcome {
+        Outcome {
+            story: self.story.join("\n"),
+            breach: self.breach,
+            ended: self.ended,
+            steps: self.steps,
+            lives: self.lives,
+            digest: self.digest.to_string(),
+        }
+    }
+
+    /// What happened, line by line.
+    pub fn story(&self) -> String {
+        self.story.join("\n")
+    }
+
+    fn is_over(&self) -> bool {
+        self.breach.is_some() || matches!(self.ended, Some(End::Closed(_)))
+    }
+
+    fn wait_for_the_person(&mut self) {
+        let until = self.now + ASKED_AGAIN;
+        while self.now < until {
+            self.pass();
+        }
+    }
+
+    fn tell(&mut self, text: String) {
+        // Writing into a number does not fail.
+        let _ = writeln!(self.digest, "{} {text}", self.now.ms);
+        if self.story.len() < STORY_MAX {
+            let after = self.now.since(self.began).ms / 1_000;
+            self.story.push(format!("{after} s: {text}"));
+        }
+    }
+
+    fn breaks(&mut self, by: &'static str, what: String) {
+        if self.breach.is_none() {
+            let tail = self.story.len().saturating_sub(30);
+            let story = self.story.get(tail..).unwrap_or_default().join("\n");
+            self.breach = Some(Breach { by, what, story });
+        }
+    }
+
+    /// One life of the process.
+    fn live(&mut self) {
+        self.ended = None;
+        self.lives += 1;
+        self.witness.crashed();
+        let order = self.world.order.clone();
+        let (mut ladder, mut effects) = Ladder::begin(order, Pace::default(), self.book.clone(), self.now);
+        for _ in 0..TURNS_MAX {
+            let mut said = Vec::new();
+            let mut wake = None;
+            for effect in effects.drain(..) {
+                self.steps += 1;
+                for what in self.witness.judge(self.now, &effect) {
+                    self.breaks("witness", what);
+                }
+                if self.breach.is_some() || self.dies(false) {
+                    return;
+                }
+                match self.perform(effect) {
+                    Performed::Ended => return,
+                    Performed::Said(event) => said.extend(event),
+                    Performed::Wake(at) => wake = Some(at),
+                }
+                if self.dies(true) {
+                    return;
+                }
+            }
+            let mut said = self.answers(said);
+            if said.is_empty() {
+                self.sleep(wake);
+                said.extend(self.take_late());
+                said.push(Event::Tick);
+            }
+            for event in said {
+                self.pass();
+                self.witness.hear(self.now, &event);
+                effects.extend(ladder.step(self.now, event));
+            }
+            if let Some(harm) = self.world.harms.first().cloned() {
+                return self.breaks("truth", harm);
+            }
+        }
+        self.breaks("liveness", "it does not end".to_owned());
+    }
+
+    /// Until the ladder wants to be woken, in steps, so that the world goes on meanwhile.
+    fn sleep(&mut self, wake: Option<Time>) {
+        let until = wake.unwrap_or(self.now + PASS);
+        while self.now + PASS < until {
+            self.pass();
+        }
+        self.now = self.now.max(until);
+    }
+
+    /// Time goes by, for controllers and other hands.
+    fn pass(&mut self) {
+        self.now = self.now + PASS;
+        while self.waiting.first().is_some_and(|first| self.began + first.after <= self.now) {
+            let happening = self.waiting.remove(0);
+            self.tell(format!("HAPPENS {}", happening.name));
+            match happening.what {
+                Fault::World(strike, lasts) => self.world.strike(self.now, strike, lasts),
+                Fault::Process(mishap) => self.arm(mishap),
+            }
+        }
+        self.world.settle(self.now);
+    }
+
+    fn arm(&mut self, mishap: Mishap) {
+        let armed = &mut self.armed;
+        match mishap {
+            Mishap::CrashBefore(effects) => armed.crash_before = Some(effects),
+            Mishap::CrashAfter(effects) => armed.crash_after = Some(effects),
+            Mishap::ActFails => armed.act_fails = true,
+            Mishap::ActRefused => armed.act_refused = true,
+            Mishap::ActUnanswered => armed.act_unanswered = true,
+            Mishap::ActLate => armed.act_late = true,
+            Mishap::AnswerTwice => armed.answer_twice = true,
+            Mishap::AnswerLost => armed.answer_lost = true,
+        }
+    }
+
+    fn dies(&mut self, after: bool) -> bool {
+        let count = if after { &mut self.armed.crash_after } else { &mut self.armed.crash_before };
+        match count {
+            Some(0) => *count = None,
+            Some(left) => {
+                *left -= 1;
+                return false;
+            }
+            None => return false,
+        }
+        self.late.clear();
+        self.tell("the process is dead".to_owned());
+        true
+    }
+
+    fn answers(&mut self, events: Vec<Event>) -> Vec<Event> {
+        let mut said = Vec::new();
+        for event in events {
+            if std::mem::take(&mut self.armed.answer_twice) {
+                said.push(event.clone());
+            }
+            let is_late = matches!(event, Event::Done { .. }) && std::mem::take(&mut self.armed.act_late);
+            if is_late {
+                self.late.push((self.now + LATE, event));
+            } else if !std::mem::take(&mut self.armed.answer_lost) {
+                said.push(event);
+            }
+        }
+        said
+    }
+
+    fn take_late(&mut self) -> Vec<Event> {
+        let now = self.now;
+        let (due, later) = std::mem::take(&mut self.late).into_iter().partition(|(at, _)| *at <= now);
+        self.late = later;
+        let due: Vec<(Time, Event)> = due;
+        due.into_iter().map(|(_, event)| event).collect()
+    }
+
+    fn perform(&mut self, effect: Effect) -> Performed {
+        match effect {
+            Effect::Look { look } => {
+                let seen = self.world.look();
+                if let Err(why) = &seen {
+                    self.tell(format!("a look: {why}"));
+                }
+                Performed::Said(Some(Event::Looked { look, seen: Box::new(seen) }))
+            }
+            Effect::Record { line, what } => {
+                self.tell(format!("{line}: {what:?}"));
+                self.book.push(what);
+                Performed::Said(Some(Event::Recorded { line }))
+            }
+            Effect::Do { number, act } => Performed::Said(Some(self.carry_out(number, &act))),
+            Effect::WakeAt(at) => Performed::Wake(at),
+            Effect::Tell(text) => {
+                self.tell(text);
+                Performed::Said(None)
+            }
+            Effect::End(end) => {
+                self.tell(format!("{end:?}"));
+                self.ended = Some(end);
+                Performed::Ended
+            }
+        }
+    }
+
+    fn carry_out(&mut self, number: u32, act: &Act) -> Event {
+        let why = || "so it was drawn".to_owned();
+        let armed = &mut self.armed;
+        let outcome = if std::mem::take(&mut armed.act_refused) {
+            Ended::Refused { why: why() }
+        } else if std::mem::take(&mut armed.act_fails) {
+            Ended::Failed { why: why() }
+        } else if std::mem::take(&mut armed.act_unanswered) {
+            self.world.perform(act);
+            Ended::Unknown { why: why() }
+        } else {
+            self.world.perform(act)
+        };
+        self.tell(format!("{}: {outcome:?}", act.words()));
+        Event::Done { number, outcome }
+    }
+
+    /// What is stopped when nothing happens any more has a reason that stands.
+    fn judge_the_end(&mut self) {
+        let why = match &self.ended {
+            Some(End::Stopped { why, .. }) => why.clone(),
+            Some(End::Closed(how)) => return self.judge_closing(&format!("{how:?}")),
+            None => "nobody said how it ended".to_owned(),
+        };
+        let passing = ["saw nothing", "was tried", "taken an hour", "does not become durable", "nobody said"];
+        if passing.iter().any(|part| why.contains(part)) && !self.world.member_returns {
+            self.breaks("liveness", format!("it stays stopped: {why}"));
+        }
+    }
+
+    /// What it says at the end is so.
+    fn judge_closing(&mut self, how: &str) {
+        let is_new = self.world.subject().is_some_and(|node| node.uid.as_str() == "uid-w-3");
+        if how == "HandedOver" && is_new {
+            self.breaks("truth", "handed over, and its Node was never deleted".to_owned());
+        }
+        if how == "Mended" && self.world.order.path != Path::Mend {
+            self.breaks("truth", "mended on the other way".to_owned());
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! What is so of a cluster from the beginning: each a reason against a repair, or beside it.
+
+use reveille_core::model::time::Span;
+use reveille_rancher::model::{Condition, CustomConfig, Host, Kind, Record, Role};
+use reveille_rancher::repair::sight::PodKind;
+
+use super::world::{ADDRESS, World, addresses, mirror, pod};
+
+/// Something that is so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "each is what its name says; `apply` has the field")]
+pub enum Circumstance {
+    ClusterBusy,
+    ClusterMirrored,
+    SnapshotMissing,
+    SnapshotOld,
+    RecordsGarbled,
+    RecordWhole,
+    AddressesOfAnother,
+    SiblingsNotReady,
+    SiblingsNotWhole,
+    MembersUnread,
+    MemberSick,
+    MemberMissing,
+    MemberReturns,
+    MemberNobodys,
+    MemberTwice,
+    PodsUnread,
+    PodWithLocalData,
+    PodUnmanaged,
+    PodsMovable,
+    SecondRecord,
+    RecordLeaving,
+    OnePartThere,
+    OtherHostName,
+    OtherRoles,
+    SeveralAddresses,
+    HostsUnknown,
+    HostMissing,
+    WasEtcd,
+    HandsOff,
+    KubeletReturns,
+    PlanNeverComes,
+    SyncerNeverTidies,
+    BusyOnceTheNodeIsGone,
+}
+
+impl Circumstance {
+    /// All of them.
+    pub const ALL: [Self; 33] = [
+        Self::ClusterBusy,
+        Self::ClusterMirrored,
+        Self::SnapshotMissing,
+        Self::SnapshotOld,
+        Self::RecordsGarbled,
+        Self::RecordWhole,
+        Self::AddressesOfAnother,
+        Self::SiblingsNotReady,
+        Self::SiblingsNotWhole,
+        Self::MembersUnread,
+        Self::MemberSick,
+        Self::MemberMissing,
+        Self::MemberReturns,
+        Self::MemberNobodys,
+        Self::MemberTwice,
+        Self::PodsUnread,
+        Self::PodWithLocalData,
+        Self::PodUnmanaged,
+        Self::PodsMovable,
+        Self::SecondRecord,
+        Self::RecordLeaving,
+        Self::OnePartThere,
+        Self::OtherHostName,
+        Self::OtherRoles,
+        Self::SeveralAddresses,
+        Self::HostsUnknown,
+        Self::HostMissing,
+        Self::WasEtcd,
+        Self::HandsOff,
+        Self::KubeletReturns,
+        Self::PlanNeverComes,
+        Self::SyncerNeverTidies,
+        Self::BusyOnceTheNodeIsGone,
+    ];
+
+    /// Makes it so.
+    pub fn apply(self, world: &mut World) {
+        match self {
+            Self::ClusterBusy => {
+                let busy = Condition { status: "Unknown".to_owned(), ..Condition::default() };
+                world.cluster.conditions.insert("Provisioned".to_owned(), busy);
+            }
+            Self::ClusterMirrored => world.cluster.kind = Kind::Mirrored,
+            Self::SnapshotMissing => world.snapshot_age = None,
+            Self::SnapshotOld => world.snapshot_age = Some(Span::from_min(24 * 60 + 1)),
+            Self::RecordsGarbled => world.garbled = 1,
+            Self::SiblingsNotReady => {
+                world.nodes.values_mut().take(2).for_each(|node| "False".clone_into(&mut node.ready));
+            }
+            Self::SiblingsNotWhole => {
+                world.records.values_mut().for_each(|record| record.rke_node = None);
+                world.cluster.applied_hosts = Some(Vec::new());
+            }
+            Self::HostsUnknown => world.cluster.applied_hosts = None,
+            Self::HostMissing => drop(world.cluster.applied_hosts.as_mut().and_then(Vec::pop)),
+            Self::WasEtcd => was_etcd(world),
+            Self::HandsOff => world.hands_off = Some("paused by ann: looking".to_owned()),
+            Self::KubeletReturns => world.kubelet_returns = true,
+            Self::PlanNeverComes => world.plans = false,
+            Self::SyncerNeverTidies => world.records.values_mut().for_each(|record| record.is_synced = false),
+            Self::BusyOnceTheNodeIsGone => {
+                world.updates_after = true;
+                world.records.values_mut().for_each(|record| record.is_synced = false);
+            }
+            Self::MembersUnread
+            | Self::MemberSick
+            | Self::MemberMissing
+            | Self::MemberReturns
+            | Self::MemberNobodys
+            | Self::MemberTwice => self.of_etcd(world),
+            Self::PodsUnread => world.pods = None,
+            Self::PodWithLocalData => only(world, PodKind::LocalData),
+            Self::PodUnmanaged => only(world, PodKind::Unmanaged),
+            Self::PodsMovable => only(world, PodKind::Movable),
+            _ => self.of_its_record(world),
+        }
+    }
+
+    fn of_etcd(self, world: &mut World) {
+        *world = world.clone().with_etcd();
+        match self {
+            Self::MembersUnread => world.members = None,
+            Self::MemberReturns => world.member_returns = true,
+            Self::MemberNobodys => {
+                for member in world.members.iter_mut().flatten().filter(|member| member.id == "3") {
+                    (member.name, member.hosts) = ("cp-x".to_owned(), ["192.168.7.3".to_owned()].into());
+                }
+            }
+            Self::MemberTwice => {
+                for member in world.members.iter_mut().flatten().filter(|member| member.id == "2") {
+                    member.hosts = [ADDRESS.to_owned()].into();
+                }
+            }
+            Self::MemberMissing => {
+                world.members.iter_mut().for_each(|members| members.retain(|member| member.id != "1"));
+            }
+            _ => {
+                if let Some(member) = world.members.iter_mut().flatten().next() {
+                    member.healthy = false;
+                }
+            }
+        }
+    }
+
+    fn of_its_record(self, world: &mut World) {
+        let roles = world.subject().map(|node| node.roles.clone()).unwrap_or_default();
+        let node = world.nodes.values_mut().next_back();
+        let Some(record) = world.records.values_mut().next_back() else { return };
+        let custom = CustomConfig { address: ADDRESS.to_owned(), internal_address: String::new() };
+        match self {
+            Self::AddressesOfAnother => record.addresses = addresses("10.0.0.9"),
+            Self::RecordLeaving => {
+                record.deleting = super::world::stamped();
+                world.spells.hooks_late = reveille_core::model::time::Time::from_ms(i64::MAX);
+                world.spells.syncer_down = world.spells.hooks_late;
+            }
+            Self::OnePartThere => record.custom_config = Some(custom),
+            Self::OtherHostName => record.requested_hostname = "w-9".to_owned(),
+            Self::OtherRoles => drop(record.roles.insert(Role::ControlPlane)),
+            Self::SeveralAddresses => {
+                let both = [addresses(ADDRESS), addresses("10.1.0.3")].concat();
+                record.addresses.clone_from(&both);
+                if let Some(node) = node {
+                    node.addresses = both;
+                }
+            }
+            Self::RecordWhole => {
+                let like = record.clone();
+                let name = "m-0123456789ad";
+                let node_name = format!("{}:{name}", world.cluster.id);
+                let rke_node = world.records.values().find_map(|other| other.rke_node.clone());
+                let rke_node = rke_node.map(|rke| reveille_rancher::model::RkeNode {
+                    node_name,
+                    hostname_override: super::world::SUBJECT.to_owned(),
+                    address: ADDRESS.to_owned(),
+                    ..rke
+                });
+                let whole = mirror(name, super::world::SUBJECT, ADDRESS, roles);
+                world.records.remove(&like.name);
+                let whole = Record { custom_config: Some(custom), rke_node, has_plan: true, ..whole };
+                world.records.insert(whole.name.clone(), whole);
+            }
+            _ => {
+                let second = mirror("machine-x9999", super::world::SUBJECT, ADDRESS, roles);
+                world.records.insert(second.name.clone(), second);
+            }
+        }
+    }
+}
+
+/// The applied specification says that it held etcd.
+fn was_etcd(world: &mut World) {
+    let node_name = format!("{}:m-0123456789ae", world.cluster.id);
+    let roles = [Role::Etcd].into();
+    let was = Host { node_name, address: ADDRESS.to_owned(), roles };
+    world.cluster.applied_hosts.iter_mut().for_each(|hosts| hosts.push(was.clone()));
+}
+
+/// One pod besides that of a DaemonSet.
+fn only(world: &mut World, kind: PodKind) {
+    world.pods = Some(vec![pod("proxy", PodKind::Staying), pod("one", kind)]);
+}

@@ -1,0 +1,103 @@
+//! Both ways of mending a record, in the simulator: crashes at each step, random courses, what stands against each, and
+//! each guard taken away once.
+
+#![allow(clippy::unwrap_used, reason = "a test ends where its material is missing")]
+
+mod abandoned;
+mod refusals;
+mod saboteurs;
+
+use reveille_core::model::time::Time;
+use reveille_rancher::repair::{Closing, End, Path};
+use reveille_sim::rancher::Plan;
+use reveille_sim::rancher::course::Course;
+use reveille_sim::rancher::world::{SUBJECT, World};
+
+#[test]
+fn a_record_that_is_deleted_before_its_node_comes_back_as_a_mirror() {
+    let mut world = World::of(Path::Evict);
+    world.records.retain(|_, record| record.requested_hostname != SUBJECT);
+    world.settle(Time::from_ms(0));
+    assert_eq!(world.mirrors_made, 1);
+    assert!(world.records.values().any(|record| record.name.0.starts_with("machine-")));
+}
+
+#[test]
+fn both_ways_come_to_their_end_when_nothing_goes_wrong() {
+    for (path, closing) in [(Path::Evict, Closing::HandedOver), (Path::Mend, Closing::Mended)] {
+        let course = Course::calm(World::of(path));
+        assert_eq!(course.ended, Some(End::Closed(closing)), "{}", course.story());
+        assert!(course.breach.is_none(), "{:?}", course.breach);
+        assert_eq!(course.world.mirrors_made, 0);
+        match path {
+            Path::Evict => assert!(course.world.subject().is_none() && course.world.its_records().is_empty()),
+            Path::Mend => assert!(course.world.its_records()[0].rke_node.is_some()),
+        }
+    }
+}
+
+#[test]
+fn a_crash_at_each_step_neither_repeats_nor_loses_anything() {
+    let worlds = [
+        (World::of(Path::Evict), Closing::HandedOver),
+        (World::of(Path::Evict).with_etcd(), Closing::HandedOver),
+        (World::of(Path::Mend), Closing::Mended),
+    ];
+    for (world, closing) in worlds {
+        let steps = Course::calm(world.clone()).steps;
+        assert!(steps > 20, "{steps}");
+        for at in 1..=steps {
+            for after in [false, true] {
+                let course = Course::with_crash(world.clone(), at, after);
+                let told = || format!("{at} {after} {:?}\n{}", course.breach, course.story());
+                assert!(course.breach.is_none(), "{}", told());
+                assert_eq!(course.ended, Some(End::Closed(closing.clone())), "{}", told());
+                assert_eq!(course.world.mirrors_made, 0, "{}", told());
+                let left = course.world.members.as_ref().map_or(2, Vec::len);
+                assert_eq!(left, 2, "{}", told());
+            }
+        }
+    }
+}
+
+#[test]
+fn random_courses_break_no_rule_and_one_seed_is_one_course() {
+    let (mut closed, mut stopped) = (0, 0);
+    for seed in 0..1_500 {
+        let plan = Plan::of(seed, &[]).unwrap();
+        let outcome = plan.play();
+        if let Some(breach) = &outcome.breach {
+            panic!("seed {seed} {:?}: {}: {}\n{}", plan.circumstances, breach.by, breach.what, breach.story);
+        }
+        match &outcome.ended {
+            Some(End::Closed(_)) => closed += 1,
+            _ => stopped += 1,
+        }
+        if seed % 100 == 0 {
+            assert_eq!(outcome, plan.play(), "seed {seed}");
+        }
+    }
+    assert!(closed > 300 && stopped > 100, "{closed} closed, {stopped} stopped: the draw says little");
+}
+
+#[test]
+fn an_edit_after_which_etcd_would_be_replaced_or_no_plan_comes_is_taken_back() {
+    for spoil in [|world: &mut World| world.replaces_etcd = true, |world: &mut World| world.plans = false] {
+        let mut world = World::of(Path::Mend);
+        spoil(&mut world);
+        let course = Course::calm(world);
+        assert_eq!(course.ended, Some(End::Closed(Closing::PutBack)), "{}", course.story());
+        let records = course.world.its_records();
+        assert!(records[0].rke_node.is_none() && records[0].custom_config.is_none());
+    }
+}
+
+#[test]
+fn a_kubelet_that_brings_its_node_back_stops_it_before_the_record() {
+    let mut world = World::of(Path::Evict);
+    world.kubelet_returns = true;
+    let course = Course::calm(world);
+    let Some(End::Stopped { why, changed: true }) = &course.ended else { panic!("{}", course.story()) };
+    assert!(why.contains("came back"), "{why}");
+    assert!(!course.story().contains("delete the record"), "{}", course.story());
+}

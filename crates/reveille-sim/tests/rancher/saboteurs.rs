@@ -1,0 +1,71 @@
+//! Each guard of a repair is taken away once, and somebody must notice.
+//!
+//! The same seeds are played with all guards standing, and nothing is wrong in them (`random_courses_break_no_rule`). What
+//! noticed stands in `docs/rancher-simulated.md`, with the faults that are drawn; the page is checked to be what is found.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use reveille_rancher::repair::guard::{Guard, without};
+use reveille_sim::rancher::Plan;
+use reveille_sim::rancher::fault::CATALOG;
+
+/// So many seeds a guard may go unnoticed.
+const SEEDS: u64 = 1_500;
+
+#[test]
+fn every_missing_guard_or_wait_is_noticed() {
+    let mut page = HEAD.to_owned();
+    let mut unnoticed: Vec<&str> = Vec::new();
+    for guard in Guard::ALL.iter().copied() {
+        let noticed = (0..SEEDS).find_map(|seed| {
+            let plan = Plan::of(seed, &[]).unwrap();
+            without(guard, || plan.play()).breach.map(|breach| (seed, breach))
+        });
+        match noticed {
+            Some((seed, breach)) => {
+                let (name, says) = (guard.name(), guard.says().trim());
+                let _ = writeln!(page, "| {name} | {says} | {}: {} | {seed} |", breach.by, breach.what);
+            }
+            None => unnoticed.push(guard.name()),
+        }
+    }
+    assert!(unnoticed.is_empty(), "nobody missed: {}", unnoticed.join(", "));
+    page += FAULTS;
+    for entry in CATALOG {
+        let _ = writeln!(page, "| `{}` | {} | {} |", entry.name, entry.rate, entry.says);
+    }
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/rancher-simulated.md");
+    if std::env::var_os("REVEILLE_BLESS").is_some() {
+        std::fs::write(&file, &page).expect("the page can be written");
+    }
+    let kept = std::fs::read_to_string(&file).unwrap_or_default();
+    assert!(
+        kept == page,
+        "docs/rancher-simulated.md is not what is found now; if that is meant: REVEILLE_BLESS=1\n{page}"
+    );
+}
+
+const HEAD: &str = "# Mending Rancher's records in the simulator
+
+`reveille simulate --world rancher --seed 7` plays a repair of one record ([rancher.md](rancher.md)) on a made-up cluster: the
+ladder is the one of `rancher evict` and `mend`, and Rancher's syncer, hooks and planner do what its own do. The seed draws the
+way, what is so of the cluster from the beginning, and what happens to it, to people and to the process. After every step a
+witness is asked, who keeps a book of its own and asks none of the guards, and what was true. `--seeds 1000` plays so many,
+`--faults` names the only ones that happen.
+
+## What happens when a guard is missing
+
+A test takes each guard and each wait away, one at a time, and plays seeds until somebody notices. With all of them standing
+nothing is wrong in the same seeds. This page is written by it (`cargo test -p reveille-sim --test rancher`).
+
+| guard | what it does | noticed by | seed |
+| --- | --- | --- | --- |
+";
+
+const FAULTS: &str = "
+## What can happen
+
+| name | weight | what happens |
+| --- | --- | --- |
+";

@@ -109,6 +109,7 @@ impl CloudView {
                 self.unlist(now, &id, change);
             }
             self.finish_leaving(&listed, change);
+            self.find_ended(snapshot, remembered, change);
             return;
         };
         self.source.doubt(now, Some(Arc::from(why)));
@@ -119,6 +120,13 @@ impl CloudView {
             change.ask.extend(missing.iter().cloned());
         }
         self.doubted_missing = missing;
+    }
+
+    /// Who ended before this process ever saw it, and is listed as such, is asked for as one that no list holds any more.
+    fn find_ended(&self, snapshot: &CloudSnapshot, remembered: &[InstanceId], change: &mut CloudChange) {
+        let ended = snapshot.instances.iter().filter(|listed| listed.state == InstanceState::Gone);
+        let known = |id: &InstanceId| remembered.contains(id) && !self.instances.contains_key(id);
+        change.ask.extend(ended.map(|listed| &listed.id).filter(|id| known(id)).cloned());
     }
 
     /// Leaving instances that the listing no longer holds need the same proof as any other, but raise no doubt.

@@ -435,3 +435,16 @@ fn faults_are_not_forgiven_by_a_restart_because_a_node_was_cleaned_up() {
     let state = State::restore(roster(), how, [fault("a"), fault("b"), width]);
     assert_eq!(state.desk().book.fault_count(&"workers".into(), "no valid host"), 2);
 }
+
+/// It ended while nobody watched, and its cloud still lists it as ended.
+#[test]
+fn who_ended_while_we_were_away_and_is_still_listed_went_through_somebody_else() {
+    let mut field = Field::new(roster()).populate(5);
+    field.run(Span::from_min(2));
+    field.instances.get_mut("i001").unwrap().state = InstanceState::Gone;
+    field.ports.remove("i001");
+    field.nodes.remove("i001");
+    let mut next = restarted(field);
+    next.run(Span::from_min(1));
+    assert!(next.state.desk().foreign.contains_key(&"workers".into()), "its pool is left alone for a while");
+}

@@ -33,7 +33,7 @@ const SCENARIOS_RIG: &str = "e2e-";
 const BUILD_WITHIN: Duration = Duration::from_secs(2700);
 const UP_WITHIN: Duration = Duration::from_secs(900);
 const DOWN_WITHIN: Duration = Duration::from_secs(120);
-const TESTS_WITHIN: Duration = Duration::from_secs(1680);
+const TESTS_WITHIN: Duration = Duration::from_secs(1980);
 
 /// The rig's programs, being built beside other work.
 pub(crate) struct Building(JoinHandle<Result<Ended>>);

@@ -6,6 +6,8 @@
 
 use std::net::IpAddr;
 
+use reveille_core::model::hosting::Notice;
+
 use super::reading::Reading;
 use super::server::Server;
 use super::supervised::Supervised;
@@ -41,6 +43,8 @@ pub struct Facts {
     pub disks: Vec<Disk>,
     /// Memory, as the kernel counts it.
     pub memory: Reading<Memory>,
+    /// What its provider told the machine of what it will do to it; `None` where it is of none whose words are read.
+    pub announced: Reading<Option<Vec<Notice>>>,
     /// The kubelet.
     pub kubelet: Kubelet,
     /// Requests for certificates of this machine's name.

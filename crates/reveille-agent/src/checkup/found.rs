@@ -35,6 +35,7 @@ pub const CAUSES: &[&str] = &[
     "node-not-ready",
     "node-object-deleted",
     "port-in-use",
+    "provider-announced",
     "proxy-intercepts-traffic",
     "server-certificate-expired",
     "server-endpoint-wrong",

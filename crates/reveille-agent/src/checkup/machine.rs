@@ -296,6 +296,21 @@ pub(super) fn memory(facts: &Facts) -> Found {
     Found::passed("there is enough").line(line)
 }
 
+pub(super) fn announced(facts: &Facts) -> Found {
+    let Some(notices) = known!(facts.announced) else {
+        return Found::skipped("it is of no provider that tells its machines what it will do to them");
+    };
+    if notices.is_empty() {
+        return Found::passed("its provider announces nothing");
+    }
+    let node = facts.names.node().unwrap_or_else(|| "NODE".to_owned());
+    Found::warned("its provider announced what it will do to it")
+        .lines(notices.iter().map(ToString::to_string))
+        .cause("provider-announced")
+        .advise("drain it and let its owner replace it before then")
+        .run(format!("kubectl drain {node} --ignore-daemonsets --delete-emptydir-data"))
+}
+
 /// What is free is below where the kubelet evicts pods: as it is configured, or by its defaults.
 fn is_below(facts: &Facts, signal: &str, free: u64, size: u64) -> bool {
     const DEFAULTS: [(&str, &str); 4] = [

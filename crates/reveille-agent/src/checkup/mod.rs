@@ -109,6 +109,7 @@ const RULES: &[Rule] = &[
     rule("leftovers", Stage::OsBoot, &[], kubelet::leftovers),
     rule("disk", Stage::Stay, &[], machine::disk),
     rule("memory", Stage::Stay, &[], machine::memory),
+    rule("announced", Stage::Stay, &[], machine::announced),
     rule(
         "client-certificate",
         Stage::Authenticate,

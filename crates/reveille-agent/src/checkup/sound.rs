@@ -97,6 +97,7 @@ pub(super) fn fresh() -> Facts {
         join: Join { kubeconfig: Read(Joined::Nothing), control_plane: Read(Vec::new()) },
         disks: vec![Disk { path: "/var/lib/kubelet".to_owned(), what: "nodefs", room: Read(room) }],
         memory: Read(Memory { available_bytes: 4 << 30, size_bytes: 8 << 30 }),
+        announced: Read(Some(Vec::new())),
         kubelet: Kubelet {
             config: Read(ConfigSeen::Absent),
             unit: Read(Some(Unit {

@@ -2,6 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use reveille_core::model::hosting::{Notice, NoticeKind};
+
 use super::facts::*;
 use super::reading::Reading::{self, Read};
 use super::server::*;
@@ -68,6 +70,7 @@ fn a_fact_that_was_not_read_is_never_one_that_is_not_so() {
     facts.join = Join { kubeconfig: Reading::cannot_tell(why()), control_plane: Reading::cannot_tell(why()) };
     facts.disks[0].room = Reading::cannot_tell(why());
     facts.memory = Reading::cannot_tell(why());
+    facts.announced = Reading::cannot_tell(why());
     facts.kubelet = Kubelet {
         config: Reading::cannot_tell(why()),
         unit: Reading::cannot_tell(why()),
@@ -86,9 +89,14 @@ fn a_fact_that_was_not_read_is_never_one_that_is_not_so() {
     assert_eq!(odd, [""; 0]);
 }
 
+fn rebalance() -> Notice {
+    let not_before = Some("2026-11-23T08:22:00Z".into());
+    Notice { kind: NoticeKind::Rebalance, not_before, text: "recommended".into() }
+}
+
 #[test]
 fn what_only_warns_stops_nobody() {
-    let spoils: [(fn() -> Facts, fn(&mut Facts), &str); 8] = [
+    let spoils: [(fn() -> Facts, fn(&mut Facts), &str); 9] = [
         (fresh, |f| f.is_synchronised = Read(false), "clock"),
         (fresh, |f| f.swap = Read(vec!["/dev/vda2".to_owned()]), "swap"),
         (fresh, |f| f.kernel.bridges_filter = Read(None), "kernel"),
@@ -96,6 +104,7 @@ fn what_only_warns_stops_nobody() {
         (joined, |f| node(f).is_cordoned = true, "leaving"),
         (joined, |f| node(f).leaving = Some("karpenter.sh/disrupted".to_owned()), "leaving"),
         (joined, |f| cert(f).not_after_s = NOW_S + 60, "client-certificate"),
+        (joined, |f| f.announced = Reading::Read(Some(vec![rebalance()])), "announced"),
         (joined, |f| node(f).boot_id = "b1".to_owned(), "node"),
     ];
     for (sound, spoil, id) in spoils {

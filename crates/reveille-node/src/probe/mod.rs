@@ -3,7 +3,8 @@
 //! ```text
 //!  Target ─▶ server: name ─▶ TCP ─▶ TLS ─▶ cluster-info ─▶ verified: version, token, Node, requests ──┐
 //!  Root ──▶ machine (a thread of its own, files alone) ───────────────────────────────────────────────┼─▶ Facts
-//!  sockets ─▶ runtime (CRI), kubelet's healthz, name servers; programs (systemctl, timedatectl) ───────┘
+//!  sockets ─▶ runtime (CRI), kubelet's healthz, name servers; programs (systemctl, timedatectl) ───────┤
+//!  the provider's metadata ───────────────────────────────────────────────────────────────────────────┘
 //! ```
 //!
 //! Each thing that is asked has a deadline of its own, they run side by side, and what is late is a fact of its own or could not
@@ -22,6 +23,7 @@ mod ports;
 mod process;
 mod programs;
 mod protobuf;
+mod provider;
 mod routes;
 mod runtime;
 mod server;
@@ -53,6 +55,8 @@ pub struct Probe {
     pub within: Duration,
     /// Programs of the system may be run, and the machine's own ports be asked: false where the root is not this machine's.
     pub asks_system: bool,
+    /// Where the machine's metadata is asked for, when the machine is of a provider that tells its machines something.
+    pub metadata: Option<String>,
     /// When all of it ends.
     ends: Instant,
 }
@@ -60,12 +64,13 @@ pub struct Probe {
 impl Probe {
     /// Reads this machine; its time runs from here.
     pub fn of_this_machine() -> Self {
-        Self { asks_system: true, ..Self::of_folder(Root::default()) }
+        let metadata = Some(provider::METADATA.to_owned());
+        Self { asks_system: true, metadata, ..Self::of_folder(Root::default()) }
     }
 
     /// Reads what a folder was laid out as; its time runs from here.
     pub fn of_folder(root: Root) -> Self {
-        Self { root, within: WITHIN, asks_system: false, ends: Instant::now() + ALL_WITHIN }
+        Self { root, within: WITHIN, asks_system: false, metadata: None, ends: Instant::now() + ALL_WITHIN }
     }
 
     /// How long the next thing may take.
@@ -94,12 +99,13 @@ impl Probe {
         let names = Names { host: files.host_name.clone(), told };
         let node_name = names.node();
         let named_socket = target.and_then(|target| target.cri_socket.as_deref());
-        let (asked, runtime, (unit, health), is_synchronised, resolvers) = tokio::join!(
+        let (asked, runtime, (unit, health), is_synchronised, resolvers, announced) = tokio::join!(
             self.servers(target, node_name.as_deref(), &files, &layout),
             self.runtime(named_socket, &layout.sockets),
             self.kubelet_service(&files, &layout.unit),
             self.is_synchronised(),
             self.ask_resolvers(target, &files.resolvers),
+            self.announced(),
         );
         let server::Asked { servers, node, requests, certificate } = asked;
         Facts {
@@ -117,6 +123,7 @@ impl Probe {
             join: files.join,
             disks: files.disks,
             memory: files.memory,
+            announced,
             kubelet: facts::Kubelet {
                 config: files.config,
                 unit,

@@ -40,7 +40,8 @@ pub fn settings(dwell: Span) -> Settings {
     Settings {
         check_every: Span::from_s(5),
         api_timeout: Span::from_s(10),
-        inspect_every: Span::from_s(3),
+        // A cloud controller that does not know the machine takes its node within seconds: who looks seldom sees none come.
+        inspect_every: Span::from_s(1),
         backoff: Span::from_s(10),
         backoff_max: Span::from_min(2),
         back_within: Span::from_min(2),

@@ -298,7 +298,7 @@ pub(super) fn memory(facts: &Facts) -> Found {
 
 pub(super) fn announced(facts: &Facts) -> Found {
     let Some(notices) = known!(facts.announced) else {
-        return Found::skipped("it is of no provider that tells its machines what it will do to them");
+        return Found::passed("it is of no provider that tells its machines what it will do to them");
     };
     if notices.is_empty() {
         return Found::passed("its provider announces nothing");

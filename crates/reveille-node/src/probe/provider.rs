@@ -203,7 +203,9 @@ mod tests {
                     None => ("404 Not Found", ""),
                 };
                 let length = body.len();
-                let answer = format!("HTTP/1.1 {status}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}");
+                let answer = format!(
+                    "HTTP/1.1 {status}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}"
+                );
                 stream.write_all(answer.as_bytes()).await.ok();
             }
         });
@@ -234,7 +236,9 @@ mod tests {
             ),
         ])
         .await;
-        let Reading::Read(Some(notices)) = announced("Amazon EC2\n", &at).await else { panic!("it is EC2's") };
+        let Reading::Read(Some(notices)) = announced("Amazon EC2\n", &at).await else {
+            panic!("it is EC2's")
+        };
         let told: Vec<String> = notices.iter().map(ToString::to_string).collect();
         assert_eq!(
             told,

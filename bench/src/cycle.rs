@@ -12,6 +12,7 @@ use reveille_core::model::roster::{Limits, Roster};
 use reveille_openstack::{CloudConfig, Environment, Interest, Lister, Project};
 
 use super::cloud_service::{self, POOLS};
+use super::cost::Cost;
 use super::fleet;
 use super::http_service::HttpService;
 
@@ -20,14 +21,6 @@ const ROUNDS: u32 = 9;
 const SERVERS: usize = 1_000;
 /// With default periods one listing of twenty is a full one, the others ask for changes.
 const LISTINGS_PER_FULL: u32 = 20;
-
-/// What a cycle costs.
-struct Cost {
-    calls: f64,
-    bytes: f64,
-    cpu: Duration,
-    wall: Duration,
-}
 
 pub(crate) fn per_cycle() -> Result<(), Box<dyn std::error::Error>> {
     println!(
@@ -41,13 +34,7 @@ pub(crate) fn per_cycle() -> Result<(), Box<dyn std::error::Error>> {
     for (name, cost) in
         [("reveille, everything", &ours), ("reveille, changes", &changes), ("one listing per pool", &theirs)]
     {
-        println!(
-            "  {name:<22} {:5.1} calls {:8.2} MB {:8.1} ms of processor {:8.1} ms of wall",
-            cost.calls,
-            cost.bytes / 1e6,
-            cost.cpu.as_secs_f64() * 1e3,
-            cost.wall.as_secs_f64() * 1e3
-        );
+        cost.print(name);
     }
     println!(
         "  ratio of the last to the first {:.2} x calls, {:.2} x bytes, {:.2} x processor",
@@ -87,21 +74,21 @@ async fn calls_of_a_period(service: &HttpService) -> Result<f64, Box<dyn std::er
 /// Either everything is listed each time, or what changed.
 async fn reveille_cycle(service: &HttpService, full: bool) -> Result<Cost, Box<dyn std::error::Error>> {
     let mut lister = lister(service).await?;
-    lister.list(true).await?;
-    let mut spent = Vec::new();
-    service.take_counts();
-    for _ in 0..ROUNDS {
-        let (cpu, wall) = (thread_cpu(), std::time::Instant::now());
+    if !full {
+        // Changes are asked for once everything was listed.
+        lister.list(true).await?;
+    }
+    let cycle = async || {
         let snapshot = lister.list(full).await?;
-        spent.push((thread_cpu().saturating_sub(cpu), wall.elapsed()));
         let expected = if full { SERVERS } else { 0 };
         assert_eq!(
             (snapshot.instances.len(), snapshot.ports.len()),
             (expected, SERVERS),
             "everything is listed"
         );
-    }
-    Ok(cost(service, spent))
+        Ok(())
+    };
+    Cost::of(service, ROUNDS, cycle).await
 }
 
 async fn lister(service: &HttpService) -> Result<Lister, Box<dyn std::error::Error>> {
@@ -116,13 +103,7 @@ async fn lister(service: &HttpService) -> Result<Lister, Box<dyn std::error::Err
 async fn per_pool_cycle(service: &HttpService) -> Result<Cost, Box<dyn std::error::Error>> {
     let client = reqwest::Client::builder().build()?;
     let base = format!("http://{}", service.address);
-    let mut spent = Vec::new();
-    for round in 0..=ROUNDS {
-        if round == 1 {
-            spent.clear();
-            service.take_counts();
-        }
-        let (cpu, wall) = (thread_cpu(), std::time::Instant::now());
+    let cycle = async || {
         for path in ["/v3/auth/tokens", "/v3/auth/tokens"] {
             client.post(format!("{base}{path}")).send().await?.bytes().await?;
         }
@@ -131,9 +112,9 @@ async fn per_pool_cycle(service: &HttpService) -> Result<Cost, Box<dyn std::erro
             assert_eq!(found, SERVERS / POOLS, "every server of the pool is found");
         }
         client.get(format!("{base}/v2.0/security-groups?name=k8s-nodes")).send().await?.bytes().await?;
-        spent.push((thread_cpu().saturating_sub(cpu), wall.elapsed()));
-    }
-    Ok(cost(service, spent))
+        Ok(())
+    };
+    Cost::of(service, ROUNDS, cycle).await
 }
 
 async fn list_by_name(
@@ -160,14 +141,6 @@ async fn list_by_name(
             .filter(|s| s["name"].as_str().is_some_and(|name| name.starts_with(prefix)))
             .count();
     }
-}
-
-fn cost(service: &HttpService, mut spent: Vec<(Duration, Duration)>) -> Cost {
-    let (calls, bytes) = service.take_counts();
-    spent.sort_unstable();
-    let (cpu, wall) = spent.get(spent.len() / 2).copied().unwrap_or_default();
-    let rounds = f64::from(ROUNDS);
-    Cost { calls: calls as f64 / rounds, bytes: bytes as f64 / rounds, cpu, wall }
 }
 
 /// Processor time of this thread so far.

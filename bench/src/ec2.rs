@@ -6,12 +6,11 @@
 
 use std::collections::BTreeSet;
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use reveille_core::model::instance::Mark;
 use reveille_ec2::{Account, Ec2Config, Interest, Lister};
 
-use super::cycle::thread_cpu;
+use super::cost::Cost;
 use super::ec2_service;
 use super::http_service::HttpService;
 
@@ -19,14 +18,6 @@ const ROUNDS: u32 = 7;
 const MACHINES: usize = 5_000;
 /// Who has it is the process with credentials.
 const KEY: (&str, &str) = ("AWS_ACCESS_KEY_ID", "BENCH");
-
-/// What a cycle costs.
-struct Cost {
-    calls: f64,
-    bytes: f64,
-    cpu: Duration,
-    wall: Duration,
-}
 
 pub(crate) fn per_cycle() -> Result<(), Box<dyn std::error::Error>> {
     if std::env::var(KEY.0).ok().as_deref() == Some(KEY.1) {
@@ -47,13 +38,7 @@ fn measure() -> Result<(), Box<dyn std::error::Error>> {
     let ours = runtime.block_on(reveille_cycle(&service))?;
     let floor = runtime.block_on(bare_cycle(&service))?;
     for (name, cost) in [("reveille", &ours), ("fetched, not read", &floor)] {
-        println!(
-            "  {name:<22} {:5.1} calls {:8.2} MB {:8.1} ms of processor {:8.1} ms of wall",
-            cost.calls,
-            cost.bytes / 1e6,
-            cost.cpu.as_secs_f64() * 1e3,
-            cost.wall.as_secs_f64() * 1e3
-        );
+        cost.print(name);
     }
     println!(
         "  {:.1} us of processor a machine, {:.1} x the floor; at a cycle each 30 s {:.2} % of a core\n",
@@ -70,31 +55,19 @@ async fn reveille_cycle(service: &HttpService) -> Result<Cost, Box<dyn std::erro
     let account = Account::connect(&config).await?;
     let marks = BTreeSet::from([Mark::Tag("kubernetes.io/cluster/bench".into())]);
     let mut lister = Lister::new(account, Interest { cluster_marks: marks, ..Interest::default() });
-    let mut spent = Vec::new();
-    for round in 0..=ROUNDS {
-        if round == 1 {
-            spent.clear();
-            service.take_counts();
-        }
-        let (cpu, wall) = (thread_cpu(), Instant::now());
+    let cycle = async || {
         let snapshot = lister.list(true).await?;
-        spent.push((thread_cpu().saturating_sub(cpu), wall.elapsed()));
         assert_eq!((snapshot.instances.len(), snapshot.ports.len()), (MACHINES, MACHINES), "all is listed");
-    }
-    Ok(cost(service, spent))
+        Ok(())
+    };
+    Cost::of(service, ROUNDS, cycle).await
 }
 
 /// The same pages, by one client, one after the other, whole and unread.
 async fn bare_cycle(service: &HttpService) -> Result<Cost, Box<dyn std::error::Error>> {
     let client = reqwest::Client::builder().build()?;
     let url = format!("http://{}/", service.address);
-    let mut spent = Vec::new();
-    for round in 0..=ROUNDS {
-        if round == 1 {
-            spent.clear();
-            service.take_counts();
-        }
-        let (cpu, wall) = (thread_cpu(), Instant::now());
+    let cycle = async || {
         let pages = MACHINES / 1_000;
         let paged = ["DescribeInstances", "DescribeInstanceStatus"].into_iter();
         let forms =
@@ -103,15 +76,7 @@ async fn bare_cycle(service: &HttpService) -> Result<Cost, Box<dyn std::error::E
             let got = client.post(&url).body(form).send().await?.bytes().await?;
             assert!(!got.is_empty(), "a page is there");
         }
-        spent.push((thread_cpu().saturating_sub(cpu), wall.elapsed()));
-    }
-    Ok(cost(service, spent))
-}
-
-fn cost(service: &HttpService, mut spent: Vec<(Duration, Duration)>) -> Cost {
-    let (calls, bytes) = service.take_counts();
-    spent.sort_unstable();
-    let (cpu, wall) = spent.get(spent.len() / 2).copied().unwrap_or_default();
-    let rounds = f64::from(ROUNDS);
-    Cost { calls: calls as f64 / rounds, bytes: bytes as f64 / rounds, cpu, wall }
+        Ok(())
+    };
+    Cost::of(service, ROUNDS, cycle).await
 }

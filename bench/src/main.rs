@@ -7,6 +7,7 @@
 mod agents;
 mod cloud_service;
 mod cluster_service;
+mod cost;
 mod cycle;
 mod diagnose;
 mod ec2;

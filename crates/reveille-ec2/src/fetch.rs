@@ -108,6 +108,19 @@ pub(crate) async fn members(
     Ok(members)
 }
 
+/// Every Auto Scaling group of the region, by its name.
+pub(crate) async fn scaling_groups(
+    account: &Account,
+) -> Result<BTreeMap<String, scaling::WireGroup>, ReadError> {
+    let page_of = |page: scaling::Groups| {
+        let groups = page.result.auto_scaling_groups.items.into_iter();
+        let items = groups.map(|group| (group.auto_scaling_group_name.clone(), group));
+        Page { items: items.collect(), next: page.result.next_token }
+    };
+    let request = Request::new(DESCRIBE_SCALING_GROUPS).with("MaxRecords", "100");
+    all_pages(account.client(), request, listing(account, "list the Auto Scaling groups"), page_of).await
+}
+
 /// Status codes of the spot requests that hold an instance, by instance.
 pub(crate) async fn spots(account: &Account) -> Result<BTreeMap<String, String>, ReadError> {
     let request = Request::new(DESCRIBE_SPOT_REQUESTS).filter("state", ["active"]).with("MaxResults", PAGE);

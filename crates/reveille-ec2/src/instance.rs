@@ -12,10 +12,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use reveille_core::model::hosting::{GroupPhase, Hosting, NoticeKind};
 use reveille_core::model::id::{ImageId, InstanceId, InstanceName, ZoneName};
-use reveille_core::model::instance::{Instance, InstanceState};
+use reveille_core::model::instance::{Instance, InstanceState, Mark};
 use serde::Deserialize;
 
 use crate::hosting;
@@ -27,6 +28,21 @@ use reveille_core::model::intern::{MarkSets, Texts};
 
 /// Begins the key of the tag that says which cluster an object is of.
 pub(crate) const CLUSTER_TAG: &str = "kubernetes.io/cluster/";
+/// The tag by which Auto Scaling names the group that keeps an instance. Nobody else can put it.
+pub(crate) const SCALING_GROUP_TAG: &str = "aws:autoscaling:groupName";
+
+/// The mark of all instances of the cluster of this id, whatever the tag's value.
+pub fn cluster_mark(id: &str) -> Mark {
+    Mark::Tag(Arc::from(format!("{CLUSTER_TAG}{id}")))
+}
+
+/// The id of the cluster that this mark names, if it is such a mark.
+pub fn cluster_of(mark: &Mark) -> Option<&str> {
+    match mark {
+        Mark::Tag(key) => key.strip_prefix(CLUSTER_TAG).filter(|id| !id.is_empty()),
+        Mark::Metadata(..) => None,
+    }
+}
 
 /// `DescribeInstances`.
 #[derive(Debug, Deserialize)]
@@ -129,7 +145,7 @@ impl WireInstance {
 
     /// The Auto Scaling group that made it, as its tag says.
     pub(crate) fn group(&self) -> Option<&str> {
-        self.tag("aws:autoscaling:groupName")
+        self.tag(SCALING_GROUP_TAG)
     }
 
     pub(crate) fn state(&self) -> InstanceState {
@@ -178,7 +194,7 @@ impl WireInstance {
             locked: false,
             created: filled(self.launch_time).map(|time| texts.get(&time)),
             hostname: filled(self.private_dns_name)
-                .map(|name| std::sync::Arc::from(name.trim_end_matches('.').to_ascii_lowercase())),
+                .map(|name| Arc::from(name.trim_end_matches('.').to_ascii_lowercase())),
             hosting,
         }
     }

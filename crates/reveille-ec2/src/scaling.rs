@@ -24,6 +24,19 @@ pub(crate) struct WireGroup {
     pub(crate) auto_scaling_group_name: String,
     #[serde(default)]
     pub(crate) instances: Set<WireMember>,
+    #[serde(default)]
+    pub(crate) tags: Set<WireTag>,
+}
+
+/// A tag of a group, which it may put on the machines that it makes.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "PascalCase")]
+pub(crate) struct WireTag {
+    pub(crate) key: String,
+    #[serde(default)]
+    pub(crate) value: String,
+    #[serde(default)]
+    pub(crate) propagate_at_launch: bool,
 }
 
 /// `DescribeAutoScalingInstances`.

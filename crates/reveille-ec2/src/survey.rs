@@ -1,23 +1,33 @@
 //! A whole region of an account, unfiltered: for whoever does not know yet what to look for.
 //!
+//! ```text
+//! instances, with their interfaces ─┐
+//! Auto Scaling groups              ─┤ every page, whatever they carry ─▶ all whole? ─▶ AccountSurvey
+//! security groups, rules           ─┤                                    no: ReadError
+//! route tables                     ─┘
+//! ```
+//!
 //! [`crate::Lister`] asks for what rosters want, over and over; this asks for everything, once. Nothing here says whose any of
-//! it is: names and marks are handed over as they were found. Instances are handed over without what Auto Scaling, status checks
-//! and spot requests say of them.
+//! it is: names and marks are handed over as they were found. Instances are handed over without what status checks and spot
+//! requests say of them. Subnets and networks are told by who is in them: they have no list of their own.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use reveille_core::effect::ReadError;
-use reveille_core::model::id::InstanceId;
-use reveille_core::model::instance::{Instance, Mark, Port};
+use reveille_core::model::id::{InstanceId, NetworkId};
+use reveille_core::model::instance::{Instance, InstanceState, Mark, Port};
 use reveille_core::model::network::{Router, SecurityGroup};
 
 use crate::account::Account;
 use crate::actions::DESCRIBE_GROUPS;
 use crate::fetch;
-use crate::instance::{CLUSTER_TAG, Surroundings, Tables, instance_id};
+use crate::instance::{
+    CLUSTER_TAG, SCALING_GROUP_TAG, Surroundings, Tables, WireInstance, cluster_mark, instance_id,
+};
 use crate::list::{routers, targets};
 use crate::query::Request;
+use crate::scaling::{Member, WireGroup};
 use crate::table::WireTable;
 
 /// A route table as people know it.
@@ -27,8 +37,23 @@ pub struct NamedTable {
     pub name: Arc<str>,
     /// The network (VPC) that it is of.
     pub network: Option<Arc<str>>,
+    /// The subnets that it counts in, as far as instances are in them.
+    pub subnets: BTreeSet<NetworkId>,
     /// Its id and its routes.
     pub router: Arc<Router>,
+}
+
+/// A group that makes machines and keeps them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScalingGroup {
+    /// Its name.
+    pub name: Arc<str>,
+    /// The mark by which Auto Scaling tells its machines.
+    pub mark: Mark,
+    /// All marks that its next machine will carry.
+    pub gives: BTreeSet<Mark>,
+    /// The machines that it has.
+    pub machines: BTreeSet<InstanceId>,
 }
 
 /// Everything that an account holds in a region of what Reveille knows.
@@ -42,22 +67,14 @@ pub struct AccountSurvey {
     pub groups: Vec<Arc<SecurityGroup>>,
     /// Every route table.
     pub tables: Vec<NamedTable>,
-}
-
-impl AccountSurvey {
-    /// The ids of the clusters that any instance is tagged with.
-    pub fn clusters(&self) -> BTreeSet<Arc<str>> {
-        let marks = self.instances.iter().flat_map(|instance| instance.marks.iter());
-        let ids = marks.filter_map(|mark| match mark {
-            Mark::Tag(key) => key.strip_prefix(CLUSTER_TAG).map(Arc::from),
-            Mark::Metadata(..) => None,
-        });
-        ids.collect()
-    }
+    /// Every Auto Scaling group.
+    pub scaling: Vec<ScalingGroup>,
+    /// The network (VPC) of each subnet that an instance is in.
+    pub vpcs: BTreeMap<NetworkId, Arc<str>>,
 }
 
 impl Account {
-    /// Reads everything.
+    /// Reads everything: five requests, and further pages where a list is longer than one.
     ///
     /// # Errors
     /// Any list that could not be read completely makes the whole reading void.
@@ -66,26 +83,29 @@ impl Account {
             let groups = fetch::all_groups(self, Request::new(DESCRIBE_GROUPS)).await?;
             fetch::with_rules(self, groups).await
         };
-        let (found, groups, wires) =
-            futures::try_join!(fetch::instances(self, None), groups, fetch::tables(self, None))?;
+        let (found, scaling, groups, wires) = futures::try_join!(
+            fetch::instances(self, None),
+            fetch::scaling_groups(self),
+            groups,
+            fetch::tables(self, None)
+        )?;
         let wires: Vec<WireTable> = wires.into_values().collect();
         let (targets, strangers) = targets(self, found.values(), &wires).await?;
         let routers = routers(self, &wires, &targets)?;
         let mut tables = Tables::default();
-        let mut ports: Vec<(InstanceId, Arc<Port>)> = Vec::new();
-        for wire in found.values() {
-            let own = wire.network_interface_set.items.iter();
-            ports.extend(own.map(|interface| {
-                (instance_id(&wire.instance_id), Arc::new(interface.to_port(&mut tables.texts)))
-            }));
-        }
+        let (mut ports, vpcs) = ports(&found, &mut tables);
         ports.extend(strangers.into_iter().map(|(id, port)| (id, Arc::new(port))));
-        let around = Surroundings::default();
-        let named = |(wire, router): (&WireTable, Arc<Router>)| NamedTable {
-            name: Arc::from(wire.name()),
-            network: wire.vpc_id.as_deref().map(Arc::from),
-            router,
-        };
+        let (members, scaling) = scaling_of(scaling);
+        let around = Surroundings { members, ..Surroundings::default() };
+        let subnets: Vec<BTreeSet<NetworkId>> =
+            wires.iter().map(|wire| counts_in(wire, &wires, &vpcs)).collect();
+        let named =
+            |((wire, subnets), router): ((&WireTable, BTreeSet<NetworkId>), Arc<Router>)| NamedTable {
+                name: Arc::from(wire.name()),
+                network: wire.vpc_id.as_deref().map(Arc::from),
+                subnets,
+                router,
+            };
         Ok(AccountSurvey {
             instances: found
                 .into_values()
@@ -93,7 +113,66 @@ impl Account {
                 .collect(),
             ports,
             groups: groups.into_iter().map(Arc::new).collect(),
-            tables: wires.iter().zip(routers).map(named).collect(),
+            tables: wires.iter().zip(subnets).zip(routers).map(named).collect(),
+            scaling,
+            vpcs,
         })
     }
+}
+
+/// An interface and whose it is.
+type Attached = (InstanceId, Arc<Port>);
+
+/// The interfaces of those that have not ended, and the network of each subnet that they are in.
+fn ports(
+    found: &BTreeMap<String, WireInstance>,
+    tables: &mut Tables,
+) -> (Vec<Attached>, BTreeMap<NetworkId, Arc<str>>) {
+    let (mut ports, mut vpcs) = (Vec::new(), BTreeMap::new());
+    for wire in found.values().filter(|wire| wire.state() != InstanceState::Gone) {
+        for interface in &wire.network_interface_set.items {
+            let port = interface.to_port(&mut tables.texts);
+            if let Some(vpc) = &wire.vpc_id {
+                vpcs.entry(port.network.clone()).or_insert_with(|| Arc::from(vpc.as_str()));
+            }
+            ports.push((instance_id(&wire.instance_id), Arc::new(port)));
+        }
+    }
+    (ports, vpcs)
+}
+
+/// The subnets that this table counts in: those that were given it, and for a main one those that were given none.
+fn counts_in(
+    table: &WireTable,
+    all: &[WireTable],
+    vpcs: &BTreeMap<NetworkId, Arc<str>>,
+) -> BTreeSet<NetworkId> {
+    let mut subnets: BTreeSet<NetworkId> = table.subnets().map(NetworkId::from).collect();
+    if table.is_main() {
+        let given: BTreeSet<&str> = all.iter().flat_map(WireTable::subnets).collect();
+        let of_it = vpcs
+            .iter()
+            .filter(|(id, vpc)| table.vpc_id.as_deref() == Some(&***vpc) && !given.contains(id.as_str()));
+        subnets.extend(of_it.map(|(id, _)| id.clone()));
+    }
+    subnets
+}
+
+/// What groups say of their machines, and the groups themselves.
+fn scaling_of(groups: BTreeMap<String, WireGroup>) -> (BTreeMap<String, Member>, Vec<ScalingGroup>) {
+    let (mut members, mut scaling) = (BTreeMap::new(), Vec::new());
+    for (name, group) in groups {
+        let mark = Mark::Metadata(Arc::from(SCALING_GROUP_TAG), Arc::from(name.as_str()));
+        let mut gives = BTreeSet::from([mark.clone()]);
+        for tag in group.tags.items.into_iter().filter(|tag| tag.propagate_at_launch) {
+            gives.extend(tag.key.strip_prefix(CLUSTER_TAG).map(cluster_mark));
+            gives.insert(Mark::Metadata(Arc::from(tag.key), Arc::from(tag.value)));
+        }
+        let own: Vec<(String, Member)> =
+            group.instances.items.into_iter().map(|member| member.of(&name)).collect();
+        let machines = own.iter().map(|(id, _)| instance_id(id)).collect();
+        members.extend(own);
+        scaling.push(ScalingGroup { name: Arc::from(name), mark, gives, machines });
+    }
+    (members, scaling)
 }

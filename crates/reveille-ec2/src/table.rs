@@ -31,7 +31,17 @@ pub(crate) struct WireTable {
     #[serde(default)]
     pub(crate) route_set: Set<WireRoute>,
     #[serde(default)]
+    pub(crate) association_set: Set<Association>,
+    #[serde(default)]
     pub(crate) tag_set: Set<Tag>,
+}
+
+/// Where a table counts: in a subnet, or (as the main one) in all those of its network that have none of their own.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Association {
+    subnet_id: Option<String>,
+    main: Option<bool>,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -155,6 +165,17 @@ impl WireTable {
     /// The route to exactly this network.
     pub(crate) fn route_to(&self, destination: IpNet) -> Option<&WireRoute> {
         self.route_set.items.iter().find(|route| route.destination() == Some(destination))
+    }
+
+    /// The subnets that were given this table.
+    pub(crate) fn subnets(&self) -> impl Iterator<Item = &str> {
+        let given = self.association_set.items.iter().filter_map(|one| one.subnet_id.as_deref());
+        given.map(str::trim).filter(|id| !id.is_empty())
+    }
+
+    /// It counts wherever its network's subnets were given no table.
+    pub(crate) fn is_main(&self) -> bool {
+        self.association_set.items.iter().any(|one| one.main == Some(true))
     }
 
     pub(crate) fn name(&self) -> &str {

@@ -58,6 +58,7 @@ fn sketch() -> Proposal {
             min: 3,
             join_within: Some(Span::from_min(15)),
             repair: Repair::default(),
+            through_group: None,
             notes: vec!["4 instances, 4 of them nodes.\nNothing else carries these marks.".to_owned()],
         }],
         commented: vec![],
@@ -108,6 +109,41 @@ fn a_proposal_reads_from_top_to_bottom() {
     }
     assert_eq!(written, std::fs::read_to_string(&path).unwrap());
     accepted(&written);
+}
+
+/// A tag of EC2 is a pair, and is written as one text wherever that means the same.
+#[test]
+fn tags_of_ec2_are_written_as_people_know_them_and_read_as_what_they_are() {
+    let pair = |key: &str, value: &str| Mark::Metadata(Arc::from(key), Arc::from(value));
+    let table = [
+        (pair("aws:autoscaling:groupName", "workers"), "pool: \"aws:autoscaling:groupName=workers\""),
+        (pair("k8s-pool", "a=b"), "pool: \"k8s-pool=a=b\""),
+        (pair("k8s=pool", "gpu"), "pool: {metadata: {\"k8s=pool\": gpu}}"),
+        // Whoever named that group got a name past EC2 that no tag of a user's may have.
+        (
+            pair("aws:autoscaling:groupName", "old (2)"),
+            "pool: {metadata: {\"aws:autoscaling:groupName\": \"old (2)\"}}",
+        ),
+    ];
+    for (mark, written) in table {
+        let mut proposal = sketch();
+        proposal.clouds[0].at = CloudRef::Ec2 {
+            region: "eu-central-1".to_owned(),
+            profile: None,
+            endpoint: None,
+            cluster: "prod".to_owned(),
+        };
+        proposal.pools[0].owned =
+            Ownership { cluster: Mark::Tag("kubernetes.io/cluster/prod".into()), pool: Some(mark) };
+        proposal.pools[0].through_group = Some(false);
+        let text = render(&proposal);
+        assert!(
+            text.contains(&format!("owned: {{tag: \"kubernetes.io/cluster/prod\", {written}}}")),
+            "{text}"
+        );
+        assert!(text.contains("      throughGroup: false\n"), "{text}");
+        assert_eq!(accepted(&text).roster.pools[&PoolName::from("workers")].owned, proposal.pools[0].owned);
+    }
 }
 
 fn text() -> impl Strategy<Value = String> {
@@ -171,6 +207,8 @@ fn group() -> impl Strategy<Value = GroupRef> {
             .prop_map(|id| GroupRef::Id(GroupId::from(id.as_str()))),
         "[0-9A-F]{8}-[0-9A-F]{4}-[0-9A-F]{4}-[0-9A-F]{4}-[0-9A-F]{12}"
             .prop_map(|name| GroupRef::Name(Arc::from(name))),
+        "sg-[0-9a-f]{8}".prop_map(|id| GroupRef::Id(GroupId::from(id.as_str()))),
+        "sg-[0-9a-f]{8}".prop_map(|name| GroupRef::Name(Arc::from(name))),
     ]
 }
 
@@ -188,6 +226,7 @@ prop_compose! {
         within_ms in option::of(30_000..86_400_000_i64),
         min in 0..9_u32,
         repair in repair(),
+        through_group in option::of(any::<bool>()),
         note in any::<String>(),
     ) -> Proposal {
         let os = CloudName::from(name.as_str());
@@ -220,6 +259,7 @@ prop_compose! {
                 min,
                 join_within: within_ms.map(Span::from_ms),
                 repair,
+                through_group,
                 notes: vec![note],
             }],
             limits: Limits::default(),
@@ -243,5 +283,6 @@ proptest! {
         prop_assert_eq!(&read.owned, &pool.owned);
         prop_assert_eq!(&read.groups, &pool.groups);
         prop_assert_eq!((read.min, read.repair, read.deadlines.join_within), (pool.min, pool.repair, pool.join_within));
+        prop_assert_eq!(read.through_group, pool.through_group.unwrap_or(false));
     }
 }

@@ -158,3 +158,61 @@ pub(crate) fn an_instance_that_ec2_does_not_know_yet_is_told_and_not_replaced(la
     lab.proxy.calls()?.no_writes()?;
     scene.end()
 }
+
+/// Instances of a group and one of nobody's, two of three with nodes: `init` finds cluster, pool, group, route table and rules,
+/// writes a roster that only looks, and the roll of that roster misses the third machine. Nothing is changed anywhere.
+pub(crate) fn a_survey_of_ec2_gives_a_roster_that_a_roll_takes_at_once(lab: &mut Lab) -> Result<()> {
+    lab.rig.run(&["start", "ec2"])?;
+    let kept = lab.rig.instances(&["es-1", "es-2"], &["--group", "asg-es"])?;
+    let loose = lab.rig.instances(&["es-3"], &[])?;
+    lab.will_spoil(kept.iter().chain(&loose).map(|one| one.node.clone()));
+    lab.rig.run(&["instance", "node", "es-1", "es-2"])?;
+    let (facts, kubeconfig) =
+        (lab.rig.ec2()?, lab.rig.facts.kubernetes.proxy_kubeconfig.display().to_string());
+    let place = lab.place(&[&Roster::new("surveyed").on_ec2(&facts).pool("workers")])?;
+    let file = place.state.with_file_name("written.yaml");
+    lab.proxy.reset_calls()?;
+    let nowhere = Place { rosters: Vec::new(), ..place.clone() };
+    let written = file.display().to_string();
+    let surveyed = lab.reveille.ask(
+        &nowhere,
+        &[
+            &[
+                "init",
+                "--file",
+                &written,
+                "--name",
+                "surveyed",
+                "--kubeconfig",
+                &kubeconfig,
+                "--context",
+                "rig",
+            ][..],
+            &["--region", &facts.region, "--endpoint", &facts.endpoint],
+        ]
+        .concat(),
+    )?;
+    ensure!(surveyed.code == Some(0), "{:?}: {}{}", surveyed.code, surveyed.stdout, surveyed.stderr);
+    let text = std::fs::read_to_string(&file).context("nothing was written")?;
+    for part in [
+        format!("cluster: {}}}", facts.cluster),
+        "pool: \"k8s-pool=workers\"".to_owned(),
+        "Kept by Auto Scaling group asg-es (2)".to_owned(),
+        "Nobody keeps 1 of them.".to_owned(),
+        "throughGroup: false".to_owned(),
+        "securityGroups: [k8s-nodes]".to_owned(),
+        "Group k8s-nodes lets its own members and all pods in.".to_owned(),
+        format!("router: {{cloud: aws, id: {}}}", facts.route_table),
+    ] {
+        ensure!(text.contains(&part), "{part} is not in it:\n{text}");
+    }
+    ensure!(!text.contains(": act"), "it would act:\n{text}");
+    let place = Place { rosters: vec![file], ..place };
+    let (code, roll) = lab.reveille.roll(&place)?;
+    ensure!(
+        code == 1 && roll.summary.machines == 3 && roll.summary.answer == 2,
+        "{code}, {:?}",
+        roll.summary
+    );
+    lab.proxy.calls()?.no_writes()
+}

@@ -58,6 +58,7 @@ fn main() -> ExitCode {
         scenario!(instances::an_instance_gets_its_group_back_and_one_that_ended_is_cleaned_up, 120),
         scenario!(instances::an_instance_that_ec2_does_not_know_yet_is_told_and_not_replaced, 150),
         scenario!(instances::what_ec2_does_not_say_costs_nobody_a_machine, 120),
+        scenario!(instances::a_survey_of_ec2_gives_a_roster_that_a_roll_takes_at_once, 20),
         scenario!(sources::a_frozen_or_dead_api_server_stops_all_acts, 90),
         scenario!(sources::expired_tokens_an_absent_keystone_and_throttling_are_lived_through, 75),
         scenario!(hot::two_writers_of_one_object_and_writes_that_change_nothing_are_found, 40),

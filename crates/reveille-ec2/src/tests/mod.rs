@@ -1,4 +1,5 @@
-//! The adapter against answers as AWS gives them, over real sockets: connecting, sending, listing, looking, acting, rights.
+//! The adapter against answers as AWS gives them, over real sockets: connecting, sending, listing, surveying, looking, acting,
+//! rights.
 //!
 //! They live in the crate because the credential chain can only be given another environment from within.
 
@@ -10,4 +11,5 @@ mod looking;
 mod machines;
 mod rights;
 mod sending;
+mod surveying;
 mod words;

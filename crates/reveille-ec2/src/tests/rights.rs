@@ -13,7 +13,7 @@ use reveille_core::model::roster::GroupRef;
 
 use super::fake::{Fake, Reply, Seen, aws, fault};
 use super::words::{answer, instances, interface, interfaces, result, route, table, tagged};
-use crate::actions::ALL;
+use crate::actions::{ALL, Right};
 use crate::interface::WireInterface;
 use crate::{Interest, Lister, Trial};
 
@@ -135,8 +135,14 @@ async fn what_is_called_is_what_the_policy_names() {
         groups: BTreeSet::from([GroupRef::Id(GroupId::from("sg-1"))]),
         routers: BTreeSet::from([RouterId::from("rtb-1")]),
     };
-    Lister::new(account.clone(), interest).list(true).await.unwrap();
+    // A survey is for whoever has no roster yet: it asks for nothing but what the statement `Look` gives.
     account.survey().await.unwrap();
+    let surveyed: BTreeSet<String> = fake.take_actions().into_iter().collect();
+    let free_or_read = |name: &String| {
+        ALL.iter().any(|action| action.name == name && matches!(action.right, Right::Free | Right::Read))
+    };
+    assert!(surveyed.iter().all(free_or_read), "{surveyed:?}");
+    Lister::new(account.clone(), interest).list(true).await.unwrap();
     for look in looks() {
         account.look(&look).await.unwrap();
     }
@@ -157,7 +163,7 @@ async fn what_is_called_is_what_the_policy_names() {
         };
         assert!(outcome.starts_with(expected), "{call}: {outcome}");
     }
-    let called: BTreeSet<String> = fake.take_actions().into_iter().collect();
+    let called: BTreeSet<String> = fake.take_actions().into_iter().chain(surveyed).collect();
     let named: BTreeSet<String> = ALL.iter().map(|action| action.name.to_owned()).collect();
     assert_eq!(called, named);
 }

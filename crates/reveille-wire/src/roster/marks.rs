@@ -102,12 +102,18 @@ fn tag_of_ec2(field: &Field<'_>, text: &str, cluster: &str, complaints: &mut Com
         complaints.add(&field.spot, wrong, format!("write key=value, or kubernetes.io/cluster/{cluster}"));
         return None;
     };
-    if fits_ec2(key, EC2_KEY_CHARS_MAX) && !key.is_empty() && fits_ec2(value, EC2_VALUE_CHARS_MAX) {
+    if is_plain_pair_of_ec2(key, value) {
         return Some(Mark::Metadata(Arc::from(key), Arc::from(value)));
     }
     let wrong = format!("{} cannot be a tag of EC2", quote(text));
     complaints.add(&field.spot, wrong, EC2_TAGS);
     None
+}
+
+/// Whether `key=value` is a tag of EC2 that is read back as this pair.
+pub(super) fn is_plain_pair_of_ec2(key: &str, value: &str) -> bool {
+    let taken = fits_ec2(key, EC2_KEY_CHARS_MAX) && fits_ec2(value, EC2_VALUE_CHARS_MAX);
+    taken && !key.is_empty() && !key.contains('=')
 }
 
 /// As the reference of EC2 has it.

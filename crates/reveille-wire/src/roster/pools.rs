@@ -142,7 +142,7 @@ fn group(item: &Field<'_>, complaints: &mut Complaints) -> Option<GroupRef> {
     const WHAT: &str = "a security group's name or id";
     if !matches!(item.tree.kind, Kind::Map(_)) {
         let text = item.text(WHAT, complaints)?;
-        return Some(if is_uuid(text) || is_ec2_group(text) {
+        return Some(if is_group_id(text) {
             GroupRef::Id(GroupId::from(text.to_ascii_lowercase().as_str()))
         } else {
             GroupRef::Name(Arc::from(text))
@@ -161,6 +161,11 @@ fn group(item: &Field<'_>, complaints: &mut Complaints) -> Option<GroupRef> {
             None
         }
     }
+}
+
+/// True for text that is read as a group's id where nothing says whether it is one.
+pub(super) fn is_group_id(text: &str) -> bool {
+    is_uuid(text) || is_ec2_group(text)
 }
 
 /// True for text in the form of a group's id on EC2; no group's name may begin so there.

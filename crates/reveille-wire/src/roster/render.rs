@@ -13,7 +13,8 @@ use reveille_core::model::instance::Mark;
 use reveille_core::model::roster::{GroupRef, Limits, Mode, Ownership, Repair};
 use reveille_core::model::time::Span;
 
-use super::pools::is_uuid;
+use super::marks::is_plain_pair_of_ec2;
+use super::pools::is_group_id;
 use super::{API_VERSION, CloudRef, ClusterRef, KIND};
 use crate::duration;
 
@@ -90,6 +91,8 @@ pub struct ProposedPool {
     pub join_within: Option<Span>,
     /// What may be done.
     pub repair: Repair,
+    /// Whether a machine that a group of its cloud keeps may be replaced, through that group; `None`: the field is left out.
+    pub through_group: Option<bool>,
     /// One line each.
     pub notes: Vec<String>,
 }
@@ -109,11 +112,11 @@ pub fn render(proposal: &Proposal) -> String {
     lines.line(format_args!("  # Who should answer, and what may be done when they do not."));
     lines.line(format_args!("  pools:"));
     for proposed in &proposal.pools {
-        pool(&mut lines, proposed);
+        pool(&mut lines, proposed, &proposal.clouds);
     }
     for proposed in &proposal.commented {
         let mut live = Lines::default();
-        pool(&mut live, proposed);
+        pool(&mut live, proposed, &proposal.clouds);
         lines.comment(&live.text);
     }
     limits(&mut lines, &proposal.limits);
@@ -224,19 +227,22 @@ fn network(lines: &mut Lines, network: &ProposedNetwork) {
     }
 }
 
-fn pool(lines: &mut Lines, pool: &ProposedPool) {
+fn pool(lines: &mut Lines, pool: &ProposedPool, clouds: &[ProposedCloud]) {
+    let at = clouds.iter().find(|cloud| cloud.name == pool.cloud).map(|cloud| &cloud.at);
+    let (cluster, of_pool) =
+        (spelled(&pool.owned.cluster, at), pool.owned.pool.as_ref().map(|mark| spelled(mark, at)));
     lines.notes("    ", &pool.notes);
     lines.line(format_args!("    - name: {}", scalar(pool.name.as_str())));
     lines.line(format_args!("      cloud: {}", scalar(pool.cloud.as_str())));
     lines.line(format_args!(
         "      # The marks on an instance that prove it is ours. Its name is never enough."
     ));
-    let of_pool = match &pool.owned.pool {
+    let of_pool = match &of_pool {
         None => String::new(),
         Some(Mark::Tag(tag)) => format!(", pool: {}", scalar(tag)),
         Some(mark @ Mark::Metadata(..)) => format!(", pool: {{{}}}", mark_field(mark)),
     };
-    lines.line(format_args!("      owned: {{{}{of_pool}}}", mark_field(&pool.owned.cluster)));
+    lines.line(format_args!("      owned: {{{}{of_pool}}}", mark_field(&cluster)));
     if !pool.groups.is_empty() {
         let groups: Vec<String> = pool.groups.iter().map(group).collect();
         lines.line(format_args!("      securityGroups: [{}]", groups.join(", ")));
@@ -254,6 +260,22 @@ fn pool(lines: &mut Lines, pool: &ProposedPool) {
         mode(replace),
         mode(cleanup)
     ));
+    if let Some(through) = pool.through_group {
+        lines.line(format_args!(
+            "      # A group of the cloud keeps machines of this pool. true: one may be replaced, through its group."
+        ));
+        lines.line(format_args!("      throughGroup: {through}"));
+    }
+}
+
+/// The mark as people know it there: a tag of EC2 is a pair, and is written `key=value` where that is read as the same pair.
+fn spelled(mark: &Mark, at: Option<&CloudRef>) -> Mark {
+    match (mark, at) {
+        (Mark::Metadata(key, value), Some(CloudRef::Ec2 { .. })) if is_plain_pair_of_ec2(key, value) => {
+            Mark::Tag(format!("{key}={value}").into())
+        }
+        _ => mark.clone(),
+    }
 }
 
 fn limits(lines: &mut Lines, limits: &Limits) {
@@ -281,8 +303,8 @@ fn mark_field(mark: &Mark) -> String {
 
 fn group(group: &GroupRef) -> String {
     match group {
-        GroupRef::Name(name) if !is_uuid(name) => scalar(name),
-        GroupRef::Id(id) if is_uuid(id.as_str()) => scalar(id.as_str()),
+        GroupRef::Name(name) if !is_group_id(name) => scalar(name),
+        GroupRef::Id(id) if is_group_id(id.as_str()) => scalar(id.as_str()),
         GroupRef::Name(name) => format!("{{name: {}}}", scalar(name)),
         GroupRef::Id(id) => format!("{{id: {}}}", scalar(id.as_str())),
     }

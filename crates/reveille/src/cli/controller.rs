@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::{LogFormat, collect, hot, invite, play, rancher, rights};
+use super::{LogFormat, collect, hot, init, invite, play, rancher, rights};
 
 /// Which rosters, and where what is known of them is kept.
 #[derive(Args, Clone, Debug)]
@@ -49,8 +49,8 @@ pub(crate) enum Command {
     /// Take a "hands off" back
     Resume(Resume),
     /// Look at a cluster and its cloud and write a roster to start from
-    #[command(after_long_help = INIT_EXAMPLES)]
-    Init(Init),
+    #[command(after_long_help = init::EXAMPLES)]
+    Init(init::Init),
     /// Which objects of an API server are written without end, and who may be writing them; only reads
     #[command(after_long_help = hot::EXAMPLES)]
     Hot(hot::Hot),
@@ -207,38 +207,4 @@ pub(crate) struct Resume {
     /// Take back every pause
     #[arg(long, conflicts_with = "scope")]
     pub(crate) all: bool,
-}
-
-const INIT_EXAMPLES: &str = "\
-Examples:
-  reveille init                                      current context, the only cloud of clouds.yaml
-  reveille init --context prod-admin --cloud prod --file prod.yaml
-  reveille init --file - | less                      print it, write nothing
-
-It only reads. The roster it writes only looks, too: read it, correct it, then switch remedies on.";
-
-/// `init`.
-#[derive(Args, Clone, Debug)]
-pub(crate) struct Init {
-    /// Where to write the roster; - prints it. An existing file is never overwritten
-    #[arg(long, value_name = "FILE", default_value = "reveille.yaml")]
-    pub(crate) file: PathBuf,
-    /// Name of the roster [default: the context's]
-    #[arg(long)]
-    pub(crate) name: Option<String>,
-    /// kubeconfig [default: KUBECONFIG, then ~/.kube/config]
-    #[arg(long, value_name = "FILE")]
-    pub(crate) kubeconfig: Option<PathBuf>,
-    /// Context of the kubeconfig [default: its current one]
-    #[arg(long)]
-    pub(crate) context: Option<String>,
-    /// Entry of clouds.yaml [default: the only one]
-    #[arg(long)]
-    pub(crate) cloud: Option<String>,
-    /// Router that carries pod routes, by its id; it is looked at
-    #[arg(long, value_name = "ID")]
-    pub(crate) router: Option<String>,
-    /// clouds.yaml [default: where the OpenStack client looks]
-    #[arg(long, value_name = "FILE")]
-    pub(crate) clouds_file: Option<PathBuf>,
 }

@@ -17,6 +17,8 @@ pub(crate) mod failure;
 #[cfg(feature = "controller")]
 pub(crate) mod hot;
 #[cfg(feature = "controller")]
+pub(crate) mod init;
+#[cfg(feature = "controller")]
 pub(crate) mod invite;
 pub(crate) mod join;
 pub(crate) mod logging;

@@ -91,7 +91,7 @@ pub(crate) struct Iam {
 }
 
 /// The id of a cluster as a tag's key takes it, without what would change the policy's text.
-fn id(text: &str) -> Result<String, String> {
+pub(super) fn id(text: &str) -> Result<String, String> {
     const CHARACTERS_MAX: usize = 100;
     let taken = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     if (1..=CHARACTERS_MAX).contains(&text.len()) && text.chars().all(taken) {
@@ -102,7 +102,7 @@ fn id(text: &str) -> Result<String, String> {
 }
 
 /// A name as Kubernetes takes it: small letters, digits, dashes and dots.
-fn name(text: &str) -> Result<String, String> {
+pub(super) fn name(text: &str) -> Result<String, String> {
     const CHARACTERS_MAX: usize = 253;
     let taken = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '.');
     let ends = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();

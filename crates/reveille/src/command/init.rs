@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  kubeconfig  ─▶ nodes, pod ranges ┐
-//!  clouds.yaml ─▶ the whole project ┴▶ survey ─▶ Proposal ─▶ file, and what a person has to find out or to do
+//!  the cloud   ─▶ the whole project ┴▶ survey ─▶ Proposal ─▶ file, and what a person has to find out or to do
 //! ```
 //!
 //! It only reads, and what it writes only looks: every remedy is `propose` or `off`. What could not be found out is said,
@@ -14,22 +14,25 @@ use std::io::Write as _;
 use std::path::Path;
 
 use anyhow::{Context as _, anyhow};
+use reveille_core::effect::{ReadError, ReadErrorKind};
 use reveille_core::event::ClusterFact;
-use reveille_core::model::id::{CloudName, RouterId};
+use reveille_core::model::id::RouterId;
 use reveille_core::model::node::Node;
 use reveille_kube::{Cluster, ClusterConfig, ContextInfo, contexts};
-use reveille_openstack::{CloudConfig, CloudEntry, Project, list_clouds};
 use reveille_wire::roster::render::{Proposal, render};
 use reveille_wire::roster::{self, ClusterRef, Origin};
 
 use super::{Answer, Context};
 use crate::cli::exit::Exit;
+use crate::cli::init::CloudChoice;
 use crate::cli::{self, failure::Failure};
 use crate::survey::propose::Gap;
-use crate::survey::{Survey, propose, read};
+use crate::survey::{Survey, plain_name, propose, read};
+use crate::worlds::kinds;
+use crate::worlds::kinds::site::{Opened, Site};
 
 /// `init`.
-pub(crate) async fn init(_: &Context, args: &cli::controller::Init) -> Result<Answer, Failure> {
+pub(crate) async fn init(_: &Context, args: &cli::init::Init) -> Result<Answer, Failure> {
     let printed = args.file == Path::new("-");
     if !printed && args.file.exists() {
         return Err(Failure::usage(anyhow!(
@@ -40,25 +43,15 @@ pub(crate) async fn init(_: &Context, args: &cli::controller::Init) -> Result<An
     }
     let cluster_config = ClusterConfig { kubeconfig: args.kubeconfig.clone(), context: args.context.clone() };
     let chosen = choose_context(&cluster_config)?;
-    let entry = choose_cloud(args)?;
-    let nodes = read_nodes(&cluster_config).await?;
-    let cloud = CloudName::from("os");
-    let config = CloudConfig {
-        name: cloud.clone(),
-        cloud: entry.cloud.clone(),
-        clouds_file: args.clouds_file.clone(),
-    };
-    let project =
-        Project::connect(&config).await.map_err(|error| Failure::cannot_tell(anyhow::Error::new(error)))?;
-    let router = args.router.as_deref().map(RouterId::from);
-    if !project.verifies() {
-        let text =
-            "clouds.yaml says not to verify certificates: anybody in between can answer in the cloud's place";
-        drop(writeln!(std::io::stderr().lock(), "note: {text}"));
+    let (nodes, Opened { project, site }) = open(args, &cluster_config).await?;
+    if let Some(warning) = project.warning() {
+        drop(writeln!(std::io::stderr().lock(), "note: {warning}"));
     }
+    let (cloud, router) = (site.cloud(), args.router.as_deref().map(RouterId::from));
     let survey = read::survey(&project, &cloud, nodes, router.as_ref())
         .await
-        .map_err(|error| Failure::cannot_tell(anyhow::Error::new(error)))?;
+        .map_err(|error| unread(error, &*site))?;
+    let settled = propose::settle(&survey, &*site)?;
     let place = propose::Place {
         roster: args.name.clone().unwrap_or_else(|| roster_name(chosen.as_ref())),
         cluster: ClusterRef {
@@ -66,16 +59,15 @@ pub(crate) async fn init(_: &Context, args: &cli::controller::Init) -> Result<An
             context: chosen.map(|context| context.name),
         },
         cloud,
-        entry: entry.cloud,
-        clouds_file: absolute(args.clouds_file.as_deref())?,
-        project: project.name().to_string(),
+        site: &*site,
+        settled,
     };
-    let propose::Proposed { proposal, unknown } = propose::roster(&survey, &place)?;
+    let propose::Proposed { proposal, unknown } = propose::roster(&survey, &place);
     let text = render(&proposal);
     check(&proposal)?;
     // A roster of comments watches over nobody until somebody takes them up: that is an answer of its own.
     let exit = if proposal.pools.is_empty() { Exit::CannotTell } else { Exit::AllAnswer };
-    let found = found(&survey, &proposal);
+    let found = found(&survey, &proposal, &*site);
     if printed {
         tell(&found, &unknown);
         return Ok(Answer { text, exit });
@@ -83,6 +75,45 @@ pub(crate) async fn init(_: &Context, args: &cli::controller::Init) -> Result<An
     write_new(&args.file, &text)?;
     let text = summary(&args.file, &found, &unknown, proposal.pools.is_empty());
     Ok(Answer { text, exit })
+}
+
+/// The nodes, and the cloud that is meant: the one that was named, else the kind that the nodes are on. A mistake in what was
+/// named is told before what does not answer.
+async fn open(
+    args: &cli::init::Init,
+    config: &ClusterConfig,
+) -> Result<(Vec<std::sync::Arc<Node>>, Opened), Failure> {
+    let choice =
+        CloudChoice { clouds_file: absolute(args.choice.clouds_file.as_deref())?, ..args.choice.clone() };
+    if let Some(kind) = choice.kind()? {
+        return match futures::join!(read_nodes(config), kinds::open(kind, &choice)) {
+            (Ok(nodes), Ok(opened)) => Ok((nodes, opened)),
+            (Err(unread), Err(mistake)) if mistake.exit() == Exit::Usage && unread.exit() != Exit::Usage => {
+                Err(mistake)
+            }
+            (Err(failure), _) | (_, Err(failure)) => Err(failure),
+        };
+    }
+    let nodes = read_nodes(config).await?;
+    let Some(kind) = kinds::recognised(&nodes) else {
+        return Err(Failure::cannot_tell(anyhow!(
+            "none of the {} nodes says which kind of cloud it is on",
+            nodes.len()
+        ))
+        .next("name the kind with --kind; nodes name their instance in spec.providerID"));
+    };
+    Ok((nodes, kinds::open(kind, &choice).await?))
+}
+
+/// A right that is missing is named by the adapter; who gives it has to know what else is needed.
+fn unread(error: ReadError, site: &dyn Site) -> Failure {
+    let forbidden = error.kind == ReadErrorKind::Forbidden;
+    let failure = Failure::cannot_tell(anyhow::Error::new(error));
+    if !forbidden {
+        return failure;
+    }
+    failure
+        .next(format!("give it to whose credentials these are; {} prints all that are needed", site.rights()))
 }
 
 /// What a person wants to know once the file is there.
@@ -126,29 +157,6 @@ fn choose_context(config: &ClusterConfig) -> Result<Option<ContextInfo>, Failure
     Ok(known.into_iter().find(|context| context.current))
 }
 
-fn choose_cloud(args: &cli::controller::Init) -> Result<CloudEntry, Failure> {
-    let entries = list_clouds(args.clouds_file.as_deref())
-        .map_err(|error| Failure::usage(anyhow::Error::new(error)))?;
-    let names: Vec<&str> = entries.iter().map(|entry| entry.cloud.as_str()).collect();
-    let names = names.join(", ");
-    let wanted =
-        args.cloud.clone().or_else(|| std::env::var("OS_CLOUD").ok().filter(|name| !name.is_empty()));
-    match (wanted, entries.as_slice()) {
-        (Some(wanted), entries) => {
-            entries.iter().find(|entry| entry.cloud == wanted).cloned().ok_or_else(|| {
-                Failure::usage(anyhow!("clouds.yaml has no cloud {wanted:?}; it has: {names}"))
-            })
-        }
-        (None, [only]) => Ok(only.clone()),
-        (None, []) => Err(Failure::usage(anyhow!("clouds.yaml has no cloud in it"))
-            .next("add one, or name another file with --clouds-file")),
-        (None, _) => {
-            Err(Failure::usage(anyhow!("clouds.yaml has several clouds: {names}"))
-                .next("name one with --cloud"))
-        }
-    }
-}
-
 async fn read_nodes(config: &ClusterConfig) -> Result<Vec<std::sync::Arc<Node>>, Failure> {
     let cluster =
         Cluster::connect(config).await.map_err(|error| Failure::usage(anyhow::Error::new(error)))?;
@@ -163,9 +171,9 @@ async fn read_nodes(config: &ClusterConfig) -> Result<Vec<std::sync::Arc<Node>>,
 
 fn roster_name(context: Option<&ContextInfo>) -> String {
     let name = context.map_or("cluster", |context| context.name.as_str());
-    let plain: String =
-        name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' }).collect();
-    let plain = plain.trim_matches('-').to_owned();
+    // EKS calls its contexts by the cluster's ARN, which ends with its name.
+    let name = if name.starts_with("arn:") { name.rsplit('/').next().unwrap_or(name) } else { name };
+    let plain = plain_name(name);
     if plain.is_empty() { "cluster".to_owned() } else { plain }
 }
 
@@ -201,12 +209,13 @@ fn write_new(file: &Path, text: &str) -> Result<(), Failure> {
     })
 }
 
-fn found(survey: &Survey, proposal: &Proposal) -> Vec<String> {
+fn found(survey: &Survey, proposal: &Proposal, site: &dyn Site) -> Vec<String> {
     let mut lines = vec![format!(
-        "{} nodes; {} of them are instances of this project, which has {}",
+        "{} nodes; {} of them are instances of {}, which has {}",
         survey.nodes.len(),
-        survey.matched(),
-        survey.instances.len()
+        survey.ours().len(),
+        site.called(),
+        survey.inventory.instances.len()
     )];
     let mut pools: BTreeMap<&str, usize> = BTreeMap::new();
     for pool in &proposal.pools {
@@ -214,7 +223,7 @@ fn found(survey: &Survey, proposal: &Proposal) -> Vec<String> {
             instance.marks.contains(&pool.owned.cluster)
                 && pool.owned.pool.as_ref().is_none_or(|mark| instance.marks.contains(mark))
         };
-        pools.insert(pool.name.as_str(), survey.instances.values().filter(carries).count());
+        pools.insert(pool.name.as_str(), survey.inventory.instances.values().filter(carries).count());
     }
     for (name, count) in pools {
         lines.push(format!("pool {name}: {count} instances carry its marks"));
@@ -224,7 +233,7 @@ fn found(survey: &Survey, proposal: &Proposal) -> Vec<String> {
         lines.push(format!("pod ranges {}", ranges.join(", ")));
     }
     if let Some(router) = &proposal.network.router {
-        lines.push(format!("router {}: {}", router.id, router.why));
+        lines.push(format!("{} {}: {}", site.router(), router.id, router.why));
     }
     lines
 }

@@ -8,6 +8,8 @@ use std::sync::Arc;
 
 use reveille_core::model::instance::{Instance, Mark};
 
+use crate::worlds::kinds::site::Site;
+
 /// Ids on one command line; more would not be read.
 const IDS_PER_LINE: usize = 8;
 /// Command lines that are shown; the rest is counted.
@@ -29,29 +31,13 @@ pub(crate) fn by_stem<'i>(instances: &[&'i Arc<Instance>]) -> BTreeMap<&'i str, 
     stems
 }
 
-/// The commands that put these marks on these instances.
-pub(crate) fn commands(marks: &[&Mark], instances: &[&Arc<Instance>]) -> Vec<String> {
-    let tagged = marks.iter().any(|mark| matches!(mark, Mark::Tag(_)));
-    // Tags came with 2.26; the client asks for an older version unless it is told.
-    let version = if tagged { " --os-compute-api-version 2.26" } else { "" };
-    let options: Vec<String> = marks
-        .iter()
-        .map(|mark| match mark {
-            Mark::Tag(tag) => format!("--tag {}", quoted(tag)),
-            Mark::Metadata(key, value) => format!("--property {}", quoted(&format!("{key}={value}"))),
-        })
-        .collect();
-    let set = format!("openstack{version} server set {}", options.join(" "));
-    let mut lines: Vec<String> = instances
-        .chunks(IDS_PER_LINE)
-        .map(|chunk| match chunk {
-            [one] => format!("{set} {}", one.id),
-            several => {
-                let ids: Vec<&str> = several.iter().map(|instance| instance.id.as_str()).collect();
-                format!("for id in {}; do {set} $id; done", ids.join(" "))
-            }
-        })
-        .collect();
+/// The commands that put these marks on these instances, in the words of their cloud.
+pub(crate) fn commands(site: &dyn Site, marks: &[&Mark], instances: &[&Arc<Instance>]) -> Vec<String> {
+    let line = |chunk: &[&Arc<Instance>]| {
+        let ids: Vec<&str> = chunk.iter().map(|instance| instance.id.as_str()).collect();
+        site.command(marks, &ids)
+    };
+    let mut lines: Vec<String> = instances.chunks(IDS_PER_LINE).map(line).collect();
     if lines.len() > LINES_MAX {
         lines.truncate(LINES_MAX);
         let left = instances.len() - LINES_MAX * IDS_PER_LINE;
@@ -60,20 +46,11 @@ pub(crate) fn commands(marks: &[&Mark], instances: &[&Arc<Instance>]) -> Vec<Str
     lines
 }
 
-/// As a shell takes it for one word.
-fn quoted(text: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_.=:/@%+".contains(c);
-    if !text.is_empty() && text.chars().all(plain) {
-        text.to_owned()
-    } else {
-        format!("'{}'", text.replace('\'', r"'\''"))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::fixture;
+    use crate::survey::tests::sites;
 
     #[test]
     fn names_are_cut_where_people_number_them() {
@@ -92,22 +69,30 @@ mod tests {
     }
 
     #[test]
-    fn commands_are_what_a_shell_takes() {
+    fn commands_are_what_a_shell_takes_in_the_words_of_each_cloud() {
         let machines: Vec<Arc<Instance>> =
             (1..=60).map(|number: u32| Arc::new(fixture::instance(&number.to_string()))).collect();
         let all: Vec<&Arc<Instance>> = machines.iter().collect();
+        let (os, aws) = (sites::openstack(), sites::ec2());
         let tag = Mark::Tag("k8s-cluster=prod".into());
         let pair = Mark::Metadata("owner".into(), "it's us".into());
+        let cluster = Mark::Tag("kubernetes.io/cluster/prod".into());
         assert_eq!(
-            commands(&[&tag], &all[..1]),
+            commands(&os, &[&tag], &all[..1]),
             ["openstack --os-compute-api-version 2.26 server set --tag k8s-cluster=prod i1"]
         );
         assert_eq!(
-            commands(&[&pair], &all[..2]),
+            commands(&os, &[&pair], &all[..2]),
             [r"for id in i1 i2; do openstack server set --property 'owner=it'\''s us' $id; done"]
         );
-        let many = commands(&[&tag, &pair], &all);
+        assert_eq!(
+            commands(&aws, &[&cluster, &pair], &all[..2]),
+            [
+                r"aws --profile ops ec2 create-tags --region eu-central-1 --resources i1 i2 --tags Key=kubernetes.io/cluster/prod,Value=owned 'Key=owner,Value=it'\''s us'"
+            ]
+        );
+        let many = commands(&os, &[&tag, &pair], &all);
         assert_eq!((many.len(), many[6].as_str()), (7, "and so on for 12 more"));
-        assert!(commands(&[&tag], &[]).is_empty());
+        assert!(commands(&aws, &[&tag], &[]).is_empty());
     }
 }

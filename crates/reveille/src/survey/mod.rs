@@ -1,59 +1,71 @@
 //! What `init` finds by looking, and the roster that it proposes from it.
 //!
 //! ```text
-//!  read: nodes ┐                       ┌ marks ─▶ pools
-//!  read: project, whole, unfiltered ───┴ ranges, routes, legs ─▶ network ─▶ propose: Proposal, and what is not known
-//!                                        names ─▶ hints: comments and commands, never ownership
+//!  read: nodes ┐                       ┌ marks, groups that keep machines ─▶ pools
+//!  read: project, whole, unfiltered ───┼ ranges, routes, legs ─▶ network ─▶ propose: Proposal, and what is not known
+//!                                      ├ groups, rules ─▶ rules: which a pool's ports carry, and what they let in
+//!                                      └ names ─▶ hints: comments and commands, never ownership
 //! ```
 //!
-//! The proposal is pure: from a survey to a roster. It guesses only what it can say a reason for, and says it.
+//! The proposal is pure: from a survey to a roster. It guesses only what it can say a reason for, and says it. It knows
+//! no kind of cloud: what differs between them, an [`Inventory`] leaves empty or a `Site` says in its words.
 
 mod hints;
 mod network;
 mod pools;
 pub(crate) mod propose;
 pub(crate) mod read;
+mod rules;
 
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use reveille_core::model::id::{GroupId, InstanceId, RouterId};
-use reveille_core::model::instance::{Instance, Mark, Port};
-use reveille_core::model::network::SecurityGroup;
+use ipnet::IpNet;
+use reveille_core::model::id::{InstanceId, RouterId};
+use reveille_core::model::instance::{Instance, Mark};
 use reveille_core::model::node::{Node, Provider};
-use reveille_openstack::{NamedRouter, RouterLeg};
+
+use crate::worlds::kinds::inventory::Inventory;
 
 /// What was found.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Survey {
     /// Every node of the cluster.
     pub(crate) nodes: Vec<Arc<Node>>,
-    /// Every instance of the project, whoever's it is.
-    pub(crate) instances: BTreeMap<InstanceId, Arc<Instance>>,
-    /// Their ports, of all of them.
-    pub(crate) ports: Vec<(InstanceId, Arc<Port>)>,
-    /// The groups on those ports, as far as they could be read.
-    pub(crate) groups: BTreeMap<GroupId, Arc<SecurityGroup>>,
-    /// Every router of the project, and the one that was named, if it is there at all.
-    pub(crate) routers: Vec<NamedRouter>,
-    /// Where routers reach into networks.
-    pub(crate) legs: Vec<RouterLeg>,
+    /// Everything of the project, whoever's it is; also the groups on its ports that are of others, and the router that was
+    /// named, as far as they could be read. Nobody in it has ended.
+    pub(crate) inventory: Inventory,
     /// The router that was named on the command line.
     pub(crate) wanted_router: Option<RouterId>,
 }
 
 impl Survey {
-    /// The instance that a node names.
+    /// The instance that a node names; where it names none, the only one that calls itself so inside its cloud.
     pub(crate) fn instance_of(&self, node: &Node) -> Option<&Arc<Instance>> {
-        named(node).and_then(|id| self.instances.get(&id))
+        let instances = &self.inventory.instances;
+        named(node).and_then(|id| instances.get(&id)).or_else(|| {
+            let called = |one: &&Arc<Instance>| one.hostname.as_deref() == Some(node.name.as_str());
+            let mut alike = instances.values().filter(called);
+            alike.next().filter(|_| node.provider == Provider::Unset && alike.next().is_none())
+        })
     }
 
-    /// Nodes with an instance.
-    pub(crate) fn matched(&self) -> usize {
-        self.nodes.iter().filter(|node| self.instance_of(node).is_some()).count()
+    /// The instances of the nodes, in the nodes' order.
+    pub(crate) fn ours(&self) -> Vec<&Arc<Instance>> {
+        self.nodes.iter().filter_map(|node| self.instance_of(node)).collect()
+    }
+
+    /// The same by their ids.
+    pub(crate) fn our_ids(&self) -> BTreeSet<InstanceId> {
+        self.ours().into_iter().map(|instance| instance.id.clone()).collect()
+    }
+
+    /// The pod ranges of the nodes, one by one.
+    pub(crate) fn pod_ranges(&self) -> Vec<IpNet> {
+        self.nodes.iter().flat_map(|node| node.pod_ranges.iter().copied()).collect()
     }
 }
 
@@ -94,4 +106,14 @@ pub(crate) fn pair(mark: &Mark) -> (&str, Option<&str>) {
         Mark::Tag(tag) => tag.split_once('=').map_or((&**tag, None), |(key, value)| (key, Some(value))),
         Mark::Metadata(key, value) => (key, Some(value)),
     }
+}
+
+/// A text as a roster takes it for a name, or nothing of it.
+pub(crate) fn plain_name(text: &str) -> String {
+    const CHARS_MAX: usize = 60;
+    let plain = |c: char| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
+    let name: String = text.chars().map(plain).collect();
+    // What is cut off is numbered where two names begin alike.
+    let name: String = name.trim_matches('-').chars().take(CHARS_MAX).collect();
+    name.trim_end_matches('-').to_owned()
 }

@@ -9,20 +9,20 @@
 use std::collections::BTreeSet;
 
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
-use reveille_core::model::id::{CloudName, InstanceId, NetworkId};
-use reveille_openstack::NamedRouter;
+use reveille_core::model::id::{CloudName, NetworkId};
 use reveille_wire::roster::render::{ProposedNetwork, ProposedRouter};
 
 use super::Survey;
-use super::propose::Gap;
+use super::propose::{Gap, Place};
+use crate::worlds::kinds::inventory::NamedRouter;
 
 /// The network section, and what could not be found out about it.
-pub(crate) fn network(survey: &Survey, cloud: &CloudName, unknown: &mut Vec<Gap>) -> ProposedNetwork {
-    let ranges: Vec<IpNet> = survey.nodes.iter().flat_map(|node| node.pod_ranges.iter().copied()).collect();
+pub(crate) fn network(survey: &Survey, place: &Place<'_>, unknown: &mut Vec<Gap>) -> ProposedNetwork {
+    let ranges = survey.pod_ranges();
     let pod_ranges = cover(&ranges);
     if pod_ranges.is_empty() {
         unknown.push(Gap::new(
-            "the pod ranges: no node has one; right where an overlay gives pods their addresses",
+            "the pod ranges: no node has one; right where an overlay, or the cloud itself, gives pods their addresses",
         ));
         return ProposedNetwork::default();
     }
@@ -31,7 +31,7 @@ pub(crate) fn network(survey: &Survey, cloud: &CloudName, unknown: &mut Vec<Gap>
             .to_owned(),
     ];
     let mut network = ProposedNetwork { pod_ranges, notes, ..ProposedNetwork::default() };
-    choose(survey, cloud, &ranges, &mut network, unknown);
+    choose(survey, place, &ranges, &mut network, unknown);
     network
 }
 
@@ -63,21 +63,25 @@ impl Candidate<'_> {
 
 fn choose(
     survey: &Survey,
-    cloud: &CloudName,
+    place: &Place<'_>,
     ranges: &[IpNet],
     network: &mut ProposedNetwork,
     unknown: &mut Vec<Gap>,
 ) {
-    let near = near(survey);
-    let candidates = survey
-        .routers
+    let (near, cloud, router) = (near(survey), &place.cloud, place.site.router());
+    let (there, called) = (&survey.inventory.routers, place.site.called());
+    let candidates = there
         .iter()
         .filter(|found| survey.wanted_router.as_ref().is_none_or(|wanted| found.router.id == *wanted));
     let candidates: Vec<Candidate<'_>> = candidates
         .map(|router| Candidate {
             router,
             carried: ranges.iter().filter(|range| carries(router, range, &network.pod_ranges)).count(),
-            near: survey.legs.iter().any(|leg| leg.router == router.router.id && near.contains(&leg.network)),
+            near: survey
+                .inventory
+                .legs
+                .iter()
+                .any(|leg| leg.router == router.router.id && near.contains(&leg.network)),
         })
         .collect();
     let carrying: Vec<&Candidate<'_>> = candidates.iter().filter(|c| c.carried > 0).collect();
@@ -88,7 +92,7 @@ fn choose(
     if !carrying.is_empty() {
         network.candidates = carrying.iter().map(|c| c.proposed(cloud, ranges.len())).collect();
         unknown.push(Gap::new(format!(
-            "the router: {} routers hold pod routes; they are comments in the file, keep the one that is meant",
+            "the {router}: {} {router}s hold pod routes; they are comments in the file, keep the one that is meant",
             carrying.len()
         )));
         return;
@@ -97,17 +101,17 @@ fn choose(
         candidates.iter().filter(|c| c.near).map(|c| c.proposed(cloud, ranges.len())).collect();
     let count = network.candidates.len();
     let what = match (&survey.wanted_router, candidates.first()) {
-        (Some(wanted), None) => format!("router {wanted}: the project has no router of that id"),
+        (Some(wanted), None) => format!("{router} {wanted}: {called} has no {router} of that id"),
         (Some(wanted), Some(_)) => {
-            format!("router {wanted} holds no route into the pod ranges, so it is left out")
+            format!("{router} {wanted} holds no route into the pod ranges, so it is left out")
         }
         (None, _) if count > 0 => format!(
-            "a router with pod routes: none of {} holds one; those in the nodes' network are comments in the file ({count}). Right where an overlay carries pods",
-            survey.routers.len()
+            "a {router} with pod routes: none of {} holds one; those in the nodes' network are comments in the file ({count}). Right where an overlay carries pods",
+            there.len()
         ),
         (None, _) => format!(
-            "a router with pod routes: none of the project's {} holds one. Right where an overlay carries pods; else name it with --router ID",
-            survey.routers.len()
+            "a {router} with pod routes: none of the {} of {called} holds one. Right where an overlay carries pods; else name it with --router ID",
+            there.len()
         ),
     };
     unknown.push(Gap::new(what));
@@ -123,13 +127,8 @@ fn carries(found: &NamedRouter, range: &IpNet, pod_ranges: &[IpNet]) -> bool {
 
 /// The networks that the nodes' instances have ports in.
 fn near(survey: &Survey) -> BTreeSet<&NetworkId> {
-    let ours: BTreeSet<&InstanceId> = survey
-        .nodes
-        .iter()
-        .filter_map(|node| survey.instance_of(node))
-        .map(|instance| &instance.id)
-        .collect();
-    survey.ports.iter().filter(|(id, _)| ours.contains(id)).map(|(_, port)| &port.network).collect()
+    let ours = survey.our_ids();
+    survey.inventory.ports.iter().filter(|(id, _)| ours.contains(id)).map(|(_, port)| &port.network).collect()
 }
 
 /// The smallest network of each family that covers all of them.

@@ -1,33 +1,34 @@
 //! From what was found to a roster that a person can start from.
 
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::collections::BTreeMap;
 
 use anyhow::anyhow;
 use reveille_core::model::id::{CloudName, RosterName};
-use reveille_core::model::instance::Instance;
+use reveille_core::model::instance::Mark;
 use reveille_core::model::roster::Limits;
+use reveille_wire::roster::ClusterRef;
 use reveille_wire::roster::render::{Proposal, ProposedCloud};
-use reveille_wire::roster::{CloudRef, ClusterRef};
 
 use super::network::network;
 use super::{Survey, cluster_mark, pools};
 use crate::cli::failure::Failure;
+use crate::worlds::kinds::site::{Settled, Site};
+
+/// Names of nodes that are told one by one.
+const NAMES_MAX: usize = 5;
 
 /// Where everything is.
-pub(crate) struct Place {
+pub(crate) struct Place<'s> {
     /// Name of the roster.
     pub(crate) roster: String,
     /// The cluster.
     pub(crate) cluster: ClusterRef,
     /// The roster's name for the cloud.
     pub(crate) cloud: CloudName,
-    /// Entry of clouds.yaml.
-    pub(crate) entry: String,
-    /// The file, where it was named.
-    pub(crate) clouds_file: Option<PathBuf>,
-    /// Name of the project.
-    pub(crate) project: String,
+    /// The cloud, for people.
+    pub(crate) site: &'s dyn Site,
+    /// What is settled of it.
+    pub(crate) settled: Settled,
 }
 
 /// A proposal, and what could not be found out.
@@ -54,34 +55,48 @@ impl Gap {
     }
 }
 
-/// Proposes a roster.
-pub(crate) fn roster(survey: &Survey, place: &Place) -> Result<Proposed, Failure> {
-    let ours: Vec<&Arc<Instance>> = survey.nodes.iter().filter_map(|node| survey.instance_of(node)).collect();
+/// Settles what the roster says of its cloud.
+///
+/// # Errors
+/// When no node is on it, or only a person can tell which cluster is meant.
+pub(crate) fn settle(survey: &Survey, site: &dyn Site) -> Result<Settled, Failure> {
+    let ours = survey.our_ids();
     if ours.is_empty() {
         return Err(Failure::cannot_tell(anyhow!(
-            "none of the {} nodes names one of the {} instances of project {}, so nothing tells which of them are this cluster's",
+            "none of the {} nodes names one of the {} instances of {}, so nothing tells which of them are this cluster's",
             survey.nodes.len(),
-            survey.instances.len(),
-            place.project
+            survey.inventory.instances.len(),
+            site.called()
         ))
-        .next("check --context and --cloud; nodes name their instance in spec.providerID"));
+        .next(format!("check {}; nodes name their instance in spec.providerID", site.options())));
     }
+    site.settle(&survey.inventory, &ours)
+}
+
+/// Proposes a roster.
+pub(crate) fn roster(survey: &Survey, place: &Place<'_>) -> Proposed {
+    let ours = survey.ours();
     let mut unknown = Vec::new();
-    let (pools, commented) = match cluster_mark(&ours) {
-        Some(cluster) => (pools::marked(survey, &ours, &cluster, place, &mut unknown), Vec::new()),
+    unplaced(survey, place, &mut unknown);
+    let known = |mark: &Mark| ours.iter().any(|instance| instance.marks.contains(mark));
+    let cluster = match &place.settled.cluster {
+        Some(mark) => Some(mark.clone()).filter(|mark| known(mark)),
+        None => cluster_mark(&ours),
+    };
+    let (pools, commented) = match cluster {
+        Some(cluster) => pools::marked(survey, &ours, &cluster, place, &mut unknown),
         None => (Vec::new(), pools::unmarked(survey, &ours, place, &mut unknown)),
     };
-    let network = network(survey, &place.cloud, &mut unknown);
-    let at = CloudRef::OpenStack { cloud: place.entry.clone(), clouds_file: place.clouds_file.clone() };
+    let network = network(survey, place, &mut unknown);
     let notes = vec![
         "Written by `reveille init` from what it saw. Read it, correct it, then switch remedies on."
             .to_owned(),
         format!(
-            "{} nodes were seen; {} of them are instances of project {}, which has {}.",
+            "{} nodes were seen; {} of them are instances of {}, which has {}.",
             survey.nodes.len(),
             ours.len(),
-            place.project,
-            survey.instances.len()
+            place.site.called(),
+            survey.inventory.instances.len()
         ),
     ];
     let told = unknown.iter().flat_map(|gap| {
@@ -93,11 +108,53 @@ pub(crate) fn roster(survey: &Survey, place: &Place) -> Result<Proposed, Failure
         name: RosterName::from(place.roster.as_str()),
         notes,
         cluster: place.cluster.clone(),
-        clouds: vec![ProposedCloud { name: place.cloud.clone(), at, notes: Vec::new() }],
+        clouds: vec![ProposedCloud {
+            name: place.cloud.clone(),
+            at: place.settled.at.clone(),
+            notes: networks(survey),
+        }],
         network,
         pools,
         commented,
         limits: Limits::default(),
     };
-    Ok(Proposed { proposal, unknown })
+    Proposed { proposal, unknown }
+}
+
+/// Nodes that are on no machine of this cloud.
+fn unplaced(survey: &Survey, place: &Place<'_>, unknown: &mut Vec<Gap>) {
+    let nodes: Vec<&str> = survey
+        .nodes
+        .iter()
+        .filter(|node| survey.instance_of(node).is_none())
+        .map(|node| node.name.as_str())
+        .collect();
+    if nodes.is_empty() {
+        return;
+    }
+    let shown = nodes.iter().take(NAMES_MAX).copied().collect::<Vec<_>>().join(", ");
+    let more = if nodes.len() > NAMES_MAX { ", …" } else { "" };
+    unknown.push(Gap::new(format!(
+        "what {} nodes are on: they name no instance of {} ({shown}{more}). They are not watched",
+        nodes.len(),
+        place.site.called()
+    )));
+}
+
+/// Where the nodes' interfaces are, in a cloud whose networks are parts of larger ones: a line for each of those.
+fn networks(survey: &Survey) -> Vec<String> {
+    let ours = survey.our_ids();
+    let mut within: BTreeMap<&str, BTreeMap<&str, usize>> = BTreeMap::new();
+    for (id, port) in &survey.inventory.ports {
+        if ours.contains(id)
+            && let Some(larger) = survey.inventory.within.get(&port.network)
+        {
+            *within.entry(larger).or_default().entry(port.network.as_str()).or_default() += 1;
+        }
+    }
+    let line = |(larger, parts): (&str, BTreeMap<&str, usize>)| {
+        let parts: Vec<String> = parts.iter().map(|(part, count)| format!("{part} ({count})")).collect();
+        format!("The nodes' interfaces are in {larger}: {}.", parts.join(", "))
+    };
+    within.into_iter().map(line).collect()
 }

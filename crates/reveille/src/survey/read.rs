@@ -1,6 +1,6 @@
-//! Reading for the survey: the whole project in a handful of requests, and the few things beside it.
+//! Reading for the survey: the whole project in a handful of requests, and the few things beside it, on any kind of cloud.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures::StreamExt as _;
@@ -8,11 +8,13 @@ use futures::stream;
 use reveille_core::effect::{Look, ReadError};
 use reveille_core::event::Answer;
 use reveille_core::model::id::{CloudName, GroupId, RouterId};
+use reveille_core::model::instance::InstanceState;
 use reveille_core::model::network::SecurityGroup;
 use reveille_core::model::node::Node;
-use reveille_openstack::{NamedRouter, Project, ProjectSurvey};
 
 use super::Survey;
+use crate::worlds::kinds::inventory::NamedRouter;
+use crate::worlds::kinds::{Connected, Project};
 
 /// Questions at a time.
 const AT_ONCE: usize = 8;
@@ -25,42 +27,36 @@ const FOREIGN_GROUPS_MAX: usize = 32;
 /// When the project, or the named router, cannot be read whole. A single group of another project that cannot be read is
 /// left out.
 pub(crate) async fn survey(
-    project: &Project,
+    project: &Connected,
     cloud: &CloudName,
     nodes: Vec<Arc<Node>>,
     router: Option<&RouterId>,
 ) -> Result<Survey, ReadError> {
-    let ProjectSurvey { instances, ports, groups, mut routers, legs } = project.survey().await?;
-    let mut groups: BTreeMap<GroupId, Arc<SecurityGroup>> =
-        groups.into_iter().map(|group| (group.id.clone(), group)).collect();
-    let used: BTreeSet<&GroupId> = ports.iter().flat_map(|(_, port)| port.groups.iter()).collect();
+    let mut inventory = project.survey().await?;
+    // Who has ended is listed for a while in some clouds, with all marks, and is nobody's machine any more.
+    inventory.instances.retain(|_, instance| instance.state != InstanceState::Gone);
+    let used: BTreeSet<&GroupId> = inventory.ports.iter().flat_map(|(_, port)| port.groups.iter()).collect();
+    let known = |id: &&GroupId| inventory.groups.contains_key(*id);
     let foreign: Vec<GroupId> =
-        used.into_iter().filter(|id| !groups.contains_key(*id)).take(FOREIGN_GROUPS_MAX).cloned().collect();
-    groups.extend(read_groups(project, cloud, foreign).await);
+        used.into_iter().filter(|id| !known(id)).take(FOREIGN_GROUPS_MAX).cloned().collect();
+    let foreign = read_groups(&**project, cloud, foreign).await;
+    inventory.groups.extend(foreign);
     // A router of another project may carry our routes: it is in no listing of ours.
-    if let Some(id) = router.filter(|id| !routers.iter().any(|found| found.router.id == **id))
-        && let Answer::Router(Some(found)) = project.look(&Look::Router(cloud.clone(), id.clone())).await?
+    if let Some(id) = router.filter(|id| !inventory.routers.iter().any(|found| found.router.id == **id))
+        && let Answer::Router(Some(found)) = project.look(Look::Router(cloud.clone(), id.clone())).await?
     {
-        routers.push(NamedRouter { name: Arc::from(""), router: found });
+        inventory.routers.push(NamedRouter { name: Arc::from(""), router: found });
     }
-    Ok(Survey {
-        nodes,
-        instances: instances.into_iter().map(|instance| (instance.id.clone(), instance)).collect(),
-        ports,
-        groups,
-        routers,
-        legs,
-        wanted_router: router.cloned(),
-    })
+    Ok(Survey { nodes, inventory, wanted_router: router.cloned() })
 }
 
 async fn read_groups(
-    project: &Project,
+    project: &dyn Project,
     cloud: &CloudName,
     ids: Vec<GroupId>,
-) -> BTreeMap<GroupId, Arc<SecurityGroup>> {
+) -> Vec<(GroupId, Arc<SecurityGroup>)> {
     let read = |id: GroupId| async move {
-        match project.look(&Look::Group(cloud.clone(), id.clone())).await {
+        match project.look(Look::Group(cloud.clone(), id.clone())).await {
             Ok(Answer::Group(Some(group))) => Some((id, group)),
             _ => None,
         }

@@ -8,23 +8,33 @@ use ipnet::IpNet;
 use reveille_core::model::instance::{Instance, Mark};
 use reveille_core::model::network::{Route, Router};
 use reveille_core::model::node::{Node, Ready};
-use reveille_openstack::{NamedRouter, RouterLeg};
 use reveille_wire::roster::{ClusterRef, Origin, read, render::render};
 
 use super::Survey;
 use super::network::cover;
-use super::propose::{Gap, Place, Proposed, roster};
+use super::propose::{self, Gap, Place, Proposed, settle};
+use crate::cli::failure::Failure;
 use crate::fixture;
+use crate::worlds::kinds::inventory::{Inventory, NamedRouter, RouterLeg};
+use crate::worlds::kinds::site::Site;
 
-fn place() -> Place {
-    Place {
+mod ec2;
+pub(crate) mod sites;
+
+/// What is proposed of a project, or why nothing is.
+fn roster_on(survey: &Survey, site: &dyn Site) -> Result<Proposed, Failure> {
+    let place = Place {
         roster: "prod".to_owned(),
         cluster: ClusterRef { kubeconfig: None, context: Some("prod-admin".to_owned()) },
-        cloud: "os".into(),
-        entry: "prod".to_owned(),
-        clouds_file: None,
-        project: "k8s-prod".to_owned(),
-    }
+        cloud: site.cloud(),
+        site,
+        settled: settle(survey, site)?,
+    };
+    Ok(propose::roster(survey, &place))
+}
+
+fn roster(survey: &Survey) -> Result<Proposed, Failure> {
+    roster_on(survey, &sites::openstack())
 }
 
 fn marked(number: &str, marks: &[&str]) -> Arc<Instance> {
@@ -53,8 +63,8 @@ fn survey() -> Survey {
         let pool = format!("k8s-pool={pool}");
         let instance = marked(number, &["k8s-cluster=prod", &pool, "rack=7", "spare"]);
         let groups: &[&str] = if number == "5" { &["g0"] } else { &["g0", "g1"] };
-        survey.ports.push((instance.id.clone(), Arc::new(fixture::port(number, groups))));
-        survey.instances.insert(instance.id.clone(), instance);
+        survey.inventory.ports.push((instance.id.clone(), Arc::new(fixture::port(number, groups))));
+        survey.inventory.instances.insert(instance.id.clone(), instance);
     }
     let default = reveille_core::model::network::SecurityGroup {
         id: "g0".into(),
@@ -62,14 +72,14 @@ fn survey() -> Survey {
         ..fixture::group()
     };
     for group in [default, fixture::group()] {
-        survey.groups.insert(group.id.clone(), Arc::new(group));
+        survey.inventory.groups.insert(group.id.clone(), Arc::new(group));
     }
     survey
 }
 
 #[test]
 fn a_proposal_reads_as_a_roster_that_only_looks() {
-    let proposed = roster(&survey(), &place()).unwrap();
+    let proposed = roster(&survey()).unwrap();
     let text = render(&proposed.proposal);
     let origin = Origin { name: "proposal", dir: Path::new("/"), home: None };
     let checked = read(&text, &origin).unwrap_or_else(|refusal| panic!("{refusal}\n{text}")).remove(0);
@@ -107,7 +117,7 @@ fn router(id: &str, destinations: &[&str]) -> NamedRouter {
 
 /// The router that is proposed, those that are comments, and what is said of them.
 fn routed(survey: Survey) -> (Option<String>, Vec<String>, Vec<Gap>) {
-    let Proposed { proposal, unknown } = roster(&survey, &place()).unwrap();
+    let Proposed { proposal, unknown } = roster(&survey).unwrap();
     let text = render(&proposal);
     let origin = Origin { name: "proposal", dir: Path::new("/"), home: None };
     let written = read(&text, &origin).unwrap_or_else(|refusal| panic!("{refusal}\n{text}")).remove(0);
@@ -125,7 +135,9 @@ fn routed(survey: Survey) -> (Option<String>, Vec<String>, Vec<Gap>) {
 fn the_one_router_that_carries_pod_routes_is_found() {
     let leg = |id: &str, network: &str| RouterLeg { router: id.into(), network: network.into() };
     let of = |routers: &[NamedRouter], legs: &[RouterLeg]| {
-        routed(Survey { routers: routers.to_vec(), legs: legs.to_vec(), ..survey() })
+        let mut survey = survey();
+        (survey.inventory.routers, survey.inventory.legs) = (routers.to_vec(), legs.to_vec());
+        routed(survey)
     };
     let carrying = router("r1", &["100.64.1.0/24", "100.64.5.0/24", "192.168.7.0/24"]);
     let (near, wide) = (router("r2", &["192.168.7.0/24"]), router("r3", &["0.0.0.0/0", "100.0.0.0/8"]));
@@ -149,7 +161,9 @@ fn the_one_router_that_carries_pod_routes_is_found() {
 #[test]
 fn a_named_router_is_taken_only_when_it_carries_pod_routes() {
     let with = |routers: &[NamedRouter]| {
-        routed(Survey { routers: routers.to_vec(), wanted_router: Some("r1".into()), ..survey() })
+        let Survey { nodes, inventory, .. } = survey();
+        let inventory = Inventory { routers: routers.to_vec(), ..inventory };
+        routed(Survey { nodes, inventory, wanted_router: Some("r1".into()) })
     };
     let (carries, other) = (router("r1", &["100.64.1.0/24"]), router("r2", &["100.64.1.0/24"]));
     let found = with(&[carries, other.clone()]);
@@ -164,19 +178,19 @@ fn a_named_router_is_taken_only_when_it_carries_pod_routes() {
 #[test]
 fn nodes_without_an_instance_of_the_project_propose_nothing() {
     let nobody = Survey { nodes: vec![ranged("1", "100.64.0.0/24")], ..Survey::default() };
-    let said = roster(&nobody, &place()).map(drop).unwrap_err().to_string();
+    let said = roster(&nobody).map(drop).unwrap_err().to_string();
     assert!(said.contains("none of the 1 nodes names one of the 0 instances of project k8s-prod"), "{said}");
 }
 
 #[test]
 fn unmarked_servers_give_comments_and_the_commands_that_mark_them() {
     let mut unmarked = survey();
-    for (id, instance) in &mut unmarked.instances {
+    for (id, instance) in &mut unmarked.inventory.instances {
         let number = id.as_str().trim_start_matches('i');
         let name = if number == "4" { "gpu-4" } else { "w-1" };
         *instance = Arc::new(Instance { name: name.into(), ..(*marked(number, &["web"])).clone() });
     }
-    let Proposed { proposal, unknown } = roster(&unmarked, &place()).unwrap();
+    let Proposed { proposal, unknown } = roster(&unmarked).unwrap();
     assert!(proposal.pools.is_empty(), "a name makes nobody ours");
     let names: Vec<&str> = proposal.commented.iter().map(|pool| pool.name.as_str()).collect();
     assert_eq!(names, ["gpu", "w"]);
@@ -200,13 +214,13 @@ fn unmarked_servers_give_comments_and_the_commands_that_mark_them() {
 fn machines_that_lack_a_mark_of_the_others_are_told_with_the_command_that_marks_them() {
     let mut survey = survey();
     let mut replace = |number: &str, marks: &[&str]| {
-        survey.instances.insert(format!("i{number}").as_str().into(), marked(number, marks));
+        survey.inventory.instances.insert(format!("i{number}").as_str().into(), marked(number, marks));
     };
     replace("1", &["rack=7"]);
     replace("2", &["k8s-cluster=prod"]);
     replace("6", &[]);
     replace("7", &["k8s-cluster=dev"]);
-    let Proposed { proposal, unknown } = roster(&survey, &place()).unwrap();
+    let Proposed { proposal, unknown } = roster(&survey).unwrap();
     let names: Vec<&str> = proposal.pools.iter().map(|pool| pool.name.as_str()).collect();
     assert_eq!(names, ["gpu", "workers"], "one that lost its marks does not unmake the pools");
     let commands: Vec<(&str, &str)> =

@@ -88,6 +88,11 @@ impl Bench {
         Ran::of(self.command(args).output().unwrap())
     }
 
+    /// With these variables, too.
+    pub(crate) fn run_with(&self, env: &[(&str, &str)], args: &[&str]) -> Ran {
+        Ran::of(self.command(args).envs(env.iter().copied()).output().unwrap())
+    }
+
     pub(crate) fn start(&self, args: &[&str]) -> Running {
         Running(Some(self.command(args).spawn().unwrap()))
     }

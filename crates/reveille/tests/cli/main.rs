@@ -12,6 +12,7 @@ mod diagnose;
 mod looking;
 mod proposing;
 mod recording;
+mod region;
 mod running;
 mod simulate;
 mod usage;

@@ -24,7 +24,7 @@ fn a_marked_project_gives_a_roster_that_the_others_accept() {
     let ran = bench.run(&INIT);
     assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
     for line in [
-        "found      2 nodes; 2 of them are instances of this project, which has 3",
+        "found      2 nodes; 2 of them are instances of project p, which has 3",
         "found      pool workers: 3 instances carry its marks",
         "found      router r2: pods: holds routes to 2 of 2 nodes' pod ranges",
     ] {

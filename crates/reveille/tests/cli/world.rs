@@ -4,20 +4,28 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
 
 /// Serves until the process of the test ends; gives the port. `tags` is what the servers carry.
 pub(crate) fn serve(tags: &'static str) -> u16 {
+    listen(move |line, _, port| answer(line, port, tags))
+}
+
+/// Answers every request, by its method and path, its body, and the port, likewise.
+pub(crate) fn listen(answer: impl Fn(&str, &str, u16) -> (u16, String) + Send + Sync + 'static) -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
+    let answer = Arc::new(answer);
     std::thread::spawn(move || {
         for stream in listener.incoming().flatten() {
-            std::thread::spawn(move || answer_all(stream, port, tags));
+            let answer = answer.clone();
+            std::thread::spawn(move || answer_all(stream, port, &*answer));
         }
     });
     port
 }
 
-fn answer_all(stream: TcpStream, port: u16, tags: &str) -> Option<()> {
+fn answer_all(stream: TcpStream, port: u16, answer: &dyn Fn(&str, &str, u16) -> (u16, String)) -> Option<()> {
     let mut write = stream.try_clone().ok()?;
     let mut read = BufReader::new(stream);
     loop {
@@ -34,11 +42,12 @@ fn answer_all(stream: TcpStream, port: u16, tags: &str) -> Option<()> {
                 length = value.trim().parse().ok()?;
             }
         }
-        read.read_exact(&mut vec![0; length]).ok()?;
+        let mut asked = vec![0; length];
+        read.read_exact(&mut asked).ok()?;
         let mut words = line.split_whitespace();
         let (method, target) = (words.next()?, words.next()?);
         let path = target.split('?').next()?;
-        let (status, body) = answer(&format!("{method} {path}"), port, tags);
+        let (status, body) = answer(&format!("{method} {path}"), &String::from_utf8_lossy(&asked), port);
         let token = if method == "POST" { "x-subject-token: t\r\n" } else { "" };
         let head = format!(
             "HTTP/1.1 {status} X\r\ncontent-type: application/json\r\n{token}content-length: {}\r\n\r\n",
@@ -48,13 +57,15 @@ fn answer_all(stream: TcpStream, port: u16, tags: &str) -> Option<()> {
     }
 }
 
+/// A list of the API server.
+pub(crate) fn list(kind: &str, items: String) -> String {
+    let head = r#""metadata": {"resourceVersion": "7"}, "apiVersion": "v1""#;
+    format!(r#"{{"kind": "{kind}", {head}, "items": [{items}]}}"#)
+}
+
 fn answer(line: &str, port: u16, tags: &str) -> (u16, String) {
-    let list = |kind: &str, items: String| {
-        let head = r#""metadata": {"resourceVersion": "7"}, "apiVersion": "v1""#;
-        format!(r#"{{"kind": "{kind}", {head}, "items": [{items}]}}"#)
-    };
     let body = match line {
-        "GET /api/v1/nodes" => list("NodeList", [node(1), node(2)].join(",")),
+        "GET /api/v1/nodes" => list("NodeList", [1, 2].map(|n| node(n, &format!("openstack:///s{n}"))).join(",")),
         "GET /apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases" => {
             list("LeaseList", String::new())
         }
@@ -113,10 +124,11 @@ fn record(name: &str, number: u8) -> String {
     )
 }
 
-fn node(number: u8) -> String {
+/// Node `w-N` of this machine.
+pub(crate) fn node(number: u8, provider: &str) -> String {
     format!(
         r#"{{"metadata": {{"name": "w-{number}", "uid": "u{number}", "resourceVersion": "7"}},
-            "spec": {{"providerID": "openstack:///s{number}", "podCIDRs": ["100.64.{number}.0/24"]}},
+            "spec": {{"providerID": "{provider}", "podCIDRs": ["100.64.{number}.0/24"]}},
             "status": {{"conditions": [{{"type": "Ready", "status": "True"}}],
                         "addresses": [{{"type": "InternalIP", "address": "10.0.0.{number}"}}]}}}}"#
     )

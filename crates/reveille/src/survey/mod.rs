@@ -46,11 +46,14 @@ impl Survey {
     /// The instance that a node names; where it names none, the only one that calls itself so inside its cloud.
     pub(crate) fn instance_of(&self, node: &Node) -> Option<&Arc<Instance>> {
         let instances = &self.inventory.instances;
-        named(node).and_then(|id| instances.get(&id)).or_else(|| {
-            let called = |one: &&Arc<Instance>| one.hostname.as_deref() == Some(node.name.as_str());
-            let mut alike = instances.values().filter(called);
-            alike.next().filter(|_| node.provider == Provider::Unset && alike.next().is_none())
-        })
+        if let Some(instance) = named(node).and_then(|id| instances.get(&id)) {
+            return Some(instance);
+        }
+        if node.provider != Provider::Unset {
+            return None;
+        }
+        let mut alike = instances.values().filter(|one| one.hostname.as_deref() == Some(node.name.as_str()));
+        alike.next().filter(|_| alike.next().is_none())
     }
 
     /// The instances of the nodes, in the nodes' order.

@@ -108,6 +108,8 @@ pub enum Ask {
     Pods,
     /// Pods on one Node.
     PodsOn(NodeName),
+    /// Persistent volumes, for those that are bound to one Node.
+    Volumes,
 }
 
 const CLUSTERS: &str = "/apis/management.cattle.io/v3/clusters";
@@ -128,13 +130,14 @@ impl Ask {
             Self::Record(id, name) => format!("read the record {id}/{name}"),
             Self::Pods => "list pods in the namespace cattle-system".to_owned(),
             Self::PodsOn(node) => format!("list pods on {node}"),
+            Self::Volumes => "list persistentvolumes".to_owned(),
         }
     }
 
     /// To whom it goes.
     pub const fn place(&self) -> Place {
         match self {
-            Self::Nodes | Self::Node(_) | Self::Pods | Self::PodsOn(_) => Place::Downstream,
+            Self::Nodes | Self::Node(_) | Self::Pods | Self::PodsOn(_) | Self::Volumes => Place::Downstream,
             _ => Place::Management,
         }
     }
@@ -167,6 +170,7 @@ impl Ask {
                 let node = safe(node.as_str())?;
                 (format!("/api/v1/pods?fieldSelector=spec.nodeName%3D{node}"), Some(ITEMS_OF_A_PAGE), None)
             }
+            Self::Volumes => ("/api/v1/persistentvolumes".to_owned(), Some(ITEMS_OF_A_PAGE), None),
             Self::Pods => ("/api/v1/namespaces/cattle-system/pods".to_owned(), Some(ITEMS_OF_A_PAGE), None),
         };
         let target = match limit {

@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use reveille_core::model::id::{NodeName, NodeUid};
+use reveille_core::model::signs::PAUSE;
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Deserializer};
 
@@ -207,6 +208,7 @@ impl NodeDoc {
                 .labels
                 .get("cattle.rancher.io/node-status")
                 .is_some_and(|value| value == "ignore"),
+            is_paused: meta.annotations.get(PAUSE).is_some_and(|value| value == "true"),
             name: NodeName::new(meta.name),
             uid: NodeUid::new(meta.uid),
             revision: meta.revision,

@@ -268,18 +268,23 @@ impl Record {
         ips.map(|address| address.address.as_str()).collect()
     }
 
+    /// Whether it speaks of the Node of this name: by its label where it has one, else by any of its names.
+    pub fn names(&self, node: &NodeName) -> bool {
+        if let Some(label) = &self.node_label {
+            return label == node;
+        }
+        let name = node.as_str();
+        self.node_name.as_ref() == Some(node)
+            || self.rke_node.as_ref().is_some_and(|rke| rke.hostname_override == name)
+            || self.requested_hostname == name
+    }
+
     /// Whether it speaks of the Node of this name and these addresses, by the rule of Rancher's own syncer: label, then
     /// names, then an internal address.
     pub fn is_of(&self, node: &Node) -> bool {
-        if let Some(label) = &self.node_label {
-            return *label == node.name;
-        }
-        let name = node.name.as_str();
-        let named = self.node_name.as_ref() == Some(&node.name)
-            || self.rke_node.as_ref().is_some_and(|rke| rke.hostname_override == name)
-            || self.requested_hostname == name;
         let ips = self.internal_ips();
-        named || node.internal_ips().iter().any(|ip| ips.contains(ip))
+        let shares = || node.internal_ips().iter().any(|ip| ips.contains(ip));
+        self.names(&node.name) || self.node_label.is_none() && shares()
     }
 }
 
@@ -302,6 +307,8 @@ pub struct Node {
     pub unschedulable: bool,
     /// Label `cattle.rancher.io/node-status=ignore`: Rancher's syncer passes it over.
     pub is_ignored: bool,
+    /// Annotation `reveille.dev/pause: "true"`: people said hands off.
+    pub is_paused: bool,
     /// When it was made, by the API server's clock.
     pub created: Option<ServerTime>,
 }

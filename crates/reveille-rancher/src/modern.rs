@@ -160,7 +160,8 @@ struct MachineStatus {
 #[serde(default)]
 struct SecretDoc {
     metadata: Meta,
-    data: BTreeMap<String, String>,
+    /// `null` and "not there" are the same.
+    data: Option<BTreeMap<String, String>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -205,6 +206,10 @@ pub async fn machines(
             };
             match reading::list(management, &Ask::Plans(namespace.clone()), decode).await {
                 Ok(plans) => {
+                    unread.extend(plans.garbled.into_iter().map(|name| Unread {
+                        what: format!("decode the plan secret {namespace}/{name}"),
+                        why: "a field of it has an unknown form".to_owned(),
+                    }));
                     let plans: BTreeMap<String, PlanState> = plans.items.into_iter().collect();
                     let here = all.iter_mut().filter(|read| read.state.namespace == namespace);
                     for read in here {
@@ -307,7 +312,9 @@ fn words(said: Option<&Condition>, plan: Option<&PlanState>) -> String {
 
 /// A plan's secret without the plan: its checksum is compared, its counters and probes are read.
 fn plan(secret: &SecretDoc) -> PlanState {
-    let bytes = |key: &str| secret.data.get(key).and_then(|value| STANDARD.decode(value).ok());
+    let bytes = |key: &str| {
+        secret.data.as_ref().and_then(|data| data.get(key)).and_then(|value| STANDARD.decode(value).ok())
+    };
     let text = |key: &str| {
         bytes(key).and_then(|bytes| String::from_utf8(bytes).ok()).map(|text| text.trim().to_owned())
     };
@@ -381,7 +388,7 @@ mod tests {
                 ("probe-statuses", r#"{"kubelet":{"healthy":true},"etcd":{"healthy":false}}"#),
             ];
             let data = data.into_iter().map(|(key, value)| (key.to_owned(), STANDARD.encode(value)));
-            plan(&SecretDoc { metadata: Meta::default(), data: data.collect() })
+            plan(&SecretDoc { metadata: Meta::default(), data: Some(data.collect()) })
         };
         let sum = hex(aws_lc_rs::digest::digest(&aws_lc_rs::digest::SHA256, b"s3cret-canary").as_ref());
         let applied = secret(&sum, "");

@@ -57,6 +57,7 @@ pub const RULES: &[Rule] = &[
     repair(Place::Management, MANAGEMENT, "nodes", &["update", "delete"]),
     repair(Place::Downstream, "", "nodes", &["update", "delete"]),
     repair(Place::Downstream, "", "pods", &["list"]),
+    repair(Place::Downstream, "", "persistentvolumes", &["list"]),
     repair(Place::Downstream, "", "pods/eviction", &["create"]),
 ];
 
@@ -102,6 +103,7 @@ pub fn needed(ask: &Ask) -> String {
         Ask::Node(_) => ("get", "nodes"),
         Ask::Pods => ("list", "pods in cattle-system"),
         Ask::PodsOn(_) => ("list", "pods"),
+        Ask::Volumes => ("list", "persistentvolumes"),
     };
     format!("the right to {verb} {resource}")
 }

@@ -51,6 +51,7 @@ fn below(pods: Vec<Value>) -> Api {
         ("/api/v1/nodes", nodes),
         ("/api/v1/namespaces/cattle-system/pods", Vec::new()),
         ("/api/v1/pods", pods),
+        ("/api/v1/persistentvolumes", Vec::new()),
     ])
 }
 
@@ -77,6 +78,23 @@ fn done(api: &Api, act: &Act) -> Outcome {
 }
 
 #[test]
+fn a_node_that_is_annotated_to_be_left_alone_is_left_alone() {
+    let mut below = below(Vec::new());
+    let node = below
+        .lists
+        .get_mut("/api/v1/nodes")
+        .unwrap()
+        .iter_mut()
+        .find(|node| node["metadata"]["name"] == "w-3");
+    node.unwrap()["metadata"]["annotations"] = json!({"reveille.dev/pause": "true"});
+    let sight = block_on(see(&management(), &below, &order(Path::Evict), None)).unwrap();
+    assert_eq!(
+        propose(&order(Path::Evict), &sight).against.first().unwrap(),
+        "its Node is annotated reveille.dev/pause"
+    );
+}
+
+#[test]
 fn a_look_leads_to_a_proposal_with_nothing_against_it() {
     let pod = |name: &str, owner: &str, local: bool| {
         let volumes = if local { json!([{"name": "d", "emptyDir": {}}]) } else { json!([]) };
@@ -89,6 +107,32 @@ fn a_look_leads_to_a_proposal_with_nothing_against_it() {
         let against = propose(&order(Path::Evict), &sight).against.join("; ");
         assert!(against.contains(expected) && against.is_empty() == expected.is_empty(), "{against}");
     }
+}
+
+#[test]
+fn a_volume_that_can_be_on_this_node_alone_is_data_there() {
+    let volume = |name: &str, key: &str, value: &str, claimed: bool| {
+        let claim =
+            if claimed { json!({"namespace": "shop", "name": format!("data-{name}")}) } else { Value::Null };
+        let asked = json!([{"matchExpressions": [{"key": key, "operator": "In", "values": [value]}]}]);
+        json!({"metadata": {"name": name},
+               "spec": {"claimRef": claim, "nodeAffinity": {"required": {"nodeSelectorTerms": asked}}}})
+    };
+    let hostname = "kubernetes.io/hostname";
+    let volumes = vec![
+        volume("pv-1", hostname, "w-3", true),
+        volume("pv-2", hostname, "w-1", true),
+        volume("pv-3", hostname, "w-3", false),
+        volume("pv-4", "topology.kubernetes.io/zone", "a", true),
+        json!({"metadata": {"name": "pv-5"}, "spec": {"claimRef": {"namespace": "shop", "name": "anywhere"}}}),
+    ];
+    let mut below = below(Vec::new());
+    below.lists.insert("/api/v1/persistentvolumes".to_owned(), volumes);
+    let sight = block_on(see(&management(), &below, &order(Path::Evict), None)).unwrap();
+    assert_eq!(sight.volumes, Some(vec!["shop/data-pv-1 (pv-1)".to_owned()]));
+    below.forbidden.push("persistentvolumes".to_owned());
+    let sight = block_on(see(&management(), &below, &order(Path::Evict), None)).unwrap();
+    assert!(propose(&order(Path::Evict), &sight).against.join("; ").contains("volumes could not be read"));
 }
 
 #[test]

@@ -125,6 +125,7 @@ fn the_rights_are_those_of_what_is_asked_and_no_others() {
         Ask::Node(NodeName::from("w-1")),
         Ask::Pods,
         Ask::PodsOn(NodeName::from("w-1")),
+        Ask::Volumes,
     ];
     let mut needed = BTreeSet::new();
     for ask in &asks {

@@ -68,6 +68,7 @@ fn node(name: &str, ip: &str) -> Node {
         ready: "True".to_owned(),
         unschedulable: false,
         is_ignored: false,
+        is_paused: false,
         created: Some(at(0)),
     }
 }

@@ -12,7 +12,7 @@
 use reveille_core::model::time::{Span, Time};
 
 use super::guard::{Guard, stands};
-use super::guards::against_evict;
+use super::guards::{against_evict, of_another};
 use super::ladder::{Book, Next, Seen};
 use super::sight::{PodKind, PodRef, Sight};
 use super::{Act, ActKind, Closing, Order, Pace};
@@ -139,6 +139,9 @@ fn after(order: &Order, pace: Pace, book: &Book, seen: &mut Seen, now: Time, sig
         return Next::Wait(busy);
     }
     let records = sight.records(order, &book.ips(order, sight));
+    if let Some((record, node)) = sight.anothers(order, &records) {
+        return Next::Stop(of_another(record, node));
+    }
     if let Some(record) = records.iter().find(|record| record.deleting.is_none()) {
         seen.clear_since = None;
         return Next::Act(Act::DeleteRecord { record: record.name.clone(), uid: record.uid.clone() });

@@ -120,7 +120,17 @@ fn against_any(order: &Order, sight: &Sight, ips: &BTreeSet<String>) -> Vec<Stri
             other.name
         ));
     }
+    let anothers = sight.anothers(order, &records).filter(|_| stands(Guard::SameMachine));
+    against.extend(anothers.map(|(record, node)| of_another(record, node)));
     against
+}
+
+/// It shares an address with a Node that is there under another name.
+pub(super) fn of_another(record: &Record, node: &Node) -> String {
+    format!(
+        "the record {} has an address of it and is of the Node {}, which is there: a record whose Node exists is never touched",
+        record.name, node.name
+    )
 }
 
 /// Whether one of the four predicates that a repair rests on holds of these records.
@@ -144,7 +154,11 @@ pub(super) fn against_evict(order: &Order, sight: &Sight, ips: &BTreeSet<String>
 fn tied_by_role(order: &Order, sight: &Sight, ips: &BTreeSet<String>) -> Vec<String> {
     let mut against = Vec::new();
     let Some(node) = sight.node(order) else { return against };
-    for role in &node.roles {
+    // A Node may have lost a label that its record still says: who runs an API server runs it all the same.
+    let records = sight.records(order, ips);
+    let roles: BTreeSet<Role> =
+        node.roles.iter().chain(records.iter().flat_map(|record| &record.roles)).copied().collect();
+    for role in &roles {
         if stands(Guard::LastOfRole) && sight.others(order, *role) == 0 {
             against.push(format!("it is the last {} that is well", role.word()));
         }
@@ -199,7 +213,16 @@ fn tied_by_data(order: &Order, sight: &Sight) -> Vec<String> {
         let of_kind = pods.iter().filter(|pod| pod.kind == kind);
         of_kind.map(|pod| format!("{}/{}", pod.at.namespace, pod.at.name)).take(5).collect()
     };
+    let Some(volumes) = &sight.volumes else {
+        let against = "persistent volumes could not be read (reveille rbac --rancher downstream --repair has the right)";
+        let against = vec![against.to_owned()];
+        return if stands(Guard::PodsRead) { against } else { Vec::new() };
+    };
     let mut against = Vec::new();
+    if stands(Guard::LocalData) && !volumes.is_empty() && !order.local_data {
+        let listed = volumes.iter().take(5).cloned().collect::<Vec<_>>().join(", ");
+        against.push(format!("volumes are on it alone (--accept-local-data-loss): {listed}"));
+    }
     let (local, unmanaged) = (named(PodKind::LocalData), named(PodKind::Unmanaged));
     if stands(Guard::LocalData) && !local.is_empty() && !order.local_data {
         against.push(format!("pods have data on it alone (--accept-local-data-loss): {}", local.join(", ")));

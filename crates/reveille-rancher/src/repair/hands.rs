@@ -12,12 +12,13 @@
 //! Members of etcd are neither read nor removed from here: [`super::etcd`] does both, where the roster says where they are.
 
 use reveille_core::model::id::NodeName;
+use reveille_core::model::signs::PAUSE;
 use reveille_core::model::time::Span;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::sight::{Pod, PodKind, PodRef, Sight};
-use super::{Act, Draft, Order, Outcome};
+use super::{Act, Draft, Order, Outcome, volumes};
 use crate::ask::{Ask, Door, Place, Refused, Request, Verb, safe};
 use crate::doc::{ConditionDoc, Meta, conditions};
 use crate::model::{RecordName, Sample};
@@ -48,12 +49,16 @@ pub async fn see(
     let cluster = cluster.ok_or_else(|| format!("there is no cluster {}", order.cluster))?;
     let snapshot_age = snapshot_age(management, order, server_now).await;
     let pods = pods_on(downstream, &order.node).await;
+    let volumes = volumes::on(downstream, &order.node).await;
     let sample: Sample = reading::sample(management, Some(downstream), cluster, server_now).await;
     if sample.nodes.is_none() || sample.records.is_none() {
         let why = sample.unread.into_iter().map(said).collect::<Vec<_>>().join("; ");
         return Err(why);
     }
-    Ok(Sight { sample, pods, members: None, snapshot_age, hands_off })
+    let mut sight = Sight { sample, pods, volumes, members: None, snapshot_age, hands_off };
+    let is_paused = sight.node(order).is_some_and(|node| node.is_paused);
+    sight.hands_off = sight.hands_off.or_else(|| is_paused.then(|| format!("its Node is annotated {PAUSE}")));
+    Ok(sight)
 }
 
 #[derive(Default, Deserialize)]

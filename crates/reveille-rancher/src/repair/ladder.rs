@@ -53,11 +53,13 @@ impl Seen {
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub(super) struct Book {
     lines: Vec<Line>,
+    /// Intents of lives before this one: whoever asks again gives as many tries, and as much time, again.
+    earlier: usize,
 }
 
 impl Book {
     pub(super) const fn with(lines: Vec<Line>) -> Self {
-        Self { lines }
+        Self { lines, earlier: 0 }
     }
 
     /// What was meant, in order, and how it ended where that was noted.
@@ -108,9 +110,14 @@ impl Book {
         self.was_taken(kind)
     }
 
-    /// When the first of this kind was meant.
+    /// When this process meant the first of this kind.
     pub(super) fn first(&self, kind: ActKind) -> Option<Time> {
-        self.of(kind).next().map(|(_, at, _)| at)
+        self.own().find(|(_, _, act)| act.kind() == kind).map(|(_, at, _)| at)
+    }
+
+    /// What this process meant.
+    fn own(&self) -> impl Iterator<Item = (u32, Time, &Act)> {
+        self.intents().skip(self.earlier)
     }
 
     /// When the last of this kind was meant.
@@ -171,15 +178,14 @@ pub struct Ladder {
     look: u32,
     blind: u32,
     began: Time,
-    /// Intents of lives before this one: whoever asks again gives as many tries again.
-    earlier: usize,
     told: String,
 }
 
 impl Ladder {
     /// Begins, or goes on from what the book says. The first thing is a look, either way.
     pub fn begin(order: Order, pace: Pace, lines: Vec<Line>, now: Time) -> (Self, Vec<Effect>) {
-        let book = Book { lines };
+        let mut book = Book::with(lines);
+        book.earlier = book.intents().count();
         let mut ladder = Self {
             order,
             pace,
@@ -189,10 +195,8 @@ impl Ladder {
             look: 0,
             blind: 0,
             began: now,
-            earlier: 0,
             told: String::new(),
         };
-        ladder.earlier = ladder.book.intents().count();
         if let Some(how) = ladder.book.closed().cloned() {
             return (ladder, vec![Effect::End(End::Closed(how))]);
         }
@@ -298,8 +302,7 @@ impl Ladder {
             };
             return self.record(now, line);
         }
-        let tried =
-            self.book.intents().skip(self.earlier).filter(|(_, _, before)| is_same(before, &act)).count();
+        let tried = self.book.own().filter(|(_, _, before)| is_same(before, &act)).count();
         if stands(Guard::TriesEnd) && act.kind() != ActKind::Evict && tried >= TRIES_MAX as usize {
             return self.stop(format!("{} was tried {TRIES_MAX} times, and is not so", act.words()));
         }

@@ -5,6 +5,9 @@
 //!                                   └─ no plan in time, or etcd is to be replaced ─▶ both out again
 //! ```
 //!
+//! A plan that came is another matter: while the cluster works on it, its host is one of the cluster's, and to take the parts
+//! out would have it emptied. That is waited for, and left to a person where it does not end.
+//!
 //! Only a record that has neither of the two parts is mended, so that the way back is to have neither again. What stands in
 //! the record at a look says how far it is, whoever carried the write out.
 
@@ -133,7 +136,9 @@ fn watch(
     if is_gone && late {
         return Next::Stop("its record is written, and its Node is gone".to_owned());
     }
-    if late || !stands(Guard::PlanTime) {
+    // Its plan came, and the cluster works on it: whoever took the parts out now would have the host dropped and emptied.
+    let is_applied = record.has_plan && !sight.has_failed() && stands(Guard::PlanTime);
+    if (late || !stands(Guard::PlanTime)) && !is_applied {
         return Next::Act(back(record, draft));
     }
     Next::Wait(busy.unwrap_or_else(|| "for its plan".to_owned()))

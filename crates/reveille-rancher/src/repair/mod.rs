@@ -29,6 +29,7 @@ pub mod hands;
 mod ladder;
 mod mend;
 pub mod sight;
+mod volumes;
 pub mod witness;
 
 use std::collections::BTreeSet;

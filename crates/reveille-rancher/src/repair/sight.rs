@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 
+use reveille_core::model::roster::Limits;
 use reveille_core::model::time::Span;
 use serde::{Deserialize, Serialize};
 
@@ -83,6 +84,8 @@ pub struct Sight {
     pub sample: Sample,
     /// Pods on the Node.
     pub pods: Option<Vec<Pod>>,
+    /// Claims of volumes that can be on this machine alone.
+    pub volumes: Option<Vec<String>>,
     /// Members of etcd.
     pub members: Option<Vec<Member>>,
     /// How old the newest complete snapshot of etcd is, by the API server's clock; `None` where there is none, or it was not
@@ -109,6 +112,33 @@ impl Sight {
                 || record.internal_ips().iter().any(|ip| ips.contains(*ip))
         };
         self.sample.records.iter().flat_map(std::collections::BTreeMap::values).filter(is_its).collect()
+    }
+
+    /// One of these records that is another Node's, which is there: they share an address. To delete it would make it anew as
+    /// a mirror, or take a healthy machine out.
+    pub fn anothers<'s>(&'s self, order: &Order, records: &[&'s Record]) -> Option<(&'s Record, &'s Node)> {
+        let others = self.sample.nodes.iter().flat_map(std::collections::BTreeMap::values);
+        let mut others = others.filter(|node| node.name.as_str() != order.node);
+        others.find_map(|node| {
+            let record = records.iter().copied().find(|record| record.names(&node.name));
+            record.map(|record| (record, node))
+        })
+    }
+
+    /// Many at once is another fault than each alone: where more of the others are silent than the roster tolerates, nobody is
+    /// touched, as in the engine.
+    pub fn freeze(&mut self, order: &Order, limits: &Limits) {
+        let nodes = self.sample.nodes.iter().flat_map(std::collections::BTreeMap::values);
+        let others: Vec<&Node> = nodes.filter(|node| node.name.as_str() != order.node).collect();
+        let count = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+        let (silent, total) =
+            (count(others.iter().filter(|node| node.ready != "True").count()), count(others.len()));
+        let tolerated = limits.tolerated(total);
+        if silent > tolerated && self.hands_off.is_none() {
+            let text =
+                format!("{silent} of {total} other Nodes are not Ready; more than {tolerated} freezes it");
+            self.hands_off = Some(format!("{text} (limits.freezeAbove)"));
+        }
     }
 
     /// Why nobody should touch the cluster now: it is updating, or is not one whose records we mend.
@@ -139,6 +169,14 @@ impl Sight {
             }
         }
         None
+    }
+
+    /// Whether the cluster's last change failed; while it goes on, its conditions are `Unknown`.
+    pub fn has_failed(&self) -> bool {
+        let conditions = &self.sample.cluster.conditions;
+        ["Provisioned", "Updated"]
+            .iter()
+            .any(|kind| conditions.get(*kind).is_some_and(|condition| condition.status == "False"))
     }
 
     /// The member of etcd that runs on these addresses.

@@ -296,6 +296,12 @@ impl Witness {
                     found(record).is_some_and(|(_, found)| found.uid == *uid),
                     "not the record that was seen",
                 );
+                let names =
+                    |found: &Record| sight.sample.nodes.iter().flatten().any(|(name, _)| found.names(name));
+                must(
+                    !found(record).is_some_and(|(_, found)| names(found)),
+                    "a Node that is there is its own",
+                );
                 must(self.written_at.is_none(), "both ways in one repair");
             }
             Act::Write { record, uid, revision, draft } => {
@@ -322,6 +328,10 @@ impl Witness {
                 let is_replaced = conditions.values().any(|condition| condition.message.contains(REPLACED));
                 let is_late = self.written_at.is_some_and(|at| now.since(at) > self.pace.plan_within);
                 must(is_replaced || is_late || self.putting_back, "taken back before its time");
+                let has_plan = found(record).is_some_and(|(_, found)| found.has_plan);
+                let is_applied =
+                    has_plan && !conditions.values().any(|condition| condition.status == "False");
+                must(is_replaced || self.putting_back || !is_applied, "taken back while its plan is applied");
                 self.putting_back = true;
             }
             Act::Save { .. } | Act::Evict { .. } => {}

@@ -77,7 +77,7 @@ impl World {
             self.records.values_mut().find(|record| record.rke_node.is_some() && !record.has_plan);
         if let Some(record) = unplanned.filter(|_| !is_late) {
             record.has_plan = true;
-            self.busy_for = 3;
+            self.busy_for = self.update_turns;
         }
         let is_busy = self.busy_for > 0 || self.lasts(self.spells.cluster_busy);
         let message = if is_busy && self.replaces_etcd {

@@ -37,6 +37,8 @@ pub struct World {
     pub records: BTreeMap<RecordName, Record>,
     /// Pods on the subject's Node; `None`: they cannot be read.
     pub pods: Option<Vec<Pod>>,
+    /// Claims of volumes that are on the subject alone.
+    pub volumes: Vec<String>,
     /// Members of etcd; `None`: they cannot be read.
     pub members: Option<Vec<Member>>,
     /// How old the newest snapshot is.
@@ -53,6 +55,8 @@ pub struct World {
     pub replaces_etcd: bool,
     /// The kubelet is started again after its Node was deleted.
     pub kubelet_returns: bool,
+    /// The cluster works on a new plan for so many turns of its controllers.
+    pub update_turns: u32,
     /// A Node that goes makes the cluster update itself.
     pub updates_after: bool,
     /// Whoever runs etcd there adds its member again.
@@ -114,6 +118,7 @@ fn node(name: &str, ip: &str, role: Role) -> Node {
         ready: "True".to_owned(),
         unschedulable: false,
         is_ignored: false,
+        is_paused: false,
         created: None,
     }
 }
@@ -196,6 +201,7 @@ impl World {
                 .into(),
             records: records.into_iter().map(|record| (record.name.clone(), record)).collect(),
             pods: Some(vec![pod("proxy", PodKind::Staying), last]),
+            volumes: Vec::new(),
             members: None,
             snapshot_age: Some(Span::from_min(60)),
             hands_off: None,
@@ -204,6 +210,7 @@ impl World {
             plans: true,
             replaces_etcd: false,
             kubelet_returns: false,
+            update_turns: 3,
             updates_after: false,
             member_returns: false,
             etcd_falls_silent: false,
@@ -273,6 +280,7 @@ impl World {
         Sight {
             sample,
             pods: self.pods.clone(),
+            volumes: Some(self.volumes.clone()),
             members: self.members.clone(),
             snapshot_age: self.snapshot_age,
             hands_off: self.hands_off.clone(),

@@ -93,6 +93,16 @@ fn an_edit_after_which_etcd_would_be_replaced_or_no_plan_comes_is_taken_back() {
 }
 
 #[test]
+fn an_edit_that_the_cluster_works_on_is_not_taken_back_however_long_that_takes() {
+    let mut world = World::of(Path::Mend);
+    // Turns of three seconds: half an hour, and a plan has ten minutes.
+    world.update_turns = 600;
+    let course = Course::calm(world);
+    assert_eq!(course.ended, Some(End::Closed(Closing::Mended)), "{}", course.story());
+    assert!(course.breach.is_none(), "{:?}", course.breach);
+}
+
+#[test]
 fn a_kubelet_that_brings_its_node_back_stops_it_before_the_record() {
     let mut world = World::of(Path::Evict);
     world.kubelet_returns = true;

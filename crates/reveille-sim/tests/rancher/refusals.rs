@@ -1,12 +1,14 @@
 //! What stands against a repair, one by one; and that the witness sees what it is there to see.
 
+use reveille_core::model::id::{NodeName, NodeUid};
+use reveille_core::model::roster::Limits;
 use reveille_core::model::time::{Span, Time};
-use reveille_rancher::model::{Condition, Kind, Role};
+use reveille_rancher::model::{Condition, Kind, Node, Record, RecordName, Role};
 use reveille_rancher::repair::witness::Witness;
-use reveille_rancher::repair::{Act, Effect, End, Event, Line, Pace, Path, propose};
+use reveille_rancher::repair::{Act, Effect, End, Event, Ladder, Line, Outcome, Pace, Path, propose};
 
 use reveille_sim::rancher::course::Course;
-use reveille_sim::rancher::world::World;
+use reveille_sim::rancher::world::{ADDRESS, SUBJECT, World};
 
 fn refused(path: Path, change: impl FnOnce(&mut World)) -> String {
     let mut world = World::of(path);
@@ -23,6 +25,105 @@ fn refused(path: Path, change: impl FnOnce(&mut World)) -> String {
         assert_eq!((course.world.nodes, course.world.records), before, "{against}");
     }
     against
+}
+
+/// Another Node, with a record of its own, has the subject's address: a machine that was renamed, or an address given again.
+fn shares_its_address(world: &mut World) {
+    let like = world.subject().unwrap().clone();
+    let (name, uid) = (NodeName::from("w-9"), NodeUid::from("uid-w-9"));
+    world.nodes.insert(name.clone(), Node { name: name.clone(), uid, ..like });
+    let like = world.its_records()[0].clone();
+    let record = Record {
+        name: RecordName("machine-x9999".to_owned()),
+        uid: "uid-machine-x9999".to_owned(),
+        node_label: Some(name.clone()),
+        node_name: Some(name),
+        requested_hostname: "w-9".to_owned(),
+        ..like
+    };
+    world.records.insert(record.name.clone(), record);
+}
+
+#[test]
+fn a_record_of_a_node_that_is_there_stays_when_its_address_was_given_again_meanwhile() {
+    let mut world = World::of(Path::Evict);
+    let node_uid = world.subject().unwrap().uid.as_str().to_owned();
+    shares_its_address(&mut world);
+    world.nodes.remove(&NodeName::from(SUBJECT));
+    let begun = Line::Begun {
+        at_ms: 0,
+        order: world.order.clone(),
+        node_uid: node_uid.clone(),
+        ips: [ADDRESS.to_owned()].into(),
+        roles: [Role::Worker].into(),
+    };
+    let intent = Line::Intent { number: 1, at_ms: 0, what: Act::DeleteNode { uid: node_uid } };
+    let book = vec![begun, intent, Line::Ended { number: 1, outcome: Outcome::Accepted }];
+    let mut now = Time::from_ms(60_000);
+    let (mut ladder, _) = Ladder::begin(world.order.clone(), Pace::default(), book, now);
+    let mut done = Vec::new();
+    for look in 1..10 {
+        done.extend(ladder.step(now, Event::Looked { look, seen: Box::new(Ok(world.sight())) }));
+        now = now + Span::from_s(10);
+        done.extend(ladder.step(now, Event::Tick));
+    }
+    let stopped = done.iter().find_map(|effect| match effect {
+        Effect::End(End::Stopped { why, .. }) => Some(why.as_str()),
+        _ => None,
+    });
+    assert!(stopped.is_some_and(|why| why.contains("is of the Node w-9")), "{done:?}");
+    assert!(
+        !done.iter().any(|effect| matches!(effect, Effect::Record { .. } | Effect::Do { .. })),
+        "{done:?}"
+    );
+}
+
+#[test]
+fn where_more_of_the_others_are_silent_than_the_roster_tolerates_nobody_is_touched() {
+    let silent = |count: usize| {
+        let mut world = World::of(Path::Evict);
+        world.nodes.values_mut().take(count).for_each(|node| node.ready = "Unknown".to_owned());
+        let mut sight = world.sight();
+        sight.freeze(&world.order, &Limits::default());
+        sight.hands_off
+    };
+    assert_eq!((silent(0), silent(1)), (None, None), "one of two is tolerated");
+    assert!(silent(2).is_some_and(|why| why.contains("2 of 2 other Nodes are not Ready")));
+}
+
+/// Nobody gets a disruption budget out of the way by waiting: a person does, and asks again.
+#[test]
+fn a_drain_that_took_too_long_gets_its_time_again_when_a_person_asks_again() {
+    let mut world = World::of(Path::Evict);
+    let node = world.nodes.get_mut(&NodeName::from(SUBJECT)).unwrap();
+    node.unschedulable = true;
+    let begun = Line::Begun {
+        at_ms: 0,
+        order: world.order.clone(),
+        node_uid: node.uid.as_str().to_owned(),
+        ips: [ADDRESS.to_owned()].into(),
+        roles: [Role::Worker].into(),
+    };
+    let failed = || Outcome::Failed { why: "429".to_owned() };
+    let book = vec![
+        begun,
+        Line::Intent { number: 1, at_ms: 0, what: Act::Save { records: Vec::new() } },
+        Line::Ended { number: 1, outcome: Outcome::Accepted },
+        Line::Intent { number: 2, at_ms: 0, what: Act::Evict { pods: Vec::new() } },
+        Line::Ended { number: 2, outcome: failed() },
+    ];
+    let mut now = Time::from_ms(0) + Span::from_min(60);
+    let (mut ladder, _) = Ladder::begin(world.order.clone(), Pace::default(), book, now);
+    let mut done = Vec::new();
+    for look in 1..6 {
+        done.extend(ladder.step(now, Event::Looked { look, seen: Box::new(Ok(world.sight())) }));
+        now = now + Span::from_s(10);
+        done.extend(ladder.step(now, Event::Tick));
+    }
+    let asks = |effect: &Effect| {
+        matches!(effect, Effect::Record { what: Line::Intent { what: Act::Evict { .. }, .. }, .. })
+    };
+    assert!(done.iter().any(asks), "{done:?}");
 }
 
 #[test]
@@ -85,6 +186,20 @@ fn nothing_is_begun_where_a_guard_of_an_eviction_is_not_met() {
             }),
             "has no role of etcd",
         ),
+    ];
+    for (index, (change, expected)) in table.into_iter().enumerate() {
+        let against = refused(Path::Evict, change);
+        assert!(
+            against.contains(expected) && expected.is_empty() == against.is_empty(),
+            "{index}: {expected} in {against:?}"
+        );
+    }
+}
+
+#[test]
+fn nothing_is_begun_where_an_eviction_would_cost_data_or_another_machine() {
+    type Change = Box<dyn Fn(&mut World)>;
+    let table: Vec<(Change, &str)> = vec![
         (
             Box::new(|w| {
                 w.pods.as_mut().unwrap()[1].kind = reveille_rancher::repair::sight::PodKind::LocalData
@@ -104,13 +219,19 @@ fn nothing_is_begun_where_a_guard_of_an_eviction_is_not_met() {
             }),
             "other addresses",
         ),
+        (Box::new(|w| w.volumes = vec!["shop/data-db-0 (pv-1)".to_owned()]), "volumes are on it alone"),
+        (Box::new(shares_its_address), "is of the Node w-9, which is there"),
+        // A control plane that lost its label is one all the same.
+        (
+            Box::new(|w| {
+                w.records.values_mut().next_back().unwrap().roles.insert(Role::ControlPlane);
+            }),
+            "last controlplane",
+        ),
     ];
-    for (index, (change, expected)) in table.into_iter().enumerate() {
+    for (change, expected) in table {
         let against = refused(Path::Evict, change);
-        assert!(
-            against.contains(expected) && expected.is_empty() == against.is_empty(),
-            "{index}: {expected} in {against:?}"
-        );
+        assert!(against.contains(expected), "{expected} in {against:?}");
     }
 }
 

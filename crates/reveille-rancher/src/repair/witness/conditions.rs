@@ -73,6 +73,13 @@ impl Witness {
                 }
             }
         }
+        match &sight.volumes {
+            None => broken.push("volumes were not read"),
+            Some(volumes) if !volumes.is_empty() && !self.order.local_data => {
+                broken.push("volumes are there alone");
+            }
+            Some(_) => {}
+        }
         match &sight.pods {
             None => broken.push("its pods were not read"),
             Some(pods) => {

@@ -14,7 +14,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
-use reveille_core::model::roster::Mode;
+use reveille_core::model::id::PoolName;
+use reveille_core::model::roster::{Limits, Mode, Roster};
 use reveille_core::model::time::Span;
 use reveille_kube::ClusterConfig;
 use reveille_rancher::model::{Cluster, RecordName};
@@ -62,6 +63,9 @@ pub(super) struct Site {
     order: Order,
     pace: Pace,
     pauses: ReadPauses,
+    /// A pool that the roster's file says is to be left alone.
+    paused_pool: Option<PoolName>,
+    limits: Limits,
     copies: Copies,
 }
 
@@ -144,7 +148,9 @@ impl Site {
             plan_within: rancher.plan_within.unwrap_or(usual.plan_within),
         };
         let pauses = pause::reader(state_dir);
-        let site = Self { management, downstream, etcd, order, pace, pauses, copies };
+        let paused_pool = paused_pool(&checked.roster);
+        let limits = checked.roster.limits;
+        let site = Self { management, downstream, etcd, order, pace, pauses, paused_pool, limits, copies };
         Ok((site, cluster))
     }
 
@@ -157,6 +163,7 @@ impl Site {
                 Err(unread) => sight.sample.unread.push(unread),
             }
         }
+        sight.freeze(&self.order, &self.limits);
         Ok(sight)
     }
 
@@ -175,6 +182,9 @@ impl Site {
         if let Some(why) = unreadable.first() {
             return Some(format!("a pause cannot be read: {why}"));
         }
+        if let Some(pool) = &self.paused_pool {
+            return Some(format!("pool {pool} is paused in the roster"));
+        }
         let covers = |scope: &PauseScope| match scope {
             PauseScope::Roster | PauseScope::Pool(_) => true,
             PauseScope::Machine(name) => **name == *self.order.node,
@@ -182,6 +192,11 @@ impl Site {
         let pause = pauses.into_iter().find(|pause| covers(&pause.scope))?;
         Some(format!("paused by {}: {}", pause.by, pause.reason))
     }
+}
+
+/// Of several, the first by name.
+fn paused_pool(roster: &Roster) -> Option<PoolName> {
+    roster.pools.values().find(|pool| pool.paused).map(|pool| pool.name.clone())
 }
 
 /// Copies of records beside the ledger, for people.
@@ -300,6 +315,18 @@ fn so_far(entries: &[Entry], order: &Order) -> Result<Vec<Line>, String> {
             other.node
         ));
     }
+    let elsewhere = open.iter().find_map(|entry| match &entry.what {
+        Line::Begun { order: begun, .. } if begun.cluster != order.cluster => Some(&begun.cluster),
+        _ => None,
+    });
+    if let Some(cluster) = elsewhere {
+        return Err(format!(
+            "{} of {} was begun in the cluster {cluster}, and the roster names {}",
+            word(order.path),
+            order.node,
+            order.cluster
+        ));
+    }
     Ok(open.into_iter().map(|entry| entry.what.clone()).collect())
 }
 
@@ -372,6 +399,8 @@ mod tests {
         assert_eq!(so_far(&open, &order("w-1", Path::Evict)).unwrap().len(), 1);
         assert!(so_far(&open, &order("w-2", Path::Evict)).unwrap_err().contains("evict of w-1"));
         assert!(so_far(&open, &order("w-1", Path::Mend)).unwrap_err().contains("both ways"));
+        let elsewhere = Order { cluster: ClusterId("c-other".to_owned()), ..order("w-1", Path::Evict) };
+        assert!(so_far(&open, &elsewhere).unwrap_err().contains("in the cluster c-abcde"));
         let over = [entry("w-1", Path::Evict, false), entry("w-1", Path::Evict, true)];
         assert!(so_far(&over, &order("w-2", Path::Mend)).unwrap().is_empty());
         assert!(so_far(&over, &order("w-1", Path::Mend)).unwrap().is_empty());

@@ -40,6 +40,11 @@ pub(crate) fn partition(region: &str) -> &'static str {
     match region {
         _ if region.starts_with("cn-") => "aws-cn",
         _ if region.starts_with("us-gov-") => "aws-us-gov",
+        _ if region.starts_with("us-isob-") => "aws-iso-b",
+        _ if region.starts_with("us-isof-") => "aws-iso-f",
+        _ if region.starts_with("eu-isoe-") => "aws-iso-e",
+        _ if region.starts_with("us-iso-") => "aws-iso",
+        _ if region.starts_with("eusc-") => "aws-eusc",
         _ => "aws",
     }
 }
@@ -66,6 +71,23 @@ mod tests {
         ];
         for (service, region, variant, address) in cases {
             assert_eq!(of(service, region, variant), address);
+        }
+    }
+
+    #[test]
+    fn every_partition_has_a_name_of_its_own() {
+        let cases = [
+            ("eu-central-1", "aws"),
+            ("cn-north-1", "aws-cn"),
+            ("us-gov-west-1", "aws-us-gov"),
+            ("us-iso-east-1", "aws-iso"),
+            ("us-isob-east-1", "aws-iso-b"),
+            ("eu-isoe-west-1", "aws-iso-e"),
+            ("us-isof-south-1", "aws-iso-f"),
+            ("eusc-de-east-1", "aws-eusc"),
+        ];
+        for (region, name) in cases {
+            assert_eq!(partition(region), name, "{region}");
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::account::Account;
 use crate::actions::{
     DESCRIBE_GROUP_RULES, DESCRIBE_GROUPS, DESCRIBE_INSTANCE_STATUS, DESCRIBE_INSTANCE_TYPES,
     DESCRIBE_INSTANCES, DESCRIBE_INTERFACES, DESCRIBE_ROUTE_TABLES, DESCRIBE_SCALING_GROUPS,
-    DESCRIBE_SPOT_REQUESTS,
+    DESCRIBE_SCALING_INSTANCES, DESCRIBE_SPOT_REQUESTS,
 };
 use crate::group::{self, WireGroup};
 use crate::instance::{Instances, WireInstance};
@@ -30,7 +30,7 @@ use crate::table::{Tables, WireTable};
 const PAGE: &str = "1000";
 /// Statuses are asked for by id up to so many instances; EC2 takes no more in one request.
 const STATUS_IDS_MAX: usize = 100;
-/// Auto Scaling takes no more names in one request.
+/// Auto Scaling takes no more names, or ids, in one request.
 const SCALING_NAMES_MAX: usize = 50;
 
 fn listing(account: &Account, what: &str) -> Reading {
@@ -82,10 +82,12 @@ pub(crate) async fn statuses(
     all_pages(account.client(), request().with("MaxResults", PAGE), reading, page_of).await
 }
 
-/// What these Auto Scaling groups say of their instances.
+/// What these Auto Scaling groups say of their instances. A group does not list what is in its warm pool, and one that is
+/// being deleted lists nothing: the instances that `tagged` names beside those are asked for by their ids.
 pub(crate) async fn members(
     account: &Account,
     groups: &BTreeSet<String>,
+    tagged: &BTreeSet<String>,
 ) -> Result<BTreeMap<String, Member>, ReadError> {
     let mut members = BTreeMap::new();
     let names: Vec<&String> = groups.iter().collect();
@@ -103,6 +105,18 @@ pub(crate) async fn members(
             Page { items: items.collect(), next: page.result.next_token }
         };
         let reading = listing(account, "list the Auto Scaling groups");
+        members.append(&mut all_pages(account.client(), request, reading, page_of).await?);
+    }
+    let left: Vec<&String> = tagged.iter().filter(|id| !members.contains_key(*id)).collect();
+    for ids in left.chunks(SCALING_NAMES_MAX) {
+        let request = Request::new(DESCRIBE_SCALING_INSTANCES)
+            .list("InstanceIds.member", ids.iter().map(|id| id.as_str()))
+            .with("MaxRecords", "50");
+        let page_of = |page: scaling::Members| {
+            let found = page.result.auto_scaling_instances.items.into_iter();
+            Page { items: found.map(|member| member.of("")).collect(), next: page.result.next_token }
+        };
+        let reading = listing(account, "list the instances of Auto Scaling");
         members.append(&mut all_pages(account.client(), request, reading, page_of).await?);
     }
     Ok(members)

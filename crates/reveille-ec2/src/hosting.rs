@@ -109,13 +109,16 @@ fn group(wire: &WireInstance, around: &Surroundings, texts: &mut Texts) -> Optio
     Some(OwnerGroup { name: texts.get(name), phase: phase(word), word: texts.get(word), protected })
 }
 
+/// A group's warm pool has machines that were made ready, and are stopped, asleep, or run without serving.
 fn phase(word: &str) -> GroupPhase {
+    let (is_warm, word) = word.strip_prefix("Warmed:").map_or((false, word), |word| (true, word));
     match word {
         "InService" => GroupPhase::Kept,
         "Standby" | "EnteringStandby" | "Detaching" | "Detached" => GroupPhase::Apart,
-        _ if word.starts_with("Pending") => GroupPhase::Coming,
         _ if word.starts_with("Terminat") => GroupPhase::Leaving,
-        // Warm pools, and whatever is new.
+        _ if is_warm => GroupPhase::Reserve,
+        _ if word.starts_with("Pending") => GroupPhase::Coming,
+        // Whatever is new.
         _ => GroupPhase::Unknown,
     }
 }
@@ -135,7 +138,11 @@ mod tests {
             ("Terminated", GroupPhase::Leaving),
             ("Standby", GroupPhase::Apart),
             ("Detaching", GroupPhase::Apart),
-            ("Warmed:Stopped", GroupPhase::Unknown),
+            ("Warmed:Pending:Wait", GroupPhase::Reserve),
+            ("Warmed:Stopped", GroupPhase::Reserve),
+            ("Warmed:Running", GroupPhase::Reserve),
+            ("Warmed:Terminating:Wait", GroupPhase::Leaving),
+            ("ReplacingRootVolume", GroupPhase::Unknown),
             ("", GroupPhase::Unknown),
         ];
         for (word, expected) in cases {

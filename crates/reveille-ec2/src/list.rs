@@ -43,6 +43,8 @@ pub struct Lister {
 struct Leads {
     ids: Vec<String>,
     scaling_groups: BTreeSet<String>,
+    /// Instances that a group made, as their tags say.
+    of_groups: BTreeSet<String>,
     vpcs: BTreeSet<String>,
     kinds: BTreeSet<String>,
     has_spot: bool,
@@ -77,7 +79,7 @@ impl Lister {
             async { if leads.has_spot { fetch::spots(account).await } else { Ok(Default::default()) } };
         let (statuses, members, spots, disks, groups, tables) = futures::try_join!(
             fetch::statuses(account, &leads.ids),
-            fetch::members(account, &leads.scaling_groups),
+            fetch::members(account, &leads.scaling_groups, &leads.of_groups),
             spots,
             fetch::disks(account, &leads.kinds),
             fetch::groups(account, &interest.groups, &leads.vpcs),
@@ -137,7 +139,10 @@ impl Leads {
                 continue;
             }
             leads.ids.push(wire.instance_id.clone());
-            leads.scaling_groups.extend(wire.group().map(str::to_owned));
+            if let Some(group) = wire.group() {
+                leads.scaling_groups.insert(group.to_owned());
+                leads.of_groups.insert(wire.instance_id.clone());
+            }
             leads.vpcs.extend(wire.vpc_id.clone());
             leads.kinds.extend(wire.instance_type.clone());
             leads.has_spot |= wire.is_spot();

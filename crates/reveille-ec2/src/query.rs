@@ -30,7 +30,7 @@ impl Request {
         numbered.fold(self, |request, (value, n)| request.with(format!("{name}.{n}"), value))
     }
 
-    /// Adds a filter: the object has one of these values. Several filters must all be met.
+    /// Adds a filter: the object has one of these values, to the letter. Several filters must all be met.
     pub(crate) fn filter<V: Into<String>>(
         mut self,
         name: impl Into<String>,
@@ -38,6 +38,7 @@ impl Request {
     ) -> Self {
         self.filters += 1;
         let filter = format!("Filter.{}", self.filters);
+        let values = values.into_iter().map(|value| to_the_letter(&value.into()));
         self.with(format!("{filter}.Name"), name).list(&format!("{filter}.Value"), values)
     }
 
@@ -52,6 +53,18 @@ impl Request {
         }
         form
     }
+}
+
+/// EC2 reads `*` and `?` in a filter's value as "anything", and takes what follows a backslash as it stands.
+fn to_the_letter(value: &str) -> String {
+    let mut text = String::with_capacity(value.len());
+    for letter in value.chars() {
+        if matches!(letter, '*' | '?' | '\\') {
+            text.push('\\');
+        }
+        text.push(letter);
+    }
+    text
 }
 
 /// Everything but RFC 3986's unreserved characters is written as its bytes.
@@ -83,6 +96,16 @@ mod tests {
             "Action=DescribeInstances&Version=2016-11-15&Filter.1.Name=tag-key\
              &Filter.1.Value.1=kubernetes.io%2Fcluster%2Fprod&Filter.2.Name=tag%3AN%C3%A4me\
              &Filter.2.Value.1=a%20b&Filter.2.Value.2=c%26d%3De&MaxResults=1000"
+        );
+    }
+
+    #[test]
+    fn a_filter_means_its_values_and_nothing_like_them() {
+        let request = Request::new(DESCRIBE_INSTANCES).filter("tag:pool", [r"a\b*", "c?"]);
+        assert!(
+            request.form().ends_with("Filter.1.Value.1=a%5C%5Cb%5C%2A&Filter.1.Value.2=c%5C%3F"),
+            "{}",
+            request.form()
         );
     }
 }

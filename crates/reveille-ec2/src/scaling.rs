@@ -50,6 +50,7 @@ pub(crate) struct Members {
 #[serde(rename_all = "PascalCase")]
 pub(crate) struct MembersResult {
     pub(crate) auto_scaling_instances: Set<WireMember>,
+    pub(crate) next_token: Option<String>,
 }
 
 /// An instance as its group sees it. The group's name is there only where groups are not what was asked for.

@@ -126,6 +126,11 @@ fn judge_by_objects(witness: Witness<'_>, seen: &Seen) -> Standing {
     if let Some(standing) = judge_claim(witness, seen) {
         return standing;
     }
+    let is_leaving = seen.instance.state.is_leaving();
+    if let Some(group) = hosting::is_in_reserve(seen).filter(|_| !is_leaving && !witness.ready(seen)) {
+        let text = format!("its group {} keeps it in reserve ({})", group.name, group.word);
+        return Standing::Excused(Arc::from(text));
+    }
     match seen.instance.state {
         InstanceState::Deleting | InstanceState::Gone => judge_leaving(witness, seen),
         // What its cloud said before it lost sight of it is old: who has joined since is built.

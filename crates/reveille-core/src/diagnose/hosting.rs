@@ -32,6 +32,11 @@ pub(super) fn is_taken_by_its_group(seen: &Seen) -> Option<&OwnerGroup> {
     group(seen).filter(|group| group.phase == GroupPhase::Leaving)
 }
 
+/// Its group keeps it ready and out of service: it is not expected to answer, nor to run.
+pub(super) fn is_in_reserve(seen: &Seen) -> Option<&OwnerGroup> {
+    group(seen).filter(|group| group.phase == GroupPhase::Reserve)
+}
+
 /// Announcements that say that the machine goes, and when.
 fn going(hosting: &Hosting) -> impl Iterator<Item = NoticeKind> {
     hosting.notices.iter().map(|notice| notice.kind)
@@ -55,9 +60,13 @@ pub(super) fn explain(witness: Witness<'_>, seen: &Seen, absence: &mut Absence) 
     if !impaired.is_empty() {
         let text = format!("the provider's checks failed: {}", impaired.join(", "));
         finding.evidence.push(witness.evidence("status checks", &text));
-        if hosting.loses_disks {
-            finding.evidence.push(witness.evidence("disks", "its instance store is lost when it stops"));
-        }
+    }
+    // Whoever lets machines be replaced lets this be lost as well: it is said before, and not only where a stop is thought of.
+    use FaultKind::{Errored, NeverJoined, NotReady, StuckBuilding, Vanished};
+    let may_go = matches!(absence.kind, NeverJoined | Vanished | NotReady | Errored | StuckBuilding);
+    if hosting.loses_disks && may_go {
+        let text = "its instance store is lost when it stops, and when it is replaced";
+        finding.evidence.push(witness.evidence("disks", text));
     }
     finding.evidence.extend(announced(hosting, witness.now));
     if let Some(group) = &hosting.group {

@@ -175,7 +175,7 @@ impl State {
         let Some(view) = self.clouds.get(cloud) else { return };
         let key = MachineKey::Instance(cloud.clone(), id.clone());
         if !view.instances.contains_key(id) && self.remembered.contains_key(&key) {
-            self.on_gone_unseen(&key, cloud, id, asked_at);
+            self.on_gone_unseen(&key, cloud, id, asked_at, ended);
         } else {
             self.deny(cloud, id, asked_at, ended);
         }
@@ -184,7 +184,14 @@ impl State {
 
     /// It went while nobody watched, and only the ledger knew it. Where it left a node behind, it is a machine again, gone
     /// but for the second denial, so that its node goes the way of every other ghost.
-    fn on_gone_unseen(&mut self, key: &MachineKey, cloud: &CloudName, id: &InstanceId, asked_at: Time) {
+    fn on_gone_unseen(
+        &mut self,
+        key: &MachineKey,
+        cloud: &CloudName,
+        id: &InstanceId,
+        asked_at: Time,
+        ended: Option<&Instance>,
+    ) {
         if !self.cluster.synced_once() {
             // Whether it left a node, nobody can tell yet. The next full listing asks for it again.
             return;
@@ -194,7 +201,7 @@ impl State {
             let Some(view) = self.clouds.get_mut(cloud) else { return };
             view.insert_missing(self.now, id, &node, &pool);
             self.remember_joined(cloud);
-            self.deny(cloud, id, asked_at, None);
+            self.deny(cloud, id, asked_at, ended);
             self.relink(&node);
             return;
         }

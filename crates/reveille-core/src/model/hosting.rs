@@ -148,13 +148,16 @@ pub enum GroupPhase {
     Leaving,
     /// Somebody took it out of service for a while, on purpose.
     Apart,
+    /// Made ready and kept out of service, stopped or not, until the group needs it (EC2: a warm pool).
+    Reserve,
     /// Anything else, or not told.
     Unknown,
 }
 
 impl GroupPhase {
     /// Every phase.
-    pub const ALL: [Self; 5] = [Self::Kept, Self::Coming, Self::Leaving, Self::Apart, Self::Unknown];
+    pub const ALL: [Self; 6] =
+        [Self::Kept, Self::Coming, Self::Leaving, Self::Apart, Self::Reserve, Self::Unknown];
 
     /// The word for it.
     pub const fn name(self) -> &'static str {
@@ -163,6 +166,7 @@ impl GroupPhase {
             Self::Coming => "coming",
             Self::Leaving => "leaving",
             Self::Apart => "apart",
+            Self::Reserve => "reserve",
             Self::Unknown => "unknown",
         }
     }

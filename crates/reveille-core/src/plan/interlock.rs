@@ -230,10 +230,11 @@ fn provider(desk: &Desk<'_>, seen: &Seen, rung: Rung, holds: &mut Vec<Hold>) {
                 holds.push(Hold::GroupKeeps(group.to_string().into()));
             }
         }
-        GroupPhase::Coming | GroupPhase::Leaving | GroupPhase::Apart if stands(Guard::GroupHands) => {
-            holds.push(Hold::OtherActor(format!("group {}: {}", group.name, group.word).into()));
+        GroupPhase::Coming | GroupPhase::Leaving | GroupPhase::Apart | GroupPhase::Reserve => {
+            if stands(Guard::GroupHands) {
+                holds.push(Hold::OtherActor(format!("group {}: {}", group.name, group.word).into()));
+            }
         }
-        GroupPhase::Coming | GroupPhase::Leaving | GroupPhase::Apart => {}
     }
 }
 

@@ -20,6 +20,7 @@ use crate::model::id::{CloudName, GroupId, NodeName, RouterId};
 use crate::model::incident::{FaultKind, MachineKey, Subject};
 use crate::model::instance::InstanceState;
 use crate::model::network::{NUDGE_MARK, Route};
+use crate::model::roster::Mode;
 use crate::observe::cloud::{CloudView, Seen};
 
 use super::desk::{Case, Desk};
@@ -272,9 +273,12 @@ fn on_instance(desk: &Desk<'_>, case: &Case, rung: Rung) -> Result<Call, NoCall>
                 return no_call("only stopping it is left, and a group of its cloud replaces what stops");
             }
             if hard && said.is_some_and(|said| said.loses_disks) && stands(Guard::DisksKept) {
-                return no_call(
-                    "stopping it would lose the data on its instance store: a person has to decide",
-                );
+                let replaced = desk.pool(seen).is_some_and(|pool| pool.repair.replace == Mode::Act);
+                return no_call(if replaced {
+                    "stopping it would lose the data on its instance store; so does replacing it, which the roster allows"
+                } else {
+                    "stopping it would lose the data on its instance store: a person has to decide"
+                });
             }
             Ok(Call::Reboot { cloud, instance, hard })
         }

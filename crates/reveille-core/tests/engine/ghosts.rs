@@ -3,12 +3,13 @@
 use reveille_core::effect::Call;
 use reveille_core::event::{Answer, Event};
 use reveille_core::model::incident::FaultKind;
+use reveille_core::model::instance::InstanceState;
 use reveille_core::model::node::Ready;
 use reveille_core::model::time::Span;
 use reveille_core::record::Record;
 
-use super::fixture::{Field, node, roster};
-use super::restart::restarted;
+use super::fixture::{CLOUD, Field, node, roster};
+use super::restart::{restarted, restarted_with};
 
 /// A fleet whose machine `i004` went while Reveille was down, as its last process left the ledger.
 fn went_unseen(ready: Ready, change: impl FnOnce(&mut Field)) -> Field {
@@ -63,6 +64,21 @@ fn a_node_that_names_another_instance_by_now_is_not_taken_for_what_is_left() {
     });
     field.run(Span::from_min(15));
     assert!(!field.calls.iter().any(|call| matches!(call, Call::DeleteNode { .. })), "{:?}", field.calls);
+}
+
+/// Parts of a cloud may not know a young one yet, and after a restart everybody is young; one that says "ended" knows it.
+#[test]
+fn the_node_of_one_that_its_cloud_says_has_ended_does_not_wait_for_it_to_be_old() {
+    let mut settling = roster();
+    settling.settles.insert(CLOUD.into(), Span::from_min(5));
+    let mut field = Field::new(settling.clone()).populate(10);
+    field.run(Span::from_min(2));
+    field.instances.get_mut("i004").unwrap().state = InstanceState::Gone;
+    field.ports.remove("i004");
+    field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
+    let mut field = restarted_with(settling, field);
+    field.run(Span::from_min(1));
+    assert!(field.case("i004", FaultKind::Ghost).is_some(), "two answers say that it has ended");
 }
 
 /// The checkpoint of a rotated ledger keeps whose it was, also between two denials.

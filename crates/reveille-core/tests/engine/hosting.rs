@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use reveille_core::diagnose::absence::Standing;
 use reveille_core::effect::Call;
 use reveille_core::event::{ClusterFact, Event};
 use reveille_core::model::agent::Ask;
@@ -275,6 +276,20 @@ fn what_a_group_or_the_provider_has_in_its_hands_is_not_touched() {
     }
 }
 
+/// A warm pool: machines that were made ready, joined or not, and wait until their group needs them.
+#[test]
+fn what_a_group_keeps_in_reserve_is_neither_missed_nor_counted_nor_touched() {
+    for state in [InstanceState::Active, InstanceState::Stopped] {
+        let mut field = fleet(roster(), group(GroupPhase::Reserve, "Warmed:Stopped"));
+        field.instances.get_mut(ONE).unwrap().state = state;
+        let field = silent(field);
+        assert!(field.calls.is_empty(), "{state:?}: {:?}", field.calls);
+        let standing = field.standing(ONE);
+        let said = matches!(&standing, Standing::Excused(why) if why.contains("in reserve (Warmed:Stopped)"));
+        assert!(said, "{state:?}: {standing:?}");
+    }
+}
+
 #[test]
 fn a_group_starts_what_it_wants_started() {
     let mut field = fleet(roster(), group(GroupPhase::Kept, "InService"));
@@ -291,6 +306,17 @@ fn a_machine_on_an_impaired_host_is_stopped_and_started_and_not_rebooted_where_i
     assert_eq!(hard_reboots(&field).first(), Some(&false), "the host is well: {:?}", field.calls);
     let lost = Hosting { loses_disks: true, ..checks(Check::Impaired, Check::Passed) };
     assert!(hard_reboots(&silent(fleet(roster(), lost))).is_empty(), "its data would be lost");
+}
+
+/// Who lets a pool's machines be replaced loses these disks as well, and reads it before.
+#[test]
+fn that_disks_are_lost_with_the_machine_is_said_before_it_is_replaced() {
+    let mut field = fleet(roster(), Hosting { loses_disks: true, ..Hosting::default() });
+    field.nodes.get_mut(ONE).unwrap().ready = Ready::Unknown;
+    field.run(Span::from_min(8));
+    let finding = &field.case(ONE, FaultKind::NotReady).expect("it is silent").incident.findings[0];
+    assert!(finding.evidence.iter().any(|it| it.text.contains("and when it is replaced")), "{finding:?}");
+    assert_eq!(deletes(&field), 0, "not yet");
 }
 
 #[test]

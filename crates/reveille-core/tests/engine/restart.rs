@@ -7,6 +7,7 @@ use reveille_core::model::id::{Fence, IncidentId, IntentId};
 use reveille_core::model::incident::{FaultKind, IncidentKey, MachineKey, Subject};
 use reveille_core::model::instance::{Fault, InstanceState};
 use reveille_core::model::node::{NodeEvent, Ready};
+use reveille_core::model::roster::Roster;
 use reveille_core::model::time::{Span, Time};
 use reveille_core::plan::ladder::{Rung, ladder};
 use reveille_core::record::{Domain, Record};
@@ -43,11 +44,16 @@ fn crashed(after_call: bool, after_effect: bool) -> Field {
 }
 
 /// Another process takes over the ledger and the world of the one before.
-pub fn restarted(mut field: Field) -> Field {
+pub fn restarted(field: Field) -> Field {
+    restarted_with(roster(), field)
+}
+
+/// The same with this roster.
+pub fn restarted_with(roster: Roster, mut field: Field) -> Field {
     field.records.sort_by_key(|record| matches!(record, Record::Intended { .. }));
     let start = Start { fence: Fence(2), acting: true };
     let how = Restored { start, now: field.now + Span::from_s(5), last_alive: Some(field.now) };
-    let state = State::restore(roster(), how, field.records.clone());
+    let state = State::restore(roster, how, field.records.clone());
     let mut next = Field::with(state);
     next.now = field.now + Span::from_s(5);
     next.instances = field.instances;

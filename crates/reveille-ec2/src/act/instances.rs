@@ -19,6 +19,9 @@ use crate::query::Request;
 use crate::reply::request_id;
 use crate::report::Writing;
 
+/// A group's word for a machine that it keeps.
+const IN_SERVICE: &str = "InService";
+
 pub(super) async fn reboot(account: &Account, id: &InstanceId) -> Outcome {
     simple(account, REBOOT_INSTANCES, "reboot", id).await
 }
@@ -107,9 +110,16 @@ pub(super) async fn end(account: &Account, id: &InstanceId) -> Outcome {
         Err(error) => return writing.unread(&error),
     };
     let request = match &member {
-        Some(member) if member.state.starts_with("Terminat") || member.state.starts_with("Detach") => {
+        // On its way in or out, set aside, in the warm pool: it was in service when this was decided.
+        Some(member) if member.state != IN_SERVICE => {
             let cause = format!("Auto Scaling group {} says {} of it", member.group, member.state);
             return writing.moved(&cause);
+        }
+        // Ended through its group it would be all the same: this protection is against the group's own choice alone.
+        Some(member) if member.protected => {
+            let cause =
+                format!("it is protected in Auto Scaling group {} (ProtectedFromScaleIn)", member.group);
+            return writing.refuse(&cause);
         }
         Some(_) => Request::new(TERMINATE_IN_GROUP)
             .with("InstanceId", id.as_str())
@@ -137,8 +147,6 @@ pub(super) async fn end(account: &Account, id: &InstanceId) -> Outcome {
 /// A machine of a group: what is to be answered.
 async fn owned(account: &Account, id: &InstanceId, writing: &Writing) -> Option<Outcome> {
     match account.member(id).await {
-        // What the group has set aside itself is not fought over.
-        Ok(Some(member)) if member.state == "Standby" => None,
         Ok(Some(member)) => Some(writing.refuse(&format!(
             "Auto Scaling group {} owns it and would replace a machine that somebody else stops or starts",
             member.group

@@ -10,7 +10,9 @@ use reveille_core::model::instance::{InstanceState, Mark};
 use reveille_core::model::roster::GroupRef;
 
 use super::fake::{Fake, Reply, Seen, fault};
-use super::words::{answer, instance, instances, interface, interfaces, result, route, table, tagged};
+use super::words::{
+    answer, instance, instances, interface, interfaces, member, result, route, table, tagged,
+};
 use crate::{Interest, Lister};
 
 fn interest() -> Interest {
@@ -242,6 +244,7 @@ async fn what_a_group_or_a_spot_market_does_with_a_machine_is_work_of_another() 
                 tagged("i-2", "running", 2, &[("aws:autoscaling:groupName", "g1")]),
                 tagged("i-3", "running", 3, &[("spot", "")]),
                 instance("i-4", "stopping", 4),
+                tagged("i-5", "stopped", 5, &[("aws:autoscaling:groupName", "g1")]),
             ],
             None,
         )),
@@ -255,6 +258,11 @@ async fn what_a_group_or_a_spot_market_does_with_a_machine_is_work_of_another() 
                 "<member><AutoScalingGroupName>g1</AutoScalingGroupName><Instances>{members}</Instances></member>"
             );
             Some(result("DescribeAutoScalingGroups", &format!("<AutoScalingGroups>{group}</AutoScalingGroups>")))
+        }
+        // A group does not list its warm pool.
+        "DescribeAutoScalingInstances" => {
+            assert_eq!(seen.asked(), "InstanceIds.member.1=i-5 MaxRecords=50");
+            Some(member("i-5", "Warmed:Stopped"))
         }
         "DescribeSpotInstanceRequests" => Some(answer(
             "DescribeSpotInstanceRequests",
@@ -273,8 +281,11 @@ async fn what_a_group_or_a_spot_market_does_with_a_machine_is_work_of_another() 
             Some("Terminating:Wait of group g1"),
             Some("spot request marked-for-termination"),
             Some("stopping"),
+            None,
         ]
     );
+    let group = snapshot.instances[4].hosting.as_ref().and_then(|hosting| hosting.group.clone()).unwrap();
+    assert_eq!((&*group.name, group.phase), ("g1", GroupPhase::Reserve));
 }
 
 /// Everything that AWS says of how a machine is hosted, each from where it is said.

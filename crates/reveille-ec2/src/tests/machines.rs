@@ -123,9 +123,11 @@ async fn an_instance_is_ended_through_its_group_which_keeps_its_size() {
 
 #[tokio::test]
 async fn what_ends_already_is_left_to_whoever_ends_it() {
-    let (outcome, changes) = perform(&end(), of_group("Terminating:Wait")).await;
-    begins(&outcome, "changed meanwhile");
-    assert_eq!(changes.len(), 0);
+    for word in ["Terminating:Wait", "Warmed:Terminating:Wait", "Detaching", "Standby"] {
+        let (outcome, changes) = perform(&end(), of_group(word)).await;
+        begins(&outcome, "changed meanwhile");
+        assert_eq!(changes.len(), 0);
+    }
     for state in ["shutting-down", "terminated"] {
         let (outcome, changes) = perform(&end(), in_state(state)).await;
         begins(&outcome, "was so already");
@@ -145,6 +147,18 @@ async fn what_ends_already_is_left_to_whoever_ends_it() {
     };
     let (outcome, changes) = perform(&end(), denied).await;
     begins(&outcome, "failed");
+    assert_eq!(changes.len(), 0);
+}
+
+#[tokio::test]
+async fn what_somebody_protected_in_its_group_meanwhile_is_not_ended_through_it() {
+    let (outcome, changes) = perform(&end(), |seen| {
+        let found = of_group("InService")(seen)?;
+        Some(Reply { body: found.body.replace("ScaleIn>false", "ScaleIn>true"), ..found })
+    })
+    .await;
+    begins(&outcome, "refused");
+    assert!(outcome.to_string().contains("ProtectedFromScaleIn"), "{outcome}");
     assert_eq!(changes.len(), 0);
 }
 

@@ -311,7 +311,8 @@ impl World {
 pub(crate) fn is_in_other_hands(hosting: &Hosting) -> bool {
     let interrupted = hosting.notices.iter().any(|notice| notice.kind == NoticeKind::Interruption);
     let phase = hosting.group.as_ref().map(|group| group.phase);
-    interrupted || matches!(phase, Some(GroupPhase::Coming | GroupPhase::Leaving | GroupPhase::Apart))
+    use GroupPhase::{Apart, Coming, Leaving, Reserve};
+    interrupted || matches!(phase, Some(Coming | Leaving | Apart | Reserve))
 }
 
 /// Troubles that neither a reboot nor a start ends.

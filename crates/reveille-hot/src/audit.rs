@@ -33,6 +33,10 @@ pub fn entry(line: &str) -> Option<Entry> {
     if !(200..300).contains(&code) && code != 409 {
         return None;
     }
+    // A trial is answered as if it were done, and changes nothing.
+    if is_trial(event["requestURI"].as_str().unwrap_or_default()) {
+        return None;
+    }
     let about = &event["objectRef"];
     let name = about["name"].as_str().filter(|name| !name.is_empty())?;
     let resource = Resource::new(&text(&about["apiGroup"]), about["resource"].as_str()?);
@@ -48,6 +52,12 @@ pub fn entry(line: &str) -> Option<Entry> {
         verb: verb.to_owned(),
         at: event["requestReceivedTimestamp"].as_str().and_then(Stamp::of_rfc3339),
     })
+}
+
+/// `?dryRun=All`, as `kubectl diff` asks.
+fn is_trial(uri: &str) -> bool {
+    let query = uri.split_once('?').map_or("", |(_, query)| query);
+    query.split('&').any(|pair| pair.strip_prefix("dryRun=").is_some_and(|value| !value.is_empty()))
 }
 
 #[cfg(test)]
@@ -87,5 +97,12 @@ mod tests {
         assert!(counts("patch", 200) && counts("update", 409));
         assert!(!counts("get", 200) && !counts("update", 403) && !counts("create", 201));
         assert_eq!(entry("{\"stage\":\"ResponseComplete\""), None);
+        let trial = |query: &str| {
+            let mut said: Value =
+                serde_json::from_str(&line(1, "ResponseComplete", "patch", "a", "b", 200)).unwrap();
+            said["requestURI"] = json!(format!("/apis/g/v1/namespaces/c-1/nodes/m-1?{query}"));
+            entry(&said.to_string()).is_some()
+        };
+        assert!(!trial("dryRun=All&fieldManager=kubectl") && trial("fieldManager=dryRun%3DAll"));
     }
 }

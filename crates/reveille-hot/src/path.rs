@@ -70,7 +70,9 @@ impl Path {
     pub fn is_secret(&self) -> bool {
         let secret = |word: &String| {
             let word = word.to_ascii_lowercase();
-            SECRET_WORDS.iter().any(|secret| word.contains(secret))
+            // `sshKey`, `tls.key`, `ENCRYPTION_KEY`; a `key` alone is what labels and lists have.
+            let is_key = word.ends_with("key") && word != "key";
+            is_key || SECRET_WORDS.iter().any(|secret| word.contains(secret))
         };
         self.0.iter().any(|step| match step {
             Step::Field(name) => secret(name),
@@ -139,6 +141,7 @@ pub(crate) mod tests {
         let env = env.then(Step::Keyed("name".to_owned(), "DB_PASSWORD".to_owned()));
         assert!(env.then(Step::Field("value".to_owned())).is_secret());
         assert!(path("spec.joinToken").is_secret());
+        assert!(path("spec.customConfig.sshKey").is_secret() && !path("spec.selector.key").is_secret());
         assert!(!path("spec.rkeNode.dockerInfo.name").is_secret());
     }
 }

@@ -37,6 +37,8 @@ const QUEUE: usize = 4_096;
 const SETTLE: Duration = Duration::from_secs(5);
 /// Cases ripen and cool by this.
 const TICK: Duration = Duration::from_millis(250);
+/// A kind that was refused is asked for again after this, where the look has no end.
+const REFUSED_AGAIN: Duration = Duration::from_secs(300);
 /// Notes that are told.
 const NOTES_MAX: usize = 20;
 
@@ -172,16 +174,23 @@ impl<'l, L: Listener> Look<'l, L> {
         }
         for (nth, kind) in (0_u32..).zip(self.kinds.values().take(KINDS_MAX).cloned()) {
             let (cluster, events, failed) = (self.cluster.clone(), self.events.clone(), failed.clone());
+            let is_endless = self.begin.lasts.is_none();
             self.tasks.spawn(async move {
                 tokio::time::sleep(APART * nth).await;
-                let told = if kind.can_be_watched {
-                    cluster.tell_writes(&kind, &events).await
-                } else {
-                    cluster.list_writes(&kind, &events).await
-                };
-                if let Err(untold) = told {
+                loop {
+                    let told = if kind.can_be_watched {
+                        cluster.tell_writes(&kind, &events).await
+                    } else {
+                        cluster.list_writes(&kind, &events).await
+                    };
+                    let Err(untold) = told else { return };
                     // Whoever does not listen any more has no use for it.
                     let _ = failed.send((kind.resource.clone(), untold.cause)).await;
+                    if !is_endless {
+                        return;
+                    }
+                    // Rights are given, and given back: a look without end asks again.
+                    tokio::time::sleep(REFUSED_AGAIN).await;
                 }
             });
         }
@@ -204,7 +213,11 @@ impl<'l, L: Listener> Look<'l, L> {
                 biased;
                 () = &mut stop => break,
                 Some((resource, why)) = failures.recv() => {
-                    self.listener.untold(&resource, &why);
+                    // Asked again and refused again for the same reason is no news.
+                    if self.untold.get(&resource) != Some(&why) {
+                        self.listener.untold(&resource, &why);
+                    }
+                    self.standing.remove(&resource);
                     self.untold.insert(resource.clone(), why);
                     Event::Blind(resource)
                 }
@@ -212,6 +225,7 @@ impl<'l, L: Listener> Look<'l, L> {
                 Some(event) = self.queue.recv() => event,
             };
             if let Event::Watched(resource) = &event {
+                self.untold.remove(resource);
                 self.standing.insert(resource.clone());
             }
             let is_tick = matches!(event, Event::Tick);

@@ -54,15 +54,8 @@ pub fn aftermath(order: &Order, lines: &[Line], sight: Option<&Sight>) -> Afterm
 }
 
 fn ended(outcome: Option<&Outcome>) -> String {
-    match outcome {
-        Some(Outcome::Accepted) => "done".to_owned(),
-        Some(Outcome::AlreadySo) => "was so already".to_owned(),
-        Some(Outcome::Moved) => "not done: the object is another one, or was written meanwhile".to_owned(),
-        Some(Outcome::Refused { why }) => format!("refused: {why}"),
-        Some(Outcome::Failed { why }) => format!("not done: {why}"),
-        Some(Outcome::Unknown { why }) => format!("may have been done: {why}"),
-        None => "may have been done: it ended before anybody noted how".to_owned(),
-    }
+    let unknown = || "may have been done: it ended before anybody noted how".to_owned();
+    outcome.map_or_else(unknown, Outcome::words)
 }
 
 fn so_now(order: &Order, book: &Book, sight: &Sight) -> Vec<String> {

@@ -31,6 +31,7 @@ mod mend;
 pub mod sight;
 mod volumes;
 pub mod witness;
+mod words;
 
 use std::collections::BTreeSet;
 

@@ -13,7 +13,7 @@ use reveille_core::model::time::{Span, Time};
 use reveille_rancher::repair::witness::Witness;
 use reveille_rancher::repair::{Act, Effect, End, Event, Ladder, Line, Outcome as Ended, Pace, Path};
 
-use super::fault::{Fault, Happening, Mishap};
+use super::fault::{CATALOG, Fault, Happening, Mishap};
 use super::world::World;
 use super::{Breach, Outcome};
 use crate::trace::Digest;
@@ -179,12 +179,17 @@ impl Course {
         }
     }
 
-    fn tell(&mut self, text: String) {
+    fn tell(&mut self, text: &str) {
+        self.tell_as(text, text);
+    }
+
+    /// `exact` is what the digest rests on, `words` what a person reads: that these may be put better changes no digest.
+    fn tell_as(&mut self, exact: &str, words: &str) {
         // Writing into a number does not fail.
-        let _ = writeln!(self.digest, "{} {text}", self.now.ms);
+        let _ = writeln!(self.digest, "{} {exact}", self.now.ms);
         if self.story.len() < STORY_MAX {
             let after = self.now.since(self.began).ms / 1_000;
-            self.story.push(format!("{after} s: {text}"));
+            self.story.push(format!("{after} s: {words}"));
         }
     }
 
@@ -255,7 +260,9 @@ impl Course {
         self.now = self.now + PASS;
         while self.waiting.first().is_some_and(|first| self.began + first.after <= self.now) {
             let happening = self.waiting.remove(0);
-            self.tell(format!("HAPPENS {}", happening.name));
+            let name = happening.name;
+            let says = CATALOG.iter().find(|entry| entry.name == name).map_or("", |entry| entry.says);
+            self.tell_as(&format!("HAPPENS {name}"), &format!("HAPPENS {name}: {says}"));
             match happening.what {
                 Fault::World(strike, lasts) => self.world.strike(self.now, strike, lasts),
                 Fault::Process(mishap) => self.arm(mishap),
@@ -289,7 +296,7 @@ impl Course {
             None => return false,
         }
         self.late.clear();
-        self.tell("the process is dead".to_owned());
+        self.tell("the process is dead");
         true
     }
 
@@ -322,23 +329,23 @@ impl Course {
             Effect::Look { look } => {
                 let seen = self.world.look();
                 if let Err(why) = &seen {
-                    self.tell(format!("a look: {why}"));
+                    self.tell(&format!("a look: {why}"));
                 }
                 Performed::Said(Some(Event::Looked { look, seen: Box::new(seen) }))
             }
             Effect::Record { line, what } => {
-                self.tell(format!("{line}: {what:?}"));
+                self.tell_as(&format!("{line}: {what:?}"), &format!("book {line}: {}", what.words()));
                 self.book.push(what);
                 Performed::Said(Some(Event::Recorded { line }))
             }
             Effect::Do { number, act } => Performed::Said(Some(self.carry_out(number, &act))),
             Effect::WakeAt(at) => Performed::Wake(at),
             Effect::Tell(text) => {
-                self.tell(text);
+                self.tell(&text);
                 Performed::Said(None)
             }
             Effect::End(end) => {
-                self.tell(format!("{end:?}"));
+                self.tell_as(&format!("{end:?}"), &end.words());
                 self.ended = Some(end);
                 Performed::Ended
             }
@@ -358,7 +365,8 @@ impl Course {
         } else {
             self.world.perform(act)
         };
-        self.tell(format!("{}: {outcome:?}", act.words()));
+        let words = act.words();
+        self.tell_as(&format!("{words}: {outcome:?}"), &format!("{words}: {}", outcome.words()));
         Event::Done { number, outcome }
     }
 

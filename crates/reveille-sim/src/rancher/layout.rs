@@ -83,6 +83,45 @@ impl Circumstance {
         Self::BusyOnceTheNodeIsGone,
     ];
 
+    /// What is so, for people.
+    pub const fn says(self) -> &'static str {
+        match self {
+            Self::ClusterBusy => "the cluster is busy: Rancher provisions it",
+            Self::ClusterMirrored => "Rancher does not run the cluster itself, it mirrors its Nodes",
+            Self::SnapshotMissing => "there is no complete snapshot of etcd",
+            Self::SnapshotOld => "the newest snapshot of etcd is older than a day",
+            Self::RecordsGarbled => "a record cannot be decoded",
+            Self::RecordWhole => "nothing is amiss with its record",
+            Self::AddressesOfAnother => "its record has another machine's address",
+            Self::SiblingsNotReady => "the other machines of its roles are not Ready",
+            Self::SiblingsNotWhole => "no other record is whole",
+            Self::MembersUnread => "the members of etcd cannot be read",
+            Self::MemberSick => "another member of etcd is not well",
+            Self::MemberMissing => "another member of etcd is gone",
+            Self::MemberReturns => "somebody adds its member of etcd again",
+            Self::MemberNobodys => "no member of etcd is known to be its own",
+            Self::MemberTwice => "two members of etcd have its address",
+            Self::PodsUnread => "its pods cannot be read",
+            Self::PodWithLocalData => "a pod has data there alone",
+            Self::PodUnmanaged => "nobody would make one of its pods anew",
+            Self::PodsMovable => "a pod of it can run elsewhere",
+            Self::SecondRecord => "it has a second record",
+            Self::RecordLeaving => "its record is being deleted, and its finalizer is not done",
+            Self::OnePartThere => "its record has customConfig and no rkeNode",
+            Self::OtherHostName => "its record asked for another name",
+            Self::OtherRoles => "its record has a role that its Node has not",
+            Self::SeveralAddresses => "Node and record have two addresses in common",
+            Self::HostsUnknown => "the applied specification tells no hosts",
+            Self::HostMissing => "a host is missing from the applied specification",
+            Self::WasEtcd => "the applied specification says that it held etcd",
+            Self::HandsOff => "a person paused it",
+            Self::KubeletReturns => "its kubelet is started again once its Node is deleted",
+            Self::PlanNeverComes => "a record that was edited never gets its plan",
+            Self::SyncerNeverTidies => "the syncer never takes its record away",
+            Self::BusyOnceTheNodeIsGone => "the cluster becomes busy once its Node is gone",
+        }
+    }
+
     /// Makes it so.
     pub fn apply(self, world: &mut World) {
         match self {

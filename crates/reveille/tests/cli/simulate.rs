@@ -114,3 +114,29 @@ fn a_policy_that_is_none_is_refused_with_the_names_of_all_and_seeds_are_summed()
     assert_eq!(of(&report["sum"]), single, "{report}");
     assert_eq!(report["sum"]["scores"][0]["subjects"], 2, "{report}");
 }
+
+#[test]
+fn a_repair_of_a_record_is_told_in_words_whatever_its_seed() {
+    let bench = Bench::new();
+    let mut told = String::new();
+    for seed in 0..40 {
+        let ran = bench.run(&["simulate", "--world", "rancher", "--seed", &seed.to_string()]);
+        assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+        told += &ran.out;
+    }
+    for debug in ["{", "HandedOver", "Stopped", "Accepted", "Begun", "Closed(", "HoldsEtcd"] {
+        assert!(!told.contains(debug), "{debug:?} is no word of a person's");
+    }
+    for words in [
+        "besides: it holds etcd",
+        ": book 1: begun: evict w-3 of cluster c-abcde (uid uid-w-3, 10.0.0.3)",
+        ": over: its Node and its records are gone",
+        ": stops: ",
+        "; nothing was changed",
+        "outcome of 1: done",
+        "HAPPENS crash-after: our process dies after an effect",
+        "1 handed over",
+    ] {
+        assert!(told.contains(words), "{words:?} is never said");
+    }
+}

@@ -16,7 +16,7 @@ use reveille_record::read_only;
 use reveille_wire::report::{RancherAbandonReport, RancherStepReport, Report};
 use reveille_wire::stamp::Stamp;
 
-use super::repair::{Entry, Site, Taken, book_folder, copies_folder, take, the_roster, word};
+use super::repair::{Entry, Site, Taken, book_folder, copies_folder, take, the_roster};
 use crate::cli::failure::Failure;
 use crate::cli::rancher::Abandon;
 use crate::command::{Answer, Context, looking};
@@ -67,7 +67,7 @@ pub(super) async fn abandon(context: &Context, args: &Abandon) -> Result<Answer,
     let report = RancherAbandonReport {
         cluster: rancher.cluster.clone(),
         node: args.node.clone(),
-        way: word(path).to_owned(),
+        way: path.word().to_owned(),
         steps: told.steps.into_iter().map(step).collect(),
         now,
         left: told.left,

@@ -78,7 +78,7 @@ pub(super) async fn repair(context: &Context, path: Path, args: &Repair) -> Resu
     if args.yes {
         let mode = if path == Path::Evict { rancher.evict } else { rancher.mend };
         if mode != Mode::Act {
-            let what = word(path);
+            let what = path.word();
             return Err(Failure::usage(anyhow!(
                 "the roster does not allow it: spec.rancher.repair.{what} is not act"
             ))
@@ -96,7 +96,7 @@ pub(super) async fn repair(context: &Context, path: Path, args: &Repair) -> Resu
     let told = RancherRepairReport {
         cluster: cluster.called(),
         node: args.node.clone(),
-        way: word(path).to_owned(),
+        way: path.word().to_owned(),
         steps: proposal.steps,
         against: proposal.against,
         writes: proposal.draft.iter().flat_map(|draft| draft.lines()).map(change).collect(),
@@ -306,12 +306,12 @@ fn so_far(entries: &[Entry], order: &Order) -> Result<Vec<Line>, String> {
         }
     }
     if let Some(other) = open.iter().find(|entry| entry.node != order.node) {
-        return Err(format!("another repair is under way: {} of {}", word(other.path), other.node));
+        return Err(format!("another repair is under way: {} of {}", other.path.word(), other.node));
     }
     if let Some(other) = open.iter().find(|entry| entry.path != order.path) {
         return Err(format!(
             "{} of {} was begun, and both ways are never taken",
-            word(other.path),
+            other.path.word(),
             other.node
         ));
     }
@@ -322,20 +322,12 @@ fn so_far(entries: &[Entry], order: &Order) -> Result<Vec<Line>, String> {
     if let Some(cluster) = elsewhere {
         return Err(format!(
             "{} of {} was begun in the cluster {cluster}, and the roster names {}",
-            word(order.path),
+            order.path.word(),
             order.node,
             order.cluster
         ));
     }
     Ok(open.into_iter().map(|entry| entry.what.clone()).collect())
-}
-
-/// As it is typed.
-pub(super) const fn word(path: Path) -> &'static str {
-    match path {
-        Path::Evict => "evict",
-        Path::Mend => "mend",
-    }
 }
 
 /// One line of what is done, on standard error.

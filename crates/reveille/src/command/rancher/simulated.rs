@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use reveille_rancher::repair::{End, Path};
+use reveille_rancher::repair::End;
 use reveille_sim::rancher::{Outcome, Plan};
 use serde::Serialize;
 
@@ -78,7 +78,7 @@ pub(crate) fn simulate(context: &Context, args: &Simulate, first: u64) -> Result
 
 fn word(outcome: &Outcome) -> String {
     match &outcome.ended {
-        Some(End::Closed(how)) => format!("{how:?}").to_lowercase(),
+        Some(End::Closed(how)) => how.name().to_owned(),
         Some(End::Stopped { changed: false, .. }) => "refused".to_owned(),
         Some(End::Stopped { .. }) => "stopped".to_owned(),
         None => "cut short".to_owned(),
@@ -86,13 +86,13 @@ fn word(outcome: &Outcome) -> String {
 }
 
 fn course(seed: u64, plan: &Plan, outcome: &Outcome) -> CourseReport {
-    let etcd = plan.etcd.then(|| "HoldsEtcd".to_owned());
+    let etcd = plan.etcd.then(|| "it holds etcd".to_owned());
     CourseReport {
         seed,
-        way: if plan.path == Path::Evict { "evict" } else { "mend" },
+        way: plan.path.word(),
         circumstances: etcd
             .into_iter()
-            .chain(plan.circumstances.iter().map(|one| format!("{one:?}")))
+            .chain(plan.circumstances.iter().map(|one| one.says().to_owned()))
             .collect(),
         lives: outcome.lives,
         story: outcome.story.lines().map(str::to_owned).collect(),
@@ -103,7 +103,7 @@ fn course(seed: u64, plan: &Plan, outcome: &Outcome) -> CourseReport {
 fn page(context: &Context, report: &RepairsReport) -> String {
     let mut page = String::new();
     if let Some(course) = &report.course {
-        let so = if course.circumstances.is_empty() { "nothing" } else { &course.circumstances.join(", ") };
+        let so = if course.circumstances.is_empty() { "nothing" } else { &course.circumstances.join("; ") };
         page += &format!("seed {}: {}; besides: {so}\n\n", course.seed, course.way);
         for line in &course.story {
             let line = crate::render::paper::one_line(line);

@@ -136,6 +136,7 @@ fn roll() -> Report {
         next: vec!["adds the group to port 5f0c, at once".into()],
         rancher: None,
         hot: vec![],
+        hot_unread: vec![],
     })
 }
 
@@ -175,6 +176,11 @@ fn roll_with_records() -> Report {
         machines: vec![],
         unread: vec!["cannot list pods in the namespace cattle-system: 403 Forbidden".into()],
     }));
+    let Report::HotReport(found) = hot() else { panic!("it is of hot objects") };
+    let server = Some("rancher.example:443".to_owned());
+    roll.hot =
+        found.verdicts.into_iter().map(|one| HotVerdict { in_rancher: server.clone(), ..one }).collect();
+    roll.hot_unread = vec!["nobody looks for hot objects in the cluster's API server: no answer".into()];
     Report::RollReport(roll)
 }
 
@@ -189,6 +195,7 @@ fn why() -> Report {
         way: None,
         timeline: None,
         hot: vec![],
+        hot_unread: vec![],
         collected: vec![CollectedReport {
             order: 7,
             at: Stamp(NOW - Span::from_s(30)),
@@ -384,6 +391,7 @@ fn hot() -> Report {
     let suspect =
         |name: &str| HotSuspect { name: name.to_owned(), writes: 30, seen_in: "managedFields".to_owned() };
     let verdict = HotVerdict {
+        in_rancher: None,
         group: "management.cattle.io".to_owned(),
         resource: "nodes".to_owned(),
         namespace: Some("c-1".to_owned()),

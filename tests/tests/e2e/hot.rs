@@ -189,13 +189,14 @@ fn hot(lab: &Lab, arguments: &[&str]) -> Result<Value> {
 }
 
 /// A client of its own, which writes the same again and again. The API server calls it by its user agent.
-struct Writer {
+pub(crate) struct Writer {
     is_over: Arc<AtomicBool>,
     thread: JoinHandle<Result<()>>,
 }
 
 impl Writer {
-    fn start(api: &str, path: &str, name: &'static str, patch: Value) -> Self {
+    /// Begins to write.
+    pub(crate) fn start(api: &str, path: &str, name: &'static str, patch: Value) -> Self {
         let is_over = Arc::new(AtomicBool::new(false));
         let (ends, url) = (Arc::clone(&is_over), format!("{api}{path}"));
         let thread = std::thread::spawn(move || {
@@ -212,7 +213,8 @@ impl Writer {
         Self { is_over, thread }
     }
 
-    fn end(self) -> Result<()> {
+    /// Ends, and says whether a write was refused.
+    pub(crate) fn end(self) -> Result<()> {
         self.is_over.store(true, Ordering::Relaxed);
         self.thread.join().map_err(|_| anyhow::anyhow!("a writer panicked"))?
     }

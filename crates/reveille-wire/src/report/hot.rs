@@ -30,6 +30,9 @@ pub struct HotReport {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HotVerdict {
+    /// In a roll or a `why`: `host:port` of Rancher's API server, where it is there and not in the roster's own cluster.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_rancher: Option<String>,
     /// Group of the kind; empty for the core group.
     pub group: String,
     /// Plural of the kind.

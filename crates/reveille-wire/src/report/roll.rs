@@ -29,9 +29,12 @@ pub struct RollReport {
     /// What is amiss with Rancher's records of these machines; not there unless the roster names a Rancher.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rancher: Option<Box<RancherLookReport>>,
-    /// What a running controller sees written without end in the cluster, hottest first.
+    /// What a running controller sees written without end in the cluster and in Rancher's, hottest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hot: Vec<HotVerdict>,
+    /// Where it should see that and does not, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hot_unread: Vec<String>,
 }
 
 /// How many answer.

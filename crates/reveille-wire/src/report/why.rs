@@ -42,6 +42,9 @@ pub struct WhyReport {
     /// What a running controller sees written without end about it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hot: Vec<HotVerdict>,
+    /// Where it should see that and does not, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hot_unread: Vec<String>,
     /// What comes next; not there when nothing is amiss.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<NextReport>,

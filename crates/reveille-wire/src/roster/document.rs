@@ -8,7 +8,7 @@ use reveille_core::model::roster::{Pool, Roster};
 
 use super::complaint::{Complaints, Refusal, Spot, Written, quote};
 use super::section::{Field, Section};
-use super::shape::{DOCUMENT, METADATA, SPEC};
+use super::shape::{DOCUMENT, HOT, METADATA, SPEC};
 use super::tree::{self, Tree};
 use super::{
     API_VERSION, CheckedRoster, CloudRef, KIND, Origin, access, clouds, hot, network, pools, rancher, timing,
@@ -92,7 +92,7 @@ fn document(tree: &Tree, origin: &Origin<'_>, complaints: &mut Complaints) -> Op
     let spec = Section::open(&spec?, SPEC, complaints)?;
     let cluster = clouds::cluster(spec.take("cluster"), origin, complaints);
     let rancher = rancher::rancher(spec.take("rancher"), origin, complaints);
-    let hot = hot::hot(spec.take("hot"), complaints);
+    let hot = hot::hot(spec.take("hot"), HOT, complaints);
     let cloud_list = spec.require("clouds", "list the clouds that the machines live in", complaints);
     let clouds = clouds::clouds(cloud_list, origin, complaints);
     let network = network::network(spec.take("network"), &clouds, complaints);

@@ -1,15 +1,17 @@
-//! `spec.hot`: which kinds of the cluster are watched for objects that are written without end, all the time that `run` runs.
+//! `spec.hot`: which kinds of the cluster are watched for objects that are written without end, all the time that `run` runs;
+//! and `spec.rancher.hot`, the same of the cluster that Rancher itself runs in.
 //!
-//! Left out, Node objects are watched, by the watch that is there anyway. Whether the API server has a kind only it can tell.
+//! Without the first, Node objects are watched, by the watch that is there anyway; without the second, nothing is. Whether an
+//! API server has a kind only it can tell.
 
 use super::HotRef;
 use super::complaint::{Complaints, quote};
 use super::section::{Field, Section};
-use super::shape::HOT;
+use super::shape::Shape;
 
-/// Reads `spec.hot`.
-pub(super) fn hot(field: Option<Field<'_>>, complaints: &mut Complaints) -> Option<HotRef> {
-    let section = Section::open(&field?, HOT, complaints)?;
+/// Reads either section.
+pub(super) fn hot(field: Option<Field<'_>>, shape: Shape, complaints: &mut Complaints) -> Option<HotRef> {
+    let section = Section::open(&field?, shape, complaints)?;
     let list = section.take("kinds").map(|field| field.items("kinds", complaints)).unwrap_or_default();
     let kinds = list.iter().filter_map(|field| kind(field, complaints)).collect();
     let mut rate = |name: &'static str| section.take(name).and_then(|field| field.rate(complaints));
@@ -73,14 +75,18 @@ mod tests {
     fn kinds_and_rates_are_read_and_may_be_left_out() {
         assert_eq!(with("").unwrap().hot, None);
         let all = HotRef { kinds: vec![], sustained_per_1000_s: None, at_once_per_1000_s: None };
-        assert_eq!(with(", hot: {}").unwrap().hot, Some(all));
+        assert_eq!(with(", hot: {}").unwrap().hot, Some(all.clone()));
         let some = HotRef {
             kinds: vec!["nodes.management.cattle.io".to_owned(), "configmaps".to_owned()],
             sustained_per_1000_s: Some(500),
             at_once_per_1000_s: Some(3_000),
         };
-        let text = ", hot: {kinds: [nodes.management.cattle.io, configmaps], sustained: 0.5, atOnce: 3}";
-        assert_eq!(with(text).unwrap().hot, Some(some));
+        let text = "hot: {kinds: [nodes.management.cattle.io, configmaps], sustained: 0.5, atOnce: 3}";
+        assert_eq!(with(&format!(", {text}")).unwrap().hot, Some(some.clone()));
+        let both = with(&format!(", hot: {{}}, rancher: {{cluster: shop, {text}}}")).unwrap();
+        assert_eq!(both.hot, Some(all), "the roster's cluster and Rancher's are two");
+        assert_eq!(both.rancher.unwrap().hot, Some(some));
+        assert_eq!(with(", rancher: {cluster: shop}").unwrap().rancher.unwrap().hot, None);
     }
 
     #[test]
@@ -92,6 +98,18 @@ mod tests {
             (", hot: {atOnce: 0}", "spec.hot.atOnce", "no number"),
             (", hot: {sustained: 3, atOnce: 2}", "spec.hot.sustained", "more than atOnce"),
             (", hot: {kind: [nodes]}", "spec.hot.kind", "no such field"),
+            (", rancher: {cluster: shop, hot: true}", "spec.rancher.hot", "where a map belongs"),
+            (", rancher: {cluster: shop, hot: {kinds: [Nodes]}}", "spec.rancher.hot.kinds[0]", "no kind"),
+            (
+                ", rancher: {cluster: shop, hot: {sustained: 3, atOnce: 2}}",
+                "spec.rancher.hot.sustained",
+                "more than atOnce",
+            ),
+            (
+                ", rancher: {cluster: shop, hot: {kubeconfig: k}}",
+                "spec.rancher.hot.kubeconfig",
+                "no such field",
+            ),
         ] {
             let refusal = with(hot).unwrap_err();
             let told = refusal.complaints.iter().find(|complaint| complaint.field == field);

@@ -58,14 +58,14 @@ pub struct CheckedRoster {
     pub clouds: BTreeMap<CloudName, CloudRef>,
     /// The Rancher that has records of the cluster.
     pub rancher: Option<RancherRef>,
-    /// Kinds whose writes are watched all the time.
+    /// Kinds of the cluster whose writes are watched all the time.
     pub hot: Option<HotRef>,
     /// Where each pool's marks are written.
     pub written: BTreeMap<PoolName, Written>,
 }
 
 /// Where the cluster's API and the credentials for it are.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub struct ClusterRef {
     /// A kubeconfig; `None`: the usual one (`KUBECONFIG`, then the home directory's, then in-cluster).
     pub kubeconfig: Option<PathBuf>,
@@ -82,6 +82,8 @@ pub struct RancherRef {
     pub context: Option<String>,
     /// Id or name of the roster's cluster there.
     pub cluster: String,
+    /// Kinds of the management cluster whose writes are watched all the time; `None`: nothing is watched there.
+    pub hot: Option<HotRef>,
     /// Where its etcd is asked for its members; `None`: machines that hold etcd are left alone.
     pub etcd: Option<EtcdRef>,
     /// Machines may be taken out and registered anew.
@@ -107,8 +109,8 @@ pub struct EtcdRef {
     pub key: PathBuf,
 }
 
-/// Kinds of the cluster whose objects are watched for writes without end.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// Kinds of a cluster whose objects are watched for writes without end.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct HotRef {
     /// As people write them: `PLURAL` or `PLURAL.GROUP`; none: all that are counted.
     pub kinds: Vec<String>,

@@ -1,14 +1,16 @@
 //! `spec.rancher`: the Rancher that has records of the roster's cluster, and how far they may be mended.
 //!
 //! Where it is stands in a kubeconfig, as for `spec.cluster`. What may be done is said here and nowhere else, and is to propose
-//! unless somebody writes otherwise. Where etcd is named, each member is: one that nobody asks is one that is not well.
+//! unless somebody writes otherwise. Where etcd is named, each member is: one that nobody asks is one that is not well. What is
+//! watched there for writes without end is read as `spec.hot` is.
 
 use reveille_core::model::roster::Mode;
 use reveille_core::model::time::Span;
 
 use super::complaint::{Complaints, quote};
+use super::hot::hot;
 use super::section::{Field, Section};
-use super::shape::{RANCHER, RANCHER_ETCD, RANCHER_REPAIR};
+use super::shape::{RANCHER, RANCHER_ETCD, RANCHER_HOT, RANCHER_REPAIR};
 use super::{EtcdRef, Origin, RancherRef};
 
 /// Two looks that are nearer to each other are one.
@@ -29,6 +31,7 @@ pub(super) fn rancher(
         section.take("kubeconfig").and_then(|field| field.path(origin.dir, origin.home, complaints));
     let context =
         section.take("context").and_then(|field| field.text("a context of the kubeconfig", complaints));
+    let hot = hot(section.take("hot"), RANCHER_HOT, complaints);
     let etcd = section.take("etcd").map(|field| etcd(&field, origin, complaints));
     let repair = section.take("repair").and_then(|field| Section::open(&field, RANCHER_REPAIR, complaints));
     let mut mode = |name: &'static str| {
@@ -46,7 +49,8 @@ pub(super) fn rancher(
         Some(read) => Some(read?),
     };
     let context = context.map(str::to_owned);
-    Some(RancherRef { kubeconfig, context, cluster: cluster?, etcd, evict, mend, looks_apart, plan_within })
+    let cluster = cluster?;
+    Some(RancherRef { kubeconfig, context, cluster, hot, etcd, evict, mend, looks_apart, plan_within })
 }
 
 fn etcd(field: &Field<'_>, origin: &Origin<'_>, complaints: &mut Complaints) -> Option<EtcdRef> {

@@ -22,12 +22,13 @@ pub(super) const SPEC: Shape = Shape {
 pub(super) const CLUSTER: Shape = Shape { path: "spec.cluster", fields: &["kubeconfig", "context"] };
 pub(super) const RANCHER: Shape = Shape {
     path: "spec.rancher",
-    fields: &["kubeconfig", "context", "cluster", "etcd", "repair", "looksApart", "planWithin"],
+    fields: &["kubeconfig", "context", "cluster", "hot", "etcd", "repair", "looksApart", "planWithin"],
 };
 pub(super) const RANCHER_REPAIR: Shape = Shape { path: "spec.rancher.repair", fields: &["evict", "mend"] };
 pub(super) const RANCHER_ETCD: Shape =
     Shape { path: "spec.rancher.etcd", fields: &["endpoints", "ca", "cert", "key"] };
 pub(super) const HOT: Shape = Shape { path: "spec.hot", fields: &["kinds", "sustained", "atOnce"] };
+pub(super) const RANCHER_HOT: Shape = Shape { path: "spec.rancher.hot", fields: HOT.fields };
 pub(super) const CLOUD: Shape = Shape { path: "spec.clouds[]", fields: &["name", "openstack", "ec2"] };
 pub(super) const OPENSTACK: Shape =
     Shape { path: "spec.clouds[].openstack", fields: &["cloud", "cloudsFile"] };
@@ -93,7 +94,7 @@ pub(super) const TIMING: Shape = Shape {
     ],
 };
 
-const ALL: [Shape; 27] = [
+const ALL: [Shape; 28] = [
     DOCUMENT,
     METADATA,
     SPEC,
@@ -102,6 +103,7 @@ const ALL: [Shape; 27] = [
     RANCHER_REPAIR,
     RANCHER_ETCD,
     HOT,
+    RANCHER_HOT,
     CLOUD,
     OPENSTACK,
     EC2,

@@ -45,7 +45,8 @@ use crate::driver::recorder::{ENGINE, Recorder};
 use crate::driver::scribe::Scribe;
 use crate::driver::shelf::{self, OpenShelf, ShelfError};
 use crate::driver::{Driver, Ended, INBOX_MAX, Until};
-use crate::hot::vigil::{self, Standing};
+use crate::hot::standing::Standing;
+use crate::hot::vigil::Vigils;
 use crate::registration::between::Engine;
 use crate::registration::{self, Site};
 use crate::view::roll;
@@ -114,9 +115,11 @@ pub(crate) async fn run(context: &Context, args: &cli::controller::Run) -> Resul
     };
     let registration = registration::begin(context, args, sites, &stop, &mut background).await?;
     let mut drivers = JoinSet::new();
+    let mut vigils = Vigils::new(stopped.clone());
     for (index, prepared) in prepared.into_iter().enumerate() {
         let clouds = reached.get(&index).cloned().unwrap_or_default();
-        let driver = launch(prepared, clouds, args, &stopped, &mut background)?;
+        let standing = vigils.begin(&prepared.checked, &prepared.cluster, &mut background);
+        let driver = launch(prepared, clouds, standing, args, &stopped, &mut background)?;
         let until =
             if args.once { Until::Settled(Duration::from_secs(args.within.into())) } else { Until::Told };
         drivers.spawn(async move { (index, driver.run(until).await) });
@@ -270,6 +273,7 @@ async fn connect(name: &CloudName, at: &CloudRef) -> Result<Option<kinds::Connec
 fn launch(
     prepared: Prepared,
     clouds: Reached,
+    standing: Standing,
     args: &cli::controller::Run,
     stopped: &watch::Receiver<bool>,
     background: &mut JoinSet<()>,
@@ -280,7 +284,6 @@ fn launch(
     announce(&checked, args.dry_run, records.len());
     let how = Restored { start: Start { fence, acting: !args.dry_run }, now, last_alive };
     let recorder = record(args, &checked, how, &records)?;
-    let name = checked.roster.name.clone();
     let state = State::restore(checked.roster, how, records);
     let (mut scribe, acks) = Scribe::start(Box::new(shelf)).context("cannot start the ledger's thread")?;
     let started = Record::Started { at: now, fence };
@@ -290,10 +293,6 @@ fn launch(
     let cluster_desk = Desk::new(Arc::new(ClusterWorld(cluster.clone())));
     let worlds = Worlds { clouds: desks, cluster: cluster_desk, agents: mouth };
     let hands = Hands::new(worlds, judge, shelf::fence_check(&state_dir), events.clone());
-    let standing = Standing::new(cluster.clone());
-    if let Some(wanted) = checked.hot {
-        background.spawn(vigil::keep(standing.clone(), wanted, name, stopped.clone()));
-    }
     background.spawn(watch_cluster(cluster, events, answers, stopped.clone()));
     let (asks, questions) = mpsc::channel(16);
     let beside: server::Beside = Arc::new(move |report| standing.fill(report));

@@ -37,10 +37,10 @@ const QUEUE: usize = 4_096;
 const SETTLE: Duration = Duration::from_secs(5);
 /// Cases ripen and cool by this.
 const TICK: Duration = Duration::from_millis(250);
-/// A kind that was refused is asked for again after this, where the look has no end.
-const REFUSED_AGAIN: Duration = Duration::from_secs(300);
 /// Notes that are told.
 const NOTES_MAX: usize = 20;
+/// What is refused may be allowed later: a look without end tries again after the first, after twice that, …, after the last.
+const AGAIN: (Duration, Duration) = (Duration::from_secs(10), Duration::from_secs(300));
 
 /// What a look needs.
 pub(crate) struct Begin {
@@ -66,6 +66,10 @@ pub(crate) trait Listener {
     fn cool(&mut self, subject: &Subject);
     /// Nobody tells of this kind, for this reason.
     fn untold(&mut self, kind: &Resource, why: &str);
+    /// This kind is told of from now on.
+    fn stands(&mut self, _kind: &Resource) {}
+    /// Its watch does not stand: nothing is told of it until it does, and that may be said again and again.
+    fn lost(&mut self, _kind: &Resource) {}
 }
 
 /// What a look leaves.
@@ -123,6 +127,31 @@ fn chosen(served: Vec<Kind>, begin: &Begin) -> Result<Vec<Kind>, Failure> {
     Ok(kinds)
 }
 
+/// Tells of a kind. A watch ends only when it is refused; where the look has no end, that is tried again, ever later.
+async fn tell(
+    cluster: &Cluster,
+    kind: &Kind,
+    events: &mpsc::Sender<Event>,
+    failed: &mpsc::Sender<(Resource, String)>,
+    is_endless: bool,
+) {
+    let mut again = AGAIN.0;
+    loop {
+        let told = if kind.can_be_watched {
+            cluster.tell_writes(kind, events).await
+        } else {
+            cluster.list_writes(kind, events).await
+        };
+        let Err(untold) = told else { return };
+        let unheard = failed.send((kind.resource.clone(), untold.cause)).await.is_err();
+        if unheard || !is_endless {
+            return;
+        }
+        tokio::time::sleep(again).await;
+        again = (again * 2).min(AGAIN.1);
+    }
+}
+
 impl<'l, L: Listener> Look<'l, L> {
     /// Asks which kinds there are, and begins nothing yet.
     pub(crate) async fn open(cluster: Cluster, begin: Begin, listener: &'l mut L) -> Result<Self, Failure> {
@@ -172,26 +201,15 @@ impl<'l, L: Listener> Look<'l, L> {
                 "{left_out} kinds are more than are watched at once; name those that matter: --kind"
             ));
         }
+        let is_endless = self.begin.lasts.is_none();
         for (nth, kind) in (0_u32..).zip(self.kinds.values().take(KINDS_MAX).cloned()) {
+            if !kind.can_be_watched {
+                self.listener.stands(&kind.resource);
+            }
             let (cluster, events, failed) = (self.cluster.clone(), self.events.clone(), failed.clone());
-            let is_endless = self.begin.lasts.is_none();
             self.tasks.spawn(async move {
                 tokio::time::sleep(APART * nth).await;
-                loop {
-                    let told = if kind.can_be_watched {
-                        cluster.tell_writes(&kind, &events).await
-                    } else {
-                        cluster.list_writes(&kind, &events).await
-                    };
-                    let Err(untold) = told else { return };
-                    // Whoever does not listen any more has no use for it.
-                    let _ = failed.send((kind.resource.clone(), untold.cause)).await;
-                    if !is_endless {
-                        return;
-                    }
-                    // Rights are given, and given back: a look without end asks again.
-                    tokio::time::sleep(REFUSED_AGAIN).await;
-                }
+                tell(&cluster, &kind, &events, &failed, is_endless).await;
             });
         }
         failures
@@ -217,17 +235,13 @@ impl<'l, L: Listener> Look<'l, L> {
                     if self.untold.get(&resource) != Some(&why) {
                         self.listener.untold(&resource, &why);
                     }
-                    self.standing.remove(&resource);
                     self.untold.insert(resource.clone(), why);
                     Event::Blind(resource)
                 }
                 _ = tick.tick() => Event::Tick,
                 Some(event) = self.queue.recv() => event,
             };
-            if let Event::Watched(resource) = &event {
-                self.untold.remove(resource);
-                self.standing.insert(resource.clone());
-            }
+            self.mind(&event);
             let is_tick = matches!(event, Event::Tick);
             self.step(event);
             if !is_tick {
@@ -243,6 +257,22 @@ impl<'l, L: Listener> Look<'l, L> {
             if is_last {
                 break;
             }
+        }
+    }
+
+    /// Keeps whether a kind is told of.
+    fn mind(&mut self, event: &Event) {
+        match event {
+            Event::Watched(resource) => {
+                self.untold.remove(resource);
+                self.standing.insert(resource.clone());
+                self.listener.stands(resource);
+            }
+            Event::Blind(resource) => {
+                self.standing.remove(resource);
+                self.listener.lost(resource);
+            }
+            _ => {}
         }
     }
 

@@ -1,27 +1,28 @@
-//! What is written without end in a roster's cluster, seen all the time that `run` runs.
+//! An API server, watched for what is written without end all the time that `run` runs: the roster's cluster, or its Rancher's.
 //!
 //! ```text
-//!  spec.hot ─▶ look without end ─▶ Standing (what is hot now) ─┐
-//!  the watch of nodes, that is there anyway ───────────────────┴▶ a line in the log, roll, why
+//!  spec.hot ─────────▶ look without end ─▶ Watched ─┐
+//!  spec.rancher.hot ─▶ look without end ─▶ Watched ─┴▶ a line in the log; roll and why by `standing`
 //! ```
 //!
 //! It stands beside the engine's loop and has no say in it: a look that fails is begun anew, ever later, and the worst that a
-//! broken one costs is that nothing is told. Nothing is written, and nothing is remembered when the process ends.
+//! broken one costs is that nothing is told, which is told. Rosters that name one Rancher and the same kinds share one look at
+//! it. Nothing is written, and nothing is remembered when the process ends.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use reveille_core::model::id::RosterName;
 use reveille_hot::verdict::Subject;
 use reveille_hot::{Resource, Settings, Verdict};
-use reveille_kube::Cluster;
-use reveille_wire::report::{HotVerdict, MachineReport, Report};
-use reveille_wire::roster::HotRef;
+use reveille_kube::{Cluster, ClusterConfig};
+use reveille_wire::roster::{CheckedRoster, ClusterRef, HotRef};
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 
 use super::look::{Begin, Listener, Look};
-use crate::view::hot as view;
+use super::standing::{Known, Management, Standing, Watched};
+use crate::command::look::cluster_config;
 
 /// Between two readings of the counts: a big API server's are megabytes.
 const COUNTS_EVERY: Duration = Duration::from_secs(120);
@@ -29,71 +30,122 @@ const COUNTS_EVERY: Duration = Duration::from_secs(120);
 const AGAIN_MIN: Duration = Duration::from_secs(10);
 /// … and never later than this.
 const AGAIN_MAX: Duration = Duration::from_secs(300);
-/// Verdicts that a report carries.
-const REPORTED_MAX: usize = 20;
 
-/// What is hot in one cluster now.
-#[derive(Clone)]
-pub(crate) struct Standing {
-    cluster: Cluster,
-    seen: Arc<Mutex<BTreeMap<Subject, Verdict>>>,
+/// Where an API server is.
+enum Reach {
+    /// Whoever asked is logged in already.
+    Here(Cluster),
+    /// It is logged in to when the look begins: that it cannot be must not hold up a controller.
+    There(ClusterConfig),
 }
 
-impl Standing {
-    /// Of a cluster whose nodes are watched.
-    pub(crate) fn new(cluster: Cluster) -> Self {
-        Self { cluster, seen: Arc::default() }
+/// Whose API server it is.
+enum Whose {
+    Cluster(RosterName),
+    Rancher,
+}
+
+/// The vigils of one process.
+pub(crate) struct Vigils {
+    stopped: watch::Receiver<bool>,
+    of_rancher: BTreeMap<(ClusterRef, HotRef), Watched>,
+}
+
+impl Vigils {
+    /// None yet. Each ends when it is `stopped`.
+    pub(crate) const fn new(stopped: watch::Receiver<bool>) -> Self {
+        Self { stopped, of_rancher: BTreeMap::new() }
     }
 
-    /// Writes into a report what it is about.
-    pub(crate) fn fill(&self, report: &mut Report) {
-        match report {
-            Report::RollReport(roll) => {
-                roll.hot = self.verdicts();
-                roll.hot.truncate(REPORTED_MAX);
-            }
-            Report::WhyReport(why) => {
-                why.hot = self.verdicts();
-                why.hot.retain(|verdict| is_about(verdict, &why.machine));
-            }
-            _ => {}
-        }
-    }
-
-    /// Hottest first.
-    fn verdicts(&self) -> Vec<HotVerdict> {
-        let mut all: BTreeMap<Subject, Verdict> = BTreeMap::new();
-        for verdict in self.cluster.hot_nodes() {
-            all.insert(verdict.subject.clone(), verdict);
-        }
-        // What a look of its own saw of a node is more than what the watch of nodes tells.
-        all.extend(self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone());
-        let mut all: Vec<Verdict> = all.into_values().collect();
-        all.sort_by_key(|verdict| {
-            std::cmp::Reverse(verdict.rates.first().and_then(|rate| rate.per_1000_s()))
+    /// Begins what a roster wants and nobody has begun.
+    pub(crate) fn begin(
+        &mut self,
+        checked: &CheckedRoster,
+        cluster: &Cluster,
+        tasks: &mut JoinSet<()>,
+    ) -> Standing {
+        let own = checked.hot.clone().map(|wanted| {
+            let watched = Watched::new();
+            let (reach, whose) = (Reach::Here(cluster.clone()), Whose::Cluster(checked.roster.name.clone()));
+            tasks.spawn(keep(Keeper::new(whose, watched.clone()), reach, wanted, self.stopped.clone()));
+            watched
         });
-        all.iter().map(view::verdict).collect()
+        let rancher = checked.rancher.as_ref().and_then(|rancher| {
+            let wanted = rancher.hot.clone()?;
+            let at = ClusterRef { kubeconfig: rancher.kubeconfig.clone(), context: rancher.context.clone() };
+            let reach = Reach::There(cluster_config(&at));
+            let shared = self.of_rancher.entry((at, wanted.clone())).or_insert_with(|| {
+                let watched = Watched::new();
+                let keeper = Keeper::new(Whose::Rancher, watched.clone());
+                tasks.spawn(keep(keeper, reach, wanted, self.stopped.clone()));
+                watched
+            });
+            Some(Management { watched: shared.clone(), cluster: rancher.cluster.clone() })
+        });
+        Standing::new(cluster.clone(), own, rancher)
     }
-}
-
-/// The Node itself, or a record of it.
-fn is_about(verdict: &HotVerdict, machine: &MachineReport) -> bool {
-    let Some(node) = &machine.node else { return false };
-    let is_node =
-        verdict.group.is_empty() && verdict.resource == "nodes" && verdict.name.as_ref() == Some(node);
-    let is_record = verdict.machine.as_ref().is_some_and(|machine| machine.node.as_ref() == Some(node));
-    is_node || is_record
 }
 
 /// Hears what a look tells, keeps it, and says it in the log.
 struct Keeper {
-    roster: RosterName,
-    seen: Arc<Mutex<BTreeMap<Subject, Verdict>>>,
+    whose: Whose,
+    watched: Watched,
+    /// Kinds of which it was said that they are not counted: once is enough.
+    untold: BTreeSet<Resource>,
+    /// Whether it was said that nobody looks.
+    is_blind: bool,
 }
 
 impl Keeper {
-    fn change(&self, change: impl FnOnce(&mut BTreeMap<Subject, Verdict>)) {
-        change(&mut self.seen.lock().unwrap_or_else(PoisonError::into_inner));
+    const fn new(whose: Whose, watched: Watched) -> Self {
+        Self { whose, watched, untold: BTreeSet::new(), is_blind: false }
+    }
+
+    fn change<T>(&self, change: impl FnOnce(&mut Known) -> T) -> T {
+        change(&mut self.watched.known())
+    }
+
+    fn roster(&self) -> Option<&str> {
+        match &self.whose {
+            Whose::Cluster(roster) => Some(roster.as_str()),
+            Whose::Rancher => None,
+        }
+    }
+
+    fn name(&self) -> String {
+        match (&self.whose, self.change(|known| known.server.clone())) {
+            (Whose::Cluster(_), _) => "cluster".to_owned(),
+            (Whose::Rancher, None) => "Rancher".to_owned(),
+            (Whose::Rancher, Some(server)) => format!("Rancher ({server})"),
+        }
+    }
+
+    const fn section(&self) -> &'static str {
+        match self.whose {
+            Whose::Cluster(_) => "spec.hot",
+            Whose::Rancher => "spec.rancher.hot",
+        }
+    }
+
+    /// A look begins: what another knew is over.
+    fn begins(&self, server: &str) {
+        self.change(|known| {
+            let blind = std::mem::take(&mut known.blind);
+            *known = Known { server: Some(server.to_owned()), blind, ..Known::default() };
+        });
+    }
+
+    fn cannot_begin(&mut self, why: &str, again: Duration) {
+        self.is_blind = true;
+        self.change(|known| {
+            *known = Known { server: known.server.take(), blind: why.to_owned(), ..Known::default() };
+        });
+        tracing::warn!(
+            roster = self.roster(),
+            "{}: hot objects are not looked for: {why}; tries again in {} s",
+            self.name(),
+            again.as_secs()
+        );
     }
 }
 
@@ -104,61 +156,93 @@ impl Listener for Keeper {
             let names: Vec<&str> = verdict.suspects.iter().map(|suspect| suspect.name.as_str()).collect();
             let by = if names.is_empty() { "nobody named".to_owned() } else { names.join(", ") };
             tracing::warn!(
-                roster = self.roster.as_str(),
-                "cluster: {} is hot: {rate}; {}; suspected: {by}. More: reveille hot",
+                roster = self.roster(),
+                "{}: {} is hot: {rate}; {}; suspected: {by}. More: reveille hot",
+                self.name(),
                 verdict.subject,
                 verdict.class.name
             );
         }
-        self.change(|seen| drop(seen.insert(verdict.subject.clone(), verdict.clone())));
+        self.change(|known| drop(known.verdicts.insert(verdict.subject.clone(), verdict.clone())));
     }
 
     fn cool(&mut self, subject: &Subject) {
-        tracing::info!(roster = self.roster.as_str(), "cluster: {subject} is hot no more");
-        self.change(|seen| drop(seen.remove(subject)));
+        tracing::info!(roster = self.roster(), "{}: {subject} is hot no more", self.name());
+        self.change(|known| drop(known.verdicts.remove(subject)));
     }
 
     fn untold(&mut self, kind: &Resource, why: &str) {
-        tracing::warn!(
-            roster = self.roster.as_str(),
-            "cluster: writes of {kind} are not counted: {why}. reveille rbac --hot prints the rights"
-        );
+        self.change(|known| drop(known.untold.insert(kind.clone(), why.to_owned())));
+        if self.untold.insert(kind.clone()) {
+            tracing::warn!(
+                roster = self.roster(),
+                "{}: writes of {kind} are not counted: {why}. reveille rbac --hot prints the rights",
+                self.name()
+            );
+        }
+    }
+
+    fn stands(&mut self, kind: &Resource) {
+        self.change(|known| {
+            known.untold.remove(kind);
+            known.standing.insert(kind.clone());
+        });
+        self.untold.remove(kind);
+        if std::mem::take(&mut self.is_blind) {
+            tracing::info!(roster = self.roster(), "{}: hot objects are looked for again", self.name());
+        }
+    }
+
+    fn lost(&mut self, kind: &Resource) {
+        let is_blind = self.change(|known| {
+            known.standing.remove(kind);
+            known.blind = "its API server does not answer, or ends each watch".to_owned();
+            known.standing.is_empty()
+        });
+        if is_blind && !std::mem::replace(&mut self.is_blind, true) {
+            tracing::warn!(
+                roster = self.roster(),
+                "{}: hot objects are not seen: no watch stands; they are tried again",
+                self.name()
+            );
+        }
     }
 }
 
 /// Looks until it is told to stop.
-pub(crate) async fn keep(
-    standing: Standing,
-    wanted: HotRef,
-    roster: RosterName,
-    mut stopped: watch::Receiver<bool>,
-) {
+async fn keep(mut keeper: Keeper, reach: Reach, wanted: HotRef, mut stopped: watch::Receiver<bool>) {
     let mut again = AGAIN_MIN;
-    let mut keeper = Keeper { roster, seen: standing.seen };
-    while !*stopped.borrow() {
-        let opened = Look::open(standing.cluster.clone(), begin(&wanted), &mut keeper).await;
-        match opened {
-            Ok(look) if look.kinds() > 0 => {
-                // Nobody left to tell is as good as being told.
-                let stop = async { drop(stopped.wait_for(|stop| *stop).await) };
-                look.run(stop).await;
-                return;
-            }
-            Ok(_) => tracing::warn!(
-                roster = keeper.roster.as_str(),
-                "cluster: it has none of the kinds of spec.hot; looks again in {} s",
-                again.as_secs()
-            ),
-            Err(failure) => tracing::warn!(
-                roster = keeper.roster.as_str(),
-                "cluster: hot objects are not looked for: {failure}; tries again in {} s",
-                again.as_secs()
-            ),
+    loop {
+        let Err(why) = look(&mut keeper, &reach, &wanted, &mut stopped).await else { return };
+        keeper.cannot_begin(&why, again);
+        // Nobody left to tell is as good as being told.
+        if tokio::time::timeout(again, stopped.wait_for(|stop| *stop)).await.is_ok() {
+            return;
         }
-        // The time is over, or it is told to stop: either way the loop sees which.
-        drop(tokio::time::timeout(again, stopped.wait_for(|stop| *stop)).await);
         again = (again * 2).min(AGAIN_MAX);
     }
+}
+
+/// One look, to the end of the process, or why it could not begin.
+async fn look(
+    keeper: &mut Keeper,
+    reach: &Reach,
+    wanted: &HotRef,
+    stopped: &mut watch::Receiver<bool>,
+) -> Result<(), String> {
+    let cluster = match reach {
+        Reach::Here(cluster) => cluster.clone(),
+        Reach::There(config) => Cluster::connect(config).await.map_err(|error| error.to_string())?,
+    };
+    keeper.begins(cluster.server());
+    let section = keeper.section();
+    let look = Look::open(cluster, begin(wanted), keeper).await.map_err(|failure| failure.to_string())?;
+    if look.kinds() == 0 {
+        return Err(format!("it has none of the kinds of {section}"));
+    }
+    // Nobody left to tell is as good as being told.
+    look.run(async { drop(stopped.wait_for(|stop| *stop).await) }).await;
+    Ok(())
 }
 
 fn begin(wanted: &HotRef) -> Begin {
@@ -174,49 +258,5 @@ fn begin(wanted: &HotRef) -> Begin {
         lasts: None,
         is_short: false,
         counts_every: COUNTS_EVERY,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use reveille_wire::report::Answers;
-    use serde_json::json;
-
-    use super::*;
-    use crate::render;
-
-    #[test]
-    fn a_verdict_is_about_a_machine_by_its_node_or_by_the_record_of_it() {
-        let machine = MachineReport {
-            name: "i-1".to_owned(),
-            key: "k".to_owned(),
-            pool: None,
-            zone: None,
-            answers: Answers::Yes,
-            stage: None,
-            state: "ready".to_owned(),
-            since: None,
-            what: String::new(),
-            node: Some("w-1".to_owned()),
-            instance: None,
-            cloud: None,
-        };
-        let table = [
-            (json!({"group": "", "resource": "nodes", "name": "w-1"}), true),
-            (json!({"group": "", "resource": "nodes", "name": "w-10"}), false),
-            (json!({"group": "", "resource": "pods", "name": "w-1"}), false),
-            (
-                json!({"group": "management.cattle.io", "resource": "nodes", "name": "m-1", "machine": {"node": "w-1", "addresses": []}}),
-                true,
-            ),
-            (json!({"group": "management.cattle.io", "resource": "nodes", "name": "w-1"}), false),
-        ];
-        for (mut verdict, expected) in table {
-            let rest = json!({"heat": "hot", "since": "2026-01-01T00:00:00Z", "rates": [], "class": "unseen", "means": "",
-                "suspects": [], "fields": [], "notes": [], "firstAid": []});
-            verdict.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
-            let verdict: HotVerdict = serde_json::from_value(verdict).unwrap();
-            assert_eq!(is_about(&verdict, &machine), expected, "{}", render::hot::line(&verdict));
-        }
     }
 }

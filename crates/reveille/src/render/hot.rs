@@ -97,26 +97,36 @@ pub(crate) fn verdict(verdict: &HotVerdict, paper: &Paper) -> String {
     text
 }
 
-/// One verdict in a line, for pages that are about something else.
+/// One verdict in a line, for pages that are about something else: what, where, how often, whose machine, by whom.
 pub(crate) fn line(verdict: &HotVerdict) -> String {
     let rate = verdict.rates.first().and_then(|rate| rate.per_s);
     let rate = rate.map_or_else(String::new, |per_s| format!(" is written {per_s:.2} times a second"));
     let names: Vec<&str> =
         verdict.suspects.iter().take(SUSPECTS_SHOWN).map(|one| one.name.as_str()).collect();
     let by = if names.is_empty() { String::new() } else { format!(", suspected: {}", names.join(", ")) };
-    let kind = match verdict.group.as_str() {
+    let behind = verdict.machine.as_ref().map(machine).unwrap_or_default();
+    // Of a Node its name is said already.
+    let is_said =
+        behind.is_empty() || verdict.name.as_ref().is_some_and(|name| behind == format!("node {name}"));
+    let behind = if is_said { String::new() } else { format!(", behind it: {behind}") };
+    let (place, with) = match &verdict.in_rancher {
+        Some(server) => (format!(" in Rancher ({server})"), ", with Rancher's kubeconfig"),
+        None => (String::new(), ""),
+    };
+    let (name, class, kind) = (name(verdict), &verdict.class, kind(verdict));
+    one_line(&format!("{name}{place}{rate} ({class}){behind}{by}: reveille hot --kind {kind}{with}"))
+}
+
+fn kind(verdict: &HotVerdict) -> String {
+    match verdict.group.as_str() {
         "" => verdict.resource.clone(),
         group => format!("{}.{group}", verdict.resource),
-    };
-    one_line(&format!("{}{rate} ({}){by}: reveille hot --kind {kind}", name(verdict), verdict.class))
+    }
 }
 
 /// As kubectl takes it.
 pub(crate) fn name(verdict: &HotVerdict) -> String {
-    let kind = match verdict.group.as_str() {
-        "" => verdict.resource.clone(),
-        group => format!("{}.{group}", verdict.resource),
-    };
+    let kind = kind(verdict);
     one_line(&match (&verdict.namespace, &verdict.name) {
         (Some(namespace), Some(name)) => format!("{kind} {namespace}/{name}"),
         (None, Some(name)) => format!("{kind} {name}"),

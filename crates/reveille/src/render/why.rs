@@ -60,6 +60,9 @@ pub(crate) fn page(report: &WhyReport, paper: &Paper) -> String {
     for verdict in &report.hot {
         out.push_str(&labelled("Hot", &hot::line(verdict), paper));
     }
+    for unread in &report.hot_unread {
+        out.push_str(&labelled("Hot", &format!("? {}", one_line(unread)), paper));
+    }
     if let Some(next) = &report.next {
         let when = next.not_before.as_ref().map_or_else(String::new, |until| {
             format!("at {}, in {}: ", paper.clock(until.at, report.at), spoken(until.in_s))

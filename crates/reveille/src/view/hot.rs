@@ -20,6 +20,7 @@ pub(crate) fn verdict(verdict: &Verdict) -> HotVerdict {
     };
     let namespace = object.map(|object| &object.namespace).filter(|namespace| !namespace.is_empty());
     HotVerdict {
+        in_rancher: None,
         group: resource.group.to_string(),
         resource: resource.plural.to_string(),
         namespace: namespace.map(ToString::to_string),

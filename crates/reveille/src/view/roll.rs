@@ -32,6 +32,7 @@ pub(crate) fn report(desk: &Desk<'_>) -> RollReport {
         // Beside what the engine knows: whoever asked looks for it.
         rancher: None,
         hot: Vec::new(),
+        hot_unread: Vec::new(),
     }
 }
 

@@ -74,6 +74,7 @@ pub(crate) fn report<'a>(
     let timeline = timeline.then(|| way::timeline(desk, &machine.key, trace, &stages));
     WhyReport {
         hot: Vec::new(),
+        hot_unread: Vec::new(),
         roster: desk.roster.name.to_string(),
         at: desk.now.into(),
         stages,

@@ -15,5 +15,7 @@ mod recording;
 mod region;
 mod running;
 mod simulate;
+mod storm;
+mod storms;
 mod usage;
 mod world;

@@ -1,4 +1,5 @@
-//! Rancher's records on a real API server: what is amiss is found, and both ways of mending it survive a kill at each step.
+//! Rancher's records on a real API server: what is amiss is found, both ways of mending it survive a kill at each step, and a
+//! storm over one of them is told.
 //!
 //! There is no Rancher: a syncer behaves as its own does ([`reveille_tests::rancher`]). What was reached is read from the API
 //! server; what the program wrote, its door counts.
@@ -6,6 +7,7 @@
 mod etcd;
 mod found;
 mod mended;
+mod stormy;
 
 use std::path::PathBuf;
 
@@ -20,6 +22,7 @@ use serde_json::{Value, json};
 pub(crate) use etcd::a_machine_that_holds_etcd_leaves_it_before_its_node_goes;
 pub(crate) use found::records_that_are_amiss_are_found_and_sound_ones_are_not;
 pub(crate) use mended::both_ways_of_mending_a_record_survive_a_kill_at_each_step;
+pub(crate) use stormy::a_storm_in_rancher_s_management_cluster_is_told_with_the_machine_behind_it;
 
 /// A cluster with its Nodes and records, and the program's way to it.
 struct Ground {

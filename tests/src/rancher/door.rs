@@ -24,11 +24,12 @@ use jiff::fmt::rfc2822::DateTimePrinter;
 use jiff::{SignedDuration, Timestamp};
 
 use super::OF;
+use super::relay::{self, Done};
 use crate::process::Background;
 use crate::wait::s;
 
 /// Whoever is silent for so long is gone.
-const SILENT: Duration = Duration::from_secs(40);
+pub(super) const SILENT: Duration = Duration::from_secs(40);
 /// A life of the program that is not killed.
 const LIFE_WITHIN: Duration = Duration::from_secs(120);
 
@@ -56,11 +57,35 @@ pub struct Door {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Where the program dies.
-struct Along {
-    book: PathBuf,
-    after: bool,
+/// Where a program dies, once at each place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Dies {
+    /// At each step of its book, before the first request that follows it.
+    AtEachStep,
+    /// After each kind of write, before it hears of it.
+    AfterEachWrite,
+    /// At these steps, as `intent deleteNode`, and after these writes, as `DELETE of a Node`.
+    At(BTreeSet<String>),
+}
+
+/// Where the program dies, and has died.
+pub(super) struct Along {
+    pub(super) book: PathBuf,
+    dies: Dies,
     deaths: BTreeSet<String>,
+}
+
+impl Along {
+    /// Whether it dies at this place, named as the place of a step or of a write.
+    pub(super) fn wants(&self, place: &str) -> bool {
+        let is_step = ["begun", "intent ", "ended "].iter().any(|word| place.starts_with(word));
+        let is_wanted = match &self.dies {
+            Dies::AtEachStep => is_step,
+            Dies::AfterEachWrite => !is_step,
+            Dies::At(places) => places.contains(place),
+        };
+        is_wanted && !self.deaths.contains(place)
+    }
 }
 
 impl Written {
@@ -74,7 +99,7 @@ impl Written {
     }
 }
 
-struct Inner {
+pub(super) struct Inner {
     behind: String,
     cluster: String,
     later: SignedDuration,
@@ -107,7 +132,7 @@ impl Door {
         let serves = Arc::clone(&inner);
         let thread = thread::spawn(move || {
             for client in listener.incoming() {
-                if serves.over.load(Ordering::Relaxed) {
+                if serves.is_over() {
                     return;
                 }
                 let (Ok(client), serves) = (client, Arc::clone(&serves)) else { continue };
@@ -131,11 +156,18 @@ impl Door {
         fs::write(file, text).context("cannot write a kubeconfig")
     }
 
-    /// From now on the program dies once at each step of the book in this state folder, before the first request that follows
-    /// it; or, `after` each kind of write, before it hears of it.
-    pub fn kill_along(&self, state: &Path, after: bool) {
+    /// From now on the program dies on its way along the book in this state folder.
+    pub fn kill_along(&self, state: &Path, dies: Dies) {
         *locked(&self.inner.deaths) =
-            Some(Along { book: state.join("rancher"), after, deaths: BTreeSet::new() });
+            Some(Along { book: state.join("rancher"), dies, deaths: BTreeSet::new() });
+    }
+
+    /// A way to a member of etcd at this port, on which the program dies as it does here; gives its port.
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn relay(&self, behind: u16, done: Done) -> Result<u16> {
+        relay::open(&self.inner, behind, done)
     }
 
     /// Where it was killed.
@@ -248,7 +280,7 @@ impl Inner {
         client.set_read_timeout(Some(SILENT))?;
         let mut request = Message::read(&mut client, false)?;
         let (method, target) = request.words();
-        if self.dies(|along| if along.after { None } else { step(&along.book) }) {
+        if self.dies_at(|along| step(&along.book)) {
             return Ok(());
         }
         let path = target.split('?').next().unwrap_or_default().to_owned();
@@ -267,7 +299,7 @@ impl Inner {
             let written = Written { method, path, status };
             let words = written.words();
             locked(&self.writes).push(written);
-            if status < 300 && self.dies(|along| along.after.then_some(words)) {
+            if status < 300 && self.dies_at(|_| Some(words)) {
                 return Ok(());
             }
         }
@@ -283,15 +315,18 @@ impl Inner {
         DateTimePrinter::new().timestamp_to_rfc9110_string(&at.checked_add(self.later).ok()?).ok()
     }
 
-    /// Whether the program dies here: it does once at each place. Comes back when it is dead.
-    fn dies(&self, place: impl FnOnce(&Along) -> Option<String>) -> bool {
+    /// Its owner is gone.
+    pub(super) fn is_over(&self) -> bool {
+        self.over.load(Ordering::Relaxed)
+    }
+
+    /// Whether the program dies here: it does once at each place that is wanted. Comes back when it is dead.
+    pub(super) fn dies_at(&self, place: impl FnOnce(&Along) -> Option<String>) -> bool {
         {
             let mut deaths = locked(&self.deaths);
             let Some(along) = deaths.as_mut() else { return false };
-            let Some(place) = place(along) else { return false };
-            if !along.deaths.insert(place.clone()) {
-                return false;
-            }
+            let Some(place) = place(along).filter(|place| along.wants(place)) else { return false };
+            along.deaths.insert(place.clone());
             *locked(&self.last) = place;
         }
         let (dead, is_dead) = channel();
@@ -301,7 +336,7 @@ impl Inner {
 }
 
 /// The newest line of a book, as words: `intent deleteNode`, `ended save`. None where there is none since its last end.
-fn step(book: &Path) -> Option<String> {
+pub(super) fn step(book: &Path) -> Option<String> {
     let read = reveille_record::read_only::<serde_json::Value>(book).ok()?;
     let lines: Vec<&serde_json::Value> = read.records.iter().map(|entry| &entry["what"]).collect();
     let line = lines.last()?;

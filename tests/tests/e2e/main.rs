@@ -64,6 +64,7 @@ fn main() -> ExitCode {
         scenario!(hot::two_writers_of_one_object_and_writes_that_change_nothing_are_found, 40),
         scenario!(rancher::both_ways_of_mending_a_record_survive_a_kill_at_each_step, 65),
         scenario!(rancher::a_machine_that_holds_etcd_leaves_it_before_its_node_goes, 35),
+        scenario!(rancher::a_kill_at_any_step_takes_the_member_out_once_and_before_its_node, 55),
         scenario!(rancher::a_storm_in_rancher_s_management_cluster_is_told_with_the_machine_behind_it, 40),
         scenario!(rancher::records_that_are_amiss_are_found_and_sound_ones_are_not, 10),
         scenario!(crashes::a_kill_around_network_calls_neither_repeats_nor_loses_one, 30),

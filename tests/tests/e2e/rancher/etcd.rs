@@ -14,7 +14,7 @@ use reveille_tests::process::{self, Background};
 use reveille_tests::rancher::door::Life;
 use reveille_tests::rancher::kinds;
 use reveille_tests::rancher::syncer::{Syncer, Ways};
-use reveille_tests::reveille::Place;
+use reveille_tests::reveille::{Place, Reveille};
 use reveille_tests::roster::Roster;
 use reveille_tests::wait::{s, until};
 use serde_json::{Value, json};
@@ -22,10 +22,10 @@ use serde_json::{Value, json};
 use super::Ground;
 
 /// The machine that is taken out.
-const SUBJECT: u8 = 3;
+pub(super) const SUBJECT: u8 = 3;
 
 /// An etcd of three; its members end with it.
-struct Etcd {
+pub(super) struct Etcd {
     folder: PathBuf,
     pki: PathBuf,
     program: PathBuf,
@@ -34,19 +34,43 @@ struct Etcd {
     running: Vec<Background>,
 }
 
+/// Whoever asks a member of etcd past the program.
+#[derive(Clone)]
+pub(super) struct Asker {
+    pki: PathBuf,
+    port: u16,
+}
+
+impl Asker {
+    /// Names of the members: through the quorum, so that there is no answer without one.
+    pub(super) fn names(&self) -> Result<Vec<String>> {
+        let url = format!("https://127.0.0.1:{}/v3/cluster/member/list", self.port);
+        let mut command = Command::new("curl");
+        command.args(["-sf", "--max-time", "5", "-d", "{\"linearizable\": true}", &url]);
+        command.arg("--cacert").arg(self.pki.join("ca.crt"));
+        command.arg("--cert").arg(self.pki.join("admin.crt")).arg("--key").arg(self.pki.join("admin.key"));
+        let ended = process::run(command, None, s(10))?;
+        ensure!(ended.code == Some(0), "curl ended with {:?}", ended.code);
+        let told: Value = serde_json::from_str(&ended.stdout)?;
+        let members = told["members"].as_array().context("no members")?;
+        Ok(members.iter().map(|member| member["name"].as_str().unwrap_or_default().to_owned()).collect())
+    }
+}
+
 impl Etcd {
-    fn start(lab: &Lab, names: [String; 3]) -> Result<Self> {
+    /// Of the first three machines of this ground.
+    pub(super) fn start(lab: &Lab, ground: &Ground) -> Result<Self> {
         let program = lab.rig.facts.kubernetes.kubectl.with_file_name("etcd");
         if !program.exists() {
             return Err(NotRun(format!("there is no {}", program.display())).into());
         }
         let free = || Ok::<_, std::io::Error>(TcpListener::bind("127.0.0.1:0")?.local_addr()?.port());
         let mut members = Vec::new();
-        for name in names {
-            members.push((format!("etcd-{name}"), free()?, free()?));
+        for number in [1, 2, SUBJECT] {
+            members.push((member_of(ground, number), free()?, free()?));
         }
         let state = lab.rig.state();
-        let folder = state.join("etcd-of-rancher");
+        let folder = state.join(format!("etcd-of-{}", ground.id));
         if folder.exists() {
             std::fs::remove_dir_all(&folder)?;
         }
@@ -78,27 +102,65 @@ impl Etcd {
         })
     }
 
-    /// As `spec.rancher.etcd` has it.
-    fn written(&self) -> String {
-        let endpoints = self.members.iter().map(|(_, client, _)| format!("\"https://127.0.0.1:{client}\""));
-        let endpoints = endpoints.collect::<Vec<_>>().join(", ");
-        let pki = self.pki.display();
-        format!("{{endpoints: [{endpoints}], ca: {pki}/ca.crt, cert: {pki}/admin.crt, key: {pki}/admin.key}}")
+    /// Where clients go in, member by member.
+    pub(super) fn ports(&self) -> Vec<u16> {
+        self.members.iter().map(|(_, client, _)| *client).collect()
     }
 
-    /// Names of the members, as the first of them says.
-    fn names(&self) -> Result<Vec<String>> {
-        let url = format!("https://127.0.0.1:{}/v3/cluster/member/list", self.members[0].1);
-        let mut command = Command::new("curl");
-        command.args(["-sf", "--max-time", "5", "-d", "{\"linearizable\": true}", &url]);
-        command.arg("--cacert").arg(self.pki.join("ca.crt"));
-        command.arg("--cert").arg(self.pki.join("admin.crt")).arg("--key").arg(self.pki.join("admin.key"));
-        let ended = process::run(command, None, s(10))?;
-        ensure!(ended.code == Some(0), "curl ended with {:?}", ended.code);
-        let told: Value = serde_json::from_str(&ended.stdout)?;
-        let members = told["members"].as_array().context("no members")?;
-        Ok(members.iter().map(|member| member["name"].as_str().unwrap_or_default().to_owned()).collect())
+    /// Asks its first member.
+    pub(super) fn asker(&self) -> Asker {
+        Asker { pki: self.pki.clone(), port: self.members[0].1 }
     }
+
+    /// A roster that allows to evict, whose program reaches the members at these ports.
+    pub(super) fn place(&self, lab: &mut Lab, ground: &Ground, ports: &[u16]) -> Result<Place> {
+        let kubeconfig = ground.kubeconfig.display().to_string();
+        let endpoints: Vec<String> =
+            ports.iter().map(|port| format!("\"https://127.0.0.1:{port}\"")).collect();
+        let (endpoints, pki) = (endpoints.join(", "), self.pki.display());
+        let rancher = format!(
+            "rancher: {{kubeconfig: {kubeconfig}, context: rig, cluster: {}, looksApart: 3s, repair: {{evict: act}}, \
+             etcd: {{endpoints: [{endpoints}], ca: {pki}/ca.crt, cert: {pki}/admin.crt, key: {pki}/admin.key}}}}",
+            ground.id
+        );
+        let roster =
+            Roster::new(&ground.id).set("kubeconfig", &kubeconfig).set("rancher", &rancher).pool("workers");
+        lab.place(&[&roster])
+    }
+}
+
+/// What RKE calls the member of etcd on this machine.
+pub(super) fn member_of(ground: &Ground, number: u8) -> String {
+    format!("etcd-{}", ground.name(number))
+}
+
+/// Three machines that hold etcd; the one that is taken out has a Node and no record, so that a syncer mirrors it.
+pub(super) fn people(ground: &mut Ground) -> Result<()> {
+    for number in [1, 2, SUBJECT] {
+        ground.join(number)?;
+        let node = format!("/api/v1/nodes/{}", ground.name(number));
+        until("its role of etcd", s(10), || {
+            let mut found = ground.api.get(&node)?.context("the Node is gone")?;
+            found["metadata"]["labels"]["node-role.kubernetes.io/etcd"] = json!("true");
+            ensure!(ground.api.replace(&node, &found)?, "somebody was faster");
+            Ok(())
+        })?;
+    }
+    ground.register(1)?;
+    ground.register(2)
+}
+
+/// Waits until what stands against it says this, or nothing does where nothing is expected; gives the steps.
+pub(super) fn against(reveille: &Reveille, place: &Place, name: &str, expected: &str) -> Result<String> {
+    until(expected, s(40), || {
+        let ended = reveille.ask(place, &["rancher", "evict", name, "--output", "json"])?;
+        let told: Value = serde_json::from_str(&ended.stdout)
+            .with_context(|| format!("{:?}: {}", ended.code, ended.stderr))?;
+        let against = told["against"].to_string();
+        let is_so = if expected.is_empty() { against == "[]" } else { against.contains(expected) };
+        ensure!(is_so, "{against}");
+        Ok(told["steps"].to_string())
+    })
 }
 
 /// Another member that is away stands against it. When all are well it is done: the member, then the Node, then the record.
@@ -111,38 +173,18 @@ pub(crate) fn a_machine_that_holds_etcd_leaves_it_before_its_node_goes(lab: &mut
 }
 
 fn played(lab: &mut Lab, ground: &mut Ground) -> Result<()> {
-    for number in [1, 2, SUBJECT] {
-        ground.join(number)?;
-        let node = format!("/api/v1/nodes/{}", ground.name(number));
-        until("its role of etcd", s(10), || {
-            let mut found = ground.api.get(&node)?.context("the Node is gone")?;
-            found["metadata"]["labels"]["node-role.kubernetes.io/etcd"] = json!("true");
-            ensure!(ground.api.replace(&node, &found)?, "somebody was faster");
-            Ok(())
-        })?;
-    }
-    ground.register(1)?;
-    ground.register(2)?;
-    let mut etcd = Etcd::start(lab, [1, 2, SUBJECT].map(|number| ground.name(number)))?;
+    people(ground)?;
+    let mut etcd = Etcd::start(lab, ground)?;
+    let asker = etcd.asker();
     let _syncer = Syncer::start(&ground.api, &ground.id, Ways { plans: true, tidies: false });
-    let place = the_place(lab, ground, &etcd)?;
-    let name = ground.name(SUBJECT);
-    let against = |expected: &str| {
-        until(expected, s(40), || {
-            let ended = lab.reveille.ask(&place, &["rancher", "evict", &name, "--output", "json"])?;
-            let told: Value = serde_json::from_str(&ended.stdout)
-                .with_context(|| format!("{:?}: {}", ended.code, ended.stderr))?;
-            let against = told["against"].to_string();
-            let is_so = if expected.is_empty() { against == "[]" } else { against.contains(expected) };
-            ensure!(is_so, "{against}");
-            Ok(told["steps"].to_string())
-        })
-    };
+    let place = etcd.place(lab, ground, &etcd.ports())?;
+    let (name, member) = (ground.name(SUBJECT), member_of(ground, SUBJECT));
+    let against = |expected: &str| against(&lab.reveille, &place, &name, expected);
     let steps = against("")?;
-    ensure!(steps.contains(&format!("remove its member of etcd (etcd-{name}")), "{steps}");
+    ensure!(steps.contains(&format!("remove its member of etcd ({member}")), "{steps}");
     etcd.running[1].kill();
-    against(&format!("another member of etcd is not well: etcd-{}", ground.name(2)))?;
-    ensure!(etcd.names()?.len() == 3 && ground.door.writes().is_empty(), "a proposal did something");
+    against(&format!("another member of etcd is not well: {}", member_of(ground, 2)))?;
+    ensure!(asker.names()?.len() == 3 && ground.door.writes().is_empty(), "a proposal did something");
     etcd.running[1] = etcd.spawn(1)?;
     against("")?;
     // etcd takes no removal until its members have been connected for five seconds.
@@ -150,9 +192,8 @@ fn played(lab: &mut Lab, ground: &mut Ground) -> Result<()> {
         let program = lab.reveille.start(&place, &["rancher", "evict", &name, "--yes"])?;
         let Life::Ended(code) = ground.door.watch(program)? else { anyhow::bail!("it was killed") };
         let node = ground.api.get(&format!("/api/v1/nodes/{name}"))?;
-        let members = etcd.names()?;
-        let is_member = members.iter().any(|member| *member == format!("etcd-{name}"));
-        ensure!(node.is_some() || !is_member, "its Node went before its member");
+        let members = asker.names()?;
+        ensure!(node.is_some() || !members.contains(&member), "its Node went before its member");
         let log = std::fs::read_to_string(&place.log).unwrap_or_default();
         ensure!(code == Some(0), "{code:?}: {}", log.lines().last().unwrap_or_default());
         ensure!(node.is_none() && members.len() == 2, "{node:?} {members:?}");
@@ -166,16 +207,4 @@ fn played(lab: &mut Lab, ground: &mut Ground) -> Result<()> {
     ensure!(at("remove the etcd member")? < at("delete the Node")?, "{log}");
     ensure!(at("delete the Node")? < at("delete the record")?, "{log}");
     Ok(())
-}
-
-fn the_place(lab: &mut Lab, ground: &Ground, etcd: &Etcd) -> Result<Place> {
-    let kubeconfig = ground.kubeconfig.display().to_string();
-    let rancher = format!(
-        "rancher: {{kubeconfig: {kubeconfig}, context: rig, cluster: {}, looksApart: 3s, etcd: {}, repair: {{evict: act}}}}",
-        ground.id,
-        etcd.written()
-    );
-    let roster =
-        Roster::new(&ground.id).set("kubeconfig", &kubeconfig).set("rancher", &rancher).pool("workers");
-    lab.place(&[&roster])
 }

@@ -7,7 +7,7 @@ use std::fs;
 
 use anyhow::{Context, Result, anyhow, ensure};
 use reveille_tests::lab::Lab;
-use reveille_tests::rancher::door::Life;
+use reveille_tests::rancher::door::Dies;
 use reveille_tests::rancher::kinds;
 use reveille_tests::rancher::objects::pod;
 use reveille_tests::rancher::syncer::{Syncer, Ways};
@@ -20,24 +20,14 @@ use super::Ground;
 
 /// The machine that is mended; the two before it are sound.
 const SUBJECT: u8 = 3;
-/// More lives than any repair needs.
-const LIVES_MAX: u32 = 30;
-
-/// Where the program dies.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Dies {
-    Never,
-    AtEachStep,
-    AfterEachWrite,
-}
-
 /// One cluster, the program that mends it, and Rancher's controllers.
 struct Scene {
     ground: Ground,
     reveille: Reveille,
     place: Place,
     way: &'static str,
-    dies: Dies,
+    /// `None`: nobody kills it.
+    dies: Option<Dies>,
     ways: Ways,
 }
 
@@ -50,12 +40,12 @@ pub(crate) fn both_ways_of_mending_a_record_survive_a_kill_at_each_step(lab: &mu
     let behind = Ways { tidies: false, ..all };
     let planless = Ways { plans: false, ..all };
     let wanted = [
-        ("c-race", 11, "evict", Dies::Never, all),
-        ("c-steps", 12, "evict", Dies::AtEachStep, behind),
-        ("c-writes", 13, "evict", Dies::AfterEachWrite, behind),
-        ("c-edit", 14, "mend", Dies::AtEachStep, all),
-        ("c-edit-once", 15, "mend", Dies::AfterEachWrite, all),
-        ("c-back", 16, "mend", Dies::AtEachStep, planless),
+        ("c-race", 11, "evict", None, all),
+        ("c-steps", 12, "evict", Some(Dies::AtEachStep), behind),
+        ("c-writes", 13, "evict", Some(Dies::AfterEachWrite), behind),
+        ("c-edit", 14, "mend", Some(Dies::AtEachStep), all),
+        ("c-edit-once", 15, "mend", Some(Dies::AfterEachWrite), all),
+        ("c-back", 16, "mend", Some(Dies::AtEachStep), planless),
     ];
     let mut scenes = Vec::new();
     let mut ended = Ok(());
@@ -87,7 +77,14 @@ pub(crate) fn both_ways_of_mending_a_record_survive_a_kill_at_each_step(lab: &mu
 }
 
 impl Scene {
-    fn set(lab: &mut Lab, id: &str, net: u8, way: &'static str, dies: Dies, ways: Ways) -> Result<Self> {
+    fn set(
+        lab: &mut Lab,
+        id: &str,
+        net: u8,
+        way: &'static str,
+        dies: Option<Dies>,
+        ways: Ways,
+    ) -> Result<Self> {
         let ground = Ground::lay(lab, id, net, 2, 0)?;
         let kubeconfig = ground.kubeconfig.display().to_string();
         let rancher = format!(
@@ -128,11 +125,10 @@ impl Scene {
         let name = ground.name(SUBJECT);
         ground.run_pod(&pod(&ground.id, "web-1", &name, &owner, !is_evicted))?;
         self.proposed()?;
-        if self.dies != Dies::Never {
-            let state = self.place.state.join(&self.place.name);
-            self.ground.door.kill_along(&state, self.dies == Dies::AfterEachWrite);
+        if let Some(dies) = &self.dies {
+            self.ground.door.kill_along(&self.place.state.join(&self.place.name), dies.clone());
         }
-        let code = self.lived()?;
+        let code = self.ground.lived(&self.reveille, &self.place, &["rancher", self.way, &name, "--yes"])?;
         ensure!(syncer.told().mirrors.len() == 1, "there is another mirror: {:?}", syncer.told());
         match (is_evicted, self.ways.plans) {
             (true, _) => self.evicted(code),
@@ -155,23 +151,12 @@ impl Scene {
         Ok(())
     }
 
-    /// Starts it again and again until it ends by itself; gives its exit code.
-    fn lived(&self) -> Result<Option<i32>> {
-        let name = self.ground.name(SUBJECT);
-        for _ in 0..LIVES_MAX {
-            let program = self.reveille.start(&self.place, &["rancher", self.way, &name, "--yes"])?;
-            if let Life::Ended(code) = self.ground.door.watch(program)? {
-                return Ok(code);
-            }
-        }
-        Err(anyhow!("{LIVES_MAX} lives were not enough; it died at {:?}", self.ground.door.deaths()))
-    }
-
     fn died_at(&self, steps: &[&str], writes: &[&str]) -> Result<()> {
-        let wanted: BTreeSet<String> = match self.dies {
-            Dies::Never => BTreeSet::new(),
-            Dies::AtEachStep => steps.iter().map(|step| (*step).to_owned()).collect(),
-            Dies::AfterEachWrite => writes.iter().map(|write| (*write).to_owned()).collect(),
+        let wanted: BTreeSet<String> = match &self.dies {
+            None => BTreeSet::new(),
+            Some(Dies::AtEachStep) => steps.iter().map(|step| (*step).to_owned()).collect(),
+            Some(Dies::AfterEachWrite) => writes.iter().map(|write| (*write).to_owned()).collect(),
+            Some(Dies::At(places)) => places.clone(),
         };
         ensure!(self.ground.door.deaths() == wanted, "it died at {:?}", self.ground.door.deaths());
         ensure!(self.ground.door.writes() == writes, "it wrote {:?}", self.ground.door.writes());

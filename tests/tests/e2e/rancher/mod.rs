@@ -5,24 +5,30 @@
 //! server; what the program wrote, its door counts.
 
 mod etcd;
+mod etcd_killed;
 mod found;
 mod mended;
 mod stormy;
 
 use std::path::PathBuf;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use reveille_tests::lab::Lab;
 use reveille_tests::rancher::api::Api;
-use reveille_tests::rancher::door::Door;
+use reveille_tests::rancher::door::{Door, Life};
 use reveille_tests::rancher::objects::{backup, cluster, cluster_at, node, records_of, registered};
+use reveille_tests::reveille::{Place, Reveille};
 use reveille_tests::wait::{s, until};
 use serde_json::{Value, json};
 
 pub(crate) use etcd::a_machine_that_holds_etcd_leaves_it_before_its_node_goes;
+pub(crate) use etcd_killed::a_kill_at_any_step_takes_the_member_out_once_and_before_its_node;
 pub(crate) use found::records_that_are_amiss_are_found_and_sound_ones_are_not;
 pub(crate) use mended::both_ways_of_mending_a_record_survive_a_kill_at_each_step;
 pub(crate) use stormy::a_storm_in_rancher_s_management_cluster_is_told_with_the_machine_behind_it;
+
+/// More lives than any repair needs.
+const LIVES_MAX: u32 = 30;
 
 /// A cluster with its Nodes and records, and the program's way to it.
 struct Ground {
@@ -107,6 +113,16 @@ impl Ground {
         let namespace = pod["metadata"]["namespace"].as_str().context("a pod has a namespace")?;
         let list = format!("/api/v1/namespaces/{namespace}/pods");
         until("its namespace to take a pod", s(30), || self.api.make(&list, pod))
+    }
+
+    /// Starts the program again and again until it ends by itself; gives its exit code.
+    fn lived(&self, reveille: &Reveille, place: &Place, words: &[&str]) -> Result<Option<i32>> {
+        for _ in 0..LIVES_MAX {
+            if let Life::Ended(code) = self.door.watch(reveille.start(place, words)?)? {
+                return Ok(code);
+            }
+        }
+        bail!("{LIVES_MAX} lives were not enough; it died at {:?}", self.door.deaths())
     }
 
     /// Takes everything away, as far as the API server allows.

@@ -8,6 +8,7 @@
 //! The provider's word explains an absence and is never one by itself: a machine whose node is Ready answers, whatever a
 //! check says. Clouds that say none of this change nothing here.
 
+use crate::model::agent::AgentReport;
 use crate::model::cause::Cause;
 use crate::model::hosting::{Check, GroupPhase, Hosting, NoticeKind, OwnerGroup};
 use crate::model::incident::{Confidence, Evidence, FaultKind, Finding};
@@ -134,6 +135,24 @@ pub(super) fn notices(seen: &Seen, answers: bool, now: Time, faults: &mut Vec<Fa
     let mut told = fault(FaultKind::ProviderNotice, first.cause.clone(), Vec::new(), None, false);
     (told.finding, told.more) = (first, findings);
     faults.push(told);
+}
+
+/// What its provider told the machine itself, and perhaps nobody else, as its agent passes it on: told, never acted upon.
+pub fn announced_to_agent(report: &AgentReport, heard: Time, faults: &mut Vec<Fault>) {
+    let Some(told) = report.told.iter().find(|told| told.cause == Cause::Announced) else { return };
+    let mut finding = told.finding(heard);
+    let known = faults.iter_mut().find(|fault| fault.kind == FaultKind::ProviderNotice);
+    match known {
+        Some(notice) if notice.finding.cause == Cause::Announced => {
+            notice.finding.evidence.append(&mut finding.evidence);
+        }
+        Some(notice) => notice.more.push(finding),
+        None => {
+            let mut notice = fault(FaultKind::ProviderNotice, Cause::Announced, Vec::new(), None, false);
+            notice.finding = finding;
+            faults.push(notice);
+        }
+    }
 }
 
 /// A node names an instance that is there and carries none of the roster's marks.

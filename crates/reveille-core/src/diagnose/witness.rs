@@ -12,6 +12,7 @@
 use crate::model::agent::{AgentReport, ApiSaid, KubeletSaid};
 use crate::model::cause::Cause;
 use crate::model::incident::{Confidence, Evidence, FaultKind, Finding};
+use crate::model::testimony::Told;
 use crate::model::time::Time;
 
 use super::faults::Fault;
@@ -24,7 +25,9 @@ pub fn hear(fault: &mut Fault, report: &AgentReport, heard: Time, silent: bool) 
     if !matches!(fault.kind, FaultKind::NeverJoined | FaultKind::Vanished | FaultKind::NotReady) {
         return;
     }
-    let told = report.told.iter().filter(|told| told.confidence >= Confidence::Likely);
+    // What is going to be done to a machine is no reason why it does not answer now.
+    let explains = |told: &&Told| told.confidence >= Confidence::Likely && told.cause != Cause::Announced;
+    let told = report.told.iter().filter(explains);
     let told: Vec<Finding> = told.map(|told| told.finding(heard)).collect();
     let said = Evidence::new(AGENT, &in_a_line(report), heard);
     if told.is_empty() && fault.finding.cause == Cause::Unknown && report.stage().is_some() {

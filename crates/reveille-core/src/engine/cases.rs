@@ -71,6 +71,9 @@ impl State {
         let steady = !matches!(standing, Standing::Excused(_)) && seen.unlisted.is_none();
         if sighted && steady {
             faults.extend(faults::of_machine(&self.roster, cloud, &self.cluster, seen, self.now));
+            if let Some((_, agent)) = self.agents.latest(key) {
+                hosting::announced_to_agent(&agent.report, agent.heard, &mut faults);
+            }
         }
         self.enrich(key, &mut faults);
         let place = self.place(seen, &standing);

@@ -9,10 +9,11 @@ use reveille_core::event::{ClusterFact, Event};
 use reveille_core::model::agent::Ask;
 use reveille_core::model::cause::Cause;
 use reveille_core::model::hosting::{Check, Checks, GroupPhase, Hosting, Notice, NoticeKind, OwnerGroup};
-use reveille_core::model::incident::{FaultKind, IncidentKey, MachineKey, Subject};
+use reveille_core::model::incident::{Confidence, FaultKind, IncidentKey, Line, MachineKey, Subject};
 use reveille_core::model::instance::{Instance, InstanceState, Mark};
 use reveille_core::model::node::{NodeEvent, Provider, Ready};
 use reveille_core::model::roster::Roster;
+use reveille_core::model::testimony::{Quote, Told};
 use reveille_core::model::time::Span;
 
 use super::fixture::{CLOUD, Field, instance, node, roster};
@@ -378,4 +379,36 @@ fn a_node_is_found_by_the_name_that_its_machine_has_inside_the_cloud() {
     field.nodes.insert(NEW.into(), joined);
     field.run(Span::from_min(1));
     assert_eq!(field.standing(NEW), reveille_core::diagnose::absence::Standing::Answers);
+}
+
+/// EC2 recommends a rebalance to the machine and to nobody else: its agent passes it on.
+#[test]
+fn what_a_machine_is_told_by_its_provider_is_told_by_its_agent_and_nothing_is_done() {
+    let mut field = fleet(roster(), Hosting::default()).with_agents(&[ONE]);
+    field.run(Span::from_min(2));
+    assert!(field.case(ONE, FaultKind::ProviderNotice).is_none());
+    let line = Line { number: 0, times: 1, sign: "rebalance".into() };
+    let text = "rebalance: recommended, not before 2026-11-23T08:22:00Z";
+    let told = Told {
+        cause: Cause::Announced,
+        stage: Cause::Announced.stage(),
+        confidence: Confidence::Sure,
+        unanswered: false,
+        no_lease: false,
+        proof: vec![Quote { source: "provider".into(), text: text.into(), line }],
+        against: Vec::new(),
+        follows: Vec::new(),
+    };
+    field.agents.get_mut(ONE).unwrap().told = vec![told];
+    field.run(Span::from_min(2));
+    let case = field.case(ONE, FaultKind::ProviderNotice).expect("it is told");
+    assert_eq!(case.incident.findings[0].cause, Cause::Announced);
+    assert!(case.incident.findings[0].evidence.iter().any(|evidence| evidence.text.contains("recommended")));
+    // It is no reason why the machine falls silent after that.
+    field = silent(field);
+    let case = field.case(ONE, FaultKind::NotReady).expect("it is silent");
+    assert!(case.incident.findings.iter().all(|finding| finding.cause != Cause::Announced));
+    field.agents.get_mut(ONE).unwrap().told.clear();
+    field.run(Span::from_min(30));
+    assert!(field.case(ONE, FaultKind::ProviderNotice).is_none(), "what is told no more is over");
 }

@@ -146,5 +146,6 @@ pub(super) fn of_account(account: &reveille_agent::account::Account, kubelet: Op
         work,
         hold,
         may: List::first(account.may.iter().map(|ask| Word::cut(ask.name()))),
+        announced: List::default(),
     }
 }

@@ -17,6 +17,7 @@ mod desk;
 mod evidence;
 mod plan;
 mod progress;
+mod provider;
 mod tokens;
 
 use std::net::{IpAddr, SocketAddr};
@@ -29,7 +30,7 @@ use reveille_agent::effect::Report;
 use reveille_agent::{Config, Event, Settings};
 use reveille_core::model::id::ZoneName;
 use reveille_core::model::time::Time;
-use reveille_wire::agent::frame::StageReport;
+use reveille_wire::agent::frame::{Account, StageReport};
 use reveille_wire::agent::text::Word;
 use reveille_wire::agent::{AgentFrame, Facts, Plan, Secret};
 use thiserror::Error;
@@ -212,6 +213,10 @@ struct Life {
     orders: mpsc::Sender<Event>,
     said: mpsc::Receiver<Said>,
     task: AbortOnDrop,
+    /// What the provider announced to the machine.
+    announced: watch::Receiver<provider::Announced>,
+    /// Whoever hears that.
+    _listening: AbortOnDrop,
 }
 
 /// A driver ends with the plan that it is of.
@@ -272,7 +277,9 @@ impl Agent {
             said_in.try_send(said.clone()).ok();
             ControlFlow::<()>::Continue(())
         }));
-        Ok(Life { inspector, orders, said, task: AbortOnDrop(task) })
+        let (announced, listening) = provider::listen(self.setup.root.clone());
+        let _listening = AbortOnDrop(listening);
+        Ok(Life { inspector, orders, said, task: AbortOnDrop(task), announced, _listening })
     }
 
     /// Drives the join of this plan until there is another.
@@ -306,10 +313,18 @@ impl Agent {
                         self.shelf.mark_joined(plan)?;
                     }
                     if let Said::Account(account) = &said {
-                        self.desk.account = Some(of_account(account, life.inspector.kubelet_runs()));
+                        let account = of_account(account, life.inspector.kubelet_runs());
+                        let announced = life.announced.borrow().clone();
+                        self.desk.account = Some(Account { announced, ..account });
                         self.desk.tell_all();
                     }
                     self.desk.hear(&said, tell);
+                }
+                Ok(()) = life.announced.changed() => {
+                    if let Some(account) = &mut self.desk.account {
+                        account.announced = life.announced.borrow_and_update().clone();
+                        self.desk.tell_all();
+                    }
                 }
                 _ = &mut life.task.0 => return Ok(plan.clone()),
             }

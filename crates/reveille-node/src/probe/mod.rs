@@ -23,7 +23,7 @@ mod ports;
 mod process;
 mod programs;
 mod protobuf;
-mod provider;
+pub(crate) mod provider;
 mod routes;
 mod runtime;
 mod server;

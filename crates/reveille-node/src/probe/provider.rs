@@ -9,6 +9,7 @@
 //! scheduled event are told by both. 404 is EC2's word for "nothing". The machine's role and its credentials are never asked for.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use reqwest::{Client, StatusCode};
 use reveille_agent::checkup::Reading;
@@ -17,9 +18,10 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::Probe;
+use crate::root::Root;
 
 /// Where EC2 answers its machines.
-pub(super) const METADATA: &str = "http://169.254.169.254";
+pub(crate) const METADATA: &str = "http://169.254.169.254";
 /// Who made the machine, as its firmware says it.
 const VENDOR: &str = "/sys/class/dmi/id/sys_vendor";
 /// EC2's own name there, on all machines of the last years. Older ones, which run on Xen, are not asked.
@@ -68,42 +70,49 @@ struct Metadata<'a> {
 }
 
 impl Probe {
-    /// What was announced; `None` where the machine is of no provider whose words are read.
+    /// What was announced, where the machine's metadata is to be asked.
     pub(super) async fn announced(&self) -> Reading<Option<Vec<Notice>>> {
-        let Some(at) = &self.metadata else { return Reading::Read(None) };
-        match self.root.text(VENDOR) {
-            Ok(Some(vendor)) if vendor.trim() == EC2 => {}
-            Ok(_) => return Reading::Read(None),
-            Err(error) => return Reading::cannot_tell(format!("{VENDOR}: {error}")),
+        match &self.metadata {
+            Some(at) => announced(&self.root, at, self.left()).await,
+            None => Reading::Read(None),
         }
-        match self.notices(at).await {
-            Ok(notices) => Reading::Read(Some(notices)),
-            Err(why) => Reading::cannot_tell(format!("the metadata service of the machine: {why}")),
-        }
-    }
-
-    async fn notices(&self, at: &str) -> Result<Vec<Notice>, String> {
-        let metadata = Metadata::open(at, self.left()).await?;
-        let mut notices = Vec::new();
-        if let Some(told) = metadata.get::<Rebalance>(REBALANCE).await? {
-            notices.push(notice(NoticeKind::Rebalance, "recommended", Some(&told.notice_time)));
-        }
-        if let Some(told) = metadata.get::<SpotAction>(SPOT).await? {
-            let text = format!("EC2 takes it back: {}", told.action);
-            notices.push(notice(NoticeKind::Interruption, &text, Some(&told.time)));
-        }
-        let events = metadata.get::<Vec<Scheduled>>(SCHEDULED).await?.unwrap_or_default();
-        let is_open = |event: &&Scheduled| event.state.as_deref().is_none_or(|state| state == "active");
-        notices.extend(events.iter().filter(is_open).take(EVENTS_MAX).map(|event| {
-            let text = if event.description.is_empty() { &event.code } else { &event.description };
-            notice(kind(&event.code), text, event.not_before.as_deref())
-        }));
-        Ok(notices)
     }
 }
 
+/// What was announced; `None` where the machine is of no provider whose words are read. Each question has so much time.
+pub(crate) async fn announced(root: &Root, at: &str, within: Duration) -> Reading<Option<Vec<Notice>>> {
+    match root.text(VENDOR) {
+        Ok(Some(vendor)) if vendor.trim() == EC2 => {}
+        Ok(_) => return Reading::Read(None),
+        Err(error) => return Reading::cannot_tell(format!("{VENDOR}: {error}")),
+    }
+    match notices(at, within).await {
+        Ok(notices) => Reading::Read(Some(notices)),
+        Err(why) => Reading::cannot_tell(format!("the metadata service of the machine: {why}")),
+    }
+}
+
+async fn notices(at: &str, within: Duration) -> Result<Vec<Notice>, String> {
+    let metadata = Metadata::open(at, within).await?;
+    let mut notices = Vec::new();
+    if let Some(told) = metadata.get::<Rebalance>(REBALANCE).await? {
+        notices.push(notice(NoticeKind::Rebalance, "recommended", Some(&told.notice_time)));
+    }
+    if let Some(told) = metadata.get::<SpotAction>(SPOT).await? {
+        let text = format!("EC2 takes it back: {}", told.action);
+        notices.push(notice(NoticeKind::Interruption, &text, Some(&told.time)));
+    }
+    let events = metadata.get::<Vec<Scheduled>>(SCHEDULED).await?.unwrap_or_default();
+    let is_open = |event: &&Scheduled| event.state.as_deref().is_none_or(|state| state == "active");
+    notices.extend(events.iter().filter(is_open).take(EVENTS_MAX).map(|event| {
+        let text = if event.description.is_empty() { &event.code } else { &event.description };
+        notice(kind(&event.code), text, event.not_before.as_deref())
+    }));
+    Ok(notices)
+}
+
 impl<'a> Metadata<'a> {
-    async fn open(at: &'a str, within: std::time::Duration) -> Result<Self, String> {
+    async fn open(at: &'a str, within: Duration) -> Result<Self, String> {
         // It is this machine's own: no proxy leads to it, and it sends nobody elsewhere.
         let client = Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).timeout(within);
         let http = client.build().map_err(said)?;
@@ -170,13 +179,11 @@ fn plain(text: &str) -> Arc<str> {
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::time::Duration;
 
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     use tokio::net::TcpListener;
 
     use super::*;
-    use crate::root::Root;
 
     /// A metadata service that says this at these paths, to who shows its token, and 404 elsewhere.
     async fn serve(told: &'static [(&'static str, &'static str)]) -> String {

@@ -133,6 +133,11 @@ impl<T, const MAX: usize> List<T, MAX> {
         Self(items.into_iter().take(MAX).collect())
     }
 
+    /// There are none.
+    pub const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// The items.
     pub fn into_vec(self) -> Vec<T> {
         self.0

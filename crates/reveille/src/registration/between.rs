@@ -17,7 +17,10 @@ use std::time::Duration;
 use reveille_core::model::agent::{
     AgentHold, AgentReport, ApiSaid, Ask, HoldKind, KubeletSaid, StageError, StageSaid, Who, Work,
 };
+use reveille_core::model::cause::Cause;
 use reveille_core::model::id::{AgentId, InstanceId, NodeName, RosterName};
+use reveille_core::model::incident::{Confidence, Line};
+use reveille_core::model::testimony::{Quote, Told};
 use reveille_core::model::time::Span;
 use reveille_registrar::registry::{Event, Heard, Machine, MachineId, OrderId, What};
 use reveille_registrar::server::Hand;
@@ -249,7 +252,7 @@ fn report(machine: &Machine, session: u64, number: u64, account: &Account) -> Ag
         life: Arc::from(session.to_string()),
         number,
         stages: stages.collect(),
-        told: Vec::new(),
+        told: announced(account),
         kubelet: named(KubeletSaid::ALL, KubeletSaid::name, &account.kubelet)
             .unwrap_or(KubeletSaid::CannotTell),
         api: named(ApiSaid::ALL, ApiSaid::name, &account.api).unwrap_or(ApiSaid::CannotTell),
@@ -266,6 +269,32 @@ fn report(machine: &Machine, session: u64, number: u64, account: &Account) -> Ag
     }
 }
 
+/// What the provider announced to the machine, as one cause with a line for each.
+fn announced(account: &Account) -> Vec<Told> {
+    let quote = |text: &reveille_wire::agent::text::Sentence| {
+        let sign = text.split(':').next().unwrap_or_default();
+        Quote {
+            source: "provider".into(),
+            text: Arc::from(text.as_str()),
+            line: Line { number: 0, times: 1, sign: sign.into() },
+        }
+    };
+    let proof: Vec<Quote> = account.announced.iter().map(quote).collect();
+    if proof.is_empty() {
+        return Vec::new();
+    }
+    vec![Told {
+        cause: Cause::Announced,
+        stage: Cause::Announced.stage(),
+        confidence: Confidence::Sure,
+        unanswered: false,
+        no_lease: false,
+        proof,
+        against: Vec::new(),
+        follows: Vec::new(),
+    }]
+}
+
 /// The one of this name. A word of a newer agent is none of them.
 fn named<T: Copy, const N: usize>(all: [T; N], name: fn(T) -> &'static str, word: &str) -> Option<T> {
     all.into_iter().find(|one| name(*one) == word)
@@ -273,6 +302,8 @@ fn named<T: Copy, const N: usize>(all: [T; N], name: fn(T) -> &'static str, word
 
 #[cfg(test)]
 mod tests {
+    use reveille_wire::agent::text::List;
+
     use super::*;
 
     #[test]
@@ -286,6 +317,16 @@ mod tests {
         );
         let declined = answered(&done(Ended::Declined, "its node is Ready"));
         assert_eq!(declined, Answered::Holds(Arc::from("its node is Ready")));
+    }
+
+    #[test]
+    fn what_its_provider_told_a_machine_reaches_the_engine_as_one_cause() {
+        assert_eq!(announced(&Account::default()), []);
+        let sentences = ["rebalance: recommended", "reboot: scheduled"].map(Into::into);
+        let account = Account { announced: List::first(sentences), ..Account::default() };
+        let told = announced(&account);
+        let signs: Vec<&str> = told[0].proof.iter().map(|quote| &*quote.line.sign).collect();
+        assert_eq!((told.len(), &told[0].cause, signs), (1, &Cause::Announced, vec!["rebalance", "reboot"]));
     }
 
     #[tokio::test]

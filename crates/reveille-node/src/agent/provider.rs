@@ -1,0 +1,67 @@
+//! What the machine's provider tells the machine and perhaps nobody else, asked for as long as its agent lives.
+//!
+//! ```text
+//!  metadata, each half minute ─▶ notices ─▶ a sentence each ─▶ the agent's account ─▶ registration server ─▶ why
+//! ```
+//!
+//! It is passed on and acted upon by nobody here. What could not be read just now leaves what was told.
+
+use std::time::Duration;
+
+use reveille_agent::checkup::Reading;
+use reveille_wire::agent::text::{List, Sentence};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use crate::probe::provider::{METADATA, announced};
+use crate::root::Root;
+
+/// An interruption comes two minutes ahead: half a minute of it may pass.
+const EVERY: Duration = Duration::from_secs(30);
+/// One question to the metadata.
+const WITHIN: Duration = Duration::from_secs(2);
+
+/// What was announced, a sentence each.
+pub(super) type Announced = List<Sentence, 8>;
+
+/// Begins to listen; ends by itself on a machine of a provider that tells its machines nothing.
+pub(super) fn listen(root: Root) -> (watch::Receiver<Announced>, JoinHandle<()>) {
+    let (told, announced) = watch::channel(Announced::default());
+    (announced, tokio::spawn(hear(root, told, METADATA.to_owned(), EVERY)))
+}
+
+async fn hear(root: Root, told: watch::Sender<Announced>, at: String, every: Duration) {
+    loop {
+        match announced(&root, &at, WITHIN).await {
+            Reading::Read(None) => return,
+            Reading::Read(Some(notices)) => {
+                let sentences = notices.iter().map(|notice| Sentence::cut(&notice.to_string()));
+                let now = Announced::first(sentences);
+                told.send_if_modified(|before| {
+                    let is_news = *before != now;
+                    *before = now;
+                    is_news
+                });
+            }
+            Reading::CannotTell(_) => {}
+        }
+        if told.is_closed() {
+            return;
+        }
+        tokio::time::sleep(every).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_machine_of_no_such_provider_is_listened_to_no_longer() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut announced, listening) = listen(Root::new(folder.path()));
+        listening.await.unwrap();
+        assert!(announced.changed().await.is_err(), "nobody tells anything any more");
+        assert!(announced.borrow().is_empty());
+    }
+}

@@ -93,6 +93,8 @@ pub struct Inspection {
     pub leaving: Option<Leaving>,
     /// This machine's clock is synchronised: the dates of a certificate can be judged.
     pub clock_is_right: bool,
+    /// Its Node is not there now, and was for a moment since the look before.
+    pub came_and_went: bool,
 }
 
 /// This machine's Node, by name and by this machine's identity.

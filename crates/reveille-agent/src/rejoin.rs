@@ -190,7 +190,7 @@ mod tests {
     }
 
     fn found(node: NodeSeen, credentials: Credentials) -> Inspection {
-        Inspection { node, credentials, leaving: None, clock_is_right: true }
+        Inspection { node, came_and_went: false, credentials, leaving: None, clock_is_right: true }
     }
 
     fn chosen(

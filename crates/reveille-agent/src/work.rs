@@ -326,6 +326,10 @@ impl State {
         match found.node {
             NodeSeen::Ready | NodeSeen::NotReady => wait.was_there = true,
             NodeSeen::Absent if wait.was_there => return Some("its node came and went"),
+            // Between two looks; what was found before the wait began says nothing of it.
+            NodeSeen::Absent if found.came_and_went && self.sight.is_newer_than(wait.id) => {
+                return Some("its node came and went");
+            }
             NodeSeen::Absent if found.credentials == Credentials::Accepted => {
                 let needed = self.settings().stale_readings;
                 let slow = now.since(wait.since) < REGISTERS_WITHIN;

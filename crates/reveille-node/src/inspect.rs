@@ -12,9 +12,10 @@
 //! of joining has joined is of another cluster here, whatever that one is worth.
 
 mod asking;
+mod history;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::{Arc, Mutex as Held};
 use std::time::{Duration, SystemTime};
 
 use reveille_agent::model::{
@@ -61,6 +62,8 @@ pub struct Inspector {
     lines: Lines,
     /// What the last answer to the kubelet's own question said of the clock.
     clock: AtomicU8,
+    /// A moment at which the Node was not there, as the API server counts them.
+    revision: Held<Option<String>>,
     /// The newest token that was had: what the target names may have died since.
     token: Mutex<Option<Token>>,
     /// A verb of ours is under way: the join that is seen is our own.
@@ -77,6 +80,8 @@ struct NodeThere {
     uid: Option<String>,
     is_uninitialized: bool,
     advice: String,
+    /// It is not there, and was for a moment since the look before.
+    came_and_went: bool,
 }
 
 impl NodeThere {
@@ -88,6 +93,7 @@ impl NodeThere {
             uid: None,
             is_uninitialized: false,
             advice: String::new(),
+            came_and_went: false,
         }
     }
 }
@@ -145,6 +151,7 @@ impl Inspector {
             discovered,
             lines,
             clock,
+            revision: Held::default(),
             token,
             acting,
             removed,
@@ -280,13 +287,22 @@ impl Inspector {
             clock => clock == CLOCK_RIGHT,
         };
         let there = self.read_node(asked);
+        if credentials != Credentials::Accepted || there.node != NodeSeen::Absent {
+            self.forget_revision();
+        }
         let removed = self.removed.load(Ordering::Relaxed).then_some(Leaving::Removed);
         let leaving = removed.or(there.leaving);
         let awaits = match credentials {
             Credentials::Bootstrapping => self.awaited().await,
             _ => None,
         };
-        let inspection = Inspection { node: there.node, credentials, leaving, clock_is_right };
+        let inspection = Inspection {
+            node: there.node,
+            came_and_went: there.came_and_went,
+            credentials,
+            leaving,
+            clock_is_right,
+        };
         Found {
             inspection,
             ready_message: there.ready_message,
@@ -368,7 +384,11 @@ impl Inspector {
         let credentials = match &asked {
             _ if !begun.is_whole => Credentials::Interrupted,
             Asked::Refused => Credentials::TokenDead,
-            Asked::There(_) | Asked::NotThere | Asked::Forbidden | Asked::Guarded | Asked::NameTaken(_) => {
+            Asked::There(_)
+            | Asked::NotThere(_)
+            | Asked::Forbidden
+            | Asked::Guarded
+            | Asked::NameTaken(_) => {
                 let runs = self.kubelet_runs() != Some(false);
                 if runs { Credentials::Bootstrapping } else { Credentials::Unstarted }
             }
@@ -392,18 +412,23 @@ impl Inspector {
         if leaf.is_some_and(|leaf| leaf.not_after_s <= now_s()) {
             return (self.or_renewed(Credentials::Expired), self.ask_with_own_token().await);
         }
-        let asked = self.ask(own, client).await;
+        let mut asked = self.ask(own, client).await;
+        if let Asked::NotThere(came_and_went) = &mut asked {
+            *came_and_went = self.came_and_went(own, client).await;
+        }
         let credentials = match &asked {
-            Asked::NotThere if self.distribution.registers_by_token() => self.of_unregistered().await,
+            Asked::NotThere(_) if self.distribution.registers_by_token() => self.of_unregistered().await,
             // Its kubelet has not been heard for a while: an agent that is not let in at its start looks like this.
             Asked::There(node)
                 if self.distribution.registers_by_token() && matches!(node.ready().0, Ready::Unknown) =>
             {
                 self.of_unregistered().await
             }
-            Asked::There(_) | Asked::NotThere | Asked::Forbidden | Asked::Guarded | Asked::NameTaken(_) => {
-                Credentials::Accepted
-            }
+            Asked::There(_)
+            | Asked::NotThere(_)
+            | Asked::Forbidden
+            | Asked::Guarded
+            | Asked::NameTaken(_) => Credentials::Accepted,
             Asked::Refused => self.or_renewed(Credentials::Refused),
             Asked::CannotTell(cause) => Credentials::CannotTell(cause.as_str().into()),
         };
@@ -472,7 +497,7 @@ impl Inspector {
         match self.ask_with_token(Some(token)).await {
             Asked::Refused => Err(refused(self.distribution.kind(), token)),
             Asked::There(_)
-            | Asked::NotThere
+            | Asked::NotThere(_)
             | Asked::NameTaken(_)
             | Asked::Forbidden
             | Asked::Guarded
@@ -493,7 +518,9 @@ impl Inspector {
     fn read_node(&self, asked: Asked) -> NodeThere {
         let node = match asked {
             Asked::There(node) => node,
-            Asked::NotThere => return NodeThere::only(NodeSeen::Absent),
+            Asked::NotThere(came_and_went) => {
+                return NodeThere { came_and_went, ..NodeThere::only(NodeSeen::Absent) };
+            }
             Asked::NameTaken(advice) => {
                 return NodeThere { advice, ..NodeThere::only(NodeSeen::AnotherMachines) };
             }
@@ -518,6 +545,7 @@ impl Inspector {
             uid: Some(node.uid().to_owned()),
             is_uninitialized: node.is_uninitialized(),
             advice: String::new(),
+            came_and_went: false,
         }
     }
 

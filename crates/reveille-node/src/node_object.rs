@@ -45,6 +45,7 @@ pub enum Ready {
 #[serde(default, rename_all = "camelCase")]
 struct Metadata {
     uid: String,
+    resource_version: String,
     annotations: BTreeMap<String, String>,
     deletion_timestamp: Option<String>,
 }
@@ -82,6 +83,11 @@ impl NodeObject {
     /// Its uid: another one is another Node of the same name.
     pub fn uid(&self) -> &str {
         &self.metadata.uid
+    }
+
+    /// The revision of the cluster's store that it is of.
+    pub fn revision(&self) -> &str {
+        &self.metadata.resource_version
     }
 
     /// What it says of its machine.

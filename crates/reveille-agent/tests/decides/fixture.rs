@@ -61,6 +61,7 @@ impl Bench {
             peers: BTreeMap::new(),
             found: Inspection {
                 node: NodeSeen::Ready,
+                came_and_went: false,
                 credentials: Credentials::Accepted,
                 leaving: None,
                 clock_is_right: true,
@@ -215,7 +216,13 @@ impl Bench {
 
     /// The node went, and the credentials are worth this.
     pub fn node_goes(&mut self, credentials: Credentials, leaving: Option<Leaving>) {
-        self.around.found = Inspection { node: NodeSeen::Absent, credentials, leaving, clock_is_right: true };
+        self.around.found = Inspection {
+            node: NodeSeen::Absent,
+            came_and_went: false,
+            credentials,
+            leaving,
+            clock_is_right: true,
+        };
     }
 }
 

@@ -99,6 +99,7 @@ fn inspection(number: u32) -> Inspection {
     let leaving = number.is_multiple_of(13).then_some(Leaving::Tainted);
     Inspection {
         node: pick(&nodes, number),
+        came_and_went: number.is_multiple_of(11),
         credentials: pick(&credentials, number / 5),
         leaving,
         clock_is_right: !number.is_multiple_of(7),

@@ -15,6 +15,7 @@ const HOURS: Span = Span::from_min(6 * 60);
 fn back(around: &mut Around) {
     around.found = Inspection {
         node: NodeSeen::Ready,
+        came_and_went: false,
         credentials: Credentials::Accepted,
         leaving: None,
         clock_is_right: true,
@@ -272,6 +273,28 @@ fn a_node_that_comes_and_goes_is_not_waited_for_as_one_that_has_not_come() {
     bench.run(Span::from_s(50));
     assert_eq!(bench.verbs(), [Verb::RequestToken, Verb::Join], "{}", bench.all_said());
     bench.node_goes(Credentials::Accepted, None);
+    let settings = Settings::default();
+    bench.run(settings.inspect_every + settings.backoff + settings.inspect_every);
+    assert!(bench.said("its node came and went"), "{}", bench.all_said());
+    assert_eq!(bench.verbs().last(), Some(&Verb::RestartKubelet), "{}", bench.all_said());
+}
+
+#[test]
+fn a_node_that_came_and_went_between_two_looks_is_known_by_what_the_server_remembers() {
+    let mut bench = fresh();
+    bench.around.works = |around, verb| {
+        if verb == Verb::Join {
+            around.found.credentials = Credentials::Accepted;
+        }
+        if verb == Verb::RestartKubelet {
+            back(around);
+        }
+        Outcome::Done
+    };
+    bench.hear(Event::Ordered);
+    bench.run(Span::from_s(50));
+    assert_eq!(bench.verbs(), [Verb::RequestToken, Verb::Join], "{}", bench.all_said());
+    bench.around.found.came_and_went = true;
     let settings = Settings::default();
     bench.run(settings.inspect_every + settings.backoff + settings.inspect_every);
     assert!(bench.said("its node came and went"), "{}", bench.all_said());

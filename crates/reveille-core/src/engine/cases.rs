@@ -71,7 +71,7 @@ impl State {
         let steady = !matches!(standing, Standing::Excused(_)) && seen.unlisted.is_none();
         if sighted && steady {
             faults.extend(faults::of_machine(&self.roster, cloud, &self.cluster, seen, self.now));
-            if let Some((_, agent)) = self.agents.latest(key) {
+            if let Some((_, agent)) = self.agents.fresh(self.now, key) {
                 hosting::announced_to_agent(&agent.report, agent.heard, &mut faults);
             }
         }

@@ -236,7 +236,13 @@ mod tests {
 
     fn found(node: NodeSeen, credentials: Credentials, message: &str) -> Said {
         Said::Found(Box::new(Found {
-            inspection: Inspection { node, credentials, leaving: None, clock_is_right: true },
+            inspection: Inspection {
+                node,
+                came_and_went: false,
+                credentials,
+                leaving: None,
+                clock_is_right: true,
+            },
             ready_message: message.to_owned(),
             node_uid: None,
             is_uninitialized: false,

@@ -41,7 +41,13 @@ fn driver(folder: &tempfile::TempDir) -> Driver<NoTokens> {
 }
 
 fn inspected(node: NodeSeen) -> Event {
-    let found = Inspection { node, credentials: Credentials::Accepted, leaving: None, clock_is_right: true };
+    let found = Inspection {
+        node,
+        came_and_went: false,
+        credentials: Credentials::Accepted,
+        leaving: None,
+        clock_is_right: true,
+    };
     Event::Inspected { flight: FlightId(1), found }
 }
 

@@ -16,7 +16,8 @@ use crate::target::{AGENT_USER, Endpoint, Kind, Token};
 /// What asking for the Node came to.
 pub(super) enum Asked {
     There(Box<NodeObject>),
-    NotThere,
+    /// It is not there; whether it was for a moment since the look before.
+    NotThere(bool),
     /// The cluster knows another machine by this name, and what to do.
     NameTaken(String),
     /// The credentials were accepted, and may not read this Node.
@@ -87,28 +88,38 @@ impl Inspector {
 
     /// Asks for the Node with the kubelet's certificate.
     pub(super) async fn ask(&self, own: &Kubeconfig, client: &Client) -> Asked {
+        match self.with_certificate(own, client, &format!("/api/v1/nodes/{}", self.node_name)).await {
+            Ok(answer) => {
+                let clock = if is_right(answer.date.as_deref()) { CLOCK_RIGHT } else { CLOCK_WRONG };
+                self.clock.store(clock, Ordering::Relaxed);
+                of_answer(&answer)
+            }
+            Err(cause) => Asked::CannotTell(cause),
+        }
+    }
+
+    /// Asks the API servers, one after the other, until one says something of the matter.
+    pub(super) async fn with_certificate(
+        &self,
+        own: &Kubeconfig,
+        client: &Client,
+        path: &str,
+    ) -> Result<Answer, String> {
         let mut roots = RootCertStore::empty();
         roots.add_parsable_certificates(own.authorities.iter().cloned());
         let roots = Arc::new(roots);
-        let mut last = Asked::CannotTell("no server is named".to_owned());
-        let path = format!("/api/v1/nodes/{}", self.node_name);
+        let mut last = "no server is named".to_owned();
         for endpoint in self.distribution.api_servers(&self.target, own) {
             let key = Key::of(&endpoint, &own.authorities, Some(client));
             let trust = || Trust::Authorities(Arc::clone(&roots));
             let make = || Api::new(&endpoint, trust(), Shown::Certificate(client));
-            last = match self.lines.get(key, make, &path, ASK_WITHIN).await {
-                Ok(answer) => {
-                    let clock = if is_right(answer.date.as_deref()) { CLOCK_RIGHT } else { CLOCK_WRONG };
-                    self.clock.store(clock, Ordering::Relaxed);
-                    of_answer(&answer)
-                }
-                Err(failure) => Asked::CannotTell(failure.to_string()),
+            last = match self.lines.get(key, make, path, ASK_WITHIN).await {
+                Ok(answer) if matches!(answer.status, 200 | 401 | 403 | 404 | 410) => return Ok(answer),
+                Ok(answer) => format!("the API server answers {}", answer.status),
+                Err(failure) => failure.to_string(),
             };
-            if !matches!(last, Asked::CannotTell(_)) {
-                break;
-            }
         }
-        last
+        Err(last)
     }
 }
 
@@ -142,7 +153,7 @@ fn of_answer(answer: &Answer) -> Asked {
             Ok(node) => Asked::There(Box::new(node)),
             Err(failure) => Asked::CannotTell(format!("its Node cannot be read: {failure}")),
         },
-        404 => Asked::NotThere,
+        404 => Asked::NotThere(false),
         401 => Asked::Refused,
         403 => Asked::Forbidden,
         status => Asked::CannotTell(format!("the API server answers {status}")),

@@ -28,6 +28,8 @@ pub(crate) struct Cluster {
     pub(crate) authority: Authority,
     /// What its API server says to the kubelet of w-1: status and Node.
     pub(crate) node: Arc<Std<(u16, String)>>,
+    /// What happened to the Node of w-1 since anybody listed it, as a watch tells it.
+    happened: Arc<Std<String>>,
     /// The node password that it knows for w-1.
     node_password: &'static str,
     /// The password that lets agents in.
@@ -39,6 +41,7 @@ impl Cluster {
         Self {
             authority: Authority::new(name),
             node: Arc::new(Std::new((404, "{}".to_owned()))),
+            happened: Arc::default(),
             node_password: NODE_PASSWORD,
             password: PASSWORD,
         }
@@ -56,6 +59,7 @@ impl Cluster {
         let heard = Arc::new(Std::new(Vec::new()));
         let (log, bundle) = (Arc::clone(&heard), self.bundle());
         let (node, node_password) = (Arc::clone(&self.node), self.node_password);
+        let happened = Arc::clone(&self.happened);
         let basic = format!("Basic {}", base64_of(&format!("node:{}", self.password)));
         let serving = serve(&self.authority, move |asked| {
             log.lock().unwrap().push(asked.clone());
@@ -76,6 +80,12 @@ impl Cluster {
                 "/api/v1/nodes/w-1" if asked.has_certificate => {
                     let (status, node) = node.lock().unwrap().clone();
                     (status, node.into_bytes())
+                }
+                "/api/v1/nodes?fieldSelector=metadata.name%3Dw-1" if asked.has_certificate => {
+                    (200, br#"{"metadata":{"resourceVersion":"70"},"items":[]}"#.to_vec())
+                }
+                path if path.ends_with("&resourceVersion=70") && asked.has_certificate => {
+                    (200, happened.lock().unwrap().clone().into_bytes())
                 }
                 _ => (401, Vec::new()),
             }
@@ -309,6 +319,31 @@ async fn a_joined_agent_is_left_alone_while_ready_restarted_when_its_node_went_a
         let inspector = here.inspector(server.port, &cluster.token());
         let found = inspector.inspect().await;
         assert_eq!(chosen(&inspector, &found), then, "{node:?}, {found:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_node_that_lived_between_two_looks_is_seen_once_and_only_if_it_was_this_machines() {
+    let lived = |id: &str, revision: u32| {
+        let uid = r#""uid":"u-1""#;
+        let node =
+            node_that_is("False", id).1.replace(uid, &format!(r#"{uid},"resourceVersion":"{revision}""#));
+        format!("{{\"type\":\"ADDED\",\"object\":{node}}}\n{{\"type\":\"DELETED\",\"object\":{node}}}\n")
+    };
+    for (happened, then) in
+        [(String::new(), false), (lived(MACHINE, 72), true), (lived(OTHER_MACHINE, 72), false)]
+    {
+        let cluster = Cluster::new("ours");
+        let (server, _) = cluster.serve(Kind::K3s).await;
+        let here = Here::new(Kind::K3s);
+        here.is_told(server.port, &cluster.token());
+        here.has_joined(&cluster);
+        let inspector = here.inspector(server.port, &cluster.token());
+        let first = inspector.inspect().await.inspection;
+        assert_eq!((first.node, first.came_and_went), (NodeSeen::Absent, false), "nothing is known before");
+        *cluster.happened.lock().unwrap() = happened;
+        assert_eq!(inspector.inspect().await.inspection.came_and_went, then);
+        assert!(!inspector.inspect().await.inspection.came_and_went, "it is told once");
     }
 }
 

@@ -12,30 +12,7 @@
 //!
 //! It does not hold the guards themselves. Those stand where they are needed, and ask here by name.
 
-macro_rules! guards {
-    ($($(#[doc = $doc:literal])+ $name:ident = $word:literal),+ $(,)?) => {
-        /// One guard.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-        pub enum Guard { $($(#[doc = $doc])+ $name),+ }
-
-        impl Guard {
-            /// Every guard, in the order of the pipeline.
-            pub const ALL: &[Self] = &[$(Self::$name),+];
-
-            /// The name in tables.
-            pub const fn name(self) -> &'static str {
-                match self { $(Self::$name => $word),+ }
-            }
-
-            /// What it does, as a clause.
-            pub const fn says(self) -> &'static str {
-                match self { $(Self::$name => concat!($($doc),+)),+ }
-            }
-        }
-    };
-}
-
-guards! {
+crate::guards! {
     /// a reading that is too old is not believed
     Freshness = "freshness",
     /// an empty or shrunken list of servers is not believed
@@ -148,51 +125,4 @@ guards! {
     LedgerWritable = "ledger-writable",
     /// who does not lead does nothing
     Leadership = "leadership",
-}
-
-/// Whether this guard stands. Without the feature `sabotage`: always.
-#[cfg(not(feature = "sabotage"))]
-pub(crate) const fn stands(_guard: Guard) -> bool {
-    true
-}
-
-#[cfg(feature = "sabotage")]
-pub(crate) use sabotage::stands;
-#[cfg(feature = "sabotage")]
-pub use sabotage::without;
-
-#[cfg(feature = "sabotage")]
-mod sabotage {
-    use std::cell::Cell;
-
-    use super::Guard;
-
-    thread_local! {
-        /// One bit for each guard that is away.
-        static ABSENT: Cell<u64> = const { Cell::new(0) };
-    }
-
-    const fn bit(guard: Guard) -> u64 {
-        1 << guard as u64
-    }
-
-    /// Whether this guard stands on this thread.
-    pub(crate) fn stands(guard: Guard) -> bool {
-        ABSENT.with(|absent| absent.get() & bit(guard) == 0)
-    }
-
-    struct Restore(u64);
-
-    impl Drop for Restore {
-        fn drop(&mut self) {
-            ABSENT.with(|absent| absent.set(self.0));
-        }
-    }
-
-    /// Runs this on this thread with these guards taken away; they stand again afterwards, also after a panic.
-    pub fn without<T>(guards: &[Guard], run: impl FnOnce() -> T) -> T {
-        let away = guards.iter().fold(0, |bits, guard| bits | bit(*guard));
-        let _restore = Restore(ABSENT.with(|absent| absent.replace(absent.get() | away)));
-        run()
-    }
 }

@@ -15,6 +15,7 @@ pub mod effect;
 pub mod engine;
 pub mod event;
 pub mod guard;
+mod guards;
 pub mod model;
 pub mod observe;
 pub mod plan;

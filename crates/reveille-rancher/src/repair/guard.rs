@@ -4,30 +4,7 @@
 //! where they are needed and ask here by name; a list of what they mean is in `docs/rancher-simulated.md`, with what noticed
 //! that they were away.
 
-macro_rules! guards {
-    ($($(#[doc = $doc:literal])+ $name:ident = $word:literal),+ $(,)?) => {
-        /// One guard, or one wait.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-        pub enum Guard { $($(#[doc = $doc])+ $name),+ }
-
-        impl Guard {
-            /// Every guard: those of both ways, of an eviction, of an edit, then the waits and the order.
-            pub const ALL: &[Self] = &[$(Self::$name),+];
-
-            /// The name in tables.
-            pub const fn name(self) -> &'static str {
-                match self { $(Self::$name => $word),+ }
-            }
-
-            /// What it does, as a clause.
-            pub const fn says(self) -> &'static str {
-                match self { $(Self::$name => concat!($($doc),+)),+ }
-            }
-        }
-    };
-}
-
-guards! {
+reveille_core::guards! {
     /// people said hands off
     HandsOff = "hands-off",
     /// a cluster that is busy, or is none that Rancher runs, is left alone
@@ -112,46 +89,4 @@ guards! {
     RefusedEnds = "refused-ends",
     /// what did not help three times is not tried again
     TriesEnd = "tries-end",
-}
-
-/// Whether this guard stands. Without the feature `sabotage`: always.
-#[cfg(not(feature = "sabotage"))]
-pub(crate) const fn stands(_guard: Guard) -> bool {
-    true
-}
-
-#[cfg(feature = "sabotage")]
-pub(crate) use sabotage::stands;
-#[cfg(feature = "sabotage")]
-pub use sabotage::without;
-
-#[cfg(feature = "sabotage")]
-mod sabotage {
-    use std::cell::Cell;
-
-    use super::Guard;
-
-    thread_local! {
-        /// The guard that is away.
-        static ABSENT: Cell<Option<Guard>> = const { Cell::new(None) };
-    }
-
-    /// Whether this guard stands on this thread.
-    pub(crate) fn stands(guard: Guard) -> bool {
-        ABSENT.with(|absent| absent.get() != Some(guard))
-    }
-
-    struct Restore(Option<Guard>);
-
-    impl Drop for Restore {
-        fn drop(&mut self) {
-            ABSENT.with(|absent| absent.set(self.0));
-        }
-    }
-
-    /// Runs this on this thread with this guard taken away; it stands again afterwards, also after a panic.
-    pub fn without<T>(guard: Guard, run: impl FnOnce() -> T) -> T {
-        let _restore = Restore(ABSENT.with(|absent| absent.replace(Some(guard))));
-        run()
-    }
 }

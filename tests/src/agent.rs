@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Error, Result, ensure};
 
 use crate::lab::Lab;
+use crate::metadata::Metadata;
 use crate::node::Node;
 use crate::process::Background;
 use crate::reveille::Place;
@@ -19,10 +20,26 @@ use crate::wait::{s, until};
 /// # Errors
 /// It cannot be started.
 pub fn agent(node: &Node<'_>, program: &str, arguments: &[&str]) -> Result<Background> {
+    agent_on_ec2(node, program, arguments, None)
+}
+
+/// The same, on a machine whose provider tells it something.
+///
+/// # Errors
+/// It cannot be started.
+pub fn agent_on_ec2(
+    node: &Node<'_>,
+    program: &str,
+    arguments: &[&str],
+    metadata: Option<&Metadata>,
+) -> Result<Background> {
     let folder = node.file("agent").display().to_string();
     let words = [&[program, "agent", "--folder", &folder, "--stay", "3"], arguments].concat();
     let mut command = node.command(&words);
     let log = fs::File::options().create(true).append(true).open(node.file("agent.log"))?;
+    if let Some(metadata) = metadata {
+        command.env("AWS_EC2_METADATA_SERVICE_ENDPOINT", metadata.url());
+    }
     command.env("NO_COLOR", "1").stdout(log.try_clone()?).stderr(log);
     Background::start(command)
 }

@@ -17,6 +17,7 @@ pub mod kube;
 pub mod lab;
 pub mod lanes;
 pub mod ledger;
+pub mod metadata;
 pub mod node;
 pub mod process;
 pub mod rancher;

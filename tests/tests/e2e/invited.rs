@@ -7,8 +7,9 @@ use anyhow::{Context, Error, Result, ensure};
 use reveille_core::effect::Call;
 use reveille_core::model::incident::FaultKind;
 use reveille_core::record::Verdict;
-use reveille_tests::agent::{agent, invitation, plans};
+use reveille_tests::agent::{agent, agent_on_ec2, invitation, plans};
 use reveille_tests::lab::Lab;
+use reveille_tests::metadata::Metadata;
 use reveille_tests::node::Node;
 use reveille_tests::process::Background;
 use reveille_tests::roster::Roster;
@@ -33,7 +34,9 @@ pub(crate) fn an_invited_machine_joins_and_its_agent_keeps_its_node(lab: &mut La
     fs::write(node.file("token"), &token)?;
     let file = node.file("token").display().to_string();
     let first = ["--server", &server, "--ca-pin", &pin, "--token-file", &file, "--instance-id", &machine.id];
-    let mut process = agent(&node, &program, &first)?;
+    let metadata = Metadata::open()?;
+    metadata.recommends(true);
+    let mut process = agent_on_ec2(&node, &program, &first, Some(&metadata))?;
     let ready = || {
         ensure!(lab.kube.is_ready(name)?, "it is not Ready: {}", fs::read_to_string(node.file("agent.log"))?);
         Ok::<_, Error>(())
@@ -47,12 +50,22 @@ pub(crate) fn an_invited_machine_joins_and_its_agent_keeps_its_node(lab: &mut La
         ensure!(log()?.contains("has stayed"), "it does not say so");
         Ok::<_, Error>(())
     })?;
+    let why = || lab.reveille.ask(&place, &["why", name]).map(|ended| ended.stdout);
+    until("what its provider told the machine to be told to whoever asks", s(60), || {
+        let told = why()?;
+        ensure!(told.contains("rebalance: recommended"), "{told}");
+        Ok::<_, Error>(())
+    })?;
+    metadata.recommends(false);
 
     let before = uid()?;
     lab.kube.ctl(&["delete", "node", name])?;
     until("the agent to bring its node back", s(90), || {
         ensure!(uid()? != before && lab.kube.is_ready(name)?, "it is not back");
         Ok::<_, Error>(())
+    })?;
+    until("what is recommended no more to be over", s(60), || {
+        place.ledger()?.newest(name, FaultKind::ProviderNotice)?.ended(Verdict::Recovered)
     })?;
 
     let address = server.trim_start_matches("https://").to_owned();

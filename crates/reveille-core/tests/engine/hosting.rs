@@ -388,7 +388,7 @@ fn what_a_machine_is_told_by_its_provider_is_told_by_its_agent_and_nothing_is_do
     field.run(Span::from_min(2));
     assert!(field.case(ONE, FaultKind::ProviderNotice).is_none());
     let line = Line { number: 0, times: 1, sign: "rebalance".into() };
-    let text = "rebalance: recommended, not before 2026-11-23T08:22:00Z";
+    let text = "rebalance: recommended at 2026-11-23T08:22:00Z";
     let told = Told {
         cause: Cause::Announced,
         stage: Cause::Announced.stage(),

@@ -274,6 +274,8 @@ mod tests {
     use reveille_agent::Settings;
     use reveille_wire::agent::Facts;
 
+    use crate::probe::Metadata;
+
     fn order(id: u64) -> Order {
         Order { id, verb: Verb::CollectEvidence, within_s: 600 }
     }
@@ -293,6 +295,7 @@ mod tests {
             instance_id: None,
             facts: Facts::default(),
             settings: Settings::default(),
+            metadata: Metadata::Nowhere,
             peer_listen: None,
         };
         let (parts, mut sent) = mpsc::channel(1);

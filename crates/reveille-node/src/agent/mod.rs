@@ -43,6 +43,7 @@ use crate::inspect::Inspector;
 use crate::link::{Keyring, KeyringError, Link, LinkError};
 use crate::memory_file::MemoryFile;
 use crate::peers::{self, Circle, Listener};
+use crate::probe::Metadata;
 use crate::root::Root;
 
 pub use courier::Heard;
@@ -75,6 +76,8 @@ pub struct Setup {
     pub facts: Facts,
     /// Its settings.
     pub settings: Settings,
+    /// Where its provider tells the machine what it will do to it.
+    pub metadata: Metadata,
     /// Where other machines' agents are answered; nowhere where none is given.
     pub peer_listen: Option<SocketAddr>,
 }
@@ -277,7 +280,7 @@ impl Agent {
             said_in.try_send(said.clone()).ok();
             ControlFlow::<()>::Continue(())
         }));
-        let (announced, listening) = provider::listen(self.setup.root.clone());
+        let (announced, listening) = provider::listen(self.setup.root.clone(), self.setup.metadata.clone());
         let _listening = AbortOnDrop(listening);
         Ok(Life { inspector, orders, said, task: AbortOnDrop(task), announced, _listening })
     }

@@ -13,7 +13,7 @@ use reveille_wire::agent::text::{List, Sentence};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use crate::probe::provider::{METADATA, announced};
+use crate::probe::Metadata;
 use crate::root::Root;
 
 /// An interruption comes two minutes ahead: half a minute of it may pass.
@@ -25,14 +25,14 @@ const WITHIN: Duration = Duration::from_secs(2);
 pub(super) type Announced = List<Sentence, 8>;
 
 /// Begins to listen; ends by itself on a machine of a provider that tells its machines nothing.
-pub(super) fn listen(root: Root) -> (watch::Receiver<Announced>, JoinHandle<()>) {
+pub(super) fn listen(root: Root, metadata: Metadata) -> (watch::Receiver<Announced>, JoinHandle<()>) {
     let (told, announced) = watch::channel(Announced::default());
-    (announced, tokio::spawn(hear(root, told, METADATA.to_owned(), EVERY)))
+    (announced, tokio::spawn(hear(root, told, metadata)))
 }
 
-async fn hear(root: Root, told: watch::Sender<Announced>, at: String, every: Duration) {
+async fn hear(root: Root, told: watch::Sender<Announced>, metadata: Metadata) {
     loop {
-        match announced(&root, &at, WITHIN).await {
+        match metadata.announced(&root, WITHIN).await {
             Reading::Read(None) => return,
             Reading::Read(Some(notices)) => {
                 let sentences = notices.iter().map(|notice| Sentence::cut(&notice.to_string()));
@@ -48,7 +48,7 @@ async fn hear(root: Root, told: watch::Sender<Announced>, at: String, every: Dur
         if told.is_closed() {
             return;
         }
-        tokio::time::sleep(every).await;
+        tokio::time::sleep(EVERY).await;
     }
 }
 
@@ -59,7 +59,7 @@ mod tests {
     #[tokio::test]
     async fn a_machine_of_no_such_provider_is_listened_to_no_longer() {
         let folder = tempfile::tempdir().unwrap();
-        let (mut announced, listening) = listen(Root::new(folder.path()));
+        let (mut announced, listening) = listen(Root::new(folder.path()), Metadata::OfEc2);
         listening.await.unwrap();
         assert!(announced.changed().await.is_err(), "nobody tells anything any more");
         assert!(announced.borrow().is_empty());

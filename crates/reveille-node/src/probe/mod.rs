@@ -23,7 +23,7 @@ mod ports;
 mod process;
 mod programs;
 mod protobuf;
-pub(crate) mod provider;
+mod provider;
 mod routes;
 mod runtime;
 mod server;
@@ -36,6 +36,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use reveille_agent::checkup::facts::{Aim, Facts, Names};
 use reveille_agent::checkup::{Reading, facts};
+
+pub use provider::Metadata;
 
 use crate::root::Root;
 use crate::target::{Target, TargetError, ToldBy};
@@ -55,8 +57,8 @@ pub struct Probe {
     pub within: Duration,
     /// Programs of the system may be run, and the machine's own ports be asked: false where the root is not this machine's.
     pub asks_system: bool,
-    /// Where the machine's metadata is asked for, when the machine is of a provider that tells its machines something.
-    pub metadata: Option<String>,
+    /// Where the machine's metadata is asked for.
+    pub metadata: Metadata,
     /// When all of it ends.
     ends: Instant,
 }
@@ -64,13 +66,19 @@ pub struct Probe {
 impl Probe {
     /// Reads this machine; its time runs from here.
     pub fn of_this_machine() -> Self {
-        let metadata = Some(provider::METADATA.to_owned());
+        let metadata = Metadata::of_environment();
         Self { asks_system: true, metadata, ..Self::of_folder(Root::default()) }
     }
 
     /// Reads what a folder was laid out as; its time runs from here.
     pub fn of_folder(root: Root) -> Self {
-        Self { root, within: WITHIN, asks_system: false, metadata: None, ends: Instant::now() + ALL_WITHIN }
+        Self {
+            root,
+            within: WITHIN,
+            asks_system: false,
+            metadata: Metadata::Nowhere,
+            ends: Instant::now() + ALL_WITHIN,
+        }
     }
 
     /// How long the next thing may take.

@@ -1,7 +1,7 @@
 //! What its provider tells a machine of what it will do to it: asked of the machine's metadata, where the machine is EC2's.
 //!
 //! ```text
-//!  sys_vendor: Amazon EC2? ─no─▶ nobody is asked
+//!  somebody said where, or sys_vendor: Amazon EC2? ─neither─▶ nobody is asked
 //!      └─ PUT token (IMDSv2) ─▶ rebalance · spot/instance-action · scheduled events ─▶ [Notice]
 //! ```
 //!
@@ -21,7 +21,9 @@ use super::Probe;
 use crate::root::Root;
 
 /// Where EC2 answers its machines.
-pub(crate) const METADATA: &str = "http://169.254.169.254";
+const OF_EC2: &str = "http://169.254.169.254";
+/// AWS's own name for another place: on a machine that has IPv6 alone, `http://[fd00:ec2::254]`.
+const ELSEWHERE: &str = "AWS_EC2_METADATA_SERVICE_ENDPOINT";
 /// Who made the machine, as its firmware says it.
 const VENDOR: &str = "/sys/class/dmi/id/sys_vendor";
 /// EC2's own name there, on all machines of the last years. Older ones, which run on Xen, are not asked.
@@ -63,46 +65,67 @@ struct Scheduled {
 }
 
 /// One connection to the metadata, with its token.
-struct Metadata<'a> {
+struct Session<'a> {
     http: Client,
     at: &'a str,
     token: String,
 }
 
-impl Probe {
-    /// What was announced, where the machine's metadata is to be asked.
-    pub(super) async fn announced(&self) -> Reading<Option<Vec<Notice>>> {
-        match &self.metadata {
-            Some(at) => announced(&self.root, at, self.left()).await,
-            None => Reading::Read(None),
+/// Where the machine's metadata is asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Metadata {
+    /// Nowhere.
+    #[default]
+    Nowhere,
+    /// At EC2's own address, where the firmware says that the machine is EC2's.
+    OfEc2,
+    /// There, as somebody said.
+    At(String),
+}
+
+impl Metadata {
+    /// As the environment names it (`AWS_EC2_METADATA_SERVICE_ENDPOINT`), or else EC2's own.
+    pub fn of_environment() -> Self {
+        let named = std::env::var(ELSEWHERE).unwrap_or_default();
+        match named.trim().trim_end_matches('/') {
+            "" => Self::OfEc2,
+            at => Self::At(at.to_owned()),
+        }
+    }
+
+    /// What was announced; `None` where the machine is of no provider whose words are read. Each question has so much time.
+    pub(crate) async fn announced(&self, root: &Root, within: Duration) -> Reading<Option<Vec<Notice>>> {
+        let at = match (self, root.text(VENDOR)) {
+            (Self::At(at), _) => at,
+            (Self::OfEc2, Ok(Some(vendor))) if vendor.trim() == EC2 => OF_EC2,
+            (Self::Nowhere, _) | (Self::OfEc2, Ok(_)) => return Reading::Read(None),
+            (Self::OfEc2, Err(error)) => return Reading::cannot_tell(format!("{VENDOR}: {error}")),
+        };
+        match notices(at, within).await {
+            Ok(notices) => Reading::Read(Some(notices)),
+            Err(why) => Reading::cannot_tell(format!("the metadata service of the machine: {why}")),
         }
     }
 }
 
-/// What was announced; `None` where the machine is of no provider whose words are read. Each question has so much time.
-pub(crate) async fn announced(root: &Root, at: &str, within: Duration) -> Reading<Option<Vec<Notice>>> {
-    match root.text(VENDOR) {
-        Ok(Some(vendor)) if vendor.trim() == EC2 => {}
-        Ok(_) => return Reading::Read(None),
-        Err(error) => return Reading::cannot_tell(format!("{VENDOR}: {error}")),
-    }
-    match notices(at, within).await {
-        Ok(notices) => Reading::Read(Some(notices)),
-        Err(why) => Reading::cannot_tell(format!("the metadata service of the machine: {why}")),
+impl Probe {
+    /// What was announced.
+    pub(super) async fn announced(&self) -> Reading<Option<Vec<Notice>>> {
+        self.metadata.announced(&self.root, self.left()).await
     }
 }
 
 async fn notices(at: &str, within: Duration) -> Result<Vec<Notice>, String> {
-    let metadata = Metadata::open(at, within).await?;
+    let session = Session::open(at, within).await?;
     let mut notices = Vec::new();
-    if let Some(told) = metadata.get::<Rebalance>(REBALANCE).await? {
-        notices.push(notice(NoticeKind::Rebalance, "recommended", Some(&told.notice_time)));
+    if let Some(told) = session.get::<Rebalance>(REBALANCE).await? {
+        notices.push(notice(NoticeKind::Rebalance, &format!("recommended at {}", told.notice_time), None));
     }
-    if let Some(told) = metadata.get::<SpotAction>(SPOT).await? {
+    if let Some(told) = session.get::<SpotAction>(SPOT).await? {
         let text = format!("EC2 takes it back: {}", told.action);
         notices.push(notice(NoticeKind::Interruption, &text, Some(&told.time)));
     }
-    let events = metadata.get::<Vec<Scheduled>>(SCHEDULED).await?.unwrap_or_default();
+    let events = session.get::<Vec<Scheduled>>(SCHEDULED).await?.unwrap_or_default();
     let is_open = |event: &&Scheduled| event.state.as_deref().is_none_or(|state| state == "active");
     notices.extend(events.iter().filter(is_open).take(EVENTS_MAX).map(|event| {
         let text = if event.description.is_empty() { &event.code } else { &event.description };
@@ -111,7 +134,7 @@ async fn notices(at: &str, within: Duration) -> Result<Vec<Notice>, String> {
     Ok(notices)
 }
 
-impl<'a> Metadata<'a> {
+impl<'a> Session<'a> {
     async fn open(at: &'a str, within: Duration) -> Result<Self, String> {
         // It is this machine's own: no proxy leads to it, and it sends nobody elsewhere.
         let client = Client::builder().no_proxy().redirect(reqwest::redirect::Policy::none()).timeout(within);
@@ -219,13 +242,13 @@ mod tests {
         at
     }
 
-    async fn announced(vendor: &str, at: &str) -> Reading<Option<Vec<Notice>>> {
+    async fn announced(vendor: &str, at: &Metadata) -> Reading<Option<Vec<Notice>>> {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir_all(folder.path().join("sys/class/dmi/id")).unwrap();
         fs::write(folder.path().join(VENDOR.trim_start_matches('/')), vendor).unwrap();
         let probe = Probe {
             within: Duration::from_millis(600),
-            metadata: Some(at.to_owned()),
+            metadata: at.clone(),
             ..Probe::of_folder(Root::new(folder.path()))
         };
         probe.announced().await
@@ -243,14 +266,14 @@ mod tests {
             ),
         ])
         .await;
-        let Reading::Read(Some(notices)) = announced("Amazon EC2\n", &at).await else {
+        let Reading::Read(Some(notices)) = announced("QEMU\n", &Metadata::At(at)).await else {
             panic!("it is EC2's")
         };
         let told: Vec<String> = notices.iter().map(ToString::to_string).collect();
         assert_eq!(
             told,
             [
-                "rebalance: recommended, not before 2026-11-23T08:22:00Z",
+                "rebalance: recommended at 2026-11-23T08:22:00Z",
                 "interruption: EC2 takes it back: terminate, not before 2026-11-23T08:24:00Z",
                 "reboot: scheduled[2J reboot, not before 21 Jan 2027 09:00:43 GMT",
             ]
@@ -260,13 +283,18 @@ mod tests {
     #[tokio::test]
     async fn nothing_is_nothing_and_what_was_not_read_is_not_nothing() {
         let quiet = serve(&[(SCHEDULED, "[]")]).await;
-        assert_eq!(announced("Amazon EC2", &quiet).await, Reading::Read(Some(Vec::new())));
-        assert_eq!(announced("QEMU", &quiet).await, Reading::Read(None), "nobody else's metadata is asked");
+        assert_eq!(announced("QEMU", &Metadata::At(quiet)).await, Reading::Read(Some(Vec::new())));
+        assert_eq!(
+            announced("QEMU", &Metadata::OfEc2).await,
+            Reading::Read(None),
+            "nobody else's metadata is asked"
+        );
+        assert_eq!(announced("Amazon EC2", &Metadata::Nowhere).await, Reading::Read(None));
         let torn = serve(&[(REBALANCE, "<html>")]).await;
-        assert!(matches!(announced("Amazon EC2", &torn).await, Reading::CannotTell(_)));
+        assert!(matches!(announced("QEMU", &Metadata::At(torn)).await, Reading::CannotTell(_)));
         let closed = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let gone = format!("http://{}", closed.local_addr().unwrap());
         drop(closed);
-        assert!(matches!(announced("Amazon EC2", &gone).await, Reading::CannotTell(_)));
+        assert!(matches!(announced("QEMU", &Metadata::At(gone)).await, Reading::CannotTell(_)));
     }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use reveille_agent::Settings;
 use reveille_core::model::time::Span;
 use reveille_node::agent::{self, AgentError, Setup, Told};
+use reveille_node::probe::Metadata;
 use reveille_node::root::Root;
 use reveille_wire::agent::text::Word;
 use reveille_wire::agent::{Facts, Secret};
@@ -57,6 +58,7 @@ pub(crate) fn setup(site: &Site, machine: &TempDir, invitation: Option<Secret>) 
         instance_id: None,
         facts: Facts { hostname: Word::cut("w"), ..Facts::default() },
         settings: Settings::default(),
+        metadata: Metadata::Nowhere,
         peer_listen: None,
     }
 }

@@ -171,7 +171,7 @@ pub struct Account {
     /// What may be asked of it: `restart-kubelet`, `rejoin`.
     #[serde(default)]
     pub may: List<Word, 8>,
-    /// What the machine's provider told the machine that it will do to it, a sentence each: `rebalance: recommended, …`.
+    /// What the machine's provider told the machine that it will do to it, a sentence each: `rebalance: recommended at …`.
     #[serde(default, skip_serializing_if = "List::is_empty")]
     pub announced: List<Sentence, 8>,
 }

@@ -11,6 +11,7 @@ use reveille_node::identity::Identity;
 use reveille_node::join;
 use reveille_node::link::{Link, LinkError};
 use reveille_node::pin::{Pin, Pins};
+use reveille_node::probe::Metadata;
 use reveille_node::root::Root;
 use reveille_node::target::Endpoint;
 use reveille_wire::agent::text::Word;
@@ -30,6 +31,7 @@ pub(super) async fn agent(args: &Agent) -> Result<Answer, Failure> {
         instance_id: args.instance_id.clone().or_else(|| instance_id(&root)),
         facts: facts(&root, args.zone.as_deref()),
         settings: settings(args.stay),
+        metadata: Metadata::of_environment(),
         folder: args.folder.clone(),
         peer_listen: args.peer_listen,
         root,

@@ -322,7 +322,7 @@ mod tests {
     #[test]
     fn what_its_provider_told_a_machine_reaches_the_engine_as_one_cause() {
         assert_eq!(announced(&Account::default()), []);
-        let sentences = ["rebalance: recommended", "reboot: scheduled"].map(Into::into);
+        let sentences = ["rebalance: recommended at 08:22", "reboot: scheduled"].map(Into::into);
         let account = Account { announced: List::first(sentences), ..Account::default() };
         let told = announced(&account);
         let signs: Vec<&str> = told[0].proof.iter().map(|quote| &*quote.line.sign).collect();

@@ -188,8 +188,16 @@ async fn a_certificate_is_renewed_with_another_key_and_the_one_before_is_void_fr
 async fn while_the_authority_is_replaced_both_are_accepted_and_agents_meet_the_next_one() {
     let site = site().await;
     let (who, old) = site.enrolled(1).await;
+    let mut there = site.link.session(&old, who.hello()).await.unwrap();
     let Answer::Pins(both) = site.people(Ask::RotateCa {}).await else { panic!("no pins") };
     assert_eq!(both.len(), 2);
+    let error = loop {
+        if let Err(error) = there.next().await {
+            break error;
+        }
+    };
+    assert_eq!((code(&error), error.is_final()), ("UNAVAILABLE", false), "who is there comes again for it");
+    drop(there);
     let session = site.link.session(&old, who.hello()).await.unwrap();
     assert_eq!(session.welcome.ca_pins, both, "the welcome names both");
     drop(session);
@@ -221,8 +229,12 @@ async fn what_a_machine_keeps_leads_it_back() {
         &std::fs::metadata(folder.path().join("link.pem")).unwrap().permissions(),
     );
     assert_eq!(mode & 0o777, 0o600);
-    let keyring = Keyring::open(folder.path()).unwrap().unwrap();
+    let mut keyring = Keyring::open(folder.path()).unwrap().unwrap();
     assert!(!keyring.is_due(Time::from_ms(1000)) && keyring.is_due(Time::from_ms(21 * 24 * 3600 * 1000)));
+    let both = [keyring.kept.ca_pins.clone(), vec![format!("sha256:{}", "ab".repeat(32))]].concat();
+    assert!(!keyring.trust(keyring.kept.ca_pins.clone()).unwrap() && keyring.trust(both).unwrap());
+    let keyring = Keyring::open(folder.path()).unwrap().unwrap();
+    assert!(keyring.is_due(Time::from_ms(1000)), "another authority signs the next certificate, and that is due");
     let link = keyring.link().unwrap();
     let session = link.session(&keyring.credential, who.hello()).await.unwrap();
     session

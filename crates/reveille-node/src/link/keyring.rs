@@ -131,7 +131,8 @@ impl Keyring {
         Ok(keyring)
     }
 
-    /// From now on the server is known by these keys, as its welcome said. What cannot be read of them changes nothing.
+    /// From now on the server is known by these keys, as its welcome said. What cannot be read of them changes nothing. Other keys
+    /// are another authority's, which signs the next certificate: it is due, because the one before may not count for long.
     ///
     /// # Errors
     ///
@@ -142,7 +143,7 @@ impl Keyring {
         if !holds || ca_pins == self.kept.ca_pins {
             return Ok(false);
         }
-        self.kept.ca_pins = ca_pins;
+        (self.kept.ca_pins, self.kept.renew_at) = (ca_pins, Stamp::default());
         self.write_kept().map(|()| true)
     }
 

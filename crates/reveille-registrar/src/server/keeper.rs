@@ -272,6 +272,8 @@ impl Keeper {
             }
             Word::Pins(pins) => {
                 self.pins = pins;
+                // A welcome names them, and an agent that stays may not have another for weeks: whoever is there comes again now.
+                self.farewell();
                 return false;
             }
             Word::End => return true,

@@ -44,6 +44,8 @@ pub struct Bundle {
     /// The first certificate and those that lead to the root that was hashed; all of them where they lead to none, because then
     /// the hash is of every byte.
     pub anchors: Vec<CertificateDer<'static>>,
+    /// What was hashed: the root, or each of them. Whoever knows these knows the anchors.
+    pub hashed: Vec<CertificateDer<'static>>,
 }
 
 impl Bundle {
@@ -57,13 +59,13 @@ impl Bundle {
         let all = all.map_err(|_| BundleError::Empty)?;
         match all.as_slice() {
             [] => Err(BundleError::Empty),
-            [_] => Ok(Self { hash: BundleHash::of(pem), anchors: all }),
+            [_] => Ok(Self { hash: BundleHash::of(pem), hashed: all.clone(), anchors: all }),
             [first, rest @ ..] if rest.len() < CERTIFICATES_MAX => Ok(match chain(first, rest) {
                 Some(chain) => {
                     let root = chain.last().unwrap_or(first);
-                    Self { hash: BundleHash::of(root), anchors: chain }
+                    Self { hash: BundleHash::of(root), hashed: vec![root.clone()], anchors: chain }
                 }
-                None => Self { hash: BundleHash::of(pem), anchors: all },
+                None => Self { hash: BundleHash::of(pem), hashed: all.clone(), anchors: all },
             }),
             _ => Err(BundleError::TooMany),
         }

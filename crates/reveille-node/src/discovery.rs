@@ -173,7 +173,7 @@ pub fn judge_bundle(
         let (endpoint, status) = (endpoint.clone(), answer.status);
         return Err(DiscoveryError::NotThere { endpoint, what: "/cacerts", by: target.kind.name(), status });
     }
-    let Bundle { hash, anchors } = Bundle::read(&answer.body).map_err(|failure| {
+    let Bundle { hash, anchors, hashed } = Bundle::read(&answer.body).map_err(|failure| {
         DiscoveryError::Unreadable { endpoint: endpoint.clone(), cause: failure.to_string() }
     })?;
     if let Some(wanted) = target.bundle.filter(|wanted| *wanted != hash) {
@@ -187,8 +187,14 @@ pub fn judge_bundle(
         roots.add_parsable_certificates(anchors.iter().cloned());
         roots
     } else {
-        let untrusted = |source| DiscoveryError::Untrusted { endpoint: endpoint.clone(), source };
-        Pins::new(target.pins.clone())?.trust(&anchors).map_err(untrusted)?
+        let untrusted = |source: TrustError| DiscoveryError::Untrusted { endpoint: endpoint.clone(), source };
+        let pins = Pins::new(target.pins.clone())?;
+        // The agent is told the hash, and trusts what it is of: where no token vouches for it, all of that has to be pinned.
+        // Anybody can put a certificate of a pinned key below a root of their own, and that root's hash is theirs.
+        for der in hashed.iter().filter(|_| target.bundle.is_none()) {
+            pins.find(std::slice::from_ref(der)).map_err(|mismatch| untrusted(mismatch.into()))?;
+        }
+        pins.trust(&anchors).map_err(untrusted)?
     };
     let roots = Arc::new(roots);
     Ok(Discovered { roots, authorities: anchors, bundle: Some(hash), date: answer.date.clone() })
@@ -212,7 +218,7 @@ pub fn judge(endpoint: &Endpoint, target: &Target, answer: &Answer) -> Result<Di
     let read = Kubeconfig::parse(&Root::new("/dev/null"), text);
     let authorities = read.map_err(|failure: TargetError| unreadable(failure.to_string()))?.authorities;
     let untrusted = |source| DiscoveryError::Untrusted { endpoint: endpoint.clone(), source };
-    let roots = if target.pins.is_empty() {
+    let (roots, authorities) = if target.pins.is_empty() {
         let token = target.token.as_ref().ok_or(DiscoveryError::NothingToKnowItBy)?;
         let signature = info.data.get(&format!("jws-kubeconfig-{}", token.id()));
         if !signature.is_some_and(|signature| is_signed(text, signature, token)) {
@@ -223,9 +229,12 @@ pub fn judge(endpoint: &Endpoint, target: &Target, answer: &Answer) -> Result<Di
         }
         let mut roots = RootCertStore::empty();
         roots.add_parsable_certificates(authorities.iter().cloned());
-        roots
+        (roots, authorities)
     } else {
-        Pins::new(target.pins.clone())?.trust(&authorities).map_err(untrusted)?
+        let pins = Pins::new(target.pins.clone())?;
+        // Whoever answers may have put an authority of their own beside the pinned one: nobody is told of that, least of all
+        // the kubelet, which would show its token to it.
+        (pins.trust(&authorities).map_err(untrusted)?, pins.pinned(&authorities))
     };
     Ok(Discovered { roots: Arc::new(roots), authorities, bundle: None, date: answer.date.clone() })
 }
@@ -302,5 +311,58 @@ impl ServerCertVerifier for Anybody {
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.0.signature_verification_algorithms.supported_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::pem;
+    use crate::pin::Pin;
+    use crate::target::{Arguments, Kind};
+    use crate::testing::Authority;
+    use base64::engine::general_purpose::STANDARD;
+
+    fn target(kind: Kind, token: &str, pin: Pin) -> Target {
+        let arguments = Arguments {
+            distribution: Some(kind),
+            words: vec!["10.0.0.1:6443".to_owned()],
+            token: Some(token.into()),
+            ca_cert_hashes: vec![pin.to_string()],
+            ..Arguments::default()
+        };
+        Target::find(&arguments, &Root::new("/nowhere")).unwrap().unwrap()
+    }
+
+    fn answer(body: String) -> Answer {
+        Answer { status: 200, date: None, body: body.into_bytes() }
+    }
+
+    #[test]
+    fn an_authority_that_somebody_put_beside_the_pinned_one_is_told_to_nobody() {
+        let (ours, theirs) = (Authority::new("ours"), Authority::new("theirs"));
+        let target = target(Kind::Kubeadm, "abcdef.0123456789abcdef", ours.pin());
+        let data = STANDARD.encode(pem::certificates(&[theirs.der(), ours.der()]));
+        let text = format!(
+            "clusters:\n- cluster: {{server: 'https://10.0.0.1:6443', certificate-authority-data: {data}}}\n  name: ''\n"
+        );
+        let told = answer(serde_json::json!({ "data": { "kubeconfig": text } }).to_string());
+        let known = judge(&target.endpoints[0], &target, &told).unwrap();
+        assert_eq!(known.authorities, [ours.der()], "a kubelet would show its token to the other");
+        assert_eq!(known.roots.roots.len(), 1);
+    }
+
+    #[test]
+    fn the_hash_that_an_agent_is_told_is_of_what_is_pinned() {
+        let root = Authority::new("root");
+        let own = root.authority("k3s-server-ca");
+        let told = answer(pem::certificates(&[own.der(), root.der()]));
+        let judged = |pin| {
+            let target = target(Kind::K3s, "c4naryc4naryc4nary", pin);
+            judge_bundle(&target.endpoints[0], &target, &told)
+        };
+        assert!(judged(root.pin()).is_ok());
+        let refused = judged(own.pin()).unwrap_err();
+        assert!(matches!(refused, DiscoveryError::Untrusted { .. }), "anybody's root may stand behind it: {refused}");
     }
 }

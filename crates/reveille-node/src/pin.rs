@@ -161,13 +161,20 @@ impl Pins {
     pub fn trust(&self, authorities: &[CertificateDer<'_>]) -> Result<RootCertStore, TrustError> {
         self.find(authorities)?;
         let mut roots = RootCertStore::empty();
-        for der in authorities {
-            if Presented::read(der).key.is_some_and(|key| self.0.contains(&key)) {
-                let unreadable = |failure: rustls::Error| TrustError::Unreadable(failure.to_string());
-                roots.add(der.clone().into_owned()).map_err(unreadable)?;
-            }
+        for der in self.pinned(authorities) {
+            let unreadable = |failure: rustls::Error| TrustError::Unreadable(failure.to_string());
+            roots.add(der.into_owned()).map_err(unreadable)?;
         }
         Ok(roots)
+    }
+
+    /// Those of a document's authorities whose keys are pinned. Nobody vouches for the others.
+    pub fn pinned<'c>(&self, authorities: &[CertificateDer<'c>]) -> Vec<CertificateDer<'c>> {
+        let keyed = authorities.iter().filter(|der| {
+            let key = Presented::read(der).key;
+            key.is_some_and(|key| self.0.contains(&key))
+        });
+        keyed.cloned().collect()
     }
 }
 
@@ -331,6 +338,7 @@ mod tests {
         let (ours, theirs) = (Authority::new("ours"), Authority::new("theirs"));
         let pins = Pins::new(vec![ours.pin()]).unwrap();
         assert_eq!(pins.trust(&[theirs.der(), ours.der()]).unwrap().roots.len(), 1);
+        assert_eq!(pins.pinned(&[theirs.der(), ours.der()]), [ours.der()]);
         assert!(matches!(pins.trust(&[theirs.der()]), Err(TrustError::Pin(_))));
         assert!(matches!(pins.trust(&[]), Err(TrustError::Pin(_))));
     }

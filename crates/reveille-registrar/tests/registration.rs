@@ -4,7 +4,7 @@ mod support;
 
 use reveille_core::model::stage::Stage;
 use reveille_core::model::time::Time;
-use reveille_node::link::{Carrier, Keyring};
+use reveille_node::link::{Carrier, Enrolment, Keyring};
 use reveille_registrar::registry::{Event, Settings, What};
 use reveille_registrar::server::Limits;
 use reveille_registrar::server::admin::{Answer, Ask};
@@ -213,6 +213,23 @@ async fn while_the_authority_is_replaced_both_are_accepted_and_agents_meet_the_n
     let error = link.session(&old, who.hello()).await.unwrap_err();
     assert_eq!(code(&error), "CERTIFICATE_UNKNOWN", "a certificate of the retired authority");
     drop(link.session(&fresh, who.hello()).await.unwrap());
+    site.end().await;
+}
+
+#[tokio::test]
+async fn an_agent_that_died_before_its_answer_came_is_still_the_one_that_was_let_in() {
+    let site = site().await;
+    let who = who(1);
+    let invited = site.invite(|_| {}).await;
+    let folder = tempfile::TempDir::new().unwrap();
+    let wish = || Enrolment::kept(folder.path(), who.identity.clone(), who.facts.clone(), None).unwrap();
+    let (_, first) = wish().ask(&site.link, &invited.token, Time::from_ms(0)).await.unwrap();
+    let (credential, then) = wish().ask(&site.link, &invited.token, Time::from_ms(0)).await.unwrap();
+    assert_eq!(first.machine, then.machine);
+    drop(site.link.session(&credential, who.hello()).await.unwrap());
+    Enrolment::forget(folder.path());
+    let error = wish().ask(&site.link, &invited.token, Time::from_ms(0)).await.unwrap_err();
+    assert_eq!(code(&error), "TOKEN_USED_UP", "with another key it is somebody else");
     site.end().await;
 }
 

@@ -311,12 +311,23 @@ async fn enrol(
         return Err(AgentError::NotEnrolled);
     };
     let name = name.map(|name| Word::cut(name.as_str()));
-    let wish = Enrolment::new(identity.clone(), setup.facts.clone(), name).map_err(AgentError::Refused)?;
+    let wish = Enrolment::kept(folder, identity.clone(), setup.facts.clone(), name);
+    let wish = wish.map_err(AgentError::Refused)?;
     let mut pause = Pause::default();
     loop {
         match wish.ask(link, invitation, now()).await {
-            Ok((credential, kept)) => return Ok(Keyring::keep(folder, credential, kept)?),
-            Err(failure) if failure.is_final() => return Err(AgentError::Refused(failure)),
+            Ok((credential, kept)) => {
+                let keyring = Keyring::keep(folder, credential, kept)?;
+                Enrolment::forget(folder);
+                return Ok(keyring);
+            }
+            Err(failure) if failure.is_final() => {
+                // Whoever answered under another key is not the server, and says nothing of what the server knows.
+                if !matches!(failure.reason(), Some(Reason::CaPinMismatch { .. })) {
+                    Enrolment::forget(folder);
+                }
+                return Err(AgentError::Refused(failure));
+            }
             Err(failure) => {
                 let asked_s = failure.retry_after_s();
                 heard.try_send(Heard::Down(failure.with_causes())).ok();

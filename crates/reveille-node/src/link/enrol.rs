@@ -1,7 +1,10 @@
 //! A token for a certificate, a certificate for the next one.
 //!
 //! The key is made here and stays here. It is made before the request and used for every repetition of it: the server knows a
-//! lost answer by the key, and an invitation is used once.
+//! lost answer by the key, and an invitation is used once. So it is on the disk before it is shown, and an agent that died in
+//! between is still the one that was let in.
+
+use std::path::{Path, PathBuf};
 
 use rcgen::{CertificateParams, DistinguishedName, KeyPair};
 use reveille_core::model::time::{Span, Time};
@@ -11,6 +14,7 @@ use reveille_wire::agent::{Enrol, Enrolled, Facts, Identity, PROTOCOL, Reason, R
 
 use super::keyring::Kept;
 use super::{ANSWER_WITHIN, Credential, Link, LinkError, dial};
+use crate::memory_file::replace;
 
 /// A machine that wants to be known.
 pub struct Enrolment {
@@ -29,6 +33,34 @@ impl Enrolment {
     pub fn new(identity: Identity, facts: Facts, node_name: Option<Word>) -> Result<Self, LinkError> {
         let key = KeyPair::generate().map_err(|error| LinkError::Key(error.to_string()))?;
         Ok(Self { key, identity, facts, node_name })
+    }
+
+    /// With the key of an enrolment that broke off, or with a fresh one, which is in this folder from then on.
+    ///
+    /// # Errors
+    ///
+    /// None can be made, or kept.
+    pub fn kept(
+        folder: &Path,
+        identity: Identity,
+        facts: Facts,
+        node_name: Option<Word>,
+    ) -> Result<Self, LinkError> {
+        let path = begun(folder);
+        let before = std::fs::read_to_string(&path).ok().and_then(|pem| KeyPair::from_pem(&pem).ok());
+        if let Some(key) = before {
+            return Ok(Self { key, identity, facts, node_name });
+        }
+        let wish = Self::new(identity, facts, node_name)?;
+        replace(&path, wish.key.serialize_pem().as_bytes())
+            .map_err(|error| LinkError::Key(format!("{} cannot be written: {error}", path.display())))?;
+        Ok(wish)
+    }
+
+    /// It is over, one way or the other: the next one is with another key.
+    pub fn forget(folder: &Path) {
+        // One that stays is passed over by a machine that is enrolled.
+        std::fs::remove_file(begun(folder)).ok();
     }
 
     /// Asks; may be repeated until it is answered.
@@ -63,6 +95,10 @@ impl Link {
         let enrolled: Enrolled = line.post(path::RENEW, None, &wish, ANSWER_WITHIN).await?;
         taken(self, &key, enrolled, now)
     }
+}
+
+fn begun(folder: &Path) -> PathBuf {
+    folder.join("enrolling.pem")
 }
 
 /// A request that says nothing but the key.

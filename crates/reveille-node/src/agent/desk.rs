@@ -70,6 +70,12 @@ impl Desk {
         self.flush(tell);
     }
 
+    /// Something of it could not be done; it is tried again.
+    pub(super) fn plan_failed(&mut self, why: &str, tell: &mut impl FnMut(Time, Told<'_>)) {
+        self.progress.stands("PLAN_FAILED", why);
+        self.flush(tell);
+    }
+
     pub(super) fn hear(&mut self, said: &Said, tell: &mut impl FnMut(Time, Told<'_>)) {
         self.progress.hear(said);
         self.flush(tell);

@@ -42,6 +42,7 @@ use crate::hands::{Hands, JoinSettings};
 use crate::inspect::Inspector;
 use crate::link::{Keyring, KeyringError, Link, LinkError};
 use crate::memory_file::MemoryFile;
+use crate::pause::Pause;
 use crate::peers::{self, Circle, Listener};
 use crate::probe::Metadata;
 use crate::root::Root;
@@ -141,24 +142,26 @@ pub async fn run(mut setup: Setup, mut tell: impl FnMut(Time, Told<'_>)) -> Resu
     desk.progress.runs();
     let (token_in, tokens) = watch::channel(None);
     let mut agent = Agent { setup, shelf, config, circle, say, heard, courier, desk, token_in, tokens };
+    let mut pause = Pause::default();
     loop {
-        held = match held.take() {
-            None => Some(agent.await_plan(&mut tell).await?),
-            Some(plan) => {
-                agent.shelf.keep(&plan)?;
-                agent.desk.progress.has_plan();
-                let root = &agent.setup.root;
-                let files = plan::apply_files(root, &plan, |step| agent.desk.send(AgentFrame::Step(step)));
-                match files {
-                    Ok(()) => Some(agent.live(&plan, &mut tell).await?),
-                    Err(failure) => {
-                        tell(crate::driver::now(), Told::Plan(&failure.to_string()));
-                        agent.desk.progress.stands("PLAN_FAILED", &failure.to_string());
-                        None
-                    }
-                }
-            }
+        let Some(plan) = held.take() else {
+            held = Some(agent.await_plan(&mut tell).await?);
+            continue;
         };
+        held = Some(match agent.follow(&plan, &mut tell).await {
+            Ok(next) if next.checksum != plan.checksum => {
+                pause = Pause::default();
+                next
+            }
+            // Its driver broke off: not again at once.
+            Ok(plan) => agent.another_or(plan, pause.next(None), &mut tell).await?,
+            Err(AgentError::Plan(failure)) => {
+                tell(crate::driver::now(), Told::Plan(&failure.to_string()));
+                agent.desk.plan_failed(&failure.to_string(), &mut tell);
+                agent.another_or(plan, pause.next(None), &mut tell).await?
+            }
+            Err(failure) => return Err(failure),
+        });
     }
 }
 
@@ -232,6 +235,33 @@ impl Drop for AbortOnDrop {
 }
 
 impl Agent {
+    /// Keeps the plan, writes its files, and drives its join until there is another.
+    async fn follow(
+        &mut self,
+        plan: &Plan,
+        tell: &mut impl FnMut(Time, Told<'_>),
+    ) -> Result<Plan, AgentError> {
+        self.shelf.keep(plan)?;
+        self.desk.progress.has_plan();
+        let desk = &self.desk;
+        plan::apply_files(&self.setup.root, plan, |step| desk.send(AgentFrame::Step(step)))?;
+        self.live(plan, tell).await
+    }
+
+    /// Another plan, or after a pause this one once more: what stands in its way may pass, and the server, which knows that it
+    /// came, does not send it again.
+    async fn another_or(
+        &mut self,
+        plan: Plan,
+        pause: Duration,
+        tell: &mut impl FnMut(Time, Told<'_>),
+    ) -> Result<Plan, AgentError> {
+        match tokio::time::timeout(pause, self.await_plan(tell)).await {
+            Ok(another) => another,
+            Err(_) => Ok(plan),
+        }
+    }
+
     /// Waits for the machine's plan; waits and refusals become the trouble of the stage that fetches it.
     async fn await_plan(&mut self, tell: &mut impl FnMut(Time, Told<'_>)) -> Result<Plan, AgentError> {
         loop {

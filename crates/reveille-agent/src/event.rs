@@ -85,6 +85,9 @@ pub enum Event {
     /// Whoever leads the cluster asks for this machine's node: it is looked at now, and what is due is not put off any longer.
     /// It overrides nothing that speaks against it, and what was remembered of going away least of all.
     Asked(Ask),
+    /// The server lets this machine in: where it said before that the machine was removed, somebody took that back, and the
+    /// machine is to be joined.
+    Readmitted,
     /// A person, or the agent's own end, says: do nothing to this machine, and disarm.
     Cancelled,
     /// That is taken back.

@@ -26,8 +26,8 @@ use crate::effect::{Effect, Report, Verb};
 use crate::event::Event;
 use crate::memory::DAY;
 use crate::model::{
-    Credentials, Device, FlightId, ForeignCluster, Inspection, Machine, NodeSeen, Outcome, PeerAnswer, Role,
-    WatchdogSeen,
+    Credentials, Device, FlightId, ForeignCluster, Inspection, Leaving, Machine, NodeSeen, Outcome, PeerAnswer,
+    Role, WatchdogSeen,
 };
 use crate::settings::Settings;
 use crate::verdict::QUORUM_LEAST;
@@ -84,7 +84,7 @@ pub struct Witness {
     wake_at: Option<Time>,
     machine: Option<Machine>,
     cancelled: bool,
-    leaving: bool,
+    leaving: Option<Leaving>,
     /// A join was ordered, and has not held since.
     ordered: bool,
     /// The last check that ended was answered.
@@ -135,7 +135,7 @@ impl Witness {
             wake_at: None,
             machine: None,
             cancelled: false,
-            leaving: false,
+            leaving: None,
             ordered: false,
             api_answers: false,
             known_peers: BTreeSet::new(),
@@ -157,7 +157,7 @@ impl Witness {
         self.in_flight.clear();
         (self.wake_at, self.heard_at, self.asked, self.found) = (None, None, None, None);
         (self.machine, self.rebooting_until, self.covered) = (None, None, 0);
-        (self.cancelled, self.api_answers, self.leaving) = (false, false, false);
+        (self.cancelled, self.api_answers, self.leaving) = (false, false, None);
         self.ordered = false;
         self.stale_in_a_row = 0;
         self.known_peers.clear();
@@ -196,10 +196,15 @@ impl Witness {
                 let before = if same { self.stale_in_a_row } else { 0 };
                 self.stale_in_a_row = if may_be_stale(&found.credentials) { before + 1 } else { 0 };
                 let ready = found.node == NodeSeen::Ready;
-                self.leaving = found.leaving.is_some() || (self.leaving && !ready);
+                self.leaving = found.leaving.or(self.leaving.filter(|_| !ready));
                 self.found = Some(found.clone());
             }
-            Event::Ordered => (self.ordered, self.leaving) = (true, false),
+            Event::Ordered => (self.ordered, self.leaving) = (true, None),
+            Event::Readmitted => {
+                // That it was removed may have been said to an agent before this one.
+                self.ordered = true;
+                self.leaving = self.leaving.filter(|how| *how != Leaving::Removed);
+            }
             Event::OrdersRead { flight, .. } => drop(self.lands(Kind::Orders, *flight)),
             Event::WatchdogSet { flight, .. } => drop(self.lands(Kind::WatchdogSet, *flight)),
             Event::WatchdogRead { flight, found } if self.lands(Kind::WatchdogRead, *flight) => {
@@ -347,7 +352,7 @@ impl Witness {
             let (most, count) = (self.settings.reboots_a_day as usize, self.reboots.len());
             return ensure(count <= most, 6, || format!("reboot {count} of {most} in a day"));
         }
-        ensure(!self.leaving, 1, || format!("{verb}, and the machine is to go"))?;
+        ensure(self.leaving.is_none(), 1, || format!("{verb}, and the machine is to go"))?;
         let worker = self.machine.as_ref().is_some_and(|machine| machine.role == Role::Worker);
         match verb {
             Verb::Reset => {

@@ -16,7 +16,7 @@ use crate::contact::Contact;
 use crate::effect::{Effect, Report};
 use crate::event::Event;
 use crate::memory::Memory;
-use crate::model::{Flight, FlightId, Machine, NodeSeen};
+use crate::model::{Flight, FlightId, Leaving, Machine, NodeSeen};
 use crate::rejoin::{self, Hold, Known, Rung};
 use crate::safety::{self, Unable};
 use crate::settings::{Config, Settings, Warning};
@@ -212,6 +212,11 @@ impl State {
             }
             Event::Ordered => self.take_order(),
             Event::Asked(ask) => self.take_ask(ask),
+            Event::Readmitted => {
+                if self.sight.leaving() == Some(Leaving::Removed) {
+                    self.take_order();
+                }
+            }
             Event::Cancelled => {
                 self.cancelled = true;
                 self.cancel_reboot(turn);

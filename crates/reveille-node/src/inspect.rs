@@ -218,6 +218,16 @@ impl Inspector {
         self.removed.store(true, Ordering::Relaxed);
     }
 
+    /// The server lets this machine in. A look that began before may still say otherwise.
+    pub fn is_let_in(&self) {
+        self.removed.store(false, Ordering::Relaxed);
+    }
+
+    /// The server has let it in since this look said that it was removed.
+    pub fn is_outdated(&self, found: &Inspection) -> bool {
+        found.leaving == Some(Leaving::Removed) && !self.removed.load(Ordering::Relaxed)
+    }
+
     /// The cluster's authorities: from the kubeconfig that the kubelet has, when it is of the pinned ones, or else discovered.
     ///
     /// # Errors

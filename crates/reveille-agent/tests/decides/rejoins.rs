@@ -114,6 +114,29 @@ fn a_machine_that_is_not_its_own_to_take_back_is_left_alone() {
 }
 
 #[test]
+fn a_machine_that_is_readmitted_comes_back_and_one_that_goes_for_another_reason_does_not() {
+    for (leaving, verbs) in [(Leaving::Removed, &[Verb::RestartKubelet][..]), (Leaving::Drained, &[])] {
+        let mut bench = Bench::with_peers(3, 0);
+        bench.run(Span::from_min(5));
+        bench.node_goes(Credentials::Accepted, Some(leaving));
+        bench.run(Span::from_min(10));
+        bench.restart();
+        bench.around.found.leaving = None;
+        bench.around.works = |around, verb| {
+            if verb == Verb::RestartKubelet {
+                back(around);
+            }
+            Outcome::Done
+        };
+        bench.run(Span::from_min(10));
+        assert_eq!(bench.verbs(), [], "that nobody says it any more takes nothing back");
+        bench.hear(Event::Readmitted);
+        bench.run(HOURS);
+        assert_eq!(bench.verbs(), verbs, "{leaving:?}\n{}", bench.all_said());
+    }
+}
+
+#[test]
 fn that_it_is_to_go_outlives_its_node_and_its_agent() {
     let mut bench = Bench::with_peers(3, 0);
     bench.run(Span::from_min(5));

@@ -336,7 +336,12 @@ impl Agent {
                         Heard::Token(token) => drop(self.token_in.send_replace(Some(token))),
                         Heard::Order(order) => self.desk.take_order(order, Some(&life)),
                         Heard::Removed => life.inspector.is_removed(),
-                        Heard::Up { .. } => self.desk.tell_all(),
+                        Heard::Up { .. } => {
+                            life.inspector.is_let_in();
+                            // A driver that is busy hears it with the next session.
+                            life.orders.try_send(Event::Readmitted).ok();
+                            self.desk.tell_all();
+                        }
                     }
                 }
                 said = life.said.recv() => {
@@ -344,6 +349,11 @@ impl Agent {
                     tell(crate::driver::now(), Told::Machine(&said));
                     if matches!(said, Said::Report(Report::Back)) {
                         self.shelf.mark_joined(plan)?;
+                    }
+                    if let Said::Found(found) = &said
+                        && life.inspector.is_outdated(&found.inspection)
+                    {
+                        life.orders.try_send(Event::Readmitted).ok();
                     }
                     if let Said::Account(account) = &said {
                         let account = of_account(account, life.inspector.kubelet_runs());

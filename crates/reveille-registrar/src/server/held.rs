@@ -9,6 +9,7 @@
 //! bound, so that an answer that was lost is given again.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -24,6 +25,9 @@ use crate::registry::{Conn, Event, MachineId, Peer};
 /// The welcome follows the hello at once.
 const WELCOME_WITHIN: Duration = Duration::from_secs(20);
 
+/// What a session was to be told last is kept for so many sweeps; then whoever asks hears that it is over.
+const SWEEPS_KEPT: u32 = 30;
+
 /// All of them.
 #[derive(Default)]
 pub(super) struct Held {
@@ -35,6 +39,8 @@ struct Session {
     /// Ends the wait of whoever has the line.
     newer: Notify,
     line: Turn<Line>,
+    /// Sweeps that found it over, with a word that nobody came for.
+    over: AtomicU32,
 }
 
 struct Line {
@@ -109,7 +115,8 @@ impl Held {
         }
         line.drain()?;
         let polled = line.answer(number);
-        let session = Session { conn, newer: Notify::new(), line: Turn::new(line) };
+        let (newer, over) = (Notify::new(), AtomicU32::new(0));
+        let session = Session { conn, newer, line: Turn::new(line), over };
         self.lock().insert((machine, number), Arc::new(session));
         Ok(polled)
     }
@@ -122,14 +129,21 @@ impl Held {
 
     /// Forgets those whose outlet the registry closed and nobody asks for.
     pub(super) fn sweep(&self) {
-        let over = |session: &Arc<Session>| {
-            session.line.try_lock().is_ok_and(|line| line.outgoing.is_closed() && line.outgoing.is_empty())
-        };
-        self.lock().retain(|_, session| !over(session));
+        self.lock().retain(|_, session| !session.is_over());
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<(MachineId, u64), Arc<Session>>> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Session {
+    /// Its outlet is closed, and nothing is left in it, or nobody came for that.
+    fn is_over(&self) -> bool {
+        // Whoever has the line asks for it.
+        let Ok(line) = self.line.try_lock() else { return false };
+        let is_closed = line.outgoing.is_closed();
+        is_closed && (line.outgoing.is_empty() || self.over.fetch_add(1, Ordering::Relaxed) >= SWEEPS_KEPT)
     }
 }
 
@@ -164,5 +178,28 @@ impl Line {
 
     fn answer(&self, session: u64) -> Polled {
         Polled { session, ack: self.taken, frames: List::first(self.kept.iter().cloned()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_that_was_closed_and_that_nobody_asks_for_is_forgotten_with_its_last_word() {
+        let held = Held::default();
+        let (outlet, outgoing) = mpsc::channel(1);
+        let line = Turn::new(Line { outgoing, kept: VecDeque::new(), sent: 0, taken: 0 });
+        let session = Session { conn: Conn(1), newer: Notify::new(), line, over: AtomicU32::new(0) };
+        held.lock().insert((MachineId::new("m-1"), 1), Arc::new(session));
+        let left_after = |sweeps: u32| {
+            (0..sweeps).for_each(|_| held.sweep());
+            held.lock().len()
+        };
+        assert_eq!(left_after(2 * SWEEPS_KEPT), 1, "it stands");
+        outlet.try_send(Outgoing::Close(Reason::Replaced.into())).unwrap();
+        drop(outlet);
+        assert_eq!(left_after(SWEEPS_KEPT), 1, "its last word waits for whoever asks");
+        assert_eq!(left_after(1), 0);
     }
 }

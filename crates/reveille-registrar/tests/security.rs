@@ -241,6 +241,23 @@ async fn a_request_that_is_too_large_none_or_never_ends_is_refused_and_the_serve
 }
 
 #[tokio::test]
+async fn whoever_asks_again_and_again_leaves_the_place_in_the_end() {
+    let limits = Limits { connection_within: Duration::from_secs(1), ..Limits::default() };
+    let site = site_with(TempDir::new().unwrap(), Settings::default(), limits).await;
+    let mut stream = raw::tls13(&site.link, None).await;
+    let asking = async {
+        let mut part = [0; 4096];
+        while stream.write_all(b"GET /v1/ping HTTP/1.1\r\nhost: x\r\n\r\n").await.is_ok()
+            && matches!(stream.read(&mut part).await, Ok(1..))
+        {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), asking).await.unwrap();
+    site.end().await;
+}
+
+#[tokio::test]
 async fn a_frame_that_is_too_large_none_or_never_comes_ends_the_session_with_its_reason() {
     let site = site_with(TempDir::new().unwrap(), Settings::default(), hasty()).await;
     let (machine, credential) = site.enrolled(1).await;

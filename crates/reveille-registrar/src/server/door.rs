@@ -1,7 +1,7 @@
 //! Connections: accepted, shaken hands with, served, each step within its deadline.
 //!
 //! ```text
-//!  accept ─▶ gate: a place among the half-open ─▶ TLS within 10 s ─▶ place given back ─▶ HTTP/1.1, headers within 10 s
+//!  accept ─▶ gate: a place among the half-open ─▶ TLS within 10 s ─▶ place given back ─▶ HTTP/1.1, headers within 10 s, 2 min
 //! ```
 //!
 //! What a connection proved is found out once and goes with every request of it.
@@ -15,7 +15,7 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
 use super::gate::Gate;
@@ -53,7 +53,7 @@ pub(super) async fn serve(
             }
             Err(error) => {
                 tracing::warn!("a connection cannot be accepted: {error}");
-                tokio::time::sleep(ACCEPT_AGAIN).await;
+                sleep(ACCEPT_AGAIN).await;
             }
         }
     }
@@ -90,7 +90,7 @@ async fn connection(
         () = told(&mut stop) => return,
     };
     drop(place);
-    let step_within = hall.step_within;
+    let (step_within, connection_within) = (hall.step_within, hall.connection_within);
     let who = Arc::new(doorman.who(stream.get_ref().1.peer_certificates()));
     if *who == Shown::Strange {
         tracing::info!(%address, "somebody showed a certificate of another authority");
@@ -109,6 +109,10 @@ async fn connection(
     let mut serving = std::pin::pin!(serving);
     let served = tokio::select! {
         served = serving.as_mut() => served,
+        () = sleep(connection_within) => {
+            tracing::debug!(%address, "a connection ended: it took too long");
+            return;
+        }
         () = told(&mut stop) => {
             // What is asked is answered, and nothing more is.
             serving.as_mut().graceful_shutdown();

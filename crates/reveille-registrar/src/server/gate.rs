@@ -23,6 +23,9 @@ pub struct Limits {
     /// Longest for each step of whoever comes: the handshake, the headers of a request, its body, the first frame, a frame that
     /// is sent.
     pub step_within: Duration,
+    /// Longest for a connection that did not become a WebSocket: who takes no answers, or asks again and again, leaves his place.
+    /// An agent asks one thing of each; what takes longest is a poll that is held back for 25 s.
+    pub connection_within: Duration,
 }
 
 impl Default for Limits {
@@ -32,6 +35,7 @@ impl Default for Limits {
             half_open_max: 1024,
             half_open_per_address_max: 128,
             step_within: Duration::from_secs(10),
+            connection_within: Duration::from_secs(120),
         }
     }
 }

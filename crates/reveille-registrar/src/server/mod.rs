@@ -166,6 +166,7 @@ pub async fn start(setup: Setup) -> Result<Server, StartError> {
         held: held::Held::default(),
         version: setup.version,
         step_within: setup.limits.step_within,
+        connection_within: setup.limits.connection_within,
         sessions: Arc::new(Semaphore::new(setup.limits.connections_max)),
     });
     let office = admin::Office { hall: hall.clone(), pools: setup.pools, names, port: address.port() };

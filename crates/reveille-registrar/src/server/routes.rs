@@ -49,6 +49,8 @@ pub(super) struct Hall {
     pub(super) version: &'static str,
     /// Longest for each step of whoever comes.
     pub(super) step_within: Duration,
+    /// Longest for a connection.
+    pub(super) connection_within: Duration,
     /// A place for each WebSocket: when all are free, everybody was told good-bye.
     pub(super) sessions: Arc<Semaphore>,
 }

@@ -5,7 +5,7 @@
 //!  all is there, and no kubelet runs    ─▶ RestartKubelet   the join broke off before it started one
 //!  bootstrap token refused, cert expired ─▶ NewToken        the kubelet bootstraps anew; nothing is thrown away
 //!  the same where an agent renews itself ─▶ NewToken        also refused ones: its next start fetches others
-//!  certificate refused, again and again  ─▶ Reset           and join: what is there is of another life
+//!  certificate refused, again and again  ─▶ Reset           and join: what is there is of another life; not while clocks differ
 //!  kubelet.conf of a cluster that is gone ─▶ Reset          its address answers as *this* cluster now
 //!  nothing is there, and a join was ordered, or a reset begun before the agent died ─▶ Join
 //!  a join that was ordered broke off      ─▶ Reset          there is no certificate that could be lost
@@ -166,7 +166,8 @@ pub fn choose(known: Known<'_>) -> Result<Option<Rung>, Hold> {
             proved().map(|()| Some(Rung::NewToken))
         }
         Credentials::TokenDead => proved().map(|()| Some(Rung::NewToken)),
-        Credentials::Expired if !known.found.clock_is_right => Err(Hold::ClockWrong),
+        // A server whose clock runs ahead refuses a certificate that is within its dates.
+        Credentials::Expired | Credentials::Refused if !known.found.clock_is_right => Err(Hold::ClockWrong),
         Credentials::Expired if known.attempts < TOKENS_BEFORE_RESET => {
             proved().map(|()| Some(Rung::NewToken))
         }
@@ -259,8 +260,10 @@ mod tests {
 
     #[test]
     fn a_date_is_not_judged_by_a_clock_that_is_not_synchronised() {
-        let found = Inspection { clock_is_right: false, ..found(NodeSeen::Absent, Credentials::Expired) };
-        assert_eq!(chosen(&found, Role::Worker, 3, None), Err(Hold::ClockWrong));
+        for credentials in [Credentials::Expired, Credentials::Refused] {
+            let found = Inspection { clock_is_right: false, ..found(NodeSeen::Absent, credentials) };
+            assert_eq!(chosen(&found, Role::Worker, 3, None), Err(Hold::ClockWrong));
+        }
     }
 
     #[test]

@@ -56,21 +56,18 @@ impl Book {
         self.machines.values()
     }
 
-    /// The machine that a text names: by its record, a lasting part of its identity, or its node.
+    /// The machine that a text names: by its record, or by a lasting part of its identity or its node, where no other claims the
+    /// same. A machine says what it is called by itself: a name of another's that it takes is nobody's from then on, not its own.
     pub fn find(&self, text: &str) -> Option<&Machine> {
-        let by_id = self.machines.get(&MachineId::new(text));
-        let by_part = || {
-            let parts = [Part::InstanceId, Part::MachineId, Part::SystemUuid];
-            let id = parts.into_iter().find_map(|part| self.by_part.get(&(part, Arc::from(text))))?;
-            self.machines.get(id)
-        };
-        let by_node = || {
-            let mut named = self.by_node.iter().filter(|((_, name), _)| &**name == text).map(|(_, id)| id);
-            let first = named.next()?;
-            // Two rosters may have a node of one name; then the name names nobody.
-            named.next().is_none().then(|| self.machines.get(first))?
-        };
-        by_id.or_else(by_part).or_else(by_node)
+        if let Some(known) = self.machines.get(&MachineId::new(text)) {
+            return Some(known);
+        }
+        let parts = [Part::InstanceId, Part::MachineId, Part::SystemUuid];
+        let by_part = parts.into_iter().filter_map(|part| self.by_part.get(&(part, Arc::from(text))));
+        let by_node = self.by_node.iter().filter(|((_, name), _)| &**name == text).map(|(_, id)| id);
+        let mut named = by_part.chain(by_node);
+        let first = named.next()?;
+        named.all(|id| id == first).then(|| self.machines.get(first))?
     }
 
     /// The machine that has this key, or may have it next.

@@ -60,7 +60,7 @@ impl Registry {
     pub(super) fn remove(&mut self, turn: &mut Turn, ask: Ask, machine: &Word, what: Option<Removal>) {
         let found = self.book.find(machine).or_else(|| self.book.machine(&MachineId::new(machine.as_str())));
         let Some(known) = found else {
-            return turn.reply(ask, bad("machine", "none is known by this name"));
+            return turn.reply(ask, bad("machine", "none is known by this name, or several are"));
         };
         let id = known.id.clone();
         if known.removed == what {

@@ -146,6 +146,7 @@ impl<T: Tokens> Hands<T> {
     }
 
     async fn perform(&self, deeds: &[Deed], said: &mpsc::Sender<String>) -> Result<(), DeedError> {
+        let _fleeting = Fleeting::of(deeds, self.inspector.root());
         let mut result = Ok(());
         for deed in deeds {
             let clears = matches!(deed, Deed::Remove(_));
@@ -193,6 +194,30 @@ impl<T: Tokens> Hands<T> {
     }
 }
 
+/// What is written and removed again by the same deeds, a token among it: it goes also when nobody waits for them any more.
+struct Fleeting(Vec<PathBuf>);
+
+impl Fleeting {
+    fn of(deeds: &[Deed], root: &Root) -> Self {
+        let is_removed =
+            |path: &String| deeds.iter().any(|deed| matches!(deed, Deed::Remove(other) if other == path));
+        let written = deeds.iter().filter_map(|deed| match deed {
+            Deed::Write { path, .. } if is_removed(path) => Some(root.at(path)),
+            _ => None,
+        });
+        Self(written.collect())
+    }
+}
+
+impl Drop for Fleeting {
+    fn drop(&mut self) {
+        for path in &self.0 {
+            // Where the deeds came to their end it is gone already.
+            fs::remove_file(path).ok();
+        }
+    }
+}
+
 /// Copies what a reset throws away, into a folder with a number; the oldest copies go.
 fn keep(root: &Root, paths: &[String], copies: &Path) -> Result<(), DeedError> {
     let failed = |what, path: &Path| {
@@ -229,4 +254,24 @@ fn copy(root: &Root, path: &Path, to: &Path) -> Result<(), DeedError> {
     }
     let Some(bytes) = root.bytes(path).map_err(failed)? else { return Ok(()) };
     replace(&to.join(path.strip_prefix("/").unwrap_or(path)), &bytes).map_err(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_written_for_a_moment_goes_also_when_nobody_waits_any_more_and_nothing_else_does() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = Root::new(folder.path());
+        for path in ["/run/token", "/etc/kept", "/etc/earlier"] {
+            replace(&root.at(path), b"x").unwrap();
+        }
+        let write = |path: &str| Deed::Write { path: path.to_owned(), content: "x".into() };
+        let remove = |path: &str| Deed::Remove(path.to_owned());
+        let deeds = [write("/run/token"), write("/etc/kept"), remove("/run/token"), remove("/etc/earlier")];
+        drop(Fleeting::of(&deeds, &root));
+        let is_there = |path: &str| root.has(path);
+        assert_eq!(["/run/token", "/etc/kept", "/etc/earlier"].map(is_there), [false, true, true]);
+    }
 }

@@ -69,8 +69,9 @@ impl Marks {
 /// A process with these words joins this machine, or takes it out of a cluster, by whatever means.
 pub fn is_join(words: &[&str]) -> bool {
     let name = |word: &&str| word.rsplit('/').next().unwrap_or_default().to_owned();
+    // Flags may stand before the verb, with values of their own.
     let is_kubeadm = words.first().map(name).as_deref() == Some("kubeadm")
-        && matches!(words.get(1), Some(&("join" | "init" | "reset")));
+        && words.iter().skip(1).any(|word| matches!(*word, "join" | "init" | "reset"));
     is_kubeadm || words.iter().take(WORDS_LOOKED_AT).map(name).any(|name| SCRIPTS.contains(&name.as_str()))
 }
 
@@ -85,6 +86,7 @@ mod tests {
             ("kubeadm join 10.0.0.1:6443", true),
             ("/usr/bin/kubeadm reset -f", true),
             ("/usr/bin/kubeadm init", true),
+            ("kubeadm --v=5 --rootfs / join 10.0.0.1:6443", true),
             ("kubeadm token list", false),
             ("vi kubeadm join", false),
             ("/bin/sh /usr/local/bin/k3s-agent-uninstall.sh", true),

@@ -10,9 +10,9 @@
 
 mod tar;
 
-use std::fs::OpenOptions;
+use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 
 use flate2::Compression;
@@ -112,17 +112,31 @@ pub fn pack(contents: &Contents<'_>) -> io::Result<Vec<u8>> {
     archive.end()?.finish()
 }
 
-/// Writes it, to be read by its owner alone.
+/// Writes it, to be read by its owner alone. It is written beside its place and takes it then: in a folder where others may write,
+/// what stands there of that name may be a link to a file that is not theirs to write, or a file that stays theirs to read.
 ///
 /// # Errors
 ///
-/// It cannot be written.
+/// It cannot be written, or something else than a file stands there.
 pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
-    // One that was there keeps its mode otherwise.
-    file.set_permissions(std::fs::Permissions::from_mode(0o600))?;
-    file.write_all(bytes)?;
-    file.sync_all()
+    let is_other = path.symlink_metadata().is_ok_and(|there| !there.is_file());
+    let Some(name) = path.file_name().filter(|_| !is_other) else {
+        return Err(io::Error::other("what stands there is no file"));
+    };
+    let mut name = name.to_owned();
+    name.push(".new");
+    let beside = path.with_file_name(name);
+    match fs::remove_file(&beside) {
+        Err(failure) if failure.kind() != io::ErrorKind::NotFound => return Err(failure),
+        _ => {}
+    }
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
+    let written = file.write_all(bytes).and_then(|()| file.sync_all());
+    let placed = written.and_then(|()| fs::rename(&beside, path));
+    if placed.is_err() {
+        fs::remove_file(&beside).ok();
+    }
+    placed
 }
 
 /// Every secret that is known to be on this machine, as it stands there.

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::Read as _;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 
 use base64::Engine as _;
 use flate2::read::GzDecoder;
@@ -100,4 +101,18 @@ fn a_bundle_is_for_its_owner_alone() {
     write(&path, b"new").unwrap();
     assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
     assert_eq!(fs::read(&path).unwrap(), b"new");
+}
+
+#[test]
+fn a_link_that_somebody_laid_in_a_bundles_place_leads_it_nowhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let [theirs, place, beside] =
+        ["theirs", "machine.tar.gz", "machine.tar.gz.new"].map(|name| folder.path().join(name));
+    fs::write(&theirs, "kept").unwrap();
+    symlink(&theirs, &place).unwrap();
+    assert!(write(&place, b"new").is_err());
+    fs::remove_file(&place).unwrap();
+    symlink(&theirs, &beside).unwrap();
+    write(&place, b"new").unwrap();
+    assert_eq!((fs::read(&theirs).unwrap(), fs::read(&place).unwrap()), (b"kept".to_vec(), b"new".to_vec()));
 }

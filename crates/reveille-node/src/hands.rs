@@ -72,6 +72,9 @@ pub enum DeedError {
     /// Its marks came since it was decided on.
     #[error("a control plane, or a member of etcd, is on this machine: nothing of it is taken away")]
     ControlPlane,
+    /// It began since it was decided on.
+    #[error("a join, or a reset, that is somebody else's is under way on this machine: nothing is done beside it")]
+    JoinUnderWay,
     /// This process does not do that.
     #[error("this agent does not reboot its machine")]
     NoReboot,
@@ -112,6 +115,10 @@ impl<T: Tokens> Hands<T> {
     /// The first deed that failed.
     pub async fn act(&self, verb: Verb, said: &mpsc::Sender<String>) -> Result<(), DeedError> {
         let distribution = self.inspector.distribution();
+        // What the machine is was read some seconds ago, and no program of ours runs yet.
+        if matches!(verb, Verb::Bootstrap | Verb::Reset | Verb::Join) && self.inspector.is_joining() {
+            return Err(DeedError::JoinUnderWay);
+        }
         let deeds = match verb {
             Verb::RequestToken => {
                 let token = self.tokens.token().await?;

@@ -565,7 +565,7 @@ impl Inspector {
     }
 
     /// A join or a reset runs on this machine: in the same file system, so that another container's is not taken for it.
-    fn is_joining(&self) -> bool {
+    pub(crate) fn is_joining(&self) -> bool {
         self.has_process(is_join).unwrap_or(false)
     }
 

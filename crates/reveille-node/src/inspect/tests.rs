@@ -417,6 +417,22 @@ async fn nothing_is_taken_from_a_server_of_any_kind_whatever_was_decided_before_
     }
 }
 
+#[tokio::test]
+async fn nothing_is_thrown_away_beside_a_join_that_began_since_that_was_decided() {
+    let cluster = Cluster::new("ours");
+    let here = Here::new(Kind::K3s);
+    here.has_joined(&cluster);
+    let inspector = Arc::new(here.inspector(1, &cluster.token()));
+    here.runs();
+    here.put("/proc/77/cmdline", "/usr/bin/kubeadm\0join\0--config\0x\0");
+    let settings = JoinSettings { copies: here.root.at("/copies"), ..JoinSettings::default() };
+    let hands = Hands::new(Arc::clone(&inspector), NoTokens, settings);
+    let (said, _heard) = mpsc::channel(1);
+    let failure = hands.act(Verb::Reset, &said).await.unwrap_err();
+    assert!(failure.to_string().contains("under way"), "{failure}");
+    assert!(here.root.has(here.agent("kubelet.kubeconfig")));
+}
+
 #[test]
 fn what_a_killed_join_left_goes_when_the_next_one_starts_and_not_while_another_runs() {
     let scratch = "/run/reveille/kubeadm-join-w-1.yaml";

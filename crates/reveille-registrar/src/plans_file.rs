@@ -227,6 +227,12 @@ fn step(path: &Path, file: &Written, read: &mut BTreeSet<PathBuf>) -> Result<Ste
     if !is_plain {
         return Err(Wrong::Plan(format!("{:?} is no absolute path without \"..\"", file.path.as_str())));
     }
+    if let Some(owner) = file.owner.as_deref().filter(|owner| *owner != "root:root") {
+        return Err(Wrong::Plan(format!(
+            "{} is to be {owner}'s, and an agent writes files of root's alone; leave owner out",
+            file.path
+        )));
+    }
     let mode = u32::from_str_radix(&file.mode, 8).ok().filter(|mode| *mode <= 0o777);
     if mode.is_none() {
         return Err(Wrong::Plan(format!(
@@ -336,6 +342,7 @@ pub(crate) mod tests {
             (plan("gpu", ""), "more than one roster"),
             (file("path: etc/a, mode: \"0600\", content: x"), "absolute path"),
             (file("path: /etc/../a, mode: \"0600\", content: x"), "absolute path"),
+            (file("path: /etc/a, mode: \"0600\", content: x, owner: \"www:www\""), "leave owner out"),
             (file("path: /etc/a, mode: \"9\", content: x"), "octal"),
             (file("path: /etc/a, mode: \"4755\", content: x"), "octal"),
             (file("path: /etc/a, mode: \"0600\""), "one of the two"),

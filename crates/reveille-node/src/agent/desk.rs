@@ -7,6 +7,7 @@
 //!
 //! One order to join or to restart is under way at once; a newer one takes its place. Whether it works is read elsewhere.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use reveille_agent::Event;
@@ -25,18 +26,24 @@ use super::evidence::Collector;
 use super::progress::Progress;
 use super::{Life, Told};
 
+/// So many orders are known when they come again.
+const ORDERS_KEPT: usize = 64;
+
 /// What is said to the server, and the order that is under way.
 pub(super) struct Desk {
     pub(super) progress: Progress,
     pub(super) account: Option<Account>,
     say: mpsc::Sender<AgentFrame>,
     order: Option<Order>,
+    /// Orders that were taken, the newest last.
+    had: VecDeque<u64>,
     collector: Collector,
 }
 
 impl Desk {
     pub(super) fn new(say: mpsc::Sender<AgentFrame>, collector: Collector) -> Self {
-        Self { progress: Progress::default(), account: None, say, order: None, collector }
+        let (progress, had) = (Progress::default(), VecDeque::new());
+        Self { progress, account: None, say, order: None, had, collector }
     }
 
     pub(super) fn send(&self, frame: AgentFrame) {
@@ -104,15 +111,16 @@ impl Desk {
 
     /// Carries an order out, as far as the machine's own reasons allow it.
     pub(super) fn take_order(&mut self, order: Order, life: Option<&Life>) {
+        if matches!(order.verb, Verb::Join | Verb::RestartKubelet) && self.was_had(order.id) {
+            return;
+        }
         let begun = match (order.verb, life) {
             (Verb::Join | Verb::RestartKubelet, None) => Err("no plan was given to this machine yet"),
             (Verb::Join | Verb::RestartKubelet, Some(life)) => {
                 let ask = if order.verb == Verb::Join { Ask::Rejoin } else { Ask::RestartKubelet };
                 let taken = life.orders.try_send(Event::Asked(ask)).map_err(|_| "the agent is busy");
-                if taken.is_ok()
-                    && let Some(before) = self.order.replace(order.clone())
-                {
-                    self.answer(before.id, Ended::Declined, "another order came after it");
+                if taken.is_ok() {
+                    self.take_up(&order);
                 }
                 taken
             }
@@ -122,6 +130,26 @@ impl Desk {
         };
         if let Err(why) = begun {
             self.answer(order.id, Ended::Declined, why);
+        }
+    }
+
+    /// It was given before: then it is not done again. One that is under way is answered when it comes to something.
+    fn was_had(&self, id: u64) -> bool {
+        let had = self.had.contains(&id);
+        if had && self.order.as_ref().is_none_or(|under_way| under_way.id != id) {
+            self.answer(id, Ended::Done, "it was given before, and taken then");
+        }
+        had
+    }
+
+    /// It is under way from now on, and the one before it is not.
+    fn take_up(&mut self, order: &Order) {
+        if self.had.len() == ORDERS_KEPT {
+            self.had.pop_front();
+        }
+        self.had.push_back(order.id);
+        if let Some(before) = self.order.replace(order.clone()) {
+            self.answer(before.id, Ended::Declined, "another order came after it");
         }
     }
 
@@ -153,5 +181,45 @@ pub(super) fn of_account(account: &reveille_agent::account::Account, kubelet: Op
         hold,
         may: List::first(account.may.iter().map(|ask| Word::cut(ask.name()))),
         announced: List::default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Setup;
+    use super::*;
+    use crate::probe::Metadata;
+    use crate::root::Root;
+
+    #[test]
+    fn an_order_that_is_given_twice_is_done_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let setup = Setup {
+            root: Root::new(folder.path()),
+            folder: folder.path().join("agent"),
+            link: None,
+            invitation: None,
+            instance_id: None,
+            facts: reveille_wire::agent::Facts::default(),
+            settings: reveille_agent::Settings::default(),
+            metadata: Metadata::Nowhere,
+            peer_listen: None,
+        };
+        let (say, mut said) = mpsc::channel(8);
+        let mut desk = Desk::new(say, Collector::new(&setup, mpsc::channel(1).0));
+        let order = |id| Order { id, verb: Verb::RestartKubelet, within_s: 60 };
+        assert!(!desk.was_had(7));
+        desk.take_up(&order(7));
+        assert!(desk.was_had(7) && said.try_recv().is_err(), "it is answered when it comes to something");
+        desk.take_up(&order(8));
+        assert!(desk.was_had(7));
+        let ended = |frame| match frame {
+            AgentFrame::Done(done) => (done.id, done.outcome),
+            other => panic!("{other:?}"),
+        };
+        let answers: Vec<(u64, Ended)> = std::iter::from_fn(|| said.try_recv().ok()).map(ended).collect();
+        assert_eq!(answers, [(7, Ended::Declined), (7, Ended::Done)]);
+        (100..100 + ORDERS_KEPT as u64).for_each(|id| desk.take_up(&order(id)));
+        assert!(!desk.was_had(7), "what is kept has a bound");
     }
 }

@@ -132,6 +132,11 @@ impl Target {
         agent_config::kind_of(root).unwrap_or_default()
     }
 
+    /// The token that a configuration of kubeadm's names; `None` where it names none, or is none.
+    pub(crate) fn token_of_config(text: &str) -> Option<Token> {
+        file::parse(text).ok()?.token
+    }
+
     /// Something says by what the cluster is known, so that nobody else can stand in its place.
     pub fn knows_its_cluster(&self) -> bool {
         !self.pins.is_empty() || self.bundle.is_some()

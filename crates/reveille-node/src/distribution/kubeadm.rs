@@ -163,9 +163,10 @@ fn scratch(node: &NodeName) -> String {
 /// What a person wrote, with the token of today; or a configuration that says what kubeadm's arguments say.
 fn configuration(order: &Order<'_>) -> SecretString {
     if let Some(text) = order.config {
-        let written = order.target.token.as_ref().map(|token| token.whole().expose_secret());
-        let token = order.token.whole().expose_secret();
-        return text.replace(written.unwrap_or(TOKEN_PLACE), token).into();
+        // Another one may have been given beside it, in a file: what is replaced is what stands there.
+        let written = Target::token_of_config(text).or_else(|| order.target.token.clone());
+        let written = written.as_ref().map_or(TOKEN_PLACE, |token| token.whole().expose_secret());
+        return text.replace(written, order.token.whole().expose_secret()).into();
     }
     let target = order.target;
     let endpoint = target.endpoints.first().map(ToString::to_string).unwrap_or_default();
@@ -280,6 +281,16 @@ mod tests {
             let (_, file) = written(&deeds);
             assert_eq!((&file["note"], &file["discovery"]["token"]), (&text.into(), &TOKEN.into()));
         }
+    }
+
+    #[test]
+    fn a_token_that_is_given_beside_a_configuration_takes_the_place_of_the_one_in_it() {
+        let config = "apiVersion: kubeadm.k8s.io/v1beta4\nkind: JoinConfiguration\ndiscovery:\n  bootstrapToken:\n    \
+                      {apiServerEndpoint: \"a:1\", token: deadde.0123456789abcdef, unsafeSkipCAVerification: true}\n";
+        let deeds = deeds(Some(config), Kubeadm::join);
+        let Some(Deed::Write { content, .. }) = deeds.first() else { panic!("{deeds:?}") };
+        let written = content.expose_secret();
+        assert!(written.contains(TOKEN) && !written.contains("deadde"), "the one that was tried is shown");
     }
 
     #[test]

@@ -68,6 +68,9 @@ pub enum PlanError {
     /// It says nothing of a join.
     #[error("the plan has no step that joins")]
     NoJoin,
+    /// Its node cannot be called so.
+    #[error("the plan's join cannot be meant: {0:?} is no name of a node")]
+    Name(String),
     /// Its join cannot be meant.
     #[error("the plan's join cannot be meant: {0}")]
     Target(#[from] TargetError),
@@ -224,6 +227,9 @@ pub(super) fn target(root: &Root, plan: &Plan) -> Result<Aim, PlanError> {
         _ => None,
     });
     let order = order.ok_or(PlanError::NoJoin)?;
+    if !is_name(&order.node_name) {
+        return Err(PlanError::Name(order.node_name.to_string()));
+    }
     let kind = order.distribution;
     let pins: Result<Vec<Pin>, PinError> = order.ca_pins.iter().map(|pin| pin.parse()).collect();
     let target = Target {
@@ -248,6 +254,15 @@ pub(super) fn target(root: &Root, plan: &Plan) -> Result<Aim, PlanError> {
             Kind::K3s | Kind::Rke2 => agent_config(order),
         }),
     })
+}
+
+/// RFC 1123, as the API server takes names of Nodes. It becomes part of paths, on the disk and in requests.
+fn is_name(text: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    let ends = [text.bytes().next(), text.bytes().last()];
+    text.len() <= 253
+        && ends.iter().all(|end| end.is_some_and(is_plain))
+        && text.bytes().all(|byte| is_plain(byte) || matches!(byte, b'-' | b'.'))
 }
 
 /// kubeadm's configuration for this join. The token's place is held by [`distribution::TOKEN_PLACE`].
@@ -343,6 +358,14 @@ mod tests {
         std::os::unix::fs::symlink(root.at("/elsewhere"), root.at("/etc/kubernetes/out")).unwrap();
         assert!(write(&root, 0, "/etc/kubernetes/out/file", "0600", "x").is_err(), "a link leads out of it");
         assert!(!root.at("/elsewhere/file").exists());
+    }
+
+    #[test]
+    fn a_node_is_called_as_the_api_server_takes_it_and_no_name_is_a_way_elsewhere() {
+        assert!(["w-1", "a", "ip-10-0-0-1.eu-west-1.compute.internal", "1"].into_iter().all(is_name));
+        for name in ["", "W-1", "w_1", "-w", "w.", "../../etc/cron.d/w", "w/1", "w?x=1", &"w".repeat(254)] {
+            assert!(!is_name(name), "{name}");
+        }
     }
 
     #[test]

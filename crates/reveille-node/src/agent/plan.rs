@@ -259,7 +259,7 @@ pub(super) fn target(root: &Root, plan: &Plan) -> Result<Aim, PlanError> {
 /// RFC 1123, as the API server takes names of Nodes. It becomes part of paths, on the disk and in requests.
 fn is_name(text: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    let ends = [text.bytes().next(), text.bytes().last()];
+    let ends = [text.bytes().next(), text.bytes().next_back()];
     text.len() <= 253
         && ends.iter().all(|end| end.is_some_and(is_plain))
         && text.bytes().all(|byte| is_plain(byte) || matches!(byte, b'-' | b'.'))

@@ -85,6 +85,9 @@ pub enum Event {
     /// Whoever leads the cluster asks for this machine's node: it is looked at now, and what is due is not put off any longer.
     /// It overrides nothing that speaks against it, and what was remembered of going away least of all.
     Asked(Ask),
+    /// What this machine is to be has changed, and its join is to hold anew. Attempts of before count no more; what was
+    /// remembered of its going away does: whoever writes a plan for many has not this one in mind.
+    Planned,
     /// The server lets this machine in: where it said before that the machine was removed, somebody took that back, and the
     /// machine is to be joined.
     Readmitted,

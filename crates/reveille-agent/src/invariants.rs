@@ -26,8 +26,8 @@ use crate::effect::{Effect, Report, Verb};
 use crate::event::Event;
 use crate::memory::DAY;
 use crate::model::{
-    Credentials, Device, FlightId, ForeignCluster, Inspection, Leaving, Machine, NodeSeen, Outcome, PeerAnswer,
-    Role, WatchdogSeen,
+    Credentials, Device, FlightId, ForeignCluster, Inspection, Leaving, Machine, NodeSeen, Outcome,
+    PeerAnswer, Role, WatchdogSeen,
 };
 use crate::settings::Settings;
 use crate::verdict::QUORUM_LEAST;
@@ -200,6 +200,7 @@ impl Witness {
                 self.found = Some(found.clone());
             }
             Event::Ordered => (self.ordered, self.leaving) = (true, None),
+            Event::Planned => self.ordered = true,
             Event::Readmitted => {
                 // That it was removed may have been said to an agent before this one.
                 self.ordered = true;

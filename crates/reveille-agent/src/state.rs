@@ -211,6 +211,7 @@ impl State {
                 self.work_answered(flight, outcome == crate::model::Outcome::Done);
             }
             Event::Ordered => self.take_order(),
+            Event::Planned => self.take_plan(),
             Event::Asked(ask) => self.take_ask(ask),
             Event::Readmitted => {
                 if self.sight.leaving() == Some(Leaving::Removed) {
@@ -240,11 +241,17 @@ impl State {
         (self.told_hold, self.told_end) = (None, false);
     }
 
-    /// A person, or the plan, knows more than what was remembered: attempts begin anew.
+    /// A person, or the first plan, knows more than what was remembered.
     fn take_order(&mut self) {
+        self.take_plan();
+        self.sight.look_anew();
+    }
+
+    /// It is to be joined: attempts begin anew.
+    fn take_plan(&mut self) {
         self.is_ordered = true;
         (self.memory.attempts, self.memory.not_before) = (0, None);
-        self.sight.look_anew();
+        self.sight.look_again();
         (self.told_hold, self.told_end) = (None, false);
     }
 

@@ -112,8 +112,9 @@ pub fn pack(contents: &Contents<'_>) -> io::Result<Vec<u8>> {
     archive.end()?.finish()
 }
 
-/// Writes it, to be read by its owner alone. It is written beside its place and takes it then: in a folder where others may write,
-/// what stands there of that name may be a link to a file that is not theirs to write, or a file that stays theirs to read.
+/// Writes it, to be read by its owner alone. It is written beside its place and takes it then: in a folder where others may
+/// write, what stands there of that name may be a link to a file that is not theirs to write, or a file that stays theirs
+/// to read.
 ///
 /// # Errors
 ///

@@ -363,6 +363,9 @@ mod tests {
         };
         assert!(judged(root.pin()).is_ok());
         let refused = judged(own.pin()).unwrap_err();
-        assert!(matches!(refused, DiscoveryError::Untrusted { .. }), "anybody's root may stand behind it: {refused}");
+        assert!(
+            matches!(refused, DiscoveryError::Untrusted { .. }),
+            "anybody's root may stand behind it: {refused}"
+        );
     }
 }

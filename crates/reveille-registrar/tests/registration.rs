@@ -251,7 +251,10 @@ async fn what_a_machine_keeps_leads_it_back() {
     let both = [keyring.kept.ca_pins.clone(), vec![format!("sha256:{}", "ab".repeat(32))]].concat();
     assert!(!keyring.trust(keyring.kept.ca_pins.clone()).unwrap() && keyring.trust(both).unwrap());
     let keyring = Keyring::open(folder.path()).unwrap().unwrap();
-    assert!(keyring.is_due(Time::from_ms(1000)), "another authority signs the next certificate, and that is due");
+    assert!(
+        keyring.is_due(Time::from_ms(1000)),
+        "another authority signs the next certificate, and that is due"
+    );
     let link = keyring.link().unwrap();
     let session = link.session(&keyring.credential, who.hello()).await.unwrap();
     session

@@ -137,6 +137,28 @@ fn a_machine_that_is_readmitted_comes_back_and_one_that_goes_for_another_reason_
 }
 
 #[test]
+fn another_plan_joins_a_machine_and_brings_none_back_that_somebody_took_away() {
+    let mut bench = fresh();
+    bench.around.works = |around, verb| {
+        if verb == Verb::Join {
+            back(around);
+        }
+        Outcome::Done
+    };
+    bench.hear(Event::Planned);
+    bench.run(HOURS);
+    assert_eq!(bench.verbs(), [Verb::RequestToken, Verb::Join], "{}", bench.all_said());
+    let mut bench = Bench::with_peers(3, 0);
+    bench.run(Span::from_min(5));
+    bench.node_goes(Credentials::Accepted, Some(Leaving::Drained));
+    bench.run(Span::from_min(10));
+    bench.around.found.leaving = None;
+    bench.hear(Event::Planned);
+    bench.run(HOURS);
+    assert_eq!(bench.verbs(), [], "{}", bench.all_said());
+}
+
+#[test]
 fn that_it_is_to_go_outlives_its_node_and_its_agent() {
     let mut bench = Bench::with_peers(3, 0);
     bench.run(Span::from_min(5));

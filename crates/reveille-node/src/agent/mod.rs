@@ -136,12 +136,14 @@ pub async fn run(mut setup: Setup, mut tell: impl FnMut(Time, Told<'_>)) -> Resu
     let circle = Arc::new(Circle::remembering(&setup.folder, zone));
     let _door = open_door(&mut setup, &circle).await;
     let (parts, evidence) = mpsc::channel(1);
+    let is_invited = Keyring::open(&setup.folder.join("link"))?.is_none();
     let courier = Courier::new(&setup, known, heard_in, courier::Out { frames, evidence }, &circle).await?;
     let courier = tokio::spawn(courier.run());
     let mut desk = Desk::new(say.clone(), Collector::new(&setup, parts));
     desk.progress.runs();
     let (token_in, tokens) = watch::channel(None);
-    let mut agent = Agent { setup, shelf, config, circle, say, heard, courier, desk, token_in, tokens };
+    let mut agent =
+        Agent { setup, shelf, config, circle, say, heard, courier, desk, token_in, tokens, is_invited };
     let mut pause = Pause::default();
     loop {
         let Some(plan) = held.take() else {
@@ -211,6 +213,8 @@ struct Agent {
     desk: Desk,
     token_in: watch::Sender<Option<Secret>>,
     tokens: watch::Receiver<Option<Secret>>,
+    /// It was enrolled by this process, and no join has held since.
+    is_invited: bool,
 }
 
 /// The driver of one plan's join, and the ways to it.
@@ -301,8 +305,11 @@ impl Agent {
         let driver = Driver::new(begin)?;
         let (orders, ordered) = mpsc::channel(QUEUED);
         if !self.shelf.has_joined(plan) {
+            // Whoever invited this machine meant it; whoever changed a plan meant many.
+            let is_meant = self.is_invited || !self.shelf.has_held();
+            let order = if is_meant { Event::Ordered } else { Event::Planned };
             // There is room for it: nothing was sent yet.
-            orders.try_send(Event::Ordered).ok();
+            orders.try_send(order).ok();
         }
         let (said_in, said) = mpsc::channel(QUEUED);
         let task = tokio::spawn(driver.run(ordered, move |_, said: &Said| {
@@ -349,6 +356,7 @@ impl Agent {
                     tell(crate::driver::now(), Told::Machine(&said));
                     if matches!(said, Said::Report(Report::Back)) {
                         self.shelf.mark_joined(plan)?;
+                        self.is_invited = false;
                     }
                     if let Said::Found(found) = &said
                         && life.inspector.is_outdated(&found.inspection)

@@ -133,6 +133,11 @@ impl Shelf {
         fs::read_to_string(self.joined()).is_ok_and(|checksum| checksum.trim() == plan.checksum.as_str())
     }
 
+    /// The join of this plan, or of one before it, has held.
+    pub fn has_held(&self) -> bool {
+        self.joined().exists()
+    }
+
     /// It holds.
     ///
     /// # Errors

@@ -131,8 +131,8 @@ impl Keyring {
         Ok(keyring)
     }
 
-    /// From now on the server is known by these keys, as its welcome said. What cannot be read of them changes nothing. Other keys
-    /// are another authority's, which signs the next certificate: it is due, because the one before may not count for long.
+    /// From now on the server is known by these keys, as its welcome said. What cannot be read of them changes nothing. Other
+    /// keys are another authority's, which signs the next certificate: it is due, because the one before may not count for long.
     ///
     /// # Errors
     ///

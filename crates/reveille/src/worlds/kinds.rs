@@ -1,10 +1,10 @@
 //! The kinds of clouds that there are: each stands here with one line of wiring, and nothing else of the program knows one.
 //!
 //! ```text
-//!  roster: CloudRef ─▶ connect ─▶ Project: looked at, changed            one `match` over kinds, here
+//!  roster: CloudRef ─▶ connect ─▶ Project: looked at, changed            KINDS, a line for each kind, here
 //!                                   ├─▶ lister(wants) ─▶ Listing: listed over and over
 //!                                   └─▶ survey ─▶ Inventory: everything, once, for `init`
-//!  init: what a person says ─▶ open ─▶ Project, and a Site                likewise
+//!  init: what a person says, or the nodes ─▶ open ─▶ Project, and a Site  likewise
 //! ```
 //!
 //! [`Project`] is what a cloud must answer; an adapter's crate answers it in the core's words. Two rosters whose [`CloudRef`]s
@@ -13,13 +13,14 @@
 
 use std::sync::Arc;
 
+use anyhow::anyhow;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
-use reveille_core::effect::{Call, Look, Outcome, ReadError};
+use reveille_core::effect::{Call, Look, Outcome, ReadError, ReadErrorKind};
 use reveille_core::event::{Answer, CloudSnapshot};
 use reveille_core::model::id::CloudName;
 use reveille_core::model::instance::Instance;
-use reveille_core::model::node::{Node, Provider};
+use reveille_core::model::node::Node;
 use reveille_core::model::roster::Roster;
 use reveille_wire::roster::CloudRef;
 
@@ -78,51 +79,63 @@ pub(crate) struct Unconnected {
     pub(crate) hopeless: bool,
 }
 
-/// What people call this cloud in messages: its entry, its region.
+/// What a kind of cloud says for itself. A place of another kind is none of its.
+trait Wiring: Sync {
+    /// In a roster's words.
+    fn kind(&self) -> Kind;
+    /// What people call this cloud in messages: its entry, its region.
+    fn entry(&self, at: &CloudRef) -> Option<Arc<str>>;
+    /// Logs in.
+    fn connect(&self, name: CloudName, at: &CloudRef) -> Option<Connecting>;
+    /// Finds the cloud that a person means, and logs in.
+    fn open(&self, choice: CloudChoice) -> BoxFuture<'static, Result<Opened, Failure>>;
+    /// This node says that it is on one.
+    fn has(&self, node: &Node) -> bool;
+}
+
+/// A connection on its way.
+pub(crate) type Connecting = BoxFuture<'static, Result<Connected, Unconnected>>;
+
+/// The kinds, each by a word. A node is of the first that has it.
+const KINDS: [&dyn Wiring; 2] = [&ec2::Ec2, &openstack::OpenStack];
+
+/// What people call this cloud in messages.
 pub(crate) fn entry(at: &CloudRef) -> Arc<str> {
-    match at {
-        CloudRef::OpenStack { cloud, .. } => Arc::from(cloud.as_str()),
-        CloudRef::Ec2 { region, cluster, .. } => Arc::from(format!("ec2 {region} ({cluster})")),
-    }
+    KINDS
+        .iter()
+        .find_map(|kind| kind.entry(at))
+        .unwrap_or_else(|| Arc::from("a cloud of no kind that is known here"))
 }
 
-/// Logs in. One line for each kind of cloud.
-pub(crate) fn connect(name: CloudName, at: &CloudRef) -> BoxFuture<'static, Result<Connected, Unconnected>> {
-    match at.clone() {
-        CloudRef::OpenStack { cloud, clouds_file } => openstack::connect(name, cloud, clouds_file).boxed(),
-        CloudRef::Ec2 { region, profile, endpoint, cluster } => {
-            ec2::connect(name, region, profile, endpoint, cluster).boxed()
-        }
-    }
+/// Logs in.
+pub(crate) fn connect(name: CloudName, at: &CloudRef) -> Connecting {
+    let unwired = || {
+        let text =
+            "a roster names a kind of cloud that this program has no adapter for; take another version of it";
+        let error = ReadError { kind: ReadErrorKind::Malformed, text: Arc::from(text), retry_after: None };
+        futures::future::ready(Err(Unconnected { error, hopeless: true })).boxed()
+    };
+    KINDS.iter().find_map(|kind| kind.connect(name.clone(), at)).unwrap_or_else(unwired)
 }
 
-/// Finds the cloud that a person means, and logs in. One line for each kind of cloud.
+/// Finds the cloud that a person means, and logs in.
 pub(crate) fn open(kind: Kind, choice: &CloudChoice) -> BoxFuture<'static, Result<Opened, Failure>> {
-    match kind {
-        Kind::OpenStack => openstack::open(choice.clone()).boxed(),
-        Kind::Ec2 => ec2::open(choice.clone()).boxed(),
+    match KINDS.iter().find(|wired| wired.kind() == kind) {
+        Some(wired) => wired.open(choice.clone()),
+        None => {
+            let failure = Failure::usage(anyhow!("this program has no adapter for that kind of cloud"));
+            futures::future::ready(Err(failure)).boxed()
+        }
     }
 }
 
 /// The kind of cloud that nodes say they are on, by what most of those say that say anything.
 pub(crate) fn recognised(nodes: &[Arc<Node>]) -> Option<Kind> {
-    let (mut ec2, mut openstack) = (0_usize, 0_usize);
-    for node in nodes {
-        match &node.provider {
-            Provider::Instance(id) if ec2::is_instance(id) => ec2 += 1,
-            Provider::Instance(_) => openstack += 1,
-            // The firmware's UUID begins so on EC2, and is the instance's id on OpenStack.
-            Provider::Unset => match &node.system_uuid {
-                Some(uuid) if uuid.as_str().starts_with("ec2") => ec2 += 1,
-                Some(_) => openstack += 1,
-                None => {}
-            },
-            Provider::Unread(_) => {}
-        }
+    let of = |node: &Arc<Node>| KINDS.iter().position(|kind| kind.has(node));
+    let mut counts = [0_usize; KINDS.len()];
+    for place in nodes.iter().filter_map(of) {
+        counts[place] += 1;
     }
-    match (ec2, openstack) {
-        (0, 0) => None,
-        _ if ec2 > openstack => Some(Kind::Ec2),
-        _ => Some(Kind::OpenStack),
-    }
+    let most = counts.iter().zip(KINDS).max_by_key(|(count, _)| **count)?;
+    (*most.0 > 0).then(|| most.1.kind())
 }

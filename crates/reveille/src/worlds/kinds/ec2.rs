@@ -11,6 +11,7 @@ use reveille_core::effect::{Call, Look, Outcome, ReadError, ReadErrorKind};
 use reveille_core::event::{Answer, CloudSnapshot};
 use reveille_core::model::id::{CloudName, InstanceId, RouterId};
 use reveille_core::model::instance::Mark;
+use reveille_core::model::node::{Node, Provider};
 use reveille_core::model::roster::Roster;
 use reveille_ec2::{
     Account, ConnectError, Ec2Config, Interest, Lister, ScalingGroup, cluster_mark, cluster_of,
@@ -19,12 +20,44 @@ use reveille_wire::roster::CloudRef;
 
 use super::inventory::{Inventory, Keeper, NamedRouter, RouterLeg};
 use super::site::{Opened, Settled, Site, quoted};
-use super::{Connected, Listing, Unconnected, Unwanted, Wants};
+use super::{Connected, Connecting, Listing, Unconnected, Unwanted, Wants};
 use crate::cli::failure::Failure;
-use crate::cli::init::CloudChoice;
+use crate::cli::init::{CloudChoice, Kind};
+
+/// The kind.
+pub(super) struct Ec2;
+
+impl super::Wiring for Ec2 {
+    fn kind(&self) -> Kind {
+        Kind::Ec2
+    }
+
+    fn entry(&self, at: &CloudRef) -> Option<Arc<str>> {
+        let CloudRef::Ec2 { region, cluster, .. } = at else { return None };
+        Some(Arc::from(format!("ec2 {region} ({cluster})")))
+    }
+
+    fn connect(&self, name: CloudName, at: &CloudRef) -> Option<Connecting> {
+        let CloudRef::Ec2 { region, profile, endpoint, cluster } = at.clone() else { return None };
+        Some(connect(name, region, profile, endpoint, cluster).boxed())
+    }
+
+    fn open(&self, choice: CloudChoice) -> BoxFuture<'static, Result<Opened, Failure>> {
+        open(choice).boxed()
+    }
+
+    /// By how ids of instances are written there, or by how the firmware's UUID begins.
+    fn has(&self, node: &Node) -> bool {
+        match &node.provider {
+            Provider::Instance(id) => id.as_str().starts_with("i-"),
+            Provider::Unset => node.system_uuid.as_ref().is_some_and(|uuid| uuid.as_str().starts_with("ec2")),
+            Provider::Unread(_) => false,
+        }
+    }
+}
 
 /// Finds the account and its credentials.
-pub(super) async fn connect(
+async fn connect(
     name: CloudName,
     region: String,
     profile: Option<String>,
@@ -117,13 +150,8 @@ fn keeper(group: ScalingGroup) -> Keeper {
     Keeper { name, mark, gives, machines }
 }
 
-/// Whether this is how ids of instances are written there.
-pub(super) fn is_instance(id: &InstanceId) -> bool {
-    id.as_str().starts_with("i-")
-}
-
 /// Finds the account and its credentials, and the region.
-pub(super) async fn open(choice: CloudChoice) -> Result<Opened, Failure> {
+async fn open(choice: CloudChoice) -> Result<Opened, Failure> {
     let CloudChoice { cluster, region, profile, endpoint, .. } = choice;
     let wrong = |unconnected: Unconnected| Failure::usage(anyhow::Error::new(unconnected.error));
     let config = Ec2Config {

@@ -11,18 +11,51 @@ use reveille_core::effect::{Call, Look, Outcome, ReadError};
 use reveille_core::event::{Answer, CloudSnapshot};
 use reveille_core::model::id::{CloudName, InstanceId};
 use reveille_core::model::instance::Mark;
+use reveille_core::model::node::{Node, Provider};
 use reveille_core::model::roster::Roster;
 use reveille_openstack::{CloudConfig, ConnectError, Interest, Lister, Project, list_clouds};
 use reveille_wire::roster::CloudRef;
 
 use super::inventory::{Inventory, NamedRouter, RouterLeg};
 use super::site::{Opened, Settled, Site, quoted};
-use super::{Connected, Listing, Unconnected, Unwanted, Wants};
+use super::{Connected, Connecting, Listing, Unconnected, Unwanted, Wants};
 use crate::cli::failure::Failure;
-use crate::cli::init::CloudChoice;
+use crate::cli::init::{CloudChoice, Kind};
+
+/// The kind.
+pub(super) struct OpenStack;
+
+impl super::Wiring for OpenStack {
+    fn kind(&self) -> Kind {
+        Kind::OpenStack
+    }
+
+    fn entry(&self, at: &CloudRef) -> Option<Arc<str>> {
+        let CloudRef::OpenStack { cloud, .. } = at else { return None };
+        Some(Arc::from(cloud.as_str()))
+    }
+
+    fn connect(&self, name: CloudName, at: &CloudRef) -> Option<Connecting> {
+        let CloudRef::OpenStack { cloud, clouds_file } = at.clone() else { return None };
+        Some(connect(name, cloud, clouds_file).boxed())
+    }
+
+    fn open(&self, choice: CloudChoice) -> BoxFuture<'static, Result<Opened, Failure>> {
+        open(choice).boxed()
+    }
+
+    /// By an instance's id, which the firmware's UUID is as well. Where another kind's ids look alike, that one is asked first.
+    fn has(&self, node: &Node) -> bool {
+        match &node.provider {
+            Provider::Instance(_) => true,
+            Provider::Unset => node.system_uuid.is_some(),
+            Provider::Unread(_) => false,
+        }
+    }
+}
 
 /// Logs in to an entry of a clouds.yaml.
-pub(super) async fn connect(
+async fn connect(
     name: CloudName,
     cloud: String,
     clouds_file: Option<PathBuf>,
@@ -88,7 +121,7 @@ impl Listing for Lister {
 }
 
 /// Finds the entry of clouds.yaml that is meant, and logs in there.
-pub(super) async fn open(choice: CloudChoice) -> Result<Opened, Failure> {
+async fn open(choice: CloudChoice) -> Result<Opened, Failure> {
     let entry = entry(&choice)?;
     let config = CloudConfig {
         name: CloudName::from(NAME),

@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
+use clap::ValueEnum as _;
 use reveille_core::model::node::{Node, Provider, Ready};
+use reveille_wire::roster::CloudRef;
 
-use super::recognised;
+use super::{KINDS, entry, recognised};
 use crate::cli::init::Kind;
 use crate::fixture;
 
@@ -23,10 +25,26 @@ fn nodes_tell_the_kind_of_their_cloud_or_nothing() {
         (vec![ec2(), elsewhere()], Some(Kind::Ec2)),
         (vec![openstack(), unset(None)], Some(Kind::OpenStack)),
         (vec![ec2(), ec2(), openstack()], Some(Kind::Ec2)),
+        (vec![ec2(), openstack()], Some(Kind::OpenStack)),
         (vec![unset(Some("ec2e1916-9099-7caf-fd21-012345abcdef"))], Some(Kind::Ec2)),
         (vec![unset(Some("5f0c1d2e-0000-4a5b-8c9d-0123456789ab"))], Some(Kind::OpenStack)),
     ];
     for (nodes, kind) in table {
         assert_eq!(recognised(&nodes), kind, "{nodes:?}");
+    }
+}
+
+#[test]
+fn every_kind_that_can_be_named_is_wired_once() {
+    for kind in Kind::value_variants() {
+        assert_eq!(KINDS.iter().filter(|wired| wired.kind() == *kind).count(), 1, "{kind:?}");
+    }
+    let openstack = CloudRef::OpenStack { cloud: "prod".into(), clouds_file: None };
+    let (region, cluster) = ("eu-central-1".to_owned(), "shop".to_owned());
+    let ec2 = CloudRef::Ec2 { region, profile: None, endpoint: None, cluster };
+    for (at, called) in [(openstack, "prod"), (ec2, "ec2 eu-central-1 (shop)")] {
+        assert_eq!(&*entry(&at), called);
+        assert_eq!(KINDS.iter().filter(|wired| wired.entry(&at).is_some()).count(), 1);
+        assert_eq!(KINDS.iter().filter(|wired| wired.connect("c".into(), &at).is_some()).count(), 1);
     }
 }

@@ -10,9 +10,7 @@
 
 mod tar;
 
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::io;
 use std::path::Path;
 
 use flate2::Compression;
@@ -22,6 +20,7 @@ use reveille_core::diagnose::console::mask_secrets;
 use secrecy::{ExposeSecret as _, SecretString};
 
 use crate::logs::Log;
+use crate::memory_file::put;
 use crate::root::Root;
 use crate::target::agent_config::AgentConfig;
 use crate::target::kubeconfig::Kubeconfig;
@@ -121,23 +120,10 @@ pub fn pack(contents: &Contents<'_>) -> io::Result<Vec<u8>> {
 /// It cannot be written, or something else than a file stands there.
 pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let is_other = path.symlink_metadata().is_ok_and(|there| !there.is_file());
-    let Some(name) = path.file_name().filter(|_| !is_other) else {
+    if is_other || path.file_name().is_none() {
         return Err(io::Error::other("what stands there is no file"));
-    };
-    let mut name = name.to_owned();
-    name.push(".new");
-    let beside = path.with_file_name(name);
-    match fs::remove_file(&beside) {
-        Err(failure) if failure.kind() != io::ErrorKind::NotFound => return Err(failure),
-        _ => {}
     }
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
-    let written = file.write_all(bytes).and_then(|()| file.sync_all());
-    let placed = written.and_then(|()| fs::rename(&beside, path));
-    if placed.is_err() {
-        fs::remove_file(&beside).ok();
-    }
-    placed
+    put(path, bytes)
 }
 
 /// Every secret that is known to be on this machine, as it stands there.

@@ -126,18 +126,26 @@ impl MemoryFile {
 pub(crate) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("/"));
     fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    put(path, content)?;
+    fs::File::open(folder)?.sync_all()
+}
+
+/// Writes a file that only its owner reads beside its place, and moves it there: no link that lies there is followed.
+pub(crate) fn put(path: &Path, content: &[u8]) -> io::Result<()> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".new");
-    let beside = folder.join(name);
+    let beside = path.with_file_name(name);
     match fs::remove_file(&beside) {
         Err(failure) if failure.kind() != io::ErrorKind::NotFound => return Err(failure),
         _ => {}
     }
     let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
-    file.write_all(content)?;
-    file.sync_all()?;
-    fs::rename(&beside, path)?;
-    fs::File::open(folder)?.sync_all()
+    let written = file.write_all(content).and_then(|()| file.sync_all());
+    let placed = written.and_then(|()| fs::rename(&beside, path));
+    if placed.is_err() {
+        fs::remove_file(&beside).ok();
+    }
+    placed
 }
 
 impl From<Leaving> for KeptLeaving {

@@ -12,6 +12,7 @@ use reveille_core::model::network::SecurityGroup;
 use reveille_core::model::node::{Node, NodeIntent, Provider, Ready};
 use reveille_core::model::roster::Roster;
 use reveille_core::model::time::{Span, Time};
+use reveille_wire::report::{Answers, MachineReport};
 
 /// One pool of machines with the tag `k8s-cluster=prod`, whose ports need the group `k8s-nodes`. Mends networks.
 pub(crate) fn roster() -> Roster {
@@ -86,6 +87,24 @@ pub(crate) fn node(number: &str, ready: Ready) -> Node {
         intent: NodeIntent::default(),
         uninitialized: false,
         taints: Box::default(),
+    }
+}
+
+/// A machine that answers, by its name and its node's, as a report has it.
+pub(crate) fn machine(name: &str, node: Option<&str>) -> MachineReport {
+    MachineReport {
+        name: name.to_owned(),
+        key: String::new(),
+        pool: None,
+        zone: None,
+        answers: Answers::Yes,
+        stage: None,
+        state: "ready".to_owned(),
+        since: None,
+        what: String::new(),
+        node: node.map(str::to_owned),
+        instance: None,
+        cloud: None,
     }
 }
 

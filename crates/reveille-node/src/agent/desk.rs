@@ -188,23 +188,11 @@ pub(super) fn of_account(account: &reveille_agent::account::Account, kubelet: Op
 mod tests {
     use super::super::Setup;
     use super::*;
-    use crate::probe::Metadata;
-    use crate::root::Root;
 
     #[test]
     fn an_order_that_is_given_twice_is_done_once() {
         let folder = tempfile::tempdir().unwrap();
-        let setup = Setup {
-            root: Root::new(folder.path()),
-            folder: folder.path().join("agent"),
-            link: None,
-            invitation: None,
-            instance_id: None,
-            facts: reveille_wire::agent::Facts::default(),
-            settings: reveille_agent::Settings::default(),
-            metadata: Metadata::Nowhere,
-            peer_listen: None,
-        };
+        let setup = Setup::of_test(folder.path());
         let (say, mut said) = mpsc::channel(8);
         let mut desk = Desk::new(say, Collector::new(&setup, mpsc::channel(1).0));
         let order = |id| Order { id, verb: Verb::RestartKubelet, within_s: 60 };

@@ -271,10 +271,6 @@ impl Work {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use reveille_agent::Settings;
-    use reveille_wire::agent::Facts;
-
-    use crate::probe::Metadata;
 
     fn order(id: u64) -> Order {
         Order { id, verb: Verb::CollectEvidence, within_s: 600 }
@@ -287,17 +283,7 @@ mod tests {
         std::fs::create_dir_all(log.parent().unwrap()).unwrap();
         let noise: Vec<String> = (0..60_000).map(|_| format!("kubelet {:x}\n", fastrand::u64(..))).collect();
         std::fs::write(log, noise.concat()).unwrap();
-        let setup = Setup {
-            root: Root::new(folder.path()),
-            folder: folder.path().join("agent"),
-            link: None,
-            invitation: None,
-            instance_id: None,
-            facts: Facts::default(),
-            settings: Settings::default(),
-            metadata: Metadata::Nowhere,
-            peer_listen: None,
-        };
+        let setup = Setup::of_test(folder.path());
         let (parts, mut sent) = mpsc::channel(1);
         let mut collector = Collector::new(&setup, parts);
         collector.begin(&order(1), None).unwrap();

@@ -83,6 +83,24 @@ pub struct Setup {
     pub peer_listen: Option<SocketAddr>,
 }
 
+#[cfg(test)]
+impl Setup {
+    /// An agent below this folder that knows of no server.
+    fn of_test(machine: &std::path::Path) -> Self {
+        Self {
+            root: Root::new(machine),
+            folder: machine.join("agent"),
+            link: None,
+            invitation: None,
+            instance_id: None,
+            facts: Facts::default(),
+            settings: Settings::default(),
+            metadata: Metadata::Nowhere,
+            peer_listen: None,
+        }
+    }
+}
+
 /// Why an agent ended.
 #[derive(Debug, Error)]
 pub enum AgentError {

@@ -174,28 +174,11 @@ fn is_of_cluster(behind: &HotMachine, there: Option<&str>) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use reveille_wire::report::Answers;
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::fixture::machine;
     use crate::render;
-
-    fn machine(name: &str, node: Option<&str>) -> MachineReport {
-        MachineReport {
-            name: name.to_owned(),
-            key: "k".to_owned(),
-            pool: None,
-            zone: None,
-            answers: Answers::Yes,
-            stage: None,
-            state: "ready".to_owned(),
-            since: None,
-            what: String::new(),
-            node: node.map(str::to_owned),
-            instance: None,
-            cloud: None,
-        }
-    }
 
     fn verdict(mut told: Value) -> HotVerdict {
         let rest = json!({"heat": "hot", "since": "2026-01-01T00:00:00Z", "rates": [], "class": "unseen", "means": "",

@@ -5,7 +5,6 @@
 //! Node is there.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -18,8 +17,8 @@ use reveille_tests::rancher::relay::Done;
 use reveille_tests::rancher::syncer::{Syncer, Ways};
 use reveille_tests::reveille::{Place, Reveille};
 
-use super::Ground;
 use super::etcd::{Asker, Etcd, SUBJECT, against, member_of, people};
+use super::{Ground, stage};
 
 /// The removal of a member, as a write.
 const REMOVAL: &str = "removal of a member";
@@ -63,33 +62,26 @@ struct Scene {
 /// after the member and the record after the Node, each by one write that is taken.
 pub(crate) fn a_kill_at_any_step_takes_the_member_out_once_and_before_its_node(lab: &mut Lab) -> Result<()> {
     kinds::install(&lab.kube)?;
-    let mut scenes = Vec::new();
-    let mut ended = Ok(());
-    for (id, net, dies) in [("c-etcd-a", 22, &FIRST[..]), ("c-etcd-b", 23, &SECOND[..])] {
-        match Scene::set(lab, id, net, dies) {
-            Ok(scene) => scenes.push(scene),
-            Err(why) => ended = ended.and(Err(why.context(format!("{id} cannot be laid")))),
-        }
+    let wanted = [("c-etcd-a", 22, &FIRST[..]), ("c-etcd-b", 23, &SECOND[..])];
+    stage::play(wanted.into_iter().map(|(id, net, dies)| (id, Scene::set(lab, id, net, dies))))
+}
+
+impl stage::Scene for Scene {
+    fn played(&mut self) -> Result<()> {
+        Self::played(self)
     }
-    if ended.is_ok() {
-        let told = std::thread::scope(|scope| {
-            let playing: Vec<_> = scenes.iter_mut().map(|scene| scope.spawn(|| scene.played())).collect();
-            let ended = |one: std::thread::ScopedJoinHandle<'_, Result<()>>| {
-                one.join().unwrap_or_else(|_| Err(anyhow!("it panicked")))
-            };
-            playing.into_iter().map(ended).collect::<Vec<_>>()
-        });
-        for (scene, told) in scenes.iter().zip(told) {
-            let log = fs::read_to_string(&scene.place.log).unwrap_or_default();
-            let tail: Vec<&str> = log.lines().rev().take(8).collect();
-            let about = || format!("{}: its log from the end: {}", scene.ground.id, tail.join(" | "));
-            ended = ended.and(told.with_context(about));
-        }
+
+    fn id(&self) -> &str {
+        &self.ground.id
     }
-    for scene in scenes {
-        scene.ground.clear()?;
+
+    fn place(&self) -> &Place {
+        &self.place
     }
-    ended
+
+    fn ground(self) -> Ground {
+        self.ground
+    }
 }
 
 impl Scene {

@@ -16,7 +16,7 @@ use reveille_tests::roster::Roster;
 use reveille_tests::wait::{s, until};
 use serde_json::{Value, json};
 
-use super::Ground;
+use super::{Ground, stage};
 
 /// The machine that is mended; the two before it are sound.
 const SUBJECT: u8 = 3;
@@ -47,33 +47,26 @@ pub(crate) fn both_ways_of_mending_a_record_survive_a_kill_at_each_step(lab: &mu
         ("c-edit-once", 15, "mend", Some(Dies::AfterEachWrite), all),
         ("c-back", 16, "mend", Some(Dies::AtEachStep), planless),
     ];
-    let mut scenes = Vec::new();
-    let mut ended = Ok(());
-    for (id, net, way, dies, ways) in wanted {
-        match Scene::set(lab, id, net, way, dies, ways) {
-            Ok(scene) => scenes.push(scene),
-            Err(why) => ended = ended.and(Err(why.context(format!("{id} cannot be laid")))),
-        }
+    let set = |(id, net, way, dies, ways)| (id, Scene::set(lab, id, net, way, dies, ways));
+    stage::play(wanted.into_iter().map(set))
+}
+
+impl stage::Scene for Scene {
+    fn played(&mut self) -> Result<()> {
+        Self::played(self)
     }
-    if ended.is_ok() {
-        let told = std::thread::scope(|scope| {
-            let playing: Vec<_> = scenes.iter_mut().map(|scene| scope.spawn(|| scene.played())).collect();
-            let ended = |one: std::thread::ScopedJoinHandle<'_, Result<()>>| {
-                one.join().unwrap_or_else(|_| Err(anyhow!("it panicked")))
-            };
-            playing.into_iter().map(ended).collect::<Vec<_>>()
-        });
-        for (scene, told) in scenes.iter().zip(told) {
-            let log = fs::read_to_string(&scene.place.log).unwrap_or_default();
-            let tail: Vec<&str> = log.lines().rev().take(8).collect();
-            let about = || format!("{}: its log from the end: {}", scene.ground.id, tail.join(" | "));
-            ended = ended.and(told.with_context(about));
-        }
+
+    fn id(&self) -> &str {
+        &self.ground.id
     }
-    for scene in scenes {
-        scene.ground.clear()?;
+
+    fn place(&self) -> &Place {
+        &self.place
     }
-    ended
+
+    fn ground(self) -> Ground {
+        self.ground
+    }
 }
 
 impl Scene {

@@ -8,6 +8,7 @@ mod etcd;
 mod etcd_killed;
 mod found;
 mod mended;
+mod stage;
 mod stormy;
 
 use std::path::PathBuf;

@@ -117,9 +117,10 @@ impl Beside {
 
 #[cfg(test)]
 mod tests {
-    use reveille_wire::report::{Answers, RancherTroubleReport};
+    use reveille_wire::report::RancherTroubleReport;
 
     use super::*;
+    use crate::fixture;
 
     fn named(names: &[&str]) -> Named {
         let trouble = RancherTroubleReport {
@@ -137,24 +138,14 @@ mod tests {
     fn a_why_shows_the_record_of_its_machine_under_whatever_name_and_of_no_other() {
         let beside =
             Beside { troubles: vec![named(&["w-3", "host-3"]), named(&["w-33"])], ..Beside::default() };
-        let machine = |name: &str, node: Option<&str>| MachineReport {
-            name: name.to_owned(),
-            key: String::new(),
-            pool: None,
-            zone: None,
-            answers: Answers::Yes,
-            stage: None,
-            state: "ready".to_owned(),
-            since: None,
-            what: String::new(),
-            node: node.map(str::to_owned),
-            instance: None,
-            cloud: None,
-        };
         for (name, node, expected) in
             [("vm-1", Some("w-3"), 1), ("host-3", None, 1), ("w-3", Some("w-33"), 2), ("vm-1", None, 0)]
         {
-            assert_eq!(beside.clone().of(&machine(name, node)).troubles.len(), expected, "{name} {node:?}");
+            assert_eq!(
+                beside.clone().of(&fixture::machine(name, node)).troubles.len(),
+                expected,
+                "{name} {node:?}"
+            );
         }
         assert_eq!(beside.of_all().troubles.len(), 2, "a roll shows all");
     }

@@ -11,7 +11,7 @@
 //! Other controllers, drivers and templates are not played.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use anyhow::{Result, anyhow};
@@ -68,7 +68,7 @@ impl Syncer {
             while !ends.load(Ordering::Relaxed) {
                 if let Err(error) = work.turn() {
                     // As any controller: told, and tried again.
-                    work.told(|told| told.trouble = Some(format!("{error:#}")));
+                    work.telling().trouble = Some(format!("{error:#}"));
                 }
                 thread::sleep(s(1) / 5);
             }
@@ -92,8 +92,9 @@ impl Drop for Syncer {
 }
 
 impl Work {
-    fn told(&self, change: impl FnOnce(&mut Told)) {
-        change(&mut self.told.lock().unwrap_or_else(PoisonError::into_inner));
+    /// Held over a write: whoever sees that one in the API server hears of it, too.
+    fn telling(&self) -> MutexGuard<'_, Told> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn turn(&mut self) -> Result<()> {
@@ -131,8 +132,9 @@ impl Work {
         if self.api.get(&path)?.is_none() {
             return Ok(());
         }
+        let mut told = self.telling();
         let made = self.api.make(list, &mirror(&self.cluster, &name(node), &ip(node)))?;
-        self.told(|told| told.mirrors.push(name(&made)));
+        told.mirrors.push(name(&made));
         Ok(())
     }
 
@@ -159,9 +161,11 @@ impl Work {
         self.updated("Unknown")?;
         let mut planned = record.clone();
         planned["status"]["nodePlan"] = json!({"version": 1});
+        let mut told = self.telling();
         if self.api.replace(&at(list, record), &planned)? {
-            self.told(|told| told.planned.push(name(record)));
+            told.planned.push(name(record));
         }
+        drop(told);
         self.busy = 5;
         Ok(())
     }

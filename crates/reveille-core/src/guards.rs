@@ -6,7 +6,7 @@
 //! ```
 //!
 //! It is a macro because the switch is a feature of the crate that is shipped without it, and because a list of at most
-//! sixty-four names, their words and their clauses is to be written once.
+//! 128 names, their words and their clauses is to be written once.
 
 /// Makes `Guard` of a list, with its names and clauses, and `stands`, which is the constant true unless the calling crate is
 /// built with its feature `sabotage`.
@@ -49,14 +49,14 @@ macro_rules! guards {
 
             use super::Guard;
 
-            const _: () = assert!(Guard::ALL.len() <= 64, "a bit for each");
+            const _: () = assert!(Guard::ALL.len() <= 128, "a bit for each");
 
             thread_local! {
                 /// One bit for each guard that is away.
-                static ABSENT: Cell<u64> = const { Cell::new(0) };
+                static ABSENT: Cell<u128> = const { Cell::new(0) };
             }
 
-            const fn bit(guard: Guard) -> u64 {
+            const fn bit(guard: Guard) -> u128 {
                 1 << guard as u64
             }
 
@@ -65,7 +65,7 @@ macro_rules! guards {
                 ABSENT.with(|absent| absent.get() & bit(guard) == 0)
             }
 
-            struct Restore(u64);
+            struct Restore(u128);
 
             impl Drop for Restore {
                 fn drop(&mut self) {

@@ -55,6 +55,15 @@ impl Rng {
         Self { state: mix(seed.wrapping_add(GAMMA)) ^ purpose }
     }
 
+    /// The sequence of this seed for what is named: for aspects of a world that are drawn independently of each other.
+    pub fn named(seed: u64, name: &str) -> Self {
+        // FNV-1a: stable, and distinct enough for a handful of names.
+        let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+        });
+        Self { state: mix(seed.wrapping_add(GAMMA)) ^ mix(hash) }
+    }
+
     /// The next 64 bits.
     pub const fn bits(&mut self) -> u64 {
         self.state = self.state.wrapping_add(GAMMA);

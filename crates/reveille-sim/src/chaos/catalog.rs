@@ -1,7 +1,7 @@
 //! Every fault by name: what it is, how often it is drawn, and how it is drawn.
 //!
 //! One line of [`CATALOG`] is one fault of the fleet; those of service users stand in [`access`], what a provider does in
-//! [`hosting`], and both are drawn beside them.
+//! [`hosting`], what fleets with variety bring in [`variety`]; all are drawn beside them.
 //! A name is stable: seeds and command lines hold it. A rate is a weight: of all
 //! happenings, so many are of this kind as its share of the sum. [`Rates`] takes some of them away or makes them rarer.
 
@@ -17,6 +17,7 @@ use super::Happening;
 use super::access;
 use super::dice::{Dice, Drawn, call, one, process};
 use super::hosting;
+use super::variety;
 use crate::drive::Mishap;
 use crate::world::fault::{CallLie, Fault};
 use crate::world::guest::Trouble;
@@ -204,7 +205,7 @@ impl fmt::Display for UnknownFault {
 
 /// Every fault there is.
 pub fn all() -> impl Iterator<Item = &'static Entry> {
-    CATALOG.iter().chain(access::CATALOG).chain(hosting::CATALOG)
+    CATALOG.iter().chain(access::CATALOG).chain(hosting::CATALOG).chain(variety::CATALOG)
 }
 
 impl Rates {
@@ -212,7 +213,9 @@ impl Rates {
     pub fn of_seed(seed: u64) -> Self {
         let beside = if seed >= access::SEEDS_FROM { access::CATALOG } else { &[] };
         let hosted = if seed >= hosting::SEEDS_FROM { hosting::CATALOG } else { &[] };
-        Self(CATALOG.iter().chain(beside).chain(hosted).map(|entry| (entry.name, entry.rate)).collect())
+        let varied = if seed >= variety::SEEDS_FROM { variety::CATALOG } else { &[] };
+        let entries = CATALOG.iter().chain(beside).chain(hosted).chain(varied);
+        Self(entries.map(|entry| (entry.name, entry.rate)).collect())
     }
 
     /// These faults, at their own rates, and no others.
@@ -265,7 +268,8 @@ pub fn table() -> String {
     let sum: u32 = CATALOG.iter().map(|entry| entry.rate).sum();
     let (fleet, beside) = (lines(CATALOG, sum), lines(access::CATALOG, sum));
     let hosted = lines(hosting::CATALOG, sum);
-    let (from, hosted_from) = (access::SEEDS_FROM, hosting::SEEDS_FROM);
+    let varied = lines(variety::CATALOG, sum);
+    let (from, hosted_from, varied_from) = (access::SEEDS_FROM, hosting::SEEDS_FROM, variety::SEEDS_FROM);
     format!(
         "| fault | of 1000 happenings | what happens |\n| --- | ---: | --- |\n{fleet}\n\
          Courses of seeds from {from} on, and those whose faults are chosen and among these, have service users as well: one to\n\
@@ -277,7 +281,10 @@ pub fn table() -> String {
          of the cloud, which replaces what is unfit or stops, be sold until the provider wants them back, or have disks that\n\
          are lost when they stop; and parts of the cloud may not know an instance for the first five minutes of its life. What\n\
          happens to these is drawn beside all others.\n\n\
-         | fault | beside 1000 happenings | what happens |\n| --- | ---: | --- |\n{hosted}"
+         | fault | beside 1000 happenings | what happens |\n| --- | ---: | --- |\n{hosted}\n\
+         Courses of seeds from {varied_from} on are in fleets with variety, as real ones have it (`chaos::variety`). What happens\n\
+         to these is drawn beside all others.\n\n\
+         | fault | beside 1000 happenings | what happens |\n| --- | ---: | --- |\n{varied}"
     )
 }
 

@@ -14,6 +14,7 @@ pub mod access;
 pub mod catalog;
 mod dice;
 pub mod hosting;
+pub mod variety;
 
 use reveille_core::model::access::Access;
 use reveille_core::model::id::InstanceId;
@@ -76,7 +77,8 @@ pub struct Draft {
 /// A happening, and its number, which does not depend on how long the course is.
 #[derive(Clone, Debug)]
 pub struct Numbered {
-    /// Counted from 0 for the fleet, from [`BESIDE`] for service users, and from twice that for what a provider does.
+    /// Counted from 0 for the fleet, from [`BESIDE`] for service users, from twice that for what a provider does, and from three
+    /// times that for what [`variety`] brings.
     pub number: u32,
     /// How long after the beginning.
     pub after: Span,
@@ -136,8 +138,13 @@ impl Course {
         let numbered = |from: u32, drawn: Vec<(Span, Happening)>| {
             (from..).zip(drawn).map(|(number, (after, what))| Numbered { number, after, what })
         };
-        let all =
-            numbered(0, fleet).chain(numbered(BESIDE, beside)).chain(numbered(2 * BESIDE, hosted)).collect();
+        dice.rng = Rng::named(seed, "variety faults");
+        let varied = varied(&mut dice, rate, rates);
+        let all = numbered(0, fleet)
+            .chain(numbered(BESIDE, beside))
+            .chain(numbered(2 * BESIDE, hosted))
+            .chain(numbered(3 * BESIDE, varied))
+            .collect();
         Draft { layout, all, length: PRELUDE + rate.length }
     }
 
@@ -202,6 +209,12 @@ fn provided(dice: &mut Dice, rate: Rate, rates: &Rates) -> Vec<(Span, Happening)
     happenings(dice, rate, |dice| rates.draw(hosting::CATALOG, dice))
 }
 
+/// What happens in fleets with variety, as much more seldom as well.
+fn varied(dice: &mut Dice, rate: Rate, rates: &Rates) -> Vec<(Span, Happening)> {
+    let Some(rate) = seldomer(rate, rates, variety::CATALOG) else { return Vec::new() };
+    happenings(dice, rate, |dice| rates.draw(variety::CATALOG, dice))
+}
+
 /// How often something on this sheet happens beside the fleet; none where nothing on it does.
 fn seldomer(rate: Rate, rates: &Rates, sheet: &[Entry]) -> Option<Rate> {
     let (fleet, beside) = (rates.sum(CATALOG), rates.sum(sheet));
@@ -235,6 +248,9 @@ fn layout(seed: u64, machines: u32, rates: &Rates) -> Layout {
     }
     if rates.sum(hosting::CATALOG) > 0 {
         hosting::draw(&mut Rng::new(seed, Stream::Hosting), &mut layout);
+    }
+    if seed >= variety::SEEDS_FROM || rates.sum(variety::CATALOG) > 0 {
+        variety::draw(&mut layout);
     }
     layout
 }

@@ -82,9 +82,15 @@ pub struct Layout {
     pub settles: Option<Span>,
     /// Agents on the machines, and what they find there.
     pub agents: AgentPlan,
+    /// What this fleet has as real ones do.
+    pub variety: Variety,
     /// The roster as its file was read, where the file says other than this layout.
     pub read: Option<Box<Roster>>,
 }
+
+/// What real fleets have and a simple world lacks; nothing of it unless a scenario or a seed says so.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Variety {}
 
 /// One pool.
 #[derive(Clone, Debug)]
@@ -157,6 +163,7 @@ impl Layout {
             access: Access::default(),
             common_tag: None,
             settles: None,
+            variety: Variety::default(),
             read: None,
         }
     }

@@ -1,0 +1,28 @@
+//! What real fleets have and a simple world lacks: how their Nodes are named, what else is on their networks, what is late.
+//!
+//! ```text
+//!  seed ─ one stream for each aspect, by its name ─┬─▶ what this fleet is like                      ─▶ Layout::variety
+//!                                                  └─▶ happenings beside those of the other sheets  ─▶ Draft
+//! ```
+//!
+//! Each aspect draws from a stream that is named after it ([`Rng::named`]), so a new aspect moves no draw of another one.
+//! Seeds below [`SEEDS_FROM`] were played before there was any of this, and mean what they meant, unless its faults are asked
+//! for by name.
+//!
+//! It judges nothing, and it knows nothing that the engine assumes: each entry is a fact about a real service or fleet.
+
+use super::catalog::{Entry, catalog};
+use crate::rng::Rng;
+use crate::world::layout::Layout;
+
+/// The first seed whose fleet has variety of itself.
+pub const SEEDS_FROM: u64 = 3_000_000;
+
+catalog! {
+    /// What happens in such fleets.
+}
+
+/// Draws what this fleet is like.
+pub(super) fn draw(layout: &mut Layout) {
+    let _rng = Rng::named(layout.seed, "variety");
+}

@@ -130,6 +130,7 @@ fn play_lane<'a>(lane: usize, lab: &mut Lab, queue: &Queue<'a>, score: &Score) {
 }
 
 fn play_one<'a>(lane: usize, scenario: &'a Scenario, lab: &mut Lab, queue: &Queue<'a>, score: &Score) {
+    score.begins(scenario);
     let mut played = run(lane, scenario, lab);
     match played.failed.take() {
         None => score.passed(&played),

@@ -12,10 +12,11 @@
 //! ```
 //!
 //! Without `REVEILLE_E2E=1` nothing is run and nothing is built, so that testing the workspace stays quick. An interrupted
-//! run (SIGINT, SIGTERM) ends its programs and its rigs before it ends.
+//! run (SIGINT, SIGTERM) tells what came of each scenario, and ends its programs and its rigs before it ends.
 
 use std::path::Path;
 use std::process::{ExitCode, exit};
+use std::sync::Arc;
 
 use anyhow::Result;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -163,11 +164,12 @@ pub fn main(all: &[Scenario]) -> ExitCode {
         chosen.iter().for_each(|scenario| println!("{}: test", scenario.name));
         return ExitCode::SUCCESS;
     }
-    let score = Score::default();
+    let score = Arc::new(Score::default());
     if std::env::var(ASKED).as_deref() == Ok("1") {
         let names = rigs(&chosen);
         take_down_forgotten();
-        end_well_when_interrupted(names.clone());
+        let chosen_names = chosen.iter().map(|scenario| scenario.name).collect();
+        end_well_when_interrupted(names.clone(), chosen_names, score.clone());
         let work = std::env::temp_dir().join(format!("reveille-{PREFIX}{}", std::process::id()));
         lanes::play(&chosen, &names, &work, &score);
         say(&score.table());
@@ -207,15 +209,20 @@ fn owner(rig: &str) -> Option<u32> {
     rig.strip_prefix(PREFIX)?.split('-').next()?.parse().ok()
 }
 
-fn end_well_when_interrupted(rigs: Vec<String>) {
+fn end_well_when_interrupted(rigs: Vec<String>, chosen: Vec<&'static str>, score: Arc<Score>) {
     let Ok(mut signals) = Signals::new([SIGINT, SIGTERM]) else { return };
     std::thread::spawn(move || {
         if signals.forever().next().is_some() {
             println!("interrupted: ending what runs, taking the rigs {} down", rigs.join(", "));
+            score.cut(&chosen);
             process::terminate_all();
             // A rig that is just coming up ends what it started when it is asked to end; give it that moment.
             std::thread::sleep(std::time::Duration::from_secs(2));
-            rigs.iter().for_each(|rig| Rig::take_down(rig));
+            std::thread::scope(|scope| {
+                for rig in &rigs {
+                    scope.spawn(|| Rig::take_down(rig));
+                }
+            });
             exit(130);
         }
     });

@@ -7,6 +7,7 @@
 //!
 //! A scenario that fails is not judged yet: it may be run a second time. What it said the first time stays in view.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -64,6 +65,10 @@ struct Counts {
     skipped: usize,
     flaky: usize,
     times: Vec<(Duration, Duration, usize, &'static str)>,
+    /// Scenarios that were begun.
+    begun: BTreeSet<&'static str>,
+    /// Scenarios whose end was told.
+    told: BTreeSet<&'static str>,
 }
 
 impl Score {
@@ -71,16 +76,27 @@ impl Score {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// It begins.
+    pub fn begins(&self, scenario: &Scenario) {
+        self.counts().begun.insert(scenario.name);
+    }
+
     /// It passed.
     pub fn passed(&self, played: &Played<'_>) {
         self.time(played);
-        self.counts().passed += 1;
+        let mut counts = self.counts();
+        counts.passed += 1;
+        counts.told.insert(played.scenario.name);
+        drop(counts);
         say(&format!("test {} ... ok ({:.1} s)\n", played.scenario.name, played.took.as_secs_f64()));
     }
 
     /// It was not run.
     pub fn not_run(&self, scenario: &Scenario, why: &str) {
-        self.counts().skipped += 1;
+        let mut counts = self.counts();
+        counts.skipped += 1;
+        counts.told.insert(scenario.name);
+        drop(counts);
         say(&format!("test {} ... not run ({why})\n", scenario.name));
     }
 
@@ -96,8 +112,32 @@ impl Score {
 
     /// It failed, and that is the end of it; `runs` says how often it was tried.
     pub fn failed(&self, scenario: &Scenario, first: &Failed, runs: &str) {
-        self.counts().failed += 1;
+        let mut counts = self.counts();
+        counts.failed += 1;
+        counts.told.insert(scenario.name);
+        drop(counts);
         say(&format!("test {} ... FAILED ({runs}; first: {})\n", scenario.name, first.line()));
+    }
+
+    /// The run is cut: tells each scenario whose end was not told, and the sum.
+    pub fn cut(&self, chosen: &[&'static str]) {
+        let mut counts = self.counts();
+        let mut text = String::new();
+        for name in chosen {
+            if !counts.told.insert(name) {
+                continue;
+            }
+            let end = if counts.begun.contains(name) {
+                counts.failed += 1;
+                "FAILED (the run was cut before this scenario passed)"
+            } else {
+                counts.skipped += 1;
+                "not run (the run was cut before this scenario began)"
+            };
+            let _ = writeln!(text, "test {name} ... {end}");
+        }
+        drop(counts);
+        say(&format!("{text}{}{}", self.table(), self.sum()));
     }
 
     /// It passed at its second run.
@@ -106,6 +146,7 @@ impl Score {
         let mut counts = self.counts();
         counts.passed += 1;
         counts.flaky += 1;
+        counts.told.insert(played.scenario.name);
         drop(counts);
         let (name, took) = (played.scenario.name, played.took.as_secs_f64());
         let why = first.line();
@@ -148,4 +189,30 @@ impl Score {
 /// Prints in one go. When nobody is there to see it, the run goes on.
 pub fn say(text: &str) {
     let _ = std::io::stdout().lock().write_all(text.as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::runner::{Play, Stage};
+
+    #[test]
+    fn cut_run_counts_every_scenario_once() {
+        let names = ["passed", "running", "waiting"];
+        let [passed, running, _] = names.map(|name| Scenario {
+            name,
+            play: Play::Written(|_| Ok(())),
+            usually_s: 1,
+            stage: Stage::AnyLane,
+        });
+        let score = Score::default();
+        score.begins(&passed);
+        let (took, cleaned) = (Duration::from_secs(1), Duration::ZERO);
+        score.passed(&Played { scenario: &passed, lane: 1, took, cleaned, failed: None });
+        score.begins(&running);
+        score.cut(&names);
+        assert_eq!(score.sum(), "1 passed, 1 failed, 1 skipped\n");
+        score.cut(&names);
+        assert_eq!(score.sum(), "1 passed, 1 failed, 1 skipped\n", "a second cut adds nothing");
+    }
 }

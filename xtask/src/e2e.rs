@@ -33,7 +33,8 @@ const SCENARIOS_RIG: &str = "e2e-";
 const BUILD_WITHIN: Duration = Duration::from_secs(2700);
 const UP_WITHIN: Duration = Duration::from_secs(900);
 const DOWN_WITHIN: Duration = Duration::from_secs(120);
-const TESTS_WITHIN: Duration = Duration::from_secs(1980);
+/// On a busy machine 1,980 s were over with 12 of 64 scenarios reported.
+const TESTS_WITHIN: Duration = Duration::from_secs(2700);
 
 /// The rig's programs, being built beside other work.
 pub(crate) struct Building(JoinHandle<Result<Ended>>);
@@ -145,7 +146,7 @@ fn scenarios(only: Option<&str>, program: &Path) -> Result<Tally> {
         command.args(["--", only]);
     }
     let mut tally = test_programs("end-to-end scenarios", run::to_the_end(command, TESTS_WITHIN)?);
-    // A run that was ended for its time takes no rig down itself.
+    // A run that was cut reports and takes its rigs down itself; one that had to be killed does not.
     take_down_forgotten()?;
     // All that it needs was built: a rig that does not come up is broken.
     if let Some(why) = tally.not_run.values().find(|why| why.starts_with("no rig")).cloned() {

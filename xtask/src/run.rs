@@ -4,8 +4,9 @@
 //!  program ─▶ stdout, stderr ─▶ shown at once, and kept line by line ─▶ Ended
 //! ```
 //!
-//! It gets no input, so nothing can wait for an answer. At the deadline it is ended with all of its descendants; what
-//! detached itself (a rig's daemons) is its own owner's business.
+//! It gets no input, so nothing can wait for an answer. At the deadline it is asked to end with all of its descendants, so that
+//! a program can report what it has and take down what it started, and is killed when it does not end in time; what detached
+//! itself (a rig's daemons) is its own owner's business.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -33,6 +34,8 @@ pub(crate) struct Ended {
 /// After its end, a program's pipes may stay open this long (a child of it may hold them).
 const LEFTOVERS: Duration = Duration::from_secs(2);
 const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// A program that was asked to end has this long: the end-to-end runner takes five rigs down in it.
+const END_WITHIN: Duration = Duration::from_secs(120);
 
 /// Runs the program and shows what it says; at most this long.
 pub(crate) fn to_the_end(command: Command, within: Duration) -> Result<Ended> {
@@ -117,7 +120,7 @@ fn collect(lines: &Receiver<String>, until: Instant) -> Vec<String> {
     collected
 }
 
-/// Ends a process that we started, and all that it and its children started and did not detach.
+/// Asks a process that we started, and all that it and its children started and did not detach, to end; kills what is left.
 fn end_with_descendants(process: u32) {
     let parents = parents();
     let mut ours = BTreeSet::from([process]);
@@ -132,12 +135,25 @@ fn end_with_descendants(process: u32) {
         }
         ours.extend(more);
     }
-    for id in ours {
-        if let Some(pid) = i32::try_from(id).ok().and_then(Pid::from_raw) {
-            // It may have ended meanwhile.
-            let _ = kill_process(pid, Signal::KILL);
-        }
+    ours.iter().for_each(|id| signal(*id, Signal::TERM));
+    let killed_at = Instant::now() + END_WITHIN;
+    while ours.iter().any(|id| runs(*id)) && Instant::now() < killed_at {
+        thread::sleep(LOOK_EVERY);
     }
+    ours.iter().filter(|id| runs(**id)).for_each(|id| signal(*id, Signal::KILL));
+}
+
+/// It may have ended meanwhile.
+fn signal(process: u32, signal: Signal) {
+    if let Some(pid) = i32::try_from(process).ok().and_then(Pid::from_raw) {
+        let _ = kill_process(pid, signal);
+    }
+}
+
+/// A process that ended and that its parent has not waited for yet does not run.
+fn runs(process: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    stat.rsplit_once(')').is_some_and(|(_, rest)| !rest.trim_start().starts_with('Z'))
 }
 
 /// All processes with their parents, from /proc; none where there is no /proc.
@@ -178,13 +194,18 @@ mod tests {
         assert!(!ended.ok && ended.why.contains("not done after"), "{}", ended.why);
         assert!(begun.elapsed() < Duration::from_secs(60));
         let child: u32 = ended.lines[0].parse().unwrap();
-        let gone = || {
-            std::fs::read_to_string(format!("/proc/{child}/stat")).map_or(true, |stat| stat.contains(") Z "))
-        };
         let deadline = Instant::now() + Duration::from_secs(10);
-        while !gone() {
+        while runs(child) {
             assert!(Instant::now() < deadline, "process {child} still runs");
             thread::sleep(LOOK_EVERY);
         }
+    }
+
+    #[test]
+    fn program_past_its_deadline_reports_before_it_ends() {
+        let script = "trap 'echo cut; exit 130' TERM; echo begun; while :; do sleep 0.1; done";
+        let ended = shell(script, Duration::from_millis(500));
+        assert!(!ended.ok && ended.why.contains("not done after"), "{}", ended.why);
+        assert_eq!(ended.lines, ["begun", "cut"]);
     }
 }

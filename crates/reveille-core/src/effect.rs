@@ -21,6 +21,7 @@ use crate::model::id::{
     RecordId, RequestId, RouterId, RuleId, UserId,
 };
 use crate::model::network::{Route, RuleSpec};
+use crate::model::roster::Ownership;
 use crate::model::time::{Span, Time};
 use crate::record::Record;
 
@@ -171,6 +172,9 @@ pub enum Call {
         instance: InstanceId,
         /// True: power cycle. False: ask the guest.
         hard: bool,
+        /// The marks on which this rests: a performer reads the instance directly before the act, and answers `Moved` when
+        /// one of them is not on it any more.
+        owned: Ownership,
     },
     /// Start a stopped instance.
     Start {
@@ -178,6 +182,8 @@ pub enum Call {
         cloud: CloudName,
         /// Which one.
         instance: InstanceId,
+        /// See [`Call::Reboot`].
+        owned: Ownership,
     },
     /// Delete the instance. Its successor is the pool's owner's business.
     DeleteInstance {
@@ -185,6 +191,8 @@ pub enum Call {
         cloud: CloudName,
         /// Which one.
         instance: InstanceId,
+        /// See [`Call::Reboot`].
+        owned: Ownership,
     },
     /// Delete the Node object, if it still has this uid.
     DeleteNode {
@@ -199,6 +207,16 @@ impl Call {
     /// True when a mistake would cost somebody a running machine or its Node.
     pub const fn is_destructive(&self) -> bool {
         matches!(self, Self::Reboot { .. } | Self::DeleteInstance { .. } | Self::DeleteNode { .. })
+    }
+
+    /// The marks that the instance must carry at the moment of the act, for calls on an instance.
+    pub const fn owned(&self) -> Option<&Ownership> {
+        match self {
+            Self::Reboot { owned, .. } | Self::Start { owned, .. } | Self::DeleteInstance { owned, .. } => {
+                Some(owned)
+            }
+            _ => None,
+        }
     }
 }
 

@@ -81,6 +81,8 @@ crate::guards! {
     AgentIdentity = "agent-identity",
     /// only what is proved to be one pool's is touched
     Ownership = "ownership",
+    /// an act on an instance needs the pool's marks on the instance at that moment
+    OwnedAtTheAct = "owned-at-the-act",
     /// what two claim is left alone
     Contested = "contested",
     /// a dark zone is left alone

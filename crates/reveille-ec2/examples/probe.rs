@@ -10,7 +10,7 @@ use std::time::Instant;
 use reveille_core::effect::{Call, Look};
 use reveille_core::model::id::{CloudName, InstanceId, RouterId};
 use reveille_core::model::instance::Mark;
-use reveille_core::model::roster::GroupRef;
+use reveille_core::model::roster::{GroupRef, Ownership};
 use reveille_ec2::{Account, Ec2Config, Interest, Lister};
 
 #[tokio::main(flavor = "current_thread")]
@@ -31,6 +31,7 @@ async fn main() {
         && verb != "list"
     {
         let (cloud, instance) = (name.clone(), InstanceId::from(id.as_str()));
+        let owned = Ownership::of_cluster(Mark::Tag(format!("kubernetes.io/cluster/{cluster}").into()));
         let call = match verb.as_str() {
             "look" => {
                 for look in [
@@ -43,10 +44,10 @@ async fn main() {
                 }
                 return;
             }
-            "end" => Call::DeleteInstance { cloud, instance },
-            "reboot" => Call::Reboot { cloud, instance, hard: false },
-            "cycle" => Call::Reboot { cloud, instance, hard: true },
-            "start" => Call::Start { cloud, instance },
+            "end" => Call::DeleteInstance { cloud, instance, owned },
+            "reboot" => Call::Reboot { cloud, instance, hard: false, owned },
+            "cycle" => Call::Reboot { cloud, instance, hard: true, owned },
+            "start" => Call::Start { cloud, instance, owned },
             other => panic!("no such verb: {other}"),
         };
         println!("{}", account.perform(&call).await);

@@ -160,16 +160,26 @@ impl WireInstance {
         self.tag_set.items.iter().find(|tag| tag.key == key).map(|tag| tag.value.as_str())
     }
 
+    /// What it is marked with.
+    pub(crate) fn marks(&self) -> BTreeSet<Mark> {
+        self.marks_in(&mut MarkSets::default())
+    }
+
+    fn marks_in(&self, sets: &mut MarkSets) -> BTreeSet<Mark> {
+        let mut marks = BTreeSet::new();
+        for tag in &self.tag_set.items {
+            marks.insert(sets.metadata(&tag.key, &tag.value));
+            if tag.key.starts_with(CLUSTER_TAG) {
+                marks.insert(sets.tag(&tag.key));
+            }
+        }
+        marks
+    }
+
     /// Turns it into the model's words.
     pub(crate) fn into_instance(self, around: &Surroundings, tables: &mut Tables) -> Instance {
         let state = self.state();
-        let mut marks = BTreeSet::new();
-        for tag in &self.tag_set.items {
-            marks.insert(tables.marks.metadata(&tag.key, &tag.value));
-            if tag.key.starts_with(CLUSTER_TAG) {
-                marks.insert(tables.marks.tag(&tag.key));
-            }
-        }
+        let marks = self.marks_in(&mut tables.marks);
         let mut addresses: BTreeSet<IpAddr> =
             self.network_interface_set.items.iter().flat_map(WireInterface::all_addresses).collect();
         let plain = [&self.private_ip_address, &self.ip_address];

@@ -10,6 +10,8 @@ use reveille_core::effect::{Call, Look, Outcome, ReadErrorKind};
 use reveille_core::event::Answer;
 use reveille_core::model::hearing::Hearing;
 use reveille_core::model::id::{CloudName, InstanceId, NodeName, NodeUid, RequestId};
+use reveille_core::model::instance::Mark;
+use reveille_core::model::roster::Ownership;
 use reveille_core::model::time::Span;
 use reveille_kube::BootstrapToken;
 use reveille_kube::rbac::RULES;
@@ -97,7 +99,8 @@ async fn other_worlds_questions_are_refused_without_a_request() {
     let cluster = api.cluster();
     let (cloud, instance) = (CloudName::from("os"), InstanceId::from("i"));
     assert!(cluster.look(&Look::Instance(cloud.clone(), instance.clone())).await.is_err());
-    let outcome = cluster.perform(&Call::Reboot { cloud, instance, hard: true }).await;
+    let owned = Ownership::of_cluster(Mark::Tag("k8s-cluster=prod".into()));
+    let outcome = cluster.perform(&Call::Reboot { cloud, instance, hard: true, owned }).await;
     assert!(matches!(outcome, Outcome::Refused { .. }), "{outcome:?}");
     assert!(api.requests().is_empty());
 }

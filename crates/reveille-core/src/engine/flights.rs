@@ -290,7 +290,9 @@ impl State {
                 self.book.flights.remove(&intent);
                 self.drop_node(&flight.call);
                 self.refresh_subject(&flight);
-                self.try_again(&flight, Some(MOVED_WAIT));
+                // An instance that changed is read again first, which takes longer than a revision does.
+                let wait = flight.call.owned().is_none().then_some(MOVED_WAIT);
+                self.try_again(&flight, wait);
             }
             Outcome::Failed { retry_after, text } => {
                 self.book.flights.remove(&intent);

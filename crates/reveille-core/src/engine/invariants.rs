@@ -99,6 +99,7 @@ fn ensure(holds: bool, invariant: u8, what: impl FnOnce() -> String) -> Result<(
 }
 
 fn check_call(state: &State, call: &Call) -> Result<(), Violation> {
+    check_owned(state, call)?;
     match call {
         Call::SetPortGroups { groups, port, .. } => {
             return ensure(!groups.is_empty(), 10, || format!("port {port} would lose all its groups"));
@@ -111,7 +112,7 @@ fn check_call(state: &State, call: &Call) -> Result<(), Violation> {
         }
         Call::AssignRoles { .. } => return check_access(state, call),
         Call::AskAgent { .. } => return check_ask(state, call),
-        Call::Start { cloud, instance } => {
+        Call::Start { cloud, instance, .. } => {
             let seen = state.clouds.get(cloud).and_then(|view| view.instances.get(instance));
             return seen.map_or(Ok(()), |seen| check_group(state, call, seen));
         }
@@ -119,7 +120,7 @@ fn check_call(state: &State, call: &Call) -> Result<(), Violation> {
         _ => {}
     }
     let seen = match call {
-        Call::Reboot { cloud, instance, .. } | Call::DeleteInstance { cloud, instance } => {
+        Call::Reboot { cloud, instance, .. } | Call::DeleteInstance { cloud, instance, .. } => {
             state.clouds.get(cloud).and_then(|view| view.instances.get(instance))
         }
         Call::DeleteNode { name, .. } => state
@@ -132,6 +133,21 @@ fn check_call(state: &State, call: &Call) -> Result<(), Violation> {
     };
     let Some(seen) = seen else { return ensure(false, 5, || format!("{call}: nobody knows that machine")) };
     check_destructive(state, call, seen)
+}
+
+/// A call on an instance carries the marks of the one pool that claims the instance: what the performer compares with the
+/// instance itself directly before the act.
+fn check_owned(state: &State, call: &Call) -> Result<(), Violation> {
+    let (Call::Reboot { cloud, instance, owned, .. }
+    | Call::Start { cloud, instance, owned }
+    | Call::DeleteInstance { cloud, instance, owned }) = call
+    else {
+        return Ok(());
+    };
+    let seen = state.clouds.get(cloud).and_then(|view| view.instances.get(instance));
+    let pool = seen.and_then(|seen| seen.pool()).and_then(|name| state.roster.pools.get(name));
+    let is_its = pool.is_none_or(|pool| pool.owned == *owned);
+    ensure(is_its, 5, || format!("{call}: the call carries other marks than those of its pool"))
 }
 
 /// Nobody is given what the roster does not name, what it was not seen to lack, or what a person has not switched on.

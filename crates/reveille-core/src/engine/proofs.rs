@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::effect::{Call, Outcome, ReadError};
+use crate::effect::{Call, Look, Outcome, ReadError};
 use crate::event::Answer;
 use crate::model::id::{IntentId, PoolName};
 use crate::model::incident::{IncidentKey, MachineKey, Subject};
@@ -53,6 +53,10 @@ impl State {
         let instance = Desk::instance_of(&flight.key.subject).map(|(_, id)| id.clone());
         if let Some(look) = verify::look_after(&flight.call, instance.as_ref()) {
             self.ask(look, LookFor::Refresh);
+        }
+        // Whose the instance is may be what changed: only the instance itself tells, not its log of actions.
+        if let (Some(_), Some((cloud, id))) = (flight.call.owned(), Desk::instance_of(&flight.key.subject)) {
+            self.ask(Look::Instance(cloud.clone(), id.clone()), LookFor::Refresh);
         }
     }
 

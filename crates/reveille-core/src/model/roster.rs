@@ -4,7 +4,7 @@
 //! people write is `reveille-wire`'s; it refuses what is wrong there, with line and field, and hands this on. Nothing
 //! here can be invalid, so nothing here is checked again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use ipnet::IpNet;
@@ -98,9 +98,21 @@ pub struct Ownership {
 }
 
 impl Ownership {
+    /// The cluster's mark alone.
+    pub const fn of_cluster(cluster: Mark) -> Self {
+        Self { cluster, pool: None }
+    }
+
     /// All that an instance must carry.
     pub fn marks(&self) -> impl Iterator<Item = &Mark> {
         std::iter::once(&self.cluster).chain(&self.pool)
+    }
+
+    /// The first of them that is not among the marks which the object carries now; `None`: the object is proved to be the
+    /// pool's. Every performer asks this of a read that it makes directly before an act on an instance: Nova does not count
+    /// a tag as a change of the server, so the engine may learn of a tag that is gone only from the next full listing.
+    pub fn lacking(&self, marks: &BTreeSet<Mark>) -> Option<&Mark> {
+        self.marks().find(|mark| !marks.contains(mark)).filter(|_| stands(Guard::OwnedAtTheAct))
     }
 }
 

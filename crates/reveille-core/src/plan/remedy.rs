@@ -257,9 +257,12 @@ fn on_instance(desk: &Desk<'_>, case: &Case, rung: Rung) -> Result<Call, NoCall>
     }
     // A group replaces a machine that stops: by then its end is decided, and starting it is in vain.
     let group = hosting::group(seen).filter(|_| stands(Guard::GroupKeeps));
+    let Some(owned) = desk.pool(seen).map(|pool| pool.owned.clone()) else {
+        return no_call("no pool claims it");
+    };
     match rung {
         Rung::Start if group.is_some() => no_call("a group of its cloud keeps it, and replaces what stops"),
-        Rung::Start if state == InstanceState::Stopped => Ok(Call::Start { cloud, instance }),
+        Rung::Start if state == InstanceState::Stopped => Ok(Call::Start { cloud, instance, owned }),
         Rung::Start => no_call("it is not shut off"),
         // A guest that still answers its cloud is asked first; one that was asked in vain is power-cycled.
         Rung::Reboot if case.gathered.newest_reboot.is_none() => {
@@ -280,10 +283,10 @@ fn on_instance(desk: &Desk<'_>, case: &Case, rung: Rung) -> Result<Call, NoCall>
                     "stopping it would lose the data on its instance store: a person has to decide"
                 });
             }
-            Ok(Call::Reboot { cloud, instance, hard })
+            Ok(Call::Reboot { cloud, instance, hard, owned })
         }
         Rung::Reboot => no_call("only a running instance can be rebooted"),
-        _ => Ok(Call::DeleteInstance { cloud, instance }),
+        _ => Ok(Call::DeleteInstance { cloud, instance, owned }),
     }
 }
 

@@ -47,7 +47,7 @@ pub fn look_after(call: &Call, instance: Option<&crate::model::id::InstanceId>) 
             Look::Roles(cloud.clone(), Arc::new(UserRef::Id(user.clone())), roles)
         }
         Call::Reboot { cloud, instance, .. } => Look::Actions(cloud.clone(), instance.clone()),
-        Call::Start { cloud, instance } | Call::DeleteInstance { cloud, instance } => {
+        Call::Start { cloud, instance, .. } | Call::DeleteInstance { cloud, instance, .. } => {
             Look::Instance(cloud.clone(), instance.clone())
         }
         Call::AskAgent { node: name, .. } | Call::DeleteNode { name, .. } => Look::Node(name.clone()),

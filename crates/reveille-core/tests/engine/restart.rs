@@ -409,8 +409,10 @@ fn what_was_proved_is_not_taken_for_another_that_was_tried_there() {
             Record::Judged { at, intent, held: true, text: "it took effect".into() },
         ]
     };
-    let reboot = Call::Reboot { cloud: "os".into(), instance: "i001".into(), hard: false };
-    let delete = Call::DeleteInstance { cloud: "os".into(), instance: "i002".into() };
+    let owned = roster().pools.into_values().next().unwrap().owned;
+    let reboot =
+        Call::Reboot { cloud: "os".into(), instance: "i001".into(), hard: false, owned: owned.clone() };
+    let delete = Call::DeleteInstance { cloud: "os".into(), instance: "i002".into(), owned };
     let rung = |rung| ladder(FaultKind::NotReady).iter().position(|known| *known == rung).unwrap() as u8;
     let mut records = Vec::from(tried(1, "i001", rung(Rung::Reboot), reboot));
     records.extend(tried(2, "i002", rung(Rung::Replace), delete));

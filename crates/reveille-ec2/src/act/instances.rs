@@ -1,6 +1,7 @@
 //! Reboot, stop and start, end.
 //!
-//! Each looks first: an Auto Scaling group takes a machine that somebody else stops for a broken one and replaces it, so its
+//! Each reads the instance directly before the act, and does nothing when the tags are gone on which the call rests: EC2 has no
+//! precondition on tags, so one request lies between the read and the act. Each looks at the group as well: an Auto Scaling group takes a machine that somebody else stops for a broken one and replaces it, so its
 //! machines are never stopped here, and are ended through the group, which then makes the successor that it would miss.
 
 use std::sync::Arc;
@@ -8,6 +9,7 @@ use std::sync::Arc;
 use reveille_core::effect::Outcome;
 use reveille_core::model::id::{InstanceId, RequestId};
 use reveille_core::model::instance::InstanceState;
+use reveille_core::model::roster::Ownership;
 use tokio::time::Instant;
 
 use crate::account::Account;
@@ -22,17 +24,21 @@ use crate::report::Writing;
 /// A group's word for a machine that it keeps.
 const IN_SERVICE: &str = "InService";
 
-pub(super) async fn reboot(account: &Account, id: &InstanceId) -> Outcome {
+pub(super) async fn reboot(account: &Account, id: &InstanceId, owned: &Ownership) -> Outcome {
+    let writing = Writing::new(format!("reboot instance {id}"));
+    if let Err(outcome) = read(account, id, owned, &writing).await {
+        return outcome;
+    }
     simple(account, REBOOT_INSTANCES, "reboot", id).await
 }
 
-pub(super) async fn start(account: &Account, id: &InstanceId) -> Outcome {
+pub(super) async fn start(account: &Account, id: &InstanceId, owned: &Ownership) -> Outcome {
     let writing = Writing::new(format!("start instance {id}"));
-    match read(account, id, &writing).await {
+    match read(account, id, owned, &writing).await {
         Ok(wire) if wire.state() == InstanceState::Active => {
             Outcome::AlreadySo { text: Arc::from(format!("instance {id} is running")) }
         }
-        Ok(_) => match owned(account, id, &writing).await {
+        Ok(_) => match kept_by_group(account, id, &writing).await {
             Some(outcome) => outcome,
             None => simple(account, START_INSTANCES, "start", id).await,
         },
@@ -41,13 +47,13 @@ pub(super) async fn start(account: &Account, id: &InstanceId) -> Outcome {
 }
 
 /// Stops it, waits for that, and starts it: it comes up on another host.
-pub(super) async fn power_cycle(account: &Account, id: &InstanceId) -> Outcome {
+pub(super) async fn power_cycle(account: &Account, id: &InstanceId, owned: &Ownership) -> Outcome {
     let writing = Writing::new(format!("stop and start instance {id}"));
-    let wire = match read(account, id, &writing).await {
+    let wire = match read(account, id, owned, &writing).await {
         Ok(wire) => wire,
         Err(outcome) => return outcome,
     };
-    if let Some(outcome) = owned(account, id, &writing).await {
+    if let Some(outcome) = kept_by_group(account, id, &writing).await {
         return outcome;
     }
     if wire.root_device_type.as_deref() == Some("instance-store") {
@@ -94,7 +100,7 @@ async fn stopped(account: &Account, id: &InstanceId) -> Result<(), String> {
 }
 
 /// Ends the instance: through the group that owns it, which makes another, or by itself.
-pub(super) async fn end(account: &Account, id: &InstanceId) -> Outcome {
+pub(super) async fn end(account: &Account, id: &InstanceId, owned: &Ownership) -> Outcome {
     let writing = Writing::new(format!("end instance {id}"));
     let gone = || Outcome::AlreadySo { text: Arc::from(format!("there is no instance {id}")) };
     let wire = match account.wire_instance(id).await {
@@ -104,6 +110,9 @@ pub(super) async fn end(account: &Account, id: &InstanceId) -> Outcome {
     };
     if wire.state().is_leaving() {
         return Outcome::AlreadySo { text: Arc::from(format!("instance {id} is being ended already")) };
+    }
+    if let Some(outcome) = disowned(&wire, owned, &writing) {
+        return outcome;
     }
     let member = match account.member(id).await {
         Ok(member) => member,
@@ -145,7 +154,7 @@ pub(super) async fn end(account: &Account, id: &InstanceId) -> Outcome {
 }
 
 /// A machine of a group: what is to be answered.
-async fn owned(account: &Account, id: &InstanceId, writing: &Writing) -> Option<Outcome> {
+async fn kept_by_group(account: &Account, id: &InstanceId, writing: &Writing) -> Option<Outcome> {
     match account.member(id).await {
         Ok(Some(member)) => Some(writing.refuse(&format!(
             "Auto Scaling group {} owns it and would replace a machine that somebody else stops or starts",
@@ -156,9 +165,24 @@ async fn owned(account: &Account, id: &InstanceId, writing: &Writing) -> Option<
     }
 }
 
-async fn read(account: &Account, id: &InstanceId, writing: &Writing) -> Result<WireInstance, Outcome> {
+/// The answer, when the instance does not carry the marks on which the call rests.
+fn disowned(wire: &WireInstance, owned: &Ownership, writing: &Writing) -> Option<Outcome> {
+    let marks = wire.marks();
+    let mark = owned.lacking(&marks)?;
+    Some(writing.moved(&format!("the instance does not carry {mark}")))
+}
+
+async fn read(
+    account: &Account,
+    id: &InstanceId,
+    owned: &Ownership,
+    writing: &Writing,
+) -> Result<WireInstance, Outcome> {
     match account.wire_instance(id).await {
-        Ok(Some(wire)) => Ok(wire),
+        Ok(Some(wire)) => match disowned(&wire, owned, writing) {
+            Some(outcome) => Err(outcome),
+            None => Ok(wire),
+        },
         Ok(None) => Err(writing.refuse("there is no such instance")),
         Err(error) => Err(writing.unread(&error)),
     }

@@ -32,10 +32,14 @@ impl Account {
             }
             Call::AddRoutes { router, routes, .. } => routes::add(self, router, routes).await,
             Call::RemoveRoutes { router, routes, .. } => routes::remove(self, router, routes).await,
-            Call::Reboot { instance, hard: false, .. } => instances::reboot(self, instance).await,
-            Call::Reboot { instance, hard: true, .. } => instances::power_cycle(self, instance).await,
-            Call::Start { instance, .. } => instances::start(self, instance).await,
-            Call::DeleteInstance { instance, .. } => instances::end(self, instance).await,
+            Call::Reboot { instance, hard: false, owned, .. } => {
+                instances::reboot(self, instance, owned).await
+            }
+            Call::Reboot { instance, hard: true, owned, .. } => {
+                instances::power_cycle(self, instance, owned).await
+            }
+            Call::Start { instance, owned, .. } => instances::start(self, instance, owned).await,
+            Call::DeleteInstance { instance, owned, .. } => instances::end(self, instance, owned).await,
             Call::NudgeGroup { .. } => {
                 refuse("EC2 applies every change of a group by itself; there is nothing to nudge")
             }

@@ -12,6 +12,8 @@ use aws_config::{BehaviorVersion, ConfigLoader};
 use aws_types::os_shim_internal::{Env, Fs};
 use reveille_core::effect::{Call, Outcome};
 use reveille_core::model::id::CloudName;
+use reveille_core::model::instance::Mark;
+use reveille_core::model::roster::Ownership;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
@@ -242,6 +244,11 @@ fn decoded(text: &str) -> String {
 
 pub(crate) fn aws() -> CloudName {
     CloudName::from("aws")
+}
+
+/// What instances of the cluster `prod` carry, as [`words::instance`] tells them.
+pub(crate) fn owned() -> Ownership {
+    Ownership::of_cluster(Mark::Tag("kubernetes.io/cluster/prod".into()))
 }
 
 /// Performs `call` against an account that answers `handler`; gives the outcome and the requests that changed something.

@@ -2,8 +2,10 @@
 
 use reveille_core::effect::{Call, Outcome};
 use reveille_core::model::id::InstanceId;
+use reveille_core::model::instance::Mark;
+use reveille_core::model::roster::Ownership;
 
-use super::fake::{Reply, Seen, aws, fault, perform};
+use super::fake::{Reply, Seen, aws, fault, owned, perform};
 use super::words::{instance, instances, member, tagged};
 
 fn one() -> InstanceId {
@@ -11,11 +13,15 @@ fn one() -> InstanceId {
 }
 
 fn cycle() -> Call {
-    Call::Reboot { cloud: aws(), instance: one(), hard: true }
+    Call::Reboot { cloud: aws(), instance: one(), hard: true, owned: owned() }
+}
+
+fn start() -> Call {
+    Call::Start { cloud: aws(), instance: one(), owned: owned() }
 }
 
 fn end() -> Call {
-    Call::DeleteInstance { cloud: aws(), instance: one() }
+    Call::DeleteInstance { cloud: aws(), instance: one(), owned: owned() }
 }
 
 fn in_state(state: &'static str) -> impl Fn(&Seen) -> Option<Reply> {
@@ -34,6 +40,33 @@ fn of_group(state: &'static str) -> impl Fn(&Seen) -> Option<Reply> {
 
 fn begins(outcome: &Outcome, with: &str) {
     assert!(outcome.to_string().starts_with(with), "{with}: {outcome}");
+}
+
+/// An operator took the cluster's or the pool's tag off after the decision.
+#[tokio::test]
+async fn instance_without_pool_mark_is_not_touched() {
+    let pool = Mark::Metadata("pool".into(), "workers".into());
+    let owned = Ownership { pool: Some(pool), ..owned() };
+    let (cloud, instance) = (aws, one);
+    for call in [
+        Call::Reboot { cloud: cloud(), instance: instance(), hard: false, owned: owned.clone() },
+        Call::Reboot { cloud: cloud(), instance: instance(), hard: true, owned: owned.clone() },
+        Call::Start { cloud: cloud(), instance: instance(), owned: owned.clone() },
+        Call::DeleteInstance { cloud: cloud(), instance: instance(), owned: owned.clone() },
+    ] {
+        let state = if matches!(call, Call::Start { .. }) { "stopped" } else { "running" };
+        for group in [false, true] {
+            let tags = if group { vec![("aws:autoscaling:groupName", "g1")] } else { Vec::new() };
+            let (outcome, changes) = perform(&call, move |seen| match seen.action() {
+                "DescribeInstances" => Some(instances(&[tagged("i-1", state, 1, &tags)], None)),
+                "DescribeAutoScalingInstances" if group => Some(member("i-1", "InService")),
+                _ => None,
+            })
+            .await;
+            assert_eq!(changes, [""; 0], "{call}: {outcome}");
+            begins(&outcome, "changed meanwhile");
+        }
+    }
 }
 
 #[tokio::test]
@@ -68,7 +101,7 @@ async fn a_stop_that_takes_too_long_is_told_as_what_it_is() {
 
 #[tokio::test]
 async fn a_machine_of_a_group_is_never_stopped_or_started_beside_it() {
-    for call in [cycle(), Call::Start { cloud: aws(), instance: one() }] {
+    for call in [cycle(), start()] {
         let stopped = of_group("InService");
         let is_start = matches!(call, Call::Start { .. });
         let (outcome, changes) = perform(&call, move |seen| {

@@ -11,7 +11,7 @@ use reveille_core::model::instance::Mark;
 use reveille_core::model::network::{Direction, Family, Remote, Route, RuleSpec};
 use reveille_core::model::roster::GroupRef;
 
-use super::fake::{Fake, Reply, Seen, aws, fault};
+use super::fake::{Fake, Reply, Seen, aws, fault, owned};
 use super::words::{answer, instances, interface, interfaces, result, route, table, tagged};
 use crate::actions::{ALL, Right};
 use crate::interface::WireInterface;
@@ -109,11 +109,11 @@ fn calls() -> Vec<Call> {
             user: UserId::from("u"),
             roles: Vec::new(),
         },
-        Call::Reboot { cloud: cloud(), instance: instance("i-free"), hard: false },
-        Call::Reboot { cloud: cloud(), instance: instance("i-free"), hard: true },
-        Call::Start { cloud: cloud(), instance: instance("i-off") },
-        Call::DeleteInstance { cloud: cloud(), instance: instance("i-1") },
-        Call::DeleteInstance { cloud: cloud(), instance: instance("i-free") },
+        Call::Reboot { cloud: cloud(), instance: instance("i-free"), hard: false, owned: owned() },
+        Call::Reboot { cloud: cloud(), instance: instance("i-free"), hard: true, owned: owned() },
+        Call::Start { cloud: cloud(), instance: instance("i-off"), owned: owned() },
+        Call::DeleteInstance { cloud: cloud(), instance: instance("i-1"), owned: owned() },
+        Call::DeleteInstance { cloud: cloud(), instance: instance("i-free"), owned: owned() },
         Call::DeleteNode { name: NodeName::from("n"), uid: NodeUid::from("u") },
     ]
 }

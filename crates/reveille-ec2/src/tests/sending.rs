@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use reveille_core::effect::{Call, Look, Outcome, ReadErrorKind};
 use reveille_core::model::id::InstanceId;
 
-use super::fake::{Fake, Reply, Way, aws, fault, perform, reply, way};
+use super::fake::{Fake, Reply, Seen, Way, aws, fault, owned, perform, reply, way};
 use super::words::{answer, instance, instances};
 
 fn look() -> Look {
@@ -15,7 +15,16 @@ fn look() -> Look {
 }
 
 fn reboot() -> Call {
-    Call::Reboot { cloud: aws(), instance: InstanceId::from("i-1"), hard: false }
+    Call::Reboot { cloud: aws(), instance: InstanceId::from("i-1"), hard: false, owned: owned() }
+}
+
+/// The instance runs, and a reboot of it is answered like this.
+fn rebooting(answer: Reply) -> impl FnMut(&Seen) -> Option<Reply> {
+    move |seen| match seen.action() {
+        "DescribeInstances" => Some(instances(&[instance("i-1", "running", 5)], None)),
+        "RebootInstances" => Some(answer.clone()),
+        _ => None,
+    }
 }
 
 #[tokio::test]
@@ -58,8 +67,7 @@ async fn a_change_is_sent_once_whatever_comes_back() {
         (fault(403, "UnauthorizedOperation"), "refused"),
     ];
     for (bad, begins) in cases {
-        let (outcome, changes) =
-            perform(&reboot(), move |seen| (seen.action() == "RebootInstances").then(|| bad.clone())).await;
+        let (outcome, changes) = perform(&reboot(), rebooting(bad)).await;
         assert!(outcome.to_string().starts_with(begins), "{begins}: {outcome}");
         assert_eq!(changes, ["RebootInstances InstanceId.1=i-1"], "{begins}");
     }
@@ -67,10 +75,7 @@ async fn a_change_is_sent_once_whatever_comes_back() {
 
 #[tokio::test]
 async fn a_missing_right_is_named_by_its_action() {
-    let (outcome, _) = perform(&reboot(), |seen| {
-        (seen.action() == "RebootInstances").then(|| fault(403, "UnauthorizedOperation"))
-    })
-    .await;
+    let (outcome, _) = perform(&reboot(), rebooting(fault(403, "UnauthorizedOperation"))).await;
     let Outcome::Refused { text } = &outcome else { panic!("{outcome}") };
     assert!(text.contains("the credentials lack the right ec2:RebootInstances"), "{text}");
     let fake = Fake::start(|_| None).await;

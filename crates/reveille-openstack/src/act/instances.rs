@@ -1,12 +1,18 @@
 //! Reboot, start, delete.
 //!
-//! Deleting looks first: Nova accepts a DELETE of a server that is being deleted already, says 204, and nothing happens,
-//! which once looked like success for ever.
+//! Each reads the server directly before the act. Two reasons:
+//! * Marks. Nova does not count a tag or a metadata pair as a change of the server, so a list of changes does not show that an
+//!   operator took the pool's tag off, and the next full listing may be minutes away.
+//! * Nova accepts a DELETE of a server that is being deleted already, says 204, and nothing happens.
+//!
+//! Between that read and the act lies one request: Nova has no precondition on tags.
 
 use std::sync::Arc;
 
 use reveille_core::effect::Outcome;
 use reveille_core::model::id::InstanceId;
+use reveille_core::model::instance::Instance;
+use reveille_core::model::roster::Ownership;
 use serde_json::{Value, json};
 
 use crate::catalog::Service;
@@ -15,23 +21,37 @@ use crate::project::Project;
 use crate::refusal::Refusal;
 use crate::report::Writing;
 
-pub(super) async fn reboot(project: &Project, id: &InstanceId, hard: bool) -> Outcome {
+pub(super) async fn reboot(project: &Project, id: &InstanceId, owned: &Ownership, hard: bool) -> Outcome {
     let kind = if hard { "HARD" } else { "SOFT" };
     let verb = if hard { "power-cycle" } else { "reboot" };
-    act(project, id, verb, json!({ "reboot": { "type": kind } })).await
+    act(project, id, owned, verb, json!({ "reboot": { "type": kind } })).await
 }
 
-pub(super) async fn start(project: &Project, id: &InstanceId) -> Outcome {
-    act(project, id, "start", json!({ "os-start": null })).await
+pub(super) async fn start(project: &Project, id: &InstanceId, owned: &Ownership) -> Outcome {
+    act(project, id, owned, "start", json!({ "os-start": null })).await
 }
 
-async fn act(project: &Project, id: &InstanceId, verb: &str, body: Value) -> Outcome {
-    let request = Request::post(Service::Compute, &["servers", id.as_str(), "action"], body);
+async fn act(project: &Project, id: &InstanceId, owned: &Ownership, verb: &str, body: Value) -> Outcome {
     let writing = Writing::new(Service::Compute, format!("{verb} instance {id}"));
+    let instance = match project.instance(id).await {
+        Ok(Some(instance)) => instance,
+        Ok(None) => return writing.refuse("there is no such instance"),
+        Err(error) => return writing.unread(&error),
+    };
+    if let Some(outcome) = disowned(&instance, owned, &writing) {
+        return outcome;
+    }
+    let request = Request::post(Service::Compute, &["servers", id.as_str(), "action"], body);
     writing.outcome(project.client().send(&request).await)
 }
 
-pub(super) async fn delete(project: &Project, id: &InstanceId) -> Outcome {
+/// The answer, when the server does not carry the marks on which the call rests.
+fn disowned(instance: &Instance, owned: &Ownership, writing: &Writing) -> Option<Outcome> {
+    let mark = owned.lacking(&instance.marks)?;
+    Some(Outcome::Moved { text: writing.text(&format!("the server does not carry {mark}")) })
+}
+
+pub(super) async fn delete(project: &Project, id: &InstanceId, owned: &Ownership) -> Outcome {
     let writing = Writing::new(Service::Compute, format!("delete instance {id}"));
     let gone = || Outcome::AlreadySo { text: Arc::from(format!("there is no instance {id}")) };
     let instance = match project.instance(id).await {
@@ -41,6 +61,9 @@ pub(super) async fn delete(project: &Project, id: &InstanceId) -> Outcome {
     };
     if instance.state.is_leaving() {
         return Outcome::AlreadySo { text: Arc::from(format!("instance {id} is being deleted already")) };
+    }
+    if let Some(outcome) = disowned(&instance, owned, &writing) {
+        return outcome;
     }
     if instance.locked {
         return writing.refuse("it is locked; whoever locked it must unlock it first");

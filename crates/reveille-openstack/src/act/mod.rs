@@ -38,9 +38,11 @@ impl Project {
             }
             Call::NudgeRouter { router, route, .. } => routes::nudge(self, router, route).await,
             Call::AssignRoles { project, user, roles, .. } => roles::assign(self, project, user, roles).await,
-            Call::Reboot { instance, hard, .. } => instances::reboot(self, instance, *hard).await,
-            Call::Start { instance, .. } => instances::start(self, instance).await,
-            Call::DeleteInstance { instance, .. } => instances::delete(self, instance).await,
+            Call::Reboot { instance, hard, owned, .. } => {
+                instances::reboot(self, instance, owned, *hard).await
+            }
+            Call::Start { instance, owned, .. } => instances::start(self, instance, owned).await,
+            Call::DeleteInstance { instance, owned, .. } => instances::delete(self, instance, owned).await,
             Call::AskAgent { .. } => {
                 Writing::new(Service::Compute, call.to_string()).refuse("an agent is not a cloud's to ask")
             }

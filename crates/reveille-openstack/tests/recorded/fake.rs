@@ -13,6 +13,8 @@ use std::time::Duration;
 
 use reveille_core::effect::{Call, Outcome};
 use reveille_core::model::id::CloudName;
+use reveille_core::model::instance::Mark;
+use reveille_core::model::roster::Ownership;
 use reveille_openstack::rights::RIGHTS;
 use reveille_openstack::{CloudConfig, Environment, Project};
 use tokio::io::{
@@ -359,6 +361,18 @@ fn decoded(text: &str) -> String {
 
 pub(crate) fn os() -> CloudName {
     CloudName::from("os")
+}
+
+/// What [`server`] carries.
+pub(crate) fn owned() -> Ownership {
+    let pool = Mark::Metadata("k8s-pool".into(), "workers".into());
+    Ownership { cluster: Mark::Tag("k8s-cluster=prod".into()), pool: Some(pool) }
+}
+
+/// `GET /servers/a` with the marks of the pool, and with more fields.
+pub(crate) fn server(more: &str) -> Reply {
+    let marks = r#""tags": ["k8s-cluster=prod"], "metadata": {"k8s-pool": "workers"}"#;
+    reply(200, format!(r#"{{"server": {{"id": "a", "name": "a", "status": "ACTIVE", {marks}{more}}}}}"#))
 }
 
 /// Performs `call` against a cloud that answers `handler`; gives the outcome and the requests that changed something.

@@ -1,24 +1,58 @@
 //! Reboot, start and delete are asked once, and every answer becomes the one right outcome.
 
-use crate::fake::{Fake, Reply, Way, lines, nova_fault, os, perform, reply, way};
+use crate::fake::{Fake, Reply, Seen, Way, lines, nova_fault, os, owned, perform, reply, server, way};
 use reveille_core::effect::{Call, Outcome};
 use reveille_core::model::id::{InstanceId, NodeName, NodeUid};
 
+fn reboot(hard: bool) -> Call {
+    Call::Reboot { cloud: os(), instance: InstanceId::from("a"), hard, owned: owned() }
+}
+
+fn start() -> Call {
+    Call::Start { cloud: os(), instance: InstanceId::from("a"), owned: owned() }
+}
+
 fn delete() -> Call {
-    Call::DeleteInstance { cloud: os(), instance: InstanceId::from("a") }
+    Call::DeleteInstance { cloud: os(), instance: InstanceId::from("a"), owned: owned() }
+}
+
+/// The server with its marks, and this answer to an action on it.
+fn served(action: impl Fn() -> Reply) -> impl FnMut(&Seen) -> Option<Reply> {
+    move |seen| match seen.method.as_str() {
+        "GET" if seen.path.ends_with("/servers/a") => Some(server("")),
+        _ => seen.path.ends_with("/action").then(&action),
+    }
+}
+
+/// Nova does not count a tag as a change of the server, so a listing of changes shows none of this.
+#[tokio::test]
+async fn server_without_pool_mark_is_not_touched() {
+    let none = r#"{"server": {"id": "a", "name": "a", "status": "ACTIVE", "tags": [], "metadata": {}}}"#;
+    let no_pool =
+        r#"{"server": {"id": "a", "status": "ACTIVE", "tags": ["k8s-cluster=prod"], "metadata": {}}}"#;
+    let other_pool = r#"{"server": {"id": "a", "status": "SHUTOFF", "tags": ["k8s-cluster=prod"],
+        "metadata": {"k8s-pool": "by-hand"}}}"#;
+    for found in [none, no_pool, other_pool] {
+        for call in [reboot(false), reboot(true), start(), delete()] {
+            let (outcome, seen) = perform(&call, move |seen| match seen.method.as_str() {
+                "GET" => seen.path.ends_with("/servers/a").then(|| reply(200, found)),
+                _ => seen.path.contains("/servers/a").then(|| reply(202, "")),
+            })
+            .await;
+            assert_eq!(lines(&seen), [""; 0], "{call}: {outcome}");
+            assert!(matches!(outcome, Outcome::Moved { .. }), "{call}: {outcome}");
+        }
+    }
 }
 
 #[tokio::test]
 async fn instances_are_rebooted_and_started() {
-    let reboot = |hard| Call::Reboot { cloud: os(), instance: InstanceId::from("a"), hard };
-    let start = Call::Start { cloud: os(), instance: InstanceId::from("a") };
     for (call, body) in [
         (reboot(false), serde_json::json!({"reboot": {"type": "SOFT"}})),
         (reboot(true), serde_json::json!({"reboot": {"type": "HARD"}})),
-        (start, serde_json::json!({"os-start": null})),
+        (start(), serde_json::json!({"os-start": null})),
     ] {
-        let (outcome, seen) =
-            perform(&call, |seen| seen.path.ends_with("/action").then(|| reply(202, ""))).await;
+        let (outcome, seen) = perform(&call, served(|| reply(202, ""))).await;
         assert!(matches!(outcome, Outcome::Accepted { .. }), "{outcome}");
         assert_eq!(lines(&seen), ["POST /compute/v2.1/servers/a/action"]);
         assert_eq!(seen[0].json(), body);
@@ -43,8 +77,7 @@ async fn instances_are_rebooted_and_started() {
         (|| way(Way::Dropped), "unknown"),
     ];
     for (answer, begins) in cases {
-        let (outcome, seen) =
-            perform(&reboot(true), move |seen| seen.path.ends_with("/action").then(answer)).await;
+        let (outcome, seen) = perform(&reboot(true), served(answer)).await;
         assert!(outcome.to_string().starts_with(begins), "{outcome}");
         assert_eq!(seen.len(), 1, "asked once, whatever came of it: {outcome}");
     }
@@ -52,9 +85,6 @@ async fn instances_are_rebooted_and_started() {
 
 #[tokio::test]
 async fn deleting_looks_first() {
-    let server = |more: &str| {
-        reply(200, format!(r#"{{"server": {{"id": "a", "name": "a", "status": "ACTIVE"{more}}}}}"#))
-    };
     let cases: [(Reply, Reply, &str, usize); 9] = [
         (server(""), reply(204, ""), "accepted", 1),
         (server(""), nova_fault(404, "itemNotFound", "no a"), "was so already", 1),
@@ -85,8 +115,7 @@ async fn what_was_never_sent_did_not_happen() {
     drop(fake);
     // The listener is gone; a connection that was open is closed with it.
     tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-    let call = Call::Start { cloud: os(), instance: InstanceId::from("a") };
-    let outcome = project.perform(&call).await;
+    let outcome = project.perform(&start()).await;
     let Outcome::Failed { text, .. } = &outcome else { panic!("{outcome}") };
     assert!(text.contains("no connection: Connection refused"), "{text}");
 }

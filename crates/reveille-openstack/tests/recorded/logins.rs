@@ -1,7 +1,7 @@
 //! One login at a time, none too many, and no secret anywhere it does not belong.
 
 use crate::entry::{LOGIN, SERVER, catalog, clouds_yaml, config, endpoint, file, logins, look, nowhere};
-use crate::fake::{Fake, PASSWORD, Reply, Seen, TOKEN, Way, neutron_error, nova_fault, reply, way};
+use crate::fake::{Fake, PASSWORD, Reply, Seen, TOKEN, Way, neutron_error, nova_fault, owned, reply, way};
 use reveille_core::effect::{Call, ReadErrorKind};
 use reveille_core::event::Answer;
 use reveille_core::model::id::{CloudName, InstanceId};
@@ -78,7 +78,8 @@ async fn a_login_that_fails_says_why_and_is_not_repeated_at_once() {
         }
         assert_eq!(logins(&fake.take_seen()), 1, "{says}");
         // For a change the same is "it did not happen".
-        let call = Call::Start { cloud: CloudName::from("os"), instance: InstanceId::from("a") };
+        let call =
+            Call::Start { cloud: CloudName::from("os"), instance: InstanceId::from("a"), owned: owned() };
         assert!(project.perform(&call).await.to_string().starts_with("failed"), "{says}");
     }
 }
@@ -156,7 +157,8 @@ async fn no_secret_reaches_an_error_or_a_debug_output() {
         fake.answer(move |seen| seen.path.starts_with("/compute").then(answer));
         let error = project.look(&look()).await.unwrap_err();
         clean("look", format!("{error} {error:?}"));
-        let call = Call::Start { cloud: CloudName::from("os"), instance: InstanceId::from("a") };
+        let call =
+            Call::Start { cloud: CloudName::from("os"), instance: InstanceId::from("a"), owned: owned() };
         clean("call", format!("{:?}", project.perform(&call).await));
     }
     for answer in [|| reply(401, ""), || reply(201, "{}"), || way(Way::Dropped), || reply(302, "")] {

@@ -10,7 +10,7 @@ use reveille_core::model::network::{Direction, Family, Remote, Route, RuleSpec};
 use reveille_openstack::Lister;
 use reveille_openstack::rights::RIGHTS;
 
-use crate::fake::{Fake, PROJECT_ID, Reply, Seen, os, reply};
+use crate::fake::{Fake, PROJECT_ID, Reply, Seen, os, owned, reply, server};
 use crate::healthy;
 
 /// A project in which every question has an answer and every call has something to do.
@@ -21,9 +21,7 @@ fn busy(seen: &Seen, has_atomic_routes: bool) -> Option<Reply> {
             reply(200, r#"{"extensions": [{"alias": "revision-if-match"}]}"#)
         }
         ("GET", "servers/detail") => healthy::servers(&[healthy::server("a", healthy::OURS)], None),
-        ("GET", "servers/a") => {
-            reply(200, format!(r#"{{"server": {}}}"#, healthy::server("a", healthy::OURS)))
-        }
+        ("GET", "servers/a") => server(""),
         ("GET", "servers/a/os-instance-actions") => reply(200, r#"{"instanceActions": []}"#),
         ("GET", "ports/p1") => reply(200, format!(r#"{{"port": {}}}"#, healthy::port("p1", "a"))),
         ("GET", "routers/r1") => {
@@ -92,9 +90,9 @@ fn calls() -> Vec<Call> {
             user: "u-1".into(),
             roles: vec![Role { id: "r-1".into(), name: "member".into() }],
         },
-        Call::Reboot { cloud: os(), instance: instance(), hard: true },
-        Call::Start { cloud: os(), instance: instance() },
-        Call::DeleteInstance { cloud: os(), instance: instance() },
+        Call::Reboot { cloud: os(), instance: instance(), hard: true, owned: owned() },
+        Call::Start { cloud: os(), instance: instance(), owned: owned() },
+        Call::DeleteInstance { cloud: os(), instance: instance(), owned: owned() },
     ]
 }
 

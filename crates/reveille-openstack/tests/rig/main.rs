@@ -68,7 +68,8 @@ async fn a_real_deletion_shows_among_the_changes() {
     let mut lister = Lister::new(project.clone(), rig.interest());
     let full = lister.list(true).await.unwrap();
     let (gone, stays) = (named(&full, "oa-3").id.clone(), named(&full, "oa-4").id.clone());
-    let delete = Call::DeleteInstance { cloud: os(), instance: gone.clone() };
+    let owned = rig.owned();
+    let delete = Call::DeleteInstance { cloud: os(), instance: gone.clone(), owned: owned.clone() };
     assert!(matches!(project.perform(&delete).await, Outcome::Accepted { request: Some(_) }));
     until(&project, &gone, |now| now.is_none()).await;
     rig.machines.retain(|name| name != "oa-3");
@@ -84,7 +85,7 @@ async fn a_real_deletion_shows_among_the_changes() {
     assert!(changes.ports.iter().any(|(id, _)| *id == stays));
     rig.fault(&["stuck-deleting", "oa-4", "lost"]);
     until(&project, &stays, |now| now.is_some_and(|now| now.state == InstanceState::Deleting)).await;
-    let delete = Call::DeleteInstance { cloud: os(), instance: stays.clone() };
+    let delete = Call::DeleteInstance { cloud: os(), instance: stays.clone(), owned };
     assert!(matches!(project.perform(&delete).await, Outcome::AlreadySo { .. }));
     rig.lift(&["stuck-deleting", "oa-4", "lost"]);
 }
@@ -211,11 +212,12 @@ async fn real_instances_are_rebooted_started_and_described() {
     let id = named(&lister.list(true).await.unwrap(), "oa-6").id.clone();
     let is =
         |state| move |now: Option<&Instance>| now.is_some_and(|now| now.state == state && now.task.is_none());
-    let start = Call::Start { cloud: os(), instance: id.clone() };
+    let start = Call::Start { cloud: os(), instance: id.clone(), owned: rig.owned() };
     let outcome = project.perform(&start).await;
     assert!(matches!(outcome, Outcome::Moved { .. }), "it runs already: {outcome}");
     for hard in [false, true] {
-        let outcome = project.perform(&Call::Reboot { cloud: os(), instance: id.clone(), hard }).await;
+        let reboot = Call::Reboot { cloud: os(), instance: id.clone(), hard, owned: rig.owned() };
+        let outcome = project.perform(&reboot).await;
         assert!(matches!(outcome, Outcome::Accepted { .. }), "{outcome}");
         until(&project, &id, is(InstanceState::Active)).await;
     }

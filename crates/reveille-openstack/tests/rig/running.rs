@@ -11,7 +11,7 @@ use reveille_core::event::{Answer, CloudSnapshot};
 use reveille_core::model::id::{CloudName, GroupId, InstanceId, RouterId};
 use reveille_core::model::instance::{Instance, Mark, Port};
 use reveille_core::model::network::{Route, SecurityGroup};
-use reveille_core::model::roster::GroupRef;
+use reveille_core::model::roster::{GroupRef, Ownership};
 use reveille_openstack::{CloudConfig, Environment, Interest, Project};
 use serde_json::Value;
 
@@ -77,6 +77,11 @@ impl Rig {
             clouds_file: Some(PathBuf::from(self.openstack("cloudsFile"))),
         };
         Project::connect_in(&config, Environment::default()).await.unwrap()
+    }
+
+    /// What its machines carry.
+    pub(crate) fn owned(&self) -> Ownership {
+        Ownership::of_cluster(Mark::Tag(self.openstack("clusterTag").into()))
     }
 
     pub(crate) fn interest(&self) -> Interest {

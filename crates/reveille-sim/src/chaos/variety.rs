@@ -11,8 +11,13 @@
 //!
 //! It judges nothing, and it knows nothing that the engine assumes: each entry is a fact about a real service or fleet.
 
+use reveille_core::model::time::Span;
+
+use super::Happening;
 use super::catalog::{Entry, catalog};
+use super::dice::call;
 use crate::rng::Rng;
+use crate::world::fault::{CallLie, Fault};
 use crate::world::layout::Layout;
 
 /// The first seed whose fleet has variety of itself.
@@ -20,6 +25,15 @@ pub const SEEDS_FROM: u64 = 3_000_000;
 
 catalog! {
     /// What happens in such fleets.
+    // Marks that come and go.
+    "unmarked-before-call" 3 "an operator takes the pool's mark off between the decision and the call" |_| call(CallLie::Unmarked);
+    "mark-returns" 2 "an instance loses its pool's mark, and gets it back" |dice| {
+        let (machine, lasts) = (dice.machine(), dice.lasts());
+        vec![
+            (Span::ZERO, Happening::Fault(Fault::Unmarked(machine.clone()))),
+            (lasts, Happening::Fault(Fault::Marked(machine))),
+        ]
+    };
 }
 
 /// Draws what this fleet is like.

@@ -112,11 +112,33 @@ impl World {
                 }
                 (outcome, unanswered("the connection was lost between put and take"))
             }
+            Some(CallLie::Unmarked) => {
+                if let Call::Reboot { instance, .. }
+                | Call::Start { instance, .. }
+                | Call::DeleteInstance { instance, .. } = call
+                {
+                    self.unmark(instance);
+                }
+                let outcome = self.carry_out(call);
+                (outcome.clone(), outcome)
+            }
             _ => {
                 let outcome = self.carry_out(call);
                 (outcome.clone(), outcome)
             }
         }
+    }
+
+    /// A performer reads an instance directly before it touches it, and compares its marks with those that the call carries.
+    fn refused_for_its_marks(&self, call: &Call) -> Option<Outcome> {
+        let (Call::Reboot { instance, owned, .. }
+        | Call::Start { instance, owned, .. }
+        | Call::DeleteInstance { instance, owned, .. }) = call
+        else {
+            return None;
+        };
+        let mark = owned.lacking(&self.project.servers.get(instance)?.instance.marks)?;
+        Some(moved(format!("the instance does not carry {mark}")))
     }
 
     /// A call that something on the way held back. What was right when it was sent may not be any more: whatever harm that
@@ -132,6 +154,9 @@ impl World {
     }
 
     fn carry_out(&mut self, call: &Call) -> Outcome {
+        if let Some(outcome) = self.refused_for_its_marks(call) {
+            return outcome;
+        }
         self.watch_for_harm(call);
         if let Call::Reboot { instance, .. } | Call::DeleteInstance { instance, .. } = call {
             self.note_causes(instance);

@@ -82,6 +82,8 @@ pub enum Fault {
     NameTwin(InstanceId),
     /// An instance loses its pool's mark.
     Unmarked(InstanceId),
+    /// An instance gets its pool's mark back.
+    Marked(InstanceId),
     /// An instance carries another pool's mark as well.
     MarkedTwice(InstanceId, PoolName),
     /// Somebody cordons a machine's node.
@@ -209,6 +211,8 @@ pub enum CallLie {
     Twice,
     /// It takes effect after the next call.
     Overtaken,
+    /// An operator takes the pool's mark off the instance just before the call arrives; a call on anything else goes right.
+    Unmarked,
 }
 
 impl Fault {
@@ -245,6 +249,7 @@ impl Fault {
             Self::NodeTwin(_) => "node-twin",
             Self::NameTwin(_) => "name-twin",
             Self::Unmarked(_) => "unmarked",
+            Self::Marked(_) => "marked",
             Self::MarkedTwice(..) => "marked-twice",
             Self::Cordoned(_) => "cordoned",
             Self::SaidStopped(..) => "said-stopped",
@@ -265,6 +270,7 @@ impl Fault {
             Self::Call(CallLie::Late(_)) => "call-late",
             Self::Call(CallLie::Twice) => "call-twice",
             Self::Call(CallLie::Overtaken) => "call-overtaken",
+            Self::Call(CallLie::Unmarked) => "unmarked-before-call",
             Self::AnswersLate(_) => "answers-late",
             Self::AnswersTwice(_) => "answers-twice",
             Self::PagesRepeat(_) => "pages-repeat",
@@ -320,6 +326,7 @@ impl Fault {
             | Self::NodeTwin(machine)
             | Self::NameTwin(machine)
             | Self::Unmarked(machine)
+            | Self::Marked(machine)
             | Self::MarkedTwice(machine, _)
             | Self::Cordoned(machine)
             | Self::SaidStopped(machine, _)

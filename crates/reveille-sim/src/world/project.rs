@@ -12,7 +12,9 @@ use std::sync::Arc;
 use ipnet::{IpNet, Ipv4Net};
 use reveille_core::event::{CloudSnapshot, Scope};
 use reveille_core::model::id::{GroupId, InstanceId, InstanceName, PoolName, PortId, RequestId, RuleId};
-use reveille_core::model::instance::{Fault, Instance, InstanceAction, InstanceState, Port, PortStatus};
+use reveille_core::model::instance::{
+    Fault, Instance, InstanceAction, InstanceState, Mark, Port, PortStatus,
+};
 use reveille_core::model::network::{
     Direction, Family, GroupRule, Protocol, Remote, Route, Router, RuleSpec, SecurityGroup,
 };
@@ -171,6 +173,16 @@ impl Project {
         if let Some(server) = self.servers.get_mut(id) {
             change(Arc::make_mut(&mut server.instance));
             server.changed_at = now;
+        }
+    }
+
+    /// Changes what an instance is marked with. That is no change of the instance: Nova keeps tags and metadata in tables of
+    /// their own (`nova/objects/tag.py`, `nova/db/main/api.py`), `updated_at` of the server stays, and a list by
+    /// `changes-since` does not name it. Only a full listing, or a read by id, shows it.
+    pub(crate) fn change_marks(&mut self, id: &InstanceId, change: impl FnOnce(&mut BTreeSet<Mark>)) {
+        self.edition += 1;
+        if let Some(server) = self.servers.get_mut(id) {
+            change(Arc::make_mut(&mut Arc::make_mut(&mut server.instance).marks));
         }
     }
 

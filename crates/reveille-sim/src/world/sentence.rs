@@ -53,6 +53,7 @@ impl Fault {
             Self::NodeTwin(_) => format!("a second node names the instance of {name}"),
             Self::NameTwin(_) => format!("a second instance is called {name}"),
             Self::Unmarked(_) => format!("{name} loses its pool's mark"),
+            Self::Marked(_) => format!("{name} gets its pool's mark back"),
             Self::MarkedTwice(_, pool) => format!("{name} gets the mark of pool {pool}, too"),
             Self::Cordoned(_) => format!("somebody cordons the node of {name}"),
             Self::SaidStopped(_, lasts) => {
@@ -83,6 +84,9 @@ impl Fault {
             Self::Call(CallLie::Late(late)) => format!("the next call takes effect {late} later"),
             Self::Call(CallLie::Twice) => "the next call takes effect twice".to_owned(),
             Self::Call(CallLie::Overtaken) => "the next call is overtaken by the one after it".to_owned(),
+            Self::Call(CallLie::Unmarked) => {
+                "the pool's mark is taken off just before the next call".to_owned()
+            }
             Self::AnswersLate(lasts) => format!("answers come minutes late for {lasts}"),
             Self::AnswersTwice(lasts) => format!("answers come twice for {lasts}"),
             Self::PagesRepeat(lasts) => format!("the cloud's pages repeat for {lasts}"),

@@ -207,14 +207,14 @@ impl World {
             }
             Fault::NodeTwin(_) => self.add_node_twin(id),
             Fault::NameTwin(_) => self.add_name_twin(id),
-            Fault::Unmarked(_) => self.project.change(self.now, id, |instance| {
-                instance.marks = std::sync::Arc::new([cluster_mark()].into());
-            }),
-            Fault::MarkedTwice(_, pool) => self.project.change(self.now, id, |instance| {
-                let mut marks = (*instance.marks).clone();
-                marks.insert(super::layout::pool_mark(pool));
-                instance.marks = std::sync::Arc::new(marks);
-            }),
+            Fault::Unmarked(_) => self.unmark(id),
+            Fault::Marked(_) => {
+                let pool = self.project.servers.get(id).and_then(|server| server.pool.clone());
+                if let Some(pool) = pool {
+                    self.mark(id, &pool);
+                }
+            }
+            Fault::MarkedTwice(_, pool) => self.mark(id, pool),
             Fault::Cordoned(_) => {
                 for name in self.nodes_of(id) {
                     if let Some(node) = self.cluster.change(&name, |node| node.cordoned = true) {
@@ -336,6 +336,17 @@ impl World {
         if let Some(node) = after.filter(|node| before.as_ref() != Some(node)) {
             self.watched(node);
         }
+    }
+
+    fn mark(&mut self, id: &InstanceId, pool: &reveille_core::model::id::PoolName) {
+        self.project.change_marks(id, |marks| {
+            marks.insert(super::layout::pool_mark(pool));
+        });
+    }
+
+    /// Every mark but the cluster's is taken off.
+    pub(super) fn unmark(&mut self, id: &InstanceId) {
+        self.project.change_marks(id, |marks| marks.retain(|mark| *mark == cluster_mark()));
     }
 
     /// The marks of a pool's machine.

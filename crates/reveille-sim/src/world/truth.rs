@@ -6,8 +6,9 @@
 use reveille_core::effect::{Call, Outcome};
 use reveille_core::model::access::UserRef;
 use reveille_core::model::id::{GroupId, InstanceId, InstanceName, IntentId, PoolName, PortId, ZoneName};
-use reveille_core::model::instance::InstanceState;
+use reveille_core::model::instance::{InstanceState, Mark};
 use reveille_core::model::node::Ready;
+use reveille_core::model::roster::Ownership;
 use reveille_core::model::time::{Span, Time};
 
 use super::World;
@@ -88,7 +89,9 @@ impl World {
     /// Looks whether a call that takes effect now does harm.
     pub(super) fn watch_for_harm(&mut self, call: &Call) {
         let hurt = match call {
-            Call::Reboot { instance, .. } | Call::DeleteInstance { instance, .. } => Some(instance.clone()),
+            Call::Reboot { instance, .. }
+            | Call::Start { instance, .. }
+            | Call::DeleteInstance { instance, .. } => Some(instance.clone()),
             Call::DeleteNode { name, uid } => self
                 .cluster
                 .nodes
@@ -104,10 +107,14 @@ impl World {
         }
         if let Some(id) = hurt {
             self.note_health(&id);
-            let foreign = self.project.servers.get(&id).is_some_and(|server| server.pool.is_none());
+            let server = self.project.servers.get(&id);
+            let foreign = server.is_some_and(|server| server.pool.is_none());
+            let disowned = call.owned().is_some() && server.is_some_and(|server| self.is_disowned(server));
             let well = self.guests.get(&id).and_then(|guest| guest.well_since);
             if foreign {
                 self.harm(format!("{call}: it is somebody else's"));
+            } else if disowned {
+                self.harm(format!("{call}: its pool's mark was taken off"));
             } else if well.is_some_and(|since| self.now.since(since) > CROSSING) {
                 self.harm(format!("{call}: it is well"));
             }
@@ -232,6 +239,20 @@ impl World {
             && roles
             && self.rules_are_there()
             && (!self.layout.routed || self.routes_are_right())
+    }
+
+    /// An operator took a mark off, so that the machine is left alone.
+    fn is_disowned(&self, server: &super::project::Server) -> bool {
+        let roster = self.layout.roster();
+        let pool = server.pool.as_ref().and_then(|name| roster.pools.get(name));
+        pool.is_some_and(|pool| pool.owned.marks().any(|mark| !server.instance.marks.contains(mark)))
+    }
+
+    /// Marks that are on the instance now, for other programs' calls: those rest on no marks.
+    pub fn any_marks_of(&self, id: &InstanceId) -> Ownership {
+        let server = self.project.servers.get(id);
+        let mark = server.and_then(|server| server.instance.marks.first().cloned());
+        Ownership::of_cluster(mark.unwrap_or_else(|| Mark::Tag("".into())))
     }
 
     /// When somebody last took away what this call gives.

@@ -137,6 +137,7 @@ pub(crate) fn play(guard: Guard, seed: u64) -> Drive {
         Guard::Pauses
         | Guard::Alive
         | Guard::Ownership
+        | Guard::OwnedAtTheAct
         | Guard::Contested
         | Guard::OtherActors
         | Guard::Locked
@@ -356,6 +357,8 @@ fn others(guard: Guard, seed: u64) -> Drive {
             stage.at(s(10), Fault::Errored(first));
             return stage.run(s(40));
         }
+        // An operator takes the pool's tag off, which Nova shows in no list of changes, while the reboot is on its way.
+        Guard::OwnedAtTheAct => stage.at(min(2), Fault::Call(CallLie::Unmarked)),
         Guard::Contested => stage.at(s(10), Fault::NodeTwin(first)),
         Guard::OtherActors => stage.at(min(2), Fault::Busy(first)),
         Guard::Locked => stage.at(min(2), Fault::Locked(first)),

@@ -4,9 +4,10 @@
 //! ever written; a machine that lacks one is told, below), a cast to a concrete cloud type (d16) and a user without roles
 //! (d17): there is one type of instance, and no roles are managed.
 
-use reveille_core::effect::Call;
+use reveille_core::effect::{Call, Outcome};
 use reveille_core::model::incident::{FaultKind, IncidentKey, Subject};
 use reveille_core::record::Record;
+use reveille_sim::world::Called;
 use reveille_sim::world::fault::Fault;
 use reveille_sim::world::guest::Trouble;
 use reveille_sim::world::layout::{CLOUD, GROUP, Layout};
@@ -228,6 +229,22 @@ fn d15_a_machine_that_lost_a_mark_is_told_and_not_touched() {
     field.run(min(30));
     assert!(field.case(&victim, FaultKind::Stray).is_some(), "{:?}", field.open());
     assert_eq!(field.calls(), [], "{}", field.tail());
+    field.clean();
+}
+
+/// A tag is no change of a server to Nova: until the next full listing the engine takes the machine for the pool's.
+#[test]
+fn machine_unmarked_between_listings_is_not_touched() {
+    let mut field = Field::new(Layout::fleet(37, 6));
+    let victim = field.machine(0);
+    field.fault(Fault::Breaks(victim.clone(), Trouble::Broken));
+    field.fault_in(min(1), Fault::Unmarked(victim.clone()));
+    field.run(min(120));
+    assert!(field.exists(&victim), "{}", field.tail());
+    let done = |called: &&Called| matches!(called.outcome, Outcome::Accepted { .. });
+    let hurt = field.calls().iter().filter(done).filter(|called| called.call.owned().is_some());
+    assert_eq!(hurt.count(), 0, "{}", field.tail());
+    assert!(field.case(&victim, FaultKind::Stray).is_some(), "{:?}", field.open());
     field.clean();
 }
 

@@ -17,7 +17,9 @@ use reveille_core::model::id::{
     AgentId, CloudName, GroupId, InstanceId, NodeName, NodeUid, PortId, ProjectId, RequestId, RoleId,
     RouterId, RuleId, UserId,
 };
+use reveille_core::model::instance::Mark;
 use reveille_core::model::network::{Direction, Family, Protocol, Remote, Route, RuleSpec};
+use reveille_core::model::roster::Ownership;
 use reveille_core::model::time::Span;
 use serde::{Deserialize, Serialize};
 
@@ -40,11 +42,29 @@ mirror_enum! {
         "ask-agent" AskAgent {
             cloud: CloudName, instance: InstanceId, agent: AgentId, ask: Ask, node: NodeName,
         },
-        "reboot" Reboot { cloud: CloudName, instance: InstanceId, hard: bool },
-        "start" Start { cloud: CloudName, instance: InstanceId },
-        "delete-instance" DeleteInstance { cloud: CloudName, instance: InstanceId },
+        "reboot" Reboot {
+            cloud: CloudName, instance: InstanceId, hard: bool,
+            #[serde(default = "unproved")]
+            owned: Ownership,
+        },
+        "start" Start {
+            cloud: CloudName, instance: InstanceId,
+            #[serde(default = "unproved")]
+            owned: Ownership,
+        },
+        "delete-instance" DeleteInstance {
+            cloud: CloudName, instance: InstanceId,
+            #[serde(default = "unproved")]
+            owned: Ownership,
+        },
         "delete-node" DeleteNode { name: NodeName, uid: NodeUid },
     }
+}
+
+/// For lines that were written before calls carried marks: a tag that no instance carries, so that such a call could only be
+/// answered with `Moved`.
+fn unproved() -> <Ownership as Mirror>::Wire {
+    Ownership::of_cluster(Mark::Tag(Arc::from(""))).out()
 }
 
 mirror_enum! {

@@ -60,12 +60,14 @@ pub(crate) fn beyond(ours: &[Effect], theirs: &[Effect]) -> Vec<Effect> {
     beyond
 }
 
-/// Numbers that count up over a run. Ids of objects are text, so a number of that name is one of ours.
+/// Numbers that count up over a run. Ids of objects are text, so a number of that name is one of ours. The marks of a call follow
+/// from the roster, and recordings that were made before calls carried marks lack them.
 fn strip(value: &mut Value) {
     match value {
         Value::Object(fields) => {
             fields.retain(|name, value| {
-                !(matches!(name.as_str(), "id" | "intent" | "incident") && value.is_number())
+                let is_number = matches!(name.as_str(), "id" | "intent" | "incident") && value.is_number();
+                !is_number && name != "owned"
             });
             fields.values_mut().for_each(strip);
         }
@@ -79,6 +81,8 @@ mod tests {
     use reveille_core::effect::Call;
     use reveille_core::model::hearing::Hearing;
     use reveille_core::model::id::{Fence, IntentId, LookId};
+    use reveille_core::model::instance::Mark;
+    use reveille_core::model::roster::Ownership;
 
     use std::sync::Arc;
 
@@ -92,10 +96,11 @@ mod tests {
     fn the_same_request_under_another_number_has_the_same_shape() {
         assert_eq!(of(&look(1, "7f3a")), of(&look(9, "7f3a")));
         assert_ne!(of(&look(1, "7f3a")), of(&look(1, "8b1c")));
+        let owned = || Ownership::of_cluster(Mark::Tag("k8s-cluster=prod".into()));
         let start = |number| Effect::Call {
             intent: IntentId(number),
             fence: Fence(1),
-            call: Call::Start { cloud: "os".into(), instance: "7f3a".into() },
+            call: Call::Start { cloud: "os".into(), instance: "7f3a".into(), owned: owned() },
         };
         assert_eq!(of(&start(1)), of(&start(2)));
     }

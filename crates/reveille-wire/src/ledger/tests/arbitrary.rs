@@ -16,7 +16,9 @@ use reveille_core::model::id::*;
 use reveille_core::model::incident::{
     Attempt, Confidence, Evidence, FaultKind, Finding, IncidentKey, Line, MachineKey, Subject,
 };
+use reveille_core::model::instance::Mark;
 use reveille_core::model::network::{Direction, Family, Protocol, Remote, Route, RuleSpec};
+use reveille_core::model::roster::Ownership;
 use reveille_core::model::stage::Stage;
 use reveille_core::model::time::{Span, Time};
 use reveille_core::model::trace::{Passage, Trace};
@@ -191,18 +193,31 @@ pub(crate) fn call() -> impl Strategy<Value = Call> {
         }),
         (cloud(), id(ProjectId::new), id(UserId::new), vec(role(), 0..3))
             .prop_map(|(cloud, project, user, roles)| Call::AssignRoles { cloud, project, user, roles }),
-        (instance(), any::<bool>()).prop_map(|((cloud, instance), hard)| Call::Reboot {
+        (instance(), any::<bool>(), owned()).prop_map(|((cloud, instance), hard, owned)| Call::Reboot {
             cloud,
             instance,
-            hard
+            hard,
+            owned
         }),
         (instance(), id(AgentId::new), select(Ask::ALL.to_vec()), id(NodeName::new)).prop_map(
             |((cloud, instance), agent, ask, node)| Call::AskAgent { cloud, instance, agent, ask, node }
         ),
-        instance().prop_map(|(cloud, instance)| Call::Start { cloud, instance }),
-        instance().prop_map(|(cloud, instance)| Call::DeleteInstance { cloud, instance }),
+        (instance(), owned()).prop_map(|((cloud, instance), owned)| Call::Start { cloud, instance, owned }),
+        (instance(), owned()).prop_map(|((cloud, instance), owned)| Call::DeleteInstance {
+            cloud,
+            instance,
+            owned
+        }),
         (id(NodeName::new), id(NodeUid::new)).prop_map(|(name, uid)| Call::DeleteNode { name, uid }),
     ]
+}
+
+fn owned() -> impl Strategy<Value = Ownership> {
+    let mark = || {
+        let pair = (text(), text()).prop_map(|(key, value)| Mark::Metadata(key, value));
+        prop_oneof![text().prop_map(Mark::Tag), pair]
+    };
+    (mark(), option::of(mark())).prop_map(|(cluster, pool)| Ownership { cluster, pool })
 }
 
 pub(crate) fn outcome() -> impl Strategy<Value = Outcome> {

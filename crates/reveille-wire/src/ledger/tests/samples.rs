@@ -10,7 +10,9 @@ use reveille_core::model::id::*;
 use reveille_core::model::incident::{
     Attempt, Confidence, Evidence, FaultKind, Finding, IncidentKey, Line, MachineKey, Subject,
 };
+use reveille_core::model::instance::Mark;
 use reveille_core::model::network::{Direction, Family, Protocol, Remote, Route, RuleSpec};
+use reveille_core::model::roster::Ownership;
 use reveille_core::model::stage::Stage;
 use reveille_core::model::time::{Span, Time};
 use reveille_core::model::trace::{Passage, Trace};
@@ -46,6 +48,11 @@ fn trace() -> Trace {
 fn told() -> AgentTold {
     let hold = Some(AgentHold { kind: HoldKind::Leaving, text: text("its Node was being deleted") });
     AgentTold { agent: AgentId::from("a-1"), hold }
+}
+
+fn owned() -> Ownership {
+    let pool = Mark::Metadata(text("k8s-pool"), text("workers"));
+    Ownership { cluster: Mark::Tag(text("k8s-cluster=prod")), pool: Some(pool) }
 }
 
 fn calls() -> Vec<Call> {
@@ -97,9 +104,9 @@ fn calls() -> Vec<Call> {
             ask: Ask::Rejoin,
             node: NodeName::from("n1"),
         },
-        Call::Reboot { cloud: cloud.clone(), instance: instance.clone(), hard: true },
-        Call::Start { cloud: cloud.clone(), instance: instance.clone() },
-        Call::DeleteInstance { cloud, instance },
+        Call::Reboot { cloud: cloud.clone(), instance: instance.clone(), hard: true, owned: owned() },
+        Call::Start { cloud: cloud.clone(), instance: instance.clone(), owned: owned() },
+        Call::DeleteInstance { cloud, instance, owned: owned() },
         Call::DeleteNode { name: NodeName::from("n1"), uid: NodeUid::from("u-1") },
     ]
 }

@@ -326,12 +326,13 @@ pub(super) fn effects() -> Vec<Effect> {
             vec![RoleRef::Name(text("member")), RoleRef::Id("r-2".into())],
         ),
     ];
+    let owned = Ownership::of_cluster(Mark::Tag(text("k8s-cluster=prod")));
     let mut effects = vec![
         Effect::Record { id: RecordId(4), record: Record::Started { at: AT, fence: Fence(3) } },
         Effect::Call {
             intent: IntentId(1),
             fence: Fence(3),
-            call: Call::Reboot { cloud: os.clone(), instance: id, hard: false },
+            call: Call::Reboot { cloud: os.clone(), instance: id, hard: false, owned },
         },
         Effect::List { cloud: os },
         Effect::WakeAt(AT),

@@ -53,6 +53,10 @@ crate::guards! {
     AskedAgain = "asked-again",
     /// a fresh read, not an accepted call, tells that it worked
     FreshRead = "fresh-read",
+    /// an accepted act whose effect cannot be seen gets its whole patience before the next step
+    UnseenPatience = "unseen-patience",
+    /// a machine that came right by itself gives no credit to an act
+    OwnProof = "own-proof",
     /// an intent without an outcome is read back after a restart, not forgotten
     Unfinished = "unfinished",
     /// only routes inside our pod ranges are touched

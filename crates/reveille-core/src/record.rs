@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::effect::{Call, Outcome};
 use crate::model::agent::AgentHold;
+use crate::model::before::Before;
 use crate::model::id::{AgentId, Fence, IncidentId, InstanceId, IntentId, NodeName, PoolName, ZoneName};
 use crate::model::incident::{Attempt, FaultKind, Finding, IncidentKey, MachineKey};
 use crate::model::time::Time;
@@ -107,8 +108,8 @@ pub enum Record {
         fence: Fence,
         /// What will be called.
         call: Call,
-        /// What must be told apart afterwards: boot id or newest action before the call.
-        before: Option<Arc<str>>,
+        /// What must be another value afterwards: boot ids and the newest action before the call.
+        before: Option<Before>,
         /// Where its trust is earned, so that a failure cools that down also after a restart.
         domain: Option<Domain>,
     },

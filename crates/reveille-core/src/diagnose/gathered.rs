@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use crate::effect::Look;
+use crate::model::before::ActionMark;
 use crate::model::hearing::Hearing;
 use crate::model::id::{CloudName, NodeName};
 use crate::model::incident::{Evidence, FaultKind};
@@ -30,8 +31,8 @@ pub struct Gathered {
     pub last_words: Option<Arc<str>>,
     /// The newest entry of the action log: what was done last, by whom.
     pub last_action: Option<Arc<str>>,
-    /// The newest reboot in the action log, to tell afterwards whether another happened.
-    pub newest_reboot: Option<Arc<str>>,
+    /// The newest reboot or launch that the cloud shows, to tell afterwards whether another happened.
+    pub newest_reboot: Option<ActionMark>,
     /// A read of this round failed.
     pub missed: bool,
     /// Rounds in a row in which a read failed: not knowing is not evidence.

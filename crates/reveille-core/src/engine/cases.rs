@@ -28,7 +28,7 @@ use crate::plan::{interlock, wishes};
 use crate::record::{Domain, Record, Verdict};
 
 use super::memory::Remembered;
-use super::{CLOSED_MAX, Closed, LookFor, RECURS_WITHIN, State, Wake};
+use super::{CLOSED_MAX, Closed, LookFor, RECURS_WITHIN, State, Wake, proofs};
 
 /// What was denied by id while its node is still there is asked for again.
 const DENIED_AGAIN: Span = Span::from_min(2);
@@ -321,7 +321,7 @@ impl State {
             recurs.map_or((0, 0), |closed| (closed.incident.rung, closed.incident.tries.saturating_add(1)));
         let timing = self.roster.timing;
         let not_before = (tries > 0).then(|| at + timing.backoff_min.doubled(tries - 1, timing.backoff_max));
-        let not_before = not_before.max(self.still_waited_for(&key));
+        let not_before = not_before.max(self.still_waited_for(&key)).max(self.still_given_time(&key));
         let mut incident = Incident {
             id,
             key: key.clone(),
@@ -361,6 +361,7 @@ impl State {
             rests_on_cluster: fault.rests_on_cluster,
             gathered: Gathered::default(),
             unreached: 0,
+            well_boot: None,
             lapsed: Vec::new(),
         };
         self.cases.insert(key.clone(), case);
@@ -368,6 +369,16 @@ impl State {
             self.tell_trace(&machine.clone());
         }
         self.ripe.insert(key);
+    }
+
+    /// The machine had another fault a moment ago, for which it was rebooted: that act has its whole patience, whatever the fault
+    /// is called by now (its Node was not Ready, and the cloud controller deleted it).
+    fn still_given_time(&self, key: &IncidentKey) -> Option<Time> {
+        let of_it = |last: &&Closed| last.incident.key.subject == key.subject;
+        let last = self.closed.iter().rev().find(of_it)?;
+        let acted = last.incident.attempts.last().is_some_and(|attempt| !attempt.came_to_nothing());
+        let waits = acted && last.verdict == Verdict::Superseded && key.kind.is_absence();
+        last.incident.not_before.filter(|until| waits && self.now < *until)
     }
 
     /// The same was tried in vain a moment ago, under another number: its backoff goes on.
@@ -430,7 +441,11 @@ impl State {
     fn look_well(&mut self, key: &IncidentKey) {
         let dwell = self.dwell(key);
         let now = self.now;
+        let boot = self.node_boot(key);
         let Some(case) = self.cases.get_mut(key) else { return };
+        if case.incident.well_since.is_none() {
+            case.well_boot = boot;
+        }
         let since = *case.incident.well_since.get_or_insert(now);
         let over = since + dwell;
         if now < over {
@@ -438,7 +453,13 @@ impl State {
             return;
         }
         let flight = self.book.flight_of(case.incident.id);
-        if flight.is_some_and(|(_, flight)| !matches!(flight.phase, Phase::Proving { .. })) {
+        let is_awaited = |phase: &Phase| match phase {
+            Phase::Proving { .. } => false,
+            // Nothing that could be read by now shows its effect: the machine came right without it.
+            Phase::Verifying { deadline, .. } => now < *deadline,
+            Phase::Recording | Phase::Calling { .. } => true,
+        };
+        if flight.is_some_and(|(_, flight)| is_awaited(&flight.phase)) {
             // A listing was quicker than the fresh read of our own call: until that is in, nobody can say that it went
             // away without us. Every flight ends by its own deadline.
             self.wake(now + self.roster.timing.cloud_period, Wake::Case(key.clone()));
@@ -450,7 +471,9 @@ impl State {
             return;
         }
         let Some(case) = self.cases.get(key) else { return };
-        let mended = case.incident.attempts.iter().any(Attempt::held);
+        let flight = self.book.flight_of(case.incident.id);
+        let is_ours = flight.is_none_or(|(_, flight)| proofs::earned(case, flight));
+        let mended = is_ours && case.incident.attempts.iter().any(Attempt::held);
         self.close(key, if mended { Verdict::Mended } else { Verdict::Recovered });
     }
 

@@ -71,7 +71,9 @@ impl State {
             match &mut flight.phase {
                 Phase::Recording => {}
                 Phase::Calling { since } => *since = *since + now.since(before),
-                Phase::Verifying { deadline, .. } => *deadline = later(*deadline),
+                Phase::Verifying { deadline, unseen_until } => {
+                    (*deadline, *unseen_until) = (later(*deadline), later(*unseen_until));
+                }
                 Phase::Proving { deadline, well_since, .. } => {
                     (*deadline, *well_since) = (later(*deadline), None);
                 }
@@ -124,8 +126,8 @@ impl State {
             match &mut flight.phase {
                 Phase::Recording => {}
                 Phase::Calling { since } => *since = moved(*since),
-                Phase::Verifying { deadline, next_look } => {
-                    (*deadline, *next_look) = (moved(*deadline), moved(*next_look));
+                Phase::Verifying { deadline, unseen_until } => {
+                    (*deadline, *unseen_until) = (moved(*deadline), moved(*unseen_until));
                 }
                 Phase::Proving { deadline, since, well_since, .. } => {
                     (*deadline, *since) = (moved(*deadline), moved(*since));

@@ -136,7 +136,7 @@ impl State {
         let intent = self.numbers.intent;
         let Some(case) = self.cases.get(key) else { return };
         let domain = rung.class().is_destructive().then(|| self.domain_of(case)).flatten();
-        let before = case.gathered.newest_reboot.clone().filter(|_| matches!(call, Call::Reboot { .. }));
+        let before = self.before(case, &call);
         let incident = case.incident.id;
         let position = ladder::ladder(key.kind).iter().position(|known| *known == rung).unwrap_or(0) as u8;
         let record = Record::Intended {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::effect::{Effect, Look, ReadError};
 use crate::event::Answer;
 use crate::model::access::UserRef;
+use crate::model::before::ActionMark;
 use crate::model::id::{CloudName, InstanceId, IntentId, LookId, NodeName, PoolName};
 use crate::model::incident::{IncidentKey, MachineKey};
 use crate::model::instance::{Instance, InstanceAction, InstanceState};
@@ -18,7 +19,6 @@ use crate::model::time::Time;
 use crate::observe::cloud::{CloudChange, Seen, Unlisted};
 use crate::observe::fresh::Thing;
 use crate::record::Record;
-use crate::verify;
 
 use super::State;
 use super::memory::Remembered;
@@ -324,7 +324,7 @@ impl State {
             (_, Ok(Answer::NoConsole(why))) => gathered.testimony = Some(Err(why)),
             (_, Err(error)) if of_guest => gathered.testimony = Some(Err(error.text)),
             (_, Ok(Answer::Actions(actions))) => {
-                gathered.newest_reboot = Some(verify::newest_reboot(&actions));
+                gathered.newest_reboot = Some(ActionMark::of(&actions));
                 gathered.last_action = Some(describe(actions.first()));
             }
             _ => {}

@@ -3,12 +3,18 @@
 //! An effect that was seen is enough for a group, a rule or a route. A reboot or a replacement must also help: the machine
 //! answers again, or its pool answers with more machines than before, for the pool's dwell. Until then it keeps its slot;
 //! a failure makes its domain careful, a proof makes it bolder.
+//!
+//! Where no fresh read can show the effect (EC2 shows nothing of a reboot in place until the kubelet is back), the act gets its
+//! whole patience before it counts as not confirmed and the next step is considered. A machine that came right by itself
+//! meanwhile, with the boot id that it had before, gives no credit to the act.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::effect::{Call, Look, Outcome, ReadError};
 use crate::event::Answer;
+use crate::guard::{Guard, stands};
+use crate::model::before::Before;
 use crate::model::id::{IntentId, PoolName};
 use crate::model::incident::{IncidentKey, MachineKey, Subject};
 use crate::model::time::Span;
@@ -24,6 +30,8 @@ use super::{LookFor, State, Wake};
 
 /// Between two reads for a verdict.
 const READ_AGAIN: Span = Span::from_s(5);
+/// The same once an effect would have been seen if it could be: for the rest of its patience.
+const READ_UNSEEN_AGAIN: Span = Span::from_s(30);
 /// A node whose agent was asked is back within this: a reset and a join take minutes, and the agent's own deadline for one
 /// attempt is shorter.
 const BACK_WITHIN: Span = Span::from_min(5);
@@ -34,24 +42,38 @@ impl State {
         let asked = self.book.flights.get(&intent).is_some_and(|flight| flight.rung == Rung::Rejoin);
         let within = if asked { BACK_WITHIN } else { self.roster.timing.verify_within };
         let deadline = now + within;
+        let Some(patience) = self.book.flights.get(&intent).map(|flight| self.patience(flight)) else {
+            return;
+        };
+        let unseen_until = deadline.max(now + patience);
         if let Some(flight) = self.book.flights.get_mut(&intent) {
-            flight.phase = Phase::Verifying { deadline, next_look: now };
+            flight.phase = Phase::Verifying { deadline, unseen_until };
+            // Should the fault become another one meanwhile (its Node is deleted), the wait goes on in that one's incident.
+            if matches!(flight.rung.class(), Class::Reboot)
+                && let Some(case) = self.cases.get_mut(&flight.key)
+            {
+                case.incident.not_before = Some(unseen_until);
+            }
         }
         self.read_back(intent);
     }
 
     fn read_back(&mut self, intent: IntentId) {
         let Some(flight) = self.book.flights.get(&intent) else { return };
-        let instance = Desk::instance_of(&flight.key.subject).map(|(_, id)| id.clone());
-        if let Some(look) = verify::look_after(&flight.call, instance.as_ref()) {
+        let again = match flight.phase {
+            Phase::Verifying { deadline, unseen_until } if self.now >= deadline => {
+                (self.now + READ_UNSEEN_AGAIN).min(unseen_until.max(self.now + READ_AGAIN))
+            }
+            _ => self.now + READ_AGAIN,
+        };
+        for look in Self::looks_after(flight) {
             self.ask(look, LookFor::Verdict(intent));
         }
-        self.wake(self.now + READ_AGAIN, Wake::Flight(intent));
+        self.wake(again, Wake::Flight(intent));
     }
 
     pub(super) fn refresh_subject(&mut self, flight: &Flight) {
-        let instance = Desk::instance_of(&flight.key.subject).map(|(_, id)| id.clone());
-        if let Some(look) = verify::look_after(&flight.call, instance.as_ref()) {
+        for look in Self::looks_after(flight) {
             self.ask(look, LookFor::Refresh);
         }
         // Whose the instance is may be what changed: only the instance itself tells, not its log of actions.
@@ -60,26 +82,60 @@ impl State {
         }
     }
 
+    fn looks_after(flight: &Flight) -> Vec<Look> {
+        let instance = Desk::instance_of(&flight.key.subject).map(|(_, id)| id);
+        verify::looks_after(&flight.call, instance, flight.before.as_ref())
+    }
+
+    /// What the act that is decided changes, as it is before the call.
+    pub(super) fn before(&self, case: &Case, call: &Call) -> Option<Before> {
+        // What starts or ends shows in the instance's own state.
+        let Call::Reboot { .. } = call else { return None };
+        let desk = self.desk();
+        let seen = desk.seen_of(&case.incident.key.subject).map(|(_, seen)| seen);
+        let node = seen.and_then(|seen| seen.nodes.first().or(seen.joined.as_ref())).cloned();
+        let agent_boot = self.agent_boot(&case.incident.key.subject);
+        let (action, node_boot) = (case.gathered.newest_reboot.clone(), self.node_boot(&case.incident.key));
+        Some(Before { action, node, node_boot, agent_boot })
+    }
+
+    /// The boot id that the machine's Node carries now.
+    pub(super) fn node_boot(&self, key: &IncidentKey) -> Option<Arc<str>> {
+        let desk = self.desk();
+        let (_, seen) = desk.seen_of(&key.subject)?;
+        desk.node(seen)?.1.node.boot_id.clone()
+    }
+
+    fn agent_boot(&self, subject: &Subject) -> Option<Arc<str>> {
+        let Subject::Machine(machine) = subject else { return None };
+        self.agents.latest(machine)?.1.report.who.boot.clone()
+    }
+
     pub(super) fn on_verdict_answer(&mut self, intent: IntentId, answer: Result<Answer, ReadError>) {
         let Some(flight) = self.book.flights.get(&intent).cloned() else { return };
-        let Phase::Verifying { deadline, .. } = flight.phase else { return };
+        let Phase::Verifying { deadline, unseen_until } = flight.phase else { return };
         let effect = match &answer {
-            Err(error) => {
-                Effectiveness::NotSeen(Arc::from(format!("could not be read back: {}", error.text)))
-            }
+            Err(error) => Effectiveness::Unseen(Arc::from(format!("could not be read back: {}", error.text))),
             Ok(answer) => self.effect_of(&flight, answer),
         };
+        let patient = stands(Guard::UnseenPatience);
         match effect {
             Effectiveness::Seen(text) => self.took_effect(intent, &flight, text),
-            Effectiveness::NotSeen(text) if self.now >= deadline => {
-                // Should it go later, nobody can tell whose doing that is: it may be somebody else's, and it may be ours, whose
-                // call was only late.
-                self.book.not_deleted(&flight.call);
-                self.book.doubt(intent, &flight);
-                self.did_not_hold(intent, &flight, text);
+            Effectiveness::NotSeen(text) if self.now >= deadline => self.not_confirmed(intent, &flight, text),
+            Effectiveness::Unseen(text) if self.now >= unseen_until || (!patient && self.now >= deadline) => {
+                self.not_confirmed(intent, &flight, Arc::from(format!("not confirmed: {text}")));
             }
-            Effectiveness::NotSeen(_) => self.wake(self.now + READ_AGAIN, Wake::Flight(intent)),
+            // The next read is planned already.
+            Effectiveness::NotSeen(_) | Effectiveness::Unseen(_) => {}
         }
+    }
+
+    fn not_confirmed(&mut self, intent: IntentId, flight: &Flight, text: Arc<str>) {
+        // Should it go later, nobody can tell whose doing that is: it may be somebody else's, and it may be ours, whose call was
+        // only late.
+        self.book.not_deleted(&flight.call);
+        self.book.doubt(intent, flight);
+        self.did_not_hold(intent, flight, text);
     }
 
     /// Rules may be there in another spelling than ours: what counts is that nothing is missing any more.
@@ -90,7 +146,13 @@ impl State {
         {
             return Effectiveness::Seen(Arc::from("read back: no pod rule is missing"));
         }
-        verify::judge(&flight.call, flight.before.as_deref(), answer)
+        let was = flight.before.as_ref().and_then(|before| before.agent_boot.as_ref());
+        if let (Call::Reboot { .. }, Some(was)) = (&flight.call, was)
+            && let Some(is) = self.agent_boot(&flight.key.subject).filter(|is| is != was)
+        {
+            return Effectiveness::Seen(Arc::from(format!("its agent reports another boot id: {is}")));
+        }
+        verify::judge(&flight.call, flight.before.as_ref(), answer)
     }
 
     pub(super) fn took_effect(&mut self, intent: IntentId, flight: &Flight, text: Arc<str>) {
@@ -245,11 +307,11 @@ impl State {
         match (&flight.phase, verdict) {
             // The machine is gone, as was wanted: the pool's health is the proof, and keeps the slot.
             (Phase::Proving { .. }, Verdict::SubjectGone | Verdict::Superseded) if replaced => {}
-            (Phase::Proving { .. }, Verdict::Mended | Verdict::Recovered) => {
+            (Phase::Proving { .. } | Phase::Verifying { .. }, Verdict::Mended | Verdict::Recovered) => {
                 self.book.flights.remove(&intent);
                 self.unwake(&Wake::Flight(intent));
-                if let Some(domain) = &flight.domain {
-                    self.earn(&domain.clone(), intent);
+                if let Some(domain) = flight.domain.clone().filter(|_| earned(case, &flight)) {
+                    self.earn(&domain, intent);
                 }
             }
             (Phase::Proving { .. }, _) => {
@@ -265,11 +327,13 @@ impl State {
     pub(super) fn prove_unconfirmed(&mut self, key: &IncidentKey) {
         let Some(case) = self.cases.get(key) else { return };
         let Some((intent, flight)) = self.book.flight_of(case.incident.id) else { return };
-        let domain = flight.domain.clone();
+        let (domain, earned) = (flight.domain.clone(), earned(case, flight));
         self.book.flights.remove(&intent);
         self.unwake(&Wake::Flight(intent));
         if let Some(domain) = domain {
-            self.earn(&domain, intent);
+            if earned {
+                self.earn(&domain, intent);
+            }
             self.quieten(domain);
         }
         self.rouse_held();
@@ -354,6 +418,24 @@ impl State {
         if let Some(machine) = one.map(|(machine, _)| machine.clone()) {
             self.arrived.remove(&machine);
         }
+    }
+}
+
+/// Credit needs the act's own effect: a machine that became well with the boot id that it had before the call was not made
+/// well by its reboot. Without an earlier boot id, it became well after the effect was seen.
+pub(super) fn earned(case: &Case, flight: &Flight) -> bool {
+    if !stands(Guard::OwnProof) {
+        return true;
+    }
+    let Phase::Proving { since, .. } = flight.phase else { return false };
+    // That a stopped instance runs is seen on the instance itself.
+    if !matches!(flight.call, Call::Reboot { .. }) {
+        return true;
+    }
+    let before = flight.before.as_ref().and_then(|before| before.node_boot.as_ref());
+    match before {
+        Some(before) => case.well_boot.as_ref().is_some_and(|boot| boot != before),
+        None => case.incident.well_since.is_some_and(|well| well > since),
     }
 }
 

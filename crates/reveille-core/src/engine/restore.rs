@@ -298,6 +298,7 @@ impl Replay {
             rests_on_cluster: true,
             gathered: Gathered::default(),
             unreached: 0,
+            well_boot: None,
             lapsed: Vec::new(),
         };
         self.state.cases.insert(key, case);

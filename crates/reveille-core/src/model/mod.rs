@@ -5,6 +5,7 @@
 
 pub mod access;
 pub mod agent;
+pub mod before;
 pub mod cause;
 pub mod console;
 pub mod hearing;

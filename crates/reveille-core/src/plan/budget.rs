@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use crate::effect::Call;
+use crate::model::before::Before;
 use crate::model::id::{AgentId, IncidentId, InstanceId, IntentId, PoolName};
 use crate::model::incident::IncidentKey;
 use crate::model::time::{Span, Time};
@@ -30,7 +31,7 @@ pub struct Flight {
     /// What is called.
     pub call: Call,
     /// What was true before, to tell afterwards whether it happened.
-    pub before: Option<Arc<str>>,
+    pub before: Option<Before>,
     /// Where its trust is earned; none for network repairs.
     pub domain: Option<Domain>,
     /// How far it is.
@@ -49,10 +50,10 @@ pub enum Phase {
     },
     /// The call ended; fresh reads tell whether it took effect.
     Verifying {
-        /// When it counts as not held.
+        /// From then on a fresh read that shows that nothing happened counts.
         deadline: Time,
-        /// When to read next.
-        next_look: Time,
+        /// From then on it counts as not confirmed although no fresh read can show whether anything happened.
+        unseen_until: Time,
     },
     /// The effect was seen; whether it *helped* shows when the machine, or its successor, is well.
     Proving {

@@ -1,15 +1,18 @@
 //! Stage five: did it work? An accepted call is not a repair.
 //!
-//! For each call there is one fresh read that can tell ([`look_after`]) and one pure comparison of what it found with
-//! what should be there now ([`judge`]). Reading, waiting and counting are the engine's; here is only the question.
+//! For each call there are fresh reads that can tell ([`looks_after`]) and one pure comparison of what each found with
+//! what should be there now ([`judge`]). Reading, waiting and counting are the engine's; here is only the question. What the
+//! real services show after each act, and what they do not, stands in `docs/acts.md`.
 
 use std::sync::Arc;
 
 use crate::effect::{Call, Look};
 use crate::event::Answer;
 use crate::model::access::{RoleRef, UserRef};
+use crate::model::before::{ActionMark, Before};
+use crate::model::hosting::GroupPhase;
 use crate::model::id::InstanceId;
-use crate::model::instance::{InstanceAction, InstanceState};
+use crate::model::instance::{Instance, InstanceState};
 use crate::model::network::NUDGE_MARK;
 use crate::model::node::{Node, Provider, Ready};
 
@@ -18,8 +21,10 @@ use crate::model::node::{Node, Provider, Ready};
 pub enum Effectiveness {
     /// It is there.
     Seen(Arc<str>),
-    /// It is not there (yet).
+    /// It is not there (yet), and would be by now.
     NotSeen(Arc<str>),
+    /// What was read cannot show it, or does not show it before the machine is up again.
+    Unseen(Arc<str>),
 }
 
 fn seen(text: impl Into<Arc<str>>) -> Effectiveness {
@@ -30,8 +35,19 @@ fn not_seen(text: impl Into<Arc<str>>) -> Effectiveness {
     Effectiveness::NotSeen(text.into())
 }
 
-/// The read that tells. `instance` is the machine's, for calls on its ports.
-pub fn look_after(call: &Call, instance: Option<&crate::model::id::InstanceId>) -> Option<Look> {
+fn unseen(text: impl Into<Arc<str>>) -> Effectiveness {
+    Effectiveness::Unseen(text.into())
+}
+
+/// The reads that tell. `instance` is the machine's, for calls on its ports.
+pub fn looks_after(call: &Call, instance: Option<&InstanceId>, before: Option<&Before>) -> Vec<Look> {
+    let node = before.and_then(|before| before.node.clone()).map(Look::Node);
+    let first = look_after(call, instance);
+    let booted = node.filter(|_| matches!(call, Call::Reboot { .. }));
+    first.into_iter().chain(booted).collect()
+}
+
+fn look_after(call: &Call, instance: Option<&InstanceId>) -> Option<Look> {
     Some(match call {
         Call::AddRules { cloud, group, .. }
         | Call::DropRule { cloud, group, .. }
@@ -54,17 +70,8 @@ pub fn look_after(call: &Call, instance: Option<&crate::model::id::InstanceId>) 
     })
 }
 
-/// The newest reboot in an action log: what must differ afterwards for a reboot to have happened. Where a cloud keeps no log, it
-/// tells at least when it last let the machine run (`launch`), and a stop and start changes that.
-pub fn newest_reboot(actions: &[InstanceAction]) -> Arc<str> {
-    actions
-        .iter()
-        .find(|action| matches!(&*action.action, "reboot" | "launch"))
-        .map_or_else(|| Arc::from("none"), |action| action.request.shared())
-}
-
-/// Compares what was found with what the call was to bring about. `before` is what [`newest_reboot`] said beforehand.
-pub fn judge(call: &Call, before: Option<&str>, answer: &Answer) -> Effectiveness {
+/// Compares what was found with what the call was to bring about.
+pub fn judge(call: &Call, before: Option<&Before>, answer: &Answer) -> Effectiveness {
     match (call, answer) {
         (Call::SetPortGroups { port, groups, .. }, Answer::Ports(ports)) => {
             match ports.iter().find(|found| found.id == *port) {
@@ -136,38 +143,81 @@ pub fn judge(call: &Call, before: Option<&str>, answer: &Answer) -> Effectivenes
     }
 }
 
-/// Its node is back when it is there, stands for this very machine, and is Ready. That it stays, the dwell tells.
-fn judge_rejoin(instance: &InstanceId, found: Option<&Node>) -> Effectiveness {
-    let Some(node) = found else { return not_seen("read back: its node is not there") };
-    let is_its = match &node.provider {
+fn stands_for(node: &Node, instance: &InstanceId) -> bool {
+    match &node.provider {
         Provider::Instance(id) => id == instance,
         // A node that the cloud controller has not initialised has no other identity yet.
         Provider::Unset | Provider::Unread(_) => node.system_uuid.as_ref() == Some(instance),
-    };
-    match (is_its, node.ready) {
+    }
+}
+
+/// Its node is back when it is there, stands for this very machine, and is Ready. That it stays, the dwell tells.
+fn judge_rejoin(instance: &InstanceId, found: Option<&Node>) -> Effectiveness {
+    let Some(node) = found else { return not_seen("read back: its node is not there") };
+    match (stands_for(node, instance), node.ready) {
         (false, _) => not_seen(format!("read back: node {} stands for another machine", node.name)),
         (true, Ready::True) => seen(format!("read back: node {} is there and Ready", node.name)),
         (true, _) => not_seen(format!("read back: node {} is there and not Ready", node.name)),
     }
 }
 
-fn judge_instance(call: &Call, before: Option<&str>, answer: &Answer) -> Effectiveness {
+/// Whether the cloud shows a boot of the machine since.
+fn judge_actions(before: Option<&ActionMark>, now: &ActionMark) -> Effectiveness {
+    match (before, now) {
+        (None, _) => unseen("what the cloud's action log showed before is not known"),
+        (Some(ActionMark::Launch(before)), ActionMark::Launch(now)) if before != now => {
+            seen(format!("the cloud shows a new launch: {now}"))
+        }
+        (Some(ActionMark::Launch(_)), ActionMark::Launch(_)) => {
+            unseen("the cloud shows no new launch, and shows no reboot in place")
+        }
+        (Some(ActionMark::Reboot(before)), ActionMark::Reboot(Some(now))) if before.as_ref() != Some(now) => {
+            seen(format!("the cloud's action log shows reboot {now}"))
+        }
+        (Some(before), now) if before == now => not_seen("the cloud's action log shows no new reboot"),
+        _ => unseen("the cloud's action log is another one than before"),
+    }
+}
+
+/// The kubelet reports the boot id when it comes back, and not before.
+fn judge_boot(instance: &InstanceId, before: Option<&Before>, found: Option<&Node>) -> Effectiveness {
+    let was = before.and_then(|before| before.node_boot.as_deref());
+    let Some(node) = found else { return unseen("read back: its node is not there") };
+    match (was, node.boot_id.as_deref()) {
+        _ if !stands_for(node, instance) => {
+            unseen(format!("read back: node {} stands for another machine", node.name))
+        }
+        (Some(was), Some(is)) if was != is => {
+            seen(format!("read back: node {} carries another boot id: {is}", node.name))
+        }
+        (Some(_), Some(_)) => unseen(format!("read back: node {} carries the same boot id", node.name)),
+        _ => unseen(format!("read back: no boot id of node {} to compare", node.name)),
+    }
+}
+
+/// A group of the cloud takes it away by itself, however long its hooks keep the instance running.
+fn is_taken_away(found: &Instance) -> bool {
+    let group = found.hosting.as_ref().and_then(|hosting| hosting.group.as_ref());
+    found.state.is_leaving() || group.is_some_and(|group| group.phase == GroupPhase::Leaving)
+}
+
+fn judge_instance(call: &Call, before: Option<&Before>, answer: &Answer) -> Effectiveness {
     match (call, answer) {
         (Call::AskAgent { instance, .. }, Answer::Node(found)) => judge_rejoin(instance, found.as_deref()),
         (Call::Reboot { .. }, Answer::Actions(actions)) => {
-            let newest = newest_reboot(actions);
-            if before == Some(&*newest) || &*newest == "none" {
-                not_seen("the cloud's action log shows no new reboot")
-            } else {
-                seen(format!("the cloud's action log shows reboot {newest}"))
-            }
+            judge_actions(before.and_then(|before| before.action.as_ref()), &ActionMark::of(actions))
+        }
+        (Call::Reboot { instance, .. }, Answer::Node(found)) => {
+            judge_boot(instance, before, found.as_deref())
         }
         (Call::Start { .. }, Answer::Instance(Some(found))) => match found.state {
             InstanceState::Active => seen("read back: it runs"),
-            state => not_seen(format!("read back: it is {state:?}")),
+            InstanceState::Stopped => not_seen("read back: it is stopped"),
+            // On its way up, which takes a machine of bare metal many minutes.
+            state => unseen(format!("read back: it is {state:?}")),
         },
         (Call::DeleteInstance { .. }, Answer::Instance(None)) => seen("asked by id: gone"),
-        (Call::DeleteInstance { .. }, Answer::Instance(Some(found))) if found.state.is_leaving() => {
+        (Call::DeleteInstance { .. }, Answer::Instance(Some(found))) if is_taken_away(found) => {
             seen("read back: it is being deleted")
         }
         (Call::DeleteInstance { .. }, Answer::Instance(Some(found))) => {

@@ -103,7 +103,7 @@ pub fn node(id: &str, ready: Ready) -> Node {
         uid: format!("uid-{id}").as_str().into(),
         provider: Provider::Instance(id.into()),
         system_uuid: None,
-        boot_id: None,
+        boot_id: Some(boot_id(id, 0)),
         kubelet: Some("v1.36.3".into()),
         addresses: Box::new([]),
         pod_ranges: Box::new([]),
@@ -115,6 +115,12 @@ pub fn node(id: &str, ready: Ready) -> Node {
         uninitialized: false,
         taints: Box::default(),
     }
+}
+
+/// The boot id that the kubelet reports after so many reboots: another one after each boot of the machine
+/// (kubernetes: pkg/kubelet/nodestatus/setters.go, `MachineInfo`).
+pub fn boot_id(id: &str, reboots: usize) -> Arc<str> {
+    format!("boot-{id}-{reboots}").as_str().into()
 }
 
 pub fn pod_rules() -> Vec<GroupRule> {
@@ -151,6 +157,8 @@ pub struct Field {
     pub deaf: bool,
     /// Calls take effect and are answered as failed.
     pub fails: bool,
+    /// Reads of action logs fail once a call was made.
+    pub no_action_log: bool,
     /// Reads of this instance by its id fail.
     pub cell_down: Option<String>,
     /// Targeted reads are not answered for now; those that were asked for meanwhile.
@@ -184,6 +192,7 @@ impl Field {
             answers_ask: (Outcome::Accepted { request: None }, true),
             deaf: false,
             fails: false,
+            no_action_log: false,
             cell_down: None,
             unanswered: None,
             held: Some(Vec::new()),
@@ -361,6 +370,10 @@ impl Field {
                 let (kind, text) = (ReadErrorKind::Unavailable, "503: its cell is down".into());
                 Err(ReadError { kind, text, retry_after: None })
             }
+            Look::Actions(..) if self.no_action_log && !self.calls.is_empty() => {
+                let (kind, text) = (ReadErrorKind::Unavailable, "503: the action log cannot be read".into());
+                Err(ReadError { kind, text, retry_after: None })
+            }
             Look::Roles(..) if self.held.is_none() => {
                 let (kind, text) = (ReadErrorKind::Forbidden, "403: may not list role assignments".into());
                 Err(ReadError { kind, text, retry_after: None })
@@ -398,20 +411,39 @@ impl Field {
         }
     }
 
+    /// Nova logs each reboot when its API takes the request (nova: nova/compute/api.py, `_record_action_start`). EC2 keeps no such
+    /// log: it shows when an instance was last started, which a reboot in place does not change (Amazon EC2 API Reference,
+    /// `Instance.LaunchTime`), and a stop and start does.
     fn actions(&self, id: &InstanceId) -> Vec<InstanceAction> {
-        let reboots = self
-            .calls
-            .iter()
-            .filter(|call| !self.deaf && matches!(call, Call::Reboot { instance, .. } if instance == id));
-        let count = reboots.count();
-        let action = |number: usize| InstanceAction {
-            request: format!("req-{number}").as_str().into(),
-            action: "reboot".into(),
+        let action = |action: &str, request: String| InstanceAction {
+            request: request.as_str().into(),
+            action: action.into(),
             started: "".into(),
             user: None,
             message: None,
         };
-        (0..count).rev().map(action).collect()
+        if self.instances.get(id.as_str()).is_some_and(|found| found.hosting.is_some()) {
+            let starts = |call: &Call| matches!(call, Call::Reboot { hard: true, .. } | Call::Start { .. });
+            return vec![action("launch", format!("launched-{}", self.acts_on(id, starts)))];
+        }
+        let reboots = self.acts_on(id, |call| matches!(call, Call::Reboot { .. }));
+        (0..reboots).rev().map(|number| action("reboot", format!("req-{number}"))).collect()
+    }
+
+    /// How many calls of this kind took effect on the instance.
+    fn acts_on(&self, id: &InstanceId, is_such: impl Fn(&Call) -> bool) -> usize {
+        let on_it = |call: &&Call| match call {
+            Call::Reboot { instance, .. } | Call::Start { instance, .. } => instance == id && is_such(call),
+            _ => false,
+        };
+        if self.deaf { 0 } else { self.calls.iter().filter(on_it).count() }
+    }
+
+    /// Its kubelet runs again after a boot of the machine: its Node is Ready and carries another boot id.
+    pub fn boots(&mut self, id: &str) {
+        let reboots = self.acts_on(&id.into(), |_| true);
+        let node = self.nodes.get_mut(id).unwrap();
+        (node.ready, node.boot_id) = (Ready::True, Some(boot_id(id, reboots)));
     }
 
     fn apply(&mut self, call: &Call) {

@@ -4,6 +4,7 @@
 #![allow(unreachable_pub, reason = "one test binary, several files")]
 
 mod access;
+mod acts;
 mod agents;
 mod doubted;
 mod fixture;

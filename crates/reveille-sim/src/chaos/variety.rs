@@ -38,5 +38,8 @@ catalog! {
 
 /// Draws what this fleet is like.
 pub(super) fn draw(layout: &mut Layout) {
-    let _rng = Rng::named(layout.seed, "variety");
+    let mut rng = Rng::named(layout.seed, "boots-slowly");
+    if rng.chance(20) {
+        layout.variety.boots_slowly = Some(rng.span(Span::from_s(30), Span::from_min(10)));
+    }
 }

@@ -32,6 +32,8 @@ const ENDLESS: usize = 14;
 /// What interrupts a machine is done softly once and hard once; one more is forgiven to a process that died meanwhile.
 const TOO_OFTEN: usize = 3;
 /// Somebody's denial is believed for so long, and the act and the call's way come after it.
+/// Clocks, disks and calls on their way.
+const SLACK: Span = Span::from_s(10);
 const ASKED: Span = Span::from_s(12);
 /// Evidence older than this is none.
 const EVIDENCE_LASTS: Span = Span::from_min(15);
@@ -229,6 +231,27 @@ impl Referee {
     }
 
     /// What the trail says of the case itself.
+    /// A machine that was rebooted, boots, and will be back has the time that its roster gives it.
+    fn judge_mid_boot(
+        &mut self,
+        call: &Call,
+        id: &InstanceId,
+        ground: &Ground,
+        pool: &Pool,
+        scene: &Scene<'_>,
+    ) {
+        let time = pool.deadlines.join_within.unwrap_or(Span::ZERO) + pool.deadlines.dwell;
+        let Some(boot) = scene.world.booted_at(id).filter(|_| ground.comes_up) else { return };
+        let reboots = |call: &Call| matches!(call, Call::Reboot { instance, .. } if instance == id);
+        let rebooted = self.intents.values().any(|earlier| {
+            let lately = |at: Time| at <= boot && at < self.now && self.felt(at) + SLACK < time;
+            reboots(&earlier.call) && !earlier.came_to_nothing && earlier.called.is_some_and(lately)
+        });
+        if rebooted {
+            self.foul("in mid-boot", format!("{call}: it is on its way up from its reboot"));
+        }
+    }
+
     fn judge_case(
         &mut self,
         intent: IntentId,
@@ -249,6 +272,7 @@ impl Referee {
         let Some((kind, open)) = self.open_for(intended.incident) else { return };
         let pool = ground.pool.as_ref().and_then(|name| scene.roster.pools.get(name));
         let Some(pool) = pool else { return };
+        self.judge_mid_boot(call, id, ground, pool, scene);
         let patience = match kind {
             FaultKind::NeverJoined => pool.deadlines.join_within.unwrap_or(Span::ZERO),
             FaultKind::NotReady => pool.deadlines.not_ready_within,

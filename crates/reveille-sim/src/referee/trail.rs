@@ -3,7 +3,7 @@
 //! Events go in as the engine gets them, records as it asks for them. A record counts once the ledger has acknowledged it;
 //! what a crash swallowed was never there.
 
-use reveille_core::effect::{Look, Outcome};
+use reveille_core::effect::{Call, Look, Outcome};
 use reveille_core::event::{CloudFact, ClusterFact, Event};
 use reveille_core::model::id::{InstanceId, IntentId};
 use reveille_core::model::incident::{FaultKind, MachineKey, Subject};
@@ -114,6 +114,16 @@ impl Referee {
         }
     }
 
+    /// A reboot that is credited with a repair happened.
+    fn judge_credit(&mut self, intent: IntentId, scene: &Scene<'_>) {
+        let Some(credited) = self.intents.get(&intent) else { return };
+        let (Call::Reboot { instance, .. }, Some(called)) = (&credited.call, credited.called) else { return };
+        let what = format!("{} is credited, and the machine has not booted since", credited.call);
+        if scene.world.booted_at(instance).is_none_or(|boot| boot < called) {
+            self.foul("unearned credit", what);
+        }
+    }
+
     pub(super) fn judge_record(&mut self, record: &Record, scene: &Scene<'_>) {
         match record {
             Record::Opened { incident, key, pool, .. } => {
@@ -128,6 +138,7 @@ impl Referee {
                 let opened = Opened { key: key.clone(), pool: pool.clone(), at };
                 self.open.entry(*incident).or_insert(opened);
             }
+            Record::Width { proved: Some(intent), .. } => self.judge_credit(*intent, scene),
             Record::Closed { incident, .. } => {
                 self.kept.remove(incident);
                 self.open.remove(incident);

@@ -299,14 +299,7 @@ impl World {
             Some(state) => return refused(format!("409: cannot reboot an instance that is {state:?}")),
             None => return refused("404: no such instance"),
         }
-        self.project.note(self.now, id, "reboot", OURSELVES);
-        self.project.set_state(self.now, id, InstanceState::Rebooting, Some("rebooting"));
-        self.power_off(id);
-        if hard {
-            self.stop_and_start(id);
-        }
-        let after = self.soon(6_000, 25_000);
-        self.plan(after, Task::Life(id.clone(), Life::Rebooted));
+        self.begin_reboot(id, hard, OURSELVES);
         self.accepted()
     }
 

@@ -29,6 +29,8 @@ pub(crate) struct Ground {
     pub(crate) leaving: bool,
     pub(crate) nodes: usize,
     pub(crate) first_boot_failed: bool,
+    /// It is on its way up, and nothing inside it is broken: it comes back by itself.
+    pub(crate) comes_up: bool,
     /// What a person wrote on it about keeping it for a look.
     pub(crate) keep: Option<bool>,
     /// Why its cloud gave it up, without what differs from machine to machine.
@@ -58,6 +60,7 @@ impl World {
         let instance = &server.instance;
         Some(Ground {
             pool: server.pool.clone(),
+            comes_up: self.comes_up(id),
             zone: instance.zone.clone(),
             state: instance.state,
             locked: instance.locked,

@@ -36,6 +36,8 @@ pub(crate) struct Guest {
     /// Counts boots; steps of an earlier boot are void.
     pub(crate) boot: u64,
     pub(crate) boot_id: Arc<str>,
+    /// When it last began to boot.
+    pub(crate) booted_at: Option<Time>,
     pub(crate) powered: bool,
     pub(crate) first_boot: FirstBoot,
     pub(crate) kubelet: Kubelet,
@@ -88,6 +90,7 @@ impl Guest {
             ail: None,
             boot: 0,
             boot_id,
+            booted_at: None,
             powered: false,
             first_boot: FirstBoot::Due,
             kubelet: Kubelet::Off,
@@ -132,11 +135,13 @@ impl World {
             self.begin_checks(id);
             return;
         }
+        let now = self.now;
         let Some(guest) = self.guests.get_mut(id) else { return };
         guest.ail = None;
         guest.powered = true;
         guest.boot += 1;
         guest.boot_id = boot_id;
+        guest.booted_at = Some(now);
         guest.kubelet = Kubelet::Off;
         guest.print(console::boot(name.as_str()));
         self.begin_checks(id);
@@ -158,7 +163,7 @@ impl World {
                 return;
             }
         };
-        let after = self.soon(8_000, 20_000);
+        let after = self.soon(8_000, 20_000) + self.layout.variety.boots_slowly.unwrap_or_default();
         self.plan(after, Task::Guest(id.clone(), boot, step));
     }
 
@@ -390,9 +395,14 @@ impl World {
     /// What the kubelet writes into its node: that it is Ready, or why not.
     pub(super) fn kubelet_says(&mut self, id: &InstanceId, name: &NodeName) {
         let unready = self.guests.get(id).filter(|guest| guest.is_unready()).and_then(|guest| guest.trouble);
-        let node = self.cluster.change(name, |node| match unready {
-            Some(trouble) => set_unready(node, trouble),
-            None => set_ready(node, Ready::True),
+        let boot_id = self.guests.get(id).map(|guest| guest.boot_id.clone());
+        let node = self.cluster.change(name, |node| {
+            // One write of its status says both (kubernetes: pkg/kubelet/nodestatus/setters.go).
+            node.boot_id = boot_id.or_else(|| node.boot_id.take());
+            match unready {
+                Some(trouble) => set_unready(node, trouble),
+                None => set_ready(node, Ready::True),
+            }
         });
         if let Some(node) = node {
             self.watched(node);
@@ -410,7 +420,7 @@ impl World {
         let state = server.instance.state;
         match life {
             Life::Built if state == InstanceState::Building => self.built(id),
-            Life::Rebooted if state == InstanceState::Rebooting => self.run_again(id),
+            Life::Rebooted => self.end_reboot(id, state),
             Life::Started if state == InstanceState::Stopped => {
                 self.move_host(id);
                 self.run_again(id);
@@ -429,7 +439,7 @@ impl World {
         }
     }
 
-    fn run_again(&mut self, id: &InstanceId) {
+    pub(super) fn run_again(&mut self, id: &InstanceId) {
         self.project.set_state(self.now, id, InstanceState::Active, None);
         self.boot(id);
     }

@@ -140,7 +140,7 @@ impl World {
         }
     }
 
-    fn is_hosted(&self, id: &InstanceId) -> bool {
+    pub(super) fn is_hosted(&self, id: &InstanceId) -> bool {
         self.hosting(id).is_some()
     }
 

@@ -90,7 +90,10 @@ pub struct Layout {
 
 /// What real fleets have and a simple world lacks; nothing of it unless a scenario or a seed says so.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Variety {}
+pub struct Variety {
+    /// A boot takes so much longer until anything runs: bare metal tests its memory first.
+    pub boots_slowly: Option<Span>,
+}
 
 /// One pool.
 #[derive(Clone, Debug)]

@@ -20,7 +20,7 @@ use reveille_core::model::node::{Node, Provider, Ready};
 use reveille_core::model::time::{Span, Time};
 
 use super::fault::Fault;
-use super::{Life, Task, World};
+use super::{Task, World};
 
 /// What is in force.
 #[derive(Clone, Debug, Default)]
@@ -132,11 +132,7 @@ impl World {
             Fault::Rebooted(_) => {
                 let active = self.project.servers[id].instance.state == InstanceState::Active;
                 if active {
-                    self.project.note(self.now, id, "reboot", "erin");
-                    self.project.set_state(self.now, id, InstanceState::Rebooting, Some("rebooting"));
-                    self.power_off(id);
-                    let after = self.soon(6_000, 25_000);
-                    self.plan(after, Task::Life(id.clone(), Life::Rebooted));
+                    self.begin_reboot(id, false, "erin");
                 }
             }
             Fault::Poisoned(_) => self.poison(id),

@@ -32,6 +32,7 @@ mod judge;
 pub mod layout;
 mod mischief;
 pub(crate) mod papers;
+mod power;
 mod project;
 mod said;
 mod senses;

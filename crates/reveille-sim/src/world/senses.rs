@@ -288,11 +288,7 @@ impl World {
                 None => Ok(Answer::Roles(self.keystone.says(user, roles))),
             },
             Look::Console(_, id) => Ok(self.console(id)),
-            Look::Actions(_, id) => {
-                let server =
-                    self.project.servers.get(id).or_else(|| self.project.tombs.get(id).map(|(_, s)| s));
-                Ok(Answer::Actions(server.map(|server| server.actions.clone()).unwrap_or_default()))
-            }
+            Look::Actions(_, id) => Ok(Answer::Actions(self.told_actions(id))),
             Look::Testimony(..) | Look::Node(_) | Look::NodeEvents(_) => Err(self.api_error()),
         }
     }

@@ -4,7 +4,7 @@ use reveille_core::event::PauseScope;
 use reveille_core::guard::Guard;
 use reveille_core::model::roster::Mode;
 use reveille_sim::drive::Drive;
-use reveille_sim::world::fault::Fault;
+use reveille_sim::world::fault::{CallLie, Fault};
 use reveille_sim::world::guest::Trouble;
 use reveille_sim::world::layout::{Layout, PoolHosting};
 
@@ -13,6 +13,28 @@ use super::stories::{Stage, generous, min, pause, s};
 fn hosted(seed: u64, hosting: PoolHosting) -> Layout {
     // No agent runs there to be asked first.
     generous(seed, 12).pool(|pool| (pool.hosting, pool.repair.rejoin) = (Some(hosting), Mode::Off))
+}
+
+/// EC2 shows nothing of a reboot in place.
+pub(crate) fn unseen(guard: Guard, seed: u64) -> Drive {
+    let hosting = PoolHosting { group: true, through: true, ..PoolHosting::default() };
+    let mut layout = hosted(seed, hosting);
+    if guard == Guard::UnseenPatience {
+        // Of bare metal: eight minutes pass before anything runs.
+        layout.variety.boots_slowly = Some(min(8));
+    }
+    let mut stage = Stage::new(&layout);
+    let first = stage.id(0);
+    stage.at(s(10), Fault::Breaks(first.clone(), Trouble::KubeletHung));
+    if guard == Guard::OwnProof {
+        // The call is lost behind its answer, and a person mends the machine meanwhile.
+        stage.at(min(5), Fault::Call(CallLie::Ignored));
+        let rebooted = |drive: &Drive| !drive.world.calls().is_empty();
+        stage.drive.run_until(min(30), rebooted);
+        let later = stage.drive.now() + min(2);
+        stage.drive.world.schedule_kubelet_restart(later, &first);
+    }
+    stage.run(min(60))
 }
 
 pub(crate) fn play(guard: Guard, seed: u64) -> Drive {

@@ -112,6 +112,8 @@ pub(crate) fn play(guard: Guard, seed: u64) -> Drive {
         | Guard::IntentFirst
         | Guard::AskedAgain
         | Guard::FreshRead
+        | Guard::UnseenPatience
+        | Guard::OwnProof
         | Guard::Unfinished
         | Guard::LedgerWritable
         | Guard::Leadership
@@ -231,6 +233,7 @@ fn intents(guard: Guard, seed: u64) -> Drive {
             stage.drive.run_until(min(40), recording);
             stage.drive.set_pauses([pause(PauseScope::Roster)].into());
         }
+        Guard::UnseenPatience | Guard::OwnProof => return hosted::unseen(guard, seed),
         // The call takes effect, and the process dies before it hears of it. The machine stays as it is.
         Guard::Unfinished => {
             stage.at(s(10), Fault::Breaks(first, Trouble::Broken));

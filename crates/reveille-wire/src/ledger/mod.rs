@@ -18,6 +18,7 @@
 //! whoever keeps the file; it is [`from_wire`] that refuses it, and says what it does not know. Where lines are kept,
 //! made durable and checked is not this module's business.
 
+mod before;
 pub(crate) mod call;
 pub(crate) mod cause;
 mod finding;

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use reveille_core::effect::{Call, Outcome};
+use reveille_core::model::before::Before;
 use reveille_core::model::id::{Fence, IncidentId, InstanceId, IntentId, PoolName};
 use reveille_core::model::incident::{Attempt, Finding, IncidentKey, MachineKey};
 use reveille_core::model::time::Time;
@@ -44,7 +45,7 @@ mirror_enum! {
             fence: Fence,
             call: Call,
             #[serde(default, skip_serializing_if = "Option::is_none")]
-            before: Option<Arc<str>>,
+            before: Option<Before>,
             #[serde(default, skip_serializing_if = "Option::is_none")]
             domain: Option<Domain>,
         },

@@ -11,6 +11,7 @@ use proptest::sample::select;
 use reveille_core::effect::{Call, Outcome};
 use reveille_core::model::access::{Role, UserRef};
 use reveille_core::model::agent::{AgentHold, Ask, HoldKind, StageError};
+use reveille_core::model::before::{ActionMark, Before};
 use reveille_core::model::cause::{Cause, Entry};
 use reveille_core::model::id::*;
 use reveille_core::model::incident::{
@@ -252,10 +253,23 @@ prop_compose! {
     }
 }
 
+fn action_mark() -> impl Strategy<Value = ActionMark> {
+    prop_oneof![maybe_text().prop_map(ActionMark::Reboot), text().prop_map(ActionMark::Launch)]
+}
+
+prop_compose! {
+    fn before()(
+        action in option::of(action_mark()), node in option::of(id(NodeName::new)), node_boot in maybe_text(),
+        agent_boot in maybe_text(),
+    ) -> Before {
+        Before { action, node, node_boot, agent_boot }
+    }
+}
+
 prop_compose! {
     fn intended()(
         at in at(), intent in any::<u64>(), incident in any::<u64>(), rung in any::<u8>(), fence in any::<u64>(),
-        call in call(), before in option::of(text()),
+        call in call(), before in option::of(before()),
         domain in option::of(domain()),
     ) -> Record {
         let (intent, incident, fence) = (IntentId(intent), IncidentId(incident), Fence(fence));

@@ -172,3 +172,19 @@ fn what_is_not_understood_is_carried_over_unchanged() {
     assert_eq!(serde_json::to_string(&line).unwrap(), newer);
     assert!(matches!(from_wire(line), Err(FromWireError::Version { .. })));
 }
+
+/// The page of acts speaks of every call that there is, and of nothing else.
+#[test]
+fn acts_page_names_every_call() {
+    let page =
+        std::fs::read_to_string(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/acts.md"));
+    let page = page.expect("the page is there");
+    let first = |line: &str| {
+        let cell = line.strip_prefix("| `")?.split('`').next()?;
+        Some(cell.to_owned())
+    };
+    let named: std::collections::BTreeSet<String> = page.lines().filter_map(first).collect();
+    let calls: std::collections::BTreeSet<String> =
+        WireCall::WORDS.iter().map(|word| (*word).to_owned()).collect();
+    assert_eq!(named, calls);
+}

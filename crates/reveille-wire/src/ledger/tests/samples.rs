@@ -5,6 +5,7 @@ use std::sync::Arc;
 use reveille_core::effect::{Call, Outcome};
 use reveille_core::model::access::{Role, UserRef};
 use reveille_core::model::agent::{AgentHold, Ask, HoldKind, StageError};
+use reveille_core::model::before::{ActionMark, Before};
 use reveille_core::model::cause::{Cause, Entry};
 use reveille_core::model::id::*;
 use reveille_core::model::incident::{
@@ -208,7 +209,12 @@ pub(super) fn every_kind() -> Vec<Record> {
     records.push(Record::Diagnosed { at: AT, incident, findings: vec![finding(), unsure] });
     records.push(Record::Diagnosed { at: AT, incident, findings: vec![catalogued()] });
     records.extend(calls().into_iter().map(|call| {
-        let before = call.is_destructive().then(|| text("boot 5c1e"));
+        let before = call.is_destructive().then(|| Before {
+            action: Some(ActionMark::Reboot(Some(text("req-5c1e")))),
+            node: Some(NodeName::from("w-22")),
+            node_boot: Some(text("0b1c")),
+            agent_boot: None,
+        });
         let domain = call.is_destructive().then(|| Domain {
             pool: PoolName::from("workers"),
             zone: Some(ZoneName::from("nova-a")),

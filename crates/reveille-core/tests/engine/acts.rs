@@ -1,0 +1,97 @@
+//! What is concluded after an act: from what the real service shows of it, and from nothing else.
+
+use std::sync::Arc;
+
+use reveille_core::effect::Call;
+use reveille_core::model::hosting::{GroupPhase, Hosting, OwnerGroup};
+use reveille_core::model::incident::FaultKind;
+use reveille_core::model::node::Ready;
+use reveille_core::model::time::{Span, Time};
+
+use super::fixture::{Field, roster};
+
+const ONE: &str = "i004";
+
+const fn s(seconds: i64) -> Span {
+    Span::from_s(seconds)
+}
+
+/// Ten machines, all Ready, of which one is on EC2; a group keeps it where `in_group` says so. Then its kubelet falls silent.
+fn silent_on_ec2(in_group: bool) -> Field {
+    let mut roster = roster();
+    for pool in roster.pools.values_mut() {
+        pool.through_group = true;
+    }
+    let word = "InService".into();
+    let group = OwnerGroup { name: "asg".into(), phase: GroupPhase::Kept, word, protected: false };
+    let hosting = Hosting { group: in_group.then_some(group), ..Hosting::default() };
+    let mut field = Field::new(roster).populate(10);
+    field.instances.get_mut(ONE).unwrap().hosting = Some(Arc::new(hosting));
+    field.run(Span::from_min(5));
+    field.nodes.get_mut(ONE).unwrap().ready = Ready::Unknown;
+    field
+}
+
+/// Runs until that many calls were made, for an hour and a half at most; says when the last of them was.
+fn until_calls(field: &mut Field, count: usize) -> Option<Time> {
+    let end = field.now + Span::from_min(90);
+    while field.calls.len() < count && field.now < end {
+        field.run(s(10));
+    }
+    (field.calls.len() >= count).then_some(field.now)
+}
+
+fn soft_reboots(field: &Field) -> usize {
+    field.calls.iter().filter(|call| matches!(call, Call::Reboot { hard: false, .. })).count()
+}
+
+#[test]
+fn ec2_soft_reboot_that_helps_late_is_not_followed_by_a_deletion() {
+    let mut field = silent_on_ec2(true);
+    until_calls(&mut field, 1).expect("it is rebooted");
+    field.run(s(360));
+    assert_eq!(
+        field.calls.len(),
+        soft_reboots(&field),
+        "nothing but reboots before it is back: {:?}",
+        field.calls
+    );
+    field.boots(ONE);
+    field.run(Span::from_min(30));
+    assert_eq!((soft_reboots(&field), field.calls.len()), (1, 1), "{:?}", field.calls);
+    assert!(field.case(ONE, FaultKind::NotReady).is_none(), "the incident is closed");
+}
+
+#[test]
+fn ec2_soft_reboot_unseen_gets_its_whole_patience_and_no_more() {
+    let mut field = silent_on_ec2(true);
+    let rebooted = until_calls(&mut field, 1).expect("it is rebooted");
+    let deleted = until_calls(&mut field, 2).expect("it is replaced in the end");
+    assert!(matches!(field.calls[1], Call::DeleteInstance { .. }), "{:?}", field.calls);
+    // Fifteen minutes to join, one of dwell: the pool's defaults.
+    let waited = deleted.since(rebooted);
+    assert!(waited >= Span::from_min(16), "deleted {waited} after its reboot");
+    assert!(waited <= Span::from_min(25), "deleted only {waited} after its reboot");
+}
+
+#[test]
+fn ec2_standalone_machine_is_not_power_cycled_in_mid_boot() {
+    let mut field = silent_on_ec2(false);
+    until_calls(&mut field, 1).expect("it is rebooted");
+    field.run(Span::from_min(12));
+    assert_eq!(field.calls.len(), 1, "{:?}", field.calls);
+    field.boots(ONE);
+    field.run(Span::from_min(20));
+    assert_eq!(field.calls.len(), 1, "{:?}", field.calls);
+}
+
+#[test]
+fn openstack_reboot_with_unreadable_log_gets_its_patience() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(Span::from_min(5));
+    field.nodes.get_mut(ONE).unwrap().ready = Ready::Unknown;
+    field.no_action_log = true;
+    until_calls(&mut field, 1).expect("it is rebooted");
+    field.run(Span::from_min(12));
+    assert_eq!(field.calls.len(), 1, "{:?}", field.calls);
+}

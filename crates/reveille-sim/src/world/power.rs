@@ -1,0 +1,108 @@
+//! Reboots and launches, as each kind of cloud shows them: what is true, and what of it can be read.
+//!
+//! | act | OpenStack (Nova) | EC2 |
+//! | --- | --- | --- |
+//! | reboot | entry in the action log at once, REBOOT with a task until it is done | nothing: `LaunchTime` and `running` stay as they are |
+//! | stop and start | – | `pending`, and another `LaunchTime` |
+//!
+//! Sources: nova `nova/compute/api.py` (`reboot`, `_record_action_start`); Amazon EC2 API Reference, `RebootInstances` and
+//! `Instance`; Amazon EC2 User Guide, "Reboot your instance": a guest that does not shut down within a few minutes is reset.
+//! The whole table is `docs/acts.md`. What a boot does inside the machine is `guest`'s.
+
+use reveille_core::model::id::{InstanceId, RequestId};
+use reveille_core::model::instance::{InstanceAction, InstanceState};
+use reveille_core::model::time::{Span, Time};
+
+use super::guest::FirstBoot;
+use super::papers::Papers;
+use super::project::Server;
+use super::{Life, Task, World};
+
+/// EC2 waits so long for a guest that was asked to reboot, and resets it then.
+const RESETS_AFTER: Span = Span::from_min(4);
+
+impl World {
+    /// A running instance is rebooted.
+    pub(super) fn begin_reboot(&mut self, id: &InstanceId, hard: bool, by: &str) {
+        if !self.is_hosted(id) {
+            self.project.note(self.now, id, "reboot", by);
+            self.project.set_state(self.now, id, InstanceState::Rebooting, Some("rebooting"));
+            self.power_off(id);
+            let after = self.soon(6_000, 25_000);
+            self.plan(after, Task::Life(id.clone(), Life::Rebooted));
+            return;
+        }
+        let hangs = self.guests.get(id).is_some_and(|guest| guest.ail.is_some());
+        let mut after = self.soon(6_000, 25_000);
+        if hard {
+            // By the time of the answer it was stopped, and is being started.
+            self.project.note(self.now, id, "start", by);
+            self.project.set_state(self.now, id, InstanceState::Building, None);
+            self.power_off(id);
+            self.stop_and_start(id);
+        } else if hangs {
+            after = after + RESETS_AFTER;
+        } else {
+            self.power_off(id);
+        }
+        self.plan(after, Task::Life(id.clone(), Life::Rebooted));
+    }
+
+    /// The reboot comes to its end, if the instance is still in the state that it was begun in.
+    pub(super) fn end_reboot(&mut self, id: &InstanceId, state: InstanceState) {
+        match state {
+            InstanceState::Rebooting => self.run_again(id),
+            InstanceState::Building if self.is_hosted(id) => self.run_again(id),
+            InstanceState::Active if self.is_hosted(id) => {
+                self.power_off(id);
+                self.boot(id);
+            }
+            _ => {}
+        }
+    }
+
+    /// The log of actions as the cloud tells it, newest first.
+    pub(super) fn told_actions(&self, id: &InstanceId) -> Vec<InstanceAction> {
+        let server = self.project.servers.get(id);
+        let Some(server) = server.or_else(|| self.project.tombs.get(id).map(|(_, server)| server)) else {
+            return Vec::new();
+        };
+        if server.instance.hosting.is_none() { server.actions.clone() } else { launches(server) }
+    }
+
+    /// It is on its way up, and nothing is amiss inside it or on its way to the API server.
+    pub(super) fn comes_up(&self, id: &InstanceId) -> bool {
+        let sound = self.guests.get(id).is_some_and(|guest| {
+            guest.powered
+                && !guest.heard
+                && guest.trouble.is_none()
+                && guest.ail.is_none()
+                && guest.papers == Papers::Good
+                && guest.first_boot != FirstBoot::Failed
+        });
+        sound && self.connected(id) && !self.mischief.still.contains(id)
+    }
+
+    /// When the machine last began to boot.
+    pub(crate) fn booted_at(&self, id: &InstanceId) -> Option<Time> {
+        self.guests.get(id).and_then(|guest| guest.booted_at)
+    }
+}
+
+/// EC2 keeps no log: it shows the last launch, and that an instance ends. Who did it, it does not say.
+fn launches(server: &Server) -> Vec<InstanceAction> {
+    let newest = |names: &[&str]| server.actions.iter().find(|action| names.contains(&&*action.action));
+    let told = |action: &InstanceAction, name: &str, request: String| InstanceAction {
+        request: RequestId::new(request),
+        action: name.into(),
+        user: None,
+        message: None,
+        ..action.clone()
+    };
+    let ended = newest(&["delete"])
+        .filter(|_| server.instance.state.is_leaving() || server.instance.state == InstanceState::Gone);
+    let ended = ended.map(|action| told(action, "delete", format!("ended-{}", action.started)));
+    let launch = newest(&["create", "start"]);
+    let launch = launch.map(|action| told(action, "launch", format!("launched-{}", action.started)));
+    ended.into_iter().chain(launch).collect()
+}

@@ -21,6 +21,12 @@ crate::guards! {
     LostPorts = "lost-ports",
     /// an empty or shrunken list of nodes is not believed
     ShrunkenNodes = "shrunken-nodes",
+    /// a list of nodes is judged again when a cloud is listed after it
+    JudgedAgain = "judged-again",
+    /// the first list of nodes after a restart is held against the machines that joined before
+    RememberedNodes = "remembered-nodes",
+    /// where no Node exists yet, nothing that can hurt is done
+    SomeNode = "some-node",
     /// an instance is gone when its id was denied, not when a list lacks it
     DeniedById = "denied-by-id",
     /// one denial of an id is not enough

@@ -14,7 +14,7 @@ use crate::effect::{Call, Effect};
 use crate::model::access::{RoleRef, ServiceUser, UserRoles};
 use crate::model::hosting::GroupPhase;
 use crate::model::id::{IntentId, NodeName};
-use crate::model::incident::MachineKey;
+use crate::model::incident::{FaultKind, IncidentKey, MachineKey, Subject};
 use crate::model::roster::Mode;
 use crate::observe::agents::AgentSeen;
 use crate::observe::cloud::Seen;
@@ -75,6 +75,7 @@ pub fn check(state: &State, effects: &[Effect], witnessed: &mut Witnessed) -> Re
                 witnessed.recorded.insert(*intent, call.clone());
                 witnessed.asked.insert(*id, *intent);
             }
+            Effect::Record { record: Record::Opened { key, .. }, .. } => check_opened(state, key)?,
             Effect::Call { intent, fence, call } => {
                 ensure(*fence == state.start.fence, 9, || format!("{intent} is called with {fence}"))?;
                 ensure(witnessed.durable.contains(intent), 6, || {
@@ -92,6 +93,18 @@ pub fn check(state: &State, effects: &[Effect], witnessed: &mut Witnessed) -> Re
         }
     }
     check_state(state)
+}
+
+/// An empty list of nodes beside machines that ran before us says nothing of any of them: a wrong endpoint looks like that.
+fn check_opened(state: &State, key: &IncidentKey) -> Result<(), Violation> {
+    let rests_on_nodes = matches!(key.kind, FaultKind::NeverJoined | FaultKind::Vanished);
+    if !rests_on_nodes || !state.cluster.listed_none() {
+        return Ok(());
+    }
+    let Subject::Machine(MachineKey::Instance(cloud, id)) = &key.subject else { return Ok(()) };
+    let seen = state.clouds.get(cloud).and_then(|view| view.instances.get(id));
+    let is_older = seen.is_some_and(|seen| seen.joined.is_some() || !seen.born_in_sight);
+    ensure(!is_older, 2, || format!("{id} is called {} beside an empty list of nodes", key.kind.name()))
 }
 
 fn ensure(holds: bool, invariant: u8, what: impl FnOnce() -> String) -> Result<(), Violation> {
@@ -245,6 +258,8 @@ fn check_destructive(state: &State, call: &Call, seen: &Seen) -> Result<(), Viol
     ensure(state.cluster.source.trust(now).is_given(), 2, || {
         format!("{call}: the cluster cannot be believed")
     })?;
+    let listed = state.cluster.nodes.values().any(|node| !node.lost);
+    ensure(listed, 2, || format!("{call}: the cluster has no Node"))?;
     let Some(pool) = seen.pool().and_then(|name| state.roster.pools.get(name)) else {
         return ensure(false, 5, || format!("{call}: no pool owns it"));
     };

@@ -13,7 +13,7 @@
 use std::collections::BTreeSet;
 
 use crate::model::id::{CloudName, InstanceId, NodeName, PoolName};
-use crate::model::incident::{MachineKey, Subject};
+use crate::model::incident::{FaultKind, IncidentKey, MachineKey, Subject};
 use crate::observe::cloud::{Left, Seen};
 use crate::record::Joined;
 
@@ -93,6 +93,22 @@ impl State {
             let known = seen.joined.is_some() || seen.born_in_sight || seen.left.is_some();
             seen.made_meanwhile = !known && !in_question.contains(id);
         }
+    }
+
+    /// The first list of nodes is held against the machines that joined before. Whose Node was known to be missing, or left on
+    /// purpose, is not expected in it.
+    pub(super) fn await_remembered_nodes(&mut self) {
+        let is_missing = |machine: &MachineKey| {
+            let subject = Subject::Machine(machine.clone());
+            self.cases.contains_key(&IncidentKey { subject, kind: FaultKind::Vanished })
+        };
+        let awaited = self.remembered.iter().filter_map(|(machine, memory)| {
+            let MachineKey::Instance(cloud, id) = machine else { return None };
+            let node = memory.node.clone().filter(|_| memory.left.is_none() && !is_missing(machine))?;
+            Some((node, (cloud.clone(), id.clone())))
+        });
+        let awaited = awaited.collect();
+        self.cluster.await_nodes(awaited);
     }
 
     /// Who had departed and is in sight again. The ledger may have been told to forget it, and is told again.

@@ -457,6 +457,7 @@ impl Replay {
         if let Some(last) = how.last_alive {
             state.back_off_on(last);
         }
+        state.await_remembered_nodes();
         let open: Vec<IntentId> = state.book.flights.keys().copied().collect();
         for intent in open {
             let Some(flight) = state.book.flights.get_mut(&intent) else { continue };

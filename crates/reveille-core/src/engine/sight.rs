@@ -6,14 +6,15 @@ use std::sync::Arc;
 
 use crate::effect::{Effect, Look};
 use crate::event::{CloudFact, CloudSnapshot, ClusterFact, Scope};
+use crate::guard::{Guard, stands};
 use crate::model::id::{CloudName, InstanceId, NodeName, PoolName};
 use crate::model::incident::{IncidentKey, MachineKey, Subject};
-use crate::model::instance::InstanceState;
 use crate::model::node::{Provider, Ready};
 use crate::model::time::{Span, Time};
 use crate::observe::cloud::{CloudChange, Left, Whose};
 use crate::observe::cluster::{ClusterChange, Link, NodeSeen};
 use crate::observe::join;
+use crate::observe::nodes_listed::Fleet;
 use crate::record::{Joined, Record};
 
 use super::memory::Remembered;
@@ -69,7 +70,7 @@ impl State {
         if !(same && trusted && self.settled_projects.contains(name)) {
             self.dirty_projects.insert(name.clone());
         }
-        self.review_cluster_doubt();
+        self.review_node_list_beside(name);
     }
 
     pub(super) fn after_cloud_change(&mut self, name: &CloudName, change: CloudChange) {
@@ -109,11 +110,12 @@ impl State {
         let trusted_before = self.cluster.source.trust(now).is_given();
         match fact {
             ClusterFact::Synced(list) => {
-                let (running, total) = self.running();
-                let shrink = self.roster.timing.shrink_pct;
-                let is_running = |link: &Link| running.contains(&(link.cloud.clone(), link.instance.clone()));
-                let change = self.cluster.sync(now, shrink, &list, &is_running, total);
+                let mut change = self.cluster.sync(now, &list);
+                // Judged before the new nodes are linked: one that took the place of a lost one finds it gone.
+                change.removed.extend(self.judge_nodes().removed);
+                change.applied.retain(|name| self.cluster.nodes.contains_key(name));
                 self.after_cluster_change(change);
+                self.review_node_list();
                 for cloud in self.roster.clouds.clone() {
                     self.review_rollouts(&cloud);
                 }
@@ -121,14 +123,14 @@ impl State {
             ClusterFact::Applied(node) => {
                 let mut change = ClusterChange::default();
                 self.cluster.apply(now, &node, &mut change);
-                self.cluster.source.heard(now);
+                self.cluster.is_alive(now);
                 self.after_cluster_change(change);
-                self.review_cluster_doubt();
+                self.review_node_list();
             }
             ClusterFact::Deleted { name, uid } => {
                 let mut change = ClusterChange::default();
                 self.cluster.delete(now, &name, &uid, &mut change);
-                self.cluster.source.heard(now);
+                self.cluster.is_alive(now);
                 self.after_cluster_change(change);
             }
             ClusterFact::Leases(list) => {
@@ -140,7 +142,7 @@ impl State {
                 self.cluster.remember(now, event);
                 self.mark_former(&name);
             }
-            ClusterFact::Alive => self.cluster.source.heard(now),
+            ClusterFact::Alive => self.cluster.is_alive(now),
             ClusterFact::Failed(error) => self.cluster.source.failed(now, error),
         }
         if !trusted_before && self.cluster.source.trust(now).is_given() {
@@ -163,29 +165,35 @@ impl State {
         }
     }
 
-    /// Instances that run, for judging a node list that lacks their nodes.
-    fn running(&self) -> (BTreeSet<(CloudName, InstanceId)>, usize) {
-        let mut running = BTreeSet::new();
-        for (name, view) in &self.clouds {
-            for (id, seen) in &view.instances {
-                let runs = matches!(seen.instance.state, InstanceState::Active | InstanceState::Rebooting);
-                if runs && seen.unlisted.is_none() && seen.pool().is_some() {
-                    running.insert((name.clone(), id.clone()));
-                }
-            }
-        }
-        let total = running.len();
-        (running, total)
-    }
-
-    fn review_cluster_doubt(&mut self) {
-        if self.cluster.source.doubted().is_none() {
+    /// A cloud was listed: what its machines are may contradict a list of nodes that came earlier.
+    fn review_node_list_beside(&mut self, cloud: &CloudName) {
+        if !self.cluster.awaits_judgement() {
             return;
         }
-        let (running, total) = self.running();
-        let is_running = |link: &Link| running.contains(&(link.cloud.clone(), link.instance.clone()));
-        let change = self.cluster.review_doubt(self.now, self.roster.timing.shrink_pct, &is_running, total);
-        self.after_cluster_change(change);
+        if self.cluster.source.doubted().is_none() && !stands(Guard::JudgedAgain) {
+            return;
+        }
+        self.cluster.count_linked();
+        let believed = self.cluster.source.trust(self.now).is_given();
+        self.review_node_list();
+        if believed && !self.cluster.source.trust(self.now).is_given() {
+            let ids = self.clouds.get(cloud).map(|view| view.instances.keys().cloned().collect());
+            let ids: Vec<InstanceId> = ids.unwrap_or_default();
+            self.mark(cloud, ids);
+        }
+    }
+
+    /// What the last list of nodes means may have changed.
+    fn review_node_list(&mut self) {
+        if self.cluster.awaits_judgement() {
+            let change = self.judge_nodes();
+            self.after_cluster_change(change);
+        }
+    }
+
+    fn judge_nodes(&mut self) -> ClusterChange {
+        let fleet = Fleet { clouds: &self.clouds, shrink_pct: self.roster.timing.shrink_pct };
+        self.cluster.judge_list(self.now, fleet)
     }
 
     /// Finds the node's instance anew, and moves it there.

@@ -1,22 +1,21 @@
 //! The cluster as we see it: its nodes, their leases, and what was said about nodes that are no more.
 //!
-//! Watch events and complete lists go in; the names of nodes to look at again come out. A complete list that lacks nodes
-//! which a moment ago stood for running instances is doubted when it lacks too many of them: an etcd restored from a
-//! backup and a wrong endpoint look just like "everybody left" (flight control D6: 100 of 100 deleted). While it is
-//! doubted, the lost nodes stay in the view, marked as lost.
+//! Watch events and complete lists go in; the names of nodes to look at again come out. Nodes that a complete list lacks
+//! stay in the view, marked as lost, until the list is judged (`nodes_listed`): an etcd restored from a backup and a wrong
+//! endpoint look just like "every Node was deleted" (flight control D6: 100 of 100 deleted).
 //!
 //! Lease times are only compared for "it changed since we last looked", on our clock.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::guard::{Guard, stands};
 use crate::model::id::{CloudName, InstanceId, NodeName, NodeUid};
 use crate::model::lease::Leases;
 use crate::model::node::{Node, NodeEvent, Ready};
 use crate::model::time::{Span, Time};
 
 use super::leases::LeaseBook;
+use super::nodes_listed::Awaited;
 use super::pack::{Growth, pack};
 use super::sayings::Sayings;
 use super::source::Source;
@@ -142,6 +141,13 @@ pub struct ClusterView {
     /// Counts nodes that came, went or changed.
     edition: u64,
     synced_once: bool,
+    /// The last list lacks these, and is not judged yet, or doubted.
+    pub(super) lost: BTreeSet<NodeName>,
+    /// The last list held no node, and the watch has told of none since.
+    pub(super) listed_none: bool,
+    /// How many nodes stood for machines of ours before the last list.
+    pub(super) linked: usize,
+    pub(super) awaited: Awaited,
 }
 
 /// What a list or event changed.
@@ -165,46 +171,23 @@ impl ClusterView {
             events: Sayings::default(),
             edition: 0,
             synced_once: false,
+            lost: BTreeSet::new(),
+            listed_none: false,
+            linked: 0,
+            awaited: Awaited::default(),
         }
     }
 
-    /// Takes in a complete list. `running` tells whether the instance of a link runs, as far as its cloud knows.
-    pub fn sync(
-        &mut self,
-        now: Time,
-        shrink_pct: u8,
-        list: &[Arc<Node>],
-        running: &dyn Fn(&Link) -> bool,
-        running_total: usize,
-    ) -> ClusterChange {
+    /// Takes in a complete list. The nodes that it lacks are lost until the list is judged ([`ClusterView::judge_list`]).
+    pub fn sync(&mut self, now: Time, list: &[Arc<Node>]) -> ClusterChange {
         let mut change = ClusterChange::default();
         let listed: BTreeSet<&NodeName> = list.iter().map(|node| &node.name).collect();
-        let known = self.nodes.len();
-        let absent: Vec<NodeName> =
-            self.nodes.keys().filter(|name| !listed.contains(name)).cloned().collect();
-        let torn: Vec<&NodeName> =
-            absent.iter().filter(|name| self.nodes[*name].link.as_ref().is_some_and(running)).collect();
-        let tolerated = (known * usize::from(shrink_pct) / 100).max(1);
-        let why = if list.is_empty() && running_total > 0 {
-            Some(format!("the node list is empty beside {running_total} running instances"))
-        } else if torn.len() > tolerated {
-            Some(format!("{} of {known} nodes went missing at once while their instances run", torn.len()))
-        } else {
-            None
-        };
-        let why = why.filter(|_| stands(Guard::ShrunkenNodes));
-        let doubted = why.is_some();
+        self.count_linked();
         self.source.heard(now);
-        self.source.doubt(now, why.map(Arc::from));
-        for name in absent {
-            if doubted {
-                if let Some(seen) = self.nodes.get_mut(&name) {
-                    seen.lost = true;
-                    change.applied.push(name);
-                }
-            } else if let Some(seen) = self.remove(now, &name) {
-                change.removed.push(seen);
-            }
+        for (name, seen) in self.nodes.iter_mut().filter(|(name, _)| !listed.contains(name)) {
+            seen.lost = true;
+            self.lost.insert(name.clone());
+            change.applied.push(name.clone());
         }
         for node in list {
             self.apply(now, node, &mut change);
@@ -212,37 +195,8 @@ impl ClusterView {
         if self.nodes_growth.is_over(self.nodes.len()) {
             pack(&mut self.nodes);
         }
+        self.listed_none = list.is_empty();
         self.synced_once = true;
-        change
-    }
-
-    /// Lost nodes that came back, or whose instances went, end the doubt. Called when either may have happened.
-    pub fn review_doubt(
-        &mut self,
-        now: Time,
-        shrink_pct: u8,
-        running: &dyn Fn(&Link) -> bool,
-        running_total: usize,
-    ) -> ClusterChange {
-        let mut change = ClusterChange::default();
-        if self.source.doubted().is_none() {
-            return change;
-        }
-        let known = self.nodes.len();
-        let lost: Vec<NodeName> =
-            self.nodes.iter().filter(|(_, seen)| seen.lost).map(|(name, _)| name.clone()).collect();
-        let torn = lost.iter().filter(|name| self.nodes[*name].link.as_ref().is_some_and(running)).count();
-        let tolerated = (known * usize::from(shrink_pct) / 100).max(1);
-        let empty = lost.len() == known && running_total > 0;
-        if empty || torn > tolerated {
-            return change;
-        }
-        self.source.doubt(now, None);
-        for name in lost {
-            if let Some(seen) = self.remove(now, &name) {
-                change.removed.push(seen);
-            }
-        }
         change
     }
 
@@ -262,6 +216,8 @@ impl ClusterView {
 
     /// Takes in one node.
     pub fn apply(&mut self, now: Time, node: &Arc<Node>, change: &mut ClusterChange) {
+        self.listed_none = false;
+        self.lost.remove(&node.name);
         if let Some(seen) = self.nodes.get_mut(&node.name) {
             if seen.node == *node && !seen.lost {
                 return;
@@ -297,7 +253,8 @@ impl ClusterView {
         }
     }
 
-    fn remove(&mut self, now: Time, name: &NodeName) -> Option<NodeSeen> {
+    pub(super) fn remove(&mut self, now: Time, name: &NodeName) -> Option<NodeSeen> {
+        self.lost.remove(name);
         self.weak.remove(name);
         self.events.gone(now, name);
         self.leases.nodes_changed();
@@ -362,6 +319,24 @@ impl ClusterView {
     /// How many nodes came, went or changed so far: as long as it is the same, they are.
     pub const fn edition(&self) -> u64 {
         self.edition
+    }
+
+    /// The API server gave a sign of life. Before the first complete list it says nothing of nodes: without one, each machine
+    /// would count as one that never joined.
+    pub fn is_alive(&mut self, now: Time) {
+        if self.synced_once {
+            self.source.heard(now);
+        }
+    }
+
+    /// True when the cluster has a Node that is in its last list.
+    pub fn has_node(&self) -> bool {
+        self.nodes.len() > self.lost.len()
+    }
+
+    /// The last list held no node, and the watch has told of none since.
+    pub const fn listed_none(&self) -> bool {
+        self.listed_none
     }
 
     /// True once a complete list was seen.

@@ -19,6 +19,7 @@ mod holders;
 pub mod join;
 mod leases;
 mod listing;
+pub mod nodes_listed;
 mod pack;
 mod ports;
 mod sayings;

@@ -167,6 +167,8 @@ pub enum Hold {
     },
     /// Its history before our watch is unknown: it may have joined once.
     HistoryUnknown,
+    /// The cluster has no Node, so nothing shows that one could join.
+    NoNode,
     /// The ledger cannot be written, so nothing may be decided.
     Ledger(Arc<str>),
     /// Another process leads.
@@ -212,6 +214,7 @@ impl Hold {
             Self::SameFault { .. } | Self::Futile { .. } => Guard::Futile,
             Self::RouterFull { .. } => Guard::RouterRoom,
             Self::HistoryUnknown => Guard::HistoryKnown,
+            Self::NoNode => Guard::SomeNode,
             Self::Ledger(_) => Guard::LedgerWritable,
             Self::NotLeading => Guard::Leadership,
             Self::Blind { .. } | Self::NoAgent | Self::AgentSilent(_) => return None,
@@ -333,6 +336,9 @@ impl fmt::Display for Hold {
                 write!(f, "the router holds {used} of {limit} routes: a successor would get none")
             }
             Self::HistoryUnknown => f.write_str("it is older than our watch and may have joined once"),
+            Self::NoNode => {
+                f.write_str("no Node exists in the cluster yet: nothing shows that a machine can join it")
+            }
             Self::Ledger(why) => write!(f, "the ledger cannot be written: {why}"),
             Self::NotLeading => f.write_str("another process leads"),
             of_agents => of_agents.say_of_agents(f),

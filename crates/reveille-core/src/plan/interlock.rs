@@ -160,6 +160,9 @@ fn sight(desk: &Desk<'_>, case: &Case, class: Class, holds: &mut Vec<Hold>) {
             Trust::Since(_) => {}
         }
     }
+    if class.is_destructive() && desk.cluster.synced_once() && !desk.cluster.has_node() {
+        holds.push(Hold::NoNode);
+    }
 }
 
 /// What the machine itself says against it.

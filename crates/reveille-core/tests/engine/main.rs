@@ -12,6 +12,7 @@ mod ghosts;
 mod hosting;
 mod listings;
 mod network;
+mod order;
 mod presence;
 mod restart;
 mod restraint;

@@ -11,14 +11,16 @@
 //!
 //! It judges nothing, and it knows nothing that the engine assumes: each entry is a fact about a real service or fleet.
 
+use reveille_core::model::id::InstanceId;
 use reveille_core::model::time::Span;
 
 use super::Happening;
 use super::catalog::{Entry, catalog};
-use super::dice::call;
+use super::dice::{Dice, Drawn, call};
+use crate::drive::Mishap;
 use crate::rng::Rng;
 use crate::world::fault::{CallLie, Fault};
-use crate::world::layout::Layout;
+use crate::world::layout::{FirstReads, Layout};
 
 /// The first seed whose fleet has variety of itself.
 pub const SEEDS_FROM: u64 = 3_000_000;
@@ -34,6 +36,26 @@ catalog! {
             (lasts, Happening::Fault(Fault::Marked(machine))),
         ]
     };
+    "nodes-unlisted-at-start" 3 "a process starts while the cluster lists no nodes (wrong endpoint, empty etcd)" |dice| {
+        let (lasts, down) = (dice.lasts(), dice.down());
+        let crash = Happening::Mishap(Mishap::Crash(down));
+        vec![(Span::ZERO, crash), (Span::ZERO, Happening::Fault(Fault::NodesUnlisted(lasts)))]
+    };
+    "etcd-restored" 3 "etcd is restored from a backup without the nodes of some machines, perhaps while no process runs" etcd_restored;
+}
+
+/// A person restarts the kubelets of these machines some hours later: nothing else brings their nodes back.
+fn etcd_restored(dice: &mut Dice) -> Drawn {
+    let machines = dice.some();
+    let mut drawn = Vec::new();
+    if dice.rng.chance(50) {
+        drawn.push((Span::ZERO, Happening::Mishap(Mishap::Crash(dice.down()))));
+    }
+    let after = dice.rng.span(Span::from_min(20), Span::from_min(180));
+    let restart = |id: &InstanceId| (after, Happening::KubeletRestart(id.clone()));
+    drawn.push((Span::ZERO, Happening::Fault(Fault::EtcdRestored(machines.clone()))));
+    drawn.extend(machines.iter().map(restart));
+    drawn
 }
 
 /// Draws what this fleet is like.
@@ -41,5 +63,8 @@ pub(super) fn draw(layout: &mut Layout) {
     let mut rng = Rng::named(layout.seed, "boots-slowly");
     if rng.chance(20) {
         layout.variety.boots_slowly = Some(rng.span(Span::from_s(30), Span::from_min(10)));
+    }
+    if Rng::named(layout.seed, "first reads of a fleet").chance(60) {
+        layout.variety.first_reads = FirstReads::AnyOrder;
     }
 }

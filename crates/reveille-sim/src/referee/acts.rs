@@ -35,6 +35,8 @@ const TOO_OFTEN: usize = 3;
 /// Clocks, disks and calls on their way.
 const SLACK: Span = Span::from_s(10);
 const ASKED: Span = Span::from_s(12);
+/// So many percent of the nodes missing after a restore are seen by everybody who looks.
+const RESTORED_PCT: usize = 45;
 /// Evidence older than this is none.
 const EVIDENCE_LASTS: Span = Span::from_min(15);
 
@@ -99,6 +101,7 @@ impl Referee {
         if !call.is_destructive() {
             return;
         }
+        self.judge_restored(call, &id, scene);
         self.judge_machine(call, &id, &ground, scene);
         self.judge_surroundings(call, &id, &ground, scene);
         self.judge_case(intent, call, &id, &ground, scene);
@@ -106,6 +109,17 @@ impl Referee {
             let deletions = self.deletions.entry(pool.clone()).or_default();
             deletions.retain(|earlier| earlier.id != id);
             deletions.push(Deleted { at: self.now, id, fault: ground.fault.clone() });
+        }
+    }
+
+    /// Most nodes that are missing went with a restored store: that says nothing of their machines. A few are not told from
+    /// single deletions, by a person neither.
+    fn judge_restored(&mut self, call: &Call, id: &InstanceId, scene: &Scene<'_>) {
+        let (nodeless, machines) =
+            (scene.world.nodeless_since_restore(), scene.world.heard_in(None).machines as usize);
+        let are_many = nodeless > 1 && nodeless * 100 >= RESTORED_PCT * machines;
+        if are_many && scene.world.lacks_node_since_restore(id) {
+            self.foul("restored", format!("{call}: its node went with a restored etcd, and it runs"));
         }
     }
 

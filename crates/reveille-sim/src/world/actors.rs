@@ -321,6 +321,33 @@ impl World {
         }
     }
 
+    /// A store without these nodes takes the place of the one that had them. Nobody deleted them, so no event and no watch says
+    /// so; the garbage collector finds their leases without an owner.
+    pub(super) fn lose_nodes(&mut self, machines: &[InstanceId]) {
+        for id in machines {
+            for name in self.nodes_of(id) {
+                self.cluster.take(&name);
+                if !self.layout.lease_outlives_node {
+                    self.plan(Span::from_s(20), Task::CollectLease(name));
+                }
+            }
+            self.restored.insert(id.clone());
+            self.node_deleted_by.insert(id.clone(), Cause::NodeDeletedByPerson);
+            self.note_health(id);
+            self.note_causes(id);
+        }
+    }
+
+    /// How many machines lost their Node with a restored store and have none since.
+    pub(crate) fn nodeless_since_restore(&self) -> usize {
+        self.restored.iter().filter(|id| self.lacks_node_since_restore(id)).count()
+    }
+
+    /// The Node of this machine went with a restored store and has not come back.
+    pub(crate) fn lacks_node_since_restore(&self, id: &InstanceId) -> bool {
+        self.restored.contains(id) && self.guests.contains_key(id) && self.nodes_of(id).is_empty()
+    }
+
     /// The garbage collector takes the lease of a node that is not there.
     pub(super) fn collect_lease(&mut self, name: &NodeName) {
         if !self.cluster.nodes.contains_key(name) {

@@ -112,6 +112,9 @@ pub enum Fault {
     CloudFails(ReadErrorKind, Span),
     /// The cluster's API answers with no nodes at all.
     NodesUnlisted(Span),
+    /// etcd is restored from a backup of before these machines joined: their Nodes are not there any more, and no watch tells
+    /// of it. A kubelet registers when it starts and never again, so it stays like that until somebody restarts it.
+    EtcdRestored(Vec<InstanceId>),
     /// The cluster's API does not answer us.
     ApiSilent(Span),
     /// Leases are not renewed although kubelets run.
@@ -258,6 +261,7 @@ impl Fault {
             Self::PortsUnlisted(_) => "ports-unlisted",
             Self::CloudFails(..) => "cloud-fails",
             Self::NodesUnlisted(_) => "nodes-unlisted",
+            Self::EtcdRestored(_) => "etcd-restored",
             Self::ApiSilent(_) => "api-silent",
             Self::LeasesFrozen(_) => "leases-frozen",
             Self::ZoneDark(..) => "zone-dark",

@@ -93,6 +93,20 @@ pub struct Layout {
 pub struct Variety {
     /// A boot takes so much longer until anything runs: bare metal tests its memory first.
     pub boots_slowly: Option<Span>,
+    /// When the first readings of each process come.
+    pub first_reads: FirstReads,
+}
+
+/// When the sources of a process that starts answer for the first time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FirstReads {
+    /// The cloud and the cluster within a second, and mostly in this order.
+    #[default]
+    Soon,
+    /// The nodes within milliseconds and the cloud half a minute later, as Nova does where a project has many servers.
+    CloudLate,
+    /// Each within half a minute, in any order.
+    AnyOrder,
 }
 
 /// One pool.

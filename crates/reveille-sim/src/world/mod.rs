@@ -59,7 +59,7 @@ use cluster::Cluster;
 use ears::Ears;
 use fault::Fault;
 use guest::{Guest, GuestStep, Trouble};
-use layout::Layout;
+use layout::{FirstReads, Layout};
 use mischief::Mischief;
 use project::Project;
 use senses::{Lies, Listings, Watch};
@@ -142,6 +142,8 @@ pub struct World {
     causes: BTreeMap<(InstanceId, Cause), Time>,
     /// Who deleted a machine's node, while it has none.
     node_deleted_by: BTreeMap<InstanceId, Cause>,
+    /// Machines whose Node went with a restored store.
+    restored: BTreeSet<InstanceId>,
     agents: agents::Agents,
     provider: hosting::Provider,
 }
@@ -256,6 +258,7 @@ impl World {
             reads: 0,
             causes: BTreeMap::new(),
             node_deleted_by: BTreeMap::new(),
+            restored: BTreeSet::new(),
             agents: agents::Agents::new(layout.seed),
             provider: hosting::Provider::default(),
             layout: layout.clone(),
@@ -276,10 +279,22 @@ impl World {
         self.listings = Listings::default();
         self.stirred = now;
         let session = self.session;
-        let soon = self.soon(50, 400);
-        self.plan(soon, Task::Watched(session));
-        self.plan(Span::from_ms(20), Task::Poll(session));
-        self.plan(Span::from_s(1), Task::Beat(session));
+        let [nodes, cloud, beat] = self.first_reads();
+        self.plan(nodes, Task::Watched(session));
+        self.plan(cloud, Task::Poll(session));
+        self.plan(beat, Task::Beat(session));
+    }
+
+    /// How long a new process waits for the first list of nodes, the first listing of the cloud and the first leases.
+    fn first_reads(&mut self) -> [Span; 3] {
+        match self.layout.variety.first_reads {
+            FirstReads::Soon => [self.soon(50, 400), Span::from_ms(20), Span::from_s(1)],
+            FirstReads::CloudLate => [Span::from_ms(5), Span::from_s(30), Span::from_s(1)],
+            FirstReads::AnyOrder => {
+                let mut rng = Rng::named(self.layout.seed.wrapping_add(self.session), "first reads");
+                [(); 3].map(|()| rng.span(Span::from_ms(5), Span::from_s(30)))
+            }
+        }
     }
 
     /// Another process holds the ledger now: calls with any other number are refused.

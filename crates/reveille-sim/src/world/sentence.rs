@@ -66,6 +66,9 @@ impl Fault {
             Self::PortsUnlisted(lasts) => format!("the cloud lists no ports for {lasts}"),
             Self::CloudFails(kind, lasts) => format!("the cloud's API fails for {lasts} ({kind:?})"),
             Self::NodesUnlisted(lasts) => format!("the cluster lists no nodes for {lasts}"),
+            Self::EtcdRestored(machines) => {
+                format!("etcd is restored from a backup without the nodes of {} machines", machines.len())
+            }
             Self::ApiSilent(lasts) => format!("the cluster's API is silent for {lasts}"),
             Self::LeasesFrozen(lasts) => format!("no lease is renewed for {lasts}"),
             Self::ZoneDark(zone, lasts) => format!("zone {zone} is cut off for {lasts}"),

@@ -43,6 +43,7 @@ impl World {
             | Fault::RolesStale(_)
             | Fault::RolesUngiven(_)
             | Fault::NodesUnlisted(_)
+            | Fault::EtcdRestored(_)
             | Fault::ApiSilent(_)
             | Fault::LeasesFrozen(_)
             | Fault::ZoneDark(..)
@@ -262,6 +263,10 @@ impl World {
             Fault::RolesUngiven(_) => self.lies.roles_ungiven = true,
             Fault::NodesUnlisted(_) => {
                 self.lies.nodes_empty = true;
+                self.break_watch();
+            }
+            Fault::EtcdRestored(machines) => {
+                self.lose_nodes(machines);
                 self.break_watch();
             }
             Fault::ApiSilent(_) => {

@@ -6,6 +6,7 @@
 //! how many machine-days, stands in `docs/saboteurs.md`, which is checked to be what this test finds.
 
 mod hosted;
+mod starts;
 mod stories;
 
 use std::fmt::Write as _;

@@ -18,7 +18,7 @@ use reveille_sim::world::fault::{CallLie, Fault};
 use reveille_sim::world::guest::Trouble;
 use reveille_sim::world::layout::{CLOUD, Layout};
 
-use super::hosted;
+use super::{hosted, starts};
 
 pub(crate) const fn min(minutes: i64) -> Span {
     Span::from_min(minutes)
@@ -91,6 +91,7 @@ pub(crate) const fn beside(guard: Guard) -> &'static [Guard] {
         Guard::ShrunkenNodes => &[Guard::ZoneDark, Guard::FleetDark, Guard::Alive, Guard::Breaker],
         Guard::SecondDenial => &[Guard::EvidenceFirst],
         Guard::Alive => &[Guard::Patience],
+        Guard::RememberedNodes => &[Guard::ZoneDark, Guard::FleetDark, Guard::Breaker],
         // Where every lease is silent, every zone is.
         Guard::FleetDark => &[Guard::ZoneDark],
         _ => &[],
@@ -132,6 +133,7 @@ pub(crate) fn play(guard: Guard, seed: u64) -> Drive {
             agents(guard, seed)
         }
         Guard::RolesAfresh => access(seed),
+        Guard::JudgedAgain | Guard::RememberedNodes | Guard::SomeNode => starts::play(guard, seed),
         Guard::YoungDenial | Guard::GroupKeeps | Guard::GroupHands | Guard::TakenBack | Guard::DisksKept => {
             hosted::play(guard, seed)
         }

@@ -22,4 +22,5 @@ mod quiet;
 mod rivals;
 mod soak;
 mod stages;
+mod starts;
 mod story;

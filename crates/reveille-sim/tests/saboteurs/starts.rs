@@ -1,0 +1,42 @@
+//! Guards of the first readings of a process: what a list of nodes is held against, whichever source answers first.
+
+use reveille_core::guard::Guard;
+use reveille_sim::drive::{Drive, Mishap};
+use reveille_sim::world::fault::Fault;
+use reveille_sim::world::guest::Trouble;
+use reveille_sim::world::layout::{FirstReads, Layout};
+
+use super::stories::{Stage, generous, min, s};
+
+fn cloud_late(mut layout: Layout) -> Layout {
+    layout.variety.first_reads = FirstReads::CloudLate;
+    layout
+}
+
+/// Plays the guard's story under this seed to its end.
+pub(crate) fn play(guard: Guard, seed: u64) -> Drive {
+    match guard {
+        // The kubeconfig leads to an empty API server, which answers at once; the cloud answers half a minute later.
+        Guard::JudgedAgain => {
+            let mut drive = Drive::new(&cloud_late(generous(seed, 6))).refereed();
+            drive.fault(Fault::NodesUnlisted(min(60)));
+            drive.run_for(min(75));
+            drive
+        }
+        // etcd is restored while no process runs: to the next one most machines never had a node.
+        Guard::RememberedNodes => {
+            let mut stage = Stage::new(&cloud_late(generous(seed, 6)));
+            let machines = (0..4).map(|index| stage.id(index)).collect();
+            stage.drive.mishap_in(s(10), Mishap::Crash(min(1)));
+            stage.at(s(30), Fault::EtcdRestored(machines));
+            stage.run(min(90))
+        }
+        // A new cluster whose first machine never joins: nothing shows that any could.
+        _ => {
+            let mut stage = Stage::new(&generous(seed, 0));
+            let trouble = Some(Trouble::NoNetwork);
+            stage.at(s(10), Fault::Launch { pool: "workers".into(), trouble });
+            stage.run(min(90))
+        }
+    }
+}

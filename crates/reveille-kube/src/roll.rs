@@ -9,7 +9,8 @@
 //! A turn is one watch request of a few seconds (`turn`). It takes up where the last one ended, so a broken one costs
 //! nothing but a `Failed`; only a lost place needs a new list. The last node told is kept for each name, and shared with
 //! the engine: a heartbeat that changes nothing we read is not told. Every `audit_period` the nodes are listed once more,
-//! quietly, and what differs is told as the change it is, so that nothing missed stays missed.
+//! quietly. What differs is told as the change that it is, so that nothing missed stays missed; a list that lacks several
+//! nodes, or is older than what was told, is handed over whole, so that it is judged as a list.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -41,6 +42,9 @@ const PAGES_MAX: usize = 1000;
 
 /// One page of a list.
 pub(crate) const PAGE_WITHIN: Duration = Duration::from_secs(30);
+
+/// An audit that lacks more nodes than this is a list of its own, and judged as one.
+const AUDIT_LACKS_MAX: usize = 1;
 
 /// A turn that ends sooner proves nothing and must not be repeated at once.
 const TURN_MIN: Duration = Duration::from_secs(1);
@@ -182,14 +186,28 @@ fn proved(cluster: &Inner, outlet: &Outlet) {
 }
 
 /// Tells what the list has and the watch has not told.
+///
+/// A list that lacks several nodes, or that is of an older version, is handed over whole. Told as single deletions it would
+/// pass by the doubt of a list that shrank: an API server whose etcd was restored from a backup, or is empty, answers with
+/// 200 and a complete list. Its revisions, which are the versions, then begin again at those of the backup (etcd, "Disaster
+/// recovery": restored members start with the revision of the snapshot, unless `--bump-revision` is given).
 async fn audit(cluster: &Inner, outlet: &Outlet, roll: &mut Roll, listing: Listing) -> Result<(), Closed> {
     let fresh = Roll::of(listing);
     let old = std::mem::replace(roll, fresh);
     cluster.pulse.holds(Some(roll.held()));
-    for (name, node) in &old.known {
-        if !roll.known.contains_key(name) {
-            outlet.tell(ClusterFact::Deleted { name: name.clone(), uid: node.uid.clone() }).await?;
-        }
+    let gone: Vec<_> = old.known.iter().filter(|(name, _)| !roll.known.contains_key(*name)).collect();
+    if gone.len() > AUDIT_LACKS_MAX || went_back(&old.version, &roll.version) {
+        tracing::warn!(
+            missing = gone.len(),
+            known = old.known.len(),
+            "cluster: the audit of nodes differs from the watch: version {} then, {} now; it is taken as a new list",
+            old.version,
+            roll.version
+        );
+        return outlet.tell(ClusterFact::Synced(roll.known.values().cloned().collect())).await;
+    }
+    for (name, node) in gone {
+        outlet.tell(ClusterFact::Deleted { name: name.clone(), uid: node.uid.clone() }).await?;
     }
     for (name, node) in &mut roll.known {
         match old.known.get(name) {
@@ -199,6 +217,13 @@ async fn audit(cluster: &Inner, outlet: &Outlet, roll: &mut Roll, listing: Listi
         }
     }
     Ok(())
+}
+
+/// The list is of an older version than what was told. Versions of one kind of object are ordered as numbers (Kubernetes API
+/// concepts, "Resource versions", and KEP-5504); kube-apiserver takes them from etcd. What is no number is never older.
+fn went_back(told: &str, listed: &str) -> bool {
+    let number = |version: &str| version.parse::<u64>().ok();
+    matches!((number(told), number(listed)), (Some(told), Some(listed)) if listed < told)
 }
 
 impl Roll {

@@ -143,6 +143,36 @@ async fn a_store_that_goes_back_in_time_is_a_gap() {
     assert!(gap.text.contains("to 5: another store, or a restored one"), "{}", gap.text);
 }
 
+/// Audits each minute, and asks the store for its count of nodes so seldom that only the audit can find what is missing.
+fn audited(api: &Api) -> Told {
+    let (audit_period, probe_period) = (Duration::from_secs(60), Duration::from_secs(4000));
+    Told::in_rhythm(api, Rhythm { audit_period, probe_period, ..Rhythm::default() })
+}
+
+/// An etcd that was restored from a backup, or is empty: no watch event tells of what is not there any more.
+#[tokio::test(start_paused = true)]
+async fn audit_that_lacks_several_nodes_is_a_list() {
+    let table = [(&["b"][..], "Deleted(b)"), (&["b", "c"], "Synced(1)"), (&["a", "b", "c"], "Synced(0)")];
+    for (lost, told_as) in table {
+        let api = three();
+        let mut told = audited(&api);
+        told.synced().await;
+        api.fault(|faults| faults.events_lost = true);
+        lost.iter().for_each(|name| api.delete(name));
+        assert_eq!(news(&told.during(85).await), [told_as], "{lost:?}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn audit_of_an_older_version_is_a_list() {
+    let api = three();
+    let mut told = audited(&api);
+    told.synced().await;
+    api.fault(|faults| (faults.version_said, faults.events_lost) = (Some(5), true));
+    api.delete("b");
+    assert_eq!(news(&told.during(75).await), ["Synced(2)"]);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_page_that_fails_voids_the_list() {
     let api = Api::default();

@@ -12,7 +12,7 @@ use crate::model::access::UserRoles;
 use crate::model::agent::AgentReport;
 use crate::model::hearing::Said;
 use crate::model::id::{
-    AgentId, CloudName, InstanceId, IntentId, LookId, NodeName, NodeUid, PoolName, RecordId,
+    AgentId, CloudName, ClusterUid, InstanceId, IntentId, LookId, NodeName, NodeUid, PoolName, RecordId,
 };
 use crate::model::instance::{Instance, InstanceAction, Port};
 use crate::model::lease::Leases;
@@ -111,6 +111,10 @@ pub enum Scope {
 /// What the cluster's API can say.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ClusterFact {
+    /// Which cluster answers. Told before each complete list.
+    Identity(ClusterUid),
+    /// The API server did not tell which cluster it is of, and why.
+    IdentityUnread(ReadError),
     /// A complete list of nodes: at the start, and after each gap in the watch.
     Synced(Vec<Arc<Node>>),
     /// A node appeared or changed.
@@ -190,6 +194,8 @@ pub enum Answer {
 pub enum Command {
     /// These are all the pauses there are, each by its scope, with who and why.
     Pauses(BTreeSet<Pause>),
+    /// This cluster is the right one, should it answer, whatever the ledger says.
+    ConfirmCluster(ClusterUid),
 }
 
 /// A standing "hands off", set by a person.

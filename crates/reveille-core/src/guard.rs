@@ -25,6 +25,8 @@ crate::guards! {
     JudgedAgain = "judged-again",
     /// the first list of nodes after a restart is held against the machines that joined before
     RememberedNodes = "remembered-nodes",
+    /// another cluster behind the kubeconfig is refused
+    SameCluster = "same-cluster",
     /// where no Node exists yet, nothing that can hurt is done
     SomeNode = "some-node",
     /// an instance is gone when its id was denied, not when a list lacks it

@@ -9,7 +9,9 @@ use std::sync::Arc;
 use crate::effect::{Call, Outcome};
 use crate::model::agent::AgentHold;
 use crate::model::before::Before;
-use crate::model::id::{AgentId, Fence, IncidentId, InstanceId, IntentId, NodeName, PoolName, ZoneName};
+use crate::model::id::{
+    AgentId, ClusterUid, Fence, IncidentId, InstanceId, IntentId, NodeName, PoolName, ZoneName,
+};
 use crate::model::incident::{Attempt, FaultKind, Finding, IncidentKey, MachineKey};
 use crate::model::time::Time;
 use crate::model::trace::Trace;
@@ -23,6 +25,13 @@ pub enum Record {
         at: Time,
         /// Its fencing number; higher than all before.
         fence: Fence,
+    },
+    /// This ledger is about this cluster.
+    Cluster {
+        /// When that was known, or confirmed by a person.
+        at: Time,
+        /// Which.
+        cluster: ClusterUid,
     },
     /// These machines were seen with their node: they have joined once, for good.
     Joined {

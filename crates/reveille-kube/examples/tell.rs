@@ -45,6 +45,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 fn describe(fact: &ClusterFact) -> (&'static str, Option<String>) {
     match fact {
+        ClusterFact::Identity(cluster) => ("Identity", Some(format!("Identity {cluster}"))),
+        ClusterFact::IdentityUnread(error) => ("IdentityUnread", Some(error.text.to_string())),
         ClusterFact::Synced(nodes) => ("Synced", Some(format!("Synced {} nodes", nodes.len()))),
         ClusterFact::Applied(node) => {
             ("Applied", Some(format!("Applied {} ready {:?} {:?}", node.name, node.ready, node.provider)))

@@ -18,7 +18,7 @@ use crate::outlet::Outlet;
 use crate::pulse::{self, Pulse};
 use crate::requests::Recent;
 use crate::session::Session;
-use crate::{act, leases, look, roll, sayings};
+use crate::{act, identity, leases, look, roll, sayings};
 
 /// How often what is read. The defaults suit a controller; tests of a driver may want shorter ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -111,7 +111,7 @@ impl Cluster {
     /// Tells everything that happens to nodes, their leases and events about them, until `shutdown` resolves or the
     /// receiver is dropped. Failures are facts (`Failed`) and never end it. One watch per handle at a time.
     ///
-    /// In order: one `Synced`, then changes; after a lost place `Failed(Gap)` and `Synced` anew. `Alive` follows the rule
+    /// In order: `Identity` and one `Synced`, then changes; after a lost place `Failed(Gap)` and `Synced` anew. `Alive` follows the rule
     /// of the `pulse` module. A full channel slows the reading down; nothing is dropped but `Alive`.
     pub async fn watch(&self, facts: Sender<ClusterFact>, shutdown: impl Future<Output = ()>) {
         let cluster = &*self.inner;
@@ -134,17 +134,21 @@ impl Cluster {
         }
     }
 
-    /// Reads nodes, leases and events once, one after the other: `Synced`, `Leases`, then each `NodeEvent`.
+    /// Reads nodes, leases and events once, one after the other: `Identity`, `Synced`, `Leases`, then each `NodeEvent`.
     ///
     /// # Errors
     /// When nodes or leases cannot be read completely. Events that may not be read are left out.
     pub async fn observe_once(&self) -> Result<Vec<ClusterFact>, ReadError> {
         let cluster = &*self.inner;
+        let identity = identity::read(cluster)
+            .await
+            .map_err(|failure| failure.read_error("read namespace kube-system", None))?;
         let nodes = roll::list(cluster).await.map_err(|failure| failure.read_error("list nodes", None))?;
         let leases = leases::read(cluster, &leases::Reading::default())
             .await
             .map_err(|failure| failure.read_error("list node leases", None))?;
         let mut facts = vec![
+            identity,
             ClusterFact::Synced(nodes.nodes.into_values().collect()),
             ClusterFact::Leases(leases.leases),
         ];

@@ -3,6 +3,7 @@
 //! ```text
 //!                 list, watch (turns of 10 s)  ┌──────────┐  Synced, Applied, Deleted, Failed(Gap)
 //!  nodes ────────────────────────────────────▶ │ roll     │ ─────────────────────────────┐
+//!  kube-system ── get, before each list ──▶ identity: Identity
 //!  node leases ── list every 10 s ───────────▶ │ leases   │ ── Leases ──────────────────┤  bounded
 //!  events about nodes ── list, watch ────────▶ │ sayings  │ ── NodeEvent ───────────────┼─▶ channel
 //!  one node, with the count of all ── 10 s ──▶ │ pulse    │ ── Alive, Failed ───────────┘
@@ -37,6 +38,7 @@ mod config;
 mod door;
 mod failure;
 mod heat;
+mod identity;
 mod intern;
 mod leases;
 mod look;

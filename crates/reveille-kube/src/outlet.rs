@@ -33,6 +33,14 @@ impl Outlet {
         self.tell(ClusterFact::Failed(error)).await
     }
 
+    /// Hands over which cluster answers, or that it did not say so, which stands in the log as well.
+    pub(crate) async fn identify(&self, fact: ClusterFact) -> Result<(), Closed> {
+        if let ClusterFact::IdentityUnread(error) = &fact {
+            tracing::warn!("{}", error.text);
+        }
+        self.tell(fact).await
+    }
+
     /// Says `Alive` if there is room for it now.
     pub(crate) fn alive(&self) {
         // Full: the receiver is behind, and will get the next one. Closed: the next `tell` notices.

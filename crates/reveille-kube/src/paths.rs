@@ -18,6 +18,8 @@ pub(crate) type Ask = http::Request<Vec<u8>>;
 
 /// Nodes.
 pub(crate) const NODES: &str = "/api/v1/nodes";
+/// The namespace whose UID stands for the cluster.
+pub(crate) const KUBE_SYSTEM: &str = "kube-system";
 /// Leases of nodes: the kubelet renews its own every ten seconds.
 pub(crate) const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases";
 /// Events about objects without a namespace, such as nodes, are written into this one.
@@ -49,6 +51,11 @@ pub(crate) fn nodes_watch(version: &str, turn_s: u32) -> Result<Ask, Error> {
 /// One node, read from the store.
 pub(crate) fn node(name: &NodeName) -> Result<Ask, Error> {
     Request::new(NODES).get(name.as_str(), &GetParams::default())
+}
+
+/// One namespace, read from the store.
+pub(crate) fn namespace(name: &str) -> Result<Ask, Error> {
+    Request::new("/api/v1/namespaces").get(name, &GetParams::default())
 }
 
 /// Deletes the node if it still has this uid.

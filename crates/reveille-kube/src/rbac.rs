@@ -26,6 +26,8 @@ pub struct Rule {
 pub enum Purpose {
     /// Reveille cannot work without it.
     Look,
+    /// Without it nobody notices that the kubeconfig leads to another cluster than before.
+    Identify,
     /// Without it less can be told of a machine: who deleted its node, what its certificate waits for.
     Explain,
     /// Only where left-over Node objects are to be deleted.
@@ -53,6 +55,14 @@ pub const RULES: &[Rule] = &[
         namespace: None,
         verbs: &["get", "list", "watch"],
         purpose: Purpose::Look,
+    },
+    Rule {
+        group: "",
+        resource: "namespaces",
+        // A namespace is itself within its namespace, as far as rights go: a Role there allows to read it.
+        namespace: Some("kube-system"),
+        verbs: &["get"],
+        purpose: Purpose::Identify,
     },
     Rule {
         group: "coordination.k8s.io",
@@ -89,7 +99,7 @@ pub const RULES: &[Rule] = &[
 pub fn manifest(account: &str, namespace: &str, wanted: Wanted) -> String {
     let mut yaml = String::new();
     let is_wanted = |purpose| match purpose {
-        Purpose::Look | Purpose::Explain => true,
+        Purpose::Look | Purpose::Identify | Purpose::Explain => true,
         Purpose::Cleanup => wanted.cleanup,
         Purpose::Join => wanted.join,
     };
@@ -166,7 +176,7 @@ fn write_rule(yaml: &mut String, rule: &Rule, account: &str, namespace: &str) {
     let name = match rule.purpose {
         Purpose::Cleanup => format!("reveille-{}-cleanup", rule.resource),
         Purpose::Join => format!("reveille-{}-join", rule.resource),
-        Purpose::Look | Purpose::Explain => format!("reveille-{}", rule.resource),
+        Purpose::Look | Purpose::Identify | Purpose::Explain => format!("reveille-{}", rule.resource),
     };
     let (role, place) = match rule.namespace {
         Some(place) => ("Role", format!(", namespace: {place}")),

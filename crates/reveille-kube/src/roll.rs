@@ -1,7 +1,7 @@
 //! The nodes: one complete list, then every change, for ever.
 //!
 //! ```text
-//!   list (pages) ──▶ Synced ──▶ turn ──▶ turn ──▶ … ──▶ Applied, Deleted
+//!   kube-system, list (pages) ──▶ Identity, Synced ──▶ turn ──▶ turn ──▶ … ──▶ Applied, Deleted
 //!     ▲                           │ 410, count differs, store went back
 //!     └────── Failed(Gap) ◀───────┘
 //! ```
@@ -26,6 +26,7 @@ use tokio::time::Instant;
 use crate::backoff::Backoff;
 use crate::cluster::Inner;
 use crate::failure::Failure;
+use crate::identity;
 use crate::mapping::read_node;
 use crate::outlet::{Closed, Outlet};
 use crate::paths;
@@ -71,13 +72,14 @@ struct Roll {
 pub(crate) async fn call(cluster: &Inner, outlet: &Outlet) -> Result<(), Closed> {
     let mut backoff = Backoff::new(cluster.rhythm.backoff_min, cluster.rhythm.backoff_max);
     loop {
-        let mut roll = match list(cluster).await {
-            Ok(listing) => Roll::of(listing),
-            Err(failure) => {
-                report(cluster, outlet, &mut backoff, "list nodes", &failure).await?;
+        let (identity, mut roll) = match identified(cluster).await {
+            Ok((identity, listing)) => (identity, Roll::of(listing)),
+            Err((what, failure)) => {
+                report(cluster, outlet, &mut backoff, what, &failure).await?;
                 continue;
             }
         };
+        outlet.identify(identity).await?;
         outlet.tell(ClusterFact::Synced(roll.known.values().cloned().collect())).await?;
         cluster.pulse.holds(Some(roll.held()));
         cluster.pulse.is_up(true);
@@ -85,6 +87,14 @@ pub(crate) async fn call(cluster: &Inner, outlet: &Outlet) -> Result<(), Closed>
         cluster.pulse.holds(None);
         report(cluster, outlet, &mut backoff, "follow the nodes", &gap).await?;
     }
+}
+
+/// Which cluster answers, and then its nodes.
+async fn identified(cluster: &Inner) -> Result<(ClusterFact, Listing), (&'static str, Failure)> {
+    let identity =
+        identity::read(cluster).await.map_err(|failure| ("read namespace kube-system", failure))?;
+    let listing = list(cluster).await.map_err(|failure| ("list nodes", failure))?;
+    Ok((identity, listing))
 }
 
 /// Says what failed and when the next try is, and waits until then.
@@ -130,9 +140,12 @@ async fn follow(
             Err(failure) => report(cluster, outlet, backoff, "watch nodes", &failure).await?,
         }
         if roll.listed_at.elapsed() >= cluster.rhythm.audit_period {
-            match list(cluster).await {
-                Ok(listing) => audit(cluster, outlet, roll, listing).await?,
-                Err(failure) => report(cluster, outlet, backoff, "list nodes", &failure).await?,
+            match identified(cluster).await {
+                Ok((identity, listing)) => {
+                    outlet.identify(identity).await?;
+                    audit(cluster, outlet, roll, listing).await?;
+                }
+                Err((what, failure)) => report(cluster, outlet, backoff, what, &failure).await?,
             }
         }
     }

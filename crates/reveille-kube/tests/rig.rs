@@ -202,6 +202,8 @@ impl Told {
 
 fn word(fact: &ClusterFact) -> String {
     match fact {
+        ClusterFact::Identity(cluster) => format!("Identity {cluster}"),
+        ClusterFact::IdentityUnread(error) => format!("IdentityUnread {}", error.text),
         ClusterFact::Synced(nodes) => format!("Synced {}", nodes.len()),
         ClusterFact::Applied(node) => format!("Applied {}", node.name),
         ClusterFact::Deleted { name, .. } => format!("Deleted {name}"),

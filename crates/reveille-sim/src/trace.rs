@@ -63,6 +63,7 @@ impl Log {
 fn line(record: &Record) -> String {
     match record {
         Record::Started { fence, .. } => format!("started as {fence}"),
+        Record::Cluster { cluster, .. } => format!("about cluster {cluster}"),
         Record::Joined { machines, .. } => format!("{} machine(s) joined", machines.len()),
         Record::Born { machine, .. } => format!("{machine} was seen being born"),
         Record::Left { machine, why, .. } => format!("{machine} left: {why}"),
@@ -212,6 +213,8 @@ pub fn summary(event: &Event) -> String {
             format!("{cloud}: {} instances ({:?})", snapshot.instances.len(), snapshot.scope)
         }
         Event::Cloud { cloud, fact: CloudFact::Failed(error) } => format!("{cloud}: {error}"),
+        Event::Cluster(ClusterFact::Identity(cluster)) => format!("cluster: it is {cluster}"),
+        Event::Cluster(ClusterFact::IdentityUnread(error)) => format!("cluster: {error}"),
         Event::Cluster(ClusterFact::Synced(nodes)) => format!("cluster: {} nodes listed", nodes.len()),
         Event::Cluster(ClusterFact::Applied(node)) => format!("cluster: {} is {:?}", node.name, node.ready),
         Event::Cluster(ClusterFact::Deleted { name, .. }) => format!("cluster: {name} deleted"),
@@ -231,6 +234,7 @@ pub fn summary(event: &Event) -> String {
         Event::RecordFailed(id) => format!("{id} refused"),
         Event::Done { intent, outcome } => format!("{intent} done: {outcome}"),
         Event::Command(Command::Pauses(pauses)) => format!("{} pauses", pauses.len()),
+        Event::Command(Command::ConfirmCluster(cluster)) => format!("cluster {cluster} is confirmed"),
         Event::Tick => "tick".to_owned(),
     }
 }

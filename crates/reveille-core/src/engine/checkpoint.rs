@@ -21,6 +21,9 @@ impl State {
     pub fn checkpoint(&self) -> Vec<Record> {
         let at = self.now;
         let mut records = vec![Record::Started { at, fence: self.start.fence }];
+        if let Some(cluster) = self.cluster.identity.expected().cloned() {
+            records.push(Record::Cluster { at, cluster });
+        }
         self.checkpoint_machines(&mut records);
         let closed = self.closed.iter().map(|closed| (&closed.incident, Some((closed.at, closed.verdict))));
         let open = self.cases.values().map(|case| (&case.incident, None));

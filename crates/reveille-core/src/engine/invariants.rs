@@ -95,10 +95,10 @@ pub fn check(state: &State, effects: &[Effect], witnessed: &mut Witnessed) -> Re
     check_state(state)
 }
 
-/// An empty list of nodes beside machines that ran before us says nothing of any of them: a wrong endpoint looks like that.
+/// An empty list of nodes beside machines that ran before us says of none that it never joined: a wrong endpoint looks like
+/// that.
 fn check_opened(state: &State, key: &IncidentKey) -> Result<(), Violation> {
-    let rests_on_nodes = matches!(key.kind, FaultKind::NeverJoined | FaultKind::Vanished);
-    if !rests_on_nodes || !state.cluster.listed_none() {
+    if key.kind != FaultKind::NeverJoined || !state.cluster.listed_none() {
         return Ok(());
     }
     let Subject::Machine(MachineKey::Instance(cloud, id)) = &key.subject else { return Ok(()) };
@@ -258,6 +258,9 @@ fn check_destructive(state: &State, call: &Call, seen: &Seen) -> Result<(), Viol
     ensure(state.cluster.source.trust(now).is_given(), 2, || {
         format!("{call}: the cluster cannot be believed")
     })?;
+    let (expected, found) = (state.cluster.identity.expected(), state.cluster.identity.found());
+    let is_ours = expected.is_none() || found.is_none() || expected == found;
+    ensure(is_ours, 2, || format!("{call}: another cluster answers"))?;
     let listed = state.cluster.nodes.values().any(|node| !node.lost);
     ensure(listed, 2, || format!("{call}: the cluster has no Node"))?;
     let Some(pool) = seen.pool().and_then(|name| state.roster.pools.get(name)) else {

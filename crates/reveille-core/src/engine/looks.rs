@@ -81,6 +81,7 @@ impl State {
         let asked = (look, purpose);
         self.asked.remove(&asked);
         let (look, purpose) = asked;
+        let answer = self.refuse_answer(&look, answer);
         if let Ok(answer) = &answer
             && !(matches!(purpose, LookFor::Missing(..)) && has_ended(answer).is_some())
         {

@@ -19,6 +19,7 @@ mod cases;
 mod checkpoint;
 mod clock;
 mod flights;
+mod identity;
 pub mod invariants;
 mod looks;
 mod memory;
@@ -267,8 +268,10 @@ impl State {
                     self.rouse_held();
                 }
             }
+            Event::Command(Command::ConfirmCluster(cluster)) => self.confirm_cluster(cluster),
             Event::Tick => {}
         }
+        self.adopt_cluster();
         self.ring_timers();
         self.review_doubted();
         self.judge_dirty();

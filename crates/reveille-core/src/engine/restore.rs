@@ -67,6 +67,7 @@ impl Replay {
         let numbers = &mut self.state.numbers;
         match record {
             Record::Started { .. } => {}
+            Record::Cluster { cluster, .. } => self.state.cluster.identity.expect(cluster),
             Record::Joined { .. }
             | Record::Born { .. }
             | Record::Left { .. }

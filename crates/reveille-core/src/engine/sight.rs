@@ -106,9 +106,14 @@ impl State {
     }
 
     pub(super) fn on_cluster(&mut self, fact: ClusterFact) {
+        if self.refuses(&fact) {
+            return;
+        }
         let now = self.now;
         let trusted_before = self.cluster.source.trust(now).is_given();
         match fact {
+            ClusterFact::Identity(cluster) => self.on_identity(cluster),
+            ClusterFact::IdentityUnread(error) => self.cluster.identity.fail(error.text),
             ClusterFact::Synced(list) => {
                 let mut change = self.cluster.sync(now, &list);
                 // Judged before the new nodes are linked: one that took the place of a lost one finds it gone.

@@ -99,6 +99,8 @@ text_id! {
     NodeName,
     /// A Kubernetes object's uid.
     NodeUid,
+    /// A cluster, by the uid of its namespace `kube-system`.
+    ClusterUid,
     /// A network port of an instance.
     PortId,
     /// The network that a port is on.

@@ -14,6 +14,7 @@ use crate::model::lease::Leases;
 use crate::model::node::{Node, NodeEvent, Ready};
 use crate::model::time::{Span, Time};
 
+use super::identity::Identity;
 use super::leases::LeaseBook;
 use super::nodes_listed::Awaited;
 use super::pack::{Growth, pack};
@@ -131,6 +132,8 @@ pub enum LinkedBy {
 pub struct ClusterView {
     /// How far it may be believed.
     pub source: Source,
+    /// Which cluster it is.
+    pub identity: Identity,
     /// Its nodes by name.
     pub nodes: BTreeMap<NodeName, NodeSeen>,
     /// Nodes whose link is weak or absent: looked at again whenever instances change.
@@ -164,6 +167,7 @@ impl ClusterView {
     pub fn new(stale_after: Span) -> Self {
         Self {
             source: Source::new(stale_after),
+            identity: Identity::default(),
             nodes: BTreeMap::new(),
             weak: BTreeSet::new(),
             leases: LeaseBook::default(),

@@ -16,6 +16,7 @@ pub mod cloud;
 pub mod cluster;
 pub mod fresh;
 mod holders;
+pub mod identity;
 pub mod join;
 mod leases;
 mod listing;

@@ -23,6 +23,8 @@ pub struct Source {
     woke: bool,
     failing: Option<Failing>,
     doubt: Option<Doubt>,
+    /// It is not the source that it should be, and why.
+    refused: Option<Arc<str>>,
 }
 
 /// A row of failures without a success between them.
@@ -73,7 +75,15 @@ impl fmt::Display for Trust {
 impl Source {
     /// A source that nobody has heard yet.
     pub const fn new(stale_after: Span) -> Self {
-        Self { stale_after, last_good: None, sight_since: None, woke: false, failing: None, doubt: None }
+        Self {
+            stale_after,
+            last_good: None,
+            sight_since: None,
+            woke: false,
+            failing: None,
+            doubt: None,
+            refused: None,
+        }
     }
 
     /// A complete reading, or a proof of life, arrived.
@@ -106,6 +116,20 @@ impl Source {
         }
     }
 
+    /// It is not the source that it should be, or (with `None`) is again. Coming back restarts sight.
+    pub fn refuse(&mut self, now: Time, why: Option<Arc<str>>) {
+        let is_back = self.refused.is_some() && why.is_none();
+        self.refused = why;
+        if is_back && self.sight_since.is_some() {
+            self.sight_since = Some(now);
+        }
+    }
+
+    /// It is not the source that it should be: nothing that it says may be taken in.
+    pub const fn is_refused(&self) -> bool {
+        self.refused.is_some()
+    }
+
     /// We slept, or the clock jumped: whatever was seen before counts for no timer, and sight returns with the next reading.
     pub fn restart_sight(&mut self, now: Time) {
         if self.sight_since.is_some() {
@@ -122,6 +146,9 @@ impl Source {
 
     /// May decisions rest on it now?
     pub fn trust(&self, now: Time) -> Trust {
+        if let Some(why) = &self.refused {
+            return Trust::No(why.clone());
+        }
         if let Some(doubt) = &self.doubt {
             return Trust::No(doubt.why.clone());
         }

@@ -6,6 +6,7 @@
 mod access;
 mod acts;
 mod agents;
+mod another;
 mod doubted;
 mod fixture;
 mod ghosts;

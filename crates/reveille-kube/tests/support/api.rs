@@ -45,6 +45,8 @@ pub(crate) struct Faults {
     pub(crate) first_line: Option<&'static str>,
     /// Pages of certificate requests hold no more than this, whatever is asked for.
     pub(crate) requests_of_a_page: Option<usize>,
+    /// The UID of the namespace kube-system: another one is another cluster behind the same address.
+    pub(crate) kube_system: Option<&'static str>,
     /// Lists say this version instead of the true one.
     pub(crate) version_said: Option<u64>,
 }
@@ -245,6 +247,10 @@ impl Api {
         }
         let path = target.split('?').next().unwrap_or_default();
         Ok(match (method.as_str(), path) {
+            ("GET", "/api/v1/namespaces/kube-system") => {
+                let uid = faults.kube_system.unwrap_or("uid-of-kube-system");
+                full(200, &json!({"kind": "Namespace", "metadata": {"name": "kube-system", "uid": uid}}))
+            }
             ("GET", "/api/v1/nodes") if query.watch => self.watch_nodes(query),
             ("GET", "/api/v1/nodes") => self.list_nodes(&query),
             ("GET", "/api/v1/namespaces/default/events") if query.watch => self.watch_events(query),

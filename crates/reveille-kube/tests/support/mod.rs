@@ -93,6 +93,8 @@ pub(crate) fn failed(fact: &ClusterFact) -> Option<reveille_core::effect::ReadEr
 /// One word for a fact.
 pub(crate) fn word(fact: &ClusterFact) -> String {
     match fact {
+        ClusterFact::Identity(cluster) => format!("Identity({cluster})"),
+        ClusterFact::IdentityUnread(error) => format!("IdentityUnread({:?})", error.kind),
         ClusterFact::Synced(nodes) => format!("Synced({})", nodes.len()),
         ClusterFact::Applied(node) => format!("Applied({})", node.name),
         ClusterFact::Deleted { name, .. } => format!("Deleted({name})"),
@@ -107,7 +109,7 @@ pub(crate) fn word(fact: &ClusterFact) -> String {
 pub(crate) fn news(told: &[(u64, ClusterFact)]) -> Vec<String> {
     told.iter()
         .map(|(_, fact)| word(fact))
-        .filter(|word| *word != "Alive" && !word.starts_with("Leases"))
+        .filter(|word| *word != "Alive" && !word.starts_with("Leases") && !word.starts_with("Identity"))
         .collect()
 }
 

@@ -41,6 +41,12 @@ catalog! {
         let crash = Happening::Mishap(Mishap::Crash(down));
         vec![(Span::ZERO, crash), (Span::ZERO, Happening::Fault(Fault::NodesUnlisted(lasts)))]
     };
+    "other-cluster" 3 "the kubeconfig leads to another cluster for a while, perhaps from a restart on" |dice| {
+        let (lasts, down, restarts) = (dice.lasts(), dice.down(), dice.rng.chance(50));
+        let crash = restarts.then_some((Span::ZERO, Happening::Mishap(Mishap::Crash(down))));
+        let other = (Span::ZERO, Happening::Fault(Fault::OtherCluster(lasts)));
+        crash.into_iter().chain([other]).collect()
+    };
     "etcd-restored" 3 "etcd is restored from a backup without the nodes of some machines, perhaps while no process runs" etcd_restored;
 }
 
@@ -67,4 +73,5 @@ pub(super) fn draw(layout: &mut Layout) {
     if Rng::named(layout.seed, "first reads of a fleet").chance(60) {
         layout.variety.first_reads = FirstReads::AnyOrder;
     }
+    layout.variety.identity = Rng::named(layout.seed, "identity of a cluster").chance(90);
 }

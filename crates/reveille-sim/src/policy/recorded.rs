@@ -73,6 +73,7 @@ impl Recorded {
             | Event::Recorded(_)
             | Event::RecordFailed(_)
             | Event::Done { .. }
+            | Event::Command(Command::ConfirmCluster(_))
             | Event::Tick => false,
         }
     }
@@ -93,7 +94,11 @@ impl Recorded {
                 }
             }
             ClusterFact::Failed(_) => self.cluster.answers = false,
-            ClusterFact::Leases(_) | ClusterFact::NodeEvent(_) | ClusterFact::Alive => return answered,
+            ClusterFact::Identity(_)
+            | ClusterFact::IdentityUnread(_)
+            | ClusterFact::Leases(_)
+            | ClusterFact::NodeEvent(_)
+            | ClusterFact::Alive => return answered,
         }
         true
     }

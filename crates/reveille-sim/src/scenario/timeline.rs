@@ -236,6 +236,7 @@ impl Timeline {
             }
             Record::Joined { .. }
             | Record::Started { .. }
+            | Record::Cluster { .. }
             | Record::Born { .. }
             | Record::Traced { .. }
             | Record::Forgotten { .. }

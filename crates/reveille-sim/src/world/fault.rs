@@ -115,6 +115,8 @@ pub enum Fault {
     /// etcd is restored from a backup of before these machines joined: their Nodes are not there any more, and no watch tells
     /// of it. A kubelet registers when it starts and never again, so it stays like that until somebody restarts it.
     EtcdRestored(Vec<InstanceId>),
+    /// The kubeconfig leads to another cluster, which has one node of its own.
+    OtherCluster(Span),
     /// The cluster's API does not answer us.
     ApiSilent(Span),
     /// Leases are not renewed although kubelets run.
@@ -262,6 +264,7 @@ impl Fault {
             Self::CloudFails(..) => "cloud-fails",
             Self::NodesUnlisted(_) => "nodes-unlisted",
             Self::EtcdRestored(_) => "etcd-restored",
+            Self::OtherCluster(_) => "other-cluster",
             Self::ApiSilent(_) => "api-silent",
             Self::LeasesFrozen(_) => "leases-frozen",
             Self::ZoneDark(..) => "zone-dark",
@@ -360,6 +363,7 @@ impl Fault {
             | Self::SaidStopped(_, lasts)
             | Self::CloudFails(_, lasts)
             | Self::NodesUnlisted(lasts)
+            | Self::OtherCluster(lasts)
             | Self::ApiSilent(lasts)
             | Self::LeasesFrozen(lasts)
             | Self::ZoneDark(_, lasts)

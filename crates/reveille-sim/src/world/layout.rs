@@ -95,6 +95,8 @@ pub struct Variety {
     pub boots_slowly: Option<Span>,
     /// When the first readings of each process come.
     pub first_reads: FirstReads,
+    /// The API server tells which cluster it is of, as each one does that lets us read its namespace `kube-system`.
+    pub identity: bool,
 }
 
 /// When the sources of a process that starts answer for the first time.

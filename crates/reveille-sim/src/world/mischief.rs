@@ -9,8 +9,10 @@
 //! it. It changes no object of the project but through those who own them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 use std::sync::Arc;
 
+use ipnet::IpNet;
 use reveille_core::effect::Call;
 use reveille_core::event::{CloudSnapshot, Event};
 use reveille_core::model::id::{InstanceId, IntentId};
@@ -19,6 +21,7 @@ use reveille_core::model::lease::Renewal;
 use reveille_core::model::node::{Node, Provider, Ready};
 use reveille_core::model::time::{Span, Time};
 
+use super::cluster::{Registration, registered, set_ready};
 use super::fault::Fault;
 use super::{Task, World};
 
@@ -33,6 +36,8 @@ pub(crate) struct Mischief {
     /// The nodes of a moment ago, which the API shows in place of those of now.
     pub(crate) old_nodes: Option<Vec<Arc<Node>>>,
     pub(crate) api_denied: bool,
+    /// The nodes of another cluster, which answers in place of ours.
+    pub(crate) other_cluster: Option<Vec<Arc<Node>>>,
     /// How far the clocks of machines are off, milliseconds.
     pub(crate) clocks: BTreeMap<InstanceId, i64>,
     /// Machines that stand still.
@@ -50,6 +55,20 @@ pub(crate) const LAG: Span = Span::from_s(60);
 const HEALTH_LOOKS: Span = Span::from_s(30);
 const HEALTH_PATIENCE: Span = Span::from_min(5);
 
+/// The one node of another cluster: it is well, and of no instance of ours.
+fn node_elsewhere() -> Node {
+    let mut node = registered(Registration {
+        name: "elsewhere".into(),
+        uid: "0c1b2a39-0000-4000-8000-000000000001".into(),
+        instance: "0c1b2a39-0000-4000-8000-000000000002".into(),
+        boot_id: "0c1b2a39-0000-4000-8000-000000000003".into(),
+        address: IpAddr::from([10, 99, 0, 1]),
+        range: IpNet::from(ipnet::Ipv4Net::new_assert(std::net::Ipv4Addr::new(198, 18, 0, 0), 24)),
+    });
+    set_ready(&mut node, Ready::True);
+    node
+}
+
 /// What a clock that is so many milliseconds off says, as a mark in a lease.
 pub(super) fn by_clock(now: Time, off_ms: Option<&i64>) -> Renewal {
     Renewal::nth((now.ms + off_ms.copied().unwrap_or(0)).cast_unsigned())
@@ -66,6 +85,11 @@ impl World {
             Fault::NodeListStale(lasts) => {
                 self.mischief.old_nodes = Some(self.cluster.nodes.values().cloned().collect());
                 self.plan(Span::from_ms(lasts.ms / 2), Task::Watched(self.session));
+            }
+            Fault::OtherCluster(_) => {
+                self.mischief.other_cluster = Some(vec![Arc::new(node_elsewhere())]);
+                self.lies.nodes_empty = true;
+                self.break_watch();
             }
             Fault::ApiDenied(_) => {
                 (self.lies.api_silent, self.mischief.api_denied) = (true, true);
@@ -102,6 +126,10 @@ impl World {
             }
             Fault::NodeListStale(_) => {
                 self.mischief.old_nodes = None;
+                self.break_watch();
+            }
+            Fault::OtherCluster(_) => {
+                (self.mischief.other_cluster, self.lies.nodes_empty) = (None, false);
                 self.break_watch();
             }
             Fault::ApiDenied(_) => (self.lies.api_silent, self.mischief.api_denied) = (false, false),

@@ -118,6 +118,9 @@ pub(crate) struct Watch {
     leases_of: Option<u64>,
 }
 
+/// The UID of the namespace `kube-system`, of our cluster and of another.
+const CLUSTER: &str = "6b1f0d52-3a40-4c1e-9b1d-0f3a5f0f7e01";
+const OTHER_CLUSTER: &str = "6b1f0d52-3a40-4c1e-9b1d-0f3a5f0f7e02";
 /// Servers, ports, groups, and a router: a listing is so many reads.
 const READS_OF_A_LISTING: u64 = 4;
 /// Between two lists of leases, and between two proofs of life.
@@ -397,7 +400,13 @@ impl World {
         }
         self.watch.synced = true;
         self.mischief.watch_lags = false;
+        let another = self.mischief.other_cluster.clone();
+        if self.layout.variety.identity {
+            let uid = if another.is_some() { OTHER_CLUSTER } else { CLUSTER };
+            self.hear(ClusterFact::Identity(uid.into()));
+        }
         let nodes: Vec<Arc<Node>> = match &self.mischief.old_nodes {
+            _ if another.is_some() => another.unwrap_or_default(),
             _ if self.lies.nodes_empty => Vec::new(),
             Some(old) => old.clone(),
             None => self.cluster.nodes.values().cloned().collect(),

@@ -69,6 +69,7 @@ impl Fault {
             Self::EtcdRestored(machines) => {
                 format!("etcd is restored from a backup without the nodes of {} machines", machines.len())
             }
+            Self::OtherCluster(lasts) => format!("another cluster answers for {lasts}"),
             Self::ApiSilent(lasts) => format!("the cluster's API is silent for {lasts}"),
             Self::LeasesFrozen(lasts) => format!("no lease is renewed for {lasts}"),
             Self::ZoneDark(zone, lasts) => format!("zone {zone} is cut off for {lasts}"),

@@ -55,6 +55,7 @@ impl World {
             | Fault::WatchLags(_)
             | Fault::WatchGap(_)
             | Fault::NodeListStale(_)
+            | Fault::OtherCluster(_)
             | Fault::ApiDenied(_)
             | Fault::ApiClock(..)
             | Fault::FleetDark(_)

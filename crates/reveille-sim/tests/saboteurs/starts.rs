@@ -31,10 +31,19 @@ pub(crate) fn play(guard: Guard, seed: u64) -> Drive {
             stage.at(s(30), Fault::EtcdRestored(machines));
             stage.run(min(90))
         }
+        // The kubeconfig is exchanged for that of another cluster, which has a node of its own.
+        Guard::SameCluster => {
+            let mut layout = generous(seed, 6);
+            layout.variety.identity = true;
+            let mut stage = Stage::new(&layout);
+            stage.drive.mishap_in(s(10), Mishap::Crash(min(1)));
+            stage.at(s(30), Fault::OtherCluster(min(75)));
+            stage.run(min(80))
+        }
         // A new cluster whose first machine never joins: nothing shows that any could.
         _ => {
-            let mut stage = Stage::new(&generous(seed, 0));
-            let trouble = Some(Trouble::NoNetwork);
+            let mut stage = Stage::new(&generous(seed, 0).pool(|pool| pool.min = 0));
+            let trouble = Some(Trouble::Broken);
             stage.at(s(10), Fault::Launch { pool: "workers".into(), trouble });
             stage.run(min(90))
         }

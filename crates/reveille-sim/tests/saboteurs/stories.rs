@@ -88,9 +88,12 @@ pub(crate) const fn beside(guard: Guard) -> &'static [Guard] {
     match guard {
         Guard::ShrunkenServers => &[Guard::ZoneDark, Guard::FleetDark, Guard::Breaker],
         Guard::LostPorts => &[Guard::ShrunkenNodes],
-        Guard::ShrunkenNodes => &[Guard::ZoneDark, Guard::FleetDark, Guard::Alive, Guard::Breaker],
+        Guard::ShrunkenNodes => {
+            &[Guard::ZoneDark, Guard::FleetDark, Guard::Alive, Guard::Breaker, Guard::SomeNode]
+        }
         Guard::SecondDenial => &[Guard::EvidenceFirst],
         Guard::Alive => &[Guard::Patience],
+        Guard::SameCluster => &[Guard::ShrunkenNodes, Guard::ZoneDark, Guard::FleetDark, Guard::Breaker],
         Guard::RememberedNodes => &[Guard::ZoneDark, Guard::FleetDark, Guard::Breaker],
         // Where every lease is silent, every zone is.
         Guard::FleetDark => &[Guard::ZoneDark],
@@ -133,7 +136,9 @@ pub(crate) fn play(guard: Guard, seed: u64) -> Drive {
             agents(guard, seed)
         }
         Guard::RolesAfresh => access(seed),
-        Guard::JudgedAgain | Guard::RememberedNodes | Guard::SomeNode => starts::play(guard, seed),
+        Guard::JudgedAgain | Guard::RememberedNodes | Guard::SameCluster | Guard::SomeNode => {
+            starts::play(guard, seed)
+        }
         Guard::YoungDenial | Guard::GroupKeeps | Guard::GroupHands | Guard::TakenBack | Guard::DisksKept => {
             hosted::play(guard, seed)
         }

@@ -51,6 +51,30 @@ fn empty_node_list_at_start_is_doubted_in_any_order() {
 }
 
 #[test]
+fn another_cluster_behind_the_kubeconfig_is_refused() {
+    for (seed, restarts) in [(1, false), (2, true), (3, false), (4, true), (5, true)] {
+        let mut layout = any_order(seed).limits(|limits| {
+            (limits.at_once, limits.per_hour, limits.freeze_above_pct) = (4, 40, 100);
+        });
+        layout.variety.identity = true;
+        let mut field = Field(Drive::new(&layout).refereed());
+        field.run(min(3));
+        if restarts {
+            field.0.mishap_in(s(1), Mishap::Crash(min(1)));
+        }
+        field.fault_in(s(20), Fault::OtherCluster(min(50)));
+        field.run(min(45));
+        let why = field.0.state().desk().cluster.source.trust(field.0.now()).to_string();
+        assert!(why.starts_with("another cluster answers"), "seed {seed}: {why}");
+        assert_eq!((field.recorded(opened), field.destructive()), (0, 0), "seed {seed}");
+        assert_eq!(field.recorded(|record| matches!(record, Record::Cluster { .. })), 1, "seed {seed}");
+        field.run(min(10));
+        assert!(believed(&field), "seed {seed}");
+        field.ends_well();
+    }
+}
+
+#[test]
 fn nodes_lost_with_restored_etcd_are_doubted_after_restart() {
     for seed in 1..=12 {
         let mut field = Field(Drive::new(&any_order(seed)).refereed());

@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use ipnet::IpNet;
 use reveille_core::model::id::{
-    CloudName, Fence, GroupId, IncidentId, InstanceId, IntentId, NodeName, NodeUid, PoolName, PortId,
-    ProjectId, RequestId, RoleId, RouterId, RuleId, UserId, ZoneName,
+    CloudName, ClusterUid, Fence, GroupId, IncidentId, InstanceId, IntentId, NodeName, NodeUid, PoolName,
+    PortId, ProjectId, RequestId, RoleId, RouterId, RuleId, UserId, ZoneName,
 };
 use reveille_core::model::incident::{Confidence, FaultKind};
 use reveille_core::model::network::{Direction, Family, Protocol};
@@ -63,8 +63,8 @@ macro_rules! names {
     )*};
 }
 names!(
-    CloudName, GroupId, InstanceId, NodeName, NodeUid, PoolName, PortId, RequestId, RouterId, RuleId,
-    ProjectId, RoleId, UserId, ZoneName
+    CloudName, ClusterUid, GroupId, InstanceId, NodeName, NodeUid, PoolName, PortId, RequestId, RouterId,
+    RuleId, ProjectId, RoleId, UserId, ZoneName
 );
 
 macro_rules! numbers {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use reveille_core::effect::{Call, Outcome};
 use reveille_core::model::before::Before;
-use reveille_core::model::id::{Fence, IncidentId, InstanceId, IntentId, PoolName};
+use reveille_core::model::id::{ClusterUid, Fence, IncidentId, InstanceId, IntentId, PoolName};
 use reveille_core::model::incident::{Attempt, Finding, IncidentKey, MachineKey};
 use reveille_core::model::time::Time;
 use reveille_core::model::trace::Trace;
@@ -16,6 +16,7 @@ use super::mirror::mirror_enum;
 mirror_enum! {
     LedgerRecord of Record by "t" {
         "started" Started { at: Time, fence: Fence },
+        "cluster" Cluster { at: Time, cluster: ClusterUid },
         "joined" Joined { at: Time, machines: Vec<Joined> },
         "born" Born { at: Time, machine: MachineKey },
         "left" Left { at: Time, machine: MachineKey, why: Arc<str> },

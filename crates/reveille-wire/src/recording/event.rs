@@ -18,7 +18,9 @@ use reveille_core::event::{
 };
 use reveille_core::model::access::UserRoles;
 use reveille_core::model::hearing::Said;
-use reveille_core::model::id::{CloudName, InstanceId, IntentId, LookId, NodeName, NodeUid, RecordId};
+use reveille_core::model::id::{
+    CloudName, ClusterUid, InstanceId, IntentId, LookId, NodeName, NodeUid, RecordId,
+};
 use reveille_core::model::instance::{Instance, InstanceAction, Port};
 use reveille_core::model::network::{Router, SecurityGroup};
 use reveille_core::model::node::{Node, NodeEvent};
@@ -43,6 +45,8 @@ pub(crate) enum WireEvent {
         cloud: Arc<str>,
         error: WireReadError,
     },
+    Identity(Arc<str>),
+    IdentityUnread(WireReadError),
     Synced(Vec<Edit<WireNode>>),
     Applied(Box<WireNode>),
     Deleted {
@@ -66,6 +70,7 @@ pub(crate) enum WireEvent {
         outcome: <Outcome as Mirror>::Wire,
     },
     Pauses(Vec<WirePause>),
+    ConfirmCluster(Arc<str>),
     Tick,
 }
 
@@ -208,12 +213,15 @@ impl Shelves {
                 WireEvent::Done { intent: intent.out(), outcome: outcome.out() }
             }
             Event::Command(Command::Pauses(pauses)) => WireEvent::Pauses(pauses.out()),
+            Event::Command(Command::ConfirmCluster(cluster)) => WireEvent::ConfirmCluster(cluster.out()),
             Event::Tick => WireEvent::Tick,
         }
     }
 
     fn fact_out(&mut self, fact: &ClusterFact) -> WireEvent {
         match fact {
+            ClusterFact::Identity(cluster) => WireEvent::Identity(cluster.out()),
+            ClusterFact::IdentityUnread(error) => WireEvent::IdentityUnread(error.out()),
             ClusterFact::Synced(nodes) => WireEvent::Synced(self.nodes.put(nodes, |node| node.name.clone())),
             ClusterFact::Applied(node) => WireEvent::Applied(Box::new(node.out())),
             ClusterFact::Deleted { name, uid } => WireEvent::Deleted { name: name.out(), uid: uid.out() },
@@ -248,6 +256,10 @@ impl Shelves {
                 cloud: CloudName::new(cloud),
                 fact: CloudFact::Failed(ReadError::back(error)?),
             },
+            WireEvent::Identity(cluster) => Event::Cluster(ClusterFact::Identity(ClusterUid::new(cluster))),
+            WireEvent::IdentityUnread(error) => {
+                Event::Cluster(ClusterFact::IdentityUnread(ReadError::back(error)?))
+            }
             WireEvent::Synced(edits) => Event::Cluster(ClusterFact::Synced(self.nodes.take(edits)?)),
             WireEvent::Applied(node) => Event::Cluster(ClusterFact::Applied(Arc::back(*node)?)),
             WireEvent::Deleted { name, uid } => {
@@ -267,6 +279,9 @@ impl Shelves {
                 Event::Done { intent: IntentId(intent), outcome: Outcome::back(outcome)? }
             }
             WireEvent::Pauses(pauses) => Event::Command(Command::Pauses(BTreeSet::back(pauses)?)),
+            WireEvent::ConfirmCluster(cluster) => {
+                Event::Command(Command::ConfirmCluster(ClusterUid::new(cluster)))
+            }
             WireEvent::Tick => Event::Tick,
         })
     }

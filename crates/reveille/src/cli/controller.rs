@@ -104,6 +104,9 @@ pub(crate) struct Run {
     /// Decide and tell, but begin nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
+    /// The cluster whose namespace kube-system has this UID is the right one, although the ledger is about another
+    #[arg(long, value_name = "UID")]
+    pub(crate) confirm_cluster: Option<String>,
     /// Keep every event and decision below this folder, without secrets, for `reveille replay`
     #[arg(long, value_name = "DIR")]
     pub(crate) record: Option<PathBuf>,

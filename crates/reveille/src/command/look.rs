@@ -90,6 +90,12 @@ pub(crate) async fn look(checked: &CheckedRoster, state_dir: &Path, judge: &Judg
         strangers.insert(name.clone(), watch::channel(counted.map(Arc::new)).1);
         events.push(Event::Cloud { cloud: name, fact });
     }
+    notes.extend(facts.iter().filter_map(|fact| match fact {
+        ClusterFact::IdentityUnread(error) if error.kind == ReadErrorKind::Forbidden => {
+            Some(error.text.to_string())
+        }
+        _ => None,
+    }));
     events.extend(facts.into_iter().map(Event::Cluster));
     let mut pauses =
         PauseDesk::new(super::pause::reader(state_dir), Caution::new(checked.written.clone(), strangers));

@@ -16,8 +16,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, anyhow};
 use reveille_core::engine::{Restored, Start, State};
-use reveille_core::event::{ClusterFact, Event};
-use reveille_core::model::id::{CloudName, RosterName};
+use reveille_core::event::{ClusterFact, Command, Event};
+use reveille_core::model::id::{CloudName, ClusterUid, RosterName};
 use reveille_core::model::roster::Mode;
 use reveille_core::record::Record;
 use reveille_diagnose::Judge;
@@ -293,6 +293,11 @@ fn launch(
     let cluster_desk = Desk::new(Arc::new(ClusterWorld(cluster.clone())));
     let worlds = Worlds { clouds: desks, cluster: cluster_desk, agents: mouth };
     let hands = Hands::new(worlds, judge, shelf::fence_check(&state_dir), events.clone());
+    if let Some(cluster) = &args.confirm_cluster {
+        let confirmed = Command::ConfirmCluster(ClusterUid::from(cluster.as_str()));
+        // Nothing else stands in the inbox yet, so it comes before anything that the cluster says.
+        events.try_send(Event::Command(confirmed)).context("cannot confirm the cluster")?;
+    }
     background.spawn(watch_cluster(cluster, events, answers, stopped.clone()));
     let (asks, questions) = mpsc::channel(16);
     let beside: server::Beside = Arc::new(move |report| standing.fill(report));

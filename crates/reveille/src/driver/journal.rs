@@ -78,6 +78,9 @@ fn tell_intent(state: &State, record: &Record) {
 fn tell_quiet(roster: &str, record: &Record) {
     match record {
         Record::Started { fence, .. } => tracing::info!(roster, %fence, "watching"),
+        Record::Cluster { cluster, .. } => {
+            tracing::info!(roster, %cluster, "this ledger is about the cluster with this UID of kube-system");
+        }
         Record::Joined { machines, .. } => {
             tracing::debug!(roster, count = machines.len(), "machines were seen with their nodes");
         }

@@ -63,7 +63,10 @@ impl Scrub {
                 let clean = |pause: Pause| Pause { reason: text(pause.reason), ..pause };
                 Event::Command(Command::Pauses(pauses.into_iter().map(clean).collect()))
             }
-            Event::Recorded(_) | Event::RecordFailed(_) | Event::Tick => event,
+            Event::Command(Command::ConfirmCluster(_))
+            | Event::Recorded(_)
+            | Event::RecordFailed(_)
+            | Event::Tick => event,
         }
     }
 
@@ -166,7 +169,11 @@ fn cluster(fact: ClusterFact) -> ClusterFact {
         ClusterFact::Applied(node) => ClusterFact::Applied(self::node(node)),
         ClusterFact::NodeEvent(event) => ClusterFact::NodeEvent(node_event(event)),
         ClusterFact::Failed(error) => ClusterFact::Failed(read_error(error)),
-        ClusterFact::Deleted { .. } | ClusterFact::Leases(_) | ClusterFact::Alive => fact,
+        ClusterFact::IdentityUnread(error) => ClusterFact::IdentityUnread(read_error(error)),
+        ClusterFact::Identity(_)
+        | ClusterFact::Deleted { .. }
+        | ClusterFact::Leases(_)
+        | ClusterFact::Alive => fact,
     }
 }
 

@@ -53,7 +53,10 @@ impl Sieve {
             ClusterFact::Applied(node) => self.nodes.contains(&node.name).then(|| fact.clone()),
             ClusterFact::Deleted { name, .. } => self.nodes.contains(name).then(|| fact.clone()),
             ClusterFact::NodeEvent(event) => self.nodes.contains(&event.node).then(|| fact.clone()),
-            ClusterFact::Alive | ClusterFact::Failed(_) => Some(fact.clone()),
+            ClusterFact::Identity(_)
+            | ClusterFact::IdentityUnread(_)
+            | ClusterFact::Alive
+            | ClusterFact::Failed(_) => Some(fact.clone()),
         }
     }
 
@@ -108,7 +111,10 @@ impl Sieve {
         intents: &mut BTreeSet<IntentId>,
     ) -> Option<Record> {
         let keep = match record {
-            Record::Started { .. } | Record::Width { .. } | Record::Counted { .. } => true,
+            Record::Started { .. }
+            | Record::Cluster { .. }
+            | Record::Width { .. }
+            | Record::Counted { .. } => true,
             Record::Joined { at, machines } => {
                 let machines: Vec<_> =
                     machines.iter().filter(|one| self.has(&one.machine)).cloned().collect();

@@ -117,6 +117,7 @@ impl Teller {
                 ("over", Tone::Good, *incident, verdict.name().to_owned())
             }
             Record::Started { .. }
+            | Record::Cluster { .. }
             | Record::Joined { .. }
             | Record::Born { .. }
             | Record::Traced { .. }

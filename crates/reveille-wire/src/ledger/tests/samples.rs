@@ -188,6 +188,7 @@ pub(super) fn every_kind() -> Vec<Record> {
     let (incident, intent, fence) = (IncidentId(7), IntentId(9), Fence(3));
     let mut records = vec![
         Record::Started { at: AT, fence },
+        Record::Cluster { at: AT, cluster: ClusterUid::from("0d1f6c52-7a40-4c1e-9b1d-0f3a5f0f7e21") },
         Record::Joined { at: AT, machines: vec![joined(None), joined(Some(PoolName::from("workers")))] },
         Record::Born { at: AT, machine: machine() },
         Record::Traced { at: AT, machine: machine(), trace: trace(), told: Some(told()) },

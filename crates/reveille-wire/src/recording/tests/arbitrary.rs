@@ -218,6 +218,8 @@ fn pauses() -> impl Strategy<Value = Event> {
 /// Any event but a list of leases, of which only who renewed is kept; `lease` has a property of its own.
 pub(super) fn event() -> impl Strategy<Value = Event> {
     let cluster = prop_oneof![
+        id(ClusterUid::new).prop_map(ClusterFact::Identity),
+        read_error().prop_map(ClusterFact::IdentityUnread),
         vec(node(), 0..4).prop_map(ClusterFact::Synced),
         node().prop_map(ClusterFact::Applied),
         (id(NodeName::new), id(NodeUid::new)).prop_map(|(name, uid)| ClusterFact::Deleted { name, uid }),

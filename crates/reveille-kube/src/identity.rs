@@ -1,0 +1,51 @@
+//! Which cluster the API server is of: the UID of the namespace `kube-system`.
+//!
+//! Kubernetes has no identity of a cluster of its own. This namespace is made with the cluster and lives as long, so its UID
+//! stands for the cluster; OpenTelemetry defines `k8s.cluster.uid` by it. It is read before each complete list of nodes,
+//! because a list says nothing of which cluster it is of.
+//!
+//! Where the namespace may not be read, that is told, and the list is read as before. Any other failure is one of the list:
+//! it is tried again with it.
+
+use reveille_core::effect::{ReadError, ReadErrorKind};
+use reveille_core::event::ClusterFact;
+use reveille_core::model::id::ClusterUid;
+
+use crate::cluster::Inner;
+use crate::failure::{Failure, Reached};
+use crate::paths;
+use crate::roll::PAGE_WITHIN;
+use crate::session::Question;
+use crate::wire::Headed;
+
+/// Reads it, or why it cannot be known.
+pub(crate) async fn read(cluster: &Inner) -> Result<ClusterFact, Failure> {
+    let ask = paths::namespace(paths::KUBE_SYSTEM).map_err(|error| Failure::unsendable(&error))?;
+    let about = Some(paths::KUBE_SYSTEM.to_owned());
+    let mut body = Vec::new();
+    match cluster.session.read(Question { ask, within: PAGE_WITHIN, about }, &mut body).await {
+        Ok(_) => {}
+        Err(failure) if may_not(&failure) => return Ok(ClusterFact::IdentityUnread(unread(&failure))),
+        Err(failure) => return Err(failure),
+    }
+    let read: Headed = serde_json::from_slice(&body)
+        .map_err(|error| Failure::malformed(format!("namespace kube-system cannot be read: {error}")))?;
+    let uid = read.metadata.uid.filter(|uid| !uid.is_empty());
+    let uid = uid.ok_or_else(|| Failure::malformed("namespace kube-system has no UID"))?;
+    Ok(ClusterFact::Identity(ClusterUid::from(uid.as_str())))
+}
+
+/// It is not allowed, or there is nothing at this path, as behind a proxy that lets only some paths through.
+fn may_not(failure: &Failure) -> bool {
+    let nothing_there = matches!(failure.reached, Reached::Answered { code: 404, .. });
+    nothing_there || failure.kind == ReadErrorKind::Forbidden
+}
+
+fn unread(failure: &Failure) -> ReadError {
+    let text = format!(
+        "cluster: cannot read namespace kube-system: {}. Another cluster behind the kubeconfig would not be noticed; \
+         reveille rbac prints the right that is missing",
+        failure.cause
+    );
+    ReadError { kind: failure.kind, text: text.into(), retry_after: None }
+}

@@ -1,8 +1,9 @@
 """Instances of the rig's EC2, and Kubernetes nodes for them.
 
     instance.py seed                             the network, once
-    instance.py create NAME... [--pool P] [--group AUTOSCALING] [--spot] [--no-tags] [--no-role] [--json]
-    instance.py node NAME... [--not-ready] [--no-route]   each one's node: private DNS name, providerID, address; kwok keeps it Ready
+    instance.py create NAME... [--pool P] [--cluster C] [--group AUTOSCALING] [--spot] [--no-tags] [--no-role] [--json]
+    instance.py node NAME... [--not-ready] [--no-route] [--boot-id ID]
+                                                 each one's node: private DNS name, providerID, address; kwok keeps it Ready
     instance.py list [--json] | terminate NAME... | stop NAME... | start NAME...
     instance.py ungroup NAME...                  the nodes' group off its interface
     instance.py check NAME on|off                the source/destination check of its interface
@@ -11,6 +12,8 @@ Talks to moto's own port, so armed proxy faults do not get in its way. An instan
 name; addresses count up from 10.9.0.4, so that a node's name stays short. It waits for nothing: moto does everything at once.
 """
 import argparse
+import concurrent.futures
+import fcntl
 import json
 import os
 import sys
@@ -22,7 +25,8 @@ sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))) +
 from machine import Trouble, simulated_node  # noqa: E402  (the path has to be there first)
 
 STATE = os.environ['RIG_STATE']
-CLUSTER = 'kubernetes.io/cluster/rig'
+CLUSTER = 'kubernetes.io/cluster/'
+AT_ONCE = 4                     # nodes that are made side by side
 IMAGE = 'ami-12c6146b'          # one that moto brings along
 
 
@@ -45,12 +49,13 @@ def seed(_):
         {'IpProtocol': '-1', 'UserIdGroupPairs': [{'GroupId': group}]},
         {'IpProtocol': '-1', 'IpRanges': [{'CidrIp': '198.19.0.0/16', 'Description': 'pods'}]}])
     table = ec2.describe_route_tables(Filters=[{'Name': 'vpc-id', 'Values': [vpc]}])['RouteTables'][0]['RouteTableId']
-    ec2.create_tags(Resources=[vpc, subnet, group, table], Tags=[{'Key': CLUSTER, 'Value': 'owned'}])
+    ec2.create_tags(Resources=[vpc, subnet, group, table], Tags=[{'Key': CLUSTER + 'rig', 'Value': 'owned'}])
+    own = ec2.describe_security_groups(Filters=[{'Name': 'vpc-id', 'Values': [vpc]}, {'Name': 'group-name', 'Values': ['default']}])['SecurityGroups'][0]['GroupId']
     iam.create_role(RoleName='nodes', AssumeRolePolicyDocument='{}')
     iam.create_instance_profile(InstanceProfileName='nodes')
     iam.add_role_to_instance_profile(InstanceProfileName='nodes', RoleName='nodes')
     with open(STATE + '/ec2.json', 'w') as f:
-        json.dump({'region': 'us-east-1', 'zone': 'us-east-1a', 'vpc': vpc, 'subnet': subnet, 'securityGroup': group, 'routeTable': table,
+        json.dump({'region': 'us-east-1', 'zone': 'us-east-1a', 'vpc': vpc, 'subnet': subnet, 'securityGroup': group, 'defaultGroup': own, 'routeTable': table,
                    'cluster': 'rig'}, f)
 
 
@@ -76,15 +81,22 @@ def one(called):
 
 
 def create(a):
+    # Free addresses are counted: one at a time.
+    with open(STATE + '/ec2.lock', 'w') as turn:
+        fcntl.flock(turn, fcntl.LOCK_EX)
+        made = launch(a)
+    table([i for i in described() if i['InstanceId'] in made], a.json)
+
+
+def launch(a):
     ec2, network, made = client(), facts(), []
     taken = {i.get('PrivateIpAddress') for i in described(ec2)}
     free = (address for address in ('10.9.0.%d' % n for n in range(4, 250)) if address not in taken)
+    marks = [] if a.no_tags else [{'Key': CLUSTER + a.cluster, 'Value': 'owned'}, {'Key': 'k8s-pool', 'Value': a.pool}]
     if a.group:
-        autoscaling(a.group, network, len(a.names))
+        autoscaling(a.group, network, len(a.names), marks, {} if a.no_role else {'IamInstanceProfile': 'nodes'})
     for name in a.names:
-        tags = [{'Key': 'Name', 'Value': name}]
-        if not a.no_tags:
-            tags += [{'Key': CLUSTER, 'Value': 'owned'}, {'Key': 'k8s-pool', 'Value': a.pool}]
+        tags = [{'Key': 'Name', 'Value': name}] + marks
         wanted = dict(ImageId=IMAGE, MinCount=1, MaxCount=1, InstanceType='t3.large', Placement={'AvailabilityZone': network['zone']},
                       NetworkInterfaces=[{'DeviceIndex': 0, 'SubnetId': network['subnet'], 'Groups': [network['securityGroup']],
                                           'PrivateIpAddress': next(free)}],
@@ -96,20 +108,23 @@ def create(a):
         made.append(ec2.run_instances(**wanted)['Instances'][0]['InstanceId'])
     if a.group:
         client('autoscaling').attach_instances(InstanceIds=made, AutoScalingGroupName=a.group)
-    table([i for i in described(ec2) if i['InstanceId'] in made], a.json)
+    return made
 
 
-def autoscaling(group, network, count):
+def autoscaling(group, network, count, marks, role):
+    """A group that launches what those have that are attached to it: the same network, group, role and tags, but for the name."""
     scaling = client('autoscaling')
     if scaling.describe_auto_scaling_groups(AutoScalingGroupNames=[group])['AutoScalingGroups']:
         return
-    scaling.create_launch_configuration(LaunchConfigurationName=group, ImageId=IMAGE, InstanceType='t3.large')
+    scaling.create_launch_configuration(LaunchConfigurationName=group, ImageId=IMAGE, InstanceType='t3.large',
+                                        SecurityGroups=[network['securityGroup']], **role)
+    tags = [dict(mark, PropagateAtLaunch=True, ResourceId=group, ResourceType='auto-scaling-group') for mark in marks]
     scaling.create_auto_scaling_group(AutoScalingGroupName=group, LaunchConfigurationName=group, MinSize=0, MaxSize=count + 10,
-                                      DesiredCapacity=0, VPCZoneIdentifier=network['subnet'])
+                                      DesiredCapacity=0, VPCZoneIdentifier=network['subnet'], Tags=tags)
 
 
 def table(instances, as_json):
-    rows = [{'name': tag(i, 'Name') or '', 'id': i['InstanceId'], 'state': i['State']['Name'], 'address': i.get('PrivateIpAddress'),
+    rows = [{'name': tag(i, 'Name') or '', 'id': i['InstanceId'], 'state': i['State']['Name'], 'status': i['State']['Name'], 'address': i.get('PrivateIpAddress'),
              'node': i.get('PrivateDnsName'), 'zone': i['Placement']['AvailabilityZone'], 'pool': tag(i, 'k8s-pool'),
              'interface': next((n['NetworkInterfaceId'] for n in i.get('NetworkInterfaces', [])), None),
              'groups': sorted(g['GroupId'] for n in i.get('NetworkInterfaces', [])[:1] for g in n['Groups']),
@@ -122,18 +137,23 @@ def table(instances, as_json):
 
 
 def node(a):
-    for called in a.names:
-        i = one(called)
-        name, identity = i['PrivateDnsName'], i['InstanceId'].removeprefix('i-')
-        provider = 'aws:///%s/%s' % (i['Placement']['AvailabilityZone'], i['InstanceId'])
-        # A guest of EC2 has a system UUID that begins so, and is not the instance's id.
-        uuid = 'ec2%s-%s-4%s-8%s-%s' % (identity[:5], identity[:4], identity[:3], identity[:3], identity[:12])
-        made = simulated_node(name, uuid, i['PrivateIpAddress'], {'providerID': provider}, a.not_ready)
-        pods = made['spec']['podCIDR']
-        if not a.no_route:
-            client().create_route(RouteTableId=facts()['routeTable'], DestinationCidrBlock=pods,
-                                  NetworkInterfaceId=i['NetworkInterfaces'][0]['NetworkInterfaceId'])
-        print('node %s  %s  %s  pods %s' % (name, provider, i['PrivateIpAddress'], pods))
+    with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as several:
+        for told in several.map(lambda called: node_of(a, called), a.names):
+            print(told)
+
+
+def node_of(a, called):
+    i = one(called)
+    name, identity = i['PrivateDnsName'], i['InstanceId'].removeprefix('i-')
+    provider = 'aws:///%s/%s' % (i['Placement']['AvailabilityZone'], i['InstanceId'])
+    # A guest of EC2 has a system UUID that begins so, and is not the instance's id.
+    uuid = 'ec2%s-%s-4%s-8%s-%s' % (identity[:5], identity[:4], identity[:3], identity[:3], identity[:12])
+    made = simulated_node(name, uuid, i['PrivateIpAddress'], {'providerID': provider}, a.not_ready, a.boot_id)
+    pods = made['spec']['podCIDR']
+    if not a.no_route:
+        client().create_route(RouteTableId=facts()['routeTable'], DestinationCidrBlock=pods,
+                              NetworkInterfaceId=i['NetworkInterfaces'][0]['NetworkInterfaceId'])
+    return 'node %s  %s  %s  pods %s' % (name, provider, i['PrivateIpAddress'], pods)
 
 
 def change(call, **more):
@@ -150,11 +170,9 @@ def check(a):
 
 def ungroup(a):
     """The nodes' group off the first interface; EC2 wants one on it, so it gets the VPC's own."""
-    ec2, network = client(), facts()
-    own = ec2.describe_security_groups(Filters=[{'Name': 'vpc-id', 'Values': [network['vpc']]}, {'Name': 'group-name', 'Values': ['default']}])
     for called in a.names:
         interface = one(called)['NetworkInterfaces'][0]['NetworkInterfaceId']
-        ec2.modify_network_interface_attribute(NetworkInterfaceId=interface, Groups=[own['SecurityGroups'][0]['GroupId']])
+        client().modify_network_interface_attribute(NetworkInterfaceId=interface, Groups=[facts()['defaultGroup']])
 
 
 def main():
@@ -164,6 +182,7 @@ def main():
     c = verbs.add_parser('create')
     c.add_argument('names', nargs='+')
     c.add_argument('--pool', default='workers')
+    c.add_argument('--cluster', default='rig')
     c.add_argument('--group')
     for flag in ('--spot', '--no-tags', '--no-role', '--json'):
         c.add_argument(flag, action='store_true')
@@ -172,6 +191,7 @@ def main():
     n.add_argument('names', nargs='+')
     n.add_argument('--not-ready', action='store_true')
     n.add_argument('--no-route', action='store_true')
+    n.add_argument('--boot-id')
     n.set_defaults(act=node)
     li = verbs.add_parser('list')
     li.add_argument('--json', action='store_true')

@@ -3,7 +3,8 @@
 #
 # Data: moto keeps everything in its memory, so that a stopped one has forgotten all; its region is us-east-1. A VPC, a subnet, a group and
 # an instance role are made when it starts (ec2/instance.py). Clients and the cloud controller reach it through the fault proxy.
-# moto checks no signature and knows no delay: what AWS does there, faults do (proxy_ec2.py). Not here: instances (ec2/instance.py).
+# moto checks no signature and knows no delay: what AWS does there, faults do (proxy_ec2.py). What moto leaves out of an instance's
+# life, ec2/server.py adds around it. Not here: instances (ec2/instance.py).
 
 ec2=$root/ec2
 ec2_venv=$cache/ec2-venv
@@ -28,7 +29,7 @@ build_ec2() {
   exec 8>&-
 }
 start_ec2() {
-  start ec2 "$ec2_venv/bin/python" -m moto.server -H 127.0.0.1 -p "$EC2_PORT"
+  RIG_STATE=$state start ec2 "$ec2_venv/bin/python" "$ec2/server.py" -H 127.0.0.1 -p "$EC2_PORT"
   await ec2 30 curl -sf -o /dev/null "http://127.0.0.1:$EC2_PORT/moto-api/"
   instance_command seed >/dev/null || die "the network of the instances could not be made." "See above; rig logs --name $name ec2"
 }

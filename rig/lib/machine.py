@@ -165,7 +165,7 @@ def listing(o):
     show([row(s) for s in servers(demo())], o.json)
 
 
-def simulated_node(name, uuid, ip, spec, not_ready=False):
+def simulated_node(name, uuid, ip, spec, not_ready=False, boot_id=None):
     """Makes a Kubernetes node that kwok keeps Ready, and waits until it is there with its range of pod addresses."""
     annotations = {'kwok.x-k8s.io/node': 'fake'}
     if not_ready:
@@ -174,7 +174,7 @@ def simulated_node(name, uuid, ip, spec, not_ready=False):
     size = {'cpu': '2', 'memory': '4Gi', 'pods': '110'}
     now = time.strftime('%Y-%m-%dT%H:%M:%SZ', time.gmtime())
     status = {'addresses': [{'type': 'InternalIP', 'address': ip}, {'type': 'Hostname', 'address': name}], 'capacity': size, 'allocatable': size,
-              'nodeInfo': {'systemUUID': uuid, 'machineID': uuid.replace('-', ''), 'bootID': uuid, 'kernelVersion': '6.1.0', 'osImage': 'rig',
+              'nodeInfo': {'systemUUID': uuid, 'machineID': uuid.replace('-', ''), 'bootID': boot_id or uuid, 'kernelVersion': '6.1.0', 'osImage': 'rig',
                            'containerRuntimeVersion': 'kwok://0', 'kubeletVersion': 'v1.36.3', 'kubeProxyVersion': '', 'operatingSystem': 'linux', 'architecture': 'amd64'}}
     if not_ready:
         status['conditions'] = [{'type': 'Ready', 'status': 'False', 'reason': 'KubeletNotReady', 'lastHeartbeatTime': now, 'lastTransitionTime': now,
@@ -202,7 +202,7 @@ def node(o):
         spec = {} if o.no_provider_id else {'providerID': 'openstack:///' + s['id']}
         if o.taint_uninitialized:
             spec['taints'] = [{'key': 'node.cloudprovider.kubernetes.io/uninitialized', 'value': 'true', 'effect': 'NoSchedule'}]
-        n = simulated_node(s['name'], s['id'], ip, spec, o.not_ready)
+        n = simulated_node(s['name'], s['id'], ip, spec, o.not_ready, o.boot_id)
         pods = n['spec']['podCIDR']
         if not o.no_route:      # as the cloud controller does: the route, and the port may send from the pod range
             for p in ports_of(d, s):
@@ -243,6 +243,7 @@ def main():
     q.add_argument('--not-ready', action='store_true', help='joined, leased, but NotReady for want of a network plugin')
     q.add_argument('--no-provider-id', action='store_true')
     q.add_argument('--no-route', action='store_true', help='leave the route of its pod range to others')
+    q.add_argument('--boot-id', help='of the boot that its kubelet runs in; a node reports another one after each boot')
     q.add_argument('--taint-uninitialized', action='store_true', help='as kubelet --cloud-provider=external does; the cloud controller takes it off')
     q.add_argument('--json', action='store_true')
     q.set_defaults(do=node)

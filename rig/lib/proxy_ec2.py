@@ -18,11 +18,13 @@ CATALOGUE = {
     'ec2-500': ({'count': None}, 'EC2 answers InternalError [COUNT times]'),
     'ec2-slow': ({'ms': 1000}, 'EC2 answers MS milliseconds late'),
     'ec2-write-slow': ({'ms': 1000, 'count': None}, 'writes reach EC2 MS milliseconds late [COUNT times], and not at all if the client hangs up before'),
+    'ec2-write-lost': ({'count': None}, 'writes are answered as if they were done and never reach EC2 [COUNT times]'),
+    'ec2-write-throttle': ({'count': None}, 'EC2 answers RequestLimitExceeded to writes [COUNT times]'),
     'ec2-timeout-after-effect': ({'count': None}, 'writes reach EC2 and take effect; the answer never comes [COUNT times]'),
     'ec2-unknown-young': ({'seconds': 60}, 'EC2 does not know an instance before SECONDS after its launch: not in lists, InvalidInstanceID.NotFound by its id'),
     'ec2-pages': ({'perPage': 5}, 'every list comes in pages of PERPAGE (what may be smallest is 5)'),
     'ec2-page-fails': ({'perPage': 5}, 'lists come in pages of PERPAGE, and every page but the first is InternalError'),
-    'ec2-empty-list': ({}, 'DescribeInstances without ids answers that there are none'),
+    'ec2-empty-list': ({'byId': None}, 'DescribeInstances without ids answers that there are none [and with ids BYID: 404 or 503]'),
     'ec2-cut': ({'count': None}, 'DescribeInstances breaks off in the middle of the body [COUNT times]'),
     'ec2-clock': ({'seconds': 3600}, 'the clock of EC2 is SECONDS ahead: what is not signed within five minutes of it is RequestExpired'),
     'ec2-no-right': ({'count': None}, 'writes are UnauthorizedOperation [COUNT times]'),
@@ -61,6 +63,10 @@ async def before(faults, q, ask):
         faults.hit(q, 'ec2-clock')
         status, headers, body = refused(400, 'RequestExpired', 'Request has expired.')
         return status, headers + [('Date', time.strftime('%a, %d %b %Y %H:%M:%S GMT', time.gmtime(time.time() + ahead['seconds'])))], body
+    if q.write and faults.hit(q, 'ec2-write-throttle'):
+        return refused(503, 'RequestLimitExceeded', 'Request limit exceeded.')
+    if q.write and faults.hit(q, 'ec2-write-lost'):
+        return 200, [XML], ('<%sResponse xmlns="%s"><requestId>r</requestId><return>true</return></%sResponse>' % (named, EC2, named)).encode()
     if q.write and faults.hit(q, 'ec2-no-right'):
         return refused(403, 'UnauthorizedOperation', 'You are not authorized to perform this operation.')
     if named.startswith('Describe') and not named.startswith('DescribeAutoScaling'):
@@ -74,10 +80,10 @@ async def before(faults, q, ask):
             q.headers = [(k, str(len(q.body)) if k.lower() == 'content-length' else v) for k, v in q.headers]
     if named == 'DescribeInstances':
         return await instances(faults, q, ask, asked)
-    if named == 'DescribeInstanceStatus' and 'ec2-check-impaired' in faults.on:
+    whose = named == 'DescribeInstanceStatus' and faults.hit(q, 'ec2-check-impaired')
+    if whose:
         status, headers, body = await ask(q)
-        faults.hit(q, 'ec2-check-impaired')
-        return status, headers, impaired(body)
+        return status, headers, impaired(body, whose['about'])
     return None
 
 
@@ -85,6 +91,12 @@ async def instances(faults, q, ask, asked):
     by_id = [v for k, v in asked.items() if k.startswith('InstanceId.')]
     if not by_id and faults.hit(q, 'ec2-empty-list'):
         return 200, [XML], ('<DescribeInstancesResponse xmlns="%s"><requestId>r</requestId><reservationSet/></DescribeInstancesResponse>' % EC2).encode()
+    empty = faults.on.get(faults.find(q, 'ec2-empty-list') or '')
+    if by_id and empty and empty['byId']:
+        faults.hit(q, 'ec2-empty-list')
+        if empty['byId'] == 404:
+            return refused(400, 'InvalidInstanceID.NotFound', "The instance ID '%s' does not exist" % by_id[0])
+        return refused(503, 'Unavailable', 'The server is overloaded and can\'t handle the request.')
     young, ended = faults.on.get('ec2-unknown-young'), 'ec2-spot-ended' in faults.on
     if not young and not ended:
         return None
@@ -138,11 +150,16 @@ def since_epoch(text):
         return 0
 
 
-def impaired(body):
+def impaired(body, about):
+    """The system status check of these instances has failed; of all when none is named."""
     top, name = parsed(body)
-    for checks in top.iter(name('systemStatus')):
-        for field in checks.iter(name('status')):
-            field.text = {'ok': 'impaired', 'passed': 'failed'}.get(field.text, field.text)
+    for listed in top.iter(name('instanceStatusSet')):
+        for one in listed:
+            if about is not None and one.findtext(name('instanceId')) not in about:
+                continue
+            for checks in one.iter(name('systemStatus')):
+                for field in checks.iter(name('status')):
+                    field.text = {'ok': 'impaired', 'passed': 'failed'}.get(field.text, field.text)
     return tree.tostring(top, encoding='utf-8', xml_declaration=True)
 
 

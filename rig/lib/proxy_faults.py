@@ -57,15 +57,19 @@ class Faults:
     # --- arming
     def arm(self, name, arguments):
         """None, or why not."""
-        if name not in CATALOGUE:
-            return '"%s" is not a fault of the proxy' % name
-        defaults = CATALOGUE[name][0]
+        kind = kind_of(name)
+        if kind not in CATALOGUE:
+            return '"%s" is not a fault of the proxy' % kind
+        defaults = CATALOGUE[kind][0]
+        about = arguments.pop('about', None)
+        if about is not None and not (kind.startswith('ec2-') and type(about) is list and all(type(v) is str for v in about)):
+            return '%s takes "about", a list of texts, for EC2 alone' % kind
         unknown = set(arguments) - set(defaults)
         if unknown:
             return '%s takes no %s; it takes %s' % (name, ', '.join(sorted(unknown)), ', '.join(defaults) or 'nothing')
         if not all(v is None or (type(v) is int and v >= 0) for v in arguments.values()):
             return '%s takes whole numbers' % name
-        self.on[name] = dict(defaults, **arguments, armedAt=time.time(), hits=0)
+        self.on[name] = dict(defaults, **arguments, about=about, armedAt=time.time(), hits=0)
 
     def disarm(self, name=None):
         for n in [name] if name else list(self.on):
@@ -74,11 +78,16 @@ class Faults:
     def armed(self):
         return {n: dict(a) for n, a in self.on.items()}
 
-    def hit(self, q, name):
+    def find(self, q, kind):
+        """The name under which a fault of this kind is armed that concerns this request."""
+        return next((n for n, f in self.on.items() if kind_of(n) == kind and concerns(f, q)), None)
+
+    def hit(self, q, kind):
         """Is it armed? Then count this request against it."""
-        fault = self.on.get(name)
-        if not fault:
+        name = self.find(q, kind)
+        if not name:
             return None
+        fault = self.on[name]
         fault['hits'] += 1
         q.fault = name
         if fault.get('count') is not None:
@@ -188,6 +197,16 @@ class Faults:
     def ends_watch(self, q, opened):
         """The last event of a watch that a fault ends, else None."""
         return expired_event() if q.path == NODES and 'nodes-watch-gone' in self.on else None
+
+
+def kind_of(name):
+    """Several faults of a kind may be armed at once, each as KIND@WHOSE."""
+    return name.partition('@')[0]
+
+
+def concerns(fault, q):
+    """A fault that names ids, or the tag of a cluster, concerns the requests that have one of them among their values."""
+    return fault['about'] is None or not set(fault['about']).isdisjoint(proxy_ec2.form(q.body).values())
 
 
 def expired_event():

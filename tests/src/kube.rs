@@ -90,6 +90,15 @@ impl Kube {
         self.send(&["create", "-f", "-"], &node.to_string())
     }
 
+    /// The kubelet of a node reports another boot, as it does after each one.
+    ///
+    /// # Errors
+    /// When the API server refuses.
+    pub fn report_boot(&self, name: &str, boot_id: &str) -> Result<()> {
+        let patch = json!({"status": {"nodeInfo": {"bootID": boot_id}}}).to_string();
+        self.ctl(&["patch", "node", name, "--subresource=status", "--type=merge", "-p", &patch]).map(drop)
+    }
+
     /// Makes an object, or makes it so.
     ///
     /// # Errors

@@ -42,6 +42,8 @@ pub struct Lab {
     place: Option<Place>,
     own: Vec<Machine>,
     own_nodes: Vec<String>,
+    /// Nodes of instances of EC2, which forgets everything when it ends.
+    instances: Vec<String>,
     rules: Vec<Value>,
     crews: BTreeMap<&'static str, Crew>,
 }
@@ -79,6 +81,7 @@ impl Lab {
             place: None,
             own: Vec::new(),
             own_nodes: Vec::new(),
+            instances: Vec::new(),
             rules,
             crews: BTreeMap::new(),
         })
@@ -106,13 +109,18 @@ impl Lab {
                 self.rig.try_run(&["stop", part]);
             }
         }
+        if !self.instances.is_empty() {
+            self.rig.try_run(&["stop", "ec2"]);
+        }
         let simulated = self.own.iter().map(|machine| machine.name.as_str());
-        let nodes: Vec<&str> = simulated.chain(self.own_nodes.iter().map(String::as_str)).collect();
+        let others = self.own_nodes.iter().chain(&self.instances).map(String::as_str);
+        let nodes: Vec<&str> = simulated.chain(others).collect();
         if let Err(error) = self.kube.delete_nodes(&nodes) {
             eprintln!("nodes of {} may be left: {error:#}", self.scenario);
         }
         self.own.clear();
         self.own_nodes.clear();
+        self.instances.clear();
         if let Err(error) = self.put_network_back() {
             eprintln!("the network may not be as it was before {}: {error:#}", self.scenario);
         }
@@ -217,11 +225,22 @@ impl Lab {
     /// # Errors
     /// When it does not come so far in time.
     pub fn sees_listings(&self, place: &Place) -> Result<()> {
-        until("reveille to have logged in and listed", s(30), || {
+        until("reveille to have logged in", s(30), || {
             let log = fs::read_to_string(&place.log).unwrap_or_default();
             ensure!(log.contains("logged in"), "no login in the log yet");
-            let listed = self.proxy.calls()?.of("nova", "GET /v2.1/servers/detail");
-            ensure!(listed > 0, "no listing yet");
+            Ok(())
+        })?;
+        self.lists(("nova", "GET /v2.1/servers/detail"), 1)
+    }
+
+    /// Waits until a service was asked so often for what a listing of machines asks it for.
+    ///
+    /// # Errors
+    /// When it does not come so far in time.
+    pub fn lists(&self, (service, kind): (&str, &str), times: u64) -> Result<()> {
+        until("reveille to have listed", s(60), || {
+            let listed = self.proxy.calls()?.of(service, kind);
+            ensure!(listed >= times, "{listed} of {times} listings");
             Ok(())
         })
     }
@@ -245,7 +264,9 @@ impl Lab {
     /// Takes machines that were made past the lab as this scenario's own.
     pub fn adopt(&mut self, machines: Vec<Machine>) {
         for machine in machines {
-            if !self.own.iter().any(|own| own.id == machine.id) {
+            if let Some(node) = machine.node {
+                self.instances.push(node);
+            } else if !self.own.iter().any(|own| own.id == machine.id) {
                 self.own.push(machine);
             }
         }

@@ -13,6 +13,7 @@ pub mod agent;
 pub mod agreed;
 pub mod calls;
 pub mod cloud;
+pub mod ec2;
 pub mod kube;
 pub mod lab;
 pub mod lanes;

@@ -84,17 +84,27 @@ pub struct Endpoints {
     pub neutron: String,
 }
 
-/// A machine as `rig machine` tells it.
+/// A machine as `rig machine` and `rig instance` tell it.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Machine {
-    /// Its name, which its node has, too.
+    /// Its name.
     pub name: String,
-    /// Nova's id.
+    /// Its cloud's id.
     pub id: String,
-    /// Nova's status.
+    /// Its cloud's word for its state.
     pub status: String,
     /// Its address on the network of the machines.
     pub address: Option<String>,
+    /// What its node is called, where that is another name.
+    #[serde(default)]
+    pub node: Option<String>,
+}
+
+impl Machine {
+    /// What its node is called.
+    pub fn node(&self) -> &str {
+        self.node.as_deref().unwrap_or(&self.name)
+    }
 }
 
 /// The EC2 of a rig, once the part runs.
@@ -107,6 +117,10 @@ pub struct Ec2Facts {
     pub cluster: String,
     /// Through the fault proxy.
     pub endpoint: String,
+    /// The server itself.
+    pub direct_endpoint: String,
+    /// The group that an interface gets which is given none.
+    pub default_group: String,
     /// The group of the nodes, by its id.
     pub security_group: String,
     /// The route table of pod ranges.

@@ -1,21 +1,22 @@
 //! Those whom the rig does not have, and the simulated world has: guests in the machines, the owner of a pool, packets.
 //!
 //! ```text
-//!  Nova: is it gone? was it rebooted? does it run again? ─▶ its kubelet ends, starts, registers
-//!  Nova: are there as many as the pool keeps?            ─▶ one more is made
-//!  Neutron: does its port carry the group?               ─▶ its kubelet is heard, or is not
+//!  cloud: is it gone? was it rebooted? does it run again? ─▶ its kubelet ends, starts, registers, reports the boot
+//!  cloud: are there as many as the pool keeps?            ─▶ one more is made
+//!  cloud: does its port carry the group?                  ─▶ its kubelet is heard, or is not
 //! ```
 //!
-//! They read the services and act on nothing else, least of all on what Reveille says. The rig's machines are Nova's fake
-//! driver's, so nothing boots in them, and its network carries no packets; without these a reboot could help nobody.
+//! They read the services and act on nothing else, least of all on what Reveille says. The rig's machines are those of Nova's
+//! fake driver and of an imitation of EC2, so nothing boots in them, and its networks carry no packets; without these a reboot
+//! could help nobody.
 
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use reveille_sim::world::guest::Trouble;
-use serde_json::Value;
 
 use super::given::Made;
+use super::host::{Boots, Power};
 use super::stage::Stage;
 use crate::rig::Machine;
 
@@ -42,7 +43,12 @@ pub(super) struct Guest {
     pub(super) boots_at: Option<Instant>,
     /// Its port does not carry its group.
     cut_off: bool,
-    reboots: usize,
+    /// Its host is broken: it runs again on another one.
+    pub(super) host_broken: bool,
+    /// Boots that it went through.
+    boots: Boots,
+    /// Its node reports another boot than the one that it registered with.
+    booted: usize,
 }
 
 impl Guest {
@@ -64,13 +70,21 @@ impl Guest {
             ended: false,
             boots_at: None,
             cut_off: false,
-            reboots: 0,
+            host_broken: false,
+            boots: Boots { reboots: 0, starts: 0 },
+            booted: 0,
         }
     }
 
     /// A reboot would change something.
     const fn may_be_rebooted(&self) -> bool {
-        !self.ended && (self.trouble.is_some() || (!self.has_node && self.boots_at.is_none()))
+        let amiss = self.trouble.is_some() || self.host_broken;
+        !self.ended && (amiss || (!self.has_node && self.boots_at.is_none()))
+    }
+
+    /// The boot that its kubelet reports, when it is not the one that its node was made with.
+    fn boot_id(&self) -> Option<String> {
+        (self.booted > 0).then(|| format!("{}-boot-{}", self.made.machine.id, self.booted))
     }
 }
 
@@ -85,7 +99,7 @@ impl Stage<'_> {
         }
         for at in 0..self.guests.len() {
             if self.lives {
-                self.notice_reboot(at)?;
+                self.notice_boots(at)?;
             }
             if self.cuts {
                 self.notice_cut(at)?;
@@ -101,36 +115,45 @@ impl Stage<'_> {
     }
 
     fn look_at_servers(&mut self) -> Result<()> {
-        let servers = self.cloud.servers(&self.roster.cluster_tag())?;
+        let alive = self.host.alive()?;
         for at in 0..self.guests.len() {
             let guest = &mut self.guests[at];
-            let server = servers.iter().find(|server| server["id"] == *guest.made.machine.id);
-            let leaving = |server: &Value| server["OS-EXT-STS:task_state"] == "deleting";
-            if server.is_none_or(leaving) && !guest.ended {
-                (guest.ended, guest.boots_at) = (true, None);
-                let name = guest.made.name.clone();
-                self.silence(&name)?;
-            } else if server.is_some_and(|server| server["status"] == "SHUTOFF") {
-                guest.off = true;
-            } else if guest.off && server.is_some_and(|server| server["status"] == "ACTIVE") {
-                (guest.off, guest.boots_at) = (false, Some(Instant::now() + BOOTS_AGAIN_IN));
+            match alive.get(&guest.made.machine.id) {
+                None if !guest.ended => {
+                    (guest.ended, guest.boots_at) = (true, None);
+                    let name = guest.made.name.clone();
+                    self.silence(&name)?;
+                }
+                Some(Power::Off) => guest.off = true,
+                Some(Power::Runs) if guest.off => {
+                    (guest.off, guest.boots_at) = (false, Some(Instant::now() + BOOTS_AGAIN_IN));
+                    guest.booted += 1;
+                }
+                _ => {}
             }
         }
         Ok(())
     }
 
-    fn notice_reboot(&mut self, at: usize) -> Result<()> {
+    fn notice_boots(&mut self, at: usize) -> Result<()> {
         if !self.guests[at].may_be_rebooted() {
             return Ok(());
         }
-        let reboots = self.cloud.actions(&self.guests[at].made.machine.id, "reboot")?;
+        let boots = self.host.boots(&self.guests[at].made.machine.id)?;
         let guest = &mut self.guests[at];
-        if reboots > guest.reboots {
-            guest.reboots = reboots;
-            guest.trouble = guest.trouble.filter(|trouble| *trouble != Trouble::KubeletHung);
-            guest.boots_at = guest.trouble.is_none().then(|| Instant::now() + BOOTS_AGAIN_IN);
+        if boots == guest.boots {
+            return Ok(());
         }
-        Ok(())
+        let moved = boots.starts > guest.boots.starts;
+        guest.boots = boots;
+        if guest.host_broken && !moved {
+            return Ok(());
+        }
+        guest.host_broken = false;
+        guest.booted += 1;
+        guest.trouble = guest.trouble.filter(|trouble| *trouble != Trouble::KubeletHung);
+        guest.boots_at = guest.trouble.is_none().then(|| Instant::now() + BOOTS_AGAIN_IN);
+        if moved { self.end_own_fault("ec2-check-impaired") } else { Ok(()) }
     }
 
     /// Packets pass where a port carries the group, or is filtered by nobody.
@@ -139,13 +162,7 @@ impl Stage<'_> {
         if guest.ended || !guest.has_node {
             return Ok(());
         }
-        let group = self.rig.facts.openstack.security_group.as_str();
-        let passes = |port: &Value| {
-            let carries =
-                port["security_groups"].as_array().is_some_and(|own| own.iter().any(|id| *id == *group));
-            carries || port["port_security_enabled"] == false
-        };
-        let passed = self.cloud.ports(&guest.made.machine.id)?.iter().any(passes);
+        let passed = self.host.ports(&guest.made.machine.id)?.iter().any(|port| port.passes);
         let (name, was_cut, hung) = (guest.made.name.clone(), guest.cut_off, guest.trouble.is_some());
         self.guests[at].cut_off = !passed;
         match (passed, was_cut) {
@@ -158,33 +175,53 @@ impl Stage<'_> {
     /// The machine has booted: its kubelet is heard again, or makes its node.
     fn boot(&mut self, at: usize) -> Result<()> {
         self.guests[at].boots_at = None;
-        let (name, rig) = (self.guests[at].made.name.clone(), self.guests[at].made.machine.name.clone());
-        if self.guests[at].has_node {
+        let guest = &self.guests[at];
+        let (name, boot_id) = (guest.made.name.clone(), guest.boot_id());
+        let (machine, node) = (guest.made.machine.name.clone(), guest.made.machine.node().to_owned());
+        if guest.has_node {
+            if let Some(boot_id) = boot_id {
+                self.kube.report_boot(&node, &boot_id)?;
+            }
             return self.hear(&name);
         }
-        let routes: &[&str] = if self.layout.routed { &[] } else { &["--no-route"] };
+        let mut arguments = vec!["--not-ready"];
+        if !self.layout.routed {
+            arguments.push("--no-route");
+        }
+        if let Some(boot_id) = &boot_id {
+            arguments.extend(["--boot-id", boot_id]);
+        }
         // As a kubelet does: registered first, Ready when its container network is up.
-        self.rig.nodes(&[&rig], &[&["--not-ready"], routes].concat())?;
+        self.host.nodes(&[&machine], &arguments)?;
         std::thread::sleep(Duration::from_secs(1));
-        self.kube.ctl(&["annotate", "node", &rig, "reveille.rig/not-ready-"])?;
+        self.kube.ctl(&["annotate", "node", &node, "reveille.rig/not-ready-"])?;
         let guest = &mut self.guests[at];
         (guest.has_node, guest.silent) = (true, false);
         Ok(())
     }
 
-    /// Each pool's owner makes what is missing.
+    /// Each pool's owner makes what is missing. A group of the cloud that keeps a pool is its owner.
     fn keep_pools(&mut self) -> Result<()> {
+        let known: Vec<&str> = self.guests.iter().map(|guest| guest.made.machine.id.as_str()).collect();
+        for (pool, machine) in self.host.made_by_itself(&known)? {
+            let name = self.next_name(&pool);
+            self.guests.push(Guest::new(&name, &pool, machine, None));
+        }
         let pools: Vec<(String, usize)> =
             self.layout.pools.iter().map(|pool| (pool.name.to_string(), pool.machines as usize)).collect();
         for (pool, size) in pools {
             let started = self.started.get(&pool).copied().unwrap_or_default();
-            let made = self.guests.iter().filter(|guest| guest.made.pool == pool);
-            let (all, live) = (made.clone().count(), made.filter(|guest| !guest.ended).count());
+            let live = self.guests.iter().filter(|guest| guest.made.pool == pool && !guest.ended).count();
             if live < size + started {
-                self.start(&format!("{pool}-{}", all + 1), &pool, None)?;
+                self.start(&self.next_name(&pool), &pool, None)?;
             }
         }
         Ok(())
+    }
+
+    fn next_name(&self, pool: &str) -> String {
+        let made = self.guests.iter().filter(|guest| guest.made.pool == pool).count();
+        format!("{pool}-{}", made + 1)
     }
 
     /// After a nudge the data plane has read its tables again.
@@ -208,7 +245,7 @@ impl Stage<'_> {
             return Ok(());
         }
         guest.silent = true;
-        let rig = guest.made.machine.name.clone();
+        let rig = guest.made.machine.node().to_owned();
         if self.kube.node(&rig)?.is_none() {
             return Ok(());
         }
@@ -221,7 +258,7 @@ impl Stage<'_> {
             return Ok(());
         }
         guest.silent = false;
-        let rig = guest.made.machine.name.clone();
+        let rig = guest.made.machine.node().to_owned();
         self.rig.lift(&["node-silent", &rig])
     }
 

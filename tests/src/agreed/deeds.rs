@@ -1,31 +1,28 @@
 //! A file's words as deeds on the rig: faults by name, machines, nodes, the proxy's lies, Reveille's process.
 //!
-//! One table, [`Stage::strike`]: a fault of the simulated world on the left, how the same thing is brought about among real
-//! services on the right. What stands in no line of it cannot be brought about and is refused by its name before anything
-//! begins. How Reveille takes it is not known here.
+//! Tables: a fault of the simulated world on the left, how the same thing is brought about among real services on the right. What
+//! is of the cluster and of Reveille's process stands here, what is of a cloud with that cloud ([`super::host`]). What stands in
+//! no line cannot be brought about and is refused by its name before anything begins. How Reveille takes it is not known here.
 
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail, ensure};
-use reveille_core::effect::ReadErrorKind;
 use reveille_core::event::PauseScope;
-use reveille_core::model::id::InstanceId;
 use reveille_core::model::time::Span;
 use reveille_sim::drive::{CrashPoint, Mishap};
 use reveille_sim::scenario::{Happening, Happens};
 use reveille_sim::world::fault::{CallLie, Fault};
 use reveille_sim::world::guest::Trouble;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::backstage::Guest;
 use super::given::rig_name;
+use super::host::Kind;
 use super::stage::{Dying, Stage};
-use crate::cloud::{Service, text};
 use crate::wait::{s, until};
 
-/// The status by which a server is denied or not told, when it is asked for by its id.
-const DENIED: u64 = 404;
-const FAILS: u64 = 503;
+/// So long after a host broke its provider tells of it: after the silence was seen, and before anything is done about it.
+const CHECKED_AFTER: Duration = Duration::from_secs(28);
 /// The proxy holds a call up for longer than anybody waits.
 const HELD_UP_MS: u64 = 90_000;
 
@@ -33,10 +30,10 @@ const HELD_UP_MS: u64 = 90_000;
 ///
 /// # Errors
 /// The first statement that cannot be done.
-pub(super) fn can_be_done(happenings: &[Happening]) -> Result<()> {
+pub(super) fn can_be_done(happenings: &[Happening], kind: Kind) -> Result<()> {
     for happening in happenings {
         let what = match &happening.what {
-            Happens::Strikes(faults) => faults.iter().find(|fault| !is_known(fault)).map(Fault::name),
+            Happens::Strikes(faults) => faults.iter().find(|fault| !kind.knows(fault)).map(Fault::name),
             Happens::Starts { trouble, .. } => {
                 trouble.filter(|t| !may_start_with(*t)).map(|_| "such a start")
             }
@@ -53,48 +50,22 @@ pub(super) fn can_be_done(happenings: &[Happening]) -> Result<()> {
     Ok(())
 }
 
-const fn is_known(fault: &Fault) -> bool {
-    matches!(
-        fault,
-        Fault::GroupLost { slips: false, .. }
-            | Fault::SecondPort(_)
-            | Fault::PortSecurityOff(_)
-            | Fault::PairLost(_)
-            | Fault::DuplicateRoute(_)
-            | Fault::MissingRoute(_)
-            | Fault::RulesLost
-            | Fault::RulesWidened
-            | Fault::RouteBroken(_)
-            | Fault::Breaks(_, Trouble::KubeletHung | Trouble::Broken)
-            | Fault::Errored(_)
-            | Fault::ShutOff(_)
-            | Fault::StuckDeleting(_)
-            | Fault::ForeignDelete(_)
-            | Fault::NodeDeletedByPerson(_)
-            | Fault::ControllerDown(_)
-            | Fault::Unmarked(_)
-            | Fault::ServersUnlisted { .. }
-            | Fault::PortsUnlisted(_)
-            | Fault::CloudFails(ReadErrorKind::Throttled | ReadErrorKind::Unavailable, _)
-            | Fault::NodesUnlisted(_)
-            | Fault::ApiSilent(_)
-            | Fault::Call(CallLie::Ignored | CallLie::Unanswered | CallLie::Fails { .. })
-    )
-}
-
 const fn may_start_with(trouble: Trouble) -> bool {
     matches!(trouble, Trouble::NoNetwork | Trouble::MetadataDown | Trouble::BadToken | Trouble::Broken)
 }
 
 /// Something in it strikes more than the file's own machines, so nothing else may be played on the rig meanwhile. A node that
 /// outlives its machine is in every roster's cluster, and nobody's.
-pub(super) fn touches_others(happenings: &[Happening]) -> bool {
+pub(super) fn touches_others(happenings: &[Happening], kind: Kind) -> bool {
+    let of_all = |fault: &Fault| match fault {
+        Fault::RouteBroken(_) | Fault::DuplicateRoute(_) | Fault::MissingRoute(_) => true,
+        Fault::NodesUnlisted(_) | Fault::ApiSilent(_) => true,
+        // No cloud controller runs here, so that it is down is so already.
+        Fault::ControllerDown(_) => kind == Kind::OpenStack,
+        other => other.machine().is_none() && !kind.scopes_faults(),
+    };
     happenings.iter().any(|happening| match &happening.what {
-        Happens::Strikes(faults) => faults.iter().any(|fault| {
-            let elsewhere =
-                matches!(fault, Fault::RouteBroken(_) | Fault::DuplicateRoute(_) | Fault::MissingRoute(_));
-            elsewhere || fault.machine().is_none()
-        }),
+        Happens::Strikes(faults) => faults.iter().any(of_all),
         Happens::Process(_) => true,
         _ => false,
     })
@@ -139,12 +110,12 @@ impl Stage<'_> {
         }
     }
 
-    fn annotate(&self, name: &str, word: &str) -> Result<()> {
-        let rig = rig_name(&self.prefix, name);
-        self.kube.ctl(&["annotate", "node", &rig, "--overwrite", word]).map(drop)
+    fn annotate(&mut self, name: &str, word: &str) -> Result<()> {
+        let node = self.guest(name)?.made.machine.node().to_owned();
+        self.kube.ctl(&["annotate", "node", &node, "--overwrite", word]).map(drop)
     }
 
-    fn confirm(&self, name: &str) -> Result<()> {
+    fn confirm(&mut self, name: &str) -> Result<()> {
         let rig = rig_name(&self.prefix, name);
         let ledger = self.place.ledger()?;
         let mut open = ledger.incidents.iter().filter(|one| one.label == rig && one.verdict.is_none());
@@ -166,76 +137,72 @@ impl Stage<'_> {
     }
 
     fn strike(&mut self, fault: &Fault) -> Result<()> {
-        let name = fault.machine().map(InstanceId::as_str).unwrap_or_default().to_owned();
-        let rig = rig_name(&self.prefix, &name);
+        let Some(name) = fault.machine().map(|id| id.as_str().to_owned()) else {
+            return self.strike_all_machines(fault);
+        };
+        let made = self.guest(&name)?.made.clone();
+        let node = made.machine.node();
         match fault {
-            Fault::GroupLost { .. } => self.rig.fault(&["group-off", &rig]),
-            Fault::SecondPort(_) => self.rig.fault(&["second-port-without-group", &rig]),
-            Fault::PortSecurityOff(_) => {
-                self.each_port(&name, &json!({"security_groups": [], "port_security_enabled": false}))
-            }
-            Fault::PairLost(_) => self.each_port(&name, &json!({"allowed_address_pairs": []})),
-            Fault::DuplicateRoute(_) => self.rig.fault(&["duplicate-route", &rig]),
-            Fault::MissingRoute(_) => self.rig.fault(&["missing-route", &rig]),
-            Fault::RulesLost => self.rig.fault(&["rule-off"]),
-            Fault::RulesWidened => self.widen_rules(),
             Fault::RouteBroken(_) => {
-                self.unreachable.push(rig.clone());
-                self.kube.condition(&rig, "RouteBroken", true)
+                self.unreachable.push(node.to_owned());
+                self.kube.condition(node, "RouteBroken", true)
             }
             Fault::Breaks(_, trouble) => {
                 self.guest(&name)?.trouble = Some(*trouble);
                 self.silence(&name)
             }
-            Fault::Errored(_) => {
-                self.rig.fault(&["errored", &rig, "Live migration failed: the host is down."])?;
-                self.silence(&name)
-            }
-            Fault::ShutOff(_) => {
-                let id = self.guest(&name)?.made.machine.id.clone();
-                self.act(&id, "os-stop")?;
-                self.silence(&name)
-            }
-            Fault::StuckDeleting(_) => {
-                self.rig.fault(&["stuck-deleting", &rig])?;
-                self.silence(&name)
-            }
-            Fault::ForeignDelete(_) => self.rig.run(&["machine", "delete", "--no-wait", &rig]).map(drop),
             Fault::NodeDeletedByPerson(_) => {
-                self.rig.fault(&["node-delete", &rig])?;
+                self.rig.fault(&["node-delete", node])?;
                 let guest = self.guest(&name)?;
                 (guest.has_node, guest.silent) = (false, false);
                 Ok(())
             }
-            Fault::Unmarked(_) => self.unmark(&name),
+            Fault::HostImpaired(_) => {
+                self.guest(&name)?.host_broken = true;
+                let about = vec![made.machine.id.clone()];
+                let told_at = Instant::now() + CHECKED_AFTER;
+                for (lie, arguments) in self.host.deceptions(fault) {
+                    self.due_faults.push((told_at, lie, arguments, about.clone()));
+                }
+                self.silence(&name)
+            }
+            _ => {
+                self.host.strike(&made.machine, &made.pool, fault)?;
+                let dies = matches!(fault, Fault::Errored(_) | Fault::ShutOff(_) | Fault::StuckDeleting(_));
+                if dies { self.silence(&name) } else { Ok(()) }
+            }
+        }
+    }
+
+    fn strike_all_machines(&mut self, fault: &Fault) -> Result<()> {
+        match fault {
+            // No cloud controller runs here, so that it is down is so already.
+            Fault::ControllerDown(_) => Ok(()),
+            Fault::RulesLost | Fault::RulesWidened => {
+                let any = self.guests.first().map(|guest| guest.made.clone());
+                let any = any.context("a file without machines")?;
+                self.host.strike(&any.machine, &any.pool, fault)
+            }
             _ => self.deceive(fault),
         }
     }
 
     /// What is told falsely, or not at all, for a while.
     fn deceive(&mut self, fault: &Fault) -> Result<()> {
-        let lies: &[(&str, serde_json::Value)] = match fault {
-            // No cloud controller runs here, so that it is down is so already.
-            Fault::ControllerDown(_) => &[],
-            Fault::ServersUnlisted { denies, .. } => &[
-                ("nova-empty-list", json!({"byId": if *denies { DENIED } else { FAILS }})),
-                ("neutron-empty-list", json!({})),
-            ],
-            Fault::PortsUnlisted(_) => &[("neutron-empty-list", json!({}))],
-            Fault::CloudFails(ReadErrorKind::Throttled, _) => {
-                &[("nova-429", json!({"retryAfter": 20})), ("neutron-429", json!({"retryAfter": 20}))]
-            }
-            Fault::CloudFails(..) => &[("nova-500", json!({})), ("neutron-500", json!({}))],
-            Fault::NodesUnlisted(_) => &[("nodes-empty-list", json!({})), ("nodes-watch-gone", json!({}))],
+        let lies = match fault {
+            Fault::NodesUnlisted(_) => vec![("nodes-empty-list", json!({})), ("nodes-watch-gone", json!({}))],
             Fault::ApiSilent(_) => {
                 self.deaf = true;
                 self.rig.fault(&["api-hang"])?;
-                &[]
+                Vec::new()
             }
-            other => bail!("the rig cannot bring about {}", other.name()),
+            other => self.host.deceptions(other),
         };
+        ensure!(!lies.is_empty() || self.deaf, "the rig cannot bring about {}", fault.name());
+        let about = self.host.about()?;
+        let mut armed = Vec::new();
         for (lie, arguments) in lies {
-            self.proxy.arm(lie, arguments.clone())?;
+            armed.push(self.arm(lie, arguments, about.as_deref())?);
         }
         if matches!(fault, Fault::NodesUnlisted(_)) {
             until("the empty list to be read", s(30), || {
@@ -247,31 +214,42 @@ impl Stage<'_> {
         }
         let Some(lasts) = fault.lasts() else { return Ok(()) };
         let over = Instant::now() + time(lasts);
-        self.lifts.extend(lies.iter().map(|(lie, _)| (over, (*lie).to_owned())));
+        self.lifts.extend(armed.into_iter().map(|lie| (over, lie)));
         if self.deaf {
             self.lifts.push((over, "api-hang".to_owned()));
         }
         Ok(())
     }
 
+    /// Arms a fault of the proxy and gives the name under which it is armed: this file's own where it is about its machines.
+    pub(super) fn arm(&self, lie: &str, mut arguments: Value, about: Option<&[String]>) -> Result<String> {
+        let Some(about) = about.filter(|_| lie.starts_with("ec2-")) else {
+            self.proxy.arm(lie, arguments)?;
+            return Ok(lie.to_owned());
+        };
+        arguments["about"] = json!(about);
+        let own = format!("{lie}@{}", self.prefix);
+        self.proxy.arm(&own, arguments)?;
+        Ok(own)
+    }
+
+    /// Ends a fault of the proxy that this file has armed for itself, or was about to.
+    pub(super) fn end_own_fault(&mut self, lie: &str) -> Result<()> {
+        self.due_faults.retain(|(_, due, ..)| *due != lie);
+        self.proxy.disarm(&format!("{lie}@{}", self.prefix))
+    }
+
     /// The next calls go wrong.
     fn lie(&self, lie: CallLie, times: usize) -> Result<()> {
-        let fault = match lie {
-            CallLie::Ignored => "neutron-port-put-lost",
-            CallLie::Unanswered => "neutron-timeout-after-effect",
-            _ => "neutron-write-429",
-        };
-        self.proxy.arm(fault, json!({"count": times}))
+        let about = self.host.about()?;
+        self.arm(self.host.lie(lie), json!({"count": times}), about.as_deref()).map(drop)
     }
 
     fn befall(&mut self, mishap: &Mishap) -> Result<()> {
         let (faults, down): (&[&str], Span) = match mishap {
             Mishap::Crash(down) => (&[], *down),
-            Mishap::CrashAt(CrashPoint::BeforeCall, down) => {
-                (&["neutron-write-slow", "nova-write-slow"], *down)
-            }
-            Mishap::CrashAt(_, down) => {
-                (&["neutron-timeout-after-effect", "nova-timeout-after-effect"], *down)
+            Mishap::CrashAt(point, down) => {
+                (self.host.held_up(matches!(point, CrashPoint::BeforeCall)), *down)
             }
             other => bail!("the rig cannot bring about {}", other.name()),
         };
@@ -286,43 +264,11 @@ impl Stage<'_> {
     /// A pool's owner starts a machine.
     pub(super) fn start(&mut self, name: &str, pool: &str, trouble: Option<Trouble>) -> Result<()> {
         let rig = rig_name(&self.prefix, name);
-        let machine = self.rig.machines(&[&rig], &self.roster.tags(pool), &[])?.remove(0);
-        self.guests.push(Guest::new(name, pool, machine, trouble));
+        let machine = self.host.launch(&self.prefix, pool, &[&rig], false)?.remove(0);
+        self.guests.push(Guest::new(name, pool, machine.clone(), trouble));
         match trouble.and_then(|trouble| trouble.console(&rig)) {
-            Some(said) => self.rig.console(&rig, &said),
+            Some(said) => self.host.console(&machine, &said),
             None => Ok(()),
         }
-    }
-
-    fn each_port(&mut self, name: &str, fields: &serde_json::Value) -> Result<()> {
-        let id = self.guest(name)?.made.machine.id.clone();
-        for port in self.cloud.ports(&id)? {
-            self.cloud.set_port(&text(&port["id"]), fields)?;
-        }
-        Ok(())
-    }
-
-    /// One rule that allows everything takes the place of those that are there.
-    fn widen_rules(&self) -> Result<()> {
-        let group = &self.rig.facts.openstack.security_group;
-        let before = self.cloud.rules(group)?;
-        self.cloud.add_rule(group, &json!({"remote_ip_prefix": "0.0.0.0/0"}))?;
-        let ingress = before.iter().filter(|rule| rule["direction"] == "ingress");
-        ingress.map(|rule| text(&rule["id"])).try_for_each(|id| self.cloud.drop_rule(&id))
-    }
-
-    fn act(&self, id: &str, action: &str) -> Result<()> {
-        let path = format!("/servers/{id}/action");
-        let answer = self.cloud.ask("POST", Service::Nova, &path, Some(&json!({action: null})))?;
-        ensure!(answer.status < 300, "{action}: {} {}", answer.status, answer.body);
-        Ok(())
-    }
-
-    fn unmark(&mut self, name: &str) -> Result<()> {
-        let made = &self.guest(name)?.made;
-        let path = format!("/servers/{}/tags/k8s-pool%3D{}", made.machine.id, made.pool);
-        let answer = self.cloud.ask("DELETE", Service::Nova, &path, None).context("taking the mark off")?;
-        ensure!(answer.status < 300, "the mark stays: {} {}", answer.status, answer.body);
-        Ok(())
     }
 }

@@ -10,8 +10,8 @@ use reveille_core::model::roster::{Keep, Mode, Repair, Roster as Given};
 use reveille_core::model::time::Span;
 use reveille_sim::world::layout::Layout;
 
-use crate::lab::Lab;
-use crate::rig::Machine;
+use super::host::{Host, Kind};
+use crate::rig::{Machine, Rig};
 use crate::roster::Roster;
 
 /// What the file names a machine, and what the rig has made for it.
@@ -67,6 +67,8 @@ pub(super) fn roster(prefix: &str, layout: &Layout, router: &str) -> Result<Rost
         let [in_service, dwell] = [seconds(deadlines.in_service_within)?, seconds(deadlines.dwell)?];
         let [network, rejoin, reboot, replace, cleanup] = modes(repair);
         let keep = pool.keep.map(keep).transpose()?.unwrap_or_default();
+        let through = pool.hosting.is_some_and(|hosting| hosting.through);
+        let through = if through { "throughGroup: true" } else { "" };
         roster = roster.pool_with(
             pool.name.as_str(),
             &[
@@ -80,6 +82,7 @@ pub(super) fn roster(prefix: &str, layout: &Layout, router: &str) -> Result<Rost
                 ("dwell", &dwell),
                 ("confirm", if deadlines.confirm { "true" } else { "false" }),
                 ("keep", &keep),
+                ("through", through),
                 ("network", network),
                 ("rejoin", rejoin),
                 ("reboot", reboot),
@@ -143,12 +146,14 @@ fn numbers(roster: &Given) -> String {
         .values()
         .map(|pool| {
             let name = pool.name.to_string();
-            (name, pool.min, pool.deadlines, pool.keep, pool.repair, pool.groups.clone())
+            let groups = (pool.groups.clone(), pool.through_group);
+            (name, pool.min, pool.deadlines, pool.keep, pool.repair, groups)
         })
         .collect();
     let network = &roster.network;
     format!(
-        "{:?} {:?} {:?} router {} pairs {} conditions {:?}",
+        "{:?} {:?} {:?} {:?} router {} pairs {} conditions {:?}",
+        roster.settles.values().collect::<Vec<_>>(),
         roster.limits,
         roster.timing,
         pools,
@@ -162,7 +167,7 @@ fn numbers(roster: &Given) -> String {
 ///
 /// # Errors
 /// When one does not come up, or the layout has what the rig has not.
-pub(super) fn fleet(lab: &mut Lab, prefix: &str, layout: &Layout, roster: &Roster) -> Result<Vec<Made>> {
+pub(super) fn fleet(rig: &Rig, prefix: &str, layout: &Layout) -> Result<Vec<Made>> {
     if !layout.nodeless.is_empty()
         || layout.default_group
         || layout.names_reused
@@ -170,26 +175,40 @@ pub(super) fn fleet(lab: &mut Lab, prefix: &str, layout: &Layout, roster: &Roste
     {
         bail!("the rig has no machines with a past, no default groups, no names given again, no suffixes");
     }
+    let host = Kind::of(layout)?.host(rig, prefix, layout)?;
     let mut made = Vec::new();
     for pool in &layout.pools {
         let names: Vec<String> = (1..=pool.machines).map(|n| format!("{}-{n}", pool.name)).collect();
-        let rig_names: Vec<String> = names.iter().map(|name| rig_name(prefix, name)).collect();
-        let words: Vec<&str> = rig_names.iter().map(String::as_str).collect();
-        let machines = lab.machines(roster, pool.name.as_str(), &words, &[])?;
-        let routes: &[&str] = if layout.routed { &[] } else { &["--no-route"] };
-        lab.rig.nodes(&words, routes)?;
         let pool = pool.name.to_string();
+        let machines = machines(&*host, prefix, &pool, &names)?;
         let named = names.into_iter().zip(machines);
         made.extend(named.map(|(name, machine)| Made { name, pool: pool.clone(), machine }));
     }
-    if layout.neighbours > 0 {
-        let theirs = Roster::new(&format!("{prefix}-else"));
-        let names: Vec<String> =
-            (1..=layout.neighbours).map(|n| rig_name(prefix, &format!("neighbour-{n}"))).collect();
-        let words: Vec<&str> = names.iter().map(String::as_str).collect();
-        lab.machines(&theirs, "workers", &words, &["--no-group"])?;
-    }
+    let rig_names: Vec<&str> = made.iter().map(|made| made.machine.name.as_str()).collect();
+    let routes: &[&str] = if layout.routed { &[] } else { &["--no-route"] };
+    host.nodes(&rig_names, routes)?;
     Ok(made)
+}
+
+/// Machines of another cluster, which no roster of the file knows.
+///
+/// # Errors
+/// When one does not come up.
+pub(super) fn neighbours(rig: &Rig, prefix: &str, layout: &Layout) -> Result<Vec<Machine>> {
+    if layout.neighbours == 0 {
+        return Ok(Vec::new());
+    }
+    let host = Kind::of(layout)?.host(rig, prefix, layout)?;
+    let names: Vec<String> =
+        (1..=layout.neighbours).map(|n| rig_name(prefix, &format!("neighbour-{n}"))).collect();
+    let words: Vec<&str> = names.iter().map(String::as_str).collect();
+    host.launch(&format!("{prefix}-else"), "workers", &words, true)
+}
+
+fn machines(host: &dyn Host, prefix: &str, pool: &str, names: &[String]) -> Result<Vec<Machine>> {
+    let rig_names: Vec<String> = names.iter().map(|name| rig_name(prefix, name)).collect();
+    let words: Vec<&str> = rig_names.iter().map(String::as_str).collect();
+    host.launch(prefix, pool, &words, false)
 }
 
 #[cfg(test)]
@@ -205,11 +224,12 @@ mod tests {
             let scenario = file.scenario().unwrap();
             let roster = roster("ag", scenario.layout(), "router: r-1").unwrap();
             let path = folder.join("roster.yaml");
-            std::fs::write(
-                &path,
-                roster.set("kubeconfig", "/k").set("cloud", "openstack: {cloud: demo}").text().unwrap(),
-            )
-            .unwrap();
+            let cloud = match Kind::of(scenario.layout()).unwrap() {
+                Kind::OpenStack => "openstack: {cloud: demo}",
+                Kind::Ec2 => "ec2: {region: us-east-1, cluster: ag}",
+            };
+            let roster = roster.set("kubeconfig", "/k").set("cloud", cloud);
+            std::fs::write(&path, roster.text().unwrap()).unwrap();
             is_the_same(&path, scenario.layout()).unwrap_or_else(|why| panic!("{}: {why}", file.name));
         }
         std::fs::remove_dir_all(&folder).unwrap();

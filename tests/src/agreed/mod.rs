@@ -3,12 +3,12 @@
 //! ```text
 //!                    ┌▶ the simulated world, the engine ───────────────────────────▶ account ┐
 //!  agreed/*.scenario ┤                                                                       ├▶ the same
-//!                    └▶ the rig's Nova, Neutron, kube-apiserver, the built program ▶ account ┘
+//!                    └▶ the rig's cloud, kube-apiserver, the built program ────────▶ account ┘
 //! ```
 //!
 //! The files are the simulator's own: [`sim`] plays them as `reveille simulate` does. On the rig, [`given`] makes the fleet and
 //! writes the roster that the file describes, [`deeds`] does what happens (faults by name, machines, nodes, the
-//! proxy), [`backstage`] plays those whom the rig does not have, and [`stage`] holds it together. [`account`] says what is
+//! proxy), [`host`] is the cloud in which it does that (Nova and Neutron, or EC2), [`backstage`] plays those whom the rig does not have, and [`stage`] holds it together. [`account`] says what is
 //! compared, and what is made alike before. A new agreed scenario is a file. What the rig cannot bring about is refused by name.
 //!
 //! Nothing here decides who is right: a difference fails, and is mended in the simulated world or in the engine.
@@ -17,6 +17,7 @@ pub mod account;
 mod backstage;
 mod deeds;
 mod given;
+mod host;
 pub mod sim;
 mod stage;
 
@@ -26,6 +27,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow, ensure};
 use reveille_sim::scenario::{Happening, Scenario, parse};
 
+use host::Kind;
 pub use stage::play;
 
 /// A file that both play.
@@ -36,7 +38,7 @@ pub struct File {
     text: String,
 }
 
-/// Every agreed scenario, in order of name.
+/// Every agreed scenario, in order of name; those that are marked `not yet` are left out.
 ///
 /// # Errors
 /// When one cannot be read.
@@ -52,7 +54,9 @@ pub fn files() -> Result<Vec<File>> {
         let text = fs::read_to_string(path).with_context(|| format!("cannot read {name}"))?;
         Ok(File { name, text })
     };
-    paths.iter().map(read).collect()
+    let read: Result<Vec<File>> = paths.iter().map(read).collect();
+    let is_played = |file: &File| !file.scenario().is_ok_and(|scenario| scenario.not_yet.is_some());
+    Ok(read?.into_iter().filter(is_played).collect())
 }
 
 impl File {
@@ -74,26 +78,30 @@ impl File {
 }
 
 /// The scenarios of the end-to-end run: those that touch nothing but their own machines are played at the same time, with one
-/// process of Reveille for all of them; each of the others has the rig to itself.
+/// process of Reveille for all of them, each kind of cloud by itself; each of the others has the rig to itself.
 ///
 /// # Errors
 /// When a file cannot be read, or says what the rig cannot bring about.
 pub fn scenarios() -> Result<Vec<Group>> {
-    let mut together = Group { name: "agreed_side_by_side".to_owned(), files: Vec::new(), usually_s: 0 };
+    let named = |name: &str| Group { name: name.to_owned(), files: Vec::new(), usually_s: 0 };
+    let mut together = [named("agreed_side_by_side"), named("agreed_on_ec2_side_by_side")];
     let mut alone = Vec::new();
     for file in files()? {
-        let happenings = file.happenings()?;
-        deeds::can_be_done(&happenings).with_context(|| file.name.clone())?;
-        let lasts_s = u64::try_from(file.scenario()?.ends().ms / 1000).unwrap_or_default();
-        if deeds::touches_others(&happenings) {
+        let (scenario, happenings) = (file.scenario()?, file.happenings()?);
+        let kind = Kind::of(scenario.layout()).with_context(|| file.name.clone())?;
+        deeds::can_be_done(&happenings, kind).with_context(|| file.name.clone())?;
+        let lasts_s = u64::try_from(scenario.ends().ms / 1000).unwrap_or_default();
+        if deeds::touches_others(&happenings, kind) {
             let name = format!("agreed_{}", file.name.replace('-', "_"));
             alone.push(Group { name, files: vec![file], usually_s: lasts_s + 20 });
         } else {
-            together.usually_s = together.usually_s.max(lasts_s + 60);
-            together.files.push(file);
+            let [openstack, ec2] = &mut together;
+            let group = if kind == Kind::Ec2 { ec2 } else { openstack };
+            group.usually_s = group.usually_s.max(lasts_s + 60);
+            group.files.push(file);
         }
     }
-    alone.push(together);
+    alone.extend(together);
     alone.retain(|group| !group.files.is_empty());
     Ok(alone)
 }
@@ -126,6 +134,15 @@ mod tests {
             }
         }
         assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    }
+
+    #[test]
+    fn ec2_files_are_played_side_by_side_on_one_rig() {
+        let groups = scenarios().unwrap();
+        let on_ec2: Vec<&Group> =
+            groups.iter().filter(|group| group.files.iter().any(|file| file.name.starts_with('e'))).collect();
+        assert_eq!(on_ec2.len(), 1, "a file of EC2 touches others");
+        assert!(on_ec2[0].files.len() >= 10 && on_ec2[0].files.iter().all(|file| file.name.starts_with('e')));
     }
 
     #[test]

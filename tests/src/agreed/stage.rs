@@ -10,23 +10,25 @@
 //! Reveille has all the rosters, as it has in operation. On a machine that others use everything may take a while longer than
 //! in the simulator; what must not happen is that it ends otherwise, or goes on when it should not.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, anyhow, bail, ensure};
 use reveille_core::model::id::PortId;
+use reveille_core::model::incident::{FaultKind, MachineKey, Subject};
 use reveille_sim::scenario::{Happening, Happens};
 use reveille_sim::world::fault::Fault;
 use reveille_sim::world::layout::Layout;
-use reveille_wire::report::Answers;
+use reveille_wire::report::{Answers, MachineReport};
+use serde_json::Value;
 
 use super::account::{Account, Names, Prospect, Standing};
 use super::backstage::Guest;
+use super::host::{Host, Kind};
 use super::{File, deeds, given, sim};
 use crate::calls::Proxy;
-use crate::cloud::{Cloud, text};
 use crate::kube::Kube;
 use crate::lab::Lab;
 use crate::reveille::{Place, Reveille, Running};
@@ -54,13 +56,12 @@ pub(super) struct Dying {
 pub(super) struct Stage<'a> {
     pub(super) rig: &'a Rig,
     pub(super) reveille: &'a Reveille,
-    pub(super) cloud: Cloud,
+    pub(super) host: Box<dyn Host + 'a>,
     pub(super) kube: Kube,
     pub(super) proxy: Proxy,
     pub(super) place: Place,
     pub(super) prefix: String,
     pub(super) layout: Layout,
-    pub(super) roster: Roster,
     pub(super) guests: Vec<Guest>,
     /// Machines that a pool's owner starts beyond the pool's size.
     pub(super) started: BTreeMap<String, usize>,
@@ -72,6 +73,8 @@ pub(super) struct Stage<'a> {
     pub(super) deaf: bool,
     /// Nodes whose pods cannot be reached.
     pub(super) unreachable: Vec<String>,
+    /// Faults of the proxy that begin by themselves: when, with what arguments, and about whom.
+    pub(super) due_faults: Vec<(Instant, &'static str, Value, Vec<String>)>,
     /// Faults that end by themselves.
     pub(super) lifts: Vec<(Instant, String)>,
     pub(super) dying: Option<Dying>,
@@ -82,6 +85,7 @@ pub(super) struct Stage<'a> {
 /// What is known of a file before it is played.
 struct Part {
     name: String,
+    kind: Kind,
     happenings: Vec<Happening>,
     layout: Layout,
     lasts: Duration,
@@ -89,6 +93,7 @@ struct Part {
     prefix: String,
     roster: Roster,
     guests: Vec<Guest>,
+    neighbours: Vec<Machine>,
 }
 
 /// Plays files at the same time and holds each against the simulator.
@@ -96,9 +101,19 @@ struct Part {
 /// # Errors
 /// When the accounts of one differ: the lines that only one stage has.
 pub fn play(lab: &mut Lab, files: &[File]) -> Result<()> {
+    let Some(first) = files.first() else { return Ok(()) };
+    let kind = Kind::of(first.scenario()?.layout())?;
+    if kind == Kind::Ec2 {
+        lab.rig.run(&["start", "ec2"])?;
+    }
     let mut parts = Vec::new();
-    for file in files {
-        parts.push(part(lab, file).with_context(|| file.name.clone())?);
+    for some in files.chunks(kind.makes_at_once()) {
+        for part in made(lab, some) {
+            let mut part = part?;
+            let own = part.guests.iter().map(|guest| guest.made.machine.clone());
+            lab.adopt(own.chain(std::mem::take(&mut part.neighbours)).collect());
+            parts.push(part);
+        }
     }
     let rosters: Vec<&Roster> = parts.iter().map(|part| &part.roster).collect();
     let place = lab.place(&rosters)?;
@@ -106,7 +121,7 @@ pub fn play(lab: &mut Lab, files: &[File]) -> Result<()> {
         given::is_the_same(file, &part.layout).with_context(|| part.name.clone())?;
     }
     let running = lab.start(&place)?;
-    lab.sees_listings(&place)?;
+    lab.lists(kind.listing(), u64::try_from(parts.len())?)?;
     let running = Mutex::new(Some(running));
     let played: Vec<(String, Vec<Machine>, Result<()>)> = {
         let (rig, reveille, running, place) = (&lab.rig, &lab.reveille, &running, &place);
@@ -138,18 +153,34 @@ pub fn play(lab: &mut Lab, files: &[File]) -> Result<()> {
     Ok(())
 }
 
-fn part(lab: &mut Lab, file: &File) -> Result<Part> {
+/// The machines of these files, made at the same time.
+fn made(lab: &Lab, files: &[File]) -> Vec<Result<Part>> {
+    let (rig, router) = (&lab.rig, lab.router_line());
+    thread::scope(|scope| {
+        let threads: Vec<_> = files.iter().map(|file| scope.spawn(|| part(rig, &router, file))).collect();
+        let joined = threads.into_iter().zip(files).map(|(thread, file)| {
+            let part = thread.join().unwrap_or_else(|_| Err(anyhow!("panicked")));
+            part.with_context(|| file.name.clone())
+        });
+        joined.collect()
+    })
+}
+
+fn part(rig: &Rig, router: &str, file: &File) -> Result<Part> {
     let (scenario, happenings) = (file.scenario()?, file.happenings()?);
-    deeds::can_be_done(&happenings)?;
+    let layout = scenario.layout().clone();
+    let kind = Kind::of(&layout)?;
+    deeds::can_be_done(&happenings, kind)?;
     ensure!(scenario.acts(), "the rig's Reveille acts; a file in which it only looks is not agreed");
     let expected = sim::account(&scenario)?;
-    let layout = scenario.layout().clone();
     let prefix = scenario.number.to_lowercase();
-    let roster = given::roster(&prefix, &layout, &lab.router_line())?;
-    let made = given::fleet(lab, &prefix, &layout, &roster)?;
+    let roster = kind.place(given::roster(&prefix, &layout, router)?, rig)?;
+    let made = given::fleet(rig, &prefix, &layout)?;
+    let neighbours = given::neighbours(rig, &prefix, &layout)?;
     let lasts = Duration::from_millis(u64::try_from(scenario.ends().ms).unwrap_or_default());
     let guests = made.into_iter().map(Guest::joined).collect();
-    Ok(Part { name: file.name.clone(), happenings, layout, lasts, expected, prefix, roster, guests })
+    let name = file.name.clone();
+    Ok(Part { name, kind, happenings, layout, lasts, expected, prefix, roster, guests, neighbours })
 }
 
 fn play_one(
@@ -179,11 +210,15 @@ fn play_one(
         .happenings
         .iter()
         .any(|happening| matches!(happening.what, Happens::Starts { .. } | Happens::KubeletsRestart(_)));
+    let host = match part.kind.host(rig, &part.prefix, &part.layout) {
+        Ok(host) => host,
+        Err(why) => return (part.guests.into_iter().map(|guest| guest.made.machine).collect(), Err(why)),
+    };
     let own = part.roster.name().to_owned();
     let stage = Stage {
         rig,
         reveille,
-        cloud: Cloud::new(&rig.facts.openstack),
+        host,
         kube: Kube::new(&rig.facts.kubernetes),
         proxy: Proxy::new(&rig.facts.control),
         place: Place { rosters: own_roster(place, &own), name: own, ..place.clone() },
@@ -191,11 +226,11 @@ fn play_one(
         cuts: strikes(&|fault| matches!(fault, Fault::GroupLost { .. } | Fault::PortSecurityOff(_))),
         prefix: part.prefix,
         layout: part.layout,
-        roster: part.roster,
         guests: part.guests,
         started: BTreeMap::new(),
         deaf: false,
         unreachable: Vec::new(),
+        due_faults: Vec::new(),
         lifts: Vec::new(),
         dying: None,
         running,
@@ -279,6 +314,12 @@ impl Stage<'_> {
     fn round(&mut self, all: &Place) -> Result<()> {
         self.die(all)?;
         let now = Instant::now();
+        let (due, later) = std::mem::take(&mut self.due_faults).into_iter().partition(|(at, ..)| *at <= now);
+        self.due_faults = later;
+        let due: Vec<(Instant, &str, Value, Vec<String>)> = due;
+        for (_, lie, arguments, about) in due {
+            self.arm(lie, arguments, Some(&about))?;
+        }
         let (over, lasting) = std::mem::take(&mut self.lifts).into_iter().partition(|(at, _)| *at <= now);
         self.lifts = lasting;
         for (_, fault) in over {
@@ -319,18 +360,30 @@ impl Stage<'_> {
 
     fn account(&mut self) -> Result<Account> {
         for guest in self.guests.iter().filter(|guest| !guest.ended) {
-            for port in self.cloud.ports(&guest.made.machine.id)? {
-                self.owners.insert(text(&port["id"]), guest.made.name.clone());
+            for port in self.host.ports(&guest.made.machine.id)? {
+                self.owners.insert(port.id, guest.made.name.clone());
             }
         }
-        let standing = self.standing()?;
-        Ok(Account::new(&self.place.ledger()?, &standing, self))
+        let (mut ledger, standing) = (self.place.ledger()?, self.standing()?);
+        ledger.incidents.retain(|incident| !self.is_of_another_file(&incident.subject));
+        Ok(Account::new(&ledger, &standing, self))
+    }
+
+    /// All files' nodes are in one Kubernetes cluster: where their cloud tells it, those of other files are strays to this one.
+    fn is_of_another_file(&self, subject: &Subject) -> bool {
+        let Subject::Machine(MachineKey::Node(name)) = subject else { return false };
+        !self.guests.iter().any(|guest| guest.made.machine.node() == name.as_str())
     }
 
     fn standing(&self) -> Result<Standing> {
         let ((_, roll), (_, plan)) = (self.reveille.roll(&self.place)?, self.reveille.plan(&self.place)?);
         let mut standing = Standing::default();
+        let mut others = BTreeSet::new();
         for machine in roll.machines {
+            if machine.state == FaultKind::Stray.name() && self.has_no_guest(&machine) {
+                others.insert(machine.name);
+                continue;
+            }
             let name = self.machine(machine.instance.as_deref().unwrap_or(&machine.name));
             // One that answers may have a fault all the same; that is told with its incident.
             let state = if machine.answers == Answers::Yes { "ready".to_owned() } else { machine.state };
@@ -340,7 +393,9 @@ impl Stage<'_> {
             standing.doubts.extend(source.why_not.map(|why| (source.name, why)));
         }
         let mut open = |who: &str, kind: String, prospect| {
-            standing.open.push((self.label(who), kind, prospect));
+            if !others.contains(who) {
+                standing.open.push((self.label(who), kind, prospect));
+            }
         };
         plan.acts.into_iter().for_each(|act| open(&act.subject, act.kind, Prospect::GoesOn));
         plan.waits.into_iter().for_each(|wait| open(&wait.subject, wait.kind, Prospect::GoesOn));
@@ -352,6 +407,15 @@ impl Stage<'_> {
             open(&held.subject, held.kind, Prospect::Held(why));
         }
         Ok(standing)
+    }
+
+    fn has_no_guest(&self, machine: &MachineReport) -> bool {
+        let is_it = |guest: &Guest| {
+            let own = &guest.made.machine;
+            machine.instance.as_ref() == Some(&own.id)
+                || [own.name.as_str(), own.node()].contains(&&*machine.name)
+        };
+        !self.guests.iter().any(is_it)
     }
 
     /// What the file calls what a plan calls so.
@@ -368,7 +432,8 @@ impl Stage<'_> {
 
 impl Names for Stage<'_> {
     fn machine(&self, id: &str) -> String {
-        let by_id = self.guests.iter().find(|guest| guest.made.machine.id == id);
+        let is_it = |guest: &&Guest| guest.made.machine.id == id || guest.made.machine.node() == id;
+        let by_id = self.guests.iter().find(is_it);
         let own = format!("{}-", self.prefix);
         by_id.map_or_else(|| id.strip_prefix(&own).unwrap_or(id).to_owned(), |guest| guest.made.name.clone())
     }

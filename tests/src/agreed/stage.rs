@@ -10,7 +10,7 @@
 //! Reveille has all the rosters, as it has in operation. On a machine that others use everything may take a while longer than
 //! in the simulator; what must not happen is that it ends otherwise, or goes on when it should not.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -21,7 +21,7 @@ use reveille_core::model::incident::{FaultKind, MachineKey, Subject};
 use reveille_sim::scenario::{Happening, Happens};
 use reveille_sim::world::fault::Fault;
 use reveille_sim::world::layout::Layout;
-use reveille_wire::report::{Answers, MachineReport};
+use reveille_wire::report::Answers;
 use serde_json::Value;
 
 use super::account::{Account, Names, Prospect, Standing};
@@ -372,16 +372,14 @@ impl Stage<'_> {
     /// All files' nodes are in one Kubernetes cluster: where their cloud tells it, those of other files are strays to this one.
     fn is_of_another_file(&self, subject: &Subject) -> bool {
         let Subject::Machine(MachineKey::Node(name)) = subject else { return false };
-        !self.guests.iter().any(|guest| guest.made.machine.node() == name.as_str())
+        !self.has_guest(name.as_str())
     }
 
     fn standing(&self) -> Result<Standing> {
         let ((_, roll), (_, plan)) = (self.reveille.roll(&self.place)?, self.reveille.plan(&self.place)?);
         let mut standing = Standing::default();
-        let mut others = BTreeSet::new();
         for machine in roll.machines {
-            if machine.state == FaultKind::Stray.name() && self.has_no_guest(&machine) {
-                others.insert(machine.name);
+            if machine.instance.is_none() && !self.has_guest(&machine.name) {
                 continue;
             }
             let name = self.machine(machine.instance.as_deref().unwrap_or(&machine.name));
@@ -393,7 +391,7 @@ impl Stage<'_> {
             standing.doubts.extend(source.why_not.map(|why| (source.name, why)));
         }
         let mut open = |who: &str, kind: String, prospect| {
-            if !others.contains(who) {
+            if kind != FaultKind::Stray.name() || self.has_guest(who) {
                 standing.open.push((self.label(who), kind, prospect));
             }
         };
@@ -409,13 +407,13 @@ impl Stage<'_> {
         Ok(standing)
     }
 
-    fn has_no_guest(&self, machine: &MachineReport) -> bool {
+    /// It is a machine of this file, or the node of one.
+    fn has_guest(&self, who: &str) -> bool {
         let is_it = |guest: &Guest| {
             let own = &guest.made.machine;
-            machine.instance.as_ref() == Some(&own.id)
-                || [own.name.as_str(), own.node()].contains(&&*machine.name)
+            [own.name.as_str(), own.id.as_str(), own.node()].contains(&who)
         };
-        !self.guests.iter().any(is_it)
+        self.guests.iter().any(is_it)
     }
 
     /// What the file calls what a plan calls so.

@@ -135,6 +135,8 @@ crate::guards! {
     RouterRoom = "router-room",
     /// a machine that may have joined before our watch is not replaced
     HistoryKnown = "history-known",
+    /// a repair that waits for a slot, or for its domain, goes on when there is room
+    FreedRoom = "freed-room",
     /// nothing new is decided while the ledger cannot be written
     LedgerWritable = "ledger-writable",
     /// who does not lead does nothing

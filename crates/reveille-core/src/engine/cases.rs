@@ -109,6 +109,7 @@ impl State {
             Blind::No
         };
         self.settle_cases(&Subject::Machine(key.clone()), faults, blind, label, pool);
+        self.note_former(key);
         self.note_shown(key);
         if let Some(value) = asked.and_then(|asks| asks.repair) {
             self.hear_request(key, &standing, value);
@@ -299,6 +300,10 @@ impl State {
                 self.look_well(&key);
             }
         }
+        // What stood against a case of this subject may have been its own state.
+        self.rouse_subject(subject);
+        let judged: Vec<IncidentKey> = self.cases_of(subject).collect();
+        self.touched.extend(judged);
     }
 
     pub(super) fn cases_of(&self, subject: &Subject) -> impl Iterator<Item = IncidentKey> {
@@ -364,6 +369,7 @@ impl State {
             well_boot: None,
             lapsed: Vec::new(),
         };
+        self.by_number.insert(id, key.clone());
         self.cases.insert(key.clone(), case);
         if let Subject::Machine(machine) = &key.subject {
             self.tell_trace(&machine.clone());
@@ -499,7 +505,8 @@ impl State {
         let Some(case) = self.cases.remove(key) else { return };
         let at = self.now;
         self.ripe.remove(key);
-        self.held.remove(key);
+        self.waiting.remove(key);
+        self.forget_numbers(&case);
         self.unwake(&Wake::Case(key.clone()));
         self.record(Record::Closed { at, incident: case.incident.id, verdict });
         self.land_closed(&case, verdict);
@@ -518,11 +525,26 @@ impl State {
         if let Some(domain) = domain {
             self.quieten(domain);
         }
-        self.rouse_held();
+        self.rouse_subject(&key.subject);
+    }
+
+    /// What leads to an open case leads there no more.
+    pub(super) fn forget_numbers(&mut self, case: &Case) {
+        let incident = &case.incident;
+        self.by_number.remove(&incident.id);
+        for attempt in &incident.attempts {
+            self.begun_for.remove(&attempt.intent);
+        }
+        self.kept.remove(&incident.key);
+        self.nudged.remove(&incident.key);
     }
 
     /// Past success is no licence: when nothing is amiss in a domain any more, it is one at a time again.
     pub(super) fn quieten(&mut self, domain: Domain) {
+        // Nothing falls back where there is only the default: a thousand incidents that close need not ask each other.
+        if !self.book.is_trusted(&domain) {
+            return;
+        }
         let at = self.now;
         let amiss = |other: &&Case| wishes::unconfirmed(&self.desk(), other).is_none();
         let of = |other: &Case| self.domain_of(other).as_ref() == Some(&domain);
@@ -549,6 +571,9 @@ impl State {
         self.unwake(&Wake::Machine(key.clone()));
         let MachineKey::Instance(cloud, id) = key else { return };
         let Some(seen) = self.clouds.get_mut(cloud).and_then(|view| view.remove(id)) else { return };
+        if let Some(joined) = &seen.joined {
+            self.forget_former(joined, key);
+        }
         let at = self.now;
         if seen.joined.is_some() || seen.pool().is_some() {
             self.record(Record::Forgotten { at, machines: vec![key.clone()] });

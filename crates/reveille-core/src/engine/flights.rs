@@ -10,17 +10,18 @@
 
 use std::sync::Arc;
 
-use crate::effect::{Call, Effect, Outcome};
+use crate::effect::{Call, Effect, Look, Outcome};
 use crate::guard::{Guard, stands};
-use crate::model::id::{IntentId, RecordId};
-use crate::model::incident::{Attempt, DROPPED, IncidentKey};
+use crate::model::id::{IncidentId, IntentId, RecordId};
+use crate::model::incident::{Attempt, DROPPED, FaultKind, IncidentKey};
 use crate::model::time::{Span, Time};
 use crate::plan::budget::{Flight, Phase, normalise_fault};
-use crate::plan::decide::{self, Next};
+use crate::plan::decide::{self, Decision, Next};
 use crate::plan::interlock;
 use crate::plan::ladder::{self, Class, Rung};
 use crate::record::Record;
 
+use super::waits::WaitFor;
 use super::{LEDGER_RETRY, LookFor, State, Wake};
 
 /// So often in a row the other side may be away before a person is asked.
@@ -34,42 +35,72 @@ const CALL_WITHIN: Span = Span::from_min(3);
 
 impl State {
     pub(super) fn decide_ripe(&mut self) {
-        while let Some(key) = self.ripe.pop_first() {
-            let Some(case) = self.cases.get(&key) else { continue };
-            let decision = decide::decide(&self.desk(), case);
-            match decision.next {
-                Next::Act { rung, call } => {
-                    self.held.remove(&key);
-                    if !self.did_not_last(&key, rung, &call) {
-                        self.begin(&key, rung, call);
-                    }
-                }
-                Next::Held { .. } => {
-                    let earliest = self.held_until(&decision.held);
-                    self.begin_keeping(&key, &decision);
-                    self.held.insert(key.clone());
-                    if let Some(at) = earliest {
-                        self.wake(at, Wake::Case(key));
-                    }
-                }
-                Next::Wait { until, .. } => self.wake(until, Wake::Case(key)),
-                Next::Gather(looks) => {
-                    let now = self.now;
-                    if let Some(case) = self.cases.get_mut(&key) {
-                        case.gathered.asked_at = Some(now);
-                        case.gathered.missed = false;
-                        case.gathered.outstanding = looks.len() as u8;
-                    }
-                    for look in looks {
-                        self.ask(look, LookFor::Evidence(key.clone()));
-                    }
-                }
-                Next::Blind(_) => {
-                    self.held.insert(key);
-                }
-                Next::Ask(_) => self.ask_again_later(key),
-                Next::UnderWay(_) | Next::Well => {}
+        loop {
+            // First the cases that wait for room: new faults must not starve old ones.
+            self.decide_with_room();
+            let Some(first) = self.ripe.pop_first() else { return };
+            self.decide_case(&first);
+            while let Some(key) = self.ripe.pop_first() {
+                self.decide_case(&key);
             }
+        }
+    }
+
+    pub(super) fn decide_case(&mut self, key: &IncidentKey) {
+        let Some(case) = self.cases.get(key) else { return };
+        let decision = decide::decide(&self.desk(), case);
+        self.decisions += 1;
+        self.touched.insert(key.clone());
+        match decision.next {
+            Next::Held { rung, .. } => return self.hold(key, rung, &decision),
+            Next::Blind(_) => return self.waiting.put(key, WaitFor::Gate),
+            Next::Gather(looks) => {
+                // What is read again just before an act does not cost the case its place in line.
+                if self.waiting.of(key).is_some() {
+                    self.waiting.put(key, WaitFor::Itself);
+                }
+                return self.gather(key, looks);
+            }
+            _ => {}
+        }
+        self.waiting.remove(key);
+        match decision.next {
+            Next::Act { rung, call } => {
+                if !self.did_not_last(key, rung, &call) {
+                    self.begin(key, rung, call);
+                }
+            }
+            Next::Wait { until, .. } => self.wake(until, Wake::Case(key.clone())),
+            Next::Ask(_) => self.ask_again_later(key.clone()),
+            _ => {}
+        }
+    }
+
+    /// Something stands against it: it waits for that, and is decided again much later even if that never ends.
+    fn hold(&mut self, key: &IncidentKey, rung: Rung, decision: &Decision) {
+        self.begin_keeping(key, decision);
+        let holds = decision.held.iter().rev().find(|(held, _)| *held == rung);
+        let wait = self.wait_for(key, rung, holds.map_or(&[], |(_, holds)| holds));
+        let again = if wait.is_noticed_at_once() {
+            Some(self.now + self.roster.timing.backoff_max)
+        } else {
+            self.held_until(&decision.held)
+        };
+        self.waiting.put(key, wait);
+        if let Some(at) = again {
+            self.wake(at, Wake::Case(key.clone()));
+        }
+    }
+
+    fn gather(&mut self, key: &IncidentKey, looks: Vec<Look>) {
+        let now = self.now;
+        if let Some(case) = self.cases.get_mut(key) {
+            case.gathered.asked_at = Some(now);
+            case.gathered.missed = false;
+            case.gathered.outstanding = looks.len() as u8;
+        }
+        for look in looks {
+            self.ask(look, LookFor::Evidence(key.clone()));
         }
     }
 
@@ -157,6 +188,7 @@ impl State {
         if let Call::DeleteInstance { instance, .. } = &call {
             self.book.note_deleted(instance);
         }
+        self.note_begun(key, incident, intent);
         if let Some(case) = self.cases.get_mut(key) {
             if position != case.incident.rung {
                 case.incident.rung = position;
@@ -171,6 +203,14 @@ impl State {
             .insert(intent, Flight { incident, key: key.clone(), rung, call, before, domain, phase });
         if !stands(Guard::IntentFirst) {
             self.on_recorded(id);
+        }
+    }
+
+    /// By what an intent's incident is found again, and the incidents that may have nudged a group.
+    pub(super) fn note_begun(&mut self, key: &IncidentKey, incident: IncidentId, intent: IntentId) {
+        self.begun_for.insert(intent, incident);
+        if key.kind == FaultKind::Unreachable {
+            self.nudged.insert(key.clone());
         }
     }
 
@@ -258,7 +298,8 @@ impl State {
             if let Some(case) = self.cases.get_mut(&flight.key) {
                 case.incident.attempts.retain(|attempt| attempt.intent != intent);
             }
-            self.held.insert(flight.key);
+            self.begun_for.remove(&intent);
+            self.waiting.put(&flight.key, WaitFor::Gate);
         }
     }
 
@@ -313,7 +354,7 @@ impl State {
                 self.leading = false;
             }
         }
-        self.rouse_held();
+        self.rouse_subject(&flight.key.subject);
     }
 
     /// It did not happen at all: the same is tried again, later and later, and in the end a person is asked.

@@ -29,6 +29,7 @@ mod proofs;
 mod requests;
 mod restore;
 mod sight;
+mod waits;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -118,6 +119,8 @@ pub struct State {
     /// An earlier process left a ledger.
     resumed: bool,
     numbers: Numbers,
+    /// How often a case was decided about, ever.
+    decisions: u64,
     dirty: BTreeSet<MachineKey>,
     /// Machines of whom nobody could say when they were last judged.
     unsure: BTreeSet<MachineKey>,
@@ -126,8 +129,20 @@ pub struct State {
     settled_projects: BTreeSet<CloudName>,
     /// Cases to decide in this step.
     ripe: BTreeSet<IncidentKey>,
-    /// Cases that something stands against: decided again when a gate or a budget changes.
-    held: BTreeSet<IncidentKey>,
+    /// Cases that something stands against, by what they wait for.
+    waiting: waits::Waiting,
+    /// Cases that this step judged or decided: what the invariants look at in production.
+    touched: BTreeSet<IncidentKey>,
+    /// Open incidents by number.
+    by_number: BTreeMap<IncidentId, IncidentKey>,
+    /// For which incident an intent was begun, as long as that is open.
+    begun_for: BTreeMap<IntentId, IncidentId>,
+    /// Machines with open incidents by the Node that they joined as: an event about it concerns them.
+    former: BTreeMap<NodeName, BTreeSet<MachineKey>>,
+    /// Open incidents of unreachable machines for which something was tried: a group that was nudged, first of all.
+    nudged: BTreeSet<IncidentKey>,
+    /// Open incidents whose machine is kept, or was.
+    kept: BTreeSet<IncidentKey>,
     gates: Vec<bool>,
     /// Room for those of the next step.
     next_gates: Vec<bool>,
@@ -183,6 +198,8 @@ enum Wake {
     Access(CloudName, Arc<UserRef>),
     Ledger,
     Proofs,
+    /// Room in the budgets comes with time.
+    Room,
 }
 
 impl State {
@@ -229,12 +246,19 @@ impl State {
             stepped: false,
             resumed: false,
             numbers: Numbers::default(),
+            decisions: 0,
             dirty: BTreeSet::new(),
             unsure: BTreeSet::new(),
             dirty_projects: BTreeSet::new(),
             settled_projects: BTreeSet::new(),
             ripe: BTreeSet::new(),
-            held: BTreeSet::new(),
+            waiting: waits::Waiting::default(),
+            touched: BTreeSet::new(),
+            by_number: BTreeMap::new(),
+            begun_for: BTreeMap::new(),
+            former: BTreeMap::new(),
+            nudged: BTreeSet::new(),
+            kept: BTreeSet::new(),
             gates: Vec::new(),
             next_gates: Vec::new(),
             timers: BTreeSet::new(),
@@ -253,6 +277,7 @@ impl State {
 
     /// Takes in one event and says what is to be done. Everything that changes, changes here.
     pub fn step(&mut self, now: Time, event: Event) -> Vec<Effect> {
+        self.touched.clear();
         self.keep_time(now);
         match event {
             Event::Cloud { cloud, fact } => self.on_cloud(&cloud, fact),
@@ -296,6 +321,8 @@ impl State {
             tally: &self.tally,
             cases: &self.cases,
             book: &self.book,
+            nudged: &self.nudged,
+            kept: &self.kept,
             pauses: &self.pauses,
             rolling: &self.rolling,
             hushed: &self.hushed,
@@ -313,6 +340,25 @@ impl State {
     /// Incidents that are over, oldest first.
     pub fn closed(&self) -> impl Iterator<Item = &Closed> {
         self.closed.iter()
+    }
+
+    /// How often a case was decided about since the start: the cost of a burst of faults, counted and not timed.
+    pub const fn decisions(&self) -> u64 {
+        self.decisions
+    }
+
+    /// The incident of that number, open or over.
+    pub fn incident(&self, id: IncidentId) -> Option<&Incident> {
+        let open = self.by_number.get(&id).and_then(|key| self.cases.get(key));
+        let over = || self.closed.iter().rev().map(|closed| &closed.incident).find(|over| over.id == id);
+        open.map(|case| &case.incident).or_else(over)
+    }
+
+    /// The incident for which this intent was begun, open or over.
+    pub fn incident_of(&self, intent: IntentId) -> Option<&Incident> {
+        let open = self.begun_for.get(&intent).and_then(|id| self.incident(*id));
+        let tried = |over: &&Incident| over.attempts.iter().any(|attempt| attempt.intent == intent);
+        open.or_else(|| self.closed.iter().rev().map(|closed| &closed.incident).find(tried))
     }
 
     /// Our fencing number.
@@ -363,7 +409,7 @@ impl State {
                 Wake::Flight(intent) => self.on_flight_timer(intent),
                 Wake::Access(cloud, user) => self.ask_for_roles(&cloud, &user),
                 Wake::Ledger => self.write_again(),
-                Wake::Proofs => {}
+                Wake::Proofs | Wake::Room => {}
             }
         }
     }
@@ -378,21 +424,17 @@ impl State {
         }
     }
 
-    fn rouse_held(&mut self) {
-        let held = std::mem::take(&mut self.held);
-        self.ripe.extend(held);
-    }
-
-    /// Freezes that many cases hang on, each as one bit: when one flips, what was held is decided again.
+    /// Freezes that many cases hang on, each as one bit: when one flips, what a gate holds is decided again.
     fn review_gates(&mut self) {
         self.review_zones();
         self.agents.note_outage(self.now);
         let mut gates = std::mem::take(&mut self.next_gates);
         gates.clear();
         let limits = self.roster.limits;
-        for name in self.roster.pools.keys() {
+        for (name, pool) in &self.roster.pools {
             let count = self.tally.pool(name);
             gates.push(count.amiss > limits.tolerated(count.total()));
+            gates.push(count.total() > pool.min);
             gates.push(self.rolling.get(name).is_some_and(|until| self.now < *until));
         }
         let all = self.tally.all();
@@ -403,10 +445,11 @@ impl State {
         gates.push(interlock::fleet_is_dark(&self.cluster));
         gates.push(self.agents.outage(self.now).is_some());
         gates.push(interlock::most_are_away(&limits, all));
+        gates.push(interlock::router_room(&self.desk()).is_some());
         std::mem::swap(&mut self.gates, &mut gates);
         self.next_gates = gates;
         if self.gates != self.next_gates {
-            self.rouse_held();
+            self.rouse_gated();
         }
     }
 

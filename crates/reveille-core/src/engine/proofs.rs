@@ -190,7 +190,7 @@ impl State {
             self.judge_dirty();
         }
         self.ripe.insert(flight.key.clone());
-        self.rouse_held();
+        self.rouse_subject(&flight.key.subject);
     }
 
     /// The Node that was to be deleted is no more: a fresh read or the API's own precondition said so of this very object, and a
@@ -240,7 +240,7 @@ impl State {
             self.record_width(domain, width, None);
         }
         self.try_again(flight, None);
-        self.rouse_held();
+        self.rouse_subject(&flight.key.subject);
     }
 
     fn record_width(&mut self, domain: &Domain, width: Width, proved: Option<IntentId>) {
@@ -336,7 +336,7 @@ impl State {
             }
             self.quieten(domain);
         }
-        self.rouse_held();
+        self.rouse_subject(&key.subject);
     }
 
     /// A replacement is proved when the pool answers with more machines than before, a newcomer among them, for its dwell.
@@ -383,8 +383,9 @@ impl State {
             }
             self.unwake(&Wake::Flight(intent));
             self.earn(&domain, intent);
-            self.rouse_held();
-            self.book.forgive_faults(&domain.pool);
+            if self.book.forgive_faults(&domain.pool) {
+                self.rouse_held();
+            }
             // The machine that was replaced is long gone: no case of it will say that the domain has fallen quiet.
             self.quieten(domain);
         }

@@ -64,6 +64,7 @@ impl State {
             return;
         };
         case.incident.kept_until = Some(until);
+        self.kept.insert(key.clone());
         let incident = case.incident.id;
         self.record(Record::Kept { at, incident, until });
     }

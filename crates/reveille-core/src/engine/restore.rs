@@ -91,6 +91,7 @@ impl Replay {
             }
             Record::Kept { incident, until, .. } => {
                 self.with(incident, |found| found.kept_until = Some(until));
+                self.state.kept.extend(self.keys.get(&incident).cloned());
             }
             Record::GivenUp { incident, .. } => self.with(incident, |found| found.given_up = true),
             Record::Closed { at, incident, verdict } => self.close(at, incident, verdict),
@@ -113,6 +114,9 @@ impl Replay {
             }
             Record::Tried { incident, attempt, rung } => {
                 numbers.intent = numbers.intent.max(attempt.intent);
+                if let Some(key) = self.keys.get(&incident) {
+                    self.state.note_begun(key, incident, attempt.intent);
+                }
                 self.with(incident, |found| {
                     found.rung = rung;
                     found.tries += u32::from(!attempt.held());
@@ -198,6 +202,7 @@ impl Replay {
                 }
                 let phase = Phase::Recording;
                 let flight = Flight { incident, key: key.clone(), rung: step, call, before, domain, phase };
+                state.note_begun(&key, incident, intent);
                 state.book.flights.insert(intent, flight);
                 self.open_intents.insert(intent, key);
                 self.with(incident, |found| {
@@ -302,6 +307,7 @@ impl Replay {
             well_boot: None,
             lapsed: Vec::new(),
         };
+        self.state.by_number.insert(id, key.clone());
         self.state.cases.insert(key, case);
     }
 
@@ -431,6 +437,7 @@ impl Replay {
             self.state.book.doubt_no_more(id);
         }
         if let Some(case) = self.state.cases.remove(&key) {
+            self.state.forget_numbers(&case);
             if self.state.closed.len() == CLOSED_MAX {
                 self.state.closed.pop_front();
             }

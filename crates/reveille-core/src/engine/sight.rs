@@ -376,15 +376,27 @@ impl State {
                 self.dirty.insert(MachineKey::Instance(cloud.clone(), id.clone()));
             }
         }
-        let machines = self.cases.keys().filter_map(|key| match &key.subject {
-            crate::model::incident::Subject::Machine(machine) => Some(machine),
-            _ => None,
-        });
-        let desk = self.desk();
-        let former =
-            |key: &&MachineKey| desk.seen(key).is_some_and(|(_, seen)| seen.joined.as_ref() == Some(name));
-        let found: Vec<MachineKey> = machines.filter(former).cloned().collect();
-        self.dirty.extend(found);
+        let former = self.former.get(name).into_iter().flatten();
+        self.dirty.extend(former.cloned());
+    }
+
+    /// Keeps a machine under the name of the Node that it joined as, while an incident of it is open.
+    pub(super) fn note_former(&mut self, key: &MachineKey) {
+        let Some(name) = self.desk().seen(key).and_then(|(_, seen)| seen.joined.clone()) else { return };
+        if self.cases_of(&Subject::Machine(key.clone())).next().is_some() {
+            self.former.entry(name).or_default().insert(key.clone());
+        } else {
+            self.forget_former(&name, key);
+        }
+    }
+
+    pub(super) fn forget_former(&mut self, name: &NodeName, key: &MachineKey) {
+        if let Some(machines) = self.former.get_mut(name) {
+            machines.remove(key);
+            if machines.is_empty() {
+                self.former.remove(name);
+            }
+        }
     }
 
     /// A pool that got another image or kubelet version lately is rolling.

@@ -322,6 +322,11 @@ impl Book {
         self.widths.remove(domain).is_some_and(differs)
     }
 
+    /// Something is known of the domain that is not the default.
+    pub fn is_trusted(&self, domain: &Domain) -> bool {
+        self.widths.contains_key(domain)
+    }
+
     /// Every domain whose trust differs from the default.
     pub fn widths(&self) -> impl Iterator<Item = (&Domain, &Width)> {
         self.widths.iter()

@@ -256,7 +256,8 @@ fn failed_for_another(desk: &Desk<'_>, case: &Case, call: &Call) -> Option<Time>
         return None;
     }
     let what = call.to_string();
-    let others = desk.cases.values().filter(|other| other.incident.id != case.incident.id);
+    let others = desk.nudged.iter().filter_map(|key| desk.cases.get(key));
+    let others = others.filter(|other| other.incident.id != case.incident.id);
     let waits = others.filter_map(|other| {
         let last = other.incident.attempts.last()?;
         let failed = *last.what == *what && last.outcome.is_some() && last.verdict.is_none();

@@ -54,6 +54,10 @@ pub struct Desk<'a> {
     pub cases: &'a BTreeMap<IncidentKey, Case>,
     /// Budgets.
     pub book: &'a Book,
+    /// Open incidents of unreachable machines for which something was tried.
+    pub nudged: &'a BTreeSet<IncidentKey>,
+    /// Open incidents whose machine is kept, or was.
+    pub kept: &'a BTreeSet<IncidentKey>,
     /// What people paused.
     pub pauses: &'a BTreeSet<Pause>,
     /// Pools that are rolling, and until when that is assumed.

@@ -300,8 +300,11 @@ fn correlated(desk: &Desk<'_>, seen: &Seen, rung: Rung, holds: &mut Vec<Hold>) {
     {
         holds.push(Hold::OtherActor(format!("{what}, {} ago", desk.now.since(*at)).into()));
     }
-    if rung == Rung::Replace {
-        router_room(desk, pool, holds);
+    if let Some((used, limit)) = router_room(desk)
+        && rung == Rung::Replace
+        && desk.roster.network.router.as_ref().is_some_and(|(cloud, _)| *cloud == pool.cloud)
+    {
+        holds.push(Hold::RouterFull { used, limit });
     }
 }
 
@@ -322,18 +325,14 @@ fn fates(desk: &Desk<'_>, case: &Case, holds: &mut Vec<Hold>) {
     }
 }
 
-/// A successor needs a route of its own: its predecessor's may linger.
-fn router_room(desk: &Desk<'_>, pool: &Pool, holds: &mut Vec<Hold>) {
-    let Some((cloud, router)) = &desk.roster.network.router else { return };
-    if pool.cloud != *cloud {
-        return;
-    }
-    let Some(limit) = desk.route_limit(router) else { return };
+/// A successor needs a route of its own, and its predecessor's may linger. Where the roster's router is full: how many routes
+/// it has, and how many it may hold.
+pub fn router_room(desk: &Desk<'_>) -> Option<(u32, u32)> {
+    let (cloud, router) = desk.roster.network.router.as_ref()?;
+    let limit = desk.route_limit(router)?;
     let used =
         desk.clouds.get(cloud).and_then(|c| c.routers.get(router)).map_or(0, |r| r.routes.len() as u32);
-    if used >= limit {
-        holds.push(Hold::RouterFull { used, limit });
-    }
+    (used >= limit).then_some((used, limit))
 }
 
 /// Level, rate, width, minimum, and "the same fault again".

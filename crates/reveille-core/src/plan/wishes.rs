@@ -59,7 +59,7 @@ fn kept_in(desk: &Desk<'_>, pool: &PoolName) -> u32 {
         let incident = &case.incident;
         incident.pool.as_ref() == Some(pool) && incident.kept_until.is_some_and(|until| desk.now < until)
     };
-    desk.cases.values().filter(kept).count() as u32
+    desk.kept.iter().filter_map(|key| desk.cases.get(key)).filter(kept).count() as u32
 }
 
 /// What a person must do before the case closes, when it has looked well for its dwell and nothing else is waited for.

@@ -333,6 +333,9 @@ impl Field {
         if let Err(violation) = invariants::check(&self.state, &effects, &mut self.witnessed) {
             panic!("{violation}");
         }
+        if let Err(violation) = invariants::check_waits(&self.state) {
+            panic!("{violation}");
+        }
         effects
     }
 
@@ -400,7 +403,7 @@ impl Field {
         }
     }
 
-    fn answer(&self, look: &Look) -> Answer {
+    pub fn answer(&self, look: &Look) -> Answer {
         match look {
             Look::Instance(_, id) => Answer::Instance(self.instances.get(id.as_str()).cloned().map(Arc::new)),
             Look::Ports(_, id) => {
@@ -464,7 +467,7 @@ impl Field {
         (node.ready, node.boot_id) = (Ready::True, Some(boot_id(id, reboots)));
     }
 
-    fn apply(&mut self, call: &Call) {
+    pub fn apply(&mut self, call: &Call) {
         match call {
             Call::SetPortGroups { port, groups, .. } => {
                 let found = self.ports.values_mut().find(|found| found.id == *port).unwrap();

@@ -7,6 +7,7 @@ mod access;
 mod acts;
 mod agents;
 mod another;
+mod bursts;
 mod doubted;
 mod fixture;
 mod ghosts;

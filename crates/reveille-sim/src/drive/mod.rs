@@ -115,6 +115,8 @@ pub use oracle::{Misled, Named, Said};
 
 /// The longest time between two steps.
 const TICK: Span = Span::from_s(10);
+/// The search for lost wake-ups decides about every open case: in so many steps once.
+const WAITS_EVERY: u64 = 8;
 /// The same where nothing is said that is no news: the engine's own wake-ups have to do, and this only keeps it from
 /// taking the silence for a sleep.
 const TICK_NEWS_ONLY: Span = Span::from_s(45);
@@ -375,6 +377,12 @@ impl Drive {
         self.counts.steps += 1;
         self.digest.effects(&effects);
         if let Err(violation) = invariants::check(&self.state, &effects, &mut self.witnessed) {
+            self.break_rule(violation);
+        }
+        // A lost wake-up lasts: it is found as well in every eighth step, and asks for a decision about every open case.
+        if self.counts.steps % WAITS_EVERY == 0
+            && let Err(violation) = invariants::check_waits(&self.state)
+        {
             self.break_rule(violation);
         }
         self.ask_referee(&effects);

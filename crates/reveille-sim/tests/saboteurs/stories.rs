@@ -159,6 +159,7 @@ pub(crate) fn play(guard: Guard, seed: u64) -> Drive {
         | Guard::ProbeWidth
         | Guard::CoolDown
         | Guard::PoolMinimum
+        | Guard::FreedRoom
         | Guard::Futile => budgets(guard, seed),
     }
 }
@@ -386,6 +387,8 @@ fn budgets(guard: Guard, seed: u64) -> Drive {
     let layout = match guard {
         Guard::Breaker => layout.limits(|limits| limits.freeze_above_pct = 20),
         Guard::AtOnce => layout.limits(|limits| limits.at_once = 1),
+        // Four machines lose their group at once, and one network repair is allowed at a time.
+        Guard::FreedRoom => layout.limits(|limits| limits.network_at_once = 1),
         Guard::PerHour => layout.limits(|limits| limits.per_hour = 1),
         Guard::ProbeWidth | Guard::CoolDown => one_zone(layout),
         Guard::PoolMinimum => one_zone(layout).pool(|pool| {
@@ -408,6 +411,11 @@ fn budgets(guard: Guard, seed: u64) -> Drive {
             return stage.run(min(900));
         }
         Guard::PoolMinimum => stage.break_all(1, Trouble::Broken),
+        Guard::FreedRoom => {
+            for machine in stage.machines.clone().into_iter().take(4) {
+                stage.at(s(10), Fault::GroupLost { machine, slips: false });
+            }
+        }
         _ => stage.break_all(4, Trouble::Broken),
     }
     stage.run(min(90))

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! Production and the demo share this: one drives it by the wall clock and real adapters, the other by a made-up world's
-//! time. After every step the invariants are checked by a judge that does not ask the guards it checks; a call that breaks
-//! one is not handed on. Once stopping has begun no new intent gets into the ledger, so none is called.
+//! time. After every step the invariants are checked by a judge that does not ask the guards it checks, over what the step
+//! touched, and every ten seconds over everything; a call that breaks one is not handed on. Once stopping has begun no new intent gets into the ledger, so none is called.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -82,9 +82,12 @@ impl Helm {
         self.scribe.outstanding()
     }
 
-    /// Notes that we live, and lets go of what the judge need not remember any more.
+    /// Notes that we live, judges every open case, and lets go of what the judge need not remember any more.
     pub(crate) fn beat(&mut self, now: Time) {
         self.scribe.beat(now);
+        if let Err(violation) = invariants::check_state(&self.state) {
+            self.complain(&violation);
+        }
         if self.state.is_settled() && self.scribe.outstanding() == 0 {
             self.witnessed = Witnessed::default();
         }
@@ -141,7 +144,7 @@ impl Helm {
                 recorder.step(now, &event, &effects);
             }
             onlooker(&self.state, &event, &effects);
-            let verdict = invariants::check(&self.state, &effects, &mut self.witnessed);
+            let verdict = invariants::check_touched(&self.state, &effects, &mut self.witnessed);
             let broken = verdict.err().inspect(|violation| self.complain(violation));
             for effect in effects {
                 match effect {

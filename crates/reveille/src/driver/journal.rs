@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use reveille_core::engine::State;
 use reveille_core::model::id::{IncidentId, IntentId};
-use reveille_core::model::incident::{Finding, Incident};
+use reveille_core::model::incident::Finding;
 use reveille_core::record::Record;
 
 /// Logs one record. The state only lends the names that people know things by.
@@ -102,19 +102,11 @@ fn tell_quiet(roster: &str, record: &Record) {
 
 /// The name of an incident's subject, as long as anybody remembers it.
 fn label(state: &State, id: IncidentId) -> Arc<str> {
-    named(state, |incident| incident.id == id).unwrap_or_else(|| Arc::from(id.to_string()))
+    state.incident(id).map_or_else(|| Arc::from(id.to_string()), |incident| incident.label.clone())
 }
 
 fn label_of(state: &State, intent: IntentId) -> Arc<str> {
-    let tried = |incident: &Incident| incident.attempts.iter().any(|attempt| attempt.intent == intent);
-    named(state, tried).unwrap_or_else(|| Arc::from(intent.to_string()))
-}
-
-fn named(state: &State, is_it: impl Fn(&Incident) -> bool) -> Option<Arc<str>> {
-    let desk = state.desk();
-    let open = desk.cases.values().map(|case| &case.incident).find(|incident| is_it(incident));
-    let over = || state.closed().map(|closed| &closed.incident).filter(|incident| is_it(incident)).last();
-    open.or_else(over).map(|incident| incident.label.clone())
+    state.incident_of(intent).map_or_else(|| Arc::from(intent.to_string()), |incident| incident.label.clone())
 }
 
 fn quoted(finding: &Finding) -> String {

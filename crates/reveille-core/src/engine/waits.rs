@@ -1,0 +1,246 @@
+//! Cases that something stands against, indexed by what they wait for: as many are decided again as can go on.
+//!
+//! ```text
+//!  decide ─▶ Held ─▶ index ─┬─ NetworkSlot, RepairSlot, Domain ─ room at the end of a step ─▶ the oldest is decided
+//!                           ├─ Gate ─ a gate flips (`review_gates`) ──────────────────────▶ all of Gate are decided
+//!                           └─ Itself ─ its subject is judged, or its timer rings ─────────▶ it is decided
+//! ```
+//!
+//! A case that several things stand against waits for one of them, which is enough: while that one stands, the case cannot
+//! go on, whatever else changes. When it is decided again and something else stands against it, it moves in the index.
+//! Room is asked for after every step and told by no caller, so an outcome, a verdict or a closed case cannot forget to wake
+//! a case. Before this index every outcome decided all held cases again: 4,000 machines that lost a security group cost
+//! 73 s of engine time at the default limits.
+//!
+//! Each case keeps its place in line until it goes on. The case that waits the longest is asked first, also before a case
+//! that became ripe in the same step, so that new faults cannot starve old ones.
+//!
+//! It decides nothing. What a case may do is asked of `plan::decide` each time.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::guard::{Guard, stands};
+use crate::model::incident::{IncidentKey, MachineKey, Subject};
+use crate::plan::hold::Hold;
+use crate::plan::ladder::Rung;
+use crate::record::Domain;
+
+use super::{State, Wake};
+
+/// What a held case waits for. The order is that of the queues in the index.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum WaitFor {
+    /// A slot of the repairs that lose nothing.
+    NetworkSlot,
+    /// A slot of the repairs that can hurt, and room within the hour.
+    RepairSlot,
+    /// Room in its domain, which may cool down.
+    Domain(Domain),
+    /// A condition that `review_gates` watches for all cases, or that calls `rouse_held` when it changes.
+    Gate,
+    /// Something of its own subject, or time alone: it has a timer.
+    Itself,
+}
+
+impl WaitFor {
+    /// Room for it is asked for after every step.
+    const fn has_queue(&self) -> bool {
+        matches!(self, Self::NetworkSlot | Self::RepairSlot | Self::Domain(_))
+    }
+
+    /// The end of this wait is noticed in the very step in which it comes.
+    pub(super) const fn is_noticed_at_once(&self) -> bool {
+        !matches!(self, Self::Itself)
+    }
+}
+
+/// A place in line, in the order of arrival.
+type Ticket = u64;
+
+/// The index.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Waiting {
+    of: BTreeMap<IncidentKey, (WaitFor, Ticket)>,
+    queues: BTreeMap<WaitFor, BTreeMap<Ticket, IncidentKey>>,
+    last: Ticket,
+}
+
+impl Waiting {
+    /// The case waits for this from now on. A case that waited already keeps its place in line.
+    pub(super) fn put(&mut self, key: &IncidentKey, wait: WaitFor) {
+        let ticket = self.remove(key).unwrap_or_else(|| {
+            self.last += 1;
+            self.last
+        });
+        self.queues.entry(wait.clone()).or_default().insert(ticket, key.clone());
+        self.of.insert(key.clone(), (wait, ticket));
+    }
+
+    /// The case does not wait any more. Returns the place in line that it had.
+    pub(super) fn remove(&mut self, key: &IncidentKey) -> Option<Ticket> {
+        let (wait, ticket) = self.of.remove(key)?;
+        if let Some(queue) = self.queues.get_mut(&wait) {
+            queue.remove(&ticket);
+            if queue.is_empty() {
+                self.queues.remove(&wait);
+            }
+        }
+        Some(ticket)
+    }
+
+    /// What the case waits for.
+    pub(super) fn of(&self, key: &IncidentKey) -> Option<&WaitFor> {
+        self.of.get(key).map(|(wait, _)| wait)
+    }
+
+    /// The cases that wait for a gate, the oldest first.
+    fn gated(&self) -> impl Iterator<Item = &IncidentKey> {
+        self.queues.get(&WaitFor::Gate).into_iter().flat_map(BTreeMap::values)
+    }
+
+    /// Queues that open by room, each with the case that has waited the longest in it.
+    fn queued(&self) -> impl Iterator<Item = (&WaitFor, Ticket, &IncidentKey)> {
+        let queues = self.queues.iter().take_while(|(wait, _)| wait.has_queue());
+        queues.filter_map(|(wait, queue)| {
+            let (ticket, key) = queue.first_key_value()?;
+            Some((wait, *ticket, key))
+        })
+    }
+}
+
+impl State {
+    /// Decides every waiting case again. Call it when something changed that may stand against any of them and that no gate
+    /// of `review_gates` watches: a pause, the ledger, faults that were forgiven. A freed slot, a domain that is wider or
+    /// that has cooled down, and a gate that flipped need no call.
+    pub(super) fn rouse_held(&mut self) {
+        self.ripe.extend(self.waiting.of.keys().cloned());
+    }
+
+    /// Decides the cases again that a gate holds.
+    pub(super) fn rouse_gated(&mut self) {
+        self.ripe.extend(self.waiting.gated().cloned());
+    }
+
+    /// Decides the waiting cases of one subject again: it was judged, or something that was under way for it has ended.
+    pub(super) fn rouse_subject(&mut self, subject: &Subject) {
+        let waits: Vec<IncidentKey> =
+            self.cases_of(subject).filter(|key| self.waiting.of(key).is_some()).collect();
+        self.ripe.extend(waits);
+    }
+
+    /// Decides the waiting cases for which there is room, the oldest first, until there is room for no other.
+    pub(super) fn decide_with_room(&mut self) {
+        // A queue whose first case does not leave it although there is room is asked once a step.
+        let mut stuck: BTreeSet<WaitFor> = BTreeSet::new();
+        while let Some((wait, key)) = self.next_with_room(&stuck) {
+            self.decide_case(&key);
+            if self.waiting.of(&key) == Some(&wait) {
+                stuck.insert(wait);
+            }
+        }
+        self.wake_for_room();
+    }
+
+    fn next_with_room(&self, stuck: &BTreeSet<WaitFor>) -> Option<(WaitFor, IncidentKey)> {
+        if !stands(Guard::FreedRoom) {
+            return None;
+        }
+        let repairs = self.has_room(&WaitFor::RepairSlot);
+        let open = self.waiting.queued().filter(|(wait, ..)| {
+            let may = **wait == WaitFor::NetworkSlot || repairs;
+            may && !stuck.contains(*wait) && self.has_room(wait)
+        });
+        open.min_by_key(|(_, ticket, _)| *ticket).map(|(wait, _, key)| (wait.clone(), key.clone()))
+    }
+
+    /// The budgets leave room for one more of these. The same conditions as in `plan::interlock`, told by the same book.
+    fn has_room(&self, wait: &WaitFor) -> bool {
+        let (book, limits, now) = (&self.book, self.roster.limits, self.now);
+        match wait {
+            WaitFor::NetworkSlot => book.network_under_way() < limits.network_at_once,
+            WaitFor::RepairSlot => {
+                let slot = book.destructive_under_way() < limits.at_once || !stands(Guard::AtOnce);
+                slot && (book.begun_within_hour(now).0 < limits.per_hour || !stands(Guard::PerHour))
+            }
+            WaitFor::Domain(domain) => {
+                let width = book.width(domain, now);
+                let cools_down = width.not_before.is_some_and(|until| now < until) && stands(Guard::CoolDown);
+                let is_used_up = book.under_way_in(domain) >= width.width && stands(Guard::ProbeWidth);
+                !cools_down && !is_used_up
+            }
+            WaitFor::Gate | WaitFor::Itself => false,
+        }
+    }
+
+    /// Room that comes with time alone gets one timer for all that wait for it.
+    fn wake_for_room(&mut self) {
+        let waits = |wait: &WaitFor| matches!(wait, WaitFor::RepairSlot | WaitFor::Domain(_));
+        let waiting = self.waiting.queued().any(|(wait, ..)| waits(wait));
+        if !waiting || self.book.destructive_under_way() >= self.roster.limits.at_once {
+            return;
+        }
+        let (begun, free_at) = self.book.begun_within_hour(self.now);
+        let at = if begun >= self.roster.limits.per_hour {
+            free_at
+        } else {
+            let cools = |wait: &WaitFor| match wait {
+                WaitFor::Domain(domain) => self.book.width(domain, self.now).not_before,
+                _ => None,
+            };
+            let ends = self.waiting.queued().filter_map(|(wait, ..)| cools(wait));
+            ends.filter(|at| *at > self.now).min()
+        };
+        if let Some(at) = at {
+            self.wake(at, Wake::Room);
+        }
+    }
+
+    /// The one thing that this held case waits for: of all that stands against it, what most cases wait for together.
+    pub(super) fn wait_for(&self, key: &IncidentKey, rung: Rung, holds: &[Hold]) -> WaitFor {
+        if holds.iter().any(|hold| self.is_gate(key, hold)) {
+            return WaitFor::Gate;
+        }
+        if holds.iter().any(|hold| matches!(hold, Hold::AtOnce { .. } | Hold::PerHour { .. })) {
+            let destructive = rung.class().is_destructive();
+            return if destructive { WaitFor::RepairSlot } else { WaitFor::NetworkSlot };
+        }
+        let of_domain = holds.iter().any(|hold| matches!(hold, Hold::Width { .. } | Hold::CoolingDown(_)));
+        let domain = self.cases.get(key).filter(|_| of_domain).and_then(|case| self.domain_of(case));
+        domain.map_or(WaitFor::Itself, WaitFor::Domain)
+    }
+
+    /// `review_gates` watches it, it never ends in this process, or `rouse_held` is called when it ends.
+    fn is_gate(&self, key: &IncidentKey, hold: &Hold) -> bool {
+        match hold {
+            Hold::Off(_)
+            | Hold::Propose(_)
+            | Hold::DryRun
+            | Hold::NotLeading
+            | Hold::Ledger(_)
+            | Hold::Paused { .. }
+            | Hold::AgentsLost { .. }
+            | Hold::ZoneDark { .. }
+            | Hold::FleetDark { .. }
+            | Hold::MostAway { .. }
+            | Hold::Breaker { .. }
+            | Hold::Rolling(_)
+            | Hold::PoolMinimum { .. }
+            | Hold::RouterFull { .. } => true,
+            // Of a source as a whole, or of this machine alone, which its newest list lacks.
+            Hold::Blind { .. } => self.is_blind_to(key),
+            _ => false,
+        }
+    }
+
+    fn is_blind_to(&self, key: &IncidentKey) -> bool {
+        let cloud = match &key.subject {
+            Subject::Machine(MachineKey::Instance(cloud, _))
+            | Subject::Group(cloud, _)
+            | Subject::Router(cloud, _)
+            | Subject::User(cloud, _) => self.clouds.get(cloud),
+            _ => None,
+        };
+        let blind_cloud = cloud.is_some_and(|cloud| !cloud.source.trust(self.now).is_given());
+        blind_cloud || !self.cluster.source.trust(self.now).is_given()
+    }
+}

@@ -70,10 +70,17 @@ impl State {
                     self.begin(key, rung, call);
                 }
             }
-            Next::Wait { until, .. } => self.wake(until, Wake::Case(key.clone())),
+            Next::Wait { until, .. } => self.wait_until(key, until),
             Next::Ask(_) => self.ask_again_later(key.clone()),
             _ => {}
         }
+    }
+
+    /// Its deadline, or the moment before that at which its evidence is read.
+    fn wait_until(&mut self, key: &IncidentKey, until: Time) {
+        let ahead = self.cases.get(key).and_then(|case| decide::read_ahead_at(&self.desk(), case));
+        let at = ahead.filter(|at| *at > self.now).map_or(until, |at| at.min(until));
+        self.wake(at, Wake::Case(key.clone()));
     }
 
     /// Something stands against it: it waits for that, and is decided again much later even if that never ends.

@@ -78,6 +78,9 @@ impl Decision {
 
 /// A read that takes longer than this is asked for again.
 const EVIDENCE_WITHIN: Span = Span::from_min(2);
+/// Evidence of an absence is read so long before its deadline: sixty machines that are due at once wait for 120 reads, sixteen
+/// at a time, which took 1.2 s of a real EC2 API when they began at the deadline.
+const READ_AHEAD: Span = Span::from_s(30);
 /// Console and action log older than this are read again before something that can hurt.
 const EVIDENCE_FRESH: Span = Span::from_min(10);
 /// "No such id" older than this is asked again before the Node of that instance is deleted: lists and cells come back.
@@ -129,6 +132,9 @@ pub fn decide(desk: &Desk<'_>, case: &Case) -> Decision {
         Ok(due) => due.unwrap_or(desk.now),
     };
     if desk.now < due && !incident.is_asked_for() && stands(Guard::Patience) {
+        if read_ahead_at(desk, case).is_some_and(|at| at <= desk.now) {
+            return Decision::just(Next::Gather(evidence_wanted(desk, case)));
+        }
         let why = format!("waits until {} after first sight", case.due_after.unwrap_or_default());
         return Decision::just(Next::Wait { until: due, why: why.into() });
     }
@@ -301,6 +307,15 @@ fn explained_by<'a>(desk: &Desk<'a>, case: &Case) -> Option<&'a Case> {
         let key = IncidentKey { subject: case.incident.key.subject.clone(), kind };
         desk.cases.get(&key)
     })
+}
+
+/// When the evidence of a case that waits for its deadline is read, so that it is at hand then; `None`: no evidence is wanted,
+/// or it was asked for already.
+pub fn read_ahead_at(desk: &Desk<'_>, case: &Case) -> Option<Time> {
+    let due = due_at(desk, case).ok()??;
+    let waits = desk.now < due && case.gathered.asked_at.is_none() && case.incident.key.kind.is_absence();
+    let backs_off = case.incident.not_before.is_some_and(|until| until > due);
+    (waits && !backs_off && !evidence_wanted(desk, case).is_empty()).then(|| due - READ_AHEAD)
 }
 
 /// Reads that are out are waited for, but not for ever.

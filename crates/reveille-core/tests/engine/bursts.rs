@@ -6,9 +6,12 @@ use std::sync::Arc;
 use reveille_core::effect::{Effect, Outcome};
 use reveille_core::event::{ClusterFact, Event};
 use reveille_core::model::id::IntentId;
+use reveille_core::model::incident::FaultKind;
 use reveille_core::model::lease::Renewal;
 use reveille_core::model::node::{Node, Ready};
+use reveille_core::model::roster::{Deadlines, Mode};
 use reveille_core::model::time::Span;
+use reveille_core::record::Record;
 
 use super::fixture::*;
 
@@ -127,6 +130,42 @@ fn recovery_of_many_costs_linear_decisions() {
     };
     let (few, many) = (cost(140), cost(400));
     assert!(few <= 3 * 140 && many <= 3 * 400, "140 faults took {few} decisions, and 400 took {many}");
+}
+
+/// The evidence is at hand when a deadline passes: the intent goes out in the very step of the timer.
+#[test]
+fn evidence_read_ahead_lets_deadline_act() {
+    let mut roster = roster();
+    // No agent is there to ask, and without this the deadline would begin an offer to a person.
+    roster.pools.values_mut().for_each(|pool| pool.repair.rejoin = Mode::Off);
+    let mut field = Field::new(roster).populate(10);
+    field.run(Span::from_min(2));
+    field.nodes.insert("i000".into(), node("i000", Ready::False));
+    field.sync_nodes();
+    let due = field.now + Deadlines::default().not_ready_within;
+    while field.now + Span::from_s(10) < due {
+        field.run(Span::from_s(10));
+    }
+    assert_eq!(field.calls.len(), 0, "nothing is done before the deadline");
+    let asked_at = field.case("i000", FaultKind::NotReady).unwrap().gathered.asked_at;
+    assert!(
+        asked_at.is_some_and(|at| due.since(at) <= Span::from_s(30)),
+        "read at {asked_at:?}, due at {due:?}"
+    );
+    field.now = due;
+    let effects = field.step(Event::Tick);
+    let intended = |effect: &Effect| matches!(effect, Effect::Record { record: Record::Intended { .. }, .. });
+    assert!(effects.iter().any(intended), "{effects:?}");
+}
+
+/// A machine that is well again before its evidence is wanted costs no read.
+#[test]
+fn short_absence_reads_no_evidence() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(Span::from_min(2));
+    field.nodes.insert("i000".into(), node("i000", Ready::False));
+    field.run(Span::from_min(4));
+    assert!(field.case("i000", FaultKind::NotReady).unwrap().gathered.asked_at.is_none());
 }
 
 /// A call that never ends holds its slot; the others still go on, each in its turn.

@@ -47,24 +47,18 @@ impl State {
     }
 
     pub(super) fn decide_case(&mut self, key: &IncidentKey) {
-        let Some(case) = self.cases.get(key) else { return };
-        let decision = decide::decide(&self.desk(), case);
+        let Some(case) = self.cases.get(key) else { return self.waiting.remove(key) };
+        let (decision, incident) = (decide::decide(&self.desk(), case), case.incident.id);
         self.decisions += 1;
         self.touched.insert(key.clone());
         match decision.next {
             Next::Held { rung, .. } => return self.hold(key, rung, &decision),
-            Next::Blind(_) => return self.waiting.put(key, WaitFor::Gate),
-            Next::Gather(looks) => {
-                // What is read again just before an act does not cost the case its place in line.
-                if self.waiting.of(key).is_some() {
-                    self.waiting.put(key, WaitFor::Itself);
-                }
-                return self.gather(key, looks);
-            }
+            Next::Blind(_) => return self.waiting.put(key, incident, WaitFor::Gate),
             _ => {}
         }
         self.waiting.remove(key);
         match decision.next {
+            Next::Gather(looks) => self.gather(key, looks),
             Next::Act { rung, call } => {
                 if !self.did_not_last(key, rung, &call) {
                     self.begin(key, rung, call);
@@ -93,7 +87,9 @@ impl State {
         } else {
             self.held_until(&decision.held)
         };
-        self.waiting.put(key, wait);
+        if let Some(incident) = self.cases.get(key).map(|case| case.incident.id) {
+            self.waiting.put(key, incident, wait);
+        }
         if let Some(at) = again {
             self.wake(at, Wake::Case(key.clone()));
         }
@@ -306,7 +302,7 @@ impl State {
                 case.incident.attempts.retain(|attempt| attempt.intent != intent);
             }
             self.begun_for.remove(&intent);
-            self.waiting.put(&flight.key, WaitFor::Gate);
+            self.waiting.put(&flight.key, flight.incident, WaitFor::Gate);
         }
     }
 

@@ -345,6 +345,10 @@ fn check_case(state: &State, key: &IncidentKey, case: &Case) -> Result<(), Viola
 /// No wake-up is lost: no case that waits for a slot, for its domain or for a gate could go on, and every other case that
 /// could go on has a timer. Asks for a decision about every open case, so it is for tests and the simulator.
 pub fn check_waits(state: &State) -> Result<(), Violation> {
+    // Nothing is to go on while the ledger refuses records or another process leads.
+    if state.ledger_error.is_some() || !state.leading {
+        return Ok(());
+    }
     let desk = state.desk();
     for (key, case) in &state.cases {
         if !matches!(decide(&desk, case).next, Next::Act { .. }) {

@@ -12,14 +12,15 @@
 //! a case. Before this index every outcome decided all held cases again: 4,000 machines that lost a security group cost
 //! 73 s of engine time at the default limits.
 //!
-//! Each case keeps its place in line until it goes on. The case that waits the longest is asked first, also before a case
-//! that became ripe in the same step, so that new faults cannot starve old ones.
+//! The oldest incident is asked first, also before a case that became ripe in the same step, so that new faults cannot
+//! starve old ones. An old incident whose repair failed backs off outside of the queue and lets the others pass.
 //!
 //! It decides nothing. What a case may do is asked of `plan::decide` each time.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::guard::{Guard, stands};
+use crate::model::id::IncidentId;
 use crate::model::incident::{IncidentKey, MachineKey, Subject};
 use crate::plan::hold::Hold;
 use crate::plan::ladder::Rung;
@@ -54,38 +55,30 @@ impl WaitFor {
     }
 }
 
-/// A place in line, in the order of arrival.
-type Ticket = u64;
-
 /// The index.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Waiting {
-    of: BTreeMap<IncidentKey, (WaitFor, Ticket)>,
-    queues: BTreeMap<WaitFor, BTreeMap<Ticket, IncidentKey>>,
-    last: Ticket,
+    of: BTreeMap<IncidentKey, (WaitFor, IncidentId)>,
+    queues: BTreeMap<WaitFor, BTreeMap<IncidentId, IncidentKey>>,
 }
 
 impl Waiting {
-    /// The case waits for this from now on. A case that waited already keeps its place in line.
-    pub(super) fn put(&mut self, key: &IncidentKey, wait: WaitFor) {
-        let ticket = self.remove(key).unwrap_or_else(|| {
-            self.last += 1;
-            self.last
-        });
-        self.queues.entry(wait.clone()).or_default().insert(ticket, key.clone());
-        self.of.insert(key.clone(), (wait, ticket));
+    /// The case waits for this from now on, and for nothing else.
+    pub(super) fn put(&mut self, key: &IncidentKey, incident: IncidentId, wait: WaitFor) {
+        self.remove(key);
+        self.queues.entry(wait.clone()).or_default().insert(incident, key.clone());
+        self.of.insert(key.clone(), (wait, incident));
     }
 
-    /// The case does not wait any more. Returns the place in line that it had.
-    pub(super) fn remove(&mut self, key: &IncidentKey) -> Option<Ticket> {
-        let (wait, ticket) = self.of.remove(key)?;
+    /// The case does not wait any more.
+    pub(super) fn remove(&mut self, key: &IncidentKey) {
+        let Some((wait, incident)) = self.of.remove(key) else { return };
         if let Some(queue) = self.queues.get_mut(&wait) {
-            queue.remove(&ticket);
+            queue.remove(&incident);
             if queue.is_empty() {
                 self.queues.remove(&wait);
             }
         }
-        Some(ticket)
     }
 
     /// What the case waits for.
@@ -98,12 +91,12 @@ impl Waiting {
         self.queues.get(&WaitFor::Gate).into_iter().flat_map(BTreeMap::values)
     }
 
-    /// Queues that open by room, each with the case that has waited the longest in it.
-    fn queued(&self) -> impl Iterator<Item = (&WaitFor, Ticket, &IncidentKey)> {
+    /// Queues that open by room, each with its oldest incident.
+    fn queued(&self) -> impl Iterator<Item = (&WaitFor, IncidentId, &IncidentKey)> {
         let queues = self.queues.iter().take_while(|(wait, _)| wait.has_queue());
         queues.filter_map(|(wait, queue)| {
-            let (ticket, key) = queue.first_key_value()?;
-            Some((wait, *ticket, key))
+            let (incident, key) = queue.first_key_value()?;
+            Some((wait, *incident, key))
         })
     }
 }
@@ -150,7 +143,7 @@ impl State {
             let may = **wait == WaitFor::NetworkSlot || repairs;
             may && !stuck.contains(*wait) && self.has_room(wait)
         });
-        open.min_by_key(|(_, ticket, _)| *ticket).map(|(wait, _, key)| (wait.clone(), key.clone()))
+        open.min_by_key(|(_, incident, _)| *incident).map(|(wait, _, key)| (wait.clone(), key.clone()))
     }
 
     /// The budgets leave room for one more of these. The same conditions as in `plan::interlock`, told by the same book.

@@ -313,7 +313,8 @@ fn explained_by<'a>(desk: &Desk<'a>, case: &Case) -> Option<&'a Case> {
 /// or it was asked for already.
 pub fn read_ahead_at(desk: &Desk<'_>, case: &Case) -> Option<Time> {
     let due = due_at(desk, case).ok()??;
-    let waits = desk.now < due && case.gathered.asked_at.is_none() && case.incident.key.kind.is_absence();
+    let waits =
+        desk.now < due && case.gathered.asked_at.is_none() && has_evidence_to_read(case.incident.key.kind);
     let backs_off = case.incident.not_before.is_some_and(|until| until > due);
     (waits && !backs_off && !evidence_wanted(desk, case).is_empty()).then(|| due - READ_AHEAD)
 }
@@ -340,17 +341,22 @@ fn suffices(case: &Case) -> bool {
     }
 }
 
-/// Evidence comes first: what the console and the action log say is read before anything is done, and again before
-/// anything that can hurt, because a deleted machine takes them along.
-fn evidence_wanted(desk: &Desk<'_>, case: &Case) -> Vec<Look> {
-    let wants = matches!(
-        case.incident.key.kind,
+/// Console and action log are read about it.
+const fn has_evidence_to_read(kind: FaultKind) -> bool {
+    matches!(
+        kind,
         FaultKind::NeverJoined
             | FaultKind::Vanished
             | FaultKind::NotReady
             | FaultKind::Errored
             | FaultKind::StuckBuilding
-    );
+    )
+}
+
+/// Evidence comes first: what the console and the action log say is read before anything is done, and again before
+/// anything that can hurt, because a deleted machine takes them along.
+fn evidence_wanted(desk: &Desk<'_>, case: &Case) -> Vec<Look> {
+    let wants = has_evidence_to_read(case.incident.key.kind);
     let again = |at: Time| case.gathered.failures > 0 && desk.now.since(at) >= again_after(desk, case);
     let stale = case.gathered.asked_at.is_none_or(|at| desk.now.since(at) > EVIDENCE_FRESH || again(at));
     if case.incident.key.kind == FaultKind::Ghost {

@@ -70,9 +70,9 @@ fn run(field: &mut Field, span: Span) {
     }
 }
 
-/// So many machines of 400 lose their security group in one listing; the decisions that it took to repair all.
+/// So many machines of 200 lose their security group in one listing; the decisions that it took to repair all.
 fn decisions_for_lost_groups(faults: usize) -> u64 {
-    let mut field = Field::new(roster()).populate(400);
+    let mut field = Field::new(roster()).populate(200);
     field.run(Span::from_min(2));
     for id in ids(faults) {
         field.ports.get_mut(&id).unwrap().groups = Box::default();
@@ -86,8 +86,8 @@ fn decisions_for_lost_groups(faults: usize) -> u64 {
 
 #[test]
 fn lost_groups_at_once_cost_linear_decisions() {
-    let (few, many) = (decisions_for_lost_groups(50), decisions_for_lost_groups(400));
-    assert!(many <= 8 * 50 * 6, "{many} decisions for 400 faults");
+    let (few, many) = (decisions_for_lost_groups(25), decisions_for_lost_groups(200));
+    assert!(many <= 6 * 200, "{many} decisions for 200 faults");
     assert!(many <= few * 10, "eight times the faults took {few} and then {many} decisions");
 }
 
@@ -110,7 +110,7 @@ fn repairs_of_a_burst_keep_the_order_of_opening() {
 #[test]
 fn recovery_of_many_costs_linear_decisions() {
     let cost = |faults: usize| {
-        let mut field = Field::new(roster()).populate(400);
+        let mut field = Field::new(roster()).populate(200);
         field.run(Span::from_min(2));
         for id in ids(faults) {
             let event = Event::Cluster(ClusterFact::Applied(node(&id, Ready::False).into()));
@@ -128,8 +128,8 @@ fn recovery_of_many_costs_linear_decisions() {
         assert_eq!(field.calls.len(), 0, "nothing was done to a frozen pool");
         field.state.decisions() - before
     };
-    let (few, many) = (cost(140), cost(400));
-    assert!(few <= 3 * 140 && many <= 3 * 400, "140 faults took {few} decisions, and 400 took {many}");
+    let (few, many) = (cost(70), cost(200));
+    assert!(few <= 3 * 70 && many <= 3 * 200, "70 faults took {few} decisions, and 200 took {many}");
 }
 
 /// The evidence is at hand when a deadline passes: the intent goes out in the very step of the timer.

@@ -43,6 +43,8 @@ pub(crate) struct Fleet {
     leases: Leases,
     shared: Shared,
     size: usize,
+    /// So many machines, the first ones, have a silent kubelet.
+    silent: usize,
 }
 
 /// Somebody who looks on while an event and all that follows from it are taken in.
@@ -128,7 +130,7 @@ impl Fleet {
         let state = State::new(roster(&shared.cloud, limits), start);
         let nodes = (0..size).map(|number| Arc::new(node(&shared, number))).collect();
         let (now, leases) = (Time::from_ms(1_000_000_000), Leases::default());
-        let mut fleet = Self { state, now, nodes, leases, shared, size };
+        let mut fleet = Self { state, now, nodes, leases, shared, size, silent: 0 };
         fleet.settle();
         fleet
     }
@@ -219,15 +221,26 @@ impl Fleet {
 
     /// All leases, renewed for the `round`-th time, each with a time of its own.
     pub(crate) fn leases(&mut self, round: u64) {
+        let list = self.renewed(round);
+        self.feed(Event::Cluster(ClusterFact::Leases(list)));
+    }
+
+    /// The kubelets of the first so many machines renew nothing from now on.
+    pub(crate) const fn silence(&mut self, machines: usize) {
+        self.silent = machines;
+    }
+
+    /// The list of leases after the `round`-th renewal.
+    pub(crate) fn renewed(&mut self, round: u64) -> Leases {
         // As the adapter does: names are those of the list before, as long as they are the same.
         let mut next = self.leases.next();
         for (number, node) in (0_u64..).zip(&self.nodes) {
+            let round = if number < self.silent as u64 { 0 } else { round };
             let renewal = Renewal::nth(round << 24 | number);
             next.take(|known| *known == node.name, || node.name.clone(), renewal);
         }
         self.leases = next.end();
-        let list = self.leases.clone();
-        self.feed(Event::Cluster(ClusterFact::Leases(list)));
+        self.leases.clone()
     }
 
     /// One event; whatever is to be recorded is at once, calls are accepted, reads are answered as of a machine that is well.
@@ -261,7 +274,7 @@ impl Fleet {
         }
     }
 
-    fn answer(&self, effect: &Effect) -> Option<Answer> {
+    pub(crate) fn answer(&self, effect: &Effect) -> Option<Answer> {
         let Effect::Look { look, .. } = effect else { return None };
         match look {
             // Ids begin with the machine's number, in hexadecimal.

@@ -217,7 +217,8 @@ mod tests {
             <instanceId>i-1</instanceId><instanceState><code>16</code><name>running</name></instanceState>\
             <privateDnsName>ip-10-9-0-4.ec2.internal</privateDnsName>\
             <networkInterfaceSet><item><networkInterfaceId>eni-1</networkInterfaceId>\
-            <groupSet><item><groupId>sg-1</groupId></item><item><groupId>sg-2</groupId></item></groupSet></item></networkInterfaceSet>\
+            <groupSet>\
+            <item><groupId>sg-1</groupId></item><item><groupId>sg-2</groupId></item></groupSet></item></networkInterfaceSet>\
             <tagSet><item><key>Name</key><value>w</value></item></tagSet>\
             </item></instancesSet></item></reservationSet></DescribeInstancesResponse>";
         let listing: Listing = quick_xml::de::from_str(text).unwrap();

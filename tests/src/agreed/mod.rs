@@ -8,7 +8,8 @@
 //!
 //! The files are the simulator's own: [`sim`] plays them as `reveille simulate` does. On the rig, [`given`] makes the fleet and
 //! writes the roster that the file describes, [`deeds`] does what happens (faults by name, machines, nodes, the
-//! proxy), [`host`] is the cloud in which it does that (Nova and Neutron, or EC2), [`backstage`] plays those whom the rig does not have, and [`stage`] holds it together. [`account`] says what is
+//! proxy), [`host`] is the cloud in which it does that (Nova and Neutron, or EC2), [`backstage`] plays those whom
+//! the rig does not have, and [`stage`] holds it together. [`account`] says what is
 //! compared, and what is made alike before. A new agreed scenario is a file. What the rig cannot bring about is refused by name.
 //!
 //! Nothing here decides who is right: a difference fails, and is mended in the simulated world or in the engine.

@@ -19,7 +19,7 @@ use crate::model::lease::Leases;
 use crate::model::network::{Router, SecurityGroup};
 use crate::model::node::{Node, NodeEvent};
 use crate::model::testimony::Testimony;
-use crate::model::time::Span;
+use crate::model::time::{ServiceTime, Span};
 
 /// One thing that happened.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,6 +86,8 @@ pub struct CloudSnapshot {
     /// All instances (`Scope::Full`), or those that changed or went since the last reading (`Scope::Changes`, which
     /// then may hold instances in state `Gone`).
     pub instances: Vec<Arc<Instance>>,
+    /// The service's own clock when it began to answer, where it tells.
+    pub begun: Option<ServiceTime>,
     /// How much `instances` covers. Ports, routers, and groups that were read are always whole.
     pub scope: Scope,
     /// All ports of the project that belong to an instance, by that instance; also those of instances that are not ours,

@@ -97,6 +97,8 @@ crate::guards! {
     OwnedAtTheAct = "owned-at-the-act",
     /// what two claim is left alone
     Contested = "contested",
+    /// a machine whose identity a node carries that is not linked to it is left alone
+    SharedIdentity = "shared-identity",
     /// a dark zone is left alone
     ZoneDark = "zone-dark",
     /// a fleet of which most is dark, or does not answer yet, is left alone
@@ -107,6 +109,8 @@ crate::guards! {
     Rollout = "rollout",
     /// where somebody else is at work we wait
     OtherActors = "other-actors",
+    /// a machine whose node was cordoned until it was deleted is left alone
+    Drained = "drained",
     /// what a group of the cloud keeps is not stopped, and ended only through it
     GroupKeeps = "group-keeps",
     /// what its group takes away, brings in or has put apart is left to it
@@ -133,6 +137,8 @@ crate::guards! {
     Futile = "futile",
     /// no machine is replaced whose successor would get no route
     RouterRoom = "router-room",
+    /// a machine is newborn when it was seen building or made since the last listing, not when it was marked
+    BornInSight = "born-in-sight",
     /// a machine that may have joined before our watch is not replaced
     HistoryKnown = "history-known",
     /// a repair that waits for a slot, or for its domain, goes on when there is room

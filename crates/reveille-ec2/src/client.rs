@@ -18,6 +18,7 @@ use aws_sigv4::http_request::{SignableBody, SignableRequest, SigningSettings, si
 use aws_sigv4::sign::v4::SigningParams;
 use reqwest::Url;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
+use reveille_core::model::time::ServiceTime;
 use thiserror::Error;
 
 use crate::actions::{Action, Service};
@@ -33,6 +34,8 @@ const WAIT_MAX: Duration = Duration::from_secs(5);
 const TRYING_MAX: Duration = Duration::from_secs(45);
 /// AWS accepts signatures that are five minutes off; a clock this far off is wrong, and a minute is left for delays.
 const SKEW_LEAST_S: i64 = 240;
+/// An answer without a Date.
+const NOT_TOLD: i64 = i64::MIN;
 const FORM: &str = "application/x-www-form-urlencoded; charset=utf-8";
 
 /// How long is waited where nothing but time helps. Tests wait less.
@@ -119,6 +122,8 @@ pub(crate) struct Client {
     pace: Pace,
     /// Their clock less ours, in seconds; what a refusal taught us.
     skew_s: AtomicI64,
+    /// Their clock in the last answer, seconds, or [`NOT_TOLD`].
+    answered_s: AtomicI64,
 }
 
 impl Client {
@@ -129,7 +134,15 @@ impl Client {
         transport: Transport,
         pace: Pace,
     ) -> Self {
-        Self { region, endpoints, keyring, transport, pace, skew_s: AtomicI64::new(0) }
+        Self {
+            region,
+            endpoints,
+            keyring,
+            transport,
+            pace,
+            skew_s: AtomicI64::new(0),
+            answered_s: AtomicI64::new(NOT_TOLD),
+        }
     }
 
     pub(crate) fn region(&self) -> &str {
@@ -195,10 +208,18 @@ impl Client {
         let headers = self.sign(request.action, &url, &body, held).map_err(SendError::Unsigned)?;
         tracing::debug!(action = request.action.name, "ec2 request");
         let reply: Reply = self.transport.exchange(url, headers, body).await.map_err(SendError::Exchange)?;
+        let answered = reply.date.map_or(NOT_TOLD, |date| date.as_second());
+        self.answered_s.store(answered, Ordering::Relaxed);
         if reply.status.is_success() {
             return Ok(Ok(reply.body));
         }
         Ok(Err((Refusal::read(&reply, &request.action.iam()), reply.date)))
+    }
+
+    /// Their clock when they sent the last answer, to the second; none where that answer did not tell.
+    pub(crate) fn answered_at(&self) -> Option<ServiceTime> {
+        let s = self.answered_s.load(Ordering::Relaxed);
+        (s != NOT_TOLD).then(|| ServiceTime::from_s(s))
     }
 
     /// True when their clock differs from the one that was signed by: from now on, it is signed by theirs.

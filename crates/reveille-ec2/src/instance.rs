@@ -17,6 +17,7 @@ use std::sync::Arc;
 use reveille_core::model::hosting::{GroupPhase, Hosting, NoticeKind};
 use reveille_core::model::id::{ImageId, InstanceId, InstanceName, ZoneName};
 use reveille_core::model::instance::{Instance, InstanceState, Mark};
+use reveille_core::model::time::{ServiceTime, Span};
 use serde::Deserialize;
 
 use crate::hosting;
@@ -28,6 +29,8 @@ use reveille_core::model::intern::{MarkSets, Texts};
 
 /// Begins the key of the tag that says which cluster an object is of.
 pub(crate) const CLUSTER_TAG: &str = "kubernetes.io/cluster/";
+/// An interface is attached within seconds of the launch; a later launch is another one.
+const LAUNCH_TAKES: Span = Span::from_min(1);
 /// The tag by which Auto Scaling names the group that keeps an instance. Nobody else can put it.
 pub(crate) const SCALING_GROUP_TAG: &str = "aws:autoscaling:groupName";
 
@@ -149,7 +152,26 @@ impl WireInstance {
     }
 
     pub(crate) fn state(&self) -> InstanceState {
-        state(&self.instance_state.name)
+        match state(&self.instance_state.name) {
+            InstanceState::Building if self.is_started_again() => InstanceState::Rebooting,
+            state => state,
+        }
+    }
+
+    /// When it was launched for the first time: when its oldest interface was attached. `LaunchTime` is when it was last
+    /// launched, and moves with every stop and start ("to determine the time that instance was first launched, see the
+    /// attachment time of the primary network interface", EC2 API reference, Instance).
+    fn created(&self) -> Option<&str> {
+        let attached = self.network_interface_set.items.iter();
+        let attached = attached.filter_map(|one| one.attachment.as_ref()?.attach_time.as_deref());
+        attached.filter_map(|text| Some((ServiceTime::parse(text)?, text))).min().map(|(_, text)| text)
+    }
+
+    /// EC2 says `pending` of an instance that is made and of one that was stopped and starts. The second was launched before.
+    fn is_started_again(&self) -> bool {
+        let first = self.created().and_then(ServiceTime::parse);
+        let last = self.launch_time.as_deref().and_then(ServiceTime::parse);
+        first.zip(last).is_some_and(|(first, last)| first < last.earlier_by(LAUNCH_TAKES))
     }
 
     pub(crate) fn is_stopped(&self) -> bool {
@@ -180,6 +202,7 @@ impl WireInstance {
     pub(crate) fn into_instance(self, around: &Surroundings, tables: &mut Tables) -> Instance {
         let state = self.state();
         let marks = self.marks_in(&mut tables.marks);
+        let created = self.created().map(str::to_owned);
         let mut addresses: BTreeSet<IpAddr> =
             self.network_interface_set.items.iter().flat_map(WireInterface::all_addresses).collect();
         let plain = [&self.private_ip_address, &self.ip_address];
@@ -202,7 +225,7 @@ impl WireInstance {
             addresses: addresses.into_iter().collect(),
             config_drive: false,
             locked: false,
-            created: filled(self.launch_time).map(|time| texts.get(&time)),
+            created: created.map(|time| texts.get(&time)),
             hostname: filled(self.private_dns_name)
                 .map(|name| Arc::from(name.trim_end_matches('.').to_ascii_lowercase())),
             hosting,
@@ -243,6 +266,34 @@ fn state(name: &str) -> InstanceState {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Of one that is `pending`, with a launch and the attachment of its interfaces at these moments.
+    fn pending(launched: &str, attached: &[&str]) -> Instance {
+        let interface = |text: &&str| {
+            format!(
+                "<item><networkInterfaceId>eni-1</networkInterfaceId>\
+                 <attachment><attachTime>{text}</attachTime></attachment></item>"
+            )
+        };
+        let xml = format!(
+            "<instance><instanceId>i-1</instanceId><instanceState><name>pending</name></instanceState>\
+             <launchTime>{launched}</launchTime><networkInterfaceSet>{}</networkInterfaceSet></instance>",
+            attached.iter().map(interface).collect::<String>()
+        );
+        let wire: WireInstance = quick_xml::de::from_str(&xml).unwrap();
+        wire.into_instance(&Surroundings::default(), &mut Tables::default())
+    }
+
+    #[test]
+    fn instance_that_starts_again_is_not_newly_made() {
+        let first = "2026-11-21T10:00:01.000Z";
+        let made = pending("2026-11-21T10:00:00.000Z", &[first]);
+        assert_eq!((made.state, made.created.as_deref()), (InstanceState::Building, Some(first)));
+        let again = pending("2026-11-22T09:00:00.000Z", &["2026-11-21T12:00:00.000Z", first]);
+        assert_eq!((again.state, again.created.as_deref()), (InstanceState::Rebooting, Some(first)));
+        let untold = pending("2026-11-22T09:00:00.000Z", &[]);
+        assert_eq!((untold.state, untold.created), (InstanceState::Building, None));
+    }
 
     #[test]
     fn every_word_of_ec2_is_one_state_and_a_new_one_is_alive() {

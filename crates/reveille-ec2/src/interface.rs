@@ -57,6 +57,7 @@ pub(crate) struct WireInterface {
 pub(crate) struct Attachment {
     instance_id: Option<String>,
     status: Option<String>,
+    pub(crate) attach_time: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]

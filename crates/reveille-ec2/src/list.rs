@@ -74,6 +74,8 @@ impl Lister {
         let _ = now_full;
         let (account, interest) = (&self.account, &self.interest);
         let found = fetch::instances(account, interest.filter()).await?;
+        // The clock of EC2 when the last page of instances was sent: what was made later is on none of them.
+        let begun = account.client().answered_at();
         let leads = Leads::of(found.values());
         let spots =
             async { if leads.has_spot { fetch::spots(account).await } else { Ok(Default::default()) } };
@@ -97,7 +99,7 @@ impl Lister {
         self.known.take(&instances, &ports);
         self.tables.sweep();
         let groups = Some(groups.into_iter().map(Arc::new).collect());
-        Ok(CloudSnapshot { instances, scope: Scope::Full, ports, groups, routers })
+        Ok(CloudSnapshot { instances, begun, scope: Scope::Full, ports, groups, routers })
     }
 
     fn instances(

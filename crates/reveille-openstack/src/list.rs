@@ -31,6 +31,7 @@ use reveille_core::event::{CloudSnapshot, Scope};
 use reveille_core::model::id::InstanceId;
 use reveille_core::model::instance::{Instance, Port};
 use reveille_core::model::network::{Router, SecurityGroup};
+use reveille_core::model::time::ServiceTime;
 
 use crate::fetch::{CLOCK_OVERLAP, list_all_servers, list_groups, list_ports, list_routers, list_servers};
 use crate::instance::ServerTables;
@@ -149,6 +150,7 @@ impl Lister {
             whole = self.read(None, ask).await?;
         }
         let Whole { servers, ports, groups, routers } = whole;
+        let servers_begun = servers.begun;
         let scope = if since.is_some() { Scope::Changes } else { Scope::Full };
         self.horizon = servers.begun.map(|server| Horizon { server, at: begun });
         if scope == Scope::Full {
@@ -163,7 +165,8 @@ impl Lister {
         }
         let limits = RouteLimits::read(&self.project, &routers).await;
         let routers = limits.put(routers);
-        Ok((CloudSnapshot { instances, scope, ports, groups, routers }, strangers))
+        let begun = servers_begun.map(|begun| ServiceTime::from_s(begun.as_second()));
+        Ok((CloudSnapshot { instances, begun, scope, ports, groups, routers }, strangers))
     }
 
     async fn read(&mut self, since: Option<Timestamp>, ask: Ask) -> Result<Whole, ReadError> {

@@ -112,6 +112,7 @@ impl Fleet {
             } else {
                 Vec::new()
             },
+            begun: None,
             scope,
             ports: self.ports.iter().map(|(of, port)| (of.clone(), Arc::new(Port::clone(port)))).collect(),
             groups: Some(Vec::new()),

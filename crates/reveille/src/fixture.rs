@@ -127,6 +127,7 @@ impl Field {
         let numbers: Vec<String> = (1..=count).map(|number| number.to_string()).collect();
         let cloud = CloudSnapshot {
             instances: numbers.iter().map(|n| Arc::new(instance(n))).collect(),
+            begun: None,
             scope: Scope::Full,
             ports: numbers
                 .iter()

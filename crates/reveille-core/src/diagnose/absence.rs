@@ -14,15 +14,20 @@ use crate::model::cause::Cause;
 use crate::model::id::NodeName;
 use crate::model::incident::{Confidence, Evidence, FaultKind, Finding};
 use crate::model::instance::InstanceState;
-use crate::model::node::{Condition, NodeEvent, Ready};
+use crate::model::node::{Condition, NodeEvent, Provider, Ready};
 use crate::model::roster::{Deadlines, Roster};
 use crate::model::stage::Stage;
 use crate::model::time::{Span, Time};
 use crate::observe::cloud::{CloudView, Seen, Whose};
 use crate::observe::cluster::{ClusterView, NodeSeen};
+use crate::observe::sharing::{Identity, Sharer, Views};
 use crate::observe::source::Trust;
 
 use super::{hosting, service};
+
+/// The reason of the event by which a cloud controller says that it deletes a Node
+/// (k8s.io/cloud-provider, controllers/nodelifecycle/node_lifecycle_controller.go, deleteNodeEvent).
+pub const DELETING_NODE: &str = "DeletingNode";
 
 /// How one machine stands at roll call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -61,6 +66,8 @@ pub struct Witness<'a> {
     pub cloud: &'a CloudView,
     /// The cluster.
     pub cluster: &'a ClusterView,
+    /// Every view, for who shares an identity with the machine.
+    pub views: Views<'a>,
     /// The time of the question.
     pub now: Time,
 }
@@ -279,6 +286,9 @@ fn judge_node(witness: Witness<'_>, seen: &Seen, node: &NodeSeen) -> Standing {
     if let Some(sign) = &node.node.intent.leaving {
         return service::judge_removal(witness, seen, node, sign);
     }
+    if let Some(standing) = judge_contested(witness, seen) {
+        return standing;
+    }
     if let Some(real) = seen.joined.as_ref().filter(|name| !witness.cluster.nodes.contains_key(*name)) {
         return judge_stand_in(witness, seen, real, &node.node.name);
     }
@@ -332,6 +342,9 @@ fn judge_missing(witness: Witness<'_>, seen: &Seen) -> Standing {
     if let Some(left) = &seen.left {
         return service::judge_left(witness, seen, left);
     }
+    if let Some(standing) = judge_contested(witness, seen) {
+        return standing;
+    }
     let deadlines = witness.deadlines(seen);
     if let Some(name) = &seen.joined {
         let mut standing = judge_vanished(witness, name, deadlines.vanished_within);
@@ -344,16 +357,11 @@ fn judge_missing(witness: Witness<'_>, seen: &Seen) -> Standing {
         }
         return standing;
     }
-    let names = || seen.instance.node_names().map(NodeName::from);
-    let taken = names().find_map(|name| witness.cluster.nodes.get(&name).map(|other| (name, other)));
-    if let Some((namesake, other)) = taken {
-        let whose =
-            other.link.as_ref().map_or_else(|| "nobody we know".to_owned(), |l| l.instance.to_string());
-        let text = format!("node {namesake} exists and stands for {whose}");
-        let finding =
-            finding(Cause::DuplicateInstance, Confidence::Likely, vec![witness.evidence("nodes", &text)]);
-        return absent(FaultKind::Duplicate, finding, None, true);
+    let sharers = witness.views.sharers(&witness.cloud.name, seen);
+    if let Some(namesake) = sharers.iter().find(|sharer| sharer.by == Identity::Name) {
+        return contested_by(witness, namesake);
     }
+    let names = || seen.instance.node_names().map(NodeName::from);
     // Without a memory of ours, the cluster's own events still tell that a node of this name was there once. Of a machine
     // that was seen being born, or that our ledger never heard of, they tell nothing: names are given again, and the node
     // that went was its namesake's.
@@ -377,11 +385,35 @@ fn judge_missing(witness: Witness<'_>, seen: &Seen) -> Standing {
     absent(FaultKind::NeverJoined, finding, deadlines.join_within, true)
 }
 
+/// A Node that serves under another name, or names another instance, carries this machine's identity: the machine may be
+/// the one that serves, so it is neither missing nor to be repaired before a person has told the two apart.
+fn judge_contested(witness: Witness<'_>, seen: &Seen) -> Option<Standing> {
+    // That a lease falls silent is no event, so that only Ready counts here; before an act its lease counts as well.
+    let answers = |name: &NodeName| witness.cluster.answers(name);
+    let sharer = witness.views.contesting(&witness.cloud.name, seen, answers)?;
+    stands(Guard::SharedIdentity).then(|| contested_by(witness, &sharer))
+}
+
+fn contested_by(witness: Witness<'_>, sharer: &Sharer<'_>) -> Standing {
+    let Sharer { name, seen, by, .. } = sharer;
+    let is = if seen.node.ready == Ready::True { "is Ready" } else { "exists" };
+    let whose = match (&seen.link, &seen.node.provider) {
+        (Some(link), _) => format!("stands for {}", link.instance),
+        (None, Provider::Instance(id)) => format!("names instance {id}, which is not listed"),
+        (None, Provider::Unread(text)) => format!("has the providerID {text}"),
+        (None, Provider::Unset) => "has no providerID".to_owned(),
+    };
+    let text = format!("node {name} {is} with {by}, and {whose}");
+    let finding =
+        finding(Cause::DuplicateInstance, Confidence::Likely, vec![witness.evidence("nodes", &text)]);
+    absent(FaultKind::Duplicate, finding, None, true)
+}
+
 fn judge_vanished(witness: Witness<'_>, name: &NodeName, due_after: Span) -> Standing {
     let told: Vec<&NodeEvent> =
         witness.cluster.events_about(name).filter(|event| is_removal(event)).collect();
     let told = last_removal(&told);
-    let by_controller = told.iter().any(|event| &*event.reason == "DeletingNode");
+    let by_controller = told.iter().any(|event| &*event.reason == DELETING_NODE);
     let mut finding = if by_controller {
         finding(Cause::NodeDeletedByCloudController, Confidence::Sure, Vec::new())
     } else {
@@ -407,9 +439,15 @@ fn last_removal<'a, 'b>(told: &'a [&'b NodeEvent]) -> &'a [&'b NodeEvent] {
     &told[ended.map_or(0, |at| at + 1)..]
 }
 
+/// The last thing that was said of the removal of this Node is that a cloud controller deletes it.
+pub fn is_deleted_by_controller(cluster: &ClusterView, name: &NodeName) -> bool {
+    let told: Vec<&NodeEvent> = cluster.events_about(name).filter(|event| is_removal(event)).collect();
+    last_removal(&told).iter().any(|event| &*event.reason == DELETING_NODE)
+}
+
 /// The two events that tell that somebody removed a node: the cloud controller's, and the controller manager's after it.
 pub fn is_removal(event: &NodeEvent) -> bool {
-    matches!(&*event.reason, "DeletingNode" | "RemovingNode")
+    matches!(&*event.reason, DELETING_NODE | "RemovingNode")
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use crate::diagnose::absence::{self, Absence, Standing, Witness};
+use crate::diagnose::absence::{self, Absence, Standing};
 use crate::diagnose::faults::{self, Fault};
 use crate::diagnose::gathered::Gathered;
 use crate::diagnose::{hosting, service, witness};
@@ -47,9 +47,9 @@ impl State {
 
     /// How a machine stands now; asked by the roll as well.
     pub fn standing(&self, key: &MachineKey) -> Option<Standing> {
-        let (cloud, seen) = self.desk().seen(key)?;
-        let witness = Witness { roster: &self.roster, cloud, cluster: &self.cluster, now: self.now };
-        Some(absence::judge_instance(witness, seen))
+        let desk = self.desk();
+        let (cloud, seen) = desk.seen(key)?;
+        Some(absence::judge_instance(desk.witness(cloud), seen))
     }
 
     fn judge_machine(&mut self, key: &MachineKey) {
@@ -61,8 +61,7 @@ impl State {
             }
             return;
         };
-        let witness = Witness { roster: &self.roster, cloud, cluster: &self.cluster, now: self.now };
-        let standing = absence::judge_instance(witness, seen);
+        let standing = absence::judge_instance(desk.witness(cloud), seen);
         let sighted = cloud.source.trust(self.now).is_given();
         let mut faults: Vec<Fault> = Vec::new();
         if let Standing::Absent(absence) = &standing {
@@ -134,7 +133,7 @@ impl State {
             InstanceState::Deleting | InstanceState::Gone => Some(seen.state_since + deadlines.delete_within),
             _ => None,
         });
-        let witness = |cloud| Witness { roster: &self.roster, cloud, cluster: &self.cluster, now: self.now };
+        let witness = |cloud| self.desk().witness(cloud);
         let cloud = self.desk().seen(key).map(|(cloud, _)| cloud);
         let deadline = deadline.or_else(|| service::excused_until(witness(cloud?), seen));
         let excused = matches!(standing, Standing::Excused(_) | Standing::Starting(_));

@@ -10,15 +10,17 @@
 //! pass with the guard broken.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 
 use crate::effect::{Call, Effect};
 use crate::model::access::{RoleRef, ServiceUser, UserRoles};
 use crate::model::hosting::GroupPhase;
-use crate::model::id::{IntentId, NodeName};
+use crate::model::id::{InstanceId, IntentId, NodeName};
 use crate::model::incident::{FaultKind, IncidentKey, MachineKey, Subject};
 use crate::model::roster::Mode;
 use crate::observe::agents::AgentSeen;
 use crate::observe::cloud::Seen;
+use crate::observe::cluster::LinkedBy;
 use crate::plan::decide::{Next, decide};
 use crate::plan::desk::Case;
 use crate::record::Record;
@@ -148,7 +150,10 @@ fn check_call(state: &State, call: &Call) -> Result<(), Violation> {
         Call::AskAgent { .. } => return check_ask(state, call),
         Call::Start { cloud, instance, .. } => {
             let seen = state.clouds.get(cloud).and_then(|view| view.instances.get(instance));
-            return seen.map_or(Ok(()), |seen| check_group(state, call, seen));
+            let Some(seen) = seen else { return Ok(()) };
+            check_identity(state, call, seen)?;
+            ensure(seen.left.is_none(), 3, || format!("{call}: its node was removed on purpose"))?;
+            return check_group(state, call, seen);
         }
         _ if !call.is_destructive() => return Ok(()),
         _ => {}
@@ -252,9 +257,55 @@ fn check_group(state: &State, call: &Call, seen: &Seen) -> Result<(), Violation>
     ensure(!fights, 5, || format!("{call}: {group}"))
 }
 
+/// No Node that lives carries an identity of this machine and stands for another, and none runs on it by its system UUID.
+/// Read from every Node, without the index that the guard uses: calls are rare.
+fn check_identity(state: &State, call: &Call, seen: &Seen) -> Result<(), Violation> {
+    if let Call::DeleteNode { name, .. } = call {
+        let uuid = state.cluster.nodes.get(name).and_then(|node| node.node.system_uuid.as_ref());
+        let listed = |id: &InstanceId| {
+            let other = state.clouds.values().find_map(|view| view.instances.get(id));
+            other.is_some_and(|other| *id != seen.instance.id && other.unlisted.is_none())
+        };
+        return ensure(!uuid.is_some_and(listed), 1, || format!("{call}: it runs on another machine"));
+    }
+    let silent_after = state.roster.timing.lease_silent_after;
+    let lives = |name: &NodeName| {
+        state.cluster.answers(name) || state.cluster.lease_age(name).is_some_and(|age| age <= silent_after)
+    };
+    let names: Vec<&str> = seen.instance.node_names().collect();
+    for (name, node) in &state.cluster.nodes {
+        if seen.nodes.contains(name) {
+            continue;
+        }
+        let runs_here = node.node.system_uuid.as_ref() == Some(&seen.instance.id);
+        let own = node.link.as_ref().filter(|link| link.by <= LinkedBy::SystemUuid);
+        let own = own.and_then(|link| state.clouds.get(&link.cloud)?.instances.get(&link.instance));
+        let own = own.filter(|own| own.unlisted.is_none());
+        let address = |address: &&IpAddr| {
+            seen.instance.addresses.contains(address)
+                && own.is_none_or(|own| !own.instance.addresses.contains(address))
+        };
+        let shares_address = node.node.addresses.iter().any(|it| address(&it));
+        let shares_name = names.iter().any(|wanted| is_called(name.as_str(), wanted))
+            && own.is_none_or(|own| !own.instance.node_names().any(|known| names.contains(&known)));
+        let shares = runs_here || (shares_address || shares_name) && lives(name);
+        ensure(!shares, 1, || format!("{call}: node {name} carries its identity"))?;
+    }
+    Ok(())
+}
+
+/// The two names are one, or one is the first label of the other.
+fn is_called(node: &str, name: &str) -> bool {
+    let label_of = |long: &str, short: &str| long.split_once('.').is_some_and(|(label, _)| label == short);
+    node == name || label_of(node, name) || label_of(name, node)
+}
+
 fn check_destructive(state: &State, call: &Call, seen: &Seen) -> Result<(), Violation> {
     let now = state.now;
     check_group(state, call, seen)?;
+    check_identity(state, call, seen)?;
+    let goes = seen.left.is_some() && !matches!(call, Call::DeleteNode { .. });
+    ensure(!goes, 3, || format!("{call}: its node was removed on purpose"))?;
     let ready = seen.nodes.iter().any(|name| state.cluster.answers(name));
     ensure(!ready, 1, || format!("{call}: its node is Ready"))?;
     let own = |name: &&NodeName| !state.cluster.is_anothers(name, &seen.instance.id);

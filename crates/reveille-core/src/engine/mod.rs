@@ -155,6 +155,8 @@ pub struct State {
     asked: BTreeSet<(Look, LookFor)>,
     newly_joined: Vec<Joined>,
     recording: BTreeMap<RecordId, IntentId>,
+    /// Machines whose Nodes were cordoned until they were deleted, by the Node's name.
+    drained: BTreeMap<NodeName, MachineKey>,
     /// Records that the ledger has not acknowledged yet.
     outstanding: BTreeMap<RecordId, Record>,
     /// Records that the ledger refused, in order: they are written before anything new is decided.
@@ -269,6 +271,7 @@ impl State {
             asked: BTreeSet::new(),
             newly_joined: Vec::new(),
             recording: BTreeMap::new(),
+            drained: BTreeMap::new(),
             outstanding: BTreeMap::new(),
             unwritten: VecDeque::new(),
             effects: Vec::new(),

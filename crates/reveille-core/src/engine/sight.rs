@@ -4,12 +4,14 @@ use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::diagnose::absence;
 use crate::effect::{Effect, Look};
 use crate::event::{CloudFact, CloudSnapshot, ClusterFact, Scope};
 use crate::guard::{Guard, stands};
 use crate::model::id::{CloudName, InstanceId, NodeName, PoolName};
 use crate::model::incident::{IncidentKey, MachineKey, Subject};
-use crate::model::node::{Provider, Ready};
+use crate::model::node::{NodeEvent, Provider, Ready};
+use crate::model::signs::{self, Removal};
 use crate::model::time::{Span, Time};
 use crate::observe::cloud::{CloudChange, Left, Whose};
 use crate::observe::cluster::{ClusterChange, Link, NodeSeen};
@@ -19,6 +21,9 @@ use crate::record::{Joined, Record};
 
 use super::memory::Remembered;
 use super::{JOINED_MAX, LookFor, Rollout, State};
+
+/// So many Nodes that were cordoned until they were deleted are known by name.
+const DRAINED_MAX: usize = 1024;
 
 impl State {
     pub(super) fn on_cloud(&mut self, name: &CloudName, fact: CloudFact) {
@@ -102,6 +107,11 @@ impl State {
             self.relink(&node);
         }
         self.relink_agents();
+        for id in &change.touched {
+            for node in self.cluster.with_uuid(id).to_vec() {
+                self.note_adopted(&node);
+            }
+        }
         self.mark(name, change.touched);
     }
 
@@ -144,6 +154,7 @@ impl State {
             }
             ClusterFact::NodeEvent(event) => {
                 let name = event.node.clone();
+                self.unsay_drained(&event);
                 self.cluster.remember(now, event);
                 self.mark_former(&name);
             }
@@ -161,13 +172,42 @@ impl State {
             self.settled_projects.clear();
         }
         for gone in change.removed {
+            let sharing = self.desk().views().machines_of(&gone);
+            self.dirty.extend(sharing);
             self.unlink(&gone);
         }
         for name in change.applied {
             self.relink(&name);
             self.note_joined(&name);
+            self.note_adopted(&name);
             self.mark_node(&name);
+            self.mark_sharing(&name);
         }
+    }
+
+    /// Machines whose identity this Node carries without being linked to them: what is so of the Node is so of them.
+    fn mark_sharing(&mut self, name: &NodeName) {
+        let Some(node) = self.cluster.nodes.get(name) else { return };
+        let machines = self.desk().views().machines_of(node);
+        self.dirty.extend(machines);
+    }
+
+    /// A kubelet writes the system UUID of its machine on the Node that it registers as. So the machine of this UUID has
+    /// joined, also where the Node names another instance; when that Node is deleted, the machine comes back by a rejoin.
+    fn note_adopted(&mut self, name: &NodeName) {
+        let Some(node) = self.cluster.nodes.get(name) else { return };
+        let Some(uuid) = &node.node.system_uuid else { return };
+        if node.link.as_ref().is_some_and(|link| link.instance == *uuid) {
+            return;
+        }
+        let Some((cloud, view)) = self.clouds.iter_mut().find(|(_, view)| view.instances.contains_key(uuid))
+        else {
+            return;
+        };
+        let Some(seen) = view.instances.get_mut(uuid).filter(|seen| seen.joined.is_none()) else { return };
+        seen.joined = Some(name.clone());
+        let machine = MachineKey::Instance(cloud.clone(), uuid.clone());
+        self.newly_joined.push(Joined { machine, node: name.clone(), pool: seen.pool().cloned() });
     }
 
     /// A cloud was listed: what its machines are may contradict a list of nodes that came earlier.
@@ -237,6 +277,7 @@ impl State {
         if let Some(seen) = self.cluster.nodes.get_mut(name) {
             seen.link = link;
         }
+        self.mark_sharing(name);
         self.note_joined(name);
     }
 
@@ -253,8 +294,12 @@ impl State {
         self.dirty.insert(MachineKey::Node(gone.node.name.clone()));
         let Some(link) = &gone.link else { return self.remember_early(gone) };
         self.detach(link, &gone.node.name);
-        let Some(sign) = gone.node.intent.leaving.clone() else { return };
+        let Some(removal) = self.removal_of(gone) else { return };
+        let sign = removal.sign();
         let key = MachineKey::Instance(link.cloud.clone(), link.instance.clone());
+        if removal == Removal::Drained {
+            self.note_drained(&gone.node.name, &key);
+        }
         if let Some(seen) = self.clouds.get_mut(&link.cloud).and_then(|c| c.instances.get_mut(&link.instance))
         {
             let at = self.now;
@@ -266,6 +311,46 @@ impl State {
             }
             self.record(Record::Left { at, machine: key, why: sign });
         }
+    }
+
+    /// By which sign the Node was taken away on purpose, if it was.
+    fn removal_of(&self, gone: &NodeSeen) -> Option<Removal> {
+        let removal = signs::removal(&gone.node.intent, gone.node.cordoned)?;
+        let drained = removal == Removal::Drained;
+        let counts = !drained
+            || stands(Guard::Drained) && !absence::is_deleted_by_controller(&self.cluster, &gone.node.name);
+        counts.then_some(removal)
+    }
+
+    /// Its Node was cordoned until it was deleted. What is not so any more makes room.
+    pub(super) fn note_drained(&mut self, node: &NodeName, machine: &MachineKey) {
+        if self.drained.len() >= DRAINED_MAX {
+            let mut known = std::mem::take(&mut self.drained);
+            let is_left =
+                |key: &MachineKey| self.desk().seen(key).is_some_and(|(_, seen)| seen.left.is_some());
+            known.retain(|_, key| is_left(key));
+            self.drained = known;
+        }
+        self.drained.insert(node.clone(), machine.clone());
+    }
+
+    /// The cloud controller says that it deleted this Node. That it was cordoned before says nothing of the machine then.
+    fn unsay_drained(&mut self, event: &NodeEvent) {
+        if &*event.reason != absence::DELETING_NODE {
+            return;
+        }
+        let Some(machine) = self.drained.remove(&event.node) else { return };
+        let MachineKey::Instance(cloud, id) = &machine else { return };
+        let Some(seen) = self.clouds.get_mut(cloud).and_then(|view| view.instances.get_mut(id)) else {
+            return;
+        };
+        if seen.left.take_if(|left| left.is_by_cordon()).is_none() {
+            return;
+        }
+        // The ledger hears of it by the record that ends every leaving.
+        let node = seen.joined.clone().unwrap_or_else(|| event.node.clone());
+        self.newly_joined.push(Joined { machine: machine.clone(), node, pool: seen.pool().cloned() });
+        self.dirty.insert(machine);
     }
 
     /// A node went before its instance was ever listed: where a cloud's parts take a while to agree, it may be there all the

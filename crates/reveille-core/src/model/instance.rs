@@ -40,7 +40,8 @@ pub struct Instance {
     pub config_drive: bool,
     /// True when the cloud refuses changes to it (Nova `locked`).
     pub locked: bool,
-    /// When the cloud says it was made: its own text, for people. Never subtracted from anything.
+    /// When the cloud says it was made, in its own text. Compared with the same cloud's clock, never subtracted from anything.
+    /// Not when it was last started: that is no sign of its age.
     pub created: Option<Arc<str>>,
     /// What its provider says of how it hosts it, where it says any of that.
     pub hosting: Option<Arc<Hosting>>,

@@ -14,7 +14,8 @@
 //! * `node.cluster.x-k8s.io/outdated-revision`: a rollout will come by some day; until then the node shall work.
 //! * `weave.works/kured-reboot-in-progress`: the machine comes back, and a node that a cloud controller deletes while it
 //!   reboots is the very fault that we look for.
-//! * A plain cordon (`node.kubernetes.io/unschedulable`): says "no new pods", nothing else.
+//! * A plain cordon (`node.kubernetes.io/unschedulable`): says "no new pods", nothing else. It says more once the Node is
+//!   gone: see [`removal`].
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -57,6 +58,36 @@ const LEAVING_ANNOTATIONS: &[(&str, Option<&str>)] = &[
     // Cluster API puts it on Machines ("delete this one first", api/core machine types); on a node it says the same.
     ("cluster.x-k8s.io/delete-machine", None),
 ];
+
+/// The sign of a Node that was cordoned until it was deleted, as `kubectl drain` and `kubectl delete node` do it.
+pub const DRAINED: &str = "cordoned before it was deleted";
+
+/// By which sign a Node that is gone was taken away on purpose.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Removal {
+    /// A program marked it before, with this key.
+    Marked(Arc<str>),
+    /// It was cordoned when it was deleted.
+    Drained,
+}
+
+impl Removal {
+    /// The sign in words: the key, or [`DRAINED`].
+    pub fn sign(&self) -> Arc<str> {
+        match self {
+            Self::Marked(key) => key.clone(),
+            Self::Drained => Arc::from(DRAINED),
+        }
+    }
+}
+
+/// What a Node's last state says of its deletion. The controller and the agents read it alike. A cordon counts only here: a
+/// cordoned Node that stays is at work. Where the cloud controller says that it deleted the Node, a cordon says nothing,
+/// because that controller deletes every Node whose instance it does not find.
+pub fn removal(intent: &NodeIntent, cordoned: bool) -> Option<Removal> {
+    let drained = || cordoned.then_some(Removal::Drained);
+    intent.leaving.clone().map(Removal::Marked).or_else(drained)
+}
 
 /// Reads the signs. `taints` are keys; `deleting` tells that the object has a deletion timestamp. `whole` is false when
 /// taints or annotations could not be read in full: what cannot be read may be a pause.

@@ -61,6 +61,55 @@ impl Span {
     }
 }
 
+/// A moment on the clock of a service, whole seconds. Two of the same service can be compared, which tells which came first
+/// for that service; there is no way to a [`Time`], and none to a [`Span`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct ServiceTime {
+    /// Seconds since 1970-01-01T00:00:00Z, by the service's clock.
+    pub s: i64,
+}
+
+impl ServiceTime {
+    /// From seconds since the epoch.
+    pub const fn from_s(s: i64) -> Self {
+        Self { s }
+    }
+
+    /// Reads RFC 3339 in UTC, as clouds write it: `2026-11-21T10:00:00Z`, perhaps with a fraction. Anything else is `None`.
+    pub fn parse(text: &str) -> Option<Self> {
+        let text = text.strip_suffix('Z')?;
+        let (text, fraction) = text.split_once('.').unwrap_or((text, "0"));
+        let well_formed =
+            text.len() == 19 && text.is_ascii() && fraction.bytes().all(|it| it.is_ascii_digit());
+        if !well_formed {
+            return None;
+        }
+        let marks = [(4, "-"), (7, "-"), (10, "T"), (13, ":"), (16, ":")];
+        if marks.iter().any(|(at, mark)| text.get(*at..at + 1) != Some(mark)) {
+            return None;
+        }
+        let number = |from: usize, to: usize| text.get(from..to)?.parse::<u32>().ok().map(i64::from);
+        let (year, month, day) = (number(0, 4)?, number(5, 7)?, number(8, 10)?);
+        let (hour, minute, second) = (number(11, 13)?, number(14, 16)?, number(17, 19)?);
+        let in_range = (1..=12).contains(&month) && (1..=31).contains(&day);
+        if !in_range || hour > 23 || minute > 59 || second > 60 {
+            return None;
+        }
+        // Days since the epoch of a date in the civil calendar: years begin in March, so that leap days come last.
+        let shifted = if month > 2 { year } else { year - 1 };
+        let (era, of_era) = (shifted.div_euclid(400), shifted.rem_euclid(400));
+        let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+        let days = era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719_468;
+        Some(Self { s: days * 86_400 + hour * 3600 + minute * 60 + second })
+    }
+
+    /// So much earlier on the same clock.
+    #[must_use]
+    pub const fn earlier_by(self, span: Span) -> Self {
+        Self { s: self.s - span.ms.div_euclid(1000) }
+    }
+}
+
 impl Add<Span> for Time {
     type Output = Self;
     fn add(self, span: Span) -> Self {

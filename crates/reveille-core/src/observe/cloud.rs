@@ -18,7 +18,8 @@ use crate::model::id::{CloudName, GroupId, InstanceId, InstanceName, NodeName, P
 use crate::model::instance::{Instance, InstanceState, Port};
 use crate::model::network::{Router, SecurityGroup};
 use crate::model::roster::{Claim, GroupRef, Pool, Roster};
-use crate::model::time::{Span, Time};
+use crate::model::signs;
+use crate::model::time::{ServiceTime, Span, Time};
 
 use super::access::AccessView;
 use super::fresh::{Fresh, Thing};
@@ -46,7 +47,7 @@ pub struct Seen {
     pub was_ready: bool,
     /// Its node left on purpose; it is not expected back.
     pub left: Option<Box<Left>>,
-    /// It appeared while we watched: its whole history is known.
+    /// It was made while we watched: its whole history is known.
     pub born_in_sight: bool,
     /// An earlier process left a ledger, and it knows nothing of this one: it was made while nobody watched.
     pub made_meanwhile: bool,
@@ -74,6 +75,13 @@ pub struct Left {
     pub at: Time,
     /// By which sign.
     pub sign: Arc<str>,
+}
+
+impl Left {
+    /// Only a cordon says so: the cloud controller's word that it deleted the Node takes that back.
+    pub fn is_by_cordon(&self) -> bool {
+        *self.sign == *signs::DRAINED
+    }
 }
 
 /// An instance that the listing no longer holds.
@@ -155,13 +163,15 @@ pub struct CloudView {
     pub(super) read_aside: bool,
     /// What was read by itself since the last listing began.
     pub(super) fresh: Fresh,
-    by_name: BTreeMap<InstanceName, Holders>,
-    by_address: BTreeMap<IpAddr, Holders>,
+    by_name: BTreeMap<InstanceName, Holders<InstanceId>>,
+    by_address: BTreeMap<IpAddr, Holders<InstanceId>>,
     growth: Growth,
     /// Counts instances that came, went or changed.
     edition: u64,
     /// The first full listing has been seen.
     listed_once: bool,
+    /// The cloud's own clock when the last full listing began.
+    listed_begun: Option<ServiceTime>,
     /// What the last doubted listing lacked: two that agree are asked about.
     pub(super) doubted_missing: BTreeSet<InstanceId>,
 }
@@ -200,6 +210,7 @@ impl CloudView {
             growth: Growth::default(),
             edition: 0,
             listed_once: false,
+            listed_begun: None,
             doubted_missing: BTreeSet::new(),
         }
     }
@@ -237,6 +248,7 @@ impl CloudView {
                 self.find_missing(roster, now, snapshot, remembered, alive, &mut change);
             }
             self.listed_once = true;
+            self.listed_begun = snapshot.begun;
         }
         self.source.heard(now);
         let same_ports = self.review_ports(roster, now, snapshot, &mut change);
@@ -339,11 +351,24 @@ impl CloudView {
             self.index(instance);
             self.growth.note();
             let mut seen = Seen::new(now, instance.clone(), claim);
-            seen.born_in_sight = self.listed_once;
+            seen.born_in_sight = self.is_newborn(instance);
             self.instances.insert(instance.id.clone(), seen);
             self.edition += 1;
         }
         change.touched.insert(instance.id.clone());
+    }
+
+    /// One that comes into sight now was made since the last full listing: it is being built, or its cloud says so by its own
+    /// clock. Marks may come long after a machine was made, so that it comes into sight proves nothing. Where parts of the
+    /// cloud take a while to know an instance, that while is granted.
+    fn is_newborn(&self, instance: &Instance) -> bool {
+        if !self.listed_once || !stands(Guard::BornInSight) {
+            return self.listed_once;
+        }
+        let created = instance.created.as_deref().and_then(ServiceTime::parse);
+        let since = self.listed_begun.map(|begun| begun.earlier_by(self.settles_within));
+        let made_since = created.zip(since).is_some_and(|(created, since)| created > since);
+        made_since || instance.state == InstanceState::Building
     }
 
     pub(super) fn unlist(&mut self, now: Time, id: &InstanceId, change: &mut CloudChange) {
@@ -445,6 +470,20 @@ impl CloudView {
     /// Every instance of that display name, or that is called so inside its cloud.
     pub fn named(&self, name: &str) -> &[InstanceId] {
         self.by_name.get(&InstanceName::from(name)).map_or(&[], Holders::all)
+    }
+
+    /// Every instance that a Node of this name may stand for by its name, other than those of exactly that name: Nodes are
+    /// often called by the qualified name of their host, and instances by the first label of it, or the other way round.
+    pub fn qualified<'a>(&'a self, node: &'a str) -> impl Iterator<Item = &'a InstanceId> {
+        let label = node.split_once('.').map(|(label, _)| self.named(label));
+        let prefix = format!("{node}.");
+        let from = InstanceName::from(prefix.as_str());
+        let longer = label.is_none().then(|| {
+            let all =
+                self.by_name.range(from..).take_while(move |(name, _)| name.as_str().starts_with(&prefix));
+            all.flat_map(|(_, held)| held.all())
+        });
+        label.into_iter().flatten().chain(longer.into_iter().flatten())
     }
 
     /// Every instance of that address.

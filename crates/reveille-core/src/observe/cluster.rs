@@ -7,6 +7,7 @@
 //! Lease times are only compared for "it changed since we last looked", on our clock.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use crate::model::id::{CloudName, InstanceId, NodeName, NodeUid};
@@ -19,6 +20,7 @@ use super::leases::LeaseBook;
 use super::nodes_listed::Awaited;
 use super::pack::{Growth, pack};
 use super::sayings::Sayings;
+use super::sharing::Identities;
 use super::source::Source;
 
 /// A node and what we remember of it.
@@ -138,6 +140,8 @@ pub struct ClusterView {
     pub nodes: BTreeMap<NodeName, NodeSeen>,
     /// Nodes whose link is weak or absent: looked at again whenever instances change.
     pub weak: BTreeSet<NodeName>,
+    /// Its nodes by what their kubelets say of the machine that they run on.
+    identities: Identities,
     leases: LeaseBook,
     nodes_growth: Growth,
     events: Sayings,
@@ -170,6 +174,7 @@ impl ClusterView {
             identity: Identity::default(),
             nodes: BTreeMap::new(),
             weak: BTreeSet::new(),
+            identities: Identities::default(),
             leases: LeaseBook::default(),
             nodes_growth: Growth::default(),
             events: Sayings::default(),
@@ -198,6 +203,7 @@ impl ClusterView {
         }
         if self.nodes_growth.is_over(self.nodes.len()) {
             pack(&mut self.nodes);
+            self.identities.pack();
         }
         self.listed_none = list.is_empty();
         self.synced_once = true;
@@ -227,6 +233,7 @@ impl ClusterView {
                 return;
             }
             if seen.node.uid == node.uid {
+                self.identities.change(&seen.node, node);
                 seen.is_now(now, node);
                 self.edition += 1;
                 change.applied.push(node.name.clone());
@@ -241,6 +248,7 @@ impl ClusterView {
         // What was said before about a node of this name was said of another object, perhaps of another machine.
         self.events.succeeded(&node.name);
         let fresh = NodeSeen::new(now, node);
+        self.identities.add(node);
         self.nodes_growth.note();
         self.nodes.insert(node.name.clone(), fresh);
         self.edition += 1;
@@ -263,7 +271,9 @@ impl ClusterView {
         self.events.gone(now, name);
         self.leases.nodes_changed();
         self.edition += 1;
-        self.nodes.remove(name)
+        let gone = self.nodes.remove(name)?;
+        self.identities.remove(&gone.node);
+        Some(gone)
     }
 
     /// Takes in a complete list of leases.
@@ -298,6 +308,21 @@ impl ClusterView {
         link.is_some_and(|link| {
             link.instance != *instance && matches!(link.by, LinkedBy::ProviderId | LinkedBy::SystemUuid)
         })
+    }
+
+    /// The nodes whose kubelets run on the machine of this system UUID, by their own word.
+    pub fn with_uuid(&self, uuid: &InstanceId) -> &[NodeName] {
+        self.identities.with_uuid(uuid)
+    }
+
+    /// The nodes that have this address.
+    pub fn with_address(&self, address: &IpAddr) -> &[NodeName] {
+        self.identities.with_address(address)
+    }
+
+    /// The node answers, or its lease was renewed lately: its kubelet lives.
+    pub fn lives(&self, name: &NodeName, silent_after: Span) -> bool {
+        self.answers(name) || self.lease_age(name).is_some_and(|age| age <= silent_after)
     }
 
     /// Remembers an event.

@@ -1,27 +1,27 @@
 //! Who holds a name or an address. An index that is right for the usual case of exactly one holder, and still right when
 //! there are more: links by name or address are made only where there is one.
+//!
+//! Holders are instances in a cloud's index, and Nodes in the cluster's.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
-use crate::model::id::InstanceId;
-
 /// Who holds a name or an address: almost always one, so that one costs no list.
 #[derive(Clone, Debug)]
-pub(super) enum Holders {
-    One([InstanceId; 1]),
-    Many(Vec<InstanceId>),
+pub(super) enum Holders<T> {
+    One([T; 1]),
+    Many(Vec<T>),
 }
 
-impl Holders {
-    pub(super) fn all(&self) -> &[InstanceId] {
+impl<T: Clone + PartialEq> Holders<T> {
+    pub(super) fn all(&self) -> &[T] {
         match self {
             Self::One(one) => one,
             Self::Many(many) => many,
         }
     }
 
-    pub(super) fn add<K: Ord>(index: &mut BTreeMap<K, Self>, key: K, id: &InstanceId) {
+    pub(super) fn add<K: Ord>(index: &mut BTreeMap<K, Self>, key: K, id: &T) {
         match index.entry(key) {
             Entry::Vacant(entry) => {
                 entry.insert(Self::One([id.clone()]));
@@ -34,7 +34,7 @@ impl Holders {
         }
     }
 
-    pub(super) fn remove<K: Ord>(index: &mut BTreeMap<K, Self>, key: &K, id: &InstanceId) {
+    pub(super) fn remove<K: Ord>(index: &mut BTreeMap<K, Self>, key: &K, id: &T) {
         let Some(held) = index.get_mut(key) else { return };
         let mut ids = held.all().to_vec();
         ids.retain(|known| known != id);

@@ -24,5 +24,6 @@ pub mod nodes_listed;
 mod pack;
 mod ports;
 mod sayings;
+pub mod sharing;
 pub mod source;
 pub mod tally;

@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use crate::diagnose::absence::Witness;
 use crate::diagnose::gathered::Gathered;
 use crate::event::Pause;
 use crate::model::id::{CloudName, InstanceId, IntentId, NodeName, PoolName, RouterId, ZoneName};
@@ -14,6 +15,7 @@ use crate::model::time::{Span, Time};
 use crate::observe::agents::AgentsView;
 use crate::observe::cloud::{CloudView, Seen};
 use crate::observe::cluster::{ClusterView, NodeSeen};
+use crate::observe::sharing::Views;
 use crate::observe::tally::Tally;
 
 use super::budget::Book;
@@ -100,6 +102,16 @@ impl<'a> Desk<'a> {
             Subject::Machine(key) => self.seen(key),
             _ => None,
         }
+    }
+
+    /// Everything that the question whether a machine of this cloud answers needs.
+    pub const fn witness(&self, cloud: &'a CloudView) -> Witness<'a> {
+        Witness { roster: self.roster, cloud, views: self.views(), cluster: self.cluster, now: self.now }
+    }
+
+    /// The views that tell which Nodes share an identity with a machine.
+    pub const fn views(&self) -> Views<'a> {
+        Views { clouds: self.clouds, cluster: self.cluster, agents: self.agents }
     }
 
     /// The instance's id, when the subject is a machine with one.

@@ -72,6 +72,8 @@ pub enum Hold {
     NotOwned,
     /// Two claim one identity.
     Contested,
+    /// A Node carries an identity of this machine and is not linked to it: which Node, and which identity.
+    SharedIdentity(Arc<str>),
     /// Nothing in its zone answers.
     ZoneDark {
         /// The zone.
@@ -198,6 +200,7 @@ impl Hold {
             Self::AgentByName => Guard::AgentIdentity,
             Self::NotOwned => Guard::Ownership,
             Self::Contested => Guard::Contested,
+            Self::SharedIdentity(_) => Guard::SharedIdentity,
             Self::ZoneDark { .. } => Guard::ZoneDark,
             Self::FleetDark { .. } | Self::MostAway { .. } => Guard::FleetDark,
             Self::Breaker { .. } => Guard::Breaker,
@@ -270,6 +273,7 @@ impl fmt::Display for Hold {
                 f.write_str("no mark on the instance proves that it belongs to exactly one pool")
             }
             Self::Contested => f.write_str("two claim one identity"),
+            Self::SharedIdentity(what) => write!(f, "{what}; a person has to tell the two apart"),
             Self::ZoneDark { zone, machines } => {
                 write!(
                     f,

@@ -16,10 +16,12 @@ use crate::model::hosting::GroupPhase;
 use crate::model::id::NodeName;
 use crate::model::incident::{Confidence, FaultKind, MachineKey, Subject};
 use crate::model::instance::InstanceState;
+use crate::model::node::Ready;
 use crate::model::roster::{Limits, Mode, Pool};
 use crate::model::time::Span;
 use crate::observe::cloud::{CloudView, Seen};
 use crate::observe::cluster::ClusterView;
+use crate::observe::sharing::Identity;
 use crate::observe::source::Trust;
 use crate::observe::tally::Count;
 use crate::record::Domain;
@@ -176,6 +178,7 @@ fn machine(desk: &Desk<'_>, case: &Case, seen: &Seen, rung: Rung, holds: &mut Ve
     if seen.nodes.iter().any(|name| desk.cluster.answers(name)) {
         holds.push(Hold::Ready);
     }
+    shared_identity(desk, case, seen, rung, holds);
     let own = |name: &&NodeName| !desk.cluster.is_anothers(name, &seen.instance.id);
     if let Subject::Machine(key) = &case.incident.key.subject {
         if let Some((_, agent)) = desk.agents.fresh(desk.now, key) {
@@ -197,6 +200,9 @@ fn machine(desk: &Desk<'_>, case: &Case, seen: &Seen, rung: Rung, holds: &mut Ve
     if seen.instance.locked {
         holds.push(Hold::Locked);
     }
+    if let Some(left) = seen.left.as_ref().filter(|_| rung != Rung::Cleanup) {
+        holds.push(Hold::OtherActor(format!("its node was removed on purpose ({})", left.sign).into()));
+    }
     if rung != Rung::Cleanup {
         provider(desk, seen, rung, holds);
     }
@@ -217,6 +223,32 @@ fn machine(desk: &Desk<'_>, case: &Case, seen: &Seen, rung: Rung, holds: &mut Ve
     });
     if rung == Rung::Replace && unknown_history && !first_boot_failed {
         holds.push(Hold::HistoryUnknown);
+    }
+}
+
+/// A Node that is not linked to the machine carries an identity of it, so the machine may serve under that Node. For the
+/// removal of a left-over Node: the Node is another machine's, which is there.
+fn shared_identity(desk: &Desk<'_>, case: &Case, seen: &Seen, rung: Rung, holds: &mut Vec<Hold>) {
+    let Some((cloud, _)) = Desk::instance_of(&case.incident.key.subject) else { return };
+    if rung == Rung::Cleanup {
+        let nodes = seen.nodes.iter().filter_map(|name| desk.cluster.nodes.get(name));
+        holds.extend(nodes.filter_map(|node| {
+            let (other, by) = desk.views().other_machine(&seen.instance.id, &node.node)?;
+            let by = match by {
+                Identity::Address(address) => format!("address {address}"),
+                _ => "system UUID".to_owned(),
+            };
+            let text = format!("node {} has the {by} of {}", node.node.name, other.instance.id);
+            Some(Hold::SharedIdentity(text.into()))
+        }));
+        return;
+    }
+    let silent_after = desk.roster.timing.lease_silent_after;
+    let lives = |name: &NodeName| desk.cluster.lives(name, silent_after);
+    if let Some(sharer) = desk.views().contesting(cloud, seen, lives) {
+        let is = if sharer.seen.node.ready == Ready::True { "is Ready with" } else { "has" };
+        let text = format!("node {} {is} {}", sharer.name, sharer.by);
+        holds.push(Hold::SharedIdentity(text.into()));
     }
 }
 

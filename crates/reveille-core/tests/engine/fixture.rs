@@ -18,7 +18,7 @@ use reveille_core::model::network::*;
 use reveille_core::model::node::*;
 use reveille_core::model::roster::*;
 use reveille_core::model::testimony::{Guest, Testimony};
-use reveille_core::model::time::{Span, Time};
+use reveille_core::model::time::{ServiceTime, Span, Time};
 use reveille_core::plan::desk::Case;
 use reveille_core::record::Record;
 
@@ -82,6 +82,12 @@ pub fn instance(id: &str) -> Instance {
         hostname: None,
         hosting: None,
     }
+}
+
+/// How a cloud writes a moment of the first hours of 1970, where the fixture's clock begins.
+pub fn stamp(at: Time) -> Arc<str> {
+    let s = at.ms / 1000;
+    format!("1970-01-{:02}T{:02}:{:02}:{:02}Z", 1 + s / 86_400, s / 3600 % 24, s / 60 % 60, s % 60).into()
 }
 
 pub fn port(id: &str, groups: &[&str]) -> Port {
@@ -159,6 +165,8 @@ pub struct Field {
     pub fails: bool,
     /// Reads of action logs fail once a call was made.
     pub no_action_log: bool,
+    /// The cloud's own clock is so far behind ours.
+    pub cloud_behind: Span,
     /// Reads of this instance by its id fail.
     pub cell_down: Option<String>,
     /// Targeted reads are not answered for now; those that were asked for meanwhile.
@@ -193,6 +201,7 @@ impl Field {
             deaf: false,
             fails: false,
             no_action_log: false,
+            cloud_behind: Span::ZERO,
             cell_down: None,
             unanswered: None,
             held: Some(Vec::new()),
@@ -212,7 +221,8 @@ impl Field {
     }
 
     pub fn add_machine(&mut self, id: &str, joined: bool) {
-        self.instances.insert(id.into(), instance(id));
+        let now = stamp(self.now - self.cloud_behind);
+        self.instances.insert(id.into(), Instance { created: Some(now), ..instance(id) });
         self.ports.insert(id.into(), port(id, &["g-nodes"]));
         if joined {
             self.nodes.insert(id.into(), node(id, Ready::True));
@@ -307,6 +317,7 @@ impl Field {
     pub fn snapshot(&self) -> CloudSnapshot {
         CloudSnapshot {
             instances: self.instances.values().cloned().map(Arc::new).collect(),
+            begun: Some(ServiceTime::from_s((self.now - self.cloud_behind).ms / 1000)),
             scope: Scope::Full,
             ports: self.ports.iter().map(|(id, port)| (id.as_str().into(), Arc::new(port.clone()))).collect(),
             groups: Some(vec![Arc::new(self.group())]),

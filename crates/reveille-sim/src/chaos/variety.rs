@@ -48,6 +48,23 @@ catalog! {
         crash.into_iter().chain([other]).collect()
     };
     "etcd-restored" 3 "etcd is restored from a backup without the nodes of some machines, perhaps while no process runs" etcd_restored;
+    "remade" 4 "the owner deletes a machine and makes another of its name, whose kubelet takes the Node over"
+        |dice| {
+            let lasts = dice.rng.span(Span::from_min(20), Span::from_min(150));
+            dice.on(|machine| Fault::Remade(machine, lasts))
+        };
+    "drained" 4 "a person cordons a node, deletes it, and deletes the instance much later"
+        |dice| {
+            let lasts = dice.rng.span(Span::from_min(5), Span::from_min(120));
+            dice.on(|machine| Fault::Drained(machine, lasts))
+        };
+    "marks-away" 4 "a person takes all marks off a machine and puts them back later"
+        |dice| {
+            let lasts = dice.lasts();
+            dice.on(|machine| Fault::MarksAway(machine, lasts))
+        };
+    "marked" 4 "a person puts the marks of its pool on a machine, perhaps on one that never had any"
+        |dice| dice.on(Fault::Marked);
 }
 
 /// A person restarts the kubelets of these machines some hours later: nothing else brings their nodes back.
@@ -64,6 +81,9 @@ fn etcd_restored(dice: &mut Dice) -> Drawn {
     drawn
 }
 
+/// What the Nodes of such a cluster may be called, after their instances.
+const QUALIFIED: &str = ".prod.example.internal";
+
 /// Draws what this fleet is like.
 pub(super) fn draw(layout: &mut Layout) {
     let mut rng = Rng::named(layout.seed, "boots-slowly");
@@ -74,4 +94,14 @@ pub(super) fn draw(layout: &mut Layout) {
         layout.variety.first_reads = FirstReads::AnyOrder;
     }
     layout.variety.identity = Rng::named(layout.seed, "identity of a cluster").chance(90);
+    // Every kubelet takes over a Node of its name; worlds of earlier seeds put another object in its place.
+    layout.variety.adopts = true;
+    let mut rng = Rng::named(layout.seed, "node names");
+    if rng.chance(30) {
+        layout.node_suffix = QUALIFIED.to_owned();
+    }
+    let mut rng = Rng::named(layout.seed, "machines without marks");
+    if rng.chance(40) {
+        layout.variety.unmarked = 1 + rng.below(2) as u32;
+    }
 }

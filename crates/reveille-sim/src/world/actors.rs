@@ -29,10 +29,14 @@ impl World {
         let pools: Vec<(PoolName, u32)> =
             self.pools.iter().map(|(name, kept)| (name.clone(), kept.size)).collect();
         let mut nodeless = self.layout.nodeless.clone().into_iter();
+        let mut unmarked = 0..self.layout.variety.unmarked;
         for (pool, size) in pools {
             for _ in 0..size {
                 let trouble = nodeless.next();
                 let id = self.make(&pool, trouble);
+                if unmarked.next().is_some() {
+                    self.set_marks(&id, false);
+                }
                 if trouble.is_some() {
                     self.project.set_state(self.now, &id, InstanceState::Active, None);
                     self.boot(&id);
@@ -82,7 +86,7 @@ impl World {
     }
 
     /// The pool's owner orders a machine; the cloud begins to build it.
-    fn make(&mut self, pool: &PoolName, trouble: Option<Trouble>) -> InstanceId {
+    pub(super) fn make(&mut self, pool: &PoolName, trouble: Option<Trouble>) -> InstanceId {
         let host = self.project.host();
         let id = InstanceId::new(self.names.uuid());
         let name = self.name_for(pool);

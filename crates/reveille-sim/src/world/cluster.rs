@@ -81,6 +81,21 @@ impl Cluster {
         Some(node)
     }
 
+    /// The kubelet of another machine takes over the Node of this name: its status is of that machine from now on, its spec
+    /// stays. None where there is no such Node, or it is of this machine already.
+    pub(crate) fn adopt(&mut self, name: &NodeName, by: &Registration) -> Option<Arc<Node>> {
+        let known = self.nodes.get(name).filter(|node| node.system_uuid.as_ref() != Some(&by.instance))?;
+        let mut node = (**known).clone();
+        node.system_uuid = Some(by.instance.clone());
+        node.boot_id = Some(by.boot_id.clone());
+        node.addresses = Box::new([by.address]);
+        set_ready(&mut node, Ready::False);
+        let (node, written) = (Arc::new(node), self.written.remove(name));
+        self.put(node.clone());
+        self.written.extend(written.map(|written| (name.clone(), written)));
+        Some(node)
+    }
+
     fn count_provider(&mut self, provider: &Provider, comes: bool) {
         let Provider::Instance(id) = provider else { return };
         let count = self.providers.entry(id.clone()).or_default();

@@ -88,6 +88,13 @@ pub enum Fault {
     MarkedTwice(InstanceId, PoolName),
     /// Somebody cordons a machine's node.
     Cordoned(InstanceId),
+    /// A person cordons a machine's node, deletes the node two minutes later, and the instance after this long.
+    Drained(InstanceId, Span),
+    /// The owner deletes a machine and makes another of its name, whose kubelet takes the Node over. After this long a person
+    /// deletes that Node and restarts the kubelet.
+    Remade(InstanceId, Span),
+    /// A person takes all marks off a machine, and puts them back after this long.
+    MarksAway(InstanceId, Span),
     /// The cloud says that an instance is shut off, and it runs.
     SaidStopped(InstanceId, Span),
     /// Listings of servers are empty, complete and 200.
@@ -257,6 +264,9 @@ impl Fault {
             Self::Marked(_) => "marked",
             Self::MarkedTwice(..) => "marked-twice",
             Self::Cordoned(_) => "cordoned",
+            Self::Drained(..) => "drained",
+            Self::Remade(..) => "remade",
+            Self::MarksAway(..) => "marks-away",
             Self::SaidStopped(..) => "said-stopped",
             Self::ServersUnlisted { .. } => "servers-unlisted",
             Self::SomeUnlisted { .. } => "some-unlisted",
@@ -336,6 +346,9 @@ impl Fault {
             | Self::Marked(machine)
             | Self::MarkedTwice(machine, _)
             | Self::Cordoned(machine)
+            | Self::Drained(machine, _)
+            | Self::Remade(machine, _)
+            | Self::MarksAway(machine, _)
             | Self::SaidStopped(machine, _)
             | Self::NodeClock(machine, _)
             | Self::NodePaused(machine, _)
@@ -361,6 +374,9 @@ impl Fault {
             | Self::SomeUnlisted { lasts, .. }
             | Self::PortsUnlisted(lasts)
             | Self::SaidStopped(_, lasts)
+            | Self::Drained(_, lasts)
+            | Self::Remade(_, lasts)
+            | Self::MarksAway(_, lasts)
             | Self::CloudFails(_, lasts)
             | Self::NodesUnlisted(lasts)
             | Self::OtherCluster(lasts)

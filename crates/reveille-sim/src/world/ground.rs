@@ -25,7 +25,7 @@ pub(crate) struct Ground {
     pub(crate) task: bool,
     /// When its cloud last changed anything about it.
     pub(crate) changed_at: Time,
-    /// A node of it carries the sign of whoever takes it away.
+    /// A node of it carries the sign of whoever takes it away, or a person cordoned and deleted its node.
     pub(crate) leaving: bool,
     pub(crate) nodes: usize,
     pub(crate) first_boot_failed: bool,
@@ -66,7 +66,7 @@ impl World {
             locked: instance.locked,
             task: instance.task.is_some(),
             changed_at: server.changed_at,
-            leaving: own().any(|node| node.intent.leaving.is_some()),
+            leaving: own().any(|node| node.intent.leaving.is_some()) || self.is_removed_on_purpose(id),
             nodes: own().count(),
             first_boot_failed: guest.is_some_and(|guest| guest.first_boot == FirstBoot::Failed),
             keep: {
@@ -172,9 +172,7 @@ impl World {
 
     /// It ran before anybody watched.
     pub(crate) fn was_there_before(&self, id: &InstanceId) -> bool {
-        self.project.servers.get(id).is_some_and(|server| {
-            server.actions.iter().all(|action| *action.started <= *super::stamp(self.layout.start))
-        })
+        self.project.servers.get(id).is_some_and(|server| server.made_at <= self.layout.start)
     }
 
     /// True while reads of the cloud fail.

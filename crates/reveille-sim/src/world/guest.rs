@@ -255,6 +255,7 @@ impl World {
         guest.kubelet = Kubelet::Registered;
         guest.joined = true;
         self.node_deleted_by.remove(id);
+        self.identity.removed.remove(id);
         let (host, boot_id) = (guest.host, guest.boot_id.clone());
         let name = self.node_name_of(id);
         let held = self.guests.get(id).is_some_and(|guest| guest.heard);
@@ -266,6 +267,11 @@ impl World {
             .filter(|node| node.system_uuid.as_ref() == Some(id));
         if let Some(node) = known {
             self.watched(node);
+        } else if let Some(node) = self.adopt_node(id, &name) {
+            let uid = node.uid.clone();
+            self.watched(node);
+            let ready = self.soon(6_000, 20_000);
+            self.plan(ready, Task::NetworkReady(name, uid));
         } else {
             let node = Arc::new(registered(Registration {
                 name: name.clone(),

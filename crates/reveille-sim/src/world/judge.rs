@@ -12,7 +12,7 @@
 //! 2. **healthy**: its kubelet is heard and its Node is Ready, and has been for longer than a minute. Within that minute
 //!    a decision and a recovery cross on their way, and nobody is blamed.
 //! 3. **hands off**: a person paused it, locked it or works on it, or somebody takes its Node away on purpose (a taint or
-//!    annotation that says so). A cordon alone says nothing about repair.
+//!    annotation that says so). A cordon alone says nothing about repair; a Node that a person cordons and then deletes does.
 //!    The same is said by a provider that takes it back, and by a group of the cloud that takes it away, brings it in, or
 //!    had it put apart.
 //! 4. **its group's**: a group of the cloud keeps it, and it was stopped, which that group answers with its end; or it was
@@ -224,7 +224,8 @@ impl World {
         if instance.hosting.as_ref().is_some_and(|hosting| is_in_other_hands(hosting)) {
             return true;
         }
-        self.is_paused(id, Some(pool)) || instance.locked || busy || nodes.iter().any(taken)
+        let removed = self.is_removed_on_purpose(id);
+        self.is_paused(id, Some(pool)) || instance.locked || busy || removed || nodes.iter().any(taken)
     }
 
     /// A group of the cloud keeps it, and would have to make up for what is done.

@@ -97,6 +97,10 @@ pub struct Variety {
     pub first_reads: FirstReads,
     /// The API server tells which cluster it is of, as each one does that lets us read its namespace `kube-system`.
     pub identity: bool,
+    /// A kubelet that registers under the name of a Node that is there takes that object over, as every kubelet does.
+    pub adopts: bool,
+    /// So many machines of the first pool begin without any mark of the roster.
+    pub unmarked: u32,
 }
 
 /// When the sources of a process that starts answer for the first time.

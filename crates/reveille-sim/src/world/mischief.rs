@@ -144,6 +144,7 @@ impl World {
                 self.review(id);
             }
             Fault::CheckWrong(..) | Fault::PutApart(..) => self.mend_hosting(fault),
+            Fault::Drained(..) | Fault::Remade(..) | Fault::MarksAway(..) => self.mend_identity(fault),
             _ => {}
         }
     }

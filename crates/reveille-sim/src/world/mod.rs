@@ -28,6 +28,7 @@ mod glance;
 pub(crate) mod ground;
 pub mod guest;
 mod hosting;
+mod identity;
 mod judge;
 pub mod layout;
 mod mischief;
@@ -146,6 +147,7 @@ pub struct World {
     restored: BTreeSet<InstanceId>,
     agents: agents::Agents,
     provider: hosting::Provider,
+    identity: identity::Changes,
 }
 
 /// The cluster's cloud controller: whether it runs, and what it fails to do.
@@ -261,6 +263,7 @@ impl World {
             restored: BTreeSet::new(),
             agents: agents::Agents::new(layout.seed),
             provider: hosting::Provider::default(),
+            identity: identity::Changes::default(),
             layout: layout.clone(),
         };
         world.settle_in();

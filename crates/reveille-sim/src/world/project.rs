@@ -166,6 +166,16 @@ impl Project {
         self.names.get(name).copied().unwrap_or(0)
     }
 
+    /// Gives an instance another name.
+    pub(crate) fn rename(&mut self, now: Time, id: &InstanceId, name: &InstanceName) {
+        let Some(before) = self.servers.get(id).map(|server| server.instance.name.clone()) else { return };
+        if let Some(count) = self.names.get_mut(&before) {
+            *count = count.saturating_sub(1);
+        }
+        *self.names.entry(name.clone()).or_default() += 1;
+        self.change(now, id, |instance| instance.name = name.clone());
+    }
+
     /// Changes an instance, but not its name, and marks it as changed.
     pub(crate) fn change(&mut self, now: Time, id: &InstanceId, change: impl FnOnce(&mut Instance)) {
         self.edition += 1;
@@ -348,6 +358,7 @@ impl Project {
         let in_order = || legs.values().flatten().filter_map(|port| all.get(port)).cloned().collect();
         CloudSnapshot {
             instances,
+            begun: None,
             scope: if since.is_some() { Scope::Changes } else { Scope::Full },
             ports: self.listed.get_or_insert_with(in_order).clone(),
             groups: Some(self.groups()),

@@ -17,7 +17,7 @@ use reveille_core::model::id::{InstanceId, LookId, NodeName, NodeUid, ZoneName};
 use reveille_core::model::instance::Instance;
 use reveille_core::model::lease::{Leases, Renewal};
 use reveille_core::model::node::{Node, NodeEvent};
-use reveille_core::model::time::{Span, Time};
+use reveille_core::model::time::{ServiceTime, Span, Time};
 
 use crate::catalogue::judge;
 
@@ -239,6 +239,8 @@ impl World {
 
     fn listing_anew(&mut self, since: Option<Time>) -> CloudSnapshot {
         let mut snapshot = self.project.snapshot(since);
+        // By the cloud's clock, as its answer's Date header says it.
+        snapshot.begun = Some(ServiceTime::from_s((self.now.ms + self.project.skew_ms).div_euclid(1000)));
         self.listings.listed_at = Some(self.now);
         self.listings.listed = Some(self.project.edition);
         if since.is_none() {

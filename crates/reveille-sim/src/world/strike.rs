@@ -202,28 +202,15 @@ impl World {
             }
             Fault::ScaledDown(_) => self.scale_down(id),
             Fault::NodeDeletedByController(_) => self.mistake_for_gone(id),
-            Fault::NodeDeletedByPerson(_) => {
-                for name in self.nodes_of(id) {
-                    self.delete_node(&name);
-                }
+            Fault::NodeDeletedByPerson(_) => self.delete_node_by_person(id),
+            Fault::Drained(..) | Fault::Remade(..) | Fault::MarksAway(..) | Fault::Marked(_) => {
+                self.strike_identity(id, fault);
             }
             Fault::NodeTwin(_) => self.add_node_twin(id),
             Fault::NameTwin(_) => self.add_name_twin(id),
             Fault::Unmarked(_) => self.unmark(id),
-            Fault::Marked(_) => {
-                let pool = self.project.servers.get(id).and_then(|server| server.pool.clone());
-                if let Some(pool) = pool {
-                    self.mark(id, &pool);
-                }
-            }
             Fault::MarkedTwice(_, pool) => self.mark(id, pool),
-            Fault::Cordoned(_) => {
-                for name in self.nodes_of(id) {
-                    if let Some(node) = self.cluster.change(&name, |node| node.cordoned = true) {
-                        self.watched(node);
-                    }
-                }
-            }
+            Fault::Cordoned(_) => self.cordon(id),
             // A slip of the pen about one that runs; what really happened to a machine is not written over.
             Fault::SaidStopped(..) if self.project.servers[id].instance.state == InstanceState::Active => {
                 self.project.set_state(self.now, id, InstanceState::Stopped, None);

@@ -6,6 +6,7 @@
 //! how many machine-days, stands in `docs/saboteurs.md`, which is checked to be what this test finds.
 
 mod hosted;
+mod identities;
 mod starts;
 mod stories;
 

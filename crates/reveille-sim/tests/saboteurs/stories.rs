@@ -18,7 +18,7 @@ use reveille_sim::world::fault::{CallLie, Fault};
 use reveille_sim::world::guest::Trouble;
 use reveille_sim::world::layout::{CLOUD, Layout};
 
-use super::{hosted, starts};
+use super::{hosted, identities, starts};
 
 pub(crate) const fn min(minutes: i64) -> Span {
     Span::from_min(minutes)
@@ -95,6 +95,8 @@ pub(crate) const fn beside(guard: Guard) -> &'static [Guard] {
         Guard::Alive => &[Guard::Patience],
         Guard::SameCluster => &[Guard::ShrunkenNodes, Guard::ZoneDark, Guard::FleetDark, Guard::Breaker],
         Guard::RememberedNodes => &[Guard::ZoneDark, Guard::FleetDark, Guard::Breaker],
+        // The agent and the controller read the same drain.
+        Guard::AgentHolds => &[Guard::Drained],
         // Where every lease is silent, every zone is.
         Guard::FleetDark => &[Guard::ZoneDark],
         _ => &[],
@@ -139,6 +141,7 @@ pub(crate) fn play(guard: Guard, seed: u64) -> Drive {
         Guard::JudgedAgain | Guard::RememberedNodes | Guard::SameCluster | Guard::SomeNode => {
             starts::play(guard, seed)
         }
+        Guard::SharedIdentity | Guard::Drained | Guard::BornInSight => identities::play(guard, seed),
         Guard::YoungDenial | Guard::GroupKeeps | Guard::GroupHands | Guard::TakenBack | Guard::DisksKept => {
             hosted::play(guard, seed)
         }

@@ -25,7 +25,7 @@ use reveille_core::model::instance::{Instance, InstanceAction, Port};
 use reveille_core::model::network::{Router, SecurityGroup};
 use reveille_core::model::node::{Node, NodeEvent};
 use reveille_core::model::testimony::Testimony;
-use reveille_core::model::time::Span;
+use reveille_core::model::time::{ServiceTime, Span};
 use serde::{Deserialize, Serialize};
 
 use super::Broken;
@@ -83,6 +83,9 @@ pub(crate) struct WireSnapshot {
     /// Recordings of before this was known have none.
     #[serde(default, rename = "tookMs", skip_serializing_if = "is_zero")]
     took_ms: i64,
+    /// The service's own clock, whole seconds, where it told.
+    #[serde(default, rename = "begunS", skip_serializing_if = "Option::is_none")]
+    begun_s: Option<i64>,
     instances: Vec<Edit<WireInstance>>,
     ports: Vec<Edit<(Arc<str>, WirePort)>>,
     /// None where they were left out.
@@ -238,6 +241,7 @@ impl Shelves {
             cloud: cloud.out(),
             scope: snapshot.scope.out(),
             took_ms: took.ms,
+            begun_s: snapshot.begun.map(|begun| begun.s),
             instances: project.instances(snapshot.scope).put(&snapshot.instances, |one| one.id.clone()),
             ports: project.ports.put(&snapshot.ports, |(of, port)| (of.clone(), port.id.clone())),
             groups: snapshot
@@ -293,6 +297,7 @@ impl Shelves {
         let took = Span::from_ms(wire.took_ms);
         let snapshot = CloudSnapshot {
             instances: project.instances(scope).take(wire.instances)?,
+            begun: wire.begun_s.map(ServiceTime::from_s),
             scope,
             ports: project.ports.take(wire.ports)?,
             groups: wire.groups.map(|edits| project.groups.take(edits)).transpose()?,

@@ -190,6 +190,7 @@ impl Bench {
     async fn show(&self) {
         let snapshot = CloudSnapshot {
             instances: vec![Arc::new(fixture::instance("1"))],
+            begun: None,
             scope: Scope::Full,
             ports: vec![("i1".into(), Arc::new(port(self.fake.mended.load(Ordering::SeqCst))))],
             groups: Some(vec![Arc::new(fixture::group())]),

@@ -88,6 +88,7 @@ impl Sieve {
                 .filter(|one| self.instances.contains(&one.id))
                 .cloned()
                 .collect(),
+            begun: snapshot.begun,
             scope: snapshot.scope,
             ports,
             groups: snapshot.groups.clone(),

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use reveille_core::diagnose::absence::{self, Standing, Witness};
+use reveille_core::diagnose::absence::{self, Standing};
 use reveille_core::model::cause::Cause;
 use reveille_core::model::id::NodeName;
 use reveille_core::model::incident::{FaultKind, IncidentKey, MachineKey, Subject};
@@ -47,12 +47,7 @@ pub(crate) fn all<'a>(desk: &Desk<'a>) -> Vec<Machine<'a>> {
 /// One machine.
 pub(crate) fn one<'a>(desk: &Desk<'a>, key: MachineKey) -> Machine<'a> {
     let seen = desk.seen(&key);
-    let standing = seen.map(|(cloud, seen)| {
-        absence::judge_instance(
-            Witness { roster: desk.roster, cloud, cluster: desk.cluster, now: desk.now },
-            seen,
-        )
-    });
+    let standing = seen.map(|(cloud, seen)| absence::judge_instance(desk.witness(cloud), seen));
     let subject = Subject::Machine(key.clone());
     let first = IncidentKey { subject: subject.clone(), kind: FaultKind::ALL[0] };
     let last = IncidentKey { subject, kind: FaultKind::ALL[FaultKind::ALL.len() - 1] };

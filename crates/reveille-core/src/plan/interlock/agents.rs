@@ -11,7 +11,8 @@ use crate::observe::agents::AgentSeen;
 
 use super::super::desk::{Case, Desk};
 use super::super::hold::Hold;
-use super::network;
+use super::super::ladder::Rung;
+use super::{network, shared_identity};
 
 /// What stands against asking this agent for the machine of a case.
 pub(super) fn rejoin(desk: &Desk<'_>, case: &Case, agent: &AgentId, holds: &mut Vec<Hold>) {
@@ -20,6 +21,7 @@ pub(super) fn rejoin(desk: &Desk<'_>, case: &Case, agent: &AgentId, holds: &mut 
         holds.push(Hold::NotOwned);
         return;
     };
+    shared_identity(desk, case, seen, Rung::Rejoin, holds);
     if seen.nodes.len() > 1 {
         holds.push(Hold::Contested);
     }

@@ -24,7 +24,7 @@ use reveille_core::model::network::{GroupRule, Router, SecurityGroup};
 use reveille_core::model::node::{Asks, Condition, Node, NodeEvent, NodeIntent, Provider, Ready};
 use reveille_core::model::stage::Stage;
 use reveille_core::model::testimony::{BootProgress, ConfigDrive, Guest, Quote, Testimony, Told};
-use reveille_core::model::time::Span;
+use reveille_core::model::time::{ServiceTime, Span};
 
 use crate::ledger::tests::arbitrary::{
     at, call, cause, cloud, hold, id, line, maybe_text, net, outcome, record, role, route, rule, stage_error,
@@ -168,12 +168,13 @@ prop_compose! {
 prop_compose! {
     fn snapshot()(
         instances in vec(instance(), 0..4),
+        begun in option::of(any::<i64>().prop_map(ServiceTime::from_s)),
         scope in select(vec![Scope::Full, Scope::Changes]),
         ports in vec((id(InstanceId::new), port()), 0..4),
         groups in option::of(vec(group(), 0..3)),
         routers in vec(router(), 0..3),
     ) -> Arc<CloudSnapshot> {
-        Arc::new(CloudSnapshot { instances, scope, ports, groups, routers })
+        Arc::new(CloudSnapshot { instances, begun, scope, ports, groups, routers })
     }
 }
 

@@ -29,7 +29,7 @@ use reveille_core::model::roster::{
 };
 use reveille_core::model::stage::Stage;
 use reveille_core::model::testimony::{BootProgress, ConfigDrive, Guest, Quote, Testimony, Told};
-use reveille_core::model::time::{Span, Time};
+use reveille_core::model::time::{ServiceTime, Span, Time};
 use reveille_core::record::Record;
 
 use crate::recording::{Header, Memory};
@@ -201,6 +201,7 @@ fn router() -> Router {
 fn snapshot(instances: Vec<Instance>, scope: Scope) -> Event {
     let snapshot = CloudSnapshot {
         instances: instances.into_iter().map(Arc::new).collect(),
+        begun: Some(ServiceTime::from_s(1_792_400_400)),
         scope,
         ports: vec![("7f3a".into(), Arc::new(port("p-1")))],
         groups: Some(vec![Arc::new(group())]),

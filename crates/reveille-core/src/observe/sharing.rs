@@ -1,0 +1,240 @@
+//! Which Nodes carry an identity of a machine without being linked to it.
+//!
+//! ```text
+//!  Node: system UUID, addresses ─▶ Identities (an index, kept as nodes change) ─┐
+//!  Node: name ───────────────────▶ ClusterView::nodes ──────────────────────────┼─▶ sharers: node, and by which identity
+//!  agent: the name of its Node ──▶ AgentsView ──────────────────────────────────┘
+//! ```
+//!
+//! A link follows the provider ID, which never changes. A kubelet on a new instance that finds a Node of its name takes that
+//! object over: its status then shows the new instance's UUID and addresses beside the provider ID of one that is gone
+//! (pkg/kubelet/kubelet_node_status.go, tryRegisterWithAPIServer). Such a machine serves, and no Node is linked to it.
+//!
+//! An address or a name that the Node's own instance has as well is explained by that instance: two projects may use one
+//! address twice, and names are given twice. A system UUID is never explained by another instance.
+//!
+//! It does not decide what follows: `diagnose` says that the machine is contested, `plan` holds what could hurt it.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::net::IpAddr;
+
+use crate::model::id::{CloudName, InstanceId, NodeName};
+use crate::model::incident::MachineKey;
+use crate::model::instance::Instance;
+use crate::model::node::Node;
+
+use super::agents::AgentsView;
+use super::cloud::{CloudView, Seen};
+use super::cluster::{ClusterView, LinkedBy, NodeSeen};
+use super::holders::Holders;
+use super::pack;
+
+/// Nodes by what they say of the machine that they run on.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Identities {
+    by_uuid: BTreeMap<InstanceId, Holders<NodeName>>,
+    by_address: BTreeMap<IpAddr, Holders<NodeName>>,
+}
+
+impl Identities {
+    pub(super) fn add(&mut self, node: &Node) {
+        if let Some(uuid) = &node.system_uuid {
+            Holders::add(&mut self.by_uuid, uuid.clone(), &node.name);
+        }
+        for address in &node.addresses {
+            Holders::add(&mut self.by_address, *address, &node.name);
+        }
+    }
+
+    pub(super) fn remove(&mut self, node: &Node) {
+        if let Some(uuid) = &node.system_uuid {
+            Holders::remove(&mut self.by_uuid, uuid, &node.name);
+        }
+        for address in &node.addresses {
+            Holders::remove(&mut self.by_address, address, &node.name);
+        }
+    }
+
+    /// The same object, described anew. Nearly always it is on the same machine.
+    pub(super) fn change(&mut self, before: &Node, now: &Node) {
+        if before.system_uuid != now.system_uuid || before.addresses != now.addresses {
+            self.remove(before);
+            self.add(now);
+        }
+    }
+
+    pub(super) fn pack(&mut self) {
+        pack::pack(&mut self.by_uuid);
+        pack::pack(&mut self.by_address);
+    }
+
+    pub(super) fn with_uuid(&self, uuid: &InstanceId) -> &[NodeName] {
+        self.by_uuid.get(uuid).map_or(&[], Holders::all)
+    }
+
+    pub(super) fn with_address(&self, address: &IpAddr) -> &[NodeName] {
+        self.by_address.get(address).map_or(&[], Holders::all)
+    }
+}
+
+/// An identity of a machine that a Node carries, the stronger first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Identity {
+    /// `status.nodeInfo.systemUUID`.
+    SystemUuid,
+    /// The agent on the machine names the Node as its own.
+    Agent,
+    /// One of its addresses.
+    Address(IpAddr),
+    /// The name of its instance, or of its host.
+    Name,
+}
+
+impl fmt::Display for Identity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::SystemUuid => f.write_str("the system UUID of this machine"),
+            Self::Agent => f.write_str("the name that the agent of this machine gives"),
+            Self::Address(address) => write!(f, "the address {address} of this machine"),
+            Self::Name => f.write_str("the name of this machine"),
+        }
+    }
+}
+
+/// A Node that carries an identity of a machine and is not linked to it.
+#[derive(Clone, Copy, Debug)]
+pub struct Sharer<'a> {
+    /// Its name.
+    pub name: &'a NodeName,
+    /// The Node.
+    pub seen: &'a NodeSeen,
+    /// The identity that it carries.
+    pub by: Identity,
+    /// Its own instance has this name or address as well.
+    pub explained: bool,
+}
+
+/// The views that tell who shares an identity.
+#[derive(Clone, Copy)]
+pub struct Views<'a> {
+    /// Every cloud of the roster.
+    pub clouds: &'a BTreeMap<CloudName, CloudView>,
+    /// The cluster.
+    pub cluster: &'a ClusterView,
+    /// The agents.
+    pub agents: &'a AgentsView,
+}
+
+impl<'a> Views<'a> {
+    /// Every Node that carries an identity of this machine and is not linked to it, once for each such identity.
+    pub fn sharers(self, cloud: &CloudName, machine: &Seen) -> Vec<Sharer<'a>> {
+        let instance = &machine.instance;
+        let mut found: BTreeSet<(&'a NodeName, Identity)> = BTreeSet::new();
+        let mut note = |name: &NodeName, by: Identity| {
+            let known = self.cluster.nodes.get_key_value(name);
+            let known = known.filter(|(name, _)| !machine.nodes.contains(name));
+            found.extend(known.map(|(name, _)| (name, by)));
+        };
+        for name in self.cluster.with_uuid(&instance.id) {
+            note(name, Identity::SystemUuid);
+        }
+        let key = MachineKey::Instance(cloud.clone(), instance.id.clone());
+        for (_, agent) in self.agents.of(&key) {
+            agent.report.who.node.iter().for_each(|name| note(name, Identity::Agent));
+        }
+        for address in &instance.addresses {
+            for name in self.cluster.with_address(address) {
+                note(name, Identity::Address(*address));
+            }
+        }
+        for name in instance.node_names().flat_map(|name| self.called(name)) {
+            note(name, Identity::Name);
+        }
+        let sharer = |(name, by)| {
+            let seen = self.cluster.nodes.get(name)?;
+            Some(Sharer { name, seen, by, explained: self.explains(seen, by, instance) })
+        };
+        found.into_iter().filter_map(sharer).collect()
+    }
+
+    /// The Nodes of this name, and those whose name it is the first label of, or that are called by its first label.
+    fn called(self, name: &str) -> impl Iterator<Item = &'a NodeName> {
+        let nodes = &self.cluster.nodes;
+        let exact = nodes.get_key_value(&NodeName::from(name)).map(|(name, _)| name);
+        let label = name.split_once('.').map(|(label, _)| NodeName::from(label));
+        let is_label = label.is_none();
+        let label = label.and_then(|label| nodes.get_key_value(&label)).map(|(name, _)| name);
+        let prefix = format!("{name}.");
+        let from = NodeName::from(prefix.as_str());
+        let longer = is_label.then(|| {
+            let all = nodes.range(from..).map(|(name, _)| name);
+            all.take_while(move |name| name.as_str().starts_with(&prefix))
+        });
+        exact.into_iter().chain(label).chain(longer.into_iter().flatten())
+    }
+
+    /// The instance that the Node is linked to by an identity has this name or address itself.
+    fn explains(self, node: &NodeSeen, by: Identity, of: &Instance) -> bool {
+        let strong = |by: LinkedBy| matches!(by, LinkedBy::ProviderId | LinkedBy::SystemUuid);
+        let Some(link) = node.link.as_ref().filter(|link| strong(link.by)) else { return false };
+        let own = self.clouds.get(&link.cloud).and_then(|cloud| cloud.instances.get(&link.instance));
+        let Some(own) = own.filter(|own| own.unlisted.is_none()) else { return false };
+        match by {
+            Identity::SystemUuid | Identity::Agent => false,
+            Identity::Address(address) => own.instance.addresses.contains(&address),
+            Identity::Name => {
+                own.instance.node_names().any(|name| of.node_names().any(|other| other == name))
+            }
+        }
+    }
+
+    /// The Node that makes the machine contested, if any does: it runs on this machine by its own word, or it lives and
+    /// carries an identity that nothing else explains.
+    pub fn contesting(
+        self,
+        cloud: &CloudName,
+        machine: &Seen,
+        lives: impl Fn(&NodeName) -> bool,
+    ) -> Option<Sharer<'a>> {
+        let contests = |sharer: &Sharer<'_>| {
+            sharer.by == Identity::SystemUuid || !sharer.explained && lives(sharer.name)
+        };
+        self.sharers(cloud, machine).into_iter().filter(contests).min_by_key(|sharer| sharer.by)
+    }
+
+    /// Another listed machine that this Node, linked to `own`, stands for by its kubelet's word: its UUID names that machine, or
+    /// its address does, and no Node is linked there.
+    pub fn other_machine(self, own: &InstanceId, node: &Node) -> Option<(&'a Seen, Identity)> {
+        let listed = |id: &InstanceId| {
+            let seen = self.clouds.values().find_map(|cloud| cloud.instances.get(id));
+            seen.filter(|seen| seen.instance.id != *own && seen.unlisted.is_none())
+        };
+        if let Some(seen) = node.system_uuid.as_ref().and_then(listed) {
+            return Some((seen, Identity::SystemUuid));
+        }
+        node.addresses.iter().find_map(|address| {
+            let mut held = self.clouds.values().flat_map(|cloud| cloud.addressed(address));
+            let seen = held.find_map(|id| listed(id).filter(|seen| seen.nodes.is_empty()))?;
+            Some((seen, Identity::Address(*address)))
+        })
+    }
+
+    /// The machines that carry an identity of this Node and that it is not linked to.
+    pub fn machines_of(self, node: &NodeSeen) -> Vec<MachineKey> {
+        let mut found = Vec::new();
+        for (name, cloud) in self.clouds {
+            let mut note = |id: &InstanceId| {
+                let linked = node.link.as_ref().is_some_and(|link| link.instance == *id);
+                if !linked && cloud.instances.contains_key(id) {
+                    found.push(MachineKey::Instance(name.clone(), id.clone()));
+                }
+            };
+            node.node.system_uuid.iter().for_each(&mut note);
+            node.node.addresses.iter().flat_map(|address| cloud.addressed(address)).for_each(&mut note);
+            cloud.named(node.node.name.as_str()).iter().for_each(&mut note);
+            cloud.qualified(node.node.name.as_str()).for_each(&mut note);
+        }
+        found
+    }
+}

@@ -1,0 +1,115 @@
+//! Nodes that carry a machine's identity and are not linked to it, machines that are older than the listing that first
+//! shows them, and Nodes that a person cordons and deletes.
+//!
+//! A kubelet that starts with the name of an existing Node takes that object over: it writes its own system UUID, boot id
+//! and addresses into the status (pkg/kubelet/kubelet_node_status.go, tryRegisterWithAPIServer), and `spec.providerID` stays
+//! as it is, because it may change from "" only (pkg/apis/core/validation, ValidateNodeUpdate).
+
+use reveille_core::effect::Call;
+use reveille_core::model::incident::{Evidence, FaultKind};
+use reveille_core::model::instance::InstanceState;
+use reveille_core::model::node::{Node, Provider, Ready};
+use reveille_core::model::time::Span;
+
+use super::fixture::{Field, node, roster};
+
+const ADDRESS: &str = "10.8.0.77";
+
+/// A machine that was made while we watch, and the Node `w-1` that its kubelet took over from an instance that is gone.
+fn adopted(ready: Ready, identity: impl FnOnce(&mut Node)) -> Field {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(Span::from_min(2));
+    field.add_machine("new", false);
+    field.instances.get_mut("new").unwrap().addresses = Box::new([ADDRESS.parse().unwrap()]);
+    let mut taken = node("new", ready);
+    taken.name = "w-1".into();
+    taken.provider = Provider::Instance("gone".into());
+    identity(&mut taken);
+    field.nodes.insert("w-1".into(), taken);
+    field
+}
+
+/// Nothing that can hurt is done to it in three hours, and it is never said that it has not joined.
+fn is_left_alone(mut field: Field) {
+    for _ in 0..36 {
+        field.run(Span::from_min(5));
+        assert!(field.case("new", FaultKind::NeverJoined).is_none(), "it serves as w-1");
+        assert_eq!(field.destructive_calls(), 0, "{:?}", field.calls);
+    }
+    let case = field.case("new", FaultKind::Duplicate).expect("its Node names another instance");
+    let finding = &case.incident.findings[0];
+    assert_eq!(finding.cause.label(), "duplicate-machine-id");
+    let names_node =
+        |line: &Evidence| line.text.contains("node w-1") || line.text.contains("node node-new.prod");
+    assert!(finding.evidence.iter().any(names_node), "{finding:?}");
+}
+
+#[test]
+fn ready_node_with_system_uuid_protects_machine() {
+    is_left_alone(adopted(Ready::True, |node| node.system_uuid = Some("new".into())));
+}
+
+#[test]
+fn ready_node_with_address_protects_machine() {
+    is_left_alone(adopted(Ready::True, |node| node.addresses = Box::new([ADDRESS.parse().unwrap()])));
+}
+
+#[test]
+fn ready_node_with_qualified_name_protects_machine() {
+    is_left_alone(adopted(Ready::True, |node| node.name = "node-new.prod.example.org".into()));
+}
+
+#[test]
+fn silent_node_with_system_uuid_protects_machine() {
+    is_left_alone(adopted(Ready::Unknown, |node| node.system_uuid = Some("new".into())));
+}
+
+#[test]
+fn stopped_machine_with_ready_adopted_node_is_not_started() {
+    let mut field = adopted(Ready::True, |node| node.system_uuid = Some("new".into()));
+    field.instances.get_mut("new").unwrap().state = InstanceState::Stopped;
+    field.run(Span::from_min(60));
+    assert!(field.calls.is_empty(), "{:?}", field.calls);
+    let held = field.held("new", FaultKind::Stopped);
+    assert!(held.contains("node w-1") && held.contains("system UUID"), "{held}");
+}
+
+/// The Node that was taken over names an instance that we knew, and that is gone: it is no left-over.
+#[test]
+fn node_of_another_machine_is_not_cleaned_up() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(Span::from_min(2));
+    field.instances.remove("i004");
+    field.ports.remove("i004");
+    field.add_machine("new", false);
+    field.nodes.get_mut("i004").unwrap().system_uuid = Some("new".into());
+    field.run(Span::from_min(5));
+    field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
+    field.run(Span::from_min(60));
+    assert!(field.calls.is_empty(), "{:?}", field.calls);
+}
+
+/// Two projects may use one address twice: the Node has it from its own instance, and says nothing of the other.
+#[test]
+fn address_of_its_own_instance_contests_no_other_machine() {
+    let mut field = Field::new(roster()).populate(10);
+    let address = Box::new([ADDRESS.parse().unwrap()]);
+    field.instances.get_mut("i001").unwrap().addresses = address.clone();
+    field.nodes.get_mut("i001").unwrap().addresses = address.clone();
+    field.run(Span::from_min(2));
+    field.add_machine("new", false);
+    field.instances.get_mut("new").unwrap().addresses = address;
+    field.run(Span::from_min(20));
+    assert!(matches!(field.calls[..], [Call::Reboot { .. }]), "{:?}", field.calls);
+}
+
+/// When the Node that was taken over is deleted, its machine has joined once: it is asked to come back first.
+#[test]
+fn machine_of_a_deleted_adopted_node_has_joined() {
+    let mut field = adopted(Ready::True, |node| node.system_uuid = Some("new".into()));
+    field.run(Span::from_min(5));
+    field.nodes.remove("w-1");
+    field.run(Span::from_min(3));
+    assert!(field.case("new", FaultKind::Vanished).is_some(), "it served as w-1");
+    assert!(field.case("new", FaultKind::NeverJoined).is_none());
+}

@@ -1,0 +1,87 @@
+//! Which machines are newborn: by the cloud's own clock, not by when their marks came.
+
+use std::sync::Arc;
+
+use reveille_core::effect::Call;
+use reveille_core::model::incident::FaultKind;
+use reveille_core::model::instance::{Instance, InstanceState, Mark};
+use reveille_core::model::time::{ServiceTime, Span, Time};
+
+use super::fixture::{Field, instance, roster, stamp};
+
+fn marks(field: &mut Field, id: &str, marks: Arc<std::collections::BTreeSet<Mark>>) {
+    field.instances.get_mut(id).unwrap().marks = marks;
+}
+
+fn replaced(field: &Field) -> bool {
+    field.calls.iter().any(|call| matches!(call, Call::DeleteInstance { .. }))
+}
+
+/// An operator tags a machine that has run for long: what it was before is not known, so it is not replaced.
+#[test]
+fn old_machine_that_is_tagged_late_is_no_newborn() {
+    let mut field = Field::new(roster()).populate(10);
+    field.add_machine("old", false);
+    let own = instance("old").marks;
+    marks(&mut field, "old", Arc::default());
+    field.run(Span::from_min(30));
+    marks(&mut field, "old", own);
+    field.run(Span::from_min(240));
+    assert!(field.case("old", FaultKind::NeverJoined).is_some());
+    assert!(!replaced(&field), "{:?}", field.calls);
+    let held = field.held("old", FaultKind::NeverJoined);
+    assert!(held.contains("older than our watch"), "{held}");
+}
+
+#[test]
+fn machine_made_since_the_last_listing_is_newborn() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(Span::from_min(30));
+    field.add_machine("new", false);
+    field.run(Span::from_min(240));
+    assert!(replaced(&field), "{:?}", field.calls);
+}
+
+/// A cloud that tells neither its time nor when a machine was made: only what was seen building is newborn.
+#[test]
+fn without_clocks_only_a_building_machine_is_newborn() {
+    for (state, newborn) in [(InstanceState::Building, true), (InstanceState::Active, false)] {
+        let mut field = Field::new(roster()).populate(10);
+        field.run(Span::from_min(2));
+        field.instances.insert("new".into(), Instance { state, ..instance("new") });
+        field.run(Span::from_min(1));
+        field.instances.get_mut("new").unwrap().state = InstanceState::Active;
+        field.run(Span::from_min(240));
+        assert_eq!(replaced(&field), newborn, "{state:?}: {:?}", field.calls);
+    }
+}
+
+/// The cloud's clock is an hour behind ours: only its own two moments are compared.
+#[test]
+fn clock_of_the_cloud_may_differ_from_ours() {
+    let mut field = Field::new(roster()).populate(10);
+    field.cloud_behind = Span::from_min(60);
+    field.run(Span::from_min(90));
+    field.add_machine("new", false);
+    field.run(Span::from_min(240));
+    assert!(replaced(&field), "{:?}", field.calls);
+}
+
+#[test]
+fn moments_of_services_are_read_as_they_write_them() {
+    let table = [
+        ("1970-01-01T00:00:00Z", Some(0)),
+        ("2026-11-21T10:00:00Z", Some(1_795_255_200)),
+        ("2026-11-21T10:00:00.000Z", Some(1_795_255_200)),
+        ("2024-02-29T23:59:59Z", Some(1_709_251_199)),
+        ("2026-11-21T10:00:00+01:00", None),
+        ("2026-13-21T10:00:00Z", None),
+        ("2026-11-21 10:00:00Z", None),
+        ("yesterday", None),
+        ("", None),
+    ];
+    for (text, s) in table {
+        assert_eq!(ServiceTime::parse(text), s.map(ServiceTime::from_s), "{text}");
+    }
+    assert_eq!(ServiceTime::parse(&stamp(Time::from_ms(90_061_000))), Some(ServiceTime::from_s(90_061)));
+}

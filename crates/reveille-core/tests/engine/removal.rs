@@ -1,0 +1,75 @@
+//! Nodes that a person drains and deletes, and those that a controller deletes while they are cordoned.
+
+use reveille_core::diagnose::absence::Standing;
+use reveille_core::event::{ClusterFact, Event};
+use reveille_core::model::incident::FaultKind;
+use reveille_core::model::node::NodeEvent;
+use reveille_core::model::time::Span;
+use reveille_core::record::Record;
+
+use super::fixture::{Field, roster};
+
+fn cordoned() -> Field {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(Span::from_min(2));
+    field.nodes.get_mut("i003").unwrap().cordoned = true;
+    field.run(Span::from_min(5));
+    field
+}
+
+fn say(field: &mut Field, reason: &str, reporter: &str) {
+    let event = NodeEvent {
+        node: "node-i003".into(),
+        uid: None,
+        reason: reason.into(),
+        message: "Deleting node node-i003 because it does not exist in the cloud provider".into(),
+        reporter: reporter.into(),
+        stamped: None,
+    };
+    field.feed(Event::Cluster(ClusterFact::NodeEvent(event)));
+}
+
+/// `kubectl drain` and `kubectl delete node`.
+#[test]
+fn cordoned_node_that_is_deleted_was_removed_on_purpose() {
+    let mut field = cordoned();
+    field.nodes.remove("i003");
+    say(&mut field, "RemovingNode", "node-controller");
+    field.run(Span::from_min(3));
+    let Standing::Excused(why) = field.standing("i003") else { panic!("{:?}", field.standing("i003")) };
+    assert!(why.contains("cordoned before it was deleted"), "{why}");
+    field.run(Span::from_min(180));
+    assert!(field.calls.is_empty(), "{:?}", field.calls);
+    assert!(field.case("i003", FaultKind::Vanished).is_none());
+    assert!(field.case("i003", FaultKind::StuckLeaving).is_some(), "a person is told that it is still there");
+    assert_eq!(field.records.iter().filter(|record| matches!(record, Record::Left { .. })).count(), 1);
+}
+
+/// The cloud controller deletes Nodes whose instances it does not find, cordoned or not.
+#[test]
+fn cordoned_node_deleted_by_cloud_controller_is_vanished() {
+    for told_before in [true, false] {
+        let mut field = cordoned();
+        if told_before {
+            say(&mut field, "DeletingNode", "cloud-node-lifecycle-controller");
+        }
+        field.nodes.remove("i003");
+        field.sync_nodes();
+        if !told_before {
+            say(&mut field, "DeletingNode", "cloud-node-lifecycle-controller");
+        }
+        field.run(Span::from_min(3));
+        let case = field.case("i003", FaultKind::Vanished).expect("its cloud controller took its Node");
+        assert_eq!(case.incident.findings[0].cause.label(), "node-deleted-not-in-cloud");
+    }
+}
+
+#[test]
+fn node_uncordoned_before_its_deletion_is_vanished() {
+    let mut field = cordoned();
+    field.nodes.get_mut("i003").unwrap().cordoned = false;
+    field.run(Span::from_min(1));
+    field.nodes.remove("i003");
+    field.run(Span::from_min(3));
+    assert!(field.case("i003", FaultKind::Vanished).is_some());
+}

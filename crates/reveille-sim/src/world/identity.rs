@@ -1,0 +1,126 @@
+//! Who a machine is to its cluster, and how that changes: Nodes that are taken over, Nodes that a person removes, marks that
+//! come and go.
+//!
+//! ```text
+//!  Remade:  instance deleted, another of its name made ─▶ its kubelet finds the Node ─▶ status of the new one, spec of the old
+//!  Drained: cordon ─ two minutes ─▶ Node deleted by a person ─▶ the instance stays for a while ─▶ deleted by that person
+//! ```
+//!
+//! A kubelet that may not create its Node because there is one takes that object over (kubernetes,
+//! pkg/kubelet/kubelet_node_status.go, tryRegisterWithAPIServer): labels and capacity are reconciled, the status becomes the
+//! new machine's. `spec.providerID` stays, because it may only be changed from "" (pkg/apis/core/validation/validation.go,
+//! ValidateNodeUpdate); `spec.podCIDRs` and `spec.unschedulable` stay as well.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use reveille_core::model::id::{InstanceId, NodeName, NodeUid};
+use reveille_core::model::instance::InstanceState;
+use reveille_core::model::node::Node;
+use reveille_core::model::time::Span;
+
+use super::cluster::Registration;
+use super::fault::Fault;
+use super::{Task, World, project};
+
+/// Between a person's cordon and the deletion of the Node: the pods are evicted meanwhile.
+const DRAIN: Span = Span::from_min(2);
+
+/// What changed of machines' identities.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Changes {
+    /// Machines whose Nodes a person cordoned and deleted.
+    pub(super) removed: BTreeSet<InstanceId>,
+    /// Machines that were made under the name of another one, by that one.
+    remade: BTreeMap<InstanceId, InstanceId>,
+}
+
+impl World {
+    pub(super) fn strike_identity(&mut self, id: &InstanceId, fault: &Fault) {
+        match fault {
+            Fault::Drained(..) => {
+                self.cordon(id);
+                self.plan(DRAIN, Task::Strike(Fault::NodeDeletedByPerson(id.clone())));
+            }
+            Fault::Remade(..) => self.remake(id),
+            Fault::MarksAway(..) => self.set_marks(id, false),
+            Fault::Marked(_) => self.set_marks(id, true),
+            _ => {}
+        }
+    }
+
+    pub(super) fn mend_identity(&mut self, fault: &Fault) {
+        match fault {
+            Fault::Drained(id, _) if self.is_removed_on_purpose(id) => {
+                self.delete_instance(id, "erin");
+            }
+            Fault::MarksAway(id, _) => self.set_marks(id, true),
+            Fault::Remade(id, _) => {
+                let Some(new) = self.identity.remade.remove(id) else { return };
+                self.delete_node_by_person(&new);
+                self.restart_kubelet(&new);
+            }
+            _ => {}
+        }
+    }
+
+    /// A person, or the owner's tool, sets the marks of a machine: those of its own pool, or none.
+    pub(super) fn set_marks(&mut self, id: &InstanceId, marked: bool) {
+        let Some(pool) = self.project.servers.get(id).and_then(|server| server.pool.clone()) else { return };
+        let own = Self::marks(&pool);
+        self.project.change_marks(id, |marks| {
+            marks.retain(|mark| !own.contains(mark));
+            marks.extend(own.into_iter().filter(|_| marked));
+        });
+    }
+
+    /// Somebody cordons the machine's nodes.
+    pub(super) fn cordon(&mut self, id: &InstanceId) {
+        for name in self.nodes_of(id) {
+            if let Some(node) = self.cluster.change(&name, |node| node.cordoned = true) {
+                self.watched(node);
+            }
+        }
+    }
+
+    /// A person deletes the machine's nodes. Who cordons before means it: the machine is not to come back by itself.
+    pub(super) fn delete_node_by_person(&mut self, id: &InstanceId) {
+        for name in self.nodes_of(id) {
+            if self.cluster.nodes.get(&name).is_some_and(|node| node.cordoned) {
+                self.identity.removed.insert(id.clone());
+            }
+            self.delete_node(&name);
+        }
+    }
+
+    /// A person cordoned and deleted its node, and it has not registered since.
+    pub(crate) fn is_removed_on_purpose(&self, id: &InstanceId) -> bool {
+        self.identity.removed.contains(id)
+    }
+
+    /// The owner deletes the machine and makes another of its name, from an image that boots at once.
+    fn remake(&mut self, id: &InstanceId) {
+        let Some(server) = self.project.servers.get(id) else { return };
+        let (Some(pool), name) = (server.pool.clone(), server.instance.name.clone()) else { return };
+        self.delete_instance(id, "pool-owner");
+        let new = self.make(&pool, None);
+        self.project.rename(self.now, &new, &name);
+        self.project.set_state(self.now, &new, InstanceState::Active, None);
+        self.identity.remade.insert(id.clone(), new.clone());
+        self.boot(&new);
+    }
+
+    /// The kubelet finds a Node of its name that another machine registered, and takes it over.
+    pub(super) fn adopt_node(&mut self, id: &InstanceId, name: &NodeName) -> Option<Arc<Node>> {
+        let guest = self.guests.get(id).filter(|_| self.layout.variety.adopts)?;
+        let by = Registration {
+            name: name.clone(),
+            uid: NodeUid::from(""),
+            instance: id.clone(),
+            boot_id: guest.boot_id.clone(),
+            address: project::address(guest.host),
+            range: project::pod_range(guest.host),
+        };
+        self.cluster.adopt(name, &by)
+    }
+}

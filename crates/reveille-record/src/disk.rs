@@ -19,8 +19,6 @@ pub(crate) trait Disk: Send {
     fn read(&self, name: &str) -> io::Result<Vec<u8>>;
     /// A new, empty file; an older one of that name is emptied.
     fn create(&mut self, name: &str) -> io::Result<Box<dyn Tail>>;
-    /// An existing file, to go on at its end.
-    fn extend(&mut self, name: &str) -> io::Result<Box<dyn Tail>>;
     /// Gives a file another name, replacing what had it.
     fn rename(&mut self, from: &str, to: &str) -> io::Result<()>;
     /// Takes a name away.
@@ -86,11 +84,6 @@ impl Disk for RealDisk {
         let path = self.directory.join(name);
         let file = OpenOptions::new().create(true).append(true).mode(0o600).open(path)?;
         file.set_len(0)?;
-        Ok(Box::new(RealTail { file }))
-    }
-
-    fn extend(&mut self, name: &str) -> io::Result<Box<dyn Tail>> {
-        let file = OpenOptions::new().append(true).open(self.directory.join(name))?;
         Ok(Box::new(RealTail { file }))
     }
 

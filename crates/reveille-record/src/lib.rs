@@ -45,7 +45,7 @@ pub use error::{
 };
 pub use ledger::{Ledger, Opened, Rotated};
 pub use line::{Fence, Seq};
-pub use lock::Holder;
+pub use lock::{FenceUnread, Holder, read_fence};
 pub use pauses::{Pause, PauseName, PauseScope, Pauses, PausesRead};
 pub use reading::{History, LossyReading, Reading, history, read_lossy, read_only};
 pub use repair::Repair;

@@ -21,6 +21,7 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 use crate::line::Fence;
 
@@ -127,6 +128,44 @@ impl Lock {
     }
 }
 
+/// Why the fence in a lock file is not known.
+#[derive(Debug, Error)]
+pub enum FenceUnread {
+    /// There is no lock file: it was deleted under its holder.
+    #[error("the lock file {} is gone", path.display())]
+    Gone {
+        /// The lock file.
+        path: PathBuf,
+    },
+    /// The file could not be read, or holds no fence. That says nothing of who holds the ledger.
+    #[error("cannot read the lock file {}", path.display())]
+    Unreadable {
+        /// The lock file.
+        path: PathBuf,
+        /// What the system or the decoder said.
+        source: io::Error,
+    },
+}
+
+/// The fence in the lock file of a state directory, read now.
+pub fn read_fence(state: &Path) -> Result<Fence, FenceUnread> {
+    #[derive(Deserialize)]
+    struct Signed {
+        fence: Fence,
+    }
+    let path = state.join(crate::ledger::DIRECTORY).join(crate::ledger::LOCK);
+    let bytes = match std::fs::read(&path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(FenceUnread::Gone { path }),
+        Err(source) => return Err(FenceUnread::Unreadable { path, source }),
+    };
+    match serde_json::from_slice::<Signed>(&bytes) {
+        Ok(signed) => Ok(signed.fence),
+        // The holder is signing at this moment, or the file was damaged: read it again.
+        Err(error) => Err(FenceUnread::Unreadable { path, source: error.into() }),
+    }
+}
+
 /// What the lock file at `path` says; none when it is not there, empty, or half written.
 pub(crate) fn read_card(path: &Path) -> Option<Card> {
     serde_json::from_slice(&std::fs::read(path).ok()?).ok()
@@ -170,6 +209,20 @@ mod tests {
         assert!(!lock.still_ours().unwrap());
         std::fs::write(&path, "{}").unwrap();
         assert!(!lock.still_ours().unwrap());
+    }
+
+    #[test]
+    fn unreadable_lock_file_is_no_other_fence() {
+        let state = tempfile::tempdir().unwrap();
+        assert!(matches!(read_fence(state.path()), Err(FenceUnread::Gone { .. })));
+        let path = state.path().join("ledger/lock");
+        std::fs::create_dir_all(&path).unwrap();
+        assert!(matches!(read_fence(state.path()), Err(FenceUnread::Unreadable { .. })));
+        std::fs::remove_dir(&path).unwrap();
+        let (lock, _) = Lock::take(&path).unwrap();
+        assert!(matches!(read_fence(state.path()), Err(FenceUnread::Unreadable { .. })), "not signed yet");
+        lock.sign(&holder("first"), Fence(3)).unwrap();
+        assert_eq!(read_fence(state.path()).unwrap(), Fence(3));
     }
 
     #[test]

@@ -9,9 +9,13 @@
 //! with any of its 64-byte blocks zero. Of directory changes that were not synced, any first part is there. An
 //! operation can be made to fail, or to be the last one of the process, by its number.
 //!
+//! A failed fsync does what Linux does: the kernel marks the pages clean although the disk does not have them. Every read
+//! still finds them in the page cache, a later fsync succeeds without writing them, and a power cut shows that they are
+//! not there (PostgreSQL wiki, "Fsync Errors"; LWN 752063). A write into such a page makes the whole page dirty again.
+//!
 //! It stands in for the kernel and the hardware below the ledger, which no test can cut off at a chosen instruction.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -22,6 +26,35 @@ use crate::disk::{Disk, Tail};
 struct Content {
     live: Vec<u8>,
     durable: Vec<u8>,
+    /// Blocks of `live` that are marked clean and are not on the disk.
+    unwritten: BTreeSet<usize>,
+}
+
+impl Content {
+    /// What the disk has once every dirty block is written.
+    fn written(&self) -> Vec<u8> {
+        let mut bytes = self.live.clone();
+        for block in &self.unwritten {
+            let start = (block * BLOCK_BYTES).min(bytes.len());
+            let end = (start + BLOCK_BYTES).min(bytes.len());
+            let old = self.durable.get(start..self.durable.len().min(end)).unwrap_or_default();
+            bytes[start..end].fill(0);
+            bytes[start..start + old.len()].copy_from_slice(old);
+        }
+        bytes
+    }
+
+    /// The fsync failed: what was dirty counts as clean.
+    fn forget_dirty(&mut self) {
+        let from = self.durable.len().min(self.live.len()) / BLOCK_BYTES;
+        let to = self.live.len().div_ceil(BLOCK_BYTES);
+        self.unwritten.extend(from..to);
+    }
+
+    /// The length changes at this byte: its block is dirty, and so is every later one.
+    fn dirty_from(&mut self, byte: usize) {
+        self.unwritten.retain(|block| *block < byte / BLOCK_BYTES);
+    }
 }
 
 /// A change of names that is not durable yet.
@@ -37,6 +70,8 @@ enum NameChange {
 pub(crate) enum Trouble {
     /// It fails for lack of space, half done; the next ones work.
     NoSpace,
+    /// It fails with an I/O error, half done; a sync leaves its pages clean and unwritten. The next ones work.
+    Faulty,
     /// It and all after it fail: the process is gone.
     Crash,
 }
@@ -89,6 +124,12 @@ impl MemoryDisk {
         world.trouble = Some((world.operations + operation, trouble));
     }
 
+    /// An existing file, to go on at its end.
+    pub(crate) fn extend(&mut self, name: &str) -> io::Result<Box<dyn Tail>> {
+        let file = *self.world().names.get(name).ok_or(io::ErrorKind::NotFound)?;
+        Ok(Box::new(MemoryTail { disk: self.clone(), file }))
+    }
+
     /// How many operations there were.
     pub(crate) fn operations(&self) -> u64 {
         self.world().operations
@@ -116,7 +157,7 @@ impl MemoryDisk {
             .iter()
             .map(|content| {
                 let left = what_is_left(content, dice);
-                Content { live: left.clone(), durable: left }
+                Content { live: left.clone(), durable: left, ..Content::default() }
             })
             .collect();
         let fresh = World { files, durable_names: names.clone(), names, ..World::default() };
@@ -137,15 +178,15 @@ fn apply(names: &mut BTreeMap<String, usize>, change: &NameChange) {
 }
 
 fn what_is_left(content: &Content, dice: &mut Dice) -> Vec<u8> {
-    let same =
-        content.live.iter().zip(&content.durable).take_while(|(live, durable)| live == durable).count();
-    if same == content.live.len() {
+    let live = content.written();
+    let same = live.iter().zip(&content.durable).take_while(|(live, durable)| live == durable).count();
+    if same == live.len() {
         // Cut shorter than what is durable, or untouched: the cut is there or not.
-        return if dice.roll(2) == 0 { content.durable.clone() } else { content.live.clone() };
+        return if dice.roll(2) == 0 { content.durable.clone() } else { live };
     }
     assert_eq!(same, content.durable.len(), "files only grow at their end between syncs");
-    let length = same + dice.roll(content.live.len() - same + 1);
-    let mut left = content.live[..length].to_vec();
+    let length = same + dice.roll(live.len() - same + 1);
+    let mut left = live[..length].to_vec();
     let mut block = same;
     while block < length {
         let end = (block - block % BLOCK_BYTES + BLOCK_BYTES).min(length);
@@ -164,6 +205,9 @@ impl World {
         self.operations += 1;
         match self.trouble {
             Some((chosen, Trouble::NoSpace)) if chosen == number => Err(io::ErrorKind::StorageFull.into()),
+            Some((chosen, Trouble::Faulty)) if chosen == number => {
+                Err(io::Error::other("input/output error"))
+            }
             Some((chosen, Trouble::Crash)) if chosen == number => {
                 self.crashed = true;
                 Err(io::Error::other("the process is gone"))
@@ -196,11 +240,6 @@ impl Disk for MemoryDisk {
         let file = world.files.len();
         world.files.push(Content::default());
         world.change(NameChange::Made(name.into(), file));
-        Ok(Box::new(MemoryTail { disk: self.clone(), file }))
-    }
-
-    fn extend(&mut self, name: &str) -> io::Result<Box<dyn Tail>> {
-        let file = *self.world().names.get(name).ok_or(io::ErrorKind::NotFound)?;
         Ok(Box::new(MemoryTail { disk: self.clone(), file }))
     }
 
@@ -243,14 +282,18 @@ impl Tail for MemoryTail {
             Err(_) if gone_before => &[],
             Err(_) => &bytes[..bytes.len() / 2],
         };
-        world.files[self.file].live.extend_from_slice(written);
+        let content = &mut world.files[self.file];
+        content.dirty_from(content.live.len());
+        content.live.extend_from_slice(written);
         result
     }
 
     fn cut(&mut self, bytes: u64) -> io::Result<()> {
         let mut world = self.disk.world();
         world.operate()?;
-        world.files[self.file].live.truncate(bytes as usize);
+        let content = &mut world.files[self.file];
+        content.live.truncate(bytes as usize);
+        content.dirty_from(bytes as usize);
         Ok(())
     }
 
@@ -258,10 +301,13 @@ impl Tail for MemoryTail {
         let mut world = self.disk.world();
         let gone_before = world.crashed;
         let result = world.operate();
-        // A sync that fails may have done its work all the same.
-        if !gone_before {
-            let content = &mut world.files[self.file];
-            content.durable = content.live.clone();
+        let faulty = result.is_err() && matches!(world.trouble, Some((_, Trouble::Faulty)));
+        let content = &mut world.files[self.file];
+        if faulty {
+            content.forget_dirty();
+        } else if !gone_before {
+            // A sync that fails in another way may have done its work all the same.
+            content.durable = content.written();
         }
         result
     }

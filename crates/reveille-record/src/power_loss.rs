@@ -136,7 +136,7 @@ fn trouble_at_any_operation_loses_nothing_that_was_acknowledged() {
     let operations = operations();
     assert!(operations > 30, "the script is worth cutting: {operations}");
     for operation in 0..operations {
-        for trouble in [Trouble::NoSpace, Trouble::Crash] {
+        for trouble in [Trouble::NoSpace, Trouble::Faulty, Trouble::Crash] {
             let disk = MemoryDisk::default();
             let mut model = Model::default();
             disk.arm(operation, trouble);
@@ -151,6 +151,38 @@ fn trouble_at_any_operation_loses_nothing_that_was_acknowledged() {
                 live(&after.after_power_cut(&mut dice), &mut model, &script());
             }
         }
+    }
+}
+
+#[test]
+fn failed_fsync_then_restart_then_power_cut_loses_nothing() {
+    for operation in 0..operations() {
+        let disk = MemoryDisk::default();
+        let mut model = Model::default();
+        disk.arm(operation, Trouble::Faulty);
+        live(&disk, &mut model, &script());
+        // The process ends and is started again on the same machine: it reads what the page cache has.
+        let next = disk.after_kill();
+        // No rotation, which would write everything into a new segment.
+        live(&next, &mut model, &[Step::Append(1), Step::Sync]);
+        for seed in 0..40 {
+            let mut dice = Dice::new(seed * 1_000 + operation);
+            live(&next.after_power_cut(&mut dice), &mut model.clone(), &script());
+        }
+    }
+}
+
+#[test]
+fn store_takes_nothing_after_a_failed_fsync() {
+    // The write, and the fsync after it.
+    for operation in [0, 1] {
+        let disk = MemoryDisk::default();
+        let mut store = Store::load(Box::new(disk.clone()), CONFIG, Fence(0)).ok().unwrap().store;
+        store.open_for(&holder()).unwrap();
+        store.append(&payload(1, 300)).unwrap();
+        disk.arm(operation, Trouble::Faulty);
+        assert!(store.sync().unwrap_err().is_final(), "operation {operation}");
+        assert!(matches!(store.append(&payload(2, 3)), Err(crate::error::AppendError::Broken)));
     }
 }
 

@@ -1,7 +1,7 @@
 //! The writing half of the ledger, over any [`Disk`]: load and mend, append, sync, rotate. Knows lines, not records.
 //!
 //! ```text
-//!  load: list ─▶ examine the newest segment ─▶ cut its torn tail ─▶ check the older ones ─▶ Loaded
+//!  load: list ─▶ examine the newest segment ─▶ write its whole lines anew ─▶ check the older ones ─▶ Loaded
 //!  append ─▶ buffer ─▶ sync ─▶ durable           sync failed ─▶ cut back, sync the cut ─▶ usable │ broken
 //!  rotate: sync ─▶ header + checkpoint into a new segment ─▶ it counts ─▶ old ones leave
 //! ```
@@ -11,6 +11,11 @@
 //!
 //! When an fsync fails for another reason than space, nobody knows which of the pages it covered are on the disk, and
 //! the kernel will not tell twice: the store closes. Only a full disk, a quota or a size limit is a reason to go on.
+//!
+//! The next opening cannot ask either: Linux marks the pages of a failed fsync clean, so a read finds them in the page
+//! cache, a later fsync succeeds without writing them, and a power cut shows that they are not on the disk (PostgreSQL
+//! wiki, "Fsync Errors"). So an opening writes the newest segment into a new file, makes that durable and gives it the
+//! segment's name. It costs one write of at most a segment, and nothing is ever appended behind bytes that are in doubt.
 
 use std::io;
 use std::ops::Range;
@@ -84,8 +89,8 @@ impl Store {
         };
         let bytes = disk.read(&newest.file_name()).map_err(failed("read the newest segment"))?;
         let examined = segment::examine(&bytes).map_err(|flaw| LoadError::Damaged(newest, flaw))?;
-        let mut tail = disk.extend(&newest.file_name()).map_err(failed("open the newest segment"))?;
-        let mended = mend(&mut *disk, &mut *tail, newest, &bytes, &examined)?;
+        let mended = keep_torn(&mut *disk, newest, &bytes, &examined)?;
+        let tail = write_anew(&mut *disk, newest, &bytes, &examined)?;
         let durable_bytes = examined.good_bytes + u64::from(examined.ending == Ending::Unterminated);
         // A torn tail can hold one opening, whose fence was perhaps handed out before its line went bad.
         let skipped = u64::from(examined.ending == Ending::Torn);
@@ -123,10 +128,7 @@ impl Store {
     ) -> Result<Loaded, LoadError> {
         let segment = SegmentNumber(1);
         let header = header_line(Seq(1), 0, fence);
-        let tail = directory::create(&mut *disk, segment, &[&header]).map_err(|error| match error {
-            NotCreated::Before(doing, source) => LoadError::Io(doing, source),
-            NotCreated::InDoubt(source) => LoadError::Io("make the first segment durable", source),
-        })?;
+        let tail = directory::create(&mut *disk, segment, &[&header]).map_err(not_created)?;
         let bytes = header.len() as u64;
         let store = Self {
             disk,
@@ -193,22 +195,15 @@ impl Store {
         if self.buffer.is_empty() {
             return Ok(Seq(self.durable.0 - 1));
         }
-        let written = self.tail.append(&self.buffer).map_err(|source| (source, true));
-        let durable = written.and_then(|()| {
-            self.tail.sync().map_err(|source| {
-                let certain = is_about_space(&source);
-                (source, certain)
-            })
-        });
-        match durable {
+        match self.tail.append(&self.buffer).and_then(|()| self.tail.sync()) {
             Ok(()) => {
                 self.durable = self.next;
                 self.durable_bytes += self.buffer.len() as u64;
                 self.buffer.clear();
                 Ok(Seq(self.durable.0 - 1))
             }
-            Err((source, true)) => Err(self.take_back(source)),
-            Err((source, false)) => Err(self.close(source)),
+            Err(source) if is_about_space(&source) => Err(self.take_back(source)),
+            Err(source) => Err(self.close(source)),
         }
     }
 
@@ -295,33 +290,49 @@ fn header_line(number: Seq, checkpoint: u64, fence: Fence) -> Vec<u8> {
     bytes
 }
 
-/// Makes the newest segment end with a whole line, and keeps aside what is cut off.
-fn mend(
+fn not_created(error: NotCreated) -> LoadError {
+    match error {
+        NotCreated::Before(doing, source) => LoadError::Io(doing, source),
+        NotCreated::InDoubt(source) => LoadError::Io("make the newest segment durable", source),
+    }
+}
+
+/// Keeps aside what is no whole line at the end of the newest segment.
+fn keep_torn(
     disk: &mut dyn Disk,
-    tail: &mut dyn Tail,
     segment: SegmentNumber,
     bytes: &[u8],
     examined: &Examined,
 ) -> Result<Option<Repair>, LoadError> {
     match examined.ending {
         Ending::Clean => Ok(None),
-        Ending::Unterminated => {
-            tail.append(b"\n").map_err(failed("put back the last newline"))?;
-            tail.sync().map_err(failed("make the last newline durable"))?;
-            Ok(Some(Repair::MissingNewline { segment }))
-        }
+        Ending::Unterminated => Ok(Some(Repair::MissingNewline { segment })),
         Ending::Torn => {
-            let good = usize::try_from(examined.good_bytes).unwrap_or(bytes.len());
-            let torn = bytes.get(good..).unwrap_or_default();
+            let torn = bytes.get(good_bytes(bytes, examined)..).unwrap_or_default();
             let mut aside = disk.create(&segment.torn_name()).map_err(failed("keep the torn tail aside"))?;
             aside.append(torn).map_err(failed("keep the torn tail aside"))?;
             aside.sync().map_err(failed("keep the torn tail aside"))?;
             disk.sync_names().map_err(failed("keep the torn tail aside"))?;
-            tail.cut(examined.good_bytes).map_err(failed("cut off the torn tail"))?;
-            tail.sync().map_err(failed("cut off the torn tail"))?;
             Ok(Some(Repair::TornTail { segment, bytes: torn.len() as u64 }))
         }
     }
+}
+
+/// Writes the whole lines of the newest segment into a new file of the same name: what was read may be in the page cache
+/// alone.
+fn write_anew(
+    disk: &mut dyn Disk,
+    segment: SegmentNumber,
+    bytes: &[u8],
+    examined: &Examined,
+) -> Result<Box<dyn Tail>, LoadError> {
+    let good = bytes.get(..good_bytes(bytes, examined)).unwrap_or(bytes);
+    let newline: &[u8] = if examined.ending == Ending::Unterminated { b"\n" } else { b"" };
+    directory::create(disk, segment, &[good, newline]).map_err(not_created)
+}
+
+fn good_bytes(bytes: &[u8], examined: &Examined) -> usize {
+    usize::try_from(examined.good_bytes).unwrap_or(bytes.len())
 }
 
 /// Checks a segment that only history is read from: what is wrong with it, its first number and its highest fence.

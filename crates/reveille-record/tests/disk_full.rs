@@ -91,7 +91,7 @@ fn a_full_file_system_refuses_a_batch_whole_and_later_ones_succeed() {
     let state = tempfile::tempdir().unwrap();
     let mount = |with: &[&str], then: &str| {
         let script =
-            "mount -t tmpfs -o size=512k,mode=0700 ledger-test \"$0\" || exit 99; ".to_owned() + then;
+            "mount -t tmpfs -o size=1024k,mode=0700 ledger-test \"$0\" || exit 99; ".to_owned() + then;
         let mut command = Command::new("unshare");
         command.args(with).args(["sh", "-c", &script]).arg(state.path()).env(STATE, state.path());
         command
@@ -103,7 +103,8 @@ fn a_full_file_system_refuses_a_batch_whole_and_later_ones_succeed() {
         eprintln!("not run: this system lets nobody mount a file system of their own");
         return;
     };
-    let then = format!("head -c 200000 /dev/zero >\"$0/{BALLAST}\"; exec \"$@\"");
+    // More than half: an opening writes the newest segment anew, and needs room for it twice.
+    let then = format!("head -c 600000 /dev/zero >\"$0/{BALLAST}\"; exec \"$@\"");
     let output = mount(with, &then).arg(std::env::current_exe().unwrap()).args(CHILD).output().unwrap();
     check(&output);
 }

@@ -18,7 +18,8 @@ use crate::record::{AgentTold, Record};
 
 use super::State;
 
-/// So many traces are kept; of machines with which nothing is amiss, the one that stood still the longest gives way.
+/// So many traces are kept; of machines with which nothing is amiss, the one that stood still the longest gives way. The
+/// trace of a machine that is to go stays: a restart must not forget that.
 const TRACES_MAX: usize = 512;
 /// What is no news of a trace is recorded no more often than this.
 const TRACED_AGAIN: Span = Span::from_min(2);
@@ -47,7 +48,10 @@ impl State {
                 Heard::PassedOver => {}
                 Heard::Same => self.note_stages(&agent),
                 Heard::News => {
-                    self.relink_agents();
+                    // Not all that have no link: 20,000 agents that are heard before their clouds are listed would cost
+                    // 20,000 x 20,000 look-ups.
+                    let touched = self.agents.relink_one(&agent, &self.clouds, &self.cluster);
+                    self.dirty.extend(touched);
                     self.note_stages(&agent);
                     self.review_agent(&agent);
                 }
@@ -137,7 +141,7 @@ impl State {
     fn trace_of(&mut self, machine: &MachineKey) -> &mut Traced {
         if !self.traces.contains_key(machine) && self.traces.len() >= TRACES_MAX {
             let idle = |key: &&MachineKey| self.cases_of(&Subject::Machine((*key).clone())).next().is_none();
-            let quiet = self.traces.iter().filter(|(key, _)| idle(key));
+            let quiet = self.traces.iter().filter(|(key, traced)| idle(key) && !traced.is_leaving());
             let oldest = quiet.min_by_key(|(_, traced)| traced.changed).map(|(key, _)| key.clone());
             if let Some(oldest) = oldest {
                 self.traces.remove(&oldest);

@@ -10,6 +10,10 @@
 //! A report that comes late or twice is no sign of life. An agent is linked to a machine by the ids that nodes are linked
 //! by; a name links only where nothing better is said, and such a link protects a machine and permits nothing.
 //!
+//! Agents of known machines are as many as there are machines, and none of them leaves because others are heard: with an
+//! agent its machine would lose that it is heard, and that it is to go. Agents of no known machine are bounded by themselves,
+//! and the longest silent leave first.
+//!
 //! It does not decide what an agent's word is worth.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -23,8 +27,13 @@ use crate::model::time::{Span, Time};
 use super::cloud::CloudView;
 use super::cluster::{ClusterView, LinkedBy};
 
-/// So many agents are kept; one more takes the place of the one that has been silent the longest.
-const AGENTS_MAX: usize = 20_000;
+/// So many agents are kept whose machine no cloud lists. At a start all agents of a fleet may be heard before its clouds
+/// are listed, so this is more than the largest fleet that was measured (50,000 machines).
+const UNKNOWN_MAX: usize = 65_536;
+/// So many of them leave at once: to look for the one that was silent longest costs a walk over all of them.
+const UNKNOWN_LEAVE: usize = 1_024;
+/// So many agents of one machine are kept: one, and those that it had before it was installed anew.
+const OF_MACHINE_MAX: usize = 8;
 /// Share of the agents that hear nothing of the API server which makes it the API server's fault, percent: as with leases.
 const OUTAGE_PCT: usize = 60;
 /// One machine that says so is never enough, whatever its peers told it: what one says must not stop all others.
@@ -86,6 +95,8 @@ pub struct AgentsView {
     weak: BTreeSet<AgentId>,
     /// What agents held before a restart of ours, until they are heard again.
     held_before: BTreeMap<MachineKey, AgentHold>,
+    /// How many agents have no link.
+    unknown: usize,
     /// Those that may speak of an outage: nearly never anybody.
     lost: BTreeSet<AgentId>,
     /// Since when we listen without a gap; none before the first agent, or the server's word.
@@ -105,6 +116,7 @@ impl AgentsView {
             of: BTreeMap::new(),
             weak: BTreeSet::new(),
             held_before: BTreeMap::new(),
+            unknown: 0,
             lost: BTreeSet::new(),
             listening_since: None,
             outage_at: None,
@@ -116,7 +128,7 @@ impl AgentsView {
     pub fn said(&mut self, now: Time, agent: &AgentId, report: &Arc<AgentReport>) -> Heard {
         self.listens(now);
         let Some(seen) = self.all.get_mut(agent) else {
-            self.make_room();
+            self.make_room(now);
             let seen = AgentSeen {
                 reaches_since: reaches(report).then_some(now),
                 report: bounded(report),
@@ -278,25 +290,39 @@ impl AgentsView {
         clouds: &BTreeMap<CloudName, CloudView>,
         cluster: &ClusterView,
     ) -> BTreeSet<MachineKey> {
-        let mut touched = BTreeSet::new();
-        for agent in self.weak.clone() {
-            let Some(seen) = self.all.get_mut(&agent) else { continue };
-            let link = find(clouds, cluster, &seen.report.who);
-            if link.as_ref().is_some_and(AgentLink::is_strong) {
-                self.weak.remove(&agent);
-            }
-            if seen.link == link {
-                continue;
-            }
-            let before = std::mem::replace(&mut seen.link, link.clone());
-            if let Some(before) = before {
-                self.unlink(&before.machine, &agent);
-                touched.insert(before.machine);
-            }
-            if let Some(link) = link {
-                self.of.entry(link.machine.clone()).or_default().insert(agent);
-                touched.insert(link.machine);
-            }
+        let weak: Vec<AgentId> = self.weak.iter().cloned().collect();
+        weak.iter().flat_map(|agent| self.relink_one(agent, clouds, cluster)).collect()
+    }
+
+    /// Links one agent anew, unless an identity links it. Returns the machines whose agents changed.
+    pub fn relink_one(
+        &mut self,
+        agent: &AgentId,
+        clouds: &BTreeMap<CloudName, CloudView>,
+        cluster: &ClusterView,
+    ) -> Vec<MachineKey> {
+        let Some(seen) = self.all.get_mut(agent).filter(|_| self.weak.contains(agent)) else {
+            return Vec::new();
+        };
+        let link = find(clouds, cluster, &seen.report.who);
+        if link.as_ref().is_some_and(AgentLink::is_strong) {
+            self.weak.remove(agent);
+        }
+        if seen.link == link {
+            return Vec::new();
+        }
+        let before = std::mem::replace(&mut seen.link, link.clone());
+        let mut touched = Vec::new();
+        if let Some(before) = before {
+            self.unlink(&before.machine, agent);
+            self.unknown += 1;
+            touched.push(before.machine);
+        }
+        if let Some(link) = link {
+            self.of.entry(link.machine.clone()).or_default().insert(agent.clone());
+            self.unknown -= 1;
+            self.bound_machine(&link.machine, agent);
+            touched.push(link.machine);
         }
         touched
     }
@@ -305,9 +331,7 @@ impl AgentsView {
     pub fn forget(&mut self, machine: &MachineKey) {
         self.held_before.remove(machine);
         for agent in self.of.remove(machine).unwrap_or_default() {
-            self.all.remove(&agent);
-            self.weak.remove(&agent);
-            self.lost.remove(&agent);
+            self.remove(&agent);
         }
     }
 
@@ -338,19 +362,46 @@ impl AgentsView {
         }
     }
 
-    /// The one that has been silent the longest gives way.
-    fn make_room(&mut self) {
-        if self.all.len() < AGENTS_MAX {
+    /// Of the agents of no known machine, those that have been silent the longest give way. Fresh ones and those that hold
+    /// something leave only when there is nothing else: no machine of ours rests on them.
+    fn make_room(&mut self, now: Time) {
+        self.unknown += 1;
+        if self.unknown <= UNKNOWN_MAX {
             return;
         }
-        let oldest = self.all.iter().min_by_key(|(_, seen)| seen.heard).map(|(agent, _)| agent.clone());
-        let Some(agent) = oldest else { return };
-        let link = self.all.remove(&agent).and_then(|seen| seen.link);
-        if let Some(link) = link {
-            self.unlink(&link.machine, &agent);
+        let mut unknown: Vec<(bool, bool, Time, AgentId)> = self
+            .all
+            .iter()
+            .filter(|(_, seen)| seen.link.is_none())
+            .map(|(agent, seen)| {
+                (seen.report.hold.is_some(), self.is_fresh(now, seen), seen.heard, agent.clone())
+            })
+            .collect();
+        unknown.sort_unstable();
+        for (.., agent) in unknown.into_iter().take(UNKNOWN_LEAVE) {
+            self.remove(&agent);
+            self.unknown -= 1;
         }
-        self.weak.remove(&agent);
-        self.lost.remove(&agent);
+    }
+
+    /// A machine whose agent was installed anew again and again keeps the newest of them.
+    fn bound_machine(&mut self, machine: &MachineKey, newcomer: &AgentId) {
+        let agents = self.of.get(machine).into_iter().flatten();
+        let others = agents.filter(|agent| *agent != newcomer);
+        let seen = others.filter_map(|agent| Some((agent, self.all.get(agent)?)));
+        let known = self.of.get(machine).map_or(0, BTreeSet::len);
+        let oldest = seen.min_by_key(|(_, seen)| (seen.report.hold.is_some(), seen.heard));
+        let leaves = oldest.filter(|_| known > OF_MACHINE_MAX).map(|(agent, _)| agent.clone());
+        if let Some(agent) = leaves {
+            self.unlink(machine, &agent);
+            self.remove(&agent);
+        }
+    }
+
+    fn remove(&mut self, agent: &AgentId) {
+        self.all.remove(agent);
+        self.weak.remove(agent);
+        self.lost.remove(agent);
     }
 }
 

@@ -92,3 +92,64 @@ fn one_that_cries_outage_is_not_believed_and_most_are() {
     assert_eq!(view.outage(at(1)), Some((3, 5)));
     assert_eq!(view.outage(at(100)), None, "nobody is fresh any more");
 }
+
+/// Many agents, each on a machine of its own, and linked to it by hand.
+fn many(view: &mut AgentsView, count: usize, now: Time) {
+    for number in 0..count {
+        let (id, machine) = machine(number);
+        let hold = (number == 0).then(|| AgentHold { kind: HoldKind::Leaving, text: "is taken away".into() });
+        let said = AgentReport { hold, ..report(&format!("i{number}"), "one", 1) };
+        view.said(now, &id, &Arc::new(said));
+        let link = AgentLink { machine: machine.clone(), by: LinkedBy::ProviderId };
+        view.all.get_mut(&id).expect("it was heard").link = Some(link);
+        view.of.entry(machine).or_default().insert(id.clone());
+        view.weak.remove(&id);
+        view.unknown = 0;
+    }
+}
+
+fn machine(number: usize) -> (AgentId, MachineKey) {
+    let id = format!("a{number}").as_str().into();
+    (id, MachineKey::Instance("os".into(), format!("i{number}").as_str().into()))
+}
+
+#[test]
+fn agents_of_a_large_fleet_are_all_kept() {
+    let mut view = view();
+    many(&mut view, 25_000, at(0));
+    for number in 0..25_000 {
+        assert!(view.fresh(at(1), &machine(number).1).is_some(), "machine {number}: its agent is not heard");
+    }
+    assert!(view.is_leaving(&machine(0).1).is_some(), "machine 0 is to go");
+}
+
+#[test]
+fn unknown_agents_are_bounded_longest_silent_first() {
+    let mut view = view();
+    many(&mut view, 1, at(0));
+    for number in 1..=UNKNOWN_MAX {
+        view.said(at(number as i64 / 1_000), &machine(number).0, &Arc::new(report("none", "one", 1)));
+    }
+    assert_eq!(view.len(), UNKNOWN_MAX + 1);
+    view.said(at(100), &"one-more".into(), &Arc::new(report("none", "one", 1)));
+    assert_eq!(view.len(), UNKNOWN_MAX + 2 - UNKNOWN_LEAVE);
+    assert!(view.get(&machine(1).0).is_none(), "the longest silent leaves");
+    assert!(view.get(&machine(UNKNOWN_MAX).0).is_some(), "one that was heard lately stays");
+    assert!(view.is_leaving(&machine(0).1).is_some(), "an agent of a known machine stays");
+}
+
+#[test]
+fn machine_with_many_agents_keeps_the_newest() {
+    let mut view = view();
+    let key = machine(0).1;
+    for number in 0..20 {
+        let id = machine(number).0;
+        view.said(at(number as i64), &id, &Arc::new(report("i0", "one", 1)));
+        let link = AgentLink { machine: key.clone(), by: LinkedBy::ProviderId };
+        view.all.get_mut(&id).expect("it was heard").link = Some(link);
+        view.of.entry(key.clone()).or_default().insert(id.clone());
+        view.bound_machine(&key, &id);
+    }
+    assert_eq!(view.of(&key).count(), OF_MACHINE_MAX);
+    assert_eq!(view.latest(&key).map(|(id, _)| id.clone()), Some(machine(19).0));
+}

@@ -51,7 +51,8 @@ pub enum Effect {
         /// What to read.
         look: Look,
     },
-    /// Take a full listing of this cloud now rather than at its next period.
+    /// Take a full listing of this cloud as soon as its pace allows ([`crate::pace`]), rather than at its next full period.
+    /// A listing of changes does not answer this, nor does one that fails: the wish stays until a full listing was read.
     List {
         /// Which one.
         cloud: CloudName,

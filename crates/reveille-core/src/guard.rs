@@ -47,6 +47,8 @@ crate::guards! {
     RootFirst = "root-first",
     /// what failed is tried again later and later
     Backoff = "backoff",
+    /// while a cloud is doubted, full listings are asked for later and later
+    AsksInFullSeldom = "asks-in-full-seldom",
     /// what did not help so many times is not tried again
     TriesEnd = "tries-end",
     /// console and action log are read before anything that can hurt

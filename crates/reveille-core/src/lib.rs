@@ -18,6 +18,7 @@ pub mod guard;
 mod guards;
 pub mod model;
 pub mod observe;
+pub mod pace;
 pub mod plan;
 pub mod record;
 pub mod verify;

@@ -73,6 +73,13 @@ pub struct Start {
     pub acting: bool,
 }
 
+/// Requests for a full listing of one cloud since its doubt began.
+#[derive(Clone, Copy, Debug)]
+struct AskedInFull {
+    at: Time,
+    times: u32,
+}
+
 /// Everything the engine knows.
 #[derive(Clone, Debug)]
 pub struct State {
@@ -98,6 +105,8 @@ pub struct State {
     rolling: BTreeMap<PoolName, Time>,
     /// Of which editions of its instances and of the nodes each cloud's rollouts were last told.
     rollouts_as_of: BTreeMap<CloudName, (u64, u64)>,
+    /// Clouds whose listings are doubted, and when a full listing was last asked for.
+    asked_in_full: BTreeMap<CloudName, AskedInFull>,
     /// Zones of whose machines none answers.
     dark: BTreeSet<ZoneName>,
     /// Zones in which every lease is silent, whatever the nodes are said to be.
@@ -235,6 +244,7 @@ impl State {
             rollouts: BTreeMap::new(),
             rolling: BTreeMap::new(),
             rollouts_as_of: BTreeMap::new(),
+            asked_in_full: BTreeMap::new(),
             dark: BTreeSet::new(),
             hushed: BTreeSet::new(),
             lit: BTreeMap::new(),

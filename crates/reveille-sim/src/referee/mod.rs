@@ -91,6 +91,8 @@ pub struct Referee {
     failed: Vec<(Time, Call)>,
     /// Requests of people for a repair, by the machine, that a repair was made for.
     requests: BTreeMap<InstanceId, Arc<str>>,
+    /// A request storm was seen.
+    stormed: bool,
     /// Machines that are kept for a look, by their incident, and until when.
     kept: BTreeMap<IncidentId, (Option<PoolName>, Time)>,
 }
@@ -132,6 +134,10 @@ struct Deleted {
 
 /// Between two looks around.
 const LOOK_EVERY: Span = Span::from_s(5);
+/// In which listings are counted.
+const LISTINGS_WITHIN: Span = Span::from_min(10);
+/// Listings that may be wished for in that time.
+const LISTINGS_WISHED: usize = 4;
 /// Fouls beyond this many say nothing new.
 const FOULS_MAX: usize = 64;
 
@@ -165,6 +171,7 @@ impl Referee {
             }
             self.forget_old_acts();
         }
+        self.judge_listings(scene);
         for effect in effects {
             match effect {
                 Effect::Record { id, record } => {
@@ -185,6 +192,18 @@ impl Referee {
             }
         }
         self.stepped_at = Some(now);
+    }
+
+    /// A cloud in trouble must not be listed more often because it is in trouble: half as many listings again as its period
+    /// makes, and a few that were wished for.
+    fn judge_listings(&mut self, scene: &Scene<'_>) {
+        let period = scene.roster.timing.cloud_period.max(Span::from_s(1));
+        let most = usize::try_from(LISTINGS_WITHIN.ms / period.ms * 3 / 2).unwrap_or(usize::MAX);
+        let begun = scene.world.listings_lately();
+        if begun > most.saturating_add(LISTINGS_WISHED) && !self.stormed {
+            self.stormed = true;
+            self.foul("request storm", format!("{begun} listings of the cloud within ten minutes"));
+        }
     }
 
     /// Another process begins: it has heard nobody yet, and what was not durable is not known to it. Its numbers are given

@@ -18,6 +18,7 @@ use reveille_core::model::instance::Instance;
 use reveille_core::model::lease::{Leases, Renewal};
 use reveille_core::model::node::{Node, NodeEvent};
 use reveille_core::model::time::{ServiceTime, Span, Time};
+use reveille_core::pace::{Pace, Pacer};
 
 use crate::catalogue::judge;
 
@@ -57,6 +58,10 @@ pub(crate) struct Lies {
 pub(crate) struct Listings {
     listed_at: Option<Time>,
     full_at: Option<Time>,
+    /// When which listing begins: the controller's own rule. None before the first.
+    pacer: Option<Pacer>,
+    /// A listing has been begun and not been answered; the poller begins no second one.
+    under_way: bool,
     /// The edition of the project that was listed last.
     listed: Option<u64>,
     /// A listing of changes in which there was none, of that edition.
@@ -121,6 +126,8 @@ pub(crate) struct Watch {
 /// The UID of the namespace `kube-system`, of our cluster and of another.
 const CLUSTER: &str = "6b1f0d52-3a40-4c1e-9b1d-0f3a5f0f7e01";
 const OTHER_CLUSTER: &str = "6b1f0d52-3a40-4c1e-9b1d-0f3a5f0f7e02";
+/// How far back listings are counted.
+const LATELY: Span = Span::from_min(10);
 /// Servers, ports, groups, and a router: a listing is so many reads.
 const READS_OF_A_LISTING: u64 = 4;
 /// Between two lists of leases, and between two proofs of life.
@@ -165,21 +172,70 @@ impl World {
         ReadError { kind, text: text.into(), retry_after: None }
     }
 
+    /// The poller of a controller: it begins a listing when the shared rule ([`Pacer`]) says so, and no two at once. The wait
+    /// after a failure is a period here.
     pub(super) fn poll(&mut self, session: u64) {
-        if session != self.session {
+        if session != self.session || self.listings.under_way {
             return;
         }
         let timing = self.layout.timing;
-        let due = self.listings.full_at.is_none_or(|at| self.now.since(at) >= timing.cloud_full_period);
-        // A lie about listings is a lie about full ones; a cell that is down changes no "changed since".
-        // A cloud that tells of hosting knows no "changed since".
-        let full = due || self.lies.unlisted.is_some() || self.project.shows_ended;
-        self.plan(timing.cloud_period, Task::Poll(session));
-        if self.is_old_news(timing.cloud_stale_after) {
+        let now = self.now;
+        let pace = Pace::of(timing.cloud_period, timing.cloud_full_period);
+        let pacer = self.listings.pacer.get_or_insert_with(|| Pacer::new(pace, now));
+        if now < pacer.due() {
             return;
         }
+        let wanted = pacer.begin(now);
+        let due = self.listings.full_at.is_none_or(|at| now.since(at) >= timing.cloud_full_period);
+        // A lie about listings is a lie about full ones; a cell that is down changes no "changed since".
+        // A cloud that tells of hosting knows no "changed since".
+        let full = due || wanted || self.lies.unlisted.is_some() || self.project.shows_ended;
+        self.plan(timing.cloud_period, Task::Poll(session));
+        if !wanted && self.is_old_news(timing.cloud_stale_after) {
+            return;
+        }
+        self.listings.under_way = true;
+        self.note_listing();
         let travel = self.soon(20, 200);
         self.plan(travel, Task::Serve(session, Request::List { full }));
+    }
+
+    /// The engine wants a full listing; the poller takes it when its pace allows.
+    pub(super) fn want_full_listing(&mut self) {
+        let now = self.now;
+        let Some(pacer) = &mut self.listings.pacer else { return };
+        pacer.want_full(now);
+        let wait = pacer.due().since(now);
+        // A listing under way ends first.
+        if !self.listings.under_way {
+            self.plan(wait, Task::Poll(self.session));
+        }
+    }
+
+    /// The listing that was begun has been answered.
+    fn end_listing(&mut self, over: Time, full: Option<bool>) {
+        self.listings.under_way = false;
+        let Some(pacer) = &mut self.listings.pacer else { return };
+        let period_over = pacer.due();
+        match full {
+            Some(full) => pacer.listed(over, full),
+            None => pacer.failed(over, period_over.since(over)),
+        }
+        if pacer.due() < period_over {
+            let wait = pacer.due().since(self.now);
+            self.plan(wait, Task::Poll(self.session));
+        }
+    }
+
+    fn note_listing(&mut self) {
+        let now = self.now;
+        self.listed_lately.retain(|at| now.since(*at) < LATELY);
+        self.listed_lately.push_back(now);
+    }
+
+    /// How many listings the listener began within ten minutes.
+    pub(crate) fn listings_lately(&self) -> usize {
+        self.listed_lately.len()
     }
 
     /// A listing would say what the last one said, and the next will come early enough to be believed without this one.
@@ -209,6 +265,7 @@ impl World {
                     None => Ok(self.listing(full)),
                 };
                 let travel = self.soon(200, 1_500);
+                self.end_listing(self.now + travel, listed.as_ref().ok().map(|_| full));
                 let fact = match listed {
                     Ok(snapshot) => CloudFact::Snapshot { snapshot, took: travel },
                     Err(error) => CloudFact::Failed(error),

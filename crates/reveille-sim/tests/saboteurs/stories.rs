@@ -113,6 +113,7 @@ pub(crate) fn play(guard: Guard, seed: u64) -> Drive {
         | Guard::DeniedById
         | Guard::SecondDenial
         | Guard::UnbrokenSight
+        | Guard::AsksInFullSeldom
         | Guard::Settling => senses(guard, seed),
         Guard::JoinedMemory
         | Guard::IntentFirst
@@ -182,6 +183,11 @@ fn senses(guard: Guard, seed: u64) -> Drive {
         Guard::ShrunkenServers => {
             stage.at(s(10), Fault::Breaks(first, Trouble::Broken));
             stage.at(min(2), Fault::ServersUnlisted { lasts: min(40), denies: true });
+        }
+        // Neutron answers with an empty list for a while: each listing of changes is doubted as the full ones are.
+        Guard::AsksInFullSeldom => {
+            stage = Stage::new(&generous(seed, 12).routed());
+            stage.at(min(1), Fault::PortsUnlisted(min(40)));
         }
         Guard::LostPorts => {
             stage = Stage::new(&generous(seed, 12).routed());

@@ -5,17 +5,19 @@
 //!                               └─ failed: wait, twice as long each time, with jitter, Retry-After honoured
 //! ```
 //!
-//! A listing never overlaps itself: the next one begins after the last has ended. A request to list at once shortens a
-//! period, but never a wait that a failure or the service's own Retry-After asked for, and never below a smallest gap.
-//! What a listing means is the engine's business.
+//! A listing never overlaps itself: the next one begins after the last has ended. A request to list at once is a request
+//! for a full listing, and stays until a full listing was read; it shortens a period, but never a wait that a failure or
+//! the service's own Retry-After asked for. When which listing begins is [`Pacer`]'s rule, which the simulator plays as
+//! well. What a listing means is the engine's business.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use reveille_core::effect::{ReadError, ReadErrorKind};
-use reveille_core::event::{CloudFact, CloudSnapshot, Event};
+use reveille_core::event::{CloudFact, CloudSnapshot, Event, Scope};
 use reveille_core::model::id::CloudName;
-use reveille_core::model::time::Span;
+use reveille_core::model::time::{Span, Time};
+use reveille_core::pace::{self, Pacer};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, sleep_until, timeout};
 
@@ -39,32 +41,16 @@ pub(crate) struct Listener {
 /// How often, and how patiently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Pace {
-    /// From the beginning of one listing to the beginning of the next.
-    pub(crate) period: Duration,
-    /// At the latest after this long a listing is a full one.
-    pub(crate) full_period: Duration,
+    /// When which listing begins.
+    pub(crate) rule: pace::Pace,
     /// Longest that one listing may take.
     pub(crate) within: Duration,
-    /// Shortest time between two listings, whoever asks.
-    pub(crate) gap: Duration,
-    /// First wait after a failure; doubles.
-    pub(crate) backoff_min: Duration,
-    /// Longest wait after a failure. There is no last try.
-    pub(crate) backoff_max: Duration,
 }
 
 impl Pace {
     /// The pace of these periods; the rest follows from them.
     pub(crate) fn of(period: Span, full_period: Span) -> Self {
-        let period = duration(period).max(Duration::from_secs(1));
-        Self {
-            period,
-            full_period: duration(full_period).max(period),
-            within: Duration::from_secs(180),
-            gap: Duration::from_secs(2),
-            backoff_min: Duration::from_secs(5),
-            backoff_max: Duration::from_secs(60).max(period),
-        }
+        Self { rule: pace::Pace::of(period, full_period), within: Duration::from_secs(180) }
     }
 }
 
@@ -81,38 +67,40 @@ pub(crate) async fn poll<R: Reader>(
     kick: Arc<Notify>,
     stop: impl Future<Output = ()>,
 ) {
+    let start = Instant::now();
+    // The rule's clock begins with the poller: monotonic, and paused where the runtime's is.
+    let now = || Time::default() + took(start);
     let polling = async {
-        let mut failures = 0_u32;
-        let mut last_full: Option<Instant> = None;
+        let mut pacer = Pacer::new(pace.rule, now());
         loop {
             let begun = Instant::now();
-            let now_full = last_full.is_none_or(|at| at.elapsed() >= pace.full_period);
+            let now_full = pacer.begin(now());
             let listed = match timeout(pace.within, reader.list(now_full)).await {
                 Ok(listed) => listed,
                 Err(_) => Err(took_too_long(reader.name(), pace.within)),
             };
-            let (fact, wait) = match listed {
+            let fact = match listed {
                 Ok(snapshot) => {
-                    failures = 0;
-                    if snapshot.scope == reveille_core::event::Scope::Full {
-                        last_full = Some(begun);
-                    }
-                    (
-                        CloudFact::Snapshot { snapshot: Arc::new(snapshot), took: took(begun) },
-                        Wait::Period(begun + pace.period),
-                    )
+                    pacer.listed(now(), snapshot.scope == Scope::Full);
+                    CloudFact::Snapshot { snapshot: Arc::new(snapshot), took: took(begun) }
                 }
                 Err(error) => {
-                    let wait = wait_after(&error, failures, pace);
-                    failures = failures.saturating_add(1);
-                    tracing::warn!(cloud = reader.name(), failures, next_try_s = wait.as_secs(), "{error}");
-                    (CloudFact::Failed(error), Wait::Backoff(Instant::now() + wait))
+                    let wait = wait_after(&error, pacer.backoff(), pace.rule);
+                    pacer.failed(now(), wait);
+                    let (failures, next_try_s) = (pacer.failures(), wait.ms / 1000);
+                    tracing::warn!(cloud = reader.name(), failures, next_try_s, "{error}");
+                    CloudFact::Failed(error)
                 }
             };
             if !tell(&listeners, &fact).await {
                 return;
             }
-            wait.over(&kick, pace.gap).await;
+            loop {
+                tokio::select! {
+                    () = sleep_until(start + duration(pacer.due().since(Time::default()))) => break,
+                    () = kick.notified() => pacer.want_full(now()),
+                }
+            }
         }
     };
     tokio::select! {
@@ -136,37 +124,15 @@ async fn tell(listeners: &[Listener], fact: &CloudFact) -> bool {
     anyone
 }
 
-enum Wait {
-    /// Until the next period, unless somebody wants it sooner.
-    Period(Instant),
-    /// Until then, whoever wants what.
-    Backoff(Instant),
-}
-
-impl Wait {
-    async fn over(self, kick: &Notify, gap: Duration) {
-        match self {
-            Self::Backoff(until) => sleep_until(until).await,
-            Self::Period(until) => {
-                let earliest = Instant::now() + gap;
-                tokio::select! {
-                    () = sleep_until(until) => {}
-                    () = kick.notified() => sleep_until(earliest.min(until)).await,
-                }
-            }
-        }
-    }
-}
-
-/// Doubles with each failure up to the cap, spread by a tenth to either side, and never less than what was asked for.
-fn wait_after(error: &ReadError, failures: u32, pace: Pace) -> Duration {
-    let doubled = pace.backoff_min.saturating_mul(1_u32 << failures.min(16)).min(pace.backoff_max);
-    let spread = doubled.mul_f64(0.9 + fastrand::f64() * 0.2);
-    spread.max(error.retry_after.map_or(Duration::ZERO, duration)).min(pace.backoff_max.max(RETRY_AFTER_MAX))
+/// Spread by a tenth to either side, and never less than what was asked for.
+fn wait_after(error: &ReadError, backoff: Span, rule: pace::Pace) -> Span {
+    let spread = duration(backoff).mul_f64(0.9 + fastrand::f64() * 0.2);
+    let spread = Span::from_ms(i64::try_from(spread.as_millis()).unwrap_or(i64::MAX));
+    spread.max(error.retry_after.unwrap_or_default()).min(rule.backoff_max.max(RETRY_AFTER_MAX))
 }
 
 /// A service that asks for more patience than this is asked again all the same.
-const RETRY_AFTER_MAX: Duration = Duration::from_secs(600);
+const RETRY_AFTER_MAX: Span = Span::from_min(10);
 
 fn took_too_long(name: &str, within: Duration) -> ReadError {
     let text = format!(
@@ -204,7 +170,8 @@ mod tests {
     }
 
     fn pace() -> Pace {
-        Pace { backoff_min: Duration::from_secs(10), ..Pace::of(Span::from_s(30), Span::from_min(10)) }
+        let pace = Pace::of(Span::from_s(30), Span::from_min(10));
+        Pace { rule: pace::Pace { backoff_min: Span::from_s(10), ..pace.rule }, ..pace }
     }
 
     fn refused(retry_after: Option<Span>) -> Result<CloudSnapshot, ReadError> {
@@ -296,9 +263,12 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_kick_shortens_the_period_but_not_below_the_gap() {
-        let asked = asked_at(vec![], Duration::ZERO, Duration::from_secs(20), &[0, 10]).await;
-        assert_eq!(asked.iter().map(|(at, _)| *at).collect::<Vec<_>>(), [0, 2, 10]);
+    async fn kick_takes_full_listings_one_a_period_at_most() {
+        let changes = || Ok(CloudSnapshot { scope: Scope::Changes, ..CloudSnapshot::default() });
+        let full = || Ok(CloudSnapshot::default());
+        let answers = vec![full(), changes(), full(), changes()];
+        let asked = asked_at(answers, Duration::ZERO, Duration::from_secs(70), &[31, 35]).await;
+        assert_eq!(asked, [(0, true), (30, false), (33, true), (63, true)], "the second kick waits");
     }
 
     #[tokio::test(start_paused = true)]

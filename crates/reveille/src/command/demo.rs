@@ -95,7 +95,7 @@ fn record(args: &cli::play::Demo, story: &Demo, start: Start) -> Result<Option<R
 struct Play {
     judge: Arc<Judge>,
     helm: Helm,
-    acks: mpsc::Receiver<Ack>,
+    acks: mpsc::UnboundedReceiver<Ack>,
     story: Demo,
     stage: Stage,
     pace: Option<Pace>,

@@ -161,6 +161,12 @@ async fn attend(
                     broken.get_or_insert(anyhow!("the ledger of roster {name} takes nothing more"));
                     stop.send_replace(true);
                 }
+                Some(Ok((_, (state, Ended::Fenced)))) => {
+                    let desk = state.desk();
+                    let name = &desk.roster.name;
+                    broken.get_or_insert(anyhow!("another process took over the ledger of roster {name}"));
+                    stop.send_replace(true);
+                }
                 Some(Ok((index, end))) => {
                     ended.insert(index, end);
                 }
@@ -287,7 +293,8 @@ fn launch(
     let state = State::restore(checked.roster, how, records);
     let (mut scribe, acks) = Scribe::start(Box::new(shelf)).context("cannot start the ledger's thread")?;
     let started = Record::Started { at: now, fence };
-    scribe.note(started).map_err(|why| Failure::internal(anyhow!("cannot begin in the ledger: {why}")))?;
+    let ended = |_| Failure::internal(anyhow!("cannot begin in the ledger: its thread has ended"));
+    scribe.note(started).map_err(ended)?;
     let Reached { desks, strangers } = clouds;
     let caution = Caution::new(checked.written, strangers);
     let cluster_desk = Desk::new(Arc::new(ClusterWorld(cluster.clone())));
@@ -310,6 +317,7 @@ fn launch(
         pauses: PauseDesk::new(super::pause::reader(&state_dir), caution),
         stop: stopped.clone(),
         questions,
+        clock: clock::system(),
     })
 }
 

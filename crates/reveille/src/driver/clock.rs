@@ -3,9 +3,18 @@
 //! The engine wants our own wall clock and notices itself when it jumps or stood still, so nothing is smoothed here. A
 //! world with a time of its own (the demo) does not come through here: its moments carry their time along.
 
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use reveille_core::model::time::Time;
+
+/// The clock of one loop: this machine's wall clock in production, a clock that follows paused time in tests.
+pub(crate) type Clock = Arc<dyn Fn() -> Time + Send + Sync>;
+
+/// The wall clock as a loop's clock.
+pub(crate) fn system() -> Clock {
+    Arc::new(wall)
+}
 
 /// This machine's wall clock, milliseconds since the epoch.
 pub(crate) fn wall() -> Time {

@@ -4,11 +4,13 @@
 //!  Look ─▶ a place at the world's desk ─▶ read ─▶ judge ─▶ Looked    nobody answers in time ─▶ Looked(TimedOut)
 //!          (a machine's words: both worlds, judged together)
 //!  Call ─▶ a place ─▶ fence still ours? ─▶ call ─▶ Done             not begun ─▶ Failed · begun, no answer ─▶ Unknown
-//!                          └─ no ─▶ Done(Fenced)
+//!                          ├─ no ─▶ Done(Fenced)
+//!                          └─ cannot be read ─▶ read again, longer and longer ─▶ Done(Failed): nothing was sent
 //! ```
 //!
 //! The fencing number of a call is compared with the one that the ledger's lock names right before the call, after all
-//! waiting: another process may have taken over meanwhile. Every effect is answered exactly once, also when its task
+//! waiting: another process may have taken over meanwhile. A lock that cannot be read (EMFILE, EIO) is no other leader:
+//! the call waits, and is not sent while leadership is not proved. Every effect is answered exactly once, also when its task
 //! panics. Nothing is retried here.
 
 use std::panic::AssertUnwindSafe;
@@ -21,11 +23,12 @@ use reveille_core::effect::{Call, Look, Outcome, ReadError, ReadErrorKind};
 use reveille_core::event::{Answer, Event};
 use reveille_core::model::hearing::Hearing;
 use reveille_core::model::id::{CloudName, Fence, IntentId, LookId};
+use reveille_core::model::time::Span;
 use reveille_diagnose::Judge;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::keeper::FenceCheck;
+use super::keeper::{FenceCheck, Lead};
 use crate::worlds::{Desk, Worlds};
 
 /// Waiting for a place and reading, together.
@@ -34,6 +37,13 @@ const LOOK_WITHIN: Duration = Duration::from_secs(60);
 const PLACE_WITHIN: Duration = Duration::from_secs(30);
 /// The call itself. Together with the wait this is less than the engine waits before it says "unknown" itself.
 const CALL_WITHIN: Duration = Duration::from_secs(120);
+
+/// First wait before an unreadable lock is read again; doubles.
+const LOCK_AGAIN_MIN: Duration = Duration::from_millis(100);
+/// Longest such wait.
+const LOCK_AGAIN_MAX: Duration = Duration::from_secs(5);
+/// What the engine waits at least before a call that was not sent for this reason is tried again.
+const LOCK_RETRY: Span = Span::from_s(10);
 
 /// Whoever carries out effects for one roster.
 pub(crate) struct Hands {
@@ -133,10 +143,9 @@ impl Hands {
         tokio::spawn(async move {
             let outcome = match desk {
                 _ if matches!(call, Call::AskAgent { .. }) => {
-                    if leads() == Some(fence) {
-                        agents.ask(intent, fence, call).await
-                    } else {
-                        Outcome::Fenced
+                    match proved(&leads, fence, Instant::now() + PLACE_WITHIN).await {
+                        Ok(()) => agents.ask(intent, fence, call).await,
+                        Err(outcome) => outcome,
                     }
                 }
                 Some(desk) => perform(&desk, &leads, fence, call).await,
@@ -198,13 +207,41 @@ async fn perform(desk: &Desk, leads: &FenceCheck, fence: Fence, call: Call) -> O
         let text = "not sent: other calls to the same cloud took too long";
         return Outcome::Failed { text: Arc::from(text), retry_after: None };
     };
-    if leads() != Some(fence) {
-        return Outcome::Fenced;
+    if let Err(outcome) = proved(leads, fence, until).await {
+        return outcome;
     }
     match timeout(CALL_WITHIN, guarded(desk.world.call(call))).await {
         Ok(Some(outcome)) => outcome,
         Ok(None) => Outcome::Unknown { text: Arc::from("the performer failed; this is a fault of ours") },
         Err(_) => Outcome::Unknown { text: Arc::from("no answer within 120 s") },
+    }
+}
+
+/// Reads the lock until it tells who leads, or the time for a place is over.
+async fn proved(leads: &FenceCheck, fence: Fence, until: Instant) -> Result<(), Outcome> {
+    let mut wait = LOCK_AGAIN_MIN;
+    loop {
+        let why = match leads() {
+            Lead::Holds(held) if held == fence => return Ok(()),
+            Lead::Holds(held) => {
+                tracing::error!(
+                    "another process holds the ledger: its lock names fence {held}, ours is {fence}"
+                );
+                return Err(Outcome::Fenced);
+            }
+            Lead::Gone(why) => {
+                tracing::error!("the ledger's lock is lost: {why}");
+                return Err(Outcome::Fenced);
+            }
+            Lead::Unread(why) => why,
+        };
+        tracing::warn!(next_try_ms = wait.as_millis(), "{why}: no call is sent until the lock can be read");
+        if Instant::now() + wait > until {
+            let text = format!("not sent: leadership is not proved: {why}");
+            return Err(Outcome::Failed { text: Arc::from(text), retry_after: Some(LOCK_RETRY) });
+        }
+        tokio::time::sleep(wait).await;
+        wait = (wait * 2).min(LOCK_AGAIN_MAX);
     }
 }
 

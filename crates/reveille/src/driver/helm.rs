@@ -21,7 +21,7 @@ use reveille_core::record::Record;
 
 use super::journal;
 use super::recorder::Recorder;
-use super::scribe::{Ack, Scribe};
+use super::scribe::{Ack, Ended, Scribe};
 use super::scrub::Scrub;
 
 /// Broken invariants that are kept for the end of a run.
@@ -82,6 +82,11 @@ impl Helm {
         self.scribe.outstanding()
     }
 
+    /// True while the ledger's queue takes the records of a further event.
+    pub(crate) const fn has_room(&self) -> bool {
+        self.scribe.has_room()
+    }
+
     /// Notes that we live, judges every open case, and lets go of what the judge need not remember any more.
     pub(crate) fn beat(&mut self, now: Time) {
         self.scribe.beat(now);
@@ -106,14 +111,16 @@ impl Helm {
         onlooker: &mut Onlooker<'_>,
     ) -> Vec<Effect> {
         match ack {
-            Ack::Kept(id) => {
-                self.scribe.answered();
-                self.witnessed.acknowledge(id);
-                self.take_watched(now, Event::Recorded(id), onlooker)
+            Ack::Kept(ids) => {
+                self.scribe.answered(ids.len());
+                for id in &ids {
+                    self.witnessed.acknowledge(*id);
+                }
+                self.take_all(now, ids.into_iter().map(Event::Recorded), onlooker)
             }
-            Ack::Refused(id, _) => {
-                self.scribe.answered();
-                self.take_watched(now, Event::RecordFailed(id), onlooker)
+            Ack::Refused(ids, _) => {
+                self.scribe.answered(ids.len());
+                self.take_all(now, ids.into_iter().map(Event::RecordFailed), onlooker)
             }
             Ack::Over => Vec::new(),
             Ack::WantsCheckpoint => {
@@ -135,8 +142,18 @@ impl Helm {
         event: Event,
         onlooker: &mut Onlooker<'_>,
     ) -> Vec<Effect> {
+        self.take_all(now, std::iter::once(event), onlooker)
+    }
+
+    /// The same for several events, one step each.
+    fn take_all(
+        &mut self,
+        now: Time,
+        events: impl Iterator<Item = Event>,
+        onlooker: &mut Onlooker<'_>,
+    ) -> Vec<Effect> {
         let mut out = Vec::new();
-        let mut events = VecDeque::from([event]);
+        let mut events: VecDeque<Event> = events.collect();
         while let Some(event) = events.pop_front() {
             let event = self.scrub.event(event);
             let effects = self.state.step(now, event.clone());
@@ -146,13 +163,16 @@ impl Helm {
             onlooker(&self.state, &event, &effects);
             let verdict = invariants::check_touched(&self.state, &effects, &mut self.witnessed);
             let broken = verdict.err().inspect(|violation| self.complain(violation));
+            let mut records = Vec::new();
             for effect in effects {
                 match effect {
                     Effect::Record { id, record } => {
                         journal::tell(&self.state, &record);
                         let refused = self.stopping && matches!(record, Record::Intended { .. });
-                        if refused || self.scribe.keep(id, record).is_err() {
+                        if refused {
                             events.push_back(Event::RecordFailed(id));
+                        } else {
+                            records.push((id, record));
                         }
                     }
                     Effect::Call { intent, .. } if self.stopping => {
@@ -167,6 +187,10 @@ impl Helm {
                     }
                     other => out.push(other),
                 }
+            }
+            // The records of one step are one order: they are kept together, or none of them is.
+            if let Err(Ended(ids)) = self.scribe.keep(records) {
+                events.extend(ids.into_iter().map(Event::RecordFailed));
             }
         }
         out

@@ -23,5 +23,17 @@ pub(crate) trait Keeper: Send {
     fn beat(&mut self, now: Time) -> Result<(), String>;
 }
 
-/// Tells the fencing number that the ledger's lock names now; `None` when it names nobody or cannot be read.
-pub(crate) type FenceCheck = Arc<dyn Fn() -> Option<Fence> + Send + Sync>;
+/// Whether this process may act, as far as the ledger's lock tells now.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Lead {
+    /// The lock names this number.
+    Holds(Fence),
+    /// The lock file is gone: another process may lock a new one.
+    Gone(Arc<str>),
+    /// The lock file cannot be read at the moment (too many open files, an I/O error, no rights). That is no statement about
+    /// who leads: it is read again.
+    Unread(Arc<str>),
+}
+
+/// Reads the fencing number in the ledger's lock.
+pub(crate) type FenceCheck = Arc<dyn Fn() -> Lead + Send + Sync>;

@@ -8,7 +8,8 @@
 //!  timer, pauses, heartbeat ────┘
 //! ```
 //!
-//! One event is taken in wholly before the next. The ledger's answers come first, because calls wait for them. A `Tick` is
+//! One event is taken in wholly before the next. The ledger's answers come first, because calls wait for them. While too
+//! many records wait for the disk, no further event and no `Tick` is taken; pauses and questions are. A `Tick` is
 //! sent at the time that the engine asked for and at least every ten seconds. Stopping is begun by a signal: nothing new
 //! starts, calls on their way are waited for (bounded), the last records become durable, then the lock is let go.
 //!
@@ -78,6 +79,8 @@ pub(crate) enum Ended {
     TimeOver,
     /// The ledger takes nothing more in this process.
     LedgerOver,
+    /// Another process holds the ledger now.
+    Fenced,
 }
 
 /// One roster's loop.
@@ -85,7 +88,7 @@ pub(crate) struct Driver {
     /// The state and its ledger.
     pub(crate) helm: Helm,
     /// What the ledger says.
-    pub(crate) acks: mpsc::Receiver<Ack>,
+    pub(crate) acks: mpsc::UnboundedReceiver<Ack>,
     /// What the worlds say.
     pub(crate) inbox: mpsc::Receiver<Event>,
     /// Whoever carries out effects.
@@ -96,6 +99,8 @@ pub(crate) struct Driver {
     pub(crate) stop: watch::Receiver<bool>,
     /// Reports that were asked for by commands beside us.
     pub(crate) questions: mpsc::Receiver<Question>,
+    /// What time it is.
+    pub(crate) clock: clock::Clock,
 }
 
 /// A command beside us wants something computed from the state as of now, between two events.
@@ -121,7 +126,9 @@ impl Driver {
                     break Ended::TimeOver;
                 }
             }
-            let nap = alarm.nap(clock::wall());
+            let nap = alarm.nap((self.clock)());
+            // A disk that does not keep up delays what the worlds say, and refuses none of it.
+            let room = self.helm.has_room();
             let effects = tokio::select! {
                 biased;
                 _ = told(&mut self.stop) => break Ended::Told,
@@ -129,34 +136,37 @@ impl Driver {
                     if ack == Ack::Over {
                         break Ended::LedgerOver;
                     }
-                    self.helm.acknowledge(clock::wall(), ack)
+                    self.helm.acknowledge((self.clock)(), ack)
                 }
                 _ = pauses_due.tick() => match self.pauses.read() {
                     Some(command) => self.take(Event::Command(command)),
                     None => Vec::new(),
                 },
                 _ = beat_due.tick() => {
-                    let now = clock::wall();
+                    let now = (self.clock)();
                     self.helm.beat(now);
                     Vec::new()
                 }
                 // Before the inbox: a person who asks on the worst day does not wait behind a flood of events. Questions
                 // are few and change nothing.
                 Some(question) = self.questions.recv() => {
-                    question(self.helm.state(), clock::wall());
+                    question(self.helm.state(), (self.clock)());
                     Vec::new()
                 }
-                Some(event) = self.inbox.recv() => self.take_in(event),
-                () = sleep(nap) => {
-                    alarm.tick(clock::wall());
+                Some(event) = self.inbox.recv(), if room => self.take_in(event),
+                () = sleep(nap), if room => {
+                    alarm.tick((self.clock)());
                     self.take(Event::Tick)
                 }
             };
             self.perform(effects, &mut alarm);
+            if !self.helm.state().desk().leading {
+                break Ended::Fenced;
+            }
             sight.review(&self.helm.state().desk());
         };
         self.wind_down().await;
-        let now = clock::wall();
+        let now = (self.clock)();
         self.helm.beat(now);
         let helm = self.helm;
         let state = helm.state().clone();
@@ -179,7 +189,7 @@ impl Driver {
     }
 
     fn take(&mut self, event: Event) -> Vec<Effect> {
-        let now = clock::wall();
+        let now = (self.clock)();
         self.helm.take(now, event)
     }
 
@@ -223,7 +233,7 @@ impl Driver {
             let effects = tokio::select! {
                 biased;
                 Some(ack) = self.acks.recv() => {
-                    let now = clock::wall();
+                    let now = (self.clock)();
                     self.helm.acknowledge(now, ack)
                 }
                 Some(event) = self.inbox.recv() => match event {

@@ -1,18 +1,21 @@
 //! The thread that makes records durable, so that a slow disk holds up nothing but what rests on it.
 //!
 //! ```text
-//!  driver ─▶ Order: keep / rotate / beat (bounded queue) ─▶ thread: drain, one write and one fsync for all ─▶ Ack
+//!  driver ─▶ Order: keep a step's records / rotate / beat ─▶ thread: drain, few writes, one fsync for many ─▶ Ack
 //! ```
 //!
-//! Everything that waits when the thread comes back from the disk is one batch: one fsync for many records. Answers come
-//! back in the order of the questions. When the queue is full the record is refused at once, like a record that a full
-//! disk refused: whatever rests on it does not happen.
+//! The records of one step are one order, however many they are: 10,000 nodes that turn NotReady in one list are 20,000
+//! records. An order is never refused for its size. The bound is on the driver's side: while [`Scribe::has_room`] is false
+//! it takes no further event, so what waits is at most [`OUTSTANDING_MAX`] records and one step. Everything that waits
+//! when the thread comes back from the disk is written in batches, one fsync for each. Answers come back in the order of
+//! the questions.
 //!
-//! After a refusal the ledger lags behind the engine's memory; the thread asks for a checkpoint as soon as it can write
-//! again ([`Ack::WantsCheckpoint`]), which heals that.
+//! After a refusal (a full disk) the ledger lags behind the engine's memory; the thread asks for a checkpoint as soon as
+//! it can write again ([`Ack::WantsCheckpoint`]), which heals that.
 
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
 use reveille_core::model::id::RecordId;
@@ -22,13 +25,13 @@ use tokio::sync::mpsc;
 
 use super::keeper::Keeper;
 
-/// Orders that may wait for the disk.
-const ORDERS_MAX: usize = 8192;
-/// Records in one batch.
-const BATCH_MAX: usize = 512;
+/// While more records than this have no answer, the driver takes no further event.
+pub(crate) const OUTSTANDING_MAX: usize = 8192;
+/// Records in one batch, and in one answer: as many as the loop takes in within a few milliseconds.
+const BATCH_MAX: usize = 1024;
 
 enum Order {
-    Keep(RecordId, Record),
+    Keep(Vec<(RecordId, Record)>),
     Rotate(Vec<Record>),
     Beat(Time),
     End,
@@ -38,59 +41,73 @@ enum Order {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Ack {
     /// Durable.
-    Kept(RecordId),
+    Kept(Vec<RecordId>),
     /// Not durable, now or later, and why.
-    Refused(RecordId, Arc<str>),
+    Refused(Vec<RecordId>, Arc<str>),
     /// The ledger takes nothing more in this process; ending it and starting again mends that. Said once.
     Over,
     /// The segment is full, or records were refused before: hand over a checkpoint.
     WantsCheckpoint,
 }
 
+/// The ledger's thread has ended; these records were not taken.
+#[derive(Debug)]
+pub(crate) struct Ended(pub(crate) Vec<RecordId>);
+
 /// The driver's end of it.
 pub(crate) struct Scribe {
-    orders: SyncSender<Order>,
+    /// Unbounded by itself: [`Scribe::has_room`] bounds the records, `asked` the checkpoints and `beats` the heartbeats.
+    orders: Sender<Order>,
     thread: Option<JoinHandle<()>>,
     outstanding: usize,
+    /// A heartbeat waits for the thread.
+    beats: Arc<AtomicBool>,
 }
 
 impl Scribe {
     /// Starts the thread. Answers arrive on the receiver.
-    pub(crate) fn start(keeper: Box<dyn Keeper>) -> std::io::Result<(Self, mpsc::Receiver<Ack>)> {
-        let (orders, inbox) = sync_channel(ORDERS_MAX);
-        // Room for an answer to every record that may be outstanding, the wish for a checkpoint, and the end.
-        let (acks, receiver) = mpsc::channel(ORDERS_MAX + 3);
-        let thread = std::thread::Builder::new()
-            .name("ledger".to_owned())
-            .spawn(move || Hand { keeper, acks, lagging: false, asked: false, over: false }.work(&inbox))?;
-        Ok((Self { orders, thread: Some(thread), outstanding: 0 }, receiver))
+    pub(crate) fn start(keeper: Box<dyn Keeper>) -> std::io::Result<(Self, mpsc::UnboundedReceiver<Ack>)> {
+        let (orders, inbox) = channel();
+        // One answer for each batch of what is outstanding, and that is bounded.
+        let (acks, receiver) = mpsc::unbounded_channel();
+        let beats = Arc::new(AtomicBool::new(false));
+        let hand = Hand { keeper, acks, beats: beats.clone(), lagging: false, asked: false, over: false };
+        let thread =
+            std::thread::Builder::new().name("ledger".to_owned()).spawn(move || hand.work(&inbox))?;
+        Ok((Self { orders, thread: Some(thread), outstanding: 0, beats }, receiver))
     }
 
-    /// Hands over a record. `Err`: it was refused at once.
-    pub(crate) fn keep(&mut self, id: RecordId, record: Record) -> Result<(), Arc<str>> {
-        if self.outstanding >= ORDERS_MAX {
-            return Err(Arc::from("the disk does not keep up: too many records wait for it"));
+    /// True while a further event may be taken.
+    pub(crate) const fn has_room(&self) -> bool {
+        self.outstanding < OUTSTANDING_MAX
+    }
+
+    /// Hands over the records of one step, in order.
+    pub(crate) fn keep(&mut self, records: Vec<(RecordId, Record)>) -> Result<(), Ended> {
+        if records.is_empty() {
+            return Ok(());
         }
-        match self.orders.try_send(Order::Keep(id, record)) {
+        let count = records.len();
+        match self.orders.send(Order::Keep(records)) {
             Ok(()) => {
-                self.outstanding += 1;
+                self.outstanding += count;
                 Ok(())
             }
-            Err(TrySendError::Full(_)) => {
-                Err(Arc::from("the disk does not keep up: too many records wait for it"))
+            Err(unsent) => {
+                let Order::Keep(records) = unsent.0 else { return Ok(()) };
+                Err(Ended(records.into_iter().map(|(id, _)| id).collect()))
             }
-            Err(TrySendError::Disconnected(_)) => Err(Arc::from("the ledger has ended")),
         }
     }
 
     /// Hands over a record of our own that nothing rests on; its answer means nothing to the engine.
-    pub(crate) fn note(&mut self, record: Record) -> Result<(), Arc<str>> {
-        self.keep(RecordId(0), record)
+    pub(crate) fn note(&mut self, record: Record) -> Result<(), Ended> {
+        self.keep(vec![(RecordId(0), record)])
     }
 
-    /// An answer about a record arrived.
-    pub(crate) fn answered(&mut self) {
-        self.outstanding = self.outstanding.saturating_sub(1);
+    /// An answer about so many records arrived.
+    pub(crate) const fn answered(&mut self, count: usize) {
+        self.outstanding = self.outstanding.saturating_sub(count);
     }
 
     /// Records without an answer.
@@ -98,20 +115,21 @@ impl Scribe {
         self.outstanding
     }
 
-    /// Hands over a checkpoint. A full queue drops it: the next batch asks again.
+    /// Hands over a checkpoint. Once the thread has ended nothing is rotated.
     pub(crate) fn rotate(&self, checkpoint: Vec<Record>) {
-        drop(self.orders.try_send(Order::Rotate(checkpoint)));
+        drop(self.orders.send(Order::Rotate(checkpoint)));
     }
 
-    /// Notes that we live. A full queue drops it: nothing depends on one heartbeat.
+    /// Notes that we live. While one heartbeat waits for a slow disk, no second one does.
     pub(crate) fn beat(&self, now: Time) {
-        drop(self.orders.try_send(Order::Beat(now)));
+        if !self.beats.swap(true, Ordering::AcqRel) {
+            drop(self.orders.send(Order::Beat(now)));
+        }
     }
 
     /// Ends the thread after everything that was handed over. Blocks until the disk has answered.
     pub(crate) fn end(mut self) {
-        // A full queue ends when its sender is dropped.
-        drop(self.orders.try_send(Order::End));
+        drop(self.orders.send(Order::End));
         let thread = self.thread.take();
         drop(self);
         if let Some(thread) = thread
@@ -124,7 +142,8 @@ impl Scribe {
 
 struct Hand {
     keeper: Box<dyn Keeper>,
-    acks: mpsc::Sender<Ack>,
+    acks: mpsc::UnboundedSender<Ack>,
+    beats: Arc<AtomicBool>,
     /// Records were refused that the engine remembers.
     lagging: bool,
     /// A checkpoint was asked for and has not come yet.
@@ -136,44 +155,49 @@ struct Hand {
 impl Hand {
     fn work(mut self, inbox: &Receiver<Order>) {
         while let Ok(first) = inbox.recv() {
-            let mut ids = Vec::new();
-            let mut records = Vec::new();
+            let mut batch = Vec::new();
             let mut next = Some(first);
             while let Some(order) = next.take() {
                 match order {
-                    Order::Keep(id, record) => {
-                        ids.push(id);
-                        records.push(record);
-                        if ids.len() < BATCH_MAX {
+                    Order::Keep(records) => {
+                        batch.extend(records);
+                        if batch.len() < BATCH_MAX {
                             next = inbox.try_recv().ok();
                         }
                     }
                     other => {
-                        self.keep(&mut ids, &mut records);
+                        self.keep(std::mem::take(&mut batch));
                         if !self.other(other) {
                             return;
                         }
                     }
                 }
             }
-            self.keep(&mut ids, &mut records);
+            self.keep(batch);
         }
     }
 
-    fn keep(&mut self, ids: &mut Vec<RecordId>, records: &mut Vec<Record>) {
-        if ids.is_empty() {
-            return;
+    fn keep(&mut self, mut batch: Vec<(RecordId, Record)>) {
+        while !batch.is_empty() {
+            let rest = batch.split_off(batch.len().min(BATCH_MAX));
+            let (ids, records): (Vec<_>, Vec<_>) = std::mem::replace(&mut batch, rest).into_iter().unzip();
+            self.keep_batch(&ids, &records);
         }
+    }
+
+    fn keep_batch(&mut self, ids: &[RecordId], records: &[Record]) {
         let answers = self.keeper.keep(records);
         assert!(answers.len() == ids.len(), "the keeper answers for every record");
         let mut refused: Option<Arc<str>> = None;
-        for (id, answer) in ids.drain(..).zip(answers) {
-            match answer {
-                Ok(()) => self.say(Ack::Kept(id)),
-                Err(why) => {
-                    self.say(Ack::Refused(id, why.clone()));
-                    refused = Some(why);
+        let answered: Vec<_> = ids.iter().copied().zip(answers).collect();
+        for row in answered.chunk_by(|(_, one), (_, next)| one == next) {
+            let ids = row.iter().map(|(id, _)| *id).collect();
+            match row.first().map(|(_, answer)| answer) {
+                Some(Err(why)) => {
+                    self.say(Ack::Refused(ids, why.clone()));
+                    refused = Some(why.clone());
                 }
+                _ => self.say(Ack::Kept(ids)),
             }
         }
         if let Some(why) = refused {
@@ -184,7 +208,6 @@ impl Hand {
             self.asked = true;
             self.say(Ack::WantsCheckpoint);
         }
-        records.clear();
     }
 
     fn other(&mut self, order: Order) -> bool {
@@ -198,12 +221,13 @@ impl Hand {
                 self.check_over();
             }
             Order::Beat(now) => {
+                self.beats.store(false, Ordering::Release);
                 if let Err(why) = self.keeper.beat(now) {
                     tracing::warn!("{why}");
                 }
                 self.check_over();
             }
-            Order::Keep(..) => {}
+            Order::Keep(_) => {}
             Order::End => return false,
         }
         true
@@ -218,6 +242,6 @@ impl Hand {
 
     /// Nobody listening means that the driver is gone; what is durable is durable all the same.
     fn say(&self, ack: Ack) {
-        drop(self.acks.try_send(ack));
+        drop(self.acks.send(ack));
     }
 }

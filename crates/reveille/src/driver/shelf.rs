@@ -6,7 +6,8 @@
 //! ```
 //!
 //! The fencing number of a call is compared with the one in the lock file, read anew each time: whoever took over has
-//! written a higher one there. A lock file that cannot be read counts as lost. No I/O but this ledger's happens here.
+//! written a higher one there. A lock file that cannot be read proves nothing, and is read again. No I/O but this
+//! ledger's happens here.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,12 +15,13 @@ use std::sync::Arc;
 use reveille_core::model::id::Fence;
 use reveille_core::model::time::Time;
 use reveille_core::record::Record;
-use reveille_record::{AppendError, Config, HeartbeatError, Holder, Ledger, OpenError, Repair, RotateError};
+use reveille_record::{
+    AppendError, Config, FenceUnread, HeartbeatError, Holder, Ledger, OpenError, Repair, RotateError,
+};
 use reveille_wire::ledger::{FromWireError, LedgerLine, from_wire, to_wire};
-use serde::Deserialize;
 use thiserror::Error;
 
-use super::keeper::{FenceCheck, Keeper};
+use super::keeper::{FenceCheck, Keeper, Lead};
 
 /// A ledger that this process holds.
 pub(crate) struct Shelf {
@@ -107,14 +109,11 @@ fn report(directory: &Path, repair: &Repair) {
 
 /// Reads the number in the lock file.
 pub(crate) fn fence_check(directory: &Path) -> FenceCheck {
-    #[derive(Deserialize)]
-    struct Card {
-        fence: u64,
-    }
-    let lock = directory.join("ledger").join("lock");
-    Arc::new(move || {
-        let bytes = std::fs::read(&lock).ok()?;
-        serde_json::from_slice::<Card>(&bytes).ok().map(|card| Fence(card.fence))
+    let directory = directory.to_owned();
+    Arc::new(move || match reveille_record::read_fence(&directory) {
+        Ok(fence) => Lead::Holds(Fence(fence.0)),
+        Err(error @ FenceUnread::Gone { .. }) => Lead::Gone(chain(&error)),
+        Err(error @ FenceUnread::Unreadable { .. }) => Lead::Unread(chain(&error)),
     })
 }
 
@@ -235,15 +234,15 @@ mod tests {
     fn the_fence_is_read_from_the_lock_each_time() {
         let directory = tempfile::tempdir().unwrap();
         let check = fence_check(directory.path());
-        assert_eq!(check(), None, "nobody holds it");
+        assert!(matches!(check(), Lead::Gone(_)), "no process holds it");
         let first = open(directory.path(), "reveille run", Time::from_ms(5)).unwrap();
-        assert_eq!(check(), Some(first.fence));
+        assert_eq!(check(), Lead::Holds(first.fence));
         drop(first);
         let second = open(directory.path(), "reveille run", Time::from_ms(6)).unwrap();
-        assert_eq!(check(), Some(second.fence));
+        assert_eq!(check(), Lead::Holds(second.fence));
         let mut shelf = second.shelf;
         std::fs::remove_file(directory.path().join("ledger/lock")).unwrap();
-        assert_eq!(check(), None, "a lost lock leads nobody");
+        assert!(matches!(check(), Lead::Gone(_)), "a lost lock leads nobody");
         assert!(!shelf.is_over());
         assert!(shelf.beat(Time::from_ms(7)).is_err());
         assert!(shelf.is_over(), "and whoever lost it writes no more");

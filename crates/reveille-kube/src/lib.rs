@@ -11,6 +11,8 @@
 //!  certificate requests ── list, when asked ─▶ requests
 //!  any kind, for hot objects ── list, watch ─▶ writes
 //!
+//!  the Lease of a roster's controller ── get, create, update ─▶ claim
+//!
 //!  Look ─▶ look ─▶ Answer        Call ─▶ perform ─▶ Outcome        commands that look once ─▶ observe_once
 //! ```
 //!
@@ -27,12 +29,13 @@
 //!
 //! # What it does not do
 //!
-//! It decides nothing, keeps no state that decisions rest on, never writes except for a `Call` it was given, and never
-//! hands over half a list.
+//! It decides nothing, keeps no state that decisions rest on, never writes except for a `Call` it was given and the Lease
+//! that it was told to write, and never hands over half a list.
 
 mod act;
 mod backoff;
 mod bootstrap;
+mod claim;
 mod cluster;
 mod config;
 mod door;
@@ -60,6 +63,7 @@ mod wire;
 pub mod writes;
 
 pub use bootstrap::BootstrapToken;
+pub use claim::{Claim, ClaimError, Renewal, claim_name};
 pub use cluster::{Cluster, Rhythm};
 pub use config::{ClusterConfig, ConnectError, ContextInfo, contexts};
 pub use door::{Denied, Granted, Wish};

@@ -22,6 +22,8 @@ pub(crate) const NODES: &str = "/api/v1/nodes";
 pub(crate) const KUBE_SYSTEM: &str = "kube-system";
 /// Leases of nodes: the kubelet renews its own every ten seconds.
 pub(crate) const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases";
+/// Leases of controllers, ours among them.
+pub(crate) const CLAIMS: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
 /// Events about objects without a namespace, such as nodes, are written into this one.
 pub(crate) const EVENTS: &str = "/api/v1/namespaces/default/events";
 
@@ -73,6 +75,21 @@ pub(crate) fn create_secret(body: Vec<u8>) -> Result<Ask, Error> {
 /// Deletes a secret.
 pub(crate) fn delete_secret(name: &str) -> Result<Ask, Error> {
     Request::new(SECRETS).delete(name, &DeleteParams::default())
+}
+
+/// One Lease of a controller, read from the store.
+pub(crate) fn claim(name: &str) -> Result<Ask, Error> {
+    Request::new(CLAIMS).get(name, &GetParams::default())
+}
+
+/// Makes a Lease of a controller.
+pub(crate) fn create_claim(body: Vec<u8>) -> Result<Ask, Error> {
+    Request::new(CLAIMS).create(&PostParams::default(), body)
+}
+
+/// Writes a Lease of a controller over the version that its body names.
+pub(crate) fn replace_claim(name: &str, body: Vec<u8>) -> Result<Ask, Error> {
+    Request::new(CLAIMS).replace(name, &PostParams::default(), body)
 }
 
 /// All leases, from the server's cache: a renewal that is a second late there does not matter, load on the store does.

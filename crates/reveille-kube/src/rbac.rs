@@ -30,6 +30,8 @@ pub enum Purpose {
     Identify,
     /// Without it less can be told of a machine: who deleted its node, what its certificate waits for.
     Explain,
+    /// Without it a second controller of the same roster is not found, and each relies on being alone.
+    Alone,
     /// Only where left-over Node objects are to be deleted.
     Cleanup,
     /// Only where machines join through its registration server: bootstrap tokens are made and taken away.
@@ -85,6 +87,13 @@ pub const RULES: &[Rule] = &[
         verbs: &["list"],
         purpose: Purpose::Explain,
     },
+    Rule {
+        group: "coordination.k8s.io",
+        resource: "leases",
+        namespace: Some("kube-system"),
+        verbs: &["get", "create", "update"],
+        purpose: Purpose::Alone,
+    },
     Rule { group: "", resource: "nodes", namespace: None, verbs: &["delete"], purpose: Purpose::Cleanup },
     Rule {
         group: "",
@@ -99,7 +108,7 @@ pub const RULES: &[Rule] = &[
 pub fn manifest(account: &str, namespace: &str, wanted: Wanted) -> String {
     let mut yaml = String::new();
     let is_wanted = |purpose| match purpose {
-        Purpose::Look | Purpose::Identify | Purpose::Explain => true,
+        Purpose::Look | Purpose::Identify | Purpose::Explain | Purpose::Alone => true,
         Purpose::Cleanup => wanted.cleanup,
         Purpose::Join => wanted.join,
     };
@@ -176,7 +185,7 @@ fn write_rule(yaml: &mut String, rule: &Rule, account: &str, namespace: &str) {
     let name = match rule.purpose {
         Purpose::Cleanup => format!("reveille-{}-cleanup", rule.resource),
         Purpose::Join => format!("reveille-{}-join", rule.resource),
-        Purpose::Look | Purpose::Identify | Purpose::Explain => format!("reveille-{}", rule.resource),
+        Purpose::Look | Purpose::Identify | Purpose::Explain | Purpose::Alone => format!("reveille-{}", rule.resource),
     };
     let (role, place) = match rule.namespace {
         Some(place) => ("Role", format!(", namespace: {place}")),

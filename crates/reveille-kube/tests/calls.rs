@@ -13,8 +13,8 @@ use reveille_core::model::id::{CloudName, InstanceId, NodeName, NodeUid, Request
 use reveille_core::model::instance::Mark;
 use reveille_core::model::roster::Ownership;
 use reveille_core::model::time::Span;
-use reveille_kube::BootstrapToken;
 use reveille_kube::rbac::RULES;
+use reveille_kube::{BootstrapToken, Claim, Renewal};
 use serde_json::json;
 use support::{Api, Refuse, Told, event, node, word};
 
@@ -200,6 +200,11 @@ async fn the_rights_are_exactly_those_that_are_used() {
     // What this API answers is not asked here.
     drop(cluster.make_bootstrap_token(&token).await);
     drop(cluster.drop_bootstrap_token("abcdef").await);
+    drop(cluster.read_claim("prod").await);
+    let renewal = Renewal { holder: "here", at: "", lasts_s: 180 };
+    let claim = Claim { holder: None, version: "7".into() };
+    drop(cluster.write_claim("prod", None, renewal).await);
+    drop(cluster.write_claim("prod", Some(&claim), renewal).await);
     let used: BTreeSet<String> =
         api.requests().iter().map(|(method, target)| right(method, target)).collect();
     let listed: BTreeSet<String> = RULES
@@ -231,6 +236,7 @@ fn right(method: &str, target: &str) -> String {
     let verb = match (method, name, query.contains("watch=true")) {
         ("DELETE", Some(_), _) => "delete",
         ("POST", None, _) => "create",
+        ("PUT", Some(_), _) => "update",
         ("GET", Some(_), _) => "get",
         ("GET", None, true) => "watch",
         ("GET", None, false) => "list",

@@ -137,6 +137,7 @@ fn roll() -> Report {
         rancher: None,
         hot: vec![],
         hot_unread: vec![],
+        alone: None,
     })
 }
 

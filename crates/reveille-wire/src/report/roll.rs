@@ -35,6 +35,9 @@ pub struct RollReport {
     /// Where it should see that and does not, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub hot_unread: Vec<String>,
+    /// That the controller relies on being the only one of its roster, and why; not there while a Lease proves it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alone: Option<String>,
 }
 
 /// How many answer.

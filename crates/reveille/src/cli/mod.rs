@@ -21,6 +21,7 @@ pub(crate) mod init;
 #[cfg(feature = "controller")]
 pub(crate) mod invite;
 pub(crate) mod join;
+pub(crate) mod log_text;
 pub(crate) mod logging;
 #[cfg(feature = "controller")]
 pub(crate) mod place;

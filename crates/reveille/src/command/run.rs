@@ -18,7 +18,7 @@ use anyhow::{Context as _, anyhow};
 use reveille_core::engine::{Restored, Start, State};
 use reveille_core::event::{ClusterFact, Command, Event};
 use reveille_core::model::id::{CloudName, ClusterUid, RosterName};
-use reveille_core::model::roster::Mode;
+use reveille_core::model::roster::{Mode, Pool};
 use reveille_core::record::Record;
 use reveille_diagnose::Judge;
 use reveille_kube::Cluster;
@@ -36,11 +36,12 @@ use crate::beside::server;
 use crate::cli;
 use crate::cli::exit::Exit;
 use crate::cli::failure::Failure;
+use crate::driver::alone::{Identity, Presence, Watcher};
 use crate::driver::caution::{Caution, Strangers};
 use crate::driver::clock;
 use crate::driver::hands::Hands;
 use crate::driver::helm::Helm;
-use crate::driver::pauses::PauseDesk;
+use crate::driver::pauses::{PauseDesk, ReadPauses, everything};
 use crate::driver::recorder::{ENGINE, Recorder};
 use crate::driver::scribe::Scribe;
 use crate::driver::shelf::{self, OpenShelf, ShelfError};
@@ -116,10 +117,15 @@ pub(crate) async fn run(context: &Context, args: &cli::controller::Run) -> Resul
     let registration = registration::begin(context, args, sites, &stop, &mut background).await?;
     let mut drivers = JoinSet::new();
     let mut vigils = Vigils::new(stopped.clone());
+    // Becomes true when the last call was answered: only then another controller may act.
+    let (released, release) = watch::channel(false);
+    let mut watchers = JoinSet::new();
     for (index, prepared) in prepared.into_iter().enumerate() {
         let clouds = reached.get(&index).cloned().unwrap_or_default();
         let standing = vigils.begin(&prepared.checked, &prepared.cluster, &mut background);
-        let driver = launch(prepared, clouds, standing, args, &stopped, &mut background)?;
+        let presence = watch_lease(&prepared, args, &release, &mut watchers).await?;
+        let beside = Beside { standing, presence };
+        let driver = launch(prepared, clouds, beside, args, &stopped, &mut background)?;
         let until =
             if args.once { Until::Settled(Duration::from_secs(args.within.into())) } else { Until::Told };
         drivers.spawn(async move { (index, driver.run(until).await) });
@@ -127,6 +133,8 @@ pub(crate) async fn run(context: &Context, args: &cli::controller::Run) -> Resul
     let signals = tokio::spawn(heed_signals(stop.clone()));
     let ended = attend(drivers, &mut background, &stop).await;
     signals.abort();
+    released.send_replace(true);
+    while watchers.join_next().await.is_some() {}
     let registered = match registration {
         Some(registration) => registration.over().await,
         None => true,
@@ -275,11 +283,47 @@ async fn connect(name: &CloudName, at: &CloudRef) -> Result<Option<kinds::Connec
     }
 }
 
+/// What stands beside a loop and its reports.
+struct Beside {
+    standing: Standing,
+    /// None for a roster that lets nothing be done, and for a dry run: they write nothing, a Lease neither.
+    presence: Option<Presence>,
+}
+
+/// Finds out whether another controller acts for the roster.
+async fn watch_lease(
+    prepared: &Prepared,
+    args: &cli::controller::Run,
+    release: &watch::Receiver<bool>,
+    watchers: &mut JoinSet<()>,
+) -> Result<Option<Presence>, Failure> {
+    if args.dry_run || !may_act(&prepared.checked) {
+        return Ok(None);
+    }
+    let identity = Identity::of(&prepared.state_dir).context("cannot read the ledger's lock file")?;
+    let name = prepared.checked.roster.name.as_str();
+    let watcher = Watcher::new(prepared.cluster.clone(), name, identity, clock::system());
+    let presence = watcher.presence();
+    watchers.spawn(watcher.run(until_told(release.clone())));
+    presence.first_answer().await;
+    Ok(Some(presence))
+}
+
+/// The roster lets something be done.
+fn may_act(checked: &CheckedRoster) -> bool {
+    let acts = |mode: Mode| mode == Mode::Act;
+    let pool = |pool: &Pool| {
+        let repair = pool.repair;
+        [repair.network, repair.rejoin, repair.reboot, repair.replace, repair.cleanup].into_iter().any(acts)
+    };
+    checked.roster.pools.values().any(pool) || acts(checked.roster.access.repair)
+}
+
 /// Puts one roster's loop together.
 fn launch(
     prepared: Prepared,
     clouds: Reached,
-    standing: Standing,
+    beside: Beside,
     args: &cli::controller::Run,
     stopped: &watch::Receiver<bool>,
     background: &mut JoinSet<()>,
@@ -299,7 +343,14 @@ fn launch(
     let caution = Caution::new(checked.written, strangers);
     let cluster_desk = Desk::new(Arc::new(ClusterWorld(cluster.clone())));
     let worlds = Worlds { clouds: desks, cluster: cluster_desk, agents: mouth };
-    let hands = Hands::new(worlds, judge, shelf::fence_check(&state_dir), events.clone());
+    let Beside { standing, presence } = beside;
+    let fence = shelf::fence_check(&state_dir);
+    let leads = match presence.clone() {
+        Some(presence) => presence.and(fence),
+        None => fence,
+    };
+    let hands = Hands::new(worlds, judge, leads, events.clone());
+    let pauses = with_presence(super::pause::reader(&state_dir), presence.clone());
     if let Some(cluster) = &args.confirm_cluster {
         let confirmed = Command::ConfirmCluster(ClusterUid::from(cluster.as_str()));
         // Nothing else stands in the inbox yet, so it comes before anything that the cluster says.
@@ -307,17 +358,32 @@ fn launch(
     }
     background.spawn(watch_cluster(cluster, events, answers, stopped.clone()));
     let (asks, questions) = mpsc::channel(16);
-    let beside: server::Beside = Arc::new(move |report| standing.fill(report));
+    let beside: server::Beside = Arc::new(move |report| {
+        standing.fill(report);
+        if let Report::RollReport(roll) = report {
+            roll.alone = presence.as_ref().and_then(Presence::says);
+        }
+    });
     background.spawn(server::serve(state_dir.clone(), asks, beside, stopped.clone()));
     Ok(Driver {
         helm: Helm::new(state, scribe).recorded_by(recorder),
         acks,
         inbox,
         hands,
-        pauses: PauseDesk::new(super::pause::reader(&state_dir), caution),
+        pauses: PauseDesk::new(pauses, caution),
         stop: stopped.clone(),
         questions,
         clock: clock::system(),
+    })
+}
+
+/// The pauses of people, and one of everything while another controller may act.
+fn with_presence(read: ReadPauses, presence: Option<Presence>) -> ReadPauses {
+    let Some(presence) = presence else { return read };
+    Box::new(move || {
+        let (mut pauses, unreadable) = read();
+        pauses.extend(presence.forbids().map(|why| everything(&why)));
+        (pauses, unreadable)
     })
 }
 
@@ -348,10 +414,7 @@ fn record(
 
 fn announce(checked: &CheckedRoster, dry_run: bool, remembered: usize) {
     let name = checked.roster.name.as_str();
-    let acts = checked.roster.pools.values().any(|pool| {
-        let repair = pool.repair;
-        [repair.network, repair.rejoin, repair.reboot, repair.replace, repair.cleanup].contains(&Mode::Act)
-    });
+    let acts = may_act(checked);
     let mode = match (dry_run, acts) {
         (true, _) => "dry run: decides and tells, begins nothing",
         (false, true) => "acts where the roster says so",

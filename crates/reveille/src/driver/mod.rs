@@ -16,8 +16,10 @@
 //! It decides nothing, and knows neither Kubernetes nor OpenStack.
 
 mod alarm;
+pub(crate) mod alone;
 pub(crate) mod caution;
 pub(crate) mod clock;
+mod freeze;
 pub(crate) mod hands;
 pub(crate) mod helm;
 pub(crate) mod journal;
@@ -42,6 +44,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
 
 use alarm::Alarm;
+use freeze::Freezes;
 use hands::Hands;
 use helm::Helm;
 use pauses::PauseDesk;
@@ -117,6 +120,7 @@ impl Driver {
         let began = Instant::now();
         let mut alarm = Alarm::default();
         let mut sight = Sight::default();
+        let mut freezes = Freezes::default();
         let ended = loop {
             if let Until::Settled(within) = until {
                 if self.has_settled() {
@@ -164,6 +168,7 @@ impl Driver {
                 break Ended::Fenced;
             }
             sight.review(&self.helm.state().desk());
+            freezes.review(&self.helm.state().desk());
         };
         self.wind_down().await;
         let now = (self.clock)();

@@ -3,9 +3,11 @@
 //! The world is one machine whose port lacks its group, which the roster lets the engine mend at once. The fakes answer at
 //! the two seams of the driver, [`World`] and [`Keeper`]; everything between them is the real thing.
 
+mod beside;
 mod burst;
 mod listing;
 mod lock;
+mod log_lines;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

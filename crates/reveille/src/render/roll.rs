@@ -99,6 +99,10 @@ fn head(report: &RollReport, paper: &Paper) -> String {
     if let more @ 1.. = report.hot.len().saturating_sub(HOT_MAX) {
         line_to(&mut out, &paper.tone(Tone::Doubt, format!("     and {more} more: reveille hot")));
     }
+    if let Some(alone) = &report.alone {
+        let line = paper.tone(Tone::Doubt, format!("! {}", one_line(alone)));
+        line_to(&mut out, &wrap::hanging(paper, &line, 2));
+    }
     for unread in &report.hot_unread {
         let line = paper.tone(Tone::Doubt, format!("? {}", one_line(unread)));
         line_to(&mut out, &wrap::hanging(paper, &line, 2));

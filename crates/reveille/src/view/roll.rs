@@ -33,6 +33,7 @@ pub(crate) fn report(desk: &Desk<'_>) -> RollReport {
         rancher: None,
         hot: Vec::new(),
         hot_unread: Vec::new(),
+        alone: None,
     }
 }
 

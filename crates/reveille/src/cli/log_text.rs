@@ -1,0 +1,93 @@
+//! Log lines whose text from other systems cannot end the line or reorder it.
+//!
+//! ```text
+//!  text:  field ─▶ one_line ─▶ formatter's line          json:  formatter's line ─▶ hidden characters as \uXXXX
+//! ```
+//!
+//! An annotation, a node's name or an error of a cloud may hold a newline and a forged line behind it, an escape sequence
+//! for the terminal, or a character that turns the direction of writing. Every field of every event passes here, so no
+//! place that logs has to remember it. Not here: which events are logged.
+
+use std::fmt::{self, Write as _};
+use std::io::{self, Write};
+
+use tracing::field::Field;
+use tracing_subscriber::field::MakeExt as _;
+use tracing_subscriber::fmt::FormatFields;
+use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::fmt::format::{Writer, debug_fn};
+
+/// True for what a reader of a log does not see: control characters, line separators, and what turns or hides text.
+const fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(
+            c,
+            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
+        )
+}
+
+/// The text on one line, with hidden characters written out.
+pub(crate) fn one_line(text: &str) -> String {
+    let mut line = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_hidden(c) {
+            line.extend(c.escape_default());
+        } else {
+            line.push(c);
+        }
+    }
+    line
+}
+
+/// Fields of a line for people: the message, then `name=value`.
+pub(super) fn fields() -> impl for<'writer> FormatFields<'writer> + 'static {
+    debug_fn(|writer: &mut Writer<'_>, field: &Field, value: &dyn fmt::Debug| {
+        let text = one_line(&format!("{value:?}"));
+        match field.name() {
+            "message" => write!(writer, "{text}"),
+            name if writer.has_ansi_escapes() => {
+                write!(writer, "\u{1b}[3m{name}\u{1b}[0m\u{1b}[2m=\u{1b}[0m{text}")
+            }
+            name => write!(writer, "{name}={text}"),
+        }
+    })
+    .delimited(" ")
+}
+
+/// A writer of JSON lines: what JSON leaves as it is and a terminal would obey is escaped.
+#[derive(Clone, Debug)]
+pub(super) struct JsonLines<M>(pub(super) M);
+
+/// One line on its way.
+pub(super) struct JsonLine<W>(W);
+
+impl<'writer, M: MakeWriter<'writer>> MakeWriter<'writer> for JsonLines<M> {
+    type Writer = JsonLine<M::Writer>;
+
+    fn make_writer(&'writer self) -> Self::Writer {
+        JsonLine(self.0.make_writer())
+    }
+}
+
+impl<W: Write> Write for JsonLine<W> {
+    /// The formatter hands over whole lines.
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(bytes);
+        let mut line = String::with_capacity(text.len());
+        for c in text.chars() {
+            if is_hidden(c) && c != '\n' {
+                // All of them are below U+10000: one escape each.
+                let _ = write!(line, "\\u{:04x}", u32::from(c));
+            } else {
+                line.push(c);
+            }
+        }
+        self.0.write_all(line.as_bytes())?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}

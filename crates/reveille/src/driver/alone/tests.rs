@@ -1,0 +1,238 @@
+//! Controllers of one roster against one API server, over HTTP on 127.0.0.1, and the rule by itself.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream};
+
+use super::*;
+use crate::driver::clock;
+
+const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
+
+/// An API server that has Leases and nothing else: create and update with their conflicts, as
+/// `kube-apiserver` has them (API conventions, "Concurrency Control and Consistency").
+#[derive(Clone, Default)]
+struct Api {
+    leases: Arc<Mutex<BTreeMap<String, serde_json::Value>>>,
+    version: Arc<Mutex<u64>>,
+    forbids: Arc<AtomicBool>,
+}
+
+impl Api {
+    fn answer(&self, method: &str, path: &str, body: &[u8]) -> (u16, serde_json::Value) {
+        let refusal = |code: u16, reason: &str, name: &str| {
+            let details = serde_json::json!({"name": name, "kind": "leases"});
+            (
+                code,
+                serde_json::json!({"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason,
+                "message": reason, "code": code, "details": details}),
+            )
+        };
+        if self.forbids.load(Ordering::SeqCst) {
+            return refusal(403, "Forbidden", "");
+        }
+        let mut leases = self.leases.lock().unwrap();
+        let path = path.split('?').next().unwrap();
+        let named = path.strip_prefix(LEASES).and_then(|rest| rest.strip_prefix('/')).unwrap_or_default();
+        let mut next = || {
+            let mut version = self.version.lock().unwrap();
+            *version += 1;
+            version.to_string()
+        };
+        match method {
+            "GET" => match leases.get(named) {
+                Some(lease) => (200, lease.clone()),
+                None => refusal(404, "NotFound", named),
+            },
+            "POST" | "PUT" => {
+                let mut lease: serde_json::Value = serde_json::from_slice(body).unwrap();
+                let name = lease["metadata"]["name"].as_str().unwrap().to_owned();
+                let known = leases.get(&name).map(|known| known["metadata"]["resourceVersion"].clone());
+                if method == "POST" && known.is_some() {
+                    return refusal(409, "AlreadyExists", &name);
+                }
+                if method == "PUT" && known.as_ref() != Some(&lease["metadata"]["resourceVersion"]) {
+                    return refusal(409, "Conflict", &name);
+                }
+                lease["metadata"]["resourceVersion"] = next().into();
+                leases.insert(name, lease.clone());
+                (200, lease)
+            }
+            _ => refusal(405, "MethodNotAllowed", ""),
+        }
+    }
+
+    async fn serve(self, listener: TcpListener) {
+        while let Ok((stream, _)) = listener.accept().await {
+            tokio::spawn(self.clone().one(stream));
+        }
+    }
+
+    async fn one(self, mut stream: TcpStream) {
+        let mut bytes = Vec::new();
+        let (head, length) = loop {
+            let mut piece = [0; 4096];
+            let Ok(read @ 1..) = stream.read(&mut piece).await else { return };
+            bytes.extend_from_slice(&piece[..read]);
+            let Some(end) = bytes.windows(4).position(|window| window == b"\r\n\r\n") else { continue };
+            let text = String::from_utf8_lossy(&bytes[..end]).to_ascii_lowercase();
+            let length = text.lines().find_map(|line| line.strip_prefix("content-length:"));
+            let length = length.map_or(0, |length| length.trim().parse::<usize>().unwrap());
+            if bytes.len() >= end + 4 + length {
+                break (end, length);
+            }
+        };
+        let request = String::from_utf8_lossy(&bytes[..head]).into_owned();
+        let mut words = request.split_whitespace();
+        let (method, path) = (words.next().unwrap(), words.next().unwrap());
+        let (code, answer) = self.answer(method, path, &bytes[head + 4..head + 4 + length]);
+        let answer = answer.to_string();
+        let reply = format!(
+            "HTTP/1.1 {code} X\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{answer}",
+            answer.len()
+        );
+        drop(stream.write_all(reply.as_bytes()).await);
+    }
+}
+
+/// A running API server and the way to it.
+struct Bench {
+    api: Api,
+    cluster: Cluster,
+    _directory: tempfile::TempDir,
+}
+
+async fn bench() -> Bench {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let api = Api::default();
+    tokio::spawn(api.clone().serve(listener));
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("kubeconfig");
+    let text = format!(
+        "{{apiVersion: v1, kind: Config, current-context: c, clusters: [{{name: c, cluster: {{server: \"http://{address}\"}}}}], \
+         contexts: [{{name: c, context: {{cluster: c, user: u}}}}], users: [{{name: u, user: {{token: t}}}}]}}"
+    );
+    std::fs::write(&file, text).unwrap();
+    let config = reveille_kube::ClusterConfig { kubeconfig: Some(file), ..Default::default() };
+    Bench { api, cluster: Cluster::connect(&config).await.unwrap(), _directory: directory }
+}
+
+fn identity(name: &str) -> Identity {
+    let ledger = format!(":boot-{name}");
+    Identity { holder: format!("host-{name}:7{ledger}"), ledger }
+}
+
+fn watcher(bench: &Bench, name: &str) -> Watcher {
+    Watcher::new(bench.cluster.clone(), "prod", identity(name), clock::system())
+}
+
+/// What two controllers of one roster know after they asked, the first of them first.
+pub(crate) async fn two_presences() -> (Presence, Presence) {
+    let bench = bench().await;
+    let (mut first, mut second) = (watcher(&bench, "a"), watcher(&bench, "b"));
+    first.round().await;
+    second.round().await;
+    // What was known last stays known without its sender.
+    (first.presence(), second.presence())
+}
+
+fn at(start: Instant, s: i64) -> Moment {
+    Moment { mono: start + Duration::from_secs(s.unsigned_abs()), wall: Time::from_ms(s * 1000) }
+}
+
+fn claim(holder: &str, version: u64) -> Claim {
+    Claim {
+        holder: Some(holder.to_owned()).filter(|holder| !holder.is_empty()),
+        version: version.to_string(),
+    }
+}
+
+#[test]
+fn lease_of_another_is_taken_over_only_after_it_stood_still() {
+    let start = Instant::now();
+    let mut rule = Rule { identity: identity("a"), seen: None, known: false };
+    let other = identity("b").holder;
+    // Seconds, the version then, and whether it is written over.
+    let table = [(0, 1, false), (60, 1, false), (170, 2, false), (340, 2, false), (351, 2, true)];
+    for (s, version, written) in table {
+        let next = rule.judge(Some(&claim(&other, version)), at(start, s));
+        assert_eq!(next == Next::Write, written, "at {s} s");
+    }
+    let own = format!("host-a:6{}", identity("a").ledger);
+    assert_eq!(
+        rule.judge(Some(&claim(&own, 3)), at(start, 352)),
+        Next::Write,
+        "the process before on this ledger"
+    );
+    assert_eq!(rule.judge(Some(&claim("", 4)), at(start, 353)), Next::Write, "it was let go");
+    assert_eq!(rule.judge(None, at(start, 354)), Next::Write);
+}
+
+#[tokio::test(start_paused = true)]
+async fn lease_that_was_not_renewed_in_time_forbids_acting() {
+    let wall = Arc::new(Mutex::new(Time::from_ms(0)));
+    let (sender, standing) = watch::channel(Standing::Asking);
+    let hand = wall.clone();
+    let presence = Presence { standing, clock: Arc::new(move || *hand.lock().unwrap()) };
+    assert!(presence.forbids().is_some(), "nothing is known yet");
+    sender.send_replace(Standing::Alone(Moment::now(&presence.clock)));
+    assert_eq!(presence.forbids(), None);
+    *wall.lock().unwrap() = Time::from_ms(151_000);
+    assert!(presence.forbids().is_some(), "the monotonic clock stood still while the machine slept");
+    *wall.lock().unwrap() = Time::from_ms(0);
+    tokio::time::advance(Duration::from_secs(151)).await;
+    assert!(presence.forbids().is_some(), "the wall clock was set back");
+}
+
+#[tokio::test]
+async fn second_controller_of_a_roster_observes_until_the_first_lets_go() {
+    let bench = bench().await;
+    let (mut first, mut second) = (watcher(&bench, "a"), watcher(&bench, "b"));
+    let (one, two) = (first.presence(), second.presence());
+    first.round().await;
+    second.round().await;
+    first.round().await;
+    second.round().await;
+    assert_eq!(one.forbids(), None);
+    let why = two.forbids().unwrap();
+    assert!(why.contains("another controller acts for this roster: host-a:7"), "{why}");
+    first.let_go().await;
+    second.round().await;
+    assert_eq!(two.forbids(), None, "the Lease was let go");
+}
+
+#[tokio::test]
+async fn two_controllers_that_begin_at_once_get_one_lease() {
+    let bench = bench().await;
+    let (mut first, mut second) = (watcher(&bench, "a"), watcher(&bench, "b"));
+    let (one, two) = (first.presence(), second.presence());
+    tokio::join!(first.round(), second.round());
+    tokio::join!(first.round(), second.round());
+    assert_eq!(one.forbids().is_none(), two.forbids().is_some(), "one of them acts");
+}
+
+#[tokio::test]
+async fn cluster_that_forbids_leases_is_relied_upon_and_said() {
+    let bench = bench().await;
+    bench.api.forbids.store(true, Ordering::SeqCst);
+    let mut only = watcher(&bench, "a");
+    let presence = only.presence();
+    only.round().await;
+    assert_eq!(presence.forbids(), None);
+    assert!(presence.says().unwrap().contains("relies on being the only one"), "{:?}", presence.says());
+}
+
+#[tokio::test]
+async fn rights_that_were_taken_away_do_not_let_two_act() {
+    let bench = bench().await;
+    let (mut first, mut second) = (watcher(&bench, "a"), watcher(&bench, "b"));
+    first.round().await;
+    second.round().await;
+    bench.api.forbids.store(true, Ordering::SeqCst);
+    second.round().await;
+    assert!(second.presence().forbids().is_some(), "a Lease was read before");
+}

@@ -43,7 +43,7 @@ pub(crate) mod trouble;
 mod truth;
 mod written;
 
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use reveille_core::effect::{Call, Effect, Look, Outcome};
@@ -139,8 +139,6 @@ pub struct World {
     judge: judge::Judge,
     /// Reads that the listener asked for.
     reads: u64,
-    /// When the listener's listings of the last ten minutes began.
-    listed_lately: VecDeque<Time>,
     /// What was amiss with whom, and when last.
     causes: BTreeMap<(InstanceId, Cause), Time>,
     /// Who deleted a machine's node, while it has none.
@@ -260,7 +258,6 @@ impl World {
             harms: Vec::new(),
             judge: judge::Judge::default(),
             reads: 0,
-            listed_lately: VecDeque::new(),
             causes: BTreeMap::new(),
             node_deleted_by: BTreeMap::new(),
             restored: BTreeSet::new(),
@@ -283,7 +280,6 @@ impl World {
         self.fence = fence;
         self.watch = Watch::default();
         self.listings = Listings::default();
-        self.listed_lately.clear();
         self.stirred = now;
         let session = self.session;
         let [nodes, cloud, beat] = self.first_reads();

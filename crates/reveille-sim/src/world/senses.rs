@@ -60,6 +60,8 @@ pub(crate) struct Listings {
     full_at: Option<Time>,
     /// When which listing begins: the controller's own rule. None before the first.
     pacer: Option<Pacer>,
+    /// When the listings of the last ten minutes began.
+    lately: VecDeque<Time>,
     /// A listing has been begun and not been answered; the poller begins no second one.
     under_way: bool,
     /// The edition of the project that was listed last.
@@ -229,13 +231,13 @@ impl World {
 
     fn note_listing(&mut self) {
         let now = self.now;
-        self.listed_lately.retain(|at| now.since(*at) < LATELY);
-        self.listed_lately.push_back(now);
+        self.listings.lately.retain(|at| now.since(*at) < LATELY);
+        self.listings.lately.push_back(now);
     }
 
     /// How many listings the listener began within ten minutes.
     pub(crate) fn listings_lately(&self) -> usize {
-        self.listed_lately.len()
+        self.listings.lately.len()
     }
 
     /// A listing would say what the last one said, and the next will come early enough to be believed without this one.

@@ -18,7 +18,7 @@ use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::fmt::format::{Writer, debug_fn};
 
 /// True for what a reader of a log does not see: control characters, line separators, and what turns or hides text.
-const fn is_hidden(c: char) -> bool {
+fn is_hidden(c: char) -> bool {
     c.is_control()
         || matches!(
             c,

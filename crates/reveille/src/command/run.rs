@@ -382,7 +382,7 @@ fn with_presence(read: ReadPauses, presence: Option<Presence>) -> ReadPauses {
     let Some(presence) = presence else { return read };
     Box::new(move || {
         let (mut pauses, unreadable) = read();
-        pauses.extend(presence.forbids().map(|why| everything(&why)));
+        pauses.extend(presence.forbids_all().map(|why| everything(&why)));
         (pauses, unreadable)
     })
 }

@@ -4,7 +4,8 @@
 //!  read ─┬▶ none, let go, ours ─────────────▶ write ─▶ Alone       Moved ─▶ read again
 //!        ├▶ another's, and it changes ──────▶ Other: this controller only observes
 //!        ├▶ another's, unchanged for long ──▶ write ─▶ Alone
-//!        └▶ no right, no such API ──────────▶ Relied: it says so, and acts      no answer for long ─▶ Unproved
+//!        └▶ no right, no such API ──────────▶ Relied: it says so, and acts
+//!  no answer for long ─▶ Unproved: nothing that can hurt a machine is done
 //! ```
 //!
 //! The ledger's lock keeps two processes of one state directory apart; two hosts have two ledgers, and each would repair
@@ -20,6 +21,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use reveille_core::effect::Call;
 use reveille_core::model::time::{Span, Time};
 use reveille_kube::{Claim, ClaimError, Cluster, Renewal};
 use tokio::sync::watch;
@@ -165,30 +167,43 @@ pub(crate) struct Presence {
 }
 
 impl Presence {
-    /// Why this controller must not act now; nothing when it may.
-    pub(crate) fn forbids(&self) -> Option<Arc<str>> {
+    /// Why this controller does nothing now: another one acts, or may. Nothing when it may act.
+    pub(crate) fn forbids_all(&self) -> Option<Arc<str>> {
         match &*self.standing.borrow() {
-            Standing::Relied(_) => None,
-            Standing::Alone(at) if Moment::now(&self.clock).since(*at) < PROVES => None,
-            Standing::Alone(_) => Some(Arc::from("the Lease of this roster was not renewed for 150 s")),
             Standing::Asking => Some(Arc::from("the Lease of this roster has not been read yet")),
             Standing::Other(holder) => Some(Arc::from(format!(
                 "another controller acts for this roster: {holder}. This one only observes"
             ))),
+            Standing::Alone(_) | Standing::Relied(_) | Standing::Unproved(_) => None,
+        }
+    }
+
+    /// Why this call must not be made now. Without an answer of the API server only what cannot hurt goes on: a port that
+    /// lost its group may be why the API server is silent, and two controllers that put it back do no harm.
+    pub(crate) fn forbids(&self, call: &Call) -> Option<Arc<str>> {
+        self.forbids_all().or_else(|| self.unproved().filter(|_| call.is_destructive()))
+    }
+
+    /// Why it is not proved that this controller is alone, where it should be.
+    fn unproved(&self) -> Option<Arc<str>> {
+        match &*self.standing.borrow() {
+            Standing::Alone(at) if Moment::now(&self.clock).since(*at) < PROVES => None,
+            Standing::Alone(_) => Some(Arc::from("the Lease of this roster was not renewed for 150 s")),
             Standing::Unproved(why) => {
                 Some(Arc::from(format!("the Lease of this roster cannot be read or written: {why}")))
             }
+            Standing::Asking | Standing::Relied(_) | Standing::Other(_) => None,
         }
     }
 
     /// What a report says of it beside the pauses; nothing while a Lease proves that we are alone.
     pub(crate) fn says(&self) -> Option<String> {
-        match &*self.standing.borrow() {
-            Standing::Relied(why) => Some(format!(
+        if let Standing::Relied(why) = &*self.standing.borrow() {
+            return Some(format!(
                 "this controller relies on being the only one of its roster: it has no Lease in kube-system ({why})"
-            )),
-            _ => None,
+            ));
         }
+        self.unproved().map(|why| format!("{why}. Nothing that can hurt a machine is done meanwhile"))
     }
 
     /// Waits a moment for the first answer, so that a run that ends by itself does not end before it.
@@ -200,9 +215,9 @@ impl Presence {
 
     /// The fence check, and that we are alone: both are leadership, and both are asked right before a call.
     pub(crate) fn and(self, leads: FenceCheck) -> FenceCheck {
-        Arc::new(move || match self.forbids() {
+        Arc::new(move |call| match self.forbids(call) {
             Some(why) => Lead::Unread(why),
-            None => leads(),
+            None => leads(call),
         })
     }
 }
@@ -317,7 +332,9 @@ impl Watcher {
                 )
             }
             Standing::Unproved(why) => {
-                format!("the Lease kube-system/{lease} is not known: {why}. Nothing is done meanwhile")
+                format!(
+                    "the Lease kube-system/{lease} is not known: {why}. Nothing that can hurt a machine is done meanwhile"
+                )
             }
         };
         if self.said.as_ref() == Some(&text) {

@@ -143,7 +143,7 @@ impl Hands {
         tokio::spawn(async move {
             let outcome = match desk {
                 _ if matches!(call, Call::AskAgent { .. }) => {
-                    match proved(&leads, fence, Instant::now() + PLACE_WITHIN).await {
+                    match proved(&leads, fence, &call, Instant::now() + PLACE_WITHIN).await {
                         Ok(()) => agents.ask(intent, fence, call).await,
                         Err(outcome) => outcome,
                     }
@@ -207,7 +207,7 @@ async fn perform(desk: &Desk, leads: &FenceCheck, fence: Fence, call: Call) -> O
         let text = "not sent: other calls to the same cloud took too long";
         return Outcome::Failed { text: Arc::from(text), retry_after: None };
     };
-    if let Err(outcome) = proved(leads, fence, until).await {
+    if let Err(outcome) = proved(leads, fence, &call, until).await {
         return outcome;
     }
     match timeout(CALL_WITHIN, guarded(desk.world.call(call))).await {
@@ -218,10 +218,10 @@ async fn perform(desk: &Desk, leads: &FenceCheck, fence: Fence, call: Call) -> O
 }
 
 /// Reads the lock until it tells who leads, or the time for a place is over.
-async fn proved(leads: &FenceCheck, fence: Fence, until: Instant) -> Result<(), Outcome> {
+async fn proved(leads: &FenceCheck, fence: Fence, call: &Call, until: Instant) -> Result<(), Outcome> {
     let mut wait = LOCK_AGAIN_MIN;
     loop {
-        let why = match leads() {
+        let why = match leads(call) {
             Lead::Holds(held) if held == fence => return Ok(()),
             Lead::Holds(held) => {
                 tracing::error!(
@@ -235,7 +235,7 @@ async fn proved(leads: &FenceCheck, fence: Fence, until: Instant) -> Result<(), 
             }
             Lead::Unread(why) => why,
         };
-        tracing::warn!(next_try_ms = wait.as_millis(), "{why}: no call is sent until the lock can be read");
+        tracing::warn!(next_try_ms = wait.as_millis(), "{why}: the call waits");
         if Instant::now() + wait > until {
             let text = format!("not sent: leadership is not proved: {why}");
             return Err(Outcome::Failed { text: Arc::from(text), retry_after: Some(LOCK_RETRY) });

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use reveille_core::effect::Call;
 use reveille_core::model::id::Fence;
 use reveille_core::model::time::Time;
 use reveille_core::record::Record;
@@ -35,5 +36,5 @@ pub(crate) enum Lead {
     Unread(Arc<str>),
 }
 
-/// Reads the fencing number in the ledger's lock.
-pub(crate) type FenceCheck = Arc<dyn Fn() -> Lead + Send + Sync>;
+/// Tells whether this process may make this call now.
+pub(crate) type FenceCheck = Arc<dyn Fn(&Call) -> Lead + Send + Sync>;

@@ -107,14 +107,19 @@ fn report(directory: &Path, repair: &Repair) {
     }
 }
 
-/// Reads the number in the lock file.
+/// Reads the number in the lock file before each call.
 pub(crate) fn fence_check(directory: &Path) -> FenceCheck {
     let directory = directory.to_owned();
-    Arc::new(move || match reveille_record::read_fence(&directory) {
+    Arc::new(move |_| lead(&directory))
+}
+
+/// What the lock file says now.
+fn lead(directory: &Path) -> Lead {
+    match reveille_record::read_fence(directory) {
         Ok(fence) => Lead::Holds(Fence(fence.0)),
         Err(error @ FenceUnread::Gone { .. }) => Lead::Gone(chain(&error)),
         Err(error @ FenceUnread::Unreadable { .. }) => Lead::Unread(chain(&error)),
-    })
+    }
 }
 
 impl Keeper for Shelf {
@@ -233,7 +238,7 @@ mod tests {
     #[test]
     fn the_fence_is_read_from_the_lock_each_time() {
         let directory = tempfile::tempdir().unwrap();
-        let check = fence_check(directory.path());
+        let check = || lead(directory.path());
         assert!(matches!(check(), Lead::Gone(_)), "no process holds it");
         let first = open(directory.path(), "reveille run", Time::from_ms(5)).unwrap();
         assert_eq!(check(), Lead::Holds(first.fence));

@@ -205,7 +205,7 @@ fn fresh(fence: u64) -> State {
 }
 
 fn leads(fence: u64) -> FenceCheck {
-    Arc::new(move || Lead::Holds(Fence(fence)))
+    Arc::new(move |_| Lead::Holds(Fence(fence)))
 }
 
 impl Bench {

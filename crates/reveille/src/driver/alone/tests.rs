@@ -37,7 +37,7 @@ impl Api {
         let mut leases = self.leases.lock().unwrap();
         let path = path.split('?').next().unwrap();
         let named = path.strip_prefix(LEASES).and_then(|rest| rest.strip_prefix('/')).unwrap_or_default();
-        let mut next = || {
+        let next = || {
             let mut version = self.version.lock().unwrap();
             *version += 1;
             version.to_string()
@@ -130,6 +130,16 @@ fn watcher(bench: &Bench, name: &str) -> Watcher {
     Watcher::new(bench.cluster.clone(), "prod", identity(name), clock::system())
 }
 
+/// A call that can hurt.
+fn deletion() -> Call {
+    Call::DeleteNode { name: "w-1".into(), uid: "u1".into() }
+}
+
+/// A call that cannot.
+fn repair() -> Call {
+    Call::NudgeGroup { cloud: "os".into(), group: "g1".into(), mark: "m".into() }
+}
+
 /// What two controllers of one roster know after they asked, the first of them first.
 pub(crate) async fn two_presences() -> (Presence, Presence) {
     let bench = bench().await;
@@ -178,14 +188,18 @@ async fn lease_that_was_not_renewed_in_time_forbids_acting() {
     let (sender, standing) = watch::channel(Standing::Asking);
     let hand = wall.clone();
     let presence = Presence { standing, clock: Arc::new(move || *hand.lock().unwrap()) };
-    assert!(presence.forbids().is_some(), "nothing is known yet");
+    assert!(presence.forbids(&deletion()).is_some(), "nothing is known yet");
     sender.send_replace(Standing::Alone(Moment::now(&presence.clock)));
-    assert_eq!(presence.forbids(), None);
+    assert_eq!(presence.forbids(&deletion()), None);
     *wall.lock().unwrap() = Time::from_ms(151_000);
-    assert!(presence.forbids().is_some(), "the monotonic clock stood still while the machine slept");
+    assert!(
+        presence.forbids(&deletion()).is_some(),
+        "the monotonic clock stood still while the machine slept"
+    );
     *wall.lock().unwrap() = Time::from_ms(0);
     tokio::time::advance(Duration::from_secs(151)).await;
-    assert!(presence.forbids().is_some(), "the wall clock was set back");
+    assert!(presence.forbids(&deletion()).is_some(), "the wall clock was set back");
+    assert_eq!(presence.forbids(&repair()), None, "the API server may be silent because of what is repaired");
 }
 
 #[tokio::test]
@@ -197,12 +211,12 @@ async fn second_controller_of_a_roster_observes_until_the_first_lets_go() {
     second.round().await;
     first.round().await;
     second.round().await;
-    assert_eq!(one.forbids(), None);
-    let why = two.forbids().unwrap();
+    assert_eq!(one.forbids(&deletion()), None);
+    let why = two.forbids(&deletion()).unwrap();
     assert!(why.contains("another controller acts for this roster: host-a:7"), "{why}");
     first.let_go().await;
     second.round().await;
-    assert_eq!(two.forbids(), None, "the Lease was let go");
+    assert_eq!(two.forbids(&deletion()), None, "the Lease was let go");
 }
 
 #[tokio::test]
@@ -212,7 +226,7 @@ async fn two_controllers_that_begin_at_once_get_one_lease() {
     let (one, two) = (first.presence(), second.presence());
     tokio::join!(first.round(), second.round());
     tokio::join!(first.round(), second.round());
-    assert_eq!(one.forbids().is_none(), two.forbids().is_some(), "one of them acts");
+    assert_eq!(one.forbids(&deletion()).is_none(), two.forbids(&deletion()).is_some(), "one of them acts");
 }
 
 #[tokio::test]
@@ -222,7 +236,7 @@ async fn cluster_that_forbids_leases_is_relied_upon_and_said() {
     let mut only = watcher(&bench, "a");
     let presence = only.presence();
     only.round().await;
-    assert_eq!(presence.forbids(), None);
+    assert_eq!(presence.forbids(&deletion()), None);
     assert!(presence.says().unwrap().contains("relies on being the only one"), "{:?}", presence.says());
 }
 
@@ -234,5 +248,5 @@ async fn rights_that_were_taken_away_do_not_let_two_act() {
     second.round().await;
     bench.api.forbids.store(true, Ordering::SeqCst);
     second.round().await;
-    assert!(second.presence().forbids().is_some(), "a Lease was read before");
+    assert!(second.presence().forbids(&deletion()).is_some(), "a Lease was read before");
 }

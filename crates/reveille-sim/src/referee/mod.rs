@@ -137,7 +137,7 @@ const LOOK_EVERY: Span = Span::from_s(5);
 /// In which listings are counted.
 const LISTINGS_WITHIN: Span = Span::from_min(10);
 /// Listings that may be wished for in that time.
-const LISTINGS_WISHED: usize = 6;
+const LISTINGS_WISHED: usize = 5;
 /// Fouls beyond this many say nothing new.
 const FOULS_MAX: usize = 64;
 

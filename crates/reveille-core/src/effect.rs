@@ -305,7 +305,13 @@ pub enum Outcome {
         /// In its words.
         text: Arc<str>,
     },
-    /// Refused for good: trying the same again is useless (400, 403, 404, locked).
+    /// The credential lacks the right, or is not accepted (401, a policy's 403, `UnauthorizedOperation`). Nothing happened. The right
+    /// may come back at any time and nothing says when, so this ends no repair.
+    Denied {
+        /// In its words.
+        text: Arc<str>,
+    },
+    /// Refused for good: trying the same again is useless (400, 404, locked).
     Refused {
         /// In its words.
         text: Arc<str>,
@@ -333,6 +339,7 @@ impl Outcome {
             self,
             Self::Moved { .. }
                 | Self::Limit { .. }
+                | Self::Denied { .. }
                 | Self::Refused { .. }
                 | Self::Failed { .. }
                 | Self::Fenced
@@ -348,6 +355,7 @@ impl fmt::Display for Outcome {
             Self::AlreadySo { text } => write!(f, "was so already: {text}"),
             Self::Moved { text } => write!(f, "changed meanwhile: {text}"),
             Self::Limit { text, .. } => write!(f, "limit reached: {text}"),
+            Self::Denied { text } => write!(f, "denied: {text}"),
             Self::Refused { text } => write!(f, "refused: {text}"),
             Self::Failed { text, .. } => write!(f, "failed: {text}"),
             Self::Unknown { text } => write!(f, "unknown: {text}"),

@@ -67,6 +67,8 @@ crate::guards! {
     UnseenPatience = "unseen-patience",
     /// a machine that came right by itself gives no credit to an act
     OwnProof = "own-proof",
+    /// a credential that lacks a right ends no repair, and is no reason for a harsher one
+    RightsReturn = "rights-return",
     /// an intent without an outcome is read back after a restart, not forgotten
     Unfinished = "unfinished",
     /// only routes inside our pod ranges are touched
@@ -107,6 +109,8 @@ crate::guards! {
     FleetDark = "fleet-dark",
     /// too many amiss freeze a pool, or the roster
     Breaker = "breaker",
+    /// machines that recover together after a freeze are left alone until no more of them do
+    FreezeSettles = "freeze-settles",
     /// a pool that is rolled is left alone
     Rollout = "rollout",
     /// where somebody else is at work we wait

@@ -102,7 +102,9 @@ impl Writing {
     /// What had to be read first could not be: nothing was changed.
     pub(crate) fn unread(&self, error: &ReadError) -> Outcome {
         match error.kind {
-            ReadErrorKind::Forbidden => Outcome::Refused { text: self.text(&error.text) },
+            ReadErrorKind::Forbidden | ReadErrorKind::Unauthorized => {
+                Outcome::Denied { text: self.text(&error.text) }
+            }
             _ => Outcome::Failed { text: self.text(&error.text), retry_after: error.retry_after },
         }
     }
@@ -124,7 +126,7 @@ impl Writing {
             _ if refusal.says_throttled() => Outcome::Failed { text, retry_after },
             _ if refusal.says_limit() => Outcome::Limit { limit: None, text },
             _ if refusal.says_moved() => Outcome::Moved { text },
-            _ if refusal.says_unknown_caller() => Outcome::Failed { text, retry_after },
+            _ if refusal.says_forbidden() || refusal.says_unknown_caller() => Outcome::Denied { text },
             _ if refusal.is_of_the_service() => Outcome::Unknown { text },
             // Not AWS's own words: something in between did not let it through.
             _ if refusal.code.is_empty() => Outcome::Failed { text, retry_after },

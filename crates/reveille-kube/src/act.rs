@@ -65,7 +65,9 @@ fn outcome(name: &NodeName, failure: &Failure) -> Outcome {
             // The answer came and broke off, or makes no sense: what was done is done.
             200..=299 => Outcome::Unknown { text },
             409 | 412 => Outcome::Moved { text },
-            401 | 408 | 429 | 503 => later(text),
+            // Another credential, or a role binding, changes that.
+            401 | 403 => Outcome::Denied { text },
+            408 | 429 | 503 => later(text),
             // The server gave up on it, or something between us and it did: it may have happened.
             500..=599 => Outcome::Unknown { text },
             _ => Outcome::Refused { text },
@@ -91,8 +93,8 @@ mod tests {
         };
         let table = [
             (400, "Refused"),
-            (401, "Failed"),
-            (403, "Refused"),
+            (401, "Denied"),
+            (403, "Denied"),
             (404, "Refused"),
             (405, "Refused"),
             (408, "Failed"),

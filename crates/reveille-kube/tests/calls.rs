@@ -145,7 +145,7 @@ async fn a_delete_that_was_not_answered_may_have_happened() {
         (Refuse::Hang, "Unknown"),
         (Refuse::Stall, "Unknown"),
         (Refuse::Status(504, "Timeout", None), "Unknown"),
-        (Refuse::Status(403, "Forbidden", None), "Refused"),
+        (Refuse::Status(403, "Forbidden", None), "Denied"),
         (Refuse::Page(404, "404 page not found"), "Refused"),
         (Refuse::Status(429, "TooManyRequests", Some(9)), "Failed"),
         (Refuse::Status(503, "ServiceUnavailable", None), "Failed"),

@@ -256,7 +256,7 @@ async fn a_node_comes_and_goes_and_we_may_only_what_we_asked_for() {
     assert!(matches!(looked, Answer::Node(Some(node)) if node.uid.as_str() == uid));
     let delete = |uid: &str| Call::DeleteNode { name: name.clone(), uid: NodeUid::from(uid) };
     let refused = cluster.perform(&delete(&uid)).await;
-    assert!(matches!(&refused, Outcome::Refused { text } if text.contains("403 Forbidden")), "{refused:?}");
+    assert!(matches!(&refused, Outcome::Denied { text } if text.contains("403 Forbidden")), "{refused:?}");
 
     // A request for the name of a node; whoever runs the cluster may sign it at once.
     let pem = include_str!("support/w-1.csr.pem");

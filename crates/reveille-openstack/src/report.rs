@@ -126,7 +126,9 @@ impl Writing {
             412 => Outcome::Moved { text },
             // Nova's conflict is with the state that the instance is in by now; a lock stays until somebody lifts it.
             409 if self.service == Service::Compute && !locked() => Outcome::Moved { text },
-            401 | 408 | 413 | 429 | 498 | 503 => Outcome::Failed { text, retry_after: refusal.retry_after },
+            // Of the credential, not of the thing: a quota's 403 is told apart above.
+            401 | 403 => Outcome::Denied { text },
+            408 | 413 | 429 | 498 | 503 => Outcome::Failed { text, retry_after: refusal.retry_after },
             // Not from the service: whoever answered did not pass it on.
             404 if !refusal.says_absent(self.service) => Outcome::Failed { text, retry_after: None },
             501 => Outcome::Refused { text },
@@ -143,7 +145,11 @@ impl Writing {
 
     /// It did not happen, because something that had to be read first could not be.
     pub(crate) fn unread(&self, error: &ReadError) -> Outcome {
-        Outcome::Failed { text: self.text(&error.text), retry_after: error.retry_after }
+        let text = self.text(&error.text);
+        match error.kind {
+            ReadErrorKind::Forbidden | ReadErrorKind::Unauthorized => Outcome::Denied { text },
+            _ => Outcome::Failed { text, retry_after: error.retry_after },
+        }
     }
 
     pub(crate) fn text(&self, cause: &str) -> Arc<str> {
@@ -218,7 +224,7 @@ mod tests {
             ),
             (compute, 404, nova("itemNotFound", "no"), "refused"),
             (compute, 404, "<html>".to_owned(), "failed"),
-            (compute, 403, nova("forbidden", "Policy doesn't allow it"), "refused"),
+            (compute, 403, nova("forbidden", "Policy doesn't allow it"), "denied"),
             (compute, 403, nova("forbidden", "Quota exceeded for cores"), "limit"),
             (compute, 500, nova("computeFault", "Unexpected API Error"), "unknown"),
             (compute, 501, nova("notImplemented", "no"), "refused"),
@@ -231,7 +237,7 @@ mod tests {
             (network, 400, neutron("RoutesExhausted", "exceeds the maximum 30."), "limit"),
             (network, 400, neutron("InvalidRoutes", "the nexthop is not connected"), "refused"),
             (network, 409, neutron("AddressPairAndPortSecurityRequired", "x"), "refused"),
-            (network, 401, String::new(), "failed"),
+            (network, 401, String::new(), "denied"),
         ];
         for (service, status, body, begins) in cases {
             let outcome = Writing::new(service, "do it").refused(&refusal(status, &body, None));

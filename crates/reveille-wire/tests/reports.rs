@@ -55,6 +55,7 @@ fn attempt() -> Attempt {
         at: NOW - Span::from_s(61),
         outcome: Some((NOW - Span::from_s(60), Arc::from("accepted"))),
         verdict: Some((NOW - Span::from_s(59), false, Arc::from("still without it"))),
+        denied: false,
     }
 }
 

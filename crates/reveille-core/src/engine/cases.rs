@@ -365,6 +365,7 @@ impl State {
             rests_on_cluster: fault.rests_on_cluster,
             gathered: Gathered::default(),
             unreached: 0,
+            denials: 0,
             well_boot: None,
             lapsed: Vec::new(),
         };

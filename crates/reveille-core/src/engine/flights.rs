@@ -149,7 +149,10 @@ impl State {
         use crate::plan::hold::Hold;
         let timing = &self.roster.timing;
         let spans = held.iter().flat_map(|(_, holds)| holds).map(|hold| match hold {
-            Hold::Settling(left) | Hold::CoolingDown(left) | Hold::Kept(left) => *left,
+            Hold::Settling(left)
+            | Hold::CoolingDown(left)
+            | Hold::Kept(left)
+            | Hold::Recovering { left, .. } => *left,
             Hold::PerHour { free_in, .. } => *free_in,
             // It may fall silent, and nothing else would say so.
             Hold::AgentHeard(age) => {
@@ -197,8 +200,7 @@ impl State {
                 case.incident.rung = position;
                 case.incident.tries = 0;
             }
-            let what = Arc::from(call.to_string());
-            case.incident.attempts.push(Attempt { intent, what, at, outcome: None, verdict: None });
+            case.incident.begin_attempt(intent, Arc::from(call.to_string()), at);
         }
         let phase = Phase::Recording;
         self.book
@@ -322,7 +324,7 @@ impl State {
         match outcome {
             Outcome::Accepted { .. } | Outcome::AlreadySo { .. } | Outcome::Unknown { .. } => {
                 if let Some(case) = self.cases.get_mut(&flight.key) {
-                    case.unreached = 0;
+                    (case.unreached, case.denials) = (0, 0);
                 }
                 if stands(Guard::FreshRead) {
                     self.verify(intent);
@@ -348,7 +350,11 @@ impl State {
                 self.learn_limit(&flight, limit);
                 self.postpone(&flight, self.roster.timing.backoff_max, &text);
             }
-            Outcome::Refused { text } => {
+            Outcome::Denied { .. } if stands(Guard::RightsReturn) => {
+                self.book.flights.remove(&intent);
+                self.wait_for_the_right(&flight, intent);
+            }
+            Outcome::Denied { text } | Outcome::Refused { text } => {
                 self.book.flights.remove(&intent);
                 self.next_rung(&flight.key, &text);
             }
@@ -373,6 +379,19 @@ impl State {
         if over {
             self.give_up(&flight.key, Arc::from(why));
         }
+    }
+
+    /// The credential may not do this. The same is tried again, later and later, for as long as the fault lasts: a right that came
+    /// back after 75 s left a port without its group for good. The next step is no answer to a missing right either: a reboot that
+    /// a policy forbids is no reason to delete.
+    fn wait_for_the_right(&mut self, flight: &Flight, intent: IntentId) {
+        let (now, timing) = (self.now, self.roster.timing);
+        self.note_attempt(&flight.key, intent, |attempt| attempt.denied = true);
+        let Some(case) = self.cases.get_mut(&flight.key) else { return };
+        let wait = timing.backoff_min.doubled(case.denials, timing.backoff_max);
+        case.denials = case.denials.saturating_add(1);
+        case.incident.not_before = Some(now + wait);
+        self.ripe.insert(flight.key.clone());
     }
 
     fn learn_limit(&mut self, flight: &Flight, limit: Option<u32>) {

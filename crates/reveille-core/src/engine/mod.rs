@@ -46,9 +46,10 @@ use crate::model::time::{Span, Time};
 use crate::observe::agents::AgentsView;
 use crate::observe::cloud::CloudView;
 use crate::observe::cluster::ClusterView;
-use crate::observe::tally::Tally;
+use crate::observe::tally::{Count, Tally};
 use crate::plan::budget::Book;
 use crate::plan::desk::{Case, Desk};
+use crate::plan::freeze::{Freezes, Scope};
 use crate::plan::interlock;
 use crate::record::{Joined, Record};
 
@@ -113,6 +114,8 @@ pub struct State {
     hushed: BTreeSet<ZoneName>,
     /// Zones that were dark, and when the first of their machines answered again.
     lit: BTreeMap<ZoneName, Time>,
+    /// What too many machines were away from, and what recovers.
+    freezes: Freezes,
     foreign: BTreeMap<PoolName, (Time, Arc<str>)>,
     /// When a machine of the pool that was seen being born was last seen Ready for the first time.
     newcomers: BTreeMap<PoolName, Time>,
@@ -248,6 +251,7 @@ impl State {
             dark: BTreeSet::new(),
             hushed: BTreeSet::new(),
             lit: BTreeMap::new(),
+            freezes: Freezes::default(),
             foreign: BTreeMap::new(),
             newcomers: BTreeMap::new(),
             arrived: BTreeMap::new(),
@@ -340,6 +344,7 @@ impl State {
             rolling: &self.rolling,
             hushed: &self.hushed,
             lit: &self.lit,
+            freezes: &self.freezes,
             foreign: &self.foreign,
             route_limits: &self.route_limits,
             next_intent: self.numbers.intent.next(),
@@ -440,6 +445,7 @@ impl State {
     /// Freezes that many cases hang on, each as one bit: when one flips, what a gate holds is decided again.
     fn review_gates(&mut self) {
         self.review_zones();
+        self.review_freezes();
         self.agents.note_outage(self.now);
         let mut gates = std::mem::take(&mut self.next_gates);
         gates.clear();
@@ -456,6 +462,10 @@ impl State {
         gates.push(self.cluster.source.trust(self.now).is_given());
         gates.extend(self.clouds.values().map(|cloud| cloud.source.trust(self.now).is_given()));
         gates.push(interlock::fleet_is_dark(&self.cluster));
+        let settle = self.roster.timing.settle;
+        let recovers = |scope: Scope| self.freezes.left(self.now, settle, &scope).is_some();
+        gates.extend(self.roster.pools.keys().map(|name| recovers(Scope::Pool(name.clone()))));
+        gates.push(recovers(Scope::Roster));
         gates.push(self.agents.outage(self.now).is_some());
         gates.push(interlock::most_are_away(&limits, all));
         gates.push(interlock::router_room(&self.desk()).is_some());
@@ -464,6 +474,23 @@ impl State {
         if self.gates != self.next_gates {
             self.rouse_gated();
         }
+    }
+
+    /// What is frozen because too many are away, and what recovers from that: where machines come back one after another, those that
+    /// are still away come back as well.
+    fn review_freezes(&mut self) {
+        let (now, settle, limits) = (self.now, self.roster.timing.settle, self.roster.limits);
+        let too_many = |count: Count| count.amiss > limits.tolerated(count.total());
+        let away = |count: Count| count.total() - count.present;
+        for name in self.roster.pools.keys() {
+            let count = self.tally.pool(name);
+            self.freezes.review(now, settle, &Scope::Pool(name.clone()), too_many(count), away(count));
+        }
+        let all = self.tally.all();
+        let frozen = too_many(all)
+            || interlock::fleet_is_dark(&self.cluster)
+            || interlock::most_are_away(&limits, all);
+        self.freezes.review(now, settle, &Scope::Roster, frozen, away(all));
     }
 
     /// A zone is dark while none of its machines answers, and gets a while to settle when one does.

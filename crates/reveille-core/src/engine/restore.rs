@@ -214,7 +214,7 @@ impl Replay {
                         found.tries += 1;
                     }
                     found.rung = rung;
-                    found.attempts.push(Attempt { intent, what, at, outcome: None, verdict: None });
+                    found.begin_attempt(intent, what, at);
                 });
             }
             Record::Dropped { at, intent, why } => {
@@ -237,16 +237,18 @@ impl Replay {
                     }
                 }
                 let text = Arc::from(outcome.to_string());
-                self.note(intent, |attempt| attempt.outcome = Some((at, text)));
+                let denied = matches!(outcome, Outcome::Denied { .. });
+                self.note(intent, |attempt| (attempt.outcome, attempt.denied) = (Some((at, text)), denied));
                 match outcome {
                     Outcome::Accepted { .. } | Outcome::AlreadySo { .. } | Outcome::Unknown { .. } => {}
                     Outcome::Moved { .. } => self.failed(at, intent, 1),
                     // What was refused is not asked again: the next rung.
                     Outcome::Refused { .. } => self.failed(at, intent, u32::MAX),
                     // It did not happen at all: that says nothing of the remedy.
-                    Outcome::Failed { .. } | Outcome::Limit { .. } | Outcome::Fenced => {
-                        self.failed(at, intent, 0)
-                    }
+                    Outcome::Failed { .. }
+                    | Outcome::Denied { .. }
+                    | Outcome::Limit { .. }
+                    | Outcome::Fenced => self.failed(at, intent, 0),
                 }
             }
             Record::Judged { at, intent, held, text } => {
@@ -304,6 +306,7 @@ impl Replay {
             rests_on_cluster: true,
             gathered: Gathered::default(),
             unreached: 0,
+            denials: 0,
             well_boot: None,
             lapsed: Vec::new(),
         };

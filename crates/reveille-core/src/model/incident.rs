@@ -359,6 +359,12 @@ impl Incident {
         self.findings.first().map_or(&Cause::Unknown, |finding| &finding.cause)
     }
 
+    /// A try begins. Of the same that was denied over and over, the last stays: it is tried for as long as the fault lasts.
+    pub fn begin_attempt(&mut self, intent: IntentId, what: Arc<str>, at: Time) {
+        self.attempts.pop_if(|last| last.denied && last.what == what);
+        self.attempts.push(Attempt { intent, what, at, outcome: None, verdict: None, denied: false });
+    }
+
     /// True while a person's request waits for a repair: nothing has come of what was begun for it since.
     pub fn is_asked_for(&self) -> bool {
         let answered =
@@ -373,7 +379,9 @@ impl Attempt {
     pub fn came_to_nothing(&self) -> bool {
         let Some((_, outcome)) = &self.outcome else { return false };
         let unseen = matches!(self.verdict, Some((_, false, _)));
-        NOTHING.iter().any(|begins| outcome.starts_with(begins)) || (unseen && outcome.starts_with(UNKNOWN))
+        self.denied
+            || NOTHING.iter().any(|begins| outcome.starts_with(begins))
+            || (unseen && outcome.starts_with(UNKNOWN))
     }
 }
 
@@ -397,6 +405,8 @@ pub struct Attempt {
     pub outcome: Option<(Time, Arc<str>)>,
     /// What a fresh read said: true when it held.
     pub verdict: Option<(Time, bool, Arc<str>)>,
+    /// The credential lacked the right: nothing happened.
+    pub denied: bool,
 }
 
 impl Attempt {
@@ -419,6 +429,7 @@ mod tests {
             (Outcome::Accepted { request: None }, false, false),
             (Outcome::AlreadySo { text: text() }, false, false),
             (Outcome::Refused { text: text() }, false, false),
+            (Outcome::Denied { text: text() }, true, true),
             (Outcome::Moved { text: text() }, true, true),
             (Outcome::Limit { limit: None, text: text() }, true, true),
             (Outcome::Failed { text: text(), retry_after: None }, true, true),
@@ -427,7 +438,9 @@ mod tests {
         for (outcome, before_a_read, once_nothing_was_seen) in table {
             let at = Time::from_ms(0);
             let said = Some((at, Arc::from(outcome.to_string())));
-            let bare = Attempt { intent: IntentId(1), what: text(), at, outcome: said, verdict: None };
+            let denied = matches!(outcome, Outcome::Denied { .. });
+            let bare =
+                Attempt { intent: IntentId(1), what: text(), at, outcome: said, verdict: None, denied };
             let read = Attempt { verdict: Some((at, false, text())), ..bare.clone() };
             assert_eq!(bare.came_to_nothing(), before_a_read, "{outcome}");
             assert_eq!(read.came_to_nothing(), once_nothing_was_seen, "{outcome}");

@@ -10,7 +10,7 @@ use crate::diagnose::gathered::hearing;
 use crate::effect::{Call, Look};
 use crate::guard::{Guard, stands};
 use crate::model::id::IntentId;
-use crate::model::incident::{Confidence, FaultKind, Finding, IncidentKey, Subject};
+use crate::model::incident::{Attempt, Confidence, FaultKind, Finding, IncidentKey, Subject};
 use crate::model::roster::Mode;
 use crate::model::time::{Span, Time};
 use crate::observe::cloud::Unlisted;
@@ -153,6 +153,9 @@ pub fn decide(desk: &Desk<'_>, case: &Case) -> Decision {
     }
     if let Some(until) = incident.not_before.filter(|until| desk.now < *until && stands(Guard::Backoff)) {
         let why = match incident.attempts.last() {
+            Some(Attempt { denied: true, outcome: Some((_, said)), what, .. }) => {
+                format!("{what}: {said}; tries again: give the credential this right")
+            }
             Some(last) => format!("{}: time is given to show an effect, or to try again", last.what),
             None => "backs off".to_owned(),
         };

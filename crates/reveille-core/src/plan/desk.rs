@@ -19,6 +19,7 @@ use crate::observe::sharing::Views;
 use crate::observe::tally::Tally;
 
 use super::budget::Book;
+use super::freeze::Freezes;
 
 /// An open incident with what is needed to decide about it.
 #[derive(Clone, Debug)]
@@ -33,6 +34,8 @@ pub struct Case {
     pub gathered: Gathered,
     /// Calls in a row that did not happen at all: the other side was away. They say nothing of the remedy.
     pub unreached: u32,
+    /// Calls in a row for which the credential lacked the right.
+    pub denials: u32,
     /// The boot id that its Node carried when it first looked well again.
     pub well_boot: Option<Arc<str>>,
     /// Tries that held and did not last, as far as they were counted as such.
@@ -68,6 +71,8 @@ pub struct Desk<'a> {
     pub hushed: &'a BTreeSet<ZoneName>,
     /// Zones that were dark, and when the first of their machines answered again.
     pub lit: &'a BTreeMap<ZoneName, Time>,
+    /// What was frozen a moment ago and recovers.
+    pub freezes: &'a Freezes,
     /// Pools in which somebody else deleted an instance, when last, and which.
     pub foreign: &'a BTreeMap<PoolName, (Time, Arc<str>)>,
     /// Route limits that a refusal taught us.

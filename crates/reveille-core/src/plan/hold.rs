@@ -9,6 +9,7 @@ use crate::guard::Guard;
 use crate::model::id::{IntentId, PoolName, ZoneName};
 use crate::model::time::Span;
 
+use super::freeze::Scope;
 use super::ladder::Class;
 
 /// A reason not to act now.
@@ -105,6 +106,13 @@ pub enum Hold {
         total: u32,
         /// How many may be.
         tolerated: u32,
+    },
+    /// Too many were amiss a moment ago, and machines still come back by themselves.
+    Recovering {
+        /// Pool or roster.
+        scope: Scope,
+        /// Until it is over, unless another one comes back.
+        left: Span,
     },
     /// The pool is being rolled to another image or version.
     Rolling(PoolName),
@@ -204,6 +212,7 @@ impl Hold {
             Self::ZoneDark { .. } => Guard::ZoneDark,
             Self::FleetDark { .. } | Self::MostAway { .. } => Guard::FleetDark,
             Self::Breaker { .. } => Guard::Breaker,
+            Self::Recovering { .. } => Guard::FreezeSettles,
             Self::Rolling(_) => Guard::Rollout,
             Self::OtherActor(_) => Guard::OtherActors,
             Self::GroupKeeps(_) => Guard::GroupKeeps,
@@ -297,6 +306,9 @@ impl fmt::Display for Hold {
                     f,
                     "{amiss} of {total} machines of {scope} are amiss, fresh faults included; more than {tolerated} freezes it"
                 )
+            }
+            Self::Recovering { scope, left } => {
+                write!(f, "{scope} was frozen and its machines come back by themselves; waits {left} more")
             }
             Self::Rolling(pool) => write!(f, "pool {pool} is rolling to another image or version"),
             Self::OtherActor(who) => write!(f, "somebody else is at work: {who}"),

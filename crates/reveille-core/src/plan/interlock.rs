@@ -28,6 +28,7 @@ use crate::record::Domain;
 
 use super::budget::{REPLACEMENT_FAILED, normalise_fault};
 use super::desk::{Case, Desk};
+use super::freeze::Scope;
 use super::hold::Hold;
 use super::ladder::{Class, Rung};
 use super::wishes;
@@ -322,6 +323,11 @@ fn correlated(desk: &Desk<'_>, seen: &Seen, rung: Rung, holds: &mut Vec<Hold>) {
     let frozen = holds.iter().any(|hold| matches!(hold, Hold::FleetDark { .. } | Hold::Breaker { .. }));
     if most_are_away(&desk.roster.limits, all) && !frozen {
         holds.push(Hold::MostAway { away: all.total() - all.present, total: all.total() });
+    }
+    for scope in [Scope::Pool(pool.name.clone()), Scope::Roster] {
+        if let Some(left) = desk.freezes.left(desk.now, desk.roster.timing.settle, &scope) {
+            holds.push(Hold::Recovering { scope, left });
+        }
     }
     if desk.rolling.get(&pool.name).is_some_and(|until| desk.now < *until) {
         holds.push(Hold::Rolling(pool.name.clone()));

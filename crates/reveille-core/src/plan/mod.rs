@@ -11,6 +11,7 @@
 pub mod budget;
 pub mod decide;
 pub mod desk;
+pub mod freeze;
 pub mod hold;
 pub mod interlock;
 pub mod ladder;

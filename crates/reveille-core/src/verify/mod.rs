@@ -227,6 +227,10 @@ fn judge_instance(call: &Call, before: Option<&Before>, answer: &Answer) -> Effe
         (Call::DeleteNode { uid, .. }, Answer::Node(Some(node))) if node.uid != *uid => {
             seen("read back: the Node is another one now")
         }
+        // A finalizer holds it, which is for whoever put it there to end.
+        (Call::DeleteNode { .. }, Answer::Node(Some(node))) if node.intent.deleting => {
+            seen("read back: the Node is being deleted")
+        }
         (Call::DeleteNode { .. }, Answer::Node(Some(_))) => not_seen("read back: the Node is still there"),
         _ => not_seen("read back: what it was about is gone"),
     }

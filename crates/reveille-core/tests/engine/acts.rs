@@ -2,11 +2,14 @@
 
 use std::sync::Arc;
 
-use reveille_core::effect::Call;
+use reveille_core::effect::{Call, Outcome};
 use reveille_core::model::hosting::{GroupPhase, Hosting, OwnerGroup};
 use reveille_core::model::incident::FaultKind;
 use reveille_core::model::node::Ready;
+use reveille_core::model::roster::Limits;
 use reveille_core::model::time::{Span, Time};
+use reveille_core::plan::decide::Next;
+use reveille_core::record::Record;
 
 use super::fixture::{Field, roster};
 
@@ -94,4 +97,90 @@ fn openstack_reboot_with_unreadable_log_gets_its_patience() {
     until_calls(&mut field, 1).expect("it is rebooted");
     field.run(Span::from_min(12));
     assert_eq!(field.calls.len(), 1, "{:?}", field.calls);
+}
+
+fn credits(field: &Field) -> usize {
+    let credit = |record: &&Record| matches!(record, Record::Width { proved: Some(_), .. });
+    field.records.iter().filter(credit).count()
+}
+
+/// One machine of ten is silent until it is rebooted; then its kubelet is Ready, after a boot or without one.
+fn ready_after_reboot(booted: bool) -> Field {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(Span::from_min(5));
+    field.nodes.get_mut(ONE).unwrap().ready = Ready::Unknown;
+    until_calls(&mut field, 1).expect("it is rebooted");
+    if booted {
+        field.boots(ONE);
+    } else {
+        field.nodes.get_mut(ONE).unwrap().ready = Ready::True;
+    }
+    field.run(Span::from_min(10));
+    assert!(field.case(ONE, FaultKind::NotReady).is_none(), "the incident is closed");
+    field
+}
+
+#[test]
+fn machine_that_came_right_by_itself_gives_no_credit() {
+    assert_eq!(credits(&ready_after_reboot(true)), 1, "its kubelet reports another boot id");
+    assert_eq!(credits(&ready_after_reboot(false)), 0, "its kubelet reports the same boot id");
+}
+
+#[test]
+fn machines_that_recover_together_are_left_alone() {
+    let mut roster = roster();
+    roster.limits = Limits { at_once: 4, per_hour: 40, ..Limits::default() };
+    let mut field = Field::new(roster).populate(40);
+    for (number, instance) in field.instances.values_mut().enumerate() {
+        instance.zone = Some(format!("z{}", number % 4).as_str().into());
+    }
+    field.run(Span::from_min(5));
+    let silent: Vec<String> = field.nodes.keys().take(16).cloned().collect();
+    for id in &silent {
+        field.nodes.get_mut(id).unwrap().ready = Ready::Unknown;
+    }
+    field.run(Span::from_min(8));
+    // One does not come back.
+    for id in &silent[1..] {
+        field.nodes.get_mut(id).unwrap().ready = Ready::True;
+        field.run(s(10));
+    }
+    assert!(field.calls.is_empty(), "nothing is done to machines that come back: {:?}", field.calls);
+    field.run(Span::from_min(5));
+    assert_eq!(field.calls.len(), 1, "the one that stayed away is rebooted: {:?}", field.calls);
+}
+
+#[test]
+fn denied_call_is_made_again_and_ends_no_repair() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(Span::from_min(5));
+    field.ports.get_mut(ONE).unwrap().groups = Box::new([]);
+    field.denial = Some(Outcome::Denied { text: "403 Forbidden: Policy doesn't allow it".into() });
+    field.run(Span::from_min(200));
+    let tries = field.calls.len();
+    assert!(tries > 5, "it is tried again: {tries}");
+    assert!(tries < 20, "later and later: {tries}");
+    let case = field.case(ONE, FaultKind::GroupMissing).expect("the group is missing");
+    assert_eq!(
+        (case.incident.attempts.len(), case.incident.given_up),
+        (1, false),
+        "bounded, and not given up"
+    );
+    let decision = reveille_core::plan::decide::decide(&field.state.desk(), case);
+    let Next::Wait { why, .. } = decision.next else { panic!("{decision:?}") };
+    assert!(why.contains("403 Forbidden"), "{why}");
+    field.denial = None;
+    field.run(Span::from_min(31));
+    assert!(field.case(ONE, FaultKind::GroupMissing).is_none(), "the right came back");
+}
+
+#[test]
+fn denied_reboot_is_no_reason_to_delete() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(Span::from_min(5));
+    field.nodes.get_mut(ONE).unwrap().ready = Ready::Unknown;
+    field.denial = Some(Outcome::Denied { text: "403 Forbidden: Policy doesn't allow it".into() });
+    field.run(Span::from_min(120));
+    assert!(!field.calls.is_empty());
+    assert_eq!(soft_reboots(&field), field.calls.len(), "{:?}", field.calls);
 }

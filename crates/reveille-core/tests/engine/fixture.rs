@@ -163,6 +163,8 @@ pub struct Field {
     pub deaf: bool,
     /// Calls take effect and are answered as failed.
     pub fails: bool,
+    /// Calls are answered so, and have no effect.
+    pub denial: Option<Outcome>,
     /// Reads of action logs fail once a call was made.
     pub no_action_log: bool,
     /// The cloud's own clock is so far behind ours.
@@ -200,6 +202,7 @@ impl Field {
             answers_ask: (Outcome::Accepted { request: None }, true),
             deaf: false,
             fails: false,
+            denial: None,
             no_action_log: false,
             cloud_behind: Span::ZERO,
             cell_down: None,
@@ -372,6 +375,11 @@ impl Field {
                         let id = instance.as_str();
                         self.nodes.insert(id.to_owned(), node(id, Ready::True));
                     }
+                    self.feed(Event::Done { intent, outcome });
+                }
+                Effect::Call { intent, call, .. } if self.denial.is_some() => {
+                    self.calls.push(call);
+                    let outcome = self.denial.clone().unwrap();
                     self.feed(Event::Done { intent, outcome });
                 }
                 Effect::Call { intent, call, .. } => {

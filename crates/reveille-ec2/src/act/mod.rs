@@ -64,13 +64,15 @@ fn sum_up(failures: Vec<Outcome>, so_far: &str) -> Outcome {
     let rank = |outcome: &Outcome| match outcome {
         Outcome::Unknown { .. } => 0,
         Outcome::Limit { .. } => 1,
-        Outcome::Failed { .. } => 2,
-        Outcome::Moved { .. } => 3,
-        _ => 4,
+        Outcome::Denied { .. } => 2,
+        Outcome::Failed { .. } => 3,
+        Outcome::Moved { .. } => 4,
+        _ => 5,
     };
     match failures.into_iter().min_by_key(rank) {
         Some(Outcome::Unknown { .. }) => Outcome::Unknown { text },
         Some(Outcome::Limit { limit, .. }) => Outcome::Limit { limit, text },
+        Some(Outcome::Denied { .. }) => Outcome::Denied { text },
         Some(Outcome::Failed { retry_after, .. }) => Outcome::Failed { text, retry_after },
         Some(Outcome::Moved { .. }) => Outcome::Moved { text },
         _ => Outcome::Refused { text },

@@ -64,7 +64,7 @@ async fn a_change_is_sent_once_whatever_comes_back() {
         (way(Way::Dropped), "unknown"),
         (way(Way::Never), "unknown"),
         (fault(400, "IncorrectInstanceState"), "changed"),
-        (fault(403, "UnauthorizedOperation"), "refused"),
+        (fault(403, "UnauthorizedOperation"), "denied"),
     ];
     for (bad, begins) in cases {
         let (outcome, changes) = perform(&reboot(), rebooting(bad)).await;
@@ -76,7 +76,7 @@ async fn a_change_is_sent_once_whatever_comes_back() {
 #[tokio::test]
 async fn a_missing_right_is_named_by_its_action() {
     let (outcome, _) = perform(&reboot(), rebooting(fault(403, "UnauthorizedOperation"))).await;
-    let Outcome::Refused { text } = &outcome else { panic!("{outcome}") };
+    let Outcome::Denied { text } = &outcome else { panic!("{outcome}") };
     assert!(text.contains("the credentials lack the right ec2:RebootInstances"), "{text}");
     let fake = Fake::start(|_| None).await;
     let account = fake.connect().await;

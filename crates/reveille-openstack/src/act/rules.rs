@@ -77,7 +77,10 @@ pub(super) async fn add(project: &Project, group: &GroupId, rules: &[RuleSpec]) 
             }
             Put::Existed => existed += 1,
             Put::Not(outcome) => {
-                let meets_all = matches!(outcome, Outcome::Limit { .. } | Outcome::Failed { .. });
+                let meets_all = matches!(
+                    outcome,
+                    Outcome::Limit { .. } | Outcome::Denied { .. } | Outcome::Failed { .. }
+                );
                 let silent = matches!(outcome, Outcome::Unknown { .. });
                 failures.push(outcome);
                 if meets_all || silent {
@@ -103,12 +106,14 @@ fn sum_up(failures: Vec<Outcome>, there: usize, of: usize) -> Outcome {
     let rank = |outcome: &Outcome| match outcome {
         Outcome::Unknown { .. } => 0,
         Outcome::Limit { .. } => 1,
-        Outcome::Failed { .. } => 2,
-        _ => 3,
+        Outcome::Denied { .. } => 2,
+        Outcome::Failed { .. } => 3,
+        _ => 4,
     };
     match failures.into_iter().min_by_key(rank) {
         Some(Outcome::Unknown { .. }) => Outcome::Unknown { text },
         Some(Outcome::Limit { limit, .. }) => Outcome::Limit { limit, text },
+        Some(Outcome::Denied { .. }) => Outcome::Denied { text },
         Some(Outcome::Failed { retry_after, .. }) => Outcome::Failed { text, retry_after },
         Some(Outcome::Moved { .. }) => Outcome::Moved { text },
         _ => Outcome::Refused { text },

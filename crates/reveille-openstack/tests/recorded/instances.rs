@@ -70,7 +70,7 @@ async fn instances_are_rebooted_and_started() {
             "changed",
         ),
         (|| nova_fault(404, "itemNotFound", "no a"), "refused"),
-        (|| nova_fault(403, "forbidden", "Policy doesn't allow it"), "refused"),
+        (|| nova_fault(403, "forbidden", "Policy doesn't allow it"), "denied"),
         (|| nova_fault(500, "computeFault", "Unexpected API Error."), "unknown"),
         (|| reply(503, ""), "failed"),
         (|| way(Way::Never), "unknown"),

@@ -29,7 +29,7 @@ async fn groups_are_set_at_the_named_revision_or_not_at_all() {
         (|| neutron_error(412, "RevisionNumberConstraintFailed", "not 7"), "changed meanwhile"),
         (|| neutron_error(400, "PortSecurityPortHasSecurityGroup", "port security"), "refused"),
         (|| neutron_error(404, "PortNotFound", "no port"), "refused"),
-        (|| neutron_error(403, "PolicyNotAuthorized", "no"), "refused"),
+        (|| neutron_error(403, "PolicyNotAuthorized", "no"), "denied"),
         (|| reply(502, ""), "unknown"),
     ];
     for (answer, begins) in cases {

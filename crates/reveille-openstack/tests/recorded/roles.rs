@@ -150,7 +150,7 @@ async fn roles_are_given_one_by_one_and_the_first_refusal_ends_it() {
     let absent = || keystone_error(404, "Not Found", "Could not find role: r-1.");
     let unavailable = || reply(503, "");
     let table: [(fn() -> Reply, &str); 3] =
-        [(forbidden, "refused: "), (absent, "refused: "), (unavailable, "failed: ")];
+        [(forbidden, "denied: "), (absent, "refused: "), (unavailable, "failed: ")];
     for (answer, begins) in table {
         let (outcome, seen) = perform(&assign(PROJECT_ID), move |seen| {
             let second = seen.path.ends_with("/r-1");

@@ -16,10 +16,10 @@ use reveille_core::model::time::Span;
 
 use super::Happening;
 use super::catalog::{Entry, catalog};
-use super::dice::{Dice, Drawn, call};
+use super::dice::{Dice, Drawn, call, one};
 use crate::drive::Mishap;
 use crate::rng::Rng;
-use crate::world::fault::{CallLie, Fault};
+use crate::world::fault::{CallLie, Fault, Right};
 use crate::world::layout::{FirstReads, Layout};
 
 /// The first seed whose fleet has variety of itself.
@@ -65,6 +65,21 @@ catalog! {
         };
     "marked" 4 "a person puts the marks of its pool on a machine, perhaps on one that never had any"
         |dice| dice.on(Fault::Marked);
+    // Machines that fail together, and rights that come and go.
+    "many-silent" 4 "many machines stand still together, and go on one after another" |dice| {
+        let share_pct = 20 + dice.rng.below(60) as u32;
+        let lasts = dice.rng.span(Span::from_min(4), Span::from_min(20));
+        let every = dice.rng.span(Span::from_ms(200), Span::from_s(4));
+        one(Fault::ManySilent { share_pct, lasts, every })
+    };
+    "rights-lost" 3 "a policy forbids us every change for a while, with 403" |dice| {
+        let lasts = dice.rng.span(Span::from_min(1), Span::from_min(90));
+        one(Fault::RightsLost(Right::Every, lasts))
+    };
+    "reboots-denied" 3 "a policy forbids us to reboot for a while, with 403, and nothing else" |dice| {
+        let lasts = dice.rng.span(Span::from_min(5), Span::from_min(90));
+        one(Fault::RightsLost(Right::Reboot, lasts))
+    };
 }
 
 /// A person restarts the kubelets of these machines some hours later: nothing else brings their nodes back.

@@ -186,6 +186,11 @@ impl Referee {
         if self.fleet_dark_since.is_some_and(|since| self.ago(since) > DARK_SHOWS) {
             self.foul("dark fleet", call.to_string());
         }
+        let tolerated = scene.roster.limits.tolerated(scene.world.heard_in(None).machines);
+        let recovers = scene.world.comes_back_with(id);
+        if recovers.is_some_and(|(many, silent)| many > tolerated + 1 && silent > DARK_SHOWS + DARK_SHOWS) {
+            self.foul("recovers with others", call.to_string());
+        }
         let settled = self.sight_back() + scene.roster.timing.settle;
         if self.now < settled {
             self.foul("settling", format!("{call}: sight came back {} ago", self.ago(self.sight_back())));
@@ -245,6 +250,16 @@ impl Referee {
     }
 
     /// What the trail says of the case itself.
+    /// A right that is lacking for the milder step is no reason for the harsher one.
+    fn judge_refusals(&mut self, intent: IntentId, incident: IncidentId, call: &Call) {
+        let reboots =
+            |other: &Intent| other.incident == incident && matches!(other.call, Call::Reboot { .. });
+        let last = self.intents.range(..intent).map(|(_, other)| other).rfind(|other| reboots(other));
+        if matches!(call, Call::DeleteInstance { .. }) && last.is_some_and(|last| last.denied) {
+            self.foul("past a refusal", format!("{call}: its reboot was forbidden, and never made"));
+        }
+    }
+
     /// A machine that was rebooted, boots, and will be back has the time that its roster gives it.
     fn judge_mid_boot(
         &mut self,
@@ -286,6 +301,7 @@ impl Referee {
         let Some((kind, open)) = self.open_for(intended.incident) else { return };
         let pool = ground.pool.as_ref().and_then(|name| scene.roster.pools.get(name));
         let Some(pool) = pool else { return };
+        self.judge_refusals(intent, intended.incident, call);
         self.judge_mid_boot(call, id, ground, pool, scene);
         let patience = match kind {
             FaultKind::NeverJoined => pool.deadlines.join_within.unwrap_or(Span::ZERO),

@@ -117,6 +117,8 @@ struct Intent {
     answered: bool,
     /// The answer was that nothing happened.
     came_to_nothing: bool,
+    /// The answer was that the right to do this is lacking.
+    denied: bool,
     /// It was judged to have held. A record that was refused is asked for again, and says nothing new.
     held: bool,
     /// It was judged not to have held, or not to have helped.

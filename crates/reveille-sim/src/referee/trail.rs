@@ -87,8 +87,10 @@ impl Referee {
             intent.done_at = Some(given_up);
             return;
         }
-        intent.came_to_nothing =
+        intent.denied = matches!(outcome, Outcome::Denied { .. });
+        let moved_on =
             matches!(outcome, Outcome::Failed { .. } | Outcome::Moved { .. } | Outcome::Refused { .. });
+        intent.came_to_nothing = moved_on || intent.denied;
         if !intent.came_to_nothing {
             intent.done_at = Some(now);
         }
@@ -167,6 +169,7 @@ impl Referee {
                     called: None,
                     answered: false,
                     came_to_nothing: false,
+                    denied: false,
                     held: false,
                     failed: false,
                     done_at: None,

@@ -11,7 +11,7 @@ use reveille_core::model::instance::InstanceState;
 use reveille_core::model::network::{Direction, Family, REPAIR_MARK, Remote, Route, RuleSpec};
 use reveille_core::model::time::Span;
 
-use super::fault::CallLie;
+use super::fault::{CallLie, Right};
 use super::layout::GROUP;
 use super::truth::Called;
 use super::{Life, Task, World};
@@ -21,6 +21,10 @@ pub(super) const OURSELVES: &str = "reveille";
 
 fn refused(text: impl Into<String>) -> Outcome {
     Outcome::Refused { text: text.into().into() }
+}
+
+fn denied(text: &str) -> Outcome {
+    Outcome::Denied { text: text.into() }
 }
 
 fn already(text: impl Into<String>) -> Outcome {
@@ -68,12 +72,18 @@ impl World {
         match (call, self.lies.cloud_fails) {
             // It goes past the cloud and past the API server.
             (Call::AskAgent { .. }, _) => None,
-            (Call::DeleteNode { .. }, _) if self.mischief.api_denied => Some(failed("401 Unauthorized")),
+            (Call::DeleteNode { .. }, _) if self.mischief.api_denied => Some(denied("401 Unauthorized")),
             (Call::DeleteNode { .. }, _) => self.lies.api_silent.then(|| failed("connection refused")),
             (Call::AssignRoles { .. }, _) if self.lies.roles_ungiven => {
-                Some(refused("PUT /v3/projects: 403 Forbidden"))
+                Some(denied("PUT /v3/projects: 403 Forbidden"))
             }
-            (_, Some(ReadErrorKind::Unauthorized)) => Some(failed("401 Unauthorized")),
+            (Call::Reboot { .. }, _) if self.mischief.forbidden == Some(Right::Reboot) => {
+                Some(denied("403 Forbidden: Policy doesn't allow os_compute_api:servers:reboot"))
+            }
+            (_, _) if self.mischief.forbidden == Some(Right::Every) => {
+                Some(denied("403 Forbidden: rule:update is disallowed by policy"))
+            }
+            (_, Some(ReadErrorKind::Unauthorized)) => Some(denied("401 Unauthorized")),
             (_, Some(ReadErrorKind::Unavailable)) => Some(failed("503 Service Unavailable")),
             (_, Some(ReadErrorKind::TimedOut)) => Some(unanswered("no answer within 30 s")),
             _ => None,

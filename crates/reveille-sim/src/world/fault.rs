@@ -152,6 +152,17 @@ pub enum Fault {
     NodePaused(InstanceId, Span),
     /// Nothing in any zone reaches the cluster's API.
     FleetDark(Span),
+    /// A share of the machines stand still together (their storage hangs) and go on one after another.
+    ManySilent {
+        /// Of a hundred machines, so many.
+        share_pct: u32,
+        /// For how long, until the first goes on.
+        lasts: Span,
+        /// Between one that goes on and the next.
+        every: Span,
+    },
+    /// The cloud's policy forbids us calls, with 403.
+    RightsLost(Right, Span),
     /// Somebody takes a role away from a service user of that name.
     RoleLost(Arc<str>, Arc<str>),
     /// Somebody gives a service user of that name a role.
@@ -197,6 +208,15 @@ pub enum Fault {
     },
     /// The next call goes wrong.
     Call(CallLie),
+}
+
+/// What a policy can forbid (nova: `nova/policies`, a rule for each action).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Right {
+    /// Every change.
+    Every,
+    /// `os_compute_api:servers:reboot`.
+    Reboot,
 }
 
 /// How a call goes wrong.
@@ -299,6 +319,9 @@ impl Fault {
             Self::ApiClock(..) => "api-clock",
             Self::NodePaused(..) => "node-paused",
             Self::FleetDark(_) => "fleet-dark",
+            Self::ManySilent { .. } => "many-silent",
+            Self::RightsLost(Right::Every, _) => "rights-lost",
+            Self::RightsLost(Right::Reboot, _) => "reboots-denied",
             Self::RoleLost(..) => "role-lost",
             Self::RoleGiven(..) => "role-given",
             Self::RolesUntold(ReadErrorKind::Forbidden, _) => "roles-untold",
@@ -395,6 +418,8 @@ impl Fault {
             | Self::CheckWrong(_, lasts)
             | Self::PutApart(_, lasts)
             | Self::FleetDark(lasts)
+            | Self::ManySilent { lasts, .. }
+            | Self::RightsLost(_, lasts)
             | Self::RolesUntold(_, lasts)
             | Self::RolesStale(lasts)
             | Self::RolesUngiven(lasts)

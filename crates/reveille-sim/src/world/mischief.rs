@@ -22,7 +22,7 @@ use reveille_core::model::node::{Node, Provider, Ready};
 use reveille_core::model::time::{Span, Time};
 
 use super::cluster::{Registration, registered, set_ready};
-use super::fault::Fault;
+use super::fault::{Fault, Right};
 use super::{Task, World};
 
 /// What is in force.
@@ -43,10 +43,23 @@ pub(crate) struct Mischief {
     /// Machines that stand still.
     pub(crate) still: BTreeSet<InstanceId>,
     pub(crate) fleet_dark: bool,
+    /// Machines that stood still together.
+    crowd: Option<Crowd>,
+    /// What a policy forbids us.
+    pub(crate) forbidden: Option<Right>,
     /// A call that is done after the next one.
     pub(crate) held_back: Option<(u64, IntentId, Call)>,
     /// Since when the health check finds a node silent; none while it does not run.
     silent: Option<BTreeMap<InstanceId, Time>>,
+}
+
+/// Machines that stand still together, and go on one after another.
+#[derive(Clone, Debug)]
+struct Crowd {
+    members: BTreeSet<InstanceId>,
+    since: Time,
+    /// When the first of them went on.
+    returns: Option<Time>,
 }
 
 /// How far a lagging watch is behind.
@@ -102,9 +115,48 @@ impl World {
                 self.mischief.fleet_dark = true;
                 self.review_all();
             }
+            Fault::ManySilent { share_pct, .. } => self.silence_many(*share_pct),
+            Fault::RightsLost(right, _) => self.mischief.forbidden = Some(*right),
             Fault::HealthCheck(_) => self.begin_health_check(),
             _ => {}
         }
+    }
+
+    fn silence_many(&mut self, share_pct: u32) {
+        let runs = |id: &&InstanceId| self.guests.get(*id).is_some_and(|guest| guest.powered);
+        let ours = self.project.servers.iter().filter(|(_, server)| server.pool.is_some()).map(|(id, _)| id);
+        let ours: Vec<InstanceId> = ours.filter(runs).cloned().collect();
+        let count = ours.len() * share_pct as usize / 100;
+        let members: BTreeSet<InstanceId> = ours.into_iter().take(count).collect();
+        self.mischief.still.extend(members.iter().cloned());
+        for id in &members {
+            self.review(id);
+        }
+        self.mischief.crowd = Some(Crowd { members, since: self.now, returns: None });
+    }
+
+    fn begin_return(&mut self, every: Span) {
+        let now = self.now;
+        let Some(crowd) = &mut self.mischief.crowd else { return };
+        crowd.returns.get_or_insert(now);
+        let members: Vec<InstanceId> = crowd.members.iter().cloned().collect();
+        for (number, id) in members.into_iter().enumerate() {
+            let after = Span::from_ms(every.ms * number as i64);
+            self.plan(after, Task::GoesOn(id));
+        }
+    }
+
+    pub(super) fn goes_on(&mut self, id: &InstanceId) {
+        self.mischief.still.remove(id);
+        self.review(id);
+    }
+
+    /// Of how many machines that stood still together it is one, for how long they did, while they come back and it has not yet.
+    pub(crate) fn comes_back_with(&self, id: &InstanceId) -> Option<(u32, Span)> {
+        let crowd = self.mischief.crowd.as_ref().filter(|crowd| crowd.members.contains(id))?;
+        let returns = crowd.returns?;
+        let waits = self.mischief.still.contains(id) && self.guests.get(id)?.trouble.is_none();
+        waits.then(|| (crowd.members.len() as u32, returns.since(crowd.since)))
     }
 
     fn begin_health_check(&mut self) {
@@ -138,6 +190,8 @@ impl World {
                 self.mischief.fleet_dark = false;
                 self.review_all();
             }
+            Fault::ManySilent { every, .. } => self.begin_return(*every),
+            Fault::RightsLost(..) => self.mischief.forbidden = None,
             Fault::HealthCheck(_) => self.mischief.silent = None,
             Fault::NodePaused(id, _) => {
                 self.mischief.still.remove(id);

@@ -185,6 +185,7 @@ enum Task {
     CloudController,
     PoolOwner,
     RestartKubelet(InstanceId),
+    GoesOn(InstanceId),
     LoseGroup(PortId),
     Reachable,
     HealthCheck,
@@ -374,6 +375,7 @@ impl World {
         match task {
             Task::Strike(fault) => self.strike(fault),
             Task::Mend(fault) => self.mend(&fault),
+            Task::GoesOn(id) => self.goes_on(&id),
             Task::Poll(session) => self.poll(session),
             Task::Beat(session) => self.beat(session),
             Task::Serve(session, request) => self.serve(session, request),

@@ -5,7 +5,7 @@ use std::fmt;
 use reveille_core::effect::ReadErrorKind;
 use reveille_core::model::id::InstanceId;
 
-use super::fault::{CallLie, Fault};
+use super::fault::{CallLie, Fault, Right};
 
 impl Fault {
     /// What happened, as a sentence. `name` is what people call the machine.
@@ -104,6 +104,11 @@ impl Fault {
             Self::NodeClock(_, ms) => format!("the clock of {name} is off by {} s", ms / 1000),
             Self::ApiClock(ms, lasts) => format!("the APIs' clocks are off by {} s for {lasts}", ms / 1000),
             Self::NodePaused(_, lasts) => format!("{name} stands still for {lasts}"),
+            Self::ManySilent { share_pct, lasts, every } => {
+                format!("{share_pct}% of the machines stand still for {lasts}, and go on one each {every}")
+            }
+            Self::RightsLost(Right::Every, lasts) => format!("for {lasts} a policy forbids us every change"),
+            Self::RightsLost(Right::Reboot, lasts) => format!("for {lasts} a policy forbids us to reboot"),
             Self::FleetDark(lasts) => format!("every zone is cut off for {lasts}"),
             Self::RoleLost(user, role) => format!("service user {user} loses its role {role}"),
             Self::RoleGiven(user, role) => format!("somebody gives service user {user} its role {role}"),

@@ -59,6 +59,8 @@ impl World {
             | Fault::ApiDenied(_)
             | Fault::ApiClock(..)
             | Fault::FleetDark(_)
+            | Fault::ManySilent { .. }
+            | Fault::RightsLost(..)
             | Fault::HealthCheck(_) => self.strike_ways(&fault),
             _ => match fault.machine().cloned() {
                 Some(id) => {

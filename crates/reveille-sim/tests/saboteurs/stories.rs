@@ -14,7 +14,7 @@ use reveille_core::model::time::Span;
 use reveille_core::plan::budget::Phase;
 use reveille_sim::drive::{CrashPoint, Drive, Mishap};
 use reveille_sim::scenario::{parse, play_to_rest};
-use reveille_sim::world::fault::{CallLie, Fault};
+use reveille_sim::world::fault::{CallLie, Fault, Right};
 use reveille_sim::world::guest::Trouble;
 use reveille_sim::world::layout::{CLOUD, Layout};
 
@@ -119,6 +119,7 @@ pub(crate) fn play(guard: Guard, seed: u64) -> Drive {
         | Guard::IntentFirst
         | Guard::AskedAgain
         | Guard::FreshRead
+        | Guard::RightsReturn
         | Guard::UnseenPatience
         | Guard::OwnProof
         | Guard::Unfinished
@@ -155,6 +156,7 @@ pub(crate) fn play(guard: Guard, seed: u64) -> Drive {
         | Guard::OtherActors
         | Guard::Locked
         | Guard::Rollout => others(guard, seed),
+        Guard::FreezeSettles => recovering(seed),
         Guard::ZoneDark
         | Guard::FleetDark
         | Guard::Breaker
@@ -166,6 +168,14 @@ pub(crate) fn play(guard: Guard, seed: u64) -> Drive {
         | Guard::FreedRoom
         | Guard::Futile => budgets(guard, seed),
     }
+}
+
+/// Sixteen of forty machines fall silent together, and come back one after another.
+fn recovering(seed: u64) -> Drive {
+    let layout = Layout::fleet(seed, 40).limits(|limits| (limits.at_once, limits.per_hour) = (4, 40));
+    let mut stage = Stage::new(&layout.pool(|pool| pool.repair.rejoin = Mode::Off));
+    stage.at(s(10), Fault::ManySilent { share_pct: 40, lasts: min(12), every: s(4) });
+    stage.run(min(40))
 }
 
 fn senses(guard: Guard, seed: u64) -> Drive {
@@ -249,6 +259,12 @@ fn intents(guard: Guard, seed: u64) -> Drive {
             };
             stage.drive.run_until(min(40), recording);
             stage.drive.set_pauses([pause(PauseScope::Roster)].into());
+        }
+        // Rebooting is forbidden for half an hour, deleting is not. No reboot helps against a kubelet that is broken for good.
+        Guard::RightsReturn => {
+            stage.at(s(5), Fault::RightsLost(Right::Reboot, min(30)));
+            stage.at(s(10), Fault::Breaks(first, Trouble::Broken));
+            return stage.run(min(60));
         }
         Guard::UnseenPatience | Guard::OwnProof => return hosted::unseen(guard, seed),
         // The call takes effect, and the process dies before it hears of it. The machine stays as it is.

@@ -80,6 +80,7 @@ mirror_enum! {
             limit: Option<u32>,
             text: Arc<str>,
         },
+        "denied" Denied { text: Arc<str> },
         "refused" Refused { text: Arc<str> },
         "failed" Failed {
             text: Arc<str>,

@@ -42,6 +42,8 @@ mirror_struct! {
         outcome: Option<(Time, Arc<str>)>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         verdict: Option<(Time, bool, Arc<str>)>,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        denied: bool,
     }
 }
 

@@ -249,6 +249,7 @@ fn outcome(outcome: Outcome) -> Outcome {
         Outcome::AlreadySo { text } => Outcome::AlreadySo { text: self::text(text) },
         Outcome::Moved { text } => Outcome::Moved { text: self::text(text) },
         Outcome::Limit { limit, text } => Outcome::Limit { limit, text: self::text(text) },
+        Outcome::Denied { text } => Outcome::Denied { text: self::text(text) },
         Outcome::Refused { text } => Outcome::Refused { text: self::text(text) },
         Outcome::Failed { text, retry_after } => Outcome::Failed { text: self::text(text), retry_after },
         Outcome::Unknown { text } => Outcome::Unknown { text: self::text(text) },

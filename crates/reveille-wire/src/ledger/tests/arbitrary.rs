@@ -228,6 +228,7 @@ pub(crate) fn outcome() -> impl Strategy<Value = Outcome> {
         text().prop_map(|text| Outcome::Moved { text }),
         (option::of(any::<u32>()), text()).prop_map(|(limit, text)| Outcome::Limit { limit, text }),
         text().prop_map(|text| Outcome::Refused { text }),
+        text().prop_map(|text| Outcome::Denied { text }),
         (text(), option::of(any::<i64>().prop_map(Span::from_ms)))
             .prop_map(|(text, retry_after)| Outcome::Failed { text, retry_after }),
         text().prop_map(|text| Outcome::Unknown { text }),
@@ -242,8 +243,9 @@ prop_compose! {
         at in at(),
         outcome in option::of((at(), text())),
         verdict in option::of((at(), any::<bool>(), text())),
+        denied in any::<bool>(),
     ) -> Attempt {
-        Attempt { intent, what, at, outcome, verdict }
+        Attempt { intent, what, at, outcome, verdict, denied }
     }
 }
 

@@ -120,6 +120,7 @@ fn outcomes() -> Vec<Outcome> {
         Outcome::Moved { text: text("412: revision is 14") },
         Outcome::Limit { limit: Some(30), text: text("RoutesExhausted") },
         Outcome::Refused { text: text("403: locked") },
+        Outcome::Denied { text: text("403 Forbidden: Policy doesn't allow it") },
         Outcome::Failed { text: text("503"), retry_after: Some(Span::from_s(20)) },
         Outcome::Failed { text: text("connection refused"), retry_after: None },
         Outcome::Unknown { text: text("no answer within 30 s") },
@@ -223,7 +224,14 @@ pub(super) fn every_kind() -> Vec<Record> {
         });
         Record::Intended { at: AT, intent, incident, rung: 1, fence, call, before, domain }
     }));
-    let bare = Attempt { intent, what: text("reboot instance 7f3a"), at: AT, outcome: None, verdict: None };
+    let bare = Attempt {
+        intent,
+        what: text("reboot instance 7f3a"),
+        at: AT,
+        outcome: None,
+        verdict: None,
+        denied: false,
+    };
     let whole = Attempt {
         outcome: Some((AT, text("accepted (req-1)"))),
         verdict: Some((AT, false, text("still silent"))),

@@ -8,6 +8,7 @@
 //! what it needs to be refused when the world has moved on: a fencing number, revisions, uids.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use ipnet::IpNet;
@@ -121,6 +122,9 @@ pub enum Call {
         router: RouterId,
         /// Exact pairs of destination and next hop.
         routes: Vec<Route>,
+        /// Next hops on whose absence this rests: a performer looks for them directly before, and answers `Moved` when one of
+        /// them is in use.
+        unless_used: Vec<IpAddr>,
     },
     /// Put exactly these routes in, all or none.
     AddRoutes {

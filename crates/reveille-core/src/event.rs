@@ -7,6 +7,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use ipnet::IpNet;
+
 use crate::effect::{Outcome, ReadError};
 use crate::model::access::UserRoles;
 use crate::model::agent::AgentReport;
@@ -93,6 +95,10 @@ pub struct CloudSnapshot {
     /// All ports of the project that belong to an instance, by that instance; also those of instances that are not ours,
     /// because their addresses are somebody's.
     pub ports: Vec<(InstanceId, Arc<Port>)>,
+    /// What else is in use on the networks of the project, as addresses and as networks: fixed addresses of ports that belong
+    /// to no instance (VIPs, router legs, trunk subports, load balancers, DHCP), and the allowed address pairs of all ports.
+    /// A route through one of them leads to something.
+    pub in_use: Arc<BTreeSet<IpNet>>,
     /// The groups that rosters name, with their rules. A name may be there several times, or not at all. `None`: they were
     /// not read this time, and are as before.
     pub groups: Option<Vec<Arc<SecurityGroup>>>,

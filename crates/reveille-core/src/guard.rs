@@ -73,6 +73,10 @@ crate::guards! {
     Unfinished = "unfinished",
     /// only routes inside our pod ranges are touched
     OwnRoutes = "own-routes",
+    /// a next hop on a port that belongs to no instance is in use
+    PortsOfOthers = "ports-of-others",
+    /// a next hop is dead when two listings agree
+    SecondListing = "second-listing",
     /// other groups of a port are kept
     KeptGroups = "kept-groups",
     /// the roster's modes: off and propose

@@ -15,6 +15,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use ipnet::IpNet;
 use reveille_core::effect::{ReadError, ReadErrorKind};
 use reveille_core::event::{CloudSnapshot, Scope};
 use reveille_core::model::id::InstanceId;
@@ -89,7 +90,7 @@ impl Lister {
         )?;
         let around = Surroundings { statuses, members, spots, disks };
         let tables: Vec<WireTable> = tables.into_values().collect();
-        let (targets, strangers) = targets(account, found.values(), &tables).await?;
+        let (targets, strangers, in_use) = targets(account, found.values(), &tables).await?;
         let routers = routers(account, &tables, &targets)?;
         let ports = self.ports(&found.values().collect::<Vec<_>>(), strangers);
         let instances = self.instances(found.into_values(), &around);
@@ -99,7 +100,8 @@ impl Lister {
         self.known.take(&instances, &ports);
         self.tables.sweep();
         let groups = Some(groups.into_iter().map(Arc::new).collect());
-        Ok(CloudSnapshot { instances, begun, scope: Scope::Full, ports, groups, routers })
+        let in_use = Arc::new(in_use);
+        Ok(CloudSnapshot { instances, begun, scope: Scope::Full, ports, in_use, groups, routers })
     }
 
     fn instances(
@@ -153,12 +155,13 @@ impl Leads {
     }
 }
 
-/// Where every interface is reached that a route names, and the ports of those that were not known before.
+/// Where every interface is reached that a route names, the ports of those that were not known before, and the addresses of those
+/// that belong to no instance.
 pub(crate) async fn targets(
     account: &Account,
     found: impl Iterator<Item = &WireInstance>,
     tables: &[WireTable],
-) -> Result<(Targets, Vec<(InstanceId, Port)>), ReadError> {
+) -> Result<(Targets, Vec<(InstanceId, Port)>, BTreeSet<IpNet>), ReadError> {
     let mut targets = Targets::default();
     for wire in found {
         for interface in &wire.network_interface_set.items {
@@ -166,17 +169,21 @@ pub(crate) async fn targets(
         }
     }
     let unknown: BTreeSet<String> = tables.iter().flat_map(|table| table.unknown_targets(&targets)).collect();
-    let mut strangers = Vec::new();
+    let (mut strangers, mut in_use) = (Vec::new(), BTreeSet::new());
     if unknown.is_empty() {
-        return Ok((targets, strangers));
+        return Ok((targets, strangers, in_use));
     }
     let mut texts = reveille_core::model::intern::Texts::default();
     for interface in fetch::interfaces_of_targets(account, &unknown).await? {
         let instance = interface.instance();
         targets.know(&interface, instance.as_ref().map(InstanceId::as_str));
-        strangers.extend(instance.map(|instance| (instance, interface.to_port(&mut texts))));
+        match instance {
+            Some(instance) => strangers.push((instance, interface.to_port(&mut texts))),
+            // An interface of a NAT gateway, of a load balancer, or one that waits to be attached again.
+            None => in_use.extend(interface.addresses().into_iter().map(IpNet::from)),
+        }
     }
-    Ok((targets, strangers))
+    Ok((targets, strangers, in_use))
 }
 
 /// The tables as routers; void when one names an interface that nobody lists.

@@ -119,7 +119,7 @@ impl Account {
 
     async fn router(&self, id: &RouterId) -> Result<Answer, ReadError> {
         let tables: Vec<WireTable> = self.table(id).await?.into_iter().collect();
-        let (targets, _) = targets(self, std::iter::empty(), &tables).await?;
+        let (targets, ..) = targets(self, std::iter::empty(), &tables).await?;
         Ok(Answer::Router(routers(self, &tables, &targets)?.pop()))
     }
 

@@ -90,7 +90,7 @@ impl Account {
             fetch::tables(self, None)
         )?;
         let wires: Vec<WireTable> = wires.into_values().collect();
-        let (targets, strangers) = targets(self, found.values(), &wires).await?;
+        let (targets, strangers, _) = targets(self, found.values(), &wires).await?;
         let routers = routers(self, &wires, &targets)?;
         let mut tables = Tables::default();
         let (mut ports, vpcs) = ports(&found, &mut tables);

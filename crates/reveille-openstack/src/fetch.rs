@@ -3,12 +3,13 @@
 //! A question is as narrow as the service can be trusted to answer, and no narrower; what comes back is decoded with
 //! shared texts and handed on by id. Which of it is ours is not decided here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use ipnet::IpNet;
 use jiff::{SignedDuration, Timestamp};
 use reveille_core::effect::ReadError;
-use reveille_core::model::id::InstanceId;
+use reveille_core::model::id::{InstanceId, RouterId};
 use reveille_core::model::instance::{Instance, Port};
 use reveille_core::model::network::{Router, SecurityGroup};
 use reveille_core::model::roster::GroupRef;
@@ -134,30 +135,64 @@ fn decode_servers(
     }
 }
 
+/// Every port that was found, by what it is to us.
+pub(crate) struct Ports {
+    /// Those of instances, ours or not.
+    pub(crate) of_instances: Listing<(InstanceId, Arc<Port>)>,
+    /// Those by which routers reach into networks.
+    pub(crate) legs: Vec<RouterLeg>,
+    /// What else is in use: see [`reveille_core::event::CloudSnapshot::in_use`].
+    pub(crate) in_use: BTreeSet<IpNet>,
+}
+
 pub(crate) async fn list_ports(
     project: &Project,
     interest: &Interest,
     texts: &mut Texts,
     known: &Known,
-) -> Found<Listing<(InstanceId, Arc<Port>)>> {
+) -> Found<Ports> {
     if interest.cluster_marks.is_empty() {
-        return Ok(Listing::unasked());
+        return Ok(Ports { of_instances: Listing::unasked(), legs: Vec::new(), in_use: BTreeSet::new() });
     }
-    let (ports, _) = list_all_ports(project, texts, known).await?;
-    Ok(ports)
+    list_all_ports(project, texts, known).await
 }
 
-/// Every port of the project: those of instances, and those by which routers reach into networks.
-pub(crate) async fn list_all_ports(
-    project: &Project,
-    texts: &mut Texts,
-    known: &Known,
-) -> Found<(Listing<(InstanceId, Arc<Port>)>, Vec<RouterLeg>)> {
+/// Every port of the project.
+///
+/// A VIP lives on a port whose owner is empty (keepalived) or `Octavia`, and in the allowed address pairs of the ports that may
+/// send from it; trunk subports, router legs and DHCP have owners of their own (`trunk:subport`, `network:…`). All of them may be
+/// next hops.
+pub(crate) async fn list_all_ports(project: &Project, texts: &mut Texts, known: &Known) -> Found<Ports> {
+    let request = ports_request().query("project_id", project.id().to_string());
+    port_pages(project, request, texts, known).await
+}
+
+/// Every port on the networks that this router reaches into, also of other projects as far as Neutron shows them: those of its own
+/// networks, to whoever owns a network (`_port_filter_hook` in neutron/db/db_base_plugin_v2.py). `None`: no leg of the router
+/// is visible.
+pub(crate) async fn list_ports_around(project: &Project, router: &RouterId) -> Found<Option<Ports>> {
+    let (mut texts, known) = (Texts::default(), Known::default());
+    let request = ports_request().query("device_id", router.to_string());
+    let legs = port_pages(project, request, &mut texts, &known).await?.legs;
+    let networks: BTreeSet<String> =
+        legs.into_iter().filter(|leg| leg.router == *router).map(|leg| leg.network.to_string()).collect();
+    if networks.is_empty() {
+        return Ok(None);
+    }
+    let request = ports_request().queries("network_id", networks);
+    port_pages(project, request, &mut texts, &known).await.map(Some)
+}
+
+fn ports_request() -> Request {
+    Request::get(Service::Network, &["ports"]).query("limit", PORTS_PER_PAGE).queries("fields", port::FIELDS)
+}
+
+async fn port_pages(project: &Project, request: Request, texts: &mut Texts, known: &Known) -> Found<Ports> {
     /// What a port is to us.
     enum Of {
         Instance(InstanceId, Arc<Port>),
         Router(RouterLeg),
-        Nobody,
+        Other,
     }
     #[derive(Deserialize)]
     struct Body<'a> {
@@ -166,10 +201,6 @@ pub(crate) async fn list_all_ports(
         #[serde(default)]
         ports_links: Vec<Link>,
     }
-    let request = Request::get(Service::Network, &["ports"])
-        .query("project_id", project.id().to_string())
-        .query("limit", PORTS_PER_PAGE)
-        .queries("fields", port::FIELDS);
     let reading = Reading::new("list ports", project.name(), NO_LISTING);
     let mut listing = all_pages(project.client(), request, reading, |body| {
         let Body { ports, ports_links } = serde_json::from_slice(body)?;
@@ -177,25 +208,31 @@ pub(crate) async fn list_all_ports(
             let (instance, router) = (wire.instance(), wire.router());
             let port = wire.into_port(texts);
             let key = port.id.shared();
+            let mut nets = port.pairs.to_vec();
+            if instance.is_none() {
+                nets.extend(port.addresses.iter().copied().map(IpNet::from));
+            }
             let of = match (instance, router) {
                 (Some(instance), _) => Of::Instance(known.id(instance), known.port(port)),
                 (None, Some(router)) => Of::Router(RouterLeg { router, network: port.network }),
-                (None, None) => Of::Nobody,
+                (None, None) => Of::Other,
             };
-            (key, of)
+            (key, (of, nets))
         });
         Ok(Page { items: items.collect(), next: next_of(&ports_links) })
     })
     .await?;
-    let (mut items, mut legs) = (BTreeMap::new(), Vec::new());
-    for (key, of) in std::mem::take(&mut listing.items) {
+    let (mut items, mut legs, mut in_use) = (BTreeMap::new(), Vec::new(), BTreeSet::new());
+    for (key, (of, nets)) in std::mem::take(&mut listing.items) {
+        in_use.extend(nets);
         match of {
             Of::Instance(instance, port) => drop(items.insert(key, (instance, port))),
             Of::Router(leg) => legs.push(leg),
-            Of::Nobody => {}
+            Of::Other => {}
         }
     }
-    Ok((Listing { items, begun: listing.begun, pages: listing.pages }, legs))
+    let of_instances = Listing { items, begun: listing.begun, pages: listing.pages };
+    Ok(Ports { of_instances, legs, in_use })
 }
 
 /// One question by name or by id; Neutron cannot be asked for "this name or that id". Where rosters use both, all groups

@@ -8,9 +8,10 @@
 //! Objects are compared while their page is read, and not when the listing is whole: a listing of a fleet that did not change
 //! then never lies in memory beside what is known of it. Nothing is taken in here before the whole listing has counted.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use ipnet::IpNet;
 use reveille_core::model::id::{InstanceId, PortId};
 use reveille_core::model::instance::{Instance, InstanceState, Port};
 
@@ -19,6 +20,7 @@ use reveille_core::model::instance::{Instance, InstanceState, Port};
 pub(crate) struct Known {
     instances: BTreeMap<InstanceId, Arc<Instance>>,
     ports: BTreeMap<PortId, Arc<Port>>,
+    in_use: Arc<BTreeSet<IpNet>>,
 }
 
 impl Known {
@@ -70,6 +72,14 @@ impl Known {
                 self.instances.remove(&one.id);
             }
         }
+    }
+
+    /// A listing counts: this is in use beside the ports of instances. The known set, when nothing of it differs.
+    pub(crate) fn in_use(&mut self, read: BTreeSet<IpNet>) -> Arc<BTreeSet<IpNet>> {
+        if *self.in_use != read {
+            self.in_use = Arc::new(read);
+        }
+        self.in_use.clone()
     }
 
     /// A listing counts: these are all ports.

@@ -33,7 +33,9 @@ use reveille_core::model::instance::{Instance, Port};
 use reveille_core::model::network::{Router, SecurityGroup};
 use reveille_core::model::time::ServiceTime;
 
-use crate::fetch::{CLOCK_OVERLAP, list_all_servers, list_groups, list_ports, list_routers, list_servers};
+use crate::fetch::{
+    CLOCK_OVERLAP, Ports, list_all_servers, list_groups, list_ports, list_routers, list_servers,
+};
 use crate::instance::ServerTables;
 use crate::interest::Interest;
 use crate::known::Known;
@@ -80,7 +82,7 @@ enum Ask {
 /// The four lists, each whole.
 struct Whole {
     servers: Listing<Arc<Instance>>,
-    ports: Listing<(InstanceId, Arc<Port>)>,
+    ports: Ports,
     groups: Option<Vec<Arc<SecurityGroup>>>,
     routers: Vec<Router>,
 }
@@ -151,6 +153,10 @@ impl Lister {
         }
         let Whole { servers, ports, groups, routers } = whole;
         let servers_begun = servers.begun;
+        // The last thing that is waited for: a listing that is cut short by its deadline leaves no trace, so that the next one
+        // asks for the same changes again.
+        let limits = RouteLimits::read(&self.project, &routers).await;
+        let routers = limits.put(routers);
         let scope = if since.is_some() { Scope::Changes } else { Scope::Full };
         self.horizon = servers.begun.map(|server| Horizon { server, at: begun });
         if scope == Scope::Full {
@@ -158,15 +164,14 @@ impl Lister {
         }
         self.has_groups = groups.is_some();
         let (instances, strangers) = self.take_servers(servers, scope, ask);
-        let ports = self.take_ports(ports);
+        let in_use = self.known.in_use(ports.in_use);
+        let ports = self.take_ports(ports.of_instances);
         if scope == Scope::Full {
             self.servers.sweep();
             self.texts.sweep();
         }
-        let limits = RouteLimits::read(&self.project, &routers).await;
-        let routers = limits.put(routers);
         let begun = servers_begun.map(|begun| ServiceTime::from_s(begun.as_second()));
-        Ok((CloudSnapshot { instances, begun, scope, ports, groups, routers }, strangers))
+        Ok((CloudSnapshot { instances, begun, scope, ports, in_use, groups, routers }, strangers))
     }
 
     async fn read(&mut self, since: Option<Timestamp>, ask: Ask) -> Result<Whole, ReadError> {

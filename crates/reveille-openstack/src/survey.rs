@@ -63,17 +63,18 @@ impl Project {
     /// Any list that could not be read completely makes the whole reading void. Nothing is retried here.
     pub async fn survey(&self) -> Result<ProjectSurvey, ReadError> {
         let (mut tables, mut texts, known) = (ServerTables::default(), Texts::default(), Known::default());
-        let (servers, (ports, mut legs), groups, routers) = futures::try_join!(
+        let (servers, ports, groups, routers) = futures::try_join!(
             list_all_servers(self, &mut tables, &known),
             list_all_ports(self, &mut texts, &known),
             list_all_groups(self),
             list_all_routers(self),
         )?;
+        let mut legs = ports.legs;
         legs.sort();
         legs.dedup();
         Ok(ProjectSurvey {
             instances: servers.items.into_values().collect(),
-            ports: ports.items.into_values().collect(),
+            ports: ports.of_instances.items.into_values().collect(),
             groups,
             routers,
             legs,

@@ -3,13 +3,14 @@
 //! Duplicates, dead next hops and the limit are the router's; a missing route is the machine's that lacks it. Only routes
 //! inside the cluster's pod ranges are looked at.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use ipnet::IpNet;
 
+use crate::guard::{Guard, stands};
 use crate::model::cause::Cause;
-use crate::model::id::{InstanceId, RouterId};
+use crate::model::id::{CloudName, InstanceId, RouterId};
 use crate::model::incident::{Evidence, FaultKind};
 use crate::model::network::Route;
 use crate::model::node::Ready;
@@ -19,44 +20,122 @@ use crate::observe::cloud::{CloudView, Seen};
 use crate::observe::cluster::{ClusterView, NodeSeen};
 
 use super::faults::{Fault, fault};
-use super::network::routes::{self, RouteHolder, RouteReport};
+use super::network::routes::{self, Addresses, Hop, RouteHolder, RouteReport};
 
 /// Seen on the router itself: one more look, then act.
 const AT_ONCE: Span = Span::ZERO;
+/// A nudge puts its route and takes it back within seconds, ours and that of another cluster's controller.
+const LEFT_FOR: Span = Span::from_min(1);
 
-fn report(
-    roster: &Roster,
-    cloud: &CloudView,
-    cluster: &ClusterView,
-    router: &RouterId,
-    limit: Option<u32>,
-) -> Option<RouteReport> {
-    let held = cloud.routers.get(router)?;
-    let holder = |node: &NodeSeen| RouteHolder {
-        node: node.node.name.clone(),
-        pod_ranges: node.node.pod_ranges.to_vec(),
-        addresses: node.node.addresses.to_vec(),
-        alive: node.node.ready == Ready::True && !node.lost,
-    };
-    let holders = cluster.nodes.values().map(holder);
-    let mut router = (**held).clone();
-    router.limit = router.limit.or(limit);
-    Some(routes::report(&router, &roster.network.pod_ranges, holders, &cloud.addresses))
+/// How far apart the listings must be that agree about a dead next hop. A VIP's port is deleted and made anew within seconds when
+/// its owner fails over (Octavia, Terraform), and one listing may fall between.
+const AGREE_APART: Span = Span::from_s(10);
+
+/// Everything that routes are judged from.
+#[derive(Clone, Copy)]
+pub struct RouteView<'a> {
+    /// The roster.
+    pub roster: &'a Roster,
+    /// All its clouds: a next hop may be in another project than the router.
+    pub clouds: &'a BTreeMap<CloudName, CloudView>,
+    /// The nodes.
+    pub cluster: &'a ClusterView,
+    /// Next hops that were first found in use nowhere then.
+    pub dead_since: &'a BTreeMap<IpAddr, Time>,
+    /// Nudges of ours that are on their way.
+    pub nudges: &'a [Route],
+    /// The time of the judgement.
+    pub now: Time,
 }
 
-/// Everything amiss with the router as a whole, and the machines whose node's route is not there: each of those is to be
-/// judged anew.
-pub fn of_router(
-    roster: &Roster,
-    cloud: &CloudView,
-    cluster: &ClusterView,
-    router: &RouterId,
-    limit: Option<u32>,
-    now: Time,
-) -> (Vec<Fault>, Vec<InstanceId>) {
-    let Some(report) = report(roster, cloud, cluster, router, limit) else { return Default::default() };
-    let lacking = without_route(&report, cloud, cluster);
-    (faults_of(&report, router, now), lacking)
+impl RouteView<'_> {
+    /// Every cloud of the roster was listed and is believed. While one is not, no next hop is called dead: it may be there.
+    fn sees_every_cloud(&self) -> bool {
+        let seen = |name: &CloudName| {
+            let view = self.clouds.get(name);
+            view.is_some_and(|view| view.listed_once() && view.source.trust(self.now).is_given())
+        };
+        self.roster.clouds.iter().all(seen)
+    }
+
+    fn hop(&self, address: &IpAddr) -> Hop {
+        if self.clouds.values().any(|view| view.uses(address)) {
+            return Hop::InUse;
+        }
+        let since = self.dead_since.get(address);
+        let again = |view: &CloudView| {
+            let begun = view.ports_begun();
+            since.is_some_and(|since| begun.is_some_and(|begun| begun >= *since + AGREE_APART))
+        };
+        let agreed = self.clouds.values().all(again) || !stands(Guard::SecondListing);
+        if self.sees_every_cloud() && agreed { Hop::Dead } else { Hop::Unproven }
+    }
+
+    fn report(&self, cloud: &CloudName, router: &RouterId, limit: Option<u32>) -> Option<RouteReport> {
+        let view = self.clouds.get(cloud)?;
+        let held = view.routers.get(router)?;
+        let holder = |node: &NodeSeen| RouteHolder {
+            node: node.node.name.clone(),
+            pod_ranges: node.node.pod_ranges.to_vec(),
+            addresses: node.node.addresses.to_vec(),
+            alive: node.node.ready == Ready::True && !node.lost,
+        };
+        let holders = self.cluster.nodes.values().map(holder);
+        let mut router = (**held).clone();
+        router.limit = router.limit.or(limit);
+        let hop = |address: &IpAddr| self.hop(address);
+        let live = Addresses { on_ports: &view.addresses, hop: &hop };
+        Some(routes::report(&router, &self.roster.network.pod_ranges, holders, &live))
+    }
+
+    /// Nudges that were put and not taken back. A nudge is one address of [`NUDGE_NET`], which no real network routes. Another
+    /// cluster's controller nudges a router that it shares in the same way, so the next hop must be one of our nodes, or in
+    /// use nowhere.
+    pub fn nudge_leftovers(&self, cloud: &CloudName, router: &RouterId) -> Vec<Route> {
+        let held = self.clouds.get(cloud).and_then(|view| view.routers.get(router));
+        let nodes =
+            |address: &IpAddr| self.cluster.nodes.values().any(|node| node.node.addresses.contains(address));
+        let is_left = |route: &&Route| {
+            route.is_nudge()
+                && !self.nudges.contains(route)
+                && (nodes(&route.next_hop) || self.hop(&route.next_hop) == Hop::Dead)
+        };
+        held.map(|held| held.routes.iter().filter(is_left).copied().collect()).unwrap_or_default()
+    }
+}
+
+/// What a review of a router came to.
+#[derive(Debug, Default)]
+pub struct Reviewed {
+    /// Everything amiss with the router as a whole.
+    pub faults: Vec<Fault>,
+    /// The machines whose node's route is not there: each of those is to be judged anew.
+    pub lacking: Vec<InstanceId>,
+    /// Next hops that are in use nowhere, by one listing or by more.
+    pub dead: BTreeSet<IpAddr>,
+}
+
+/// Reviews a router; nothing, when it was not found.
+pub fn of_router(view: &RouteView<'_>, cloud: &CloudName, router: &RouterId, limit: Option<u32>) -> Reviewed {
+    let Some(report) = view.report(cloud, router, limit) else { return Reviewed::default() };
+    let lacking =
+        view.clouds.get(cloud).map(|here| without_route(&report, here, view.cluster)).unwrap_or_default();
+    let mut faults = faults_of(&report, router, view.now);
+    let left = view.nudge_leftovers(cloud, router);
+    if !left.is_empty() {
+        let source = format!("router {router}");
+        let evidence = left.iter().map(|route| {
+            Evidence::new(source.clone(), &format!("{route}: put for a nudge and not taken back"), view.now)
+        });
+        let evidence = evidence.collect();
+        faults.push(fault(FaultKind::NudgeLeftover, Cause::PodsUnreachable, evidence, Some(LEFT_FOR), true));
+    }
+    let hops = stale_of(&report).into_iter().chain(report.unproven.iter().copied());
+    let nudged = view.clouds.get(cloud).and_then(|here| here.routers.get(router));
+    let nudged = nudged.into_iter().flat_map(|held| held.routes.iter().copied()).filter(Route::is_nudge);
+    let dead = hops.chain(nudged).map(|route| route.next_hop);
+    let dead = dead.filter(|hop| view.hop(hop) != Hop::InUse).collect();
+    Reviewed { faults, lacking, dead }
 }
 
 fn faults_of(report: &RouteReport, router: &RouterId, now: Time) -> Vec<Fault> {
@@ -71,7 +150,7 @@ fn faults_of(report: &RouteReport, router: &RouterId, now: Time) -> Vec<Fault> {
         .collect();
     if !stale.is_empty() {
         let evidence = stale.iter().map(|route| {
-            Evidence::new(source.clone(), &format!("{route}: no live machine has that address"), now)
+            Evidence::new(source.clone(), &format!("{route}: no port and no node has that address"), now)
         });
         let evidence: Vec<Evidence> = evidence.collect();
         faults.push(fault(FaultKind::DuplicateRoute, Cause::DuplicateRoute, evidence, Some(AT_ONCE), true));
@@ -103,14 +182,18 @@ fn stale_of(report: &RouteReport) -> Vec<Route> {
     stale
 }
 
-/// Routes inside our ranges whose next hop is proved to be nobody.
+/// Routes inside our ranges that are proved dead or wrong, and those of their next hops on whose absence that rests.
 pub fn stale_routes(
-    roster: &Roster,
-    cloud: &CloudView,
-    cluster: &ClusterView,
+    view: &RouteView<'_>,
+    cloud: &CloudName,
     router: &RouterId,
-) -> Vec<Route> {
-    report(roster, cloud, cluster, router, None).map(|report| stale_of(&report)).unwrap_or_default()
+) -> (Vec<Route>, BTreeSet<IpAddr>) {
+    let stale = view.report(cloud, router, None).map(|report| stale_of(&report)).unwrap_or_default();
+    let nodes =
+        |address: &IpAddr| view.cluster.nodes.values().any(|node| node.node.addresses.contains(address));
+    let hops = stale.iter().map(|route| route.next_hop);
+    let dead = hops.filter(|hop| !nodes(hop) && view.hop(hop) == Hop::Dead).collect();
+    (stale, dead)
 }
 
 /// Routes that a machine's node needs and the router lacks.

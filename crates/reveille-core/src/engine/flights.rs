@@ -395,11 +395,17 @@ impl State {
     }
 
     fn learn_limit(&mut self, flight: &Flight, limit: Option<u32>) {
-        if let (
-            Call::AddRoutes { cloud, router, .. } | Call::NudgeRouter { cloud, router, .. },
-            Some(limit),
-        ) = (&flight.call, limit)
-        {
+        let (cloud, router, more) = match &flight.call {
+            Call::AddRoutes { cloud, router, routes, .. } => (cloud, router, routes.len()),
+            Call::NudgeRouter { cloud, router, .. } => (cloud, router, 1),
+            _ => return,
+        };
+        // Neutron's quota engine says `Quota exceeded for resources: ['router_route'].` and no number. What the router holds
+        // and what was refused tell: it takes fewer than both together.
+        let held = self.clouds.get(cloud).and_then(|view| view.routers.get(router));
+        let fewer =
+            held.map(|held| u32::try_from(held.routes.len() + more).unwrap_or(u32::MAX).saturating_sub(1));
+        if let Some(limit) = limit.or(fewer) {
             self.route_limits.insert(router.clone(), limit);
             self.dirty_projects.insert(cloud.clone());
         }

@@ -15,8 +15,9 @@ use std::net::IpAddr;
 use crate::effect::{Call, Effect};
 use crate::model::access::{RoleRef, ServiceUser, UserRoles};
 use crate::model::hosting::GroupPhase;
-use crate::model::id::{InstanceId, IntentId, NodeName};
+use crate::model::id::{CloudName, InstanceId, IntentId, NodeName, RouterId};
 use crate::model::incident::{FaultKind, IncidentKey, MachineKey, Subject};
+use crate::model::network::Route;
 use crate::model::roster::Mode;
 use crate::observe::agents::AgentSeen;
 use crate::observe::cloud::Seen;
@@ -140,11 +141,8 @@ fn check_call(state: &State, call: &Call) -> Result<(), Violation> {
         Call::SetPortGroups { groups, port, .. } => {
             return ensure(!groups.is_empty(), 10, || format!("port {port} would lose all its groups"));
         }
-        Call::RemoveRoutes { routes, router, .. } => {
-            let ours =
-                |net: &ipnet::IpNet| state.roster.network.pod_ranges.iter().any(|range| range.contains(net));
-            let foreign = routes.iter().find(|route| !ours(&route.destination));
-            return ensure(foreign.is_none(), 5, || format!("router {router} would lose a route of others"));
+        Call::RemoveRoutes { cloud, routes, router, .. } => {
+            return check_removal(state, cloud, router, routes);
         }
         Call::AssignRoles { .. } => return check_access(state, call),
         Call::AskAgent { .. } => return check_ask(state, call),
@@ -172,6 +170,37 @@ fn check_call(state: &State, call: &Call) -> Result<(), Violation> {
     };
     let Some(seen) = seen else { return ensure(false, 5, || format!("{call}: nobody knows that machine")) };
     check_destructive(state, call, seen)
+}
+
+/// A route goes that leads to nothing, that stands beside the right route to the owner of its range, or that a nudge left.
+fn check_removal(
+    state: &State,
+    cloud: &CloudName,
+    router: &RouterId,
+    routes: &[Route],
+) -> Result<(), Violation> {
+    let ours = |net: &ipnet::IpNet| state.roster.network.pod_ranges.iter().any(|range| range.contains(net));
+    let foreign = routes.iter().find(|route| !ours(&route.destination) && !route.is_nudge());
+    ensure(foreign.is_none(), 5, || format!("router {router} would lose a route of others"))?;
+    let seen = state.clouds.values().all(|view| view.source.trust(state.now).is_given());
+    ensure(seen, 2, || format!("router {router} would lose routes while a cloud cannot be believed"))?;
+    let held = state.clouds.get(cloud).and_then(|view| view.routers.get(router));
+    let owns = |route: &Route| {
+        state.cluster.nodes.values().any(|seen| {
+            seen.node.pod_ranges.contains(&route.destination) && seen.node.addresses.contains(&route.next_hop)
+        })
+    };
+    let beside = |route: &Route| {
+        let all = held.map_or(&[][..], |held| &held.routes);
+        all.iter().any(|other| other.destination == route.destination && other != route && owns(other))
+    };
+    let in_use = |route: &&Route| {
+        let hop = &route.next_hop;
+        state.clouds.values().any(|view| view.uses(hop))
+            || state.cluster.nodes.values().any(|seen| seen.node.addresses.contains(hop))
+    };
+    let wrong = routes.iter().filter(|route| !route.is_nudge()).filter(in_use).find(|route| !beside(route));
+    ensure(wrong.is_none(), 1, || format!("router {router} would lose a route to a next hop that is in use"))
 }
 
 /// A call on an instance carries the marks of the one pool that claims the instance: what the performer compares with the

@@ -32,6 +32,7 @@ mod sight;
 mod waits;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use crate::effect::{Effect, Look};
@@ -122,6 +123,9 @@ pub struct State {
     /// Machines that joined since an earlier process deleted one, and of which pool: successors, for all that is known.
     arrived: BTreeMap<MachineKey, PoolName>,
     route_limits: BTreeMap<RouterId, u32>,
+    /// Next hops of the router that are in use nowhere, and when that was first found: it is believed when a later listing of
+    /// every cloud agrees.
+    dead_hops: BTreeMap<IpAddr, Time>,
     /// What the ledger remembers of machines that have not been seen since the restart.
     remembered: BTreeMap<MachineKey, memory::Remembered>,
     /// Machines that lost their marks or were denied by id, oldest first: one that comes back is no newcomer.
@@ -256,6 +260,7 @@ impl State {
             newcomers: BTreeMap::new(),
             arrived: BTreeMap::new(),
             route_limits: BTreeMap::new(),
+            dead_hops: BTreeMap::new(),
             remembered: BTreeMap::new(),
             departed: VecDeque::new(),
             now: Time::default(),
@@ -346,6 +351,7 @@ impl State {
             lit: &self.lit,
             freezes: &self.freezes,
             foreign: &self.foreign,
+            dead_hops: &self.dead_hops,
             route_limits: &self.route_limits,
             next_intent: self.numbers.intent.next(),
             acting: self.start.acting,

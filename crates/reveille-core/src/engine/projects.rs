@@ -4,12 +4,15 @@
 //! with all nodes in one pass. Routes that are missing are charged to the machine that lacks them, everything else to
 //! the group or router itself.
 
+use std::collections::BTreeSet;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use crate::diagnose::faults;
-use crate::diagnose::route_faults;
+use crate::diagnose::route_faults::{self, Reviewed, RouteView};
 use crate::model::id::CloudName;
 use crate::model::incident::{FaultKind, IncidentKey, Subject};
+use crate::observe::cloud::CloudView;
 
 use super::State;
 use super::cases::Blind;
@@ -36,7 +39,8 @@ impl State {
                 || matches!(key.subject, Subject::Group(..) | Subject::Router(..) | Subject::User(..))
         };
         // What a nudge of ours left behind is told from one on its way by its flight, not by the listing.
-        if sighted && routed && !self.cases.keys().any(shared) && self.own_nudges(&name).is_empty() {
+        let nudged = !self.own_nudges(&name).is_empty() || !self.book.router_nudges(&name).is_empty();
+        if sighted && routed && !self.cases.keys().any(shared) && !nudged && self.dead_hops.is_empty() {
             self.settled_projects.insert(name);
         } else {
             self.settled_projects.remove(&name);
@@ -69,21 +73,42 @@ impl State {
         marks.collect()
     }
 
+    /// Since when a next hop is in use nowhere; one that is in use again, or is no next hop any more, begins anew.
+    fn note_dead_hops(&mut self, dead: BTreeSet<IpAddr>) {
+        let every = self.roster.clouds.iter().filter_map(|name| self.clouds.get(name));
+        if !every.into_iter().all(|view| view.listed_once() && view.source.trust(self.now).is_given()) {
+            self.dead_hops.clear();
+            return;
+        }
+        let known = std::mem::take(&mut self.dead_hops);
+        let since = |hop: IpAddr| (hop, known.get(&hop).copied().unwrap_or(self.now));
+        self.dead_hops = dead.into_iter().map(since).collect();
+    }
+
     /// True when no machine's route is missing, as far as can be seen.
     fn review_router(&mut self, name: &CloudName) -> bool {
         let Some((cloud, router)) = self.roster.network.router.clone() else { return true };
         if cloud != *name {
             return true;
         }
-        let Some(view) = self.clouds.get(&cloud) else { return false };
         let cluster_believed = self.cluster.source.trust(self.now).is_given() && self.cluster.synced_once();
-        let blind = !view.source.trust(self.now).is_given() || !cluster_believed;
-        if blind {
+        let believed = |view: &CloudView| view.source.trust(self.now).is_given();
+        if !self.clouds.get(&cloud).is_some_and(believed) || !cluster_believed {
             return false;
         }
         let limit = self.desk().route_limit(&router);
-        let (found, lacking_route) =
-            route_faults::of_router(&self.roster, view, &self.cluster, &router, limit, self.now);
+        let nudges = self.book.router_nudges(&cloud);
+        let view = RouteView {
+            roster: &self.roster,
+            clouds: &self.clouds,
+            cluster: &self.cluster,
+            dead_since: &self.dead_hops,
+            nudges: &nudges,
+            now: self.now,
+        };
+        let Reviewed { faults: found, lacking: lacking_route, dead } =
+            route_faults::of_router(&view, &cloud, &router, limit);
+        self.note_dead_hops(dead);
         let subject = Subject::Router(cloud.clone(), router.clone());
         let label = Arc::from(subject.to_string());
         // Machines whose missing route came back are judged with the rest of their faults.

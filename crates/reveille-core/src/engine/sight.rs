@@ -78,6 +78,13 @@ impl State {
         if !(same && trusted && self.settled_projects.contains(name)) {
             self.dirty_projects.insert(name.clone());
         }
+        // A next hop of the router may be in any of the clouds.
+        if let Some((router_in, _)) = &self.roster.network.router
+            && router_in != name
+            && !(same && self.dead_hops.is_empty())
+        {
+            self.dirty_projects.insert(router_in.clone());
+        }
         self.review_node_list_beside(name);
     }
 

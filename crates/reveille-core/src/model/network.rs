@@ -1,10 +1,10 @@
 //! What a project's network holds: security groups with their rules, and routers with their routes.
 
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
-use ipnet::IpNet;
+use ipnet::{IpNet, Ipv4Net};
 
 use super::id::{GroupId, RouterId, RuleId};
 
@@ -163,7 +163,18 @@ pub struct Route {
     pub next_hop: IpAddr,
 }
 
+/// The documentation range that nudges of routers use (RFC 5737, TEST-NET-2): no real network routes it.
+pub const NUDGE_NET: Ipv4Net = Ipv4Net::new_assert(Ipv4Addr::new(198, 51, 100, 0), 24);
+
 impl Route {
+    /// It is put only to be taken back: one address of [`NUDGE_NET`].
+    pub fn is_nudge(&self) -> bool {
+        match self.destination {
+            IpNet::V4(net) => net.prefix_len() == 32 && NUDGE_NET.contains(&net),
+            IpNet::V6(_) => false,
+        }
+    }
+
     /// A route whose next hop is gone and has no address any more (EC2: a black hole). Nobody has the unspecified address,
     /// so whatever judges next hops finds it dead.
     pub fn nowhere(destination: IpNet) -> Self {

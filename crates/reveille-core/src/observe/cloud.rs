@@ -26,6 +26,7 @@ use super::fresh::{Fresh, Thing};
 use super::holders::Holders;
 use super::listing::Difference;
 use super::pack::{Growth, pack};
+use super::ports::InUse;
 use super::source::Source;
 
 /// One instance and what we remember of it.
@@ -159,6 +160,10 @@ pub struct CloudView {
     pub access: AccessView,
     /// Every address on any port of the project: next hops that are somebody.
     pub addresses: BTreeSet<IpAddr>,
+    /// What else is in use on its networks.
+    pub(super) in_use: InUse,
+    /// When the newest list of ports that is believed was begun.
+    pub(super) ports_begun: Option<Time>,
     /// Ports of some machine are newer than the listing that `addresses` are from.
     pub(super) read_aside: bool,
     /// What was read by itself since the last listing began.
@@ -203,6 +208,8 @@ impl CloudView {
             routers: BTreeMap::new(),
             access: AccessView::default(),
             addresses: BTreeSet::new(),
+            in_use: InUse::default(),
+            ports_begun: None,
             read_aside: false,
             fresh: Fresh::default(),
             by_name: BTreeMap::new(),
@@ -251,7 +258,7 @@ impl CloudView {
             self.listed_begun = snapshot.begun;
         }
         self.source.heard(now);
-        let same_ports = self.review_ports(roster, now, snapshot, &mut change);
+        let same_ports = self.review_ports(roster, now, begun, snapshot, &mut change);
         let same_network = self.take_network(snapshot);
         change.network = !(same_ports && same_network);
         if self.growth.is_over(self.instances.len()) {
@@ -413,6 +420,7 @@ impl CloudView {
         self.source.go_back_to(now);
         self.fresh.go_back_to(now);
         self.access.go_back_to(now);
+        self.ports_begun = self.ports_begun.map(|begun| begun.min(now));
         for seen in self.instances.values_mut() {
             seen.state_since = seen.state_since.min(now);
             seen.first_seen = seen.first_seen.min(now);

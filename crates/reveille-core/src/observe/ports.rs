@@ -6,7 +6,10 @@
 //! What is wrong with a port is not judged here.
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 use std::sync::Arc;
+
+use ipnet::IpNet;
 
 use crate::event::CloudSnapshot;
 use crate::guard::{Guard, stands};
@@ -18,21 +21,60 @@ use crate::model::time::Time;
 use super::cloud::{CloudChange, CloudView, Seen};
 use super::fresh::Thing;
 
+/// What is in use on the networks of a project beside the ports of instances, as [`CloudSnapshot::in_use`] says it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct InUse {
+    nets: Arc<BTreeSet<IpNet>>,
+    /// The prefix lengths among them: an address is found by one question for each, however many networks there are.
+    lengths: BTreeSet<u8>,
+}
+
+impl InUse {
+    fn of(nets: Arc<BTreeSet<IpNet>>) -> Self {
+        let lengths = nets.iter().map(IpNet::prefix_len).collect();
+        Self { nets, lengths }
+    }
+
+    fn holds(&self, address: IpAddr) -> bool {
+        let nets = self.lengths.iter().filter_map(|length| IpNet::new(address, *length).ok());
+        nets.map(|net| net.trunc()).any(|net| self.nets.contains(&net))
+    }
+}
+
 impl CloudView {
+    /// The address is on a port of this project, or inside an allowed address pair of one.
+    pub fn uses(&self, address: &IpAddr) -> bool {
+        self.addresses.contains(address) || (self.in_use.holds(*address) && stands(Guard::PortsOfOthers))
+    }
+
+    /// When the newest list of ports that is believed was begun.
+    pub const fn ports_begun(&self) -> Option<Time> {
+        self.ports_begun
+    }
+
     /// Takes in a list of ports, if it can be true. True when it is what is known.
     pub(super) fn review_ports(
         &mut self,
         roster: &Roster,
         now: Time,
+        begun: Time,
         snapshot: &CloudSnapshot,
         change: &mut CloudChange,
     ) -> bool {
         // Whether an empty list can be true is asked each time.
         let same = !snapshot.ports.is_empty() && self.source.doubted().is_none() && self.has_ports(snapshot);
-        if !same && self.ports_are_plausible(roster, now, snapshot) {
+        if !same && !self.ports_are_plausible(roster, now, snapshot) {
+            return false;
+        }
+        if !same {
             self.set_ports(snapshot, change);
         }
-        same
+        self.ports_begun = Some(begun);
+        let same_use = self.in_use.nets == snapshot.in_use;
+        if !same_use {
+            self.in_use = InUse::of(snapshot.in_use.clone());
+        }
+        same && same_use
     }
 
     /// A port list that lost the ports of many machines at once cannot be true: taken at its word, every next hop of

@@ -12,8 +12,9 @@ use std::sync::Arc;
 
 use crate::effect::Call;
 use crate::model::before::Before;
-use crate::model::id::{AgentId, IncidentId, InstanceId, IntentId, PoolName};
+use crate::model::id::{AgentId, CloudName, IncidentId, InstanceId, IntentId, PoolName};
 use crate::model::incident::IncidentKey;
+use crate::model::network::Route;
 use crate::model::time::{Span, Time};
 use crate::record::Domain;
 
@@ -132,6 +133,15 @@ impl Book {
     /// The intent that is under way for an incident.
     pub fn flight_of(&self, incident: IncidentId) -> Option<(IntentId, &Flight)> {
         self.flights.iter().find(|(_, flight)| flight.incident == incident).map(|(id, flight)| (*id, flight))
+    }
+
+    /// Routes that nudges under way put on a router of this cloud and take back.
+    pub fn router_nudges(&self, cloud: &CloudName) -> Vec<Route> {
+        let nudged = self.flights.values().filter_map(|flight| match &flight.call {
+            Call::NudgeRouter { cloud: there, route, .. } if there == cloud => Some(*route),
+            _ => None,
+        });
+        nudged.collect()
     }
 
     /// Destructive intents under way, over the whole roster.

@@ -3,6 +3,7 @@
 //! A bundle of shared references, nothing else. Whoever decides can read all of it and change none of it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use crate::diagnose::absence::Witness;
@@ -75,6 +76,8 @@ pub struct Desk<'a> {
     pub freezes: &'a Freezes,
     /// Pools in which somebody else deleted an instance, when last, and which.
     pub foreign: &'a BTreeMap<PoolName, (Time, Arc<str>)>,
+    /// Next hops that were first found in use nowhere then.
+    pub dead_hops: &'a BTreeMap<IpAddr, Time>,
     /// Route limits that a refusal taught us.
     pub route_limits: &'a BTreeMap<RouterId, u32>,
     /// The number that the next intent will have.

@@ -241,6 +241,9 @@ pub const fn ask(kind: FaultKind) -> &'static str {
             "two claim one identity: nothing is done to either until a person has told them apart"
         }
         FaultKind::GroupUnresolved => "name the group in the roster by its id",
+        FaultKind::DuplicateRoute => {
+            "compare the routes with the nodes and remove the wrong ones by hand: the next hops are in use, or the removal failed"
+        }
         FaultKind::RouteLimit => "raise the router's limit or remove routes before more nodes come",
         FaultKind::RolesMissing => "assign the role by hand",
         FaultKind::RolesUnreadable => {

@@ -10,7 +10,7 @@ use crate::diagnose::access_faults;
 use crate::diagnose::faults;
 use crate::diagnose::hosting;
 use crate::diagnose::network::membership::Verdict;
-use crate::diagnose::route_faults;
+use crate::diagnose::route_faults::{self, RouteView};
 use crate::effect::Call;
 use crate::guard::{Guard, stands};
 use crate::model::access::Role;
@@ -140,12 +140,13 @@ fn nudge_router(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
 }
 
 fn remove_routes(desk: &Desk<'_>, _case: &Case) -> Result<Call, NoCall> {
-    let (cloud, router, view) = router(desk)?;
-    let routes = route_faults::stale_routes(desk.roster, view, desk.cluster, router);
+    let (cloud, router, _) = router(desk)?;
+    let (routes, dead) = route_faults::stale_routes(&route_view(desk, &[]), cloud, router);
     if routes.is_empty() {
         return no_call("no route is proved stale");
     }
-    Ok(Call::RemoveRoutes { cloud: cloud.clone(), router: router.clone(), routes })
+    let unless_used = dead.into_iter().collect();
+    Ok(Call::RemoveRoutes { cloud: cloud.clone(), router: router.clone(), routes, unless_used })
 }
 
 fn add_routes(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
@@ -177,7 +178,28 @@ fn add_pairs(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
     }
 }
 
+fn route_view<'a>(desk: &Desk<'a>, nudges: &'a [Route]) -> RouteView<'a> {
+    RouteView {
+        roster: desk.roster,
+        clouds: desk.clouds,
+        cluster: desk.cluster,
+        dead_since: desk.dead_hops,
+        nudges,
+        now: desk.now,
+    }
+}
+
 fn drop_leftover(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
+    if let Subject::Router(cloud, router) = &case.incident.key.subject {
+        let nudges = desk.book.router_nudges(cloud);
+        let routes = route_view(desk, &nudges).nudge_leftovers(cloud, router);
+        if routes.is_empty() {
+            return no_call("nothing is left over");
+        }
+        // A leftover goes whether or not its next hop is in use: nothing is routed to a documentation address.
+        let (cloud, router, unless_used) = (cloud.clone(), router.clone(), Vec::new());
+        return Ok(Call::RemoveRoutes { cloud, router, routes, unless_used });
+    }
     let Subject::Group(cloud, group) = &case.incident.key.subject else { return no_call("not a group") };
     let view = desk.clouds.get(cloud).ok_or_else(|| NoCall::from("its cloud is not in the roster"))?;
     match faults::nudge_leftover(view, group) {

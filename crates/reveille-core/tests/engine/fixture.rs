@@ -1,8 +1,9 @@
 //! A cluster in a few words, and a hand that answers what the engine asks from plain maps.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use ipnet::IpNet;
 use reveille_core::diagnose::absence::Standing;
 use reveille_core::effect::{Call, Effect, Look, Outcome, ReadError, ReadErrorKind};
 use reveille_core::engine::invariants::{self, Witnessed};
@@ -153,6 +154,8 @@ pub struct Field {
     pub nodes: BTreeMap<String, Node>,
     pub rules: Vec<GroupRule>,
     pub routers: Vec<Router>,
+    /// What is on ports that belong to no instance, and in allowed address pairs.
+    pub in_use: BTreeSet<IpNet>,
     pub renewals: u64,
     pub silent: Vec<String>,
     /// Machines whose agents report with every round, and what they say.
@@ -169,6 +172,10 @@ pub struct Field {
     pub no_action_log: bool,
     /// The cloud's own clock is so far behind ours.
     pub cloud_behind: Span,
+    /// Nudges of the router keep their route there.
+    pub leaves_nudges: bool,
+    /// Calls have no effect and are answered with this.
+    pub refuses: Option<Outcome>,
     /// Reads of this instance by its id fail.
     pub cell_down: Option<String>,
     /// Targeted reads are not answered for now; those that were asked for meanwhile.
@@ -196,6 +203,7 @@ impl Field {
             nodes: BTreeMap::new(),
             rules: pod_rules(),
             routers: Vec::new(),
+            in_use: BTreeSet::new(),
             renewals: 0,
             silent: Vec::new(),
             agents: BTreeMap::new(),
@@ -205,6 +213,8 @@ impl Field {
             denial: None,
             no_action_log: false,
             cloud_behind: Span::ZERO,
+            leaves_nudges: false,
+            refuses: None,
             cell_down: None,
             unanswered: None,
             held: Some(Vec::new()),
@@ -323,6 +333,7 @@ impl Field {
             begun: Some(ServiceTime::from_s((self.now - self.cloud_behind).ms / 1000)),
             scope: Scope::Full,
             ports: self.ports.iter().map(|(id, port)| (id.as_str().into(), Arc::new(port.clone()))).collect(),
+            in_use: Arc::new(self.in_use.clone()),
             groups: Some(vec![Arc::new(self.group())]),
             routers: self.routers.iter().cloned().map(Arc::new).collect(),
         }
@@ -384,11 +395,12 @@ impl Field {
                 }
                 Effect::Call { intent, call, .. } => {
                     self.calls.push(call.clone());
-                    if !self.deaf {
+                    if !self.deaf && self.refuses.is_none() {
                         self.apply(&call);
                     }
                     let failed = Outcome::Failed { retry_after: None, text: "504 Gateway Timeout".into() };
                     let outcome = if self.fails { failed } else { Outcome::Accepted { request: None } };
+                    let outcome = self.refuses.clone().unwrap_or(outcome);
                     self.feed(Event::Done { intent, outcome });
                 }
                 Effect::List { .. } | Effect::WakeAt(_) => {}
@@ -503,6 +515,10 @@ impl Field {
             }
             Call::AssignRoles { roles, .. } => {
                 self.held.get_or_insert_default().extend(roles.iter().cloned())
+            }
+            Call::NudgeRouter { router, route, .. } if self.leaves_nudges => {
+                let found = self.routers.iter_mut().find(|found| found.id == *router).unwrap();
+                found.routes.push(*route);
             }
             Call::RemoveRoutes { router, routes, .. } => {
                 let found = self.routers.iter_mut().find(|found| found.id == *router).unwrap();

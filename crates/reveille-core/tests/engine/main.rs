@@ -21,4 +21,5 @@ mod presence;
 mod removal;
 mod restart;
 mod restraint;
+mod routes;
 mod wishes;

@@ -31,7 +31,9 @@ impl Account {
                 interfaces::pass_everything(self, port, *if_revision).await
             }
             Call::AddRoutes { router, routes, .. } => routes::add(self, router, routes).await,
-            Call::RemoveRoutes { router, routes, .. } => routes::remove(self, router, routes).await,
+            Call::RemoveRoutes { router, routes, unless_used, .. } => {
+                routes::remove(self, router, routes, unless_used).await
+            }
             Call::Reboot { instance, hard: false, owned, .. } => {
                 instances::reboot(self, instance, owned).await
             }

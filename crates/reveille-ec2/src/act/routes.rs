@@ -5,6 +5,7 @@
 //! through nobody is deleted only while EC2 itself calls it a black hole.
 
 use std::collections::BTreeSet;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use ipnet::IpNet;
@@ -32,7 +33,24 @@ pub(super) async fn add(account: &Account, router: &RouterId, routes: &[Route]) 
     each(account, router, routes, "add", true).await
 }
 
-pub(super) async fn remove(account: &Account, router: &RouterId, routes: &[Route]) -> Outcome {
+/// Takes routes out, unless one of these next hops is in use by now. EC2 itself says of a black hole that it leads nowhere.
+pub(super) async fn remove(
+    account: &Account,
+    router: &RouterId,
+    routes: &[Route],
+    unless_used: &[IpAddr],
+) -> Outcome {
+    for hop in unless_used.iter().filter(|hop| !hop.is_unspecified()) {
+        let writing = Writing::new(format!("remove routes through {hop} from route table {router}"));
+        let request = Request::new(DESCRIBE_INTERFACES).filter(address_filter(hop), [hop.to_string()]);
+        match fetch::interfaces(account, request).await {
+            Ok(found) if found.iter().any(|one| one.addresses().contains(hop)) => {
+                return writing.moved(&format!("an interface has the address {hop} by now"));
+            }
+            Ok(_) => {}
+            Err(error) => return writing.unread(&error),
+        }
+    }
     each(account, router, routes, "remove", false).await
 }
 
@@ -46,7 +64,7 @@ async fn each(account: &Account, router: &RouterId, routes: &[Route], verb: &str
         Ok(None) => return writing.refuse("there is no such route table"),
         Err(error) => return writing.unread(&error),
     };
-    let (targets, _) = match list::targets(account, std::iter::empty(), std::slice::from_ref(&table)).await {
+    let (targets, ..) = match list::targets(account, std::iter::empty(), std::slice::from_ref(&table)).await {
         Ok(targets) => targets,
         Err(error) => return writing.unread(&error),
     };
@@ -148,8 +166,7 @@ async fn interface_at(
     route: &Route,
     writing: &Writing,
 ) -> Result<String, Outcome> {
-    let filter =
-        if route.next_hop.is_ipv4() { "addresses.private-ip-address" } else { "ipv6-addresses.ipv6-address" };
+    let filter = address_filter(&route.next_hop);
     let mut request = Request::new(DESCRIBE_INTERFACES).filter(filter, [route.next_hop.to_string()]);
     if let Some(vpc) = &table.vpc_id {
         request = request.filter("vpc-id", [vpc.as_str()]);
@@ -168,6 +185,10 @@ async fn interface_at(
             Err(writing.refuse(&format!("{} interfaces have the address {}", several.len(), route.next_hop)))
         }
     }
+}
+
+const fn address_filter(address: &IpAddr) -> &'static str {
+    if address.is_ipv4() { "addresses.private-ip-address" } else { "ipv6-addresses.ipv6-address" }
 }
 
 fn named(request: Request, router: &RouterId, destination: IpNet) -> Request {

@@ -171,7 +171,8 @@ fn adding(list: &[(&str, &str)]) -> Call {
 }
 
 fn removing(list: &[(&str, &str)]) -> Call {
-    Call::RemoveRoutes { cloud: aws(), router: RouterId::from("rtb-1"), routes: routes(list) }
+    let (router, routes) = (RouterId::from("rtb-1"), routes(list));
+    Call::RemoveRoutes { cloud: aws(), router, routes, unless_used: Vec::new() }
 }
 
 /// The table of a cluster: one good route, one through nobody.
@@ -245,4 +246,20 @@ async fn a_route_is_removed_only_while_it_leads_where_it_did() {
         begins(&outcome, expected);
         assert_eq!(changes.len(), 0, "{asked:?}");
     }
+}
+
+/// An interface took the next hop's address after the listings.
+#[tokio::test]
+async fn route_to_interface_in_use_is_not_removed() {
+    let with = |unless_used: &[&str]| {
+        let (router, routes) = (RouterId::from("rtb-1"), routes(&[("10.244.1.0/24", "10.0.0.1")]));
+        let unless_used = unless_used.iter().map(|hop| hop.parse().unwrap()).collect();
+        Call::RemoveRoutes { cloud: aws(), router, routes, unless_used }
+    };
+    let (outcome, changes) = perform(&with(&["10.0.0.1"]), network).await;
+    begins(&outcome, "changed meanwhile");
+    assert_eq!(changes.len(), 0);
+    let (outcome, changes) = perform(&with(&["0.0.0.0", "10.0.0.99"]), network).await;
+    begins(&outcome, "accepted");
+    assert_eq!(changes.len(), 1);
 }

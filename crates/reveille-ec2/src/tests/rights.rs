@@ -101,7 +101,12 @@ fn calls() -> Vec<Call> {
         },
         Call::AddPortPairs { cloud: cloud(), port: port(), pairs: Vec::new(), if_revision },
         Call::AddRoutes { cloud: cloud(), router: router(), routes: vec![route("10.244.2.0/24")] },
-        Call::RemoveRoutes { cloud: cloud(), router: router(), routes: vec![route("10.244.1.0/24")] },
+        Call::RemoveRoutes {
+            cloud: cloud(),
+            router: router(),
+            routes: vec![route("10.244.1.0/24")],
+            unless_used: Vec::new(),
+        },
         Call::NudgeRouter { cloud: cloud(), router: router(), route: route("192.0.2.0/24") },
         Call::AssignRoles {
             cloud: cloud(),

@@ -30,8 +30,8 @@ impl Project {
             Call::AddPortPairs { port, pairs, if_revision, .. } => {
                 ports::add_pairs(self, port, pairs, *if_revision).await
             }
-            Call::RemoveRoutes { router, routes, .. } => {
-                routes::change(self, router, routes, routes::Change::Remove).await
+            Call::RemoveRoutes { router, routes, unless_used, .. } => {
+                routes::remove(self, router, routes, unless_used).await
             }
             Call::AddRoutes { router, routes, .. } => {
                 routes::change(self, router, routes, routes::Change::Add).await

@@ -3,6 +3,7 @@
 //! Neutron's atomic calls do just that. Where a cloud is too old for them, the list is read and replaced at its revision;
 //! if somebody was faster, nothing happened.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use reveille_core::effect::Outcome;
@@ -12,6 +13,7 @@ use reveille_core::model::network::Route;
 use super::ports::revisions_checked;
 use crate::catalog::Service;
 use crate::client::Request;
+use crate::fetch::list_ports_around;
 use crate::project::Project;
 use crate::report::Writing;
 use crate::router::{WireRoute, write_routes};
@@ -37,6 +39,43 @@ impl Change {
             Self::Remove => ("remove", "from"),
         }
     }
+}
+
+/// Takes routes out, unless one of these next hops is in use by now.
+pub(super) async fn remove(
+    project: &Project,
+    router: &RouterId,
+    routes: &[Route],
+    unless_used: &[IpAddr],
+) -> Outcome {
+    if !unless_used.is_empty() {
+        let writing = Writing::new(Service::Network, format!("remove routes from router {router}"));
+        if let Some(outcome) = in_use(project, router, unless_used, &writing).await {
+            return outcome;
+        }
+    }
+    change(project, router, routes, Change::Remove).await
+}
+
+/// The answer, when one of these next hops is on a port now, or when that cannot be told.
+async fn in_use(project: &Project, router: &RouterId, hops: &[IpAddr], writing: &Writing) -> Option<Outcome> {
+    // A next hop must be on a network that the router reaches into (`_validate_routes_nexthop` in
+    // neutron/db/extraroute_db.py), so the ports there are all that matter.
+    let found = match list_ports_around(project, router).await {
+        Ok(Some(found)) => found,
+        Ok(None) => {
+            let cause = "no leg of the router is visible, so nothing tells which next hops are in use";
+            return Some(writing.refuse(cause));
+        }
+        Err(error) => return Some(writing.unread(&error)),
+    };
+    let on_port = |hop: &IpAddr| {
+        let ports = found.of_instances.items.values();
+        ports.clone().any(|(_, port)| port.addresses.contains(hop))
+            || found.in_use.iter().any(|net| net.contains(hop))
+    };
+    let hop = hops.iter().find(|hop| on_port(hop))?;
+    Some(Outcome::Moved { text: writing.text(&format!("a port has the address {hop} by now")) })
 }
 
 pub(super) async fn change(

@@ -1,6 +1,6 @@
 //! Only changes are read where that is safe, and everything where it is not.
 
-use crate::fake::reply;
+use crate::fake::{Way, reply, way};
 use crate::healthy::{OURS, cloud, ids, interest, neutron, server, servers};
 use reveille_core::event::Scope;
 use reveille_core::model::id::InstanceId;
@@ -93,4 +93,45 @@ async fn a_void_reading_does_not_move_the_horizon() {
     let seen = fake.take_seen();
     let since = seen.iter().find_map(|seen| seen.query("changes-since").first().copied().map(str::to_owned));
     assert!(since.as_ref().is_some_and(|since| since.starts_with("2026-11-21T09:5")), "{since:?}");
+}
+
+/// Whoever asks has a deadline. A listing that was cut short was handed to nobody, so its changes are asked for again.
+#[tokio::test]
+async fn listing_cut_short_moves_no_horizon() {
+    let (fake, mut lister) = cloud(|_| servers(&[server("a", OURS)], None)).await;
+    // A quota that cannot be read is asked for each time.
+    fake.answer(|seen| match seen.line().as_str() {
+        "GET /compute/v2.1/servers/detail" => Some(servers(&[server("a", OURS)], None)),
+        line if line.contains("/quotas/") => Some(reply(503, "")),
+        _ => neutron(seen),
+    });
+    lister.list(false).await.unwrap();
+    fake.take_seen();
+    fake.answer(|seen| match seen.line().as_str() {
+        "GET /compute/v2.1/servers/detail" => {
+            let gone = r#"{"id": "a", "status": "DELETED", "OS-EXT-STS:vm_state": "deleted", "tags": []}"#;
+            let body = format!(r#"{{"servers": [{gone}]}}"#);
+            Some(reply(200, body).with("Date", "Sat, 21 Nov 2026 11:00:00 GMT"))
+        }
+        line if line.contains("/quotas/") => Some(way(Way::Never)),
+        _ => neutron(seen),
+    });
+    let cut = tokio::time::timeout(std::time::Duration::from_millis(400), lister.list(false)).await;
+    assert!(cut.is_err(), "the quota's answer does not come");
+    let since = |fake: &crate::fake::Fake| {
+        let seen = fake.take_seen();
+        let nova = seen.iter().find(|seen| seen.path.ends_with("/servers/detail")).unwrap().clone();
+        nova.query("changes-since").first().map(|text| (*text).to_owned())
+    };
+    let first = since(&fake);
+    fake.answer(|seen| match seen.line().as_str() {
+        "GET /compute/v2.1/servers/detail" => {
+            let gone = r#"{"id": "a", "status": "DELETED", "OS-EXT-STS:vm_state": "deleted", "tags": []}"#;
+            let body = format!(r#"{{"servers": [{gone}]}}"#);
+            Some(reply(200, body).with("Date", "Sat, 21 Nov 2026 11:00:05 GMT"))
+        }
+        _ => neutron(seen),
+    });
+    let changes = lister.list(false).await.unwrap();
+    assert_eq!((since(&fake), ids(&changes)), (first, vec!["a"]), "the same changes once more");
 }

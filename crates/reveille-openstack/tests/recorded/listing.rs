@@ -1,6 +1,6 @@
 //! A listing costs four requests and never mistakes a filter for proof.
 
-use crate::fake::{Fake, Seen};
+use crate::fake::{Fake, Seen, reply};
 use crate::healthy::{OURS, cloud, ids, interest, neutron, server, servers};
 use reveille_core::model::access::Access;
 use reveille_core::model::id::{CloudName, GroupId, PoolName, RosterName, RouterId};
@@ -202,4 +202,39 @@ async fn groups_by_name_and_by_id_cost_one_question_while_all_are_the_projects_o
     lister.set_interest(groups(&["g2", "shared"]));
     lister.list(true).await.unwrap();
     assert_eq!(asked(&fake), [vec![], vec!["shared".to_owned()]]);
+}
+
+/// VIPs, trunk subports, legs of routers, load balancers and DHCP may be next hops of routes, and belong to no instance.
+#[tokio::test]
+async fn ports_of_no_instance_are_in_use() {
+    let port = |id: &str, owner: &str, address: &str, pair: &str| {
+        format!(
+            r#"{{"id": "{id}", "device_id": "d", "device_owner": "{owner}", "network_id": "n1",
+                "fixed_ips": [{{"subnet_id": "s1", "ip_address": "{address}"}}],
+                "allowed_address_pairs": [{{"ip_address": "{pair}"}}]}}"#
+        )
+    };
+    let ports = [
+        port("p1", "compute:nova", "10.0.0.5", "198.19.1.0/24"),
+        port("p2", "", "10.0.0.10", "10.0.0.11"),
+        port("p3", "Octavia", "10.0.0.20", "10.0.0.20"),
+        port("p4", "trunk:subport", "10.0.0.30", "10.0.0.30"),
+        port("p5", "network:router_interface", "10.0.0.1", "10.0.0.1"),
+        port("p6", "network:dhcp", "10.0.0.2", "10.0.0.2"),
+    ];
+    let (fake, mut lister) = cloud(|_| servers(&[server("a", OURS)], None)).await;
+    fake.answer(move |seen| match seen.line().as_str() {
+        "GET /compute/v2.1/servers/detail" => Some(servers(&[server("a", OURS)], None)),
+        "GET /network/v2.0/ports" => Some(reply(200, format!(r#"{{"ports": [{}]}}"#, ports.join(", ")))),
+        _ => neutron(seen),
+    });
+    let snapshot = lister.list(true).await.unwrap();
+    let in_use: Vec<String> = snapshot.in_use.iter().map(ToString::to_string).collect();
+    let hosts = ["10.0.0.1", "10.0.0.2", "10.0.0.10", "10.0.0.11", "10.0.0.20", "10.0.0.30"];
+    let mut expected: Vec<String> = hosts.iter().map(|host| format!("{host}/32")).collect();
+    expected.push("198.19.1.0/24".to_owned());
+    assert_eq!(in_use, expected);
+    assert_eq!(snapshot.ports.len(), 1, "and one port is an instance's");
+    let again = lister.list(false).await.unwrap();
+    assert!(Arc::ptr_eq(&again.in_use, &snapshot.in_use), "what did not change costs no memory");
 }

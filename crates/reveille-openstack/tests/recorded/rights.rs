@@ -82,7 +82,7 @@ fn calls() -> Vec<Call> {
             if_revision: 4,
         },
         Call::AddRoutes { cloud: os(), router: router(), routes: vec![route] },
-        Call::RemoveRoutes { cloud: os(), router: router(), routes: vec![route] },
+        Call::RemoveRoutes { cloud: os(), router: router(), routes: vec![route], unless_used: Vec::new() },
         Call::NudgeRouter { cloud: os(), router: router(), route },
         Call::AssignRoles {
             cloud: os(),

@@ -14,7 +14,8 @@ pub(crate) fn add_routes() -> Call {
 }
 
 fn remove_routes() -> Call {
-    Call::RemoveRoutes { cloud: os(), router: RouterId::from("r1"), routes: routes() }
+    let (router, routes) = (RouterId::from("r1"), routes());
+    Call::RemoveRoutes { cloud: os(), router, routes, unless_used: Vec::new() }
 }
 
 #[tokio::test]
@@ -95,4 +96,56 @@ async fn a_router_is_nudged_and_left_as_it_was() {
         "{unknown}"
     );
     assert!(text.contains("keeps the harmless route 198.19.1.0/24 via 10.0.0.5"), "{text}");
+}
+
+/// One port of the network that the router reaches into.
+fn port(owner: &str, device: &str, address: &str, pair: &str) -> String {
+    let pairs = if pair.is_empty() { String::new() } else { format!(r#"{{"ip_address": "{pair}"}}"#) };
+    format!(
+        r#"{{"id": "p-{owner}-{address}", "device_id": "{device}", "device_owner": "{owner}", "network_id": "n1",
+            "fixed_ips": [{{"subnet_id": "s1", "ip_address": "{address}"}}], "allowed_address_pairs": [{pairs}]}}"#
+    )
+}
+
+/// A VIP came up at the next hop after the listings, or belongs to another project on a network of ours.
+#[tokio::test]
+async fn route_to_next_hop_in_use_is_not_removed() {
+    let (router, unless_used) = (RouterId::from("r1"), vec!["10.0.0.5".parse().unwrap()]);
+    let call = Call::RemoveRoutes { cloud: os(), router, routes: routes(), unless_used };
+    let leg = port("network:router_interface", "r1", "10.0.0.1", "");
+    let cases = [
+        (port("", "", "10.0.0.5", ""), "changed"),
+        (port("Octavia", "lb-1", "10.0.0.5", ""), "changed"),
+        (port("trunk:subport", "t-1", "10.0.0.5", ""), "changed"),
+        (port("compute:nova", "b", "10.0.0.5", ""), "changed"),
+        (port("compute:nova", "b", "10.0.0.9", "10.0.0.5"), "changed"),
+        (port("compute:nova", "b", "10.0.0.9", "10.0.0.4/30"), "changed"),
+        (port("compute:nova", "b", "10.0.0.9", "10.0.0.8/30"), "accepted"),
+    ];
+    for (other, begins) in cases {
+        let leg = leg.clone();
+        let (outcome, seen) = perform(&call, move |seen| match seen.method.as_str() {
+            "GET" if seen.path.ends_with("/ports") => {
+                let here = seen.query("device_id") == ["r1"];
+                assert!(here || seen.query("network_id") == ["n1"], "of every project: {:?}", seen.query);
+                assert!(seen.query("project_id").is_empty());
+                let ports = if here { leg.clone() } else { format!("{leg}, {other}") };
+                Some(reply(200, format!(r#"{{"ports": [{ports}]}}"#)))
+            }
+            "PUT" => Some(reply(200, "{}")),
+            _ => None,
+        })
+        .await;
+        assert!(outcome.to_string().starts_with(begins), "{outcome}");
+        assert_eq!(seen.len(), usize::from(begins == "accepted"), "{outcome}");
+    }
+    // No leg of the router is visible, or the ports cannot be read: nothing tells, so nothing is done.
+    for (answer, begins) in [(reply(200, r#"{"ports": []}"#), "refused"), (reply(503, ""), "failed")] {
+        let (outcome, seen) = perform(&call, move |seen| match seen.method.as_str() {
+            "GET" if seen.path.ends_with("/ports") => Some(answer.clone()),
+            _ => None,
+        })
+        .await;
+        assert!(outcome.to_string().starts_with(begins) && seen.is_empty(), "{outcome}");
+    }
 }

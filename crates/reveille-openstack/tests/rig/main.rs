@@ -177,7 +177,10 @@ async fn real_routes_go_in_and_out_up_to_the_limit() {
     let Some(mut rig) = Rig::find("real_routes_go_in_and_out_up_to_the_limit") else { return };
     let project = rig.connect().await;
     let add = |routes| Call::AddRoutes { cloud: os(), router: rig.router(), routes };
-    let remove = |routes| Call::RemoveRoutes { cloud: os(), router: rig.router(), routes };
+    let remove = |routes| {
+        let (router, unless_used) = (rig.router(), Vec::new());
+        Call::RemoveRoutes { cloud: os(), router, routes, unless_used }
+    };
     let routes = vec![rig.route(1, 50), rig.route(1, 51), rig.route(2, 50)];
     for call in [add(routes.clone()), add(routes.clone()), remove(vec![routes[1]]), remove(vec![routes[1]])] {
         let outcome = project.perform(&call).await;

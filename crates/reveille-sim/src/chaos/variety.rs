@@ -27,6 +27,11 @@ pub const SEEDS_FROM: u64 = 3_000_000;
 
 catalog! {
     /// What happens in such fleets.
+    // Ports that belong to no instance.
+    "vips-away" 2 "the ports of all VIPs are made anew" |dice| {
+        let away = dice.rng.span(Span::from_s(2), Span::from_s(9));
+        one(Fault::VipsAway(away))
+    };
     // Marks that come and go.
     "unmarked-before-call" 3 "an operator takes the pool's mark off between the decision and the call" |_| call(CallLie::Unmarked);
     "mark-returns" 2 "an instance loses its pool's mark, and gets it back" |dice| {
@@ -118,5 +123,10 @@ pub(super) fn draw(layout: &mut Layout) {
     let mut rng = Rng::named(layout.seed, "machines without marks");
     if rng.chance(40) {
         layout.variety.unmarked = 1 + rng.below(2) as u32;
+    }
+    if layout.routed {
+        let mut rng = Rng::named(layout.seed, "vips");
+        layout.variety.vips = if rng.chance(50) { 1 + rng.below(4) as u32 } else { 0 };
+        layout.variety.untold_route_limit = Rng::named(layout.seed, "route limit").chance(30);
     }
 }

@@ -48,6 +48,28 @@ impl World {
         for number in 0..self.layout.neighbours {
             self.add_neighbour(number);
         }
+        for number in 0..self.layout.variety.vips {
+            self.add_vip(number);
+        }
+    }
+
+    /// An address that no instance has, and a route in the pod range through it, as an operator puts for an egress gateway or a
+    /// part of the pods that a pair of routers serves.
+    fn add_vip(&mut self, number: u32) {
+        let (address, port) = (project::vip(number), self.project.ports.keys().next().cloned());
+        match (number % 3, port) {
+            (1, Some(port)) => self.project.change_port(&port, |port| {
+                let mut pairs = port.pairs.to_vec();
+                pairs.push(address.into());
+                port.pairs = pairs.into();
+            }),
+            _ => self.project.change_vips(|vips| drop(vips.insert(address))),
+        }
+        let route = reveille_core::model::network::Route {
+            destination: project::vip_range(number),
+            next_hop: address,
+        };
+        self.project.change_routes(|held| held.push(route));
     }
 
     /// A machine that has long been there: running, registered, initialised, Ready, routed.

@@ -122,6 +122,13 @@ impl World {
                 }
                 (outcome, unanswered("the connection was lost between put and take"))
             }
+            Some(CallLie::Cut) if matches!(call, Call::NudgeRouter { .. }) => {
+                let outcome = self.carry_out(call);
+                if let Call::NudgeRouter { route, .. } = call {
+                    self.project.change_routes(|held| held.push(*route));
+                }
+                (outcome, unanswered("the connection was lost between put and take"))
+            }
             Some(CallLie::Unmarked) => {
                 if let Call::Reboot { instance, .. }
                 | Call::Start { instance, .. }
@@ -217,7 +224,11 @@ impl World {
                     }
                 }
             }
-            Call::RemoveRoutes { routes, .. } => {
+            Call::RemoveRoutes { routes, unless_used, .. } => {
+                // A performer asks Neutron for ports with these addresses directly before.
+                if let Some(hop) = unless_used.iter().find(|hop| self.project.uses(hop)) {
+                    return moved(format!("a port uses {hop}"));
+                }
                 self.project.change_routes(|held| held.retain(|route| !routes.contains(route)));
                 self.accepted()
             }
@@ -285,6 +296,10 @@ impl World {
         let new = routes.iter().filter(|route| !self.project.routes().contains(route)).count();
         if self.project.routes().len() + new > limit as usize {
             let text = format!("400 RoutesExhausted: the number of routes exceeds the maximum {limit}.");
+            if self.layout.variety.untold_route_limit {
+                let text = "409 OverQuota: Quota exceeded for resources: ['router_route'].";
+                return Outcome::Limit { limit: None, text: text.into() };
+            }
             return Outcome::Limit { limit: Some(limit), text: text.into() };
         }
         let on_port = self.project.addresses();

@@ -39,6 +39,8 @@ pub enum Fault {
     MissingRoute(InstanceId),
     /// So many routes of other clusters are on the router, some through nobody.
     ForeignRoutes(u32),
+    /// The ports of all VIPs are made anew: they are away for so long.
+    VipsAway(Span),
     /// The router takes no more than this many routes, and does not say so.
     RouteLimit(u32),
     /// The node's pods cannot be reached until the data plane reads its tables again.
@@ -265,6 +267,7 @@ impl Fault {
             Self::MissingRoute(_) => "missing-route",
             Self::ForeignRoutes(_) => "foreign-routes",
             Self::RouteLimit(_) => "route-limit",
+            Self::VipsAway(_) => "vips-away",
             Self::RouteBroken(_) => "route-broken",
             Self::Launch { .. } => "launch",
             Self::BadImage(..) => "bad-image",
@@ -396,6 +399,7 @@ impl Fault {
             | Self::ServersUnlisted { lasts, .. }
             | Self::SomeUnlisted { lasts, .. }
             | Self::PortsUnlisted(lasts)
+            | Self::VipsAway(lasts)
             | Self::SaidStopped(_, lasts)
             | Self::Drained(_, lasts)
             | Self::Remade(_, lasts)

@@ -101,6 +101,12 @@ pub struct Variety {
     pub adopts: bool,
     /// So many machines of the first pool begin without any mark of the roster.
     pub unmarked: u32,
+    /// So many VIPs, each with a route in the pod range through it: in turn an address with a port of its own (keepalived's or
+    /// Octavia's, `device_owner` empty or `Octavia`), an allowed address pair of a machine's port, a router leg.
+    pub vips: u32,
+    /// A refusal for want of room on the router names no number: Neutron's quota engine says
+    /// `Quota exceeded for resources: ['router_route'].` (neutron_lib `exceptions.OverQuota`).
+    pub untold_route_limit: bool,
 }
 
 /// When the sources of a process that starts answer for the first time.

@@ -56,6 +56,10 @@ pub(crate) struct Project {
     /// Another group of the same name, when there is one.
     twin: Option<Arc<SecurityGroup>>,
     pub(crate) router: Option<Arc<Router>>,
+    /// Addresses of ports that belong to no instance.
+    pub(crate) vips: BTreeSet<IpAddr>,
+    /// What else is in use, as last listed, while none of it has changed.
+    in_use: Option<Arc<BTreeSet<IpNet>>>,
     /// The limit that the router keeps without telling it.
     pub(crate) hidden_limit: u32,
     pub(crate) next_host: u32,
@@ -109,6 +113,8 @@ impl Project {
             group: Arc::new(group),
             twin: None,
             router: routed.then(|| Arc::new(router)),
+            vips: BTreeSet::new(),
+            in_use: None,
             hidden_limit: u32::MAX,
             next_host: 10,
             next_request: 1,
@@ -154,7 +160,7 @@ impl Project {
     }
 
     fn put_port(&mut self, id: &InstanceId, port: Port) {
-        self.listed = None;
+        (self.listed, self.in_use) = (None, None);
         let legs = self.legs.entry(id.clone()).or_default();
         legs.push(port.id.clone());
         legs.sort_unstable();
@@ -226,7 +232,7 @@ impl Project {
     /// Changes an instance's port; each change moves its revision on.
     pub(crate) fn change_port(&mut self, id: &PortId, change: impl FnOnce(&mut Port)) {
         self.edition += 1;
-        self.listed = None;
+        (self.listed, self.in_use) = (None, None);
         if let Some((_, port)) = self.ports.get_mut(id) {
             let port = Arc::make_mut(port);
             change(port);
@@ -250,7 +256,7 @@ impl Project {
         self.edition += 1;
         self.changed_at = now;
         let Some(mut server) = self.servers.remove(id) else { return };
-        self.listed = None;
+        (self.listed, self.in_use) = (None, None);
         for port in self.legs.remove(id).unwrap_or_default() {
             self.ports.remove(&port);
         }
@@ -361,9 +367,30 @@ impl Project {
             begun: None,
             scope: if since.is_some() { Scope::Changes } else { Scope::Full },
             ports: self.listed.get_or_insert_with(in_order).clone(),
+            in_use: self.in_use(),
             groups: Some(self.groups()),
             routers: self.router.iter().cloned().collect(),
         }
+    }
+
+    /// Addresses of ports that belong to no instance, and the allowed address pairs of all ports.
+    pub(crate) fn in_use(&mut self) -> Arc<BTreeSet<IpNet>> {
+        let (vips, ports) = (&self.vips, &self.ports);
+        let pairs = ports.values().flat_map(|(_, port)| port.pairs.iter().copied());
+        let all = || Arc::new(vips.iter().copied().map(IpNet::from).chain(pairs).collect());
+        self.in_use.get_or_insert_with(all).clone()
+    }
+
+    /// The address is on a port, or inside an allowed address pair of one.
+    pub(crate) fn uses(&mut self, address: &IpAddr) -> bool {
+        self.addresses().contains(address) || self.in_use().iter().any(|net| net.contains(address))
+    }
+
+    /// Changes which addresses ports without an instance have.
+    pub(crate) fn change_vips(&mut self, change: impl FnOnce(&mut BTreeSet<IpAddr>)) {
+        self.edition += 1;
+        self.in_use = None;
+        change(&mut self.vips);
     }
 
     /// Every security group of the project.
@@ -420,6 +447,16 @@ pub(crate) fn address(host: u32) -> IpAddr {
 pub(crate) fn pod_range(host: u32) -> IpNet {
     let first = Ipv4Addr::from(u32::from(Ipv4Addr::new(100, 64, 0, 0)) + (host << 8));
     IpNet::V4(Ipv4Net::new_assert(first, 24))
+}
+
+/// The address of a VIP: far from those of machines.
+pub(crate) fn vip(number: u32) -> IpAddr {
+    address(50_000 + number)
+}
+
+/// The part of the pod range that leads through a VIP: far from those of nodes.
+pub(crate) fn vip_range(number: u32) -> IpNet {
+    pod_range(16_000 + number)
 }
 
 /// A range of another cluster, outside of ours.

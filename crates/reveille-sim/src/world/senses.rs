@@ -308,6 +308,7 @@ impl World {
         snapshot.instances.retain(|instance| self.lies.hides(&instance.id).is_none());
         if self.lies.portless || self.lies.unlisted.as_ref().is_some_and(|lie| lie.only.is_none()) {
             snapshot.ports.clear();
+            snapshot.in_use = Arc::default();
         }
         self.repeat_pages(&mut snapshot);
         snapshot

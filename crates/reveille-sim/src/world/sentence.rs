@@ -53,6 +53,7 @@ impl Fault {
             Self::NodeTwin(_) => format!("a second node names the instance of {name}"),
             Self::NameTwin(_) => format!("a second instance is called {name}"),
             Self::Unmarked(_) => format!("{name} loses its pool's mark"),
+            Self::VipsAway(lasts) => format!("the ports of all VIPs are made anew, and away for {lasts}"),
             Self::Marked(_) => format!("{name} gets its pool's mark back"),
             Self::MarkedTwice(_, pool) => format!("{name} gets the mark of pool {pool}, too"),
             Self::Cordoned(_) => format!("somebody cordons the node of {name}"),

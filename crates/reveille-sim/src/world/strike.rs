@@ -3,6 +3,8 @@
 //! Each fault changes what is so (an object, a machine's inside, a lie of the senses); what anybody sees of it follows
 //! from there. A fault on a machine that is gone changes nothing.
 
+use std::collections::BTreeSet;
+
 use reveille_core::model::id::{InstanceId, NodeName};
 use reveille_core::model::instance::{InstanceState, Mark};
 use reveille_core::model::network::{REPAIR_MARK, Route};
@@ -269,6 +271,7 @@ impl World {
                 self.review_all();
             }
             Fault::ControllerDown(_) => self.cloud_controller.down = true,
+            Fault::VipsAway(_) => self.project.change_vips(BTreeSet::clear),
             Fault::Call(lie) => self.lies.calls.push_back(*lie),
             _ => {}
         }
@@ -287,6 +290,11 @@ impl World {
                 self.lies.unlisted = None;
             }
             Fault::PortsUnlisted(_) => self.lies.portless = false,
+            Fault::VipsAway(_) => {
+                let own = (0..self.layout.variety.vips).filter(|number| number % 3 != 1);
+                let own: BTreeSet<_> = own.map(project::vip).collect();
+                self.project.change_vips(|vips| *vips = own);
+            }
             Fault::SaidStopped(id, _) => {
                 let state = self.project.servers.get(id).map(|server| server.instance.state);
                 let runs = self.guests.get(id).is_some_and(|guest| guest.powered);

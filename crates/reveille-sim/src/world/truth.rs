@@ -133,6 +133,17 @@ impl World {
                 if let Some(route) = wrong {
                     self.harm(format!("{call}: {route} is right"));
                 }
+                // The port of a VIP that is made anew is away for seconds; its owner means it to stay.
+                let vips = 0..self.layout.variety.vips;
+                let own: Vec<_> = vips.filter(|number| number % 3 != 1).map(super::project::vip).collect();
+                let in_use = self.project.in_use();
+                let used = routes.iter().find(|route| {
+                    let hop = &route.next_hop;
+                    own.contains(hop) || in_use.iter().any(|net| net.contains(hop))
+                });
+                if let Some(route) = used.copied() {
+                    self.harm(format!("{call}: {route} leads to a port in use"));
+                }
             }
             Call::AssignRoles { project, user, roles, .. } => {
                 if project.as_str() != PROJECT {
@@ -284,7 +295,9 @@ impl World {
         let inside = |route: &&reveille_core::model::network::Route| net.contains(&route.destination);
         let right = self.project.routes().iter().filter(inside).all(|route| {
             let mut owner = self.cluster.nodes.values().filter(|n| n.pod_ranges.contains(&route.destination));
-            owner.any(|node| node.addresses.contains(&route.next_hop))
+            // A range that no node has, through a VIP, is an operator's.
+            (0..self.layout.variety.vips).any(|number| route.next_hop == super::project::vip(number))
+                || owner.any(|node| node.addresses.contains(&route.next_hop))
         });
         let complete = self.cluster.nodes.values().all(|node| {
             node.pod_ranges.iter().all(|range| {

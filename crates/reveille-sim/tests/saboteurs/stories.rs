@@ -147,7 +147,11 @@ pub(crate) fn play(guard: Guard, seed: u64) -> Drive {
         Guard::YoungDenial | Guard::GroupKeeps | Guard::GroupHands | Guard::TakenBack | Guard::DisksKept => {
             hosted::play(guard, seed)
         }
-        Guard::OwnRoutes | Guard::KeptGroups | Guard::RouterRoom => network(guard, seed),
+        Guard::OwnRoutes
+        | Guard::KeptGroups
+        | Guard::RouterRoom
+        | Guard::PortsOfOthers
+        | Guard::SecondListing => network(guard, seed),
         Guard::Pauses
         | Guard::Alive
         | Guard::Ownership
@@ -362,11 +366,16 @@ fn access(seed: u64) -> Drive {
 fn network(guard: Guard, seed: u64) -> Drive {
     let mut layout = generous(seed, 10).routed();
     layout.default_group = guard == Guard::KeptGroups;
+    layout.variety.vips = if matches!(guard, Guard::PortsOfOthers | Guard::SecondListing) { 3 } else { 0 };
     let mut stage = Stage::new(&layout);
     let first = stage.id(0);
     match guard {
         Guard::OwnRoutes => stage.at(s(10), Fault::ForeignRoutes(4)),
         Guard::KeptGroups => stage.at(s(10), Fault::GroupLost { machine: first, slips: false }),
+        // A route leads through a VIP: on a port of its own, in an allowed address pair, on a leg of a router.
+        Guard::PortsOfOthers => stage.at(s(10), Fault::DuplicateRoute(first)),
+        // The VIP's port is made anew, and one listing falls between.
+        Guard::SecondListing => stage.at(s(25), Fault::VipsAway(s(9))),
         // The router is full, which shows when a newcomer's route is refused; then a machine breaks.
         _ => {
             stage.at(s(10), Fault::RouteLimit(10));

@@ -35,7 +35,11 @@ mirror_enum! {
             cloud: CloudName, port: PortId, groups: Vec<GroupId>, if_revision: u64,
         },
         "add-port-pairs" AddPortPairs { cloud: CloudName, port: PortId, pairs: Vec<IpNet>, if_revision: u64 },
-        "remove-routes" RemoveRoutes { cloud: CloudName, router: RouterId, routes: Vec<Route> },
+        "remove-routes" RemoveRoutes {
+            cloud: CloudName, router: RouterId, routes: Vec<Route>,
+            #[serde(default, skip_serializing_if = "Vec::is_empty")]
+            unless_used: Vec<IpAddr>,
+        },
         "add-routes" AddRoutes { cloud: CloudName, router: RouterId, routes: Vec<Route> },
         "nudge-router" NudgeRouter { cloud: CloudName, router: RouterId, route: Route },
         "assign-roles" AssignRoles { cloud: CloudName, project: ProjectId, user: UserId, roles: Vec<Role> },

@@ -12,6 +12,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use ipnet::IpNet;
 use reveille_core::effect::{Outcome, ReadError};
 use reveille_core::event::{
     AgentFact, Answer, CloudFact, CloudSnapshot, ClusterFact, Command, Event, Pause, PauseScope, Scope,
@@ -88,6 +89,9 @@ pub(crate) struct WireSnapshot {
     begun_s: Option<i64>,
     instances: Vec<Edit<WireInstance>>,
     ports: Vec<Edit<(Arc<str>, WirePort)>>,
+    /// Recordings of before this was known have none.
+    #[serde(default, rename = "inUse", skip_serializing_if = "Vec::is_empty")]
+    in_use: Vec<Edit<IpNet>>,
     /// None where they were left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     groups: Option<Vec<Edit<WireGroup>>>,
@@ -178,6 +182,7 @@ struct Project {
     ports: Shelf<(InstanceId, Arc<Port>)>,
     groups: Shelf<Arc<SecurityGroup>>,
     routers: Shelf<Arc<Router>>,
+    in_use: Shelf<IpNet>,
 }
 
 impl Project {
@@ -237,6 +242,7 @@ impl Shelves {
 
     fn snapshot_out(&mut self, cloud: &CloudName, snapshot: &CloudSnapshot, took: Span) -> WireSnapshot {
         let project = self.projects.entry(cloud.clone()).or_default();
+        let in_use: Vec<IpNet> = snapshot.in_use.iter().copied().collect();
         WireSnapshot {
             cloud: cloud.out(),
             scope: snapshot.scope.out(),
@@ -244,6 +250,7 @@ impl Shelves {
             begun_s: snapshot.begun.map(|begun| begun.s),
             instances: project.instances(snapshot.scope).put(&snapshot.instances, |one| one.id.clone()),
             ports: project.ports.put(&snapshot.ports, |(of, port)| (of.clone(), port.id.clone())),
+            in_use: project.in_use.put(&in_use, |net| *net),
             groups: snapshot
                 .groups
                 .as_ref()
@@ -300,6 +307,7 @@ impl Shelves {
             begun: wire.begun_s.map(ServiceTime::from_s),
             scope,
             ports: project.ports.take(wire.ports)?,
+            in_use: Arc::new(project.in_use.take(wire.in_use)?.into_iter().collect()),
             groups: wire.groups.map(|edits| project.groups.take(edits)).transpose()?,
             routers: project.routers.take(wire.routers)?,
         };

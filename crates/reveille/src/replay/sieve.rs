@@ -91,6 +91,7 @@ impl Sieve {
             begun: snapshot.begun,
             scope: snapshot.scope,
             ports,
+            in_use: snapshot.in_use.clone(),
             groups: snapshot.groups.clone(),
             routers: snapshot.routers.iter().map(router).collect(),
         }

@@ -4,7 +4,8 @@
 //!  router.routes ─ inside a pod range of the cluster? ── no ─▶ foreign, never touched
 //!                            │ yes, by destination
 //!                            ▼
-//!       next hop is an address of nothing alive ─▶ removable (stale, misdirected or orphaned)
+//!       next hop is in use nowhere, by two agreeing listings ─▶ removable (stale, misdirected or orphaned)
+//!       by one listing only, or a cloud cannot be believed   ─▶ unproven: left out of everything else
 //!       next hop lives ─▶ kept, or undecided where several lead to one destination
 //!  nodes ─ range without a route to the node's own address ─▶ missing
 //! ```
@@ -47,6 +48,25 @@ pub struct RouteHolder {
     pub alive: bool,
 }
 
+/// What the clouds say of a next hop.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Hop {
+    /// It is on a port of some cloud of the roster, or inside an allowed address pair.
+    InUse,
+    /// It was not in the last list of ports, and that is not believed yet.
+    Unproven,
+    /// It is in use nowhere.
+    Dead,
+}
+
+/// Where next hops are looked for.
+pub struct Addresses<'a> {
+    /// Addresses on ports of live instances of the router's own cloud: a route to a node leads through one of them.
+    pub on_ports: &'a BTreeSet<IpAddr>,
+    /// What all clouds of the roster say of an address.
+    pub hop: &'a dyn Fn(&IpAddr) -> Hop,
+}
+
 /// What there is to say about one router.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RouteReport {
@@ -60,6 +80,8 @@ pub struct RouteReport {
     pub misdirected: Vec<Route>,
     /// Single routes to no node's range whose next hop is nobody.
     pub orphaned: Vec<Route>,
+    /// Routes whose next hop no port was found for in one listing only. Nothing rests on them.
+    pub unproven: Vec<Route>,
     /// Routes that should be there, one per node, range and family.
     pub missing: Vec<Route>,
     /// Routes that cut across a node's range without being equal to it. Told, never touched.
@@ -116,8 +138,8 @@ struct Ground<'a> {
     holders: &'a [RouteHolder],
     /// Addresses of nodes: alive, whatever the cloud says of them.
     nodes: BTreeSet<IpAddr>,
-    /// Addresses on ports of live instances.
-    live: &'a BTreeSet<IpAddr>,
+    /// Where next hops are looked for.
+    live: &'a Addresses<'a>,
     /// Every range of every node, in order: what a route cuts across is found without asking all nodes.
     cut: BTreeSet<(IpNet, usize)>,
     /// The prefix lengths among them.
@@ -126,14 +148,14 @@ struct Ground<'a> {
 
 /// Holds the routes of `router` against `holders`, all nodes of the cluster, Ready or not.
 ///
-/// `live` are the addresses on ports of all instances of the *project* that are not gone, also of those that are no
-/// node of this cluster; the holders' own addresses count as alive as well. `cluster_ranges` are the cluster's pod
+/// `live` tells which addresses are in use in *all* clouds of the roster, also by what is no node of this cluster and no
+/// instance; the holders' own addresses count as alive as well. `cluster_ranges` are the cluster's pod
 /// ranges: only routes inside them are ours.
 pub fn report(
     router: &Router,
     cluster_ranges: &[IpNet],
     holders: impl IntoIterator<Item = RouteHolder>,
-    live: &BTreeSet<IpAddr>,
+    live: &Addresses<'_>,
 ) -> RouteReport {
     let holders: Vec<RouteHolder> = holders.into_iter().collect();
     let nodes = holders.iter().flat_map(|holder| &holder.addresses).copied().collect();
@@ -143,6 +165,10 @@ pub fn report(
     for route in &router.routes {
         if ground.is_ours(&route.destination) {
             report.ours += 1;
+            if ground.hop(route) == Hop::Unproven {
+                report.unproven.push(*route);
+                continue;
+            }
             ours.entry(route.destination.trunc()).or_default().insert(*route);
         } else {
             report.foreign += 1;
@@ -178,7 +204,7 @@ impl<'a> Ground<'a> {
         ranges: Vec<IpNet>,
         holders: &'a [RouteHolder],
         nodes: BTreeSet<IpAddr>,
-        live: &'a BTreeSet<IpAddr>,
+        live: &'a Addresses<'a>,
     ) -> Self {
         let every = holders.iter().enumerate();
         let cut: BTreeSet<(IpNet, usize)> = every
@@ -202,8 +228,12 @@ impl<'a> Ground<'a> {
         }
     }
 
+    fn hop(&self, route: &Route) -> Hop {
+        if self.nodes.contains(&route.next_hop) { Hop::InUse } else { (self.live.hop)(&route.next_hop) }
+    }
+
     fn is_dead(&self, route: &Route) -> bool {
-        !self.live.contains(&route.next_hop) && !self.nodes.contains(&route.next_hop)
+        self.hop(route) == Hop::Dead
     }
 
     fn judge_single(&self, route: Route, report: &mut RouteReport) {
@@ -225,7 +255,7 @@ impl<'a> Ground<'a> {
         };
         let mut judged = DuplicateRoute { destination, keep: None, stale, undecided: vec![] };
         judged.keep = owner.and_then(|owner| {
-            let preferred = owner.next_hop(Family::of(&destination), self.live);
+            let preferred = owner.next_hop(Family::of(&destination), self.live.on_ports);
             let mut to_owner = alive.iter().filter(|route| owner.addresses.contains(&route.next_hop));
             let first = to_owner.clone().next();
             to_owner.find(|route| Some(route.next_hop) == preferred).or(first).copied()
@@ -288,7 +318,7 @@ impl<'a> Ground<'a> {
                 if there || !self.is_ours(&range) || !matches!(self.owner(&range), Owner::One(_)) {
                     continue;
                 }
-                if let Some(next_hop) = holder.next_hop(Family::of(&range), self.live) {
+                if let Some(next_hop) = holder.next_hop(Family::of(&range), self.live.on_ports) {
                     missing.insert(Route { destination: range, next_hop });
                 }
             }

@@ -185,7 +185,10 @@ pub(crate) fn call() -> impl Strategy<Value = Call> {
         (cloud(), id(PortId::new), vec(net(), 0..3), any::<u64>()).prop_map(
             |(cloud, port, pairs, if_revision)| Call::AddPortPairs { cloud, port, pairs, if_revision }
         ),
-        routes().prop_map(|(cloud, router, routes)| Call::RemoveRoutes { cloud, router, routes }),
+        (routes(), any::<bool>()).prop_map(|((cloud, router, routes), rests)| {
+            let unless_used = routes.iter().filter(|_| rests).map(|route| route.next_hop).collect();
+            Call::RemoveRoutes { cloud, router, routes, unless_used }
+        }),
         routes().prop_map(|(cloud, router, routes)| Call::AddRoutes { cloud, router, routes }),
         (cloud(), id(RouterId::new), route()).prop_map(|(cloud, router, route)| Call::NudgeRouter {
             cloud,

@@ -89,7 +89,12 @@ fn calls() -> Vec<Call> {
             pairs: vec!["198.19.3.0/24".parse().unwrap(), "fd00:10:0:3::/64".parse().unwrap()],
             if_revision: 13,
         },
-        Call::RemoveRoutes { cloud: cloud.clone(), router: router.clone(), routes: vec![route()] },
+        Call::RemoveRoutes {
+            cloud: cloud.clone(),
+            router: router.clone(),
+            routes: vec![route()],
+            unless_used: vec![route().next_hop],
+        },
         Call::AddRoutes { cloud: cloud.clone(), router: router.clone(), routes: vec![route()] },
         Call::NudgeRouter { cloud: cloud.clone(), router, route: route() },
         Call::AssignRoles {

@@ -43,7 +43,18 @@ fn pair() -> Vec<RouteHolder> {
 
 fn look(text: &[&str], holders: &[RouteHolder], live: &[&str]) -> RouteReport {
     let live = live.iter().map(|address| ip(address)).collect();
-    report(&router(text), &[net(POD_RANGE)], holders.to_vec(), &live)
+    judged(&router(text), &[net(POD_RANGE)], holders.to_vec(), &live)
+}
+
+/// What is on no port is dead.
+fn judged(
+    router: &Router,
+    ranges: &[IpNet],
+    holders: impl IntoIterator<Item = RouteHolder>,
+    live: &BTreeSet<IpAddr>,
+) -> RouteReport {
+    let hop = |address: &IpAddr| if live.contains(address) { Hop::InUse } else { Hop::Dead };
+    report(router, ranges, holders, &Addresses { on_ports: live, hop: &hop })
 }
 
 #[test]
@@ -197,7 +208,7 @@ fn every_node_with_address_and_range_gets_a_route_to_its_own_port() {
     let outside = node("h", "10.0.0.8", "10.244.8.0/24");
     let holders = [dual, off_port, not_ready, no_address, six_range_only, outside];
     let live = ["10.0.0.3", "fd01::3", "fd01::4", "10.0.0.6", "10.0.0.7", "10.0.0.8"].map(ip).into();
-    let report = report(&router(&[]), &[net(POD_RANGE), net("fd00::/16")], holders, &live);
+    let report = judged(&router(&[]), &[net(POD_RANGE), net("fd00::/16")], holders, &live);
     let expected = ["198.19.3.0/24>10.0.0.3", "198.19.5.0/24>10.0.0.5", "fd00:3::/64>fd01::3"];
     assert_eq!(report.missing, routes(&expected));
 }
@@ -232,7 +243,7 @@ fn routes_across_a_nodes_range_are_told_and_left() {
 #[test]
 fn i110_the_outlook_counts_foreign_routes_too() {
     let full = Router { limit: Some(3), ..router(&["0.0.0.0/0>10.0.0.254", "198.19.1.0/24>10.0.0.1"]) };
-    let report = report(&full, &[net(POD_RANGE)], pair(), &BTreeSet::new());
+    let report = judged(&full, &[net(POD_RANGE)], pair(), &BTreeSet::new());
     let outlook = report.limit.unwrap();
     assert_eq!(outlook, LimitOutlook { limit: 3, used: 2, needed_next: 1 });
     assert!(!outlook.is_reached());
@@ -241,11 +252,11 @@ fn i110_the_outlook_counts_foreign_routes_too() {
 #[test]
 fn adding_what_is_missing_and_removing_what_is_removable_mends_the_table() {
     let mut broken = router(&["198.19.1.0/24>10.0.0.9", "198.19.7.0/24>10.0.0.7", "192.168.0.0/24>10.0.0.9"]);
-    let first = report(&broken, &[net(POD_RANGE)], pair(), &BTreeSet::new());
+    let first = judged(&broken, &[net(POD_RANGE)], pair(), &BTreeSet::new());
     let removable = first.removable();
     broken.routes.retain(|route| !removable.contains(route));
     broken.routes.extend(first.missing);
-    let after = report(&broken, &[net(POD_RANGE)], pair(), &BTreeSet::new());
+    let after = judged(&broken, &[net(POD_RANGE)], pair(), &BTreeSet::new());
     assert_eq!(after, RouteReport { ours: 2, foreign: 1, ..RouteReport::default() });
 }
 
@@ -295,7 +306,7 @@ mod properties {
         ) {
             let ranges = [net(POD_RANGE)];
             let mut router = Router { id: RouterId::from("r"), routes, limit: None };
-            let first = report(&router, &ranges, holders.clone(), &live);
+            let first = judged(&router, &ranges, holders.clone(), &live);
             prop_assert_eq!(first.ours + first.foreign, router.routes.len());
             for route in first.removable() {
                 prop_assert!(ranges[0].contains(&route.destination), "foreign: {}", route);
@@ -309,9 +320,20 @@ mod properties {
             let removable = first.removable();
             router.routes.retain(|route| !removable.contains(route));
             router.routes.extend(first.missing);
-            let after = report(&router, &ranges, holders, &live);
+            let after = judged(&router, &ranges, holders, &live);
             prop_assert!(after.missing.is_empty());
             prop_assert!(after.orphaned.is_empty() && after.misdirected.is_empty());
         }
     }
+}
+
+/// One listing lacked its port: the route takes no part in what is judged of the others.
+#[test]
+fn route_with_unproven_next_hop_is_left_out() {
+    let all = ["198.19.1.0/24>10.0.0.1", "198.19.1.0/24>10.0.0.8", "198.19.9.0/24>10.0.0.9"];
+    let (live, hop) = (BTreeSet::new(), |_: &IpAddr| Hop::Unproven);
+    let live = Addresses { on_ports: &live, hop: &hop };
+    let report = report(&router(&all), &[net(POD_RANGE)], pair(), &live);
+    assert_eq!(report.unproven, routes(&all[1..]));
+    assert_eq!((report.removable(), report.duplicates.len(), report.ours), (Vec::new(), 0, 3));
 }

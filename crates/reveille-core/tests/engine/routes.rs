@@ -1,0 +1,188 @@
+//! Routes through what is no machine of ours, through another project, and those that a nudge left behind.
+
+use std::net::IpAddr;
+
+use reveille_core::effect::{Call, Outcome, ReadError, ReadErrorKind};
+use reveille_core::event::{CloudFact, CloudSnapshot, Event};
+use reveille_core::model::incident::{FaultKind, IncidentKey, Subject};
+use reveille_core::model::network::{Route, Router};
+use reveille_core::model::node::Condition;
+use reveille_core::model::time::Span;
+
+use super::fixture::{CLOUD, Field, port, roster};
+
+const SECOND: &str = "os-b";
+
+fn ip(text: &str) -> IpAddr {
+    text.parse().unwrap()
+}
+
+fn route(destination: &str, next_hop: &str) -> Route {
+    Route { destination: destination.parse().unwrap(), next_hop: ip(next_hop) }
+}
+
+/// Five machines, and a router with one route in the pod range that no node needs.
+fn routed(clouds: &[&str], route: Route) -> Field {
+    let mut wanted = roster();
+    wanted.network.router = Some((CLOUD.into(), "r-1".into()));
+    wanted.clouds = clouds.iter().map(|name| (*name).into()).collect();
+    let mut field = Field::new(wanted).populate(5);
+    field.routers = vec![Router { id: "r-1".into(), routes: vec![route], limit: None }];
+    field
+}
+
+fn second(field: &mut Field, snapshot: CloudSnapshot) {
+    field.feed(Event::Cloud { cloud: SECOND.into(), fact: CloudFact::read(snapshot) });
+}
+
+fn open(field: &Field, kind: FaultKind) -> bool {
+    let subject = Subject::Router(CLOUD.into(), "r-1".into());
+    field.state.desk().cases.contains_key(&IncidentKey { subject, kind })
+}
+
+#[test]
+fn route_through_port_of_no_instance_stays() {
+    for net in ["10.8.0.250/32", "10.8.0.240/28", "0.0.0.0/0"] {
+        let mut field = routed(&[CLOUD], route("198.19.77.0/24", "10.8.0.250"));
+        field.in_use.insert(net.parse().unwrap());
+        field.run(Span::from_min(20));
+        assert_eq!(field.calls, [], "{net}");
+        assert!(!open(&field, FaultKind::DuplicateRoute), "{net}");
+        field.in_use.clear();
+        field.run(Span::from_min(2));
+        let hop = ip("10.8.0.250");
+        assert!(
+            matches!(&field.calls[..], [Call::RemoveRoutes { unless_used, .. }] if *unless_used == [hop]),
+            "{net}: {:?}",
+            field.calls
+        );
+    }
+}
+
+#[test]
+fn dead_next_hop_is_believed_after_two_listings() {
+    let mut field = routed(&[CLOUD], route("198.19.77.0/24", "10.8.0.250"));
+    field.in_use.insert("10.8.0.250/32".parse().unwrap());
+    field.run(Span::from_min(2));
+    for back in [true, false] {
+        field.in_use.clear();
+        field.list_cloud();
+        field.now = field.now + Span::from_s(5);
+        field.list_cloud();
+        assert_eq!(field.calls, [], "one listing, and a second one that is too close to it");
+        if back {
+            // Its port was being made anew.
+            field.in_use.insert("10.8.0.250/32".parse().unwrap());
+            field.run(Span::from_min(5));
+            assert_eq!(field.calls, []);
+        }
+    }
+    field.now = field.now + Span::from_s(10);
+    field.list_cloud();
+    assert!(matches!(field.calls[..], [Call::RemoveRoutes { .. }]), "{:?}", field.calls);
+}
+
+/// A node of the cluster lives in another project, whose ports the router's project does not list.
+#[test]
+fn route_to_port_of_second_cloud_stays() {
+    let mut field = routed(&[CLOUD, SECOND], route("198.19.77.0/24", "10.8.9.9"));
+    let mut there = port("b001", &[]);
+    there.addresses = Box::new([ip("10.8.9.9")]);
+    let there = CloudSnapshot { ports: vec![("b001".into(), there.into())], ..CloudSnapshot::default() };
+    for _ in 0..40 {
+        second(&mut field, there.clone());
+        field.run(Span::from_s(30));
+    }
+    assert_eq!(field.calls, []);
+    // Its project cannot be listed any more: nothing says that the port is gone.
+    for _ in 0..20 {
+        let (kind, text) = (ReadErrorKind::Unavailable, "503".into());
+        let failed = CloudFact::Failed(ReadError { kind, text, retry_after: None });
+        field.feed(Event::Cloud { cloud: SECOND.into(), fact: failed });
+        field.run(Span::from_s(30));
+    }
+    assert_eq!(field.calls, []);
+    for _ in 0..4 {
+        second(&mut field, CloudSnapshot::default());
+        field.run(Span::from_s(30));
+    }
+    assert!(matches!(field.calls[..], [Call::RemoveRoutes { .. }]), "{:?}", field.calls);
+}
+
+#[test]
+fn cloud_never_listed_keeps_every_route() {
+    let mut field = routed(&[CLOUD, SECOND], route("198.19.77.0/24", "10.8.0.250"));
+    field.run(Span::from_min(30));
+    assert_eq!(field.calls, []);
+}
+
+/// The route of a nudge whose second half failed takes a place on the router for good.
+#[test]
+fn nudge_route_left_over_is_removed() {
+    let left = route("198.51.100.1/32", "10.8.0.9");
+    let mut field = routed(&[CLOUD], left);
+    field.nodes.get_mut("i001").unwrap().addresses = Box::new([ip("10.8.0.9")]);
+    field.run(Span::from_s(50));
+    assert_eq!(field.calls, [], "a nudge of another controller is over within seconds");
+    field.run(Span::from_min(4));
+    let calls = &field.calls[..];
+    assert!(
+        matches!(calls, [Call::RemoveRoutes { routes, unless_used, .. }]
+            if *routes == [left] && unless_used.is_empty()),
+        "{calls:?}"
+    );
+    assert!(!open(&field, FaultKind::NudgeLeftover));
+}
+
+#[test]
+fn documentation_route_of_others_stays() {
+    for left in [
+        // The next hop is in use, and no node of ours: another cluster's nudge.
+        route("198.51.100.1/32", "10.8.0.77"),
+        // More than one address: no nudge of ours.
+        route("198.51.100.0/28", "10.8.0.9"),
+        route("203.0.113.1/32", "10.8.0.9"),
+    ] {
+        let mut field = routed(&[CLOUD], left);
+        field.nodes.get_mut("i001").unwrap().addresses = Box::new([ip("10.8.0.9")]);
+        field.in_use.insert("10.8.0.77/32".parse().unwrap());
+        field.run(Span::from_min(20));
+        assert_eq!(field.calls, [], "{left}");
+    }
+}
+
+/// A nudge that is on its way is not taken for a leftover, however long its answer takes.
+#[test]
+fn nudge_under_way_is_no_leftover() {
+    let mut wanted = roster();
+    wanted.network.router = Some((CLOUD.into(), "r-1".into()));
+    wanted.network.unreachable_conditions = vec!["NetworkUnavailable".into()];
+    let mut field = Field::new(wanted).populate(5);
+    field.routers = vec![Router { id: "r-1".into(), routes: Vec::new(), limit: None }];
+    let node = field.nodes.get_mut("i001").unwrap();
+    node.addresses = Box::new([ip("10.8.0.9")]);
+    node.conditions = Box::new([Condition {
+        kind: "NetworkUnavailable".into(),
+        reason: "NoRouteCreated".into(),
+        message: "".into(),
+    }]);
+    field.leaves_nudges = true;
+    field.run(Span::from_min(120));
+    let nudged = |call: &&Call| matches!(call, Call::NudgeRouter { .. });
+    assert!(field.calls.iter().any(|call| nudged(&call)), "{:?}", field.calls);
+    assert!(field.routers[0].routes.is_empty(), "each leftover was removed: {:?}", field.routers);
+}
+
+/// `Quota exceeded for resources: ['router_route'].` names no number.
+#[test]
+fn route_limit_without_number_is_learned() {
+    let mut field = routed(&[CLOUD], route("198.20.0.0/24", "10.8.0.7"));
+    let node = field.nodes.get_mut("i001").unwrap();
+    node.addresses = Box::new([ip("10.8.0.9")]);
+    node.pod_ranges = Box::new(["198.19.7.0/24".parse().unwrap()]);
+    field.refuses = Some(Outcome::Limit { limit: None, text: "409 OverQuota: quota exceeded".into() });
+    field.run(Span::from_min(8));
+    assert!(matches!(field.calls[..], [Call::AddRoutes { .. }]), "{:?}", field.calls);
+    assert_eq!(field.state.desk().route_limit(&"r-1".into()), Some(1));
+    assert!(open(&field, FaultKind::RouteLimit));
+}

@@ -169,6 +169,7 @@ impl Fleet {
             scope: Scope::Full,
             ports: ports.collect(),
             groups: Some(view.groups.clone()),
+            in_use: Arc::default(),
             routers: Vec::new(),
         };
         Event::Cloud { cloud: self.shared.cloud.clone(), fact: CloudFact::read(snapshot) }
@@ -215,6 +216,7 @@ impl Fleet {
                 project: None,
                 rules: Vec::new(),
             })]),
+            in_use: Arc::default(),
             routers: Vec::new(),
         }
     }

@@ -115,6 +115,7 @@ impl Fleet {
             begun: None,
             scope,
             ports: self.ports.iter().map(|(of, port)| (of.clone(), Arc::new(Port::clone(port)))).collect(),
+            in_use: Arc::default(),
             groups: Some(Vec::new()),
             routers: Vec::new(),
         };

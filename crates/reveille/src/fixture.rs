@@ -133,6 +133,7 @@ impl Field {
                 .iter()
                 .map(|n| (format!("i{n}").as_str().into(), Arc::new(port(n, &["g1"]))))
                 .collect(),
+            in_use: Arc::default(),
             groups: Some(vec![Arc::new(group())]),
             routers: Vec::new(),
         };

@@ -40,6 +40,7 @@ impl World {
             Fault::ServersUnlisted { .. }
             | Fault::SomeUnlisted { .. }
             | Fault::PortsUnlisted(_)
+            | Fault::VipsAway(_)
             | Fault::CloudFails(..)
             | Fault::RolesUntold(..)
             | Fault::RolesStale(_)

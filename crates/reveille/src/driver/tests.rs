@@ -216,6 +216,7 @@ impl Bench {
             begun: None,
             scope: Scope::Full,
             ports: vec![("i1".into(), Arc::new(port(self.fake.mended.load(Ordering::SeqCst))))],
+            in_use: Arc::default(),
             groups: Some(vec![Arc::new(fixture::group())]),
             routers: Vec::new(),
         };

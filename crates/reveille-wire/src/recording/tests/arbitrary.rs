@@ -173,8 +173,10 @@ prop_compose! {
         ports in vec((id(InstanceId::new), port()), 0..4),
         groups in option::of(vec(group(), 0..3)),
         routers in vec(router(), 0..3),
+        in_use in vec(net(), 0..3),
     ) -> Arc<CloudSnapshot> {
-        Arc::new(CloudSnapshot { instances, begun, scope, ports, groups, routers })
+        let in_use = Arc::new(in_use.into_iter().collect());
+        Arc::new(CloudSnapshot { instances, begun, scope, ports, in_use, groups, routers })
     }
 }
 

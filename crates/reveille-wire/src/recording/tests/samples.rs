@@ -204,6 +204,7 @@ fn snapshot(instances: Vec<Instance>, scope: Scope) -> Event {
         begun: Some(ServiceTime::from_s(1_792_400_400)),
         scope,
         ports: vec![("7f3a".into(), Arc::new(port("p-1")))],
+        in_use: Arc::new(["10.0.0.250/32".parse().unwrap()].into()),
         groups: Some(vec![Arc::new(group())]),
         routers: vec![Arc::new(router())],
     };

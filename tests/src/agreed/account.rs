@@ -209,6 +209,7 @@ const fn answer(outcome: &Outcome) -> &'static str {
         Outcome::AlreadySo { .. } => "was so already",
         Outcome::Moved { .. } => "changed meanwhile",
         Outcome::Limit { .. } => "limit reached",
+        Outcome::Denied { .. } => "denied",
         Outcome::Refused { .. } => "refused",
         Outcome::Failed { .. } => "failed",
         Outcome::Unknown { .. } => "nobody can say",

@@ -23,7 +23,7 @@ use super::fresh::Thing;
 
 /// What is in use on the networks of a project beside the ports of instances, as [`CloudSnapshot::in_use`] says it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct InUse {
+pub(super) struct InUse {
     nets: Arc<BTreeSet<IpNet>>,
     /// The prefix lengths among them: an address is found by one question for each, however many networks there are.
     lengths: BTreeSet<u8>,

@@ -63,7 +63,9 @@ impl World {
                 pairs.push(address.into());
                 port.pairs = pairs.into();
             }),
-            _ => self.project.change_vips(|vips| drop(vips.insert(address))),
+            _ => self.project.change_vips(|vips| {
+                vips.insert(address);
+            }),
         }
         let route = reveille_core::model::network::Route {
             destination: project::vip_range(number),

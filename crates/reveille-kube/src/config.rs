@@ -7,14 +7,16 @@
 //! Nothing here talks to the API server; a credential plugin of the kubeconfig may run. Errors never quote a kubeconfig,
 //! because that is where keys and tokens are.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use http::header::{HeaderValue, USER_AGENT};
 use kube::config::{InClusterError, KubeConfigOptions, Kubeconfig, KubeconfigError};
 use kube::{Client, Config};
 use thiserror::Error;
+use tokio::sync::Semaphore;
 
 use crate::{failure, proxy};
 
@@ -22,7 +24,18 @@ use crate::{failure, proxy};
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
 
 /// Logging in: a credential plugin may ask an identity provider, and must come back.
-const LOG_IN_WITHIN: Duration = Duration::from_secs(60);
+const LOG_IN_WITHIN: Duration = if cfg!(test) { Duration::from_millis(400) } else { Duration::from_secs(60) };
+
+/// One login to each server at a time, in the whole process. A credential plugin that hangs holds a thread, which nothing can end;
+/// without this each try to connect would leave another such thread behind.
+static TURNS: Mutex<BTreeMap<Arc<str>, Arc<Semaphore>>> = Mutex::new(BTreeMap::new());
+
+fn turn_of(server: &Arc<str>) -> Arc<Semaphore> {
+    let mut turns = TURNS.lock().unwrap_or_else(PoisonError::into_inner);
+    // Only a turn that somebody holds or waits for must be kept.
+    turns.retain(|_, turn| Arc::strong_count(turn) > 1);
+    Arc::clone(turns.entry(Arc::clone(server)).or_insert_with(|| Arc::new(Semaphore::new(1))))
+}
 
 /// Where the cluster is and who we are there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -154,7 +167,12 @@ impl ClusterConfig {
             tracing::warn!(%server, "cluster: the kubeconfig turns off the check of the server's certificate");
         }
         // kube runs credential plugins on the spot, and they may take their time.
-        let login = tokio::task::spawn_blocking(move || Client::try_from(config));
+        let turn = turn_of(&server);
+        let login = async {
+            let turn = turn.acquire_owned().await;
+            // The turn ends with the plugin and not with whoever waits for it.
+            tokio::task::spawn_blocking(move || (Client::try_from(config), turn).0).await
+        };
         let client = match tokio::time::timeout(LOG_IN_WITHIN, login).await {
             Ok(Ok(Ok(client))) => client,
             Ok(Ok(Err(error))) => return Err(ConnectError::Client { server, cause: in_words(&error) }),
@@ -315,6 +333,29 @@ users:
         let error = config.client().await.err().unwrap();
         std::fs::remove_file(path).unwrap();
         assert_eq!(error.to_string(), "the kubeconfig has no context \"three\". It has: one, two.");
+    }
+
+    /// A plugin that hangs holds its thread: the next tries wait for it and start no other.
+    #[tokio::test]
+    async fn hanging_plugin_is_started_once() {
+        let runs = std::env::temp_dir().join(format!("reveille-plugin-{}", std::process::id()));
+        let kubeconfig = format!(
+            "apiVersion: v1\nkind: Config\ncurrent-context: one\nclusters:\n- name: c\n  cluster: {{server: 'https://127.0.0.1:8009'}}\n\
+             contexts:\n- name: one\n  context: {{cluster: c, user: u}}\nusers:\n- name: u\n  user:\n    exec:\n\
+             \x20     apiVersion: client.authentication.k8s.io/v1\n      interactiveMode: Never\n      command: sh\n\
+             \x20     args: [-c, 'echo run >> {}; sleep 3']\n",
+            runs.display()
+        );
+        let path = scratch("plugin", &kubeconfig);
+        let config = ClusterConfig { kubeconfig: Some(path.clone()), context: None };
+        for _ in 0..3 {
+            let error = config.client().await.err().unwrap();
+            assert!(matches!(error, ConnectError::TimedOut { .. }), "{error:?}");
+        }
+        let started = std::fs::read_to_string(&runs).unwrap();
+        std::fs::remove_file(path).unwrap();
+        std::fs::remove_file(runs).unwrap();
+        assert_eq!(started.lines().count(), 1);
     }
 
     #[tokio::test]

@@ -185,7 +185,9 @@ fn write_rule(yaml: &mut String, rule: &Rule, account: &str, namespace: &str) {
     let name = match rule.purpose {
         Purpose::Cleanup => format!("reveille-{}-cleanup", rule.resource),
         Purpose::Join => format!("reveille-{}-join", rule.resource),
-        Purpose::Look | Purpose::Identify | Purpose::Explain | Purpose::Alone => format!("reveille-{}", rule.resource),
+        Purpose::Look | Purpose::Identify | Purpose::Explain | Purpose::Alone => {
+            format!("reveille-{}", rule.resource)
+        }
     };
     let (role, place) = match rule.namespace {
         Some(place) => ("Role", format!(", namespace: {place}")),

@@ -8,6 +8,7 @@
 //! Whatever writes passes here, too, and is counted for its object first: above a budget it is refused and never sent
 //! ([`Ledger`]). A loop of ours that will not end costs the API server twelve requests and no more.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -33,9 +34,31 @@ const BODY_MAX_BYTES: usize = 256 << 20;
 /// What is read of a refusal's body.
 const REFUSAL_MAX_BYTES: usize = 64 << 10;
 
+/// After a login whose credentials were refused as well the next one waits this long, then twice as long, and so on.
+const LOG_IN_AGAIN: Duration = Duration::from_secs(1);
+/// The longest such wait.
+const LOG_IN_AGAIN_MAX: Duration = Duration::from_secs(60);
+
+/// The client that is in use, and how logging in went.
+struct Logins {
+    /// With its number, which each login counts up.
+    client: Mutex<(u64, Client)>,
+    /// The client of now was answered otherwise than with 401.
+    proved: AtomicBool,
+    /// Held by the one that logs in; the others wait and use what comes of it.
+    last: tokio::sync::Mutex<LastLogin>,
+}
+
+#[derive(Default)]
+struct LastLogin {
+    at: Option<Instant>,
+    /// Logins in a row after which the server still answered 401, or that failed.
+    in_vain: u32,
+}
+
 /// A login.
 pub(crate) struct Session {
-    client: Mutex<Client>,
+    logins: Arc<Logins>,
     /// Where to log in anew; `None` for a client that somebody else made.
     config: Option<ClusterConfig>,
     /// `host:port`, for people.
@@ -57,14 +80,18 @@ pub(crate) struct Question {
 impl Session {
     /// A session with this client. With `config` it can log in again.
     pub(crate) fn new(client: Client, server: Arc<str>, config: Option<ClusterConfig>) -> Self {
-        Self { client: Mutex::new(client), config, server, spent: Arc::default() }
+        let logins = Logins {
+            client: Mutex::new((0, client)),
+            proved: AtomicBool::new(false),
+            last: tokio::sync::Mutex::default(),
+        };
+        Self { logins: Arc::new(logins), config, server, spent: Arc::default() }
     }
 
     /// The same login for somebody else.
     pub(crate) fn another(&self) -> Self {
-        let client = self.client.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let (config, server, spent) = (self.config.clone(), self.server.clone(), Arc::clone(&self.spent));
-        Self { client: Mutex::new(client), config, server, spent }
+        Self { logins: Arc::clone(&self.logins), config, server, spent }
     }
 
     /// `host:port` of the API server.
@@ -119,19 +146,46 @@ impl Session {
     pub(crate) async fn open(&self, question: Question) -> Result<Response<Body>, Failure> {
         self.spent.allow(&question.ask)?;
         let again = question.ask.clone();
-        match self.once(question.ask, question.within, question.about.as_deref()).await {
-            Err(failure) if matches!(failure.reached, Reached::Answered { code: 401, .. }) => {
-                if !self.log_in().await {
+        let (number, client) = self.client();
+        match self.once(client, question.ask, question.within, question.about.as_deref()).await {
+            Err(failure) if is_unauthorized(&failure) => {
+                if !self.log_in(number).await {
                     return Err(failure);
                 }
-                self.once(again, question.within, question.about.as_deref()).await
+                let (_, client) = self.client();
+                let settled = self.once(client, again, question.within, question.about.as_deref()).await;
+                self.note(&settled);
+                settled
             }
-            settled => settled,
+            settled => {
+                self.note(&settled);
+                settled
+            }
         }
     }
 
-    async fn once(&self, ask: Ask, within: Duration, about: Option<&str>) -> Result<Response<Body>, Failure> {
-        let client = self.client.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    fn client(&self) -> (u64, Client) {
+        self.logins.client.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// An answer other than 401 proves the credentials; no answer proves nothing.
+    fn note(&self, settled: &Result<Response<Body>, Failure>) {
+        let answered = match settled {
+            Ok(_) => true,
+            Err(failure) => matches!(failure.reached, Reached::Answered { .. }) && !is_unauthorized(failure),
+        };
+        if answered {
+            self.logins.proved.store(true, Ordering::Relaxed);
+        }
+    }
+
+    async fn once(
+        &self,
+        client: Client,
+        ask: Ask,
+        within: Duration,
+        about: Option<&str>,
+    ) -> Result<Response<Body>, Failure> {
         let by = Instant::now() + within;
         let late = || Failure::timed_out(within, &self.server);
         let answer = timeout_at(by, client.send(ask.map(Body::from))).await.map_err(|_| late())?;
@@ -148,12 +202,28 @@ impl Session {
         Err(Refusal::read(&body).into_failure(status.as_u16(), asked, about))
     }
 
-    /// Reads the credentials afresh. True when there are any to try.
-    async fn log_in(&self) -> bool {
+    /// Reads the credentials afresh, when those of this number were refused. True when there are any to try. One login serves
+    /// all that wait for it, and one that was in vain is not repeated at once: an identity provider locks who tries too often.
+    async fn log_in(&self, refused: u64) -> bool {
         let Some(config) = &self.config else { return false };
-        match config.client().await {
+        let mut last = self.logins.last.lock().await;
+        if self.client().0 != refused {
+            return true;
+        }
+        if self.logins.proved.swap(false, Ordering::Relaxed) {
+            last.in_vain = 0;
+        }
+        let wait =
+            LOG_IN_AGAIN.saturating_mul(1 << last.in_vain.saturating_sub(1).min(6)).min(LOG_IN_AGAIN_MAX);
+        if last.in_vain > 0 && last.at.is_some_and(|at| at.elapsed() < wait) {
+            return false;
+        }
+        last.in_vain = last.in_vain.saturating_add(1);
+        let logged_in = config.client().await;
+        last.at = Some(Instant::now());
+        match logged_in {
             Ok((client, _)) => {
-                *self.client.lock().unwrap_or_else(PoisonError::into_inner) = client;
+                *self.logins.client.lock().unwrap_or_else(PoisonError::into_inner) = (refused + 1, client);
                 true
             }
             Err(error) => {
@@ -162,6 +232,10 @@ impl Session {
             }
         }
     }
+}
+
+const fn is_unauthorized(failure: &Failure) -> bool {
+    matches!(failure.reached, Reached::Answered { code: 401, .. })
 }
 
 /// Appends a body to `into`, up to `most` bytes.

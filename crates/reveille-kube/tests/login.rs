@@ -114,9 +114,43 @@ async fn an_expired_token_is_replaced_by_the_one_in_the_kubeconfig_now() {
     assert_eq!(error.kind, ReadErrorKind::Unauthorized, "the kubeconfig still holds the old one");
 
     kubeconfig.rewrite(&url, "second");
+    // A login that was in vain is not repeated at once.
+    let error = cluster.look(&look).await.unwrap_err();
+    assert_eq!(error.kind, ReadErrorKind::Unauthorized);
+    tokio::time::sleep(Duration::from_millis(1100)).await;
     assert_eq!(cluster.look(&look).await.unwrap(), Answer::Node(None));
-    // Good; refused and tried once more; refused and then good: no request more.
-    assert_eq!(server.seen.lock().unwrap().len(), 1 + 2 + 2);
+    // Good; refused and tried once more; refused; refused and then good: no request more.
+    assert_eq!(server.seen.lock().unwrap().len(), 1 + 2 + 1 + 2);
+}
+
+/// Sixteen requests meet a 401 at once: the credential plugin runs once for all of them, and not again for the next.
+#[tokio::test]
+async fn refused_requests_share_one_login() {
+    let server = Server::start("good").await;
+    let runs = std::env::temp_dir().join(format!("reveille-kube-runs-{}", std::process::id()));
+    let credential = r#"{"kind":"ExecCredential","apiVersion":"client.authentication.k8s.io/v1","status":{"token":"bad"}}"#;
+    let text = format!(
+        "apiVersion: v1\nkind: Config\ncurrent-context: c\n\
+         clusters: [{{name: c, cluster: {{server: \"http://{}\"}}}}]\n\
+         contexts: [{{name: c, context: {{cluster: c, user: u}}}}]\n\
+         users:\n- name: u\n  user:\n    exec:\n      apiVersion: client.authentication.k8s.io/v1\n\
+         \x20     interactiveMode: Never\n      command: sh\n      args:\n      - -c\n\
+         \x20     - |\n        echo run >> {}\n        echo '{credential}'\n",
+        server.address,
+        runs.display()
+    );
+    let kubeconfig = Kubeconfig::write("shared", "http://127.0.0.1:1", "t");
+    std::fs::write(&kubeconfig.0, text).unwrap();
+    let cluster = Cluster::connect(&kubeconfig.config()).await.unwrap();
+    let count = || std::fs::read_to_string(&runs).unwrap().lines().count();
+    assert_eq!(count(), 1);
+    let look = Look::Node(NodeName::from("a"));
+    let all = futures::future::join_all((0..16).map(|_| cluster.look(&look))).await;
+    assert!(all.iter().all(|answer| answer.as_ref().is_err_and(|e| e.kind == ReadErrorKind::Unauthorized)));
+    assert_eq!(count(), 2);
+    assert!(cluster.look(&look).await.is_err());
+    assert_eq!(count(), 2, "a login that was in vain is not repeated at once");
+    std::fs::remove_file(&runs).unwrap();
 }
 
 #[tokio::test]

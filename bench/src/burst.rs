@@ -18,7 +18,7 @@ use reveille_core::event::{ClusterFact, Event};
 use reveille_core::model::node::Ready;
 use reveille_core::model::roster::{Deadlines, Limits};
 use reveille_core::model::time::Span;
-use tokio::sync::mpsc::Receiver;
+use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::cycle::thread_cpu;
 use super::driver::helm::Helm;
@@ -39,7 +39,7 @@ const HELD_FOR: Span = Span::from_min(10);
 struct Bench {
     fleet: Fleet,
     helm: Helm,
-    acks: Receiver<Ack>,
+    acks: UnboundedReceiver<Ack>,
     _directory: tempfile::TempDir,
     calls: usize,
     /// Of the loop's thread.

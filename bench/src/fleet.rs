@@ -169,6 +169,7 @@ impl Fleet {
             scope: Scope::Full,
             ports: ports.collect(),
             groups: Some(view.groups.clone()),
+            begun: None,
             in_use: Arc::default(),
             routers: Vec::new(),
         };
@@ -216,6 +217,7 @@ impl Fleet {
                 project: None,
                 rules: Vec::new(),
             })]),
+            begun: None,
             in_use: Arc::default(),
             routers: Vec::new(),
         }

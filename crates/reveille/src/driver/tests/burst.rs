@@ -75,6 +75,7 @@ async fn all_at_once(bench: &Bench) {
         ports: numbers.iter().map(port).collect(),
         groups: Some(vec![Arc::new(fixture::group())]),
         routers: Vec::new(),
+        begun: None,
         in_use: Arc::default(),
     };
     let nodes = |ready: Ready| {

@@ -48,6 +48,7 @@ impl Reader for TroubledReader {
             ports: if torn { Vec::new() } else { numbers.iter().map(whole).collect() },
             groups: Some(vec![Arc::new(fixture::group())]),
             routers: Vec::new(),
+            begun: None,
             in_use: Arc::default(),
         })
     }

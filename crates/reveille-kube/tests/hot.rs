@@ -244,7 +244,9 @@ async fn the_rights_to_look_for_hot_objects_cover_what_is_asked_and_hold_no_secr
     }
     let rights = manifest("reveille", "reveille", Wanted { hot: true, ..Wanted::default() });
     assert!(rights.contains("nonResourceURLs: [/metrics]"));
-    assert!(!rights.contains("secrets") && !rights.contains("delete") && !rights.contains("update"));
+    assert!(!rights.contains("secrets") && !rights.contains("delete"));
+    // Only the Lease by which a roster's controllers know of each other is written.
+    assert_eq!(rights.matches("update").count(), 1, "{rights}");
     assert!(!manifest("reveille", "reveille", Wanted::default()).contains("/metrics"));
 }
 

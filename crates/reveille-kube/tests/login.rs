@@ -143,13 +143,15 @@ async fn refused_requests_share_one_login() {
     std::fs::write(&kubeconfig.0, text).unwrap();
     let cluster = Cluster::connect(&kubeconfig.config()).await.unwrap();
     let count = || std::fs::read_to_string(&runs).unwrap().lines().count();
-    assert_eq!(count(), 1);
+    // Each login may read the credential more than once.
+    let each = count();
+    assert!(each > 0);
     let look = Look::Node(NodeName::from("a"));
     let all = futures::future::join_all((0..16).map(|_| cluster.look(&look))).await;
     assert!(all.iter().all(|answer| answer.as_ref().is_err_and(|e| e.kind == ReadErrorKind::Unauthorized)));
-    assert_eq!(count(), 2);
+    assert_eq!(count(), 2 * each);
     assert!(cluster.look(&look).await.is_err());
-    assert_eq!(count(), 2, "a login that was in vain is not repeated at once");
+    assert_eq!(count(), 2 * each, "a login that was in vain is not repeated at once");
     std::fs::remove_file(&runs).unwrap();
 }
 
@@ -173,7 +175,7 @@ async fn where_nobody_listens_nothing_was_sent() {
     assert_eq!(
         &*error.text,
         format!(
-            "cluster: cannot list nodes: connection refused (127.0.0.1:{port}). Nobody is marked absent from this."
+            "cluster: cannot read namespace kube-system: connection refused (127.0.0.1:{port}). Nobody is marked absent from this."
         )
     );
 }

@@ -482,7 +482,8 @@ impl State {
         }
     }
 
-    /// What is frozen because too many are away, and what recovers from that: where machines come back one after another, those that
+    /// What is frozen because too many are away, and what recovers from that: where machines come back one after another, those
+    /// that
     /// are still away come back as well.
     fn review_freezes(&mut self) {
         let (now, settle, limits) = (self.now, self.roster.timing.settle, self.roster.limits);

@@ -80,7 +80,9 @@ impl Decision {
 const EVIDENCE_WITHIN: Span = Span::from_min(2);
 /// Evidence of an absence is read so long before its deadline: sixty machines that are due at once wait for 120 reads, sixteen
 /// at a time, which took 1.2 s of a real EC2 API when they began at the deadline.
-const READ_AHEAD: Span = Span::from_s(30);
+/// No earlier than that takes: a console that is read half a minute before a deadline lacks the last half minute of the boot,
+/// and a first boot that fails in it was rebooted instead of replaced.
+const READ_AHEAD: Span = Span::from_s(5);
 /// Console and action log older than this are read again before something that can hurt.
 const EVIDENCE_FRESH: Span = Span::from_min(10);
 /// "No such id" older than this is asked again before the Node of that instance is deleted: lists and cells come back.

@@ -261,6 +261,45 @@ impl Hold {
             _ => f.write_str("no agent answers there: a person has to do it"),
         }
     }
+
+    /// What holds because of a limit of the roster, the pool or the router.
+    fn say_of_limits(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::AtOnce { used, limit } => write!(f, "{used} of {limit} repairs under way"),
+            Self::PerHour { used, limit, free_in } => {
+                write!(f, "{used} of {limit} repairs begun within the hour; the next in {free_in}")
+            }
+            Self::Width { used, width } => {
+                write!(
+                    f,
+                    "{used} of {width} under way for this fault in this pool and zone; more when one is proved"
+                )
+            }
+            Self::CoolingDown(left) => {
+                write!(f, "the last repair of this kind here failed; tries again in {left}")
+            }
+            Self::Kept(left) => write!(f, "it is kept for somebody to look at, for {left} more"),
+            Self::PoolMinimum { live, min } => {
+                write!(f, "the pool has {live} live machines and must keep {min}")
+            }
+            Self::SameFault { times: 1, text } => {
+                write!(f, "a machine was deleted for the same fault and it came back: {text}")
+            }
+            Self::SameFault { times, text } => {
+                write!(f, "{times} machines were deleted for the same fault and it came back: {text}")
+            }
+            Self::Futile { times } => {
+                write!(
+                    f,
+                    "the last {times} replacements in this pool did not help: what they are made from is amiss, not they"
+                )
+            }
+            Self::RouterFull { used, limit } => {
+                write!(f, "the router holds {used} of {limit} routes: a successor would get none")
+            }
+            of_agents => of_agents.say_of_agents(f),
+        }
+    }
 }
 
 impl fmt::Display for Hold {
@@ -319,45 +358,13 @@ impl fmt::Display for Hold {
                 )
             }
             Self::Locked => f.write_str("the instance is locked in the cloud"),
-            Self::AtOnce { used, limit } => write!(f, "{used} of {limit} repairs under way"),
-            Self::PerHour { used, limit, free_in } => {
-                write!(f, "{used} of {limit} repairs begun within the hour; the next in {free_in}")
-            }
-            Self::Width { used, width } => {
-                write!(
-                    f,
-                    "{used} of {width} under way for this fault in this pool and zone; more when one is proved"
-                )
-            }
-            Self::CoolingDown(left) => {
-                write!(f, "the last repair of this kind here failed; tries again in {left}")
-            }
-            Self::Kept(left) => write!(f, "it is kept for somebody to look at, for {left} more"),
-            Self::PoolMinimum { live, min } => {
-                write!(f, "the pool has {live} live machines and must keep {min}")
-            }
-            Self::SameFault { times: 1, text } => {
-                write!(f, "a machine was deleted for the same fault and it came back: {text}")
-            }
-            Self::SameFault { times, text } => {
-                write!(f, "{times} machines were deleted for the same fault and it came back: {text}")
-            }
-            Self::Futile { times } => {
-                write!(
-                    f,
-                    "the last {times} replacements in this pool did not help: what they are made from is amiss, not they"
-                )
-            }
-            Self::RouterFull { used, limit } => {
-                write!(f, "the router holds {used} of {limit} routes: a successor would get none")
-            }
             Self::HistoryUnknown => f.write_str("it is older than our watch and may have joined once"),
             Self::NoNode => {
                 f.write_str("no Node exists in the cluster yet: nothing shows that a machine can join it")
             }
             Self::Ledger(why) => write!(f, "the ledger cannot be written: {why}"),
             Self::NotLeading => f.write_str("another process leads"),
-            of_agents => of_agents.say_of_agents(f),
+            other => other.say_of_limits(f),
         }
     }
 }

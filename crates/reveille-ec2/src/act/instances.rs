@@ -1,7 +1,8 @@
 //! Reboot, stop and start, end.
 //!
 //! Each reads the instance directly before the act, and does nothing when the tags are gone on which the call rests: EC2 has no
-//! precondition on tags, so one request lies between the read and the act. Each looks at the group as well: an Auto Scaling group takes a machine that somebody else stops for a broken one and replaces it, so its
+//! precondition on tags, so one request lies between the read and the act. Each looks at the group as well: an Auto Scaling
+//! group takes a machine that somebody else stops for a broken one and replaces it, so its
 //! machines are never stopped here, and are ended through the group, which then makes the successor that it would miss.
 
 use std::sync::Arc;

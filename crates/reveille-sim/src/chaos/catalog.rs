@@ -282,8 +282,8 @@ pub fn table() -> String {
          are lost when they stop; and parts of the cloud may not know an instance for the first five minutes of its life. What\n\
          happens to these is drawn beside all others.\n\n\
          | fault | beside 1000 happenings | what happens |\n| --- | ---: | --- |\n{hosted}\n\
-         Courses of seeds from {varied_from} on are in fleets with variety, as real ones have it (`chaos::variety`). What happens\n\
-         to these is drawn beside all others.\n\n\
+         Courses of seeds from {varied_from} on are in fleets with variety, as real ones have it\n\
+         (`chaos::variety`). What happens to these is drawn beside all others.\n\n\
          | fault | beside 1000 happenings | what happens |\n| --- | ---: | --- |\n{varied}"
     )
 }

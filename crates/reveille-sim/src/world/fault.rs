@@ -249,6 +249,24 @@ pub enum CallLie {
     Unmarked,
 }
 
+impl CallLie {
+    /// The name in scenarios and logs.
+    const fn name(&self) -> &'static str {
+        match self {
+            Self::Ignored => "call-ignored",
+            Self::Unanswered => "call-unanswered",
+            Self::Fails { .. } => "call-fails",
+            Self::Cut => "nudge-cut",
+            Self::TimesOut => "call-times-out",
+            Self::FailsAndWorks => "call-fails-and-works",
+            Self::Late(_) => "call-late",
+            Self::Twice => "call-twice",
+            Self::Overtaken => "call-overtaken",
+            Self::Unmarked => "unmarked-before-call",
+        }
+    }
+}
+
 impl Fault {
     /// The name in scenarios and logs.
     pub const fn name(&self) -> &'static str {
@@ -301,16 +319,7 @@ impl Fault {
             Self::ApiSilent(_) => "api-silent",
             Self::LeasesFrozen(_) => "leases-frozen",
             Self::ZoneDark(..) => "zone-dark",
-            Self::Call(CallLie::Ignored) => "call-ignored",
-            Self::Call(CallLie::Unanswered) => "call-unanswered",
-            Self::Call(CallLie::Fails { .. }) => "call-fails",
-            Self::Call(CallLie::Cut) => "nudge-cut",
-            Self::Call(CallLie::TimesOut) => "call-times-out",
-            Self::Call(CallLie::FailsAndWorks) => "call-fails-and-works",
-            Self::Call(CallLie::Late(_)) => "call-late",
-            Self::Call(CallLie::Twice) => "call-twice",
-            Self::Call(CallLie::Overtaken) => "call-overtaken",
-            Self::Call(CallLie::Unmarked) => "unmarked-before-call",
+            Self::Call(lie) => lie.name(),
             Self::AnswersLate(_) => "answers-late",
             Self::AnswersTwice(_) => "answers-twice",
             Self::PagesRepeat(_) => "pages-repeat",

@@ -2,7 +2,7 @@
 //!
 //! | act | OpenStack (Nova) | EC2 |
 //! | --- | --- | --- |
-//! | reboot | entry in the action log at once, REBOOT with a task until it is done | nothing: `LaunchTime` and `running` stay as they are |
+//! | reboot | an entry in the log of actions, REBOOT until it is done | nothing: `LaunchTime` and `running` stay as they are |
 //! | stop and start | – | `pending`, and another `LaunchTime` |
 //!
 //! Sources: nova `nova/compute/api.py` (`reboot`, `_record_action_start`); Amazon EC2 API Reference, `RebootInstances` and

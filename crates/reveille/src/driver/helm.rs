@@ -7,7 +7,8 @@
 //!
 //! Production and the demo share this: one drives it by the wall clock and real adapters, the other by a made-up world's
 //! time. After every step the invariants are checked by a judge that does not ask the guards it checks, over what the step
-//! touched, and every ten seconds over everything; a call that breaks one is not handed on. Once stopping has begun no new intent gets into the ledger, so none is called.
+//! touched, and every ten seconds over everything; a call that breaks one is not handed on. Once stopping has begun no new
+//! intent gets into the ledger, so none is called.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

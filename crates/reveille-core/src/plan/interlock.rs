@@ -212,6 +212,10 @@ fn machine(desk: &Desk<'_>, case: &Case, seen: &Seen, rung: Rung, holds: &mut Ve
     if let Some(task) = seen.instance.task.as_ref().filter(|_| working) {
         holds.push(Hold::OtherActor(format!("the cloud says task {task}").into()));
     }
+    // A machine that is rescued, resized or started by somebody has no task while it stays so.
+    if let Some(what) = being_handled(seen.instance.state).filter(|_| rung != Rung::Cleanup) {
+        holds.push(Hold::OtherActor(Arc::from(what)));
+    }
     let leaving = seen.nodes.iter().filter_map(|name| desk.cluster.nodes.get(name));
     for node in leaving {
         if let Some(sign) = &node.node.intent.leaving {
@@ -224,6 +228,17 @@ fn machine(desk: &Desk<'_>, case: &Case, seen: &Seen, rung: Rung, holds: &mut Ve
     });
     if rung == Rung::Replace && unknown_history && !first_boot_failed {
         holds.push(Hold::HistoryUnknown);
+    }
+}
+
+/// States that neither a fault nor a remedy of ours leaves a machine in: an operator or the cloud itself is at work.
+const fn being_handled(state: InstanceState) -> Option<&'static str> {
+    match state {
+        InstanceState::Rebooting => Some("the cloud reboots or starts it"),
+        InstanceState::Other => {
+            Some("the cloud says a state that only an operator or the cloud itself ends (a rescue, a resize)")
+        }
+        _ => None,
     }
 }
 

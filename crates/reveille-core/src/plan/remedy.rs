@@ -307,6 +307,10 @@ fn on_instance(desk: &Desk<'_>, case: &Case, rung: Rung) -> Result<Call, NoCall>
             }
             Ok(Call::Reboot { cloud, instance, hard, owned })
         }
+        // Somebody brought it into this state, and may need it so. That is no reason for a harsher step: the interlock holds it.
+        Rung::Reboot if matches!(state, InstanceState::Rebooting | InstanceState::Other) => {
+            Ok(Call::Reboot { cloud, instance, hard: false, owned })
+        }
         Rung::Reboot => no_call("only a running instance can be rebooted"),
         _ => Ok(Call::DeleteInstance { cloud, instance, owned }),
     }

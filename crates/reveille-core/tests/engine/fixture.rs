@@ -168,6 +168,8 @@ pub struct Field {
     pub fails: bool,
     /// Calls are answered so, and have no effect.
     pub denial: Option<Outcome>,
+    /// Only those on these instances, where there are any.
+    pub denied_only: Vec<String>,
     /// Reads of action logs fail once a call was made.
     pub no_action_log: bool,
     /// The cloud's own clock is so far behind ours.
@@ -211,6 +213,7 @@ impl Field {
             deaf: false,
             fails: false,
             denial: None,
+            denied_only: Vec::new(),
             no_action_log: false,
             cloud_behind: Span::ZERO,
             leaves_nudges: false,
@@ -388,7 +391,7 @@ impl Field {
                     }
                     self.feed(Event::Done { intent, outcome });
                 }
-                Effect::Call { intent, call, .. } if self.denial.is_some() => {
+                Effect::Call { intent, call, .. } if self.denial.is_some() && self.is_denied(&call) => {
                     self.calls.push(call);
                     let outcome = self.denial.clone().unwrap();
                     self.feed(Event::Done { intent, outcome });
@@ -497,6 +500,16 @@ impl Field {
         let reboots = self.acts_on(&id.into(), |_| true);
         let node = self.nodes.get_mut(id).unwrap();
         (node.ready, node.boot_id) = (Ready::True, Some(boot_id(id, reboots)));
+    }
+
+    fn is_denied(&self, call: &Call) -> bool {
+        let on = match call {
+            Call::Reboot { instance, .. }
+            | Call::DeleteInstance { instance, .. }
+            | Call::Start { instance, .. } => Some(instance.as_str()),
+            _ => None,
+        };
+        self.denied_only.is_empty() || on.is_some_and(|on| self.denied_only.iter().any(|id| id == on))
     }
 
     pub fn apply(&mut self, call: &Call) {

@@ -22,4 +22,5 @@ mod removal;
 mod restart;
 mod restraint;
 mod routes;
+mod unmade;
 mod wishes;

@@ -214,6 +214,27 @@ impl Call {
         matches!(self, Self::Reboot { .. } | Self::DeleteInstance { .. } | Self::DeleteNode { .. })
     }
 
+    /// True when two controllers that both do it do no harm: it adds what is missing, tells a data plane to read again, or asks an
+    /// agent, which decides for itself.
+    pub const fn is_harmless_twice(&self) -> bool {
+        match self {
+            Self::SetPortGroups { .. }
+            | Self::AddRules { .. }
+            | Self::NudgeGroup { .. }
+            | Self::NudgeRouter { .. }
+            | Self::AddRoutes { .. }
+            | Self::AddPortPairs { .. }
+            | Self::AskAgent { .. } => true,
+            Self::RemoveRoutes { .. }
+            | Self::DropRule { .. }
+            | Self::AssignRoles { .. }
+            | Self::Reboot { .. }
+            | Self::Start { .. }
+            | Self::DeleteInstance { .. }
+            | Self::DeleteNode { .. } => false,
+        }
+    }
+
     /// The marks that the instance must carry at the moment of the act, for calls on an instance.
     pub const fn owned(&self) -> Option<&Ownership> {
         match self {
@@ -337,6 +358,11 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// It is certain that nothing happened.
+    pub const fn never_happened(&self) -> bool {
+        self.denies() && !matches!(self, Self::Failed { .. })
+    }
+
     /// The other side says that nothing came of it. Should it come to pass all the same, it may have been somebody else.
     pub const fn denies(&self) -> bool {
         matches!(

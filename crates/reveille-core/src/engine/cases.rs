@@ -365,7 +365,7 @@ impl State {
             rests_on_cluster: fault.rests_on_cluster,
             gathered: Gathered::default(),
             unreached: 0,
-            denials: 0,
+            unmade: 0,
             well_boot: None,
             lapsed: Vec::new(),
         };

@@ -15,7 +15,7 @@ use crate::guard::{Guard, stands};
 use crate::model::id::{IncidentId, IntentId, RecordId};
 use crate::model::incident::{Attempt, DROPPED, FaultKind, IncidentKey};
 use crate::model::time::{Span, Time};
-use crate::plan::budget::{Flight, Phase, normalise_fault};
+use crate::plan::budget::{Counted, Flight, Phase, normalise_fault};
 use crate::plan::decide::{self, Decision, Next};
 use crate::plan::interlock;
 use crate::plan::ladder::{self, Class, Rung};
@@ -203,9 +203,10 @@ impl State {
             case.incident.begin_attempt(intent, Arc::from(call.to_string()), at);
         }
         let phase = Phase::Recording;
-        self.book
-            .flights
-            .insert(intent, Flight { incident, key: key.clone(), rung, call, before, domain, phase });
+        self.book.flights.insert(
+            intent,
+            Flight { incident, key: key.clone(), rung, call, before, domain, phase, counted: None },
+        );
         if !stands(Guard::IntentFirst) {
             self.on_recorded(id);
         }
@@ -219,16 +220,42 @@ impl State {
         }
     }
 
-    fn count_same_fault(&mut self, key: &IncidentKey, rung: Rung) {
+    /// Counted as soon as the deletion goes out, so that a crash before its answer does not lose it. An answer that says that
+    /// nothing happened takes it back.
+    fn count_same_fault(&mut self, key: &IncidentKey, rung: Rung) -> Option<Counted> {
         if rung != Rung::Replace {
-            return;
+            return None;
         }
-        let Some((_, seen)) = self.desk().seen_of(&key.subject) else { return };
-        let (Some(pool), Some(fault)) = (seen.pool().cloned(), seen.instance.fault.clone()) else { return };
+        let desk = self.desk();
+        let (_, seen) = desk.seen_of(&key.subject)?;
+        let (pool, fault) = (seen.pool().cloned()?, seen.instance.fault.as_ref()?);
         let (instance, fault) = (seen.instance.id.clone(), normalise_fault(&fault.message));
-        self.book.count_fault(&pool, &instance, &fault);
+        let counted = Counted { pool, instance, fault };
+        self.count_fault_of(&counted).then_some(counted)
+    }
+
+    /// True where it was not counted before.
+    pub(super) fn count_fault_of(&mut self, counted: &Counted) -> bool {
+        let Counted { pool, instance, fault } = counted.clone();
+        let new = self.book.count_fault(&pool, &instance, &fault);
         let at = self.now;
         self.record(Record::FaultSeen { at, pool, instance, fault });
+        new
+    }
+
+    /// Nothing came of it: it is no deletion, counts for no fault and takes no room within the hour. A failure may have come after
+    /// the deed, so its room stays taken.
+    fn nothing_came_of(&mut self, flight: Flight, outcome: &Outcome) -> Flight {
+        self.book.not_deleted(&flight.call);
+        if let Some(counted) = &flight.counted {
+            self.book.uncount_fault(counted);
+        }
+        if let (true, Phase::Calling { since }) = (outcome.never_happened(), &flight.phase)
+            && flight.rung.class().is_destructive()
+        {
+            self.book.unbegin_at(*since);
+        }
+        flight
     }
 
     pub(super) fn on_recorded(&mut self, record: RecordId) {
@@ -251,9 +278,9 @@ impl State {
                 let (call, fence, flight_rung) = (flight.call.clone(), self.start.fence, flight.rung);
                 let key = flight.key.clone();
                 let phase = Phase::Calling { since: self.now };
-                self.book.flights.insert(intent, Flight { phase, ..flight });
+                let counted = self.count_same_fault(&key, flight_rung);
+                self.book.flights.insert(intent, Flight { phase, counted, ..flight });
                 self.book.count_requested(flight_rung);
-                self.count_same_fault(&key, flight_rung);
                 self.wake(self.now + CALL_WITHIN, Wake::Flight(intent));
                 self.effects.push(Effect::Call { intent, fence, call });
             }
@@ -317,14 +344,12 @@ impl State {
         let text: Arc<str> = Arc::from(outcome.to_string());
         self.record(Record::Ended { at, intent, outcome: outcome.clone() });
         self.note_attempt(&flight.key, intent, |attempt| attempt.outcome = Some((at, text)));
-        if outcome.denies() {
-            self.book.not_deleted(&flight.call);
-        }
+        let flight = if outcome.denies() { self.nothing_came_of(flight, &outcome) } else { flight };
         self.hear_answer(&flight.call, &outcome);
         match outcome {
             Outcome::Accepted { .. } | Outcome::AlreadySo { .. } | Outcome::Unknown { .. } => {
                 if let Some(case) = self.cases.get_mut(&flight.key) {
-                    (case.unreached, case.denials) = (0, 0);
+                    (case.unreached, case.unmade) = (0, 0);
                 }
                 if stands(Guard::FreshRead) {
                     self.verify(intent);
@@ -337,8 +362,9 @@ impl State {
                 self.drop_node(&flight.call);
                 self.refresh_subject(&flight);
                 // An instance that changed is read again first, which takes longer than a revision does.
-                let wait = flight.call.owned().is_none().then_some(MOVED_WAIT);
-                self.try_again(&flight, wait);
+                let least =
+                    if flight.call.owned().is_none() { MOVED_WAIT } else { self.roster.timing.backoff_min };
+                self.wait_to_make_it(&flight, least);
             }
             Outcome::Failed { retry_after, text } => {
                 self.book.flights.remove(&intent);
@@ -352,7 +378,8 @@ impl State {
             }
             Outcome::Denied { .. } if stands(Guard::RightsReturn) => {
                 self.book.flights.remove(&intent);
-                self.wait_for_the_right(&flight, intent);
+                self.note_attempt(&flight.key, intent, |attempt| attempt.denied = true);
+                self.wait_to_make_it(&flight, self.roster.timing.backoff_min);
             }
             Outcome::Denied { text } | Outcome::Refused { text } => {
                 self.book.flights.remove(&intent);
@@ -381,15 +408,14 @@ impl State {
         }
     }
 
-    /// The credential may not do this. The same is tried again, later and later, for as long as the fault lasts: a right that came
-    /// back after 75 s left a port without its group for good. The next step is no answer to a missing right either: a reboot that
-    /// a policy forbids is no reason to delete.
-    fn wait_for_the_right(&mut self, flight: &Flight, intent: IntentId) {
-        let (now, timing) = (self.now, self.roster.timing);
-        self.note_attempt(&flight.key, intent, |attempt| attempt.denied = true);
+    /// The call was never made: the credential may not, or the other side was in no state for it. That is no try of this step, and
+    /// a reboot that was never made is no reason to delete. The same is tried again, later and later, for as long as the fault
+    /// lasts: a right that came back after 75 s left a port without its group for good.
+    fn wait_to_make_it(&mut self, flight: &Flight, least: Span) {
+        let (now, longest) = (self.now, self.roster.timing.backoff_max);
         let Some(case) = self.cases.get_mut(&flight.key) else { return };
-        let wait = timing.backoff_min.doubled(case.denials, timing.backoff_max);
-        case.denials = case.denials.saturating_add(1);
+        let wait = least.doubled(case.unmade, longest);
+        case.unmade = case.unmade.saturating_add(1);
         case.incident.not_before = Some(now + wait);
         self.ripe.insert(flight.key.clone());
     }
@@ -412,21 +438,13 @@ impl State {
     }
 
     /// One more try of this rung after a backoff, or the next rung when its tries are used up.
-    pub(super) fn try_again(&mut self, flight: &Flight, at_least: Option<Span>) {
+    pub(super) fn try_again(&mut self, flight: &Flight) {
         let timing = self.roster.timing;
         let now = self.now;
         let Some(case) = self.cases.get_mut(&flight.key) else { return };
         let incident = &mut case.incident;
         incident.tries = incident.tries.saturating_add(1);
-        let moved = at_least == Some(MOVED_WAIT);
-        let backoff = if moved {
-            MOVED_WAIT
-        } else {
-            timing
-                .backoff_min
-                .doubled(incident.tries - 1, timing.backoff_max)
-                .max(at_least.unwrap_or(Span::ZERO))
-        };
+        let backoff = timing.backoff_min.doubled(incident.tries - 1, timing.backoff_max);
         incident.not_before = Some(now + backoff);
         let tries = incident.tries;
         let used_up = tries >= flight.rung.tries(timing.tries) && stands(Guard::TriesEnd);

@@ -239,7 +239,7 @@ impl State {
             let width = self.book.failed(domain, self.now);
             self.record_width(domain, width, None);
         }
-        self.try_again(flight, None);
+        self.try_again(flight);
         self.rouse_subject(&flight.key.subject);
     }
 
@@ -289,6 +289,9 @@ impl State {
         for intent in gone {
             let Some(flight) = self.book.undoubt(intent) else { continue };
             self.book.flights.insert(intent, flight.clone());
+            if let Some(counted) = &flight.counted {
+                self.count_fault_of(counted);
+            }
             let judged = self.attempt(&flight.key, intent).is_some_and(|attempt| attempt.verdict.is_some());
             let although =
                 if judged { "it was read back as not done" } else { "the call was answered as failed" };

@@ -16,7 +16,7 @@ use crate::model::incident::{Asked, Attempt, DROPPED, Incident, IncidentKey, Mac
 use crate::model::roster::{Deadlines, Roster};
 use crate::model::time::{Span, Time};
 use crate::observe::cloud::Left;
-use crate::plan::budget::{Flight, Phase, Tried, Width};
+use crate::plan::budget::{Counted, Flight, Phase, Tried, Width};
 use crate::plan::desk::Case;
 use crate::plan::interlock;
 use crate::plan::ladder::{self, Rung};
@@ -104,7 +104,9 @@ impl Replay {
                 self.state.book.set_width(domain, Width { width, not_before, failures, since: at });
             }
             Record::FaultSeen { pool, instance, fault, .. } => {
-                self.state.book.count_fault(&pool, &instance, &fault);
+                if self.state.book.count_fault(&pool, &instance, &fault) {
+                    self.state.book.note_counted(Counted { pool, instance, fault });
+                }
             }
             Record::Counted { repair, requested, verified, .. } => {
                 // A repair that this version does not have is not shown by it either.
@@ -194,14 +196,23 @@ impl Replay {
                 let Some(key) = self.keys.get(&incident).cloned() else { return };
                 let what = Arc::from(call.to_string());
                 let Some(step) = ladder::ladder(key.kind).get(usize::from(rung)).copied() else { return };
-                if call.is_destructive() {
+                if step.class().is_destructive() {
                     state.book.begin(at);
                 }
                 if let crate::effect::Call::DeleteInstance { instance, .. } = &call {
                     state.book.note_deleted(instance);
                 }
                 let phase = Phase::Recording;
-                let flight = Flight { incident, key: key.clone(), rung: step, call, before, domain, phase };
+                let flight = Flight {
+                    incident,
+                    key: key.clone(),
+                    rung: step,
+                    call,
+                    before,
+                    domain,
+                    phase,
+                    counted: None,
+                };
                 state.note_begun(&key, incident, intent);
                 state.book.flights.insert(intent, flight);
                 self.open_intents.insert(intent, key);
@@ -220,6 +231,9 @@ impl Replay {
             Record::Dropped { at, intent, why } => {
                 if let Some(flight) = state.book.flights.remove(&intent) {
                     state.book.not_deleted(&flight.call);
+                    if flight.rung.class().is_destructive() {
+                        state.book.unbegin_at(at);
+                    }
                 }
                 self.note(intent, |attempt| {
                     attempt.outcome = Some((at, Arc::from(format!("{DROPPED}{why}"))))
@@ -231,6 +245,12 @@ impl Replay {
                     state.book.count_requested(flight.rung);
                     if outcome.denies() {
                         state.book.not_deleted(&flight.call);
+                        if let Some(counted) = &flight.counted {
+                            state.book.uncount_fault(counted);
+                        }
+                    }
+                    if outcome.never_happened() && flight.rung.class().is_destructive() {
+                        state.book.unbegin_at(at);
                     }
                     if matches!(outcome, Outcome::Failed { .. }) {
                         state.book.doubt(intent, &Flight { phase: Phase::Calling { since: at }, ..flight });
@@ -241,11 +261,11 @@ impl Replay {
                 self.note(intent, |attempt| (attempt.outcome, attempt.denied) = (Some((at, text)), denied));
                 match outcome {
                     Outcome::Accepted { .. } | Outcome::AlreadySo { .. } | Outcome::Unknown { .. } => {}
-                    Outcome::Moved { .. } => self.failed(at, intent, 1),
                     // What was refused is not asked again: the next rung.
                     Outcome::Refused { .. } => self.failed(at, intent, u32::MAX),
                     // It did not happen at all: that says nothing of the remedy.
-                    Outcome::Failed { .. }
+                    Outcome::Moved { .. }
+                    | Outcome::Failed { .. }
                     | Outcome::Denied { .. }
                     | Outcome::Limit { .. }
                     | Outcome::Fenced => self.failed(at, intent, 0),
@@ -306,7 +326,7 @@ impl Replay {
             rests_on_cluster: true,
             gathered: Gathered::default(),
             unreached: 0,
-            denials: 0,
+            unmade: 0,
             well_boot: None,
             lapsed: Vec::new(),
         };

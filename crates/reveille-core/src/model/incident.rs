@@ -359,9 +359,9 @@ impl Incident {
         self.findings.first().map_or(&Cause::Unknown, |finding| &finding.cause)
     }
 
-    /// A try begins. Of the same that was denied over and over, the last stays: it is tried for as long as the fault lasts.
+    /// A try begins. Of the same that was not made over and over, the last stays: it is tried for as long as the fault lasts.
     pub fn begin_attempt(&mut self, intent: IntentId, what: Arc<str>, at: Time) {
-        self.attempts.pop_if(|last| last.denied && last.what == what);
+        self.attempts.pop_if(|last| last.was_not_made() && last.what == what);
         self.attempts.push(Attempt { intent, what, at, outcome: None, verdict: None, denied: false });
     }
 
@@ -374,6 +374,11 @@ impl Incident {
 }
 
 impl Attempt {
+    /// The credential may not, or the other side was in no state for it: this was no try of the remedy.
+    fn was_not_made(&self) -> bool {
+        self.denied || self.outcome.as_ref().is_some_and(|(_, said)| said.starts_with(MOVED))
+    }
+
     /// Nothing happened: the call was not made, the other side did not take it, or nobody knows whether it was made and a
     /// fresh read found nothing of it.
     pub fn came_to_nothing(&self) -> bool {
@@ -388,7 +393,9 @@ impl Attempt {
 /// Begins the outcome of an attempt whose call was never made.
 pub const DROPPED: &str = "dropped: ";
 /// Begin the outcome of an attempt whose call did nothing and may later, as [`crate::effect::Outcome`] says it.
-const NOTHING: [&str; 4] = [DROPPED, "failed: ", "changed meanwhile: ", "limit reached: "];
+const NOTHING: [&str; 4] = [DROPPED, "failed: ", MOVED, "limit reached: "];
+/// Begins the outcome of an attempt whose subject had changed meanwhile.
+const MOVED: &str = "changed meanwhile: ";
 /// Begins the outcome of an attempt of which nobody knows whether its call was made.
 const UNKNOWN: &str = "unknown: ";
 

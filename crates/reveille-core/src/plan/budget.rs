@@ -37,6 +37,19 @@ pub struct Flight {
     pub domain: Option<Domain>,
     /// How far it is.
     pub phase: Phase,
+    /// For which fault its deletion was counted, where this one was the first to be.
+    pub counted: Option<Counted>,
+}
+
+/// A deletion as the count of the same fault knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Counted {
+    /// The pool that the instance is of.
+    pub pool: PoolName,
+    /// The instance.
+    pub instance: InstanceId,
+    /// Its fault, without what differs from machine to machine.
+    pub fault: Arc<str>,
 }
 
 /// How far an intent is.
@@ -261,6 +274,14 @@ impl Book {
         self.begun.pop_back();
     }
 
+    /// What began then never happened: it does not count.
+    pub fn unbegin_at(&mut self, at: Time) {
+        let place = self.begun.iter().rposition(|begun| *begun <= at);
+        if let Some(place) = place {
+            self.begun.remove(place);
+        }
+    }
+
     fn forget_old(&mut self, now: Time) {
         while self.begun.front().is_some_and(|first| now.since(*first) >= HOUR) {
             self.begun.pop_front();
@@ -342,11 +363,33 @@ impl Book {
         self.widths.iter()
     }
 
-    /// An instance of the pool is deleted for this fault.
-    pub fn count_fault(&mut self, pool: &PoolName, instance: &InstanceId, fault: &Arc<str>) {
+    /// An instance of the pool is deleted for this fault. False when it was counted already.
+    pub fn count_fault(&mut self, pool: &PoolName, instance: &InstanceId, fault: &Arc<str>) -> bool {
         let seen = self.same_faults.entry((pool.clone(), fault.clone())).or_default();
-        if !seen.contains(instance) {
+        let new = !seen.contains(instance);
+        if new {
             seen.push(instance.clone());
+        }
+        new
+    }
+
+    /// It was not deleted after all.
+    pub fn uncount_fault(&mut self, counted: &Counted) {
+        let key = (counted.pool.clone(), counted.fault.clone());
+        if let Some(seen) = self.same_faults.get_mut(&key) {
+            seen.retain(|instance| *instance != counted.instance);
+            if seen.is_empty() {
+                self.same_faults.remove(&key);
+            }
+        }
+    }
+
+    /// The flight that deletes this instance was the first to count for its fault.
+    pub fn note_counted(&mut self, counted: Counted) {
+        let deletes = |flight: &&mut Flight| matches!(&flight.call, Call::DeleteInstance { instance, .. } if *instance == counted.instance);
+        let flight = self.flights.values_mut().find(deletes);
+        if let Some(flight) = flight.filter(|flight| matches!(flight.phase, Phase::Recording)) {
+            flight.counted = Some(counted);
         }
     }
 

@@ -35,8 +35,8 @@ pub struct Case {
     pub gathered: Gathered,
     /// Calls in a row that did not happen at all: the other side was away. They say nothing of the remedy.
     pub unreached: u32,
-    /// Calls in a row for which the credential lacked the right.
-    pub denials: u32,
+    /// Calls in a row that were never made: the credential lacked the right, or the other side was in no state for them.
+    pub unmade: u32,
     /// The boot id that its Node carried when it first looked well again.
     pub well_boot: Option<Arc<str>>,
     /// Tries that held and did not last, as far as they were counted as such.

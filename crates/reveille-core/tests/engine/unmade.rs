@@ -1,8 +1,11 @@
 //! Acts that never happened, and machines that somebody else has in hand: neither is a reason for a harsher act.
 
-use reveille_core::model::instance::InstanceState;
+use reveille_core::effect::{Call, Outcome};
+use reveille_core::model::incident::FaultKind;
+use reveille_core::model::instance::{Fault, InstanceState};
 use reveille_core::model::node::Ready;
-use reveille_core::model::time::Span;
+use reveille_core::model::time::{Span, Time};
+use reveille_core::record::Record;
 
 use super::fixture::{Field, roster};
 
@@ -35,9 +38,117 @@ fn not_deleted_in(state: InstanceState) {
     // Once nobody has it in hand any more, it is repaired as any other, gently first.
     field.instances.get_mut("i004").unwrap().state = InstanceState::Active;
     field.run(Span::from_min(10));
+    assert!(matches!(field.calls.first(), Some(Call::Reboot { .. })), "{:?}", field.calls);
+}
+
+fn denied() -> Option<Outcome> {
+    Some(Outcome::Denied { text: "403 Forbidden: Policy doesn't allow os_compute_api:servers:delete".into() })
+}
+
+/// Three machines that Nova could not place. The credential may not delete; then it may.
+#[test]
+fn deletions_that_never_happened_are_not_counted_as_the_same_fault_again() {
+    never_happened(denied());
+}
+
+/// The same where nobody answers, or no call was sent at all because leadership was not proved.
+#[test]
+fn deletions_that_were_never_sent_are_not_counted_as_the_same_fault_again() {
+    never_happened(Some(Outcome::Failed {
+        retry_after: None,
+        text: "not sent: leadership is not proved".into(),
+    }));
+}
+
+fn never_happened(outcome: Option<Outcome>) {
+    let mut field = Field::new(roster()).populate(12);
+    field.run(Span::from_min(5));
+    for id in ["i001", "i002", "i003"] {
+        let found = field.instances.get_mut(id).unwrap();
+        found.state = InstanceState::Errored;
+        found.fault = Some(Fault { message: "No valid host was found".into(), ..fault() });
+        field.nodes.remove(id);
+    }
+    field.denial = outcome.clone();
+    field.run(Span::from_min(60));
+    let tried = field.calls.len();
+    let deleted = field.records.iter().filter(|r| matches!(r, Record::FaultSeen { .. })).count();
+    field.denial = None;
+    field.run(Span::from_min(600));
+    let why: Vec<String> = ["i001", "i002", "i003"]
+        .iter()
+        .filter(|id| field.case(id, FaultKind::Errored).is_some())
+        .map(|id| field.held(id, FaultKind::Errored))
+        .collect();
     assert!(
-        matches!(field.calls.first(), Some(reveille_core::effect::Call::Reboot { .. })),
-        "{:?}",
-        field.calls
+        field.calls[tried..].iter().any(|call| matches!(call, Call::DeleteInstance { .. })),
+        "{outcome:?}: {tried} calls, none did anything; {deleted} faults counted; ten hours after the right is back: {why:?}"
     );
+}
+
+fn fault() -> Fault {
+    Fault { code: 500, message: "".into() }
+}
+
+/// Three machines whose reboots are forbidden, and later one whose reboot is allowed.
+#[test]
+fn denied_reboots_do_not_use_up_the_budget_of_others() {
+    one_more(true);
+}
+
+/// How long it takes otherwise: passes.
+#[test]
+fn control_without_denials() {
+    one_more(false);
+}
+
+fn one_more(deny: bool) {
+    let mut field = Field::new(roster()).populate(20);
+    field.run(Span::from_min(5));
+    let forbidden = ["i001", "i002", "i003"];
+    for id in forbidden {
+        field.nodes.get_mut(id).unwrap().ready = Ready::Unknown;
+    }
+    field.denial = denied().filter(|_| deny);
+    field.denied_only = forbidden.iter().map(|id| (*id).to_owned()).collect();
+    field.run(Span::from_min(30));
+    if !deny {
+        // The other three are well again.
+        forbidden.iter().for_each(|id| field.boots(id));
+        field.run(Span::from_min(60));
+    }
+    field.nodes.get_mut("i015").unwrap().ready = Ready::Unknown;
+    let begun = field.now;
+    let mut waited = None;
+    for _ in 0..(6 * 60) {
+        field.run(s(60));
+        let on = |call: &Call| matches!(call, Call::Reboot { instance, .. } if instance.as_str() == "i015");
+        if field.calls.iter().any(on) {
+            waited = Some(field.now.since(begun));
+            break;
+        }
+    }
+    let waited = waited.unwrap_or(Span::from_min(9999));
+    assert!(
+        waited < Span::from_min(15),
+        "rebooted only {waited} after it fell silent; {} calls: {}",
+        field.calls.len(),
+        field.held("i015", FaultKind::NotReady)
+    );
+}
+
+/// Nova answers 409 while another task of the instance runs, which is over a moment later. Nothing was rebooted.
+#[test]
+fn reboot_that_was_never_made_is_no_reason_to_delete() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(Span::from_min(5));
+    field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
+    let text = "409 Conflict: Cannot 'reboot' instance while it is in task_state powering-off";
+    field.refuses = Some(Outcome::Moved { text: text.into() });
+    while field.calls.len() < 2 && field.now < Time::from_ms(20_000_000) {
+        field.run(s(10));
+    }
+    field.refuses = None;
+    field.run(Span::from_min(40));
+    assert!(matches!(field.calls[2], Call::Reboot { .. }), "{:#?}", field.calls);
 }

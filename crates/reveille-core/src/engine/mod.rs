@@ -488,16 +488,20 @@ impl State {
     fn review_freezes(&mut self) {
         let (now, settle, limits) = (self.now, self.roster.timing.settle, self.roster.limits);
         let too_many = |count: Count| count.amiss > limits.tolerated(count.total());
-        let away = |count: Count| count.total() - count.present;
+        let (back, tally) = (self.tally.take_back(), &self.tally);
         for name in self.roster.pools.keys() {
-            let count = self.tally.pool(name);
-            self.freezes.review(now, settle, &Scope::Pool(name.clone()), too_many(count), away(count));
+            let away = || {
+                tally.away().filter(|(_, place)| place.pool == *name).map(|(key, _)| key.clone()).collect()
+            };
+            let (scope, frozen) = (Scope::Pool(name.clone()), too_many(tally.pool(name)));
+            self.freezes.review(now, settle, &scope, frozen, &back, away);
         }
-        let all = self.tally.all();
+        let all = tally.all();
         let frozen = too_many(all)
             || interlock::fleet_is_dark(&self.cluster)
             || interlock::most_are_away(&limits, all);
-        self.freezes.review(now, settle, &Scope::Roster, frozen, away(all));
+        let away = || tally.away().map(|(key, _)| key.clone()).collect();
+        self.freezes.review(now, settle, &Scope::Roster, frozen, &back, away);
     }
 
     /// A zone is dark while none of its machines answers, and gets a while to settle when one does.

@@ -35,6 +35,13 @@ pub enum Rank {
     Leaving,
 }
 
+impl Rank {
+    /// It is part of the fleet and does not answer.
+    pub const fn is_away(self) -> bool {
+        matches!(self, Self::Amiss | Self::Undecided)
+    }
+}
+
 /// Counts of one pool, one zone, or all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
@@ -72,6 +79,8 @@ pub struct Tally {
     pools: BTreeMap<PoolName, Count>,
     zones: BTreeMap<ZoneName, Count>,
     all: Count,
+    /// Machines that were counted as away and answer, since they were taken last.
+    back: Vec<MachineKey>,
 }
 
 impl Tally {
@@ -88,6 +97,9 @@ impl Tally {
             self.places.remove(key);
             return;
         };
+        if new.rank == Rank::Present && self.places.get(key).is_some_and(|old| old.rank.is_away()) {
+            self.back.push(key.clone());
+        }
         self.add(&new, true);
         if self.places.insert(key.clone(), new).is_none() {
             self.growth.note();
@@ -136,6 +148,16 @@ impl Tally {
         self.zones.iter().map(|(zone, count)| (zone, *count))
     }
 
+    /// Machines that did not answer and do now, since this was asked last.
+    pub fn take_back(&mut self) -> Vec<MachineKey> {
+        std::mem::take(&mut self.back)
+    }
+
+    /// Every machine that does not answer, with its place.
+    pub fn away(&self) -> impl Iterator<Item = (&MachineKey, &Place)> {
+        self.places.iter().map(|(key, place)| (key, &**place)).filter(|(_, place)| place.rank.is_away())
+    }
+
     /// Where a machine is counted.
     pub fn place(&self, key: &MachineKey) -> Option<&Place> {
         self.places.get(key).map(|place| &**place)
@@ -163,5 +185,18 @@ mod tests {
         assert_eq!(tally.pool(&PoolName::from("p")).total(), 0);
         tally.set(&key, None);
         assert_eq!(tally.all(), Count::default());
+    }
+
+    #[test]
+    fn machine_that_was_away_and_answers_is_back_once() {
+        let mut tally = Tally::default();
+        let key = MachineKey::Node(NodeName::from("n"));
+        tally.set(&key, place(Rank::Present));
+        assert_eq!(tally.take_back(), [], "it was not away");
+        tally.set(&key, place(Rank::Amiss));
+        assert_eq!(tally.away().count(), 1);
+        tally.set(&key, place(Rank::Present));
+        assert_eq!((tally.take_back(), tally.take_back()), (vec![key], Vec::new()));
+        assert_eq!(tally.away().count(), 0);
     }
 }

@@ -14,6 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use crate::model::id::PoolName;
+use crate::model::incident::MachineKey;
 use crate::model::time::{Span, Time};
 
 /// What can be frozen.
@@ -41,27 +42,38 @@ pub struct Freezes {
     recovering: BTreeMap<Scope, Recovery>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Recovery {
     /// When the last machine came back.
     since: Time,
-    /// The fewest that were away since the freeze ended: only fewer are news, so that one that comes and goes ends the wait too.
-    away: u32,
+    /// Machines that were away when the freeze ended and did not come back since. Each of them is news once, so that one that comes
+    /// and goes ends the wait too. By name and not by number: as many machines may be created as come back.
+    away: BTreeSet<MachineKey>,
 }
 
 impl Freezes {
-    /// How it is now: whether too many are away, and how many are.
-    pub fn review(&mut self, now: Time, settle: Span, scope: &Scope, is_frozen: bool, away: u32) {
+    /// How it is now: whether too many are away, which machines came back since the last review, and which are away.
+    pub fn review(
+        &mut self,
+        now: Time,
+        settle: Span,
+        scope: &Scope,
+        is_frozen: bool,
+        back: &[MachineKey],
+        away: impl FnOnce() -> BTreeSet<MachineKey>,
+    ) {
         if is_frozen {
             self.recovering.remove(scope);
             self.frozen.insert(scope.clone());
         } else if self.frozen.remove(scope) {
-            self.recovering.insert(scope.clone(), Recovery { since: now, away });
+            self.recovering.insert(scope.clone(), Recovery { since: now, away: away() });
         } else if let Some(recovery) = self.recovering.get_mut(scope) {
             // The clock may have gone back.
             recovery.since = recovery.since.min(now);
-            if away < recovery.away {
-                *recovery = Recovery { since: now, away };
+            for machine in back {
+                if recovery.away.remove(machine) {
+                    recovery.since = now;
+                }
             }
             if now.since(recovery.since) >= settle {
                 self.recovering.remove(scope);
@@ -79,21 +91,27 @@ impl Freezes {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::id::NodeName;
+
+    fn machines(names: &[&str]) -> BTreeSet<MachineKey> {
+        names.iter().map(|name| MachineKey::Node(NodeName::from(*name))).collect()
+    }
 
     #[test]
     fn recovery_is_over_when_nothing_came_back_for_long() {
         let (mut freezes, settle, at) =
             (Freezes::default(), Span::from_s(60), |s: i64| Time::from_ms(s * 1000));
-        let mut see = |s: i64, frozen: bool, away: u32| {
-            freezes.review(at(s), settle, &Scope::Roster, frozen, away);
+        let mut see = |s: i64, frozen: bool, back: &[&str]| {
+            let back: Vec<MachineKey> = machines(back).into_iter().collect();
+            freezes.review(at(s), settle, &Scope::Roster, frozen, &back, || machines(&["a", "b", "c"]));
             freezes.left(at(s), settle, &Scope::Roster).map(|left| left.ms / 1000)
         };
-        assert_eq!(see(0, false, 5), None, "never frozen");
-        assert_eq!(see(10, true, 80), None, "frozen is another hold");
-        assert_eq!(see(20, false, 60), Some(60));
-        assert_eq!(see(50, false, 40), Some(60), "more came back");
-        assert_eq!(see(90, false, 41), Some(20), "one that went again");
-        assert_eq!(see(100, false, 40), Some(10), "and came back: nothing new");
-        assert_eq!(see(110, false, 40), None);
+        assert_eq!(see(0, false, &[]), None, "never frozen");
+        assert_eq!(see(10, true, &[]), None, "frozen is another hold");
+        assert_eq!(see(20, false, &[]), Some(60));
+        assert_eq!(see(50, false, &["a", "b"]), Some(60), "more came back");
+        assert_eq!(see(70, false, &["new"]), Some(40), "one that was not away then");
+        assert_eq!(see(100, false, &["a"]), Some(10), "one that went again and came back: nothing new");
+        assert_eq!(see(110, false, &[]), None);
     }
 }

@@ -126,8 +126,8 @@ fn machine_that_came_right_by_itself_gives_no_credit() {
     assert_eq!(credits(&ready_after_reboot(false)), 0, "its kubelet reports the same boot id");
 }
 
-#[test]
-fn machines_that_recover_together_are_left_alone() {
+/// Sixteen of forty machines fell silent for eight minutes; says which.
+fn silent_together() -> (Field, Vec<String>) {
     let mut roster = roster();
     roster.limits = Limits { at_once: 4, per_hour: 40, ..Limits::default() };
     let mut field = Field::new(roster).populate(40);
@@ -140,6 +140,12 @@ fn machines_that_recover_together_are_left_alone() {
         field.nodes.get_mut(id).unwrap().ready = Ready::Unknown;
     }
     field.run(Span::from_min(8));
+    (field, silent)
+}
+
+#[test]
+fn machines_that_recover_together_are_left_alone() {
+    let (mut field, silent) = silent_together();
     // One does not come back.
     for id in &silent[1..] {
         field.nodes.get_mut(id).unwrap().ready = Ready::True;
@@ -148,6 +154,22 @@ fn machines_that_recover_together_are_left_alone() {
     assert!(field.calls.is_empty(), "nothing is done to machines that come back: {:?}", field.calls);
     field.run(Span::from_min(5));
     assert_eq!(field.calls.len(), 1, "the one that stayed away is rebooted: {:?}", field.calls);
+}
+
+/// As many machines are created as come back: the number of those that are away stays the same.
+#[test]
+fn newcomers_do_not_hide_that_others_come_back() {
+    for newcomers in [false, true] {
+        let (mut field, silent) = silent_together();
+        for (number, id) in silent.iter().enumerate() {
+            field.nodes.get_mut(id).unwrap().ready = Ready::True;
+            if newcomers {
+                field.add_machine(&format!("new{number:02}"), false);
+            }
+            field.run(s(20));
+        }
+        assert!(field.calls.is_empty(), "newcomers: {newcomers}: {:?}", field.calls);
+    }
 }
 
 #[test]

@@ -152,6 +152,7 @@ impl State {
         self.clouds.values_mut().for_each(|cloud| cloud.go_back_to(now));
         self.foreign.values_mut().for_each(|(at, _)| *at = (*at).min(now));
         self.dead_hops.values_mut().for_each(|since| *since = (*since).min(now));
+        self.route_limits.values_mut().for_each(|(at, _)| *at = (*at).min(now));
         self.closed.iter_mut().for_each(|closed| closed.at = closed.at.min(now));
         self.book.go_back_to(now, longest);
         for case in self.cases.values_mut() {

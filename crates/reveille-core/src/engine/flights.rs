@@ -346,6 +346,10 @@ impl State {
         self.note_attempt(&flight.key, intent, |attempt| attempt.outcome = Some((at, text)));
         let flight = if outcome.denies() { self.nothing_came_of(flight, &outcome) } else { flight };
         self.hear_answer(&flight.call, &outcome);
+        if let (Call::AddRoutes { router, .. }, Outcome::Accepted { .. }) = (&flight.call, &outcome) {
+            // It has room. Should it be full again, the next refusal says so.
+            self.route_limits.remove(router);
+        }
         match outcome {
             Outcome::Accepted { .. } | Outcome::AlreadySo { .. } | Outcome::Unknown { .. } => {
                 if let Some(case) = self.cases.get_mut(&flight.key) {
@@ -361,6 +365,9 @@ impl State {
                 self.book.flights.remove(&intent);
                 self.drop_node(&flight.call);
                 self.refresh_subject(&flight);
+                if let Call::RemoveRoutes { unless_used, .. } = &flight.call {
+                    self.doubt_hops(unless_used);
+                }
                 // An instance that changed is read again first, which takes longer than a revision does.
                 let least =
                     if flight.call.owned().is_none() { MOVED_WAIT } else { self.roster.timing.backoff_min };
@@ -373,8 +380,9 @@ impl State {
             }
             Outcome::Limit { limit, text } => {
                 self.book.flights.remove(&intent);
-                self.learn_limit(&flight, limit);
-                self.postpone(&flight, self.roster.timing.backoff_max, &text);
+                if !self.learn_limit(&flight, limit) {
+                    self.postpone(&flight, self.roster.timing.backoff_max, &text);
+                }
             }
             Outcome::Denied { .. } if stands(Guard::RightsReturn) => {
                 self.book.flights.remove(&intent);
@@ -420,21 +428,23 @@ impl State {
         self.ripe.insert(flight.key.clone());
     }
 
-    fn learn_limit(&mut self, flight: &Flight, limit: Option<u32>) {
+    /// The router is full. The same is tried again after the long backoff for as long as the route is missing: it may get room.
+    fn learn_limit(&mut self, flight: &Flight, limit: Option<u32>) -> bool {
         let (cloud, router, more) = match &flight.call {
             Call::AddRoutes { cloud, router, routes, .. } => (cloud, router, routes.len()),
             Call::NudgeRouter { cloud, router, .. } => (cloud, router, 1),
-            _ => return,
+            _ => return false,
         };
         // Neutron's quota engine says `Quota exceeded for resources: ['router_route'].` and no number. What the router holds
         // and what was refused tell: it takes fewer than both together.
         let held = self.clouds.get(cloud).and_then(|view| view.routers.get(router));
         let fewer =
             held.map(|held| u32::try_from(held.routes.len() + more).unwrap_or(u32::MAX).saturating_sub(1));
-        if let Some(limit) = limit.or(fewer) {
-            self.route_limits.insert(router.clone(), limit);
-            self.dirty_projects.insert(cloud.clone());
-        }
+        let Some(limit) = limit.or(fewer) else { return false };
+        self.route_limits.insert(router.clone(), (self.now, limit));
+        self.dirty_projects.insert(cloud.clone());
+        self.wait_to_make_it(flight, self.roster.timing.backoff_max);
+        true
     }
 
     /// One more try of this rung after a backoff, or the next rung when its tries are used up.

@@ -122,10 +122,13 @@ pub struct State {
     newcomers: BTreeMap<PoolName, Time>,
     /// Machines that joined since an earlier process deleted one, and of which pool: successors, for all that is known.
     arrived: BTreeMap<MachineKey, PoolName>,
-    route_limits: BTreeMap<RouterId, u32>,
+    /// What refusals said of routers that are full, and when.
+    route_limits: BTreeMap<RouterId, (Time, u32)>,
     /// Next hops of the router that are in use nowhere, and when that was first found: it is believed when a later listing of
     /// every cloud agrees.
     dead_hops: BTreeMap<IpAddr, Time>,
+    /// Next hops of a removal that was refused because one of them is in use: each is tried alone.
+    doubted_hops: BTreeSet<IpAddr>,
     /// What the ledger remembers of machines that have not been seen since the restart.
     remembered: BTreeMap<MachineKey, memory::Remembered>,
     /// Machines that lost their marks or were denied by id, oldest first: one that comes back is no newcomer.
@@ -261,6 +264,7 @@ impl State {
             arrived: BTreeMap::new(),
             route_limits: BTreeMap::new(),
             dead_hops: BTreeMap::new(),
+            doubted_hops: BTreeSet::new(),
             remembered: BTreeMap::new(),
             departed: VecDeque::new(),
             now: Time::default(),
@@ -352,6 +356,7 @@ impl State {
             freezes: &self.freezes,
             foreign: &self.foreign,
             dead_hops: &self.dead_hops,
+            doubted_hops: &self.doubted_hops,
             route_limits: &self.route_limits,
             next_intent: self.numbers.intent.next(),
             acting: self.start.acting,

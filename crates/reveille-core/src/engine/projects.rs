@@ -12,6 +12,7 @@ use crate::diagnose::faults;
 use crate::diagnose::route_faults::{self, Reviewed, RouteView};
 use crate::model::id::CloudName;
 use crate::model::incident::{FaultKind, IncidentKey, Subject};
+use crate::model::time::Span;
 use crate::observe::cloud::CloudView;
 
 use super::State;
@@ -82,7 +83,18 @@ impl State {
         }
         let known = std::mem::take(&mut self.dead_hops);
         let since = |hop: IpAddr| (hop, known.get(&hop).copied().unwrap_or(self.now));
+        self.doubted_hops.retain(|hop| dead.contains(hop));
         self.dead_hops = dead.into_iter().map(since).collect();
+    }
+
+    /// A removal of routes was refused because one of these next hops is in use; which one is not said. Each is proved again by a
+    /// listing of every cloud. One that was alone is in use where no listing of ours shows it, and is left alone for long.
+    pub(super) fn doubt_hops(&mut self, hops: &[IpAddr]) {
+        let alone = if hops.len() == 1 { self.roster.timing.backoff_max } else { Span::ZERO };
+        for hop in hops {
+            self.dead_hops.insert(*hop, self.now + alone);
+            self.doubted_hops.insert(*hop);
+        }
     }
 
     /// True when no machine's route is missing, as far as can be seen.

@@ -78,8 +78,10 @@ pub struct Desk<'a> {
     pub foreign: &'a BTreeMap<PoolName, (Time, Arc<str>)>,
     /// Next hops that were first found in use nowhere then.
     pub dead_hops: &'a BTreeMap<IpAddr, Time>,
-    /// Route limits that a refusal taught us.
-    pub route_limits: &'a BTreeMap<RouterId, u32>,
+    /// Next hops of a removal of routes that was refused because one of them is in use.
+    pub doubted_hops: &'a BTreeSet<IpAddr>,
+    /// Route limits that a refusal taught us, and when it did.
+    pub route_limits: &'a BTreeMap<RouterId, (Time, u32)>,
     /// The number that the next intent will have.
     pub next_intent: IntentId,
     /// False in a dry run.
@@ -140,9 +142,21 @@ impl<'a> Desk<'a> {
         seen.pool().and_then(|name| self.roster.pools.get(name))
     }
 
-    /// How many routes a router may hold, as far as anybody told.
+    /// How many routes a router may hold, as far as is known.
     pub fn route_limit(&self, router: &RouterId) -> Option<u32> {
+        // Twice as long as it is before a route is tried again: the limit stays known while each try is refused.
+        let backoff = self.roster.timing.backoff_max;
+        self.route_limit_of(router, backoff + backoff)
+    }
+
+    /// The same, before a route is added. An operator answers "the router is full" with a higher quota, which only another try shows.
+    pub fn route_limit_now(&self, router: &RouterId) -> Option<u32> {
+        self.route_limit_of(router, self.roster.timing.backoff_max)
+    }
+
+    fn route_limit_of(&self, router: &RouterId, believed_for: Span) -> Option<u32> {
         let told = self.clouds.values().find_map(|cloud| cloud.routers.get(router)).and_then(|r| r.limit);
-        told.or_else(|| self.route_limits.get(router).copied())
+        let learned = self.route_limits.get(router).filter(|(at, _)| self.now.since(*at) < believed_for);
+        told.or(learned.map(|(_, limit)| *limit))
     }
 }

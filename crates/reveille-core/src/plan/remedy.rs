@@ -4,6 +4,8 @@
 //! at, the uid of a Node, exact pairs of routes. When the facts leave nothing to call (already so, not possible here),
 //! the answer is why.
 
+use std::collections::BTreeSet;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use crate::diagnose::access_faults;
@@ -112,7 +114,7 @@ fn router<'a>(desk: &Desk<'a>) -> Result<(&'a CloudName, &'a RouterId, &'a Cloud
 /// So many routes more fit, as far as the limit is known. A nudge needs a place as well, if only for a moment.
 fn has_room(desk: &Desk<'_>, view: &CloudView, router: &RouterId, more: usize) -> bool {
     let held = view.routers.get(router).map_or(0, |router| router.routes.len());
-    desk.route_limit(router).is_none_or(|limit| held + more <= limit as usize)
+    desk.route_limit_now(router).is_none_or(|limit| held + more <= limit as usize)
 }
 
 /// A harmless route: a documentation address (RFC 5737) through the node's own address, which the router accepts.
@@ -141,12 +143,28 @@ fn nudge_router(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
 
 fn remove_routes(desk: &Desk<'_>, _case: &Case) -> Result<Call, NoCall> {
     let (cloud, router, _) = router(desk)?;
-    let (routes, dead) = route_faults::stale_routes(&route_view(desk, &[]), cloud, router);
+    let (routes, dead) = one_by_one(desk, route_faults::stale_routes(&route_view(desk, &[]), cloud, router));
     if routes.is_empty() {
         return no_call("no route is proved stale");
     }
     let unless_used = dead.into_iter().collect();
     Ok(Call::RemoveRoutes { cloud: cloud.clone(), router: router.clone(), routes, unless_used })
+}
+
+/// Where a removal was refused because one of its next hops is in use, the refusal holds for all of them. Each is tried alone then,
+/// after the others, so that the one in use keeps no other route.
+fn one_by_one(
+    desk: &Desk<'_>,
+    (mut routes, mut dead): (Vec<Route>, BTreeSet<IpAddr>),
+) -> (Vec<Route>, BTreeSet<IpAddr>) {
+    let alone = |hop: &IpAddr| dead.contains(hop) && desk.doubted_hops.contains(hop);
+    let only = routes.iter().all(|route| alone(&route.next_hop)).then(|| routes.first()).flatten();
+    let only = only.map(|route| route.next_hop);
+    let goes = |hop: &IpAddr| only.map_or(!desk.doubted_hops.contains(hop), |only| only == *hop);
+    let kept = |hop: &IpAddr| dead.contains(hop) && !goes(hop);
+    routes.retain(|route| !kept(&route.next_hop));
+    dead.retain(goes);
+    (routes, dead)
 }
 
 fn add_routes(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {

@@ -186,3 +186,57 @@ fn route_limit_without_number_is_learned() {
     assert_eq!(field.state.desk().route_limit(&"r-1".into()), Some(1));
     assert!(open(&field, FaultKind::RouteLimit));
 }
+
+/// An operator answers "the router is full" with a higher quota.
+#[test]
+fn router_that_was_given_room_gets_its_route() {
+    let mut field = routed(&[CLOUD], route("198.20.0.0/24", "10.8.0.7"));
+    let node = field.nodes.get_mut("i001").unwrap();
+    node.addresses = Box::new([ip("10.8.0.9")]);
+    node.pod_ranges = Box::new(["198.19.7.0/24".parse().unwrap()]);
+    field.refuses = Some(Outcome::Limit { limit: None, text: "409 OverQuota: quota exceeded".into() });
+    field.run(Span::from_min(14 * 60));
+    let refused = field.calls.len();
+    assert!((20..=29).contains(&refused), "one call for each backoff: {refused}");
+    assert!(open(&field, FaultKind::RouteLimit), "the limit is reported between the calls");
+    field.refuses = None;
+    field.run(Span::from_min(31));
+    assert!(field.calls.len() > refused, "the route is tried again");
+    assert_eq!(field.state.desk().route_limit(&"r-1".into()), None, "it was accepted");
+}
+
+/// Two dead routes. The port of one next hop is created again right before the removal, which is refused for both.
+#[test]
+fn route_whose_hop_came_back_does_not_keep_the_other_dead_one() {
+    for listed in [true, false] {
+        let (back, dead) = (route("198.19.77.0/24", "10.8.0.250"), route("198.19.78.0/24", "10.8.0.251"));
+        let mut field = routed(&[CLOUD], back);
+        field.routers[0].routes.push(dead);
+        let text = "a port has the address 10.8.0.250 by now";
+        field.refuses = Some(Outcome::Moved { text: text.into() });
+        for _ in 0..60 {
+            if field.calls.is_empty() {
+                field.run(Span::from_s(10));
+            }
+        }
+        for _ in 0..10 {
+            field.now = field.now + Span::from_s(2);
+            field.feed(Event::Tick);
+        }
+        assert_eq!(field.calls.len(), 1, "no other try before the next listing");
+        if listed {
+            field.refuses = None;
+            field.in_use.insert("10.8.0.250/32".parse().unwrap());
+        } else {
+            // No listing shows the port: it is refused again, alone.
+            for _ in 0..60 {
+                if field.calls.len() < 2 {
+                    field.run(Span::from_s(10));
+                }
+            }
+            field.refuses = None;
+        }
+        field.run(Span::from_min(5));
+        assert_eq!(field.routers[0].routes, [back], "listed: {listed}: {:?}", field.calls);
+    }
+}

@@ -33,6 +33,8 @@ pub struct Gathered {
     pub last_action: Option<Arc<str>>,
     /// The newest reboot or launch that the cloud shows, to tell afterwards whether another happened.
     pub newest_reboot: Option<ActionMark>,
+    /// What the cloud showed before a reboot that was not confirmed: should another show now, that reboot came late.
+    pub unconfirmed: Option<ActionMark>,
     /// A read of this round failed.
     pub missed: bool,
     /// Rounds in a row in which a read failed: not knowing is not evidence.

@@ -302,6 +302,9 @@ impl State {
             }
         }
         let keeps = self.pool_of(key).is_some_and(|pool| pool.keep.is_some());
+        if let Ok(Answer::Actions(actions)) = &answer {
+            self.note_late_reboot(key, &ActionMark::of(actions));
+        }
         let Some(case) = self.cases.get_mut(key) else { return };
         let gathered = &mut case.gathered;
         gathered.outstanding = gathered.outstanding.saturating_sub(1);

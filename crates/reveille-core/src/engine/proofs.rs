@@ -14,7 +14,7 @@ use std::sync::Arc;
 use crate::effect::{Call, Look, Outcome, ReadError};
 use crate::event::Answer;
 use crate::guard::{Guard, stands};
-use crate::model::before::Before;
+use crate::model::before::{ActionMark, Before};
 use crate::model::id::{IntentId, PoolName};
 use crate::model::incident::{IncidentKey, MachineKey, Subject};
 use crate::model::time::Span;
@@ -135,7 +135,22 @@ impl State {
         // only late.
         self.book.not_deleted(&flight.call);
         self.book.doubt(intent, flight);
+        if let (Call::Reboot { .. }, Some(case)) = (&flight.call, self.cases.get_mut(&flight.key)) {
+            // It may only be late: the action log is read once more before the next step, however fresh the evidence is.
+            case.gathered.asked_at = None;
+            case.gathered.unconfirmed = flight.before.as_ref().and_then(|before| before.action.clone());
+        }
         self.did_not_hold(intent, flight, text);
+    }
+
+    /// A reboot that was not confirmed happened after all: the machine is on its way up, and has its whole patience.
+    pub(super) fn note_late_reboot(&mut self, key: &IncidentKey, shown: &ActionMark) {
+        let until = self.now + self.boot_patience(key);
+        let Some(case) = self.cases.get_mut(key) else { return };
+        let Some(before) = case.gathered.unconfirmed.take() else { return };
+        if before != *shown && stands(Guard::UnseenPatience) {
+            case.incident.not_before = case.incident.not_before.max(Some(until));
+        }
     }
 
     /// Rules may be there in another spelling than ours: what counts is that nothing is missing any more.
@@ -204,13 +219,18 @@ impl State {
 
     /// How long a repair may take to help before the next is thought of.
     fn patience(&self, flight: &Flight) -> Span {
-        let deadlines = self.pool_of(&flight.key).map(|pool| pool.deadlines).unwrap_or_default();
-        let join = deadlines.join_within.unwrap_or(Span::from_min(15));
+        let build = self.pool_of(&flight.key).map(|pool| pool.deadlines).unwrap_or_default().build_within;
         match flight.rung.class() {
-            Class::Replace => deadlines.build_within + join + deadlines.dwell,
-            Class::Reboot => join + deadlines.dwell,
+            Class::Replace => build + self.boot_patience(&flight.key),
+            Class::Reboot => self.boot_patience(&flight.key),
             _ => self.roster.timing.verify_within,
         }
+    }
+
+    /// How long a machine that boots may take until it has been well for its dwell.
+    pub(super) fn boot_patience(&self, key: &IncidentKey) -> Span {
+        let deadlines = self.pool_of(key).map(|pool| pool.deadlines).unwrap_or_default();
+        deadlines.join_within.unwrap_or(Span::from_min(15)) + deadlines.dwell
     }
 
     fn did_not_hold(&mut self, intent: IntentId, flight: &Flight, text: Arc<str>) {

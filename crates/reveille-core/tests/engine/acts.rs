@@ -99,6 +99,26 @@ fn openstack_reboot_with_unreadable_log_gets_its_patience() {
     assert_eq!(field.calls.len(), 1, "{:?}", field.calls);
 }
 
+/// A call that Nova carries out minutes late: judged in vain, and in the action log before the next step.
+#[test]
+fn openstack_reboot_that_happens_after_its_verdict_gets_its_whole_patience() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(Span::from_min(5));
+    field.nodes.get_mut(ONE).unwrap().ready = Ready::Unknown;
+    field.deaf = true;
+    until_calls(&mut field, 1).expect("it is rebooted");
+    let in_vain = |record: &Record| matches!(record, Record::Judged { held: false, .. });
+    while !field.records.iter().any(in_vain) {
+        field.run(s(10));
+    }
+    field.deaf = false;
+    field.run(Span::from_min(12));
+    assert_eq!(field.calls.len(), 1, "{:?}", field.calls);
+    field.boots(ONE);
+    field.run(Span::from_min(20));
+    assert_eq!(field.calls.len(), 1, "{:?}", field.calls);
+}
+
 fn credits(field: &Field) -> usize {
     let credit = |record: &&Record| matches!(record, Record::Width { proved: Some(_), .. });
     field.records.iter().filter(credit).count()

@@ -274,7 +274,13 @@ impl Referee {
         let reboots = |call: &Call| matches!(call, Call::Reboot { instance, .. } if instance == id);
         let rebooted = self.intents.values().any(|earlier| {
             let lately = |at: Time| at <= boot && at < self.now && self.felt(at) + SLACK < time;
-            reboots(&earlier.call) && !earlier.came_to_nothing && earlier.called.is_some_and(lately)
+            // A call that takes effect minutes late is seen by whoever reads the action log once more before the next step; what
+            // happens after that read nobody can know.
+            let read = self.evidence.get(id);
+            let too_late =
+                earlier.failed_at.zip(read).is_some_and(|(failed, read)| failed <= *read && *read <= boot);
+            let made = !earlier.came_to_nothing && earlier.called.is_some_and(lately);
+            reboots(&earlier.call) && made && !too_late
         });
         if rebooted {
             self.foul("in mid-boot", format!("{call}: it is on its way up from its reboot"));

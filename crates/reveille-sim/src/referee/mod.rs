@@ -123,6 +123,8 @@ struct Intent {
     held: bool,
     /// It was judged not to have held, or not to have helped.
     failed: bool,
+    /// When it was first judged so.
+    failed_at: Option<Time>,
     done_at: Option<Time>,
 }
 

@@ -172,6 +172,7 @@ impl Referee {
                     denied: false,
                     held: false,
                     failed: false,
+                    failed_at: None,
                     done_at: None,
                 };
                 self.intents.insert(*intent, intended);
@@ -210,6 +211,7 @@ impl Referee {
         if std::mem::replace(&mut kept.failed, true) {
             return;
         }
+        kept.failed_at = Some(self.now);
         if let Some(domain) = intended.domain.filter(|_| intended.call.is_destructive()) {
             self.cooling.insert(domain, self.written_at());
         }

@@ -214,7 +214,8 @@ impl Call {
         matches!(self, Self::Reboot { .. } | Self::DeleteInstance { .. } | Self::DeleteNode { .. })
     }
 
-    /// True when two controllers that both do it do no harm: it adds what is missing, tells a data plane to read again, or asks an
+    /// True when two controllers that both do it do no harm: it adds what is missing, tells a data plane to read again, or
+    /// asks an
     /// agent, which decides for itself.
     pub const fn is_harmless_twice(&self) -> bool {
         match self {
@@ -330,7 +331,8 @@ pub enum Outcome {
         /// In its words.
         text: Arc<str>,
     },
-    /// The credential lacks the right, or is not accepted (401, a policy's 403, `UnauthorizedOperation`). Nothing happened. The right
+    /// The credential lacks the right, or is not accepted (401, a policy's 403, `UnauthorizedOperation`). Nothing happened.
+    /// The right
     /// may come back at any time and nothing says when, so this ends no repair.
     Denied {
         /// In its words.

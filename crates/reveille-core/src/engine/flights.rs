@@ -243,7 +243,8 @@ impl State {
         new
     }
 
-    /// Nothing came of it: it is no deletion, counts for no fault and takes no room within the hour. A failure may have come after
+    /// Nothing came of it: it is no deletion, counts for no fault and takes no room within the hour. A failure may have come
+    /// after
     /// the deed, so its room stays taken.
     fn nothing_came_of(&mut self, flight: Flight, outcome: &Outcome) -> Flight {
         self.book.not_deleted(&flight.call);
@@ -416,7 +417,8 @@ impl State {
         }
     }
 
-    /// The call was never made: the credential may not, or the other side was in no state for it. That is no try of this step, and
+    /// The call was never made: the credential may not, or the other side was in no state for it. That is no try of this step,
+    /// and
     /// a reboot that was never made is no reason to delete. The same is tried again, later and later, for as long as the fault
     /// lasts: a right that came back after 75 s left a port without its group for good.
     fn wait_to_make_it(&mut self, flight: &Flight, least: Span) {

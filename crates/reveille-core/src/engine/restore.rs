@@ -188,6 +188,38 @@ impl Replay {
         }
     }
 
+    fn take_outcome(&mut self, at: Time, intent: IntentId, outcome: Outcome) {
+        if let Some(flight) = self.state.book.flights.get(&intent).cloned() {
+            self.state.book.count_requested(flight.rung);
+            if outcome.denies() {
+                self.state.book.not_deleted(&flight.call);
+                if let Some(counted) = &flight.counted {
+                    self.state.book.uncount_fault(counted);
+                }
+            }
+            if outcome.never_happened() && flight.rung.class().is_destructive() {
+                self.state.book.unbegin_at(at);
+            }
+            if matches!(outcome, Outcome::Failed { .. }) {
+                self.state.book.doubt(intent, &Flight { phase: Phase::Calling { since: at }, ..flight });
+            }
+        }
+        let text = Arc::from(outcome.to_string());
+        let denied = matches!(outcome, Outcome::Denied { .. });
+        self.note(intent, |attempt| (attempt.outcome, attempt.denied) = (Some((at, text)), denied));
+        match outcome {
+            Outcome::Accepted { .. } | Outcome::AlreadySo { .. } | Outcome::Unknown { .. } => {}
+            // What was refused is not asked again: the next rung.
+            Outcome::Refused { .. } => self.failed(at, intent, u32::MAX),
+            // It did not happen at all: that says nothing of the remedy.
+            Outcome::Moved { .. }
+            | Outcome::Failed { .. }
+            | Outcome::Denied { .. }
+            | Outcome::Limit { .. }
+            | Outcome::Fenced => self.failed(at, intent, 0),
+        }
+    }
+
     fn take_intent(&mut self, record: Record) {
         let state = &mut self.state;
         match record {
@@ -240,37 +272,7 @@ impl Replay {
                 });
                 self.open_intents.remove(&intent);
             }
-            Record::Ended { at, intent, outcome } => {
-                if let Some(flight) = state.book.flights.get(&intent).cloned() {
-                    state.book.count_requested(flight.rung);
-                    if outcome.denies() {
-                        state.book.not_deleted(&flight.call);
-                        if let Some(counted) = &flight.counted {
-                            state.book.uncount_fault(counted);
-                        }
-                    }
-                    if outcome.never_happened() && flight.rung.class().is_destructive() {
-                        state.book.unbegin_at(at);
-                    }
-                    if matches!(outcome, Outcome::Failed { .. }) {
-                        state.book.doubt(intent, &Flight { phase: Phase::Calling { since: at }, ..flight });
-                    }
-                }
-                let text = Arc::from(outcome.to_string());
-                let denied = matches!(outcome, Outcome::Denied { .. });
-                self.note(intent, |attempt| (attempt.outcome, attempt.denied) = (Some((at, text)), denied));
-                match outcome {
-                    Outcome::Accepted { .. } | Outcome::AlreadySo { .. } | Outcome::Unknown { .. } => {}
-                    // What was refused is not asked again: the next rung.
-                    Outcome::Refused { .. } => self.failed(at, intent, u32::MAX),
-                    // It did not happen at all: that says nothing of the remedy.
-                    Outcome::Moved { .. }
-                    | Outcome::Failed { .. }
-                    | Outcome::Denied { .. }
-                    | Outcome::Limit { .. }
-                    | Outcome::Fenced => self.failed(at, intent, 0),
-                }
-            }
+            Record::Ended { at, intent, outcome } => self.take_outcome(at, intent, outcome),
             Record::Judged { at, intent, held, text } => {
                 if let Some(flight) = state.book.undoubt(intent) {
                     // Its call was answered as failed, and its machine went after all.

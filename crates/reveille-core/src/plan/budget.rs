@@ -386,7 +386,10 @@ impl Book {
 
     /// The flight that deletes this instance was the first to count for its fault.
     pub fn note_counted(&mut self, counted: Counted) {
-        let deletes = |flight: &&mut Flight| matches!(&flight.call, Call::DeleteInstance { instance, .. } if *instance == counted.instance);
+        let deletes = |flight: &&mut Flight| {
+            let of = |instance: &InstanceId| *instance == counted.instance;
+            matches!(&flight.call, Call::DeleteInstance { instance, .. } if of(instance))
+        };
         let flight = self.flights.values_mut().find(deletes);
         if let Some(flight) = flight.filter(|flight| matches!(flight.phase, Phase::Recording)) {
             flight.counted = Some(counted);

@@ -149,7 +149,8 @@ impl<'a> Desk<'a> {
         self.route_limit_of(router, backoff + backoff)
     }
 
-    /// The same, before a route is added. An operator answers "the router is full" with a higher quota, which only another try shows.
+    /// The same, before a route is added. An operator answers "the router is full" with a higher quota, which only another try
+    /// shows.
     pub fn route_limit_now(&self, router: &RouterId) -> Option<u32> {
         self.route_limit_of(router, self.roster.timing.backoff_max)
     }

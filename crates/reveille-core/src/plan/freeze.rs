@@ -46,7 +46,8 @@ pub struct Freezes {
 struct Recovery {
     /// When the last machine came back.
     since: Time,
-    /// Machines that were away when the freeze ended and did not come back since. Each of them is news once, so that one that comes
+    /// Machines that were away when the freeze ended and did not come back since. Each of them is news once, so that one that
+    /// comes
     /// and goes ends the wait too. By name and not by number: as many machines may be created as come back.
     away: BTreeSet<MachineKey>,
 }

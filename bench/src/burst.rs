@@ -101,7 +101,7 @@ impl Bench {
         let leases = self.fleet.renewed(round);
         self.take(Event::Cluster(ClusterFact::Leases(leases)))?;
         self.take(Event::Cluster(ClusterFact::Alive))?;
-        if round % 3 == 0 {
+        if round.is_multiple_of(3) {
             let listing = self.fleet.listed(&|_| true);
             self.take(listing)?;
         }
@@ -174,6 +174,9 @@ fn finish(
     Ok(cost)
 }
 
+/// One burst of so many faults, and what it cost.
+type Burst = fn(usize) -> Result<Cost, Box<dyn Error>>;
+
 /// Measures both bursts at every size; an error names the ratio that is broken.
 pub(crate) fn at_default_limits() -> Result<(), Box<dyn Error>> {
     let Limits { at_once, per_hour, network_at_once, freeze_above_pct, .. } = Limits::default();
@@ -181,7 +184,7 @@ pub(crate) fn at_default_limits() -> Result<(), Box<dyn Error>> {
         "bursts in {MACHINES} machines through the path of run, default limits: {network_at_once} network repairs at once, {at_once} other at once, {per_hour} an hour, frozen above {freeze_above_pct} %"
     );
     let mut broken = Vec::new();
-    let bursts: [(&str, fn(usize) -> Result<Cost, Box<dyn Error>>); 2] = [
+    let bursts: [(&str, Burst); 2] = [
         ("lost groups, until all are repaired", lost_groups),
         ("nodes not Ready, for 15 minutes", not_ready),
     ];

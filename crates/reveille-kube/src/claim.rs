@@ -138,7 +138,7 @@ impl Cluster {
 
 fn denied_or_failed(failure: Failure) -> ClaimError {
     match failure.reached {
-        Reached::Answered { code: 403 | 404 | 405, .. } => ClaimError::Denied(failure.cause),
+        Reached::Answered { code: 403..=405, .. } => ClaimError::Denied(failure.cause),
         _ => ClaimError::Failed(failure.cause),
     }
 }

@@ -59,11 +59,7 @@ impl State {
         self.waiting.remove(key);
         match decision.next {
             Next::Gather(looks) => self.gather(key, looks),
-            Next::Act { rung, call } => {
-                if !self.did_not_last(key, rung, &call) {
-                    self.begin(key, rung, call);
-                }
-            }
+            Next::Act { rung, call } if !self.did_not_last(key, rung, &call) => self.begin(key, rung, call),
             Next::Wait { until, .. } => self.wait_until(key, until),
             Next::Ask(_) => self.ask_again_later(key.clone()),
             _ => {}

@@ -21,6 +21,7 @@ pub struct Happened {
 
 /// What happened, and on which side.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "a chronicle is kept for one scenario and is mostly records")]
 pub enum What {
     /// In the world, in its words. The engine was told none of it.
     World(String),

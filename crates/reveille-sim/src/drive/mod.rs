@@ -380,7 +380,7 @@ impl Drive {
             self.break_rule(violation);
         }
         // A lost wake-up lasts: it is found as well in every eighth step, and asks for a decision about every open case.
-        if self.counts.steps % WAITS_EVERY == 0
+        if self.counts.steps.is_multiple_of(WAITS_EVERY)
             && let Err(violation) = invariants::check_waits(&self.state)
         {
             self.break_rule(violation);

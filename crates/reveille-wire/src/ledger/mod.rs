@@ -46,6 +46,10 @@ const OLDEST: u64 = 1;
 pub struct LedgerLine(Line);
 
 #[derive(Clone, Debug, PartialEq)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "nearly every line is a record: a box would cost an allocation for each"
+)]
 enum Line {
     Known(LedgerRecord),
     Other(Value),

@@ -350,6 +350,14 @@ pub enum Outcome {
         /// Not before this long, when the other side said so.
         retry_after: Option<Span>,
     },
+    /// It never left us: that we lead, or are alone, was not proved in time, or this process is stopping. Nothing happened, and
+    /// the other side was not even asked.
+    NotSent {
+        /// Why.
+        text: Arc<str>,
+        /// Not before this long.
+        retry_after: Option<Span>,
+    },
     /// Nobody can say whether it happened (time-out after sending, connection lost, restart of ours).
     Unknown {
         /// What is known.
@@ -374,6 +382,7 @@ impl Outcome {
                 | Self::Denied { .. }
                 | Self::Refused { .. }
                 | Self::Failed { .. }
+                | Self::NotSent { .. }
                 | Self::Fenced
         )
     }
@@ -390,6 +399,7 @@ impl fmt::Display for Outcome {
             Self::Denied { text } => write!(f, "denied: {text}"),
             Self::Refused { text } => write!(f, "refused: {text}"),
             Self::Failed { text, .. } => write!(f, "failed: {text}"),
+            Self::NotSent { text, .. } => write!(f, "not sent: {text}"),
             Self::Unknown { text } => write!(f, "unknown: {text}"),
             Self::Fenced => f.write_str("refused here: another process leads"),
         }

@@ -212,6 +212,7 @@ const fn answer(outcome: &Outcome) -> &'static str {
         Outcome::Denied { .. } => "denied",
         Outcome::Refused { .. } => "refused",
         Outcome::Failed { .. } => "failed",
+        Outcome::NotSent { .. } => "not sent",
         Outcome::Unknown { .. } => "nobody can say",
         Outcome::Fenced => "another leads",
     }

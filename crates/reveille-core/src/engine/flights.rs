@@ -375,6 +375,11 @@ impl State {
                 self.book.doubt(intent, &flight);
                 self.postpone(&flight, retry_after.unwrap_or_default(), &text);
             }
+            Outcome::NotSent { retry_after, .. } => {
+                self.book.flights.remove(&intent);
+                let least = retry_after.unwrap_or_default().max(self.roster.timing.backoff_min);
+                self.wait_to_make_it(&flight, least);
+            }
             Outcome::Limit { limit, text } => {
                 self.book.flights.remove(&intent);
                 if !self.learn_limit(&flight, limit) {
@@ -413,10 +418,9 @@ impl State {
         }
     }
 
-    /// The call was never made: the credential may not, or the other side was in no state for it. That is no try of this step,
-    /// and
-    /// a reboot that was never made is no reason to delete. The same is tried again, later and later, for as long as the fault
-    /// lasts: a right that came back after 75 s left a port without its group for good.
+    /// The call was never made: it was not sent, the credential may not, or the other side was in no state for it. That is no
+    /// try of this step, and a reboot that was never made is no reason to delete. The same is tried again, later and later, for
+    /// as long as the fault lasts: a right that came back after 75 s left a port without its group for good.
     fn wait_to_make_it(&mut self, flight: &Flight, least: Span) {
         let (now, longest) = (self.now, self.roster.timing.backoff_max);
         let Some(case) = self.cases.get_mut(&flight.key) else { return };

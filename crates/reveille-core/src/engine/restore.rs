@@ -214,6 +214,7 @@ impl Replay {
             // It did not happen at all: that says nothing of the remedy.
             Outcome::Moved { .. }
             | Outcome::Failed { .. }
+            | Outcome::NotSent { .. }
             | Outcome::Denied { .. }
             | Outcome::Limit { .. }
             | Outcome::Fenced => self.failed(at, intent, 0),

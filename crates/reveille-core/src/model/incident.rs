@@ -376,7 +376,11 @@ impl Incident {
 impl Attempt {
     /// The credential may not, or the other side was in no state for it: this was no try of the remedy.
     fn was_not_made(&self) -> bool {
-        self.denied || self.outcome.as_ref().is_some_and(|(_, said)| said.starts_with(MOVED))
+        self.denied
+            || self
+                .outcome
+                .as_ref()
+                .is_some_and(|(_, said)| said.starts_with(MOVED) || said.starts_with(NOT_SENT))
     }
 
     /// Nothing happened: the call was not made, the other side did not take it, or nobody knows whether it was made and a
@@ -393,7 +397,9 @@ impl Attempt {
 /// Begins the outcome of an attempt whose call was never made.
 pub const DROPPED: &str = "dropped: ";
 /// Begin the outcome of an attempt whose call did nothing and may later, as [`crate::effect::Outcome`] says it.
-const NOTHING: [&str; 4] = [DROPPED, "failed: ", MOVED, "limit reached: "];
+const NOTHING: [&str; 5] = [DROPPED, "failed: ", NOT_SENT, MOVED, "limit reached: "];
+/// Begins the outcome of an attempt whose call never left us.
+const NOT_SENT: &str = "not sent: ";
 /// Begins the outcome of an attempt whose subject had changed meanwhile.
 const MOVED: &str = "changed meanwhile: ";
 /// Begins the outcome of an attempt of which nobody knows whether its call was made.
@@ -438,6 +444,7 @@ mod tests {
             (Outcome::Refused { text: text() }, false, false),
             (Outcome::Denied { text: text() }, true, true),
             (Outcome::Moved { text: text() }, true, true),
+            (Outcome::NotSent { text: text(), retry_after: None }, true, true),
             (Outcome::Limit { limit: None, text: text() }, true, true),
             (Outcome::Failed { text: text(), retry_after: None }, true, true),
             (Outcome::Unknown { text: text() }, false, true),

@@ -51,13 +51,16 @@ fn deletions_that_never_happened_are_not_counted_as_the_same_fault_again() {
     never_happened(denied());
 }
 
-/// The same where nobody answers, or no call was sent at all because leadership was not proved.
+/// The same where nobody answers.
+#[test]
+fn deletions_that_failed_are_not_counted_as_the_same_fault_again() {
+    never_happened(Some(Outcome::Failed { retry_after: None, text: "503".into() }));
+}
+
+/// The same where no call was sent at all because leadership was not proved.
 #[test]
 fn deletions_that_were_never_sent_are_not_counted_as_the_same_fault_again() {
-    never_happened(Some(Outcome::Failed {
-        retry_after: None,
-        text: "not sent: leadership is not proved".into(),
-    }));
+    never_happened(Some(Outcome::NotSent { retry_after: None, text: "leadership is not proved".into() }));
 }
 
 fn never_happened(outcome: Option<Outcome>) {
@@ -151,4 +154,23 @@ fn reboot_that_was_never_made_is_no_reason_to_delete() {
     field.refuses = None;
     field.run(Span::from_min(40));
     assert!(matches!(field.calls[2], Call::Reboot { .. }), "{:#?}", field.calls);
+}
+
+/// Nothing was sent for half a day, because the Lease could not be written. Then it can.
+#[test]
+fn call_that_was_never_sent_is_made_when_it_can_be() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(Span::from_min(5));
+    field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
+    let text = "leadership is not proved: the Lease of this roster cannot be read or written";
+    field.denial = Some(Outcome::NotSent { retry_after: Some(s(10)), text: text.into() });
+    field.run(Span::from_min(14 * 60));
+    let tried = field.calls.len();
+    field.denial = None;
+    field.run(Span::from_min(10 * 60));
+    let case = field.case("i004", FaultKind::NotReady).map(|case| case.incident.given_up);
+    assert!(
+        field.calls.len() > tried,
+        "{tried} calls that were not sent, then none in ten hours; given up: {case:?}"
+    );
 }

@@ -88,8 +88,13 @@ impl Referee {
             return;
         }
         intent.denied = matches!(outcome, Outcome::Denied { .. });
-        let moved_on =
-            matches!(outcome, Outcome::Failed { .. } | Outcome::Moved { .. } | Outcome::Refused { .. });
+        let moved_on = matches!(
+            outcome,
+            Outcome::Failed { .. }
+                | Outcome::NotSent { .. }
+                | Outcome::Moved { .. }
+                | Outcome::Refused { .. }
+        );
         intent.came_to_nothing = moved_on || intent.denied;
         if !intent.came_to_nothing {
             intent.done_at = Some(now);

@@ -91,6 +91,11 @@ mirror_enum! {
             #[serde(default, rename = "retryAfterMs", skip_serializing_if = "Option::is_none")]
             retry_after: Option<Span>,
         },
+        "not-sent" NotSent {
+            text: Arc<str>,
+            #[serde(default, rename = "retryAfterMs", skip_serializing_if = "Option::is_none")]
+            retry_after: Option<Span>,
+        },
         "unknown" Unknown { text: Arc<str> },
         "fenced" Fenced {},
     }

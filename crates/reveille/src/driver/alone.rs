@@ -5,7 +5,7 @@
 //!        ├▶ another's, and it changes ──────▶ Other: this controller only observes
 //!        ├▶ another's, unchanged for long ──▶ write ─▶ Alone
 //!        └▶ no right, no such API ──────────▶ Relied: it says so, and acts
-//!  no answer for long ─▶ Unproved: nothing that can hurt a machine is done
+//!  no answer for long ─▶ Unproved: only what is missing is added
 //! ```
 //!
 //! The ledger's lock keeps two processes of one state directory apart; two hosts have two ledgers, and each would repair
@@ -181,7 +181,7 @@ impl Presence {
     /// Why this call must not be made now. Without an answer of the API server only what cannot hurt goes on: a port that
     /// lost its group may be why the API server is silent, and two controllers that put it back do no harm.
     pub(crate) fn forbids(&self, call: &Call) -> Option<Arc<str>> {
-        self.forbids_all().or_else(|| self.unproved().filter(|_| call.is_destructive()))
+        self.forbids_all().or_else(|| self.unproved().filter(|_| !call.is_harmless_twice()))
     }
 
     /// Why it is not proved that this controller is alone, where it should be.
@@ -203,7 +203,8 @@ impl Presence {
                 "this controller relies on being the only one of its roster: it has no Lease in kube-system ({why})"
             ));
         }
-        self.unproved().map(|why| format!("{why}. Nothing that can hurt a machine is done meanwhile"))
+        self.unproved()
+            .map(|why| format!("{why}. Nothing is rebooted, started, deleted or taken away meanwhile"))
     }
 
     /// Waits a moment for the first answer, so that a run that ends by itself does not end before it.
@@ -333,7 +334,7 @@ impl Watcher {
             }
             Standing::Unproved(why) => {
                 format!(
-                    "the Lease kube-system/{lease} is not known: {why}. Nothing that can hurt a machine is done meanwhile"
+                    "the Lease kube-system/{lease} is not known: {why}. Nothing is rebooted, started, deleted or taken away meanwhile"
                 )
             }
         };

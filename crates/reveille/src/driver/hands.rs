@@ -3,9 +3,9 @@
 //! ```text
 //!  Look ─▶ a place at the world's desk ─▶ read ─▶ judge ─▶ Looked    nobody answers in time ─▶ Looked(TimedOut)
 //!          (a machine's words: both worlds, judged together)
-//!  Call ─▶ a place ─▶ fence still ours? ─▶ call ─▶ Done             not begun ─▶ Failed · begun, no answer ─▶ Unknown
+//!  Call ─▶ a place ─▶ fence still ours? ─▶ call ─▶ Done             not begun ─▶ NotSent · begun, no answer ─▶ Unknown
 //!                          ├─ no ─▶ Done(Fenced)
-//!                          └─ cannot be read ─▶ read again, longer and longer ─▶ Done(Failed): nothing was sent
+//!                          └─ cannot be read ─▶ read again, longer and longer ─▶ Done(NotSent)
 //! ```
 //!
 //! The fencing number of a call is compared with the one that the ledger's lock names right before the call, after all
@@ -204,8 +204,8 @@ async fn weighed(
 async fn perform(desk: &Desk, leads: &FenceCheck, fence: Fence, call: Call) -> Outcome {
     let until = Instant::now() + PLACE_WITHIN;
     let Ok(_place) = timeout_at(until, desk.calls.acquire()).await else {
-        let text = "not sent: other calls to the same cloud took too long";
-        return Outcome::Failed { text: Arc::from(text), retry_after: None };
+        let text = "other calls to the same cloud took too long";
+        return Outcome::NotSent { text: Arc::from(text), retry_after: None };
     };
     if let Err(outcome) = proved(leads, fence, &call, until).await {
         return outcome;
@@ -237,8 +237,8 @@ async fn proved(leads: &FenceCheck, fence: Fence, call: &Call, until: Instant) -
         };
         tracing::warn!(next_try_ms = wait.as_millis(), "{why}: the call waits");
         if Instant::now() + wait > until {
-            let text = format!("not sent: leadership is not proved: {why}");
-            return Err(Outcome::Failed { text: Arc::from(text), retry_after: Some(LOCK_RETRY) });
+            let text = format!("leadership is not proved: {why}");
+            return Err(Outcome::NotSent { text: Arc::from(text), retry_after: Some(LOCK_RETRY) });
         }
         tokio::time::sleep(wait).await;
         wait = (wait * 2).min(LOCK_AGAIN_MAX);

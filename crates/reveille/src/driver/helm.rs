@@ -177,8 +177,8 @@ impl Helm {
                         }
                     }
                     Effect::Call { intent, .. } if self.stopping => {
-                        let text = Arc::from("not sent: this process is stopping");
-                        let outcome = Outcome::Failed { text, retry_after: None };
+                        let text = Arc::from("this process is stopping");
+                        let outcome = Outcome::NotSent { text, retry_after: None };
                         events.push_back(Event::Done { intent, outcome });
                     }
                     Effect::Call { intent, .. } if broken.is_some() => {

@@ -252,6 +252,7 @@ fn outcome(outcome: Outcome) -> Outcome {
         Outcome::Denied { text } => Outcome::Denied { text: self::text(text) },
         Outcome::Refused { text } => Outcome::Refused { text: self::text(text) },
         Outcome::Failed { text, retry_after } => Outcome::Failed { text: self::text(text), retry_after },
+        Outcome::NotSent { text, retry_after } => Outcome::NotSent { text: self::text(text), retry_after },
         Outcome::Unknown { text } => Outcome::Unknown { text: self::text(text) },
         Outcome::Fenced => Outcome::Fenced,
     }

@@ -353,7 +353,7 @@ async fn what_becomes_durable_while_stopping_is_not_called_any_more() {
     bench.end().await;
     assert_eq!(fake.calls(), 0);
     assert!(book.has(is_intent), "it was decided before");
-    assert!(book.has(|record| matches!(record, Record::Ended { outcome: Outcome::Failed { .. }, .. })));
+    assert!(book.has(|record| matches!(record, Record::Ended { outcome: Outcome::NotSent { .. }, .. })));
 }
 
 #[tokio::test]

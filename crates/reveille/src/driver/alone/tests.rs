@@ -9,6 +9,8 @@ use tokio::net::{TcpListener, TcpStream};
 
 use super::*;
 use crate::driver::clock;
+use reveille_core::model::instance::Mark;
+use reveille_core::model::roster::Ownership;
 
 const LEASES: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
 
@@ -135,6 +137,16 @@ fn deletion() -> Call {
     Call::DeleteNode { name: "w-1".into(), uid: "u1".into() }
 }
 
+/// Calls that start a machine, take a route away or give a role.
+fn taking() -> [Call; 3] {
+    let owned = Ownership::of_cluster(Mark::Tag("k8s-cluster=prod".into()));
+    [
+        Call::Start { cloud: "os".into(), instance: "i1".into(), owned },
+        Call::RemoveRoutes { cloud: "os".into(), router: "r1".into(), routes: vec![], unless_used: vec![] },
+        Call::AssignRoles { cloud: "os".into(), project: "p1".into(), user: "u1".into(), roles: vec![] },
+    ]
+}
+
 /// A call that cannot.
 fn repair() -> Call {
     Call::NudgeGroup { cloud: "os".into(), group: "g1".into(), mark: "m".into() }
@@ -200,6 +212,9 @@ async fn lease_that_was_not_renewed_in_time_forbids_acting() {
     tokio::time::advance(Duration::from_secs(151)).await;
     assert!(presence.forbids(&deletion()).is_some(), "the wall clock was set back");
     assert_eq!(presence.forbids(&repair()), None, "the API server may be silent because of what is repaired");
+    for call in taking() {
+        assert!(presence.forbids(&call).is_some(), "{call}");
+    }
 }
 
 #[tokio::test]

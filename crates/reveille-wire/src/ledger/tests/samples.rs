@@ -128,6 +128,7 @@ fn outcomes() -> Vec<Outcome> {
         Outcome::Denied { text: text("403 Forbidden: Policy doesn't allow it") },
         Outcome::Failed { text: text("503"), retry_after: Some(Span::from_s(20)) },
         Outcome::Failed { text: text("connection refused"), retry_after: None },
+        Outcome::NotSent { text: text("leadership is not proved"), retry_after: Some(Span::from_s(30)) },
         Outcome::Unknown { text: text("no answer within 30 s") },
         Outcome::Fenced,
     ]

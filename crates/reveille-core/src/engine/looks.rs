@@ -33,6 +33,8 @@ pub enum LookFor {
     Missing(CloudName, InstanceId),
     /// A node names an instance that no listing holds: is there one?
     Namesake(CloudName, InstanceId, NodeName),
+    /// A list that lacks this node is doubted: is there one?
+    Lost(NodeName),
     /// Who deleted an instance of this pool?
     Deleter(PoolName, InstanceId),
     /// Evidence for a case.
@@ -90,6 +92,7 @@ impl State {
         match purpose {
             LookFor::Missing(cloud, instance) => self.on_missing_answer(&cloud, &instance, &answer, at),
             LookFor::Namesake(_, _, node) => self.on_namesake_answer(&node, &answer),
+            LookFor::Lost(node) => self.on_lost_answer(&node, &answer, at),
             LookFor::Deleter(pool, instance) => self.on_deleter_answer(&pool, &instance, answer),
             LookFor::Evidence(key) => self.on_evidence(&key, &look, answer, at),
             LookFor::Verdict(intent) => self.on_verdict_answer(intent, answer),

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::diagnose::absence;
-use crate::effect::{Effect, Look};
-use crate::event::{CloudFact, CloudSnapshot, ClusterFact, Scope};
+use crate::effect::{Effect, Look, ReadError};
+use crate::event::{Answer, CloudFact, CloudSnapshot, ClusterFact, Scope};
 use crate::guard::{Guard, stands};
 use crate::model::id::{CloudName, InstanceId, NodeName, PoolName};
 use crate::model::incident::{IncidentKey, MachineKey, Subject};
@@ -265,8 +265,22 @@ impl State {
     }
 
     fn judge_nodes(&mut self) -> ClusterChange {
-        let fleet = Fleet { clouds: &self.clouds, shrink_pct: self.roster.timing.shrink_pct };
-        self.cluster.judge_list(self.now, fleet)
+        let fleet = Fleet { clouds: &self.clouds, timing: self.roster.timing };
+        let change = self.cluster.judge_list(self.now, fleet);
+        for name in self.cluster.names_to_ask(self.now, fleet) {
+            self.ask(Look::Node(name.clone()), LookFor::Lost(name));
+        }
+        change
+    }
+
+    /// A node that a doubted list lacks was asked for by name.
+    pub(super) fn on_lost_answer(&mut self, name: &NodeName, answer: &Result<Answer, ReadError>, asked_at: Time) {
+        match answer {
+            Ok(Answer::Node(None)) => self.cluster.node_denied(asked_at, name),
+            Ok(Answer::Node(Some(_))) => self.cluster.node_found(self.now, name),
+            _ => return,
+        }
+        self.review_node_list();
     }
 
     /// Finds the node's instance anew, and moves it there.

@@ -261,6 +261,14 @@ pub struct Timing {
     pub rollout_quiet: Span,
 }
 
+impl Timing {
+    /// So many of `known` objects may be missing from one listing before the listing itself is doubted.
+    pub const fn may_lack(&self, known: usize) -> usize {
+        let share = known * self.shrink_pct as usize / 100;
+        if share > 1 { share } else { 1 }
+    }
+}
+
 impl Default for Timing {
     fn default() -> Self {
         Self {

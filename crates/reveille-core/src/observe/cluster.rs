@@ -17,7 +17,7 @@ use crate::model::time::{Span, Time};
 
 use super::identity::Identity;
 use super::leases::LeaseBook;
-use super::nodes_listed::Awaited;
+use super::nodes_listed::{Awaited, ByName};
 use super::pack::{Growth, pack};
 use super::sayings::Sayings;
 use super::sharing::Identities;
@@ -155,6 +155,7 @@ pub struct ClusterView {
     /// How many nodes stood for machines of ours before the last list.
     pub(super) linked: usize,
     pub(super) awaited: Awaited,
+    pub(super) by_name: ByName,
 }
 
 /// What a list or event changed.
@@ -184,6 +185,7 @@ impl ClusterView {
             listed_none: false,
             linked: 0,
             awaited: Awaited::default(),
+            by_name: ByName::default(),
         }
     }
 
@@ -214,6 +216,7 @@ impl ClusterView {
     pub fn go_back_to(&mut self, now: Time) {
         self.source.go_back_to(now);
         self.leases.go_back_to(now);
+        self.by_name = ByName::default();
         for seen in self.nodes.values_mut() {
             seen.ready_since = seen.ready_since.min(now);
             seen.last_answer = seen.last_answer.map(|at| at.min(now));
@@ -228,6 +231,7 @@ impl ClusterView {
     pub fn apply(&mut self, now: Time, node: &Arc<Node>, change: &mut ClusterChange) {
         self.listed_none = false;
         self.lost.remove(&node.name);
+        self.by_name.forget(&node.name);
         if let Some(seen) = self.nodes.get_mut(&node.name) {
             if seen.node == *node && !seen.lost {
                 return;

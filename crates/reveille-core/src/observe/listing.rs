@@ -90,7 +90,7 @@ impl CloudView {
             .collect();
         let is_new = |id: &&InstanceId| self.instances.get(*id).is_none_or(|seen| seen.unlisted.is_none());
         let newly = missing.iter().filter(is_new).count();
-        let tolerated = (known * usize::from(roster.timing.shrink_pct) / 100).max(1);
+        let tolerated = roster.timing.may_lack(known);
         let owned_listed = known - missing.len();
         let emptied = owned_listed == 0 && known > 0;
         let living = missing.iter().filter(|id| alive(id)).count();

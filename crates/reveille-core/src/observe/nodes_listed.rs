@@ -14,6 +14,16 @@
 //! watched, and none joined before. A new cluster looks like that. No act that can hurt happens there before the first Node
 //! exists (`plan::interlock`).
 //!
+//! A list that lacks too many is doubted until each of those nodes was asked for by its name and denied twice, a while
+//! apart: so many Nodes can have been deleted while no watch ran, and a doubt that never ends stops every repair. Whether so
+//! many machines may be acted on is then the breakers' question (`plan::freeze`). An empty list beside running machines is
+//! never believed.
+//!
+//! ```text
+//!  doubt ─▶ names_to_ask ─▶ Look::Node ─▶ node_denied (twice, DENIED_APART) ─▶ judge_list: believed
+//!                                    └──▶ node_found: its denials are forgotten
+//! ```
+//!
 //! Deletions that the watch tells one by one are not judged here: the API server said each of them.
 
 use std::collections::BTreeMap;
@@ -21,7 +31,8 @@ use std::collections::BTreeMap;
 use crate::guard::{Guard, stands};
 use crate::model::id::{CloudName, InstanceId, NodeName};
 use crate::model::instance::InstanceState;
-use crate::model::time::Time;
+use crate::model::roster::Timing;
+use crate::model::time::{Span, Time};
 
 use super::cloud::{CloudView, Seen};
 use super::cluster::{ClusterChange, ClusterView};
@@ -31,8 +42,26 @@ use super::cluster::{ClusterChange, ClusterView};
 pub struct Fleet<'a> {
     /// The machines, as far as their clouds have told of them.
     pub clouds: &'a BTreeMap<CloudName, CloudView>,
-    /// So many percent of the nodes may be missing from a list.
-    pub shrink_pct: u8,
+    /// How many nodes may be missing from a list.
+    pub timing: Timing,
+}
+
+/// Two denials of a node's name that prove its absence are so far apart: longer than a watch cache lags behind its store, and
+/// than an API server's restart lasts.
+const DENIED_APART: Span = Span::from_min(10);
+/// What was asked and not answered is asked again after this.
+const ASK_AGAIN: Span = Span::from_min(1);
+
+/// What the API server says by name of the nodes that a doubted list lacks. Empty while nothing is doubted.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ByName(BTreeMap<NodeName, Asked>);
+
+#[derive(Clone, Copy, Debug)]
+struct Asked {
+    /// Not to be asked before.
+    next: Time,
+    first_denial: Option<Time>,
+    absent: bool,
 }
 
 /// Machines that the ledger knows to have joined, and whose Node no list of this process has shown yet.
@@ -60,9 +89,6 @@ impl Fleet<'_> {
         self.clouds.values().all(|view| view.listed_once() && view.source.doubted().is_none())
     }
 
-    fn tolerated(&self, of: usize) -> usize {
-        (of * usize::from(self.shrink_pct) / 100).max(1)
-    }
 }
 
 fn runs(seen: &Seen) -> bool {
@@ -111,6 +137,7 @@ impl ClusterView {
         }
         if is_known {
             self.awaited.nodes.clear();
+            self.by_name = ByName::default();
         }
         change
     }
@@ -123,20 +150,79 @@ impl ClusterView {
                 return Some(format!("the node list is empty beside {expected} running instances"));
             }
         }
-        let runs = |(cloud, instance): (&CloudName, &InstanceId)| fleet.running(cloud, instance).is_some();
-        let links = self.lost.iter().filter_map(|name| self.nodes.get(name)?.link.as_ref());
-        let torn = links.filter(|link| runs((&link.cloud, &link.instance))).count();
-        if torn > fleet.tolerated(self.linked) {
-            let known = self.linked;
+        let (torn, awaited) = (self.torn(fleet).count(), self.still_awaited(fleet).count());
+        let known = self.linked;
+        if torn > fleet.timing.may_lack(known) && !self.torn(fleet).all(|name| self.by_name.is_absent(name)) {
             return Some(format!("{torn} of {known} nodes went missing at once while their instances run"));
         }
-        let awaited = self.awaited.nodes.values().filter(|(cloud, id)| runs((cloud, id))).count();
-        if awaited > fleet.tolerated(self.awaited.total) && stands(Guard::RememberedNodes) {
-            let total = self.awaited.total;
+        let total = self.awaited.total;
+        let denied = || self.still_awaited(fleet).all(|name| self.by_name.is_absent(name));
+        if awaited > fleet.timing.may_lack(total) && stands(Guard::RememberedNodes) && !denied() {
             return Some(format!(
                 "{awaited} of {total} machines that joined before have no Node in the list while their instances run"
             ));
         }
         None
+    }
+
+    /// Nodes that the last list lacks, and whose machines run.
+    fn torn<'a>(&'a self, fleet: Fleet<'a>) -> impl Iterator<Item = &'a NodeName> {
+        self.lost.iter().filter(move |name| {
+            let link = self.nodes.get(*name).and_then(|seen| seen.link.as_ref());
+            link.is_some_and(|link| fleet.running(&link.cloud, &link.instance).is_some())
+        })
+    }
+
+    /// Nodes of the ledger that no list has shown yet, and whose machines run.
+    fn still_awaited<'a>(&'a self, fleet: Fleet<'a>) -> impl Iterator<Item = &'a NodeName> {
+        let runs = move |(_, (cloud, id)): &(_, &(CloudName, InstanceId))| fleet.running(cloud, id).is_some();
+        self.awaited.nodes.iter().filter(runs).map(|(name, _)| name)
+    }
+
+    /// The nodes to ask for by name now, because a list that lacks them is doubted. Each is then asked for.
+    pub fn names_to_ask(&mut self, now: Time, fleet: Fleet<'_>) -> Vec<NodeName> {
+        if self.source.doubted().is_none() || self.listed_none {
+            return Vec::new();
+        }
+        let lacked = self.torn(fleet).chain(self.still_awaited(fleet));
+        let due: Vec<NodeName> = lacked.filter(|name| self.by_name.is_due(now, name)).cloned().collect();
+        for name in &due {
+            self.by_name.entry(name, now).next = now + ASK_AGAIN;
+        }
+        due
+    }
+
+    /// The API server has no node of this name. Asked for at `asked_at`: what comes late is as old as its question.
+    pub fn node_denied(&mut self, asked_at: Time, name: &NodeName) {
+        let Some(asked) = self.by_name.0.get_mut(name) else { return };
+        let first = *asked.first_denial.get_or_insert(asked_at);
+        asked.absent |= asked_at.since(first) >= DENIED_APART;
+        asked.next = first + DENIED_APART;
+    }
+
+    /// The API server has a node of this name: the list that lacks it is wrong.
+    pub fn node_found(&mut self, now: Time, name: &NodeName) {
+        if let Some(asked) = self.by_name.0.get_mut(name) {
+            *asked = Asked { next: now + DENIED_APART, first_denial: None, absent: false };
+        }
+    }
+}
+
+impl ByName {
+    /// It is there.
+    pub(super) fn forget(&mut self, name: &NodeName) {
+        self.0.remove(name);
+    }
+
+    fn entry(&mut self, name: &NodeName, now: Time) -> &mut Asked {
+        self.0.entry(name.clone()).or_insert(Asked { next: now, first_denial: None, absent: false })
+    }
+
+    fn is_due(&self, now: Time, name: &NodeName) -> bool {
+        self.0.get(name).is_none_or(|asked| !asked.absent && asked.next <= now)
+    }
+
+    fn is_absent(&self, name: &NodeName) -> bool {
+        self.0.get(name).is_some_and(|asked| asked.absent)
     }
 }

@@ -78,18 +78,19 @@ impl CloudView {
     }
 
     /// A port list that lost the ports of many machines at once cannot be true: taken at its word, every next hop of
-    /// every route would be nobody (flight control D7).
+    /// every route would be nobody (flight control D7). A machine that its own listing shows without an address is not
+    /// counted: a port that was deleted is gone from both services (nova: nova/compute/manager.py, `external_instance_event`
+    /// with `network-vif-deleted`), a port that a list left out is missing from one.
     fn ports_are_plausible(&mut self, roster: &Roster, now: Time, snapshot: &CloudSnapshot) -> bool {
         let with_ports: BTreeSet<&InstanceId> = snapshot.ports.iter().map(|(instance, _)| instance).collect();
         let runs = |seen: &&Seen| seen.instance.state == InstanceState::Active && seen.unlisted.is_none();
         let running = self.instances.values().filter(runs).count();
-        let bare = self
-            .instances
-            .values()
-            .filter(runs)
-            .filter(|seen| !seen.ports.is_empty() && !with_ports.contains(&seen.instance.id))
-            .count();
-        let tolerated = (running * usize::from(roster.timing.shrink_pct) / 100).max(1);
+        let is_bare = |seen: &&Seen| {
+            let lost_all = !seen.ports.is_empty() && !with_ports.contains(&seen.instance.id);
+            lost_all && !seen.instance.addresses.is_empty()
+        };
+        let bare = self.instances.values().filter(runs).filter(is_bare).count();
+        let tolerated = roster.timing.may_lack(running);
         let why = if running > 1 && with_ports.is_empty() {
             Some(format!("its port list is empty beside {running} running machines"))
         } else if bare > tolerated {

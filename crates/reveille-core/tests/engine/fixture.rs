@@ -1,6 +1,7 @@
 //! A cluster in a few words, and a hand that answers what the engine asks from plain maps.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use ipnet::IpNet;
@@ -91,11 +92,18 @@ pub fn stamp(at: Time) -> Arc<str> {
     format!("1970-01-{:02}T{:02}:{:02}:{:02}Z", 1 + s / 86_400, s / 3600 % 24, s / 60 % 60, s % 60).into()
 }
 
+/// The address of a machine's port: 10.8.0.9 for `i001`, and another one for each other.
+fn address(id: &str) -> IpAddr {
+    let number = id.bytes().fold(0_u16, |sum, byte| sum.wrapping_mul(31).wrapping_add(byte.into()));
+    let [high, low] = number.to_be_bytes();
+    if id == "i001" { [10, 8, 0, 9].into() } else { [10, 9, high, low].into() }
+}
+
 pub fn port(id: &str, groups: &[&str]) -> Port {
     Port {
         id: format!("port-{id}").as_str().into(),
         network: "net".into(),
-        addresses: Box::new(["10.8.0.9".parse().unwrap()]),
+        addresses: Box::new([address(id)]),
         groups: groups.iter().map(|group| GroupId::from(*group)).collect(),
         pairs: Box::new([]),
         security: true,
@@ -332,7 +340,7 @@ impl Field {
 
     pub fn snapshot(&self) -> CloudSnapshot {
         CloudSnapshot {
-            instances: self.instances.values().cloned().map(Arc::new).collect(),
+            instances: self.instances.keys().filter_map(|id| self.described(id)).collect(),
             begun: Some(ServiceTime::from_s((self.now - self.cloud_behind).ms / 1000)),
             scope: Scope::Full,
             ports: self.ports.iter().map(|(id, port)| (id.as_str().into(), Arc::new(port.clone()))).collect(),
@@ -340,6 +348,16 @@ impl Field {
             groups: Some(vec![Arc::new(self.group())]),
             routers: self.routers.iter().cloned().map(Arc::new).collect(),
         }
+    }
+
+    /// As its cloud describes it: with the addresses of its ports, which Neutron tells Nova of when one comes or goes (nova:
+    /// nova/compute/manager.py, `external_instance_event`).
+    fn described(&self, id: &str) -> Option<Arc<Instance>> {
+        let mut instance = self.instances.get(id)?.clone();
+        if let Some(port) = self.ports.get(id).filter(|_| instance.addresses.is_empty()) {
+            instance.addresses = port.addresses.clone();
+        }
+        Some(Arc::new(instance))
     }
 
     fn group(&self) -> SecurityGroup {
@@ -439,7 +457,7 @@ impl Field {
 
     pub fn answer(&self, look: &Look) -> Answer {
         match look {
-            Look::Instance(_, id) => Answer::Instance(self.instances.get(id.as_str()).cloned().map(Arc::new)),
+            Look::Instance(_, id) => Answer::Instance(self.described(id.as_str())),
             Look::Ports(_, id) => {
                 Answer::Ports(self.ports.get(id.as_str()).cloned().map(Arc::new).into_iter().collect())
             }

@@ -11,6 +11,7 @@ mod bursts;
 mod doubted;
 mod fixture;
 mod ghosts;
+mod gone;
 mod hosting;
 mod identity;
 mod listings;

@@ -117,7 +117,7 @@ fn shrunken_node_list_after_restart_is_doubted_in_any_order() {
             "6 of 10 machines that joined before have no Node in the list while their instances run",
             "{order:?}"
         );
-        field.watch_for(Span::from_min(60));
+        field.watch_for(Span::from_min(9));
         assert_eq!((opened(&field), field.destructive_calls()), (0, 0), "{order:?}");
         field.nodes = nodes;
         field.sync_nodes();
@@ -153,7 +153,7 @@ fn nodes_lost_before_first_listing_are_doubted_after() {
     field.now = field.now + Span::from_s(5);
     field.list_cloud();
     assert_eq!(why_not(&field), "6 of 10 nodes went missing at once while their instances run");
-    field.watch_for(Span::from_min(60));
+    field.watch_for(Span::from_min(9));
     assert_eq!((opened(&field), field.destructive_calls()), (0, 0));
     field.nodes = nodes;
     field.sync_nodes();

@@ -1,0 +1,94 @@
+//! Many objects that are really gone: the lists that lack them are doubted, and the doubt ends by a second witness.
+
+use reveille_core::engine::{Restored, Start, State};
+use reveille_core::event::{ClusterFact, Event};
+use reveille_core::model::id::Fence;
+use reveille_core::model::time::Span;
+use reveille_core::observe::source::Trust;
+
+use super::fixture::{CLOUD, Field, roster};
+
+const FOUR: [&str; 4] = ["i001", "i002", "i003", "i004"];
+
+fn ten() -> Field {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(Span::from_min(5));
+    field
+}
+
+fn of_nodes(field: &Field) -> Trust {
+    field.state.desk().cluster.source.trust(field.now)
+}
+
+fn of_cloud(field: &Field) -> Trust {
+    field.state.desk().clouds[&CLOUD.into()].source.trust(field.now)
+}
+
+/// A list of nodes without these four, whatever the store holds.
+fn lists_six(field: &mut Field) {
+    let nodes = field.nodes.iter().filter(|(id, _)| !FOUR.contains(&id.as_str()));
+    let six = nodes.map(|(_, node)| node.clone().into()).collect();
+    field.feed(Event::Cluster(ClusterFact::Synced(six)));
+}
+
+#[test]
+fn nodes_that_were_deleted_while_no_watch_ran_are_believed_after_each_was_denied_twice() {
+    let mut field = ten();
+    FOUR.iter().for_each(|id| drop(field.nodes.remove(*id)));
+    field.sync_nodes();
+    field.watch_for(Span::from_min(9));
+    let why = of_nodes(&field).to_string();
+    assert_eq!(why, "4 of 10 nodes went missing at once while their instances run");
+    field.watch_for(Span::from_min(3));
+    assert!(of_nodes(&field).is_given(), "{}", of_nodes(&field));
+    // Four of ten machines without a Node are more than the breaker lets anything happen to.
+    field.watch_for(Span::from_min(120));
+    assert_eq!(field.destructive_calls(), 0, "{:?}", field.calls);
+}
+
+#[test]
+fn list_that_lacks_nodes_which_are_there_is_never_believed() {
+    let mut field = ten();
+    lists_six(&mut field);
+    field.watch_for(Span::from_min(600));
+    assert!(!of_nodes(&field).is_given());
+    assert!(field.calls.is_empty(), "{:?}", field.calls);
+}
+
+#[test]
+fn nodes_that_went_while_no_process_ran_are_believed_in_the_same_way() {
+    let field = ten();
+    let start = Start { fence: Fence(2), acting: true };
+    let now = field.now + Span::from_s(5);
+    let how = Restored { start, now, last_alive: Some(field.now) };
+    let mut next = Field::with(State::restore(roster(), how, field.records.clone()));
+    (next.now, next.records) = (now, field.records);
+    (next.instances, next.ports, next.nodes) = (field.instances, field.ports, field.nodes);
+    FOUR.iter().for_each(|id| drop(next.nodes.remove(*id)));
+    next.sync_nodes();
+    next.watch_for(Span::from_min(9));
+    let why = of_nodes(&next).to_string();
+    assert!(why.starts_with("4 of 10 machines that joined before have no Node"), "{why}");
+    next.watch_for(Span::from_min(5));
+    assert!(of_nodes(&next).is_given(), "{}", of_nodes(&next));
+    assert_eq!(next.destructive_calls(), 0, "{:?}", next.calls);
+}
+
+#[test]
+fn ports_that_were_deleted_are_missing_from_two_services_and_believed() {
+    let mut field = ten();
+    FOUR.iter().for_each(|id| drop(field.ports.remove(*id)));
+    field.run(Span::from_min(2));
+    assert!(of_cloud(&field).is_given(), "{}", of_cloud(&field));
+}
+
+#[test]
+fn ports_that_only_one_service_lacks_are_not_believed_to_be_gone() {
+    let mut field = ten();
+    for id in FOUR {
+        let port = field.ports.remove(id).unwrap();
+        field.instances.get_mut(id).unwrap().addresses = port.addresses;
+    }
+    field.run(Span::from_min(600));
+    assert_eq!(of_cloud(&field).to_string(), "4 of 10 running machines lost all their ports at once");
+}

@@ -215,8 +215,7 @@ impl Call {
     }
 
     /// True when two controllers that both do it do no harm: it adds what is missing, tells a data plane to read again, or
-    /// asks an
-    /// agent, which decides for itself.
+    /// asks an agent, which decides for itself.
     pub const fn is_harmless_twice(&self) -> bool {
         match self {
             Self::SetPortGroups { .. }
@@ -332,8 +331,7 @@ pub enum Outcome {
         text: Arc<str>,
     },
     /// The credential lacks the right, or is not accepted (401, a policy's 403, `UnauthorizedOperation`). Nothing happened.
-    /// The right
-    /// may come back at any time and nothing says when, so this ends no repair.
+    /// The right may come back at any time and nothing says when, so this ends no repair.
     Denied {
         /// In its words.
         text: Arc<str>,

@@ -111,9 +111,8 @@ impl Cluster {
     /// Tells everything that happens to nodes, their leases and events about them, until `shutdown` resolves or the
     /// receiver is dropped. Failures are facts (`Failed`) and never end it. One watch per handle at a time.
     ///
-    /// In order: `Identity` and one `Synced`, then changes; after a lost place `Failed(Gap)` and `Synced` anew. `Alive` follows
-    /// the rule
-    /// of the `pulse` module. A full channel slows the reading down; nothing is dropped but `Alive`.
+    /// In order: `Identity` and one `Synced`, then changes; after a lost place `Failed(Gap)` and `Synced` anew. `Alive`
+    /// follows the rule of the `pulse` module. A full channel slows the reading down; nothing is dropped but `Alive`.
     pub async fn watch(&self, facts: Sender<ClusterFact>, shutdown: impl Future<Output = ()>) {
         let cluster = &*self.inner;
         let outlet = Outlet::new(facts.clone());

@@ -26,9 +26,8 @@ const CONNECT_WITHIN: Duration = Duration::from_secs(5);
 /// Logging in: a credential plugin may ask an identity provider, and must come back.
 const LOG_IN_WITHIN: Duration = if cfg!(test) { Duration::from_millis(400) } else { Duration::from_secs(60) };
 
-/// One login to each server at a time, in the whole process. A credential plugin that hangs holds a thread, which nothing can
-/// end;
-/// without this each try to connect would leave another such thread behind.
+/// One login to each server at a time, in the whole process. A credential plugin that hangs holds a thread, which nothing
+/// can end; without this each try to connect would leave another such thread behind.
 static TURNS: Mutex<BTreeMap<Arc<str>, Arc<Semaphore>>> = Mutex::new(BTreeMap::new());
 
 fn turn_of(server: &Arc<str>) -> Arc<Semaphore> {

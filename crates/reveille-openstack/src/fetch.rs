@@ -167,10 +167,9 @@ pub(crate) async fn list_all_ports(project: &Project, texts: &mut Texts, known: 
     port_pages(project, request, texts, known).await
 }
 
-/// Every port on the networks that this router reaches into, also of other projects as far as Neutron shows them: those of its
-/// own
-/// networks, to whoever owns a network (`_port_filter_hook` in neutron/db/db_base_plugin_v2.py). `None`: no leg of the router
-/// is visible.
+/// Every port on the networks that this router reaches into, also of other projects as far as Neutron shows them: those of
+/// its own networks, to whoever owns a network (`_port_filter_hook` in neutron/db/db_base_plugin_v2.py). `None`: no leg of
+/// the router is visible.
 pub(crate) async fn list_ports_around(project: &Project, router: &RouterId) -> Found<Option<Ports>> {
     let (mut texts, known) = (Texts::default(), Known::default());
     let request = ports_request().query("device_id", router.to_string());

@@ -34,11 +34,14 @@ use crate::lab::Lab;
 use crate::reveille::{Place, Reveille, Running};
 use crate::rig::{Machine, Rig};
 use crate::roster::Roster;
+use crate::wait::until;
 
 /// Between two rounds of deeds and of those behind the scenes.
 const PERIOD: Duration = Duration::from_secs(1);
 /// So much later than in the simulator it may be.
 const LATER: Duration = Duration::from_secs(60);
+/// Logging in and reading everything once, for all rosters of one process.
+const FIRST_READING_WITHIN: Duration = Duration::from_secs(120);
 /// For so long both must stay the same.
 const STAYS: Duration = Duration::from_secs(6);
 
@@ -121,7 +124,7 @@ pub fn play(lab: &mut Lab, files: &[File]) -> Result<()> {
         given::is_the_same(file, &part.layout).with_context(|| part.name.clone())?;
     }
     let running = lab.start(&place)?;
-    lab.lists(kind.listing(), u64::try_from(parts.len())?)?;
+    has_read(&place, parts.len())?;
     let running = Mutex::new(Some(running));
     let played: Vec<(String, Vec<Machine>, Result<()>)> = {
         let (rig, reveille, running, place) = (&lab.rig, &lab.reveille, &running, &place);
@@ -151,6 +154,17 @@ pub fn play(lab: &mut Lab, files: &[File]) -> Result<()> {
     }
     ensure!(wrong.is_empty(), "{}", wrong.join("\n"));
     Ok(())
+}
+
+/// Waits until each roster's cloud and cluster were read: in the simulator everything happens after that. On a busy machine a
+/// deed was done before the first reading, and was history to the controller.
+fn has_read(place: &Place, rosters: usize) -> Result<()> {
+    until("every source of every roster to be read", FIRST_READING_WITHIN, || {
+        let log = std::fs::read_to_string(&place.log)?;
+        let read = log.lines().filter(|line| line.contains(" is read roster=")).count();
+        ensure!(read >= 2 * rosters, "{read} of {} sources are read", 2 * rosters);
+        Ok(())
+    })
 }
 
 /// The machines of these files, made at the same time.

@@ -51,11 +51,10 @@ pub struct RouteView<'a> {
 impl RouteView<'_> {
     /// Every cloud of the roster was listed and is believed. While one is not, no next hop is called dead: it may be there.
     fn sees_every_cloud(&self) -> bool {
-        let seen = |name: &CloudName| {
-            let view = self.clouds.get(name);
-            view.is_some_and(|view| view.listed_once() && view.source.trust(self.now).is_given())
-        };
-        self.roster.clouds.iter().all(seen)
+        self.roster
+            .clouds
+            .iter()
+            .all(|name| self.clouds.get(name).is_some_and(|view| view.is_known(self.now)))
     }
 
     fn hop(&self, address: &IpAddr) -> Hop {
@@ -93,12 +92,11 @@ impl RouteView<'_> {
     /// use nowhere.
     pub fn nudge_leftovers(&self, cloud: &CloudName, router: &RouterId) -> Vec<Route> {
         let held = self.clouds.get(cloud).and_then(|view| view.routers.get(router));
-        let nodes =
-            |address: &IpAddr| self.cluster.nodes.values().any(|node| node.node.addresses.contains(address));
+        let is_of_node = |address: &IpAddr| !self.cluster.with_address(address).is_empty();
         let is_left = |route: &&Route| {
             route.is_nudge()
                 && !self.nudges.contains(route)
-                && (nodes(&route.next_hop) || self.hop(&route.next_hop) == Hop::Dead)
+                && (is_of_node(&route.next_hop) || self.hop(&route.next_hop) == Hop::Dead)
         };
         held.map(|held| held.routes.iter().filter(is_left).copied().collect()).unwrap_or_default()
     }
@@ -189,10 +187,9 @@ pub fn stale_routes(
     router: &RouterId,
 ) -> (Vec<Route>, BTreeSet<IpAddr>) {
     let stale = view.report(cloud, router, None).map(|report| stale_of(&report)).unwrap_or_default();
-    let nodes =
-        |address: &IpAddr| view.cluster.nodes.values().any(|node| node.node.addresses.contains(address));
     let hops = stale.iter().map(|route| route.next_hop);
-    let dead = hops.filter(|hop| !nodes(hop) && view.hop(hop) == Hop::Dead).collect();
+    let is_dead = |hop: &IpAddr| view.cluster.with_address(hop).is_empty() && view.hop(hop) == Hop::Dead;
+    let dead = hops.filter(is_dead).collect();
     (stale, dead)
 }
 

@@ -118,7 +118,7 @@ impl State {
     fn has_listed(&self, key: &MachineKey) -> bool {
         match key {
             MachineKey::Instance(cloud, _) => {
-                self.clouds.get(cloud).is_none_or(|v| v.listed_once() && v.source.trust(self.now).is_given())
+                self.clouds.get(cloud).is_none_or(|view| view.is_known(self.now))
             }
             MachineKey::Node(_) => self.cluster.synced_once(),
         }
@@ -210,7 +210,7 @@ impl State {
 
     fn judge_node_only(&mut self, key: &MachineKey, name: &NodeName) {
         let mut faults = Vec::new();
-        let listed = self.clouds.values().all(|c| c.listed_once() && c.source.trust(self.now).is_given());
+        let listed = self.clouds.values().all(|view| view.is_known(self.now));
         let unlinked = self
             .cluster
             .nodes

@@ -196,7 +196,9 @@ impl State {
                 case.incident.rung = position;
                 case.incident.tries = 0;
             }
-            case.incident.begin_attempt(intent, Arc::from(call.to_string()), at);
+            if let Some(replaced) = case.incident.begin_attempt(intent, Arc::from(call.to_string()), at) {
+                self.begun_for.remove(&replaced);
+            }
         }
         let phase = Phase::Recording;
         self.book.flights.insert(
@@ -240,9 +242,8 @@ impl State {
     }
 
     /// Nothing came of it: it is no deletion, counts for no fault and takes no room within the hour. A failure may have come
-    /// after
-    /// the deed, so its room stays taken.
-    fn nothing_came_of(&mut self, flight: Flight, outcome: &Outcome) -> Flight {
+    /// after the deed, so its room stays taken.
+    fn nothing_came_of(&mut self, flight: &Flight, outcome: &Outcome) {
         self.book.not_deleted(&flight.call);
         if let Some(counted) = &flight.counted {
             self.book.uncount_fault(counted);
@@ -250,9 +251,8 @@ impl State {
         if let (true, Phase::Calling { since }) = (outcome.never_happened(), &flight.phase)
             && flight.rung.class().is_destructive()
         {
-            self.book.unbegin_at(*since);
+            self.book.unbegin(*since);
         }
-        flight
     }
 
     pub(super) fn on_recorded(&mut self, record: RecordId) {
@@ -265,7 +265,7 @@ impl State {
         let Some(flight) = self.book.flights.remove(&intent) else { return };
         let destructive = flight.rung.class().is_destructive();
         if destructive {
-            self.book.unbegin();
+            self.book.unbegin(self.now);
         }
         match self.still_right(&flight) {
             Ok(()) => {
@@ -322,7 +322,7 @@ impl State {
         if let Some(flight) = self.book.flights.remove(&intent) {
             self.book.not_deleted(&flight.call);
             if flight.rung.class().is_destructive() {
-                self.book.unbegin();
+                self.book.unbegin(self.now);
             }
             if let Some(case) = self.cases.get_mut(&flight.key) {
                 case.incident.attempts.retain(|attempt| attempt.intent != intent);
@@ -341,7 +341,9 @@ impl State {
         let text: Arc<str> = Arc::from(outcome.to_string());
         self.record(Record::Ended { at, intent, outcome: outcome.clone() });
         self.note_attempt(&flight.key, intent, |attempt| attempt.outcome = Some((at, text)));
-        let flight = if outcome.denies() { self.nothing_came_of(flight, &outcome) } else { flight };
+        if outcome.denies() {
+            self.nothing_came_of(&flight, &outcome);
+        }
         self.hear_answer(&flight.call, &outcome);
         if let (Call::AddRoutes { router, .. }, Outcome::Accepted { .. }) = (&flight.call, &outcome) {
             // It has room. Should it be full again, the next refusal says so.

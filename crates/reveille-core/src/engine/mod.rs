@@ -463,12 +463,12 @@ impl State {
         let limits = self.roster.limits;
         for (name, pool) in &self.roster.pools {
             let count = self.tally.pool(name);
-            gates.push(count.amiss > limits.tolerated(count.total()));
+            gates.push(limits.are_too_many(count.amiss, count.total()));
             gates.push(count.total() > pool.min);
             gates.push(self.rolling.get(name).is_some_and(|until| self.now < *until));
         }
         let all = self.tally.all();
-        gates.push(all.amiss > limits.tolerated(all.total()));
+        gates.push(limits.are_too_many(all.amiss, all.total()));
         gates.extend(self.tally.zones().map(|(zone, _)| self.dark.contains(zone)));
         gates.push(self.cluster.source.trust(self.now).is_given());
         gates.extend(self.clouds.values().map(|cloud| cloud.source.trust(self.now).is_given()));
@@ -487,12 +487,11 @@ impl State {
         }
     }
 
-    /// What is frozen because too many are away, and what recovers from that: where machines come back one after another, those
-    /// that
-    /// are still away come back as well.
+    /// What is frozen because too many are away, and what recovers from that: where machines come back one after another,
+    /// those that are still away come back as well.
     fn review_freezes(&mut self) {
         let (now, settle, limits) = (self.now, self.roster.timing.settle, self.roster.limits);
-        let too_many = |count: Count| count.amiss > limits.tolerated(count.total());
+        let too_many = |count: Count| limits.are_too_many(count.amiss, count.total());
         let (back, tally) = (self.tally.take_back(), &self.tally);
         for name in self.roster.pools.keys() {
             let away = || {

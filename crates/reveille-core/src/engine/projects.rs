@@ -77,7 +77,7 @@ impl State {
     /// Since when a next hop is in use nowhere; one that is in use again, or is no next hop any more, begins anew.
     fn note_dead_hops(&mut self, dead: BTreeSet<IpAddr>) {
         let every = self.roster.clouds.iter().filter_map(|name| self.clouds.get(name));
-        if !every.into_iter().all(|view| view.listed_once() && view.source.trust(self.now).is_given()) {
+        if !every.into_iter().all(|view| view.is_known(self.now)) {
             self.dead_hops.clear();
             return;
         }

@@ -198,7 +198,7 @@ impl Replay {
                 }
             }
             if outcome.never_happened() && flight.rung.class().is_destructive() {
-                self.state.book.unbegin_at(at);
+                self.state.book.unbegin(at);
             }
             if matches!(outcome, Outcome::Failed { .. }) {
                 self.state.book.doubt(intent, &Flight { phase: Phase::Calling { since: at }, ..flight });
@@ -265,7 +265,7 @@ impl Replay {
                 if let Some(flight) = state.book.flights.remove(&intent) {
                     state.book.not_deleted(&flight.call);
                     if flight.rung.class().is_destructive() {
-                        state.book.unbegin_at(at);
+                        state.book.unbegin(at);
                     }
                 }
                 self.note(intent, |attempt| {

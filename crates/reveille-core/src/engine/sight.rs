@@ -274,7 +274,12 @@ impl State {
     }
 
     /// A node that a doubted list lacks was asked for by name.
-    pub(super) fn on_lost_answer(&mut self, name: &NodeName, answer: &Result<Answer, ReadError>, asked_at: Time) {
+    pub(super) fn on_lost_answer(
+        &mut self,
+        name: &NodeName,
+        answer: &Result<Answer, ReadError>,
+        asked_at: Time,
+    ) {
         match answer {
             Ok(Answer::Node(None)) => self.cluster.node_denied(asked_at, name),
             Ok(Answer::Node(Some(_))) => self.cluster.node_found(self.now, name),

@@ -360,9 +360,11 @@ impl Incident {
     }
 
     /// A try begins. Of the same that was not made over and over, the last stays: it is tried for as long as the fault lasts.
-    pub fn begin_attempt(&mut self, intent: IntentId, what: Arc<str>, at: Time) {
-        self.attempts.pop_if(|last| last.was_not_made() && last.what == what);
+    /// Returns the try whose place it took.
+    pub fn begin_attempt(&mut self, intent: IntentId, what: Arc<str>, at: Time) -> Option<IntentId> {
+        let replaced = self.attempts.pop_if(|last| last.was_not_made() && last.what == what);
         self.attempts.push(Attempt { intent, what, at, outcome: None, verdict: None, denied: false });
+        replaced.map(|attempt| attempt.intent)
     }
 
     /// True while a person's request waits for a repair: nothing has come of what was begun for it since.

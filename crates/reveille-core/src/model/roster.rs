@@ -226,6 +226,11 @@ impl Limits {
     pub const fn tolerated(&self, total: u32) -> u32 {
         (total as u64 * self.freeze_above_pct as u64).div_ceil(100) as u32
     }
+
+    /// More of `total` are amiss than the roster tolerates.
+    pub const fn are_too_many(&self, amiss: u32, total: u32) -> bool {
+        amiss > self.tolerated(total)
+    }
 }
 
 /// Ages and rhythms.

@@ -526,6 +526,11 @@ impl CloudView {
     pub const fn listed_once(&self) -> bool {
         self.listed_once
     }
+
+    /// True once a full listing was seen and while the cloud is believed.
+    pub fn is_known(&self, now: Time) -> bool {
+        self.listed_once && self.source.trust(now).is_given()
+    }
 }
 
 /// The names under which it is found, each once.

@@ -88,7 +88,6 @@ impl Fleet<'_> {
     fn is_known(&self) -> bool {
         self.clouds.values().all(|view| view.listed_once() && view.source.doubted().is_none())
     }
-
 }
 
 fn runs(seen: &Seen) -> bool {

@@ -269,13 +269,8 @@ impl Book {
         self.doubted.retain(|(_, flight)| flight.incident != incident);
     }
 
-    /// An intent was dropped before its call: it does not count.
-    pub fn unbegin(&mut self) {
-        self.begun.pop_back();
-    }
-
-    /// What began then never happened: it does not count.
-    pub fn unbegin_at(&mut self, at: Time) {
+    /// What began then never happened, or was dropped before its call: it does not count.
+    pub fn unbegin(&mut self, at: Time) {
         let place = self.begun.iter().rposition(|begun| *begun <= at);
         if let Some(place) = place {
             self.begun.remove(place);

@@ -46,9 +46,8 @@ pub struct Freezes {
 struct Recovery {
     /// When the last machine came back.
     since: Time,
-    /// Machines that were away when the freeze ended and did not come back since. Each of them is news once, so that one that
-    /// comes
-    /// and goes ends the wait too. By name and not by number: as many machines may be created as come back.
+    /// Machines that were away when the freeze ended and did not come back since. Each of them is news once, so that one
+    /// that comes and goes ends the wait too. By name and not by number: as many machines may be created as come back.
     away: BTreeSet<MachineKey>,
 }
 
@@ -80,6 +79,11 @@ impl Freezes {
                 self.recovering.remove(scope);
             }
         }
+    }
+
+    /// Too much of it is away now.
+    pub fn is_frozen(&self, scope: &Scope) -> bool {
+        self.frozen.contains(scope)
     }
 
     /// How much longer it is left alone, unless another machine comes back.

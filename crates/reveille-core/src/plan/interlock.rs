@@ -328,9 +328,8 @@ fn correlated(desk: &Desk<'_>, seen: &Seen, rung: Rung, holds: &mut Vec<Hold>) {
         (format!("pool {}", pool.name), desk.tally.pool(&pool.name)),
         ("the roster".to_owned(), desk.tally.all()),
     ] {
-        let tolerated = desk.roster.limits.tolerated(count.total());
-        if count.amiss > tolerated {
-            let scope = scope.into();
+        if desk.roster.limits.are_too_many(count.amiss, count.total()) {
+            let (scope, tolerated) = (scope.into(), desk.roster.limits.tolerated(count.total()));
             holds.push(Hold::Breaker { scope, amiss: count.amiss, total: count.total(), tolerated });
         }
     }

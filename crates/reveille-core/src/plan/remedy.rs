@@ -151,9 +151,8 @@ fn remove_routes(desk: &Desk<'_>, _case: &Case) -> Result<Call, NoCall> {
     Ok(Call::RemoveRoutes { cloud: cloud.clone(), router: router.clone(), routes, unless_used })
 }
 
-/// Where a removal was refused because one of its next hops is in use, the refusal holds for all of them. Each is tried alone
-/// then,
-/// after the others, so that the one in use keeps no other route.
+/// Where a removal was refused because one of its next hops is in use, the refusal holds for all of them. Each is tried
+/// alone then, after the others, so that the one in use keeps no other route.
 fn one_by_one(
     desk: &Desk<'_>,
     (mut routes, mut dead): (Vec<Route>, BTreeSet<IpAddr>),

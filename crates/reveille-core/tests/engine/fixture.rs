@@ -484,10 +484,9 @@ impl Field {
         }
     }
 
-    /// Nova logs each reboot when its API takes the request (nova: nova/compute/api.py, `_record_action_start`). EC2 keeps no
-    /// such
-    /// log: it shows when an instance was last started, which a reboot in place does not change (Amazon EC2 API Reference,
-    /// `Instance.LaunchTime`), and a stop and start does.
+    /// Nova logs each reboot when its API takes the request (nova: nova/compute/api.py, `_record_action_start`). EC2 keeps
+    /// no such log: it shows when an instance was last started, which a reboot in place does not change (Amazon EC2 API
+    /// Reference, `Instance.LaunchTime`), and a stop and start does.
     fn actions(&self, id: &InstanceId) -> Vec<InstanceAction> {
         let action = |action: &str, request: String| InstanceAction {
             request: request.as_str().into(),

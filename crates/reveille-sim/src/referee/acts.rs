@@ -249,7 +249,6 @@ impl Referee {
         }
     }
 
-    /// What the trail says of the case itself.
     /// A right that is lacking for the milder step is no reason for the harsher one.
     fn judge_refusals(&mut self, intent: IntentId, incident: IncidentId, call: &Call) {
         let reboots =
@@ -287,6 +286,7 @@ impl Referee {
         }
     }
 
+    /// What the trail says of the case itself.
     fn judge_case(
         &mut self,
         intent: IntentId,

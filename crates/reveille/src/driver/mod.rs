@@ -168,7 +168,7 @@ impl Driver {
                 break Ended::Fenced;
             }
             sight.review(&self.helm.state().desk());
-            freezes.review(&self.helm.state().desk());
+            freezes.review(&self.helm.state().desk(), (self.clock)());
         };
         self.wind_down().await;
         let now = (self.clock)();

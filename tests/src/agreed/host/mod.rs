@@ -121,14 +121,6 @@ impl Kind {
         })
     }
 
-    /// What says in the proxy's counts that a roster's machines were listed.
-    pub(super) const fn listing(self) -> (&'static str, &'static str) {
-        match self {
-            Self::OpenStack => ("nova", "GET /v2.1/servers/detail"),
-            Self::Ec2 => ("ec2", "POST DescribeInstanceStatus"),
-        }
-    }
-
     /// So many files' machines are made at the same time: a server of Nova costs more than a second of CPU.
     pub(super) const fn makes_at_once(self) -> usize {
         match self {

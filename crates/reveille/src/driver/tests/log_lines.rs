@@ -80,18 +80,43 @@ fn freeze_is_logged_once_when_it_begins_and_once_when_it_ends() {
     let mut freezes = Freezes::default();
     field.look();
     tracing::subscriber::with_default(logging::text(pages.clone(), false), || {
-        freezes.review(&field.state.desk());
+        field.pass(Span::from_min(2));
+        freezes.review(&field.state.desk(), field.now);
         assert_eq!(pages.text(), "", "nothing is frozen");
-        for ready in [Ready::False, Ready::True] {
+        let lines = |field: &mut fixture::Field, freezes: &mut Freezes, passes: Span| {
+            field.pass(passes);
+            freezes.review(&field.state.desk(), field.now);
+            freezes.review(&field.state.desk(), field.now);
+            pages.text().lines().filter(|line| line.contains("pool workers")).count()
+        };
+        for (ready, passes, told) in [
+            (Ready::False, Span::from_s(10), 1),
+            // They are back, and what was frozen settles.
+            (Ready::True, Span::from_s(50), 1),
+            (Ready::True, Span::from_min(2), 2),
+        ] {
             field.nodes = (1..=4).map(|n| Arc::new(fixture::node(&n.to_string(), ready))).collect();
-            field.look();
-            freezes.review(&field.state.desk());
-            freezes.review(&field.state.desk());
+            assert_eq!(lines(&mut field, &mut freezes, passes), told, "{}", pages.text());
         }
     });
     let text = pages.text();
     let frozen: Vec<&str> = text.lines().filter(|line| line.contains("pool workers")).collect();
-    assert_eq!(frozen.len(), 2, "{text}");
     assert!(frozen[0].contains("repairs of pool workers are frozen: 4 of 4 machines have a fault"), "{text}");
-    assert!(frozen[1].contains("are not frozen any more: 0 of 4"), "{text}");
+    assert!(frozen[1].contains("are not frozen any more: 0 of 4 machines have a fault"), "{text}");
+}
+
+/// Most of a small fleet stops answering, and none of it is late enough to be a fault yet.
+#[test]
+fn freeze_because_most_do_not_answer_is_logged() {
+    let mut field = fixture::Field::of(4, true);
+    let pages = Pages::default();
+    let mut freezes = Freezes::default();
+    field.pass(Span::from_min(2));
+    field.nodes.clear();
+    field.look();
+    tracing::subscriber::with_default(logging::text(pages.clone(), false), || {
+        freezes.review(&field.state.desk(), field.now);
+    });
+    let text = pages.text();
+    assert!(text.contains("repairs of the roster are frozen: 4 of 4 machines have no Ready node"), "{text}");
 }

@@ -7,6 +7,7 @@ use crate::cli::logging;
 use crate::driver::freeze::Freezes;
 use crate::driver::journal;
 use reveille_core::model::incident::MachineKey;
+use reveille_core::model::time::Span;
 use tracing_subscriber::fmt::MakeWriter;
 
 /// Everything that was logged.

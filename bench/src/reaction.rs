@@ -1,7 +1,7 @@
 //! How long after the moment of its own that a fault may be acted on, it is: a thousand faults at once in ten thousand machines.
 //!
 //! ```text
-//!  node turned not Ready ─ 4 min 30 s ─▶ evidence asked for ─▶ read        30 s later: grace is over, for all at once ─▶ decided
+//!  node turned not Ready ─ 4 min 55 s ─▶ evidence asked for ─▶ read         5 s later: grace is over, for all at once ─▶ decided
 //!                                        └── one sample a fault ──┘        └── the clock starts again here ──┘
 //! ```
 //!
@@ -33,7 +33,7 @@ const ROUNDS: usize = 9;
 const STRIKES: usize = 10;
 const LIMIT_MS: f64 = 100.0;
 /// Evidence of an absence is read so long before its deadline.
-const READ_AHEAD: Span = Span::from_s(30);
+const READ_AHEAD: Span = Span::from_s(5);
 
 /// One fault: how long it took by the clock on the wall, and how much of that this thread was at work.
 type Sample = (Duration, Duration);
@@ -111,7 +111,7 @@ pub(crate) fn to_nodes_not_ready() {
         let well = fleet.now + Span::from_min(3);
         wait_until(&mut fleet, well);
     }
-    read.print("30 s ahead, until its evidence is read", false);
+    read.print("5 s ahead, until its evidence is read", false);
     decided.print("until it is decided about", true);
     println!();
 }

@@ -35,6 +35,7 @@ const USAGE: &str = "cargo xtask TASK
   setup                 build and install what the rig needs (Go and Python 3.11 have to be there; root for packages)
   bench [PART…]         costs: event, reaction, memory, idle, sim, cycle, ec2, diagnose, hot, agents, process; or all
   bench node            what it costs a node, beside bare kubeadm: a static program, real nodes of a rig (root)
+  bench rig             how long after its deadline the first of 60 repairs reaches the cloud, on a rig
   bench scan            how fast a gigabyte of logs is scanned on one core, beside a newline count and a RegexSet
   accuracy [DIR]        how often the diagnosis is right over tests/cases, with what was taken for what, and the floor
   hunt ARGUMENTS        random courses of faults, judged and shrunk; hunt --help lists the arguments
@@ -74,6 +75,7 @@ fn dispatch(words: &[&str]) -> Result<Option<bool>> {
         ["setup"] => e2e::setup()?,
         ["bench", "scan"] => scan()?,
         ["bench", "node"] => node()?,
+        ["bench", "rig"] => reaction()?,
         ["bench", parts @ ..] => bench(parts)?,
         ["accuracy", folder @ ..] => accuracy(folder)?,
         ["hunt", arguments @ ..] => hunt(arguments)?,
@@ -122,6 +124,17 @@ fn node() -> Result<bool> {
     let mut measure = cargo(&["run", "--quiet", "-p", "reveille-tests", "--bin", "node-cost"]);
     measure.env("REVEILLE_NODE_BIN", target.join(STATIC).join("node/reveille"));
     Ok(run::to_the_end(measure, within)?.ok)
+}
+
+/// The shipped program on a rig of its own.
+fn reaction() -> Result<bool> {
+    if !run::to_the_end(cargo(&["build", "--release", "-p", "reveille"]), BENCH_WITHIN)?.ok {
+        return Ok(false);
+    }
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), Into::into);
+    let mut measure = cargo(&["run", "--quiet", "-p", "reveille-tests", "--bin", "reaction"]);
+    measure.env("REVEILLE_BIN", target.join("release/reveille"));
+    Ok(run::to_the_end(measure, BENCH_WITHIN)?.ok)
 }
 
 /// The program is measured as it is shipped, so it is built first; the benchmark finds it beside itself.

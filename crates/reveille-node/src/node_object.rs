@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use reveille_agent::model::Leaving;
-use reveille_core::model::signs;
+use reveille_core::model::signs::{self, Removal};
 use serde::Deserialize;
 
 /// A Node, as far as it matters here.
@@ -120,8 +120,10 @@ impl NodeObject {
         if intent.deleting {
             return Some(Leaving::Finalizing);
         }
-        let cordoned = || self.spec.unschedulable.then_some(Leaving::Drained);
-        intent.leaving.map(|_| Leaving::Tainted).or_else(cordoned)
+        signs::removal(&intent, self.spec.unschedulable).map(|removal| match removal {
+            Removal::Marked(_) => Leaving::Tainted,
+            Removal::Drained => Leaving::Drained,
+        })
     }
 }
 

@@ -1,6 +1,7 @@
 //! The scenarios, in the order of what would hurt most if it were wrong.
 
 mod access;
+mod alone;
 mod calm;
 mod crashes;
 mod diagnosing;
@@ -74,6 +75,7 @@ fn main() -> ExitCode {
         scenario!(network::an_unreachable_node_is_nudged_and_leftovers_are_cleaned, 60),
         scenario!(network::a_full_router_is_foreseen_and_not_called_in_vain, 60),
         scenario!(pauses::a_pause_by_command_or_annotation_holds_and_its_end_lets_go, 40),
+        scenario!(alone::a_second_controller_observes_until_the_first_has_ended, 70),
         scenario!(access::a_missing_role_is_told_and_given_where_that_is_switched_on_and_never_guessed, 60),
         scenario!(calm::a_healthy_project_costs_four_reads_a_cycle_whoever_looks, 65).alone(),
     ];

@@ -10,7 +10,7 @@ use reveille_tests::roster::Roster;
 use reveille_tests::wait::{s, throughout, until};
 use serde_json::{Value, json};
 
-const PUT_PORT: &str = "PUT /v2.0/ports/{id}";
+pub(crate) const PUT_PORT: &str = "PUT /v2.0/ports/{id}";
 const POST_RULE: &str = "POST /v2.0/security-group-rules";
 const DELETE_RULE: &str = "DELETE /v2.0/security-group-rules/{id}";
 const ADD_ROUTES: &str = "PUT /v2.0/routers/{id}/add_extraroutes";

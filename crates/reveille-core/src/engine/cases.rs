@@ -10,7 +10,7 @@ use crate::diagnose::absence::{self, Absence, Standing};
 use crate::diagnose::faults::{self, Fault};
 use crate::diagnose::gathered::Gathered;
 use crate::diagnose::{hosting, service, witness};
-use crate::effect::Look;
+use crate::effect::{Call, Look};
 use crate::guard::{Guard, stands};
 use crate::model::id::{InstanceId, InstanceName, NodeName, PoolName};
 use crate::model::incident::{
@@ -74,14 +74,18 @@ impl State {
                 hosting::announced_to_agent(&agent.report, agent.heard, &mut faults);
             }
         }
+        // EC2 shows `stopping` and `stopped` while our own stop and start is being made: that is no fault of its own.
+        let state = seen.instance.state;
+        let is_ours = state == InstanceState::Stopped && self.is_stopped_by_us(key);
+        faults.retain(|fault| !(is_ours && fault.kind == FaultKind::Stopped));
         self.enrich(key, &mut faults);
         let place = self.place(seen, &standing);
         let asked = seen.nodes.iter().find_map(|name| self.cluster.nodes.get(name)?.node.intent.asks.clone());
         let (label, pool) = (label(seen), seen.pool().cloned());
         // What is being made or removed does not get well by that: its incidents end when it runs, or is gone.
-        let state = seen.instance.state;
-        let passing = matches!(standing, Standing::Excused(_))
-            && (state.is_leaving() || state == InstanceState::Building);
+        let passing = is_ours
+            || matches!(standing, Standing::Excused(_))
+                && (state.is_leaving() || state == InstanceState::Building);
         let (forget, wake) = self.watch_presence(key, seen, &standing);
         self.tally.set(key, place);
         if let Some(at) = wake {
@@ -113,6 +117,25 @@ impl State {
         if let Some(value) = asked.and_then(|asks| asks.repair) {
             self.hear_request(key, &standing, value);
         }
+    }
+
+    /// A stop and start of it is under way: it is not answered, or was not read back, or what was read of the machine is older
+    /// than the answer.
+    fn is_stopped_by_us(&self, key: &MachineKey) -> bool {
+        let MachineKey::Instance(cloud, id) = key else { return false };
+        let is_out = |key: IncidentKey| {
+            let flight = self.cases.get(&key).and_then(|case| self.book.flight_of(case.incident.id));
+            let Some((_, flight)) = flight else { return false };
+            let awaits_reading =
+                || self.asked.contains(&(Look::Instance(cloud.clone(), id.clone()), LookFor::Refresh));
+            let goes_on = match flight.phase {
+                Phase::Calling { .. } | Phase::Verifying { .. } => true,
+                Phase::Proving { .. } => awaits_reading(),
+                Phase::Recording => false,
+            };
+            goes_on && matches!(flight.call, Call::Reboot { hard: true, .. })
+        };
+        self.cases_of(&Subject::Machine(key.clone())).any(is_out)
     }
 
     fn has_listed(&self, key: &MachineKey) -> bool {

@@ -354,6 +354,7 @@ impl State {
                 if let Some(case) = self.cases.get_mut(&flight.key) {
                     (case.unreached, case.unmade) = (0, 0);
                 }
+                self.refresh_stopped(&flight);
                 if stands(Guard::FreshRead) {
                     self.verify(intent);
                 } else {

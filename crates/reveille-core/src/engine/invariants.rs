@@ -286,7 +286,8 @@ fn check_group(state: &State, call: &Call, seen: &Seen) -> Result<(), Violation>
     ensure(!fights, 5, || format!("{call}: {group}"))
 }
 
-/// No Node that lives carries an identity of this machine and stands for another, and none runs on it by its system UUID.
+/// No Node that lives carries an identity of this machine and stands for another, or is its agent's own by the agent's word;
+/// and none runs on it by its system UUID.
 /// Read from every Node, without the index that the guard uses: calls are rare.
 fn check_identity(state: &State, call: &Call, seen: &Seen) -> Result<(), Violation> {
     if let Call::DeleteNode { name, .. } = call {
@@ -302,6 +303,10 @@ fn check_identity(state: &State, call: &Call, seen: &Seen) -> Result<(), Violati
         state.cluster.answers(name) || state.cluster.lease_age(name).is_some_and(|age| age <= silent_after)
     };
     let names: Vec<&str> = seen.instance.node_names().collect();
+    let here = state.clouds.values().find(|view| view.instances.contains_key(&seen.instance.id));
+    let key = here.map(|view| MachineKey::Instance(view.name.clone(), seen.instance.id.clone()));
+    let agents = key.iter().flat_map(|key| state.agents.of(key));
+    let claimed: Vec<&NodeName> = agents.filter_map(|(_, agent)| agent.report.who.node.as_ref()).collect();
     for (name, node) in &state.cluster.nodes {
         if seen.nodes.contains(name) {
             continue;
@@ -317,7 +322,7 @@ fn check_identity(state: &State, call: &Call, seen: &Seen) -> Result<(), Violati
         let shares_address = node.node.addresses.iter().any(|it| address(&it));
         let shares_name = names.iter().any(|wanted| is_called(name.as_str(), wanted))
             && own.is_none_or(|own| !own.instance.node_names().any(|known| names.contains(&known)));
-        let shares = runs_here || (shares_address || shares_name) && lives(name);
+        let shares = runs_here || (shares_address || shares_name || claimed.contains(&name)) && lives(name);
         ensure(!shares, 1, || format!("{call}: node {name} carries its identity"))?;
     }
     Ok(())

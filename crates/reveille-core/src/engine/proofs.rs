@@ -17,6 +17,7 @@ use crate::guard::{Guard, stands};
 use crate::model::before::{ActionMark, Before};
 use crate::model::id::{IntentId, PoolName};
 use crate::model::incident::{IncidentKey, MachineKey, Subject};
+use crate::model::instance::InstanceState;
 use crate::model::time::Span;
 use crate::observe::cluster::ClusterChange;
 use crate::observe::tally::Rank;
@@ -79,6 +80,15 @@ impl State {
         // Whose the instance is may be what changed: only the instance itself tells, not its log of actions.
         if let (Some(_), Some((cloud, id))) = (flight.call.owned(), Desk::instance_of(&flight.key.subject)) {
             self.ask(Look::Instance(cloud.clone(), id.clone()), LookFor::Refresh);
+        }
+    }
+
+    /// A listing showed the machine stopped while it was stopped and started: it is not, by the time of the answer.
+    pub(super) fn refresh_stopped(&mut self, flight: &Flight) {
+        let Call::Reboot { cloud, instance, hard: true, .. } = &flight.call else { return };
+        let seen = self.clouds.get(cloud).and_then(|view| view.instances.get(instance));
+        if seen.is_some_and(|seen| seen.instance.state == InstanceState::Stopped) {
+            self.ask(Look::Instance(cloud.clone(), instance.clone()), LookFor::Refresh);
         }
     }
 

@@ -235,3 +235,39 @@ fn judge_instance(call: &Call, before: Option<&Before>, answer: &Answer) -> Effe
         _ => not_seen("read back: what it was about is gone"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::hosting::{Hosting, OwnerGroup};
+    use crate::model::roster::{Mark, Ownership};
+
+    fn found(state: InstanceState, group: Option<GroupPhase>) -> Answer {
+        let word = Arc::from("the provider's word");
+        let group = group.map(|phase| OwnerGroup { name: "asg".into(), phase, word, protected: false });
+        let hosting = Some(Arc::new(Hosting { group, ..Hosting::default() }));
+        Answer::Instance(Some(Arc::new(Instance { state, hosting, ..Instance::unknown("i-1".into(), "one".into()) })))
+    }
+
+    /// EC2 keeps an instance running while a termination hook of its group waits (EC2 Auto Scaling, "lifecycle hooks":
+    /// `Terminating:Wait`, an hour by default), so that its own state does not show the deletion.
+    #[test]
+    fn deletion_is_seen_in_the_instance_or_in_what_its_group_says() {
+        let owned = Ownership { cluster: Mark::Tag("k8s".into()), pool: None };
+        let call = Call::DeleteInstance { cloud: "ec2".into(), instance: "i-1".into(), owned };
+        let cases = [
+            (InstanceState::Deleting, None, true),
+            (InstanceState::Gone, None, true),
+            (InstanceState::Active, Some(GroupPhase::Leaving), true),
+            (InstanceState::Active, Some(GroupPhase::Kept), false),
+            (InstanceState::Active, Some(GroupPhase::Apart), false),
+            (InstanceState::Stopped, Some(GroupPhase::Reserve), false),
+            (InstanceState::Active, None, false),
+        ];
+        for (state, group, is_seen) in cases {
+            let judged = judge(&call, None, &found(state, group));
+            assert_eq!(matches!(judged, Effectiveness::Seen(_)), is_seen, "{state:?}, {group:?}: {judged:?}");
+        }
+        assert!(matches!(judge(&call, None, &Answer::Instance(None)), Effectiveness::Seen(_)));
+    }
+}

@@ -61,8 +61,13 @@ impl World {
     }
 
     fn called(&mut self, session: u64, intent: IntentId, call: Call, outcome: Outcome, answer: Outcome) {
+        // Stop and start is one call of ours: the adapter waits until the instance is stopped.
+        let stops = match &call {
+            Call::Reboot { instance, hard: true, .. } => self.stops_for(instance),
+            _ => Span::ZERO,
+        };
         self.calls.push(Called { at: self.now, intent, call, outcome });
-        let travel = self.soon(30, 900);
+        let travel = self.soon(30, 900) + stops;
         self.reply(session, travel, Event::Done { intent, outcome: answer });
     }
 

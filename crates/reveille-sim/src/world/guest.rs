@@ -427,6 +427,7 @@ impl World {
         match life {
             Life::Built if state == InstanceState::Building => self.built(id),
             Life::Rebooted => self.end_reboot(id, state),
+            Life::Restarted => self.restart(id, state),
             Life::Started if state == InstanceState::Stopped => {
                 self.move_host(id);
                 self.run_again(id);
@@ -438,6 +439,7 @@ impl World {
                 self.mischief.clocks.remove(id);
                 self.mischief.still.remove(id);
                 self.lies.unknown.remove(id);
+                self.provider.stopping.remove(id);
                 let after = self.soon(5_000, 20_000);
                 self.plan(after, Task::Unroute(id.clone()));
             }

@@ -60,6 +60,17 @@ pub(super) struct Provider {
     unfit: BTreeMap<InstanceId, Time>,
     /// The next machines of a pool: so long after they are made they are not known, for so long.
     unknown: BTreeMap<PoolName, VecDeque<(Span, Span)>>,
+    /// Machines that we stop to start them again.
+    pub(super) stopping: BTreeMap<InstanceId, Stopping>,
+}
+
+/// A stop of ours that a start of ours follows.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stopping {
+    /// When it is stopped.
+    pub(super) until: Time,
+    /// Whose process stopped it.
+    pub(super) session: u64,
 }
 
 /// A spot machine has so long.

@@ -203,6 +203,8 @@ enum Task {
 enum Life {
     Built,
     Rebooted,
+    /// Stopped to be started again.
+    Restarted,
     Started,
     Gone,
 }

@@ -3,7 +3,7 @@
 //! | act | OpenStack (Nova) | EC2 |
 //! | --- | --- | --- |
 //! | reboot | an entry in the log of actions, REBOOT until it is done | nothing: `LaunchTime` and `running` stay as they are |
-//! | stop and start | – | `pending`, and another `LaunchTime` |
+//! | stop and start | – | `stopping`, `stopped`, `pending`, and another `LaunchTime` |
 //!
 //! Sources: nova `nova/compute/api.py` (`reboot`, `_record_action_start`); Amazon EC2 API Reference, `RebootInstances` and
 //! `Instance`; Amazon EC2 User Guide, "Reboot your instance": a guest that does not shut down within a few minutes is reset.
@@ -16,6 +16,8 @@ use reveille_core::model::time::{Span, Time};
 use super::guest::FirstBoot;
 use super::papers::Papers;
 use super::project::Server;
+use super::calls::OURSELVES;
+use super::hosting::Stopping;
 use super::{Life, Task, World};
 
 /// EC2 waits so long for a guest that was asked to reboot, and resets it then.
@@ -33,19 +35,42 @@ impl World {
             return;
         }
         let hangs = self.guests.get(id).is_some_and(|guest| guest.ail.is_some());
-        let mut after = self.soon(6_000, 25_000);
+        let after = self.soon(6_000, 25_000);
         if hard {
-            // By the time of the answer it was stopped, and is being started.
-            self.project.note(self.now, id, "start", by);
-            self.project.set_state(self.now, id, InstanceState::Building, None);
+            let stops = Span::from_ms(after.ms / 3);
+            self.project.set_state(self.now, id, InstanceState::Stopped, Some("stopping"));
             self.power_off(id);
-            self.stop_and_start(id);
-        } else if hangs {
-            after = after + RESETS_AFTER;
-        } else {
+            let until = self.now + stops;
+            self.provider.stopping.insert(id.clone(), Stopping { until, session: self.session });
+            self.plan(stops, Task::Life(id.clone(), Life::Restarted));
+            return;
+        }
+        let after = if hangs { after + RESETS_AFTER } else { after };
+        if !hangs {
             self.power_off(id);
         }
         self.plan(after, Task::Life(id.clone(), Life::Rebooted));
+    }
+
+    /// It is stopped, and whoever stopped it starts it: two calls to EC2, so that a process that died between them leaves the
+    /// machine stopped.
+    pub(super) fn restart(&mut self, id: &InstanceId, state: InstanceState) {
+        let stopping = self.provider.stopping.remove(id);
+        let Some(stopping) = stopping.filter(|_| state == InstanceState::Stopped) else { return };
+        if stopping.session != self.session {
+            self.project.set_state(self.now, id, InstanceState::Stopped, None);
+            return;
+        }
+        self.project.note(self.now, id, "start", OURSELVES);
+        self.project.set_state(self.now, id, InstanceState::Building, None);
+        self.stop_and_start(id);
+        let after = self.soon(4_000, 16_000);
+        self.plan(after, Task::Life(id.clone(), Life::Rebooted));
+    }
+
+    /// How long it is until our own stop and start of the machine is answered.
+    pub(super) fn stops_for(&self, id: &InstanceId) -> Span {
+        self.provider.stopping.get(id).map_or(Span::ZERO, |stopping| stopping.until.since(self.now))
     }
 
     /// The reboot comes to its end, if the instance is still in the state that it was begun in.

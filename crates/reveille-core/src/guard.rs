@@ -25,6 +25,8 @@ crate::guards! {
     JudgedAgain = "judged-again",
     /// the first list of nodes after a restart is held against the machines that joined before
     RememberedNodes = "remembered-nodes",
+    /// machines whose Nodes went missing together are left to a person
+    LostTogether = "lost-together",
     /// another cluster behind the kubeconfig is refused
     SameCluster = "same-cluster",
     /// where no Node exists yet, nothing that can hurt is done

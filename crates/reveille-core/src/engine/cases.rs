@@ -591,6 +591,7 @@ impl State {
         self.requests.remove(key);
         self.agents.forget(key);
         self.traces.remove(key);
+        self.cluster.lost_together.remove(key);
         self.unwake(&Wake::Machine(key.clone()));
         let MachineKey::Instance(cloud, id) = key else { return };
         let Some(seen) = self.clouds.get_mut(cloud).and_then(|view| view.remove(id)) else { return };

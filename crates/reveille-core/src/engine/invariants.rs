@@ -340,6 +340,10 @@ fn check_destructive(state: &State, call: &Call, seen: &Seen) -> Result<(), Viol
     check_identity(state, call, seen)?;
     let goes = seen.left.is_some() && !matches!(call, Call::DeleteNode { .. });
     ensure(!goes, 3, || format!("{call}: its node was removed on purpose"))?;
+    let id = &seen.instance.id;
+    let is_it = |key: &&MachineKey| matches!(key, MachineKey::Instance(_, lost) if lost == id);
+    let together = seen.nodes.is_empty() && state.cluster.lost_together.iter().any(|key| is_it(&key));
+    ensure(!together, 2, || format!("{call}: its Node went missing together with others"))?;
     let ready = seen.nodes.iter().any(|name| state.cluster.answers(name));
     ensure(!ready, 1, || format!("{call}: its node is Ready"))?;
     let own = |name: &&NodeName| !state.cluster.is_anothers(name, &seen.instance.id);

@@ -307,7 +307,9 @@ impl State {
                 seen.nodes.reserve_exact(1);
                 seen.nodes.insert(place, name.clone());
             }
-            self.dirty.insert(MachineKey::Instance(new.cloud.clone(), new.instance.clone()));
+            let machine = MachineKey::Instance(new.cloud.clone(), new.instance.clone());
+            self.cluster.lost_together.remove(&machine);
+            self.dirty.insert(machine);
             self.dirty.insert(MachineKey::Node(name.clone()));
         }
         let strong = link.as_ref().is_some_and(|link| {

@@ -11,6 +11,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use crate::model::id::{CloudName, InstanceId, NodeName, NodeUid};
+use crate::model::incident::MachineKey;
 use crate::model::lease::Leases;
 use crate::model::node::{Node, NodeEvent, Ready};
 use crate::model::time::{Span, Time};
@@ -156,6 +157,8 @@ pub struct ClusterView {
     pub(super) linked: usize,
     pub(super) awaited: Awaited,
     pub(super) by_name: ByName,
+    /// Machines whose Nodes went missing together, until they have a Node again.
+    pub lost_together: BTreeSet<MachineKey>,
 }
 
 /// What a list or event changed.
@@ -186,6 +189,7 @@ impl ClusterView {
             linked: 0,
             awaited: Awaited::default(),
             by_name: ByName::default(),
+            lost_together: BTreeSet::new(),
         }
     }
 

@@ -15,9 +15,10 @@
 //! exists (`plan::interlock`).
 //!
 //! A list that lacks too many is doubted until each of those nodes was asked for by its name and denied twice, a while
-//! apart: so many Nodes can have been deleted while no watch ran, and a doubt that never ends stops every repair. Whether so
-//! many machines may be acted on is then the breakers' question (`plan::freeze`). An empty list beside running machines is
-//! never believed.
+//! apart: so many Nodes can have been deleted while no watch ran, and a doubt that never ends stops every repair. What took
+//! them is not known then, a person or an etcd restored from a backup, and says nothing of the machines: they are
+//! remembered as lost together, and a person is left to bring them back (`plan::interlock`). An empty list beside running
+//! machines is never believed.
 //!
 //! ```text
 //!  doubt ─▶ names_to_ask ─▶ Look::Node ─▶ node_denied (twice, DENIED_APART) ─▶ judge_list: believed
@@ -30,6 +31,7 @@ use std::collections::BTreeMap;
 
 use crate::guard::{Guard, stands};
 use crate::model::id::{CloudName, InstanceId, NodeName};
+use crate::model::incident::MachineKey;
 use crate::model::instance::InstanceState;
 use crate::model::roster::Timing;
 use crate::model::time::{Span, Time};
@@ -129,6 +131,7 @@ impl ClusterView {
         }
         // A node without a link may stand for a machine of a cloud that was not listed yet.
         let is_known = fleet.is_known();
+        self.note_lost_together(fleet);
         let decided = |name: &&NodeName| is_known || self.nodes.get(*name).is_none_or(|it| it.link.is_some());
         let removed: Vec<NodeName> = self.lost.iter().filter(decided).cloned().collect();
         for name in removed {
@@ -162,6 +165,17 @@ impl ClusterView {
             ));
         }
         None
+    }
+
+    /// A list that was doubted is believed, because each Node that it lacks was denied by name.
+    fn note_lost_together(&mut self, fleet: Fleet<'_>) {
+        let lost = self.torn(fleet).filter(|name| self.by_name.is_absent(name));
+        let linked = lost.filter_map(|name| self.nodes.get(name)?.link.as_ref());
+        let linked = linked.map(|link| (link.cloud.clone(), link.instance.clone()));
+        let awaited = self.still_awaited(fleet).filter(|name| self.by_name.is_absent(name));
+        let awaited = awaited.filter_map(|name| self.awaited.nodes.get(name).cloned());
+        let together: Vec<_> = linked.chain(awaited).collect();
+        self.lost_together.extend(together.into_iter().map(|(cloud, id)| MachineKey::Instance(cloud, id)));
     }
 
     /// Nodes that the last list lacks, and whose machines run.

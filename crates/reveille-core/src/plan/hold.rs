@@ -73,6 +73,11 @@ pub enum Hold {
     NotOwned,
     /// Two claim one identity.
     Contested,
+    /// Its Node went missing together with those of so many others.
+    LostTogether {
+        /// How many, this one among them.
+        machines: usize,
+    },
     /// A Node carries an identity of this machine and is not linked to it: which Node, and which identity.
     SharedIdentity(Arc<str>),
     /// Nothing in its zone answers.
@@ -208,6 +213,7 @@ impl Hold {
             Self::AgentByName => Guard::AgentIdentity,
             Self::NotOwned => Guard::Ownership,
             Self::Contested => Guard::Contested,
+            Self::LostTogether { .. } => Guard::LostTogether,
             Self::SharedIdentity(_) => Guard::SharedIdentity,
             Self::ZoneDark { .. } => Guard::ZoneDark,
             Self::FleetDark { .. } | Self::MostAway { .. } => Guard::FleetDark,
@@ -321,6 +327,10 @@ impl fmt::Display for Hold {
                 f.write_str("no mark on the instance proves that it belongs to exactly one pool")
             }
             Self::Contested => f.write_str("two claim one identity"),
+            Self::LostTogether { machines } => write!(
+                f,
+                "the Nodes of {machines} machines went missing together: restart their kubelets, or delete what is not wanted"
+            ),
             Self::SharedIdentity(what) => write!(f, "{what}; a person has to tell the two apart"),
             Self::ZoneDark { zone, machines } => {
                 write!(

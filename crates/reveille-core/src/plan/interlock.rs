@@ -212,6 +212,10 @@ fn machine(desk: &Desk<'_>, case: &Case, seen: &Seen, rung: Rung, holds: &mut Ve
     if let Some(task) = seen.instance.task.as_ref().filter(|_| working) {
         holds.push(Hold::OtherActor(format!("the cloud says task {task}").into()));
     }
+    let lost = &desk.cluster.lost_together;
+    if matches!(&case.incident.key.subject, Subject::Machine(machine) if lost.contains(machine)) {
+        holds.push(Hold::LostTogether { machines: lost.len() });
+    }
     // A machine that is rescued, resized or started by somebody has no task while it stays so.
     if let Some(what) = being_handled(seen.instance.state).filter(|_| rung != Rung::Cleanup) {
         holds.push(Hold::OtherActor(Arc::from(what)));

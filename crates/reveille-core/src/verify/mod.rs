@@ -240,13 +240,18 @@ fn judge_instance(call: &Call, before: Option<&Before>, answer: &Answer) -> Effe
 mod tests {
     use super::*;
     use crate::model::hosting::{Hosting, OwnerGroup};
-    use crate::model::roster::{Mark, Ownership};
+    use crate::model::instance::Mark;
+    use crate::model::roster::Ownership;
 
     fn found(state: InstanceState, group: Option<GroupPhase>) -> Answer {
         let word = Arc::from("the provider's word");
         let group = group.map(|phase| OwnerGroup { name: "asg".into(), phase, word, protected: false });
         let hosting = Some(Arc::new(Hosting { group, ..Hosting::default() }));
-        Answer::Instance(Some(Arc::new(Instance { state, hosting, ..Instance::unknown("i-1".into(), "one".into()) })))
+        Answer::Instance(Some(Arc::new(Instance {
+            state,
+            hosting,
+            ..Instance::unknown("i-1".into(), "one".into())
+        })))
     }
 
     /// EC2 keeps an instance running while a termination hook of its group waits (EC2 Auto Scaling, "lifecycle hooks":

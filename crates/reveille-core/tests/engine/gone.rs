@@ -3,6 +3,8 @@
 use reveille_core::engine::{Restored, Start, State};
 use reveille_core::event::{ClusterFact, Event};
 use reveille_core::model::id::Fence;
+use reveille_core::model::incident::FaultKind;
+use reveille_core::model::node::Ready;
 use reveille_core::model::time::Span;
 use reveille_core::observe::source::Trust;
 
@@ -41,9 +43,25 @@ fn nodes_that_were_deleted_while_no_watch_ran_are_believed_after_each_was_denied
     assert_eq!(why, "4 of 10 nodes went missing at once while their instances run");
     field.watch_for(Span::from_min(3));
     assert!(of_nodes(&field).is_given(), "{}", of_nodes(&field));
-    // Four of ten machines without a Node are more than the breaker lets anything happen to.
     field.watch_for(Span::from_min(120));
     assert_eq!(field.destructive_calls(), 0, "{:?}", field.calls);
+    let held = field.held("i001", FaultKind::Vanished);
+    assert!(held.contains("the Nodes of 4 machines went missing together"), "{held}");
+    // Three are back, and what is left goes the way of each vanished node no more than before: a person was told.
+    for id in &FOUR[1..] {
+        field.nodes.insert((*id).to_owned(), super::fixture::node(id, Ready::True));
+    }
+    field.sync_nodes();
+    field.watch_for(Span::from_min(120));
+    assert_eq!(field.destructive_calls(), 0, "{:?}", field.calls);
+    // It has a Node again; when that goes by itself later, it is a fault as any other.
+    field.nodes.insert("i001".to_owned(), super::fixture::node("i001", Ready::True));
+    field.sync_nodes();
+    field.watch_for(Span::from_min(5));
+    field.nodes.remove("i001");
+    field.sync_nodes();
+    field.watch_for(Span::from_min(60));
+    assert!(field.destructive_calls() > 0, "held for ever");
 }
 
 #[test]

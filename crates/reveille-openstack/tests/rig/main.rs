@@ -250,10 +250,10 @@ async fn a_real_readers_changes_are_refused() {
     assert_eq!(snapshot.groups.as_ref().map(Vec::len), Some(1), "reading needs no more");
     let routes = vec![rig.route(9, 50)];
     let outcome = project.perform(&Call::AddRoutes { cloud: os(), router: rig.router(), routes }).await;
-    assert!(matches!(outcome, Outcome::Refused { .. }), "{outcome}");
+    assert!(matches!(outcome, Outcome::Denied { .. }), "{outcome}");
     let nudge = Call::NudgeGroup { cloud: os(), group: rig.group(), mark: "reveille-nudge int-8".into() };
     let outcome = project.perform(&nudge).await;
-    assert!(matches!(outcome, Outcome::Refused { .. }), "{outcome}");
+    assert!(matches!(outcome, Outcome::Denied { .. }), "{outcome}");
 }
 
 #[tokio::test]

@@ -13,11 +13,11 @@ use reveille_core::model::id::{InstanceId, RequestId};
 use reveille_core::model::instance::{InstanceAction, InstanceState};
 use reveille_core::model::time::{Span, Time};
 
+use super::calls::OURSELVES;
 use super::guest::FirstBoot;
+use super::hosting::Stopping;
 use super::papers::Papers;
 use super::project::Server;
-use super::calls::OURSELVES;
-use super::hosting::Stopping;
 use super::{Life, Task, World};
 
 /// EC2 waits so long for a guest that was asked to reboot, and resets it then.

@@ -31,6 +31,13 @@ pub(crate) fn play(guard: Guard, seed: u64) -> Drive {
             stage.at(s(30), Fault::EtcdRestored(machines));
             stage.run(min(90))
         }
+        // The same while a process runs: its list is doubted, and each missing node denied by name in the end.
+        Guard::LostTogether => {
+            let mut stage = Stage::new(&generous(seed, 6));
+            let machines = (0..4).map(|index| stage.id(index)).collect();
+            stage.at(s(30), Fault::EtcdRestored(machines));
+            stage.run(min(90))
+        }
         // The kubeconfig is exchanged for that of another cluster, which has a node of its own.
         Guard::SameCluster => {
             let mut layout = generous(seed, 6);

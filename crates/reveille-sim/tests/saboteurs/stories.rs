@@ -94,7 +94,7 @@ pub(crate) const fn beside(guard: Guard) -> &'static [Guard] {
         Guard::SecondDenial => &[Guard::EvidenceFirst],
         Guard::Alive => &[Guard::Patience],
         Guard::SameCluster => &[Guard::ShrunkenNodes, Guard::ZoneDark, Guard::FleetDark, Guard::Breaker],
-        Guard::RememberedNodes => &[Guard::ZoneDark, Guard::FleetDark, Guard::Breaker],
+        Guard::RememberedNodes | Guard::LostTogether => &[Guard::ZoneDark, Guard::FleetDark, Guard::Breaker],
         // The agent and the controller read the same drain.
         Guard::AgentHolds => &[Guard::Drained],
         // Where every lease is silent, every zone is.
@@ -140,9 +140,11 @@ pub(crate) fn play(guard: Guard, seed: u64) -> Drive {
             agents(guard, seed)
         }
         Guard::RolesAfresh => access(seed),
-        Guard::JudgedAgain | Guard::RememberedNodes | Guard::SameCluster | Guard::SomeNode => {
-            starts::play(guard, seed)
-        }
+        Guard::JudgedAgain
+        | Guard::RememberedNodes
+        | Guard::LostTogether
+        | Guard::SameCluster
+        | Guard::SomeNode => starts::play(guard, seed),
         Guard::SharedIdentity | Guard::Drained | Guard::BornInSight => identities::play(guard, seed),
         Guard::YoungDenial | Guard::GroupKeeps | Guard::GroupHands | Guard::TakenBack | Guard::DisksKept => {
             hosted::play(guard, seed)

@@ -28,6 +28,10 @@ use super::{hosting, service};
 /// The reason of the event by which a cloud controller says that it deletes a Node
 /// (k8s.io/cloud-provider, controllers/nodelifecycle/node_lifecycle_controller.go, deleteNodeEvent).
 pub const DELETING_NODE: &str = "DeletingNode";
+/// The kubelet's word for a cordon (kubernetes: pkg/kubelet/events/event.go).
+const CORDONED: &str = "NodeNotSchedulable";
+/// The kubelet's word for the end of a cordon.
+pub const UNCORDONED: &str = "NodeSchedulable";
 
 /// How one machine stands at roll call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -290,6 +294,10 @@ fn judge_node(witness: Witness<'_>, seen: &Seen, node: &NodeSeen) -> Standing {
         return standing;
     }
     if let Some(real) = seen.joined.as_ref().filter(|name| !witness.cluster.nodes.contains_key(*name)) {
+        // The Node that it joined as was taken away on purpose; one that never answered does not unsay that.
+        if let Some(left) = &seen.left {
+            return service::judge_left(witness, seen, left);
+        }
         return judge_stand_in(witness, seen, real, &node.node.name);
     }
     let quoted = node.node.conditions.iter().find(|condition| &*condition.kind == "Ready");
@@ -443,6 +451,12 @@ fn last_removal<'a, 'b>(told: &'a [&'b NodeEvent]) -> &'a [&'b NodeEvent] {
 pub fn is_deleted_by_controller(cluster: &ClusterView, name: &NodeName) -> bool {
     let told: Vec<&NodeEvent> = cluster.events_about(name).filter(|event| is_removal(event)).collect();
     last_removal(&told).iter().any(|event| &*event.reason == DELETING_NODE)
+}
+
+/// The kubelet of this Node last said that it was cordoned. That outlives the Node, and tells of a drain that no list showed.
+pub fn was_cordoned(cluster: &ClusterView, name: &NodeName) -> bool {
+    let told = cluster.events_about(name).map(|event| &*event.reason);
+    told.filter(|reason| matches!(*reason, CORDONED | UNCORDONED)).last() == Some(CORDONED)
 }
 
 /// The two events that tell that somebody removed a node: the cloud controller's, and the controller manager's after it.

@@ -97,11 +97,11 @@ fn removed_until(witness: Witness<'_>, seen: &Seen, node: &NodeSeen) -> Option<T
 
 /// When a machine that is excused, or starting, will not be any more, as far as its node decides that.
 pub fn excused_until(witness: Witness<'_>, seen: &Seen) -> Option<Time> {
-    let Some(node) = seen.nodes.first().and_then(|name| witness.cluster.nodes.get(name)) else {
-        return seen.left.as_ref().map(|left| gone_until(witness, seen, left));
-    };
+    let left_until = || seen.left.as_ref().map(|left| gone_until(witness, seen, left));
+    let node = seen.nodes.first().and_then(|name| witness.cluster.nodes.get(name));
+    let Some(node) = node else { return left_until() };
     match node.node.ready {
         Ready::True => starting_until(witness, seen, node).map(|(_, until)| until),
-        Ready::False | Ready::Unknown => removed_until(witness, seen, node),
+        Ready::False | Ready::Unknown => removed_until(witness, seen, node).or_else(left_until),
     }
 }

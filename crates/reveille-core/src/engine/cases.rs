@@ -12,12 +12,11 @@ use crate::diagnose::gathered::Gathered;
 use crate::diagnose::{hosting, service, witness};
 use crate::effect::{Call, Look};
 use crate::guard::{Guard, stands};
-use crate::model::id::{InstanceId, InstanceName, NodeName, PoolName};
+use crate::model::id::{InstanceName, PoolName};
 use crate::model::incident::{
     Attempt, Evidence, FaultKind, Finding, Incident, IncidentKey, Line, MachineKey, Subject,
 };
 use crate::model::instance::InstanceState;
-use crate::model::node::{Provider, Ready};
 use crate::model::roster::Pool;
 use crate::model::time::{Span, Time};
 use crate::observe::cloud::{Seen, Unlisted};
@@ -62,6 +61,13 @@ impl State {
             return;
         };
         let standing = absence::judge_instance(desk.witness(cloud), seen);
+        let is_vanished =
+            matches!(&standing, Standing::Absent(absence) if absence.kind == FaultKind::Vanished);
+        if is_vanished && self.note_drained_unseen(key) {
+            return self.judge_machine(key);
+        }
+        let desk = self.desk();
+        let Some((cloud, seen)) = desk.seen(key) else { return };
         let sighted = cloud.source.trust(self.now).is_given();
         let mut faults: Vec<Fault> = Vec::new();
         if let Standing::Absent(absence) = &standing {
@@ -100,7 +106,7 @@ impl State {
             return;
         }
         let blind = !sighted || matches!(standing, Standing::CannotTell(_));
-        if blind {
+        if blind || is_ours {
             // Whoever looked well while nobody could see is looked at again when sight returns: no timer is left for it.
             self.unsure.insert(key.clone());
         }
@@ -222,49 +228,6 @@ impl State {
         let key = MachineKey::Instance(cloud.name.clone(), seen.instance.id.clone());
         let key = IncidentKey { subject: Subject::Machine(key), kind: absence.kind };
         self.cases.get(&key).is_some_and(|case| self.now.since(case.incident.first_seen) >= after)
-    }
-
-    /// A node without a known instance: ours only if its instance was, and a ghost only if its id is denied.
-    /// The mark of our cluster is the one by which everybody knows it. Machines of another roster of this cluster carry that one
-    /// too; where each roster has marks of its own, what lacks ours may be somebody's.
-    fn shares_its_mark(&self) -> bool {
-        self.roster.pools.values().any(|pool| pool.owned.cluster.is_known_to_all())
-    }
-
-    fn judge_node_only(&mut self, key: &MachineKey, name: &NodeName) {
-        let mut faults = Vec::new();
-        let listed = self.clouds.values().all(|view| view.is_known(self.now));
-        let unlinked = self
-            .cluster
-            .nodes
-            .get(name)
-            .filter(|seen| seen.link.is_none() && seen.node.ready != Ready::True && listed)
-            .cloned();
-        if let Some(seen) = unlinked
-            && let Provider::Instance(id) = &seen.node.provider
-        {
-            if seen.unmarked && seen.denials == 0 && self.shares_its_mark() {
-                faults.push(hosting::unmarked(name, id, self.now));
-            } else if seen.denials >= Unlisted::DENIALS {
-                faults.push(faults::ghost_without_memory(name, id, seen.denials, self.now));
-            } else {
-                self.ask_for_namesakes(name, id, seen.last_answer);
-                self.wake(self.now + Unlisted::APART, Wake::Machine(key.clone()));
-            }
-        }
-        let label: Arc<str> = name.shared();
-        let blind = if self.cluster.source.trust(self.now).is_given() { Blind::No } else { Blind::Yes };
-        self.settle_cases(&Subject::Machine(key.clone()), faults, blind, label, None);
-    }
-
-    fn ask_for_namesakes(&mut self, name: &NodeName, id: &InstanceId, last_answer: Option<Time>) {
-        if last_answer.is_some_and(|last| self.now.since(last) < Unlisted::APART) {
-            return;
-        }
-        for cloud in self.roster.clouds.clone() {
-            let purpose = LookFor::Namesake(cloud.clone(), id.clone(), name.clone());
-            self.ask(Look::Instance(cloud, id.clone()), purpose);
-        }
     }
 
     /// Findings that rest on evidence read on purpose replace the first guess.
@@ -401,13 +364,34 @@ impl State {
     }
 
     /// The machine had another fault a moment ago, for which it was rebooted: that act has its whole patience, whatever the fault
-    /// is called by now (its Node was not Ready, and the cloud controller deleted it).
+    /// is called by now (its Node was not Ready, and the cloud controller deleted it). The other incident may be open still: it
+    /// closes after this one opened.
     fn still_given_time(&self, key: &IncidentKey) -> Option<Time> {
+        if !key.kind.is_absence() {
+            return None;
+        }
         let of_it = |last: &&Closed| last.incident.key.subject == key.subject;
-        let last = self.closed.iter().rev().find(of_it)?;
-        let acted = last.incident.attempts.last().is_some_and(|attempt| !attempt.came_to_nothing());
-        let waits = acted && last.verdict == Verdict::Superseded && key.kind.is_absence();
-        last.incident.not_before.filter(|until| waits && self.now < *until)
+        let closed = self.closed.iter().rev().find(of_it);
+        let acted = |last: &Incident| last.attempts.last().is_some_and(|attempt| !attempt.came_to_nothing());
+        let closed = closed.filter(|last| last.verdict == Verdict::Superseded && acted(&last.incident));
+        let closed = closed.and_then(|last| last.incident.not_before);
+        let others = self.cases_of(&key.subject).filter(|other| other.kind.is_absence());
+        let open = others.filter_map(|other| self.boots_until(&self.cases.get(&other)?.incident)).max();
+        closed.max(open).filter(|until| self.now < *until)
+    }
+
+    /// Until when the reboot that is under way for this incident may show its effect.
+    fn boots_until(&self, incident: &Incident) -> Option<Time> {
+        let (_, flight) = self.book.flight_of(incident.id)?;
+        if !matches!(flight.call, Call::Reboot { .. } | Call::Start { .. }) {
+            return None;
+        }
+        match flight.phase {
+            Phase::Recording => None,
+            Phase::Calling { since } => Some(since + self.patience(flight)),
+            Phase::Verifying { deadline, unseen_until } => Some(deadline.max(unseen_until)),
+            Phase::Proving { deadline, .. } => Some(deadline),
+        }
     }
 
     /// The same was tried in vain a moment ago, under another number: its backoff goes on.

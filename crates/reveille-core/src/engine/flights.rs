@@ -101,6 +101,8 @@ impl State {
         for look in looks {
             self.ask(look, LookFor::Evidence(key.clone()));
         }
+        // An answer may never come, and what another read tells meanwhile may be enough.
+        self.wake(now + decide::EVIDENCE_WITHIN, Wake::Case(key.clone()));
     }
 
     /// The very same was done before, was seen to be so, and is wanted again: it did not last. That counts as a try, although

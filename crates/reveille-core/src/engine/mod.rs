@@ -23,6 +23,7 @@ mod identity;
 pub mod invariants;
 mod looks;
 mod memory;
+mod nodes_only;
 mod outbox;
 mod projects;
 mod proofs;

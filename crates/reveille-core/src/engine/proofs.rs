@@ -228,7 +228,7 @@ impl State {
     }
 
     /// How long a repair may take to help before the next is thought of.
-    fn patience(&self, flight: &Flight) -> Span {
+    pub(super) fn patience(&self, flight: &Flight) -> Span {
         let build = self.pool_of(&flight.key).map(|pool| pool.deadlines).unwrap_or_default().build_within;
         match flight.rung.class() {
             Class::Replace => build + self.boot_patience(&flight.key),

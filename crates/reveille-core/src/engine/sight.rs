@@ -344,22 +344,43 @@ impl State {
         let Some(link) = &gone.link else { return self.remember_early(gone) };
         self.detach(link, &gone.node.name);
         let Some(removal) = self.removal_of(gone) else { return };
-        let sign = removal.sign();
-        let key = MachineKey::Instance(link.cloud.clone(), link.instance.clone());
-        if removal == Removal::Drained {
-            self.note_drained(&gone.node.name, &key);
+        let (cloud, instance) = (link.cloud.clone(), link.instance.clone());
+        self.note_left(&cloud, &instance, &gone.node.name, &removal);
+    }
+
+    fn note_left(&mut self, cloud: &CloudName, id: &InstanceId, node: &NodeName, removal: &Removal) {
+        let key = MachineKey::Instance(cloud.clone(), id.clone());
+        if *removal == Removal::Drained {
+            self.note_drained(node, &key);
         }
-        if let Some(seen) = self.clouds.get_mut(&link.cloud).and_then(|c| c.instances.get_mut(&link.instance))
-        {
-            let at = self.now;
-            seen.left = Some(Box::new(Left { at, sign: sign.clone() }));
-            // Whoever takes the node away takes the instance next, and may be at work on others of the pool.
-            if let Some(pool) = seen.pool().cloned() {
-                let what = Arc::from(format!("node {} left on purpose ({sign})", gone.node.name));
-                self.foreign.insert(pool, (at, what));
-            }
-            self.record(Record::Left { at, machine: key, why: sign });
+        let Some(seen) = self.clouds.get_mut(cloud).and_then(|view| view.instances.get_mut(id)) else {
+            return;
+        };
+        let (at, sign) = (self.now, removal.sign());
+        seen.left = Some(Box::new(Left { at, sign: sign.clone() }));
+        // Whoever takes the node away takes the instance next, and may be at work on others of the pool.
+        if let Some(pool) = seen.pool().cloned() {
+            let what = Arc::from(format!("node {node} left on purpose ({sign})"));
+            self.foreign.insert(pool, (at, what));
         }
+        self.record(Record::Left { at, machine: key, why: sign });
+    }
+
+    /// Its Node is gone, and was not seen cordoned: the watch was away, or no process ran. Its kubelet has said it. True when
+    /// the machine was taken away so.
+    pub(super) fn note_drained_unseen(&mut self, key: &MachineKey) -> bool {
+        let MachineKey::Instance(cloud, id) = key else { return false };
+        let Some(seen) = self.clouds.get(cloud).and_then(|view| view.instances.get(id)) else { return false };
+        let Some(node) = seen.joined.clone().filter(|_| seen.left.is_none()) else { return false };
+        let is_drained = absence::was_cordoned(&self.cluster, &node)
+            && !absence::is_deleted_by_controller(&self.cluster, &node)
+            && !self.cluster.nodes.contains_key(&node);
+        if !is_drained || !stands(Guard::Drained) {
+            return false;
+        }
+        let (cloud, id) = (cloud.clone(), id.clone());
+        self.note_left(&cloud, &id, &node, &Removal::Drained);
+        true
     }
 
     /// By which sign the Node was taken away on purpose, if it was.
@@ -383,9 +404,10 @@ impl State {
         self.drained.insert(node.clone(), machine.clone());
     }
 
-    /// The cloud controller says that it deleted this Node. That it was cordoned before says nothing of the machine then.
+    /// The cloud controller says that it deleted this Node, or its kubelet that the cordon was taken back before. That it was
+    /// cordoned says nothing of the machine then.
     fn unsay_drained(&mut self, event: &NodeEvent) {
-        if &*event.reason != absence::DELETING_NODE {
+        if !matches!(&*event.reason, absence::DELETING_NODE | absence::UNCORDONED) {
             return;
         }
         let Some(machine) = self.drained.remove(&event.node) else { return };
@@ -445,7 +467,10 @@ impl State {
         let arrives = ready && !seen.was_ready && (seen.born_in_sight || made_meanwhile);
         let arrival = seen.pool().filter(|_| arrives).cloned();
         seen.was_ready |= ready;
-        seen.left = None;
+        // A second Node that names the machine and does not answer is not its coming back.
+        if ready || seen.joined.as_ref().is_none_or(|joined| joined == name) {
+            seen.left = None;
+        }
         let joined_before = seen.joined.as_ref() == Some(name) || (seen.joined.is_some() && !ready);
         let pool = seen.pool().cloned();
         if !joined_before {

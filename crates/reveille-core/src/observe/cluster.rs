@@ -310,6 +310,14 @@ impl ClusterView {
         self.leases.age(name)
     }
 
+    /// For how long a lease has been unchanged that is called as this machine and whose Node no list shows. A list of nodes may
+    /// be old while the leases are not: whoever renews such a lease has a kubelet that runs.
+    pub fn unlisted_lease_age<'a>(&self, names: impl Iterator<Item = &'a str>) -> Option<Span> {
+        let unlisted = |name: &&NodeName| !self.nodes.contains_key(*name);
+        let leases = names.flat_map(|name| self.leases.called(name)).filter(unlisted);
+        leases.filter_map(|name| self.lease_age(name)).min()
+    }
+
     /// The node of that name is surely another machine's by now: names are given again.
     pub fn is_anothers(&self, name: &NodeName, instance: &InstanceId) -> bool {
         let link = self.nodes.get(name).and_then(|seen| seen.link.as_ref());

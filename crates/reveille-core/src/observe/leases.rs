@@ -100,6 +100,17 @@ impl LeaseBook {
         self.changed_at.get(at).copied()
     }
 
+    /// The leases whose name is this one, or has it as its first label, or is the first label of it.
+    pub(super) fn called<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a NodeName> {
+        let prefix = format!("{name}.");
+        let from = self.names.partition_point(|known| known.as_str() < prefix.as_str());
+        let longer = self.names[from..].iter().take_while(move |known| known.as_str().starts_with(&prefix));
+        let label = name.split_once('.').map(|(label, _)| NodeName::from(label));
+        let short = [Some(NodeName::from(name)), label].into_iter().flatten();
+        let exact = short.filter_map(|name| self.names.binary_search(&name).ok().map(|at| &self.names[at]));
+        exact.collect::<Vec<_>>().into_iter().chain(longer)
+    }
+
     /// For how long the lists have shown this lease unchanged. While no list comes, nobody knows of anybody's silence.
     pub(super) fn age(&self, name: &NodeName) -> Option<Span> {
         self.changed_at(name).map(|at| self.listed_at.since(at))

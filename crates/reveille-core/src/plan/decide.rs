@@ -77,7 +77,7 @@ impl Decision {
 }
 
 /// A read that takes longer than this is asked for again.
-const EVIDENCE_WITHIN: Span = Span::from_min(2);
+pub const EVIDENCE_WITHIN: Span = Span::from_min(2);
 /// Evidence of an absence is read so long before its deadline: sixty machines that are due at once wait for 120 reads, sixteen
 /// at a time, which took 1.2 s of a real EC2 API when they began at the deadline.
 /// No earlier than that takes: a console that is read half a minute before a deadline lacks the last half minute of the boot,

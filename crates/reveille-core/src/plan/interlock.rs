@@ -198,6 +198,13 @@ fn machine(desk: &Desk<'_>, case: &Case, seen: &Seen, rung: Rung, holds: &mut Ve
             break;
         }
     }
+    let unlisted = || desk.cluster.unlisted_lease_age(seen.instance.node_names());
+    if seen.nodes.is_empty()
+        && seen.joined.is_none()
+        && let Some(age) = unlisted().filter(|age| *age <= desk.roster.timing.lease_silent_after)
+    {
+        holds.push(Hold::LeaseFresh(age));
+    }
     if seen.instance.locked {
         holds.push(Hold::Locked);
     }

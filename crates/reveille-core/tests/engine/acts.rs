@@ -226,3 +226,16 @@ fn denied_reboot_is_no_reason_to_delete() {
     assert!(!field.calls.is_empty());
     assert_eq!(soft_reboots(&field), field.calls.len(), "{:?}", field.calls);
 }
+
+/// EC2 shows nothing of a soft reboot. Half a minute after it a person deletes the Node: another fault of the same machine, which
+/// is on its way up all the same.
+#[test]
+fn reboot_under_way_keeps_its_patience_when_the_fault_gets_another_name() {
+    let mut field = silent_on_ec2(false);
+    let rebooted = until_calls(&mut field, 1).expect("it is rebooted");
+    field.nodes.remove(ONE);
+    field.sync_nodes();
+    let again = until_calls(&mut field, 2).expect("in the end it is tried again");
+    let patience = again.since(rebooted);
+    assert!(patience >= Span::from_min(10), "once more {patience} after its reboot: {:?}", field.calls);
+}

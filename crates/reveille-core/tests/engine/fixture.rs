@@ -159,6 +159,8 @@ pub struct Field {
     pub now: Time,
     pub instances: BTreeMap<String, Instance>,
     pub ports: BTreeMap<String, Port>,
+    /// Leases that are renewed while no list shows their nodes.
+    pub unlisted_leases: Vec<NodeName>,
     pub nodes: BTreeMap<String, Node>,
     pub rules: Vec<GroupRule>,
     pub routers: Vec<Router>,
@@ -210,6 +212,7 @@ impl Field {
             now: Time::from_ms(1_000_000),
             instances: BTreeMap::new(),
             ports: BTreeMap::new(),
+            unlisted_leases: Vec::new(),
             nodes: BTreeMap::new(),
             rules: pod_rules(),
             routers: Vec::new(),
@@ -324,7 +327,8 @@ impl Field {
             let silent = node.ready != Ready::True || self.silent.contains(&node.name.to_string());
             (node.name.clone(), Renewal::nth(if silent { 0 } else { self.renewals }))
         });
-        let leases = leases.collect();
+        let unlisted = self.unlisted_leases.iter().map(|name| (name.clone(), Renewal::nth(self.renewals)));
+        let leases = leases.chain(unlisted).collect();
         self.feed(Event::Cluster(ClusterFact::Leases(leases)));
     }
 

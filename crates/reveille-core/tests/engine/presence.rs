@@ -174,3 +174,21 @@ fn a_node_that_was_never_seen_ready_gets_the_wider_of_both_deadlines() {
         assert!(field.calls.is_empty());
     }
 }
+
+/// The lists of nodes are old, and those of leases are not: a machine that joined meanwhile seems to have no Node. Nodes are
+/// often called by the qualified name of their host.
+#[test]
+fn machine_whose_lease_is_renewed_has_a_kubelet_whatever_the_node_list_says() {
+    for name in ["node-new", "node-new.prod.example.internal"] {
+        let mut field = Field::new(roster()).populate(10);
+        field.run(Span::from_min(5));
+        field.add_machine("new", false);
+        field.unlisted_leases = vec![name.into()];
+        field.run(Span::from_min(180));
+        assert_eq!(field.destructive_calls(), 0, "{name}: {:?}", field.calls);
+        // It was renewed by a kubelet that has ended.
+        field.unlisted_leases.clear();
+        field.run(Span::from_min(180));
+        assert!(field.destructive_calls() > 0, "{name}: held for ever");
+    }
+}

@@ -73,3 +73,36 @@ fn node_uncordoned_before_its_deletion_is_vanished() {
     field.run(Span::from_min(3));
     assert!(field.case("i003", FaultKind::Vanished).is_some());
 }
+
+/// The watch was away while a person drained the node and deleted it: no list showed it cordoned.
+#[test]
+fn drain_that_fell_into_a_gap_of_the_watch_is_known_by_what_the_kubelet_said() {
+    for uncordoned in [false, true] {
+        let mut field = Field::new(roster()).populate(10);
+        field.run(Span::from_min(5));
+        field.nodes.remove("i003");
+        field.sync_nodes();
+        say(&mut field, "NodeNotSchedulable", "kubelet");
+        if uncordoned {
+            say(&mut field, "NodeSchedulable", "kubelet");
+        }
+        say(&mut field, "RemovingNode", "node-controller");
+        field.run(Span::from_min(20));
+        let opened = field.case("i003", FaultKind::Vanished).is_some();
+        assert_eq!(opened, uncordoned, "{:?}", field.standing("i003"));
+        assert_eq!(field.calls.is_empty(), !uncordoned, "{:?}", field.calls);
+    }
+}
+
+/// A second Node that names the machine and never answered does not unsay that the first was drained and deleted.
+#[test]
+fn node_that_never_answered_does_not_unsay_a_drain() {
+    let mut field = cordoned();
+    let mut twin = super::fixture::node("i003", reveille_core::model::node::Ready::Unknown);
+    (twin.name, twin.uid) = ("node-i003-old".into(), "uid-i003-old".into());
+    field.nodes.insert("i003-old".to_owned(), twin);
+    field.run(Span::from_min(1));
+    field.nodes.remove("i003");
+    field.run(Span::from_min(60));
+    assert_eq!(field.destructive_calls(), 0, "{:?}", field.calls);
+}

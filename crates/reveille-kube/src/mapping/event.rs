@@ -17,7 +17,9 @@ use crate::wire::EventDoc;
 ///
 /// `DeletingNode` is the cloud controller's (cloud-provider, node lifecycle controller) and `RemovingNode` the controller
 /// manager's. `ScaleDown…` are Cluster Autoscaler's, `DisruptionTerminating` and `FailedDraining` Karpenter's, `Rebooted`
-/// and `Shutdown` the kubelet's. The kubelet's many others repeat what conditions say.
+/// and `Shutdown` the kubelet's. `NodeNotSchedulable` and `NodeSchedulable` are the kubelet's words for a cordon and its end,
+/// within ten seconds of it (pkg/kubelet/kubelet_node_status.go, `recordNodeSchedulableEvent`): they outlive the Node, so that
+/// a drain is known that fell into a gap of the watch. The kubelet's many others repeat what conditions say.
 const TELLING: &[&str] = &[
     "DeletingNode",
     "RemovingNode",
@@ -28,6 +30,8 @@ const TELLING: &[&str] = &[
     "FailedDraining",
     "Rebooted",
     "Shutdown",
+    "NodeNotSchedulable",
+    "NodeSchedulable",
 ];
 
 /// An event and its place in history.

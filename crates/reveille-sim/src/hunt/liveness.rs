@@ -127,7 +127,8 @@ fn is_told_of_restore(drive: &Drive) -> bool {
 pub fn misjudged(drive: &Drive) -> Vec<(&'static str, String)> {
     let desk = drive.state().desk();
     let mut wrong = Vec::new();
-    for machine in drive.world.machines().into_iter().filter(|machine| machine.pool.is_some()) {
+    // One without the marks of its pool is nobody's, as far as anybody but its owner can tell.
+    for machine in drive.world.machines().into_iter().filter(|machine| machine.marked) {
         let subject = Subject::Machine(MachineKey::Instance(CLOUD.into(), machine.id.clone()));
         let kinds: Vec<FaultKind> =
             desk.cases.keys().filter(|key| key.subject == subject).map(|key| key.kind).collect();

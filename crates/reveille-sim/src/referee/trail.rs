@@ -96,6 +96,13 @@ impl Referee {
                 | Outcome::Refused { .. }
         );
         intent.came_to_nothing = moved_on || intent.denied;
+        if intent.denied {
+            // What was forbidden was not done: it may be asked for again for as long as the fault lasts.
+            let call = intent.call.clone();
+            if let Some(place) = self.acted.iter().rposition(|(_, acted)| *acted == call) {
+                self.acted.remove(place);
+            }
+        }
         if !intent.came_to_nothing {
             intent.done_at = Some(now);
         }
@@ -124,7 +131,11 @@ impl Referee {
     /// A reboot that is credited with a repair happened.
     fn judge_credit(&mut self, intent: IntentId, scene: &Scene<'_>) {
         let Some(credited) = self.intents.get(&intent) else { return };
-        let (Call::Reboot { instance, .. }, Some(called)) = (&credited.call, credited.called) else { return };
+        let (Call::Reboot { instance, .. }, Some(_)) = (&credited.call, credited.called) else { return };
+        // One that was answered as failed may have happened all the same.
+        let of_it = self.intents.values().filter(|other| other.incident == credited.incident);
+        let reboots = of_it.filter(|other| matches!(other.call, Call::Reboot { .. }));
+        let Some(called) = reboots.filter_map(|other| other.called).min() else { return };
         let what = format!("{} is credited, and the machine has not booted since", credited.call);
         if scene.world.booted_at(instance).is_none_or(|boot| boot < called) {
             self.foul("unearned credit", what);
@@ -181,6 +192,12 @@ impl Referee {
                     done_at: None,
                 };
                 self.intents.insert(*intent, intended);
+            }
+            // Its process died before the refusal was durable: the next one has heard of none.
+            Record::Ended { intent, outcome: Outcome::Unknown { .. }, .. } => {
+                if let Some(intent) = self.intents.get_mut(intent).filter(|intent| intent.denied) {
+                    (intent.denied, intent.came_to_nothing) = (false, false);
+                }
             }
             Record::Kept { incident, until, .. } => {
                 let pool = self.open.get(incident).and_then(|opened| opened.pool.clone());

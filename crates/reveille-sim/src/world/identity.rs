@@ -80,6 +80,13 @@ impl World {
             if let Some(node) = self.cluster.change(&name, |node| node.cordoned = true) {
                 self.watched(node);
             }
+            // Its kubelet says so at its next look at the Node (kubernetes: pkg/kubelet/kubelet_node_status.go,
+            // `recordNodeSchedulableEvent`), and the event outlives the Node.
+            if self.is_well(id) {
+                let message = format!("Node {name} status is now: NodeNotSchedulable");
+                let event = self.cluster.say(self.now, &name, "NodeNotSchedulable", message, "kubelet");
+                self.said(event);
+            }
         }
     }
 

@@ -56,7 +56,10 @@ pub(crate) struct Mischief {
 /// Machines that stand still together, and go on one after another.
 #[derive(Clone, Debug)]
 struct Crowd {
+    /// Those that stand still.
     members: BTreeSet<InstanceId>,
+    /// How many they were.
+    size: u32,
     since: Time,
     /// When the first of them went on.
     returns: Option<Time>,
@@ -132,7 +135,8 @@ impl World {
         for id in &members {
             self.review(id);
         }
-        self.mischief.crowd = Some(Crowd { members, since: self.now, returns: None });
+        let size = members.len() as u32;
+        self.mischief.crowd = Some(Crowd { members, size, since: self.now, returns: None });
     }
 
     fn begin_return(&mut self, every: Span) {
@@ -148,6 +152,10 @@ impl World {
 
     pub(super) fn goes_on(&mut self, id: &InstanceId) {
         self.mischief.still.remove(id);
+        // Whatever befalls it later is its own.
+        if let Some(crowd) = &mut self.mischief.crowd {
+            crowd.members.remove(id);
+        }
         self.review(id);
     }
 
@@ -156,7 +164,7 @@ impl World {
         let crowd = self.mischief.crowd.as_ref().filter(|crowd| crowd.members.contains(id))?;
         let returns = crowd.returns?;
         let waits = self.mischief.still.contains(id) && self.guests.get(id)?.trouble.is_none();
-        waits.then(|| (crowd.members.len() as u32, returns.since(crowd.since)))
+        waits.then(|| (crowd.size, returns.since(crowd.since)))
     }
 
     fn begin_health_check(&mut self) {

@@ -47,6 +47,8 @@ pub struct MachineTruth {
     pub name: InstanceName,
     /// The pool that its owner keeps it in; none for a neighbour's.
     pub pool: Option<PoolName>,
+    /// It carries the marks of that pool now.
+    pub marked: bool,
     /// Its zone.
     pub zone: Option<ZoneName>,
     /// Its state in the cloud.
@@ -210,6 +212,9 @@ impl World {
             id: id.clone(),
             name: server.instance.name.clone(),
             pool: server.pool.clone(),
+            marked: server.pool.as_ref().is_some_and(|pool| {
+                Self::marks(pool).iter().all(|mark| server.instance.marks.contains(mark))
+            }),
             zone: server.instance.zone.clone(),
             state: server.instance.state,
             ports: ports.iter().map(|port| port.id.clone()).collect(),

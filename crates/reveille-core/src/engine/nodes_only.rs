@@ -1,0 +1,77 @@
+//! Nodes that no listed instance explains: an instance that was denied leaves a ghost, one without our mark is somebody's.
+//!
+//! ```text
+//!  node, not Ready, no link ─▶ its instance is asked for by id ─┬─ denied twice ─▶ ghost
+//!                                                             ├─ there, no mark ─▶ told as unmarked, or asked again much later
+//!                                                             └─ not answered ──▶ asked again
+//! ```
+//!
+//! What is done about a ghost is decided like everything else, in `plan`.
+
+use std::sync::Arc;
+
+use crate::diagnose::{faults, hosting};
+use crate::effect::Look;
+use crate::model::id::{InstanceId, NodeName};
+use crate::model::incident::{MachineKey, Subject};
+use crate::model::node::{Provider, Ready};
+use crate::model::time::{Span, Time};
+use crate::observe::cloud::Unlisted;
+
+use super::cases::Blind;
+use super::{LookFor, State, Wake};
+
+/// A node that is not Ready may be on a machine that carries no mark of ours, another roster's or nobody's: that it is gone is
+/// no haste. Asked each ten seconds for as long as the node was there, such a node cost 360 reads an hour.
+const ANOTHERS_AGAIN: Span = Span::from_min(90);
+impl State {
+    /// A node without a known instance: ours only if its instance was, and a ghost only if its id is denied.
+    /// The mark of our cluster is the one by which everybody knows it. Machines of another roster of this cluster carry that one
+    /// too; where each roster has marks of its own, what lacks ours may be somebody's.
+    fn shares_its_mark(&self) -> bool {
+        self.roster.pools.values().any(|pool| pool.owned.cluster.is_known_to_all())
+    }
+
+    pub(super) fn judge_node_only(&mut self, key: &MachineKey, name: &NodeName) {
+        let mut faults = Vec::new();
+        let listed = self.clouds.values().all(|view| view.is_known(self.now));
+        let unlinked = self
+            .cluster
+            .nodes
+            .get(name)
+            .filter(|seen| seen.link.is_none() && seen.node.ready != Ready::True && listed)
+            .cloned();
+        if let Some(seen) = unlinked
+            && let Provider::Instance(id) = &seen.node.provider
+        {
+            if seen.unmarked && seen.denials == 0 && self.shares_its_mark() {
+                faults.push(hosting::unmarked(name, id, self.now));
+            } else if seen.denials >= Unlisted::DENIALS {
+                faults.push(faults::ghost_without_memory(name, id, seen.denials, self.now));
+            } else {
+                let again = if seen.unmarked { ANOTHERS_AGAIN } else { Unlisted::APART };
+                self.ask_for_namesakes(name, id, seen.last_answer, again);
+                self.wake(self.now + again, Wake::Machine(key.clone()));
+            }
+        }
+        let label: Arc<str> = name.shared();
+        let blind = if self.cluster.source.trust(self.now).is_given() { Blind::No } else { Blind::Yes };
+        self.settle_cases(&Subject::Machine(key.clone()), faults, blind, label, None);
+    }
+
+    fn ask_for_namesakes(
+        &mut self,
+        name: &NodeName,
+        id: &InstanceId,
+        last_answer: Option<Time>,
+        again: Span,
+    ) {
+        if last_answer.is_some_and(|last| self.now.since(last) < again) {
+            return;
+        }
+        for cloud in self.roster.clouds.clone() {
+            let purpose = LookFor::Namesake(cloud.clone(), id.clone(), name.clone());
+            self.ask(Look::Instance(cloud, id.clone()), purpose);
+        }
+    }
+}

@@ -66,7 +66,7 @@ impl World {
             locked: instance.locked,
             task: instance.task.is_some(),
             changed_at: server.changed_at,
-            leaving: own().any(|node| node.intent.leaving.is_some()) || self.is_removed_on_purpose(id),
+            leaving: own().any(|node| node.intent.leaving.is_some()) || self.is_shown_removed(id),
             nodes: own().count(),
             first_boot_failed: guest.is_some_and(|guest| guest.first_boot == FirstBoot::Failed),
             keep: {

@@ -31,6 +31,8 @@ const DRAIN: Span = Span::from_min(2);
 pub(crate) struct Changes {
     /// Machines whose Nodes a person cordoned and deleted.
     pub(super) removed: BTreeSet<InstanceId>,
+    /// Machines whose cordon a watch of ours carried, or their kubelets told: of others nobody can know.
+    shown: BTreeSet<InstanceId>,
     /// Machines that were made under the name of another one, by that one.
     remade: BTreeMap<InstanceId, InstanceId>,
 }
@@ -82,6 +84,9 @@ impl World {
             }
             // Its kubelet says so at its next look at the Node (kubernetes: pkg/kubelet/kubelet_node_status.go,
             // `recordNodeSchedulableEvent`), and the event outlives the Node.
+            if self.watching() && self.mischief.other_cluster.is_none() || self.is_well(id) {
+                self.identity.shown.insert(id.clone());
+            }
             if self.is_well(id) {
                 let message = format!("Node {name} status is now: NodeNotSchedulable");
                 let event = self.cluster.say(self.now, &name, "NodeNotSchedulable", message, "kubelet");
@@ -98,6 +103,12 @@ impl World {
             }
             self.delete_node(&name);
         }
+    }
+
+    /// The same, and it could be known: a kubelet that did not run when the cordon came says nothing of it, and where no watch ran
+    /// then either, nothing does.
+    pub(crate) fn is_shown_removed(&self, id: &InstanceId) -> bool {
+        self.is_removed_on_purpose(id) && self.identity.shown.contains(id)
     }
 
     /// A person cordoned and deleted its node, and it has not registered since.

@@ -224,7 +224,7 @@ impl World {
         if instance.hosting.as_ref().is_some_and(|hosting| is_in_other_hands(hosting)) {
             return true;
         }
-        let removed = self.is_removed_on_purpose(id);
+        let removed = self.is_shown_removed(id);
         self.is_paused(id, Some(pool)) || instance.locked || busy || removed || nodes.iter().any(taken)
     }
 

@@ -491,7 +491,7 @@ impl World {
         });
     }
 
-    const fn watching(&mut self) -> bool {
+    pub(super) const fn watching(&mut self) -> bool {
         self.stirred = self.now;
         self.watch.synced
             && !self.lies.api_silent

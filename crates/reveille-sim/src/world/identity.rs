@@ -105,8 +105,8 @@ impl World {
         }
     }
 
-    /// The same, and it could be known: a kubelet that did not run when the cordon came says nothing of it, and where no watch ran
-    /// then either, nothing does.
+    /// The same, and it could be known: a kubelet that did not run when the cordon came says nothing of it, and where no watch
+    /// ran then either, nothing does.
     pub(crate) fn is_shown_removed(&self, id: &InstanceId) -> bool {
         self.is_removed_on_purpose(id) && self.identity.shown.contains(id)
     }

@@ -51,6 +51,11 @@ pub(crate) fn root() -> PathBuf {
     manifest.parent().unwrap_or(manifest).to_owned()
 }
 
+/// Where cargo puts what it builds.
+fn target_dir() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), Into::into)
+}
+
 /// A cargo command in the repository's root, by the cargo that runs us.
 pub(crate) fn cargo(arguments: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
@@ -120,9 +125,8 @@ fn node() -> Result<bool> {
         );
         return Ok(false);
     }
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), Into::into);
     let mut measure = cargo(&["run", "--quiet", "-p", "reveille-tests", "--bin", "node-cost"]);
-    measure.env("REVEILLE_NODE_BIN", target.join(STATIC).join("node/reveille"));
+    measure.env("REVEILLE_NODE_BIN", target_dir().join(STATIC).join("node/reveille"));
     Ok(run::to_the_end(measure, within)?.ok)
 }
 
@@ -131,9 +135,8 @@ fn reaction() -> Result<bool> {
     if !run::to_the_end(cargo(&["build", "--release", "-p", "reveille"]), BENCH_WITHIN)?.ok {
         return Ok(false);
     }
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), Into::into);
     let mut measure = cargo(&["run", "--quiet", "-p", "reveille-tests", "--bin", "reaction"]);
-    measure.env("REVEILLE_BIN", target.join("release/reveille"));
+    measure.env("REVEILLE_BIN", target_dir().join("release/reveille"));
     Ok(run::to_the_end(measure, BENCH_WITHIN)?.ok)
 }
 

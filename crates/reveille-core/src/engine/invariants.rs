@@ -303,8 +303,7 @@ fn check_identity(state: &State, call: &Call, seen: &Seen) -> Result<(), Violati
         state.cluster.answers(name) || state.cluster.lease_age(name).is_some_and(|age| age <= silent_after)
     };
     let names: Vec<&str> = seen.instance.node_names().collect();
-    let here = state.clouds.values().find(|view| view.instances.contains_key(&seen.instance.id));
-    let key = here.map(|view| MachineKey::Instance(view.name.clone(), seen.instance.id.clone()));
+    let key = key_of(state, seen);
     let agents = key.iter().flat_map(|key| state.agents.of(key));
     let claimed: Vec<&NodeName> = agents.filter_map(|(_, agent)| agent.report.who.node.as_ref()).collect();
     for (name, node) in &state.cluster.nodes {
@@ -328,6 +327,12 @@ fn check_identity(state: &State, call: &Call, seen: &Seen) -> Result<(), Violati
     Ok(())
 }
 
+/// The machine, with the cloud that lists it.
+fn key_of(state: &State, seen: &Seen) -> Option<MachineKey> {
+    let here = state.clouds.values().find(|view| view.instances.contains_key(&seen.instance.id));
+    here.map(|view| MachineKey::Instance(view.name.clone(), seen.instance.id.clone()))
+}
+
 /// The two names are one, or one is the first label of the other.
 fn is_called(node: &str, name: &str) -> bool {
     let label_of = |long: &str, short: &str| long.split_once('.').is_some_and(|(label, _)| label == short);
@@ -340,9 +345,9 @@ fn check_destructive(state: &State, call: &Call, seen: &Seen) -> Result<(), Viol
     check_identity(state, call, seen)?;
     let goes = seen.left.is_some() && !matches!(call, Call::DeleteNode { .. });
     ensure(!goes, 3, || format!("{call}: its node was removed on purpose"))?;
-    let id = &seen.instance.id;
-    let is_it = |key: &&MachineKey| matches!(key, MachineKey::Instance(_, lost) if lost == id);
-    let together = seen.nodes.is_empty() && state.cluster.lost_together.iter().any(|key| is_it(&key));
+    let key = key_of(state, seen);
+    let is_lost = key.as_ref().is_some_and(|key| state.cluster.lost_together.contains(key));
+    let together = seen.nodes.is_empty() && is_lost;
     ensure(!together, 2, || format!("{call}: its Node went missing together with others"))?;
     let ready = seen.nodes.iter().any(|name| state.cluster.answers(name));
     ensure(!ready, 1, || format!("{call}: its node is Ready"))?;
@@ -351,8 +356,6 @@ fn check_destructive(state: &State, call: &Call, seen: &Seen) -> Result<(), Viol
         state.cluster.lease_age(name).is_some_and(|age| age <= state.roster.timing.lease_silent_after)
     });
     ensure(!fresh, 1, || format!("{call}: its lease is fresh"))?;
-    let key = state.clouds.values().find(|view| view.instances.contains_key(&seen.instance.id));
-    let key = key.map(|view| MachineKey::Instance(view.name.clone(), seen.instance.id.clone()));
     if let Some(key) = key {
         let age = |agent: &AgentSeen| state.agents.silence(now, agent);
         let bound = state.roster.timing.agent_silent_after;

@@ -1,4 +1,4 @@
-//! Nodes that no listed instance explains: an instance that was denied leaves a ghost, one without our mark is somebody's.
+//! Nodes that no listed instance explains: an instance that was denied leaves a ghost, one without our mark is not ours.
 //!
 //! ```text
 //!  node, not Ready, no link ─▶ its instance is asked for by id ─┬─ denied twice ─▶ ghost
@@ -21,17 +21,18 @@ use crate::observe::cloud::Unlisted;
 use super::cases::Blind;
 use super::{LookFor, State, Wake};
 
-/// A node that is not Ready may be on a machine that carries no mark of ours, another roster's or nobody's: that it is gone is
-/// no haste. Asked each ten seconds for as long as the node was there, such a node cost 360 reads an hour.
+/// How often a machine is asked for that is there and carries no mark of ours. Whether it is gone is not urgent: it may be of
+/// another roster. Asked for each ten seconds, as long as its node was not Ready, it cost 360 reads an hour.
 const ANOTHERS_AGAIN: Span = Span::from_min(90);
+
 impl State {
-    /// A node without a known instance: ours only if its instance was, and a ghost only if its id is denied.
-    /// The mark of our cluster is the one by which everybody knows it. Machines of another roster of this cluster carry that one
-    /// too; where each roster has marks of its own, what lacks ours may be somebody's.
+    /// The cluster's mark is the one by which every program knows it. Machines of another roster of this cluster carry that
+    /// mark too; where each roster has marks of its own, a machine without ours may be of another roster.
     fn shares_its_mark(&self) -> bool {
         self.roster.pools.values().any(|pool| pool.owned.cluster.is_known_to_all())
     }
 
+    /// A node without a known instance: ours only if its instance was, and a ghost only if its id is denied.
     pub(super) fn judge_node_only(&mut self, key: &MachineKey, name: &NodeName) {
         let mut faults = Vec::new();
         let listed = self.clouds.values().all(|view| view.is_known(self.now));

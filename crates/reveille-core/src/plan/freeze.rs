@@ -81,6 +81,11 @@ impl Freezes {
         }
     }
 
+    /// Too much of something is away now.
+    pub fn is_any_frozen(&self) -> bool {
+        !self.frozen.is_empty()
+    }
+
     /// Too much of it is away now.
     pub fn is_frozen(&self, scope: &Scope) -> bool {
         self.frozen.contains(scope)

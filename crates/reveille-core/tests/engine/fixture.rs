@@ -8,7 +8,7 @@ use ipnet::IpNet;
 use reveille_core::diagnose::absence::Standing;
 use reveille_core::effect::{Call, Effect, Look, Outcome, ReadError, ReadErrorKind};
 use reveille_core::engine::invariants::{self, Witnessed};
-use reveille_core::engine::{Start, State};
+use reveille_core::engine::{Restored, Start, State};
 use reveille_core::event::{AgentFact, Answer, CloudFact, CloudSnapshot, ClusterFact, Event, Scope};
 use reveille_core::model::access::{Access, Role, RoleRef, UserRoles};
 use reveille_core::model::agent::*;
@@ -330,6 +330,17 @@ impl Field {
         let unlisted = self.unlisted_leases.iter().map(|name| (name.clone(), Renewal::nth(self.renewals)));
         let leases = leases.chain(unlisted).collect();
         self.feed(Event::Cluster(ClusterFact::Leases(leases)));
+    }
+
+    /// The next process over the same world, five seconds later, with this one's ledger.
+    pub fn restarted(self, roster: Roster) -> Self {
+        let now = self.now + Span::from_s(5);
+        let start = Start { fence: Fence(2), acting: true };
+        let how = Restored { start, now, last_alive: Some(self.now) };
+        let mut next = Self::with(State::restore(roster, how, self.records.clone()));
+        (next.now, next.records) = (now, self.records);
+        (next.instances, next.ports, next.nodes) = (self.instances, self.ports, self.nodes);
+        next
     }
 
     pub fn sync_nodes(&mut self) {

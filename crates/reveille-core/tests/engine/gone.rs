@@ -1,8 +1,6 @@
 //! Many objects that are really gone: the lists that lack them are doubted, and the doubt ends by a second witness.
 
-use reveille_core::engine::{Restored, Start, State};
 use reveille_core::event::{ClusterFact, Event};
-use reveille_core::model::id::Fence;
 use reveille_core::model::incident::FaultKind;
 use reveille_core::model::node::Ready;
 use reveille_core::model::time::Span;
@@ -75,13 +73,7 @@ fn list_that_lacks_nodes_which_are_there_is_never_believed() {
 
 #[test]
 fn nodes_that_went_while_no_process_ran_are_believed_in_the_same_way() {
-    let field = ten();
-    let start = Start { fence: Fence(2), acting: true };
-    let now = field.now + Span::from_s(5);
-    let how = Restored { start, now, last_alive: Some(field.now) };
-    let mut next = Field::with(State::restore(roster(), how, field.records.clone()));
-    (next.now, next.records) = (now, field.records);
-    (next.instances, next.ports, next.nodes) = (field.instances, field.ports, field.nodes);
+    let mut next = ten().restarted(roster());
     FOUR.iter().for_each(|id| drop(next.nodes.remove(*id)));
     next.sync_nodes();
     next.watch_for(Span::from_min(9));

@@ -5,9 +5,7 @@
 
 use reveille_core::diagnose::absence::Standing;
 use reveille_core::effect::Effect;
-use reveille_core::engine::{Restored, Start, State};
 use reveille_core::event::{ClusterFact, Event};
-use reveille_core::model::id::Fence;
 use reveille_core::model::incident::FaultKind;
 use reveille_core::model::time::Span;
 use reveille_core::record::Record;
@@ -43,17 +41,6 @@ fn begin(field: &mut Field, order: [First; 3]) {
     }
 }
 
-/// The next process over the same world, with this ledger.
-fn restarted(field: Field) -> Field {
-    let now = field.now + Span::from_s(5);
-    let start = Start { fence: Fence(2), acting: true };
-    let how = Restored { start, now, last_alive: Some(field.now) };
-    let mut next = Field::with(State::restore(roster(), how, field.records.clone()));
-    (next.now, next.records) = (now, field.records);
-    (next.instances, next.ports, next.nodes) = (field.instances, field.ports, field.nodes);
-    next
-}
-
 fn why_not(field: &Field) -> String {
     field.state.desk().cluster.source.trust(field.now).to_string()
 }
@@ -80,7 +67,7 @@ fn empty_node_list_after_restart_is_doubted_in_any_order() {
     for order in ORDERS {
         let mut field = Field::new(roster()).populate(7);
         field.run(Span::from_min(2));
-        let mut field = restarted(field);
+        let mut field = field.restarted(roster());
         field.nodes.clear();
         begin(&mut field, order);
         assert!(!field.state.desk().cluster.source.trust(field.now).is_given(), "{order:?}");
@@ -108,7 +95,7 @@ fn shrunken_node_list_after_restart_is_doubted_in_any_order() {
     for order in ORDERS {
         let mut field = Field::new(roster()).populate(10);
         field.run(Span::from_min(2));
-        let mut field = restarted(field);
+        let mut field = field.restarted(roster());
         let nodes = field.nodes.clone();
         field.nodes.retain(|id, _| id.as_str() < "i004");
         begin(&mut field, order);
@@ -132,7 +119,7 @@ fn few_nodes_missing_after_restart_are_believed() {
     for order in ORDERS {
         let mut field = Field::new(roster()).populate(10);
         field.run(Span::from_min(2));
-        let mut field = restarted(field);
+        let mut field = field.restarted(roster());
         field.nodes.remove("i009");
         begin(&mut field, order);
         field.watch_for(Span::from_min(2));

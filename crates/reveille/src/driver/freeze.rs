@@ -21,6 +21,10 @@ impl Freezes {
     /// Tells what changed since the last time. Before every source was read once nobody answers, as far as is known: that is
     /// how each process begins, and no news.
     pub(super) fn review(&mut self, desk: &Desk<'_>, now: Time) {
+        // After each event: nearly always nothing is frozen and nothing was, and no name is made for that.
+        if self.told.is_empty() && !desk.freezes.is_any_frozen() {
+            return;
+        }
         if !desk.cluster.synced_once() || desk.clouds.values().any(|cloud| !cloud.listed_once()) {
             return;
         }

@@ -164,7 +164,7 @@ pub fn main(all: &[Scenario]) -> ExitCode {
         chosen.iter().for_each(|scenario| println!("{}: test", scenario.name));
         return ExitCode::SUCCESS;
     }
-    let score = Arc::new(Score::default());
+    let score = Arc::new(Score::told_by(say));
     if std::env::var(ASKED).as_deref() == Ok("1") {
         let names = rigs(&chosen);
         take_down_forgotten();

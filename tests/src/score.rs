@@ -54,9 +54,11 @@ impl Failed {
     }
 }
 
-/// The sum.
-#[derive(Default)]
-pub struct Score(Mutex<Counts>);
+/// The sum, and where it is told.
+pub struct Score {
+    counts: Mutex<Counts>,
+    tell: fn(&str),
+}
 
 #[derive(Default)]
 struct Counts {
@@ -72,8 +74,13 @@ struct Counts {
 }
 
 impl Score {
+    /// Nothing was run yet. `tell` prints; a test of the score itself has its own, so that no log shows scenarios that are none.
+    pub fn told_by(tell: fn(&str)) -> Self {
+        Self { counts: Mutex::default(), tell }
+    }
+
     fn counts(&self) -> MutexGuard<'_, Counts> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// It begins.
@@ -88,7 +95,7 @@ impl Score {
         counts.passed += 1;
         counts.told.insert(played.scenario.name);
         drop(counts);
-        say(&format!("test {} ... ok ({:.1} s)\n", played.scenario.name, played.took.as_secs_f64()));
+        (self.tell)(&format!("test {} ... ok ({:.1} s)\n", played.scenario.name, played.took.as_secs_f64()));
     }
 
     /// It was not run.
@@ -97,14 +104,14 @@ impl Score {
         counts.skipped += 1;
         counts.told.insert(scenario.name);
         drop(counts);
-        say(&format!("test {} ... not run ({why})\n", scenario.name));
+        (self.tell)(&format!("test {} ... not run ({why})\n", scenario.name));
     }
 
     /// It failed, and is judged later.
     pub fn failed_once(&self, played: &Played<'_>, failed: &Failed) {
         self.time(played);
         let (name, took) = (played.scenario.name, played.took.as_secs_f64());
-        say(&format!(
+        (self.tell)(&format!(
             "test {name} ... failed at its first run ({took:.1} s)\n    {:#}\n{}",
             failed.why, failed.aftermath
         ));
@@ -116,7 +123,7 @@ impl Score {
         counts.failed += 1;
         counts.told.insert(scenario.name);
         drop(counts);
-        say(&format!("test {} ... FAILED ({runs}; first: {})\n", scenario.name, first.line()));
+        (self.tell)(&format!("test {} ... FAILED ({runs}; first: {})\n", scenario.name, first.line()));
     }
 
     /// The run is cut: tells each scenario whose end was not told, and the sum.
@@ -137,7 +144,7 @@ impl Score {
             let _ = writeln!(text, "test {name} ... {end}");
         }
         drop(counts);
-        say(&format!("{text}{}{}", self.table(), self.sum()));
+        (self.tell)(&format!("{text}{}{}", self.table(), self.sum()));
     }
 
     /// It passed at its second run.
@@ -150,7 +157,9 @@ impl Score {
         drop(counts);
         let (name, took) = (played.scenario.name, played.took.as_secs_f64());
         let why = first.line();
-        say(&format!("test {name} ... FLAKY (passed at its second run, {took:.1} s; first: {why})\n"));
+        (self.tell)(&format!(
+            "test {name} ... FLAKY (passed at its second run, {took:.1} s; first: {why})\n"
+        ));
     }
 
     /// Remembers how long it took.
@@ -205,7 +214,7 @@ mod tests {
             usually_s: 1,
             stage: Stage::AnyLane,
         });
-        let score = Score::default();
+        let score = Score::told_by(|_| ());
         score.begins(&passed);
         let (took, cleaned) = (Duration::from_secs(1), Duration::ZERO);
         score.passed(&Played { scenario: &passed, lane: 1, took, cleaned, failed: None });

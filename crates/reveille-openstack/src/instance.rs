@@ -184,7 +184,9 @@ fn state(status: &str, vm_state: &str, task_state: &str) -> InstanceState {
     match status {
         "active" => InstanceState::Active,
         "build" => InstanceState::Building,
-        "shutoff" | "paused" | "suspended" | "shelved" | "shelved_offloaded" => InstanceState::Stopped,
+        // What a person paused, suspended or shelved is no machine that stopped: `os-start` is refused there (nova:
+        // api-guide, server_concepts, "os-start: STOPPED"), and only who did it can undo it.
+        "shutoff" => InstanceState::Stopped,
         "soft_deleted" if task_state.is_empty() => InstanceState::Gone,
         _ => InstanceState::Other,
     }
@@ -243,10 +245,10 @@ mod tests {
             ("REBUILD", "active", "rebuilding", Other),
             ("SHUTOFF", "stopped", "", Stopped),
             ("SHUTOFF", "stopped", "powering-on", Stopped),
-            ("PAUSED", "paused", "", Stopped),
-            ("SUSPENDED", "suspended", "", Stopped),
-            ("SHELVED", "shelved", "", Stopped),
-            ("SHELVED_OFFLOADED", "shelved_offloaded", "", Stopped),
+            ("PAUSED", "paused", "", Other),
+            ("SUSPENDED", "suspended", "", Other),
+            ("SHELVED", "shelved", "", Other),
+            ("SHELVED_OFFLOADED", "shelved_offloaded", "", Other),
             ("VERIFY_RESIZE", "resized", "", Other),
             ("MIGRATING", "active", "migrating", Other),
             ("RESCUE", "rescued", "", Other),

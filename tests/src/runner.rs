@@ -36,7 +36,7 @@ const ONLY: &str = "REVEILLE_E2E_ONLY";
 /// How many lanes, unless the machine is better known.
 const LANES: &str = "REVEILLE_E2E_LANES";
 /// Scenarios wait most of the time, so one core carries more than one; a rig takes 1.5 GB.
-const LANES_USUALLY: usize = 5;
+const LANES_USUALLY: usize = 3;
 /// Begins the name of each rig and folder; process id and lane follow.
 const PREFIX: &str = "e2e-";
 

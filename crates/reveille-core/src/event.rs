@@ -222,6 +222,8 @@ pub struct Pause {
 pub enum PauseScope {
     /// The whole roster.
     Roster,
+    /// The whole roster, because another controller acts for it. Its end is a handover.
+    OtherController,
     /// One pool, by name.
     Pool(Arc<str>),
     /// One machine, by instance id, instance name or node name.
@@ -233,7 +235,7 @@ impl PauseScope {
     /// or a node's name.
     pub fn covers(&self, pool: Option<&PoolName>, is_called: impl FnOnce(&str) -> bool) -> bool {
         match self {
-            Self::Roster => true,
+            Self::Roster | Self::OtherController => true,
             Self::Pool(name) => pool.is_some_and(|pool| *pool.as_str() == **name),
             Self::Machine(name) => is_called(name),
         }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::effect::{Call, Outcome};
 use crate::model::agent::AgentHold;
-use crate::model::before::Before;
+use crate::model::before::{ActionMark, Before};
 use crate::model::id::{
     AgentId, ClusterUid, Fence, IncidentId, InstanceId, IntentId, NodeName, PoolName, ZoneName,
 };
@@ -55,6 +55,25 @@ pub enum Record {
         machine: MachineKey,
         /// By which sign.
         why: Arc<str>,
+    },
+    /// Somebody else took a machine of these pools away: they are left alone for a while.
+    OthersActed {
+        /// When that was noticed.
+        at: Time,
+        /// Where. More than one where nobody could tell of which it was.
+        pools: Vec<PoolName>,
+        /// Until when nothing is done beside them.
+        until: Time,
+        /// Who did what, for people.
+        what: Arc<str>,
+    },
+    /// The Nodes of these machines went together, and their API server denied each by name: nothing is done to them before they
+    /// have a Node again, which is told by [`Record::Joined`].
+    LostTogether {
+        /// When that was believed.
+        at: Time,
+        /// Who.
+        machines: Vec<MachineKey>,
     },
     /// These instances are gone for good; nothing about them needs to be kept.
     Forgotten {
@@ -131,7 +150,8 @@ pub enum Record {
         /// The rung that the incident is on now.
         rung: u8,
     },
-    /// Where an incident stands on its ladder, as a checkpoint of a rotated ledger keeps it.
+    /// Where an incident stands on its ladder: as a checkpoint of a rotated ledger keeps it, and where a new one goes on with
+    /// what was tried for the same machine before.
     CarriedOver {
         /// Which incident.
         incident: IncidentId,
@@ -141,6 +161,8 @@ pub enum Record {
         tries: u32,
         /// Nothing for it before this.
         not_before: Option<Time>,
+        /// What the cloud showed before a reboot that was not confirmed, and may only be late.
+        unconfirmed: Option<ActionMark>,
     },
     /// How far everything that is counted has come, as a checkpoint of a rotated ledger keeps it: what had a number may be
     /// forgotten, and no number is given twice.

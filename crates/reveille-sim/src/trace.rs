@@ -72,6 +72,8 @@ fn line(record: &Record) -> String {
             let side = |rows: &[Passage]| rows.iter().map(row).collect::<Vec<_>>().join(" ");
             format!("{machine} came so far: {} | its agent: {}", side(&trace.seen), side(&trace.said))
         }
+        Record::LostTogether { machines, .. } => format!("{} machine(s) were lost together", machines.len()),
+        Record::OthersActed { what, .. } => format!("others are at work: {what}"),
         Record::Forgotten { machines, .. } => format!("{} machine(s) forgotten", machines.len()),
         Record::Departed { machines, .. } => format!("{} machine(s) are out of sight", machines.len()),
         Record::Opened { incident, key, label, .. } => {

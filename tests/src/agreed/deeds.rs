@@ -94,7 +94,7 @@ impl Stage<'_> {
             Happens::Process(mishap) => self.befall(mishap),
             Happens::Pauses { scope, by, reason } => {
                 let scope = match scope {
-                    PauseScope::Roster => None,
+                    PauseScope::Roster | PauseScope::OtherController => None,
                     PauseScope::Pool(name) => Some(format!("pool/{name}")),
                     PauseScope::Machine(name) => Some(rig_name(&self.prefix, name)),
                 };

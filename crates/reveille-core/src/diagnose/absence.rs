@@ -325,8 +325,10 @@ fn judge_node(witness: Witness<'_>, seen: &Seen, node: &NodeSeen) -> Standing {
     let deadlines = witness.deadlines(seen);
     // A node that was never seen Ready, by this process, may still be joining: the wider deadline counts.
     let not_ready = deadlines.not_ready_within;
-    let due_after =
-        if seen.was_ready { Some(not_ready) } else { deadlines.join_within.map(|join| join.max(not_ready)) };
+    // Where a join may take for ever, one that had joined before this process began is not waited for without an end.
+    let is_old = seen.joined.is_some() && !seen.born_in_sight;
+    let join = deadlines.join_within.map(|join| join.max(not_ready));
+    let due_after = if seen.was_ready { Some(not_ready) } else { join.or(is_old.then_some(not_ready)) };
     absent(FaultKind::NotReady, finding, due_after, true)
 }
 

@@ -109,7 +109,7 @@ pub fn of_machine(
     unreachable(roster, node, now, &mut faults);
     let router = roster.network.router.as_ref().filter(|(name, _)| *name == cloud.name);
     if let Some((_, router)) = router {
-        let needed = route_faults::routes_needed(cloud, cluster, router, seen);
+        let needed = route_faults::routes_needed(roster, cloud, cluster, router, seen);
         if !needed.is_empty() && cloud.routers.contains_key(router) {
             let listed: Vec<String> = needed.iter().map(ToString::to_string).collect();
             let evidence = vec![Evidence::new(
@@ -202,7 +202,8 @@ pub fn pairs_needed(roster: &Roster, cluster: &ClusterView, seen: &Seen) -> Opti
         return None;
     }
     let node = seen.nodes.first().and_then(|name| cluster.nodes.get(name))?;
-    pairs::missing_pairs(&seen.ports, &node.node.addresses, &node.node.pod_ranges)
+    let ranges = cluster.own_pod_ranges(&node.node, &roster.network.pod_ranges);
+    pairs::missing_pairs(&seen.ports, &node.node.addresses, &ranges)
 }
 
 /// The rules that a group lacks: those that no group of any pool that uses it provides.

@@ -23,7 +23,7 @@ use crate::observe::cloud::{Seen, Unlisted};
 use crate::observe::tally::{Place, Rank};
 use crate::plan::budget::Phase;
 use crate::plan::desk::Case;
-use crate::plan::{interlock, wishes};
+use crate::plan::{interlock, ladder, wishes};
 use crate::record::{Domain, Record, Verdict};
 
 use super::memory::Remembered;
@@ -31,6 +31,8 @@ use super::{CLOSED_MAX, Closed, LookFor, RECURS_WITHIN, State, Wake, proofs};
 
 /// What was denied by id while its node is still there is asked for again.
 const DENIED_AGAIN: Span = Span::from_min(2);
+/// The same in the end: a Node that a newcomer has taken over stands for what was denied for as long as that one lives.
+const DENIED_SELDOM: Span = Span::from_min(90);
 /// Evidence kept per finding: an incident stays small however much there is to quote.
 const EVIDENCE_MAX: usize = 12;
 
@@ -106,8 +108,9 @@ impl State {
             return;
         }
         let blind = !sighted || matches!(standing, Standing::CannotTell(_));
-        if blind || is_ours {
-            // Whoever looked well while nobody could see is looked at again when sight returns: no timer is left for it.
+        if blind || passing {
+            // Whoever looked well while nobody could see is looked at again when sight returns: no timer is left for it. One that
+            // we stopped and started is pending for a moment, and may have joined again by then.
             self.unsure.insert(key.clone());
         }
         let blind = if passing || (blind && !(sighted && steady)) {
@@ -135,7 +138,10 @@ impl State {
             let awaits_reading =
                 || self.asked.contains(&(Look::Instance(cloud.clone(), id.clone()), LookFor::Refresh));
             let goes_on = match flight.phase {
-                Phase::Calling { .. } | Phase::Verifying { .. } => true,
+                Phase::Calling { .. } => true,
+                // A listing is that much older than the answer. What is still stopped then was not started: EC2 may take minutes
+                // to stop a machine, and the call had ended before that.
+                Phase::Verifying { deadline, .. } => self.now < deadline,
                 Phase::Proving { .. } => awaits_reading(),
                 Phase::Recording => false,
             };
@@ -181,7 +187,8 @@ impl State {
                 if let (false, Some(last), MachineKey::Instance(cloud, id)) =
                     (presence.gone, unlisted.last_denial, key)
                 {
-                    let again = last + DENIED_AGAIN;
+                    let times = unlisted.denials.saturating_sub(Unlisted::DENIALS);
+                    let again = last + DENIED_AGAIN.doubled(times.into(), DENIED_SELDOM);
                     if self.now >= again {
                         presence.look = Some(Look::Instance(cloud.clone(), id.clone()));
                     }
@@ -307,8 +314,10 @@ impl State {
                 && closed.verdict == Verdict::Mended
                 && at.since(closed.at) <= RECURS_WITHIN
         });
-        let (rung, tries) =
-            recurs.map_or((0, 0), |closed| (closed.incident.rung, closed.incident.tries.saturating_add(1)));
+        let (rung, tries) = recurs.map_or_else(
+            || self.goes_on(&key),
+            |closed| (closed.incident.rung, closed.incident.tries.saturating_add(1)),
+        );
         let timing = self.roster.timing;
         let not_before = (tries > 0).then(|| at + timing.backoff_min.doubled(tries - 1, timing.backoff_max));
         let not_before = not_before.max(self.still_waited_for(&key)).max(self.still_given_time(&key));
@@ -335,6 +344,9 @@ impl State {
             if self.desk().seen(machine).is_some_and(|(_, seen)| new(seen)) {
                 self.record(Record::Born { at, machine: machine.clone() });
             }
+        }
+        if (rung, tries, not_before) != (0, 0, None) {
+            self.record(Record::CarriedOver { incident: id, rung, tries, not_before, unconfirmed: None });
         }
         if tries >= timing.tries && stands(Guard::TriesEnd) {
             incident.given_up = true;
@@ -367,7 +379,8 @@ impl State {
     /// is called by now (its Node was not Ready, and the cloud controller deleted it). The other incident may be open still: it
     /// closes after this one opened.
     fn still_given_time(&self, key: &IncidentKey) -> Option<Time> {
-        if !key.kind.is_absence() {
+        // What is stopped is not on its way up.
+        if !key.kind.is_absence() || key.kind == FaultKind::Stopped {
             return None;
         }
         let of_it = |last: &&Closed| last.incident.key.subject == key.subject;
@@ -378,6 +391,25 @@ impl State {
         let others = self.cases_of(&key.subject).filter(|other| other.kind.is_absence());
         let open = others.filter_map(|other| self.boots_until(&self.cases.get(&other)?.incident)).max();
         closed.max(open).filter(|until| self.now < *until)
+    }
+
+    /// Where the ladder of this fault stood when another fault took its place, a moment ago, and nothing has helped since: a
+    /// machine that our own stop left off is started, and has the same fault again.
+    fn goes_on(&self, key: &IncidentKey) -> (u8, u32) {
+        let lately = |closed: &&Closed| self.now.since(closed.at) <= RECURS_WITHIN;
+        let of_it = |closed: &&Closed| closed.incident.key.subject == key.subject;
+        let being_off = |closed: &&Closed| closed.incident.key.kind == FaultKind::Stopped;
+        let mut before =
+            self.closed.iter().rev().take_while(lately).filter(of_it).filter(|it| !being_off(it));
+        let unmended = before.by_ref().take_while(|closed| closed.verdict == Verdict::Superseded);
+        let same = unmended.map(|closed| &closed.incident).find(|last| last.key == *key);
+        let Some(last) = same else { return (0, 0) };
+        // What took effect, or had no verdict yet, when the other fault came has not helped: here is the fault again.
+        let in_vain = |tried: &Attempt| !tried.came_to_nothing() && (tried.verdict.is_none() || tried.held());
+        let tries = last.tries + u32::from(last.attempts.last().is_some_and(in_vain));
+        let rung = ladder::ladder(key.kind).get(usize::from(last.rung));
+        let used_up = rung.is_some_and(|rung| tries >= rung.tries(self.roster.timing.tries));
+        if used_up { (last.rung.saturating_add(1), 0) } else { (last.rung, tries) }
     }
 
     /// Until when the reboot that is under way for this incident may show its effect.
@@ -587,29 +619,6 @@ impl State {
             self.record(Record::Forgotten { at, machines: vec![key.clone()] });
         }
         self.depart(key.clone(), Remembered::of(&seen));
-    }
-
-    /// An instance that went without us was somebody else's doing: the pool is left alone for a while.
-    pub(super) fn note_foreign(&mut self, key: &MachineKey) {
-        let MachineKey::Instance(cloud, id) = key else { return };
-        if self.book.deleted_by_us(id) {
-            return;
-        }
-        let pool = self.desk().seen(key).and_then(|(_, seen)| seen.pool().cloned());
-        let Some(pool) = pool else {
-            // Its marks do not tell whose it is: it may have been of any.
-            self.note_gone_unseen(self.now, cloud, id);
-            return;
-        };
-        let ended = self.desk().seen(key).and_then(|(_, seen)| hosting::of(seen)?.ended.clone());
-        if let Some(why) = ended {
-            let what = Arc::from(format!("the provider took instance {id} back ({why})"));
-            self.foreign.insert(pool, (self.now, what));
-            return;
-        }
-        let what = Arc::from(format!("somebody deleted instance {id}"));
-        self.foreign.insert(pool.clone(), (self.now, what));
-        self.ask(Look::Actions(cloud.clone(), id.clone()), LookFor::Deleter(pool, id.clone()));
     }
 }
 

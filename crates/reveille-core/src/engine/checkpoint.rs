@@ -10,6 +10,7 @@ use crate::model::id::RequestId;
 use crate::model::incident::{Incident, MachineKey, Subject};
 use crate::observe::cloud::Left;
 use crate::plan::budget::{Tried, Width};
+use crate::plan::desk::Others;
 use crate::plan::ladder;
 use crate::record::{Joined, Record};
 
@@ -24,6 +25,11 @@ impl State {
         if let Some(cluster) = self.cluster.identity.expected().cloned() {
             records.push(Record::Cluster { at, cluster });
         }
+        let others = self.others.iter().filter(|(_, others)| at < others.until);
+        records.extend(others.map(|(pool, Others { at, until, what })| {
+            let (at, pools, until, what) = (*at, vec![pool.clone()], *until, what.clone());
+            Record::OthersActed { at, pools, until, what }
+        }));
         self.checkpoint_machines(&mut records);
         let closed = self.closed.iter().map(|closed| (&closed.incident, Some((closed.at, closed.verdict))));
         let open = self.cases.values().map(|case| (&case.incident, None));
@@ -73,6 +79,10 @@ impl State {
                 records.push(Record::Left { at, machine, why });
             }
         }
+        // After those who joined: whoever joined again is not lost.
+        let lost: Vec<MachineKey> = self.cluster.lost_together.iter().cloned().collect();
+        let lost = lost.chunks(JOINED_MAX).map(<[_]>::to_vec);
+        records.extend(lost.map(|machines| Record::LostTogether { at, machines }));
         let machines: Vec<MachineKey> = self.departed.iter().map(|(machine, _)| machine.clone()).collect();
         if !machines.is_empty() {
             records.push(Record::Departed { at, machines });
@@ -136,7 +146,9 @@ impl State {
         }
         let Incident { rung, tries, not_before, .. } = *incident;
         if !incident.attempts.is_empty() || (rung, tries, not_before) != (0, 0, None) {
-            records.push(Record::CarriedOver { incident: id, rung, tries, not_before });
+            let case = self.cases.get(&incident.key).filter(|case| case.incident.id == id);
+            let unconfirmed = case.and_then(|case| case.gathered.unconfirmed.clone());
+            records.push(Record::CarriedOver { incident: id, rung, tries, not_before, unconfirmed });
         }
         if incident.given_up {
             records.push(Record::GivenUp { at: self.now, incident: id, why: Arc::from("as before") });

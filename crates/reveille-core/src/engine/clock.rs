@@ -14,7 +14,6 @@
 use crate::guard::{Guard, stands};
 use crate::model::time::{Span, Time};
 use crate::plan::budget::Phase;
-use crate::plan::interlock;
 
 use super::{State, Wake};
 
@@ -55,8 +54,8 @@ impl State {
                 rollout.changed_at = Some(now);
             }
         }
-        let lately = |at: Time| before.since(at) < interlock::FOREIGN_QUIET;
-        self.foreign.values_mut().filter(|(at, _)| lately(*at)).for_each(|(at, _)| *at = now);
+        self.freezes.go_on_at(now);
+        self.leave_alone_anew(before, now);
         self.wait_on(before, now);
     }
 
@@ -150,7 +149,11 @@ impl State {
         self.agents.go_back_to(now);
         self.traces.values_mut().for_each(|traced| traced.go_back_to(now));
         self.clouds.values_mut().for_each(|cloud| cloud.go_back_to(now));
-        self.foreign.values_mut().for_each(|(at, _)| *at = (*at).min(now));
+        for others in self.others.values_mut() {
+            let whole = others.until.since(others.at);
+            others.at = others.at.min(now);
+            others.until = others.until.min(others.at + whole);
+        }
         self.dead_hops.values_mut().for_each(|since| *since = (*since).min(now));
         self.route_limits.values_mut().for_each(|(at, _)| *at = (*at).min(now));
         self.closed.iter_mut().for_each(|closed| closed.at = closed.at.min(now));

@@ -144,6 +144,10 @@ fn check_call(state: &State, call: &Call) -> Result<(), Violation> {
         Call::RemoveRoutes { cloud, routes, router, .. } => {
             return check_removal(state, cloud, router, routes);
         }
+        Call::AddRoutes { routes, .. } => {
+            return check_addition(state, call, routes.iter().map(|route| route.destination));
+        }
+        Call::AddPortPairs { pairs, .. } => return check_addition(state, call, pairs.iter().copied()),
         Call::AssignRoles { .. } => return check_access(state, call),
         Call::AskAgent { .. } => return check_ask(state, call),
         Call::Start { cloud, instance, .. } => {
@@ -170,6 +174,18 @@ fn check_call(state: &State, call: &Call) -> Result<(), Violation> {
     };
     let Some(seen) = seen else { return ensure(false, 5, || format!("{call}: nobody knows that machine")) };
     check_destructive(state, call, seen)
+}
+
+/// What comes leads to pods of the roster: a route or an address pair of another network would give a machine the packets of
+/// others.
+fn check_addition(
+    state: &State,
+    call: &Call,
+    mut nets: impl Iterator<Item = ipnet::IpNet>,
+) -> Result<(), Violation> {
+    let ours = |net: &ipnet::IpNet| state.roster.network.pod_ranges.iter().any(|range| range.contains(net));
+    let foreign = nets.find(|net| !ours(net));
+    ensure(foreign.is_none(), 5, || format!("{call}: a range that is none of the roster's"))
 }
 
 /// A route goes that leads to nothing, that stands beside the right route to the owner of its range, or that a nudge left.

@@ -213,7 +213,7 @@ impl State {
         self.depart(key.clone(), memory);
         let at = self.now;
         self.record(Record::Forgotten { at, machines: vec![key.clone()] });
-        self.note_gone_unseen(at, cloud, id);
+        self.note_gone_unseen(cloud, id);
     }
 
     /// The node that this machine joined as still names it, and the pool that it was of is in the roster.
@@ -242,18 +242,6 @@ impl State {
         }
     }
 
-    /// An instance went, and not through us. Of which pool it was is not known any more, so all of that cloud are left alone
-    /// for a while.
-    pub(super) fn note_gone_unseen(&mut self, at: Time, cloud: &CloudName, id: &InstanceId) {
-        if self.book.deleted_by_us(id) {
-            return;
-        }
-        let what: Arc<str> = Arc::from(format!("somebody deleted instance {id}"));
-        for pool in self.roster.pools.values().filter(|pool| pool.cloud == *cloud) {
-            self.foreign.insert(pool.name.clone(), (at, what.clone()));
-        }
-    }
-
     fn on_namesake_answer(&mut self, node: &NodeName, answer: &Result<Answer, ReadError>) {
         let settles = self.roster.settles.values().max().copied().unwrap_or_default();
         let Some(seen) = self.cluster.nodes.get_mut(node) else { return };
@@ -262,9 +250,13 @@ impl State {
         match answer {
             // Its machine may be too young for its cloud to know.
             Ok(Answer::Instance(None)) if self.now.since(seen.first_seen) < settles => {}
-            Ok(Answer::Instance(None)) => seen.denials = seen.denials.saturating_add(1),
+            Ok(Answer::Instance(None)) => {
+                seen.denials = seen.denials.saturating_add(1);
+                seen.found = 0;
+            }
             Ok(Answer::Instance(Some(found))) => {
                 seen.denials = 0;
+                seen.found = seen.found.saturating_add(1);
                 // Had it a mark of the roster, it were in a view by now, and the node linked to it.
                 seen.unmarked = !found.state.is_leaving() && found.state != InstanceState::Other;
             }
@@ -286,8 +278,8 @@ impl State {
         else {
             return;
         };
-        if let Some((_, what)) = self.foreign.get_mut(pool) {
-            *what = Arc::from(format!("user {who} deleted instance {instance}"));
+        if let Some(others) = self.others.get_mut(pool) {
+            others.what = Arc::from(format!("user {who} deleted instance {instance}"));
         }
     }
 

@@ -23,7 +23,9 @@ mod identity;
 pub mod invariants;
 mod looks;
 mod memory;
+mod nodes_lost;
 mod nodes_only;
+mod others;
 mod outbox;
 mod projects;
 mod proofs;
@@ -37,7 +39,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use crate::effect::{Effect, Look};
-use crate::event::{Command, Event, Pause};
+use crate::event::{Command, Event, Pause, PauseScope};
 use crate::model::access::UserRef;
 use crate::model::id::{
     CloudName, Fence, IncidentId, IntentId, LookId, NodeName, PoolName, RecordId, RouterId, ZoneName,
@@ -48,9 +50,9 @@ use crate::model::time::{Span, Time};
 use crate::observe::agents::AgentsView;
 use crate::observe::cloud::CloudView;
 use crate::observe::cluster::ClusterView;
-use crate::observe::tally::{Count, Tally};
+use crate::observe::tally::{Count, Place, Tally};
 use crate::plan::budget::Book;
-use crate::plan::desk::{Case, Desk};
+use crate::plan::desk::{Case, Desk, Others};
 use crate::plan::freeze::{Freezes, Scope};
 use crate::plan::interlock;
 use crate::record::{Joined, Record};
@@ -110,15 +112,12 @@ pub struct State {
     rollouts_as_of: BTreeMap<CloudName, (u64, u64)>,
     /// Clouds whose listings are doubted, and when a full listing was last asked for.
     asked_in_full: BTreeMap<CloudName, AskedInFull>,
-    /// Zones of whose machines none answers.
-    dark: BTreeSet<ZoneName>,
     /// Zones in which every lease is silent, whatever the nodes are said to be.
     hushed: BTreeSet<ZoneName>,
-    /// Zones that were dark, and when the first of their machines answered again.
-    lit: BTreeMap<ZoneName, Time>,
     /// What too many machines were away from, and what recovers.
     freezes: Freezes,
-    foreign: BTreeMap<PoolName, (Time, Arc<str>)>,
+    /// Pools in which somebody else is at work.
+    others: BTreeMap<PoolName, Others>,
     /// When a machine of the pool that was seen being born was last seen Ready for the first time.
     newcomers: BTreeMap<PoolName, Time>,
     /// Machines that joined since an earlier process deleted one, and of which pool: successors, for all that is known.
@@ -256,11 +255,9 @@ impl State {
             rolling: BTreeMap::new(),
             rollouts_as_of: BTreeMap::new(),
             asked_in_full: BTreeMap::new(),
-            dark: BTreeSet::new(),
             hushed: BTreeSet::new(),
-            lit: BTreeMap::new(),
             freezes: Freezes::default(),
-            foreign: BTreeMap::new(),
+            others: BTreeMap::new(),
             newcomers: BTreeMap::new(),
             arrived: BTreeMap::new(),
             route_limits: BTreeMap::new(),
@@ -316,6 +313,12 @@ impl State {
             Event::Done { intent, outcome } => self.on_done(intent, outcome),
             Event::Command(Command::Pauses(pauses)) => {
                 if self.pauses != pauses {
+                    let others = |pauses: &BTreeSet<Pause>| {
+                        pauses.iter().any(|pause| pause.scope == PauseScope::OtherController)
+                    };
+                    if others(&self.pauses) && !others(&pauses) {
+                        self.take_over();
+                    }
                     self.pauses = pauses;
                     self.rouse_held();
                 }
@@ -353,9 +356,8 @@ impl State {
             pauses: &self.pauses,
             rolling: &self.rolling,
             hushed: &self.hushed,
-            lit: &self.lit,
             freezes: &self.freezes,
-            foreign: &self.foreign,
+            others: &self.others,
             dead_hops: &self.dead_hops,
             doubted_hops: &self.doubted_hops,
             route_limits: &self.route_limits,
@@ -456,7 +458,6 @@ impl State {
 
     /// Freezes that many cases hang on, each as one bit: when one flips, what a gate holds is decided again.
     fn review_gates(&mut self) {
-        self.review_zones();
         self.review_freezes();
         self.agents.note_outage(self.now);
         let mut gates = std::mem::take(&mut self.next_gates);
@@ -470,13 +471,16 @@ impl State {
         }
         let all = self.tally.all();
         gates.push(limits.are_too_many(all.amiss, all.total()));
-        gates.extend(self.tally.zones().map(|(zone, _)| self.dark.contains(zone)));
         gates.push(self.cluster.source.trust(self.now).is_given());
         gates.extend(self.clouds.values().map(|cloud| cloud.source.trust(self.now).is_given()));
         gates.push(interlock::fleet_is_dark(&self.cluster));
         let settle = self.roster.timing.settle;
         let recovers = |scope: Scope| self.freezes.left(self.now, settle, &scope).is_some();
         gates.extend(self.roster.pools.keys().map(|name| recovers(Scope::Pool(name.clone()))));
+        for (zone, count) in self.tally.zones() {
+            gates.push(interlock::zone_is_dark(zone, count, &self.hushed));
+            gates.push(recovers(Scope::Zone(zone.clone())));
+        }
         gates.push(recovers(Scope::Roster));
         gates.push(self.agents.outage(self.now).is_some());
         gates.push(interlock::most_are_away(&limits, all));
@@ -491,37 +495,36 @@ impl State {
     /// What is frozen because too many are away, and what recovers from that: where machines come back one after another,
     /// those that are still away come back as well.
     fn review_freezes(&mut self) {
+        let zones = &self.tally;
+        self.freezes.retain(|scope| match scope {
+            Scope::Zone(zone) => zones.zone(zone).total() > 0,
+            Scope::Pool(_) | Scope::Roster => true,
+        });
         let (now, settle, limits) = (self.now, self.roster.timing.settle, self.roster.limits);
         let too_many = |count: Count| limits.are_too_many(count.amiss, count.total());
         let (back, tally) = (self.tally.take_back(), &self.tally);
-        for name in self.roster.pools.keys() {
-            let away = || {
-                tally.away().filter(|(_, place)| place.pool == *name).map(|(key, _)| key.clone()).collect()
-            };
-            let (scope, frozen) = (Scope::Pool(name.clone()), too_many(tally.pool(name)));
-            self.freezes.review(now, settle, &scope, frozen, &back, away);
+        let away = |is_in: &dyn Fn(&Place) -> bool| {
+            tally.away().filter(|(_, place)| is_in(place)).map(|(key, _)| key.clone()).collect()
+        };
+        let pools = self.roster.pools.keys().map(|name| (Scope::Pool(name.clone()), tally.pool(name)));
+        for (scope, count) in pools.filter(|(_, count)| count.total() > 0) {
+            let frozen = too_many(count);
+            let Scope::Pool(name) = &scope else { continue };
+            let name = name.clone();
+            self.freezes.review(now, settle, scope, frozen, &back, || away(&|place| place.pool == name));
+        }
+        for (zone, count) in tally.zones() {
+            let frozen = interlock::zone_is_dark(zone, count, &self.hushed);
+            let away = || away(&|place| place.zone.as_ref() == Some(zone));
+            self.freezes.review(now, settle, Scope::Zone(zone.clone()), frozen, &back, away);
         }
         let all = tally.all();
-        let frozen = too_many(all)
-            || interlock::fleet_is_dark(&self.cluster)
-            || interlock::most_are_away(&limits, all);
-        let away = || tally.away().map(|(key, _)| key.clone()).collect();
-        self.freezes.review(now, settle, &Scope::Roster, frozen, &back, away);
-    }
-
-    /// A zone is dark while none of its machines answers, and gets a while to settle when one does.
-    fn review_zones(&mut self) {
-        let (now, settle) = (self.now, self.roster.timing.settle);
-        for (zone, count) in self.tally.zones() {
-            if count.total() >= 2 && (count.present == 0 || self.hushed.contains(zone)) {
-                if !self.dark.contains(zone) {
-                    self.dark.insert(zone.clone());
-                }
-            } else if self.dark.remove(zone) {
-                self.lit.insert(zone.clone(), now);
-            }
+        if all.total() > 0 {
+            let frozen = too_many(all)
+                || interlock::fleet_is_dark(&self.cluster)
+                || interlock::most_are_away(&limits, all);
+            self.freezes.review(now, settle, Scope::Roster, frozen, &back, || away(&|_| true));
         }
-        self.lit.retain(|_, at| *at <= now && now.since(*at) < settle);
     }
 
     /// A watch that loses what happens goes on calling nodes Ready. Their leases tell: a zone in which all of them are silent

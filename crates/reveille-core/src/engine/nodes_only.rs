@@ -50,7 +50,9 @@ impl State {
             } else if seen.denials >= Unlisted::DENIALS {
                 faults.push(faults::ghost_without_memory(name, id, seen.denials, self.now));
             } else {
-                let again = if seen.unmarked { ANOTHERS_AGAIN } else { Unlisted::APART };
+                // One that is being deleted may stay so for ever.
+                let later = Unlisted::APART.doubled(seen.found, ANOTHERS_AGAIN);
+                let again = if seen.unmarked { ANOTHERS_AGAIN } else { later };
                 self.ask_for_namesakes(name, id, seen.last_answer, again);
                 self.wake(self.now + again, Wake::Machine(key.clone()));
             }

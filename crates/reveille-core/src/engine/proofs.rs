@@ -293,7 +293,12 @@ impl State {
                 self.on_done(intent, Outcome::Unknown { text });
             }
             // Also past the deadline: the last read was before it, and one more decides.
-            Phase::Verifying { .. } => self.read_back(intent),
+            Phase::Verifying { .. } => {
+                if let Subject::Machine(machine) = &flight.key.subject {
+                    self.dirty.insert(machine.clone());
+                }
+                self.read_back(intent);
+            }
             Phase::Proving { deadline, .. } if self.now >= deadline => {
                 self.count_failed_replacement(&flight);
                 let text = Arc::from("it took effect and did not help in time");

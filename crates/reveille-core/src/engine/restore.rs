@@ -9,16 +9,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::diagnose::gathered::Gathered;
-use crate::effect::Outcome;
+use crate::effect::{Call, Outcome};
 use crate::guard::{Guard, stands};
 use crate::model::id::{IncidentId, IntentId};
-use crate::model::incident::{Asked, Attempt, DROPPED, Incident, IncidentKey, MachineKey};
+use crate::model::incident::{Asked, Attempt, DROPPED, Incident, IncidentKey};
 use crate::model::roster::{Deadlines, Roster};
 use crate::model::time::{Span, Time};
 use crate::observe::cloud::Left;
 use crate::plan::budget::{Counted, Flight, Phase, Tried, Width};
-use crate::plan::desk::Case;
-use crate::plan::interlock;
+use crate::plan::desk::{Case, Others};
 use crate::plan::ladder::{self, Rung};
 use crate::record::{Domain, Joined, Record, Verdict};
 
@@ -68,7 +67,11 @@ impl Replay {
         match record {
             Record::Started { .. } => {}
             Record::Cluster { cluster, .. } => self.state.cluster.identity.expect(cluster),
+            Record::OthersActed { at, pools, until, what } => {
+                self.state.remember_others(&pools, &Others { at, until, what });
+            }
             Record::Joined { .. }
+            | Record::LostTogether { .. }
             | Record::Born { .. }
             | Record::Left { .. }
             | Record::Traced { .. }
@@ -125,7 +128,10 @@ impl Replay {
                     found.attempts.push(attempt);
                 });
             }
-            Record::CarriedOver { incident, rung, tries, not_before } => {
+            Record::CarriedOver { incident, rung, tries, not_before, unconfirmed } => {
+                if let Some(case) = self.keys.get(&incident).and_then(|key| self.state.cases.get_mut(key)) {
+                    case.gathered.unconfirmed = unconfirmed;
+                }
                 self.with(incident, |found| {
                     (found.rung, found.tries, found.not_before) = (rung, tries, not_before);
                 });
@@ -145,6 +151,7 @@ impl Replay {
             Record::Joined { .. } if !stands(Guard::JoinedMemory) => {}
             Record::Joined { machines, .. } => {
                 for Joined { machine, node, pool } in machines {
+                    self.state.cluster.lost_together.remove(&machine);
                     let memory = self.state.remembered.entry(machine).or_default();
                     memory.node = Some(node);
                     memory.pool = pool;
@@ -153,6 +160,7 @@ impl Replay {
                     memory.born = false;
                 }
             }
+            Record::LostTogether { machines, .. } => self.state.cluster.lost_together.extend(machines),
             Record::Born { machine, .. } => {
                 self.state.remembered.entry(machine).or_default().born = true;
             }
@@ -166,16 +174,14 @@ impl Replay {
                 let traced = Traced::of_ledger(trace, told, at.min(self.state.now));
                 self.state.traces.insert(machine, traced);
             }
-            Record::Forgotten { at, machines } => {
+            Record::Forgotten { machines, .. } => {
                 for key in machines {
                     self.state.traces.remove(&key);
                     self.state.agents.forget(&key);
+                    self.state.cluster.lost_together.remove(&key);
                     let memory = self.state.remembered.remove(&key).unwrap_or_default();
                     self.state.requests.remove(&key);
-                    self.state.depart(key.clone(), memory);
-                    if let MachineKey::Instance(cloud, id) = &key {
-                        self.state.note_gone_unseen(at, cloud, id);
-                    }
+                    self.state.depart(key, memory);
                 }
             }
             Record::Departed { machines, .. } => {
@@ -232,7 +238,7 @@ impl Replay {
                 if step.class().is_destructive() {
                     state.book.begin(at);
                 }
-                if let crate::effect::Call::DeleteInstance { instance, .. } = &call {
+                if let Call::DeleteInstance { instance, .. } = &call {
                     state.book.note_deleted(instance);
                 }
                 let phase = Phase::Recording;
@@ -415,6 +421,10 @@ impl Replay {
         let unseen = |flight: &&Flight| !matches!(flight.phase, Phase::Proving { .. });
         if let Some(flight) = self.state.book.flights.get(&intent).filter(unseen).cloned() {
             self.state.book.not_deleted(&flight.call);
+            if let (Call::Reboot { .. }, Some(case)) = (&flight.call, self.state.cases.get_mut(&flight.key)) {
+                // It may only be late.
+                case.gathered.unconfirmed = flight.before.as_ref().and_then(|before| before.action.clone());
+            }
             self.state.book.doubt(intent, &Flight { phase: Phase::Calling { since: at }, ..flight });
         }
     }
@@ -448,9 +458,17 @@ impl Replay {
         if self.state.cases.get(&key).is_none_or(|case| case.incident.id != id) {
             return;
         }
-        // A machine that is gone, as was wanted, keeps its slot until its pool is well; anything else that was being
-        // proved is proved, or has nothing left to prove.
-        let keeps = |flight: &Flight| flight.rung == Rung::Replace && verdict == Verdict::SubjectGone;
+        // As in the process before (`land_closed`): a machine that is gone, as was wanted, keeps its slot until its pool is well;
+        // anything else that was being proved is proved, or has nothing left to prove.
+        let is_answered = self.state.cases.get(&key).is_some_and(|case| {
+            case.incident.attempts.last().is_some_and(|attempt| attempt.outcome.is_some())
+        });
+        let is_over = matches!(verdict, Verdict::Mended | Verdict::Recovered);
+        let keeps = |flight: &Flight| match flight.phase {
+            Phase::Proving { .. } => flight.rung == Rung::Replace && !is_over,
+            // A call on its way is waited for, whatever became of the fault.
+            Phase::Recording | Phase::Calling { .. } | Phase::Verifying { .. } => !(is_over && is_answered),
+        };
         let landed = self.state.book.flight_of(id).filter(|(_, flight)| {
             matches!(flight.phase, Phase::Proving { .. })
                 && matches!(verdict, Verdict::Mended | Verdict::Recovered)
@@ -484,9 +502,7 @@ impl Replay {
             }
         }
         if let Some(last) = how.last_alive.filter(|_| blind) {
-            // Whoever was at work when the one before us fell silent may be at work still.
-            let lately = |at: Time| at <= last && last.since(at) < interlock::FOREIGN_QUIET;
-            state.foreign.values_mut().filter(|(at, _)| lately(*at)).for_each(|(at, _)| *at = how.now);
+            state.leave_alone_anew(last, how.now);
         }
         if let Some(last) = how.last_alive {
             state.back_off_on(last);

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::diagnose::absence;
-use crate::effect::{Effect, Look, ReadError};
-use crate::event::{Answer, CloudFact, CloudSnapshot, ClusterFact, Scope};
+use crate::effect::{Effect, Look};
+use crate::event::{CloudFact, CloudSnapshot, ClusterFact, Scope};
 use crate::guard::{Guard, stands};
 use crate::model::id::{CloudName, InstanceId, NodeName, PoolName};
 use crate::model::incident::{IncidentKey, MachineKey, Subject};
@@ -16,7 +16,6 @@ use crate::model::time::{Span, Time};
 use crate::observe::cloud::{CloudChange, Left, Whose};
 use crate::observe::cluster::{ClusterChange, Link, NodeSeen};
 use crate::observe::join;
-use crate::observe::nodes_listed::Fleet;
 use crate::record::{Joined, Record};
 
 use super::memory::Remembered;
@@ -199,6 +198,7 @@ impl State {
         if !(change.applied.is_empty() && change.removed.is_empty()) {
             self.settled_projects.clear();
         }
+        self.note_lost_together(change.lost_together);
         for gone in change.removed {
             let sharing = self.desk().views().machines_of(&gone);
             self.dirty.extend(sharing);
@@ -238,56 +238,6 @@ impl State {
         self.newly_joined.push(Joined { machine, node: name.clone(), pool: seen.pool().cloned() });
     }
 
-    /// A cloud was listed: what its machines are may contradict a list of nodes that came earlier.
-    fn review_node_list_beside(&mut self, cloud: &CloudName) {
-        if !self.cluster.awaits_judgement() {
-            return;
-        }
-        if self.cluster.source.doubted().is_none() && !stands(Guard::JudgedAgain) {
-            return;
-        }
-        self.cluster.count_linked();
-        let believed = self.cluster.source.trust(self.now).is_given();
-        self.review_node_list();
-        if believed && !self.cluster.source.trust(self.now).is_given() {
-            let ids = self.clouds.get(cloud).map(|view| view.instances.keys().cloned().collect());
-            let ids: Vec<InstanceId> = ids.unwrap_or_default();
-            self.mark(cloud, ids);
-        }
-    }
-
-    /// What the last list of nodes means may have changed.
-    fn review_node_list(&mut self) {
-        if self.cluster.awaits_judgement() {
-            let change = self.judge_nodes();
-            self.after_cluster_change(change);
-        }
-    }
-
-    fn judge_nodes(&mut self) -> ClusterChange {
-        let fleet = Fleet { clouds: &self.clouds, timing: self.roster.timing };
-        let change = self.cluster.judge_list(self.now, fleet);
-        for name in self.cluster.names_to_ask(self.now, fleet) {
-            self.ask(Look::Node(name.clone()), LookFor::Lost(name));
-        }
-        change
-    }
-
-    /// A node that a doubted list lacks was asked for by name.
-    pub(super) fn on_lost_answer(
-        &mut self,
-        name: &NodeName,
-        answer: &Result<Answer, ReadError>,
-        asked_at: Time,
-    ) {
-        match answer {
-            Ok(Answer::Node(None)) => self.cluster.node_denied(asked_at, name),
-            Ok(Answer::Node(Some(_))) => self.cluster.node_found(self.now, name),
-            _ => return,
-        }
-        self.review_node_list();
-    }
-
     /// Finds the node's instance anew, and moves it there.
     pub(super) fn relink(&mut self, name: &NodeName) {
         let Some(seen) = self.cluster.nodes.get(name) else { return };
@@ -308,7 +258,10 @@ impl State {
                 seen.nodes.insert(place, name.clone());
             }
             let machine = MachineKey::Instance(new.cloud.clone(), new.instance.clone());
-            self.cluster.lost_together.remove(&machine);
+            if self.cluster.lost_together.remove(&machine) {
+                let pool = self.desk().seen(&machine).and_then(|(_, seen)| seen.pool().cloned());
+                self.newly_joined.push(Joined { machine: machine.clone(), node: name.clone(), pool });
+            }
             self.dirty.insert(machine);
             self.dirty.insert(MachineKey::Node(name.clone()));
         }
@@ -353,16 +306,20 @@ impl State {
         if *removal == Removal::Drained {
             self.note_drained(node, &key);
         }
-        let Some(seen) = self.clouds.get_mut(cloud).and_then(|view| view.instances.get_mut(id)) else {
-            return;
-        };
         let (at, sign) = (self.now, removal.sign());
-        seen.left = Some(Box::new(Left { at, sign: sign.clone() }));
+        let left = Some(Box::new(Left { at, sign: sign.clone() }));
+        let Some(seen) = self.clouds.get_mut(cloud).and_then(|view| view.instances.get_mut(id)) else {
+            // It has no marks of ours at this moment. Once they are back, this is known of it.
+            let Some((_, memory)) = self.departed.iter_mut().rev().find(|(other, _)| *other == key) else {
+                return;
+            };
+            memory.left = left;
+            return self.record(Record::Left { at, machine: key, why: sign });
+        };
+        seen.left = left;
         // Whoever takes the node away takes the instance next, and may be at work on others of the pool.
-        if let Some(pool) = seen.pool().cloned() {
-            let what = Arc::from(format!("node {node} left on purpose ({sign})"));
-            self.foreign.insert(pool, (at, what));
-        }
+        let pool = seen.pool().cloned();
+        self.note_others(pool.into_iter().collect(), format!("node {node} left on purpose ({sign})").into());
         self.record(Record::Left { at, machine: key, why: sign });
     }
 

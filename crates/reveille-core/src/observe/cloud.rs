@@ -379,7 +379,10 @@ impl CloudView {
     }
 
     pub(super) fn unlist(&mut self, now: Time, id: &InstanceId, change: &mut CloudChange) {
-        change.ask.insert(id.clone());
+        // One that is denied already is asked for at a pace of its own (`engine::cases`), not at each listing.
+        if self.instances.get(id).is_none_or(|seen| !seen.is_gone()) {
+            change.ask.insert(id.clone());
+        }
         if let Some(seen) = self.instances.get_mut(id) {
             seen.unlisted.get_or_insert(Unlisted { since: now, denials: 0, last_denial: None });
             change.touched.insert(id.clone());

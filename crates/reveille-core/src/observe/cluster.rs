@@ -10,6 +10,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use ipnet::IpNet;
+
+use crate::guard::{Guard, stands};
 use crate::model::id::{CloudName, InstanceId, NodeName, NodeUid};
 use crate::model::incident::MachineKey;
 use crate::model::lease::Leases;
@@ -39,6 +42,8 @@ pub struct NodeSeen {
     pub first_seen: Time,
     /// The instance that it names is there, and carries none of the roster's marks.
     pub unmarked: bool,
+    /// How often in a row its instance was found when it was asked for.
+    pub found: u32,
     /// Its providerID names an instance that its cloud denies by id: so often.
     pub denials: u8,
     /// When its cloud was last heard about that instance, or failed to answer.
@@ -67,6 +72,7 @@ impl NodeSeen {
             lost: false,
             first_seen: now,
             unmarked: false,
+            found: 0,
             denials: 0,
             last_answer: None,
             marked: Marked::of(node, |_| now, now),
@@ -168,6 +174,8 @@ pub struct ClusterChange {
     pub applied: Vec<NodeName>,
     /// These went, with what they were.
     pub removed: Vec<NodeSeen>,
+    /// Of which machines it is believed only now that their Nodes went together.
+    pub lost_together: Vec<MachineKey>,
 }
 
 impl ClusterView {
@@ -334,6 +342,14 @@ impl ClusterView {
     /// The nodes that have this address.
     pub fn with_address(&self, address: &IpAddr) -> &[NodeName] {
         self.identities.with_address(address)
+    }
+
+    /// The pod ranges of this node that are surely its own: within the roster's, and no other node's. A node writes its ranges
+    /// itself when it registers, so that without this it could have any network routed to it.
+    pub fn own_pod_ranges(&self, node: &Node, ours: &[IpNet]) -> Vec<IpNet> {
+        let is_ours = |range: &IpNet| ours.iter().any(|net| net.contains(range)) || !stands(Guard::OwnRoutes);
+        let is_own = |range: &&IpNet| is_ours(range) && self.identities.has_alone(&node.name, range, ours);
+        node.pod_ranges.iter().filter(is_own).copied().collect()
     }
 
     /// The node answers, or its lease was renewed lately: its kubelet lives.

@@ -14,7 +14,7 @@
 //! watched, and none joined before. A new cluster looks like that. No act that can hurt happens there before the first Node
 //! exists (`plan::interlock`).
 //!
-//! A list that lacks too many is doubted until each of those nodes was asked for by its name and denied twice, a while
+//! A list that lacks too many is doubted until each of those nodes is back or was asked for by its name and denied twice, a while
 //! apart: so many Nodes can have been deleted while no watch ran, and a doubt that never ends stops every repair. What took
 //! them is not known then, a person or an etcd restored from a backup, and says nothing of the machines: they are
 //! remembered as lost together, and a person is left to bring them back (`plan::interlock`). An empty list beside running
@@ -131,7 +131,7 @@ impl ClusterView {
         }
         // A node without a link may stand for a machine of a cloud that was not listed yet.
         let is_known = fleet.is_known();
-        self.note_lost_together(fleet);
+        change.lost_together = self.note_lost_together();
         let decided = |name: &&NodeName| is_known || self.nodes.get(*name).is_none_or(|it| it.link.is_some());
         let removed: Vec<NodeName> = self.lost.iter().filter(decided).cloned().collect();
         for name in removed {
@@ -154,6 +154,8 @@ impl ClusterView {
         }
         let (torn, awaited) = (self.torn(fleet).count(), self.still_awaited(fleet).count());
         let known = self.linked;
+        let is_open = |name: &&NodeName| self.by_name.is_open(name);
+        let open = self.torn(fleet).chain(self.still_awaited(fleet)).filter(is_open).count();
         if torn > fleet.timing.may_lack(known) && !self.torn(fleet).all(|name| self.by_name.is_absent(name)) {
             return Some(format!("{torn} of {known} nodes went missing at once while their instances run"));
         }
@@ -164,18 +166,25 @@ impl ClusterView {
                 "{awaited} of {total} machines that joined before have no Node in the list while their instances run"
             ));
         }
+        // That some are back makes the others no less lost together: a list is doubted until each name is told.
+        if open > 0 {
+            return Some(format!("{open} nodes that a doubted list lacks are not denied by name yet"));
+        }
         None
     }
 
-    /// A list that was doubted is believed, because each Node that it lacks was denied by name.
-    fn note_lost_together(&mut self, fleet: Fleet<'_>) {
-        let lost = self.torn(fleet).filter(|name| self.by_name.is_absent(name));
+    /// A list that was doubted is believed, because each Node that it lacks was denied by name. All that it lacked then, and that
+    /// are not back, went together.
+    fn note_lost_together(&mut self) -> Vec<MachineKey> {
+        let lost = self.lost.iter().filter(|name| self.by_name.knows(name));
         let linked = lost.filter_map(|name| self.nodes.get(name)?.link.as_ref());
         let linked = linked.map(|link| (link.cloud.clone(), link.instance.clone()));
-        let awaited = self.still_awaited(fleet).filter(|name| self.by_name.is_absent(name));
-        let awaited = awaited.filter_map(|name| self.awaited.nodes.get(name).cloned());
-        let together: Vec<_> = linked.chain(awaited).collect();
-        self.lost_together.extend(together.into_iter().map(|(cloud, id)| MachineKey::Instance(cloud, id)));
+        let awaited = self.awaited.nodes.iter().filter(|(name, _)| self.by_name.knows(name));
+        let awaited = awaited.map(|(_, machine)| machine.clone());
+        let together = linked.chain(awaited).map(|(cloud, id)| MachineKey::Instance(cloud, id));
+        let together: Vec<MachineKey> = together.filter(|key| !self.lost_together.contains(key)).collect();
+        self.lost_together.extend(together.iter().cloned());
+        together
     }
 
     /// Nodes that the last list lacks, and whose machines run.
@@ -233,6 +242,16 @@ impl ByName {
 
     fn is_due(&self, now: Time, name: &NodeName) -> bool {
         self.0.get(name).is_none_or(|asked| !asked.absent && asked.next <= now)
+    }
+
+    /// It is asked for, since a list that lacks it was doubted.
+    fn knows(&self, name: &NodeName) -> bool {
+        self.0.contains_key(name)
+    }
+
+    /// It is asked for and not denied twice yet.
+    fn is_open(&self, name: &NodeName) -> bool {
+        self.0.get(name).is_some_and(|asked| !asked.absent)
     }
 
     fn is_absent(&self, name: &NodeName) -> bool {

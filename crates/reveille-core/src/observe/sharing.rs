@@ -19,6 +19,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::net::IpAddr;
 
+use ipnet::IpNet;
+
 use crate::model::id::{CloudName, InstanceId, NodeName};
 use crate::model::incident::MachineKey;
 use crate::model::instance::Instance;
@@ -35,6 +37,8 @@ use super::pack;
 pub(super) struct Identities {
     by_uuid: BTreeMap<InstanceId, Holders<NodeName>>,
     by_address: BTreeMap<IpAddr, Holders<NodeName>>,
+    /// By their pod ranges.
+    by_range: BTreeMap<IpNet, Holders<NodeName>>,
 }
 
 impl Identities {
@@ -45,6 +49,9 @@ impl Identities {
         for address in &node.addresses {
             Holders::add(&mut self.by_address, *address, &node.name);
         }
+        for range in &node.pod_ranges {
+            Holders::add(&mut self.by_range, range.trunc(), &node.name);
+        }
     }
 
     pub(super) fn remove(&mut self, node: &Node) {
@@ -54,11 +61,15 @@ impl Identities {
         for address in &node.addresses {
             Holders::remove(&mut self.by_address, address, &node.name);
         }
+        for range in &node.pod_ranges {
+            Holders::remove(&mut self.by_range, &range.trunc(), &node.name);
+        }
     }
 
     /// The same object, described anew. Nearly always it is on the same machine.
     pub(super) fn change(&mut self, before: &Node, now: &Node) {
-        if before.system_uuid != now.system_uuid || before.addresses != now.addresses {
+        let same = before.system_uuid == now.system_uuid && before.addresses == now.addresses;
+        if !same || before.pod_ranges != now.pod_ranges {
             self.remove(before);
             self.add(now);
         }
@@ -67,6 +78,7 @@ impl Identities {
     pub(super) fn pack(&mut self) {
         pack::pack(&mut self.by_uuid);
         pack::pack(&mut self.by_address);
+        pack::pack(&mut self.by_range);
     }
 
     pub(super) fn with_uuid(&self, uuid: &InstanceId) -> &[NodeName] {
@@ -75,6 +87,19 @@ impl Identities {
 
     pub(super) fn with_address(&self, address: &IpAddr) -> &[NodeName] {
         self.by_address.get(address).map_or(&[], Holders::all)
+    }
+
+    /// No other node has a pod range that overlaps this one. Counted are ranges within `ours`: anybody may write a wider one
+    /// into an object of its own.
+    pub(super) fn has_alone(&self, name: &NodeName, range: &IpNet, ours: &[IpNet]) -> bool {
+        let range = range.trunc();
+        let is_ours = |other: &IpNet| ours.iter().any(|net| net.contains(other));
+        let alone = |held: &Holders<NodeName>| held.all().iter().all(|other| other == name);
+        let wider = std::iter::successors(range.supernet(), IpNet::supernet);
+        let mut wider = wider.take_while(is_ours).filter_map(|net| self.by_range.get(&net));
+        let last = IpNet::new_assert(range.broadcast(), range.max_prefix_len());
+        let mut within = self.by_range.range(range..=last).filter(|(net, _)| range.contains(*net));
+        wider.all(alone) && within.all(|(_, held)| alone(held))
     }
 }
 

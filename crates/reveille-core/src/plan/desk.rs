@@ -70,12 +70,10 @@ pub struct Desk<'a> {
     pub rolling: &'a BTreeMap<PoolName, Time>,
     /// Zones in which every lease is silent.
     pub hushed: &'a BTreeSet<ZoneName>,
-    /// Zones that were dark, and when the first of their machines answered again.
-    pub lit: &'a BTreeMap<ZoneName, Time>,
     /// What was frozen a moment ago and recovers.
     pub freezes: &'a Freezes,
-    /// Pools in which somebody else deleted an instance, when last, and which.
-    pub foreign: &'a BTreeMap<PoolName, (Time, Arc<str>)>,
+    /// Pools in which somebody else is at work.
+    pub others: &'a BTreeMap<PoolName, Others>,
     /// Next hops that were first found in use nowhere then.
     pub dead_hops: &'a BTreeMap<IpAddr, Time>,
     /// Next hops of a removal of routes that was refused because one of them is in use.
@@ -92,6 +90,17 @@ pub struct Desk<'a> {
     pub leading: bool,
     /// The time of the decision.
     pub now: Time,
+}
+
+/// Somebody else was at work on machines of a pool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Others {
+    /// When that was noticed last.
+    pub at: Time,
+    /// Nothing is done beside them before this.
+    pub until: Time,
+    /// Who did what, for people.
+    pub what: Arc<str>,
 }
 
 impl<'a> Desk<'a> {

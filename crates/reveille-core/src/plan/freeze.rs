@@ -1,19 +1,20 @@
-//! What was frozen and recovers: a pool, or the roster, of which too much was away and less is now.
+//! What was frozen and recovers: a pool, a zone or the roster, of which too much was away and less is now.
 //!
 //! ```text
-//!  too many away ─▶ frozen ─ fewer ─▶ recovering ─ no more came back for `settle` ─▶ over
-//!                                        └──── another one came back: the wait begins anew
+//!  too many away ─▶ frozen ─ fewer ─▶ recovering ─ no more came back for `settle` ─▶ settled
+//!  first sight ───────────────────────▶   └──── another one came back: the wait begins anew
 //! ```
 //!
 //! Eighty of two hundred nodes fell silent and came back at five a second. Without this the share fell below the limit, and three
-//! machines were rebooted that would have been Ready a second later.
+//! machines were rebooted that would have been Ready a second later. What is seen for the first time counts as recovering: a
+//! process that begins in the middle of such a return cannot know of it, and no record of it is needed.
 //!
 //! It does not say what too many are: `interlock` does.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use crate::model::id::PoolName;
+use crate::model::id::{PoolName, ZoneName};
 use crate::model::incident::MachineKey;
 use crate::model::time::{Span, Time};
 
@@ -22,6 +23,8 @@ use crate::model::time::{Span, Time};
 pub enum Scope {
     /// One pool.
     Pool(PoolName),
+    /// One zone.
+    Zone(ZoneName),
     /// Everything.
     Roster,
 }
@@ -30,6 +33,7 @@ impl fmt::Display for Scope {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Pool(name) => write!(f, "pool {name}"),
+            Self::Zone(name) => write!(f, "zone {name}"),
             Self::Roster => f.write_str("the roster"),
         }
     }
@@ -37,18 +41,19 @@ impl fmt::Display for Scope {
 
 /// What is frozen now, and what recovers from that.
 #[derive(Clone, Debug, Default)]
-pub struct Freezes {
-    frozen: BTreeSet<Scope>,
-    recovering: BTreeMap<Scope, Recovery>,
-}
+pub struct Freezes(BTreeMap<Scope, Phase>);
 
 #[derive(Clone, Debug)]
-struct Recovery {
-    /// When the last machine came back.
-    since: Time,
-    /// Machines that were away when the freeze ended and did not come back since. Each of them is news once, so that one
-    /// that comes and goes ends the wait too. By name and not by number: as many machines may be created as come back.
-    away: BTreeSet<MachineKey>,
+enum Phase {
+    Frozen,
+    Recovering {
+        /// When the last machine came back.
+        since: Time,
+        /// Machines that were away when the freeze ended and did not come back since. Each of them is news once, so that one
+        /// that comes and goes ends the wait too. By name and not by number: as many machines may be created as come back.
+        away: BTreeSet<MachineKey>,
+    },
+    Settled,
 }
 
 impl Freezes {
@@ -57,43 +62,59 @@ impl Freezes {
         &mut self,
         now: Time,
         settle: Span,
-        scope: &Scope,
+        scope: Scope,
         is_frozen: bool,
         back: &[MachineKey],
         away: impl FnOnce() -> BTreeSet<MachineKey>,
     ) {
-        if is_frozen {
-            self.recovering.remove(scope);
-            self.frozen.insert(scope.clone());
-        } else if self.frozen.remove(scope) {
-            self.recovering.insert(scope.clone(), Recovery { since: now, away: away() });
-        } else if let Some(recovery) = self.recovering.get_mut(scope) {
-            // The clock may have gone back.
-            recovery.since = recovery.since.min(now);
-            for machine in back {
-                if recovery.away.remove(machine) {
-                    recovery.since = now;
+        let phase = self.0.entry(scope).or_insert(Phase::Frozen);
+        match phase {
+            _ if is_frozen => *phase = Phase::Frozen,
+            Phase::Frozen => *phase = Phase::Recovering { since: now, away: away() },
+            Phase::Recovering { since, away } => {
+                // The clock may have gone back.
+                *since = (*since).min(now);
+                for machine in back {
+                    if away.remove(machine) {
+                        *since = now;
+                    }
+                }
+                if now.since(*since) >= settle {
+                    *phase = Phase::Settled;
                 }
             }
-            if now.since(recovery.since) >= settle {
-                self.recovering.remove(scope);
+            Phase::Settled => {}
+        }
+    }
+
+    /// We slept: whatever came back meanwhile was not seen to, and the wait begins anew.
+    pub fn go_on_at(&mut self, now: Time) {
+        for phase in self.0.values_mut() {
+            if let Phase::Recovering { since, .. } = phase {
+                *since = now;
             }
         }
     }
 
+    /// What is not there any more is not remembered.
+    pub fn retain(&mut self, is_there: impl Fn(&Scope) -> bool) {
+        self.0.retain(|scope, _| is_there(scope));
+    }
+
     /// Too much of something is away now.
     pub fn is_any_frozen(&self) -> bool {
-        !self.frozen.is_empty()
+        self.0.values().any(|phase| matches!(phase, Phase::Frozen))
     }
 
     /// Too much of it is away now.
     pub fn is_frozen(&self, scope: &Scope) -> bool {
-        self.frozen.contains(scope)
+        matches!(self.0.get(scope), Some(Phase::Frozen))
     }
 
     /// How much longer it is left alone, unless another machine comes back.
     pub fn left(&self, now: Time, settle: Span, scope: &Scope) -> Option<Span> {
-        let until = self.recovering.get(scope)?.since + settle;
+        let Some(Phase::Recovering { since, .. }) = self.0.get(scope) else { return None };
+        let until = *since + settle;
         (now < until).then(|| until.since(now))
     }
 }
@@ -113,10 +134,13 @@ mod tests {
             (Freezes::default(), Span::from_s(60), |s: i64| Time::from_ms(s * 1000));
         let mut see = |s: i64, frozen: bool, back: &[&str]| {
             let back: Vec<MachineKey> = machines(back).into_iter().collect();
-            freezes.review(at(s), settle, &Scope::Roster, frozen, &back, || machines(&["a", "b", "c"]));
+            freezes.review(at(s), settle, Scope::Roster, frozen, &back, || machines(&["a", "b", "c"]));
             freezes.left(at(s), settle, &Scope::Roster).map(|left| left.ms / 1000)
         };
-        assert_eq!(see(0, false, &[]), None, "never frozen");
+        assert_eq!(see(-100, false, &[]), Some(60), "what was before the first sight is not known");
+        assert_eq!(see(-70, false, &["b"]), Some(60), "and goes on");
+        assert_eq!(see(-10, false, &[]), None);
+        assert_eq!(see(0, false, &["a"]), None, "never frozen");
         assert_eq!(see(10, true, &[]), None, "frozen is another hold");
         assert_eq!(see(20, false, &[]), Some(60));
         assert_eq!(see(50, false, &["a", "b"]), Some(60), "more came back");

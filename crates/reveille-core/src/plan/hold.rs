@@ -35,7 +35,7 @@ pub enum Hold {
         /// Why.
         why: Arc<str>,
     },
-    /// Sight has only just returned, or a zone that was dark.
+    /// Sight has only just returned, or an agent's way to the API server.
     Settling(Span),
     /// Its node is Ready.
     Ready,
@@ -112,9 +112,9 @@ pub enum Hold {
         /// How many may be.
         tolerated: u32,
     },
-    /// Too many were amiss a moment ago, and machines still come back by themselves.
+    /// Too many were away a moment ago, or it is seen for the first time, and machines still come back by themselves.
     Recovering {
-        /// Pool or roster.
+        /// Pool, zone or roster.
         scope: Scope,
         /// Until it is over, unless another one comes back.
         left: Span,
@@ -319,7 +319,7 @@ impl fmt::Display for Hold {
             Self::Paused { scope, by } => write!(f, "{scope} is paused {by}"),
             Self::Blind { source, why } => write!(f, "{source} cannot be believed: {why}"),
             Self::Settling(left) => {
-                write!(f, "sight, or its zone, has only just returned; waits {left} more")
+                write!(f, "sight has only just returned; waits {left} more")
             }
             Self::Ready => f.write_str("its node is Ready"),
             Self::LeaseFresh(age) => write!(f, "its kubelet lives: its lease was renewed {age} ago"),
@@ -357,7 +357,7 @@ impl fmt::Display for Hold {
                 )
             }
             Self::Recovering { scope, left } => {
-                write!(f, "{scope} was frozen and its machines come back by themselves; waits {left} more")
+                write!(f, "machines of {scope} may still come back by themselves; waits {left} more")
             }
             Self::Rolling(pool) => write!(f, "pool {pool} is rolling to another image or version"),
             Self::OtherActor(who) => write!(f, "somebody else is at work: {who}"),

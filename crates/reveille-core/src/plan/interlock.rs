@@ -6,6 +6,7 @@
 
 mod agents;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::diagnose::hosting;
@@ -13,7 +14,7 @@ use crate::effect::Call;
 use crate::event::PauseScope;
 use crate::guard::{Guard, stands};
 use crate::model::hosting::GroupPhase;
-use crate::model::id::NodeName;
+use crate::model::id::{NodeName, ZoneName};
 use crate::model::incident::{Confidence, FaultKind, MachineKey, Subject};
 use crate::model::instance::InstanceState;
 use crate::model::node::Ready;
@@ -27,7 +28,7 @@ use crate::observe::tally::Count;
 use crate::record::Domain;
 
 use super::budget::{REPLACEMENT_FAILED, normalise_fault};
-use super::desk::{Case, Desk};
+use super::desk::{Case, Desk, Others};
 use super::freeze::Scope;
 use super::hold::Hold;
 use super::ladder::{Class, Rung};
@@ -38,7 +39,7 @@ use agents::{agents_lost, rejoin};
 /// Share of silent leases that makes the fleet dark, percent (the early warning of Gardener's dependency watchdog).
 const FLEET_DARK_PCT: u32 = 60;
 /// After a foreign deletion, a pool is left alone for this long.
-pub const FOREIGN_QUIET: Span = Span::from_min(10);
+pub const OTHERS_QUIET: Span = Span::from_min(10);
 /// As long as nobody can say what became of a machine, it may be deleted at any moment; after so long it holds nobody any more.
 const FATE_OPEN: Span = Span::from_min(60);
 
@@ -103,7 +104,7 @@ fn paused(desk: &Desk<'_>, case: &Case, holds: &mut Vec<Hold>) {
     let is_called = |name: &str| is_named(case, seen, name);
     for pause in desk.pauses.iter().filter(|pause| pause.scope.covers(pool, is_called)) {
         let scope = match &pause.scope {
-            PauseScope::Roster => format!("roster {}", desk.roster.name),
+            PauseScope::Roster | PauseScope::OtherController => format!("roster {}", desk.roster.name),
             PauseScope::Pool(name) => format!("pool {name}"),
             PauseScope::Machine(name) => format!("machine {name}"),
         };
@@ -314,21 +315,22 @@ pub fn most_are_away(limits: &Limits, all: Count) -> bool {
     total >= 2 && away * 100 >= FLEET_DARK_PCT * total && away > limits.tolerated(total)
 }
 
+/// None of a zone's machines answers, or every lease there is silent, whatever the Nodes are said to be.
+pub fn zone_is_dark(zone: &ZoneName, count: Count, hushed: &BTreeSet<ZoneName>) -> bool {
+    count.total() >= 2 && (count.present == 0 || hushed.contains(zone))
+}
+
 /// Many at once is another fault than each alone.
 fn correlated(desk: &Desk<'_>, seen: &Seen, rung: Rung, holds: &mut Vec<Hold>) {
     let Some(pool) = desk.pool(seen) else { return };
+    let mut scopes = vec![Scope::Pool(pool.name.clone()), Scope::Roster];
     let node_zone = desk.node(seen).and_then(|(_, node)| node.node.zone.clone());
     if let Some(zone) = seen.instance.zone.clone().or(node_zone) {
         let count = desk.tally.zone(&zone);
-        if count.total() >= 2 && (count.present == 0 || desk.hushed.contains(&zone)) {
-            holds.push(Hold::ZoneDark { zone, machines: count.total() });
-        } else if let Some(lit) = desk.lit.get(&zone) {
-            // When a zone comes back, its machines come back one after another.
-            let settled = *lit + desk.roster.timing.settle;
-            if desk.now < settled {
-                holds.push(Hold::Settling(settled.since(desk.now)));
-            }
+        if zone_is_dark(&zone, count, desk.hushed) {
+            holds.push(Hold::ZoneDark { zone: zone.clone(), machines: count.total() });
         }
+        scopes.push(Scope::Zone(zone));
     }
     agents_lost(desk, holds);
     let (silent, total) = desk.cluster.silence();
@@ -349,7 +351,8 @@ fn correlated(desk: &Desk<'_>, seen: &Seen, rung: Rung, holds: &mut Vec<Hold>) {
     if most_are_away(&desk.roster.limits, all) && !frozen {
         holds.push(Hold::MostAway { away: all.total() - all.present, total: all.total() });
     }
-    for scope in [Scope::Pool(pool.name.clone()), Scope::Roster] {
+    // When what was away comes back, its machines come back one after another.
+    for scope in scopes {
         if let Some(left) = desk.freezes.left(desk.now, desk.roster.timing.settle, &scope) {
             holds.push(Hold::Recovering { scope, left });
         }
@@ -358,8 +361,8 @@ fn correlated(desk: &Desk<'_>, seen: &Seen, rung: Rung, holds: &mut Vec<Hold>) {
         holds.push(Hold::Rolling(pool.name.clone()));
     }
     // What somebody else's deletion left behind may be tidied up; nothing else is done beside them.
-    if let Some((at, what)) = desk.foreign.get(&pool.name).filter(|_| rung != Rung::Cleanup)
-        && desk.now.since(*at) < FOREIGN_QUIET
+    if let Some(Others { at, until, what }) = desk.others.get(&pool.name).filter(|_| rung != Rung::Cleanup)
+        && desk.now < *until
     {
         holds.push(Hold::OtherActor(format!("{what}, {} ago", desk.now.since(*at)).into()));
     }

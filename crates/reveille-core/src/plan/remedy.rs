@@ -170,7 +170,7 @@ fn one_by_one(
 fn add_routes(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
     let (cloud, router, view) = router(desk)?;
     let (_, seen) = machine(desk, case)?;
-    let routes = route_faults::routes_needed(view, desk.cluster, router, seen);
+    let routes = route_faults::routes_needed(desk.roster, view, desk.cluster, router, seen);
     if routes.is_empty() {
         return no_call("its routes are there");
     }

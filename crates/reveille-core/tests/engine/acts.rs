@@ -5,6 +5,7 @@ use std::sync::Arc;
 use reveille_core::effect::{Call, Outcome};
 use reveille_core::model::hosting::{GroupPhase, Hosting, OwnerGroup};
 use reveille_core::model::incident::FaultKind;
+use reveille_core::model::instance::InstanceState;
 use reveille_core::model::node::Ready;
 use reveille_core::model::roster::Limits;
 use reveille_core::model::time::{Span, Time};
@@ -238,4 +239,56 @@ fn reboot_under_way_keeps_its_patience_when_the_fault_gets_another_name() {
     let again = until_calls(&mut field, 2).expect("in the end it is tried again");
     let patience = again.since(rebooted);
     assert!(patience >= Span::from_min(10), "once more {patience} after its reboot: {:?}", field.calls);
+}
+
+/// EC2 takes minutes to stop a machine whose guest is dead. The call ends before that, and nobody has started it.
+#[test]
+fn ec2_machine_whose_stop_took_long_is_started_soon() {
+    let mut field = silent_on_ec2(false);
+    until_calls(&mut field, 1).expect("it is rebooted");
+    let text = Arc::from("it is stopping, and nobody has started it yet: not stopped yet");
+    field.refuses = Some(Outcome::Unknown { text });
+    until_calls(&mut field, 2).expect("it is stopped and started");
+    let stopped = field.now;
+    field.refuses = None;
+    field.instances.get_mut(ONE).unwrap().state = InstanceState::Stopped;
+    until_calls(&mut field, 3).expect("it is started");
+    assert!(matches!(field.calls[2], Call::Start { .. }), "{:?}", field.calls);
+    let off = field.now.since(stopped);
+    assert!(off <= Span::from_min(8), "it was off for {off}");
+}
+
+/// What stop and start does not cure goes on up its ladder, although the machine had another fault in between: it was off.
+#[test]
+fn ec2_machine_that_no_stop_and_start_cures_is_not_rebooted_for_ever() {
+    let mut field = silent_on_ec2(false);
+    let end = field.now + Span::from_min(600);
+    let mut seen = 0;
+    while field.now < end {
+        field.run(s(10));
+        let Some(last) = field.calls.last().filter(|_| field.calls.len() > seen) else { continue };
+        seen = field.calls.len();
+        let left_off = match last {
+            Call::Reboot { hard: true, .. } => InstanceState::Stopped,
+            Call::Start { .. } => InstanceState::Active,
+            Call::DeleteInstance { .. } => break,
+            _ => continue,
+        };
+        field.instances.get_mut(ONE).unwrap().state = left_off;
+    }
+    let hard = field.calls.iter().filter(|call| matches!(call, Call::Reboot { hard: true, .. })).count();
+    assert!(hard >= 1 && soft_reboots(&field) + hard <= 3, "{:?}", field.calls);
+    assert!(matches!(field.calls.last(), Some(Call::DeleteInstance { .. })), "{:?}", field.calls);
+}
+
+/// Joins may take for ever there; one that had joined before this process began has no such time.
+#[test]
+fn machine_that_had_joined_before_a_restart_is_not_waited_for_without_an_end() {
+    let mut roster = roster();
+    roster.pools.values_mut().for_each(|pool| pool.deadlines.join_within = None);
+    let mut field = Field::new(roster.clone()).populate(10);
+    field.run(Span::from_min(5));
+    field.nodes.get_mut(ONE).unwrap().ready = Ready::Unknown;
+    let mut next = field.restarted(roster);
+    until_calls(&mut next, 1).expect("it is rebooted");
 }

@@ -102,3 +102,74 @@ fn ports_that_only_one_service_lacks_are_not_believed_to_be_gone() {
     field.run(Span::from_min(600));
     assert_eq!(of_cloud(&field).to_string(), "4 of 10 running machines lost all their ports at once");
 }
+
+/// Four are lost; the list is doubted. An operator brings one back before the others are denied by name.
+#[test]
+fn one_that_is_back_does_not_make_the_others_less_lost_together() {
+    let mut field = ten();
+    FOUR.iter().for_each(|id| drop(field.nodes.remove(*id)));
+    field.sync_nodes();
+    field.watch_for(Span::from_min(5));
+    assert!(!of_nodes(&field).is_given());
+    let back = super::fixture::node("i001", Ready::True);
+    field.nodes.insert("i001".to_owned(), back.clone());
+    field.feed(Event::Cluster(ClusterFact::Applied(back.into())));
+    field.watch_for(Span::from_min(1));
+    assert_eq!(of_nodes(&field).to_string(), "3 nodes that a doubted list lacks are not denied by name yet");
+    field.watch_for(Span::from_min(120));
+    assert!(of_nodes(&field).is_given(), "{}", of_nodes(&field));
+    assert_eq!(field.destructive_calls(), 0, "{:?}", field.calls);
+    let held = field.held("i002", FaultKind::Vanished);
+    assert!(held.contains("the Nodes of 3 machines went missing together"), "{held}");
+}
+
+/// What is left of those that were lost together is held by the next process, too, and let go once it has a Node again.
+#[test]
+fn machines_that_were_lost_together_are_held_after_a_restart() {
+    for rotated in [false, true] {
+        let mut field = ten();
+        FOUR.iter().for_each(|id| drop(field.nodes.remove(*id)));
+        field.sync_nodes();
+        field.watch_for(Span::from_min(20));
+        for id in &FOUR[2..] {
+            field.nodes.insert((*id).to_owned(), super::fixture::node(id, Ready::True));
+        }
+        field.sync_nodes();
+        field.watch_for(Span::from_min(5));
+        if rotated {
+            field.records = field.state.checkpoint();
+        }
+        let mut next = field.restarted(roster());
+        next.sync_nodes();
+        next.watch_for(Span::from_min(120));
+        assert_eq!(next.destructive_calls(), 0, "rotated: {rotated}: {:?}", next.calls);
+        next.nodes.insert("i001".to_owned(), super::fixture::node("i001", Ready::True));
+        next.sync_nodes();
+        next.watch_for(Span::from_min(5));
+        // It is a machine as any other now, for the process after that as well.
+        let mut last = next.restarted(roster());
+        last.sync_nodes();
+        last.watch_for(Span::from_min(5));
+        last.nodes.remove("i001");
+        last.sync_nodes();
+        last.watch_for(Span::from_min(60));
+        assert!(last.destructive_calls() > 0, "rotated: {rotated}: held for ever");
+    }
+}
+
+/// A store that is restored twice: the first list lacks too few to be doubted.
+#[test]
+fn nodes_that_went_a_while_before_many_others_went_with_them() {
+    for restart in [false, true] {
+        let mut field = ten();
+        field.nodes.remove("i000");
+        field.sync_nodes();
+        field.watch_for(Span::from_s(20));
+        assert!(of_nodes(&field).is_given(), "one is believed");
+        FOUR.iter().for_each(|id| drop(field.nodes.remove(*id)));
+        let mut field = if restart { field.restarted(roster()) } else { field };
+        field.sync_nodes();
+        field.watch_for(Span::from_min(120));
+        assert_eq!(field.destructive_calls(), 0, "after a restart: {restart}: {:?}", field.calls);
+    }
+}

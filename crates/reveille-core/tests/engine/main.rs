@@ -12,6 +12,7 @@ mod doubted;
 mod fixture;
 mod ghosts;
 mod gone;
+mod handover;
 mod hosting;
 mod identity;
 mod listings;

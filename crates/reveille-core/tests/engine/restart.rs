@@ -454,5 +454,5 @@ fn who_ended_while_we_were_away_and_is_still_listed_went_through_somebody_else()
     field.nodes.remove("i001");
     let mut next = restarted(field);
     next.run(Span::from_min(1));
-    assert!(next.state.desk().foreign.contains_key(&"workers".into()), "its pool is left alone for a while");
+    assert!(next.state.desk().others.contains_key(&"workers".into()), "its pool is left alone for a while");
 }

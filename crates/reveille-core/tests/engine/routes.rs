@@ -240,3 +240,35 @@ fn route_whose_hop_came_back_does_not_keep_the_other_dead_one() {
         assert_eq!(field.routers[0].routes, [back], "listed: {listed}: {:?}", field.calls);
     }
 }
+
+/// A node registers with a range that is not the roster's, or is another node's: a kubelet may write both into its own object
+/// (kubernetes: NodeRestriction leaves podCIDRs alone until they are set).
+#[test]
+fn range_that_is_not_surely_the_nodes_own_is_neither_routed_nor_allowed() {
+    for (range, others_is_mended) in
+        [("0.0.0.0/0", true), ("10.0.0.0/8", true), ("198.19.2.0/24", false), ("198.19.2.128/25", false)]
+    {
+        let mut wanted = roster();
+        wanted.network.router = Some((CLOUD.into(), "r-1".into()));
+        wanted.network.address_pairs = true;
+        let mut field = Field::new(wanted).populate(5);
+        field.routers = vec![Router { id: "r-1".into(), routes: vec![], limit: None }];
+        for (id, range) in [("i001", range), ("i002", "198.19.2.0/24")] {
+            let node = field.nodes.get_mut(id).unwrap();
+            node.pod_ranges = Box::new([range.parse().unwrap()]);
+            node.addresses.clone_from(&field.ports[id].addresses);
+        }
+        field.run(Span::from_min(30));
+        let of = |id: &str| {
+            let (hops, port) = (&field.nodes[id].addresses, &field.ports[id].id);
+            let it = |call: &&Call| match call {
+                Call::AddRoutes { routes, .. } => routes.iter().any(|route| hops.contains(&route.next_hop)),
+                Call::AddPortPairs { port: of, .. } => of == port,
+                _ => false,
+            };
+            field.calls.iter().filter(it).count()
+        };
+        assert_eq!(of("i001"), 0, "{range}: {:?}", field.calls);
+        assert_eq!(of("i002") > 0, others_is_mended, "{range}: {:?}", field.calls);
+    }
+}

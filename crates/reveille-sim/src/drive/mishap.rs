@@ -195,6 +195,7 @@ impl Drive {
         let Some((point, span)) = self.crash_at.take() else { return };
         self.tell(format!("the process dies ({point:?})"));
         self.store.crash();
+        self.world.forget_what_one_process_saw();
         self.witnessed.crash();
         self.wake = None;
         self.backlog.clear();

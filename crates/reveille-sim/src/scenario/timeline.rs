@@ -241,6 +241,8 @@ impl Timeline {
             | Record::Traced { .. }
             | Record::Forgotten { .. }
             | Record::Departed { .. }
+            | Record::OthersActed { .. }
+            | Record::LostTogether { .. }
             | Record::Tried { .. }
             | Record::CarriedOver { .. }
             | Record::Numbered { .. }

@@ -105,6 +105,13 @@ impl World {
         }
     }
 
+    /// Our process ends, and what only it had seen goes with it: a kubelet that runs has said the cordon in an event.
+    pub(crate) fn forget_what_one_process_saw(&mut self) {
+        let shown = std::mem::take(&mut self.identity.shown);
+        let lasts = |id: &InstanceId| self.is_removed_on_purpose(id) || self.is_well(id);
+        self.identity.shown = shown.into_iter().filter(lasts).collect();
+    }
+
     /// The same, and it could be known: a kubelet that did not run when the cordon came says nothing of it, and where no watch
     /// ran then either, nothing does.
     pub(crate) fn is_shown_removed(&self, id: &InstanceId) -> bool {

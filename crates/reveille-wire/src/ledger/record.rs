@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use reveille_core::effect::{Call, Outcome};
-use reveille_core::model::before::Before;
+use reveille_core::model::before::{ActionMark, Before};
 use reveille_core::model::id::{ClusterUid, Fence, IncidentId, InstanceId, IntentId, PoolName};
 use reveille_core::model::incident::{Attempt, Finding, IncidentKey, MachineKey};
 use reveille_core::model::time::Time;
@@ -20,6 +20,8 @@ mirror_enum! {
         "joined" Joined { at: Time, machines: Vec<Joined> },
         "born" Born { at: Time, machine: MachineKey },
         "left" Left { at: Time, machine: MachineKey, why: Arc<str> },
+        "others-acted" OthersActed { at: Time, pools: Vec<PoolName>, until: Time, what: Arc<str> },
+        "lost-together" LostTogether { at: Time, machines: Vec<MachineKey> },
         "forgotten" Forgotten { at: Time, machines: Vec<MachineKey> },
         "departed" Departed { at: Time, machines: Vec<MachineKey> },
         "traced" Traced {
@@ -57,6 +59,8 @@ mirror_enum! {
             tries: u32,
             #[serde(default, skip_serializing_if = "Option::is_none")]
             not_before: Option<Time>,
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            unconfirmed: Option<ActionMark>,
         },
         "numbered" Numbered {
             at: Time,

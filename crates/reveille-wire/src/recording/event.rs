@@ -139,6 +139,7 @@ mirror_struct! {
 mirror_choice! {
     WirePauseScope of PauseScope {
         "roster" Roster,
+        "other-controller" OtherController,
         "pool" Pool(pool: Arc<str>),
         "machine" Machine(machine: Arc<str>),
     }

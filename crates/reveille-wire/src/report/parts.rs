@@ -208,7 +208,7 @@ pub struct PauseReport {
 impl From<&Pause> for PauseReport {
     fn from(pause: &Pause) -> Self {
         let scope = match &pause.scope {
-            PauseScope::Roster => "roster".to_owned(),
+            PauseScope::Roster | PauseScope::OtherController => "roster".to_owned(),
             PauseScope::Pool(name) => format!("pool/{name}"),
             PauseScope::Machine(name) => format!("machine/{name}"),
         };

@@ -86,6 +86,17 @@ fn tell_quiet(roster: &str, record: &Record) {
         }
         Record::Born { machine, .. } => tracing::debug!(roster, %machine, "appeared"),
         Record::Left { machine, why, .. } => tracing::info!(roster, %machine, "left on purpose: {why}"),
+        Record::OthersActed { pools, what, .. } => {
+            tracing::info!(roster, pools = pools.len(), "somebody else is at work there: {what}");
+        }
+        Record::LostTogether { machines, .. } => {
+            let count = machines.len();
+            tracing::warn!(
+                roster,
+                count,
+                "the Nodes of these machines went missing together; a person brings them back"
+            );
+        }
         Record::Forgotten { machines, .. } => {
             tracing::info!(roster, count = machines.len(), "machines are gone for good");
         }

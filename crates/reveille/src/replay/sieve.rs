@@ -115,6 +115,7 @@ impl Sieve {
         let keep = match record {
             Record::Started { .. }
             | Record::Cluster { .. }
+            | Record::OthersActed { .. }
             | Record::Width { .. }
             | Record::Counted { .. } => true,
             Record::Joined { at, machines } => {
@@ -125,6 +126,10 @@ impl Sieve {
             Record::Forgotten { at, machines } => {
                 let machines: Vec<_> = machines.iter().filter(|key| self.has(key)).cloned().collect();
                 return (!machines.is_empty()).then_some(Record::Forgotten { at: *at, machines });
+            }
+            Record::LostTogether { at, machines } => {
+                let machines: Vec<_> = machines.iter().filter(|key| self.has(key)).cloned().collect();
+                return (!machines.is_empty()).then_some(Record::LostTogether { at: *at, machines });
             }
             Record::Departed { at, machines } => {
                 let machines: Vec<_> = machines.iter().filter(|key| self.has(key)).cloned().collect();

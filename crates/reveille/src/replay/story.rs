@@ -122,6 +122,8 @@ impl Teller {
             | Record::Born { .. }
             | Record::Traced { .. }
             | Record::Left { .. }
+            | Record::OthersActed { .. }
+            | Record::LostTogether { .. }
             | Record::Forgotten { .. }
             | Record::Departed { .. }
             | Record::Tried { .. }

@@ -314,16 +314,15 @@ fn joined() -> impl Strategy<Value = Joined> {
     })
 }
 
-pub(crate) fn record() -> impl Strategy<Value = Record> {
-    let incident = || any::<u64>().prop_map(IncidentId);
-    let intent = || any::<u64>().prop_map(IntentId);
-    let verdicts = vec![Verdict::Mended, Verdict::Recovered, Verdict::SubjectGone, Verdict::Superseded];
-    let machines = prop_oneof![
+fn of_machines() -> impl Strategy<Value = Record> {
+    prop_oneof![
         (at(), any::<u64>()).prop_map(|(at, fence)| Record::Started { at, fence: Fence(fence) }),
         (at(), id(ClusterUid::new)).prop_map(|(at, cluster)| Record::Cluster { at, cluster }),
         (at(), vec(joined(), 0..4)).prop_map(|(at, machines)| Record::Joined { at, machines }),
         (at(), machine()).prop_map(|(at, machine)| Record::Born { at, machine }),
         (at(), machine(), text()).prop_map(|(at, machine, why)| Record::Left { at, machine, why }),
+        (at(), vec(id(PoolName::new), 0..3), at(), text())
+            .prop_map(|(at, pools, until, what)| Record::OthersActed { at, pools, until, what }),
         (at(), machine(), trace(), option::of((id(AgentId::new), option::of(hold())))).prop_map(
             |(at, machine, trace, told)| {
                 let told = told.map(|(agent, hold)| AgentTold { agent, hold });
@@ -332,7 +331,14 @@ pub(crate) fn record() -> impl Strategy<Value = Record> {
         ),
         (at(), vec(machine(), 0..4)).prop_map(|(at, machines)| Record::Forgotten { at, machines }),
         (at(), vec(machine(), 0..4)).prop_map(|(at, machines)| Record::Departed { at, machines }),
-    ];
+        (at(), vec(machine(), 0..4)).prop_map(|(at, machines)| Record::LostTogether { at, machines }),
+    ]
+}
+
+pub(crate) fn record() -> impl Strategy<Value = Record> {
+    let incident = || any::<u64>().prop_map(IncidentId);
+    let intent = || any::<u64>().prop_map(IntentId);
+    let verdicts = vec![Verdict::Mended, Verdict::Recovered, Verdict::SubjectGone, Verdict::Superseded];
     let incidents = prop_oneof![
         (at(), incident(), subject(), kind(), option::of(id(PoolName::new)), text()).prop_map(
             |(at, incident, subject, kind, pool, label)| Record::Opened {
@@ -353,8 +359,14 @@ pub(crate) fn record() -> impl Strategy<Value = Record> {
             attempt,
             rung
         }),
-        (incident(), any::<u8>(), any::<u32>(), option::of(at())).prop_map(
-            |(incident, rung, tries, not_before)| Record::CarriedOver { incident, rung, tries, not_before }
+        (incident(), any::<u8>(), any::<u32>(), option::of(at()), option::of(action_mark())).prop_map(
+            |(incident, rung, tries, not_before, unconfirmed)| Record::CarriedOver {
+                incident,
+                rung,
+                tries,
+                not_before,
+                unconfirmed
+            }
         ),
         (at(), incident(), intent(), vec(at(), 0..3), vec(id(InstanceId::new), 0..3)).prop_map(
             |(at, incident, intent, begun, deleted)| Record::Numbered {
@@ -402,5 +414,5 @@ pub(crate) fn record() -> impl Strategy<Value = Record> {
         }),
     ];
     // Boxed, because a union holds a tree of each of its parts: all of them in one are more than a thread's stack.
-    prop_oneof![6 => machines.boxed(), 7 => incidents.boxed(), 12 => intents.boxed()]
+    prop_oneof![6 => of_machines().boxed(), 7 => incidents.boxed(), 12 => intents.boxed()]
 }

@@ -191,18 +191,29 @@ fn joined(pool: Option<PoolName>) -> Joined {
     Joined { machine: machine(), node: NodeName::from("n1"), pool }
 }
 
-pub(super) fn every_kind() -> Vec<Record> {
-    let (incident, intent, fence) = (IncidentId(7), IntentId(9), Fence(3));
-    let mut records = vec![
+fn of_machines(fence: Fence) -> Vec<Record> {
+    vec![
         Record::Started { at: AT, fence },
         Record::Cluster { at: AT, cluster: ClusterUid::from("0d1f6c52-7a40-4c1e-9b1d-0f3a5f0f7e21") },
         Record::Joined { at: AT, machines: vec![joined(None), joined(Some(PoolName::from("workers")))] },
         Record::Born { at: AT, machine: machine() },
         Record::Traced { at: AT, machine: machine(), trace: trace(), told: Some(told()) },
         Record::Left { at: AT, machine: machine(), why: text("drained: ToBeDeletedByClusterAutoscaler") },
+        Record::OthersActed {
+            at: AT,
+            pools: vec![PoolName::from("workers")],
+            until: AT,
+            what: text("somebody deleted instance 7f3a"),
+        },
         Record::Forgotten { at: AT, machines: vec![machine(), MachineKey::Node(NodeName::from("n1"))] },
         Record::Departed { at: AT, machines: vec![machine()] },
-    ];
+        Record::LostTogether { at: AT, machines: vec![machine()] },
+    ]
+}
+
+pub(super) fn every_kind() -> Vec<Record> {
+    let (incident, intent, fence) = (IncidentId(7), IntentId(9), Fence(3));
+    let mut records = of_machines(fence);
     records.extend(subjects().into_iter().map(|(subject, kind)| {
         let pool = matches!(subject, Subject::Machine(_)).then(|| PoolName::from("workers"));
         Record::Opened {
@@ -249,7 +260,15 @@ pub(super) fn every_kind() -> Vec<Record> {
         rung: 1,
         tries: 3,
         not_before,
+        unconfirmed: None,
     }));
+    records.push(Record::CarriedOver {
+        incident,
+        rung: 1,
+        tries: 0,
+        not_before: Some(AT),
+        unconfirmed: Some(ActionMark::Launch(text("2026-10-19T09:00:00Z"))),
+    });
     let deleted = vec![InstanceId::from("7f3a")];
     records.push(Record::Numbered { at: AT, incident, intent, begun: vec![AT], deleted });
     records.push(Record::Dropped { at: AT, intent, why: text("the node came back") });

@@ -211,6 +211,7 @@ fn answer() -> impl Strategy<Value = Answer> {
 fn pauses() -> impl Strategy<Value = Event> {
     let scope = prop_oneof![
         Just(PauseScope::Roster),
+        Just(PauseScope::OtherController),
         text().prop_map(PauseScope::Pool),
         text().prop_map(PauseScope::Machine),
     ];

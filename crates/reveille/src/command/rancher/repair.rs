@@ -186,7 +186,7 @@ impl Site {
             return Some(format!("pool {pool} is paused in the roster"));
         }
         let covers = |scope: &PauseScope| match scope {
-            PauseScope::Roster | PauseScope::Pool(_) => true,
+            PauseScope::Roster | PauseScope::OtherController | PauseScope::Pool(_) => true,
             PauseScope::Machine(name) => **name == *self.order.node,
         };
         let pause = pauses.into_iter().find(|pause| covers(&pause.scope))?;

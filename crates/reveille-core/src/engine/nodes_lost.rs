@@ -1,0 +1,96 @@
+//! Lists of nodes that lack many: the engine's side of the doubt in `observe::nodes_listed`.
+//!
+//! ```text
+//!  a list, a node, a listing of a cloud ─▶ review_node_list ─▶ judge_list ─┬▶ names to ask for ─▶ on_lost_answer ─▶ review …
+//!                                                                         └▶ believed: which went together ─▶ ledger
+//! ```
+//!
+//! What lists mean is said in `observe::nodes_listed`; what is held for whom, in `plan::interlock`.
+
+use crate::effect::{Look, ReadError};
+use crate::event::Answer;
+use crate::guard::{Guard, stands};
+use crate::model::id::{CloudName, InstanceId, NodeName};
+use crate::model::incident::{FaultKind, MachineKey, Subject};
+use crate::model::time::{Span, Time};
+use crate::observe::cluster::ClusterChange;
+use crate::observe::nodes_listed::Fleet;
+use crate::plan::desk::Case;
+use crate::record::Record;
+
+use super::{JOINED_MAX, LookFor, State};
+
+/// Nodes that went so long before many others went with them.
+const TOGETHER: Span = Span::from_min(60);
+
+impl State {
+    /// A cloud was listed: what its machines are may contradict a list of nodes that came earlier.
+    pub(super) fn review_node_list_beside(&mut self, cloud: &CloudName) {
+        if !self.cluster.awaits_judgement() {
+            return;
+        }
+        if self.cluster.source.doubted().is_none() && !stands(Guard::JudgedAgain) {
+            return;
+        }
+        self.cluster.count_linked();
+        let believed = self.cluster.source.trust(self.now).is_given();
+        self.review_node_list();
+        if believed && !self.cluster.source.trust(self.now).is_given() {
+            let ids = self.clouds.get(cloud).map(|view| view.instances.keys().cloned().collect());
+            let ids: Vec<InstanceId> = ids.unwrap_or_default();
+            self.mark(cloud, ids);
+        }
+    }
+
+    /// What the last list of nodes means may have changed.
+    pub(super) fn review_node_list(&mut self) {
+        if self.cluster.awaits_judgement() {
+            let change = self.judge_nodes();
+            self.after_cluster_change(change);
+        }
+    }
+
+    pub(super) fn judge_nodes(&mut self) -> ClusterChange {
+        let fleet = Fleet { clouds: &self.clouds, timing: self.roster.timing };
+        let change = self.cluster.judge_list(self.now, fleet);
+        for name in self.cluster.names_to_ask(self.now, fleet) {
+            self.ask(Look::Node(name.clone()), LookFor::Lost(name));
+        }
+        change
+    }
+
+    /// A node that a doubted list lacks was asked for by name.
+    pub(super) fn on_lost_answer(
+        &mut self,
+        name: &NodeName,
+        answer: &Result<Answer, ReadError>,
+        asked_at: Time,
+    ) {
+        match answer {
+            Ok(Answer::Node(None)) => self.cluster.node_denied(asked_at, name),
+            Ok(Answer::Node(Some(_))) => self.cluster.node_found(self.now, name),
+            _ => return,
+        }
+        self.review_node_list();
+    }
+
+    /// Nodes went together. Those that went a while before, in a list that lacked too few to be doubted, went with them: a store
+    /// that is restored twice, or a watch that tells the first of many.
+    pub(super) fn note_lost_together(&mut self, mut machines: Vec<MachineKey>) {
+        if machines.is_empty() {
+            return;
+        }
+        let lately = |case: &&Case| self.now.since(case.incident.first_seen) <= TOGETHER;
+        let vanished = self.cases.values().filter(|case| case.incident.key.kind == FaultKind::Vanished);
+        for case in vanished.filter(lately) {
+            if let Subject::Machine(machine) = &case.incident.key.subject
+                && self.cluster.lost_together.insert(machine.clone())
+            {
+                machines.push(machine.clone());
+            }
+        }
+        for machines in machines.chunks(JOINED_MAX) {
+            self.record(Record::LostTogether { at: self.now, machines: machines.to_vec() });
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! Who else is at work on machines of the roster: their pools are left alone for a while.
+//!
+//! ```text
+//!  an instance goes, and not through us ─┐
+//!  a Node goes with a sign of intent ────┼─▶ Others { until } of its pool ─▶ ledger; `plan::interlock` holds what can hurt
+//!  another controller let go ────────────┘
+//! ```
+//!
+//! Whoever takes one machine away may be at work on the next. The ledger keeps it, so that the next process knows, too.
+
+use std::sync::Arc;
+
+use crate::diagnose::hosting;
+use crate::effect::Look;
+use crate::model::id::{CloudName, InstanceId, PoolName};
+use crate::model::incident::MachineKey;
+use crate::model::roster::Pool;
+use crate::model::time::Time;
+use crate::plan::desk::Others;
+use crate::plan::interlock;
+use crate::record::Record;
+
+use super::{LookFor, State};
+
+impl State {
+    /// An instance that went without us was somebody else's doing: the pool is left alone for a while.
+    pub(super) fn note_foreign(&mut self, key: &MachineKey) {
+        let MachineKey::Instance(cloud, id) = key else { return };
+        if self.book.deleted_by_us(id) {
+            return;
+        }
+        let pool = self.desk().seen(key).and_then(|(_, seen)| seen.pool().cloned());
+        let Some(pool) = pool else {
+            // Its marks do not tell whose it is: it may have been of any.
+            self.note_gone_unseen(cloud, id);
+            return;
+        };
+        let ended = self.desk().seen(key).and_then(|(_, seen)| hosting::of(seen)?.ended.clone());
+        if let Some(why) = ended {
+            self.note_others(vec![pool], format!("the provider took instance {id} back ({why})").into());
+            return;
+        }
+        let (cloud, id) = (cloud.clone(), id.clone());
+        self.note_others(vec![pool.clone()], format!("somebody deleted instance {id}").into());
+        self.ask(Look::Actions(cloud, id.clone()), LookFor::Deleter(pool, id));
+    }
+
+    /// Somebody else took a machine of these pools away, and may be at work on others there. The next process has to know, too.
+    pub(super) fn note_others(&mut self, pools: Vec<PoolName>, what: Arc<str>) {
+        let at = self.now;
+        self.leave_alone(pools, Others { at, until: at + interlock::OTHERS_QUIET, what });
+    }
+
+    /// Another controller of this roster was at work until now. What it began may go on: a machine that it rebooted has the
+    /// whole time that a machine of its pool has to come up, as if we had rebooted it.
+    pub(super) fn take_over(&mut self) {
+        let at = self.now;
+        let what: Arc<str> = Arc::from("another controller of this roster acted here");
+        let boots = |pool: &Pool| pool.deadlines.join_within.unwrap_or_default() + pool.deadlines.dwell;
+        let pools: Vec<_> = self.roster.pools.values().map(|pool| (pool.name.clone(), boots(pool))).collect();
+        for (pool, boots) in pools {
+            let until = at + boots.max(interlock::OTHERS_QUIET);
+            self.leave_alone(vec![pool], Others { at, until, what: what.clone() });
+        }
+    }
+
+    fn leave_alone(&mut self, pools: Vec<PoolName>, others: Others) {
+        if pools.is_empty() {
+            return;
+        }
+        self.remember_others(&pools, &others);
+        let Others { at, until, what } = others;
+        self.record(Record::OthersActed { at, pools, until, what });
+    }
+
+    /// What ends later counts.
+    pub(super) fn remember_others(&mut self, pools: &[PoolName], others: &Others) {
+        for pool in pools {
+            let ends_later = self.others.get(pool).is_some_and(|known| known.until > others.until);
+            if !ends_later {
+                self.others.insert(pool.clone(), others.clone());
+            }
+        }
+    }
+
+    /// An instance went, and not through us. Of which pool it was is not known any more, so all of that cloud are left alone
+    /// for a while.
+    pub(super) fn note_gone_unseen(&mut self, cloud: &CloudName, id: &InstanceId) {
+        if self.book.deleted_by_us(id) {
+            return;
+        }
+        let pools = self.roster.pools.values().filter(|pool| pool.cloud == *cloud);
+        let pools = pools.map(|pool| pool.name.clone()).collect();
+        self.note_others(pools, format!("somebody deleted instance {id}").into());
+    }
+
+    /// Whoever was at work when nobody looked any more may be at work still.
+    pub(super) fn leave_alone_anew(&mut self, before: Time, now: Time) {
+        for others in self.others.values_mut().filter(|others| others.at <= before && before < others.until) {
+            others.until = now + others.until.since(others.at);
+            others.at = now;
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! What the next process knows of what was going on when the one before it ended: who else was at work, and which reboot may only
+//! be late. Who was coming back needs no memory: a process that has only just begun to look waits its whole patience anew.
+
+use reveille_core::event::{Command, Event, Pause, PauseScope};
+use reveille_core::model::incident::FaultKind;
+use reveille_core::model::instance::{Fault, InstanceState};
+use reveille_core::model::node::Ready;
+use reveille_core::model::roster::{Mode, Roster};
+use reveille_core::model::time::Span;
+use reveille_core::record::Record;
+
+use super::fixture::{self, Field};
+
+const ONE: &str = "i004";
+
+/// Nobody is asked to let machines join again first: they are rebooted when their time has come.
+fn roster() -> Roster {
+    let mut roster = fixture::roster();
+    roster.pools.values_mut().for_each(|pool| pool.repair.rejoin = Mode::Off);
+    roster
+}
+
+const fn s(seconds: i64) -> Span {
+    Span::from_s(seconds)
+}
+
+/// Runs until such a record was written, for an hour at most.
+fn until_recorded(field: &mut Field, is_it: impl Fn(&Record) -> bool) {
+    let end = field.now + Span::from_min(60);
+    while !field.records.iter().any(&is_it) {
+        assert!(field.now < end, "it is recorded within the hour");
+        field.run(s(10));
+    }
+}
+
+#[test]
+fn pool_in_which_somebody_else_deletes_is_left_alone_by_the_next_process_too() {
+    for rotated in [false, true] {
+        let mut field = Field::new(roster()).populate(10);
+        field.run(Span::from_min(5));
+        // Drained and deleted, as an autoscaler does before it takes the machine.
+        field.nodes.get_mut("i001").unwrap().cordoned = true;
+        field.run(s(10));
+        field.nodes.remove("i001");
+        until_recorded(&mut field, |record| matches!(record, Record::OthersActed { .. }));
+        let noticed = field.now;
+        if rotated {
+            field.records = field.state.checkpoint();
+        }
+        let mut next = field.restarted(roster());
+        let broken = next.instances.get_mut(ONE).unwrap();
+        broken.state = InstanceState::Errored;
+        broken.fault = Some(Fault { code: 500, message: "No valid host was found.".into() });
+        next.nodes.remove(ONE);
+        while next.calls.is_empty() && next.now.since(noticed) < Span::from_min(60) {
+            next.run(s(10));
+        }
+        assert!(!next.calls.is_empty(), "the broken machine has its turn");
+        let waited = next.now.since(noticed);
+        assert!(waited >= Span::from_min(10), "rotated: {rotated}: {waited} after it: {:?}", next.calls);
+    }
+}
+
+/// A call that Nova carries out minutes late: judged in vain by one process, in the action log before the next one's next step.
+#[test]
+fn reboot_that_may_only_be_late_is_known_to_the_next_process() {
+    for rotated in [false, true] {
+        let mut field = Field::new(roster()).populate(10);
+        field.run(Span::from_min(5));
+        field.nodes.get_mut(ONE).unwrap().ready = Ready::Unknown;
+        field.deaf = true;
+        until_recorded(&mut field, |record| matches!(record, Record::Judged { held: false, .. }));
+        if rotated {
+            field.records = field.state.checkpoint();
+        }
+        let calls = std::mem::take(&mut field.calls);
+        let mut next = field.restarted(roster());
+        // The world keeps what was done, and counts boots by it.
+        next.calls = calls;
+        next.run(Span::from_min(25));
+        assert_eq!(next.calls.len(), 1, "rotated: {rotated}: {:?}", next.calls);
+    }
+}
+
+/// Another controller acts, and lets go. What it began a moment ago may go on: a machine that it rebooted is booting.
+#[test]
+fn machines_of_another_controller_have_time_to_come_up_after_the_handover() {
+    let mut field = Field::new(roster()).populate(10);
+    let others = Pause {
+        scope: PauseScope::OtherController,
+        by: "reveille itself".into(),
+        reason: "another controller acts for this roster".into(),
+    };
+    field.feed(Event::Command(Command::Pauses([others].into())));
+    field.run(Span::from_min(5));
+    field.nodes.get_mut(ONE).unwrap().ready = Ready::Unknown;
+    field.run(Span::from_min(30));
+    assert!(field.calls.is_empty(), "another one acts: {:?}", field.calls);
+    let let_go = field.now;
+    field.feed(Event::Command(Command::Pauses([].into())));
+    for restart in [false, true] {
+        if restart {
+            field = field.restarted(roster());
+        }
+        field.run(Span::from_min(7));
+        assert!(field.calls.is_empty(), "{} after it: {:?}", field.now.since(let_go), field.calls);
+    }
+    field.run(Span::from_min(60));
+    assert!(!field.calls.is_empty(), "it has its turn");
+}
+
+/// A machine is rebooted, and its Node is deleted while it boots: another incident, which goes on with that patience. So does
+/// the next process.
+#[test]
+fn reboot_under_way_keeps_its_patience_in_the_next_process() {
+    for rotated in [false, true] {
+        let mut field = Field::new(roster()).populate(10);
+        field.run(Span::from_min(5));
+        field.nodes.get_mut(ONE).unwrap().ready = Ready::Unknown;
+        while field.calls.is_empty() {
+            field.run(s(10));
+        }
+        let rebooted = field.now;
+        field.run(s(30));
+        field.nodes.remove(ONE);
+        field.sync_nodes();
+        field.run(s(30));
+        assert!(field.case(ONE, FaultKind::Vanished).is_some(), "it is another incident now");
+        if rotated {
+            field.records = field.state.checkpoint();
+        }
+        let calls = std::mem::take(&mut field.calls);
+        let mut next = field.restarted(roster());
+        next.calls = calls;
+        while next.calls.len() == 1 && next.now.since(rebooted) < Span::from_min(120) {
+            next.run(s(10));
+        }
+        let patience = next.now.since(rebooted);
+        assert!(
+            patience >= Span::from_min(16),
+            "rotated: {rotated}: again {patience} after it: {:?}",
+            next.calls
+        );
+    }
+}

@@ -8,6 +8,7 @@
 //! writers one succeeds. The time in it is for people: whether a holder lives, the caller tells by whether the version
 //! changes while it looks, on its own clock. Not here: who may act, and when a claim counts as left behind.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::Deserialize;
@@ -19,12 +20,16 @@ use crate::paths;
 use crate::session::Question;
 
 const WITHIN: Duration = Duration::from_secs(10);
+/// The annotation that names who let the Lease go.
+const LET_GO_BY: &str = "reveille.dev/let-go-by";
 
 /// What a roster's Lease says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
     /// Who holds it, in that controller's words; none when it was let go.
     pub holder: Option<String>,
+    /// Who held it last, where it was let go.
+    pub let_go_by: Option<String>,
     /// Changes with every renewal.
     pub version: String,
 }
@@ -34,6 +39,8 @@ pub struct Claim {
 pub struct Renewal<'r> {
     /// Who holds it from now on; empty to let it go.
     pub holder: &'r str,
+    /// Who held it last, where it is let go.
+    pub let_go_by: Option<&'r str>,
     /// For people: when, RFC 3339 with microseconds.
     pub at: &'r str,
     /// For people: how long it holds without a renewal, seconds.
@@ -64,6 +71,8 @@ struct Doc {
 #[serde(rename_all = "camelCase")]
 struct DocMeta {
     resource_version: String,
+    #[serde(default)]
+    annotations: BTreeMap<String, String>,
 }
 
 #[derive(Deserialize)]
@@ -92,10 +101,11 @@ impl Cluster {
             Err(Failure { reached: Reached::Answered { missing: true, .. }, .. }) => return Ok(None),
             Err(failure) => return Err(denied_or_failed(failure)),
         }
-        let doc: Doc = serde_json::from_slice(&body)
+        let mut doc: Doc = serde_json::from_slice(&body)
             .map_err(|error| ClaimError::Failed(format!("the Lease cannot be read: {error}")))?;
         let holder = doc.spec.and_then(|spec| spec.holder_identity).filter(|holder| !holder.is_empty());
-        Ok(Some(Claim { holder, version: doc.metadata.resource_version }))
+        let let_go_by = doc.metadata.annotations.remove(LET_GO_BY).filter(|_| holder.is_none());
+        Ok(Some(Claim { holder, let_go_by, version: doc.metadata.resource_version }))
     }
 
     /// Writes a roster's Lease over what was read, or creates it where there was none.
@@ -119,6 +129,9 @@ impl Cluster {
                 "renewTime": renewal.at,
             },
         });
+        if let Some(by) = renewal.let_go_by {
+            lease["metadata"]["annotations"] = serde_json::json!({ LET_GO_BY: by });
+        }
         let ask = match over {
             Some(claim) => {
                 lease["metadata"]["resourceVersion"] = claim.version.clone().into();

@@ -201,8 +201,8 @@ async fn the_rights_are_exactly_those_that_are_used() {
     drop(cluster.make_bootstrap_token(&token).await);
     drop(cluster.drop_bootstrap_token("abcdef").await);
     drop(cluster.read_claim("prod").await);
-    let renewal = Renewal { holder: "here", at: "", lasts_s: 180 };
-    let claim = Claim { holder: None, version: "7".into() };
+    let renewal = Renewal { holder: "here", let_go_by: None, at: "", lasts_s: 300 };
+    let claim = Claim { holder: None, let_go_by: None, version: "7".into() };
     drop(cluster.write_claim("prod", None, renewal).await);
     drop(cluster.write_claim("prod", Some(&claim), renewal).await);
     let used: BTreeSet<String> =

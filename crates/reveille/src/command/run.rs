@@ -41,7 +41,7 @@ use crate::driver::caution::{Caution, Strangers};
 use crate::driver::clock;
 use crate::driver::hands::Hands;
 use crate::driver::helm::Helm;
-use crate::driver::pauses::{PauseDesk, ReadPauses, everything};
+use crate::driver::pauses::{PauseDesk, ReadPauses};
 use crate::driver::recorder::{ENGINE, Recorder};
 use crate::driver::scribe::Scribe;
 use crate::driver::shelf::{self, OpenShelf, ShelfError};
@@ -382,7 +382,7 @@ fn with_presence(read: ReadPauses, presence: Option<Presence>) -> ReadPauses {
     let Some(presence) = presence else { return read };
     Box::new(move || {
         let (mut pauses, unreadable) = read();
-        pauses.extend(presence.forbids_all().map(|why| everything(&why)));
+        pauses.extend(presence.pause());
         (pauses, unreadable)
     })
 }

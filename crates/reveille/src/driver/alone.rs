@@ -1,10 +1,12 @@
 //! Whether another controller acts for the same roster: a Lease in the cluster, read and renewed while we run.
 //!
 //! ```text
-//!  read ─┬▶ none, let go, ours ─────────────▶ write ─▶ Alone       Moved ─▶ read again
+//!  read ─┬▶ none, ours ─────────────────────▶ write ─▶ Alone       Moved ─▶ read again
 //!        ├▶ another's, and it changes ──────▶ Other: this controller only observes
 //!        ├▶ another's, unchanged for long ──▶ write ─▶ Alone
+//!        ├▶ let go by another ──────────────▶ Other, once ─▶ write ─▶ Alone
 //!        └▶ no right, no such API ──────────▶ Relied: it says so, and acts
+//!  another's a moment ago, and none or ours now: deleted, or a backup was restored ─▶ as if unchanged
 //!  no answer for long ─▶ Unproved: only what is missing is added
 //! ```
 //!
@@ -12,6 +14,9 @@
 //! with a budget of its own. Whether the other one lives is told by changes that we see within a time on our own clocks;
 //! the time that it writes into the Lease is for people. Both clocks count, and the longer time: the monotonic one stands
 //! still while a laptop sleeps, and the wall clock may be set back.
+//!
+//! The way from Other to Alone is a handover. The engine learns of it by the end of a pause, and leaves machines alone for as
+//! long as what the other one began may take (`State::take_over`).
 //!
 //! Not here: sharing rosters between controllers, and who should lead. The Lease is no lock against a controller that may
 //! not read Leases; that one says that it relies on being alone.
@@ -22,6 +27,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use reveille_core::effect::Call;
+use reveille_core::event::{Pause, PauseScope};
 use reveille_core::model::time::{Span, Time};
 use reveille_kube::{Claim, ClaimError, Cluster, Renewal};
 use tokio::sync::watch;
@@ -29,6 +35,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::clock::Clock;
 use super::keeper::{FenceCheck, Lead};
+use super::pauses::everything;
 
 /// Between two renewals: ten writes in ten minutes, below the twelve that our own budget of writes allows one object.
 const RENEW_EVERY: Duration = Duration::from_secs(60);
@@ -36,9 +43,10 @@ const RENEW_EVERY: Duration = Duration::from_secs(60);
 const READ_EVERY: Duration = Duration::from_secs(15);
 /// After a write that another controller was before.
 const AGAIN_AFTER: Duration = Duration::from_secs(1);
-/// Another's Lease that does not change for so long is left behind: three renewals.
-const LEFT_AFTER: Span = Span::from_s(180);
-/// So long our own Lease proves that we are alone. Less than what another waits for, by more than one request takes.
+/// Another's Lease that does not change for so long is left behind.
+const LEFT_AFTER: Span = Span::from_s(300);
+/// So long our own Lease proves that we are alone. Less than what another waits for, by more than a call takes: it is asked
+/// right before a call, which may be several requests and last for two minutes.
 const PROVES: Span = Span::from_s(150);
 /// Longest wait for the first answer at the start, and for letting go at the end.
 const WITHIN: Duration = Duration::from_secs(5);
@@ -108,10 +116,20 @@ impl Identity {
 #[derive(Debug)]
 struct Rule {
     identity: Identity,
-    /// Another's Lease: its version, and since when it has not changed.
-    seen: Option<(String, Moment)>,
+    /// Another's Lease.
+    seen: Option<Seen>,
     /// It was read once in this process: later refusals do not mean that the cluster has no Leases.
     known: bool,
+}
+
+/// Another's Lease, as it was seen last.
+#[derive(Debug)]
+struct Seen {
+    holder: Arc<str>,
+    /// None once it was let go.
+    version: Option<String>,
+    /// Since when it has not changed.
+    since: Moment,
 }
 
 /// What to do with a Lease that was read.
@@ -124,24 +142,48 @@ enum Next {
 impl Rule {
     fn judge(&mut self, claim: Option<&Claim>, now: Moment) -> Next {
         self.known = true;
-        let other = claim.and_then(|claim| Some((claim, claim.holder.as_deref()?)));
-        let Some((claim, holder)) = other.filter(|(_, holder)| !self.identity.is_ours(holder)) else {
+        let Some(claim) = claim else { return self.if_left(now) };
+        let Some(holder) = claim.holder.as_deref() else { return self.let_go(claim, now) };
+        let same = |seen: &Seen| seen.version.as_ref() == Some(&claim.version);
+        if self.identity.is_ours(holder) || self.seen.as_ref().is_some_and(same) {
+            return self.if_left(now);
+        }
+        let (holder, version) = (Arc::<str>::from(holder), Some(claim.version.clone()));
+        self.seen = Some(Seen { holder: Arc::clone(&holder), version, since: now });
+        Next::Leave(holder)
+    }
+
+    /// The Lease has not changed in another's hands, or it is not in them any more and nobody said that it was let go: that one
+    /// finds out at its next renewal.
+    fn if_left(&mut self, now: Moment) -> Next {
+        let Some(Seen { holder, version: Some(_), since }) = &self.seen else {
             self.seen = None;
             return Next::Write;
         };
-        match &self.seen {
-            Some((version, since)) if *version == claim.version => {
-                if now.since(*since) >= LEFT_AFTER {
-                    tracing::warn!(
-                        holder,
-                        "the Lease of another controller has not changed for 180 s; it is taken over"
-                    );
-                    return Next::Write;
-                }
-            }
-            _ => self.seen = Some((claim.version.clone(), now)),
+        if now.since(*since) < LEFT_AFTER {
+            return Next::Leave(Arc::clone(holder));
         }
-        Next::Leave(Arc::from(holder))
+        let holder = holder.as_ref();
+        tracing::warn!(
+            holder,
+            "the Lease of another controller has not changed for {LEFT_AFTER}; it is taken over"
+        );
+        self.seen = None;
+        Next::Write
+    }
+
+    /// It was let go. One round as the other's, also where this process never saw it in its hands: the engine is to know that
+    /// somebody else acted until now.
+    fn let_go(&mut self, claim: &Claim, now: Moment) -> Next {
+        let others =
+            claim.let_go_by.as_deref().filter(|holder| !self.identity.is_ours(holder)).map(Arc::from);
+        match (self.seen.take(), others) {
+            (Some(Seen { holder, version: Some(_), .. }), _) | (None, Some(holder)) => {
+                self.seen = Some(Seen { holder: Arc::clone(&holder), version: None, since: now });
+                Next::Leave(holder)
+            }
+            (Some(Seen { version: None, .. }) | None, _) => Next::Write,
+        }
     }
 
     /// What a failure means, after what stood before.
@@ -176,6 +218,14 @@ impl Presence {
             ))),
             Standing::Alone(_) | Standing::Relied(_) | Standing::Unproved(_) => None,
         }
+    }
+
+    /// The pause that the engine gets for that. The end of another controller's is a handover to it.
+    pub(crate) fn pause(&self) -> Option<Pause> {
+        let pause = everything(&self.forbids_all()?);
+        let is_other = matches!(&*self.standing.borrow(), Standing::Other(_));
+        let scope = if is_other { PauseScope::OtherController } else { pause.scope };
+        Some(Pause { scope, ..pause })
     }
 
     /// Why this call must not be made now. Without an answer of the API server only what cannot hurt goes on: a port that
@@ -299,7 +349,8 @@ impl Watcher {
     async fn write(&self, over: Option<&Claim>, holder: &str) -> Result<(), ClaimError> {
         let at = jiff::Timestamp::from_millisecond((self.clock)().ms).unwrap_or_default();
         let at = at.strftime("%Y-%m-%dT%H:%M:%S.%6fZ").to_string();
-        let renewal = Renewal { holder, at: &at, lasts_s: 180 };
+        let let_go_by = holder.is_empty().then_some(self.rule.identity.holder.as_str());
+        let renewal = Renewal { holder, let_go_by, at: &at, lasts_s: 300 };
         self.cluster.write_claim(&self.roster, over, renewal).await
     }
 

@@ -36,7 +36,7 @@ const LOOK_WITHIN: Duration = Duration::from_secs(60);
 /// Waiting for a place; a call that has not begun by then does not begin.
 const PLACE_WITHIN: Duration = Duration::from_secs(30);
 /// The call itself. Together with the wait this is less than the engine waits before it says "unknown" itself.
-const CALL_WITHIN: Duration = Duration::from_secs(120);
+pub(super) const CALL_WITHIN: Duration = Duration::from_secs(120);
 
 /// First wait before an unreadable lock is read again; doubles.
 const LOCK_AGAIN_MIN: Duration = Duration::from_millis(100);

@@ -169,6 +169,7 @@ fn at(start: Instant, s: i64) -> Moment {
 fn claim(holder: &str, version: u64) -> Claim {
     Claim {
         holder: Some(holder.to_owned()).filter(|holder| !holder.is_empty()),
+        let_go_by: None,
         version: version.to_string(),
     }
 }
@@ -179,19 +180,60 @@ fn lease_of_another_is_taken_over_only_after_it_stood_still() {
     let mut rule = Rule { identity: identity("a"), seen: None, known: false };
     let other = identity("b").holder;
     // Seconds, the version then, and whether it is written over.
-    let table = [(0, 1, false), (60, 1, false), (170, 2, false), (340, 2, false), (351, 2, true)];
+    let table = [(0, 1, false), (60, 1, false), (170, 2, false), (460, 2, false), (471, 2, true)];
     for (s, version, written) in table {
         let next = rule.judge(Some(&claim(&other, version)), at(start, s));
         assert_eq!(next == Next::Write, written, "at {s} s");
     }
     let own = format!("host-a:6{}", identity("a").ledger);
     assert_eq!(
-        rule.judge(Some(&claim(&own, 3)), at(start, 352)),
+        rule.judge(Some(&claim(&own, 3)), at(start, 472)),
         Next::Write,
         "the process before on this ledger"
     );
-    assert_eq!(rule.judge(Some(&claim("", 4)), at(start, 353)), Next::Write, "it was let go");
-    assert_eq!(rule.judge(None, at(start, 354)), Next::Write);
+    assert_eq!(rule.judge(Some(&claim("", 4)), at(start, 473)), Next::Write, "it was let go");
+    assert_eq!(rule.judge(None, at(start, 474)), Next::Write);
+}
+
+/// A backup is restored in which the Lease is ours, or is missing, while another controller holds it and acts until its next
+/// renewal; and a Lease that it lets go is taken after one round as its own, so that the engine learns of the handover.
+#[test]
+fn lease_that_went_back_is_no_lease_that_was_let_go() {
+    let start = Instant::now();
+    let other = identity("b").holder;
+    for went_back in [None, Some(claim(&identity("a").holder, 1))] {
+        let mut rule = Rule { identity: identity("a"), seen: None, known: false };
+        assert_ne!(rule.judge(Some(&claim(&other, 7)), at(start, 0)), Next::Write);
+        for (s, written) in [(15, false), (60, false), (299, false), (300, true)] {
+            let next = rule.judge(went_back.as_ref(), at(start, s));
+            assert_eq!(next == Next::Write, written, "{went_back:?} at {s} s");
+        }
+    }
+    let let_go = Claim { let_go_by: Some(other.clone()), ..claim("", 8) };
+    for seen_before in [false, true] {
+        let mut rule = Rule { identity: identity("a"), seen: None, known: false };
+        if seen_before {
+            rule.judge(Some(&claim(&other, 7)), at(start, 0));
+        }
+        assert_eq!(
+            rule.judge(Some(&let_go), at(start, 15)),
+            Next::Leave(other.as_str().into()),
+            "{seen_before}"
+        );
+        assert_eq!(rule.judge(Some(&let_go), at(start, 30)), Next::Write, "{seen_before}");
+    }
+    let mut rule = Rule { identity: identity("b"), seen: None, known: false };
+    assert_eq!(
+        rule.judge(Some(&let_go), at(start, 15)),
+        Next::Write,
+        "the process before on this ledger let it go"
+    );
+}
+
+#[test]
+fn another_waits_longer_than_a_call_that_was_begun_at_the_last_moment_takes() {
+    let call = Span::from_ms(i64::try_from(crate::driver::hands::CALL_WITHIN.as_millis()).unwrap());
+    assert!(LEFT_AFTER >= PROVES + call + Span::from_s(30), "{LEFT_AFTER}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -230,6 +272,9 @@ async fn second_controller_of_a_roster_observes_until_the_first_lets_go() {
     let why = two.forbids(&deletion()).unwrap();
     assert!(why.contains("another controller acts for this roster: host-a:7"), "{why}");
     first.let_go().await;
+    second.round().await;
+    let handover = two.pause().map(|pause| pause.scope);
+    assert_eq!(handover, Some(PauseScope::OtherController), "one round more, for the engine to know of it");
     second.round().await;
     assert_eq!(two.forbids(&deletion()), None, "the Lease was let go");
 }

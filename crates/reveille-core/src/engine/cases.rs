@@ -369,6 +369,7 @@ impl State {
         };
         self.by_number.insert(id, key.clone());
         self.cases.insert(key.clone(), case);
+        self.note_lost_with_others(&key);
         if let Subject::Machine(machine) = &key.subject {
             self.tell_trace(&machine.clone());
         }

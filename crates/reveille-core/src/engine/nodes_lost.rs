@@ -11,7 +11,7 @@ use crate::effect::{Look, ReadError};
 use crate::event::Answer;
 use crate::guard::{Guard, stands};
 use crate::model::id::{CloudName, InstanceId, NodeName};
-use crate::model::incident::{FaultKind, MachineKey, Subject};
+use crate::model::incident::{FaultKind, IncidentKey, MachineKey, Subject};
 use crate::model::time::{Span, Time};
 use crate::observe::cluster::ClusterChange;
 use crate::observe::nodes_listed::Fleet;
@@ -72,6 +72,21 @@ impl State {
             _ => return,
         }
         self.review_node_list();
+    }
+
+    /// One more Node went while many are lost together: a store that is restored once more, and no fault of this machine for
+    /// all that is known.
+    pub(super) fn note_lost_with_others(&mut self, key: &IncidentKey) {
+        let Subject::Machine(machine) = &key.subject else { return };
+        let lost = self.cluster.lost_together.len();
+        if key.kind != FaultKind::Vanished
+            || lost <= self.roster.timing.may_lack(self.cluster.linked_nodes() + lost)
+        {
+            return;
+        }
+        if self.cluster.lost_together.insert(machine.clone()) {
+            self.record(Record::LostTogether { at: self.now, machines: vec![machine.clone()] });
+        }
     }
 
     /// Nodes went together. Those that went a while before, in a list that lacked too few to be doubted, went with them: a store

@@ -109,6 +109,11 @@ impl ClusterView {
         self.synced_once() && (open || self.source.doubted().is_some())
     }
 
+    /// How many nodes stand for machines of ours, as counted last.
+    pub const fn linked_nodes(&self) -> usize {
+        self.linked
+    }
+
     /// Counts the nodes that stand for machines of ours. A list may lack a share of them.
     pub fn count_linked(&mut self) {
         self.linked = self.nodes.values().filter(|seen| seen.link.is_some()).count();

@@ -52,6 +52,9 @@ pub struct Counted {
     pub fault: Arc<str>,
 }
 
+/// A call that was answered as failed, and works all the same, has worked within this.
+const MAY_COME: Span = Span::from_min(10);
+
 /// How far an intent is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Phase {
@@ -392,9 +395,20 @@ impl Book {
     }
 
     /// How many instances of the pool were deleted for this fault.
-    pub fn fault_count(&self, pool: &PoolName, fault: &str) -> u32 {
+    ///
+    /// A deletion of another machine (`but` this one) that was answered as failed a moment ago may yet come to pass and counts: a
+    /// fourth machine was deleted for one fault, because the third deletion had been answered with 504.
+    pub fn fault_count(&self, now: Time, pool: &PoolName, fault: &str, but: Option<&InstanceId>) -> u32 {
         let key = (pool.clone(), Arc::from(fault));
-        self.same_faults.get(&key).map_or(0, |seen| seen.len() as u32)
+        let seen = self.same_faults.get(&key).map_or(&[][..], Vec::as_slice);
+        let lately =
+            |flight: &Flight| matches!(flight.phase, Phase::Calling { since } if now.since(since) < MAY_COME);
+        let counts = |flight: &&Flight| {
+            let counted = flight.counted.as_ref().filter(|it| lately(flight) && Some(&it.instance) != but);
+            counted.is_some_and(|it| it.pool == *pool && *it.fault == *fault && !seen.contains(&it.instance))
+        };
+        let doubted = self.doubted.iter().map(|(_, flight)| flight).filter(counts).count();
+        (seen.len() + doubted) as u32
     }
 
     /// A machine of the pool joined: what was wrong with its image or quota is over.

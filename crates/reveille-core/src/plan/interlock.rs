@@ -425,7 +425,7 @@ fn budget(desk: &Desk<'_>, case: &Case, cloud: &CloudView, seen: &Seen, rung: Ru
     }
     let Some(pool) = desk.pool(seen) else { return };
     if rung == Rung::Replace {
-        let times = desk.book.fault_count(&pool.name, REPLACEMENT_FAILED);
+        let times = desk.book.fault_count(desk.now, &pool.name, REPLACEMENT_FAILED, None);
         if times >= limits.same_fault_stops_at {
             holds.push(Hold::Futile { times });
         }
@@ -439,7 +439,7 @@ fn budget(desk: &Desk<'_>, case: &Case, cloud: &CloudView, seen: &Seen, rung: Ru
         }
         if let Some(fault) = &seen.instance.fault {
             let text = normalise_fault(&fault.message);
-            let times = desk.book.fault_count(&pool.name, &text);
+            let times = desk.book.fault_count(desk.now, &pool.name, &text, Some(&seen.instance.id));
             if times >= limits.same_fault_stops_at {
                 holds.push(Hold::SameFault { times, text });
             }

@@ -43,7 +43,7 @@ fn taken_over(field: Field, records: Vec<Record>) -> Field {
 }
 
 fn in_vain(field: &Field) -> u32 {
-    field.state.desk().book.fault_count(&"workers".into(), REPLACEMENT_FAILED)
+    field.state.desk().book.fault_count(field.now, &"workers".into(), REPLACEMENT_FAILED, None)
 }
 
 #[test]

@@ -173,3 +173,18 @@ fn nodes_that_went_a_while_before_many_others_went_with_them() {
         assert_eq!(field.destructive_calls(), 0, "after a restart: {restart}: {:?}", field.calls);
     }
 }
+
+/// The store is restored once more, and one more Node is gone.
+#[test]
+fn node_that_goes_while_many_are_lost_together_is_lost_with_them() {
+    let mut field = ten();
+    FOUR.iter().for_each(|id| drop(field.nodes.remove(*id)));
+    field.sync_nodes();
+    field.watch_for(Span::from_min(80));
+    field.nodes.remove("i007");
+    field.sync_nodes();
+    field.watch_for(Span::from_min(120));
+    assert_eq!(field.destructive_calls(), 0, "{:?}", field.calls);
+    let held = field.held("i007", FaultKind::Vanished);
+    assert!(held.contains("the Nodes of 5 machines went missing together"), "{held}");
+}

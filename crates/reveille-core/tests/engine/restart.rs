@@ -314,11 +314,12 @@ fn away_after_a_deletion(away: Span, meanwhile: impl FnOnce(&mut Field)) -> Fiel
 #[test]
 fn a_successor_that_was_made_while_nobody_watched_proves_its_replacement() {
     let vain = |field: &Field| {
-        field
-            .state
-            .desk()
-            .book
-            .fault_count(&"workers".into(), reveille_core::plan::budget::REPLACEMENT_FAILED)
+        field.state.desk().book.fault_count(
+            Time::from_ms(0),
+            &"workers".into(),
+            reveille_core::plan::budget::REPLACEMENT_FAILED,
+            None,
+        )
     };
     let earned = |record: &Record| matches!(record, Record::Width { width: 2, .. });
     for away in [Span::from_min(2), Span::from_min(120)] {
@@ -441,7 +442,7 @@ fn faults_are_not_forgiven_by_a_restart_because_a_node_was_cleaned_up() {
     let width = Record::Width { at, domain, width: 2, not_before: None, failures: 0, proved: None };
     let how = Restored { start: Start { fence: Fence(2), acting: true }, now: at, last_alive: Some(at) };
     let state = State::restore(roster(), how, [fault("a"), fault("b"), width]);
-    assert_eq!(state.desk().book.fault_count(&"workers".into(), "no valid host"), 2);
+    assert_eq!(state.desk().book.fault_count(Time::from_ms(0), &"workers".into(), "no valid host", None), 2);
 }
 
 /// It ended while nobody watched, and its cloud still lists it as ended.

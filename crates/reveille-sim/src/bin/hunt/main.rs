@@ -105,7 +105,7 @@ fn replay(path: &str) -> Result<bool, String> {
     let outcome = play(&seed.quarry).map_err(|unknown| unknown.to_string())?;
     report::happenings(&seed.quarry);
     match &outcome.breach {
-        Some(breach) => report::breach(breach),
+        Some(breach) => report::breach(breach, usize::MAX),
         None => println!("nothing is broken; {} steps, {}", outcome.counts.steps, outcome.ran),
     }
     Ok(outcome.breach.is_none())

@@ -82,11 +82,14 @@ impl Report {
     }
 }
 
+/// Lines of a story among others; a replay tells the whole.
+const TOLD_LINES: usize = 40;
+
 /// A failure, after it was shrunk.
 pub(crate) fn tell(small: &Small, path: &Path) {
     println!("── seed {}, shrunk in {} runs ──", small.quarry.seed, small.runs);
     happenings(&small.quarry);
-    breach(&small.breach);
+    breach(&small.breach, TOLD_LINES);
     println!("again: cargo xtask hunt --replay {}\n", path.display());
 }
 
@@ -101,13 +104,14 @@ pub(crate) fn happenings(quarry: &Quarry) {
     }
 }
 
-/// What was broken, and how it came to that.
-pub(crate) fn breach(breach: &Breach) {
+/// What was broken, and how it came to that: the last so many lines.
+pub(crate) fn breach(breach: &Breach, lines: usize) {
     println!(
         "{} at step {}, {} after the beginning: {}",
         breach.rule, breach.step, breach.after, breach.what
     );
-    println!("{}", breach.story);
+    let skip = breach.story.lines().count().saturating_sub(lines);
+    breach.story.lines().skip(skip).for_each(|line| println!("{line}"));
 }
 
 /// Seconds of processor time of this process; zero where the system does not say.

@@ -188,7 +188,7 @@ impl State {
 }
 
 /// What was still ahead at `before` moves by as much as passed since; nothing moves when the clock went back.
-fn later_than(before: Time, now: Time) -> impl Fn(Time) -> Time {
+pub(super) fn later_than(before: Time, now: Time) -> impl Fn(Time) -> Time {
     let by = now.since(before);
     move |at| if at > before { at + by } else { at }
 }

@@ -22,6 +22,7 @@ use crate::plan::ladder::{self, Rung};
 use crate::record::{Domain, Joined, Record, Verdict};
 
 use super::agents::Traced;
+use super::clock::later_than;
 use super::{CLOSED_MAX, Closed, Start, State, Wake};
 
 /// How a restart began.
@@ -515,6 +516,11 @@ impl Replay {
                 // Its successor may have come while nobody looked: it is given the time to be seen and to prove itself.
                 let pool = flight.domain.as_ref().and_then(|domain| state.roster.pools.get(&domain.pool));
                 let dwell = pool.map_or(Span::ZERO, |pool| pool.deadlines.dwell);
+                // It has as long to go as when the last process was alive, whatever the clock says now: one that is hours ahead
+                // found a machine in mid-boot over its time.
+                if let Some(last) = how.last_alive {
+                    *deadline = later_than(last, how.now)(*deadline);
+                }
                 *deadline = (*deadline).max(how.now + timing.settle + timing.verify_within + dwell);
                 let until = *deadline;
                 state.wake(until, Wake::Flight(intent));

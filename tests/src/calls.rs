@@ -164,8 +164,9 @@ impl Calls {
         Ok(())
     }
 
+    /// The kinds that were asked since the counts began. One whose answer was still awaited then stands there with none.
     fn each(&self, wanted: impl Fn(&Count) -> bool) -> Vec<(String, u64)> {
-        let kinds = self.services.values().flatten().filter(|(_, count)| wanted(count));
+        let kinds = self.services.values().flatten().filter(|(_, count)| count.calls > 0 && wanted(count));
         kinds.map(|(kind, count)| (kind.clone(), count.calls)).collect()
     }
 }
@@ -177,5 +178,22 @@ impl fmt::Display for Calls {
             write!(f, " {kind} ×{}", count.calls)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A call hangs while the counts begin anew, and its answer is given up after that: the proxy then knows its kind, and
+    /// no call of it.
+    #[test]
+    fn write_that_was_asked_before_the_counts_began_is_none_of_theirs() {
+        let count = |calls| Count { calls, bytes_out: 0, forwarded: calls, write: true };
+        let ec2 = [("POST ModifyNetworkInterfaceAttribute".to_owned(), count(0))];
+        let kube = [("DELETE /api/v1/nodes/{name}".to_owned(), count(1))];
+        let services = [("ec2".to_owned(), ec2.into()), ("kube".to_owned(), kube.into())];
+        let calls = Calls { seconds: 79.0, services: services.into() };
+        assert_eq!(calls.writes(), [("DELETE /api/v1/nodes/{name}".to_owned(), 1)]);
     }
 }

@@ -56,11 +56,11 @@ pub enum Record {
         /// By which sign.
         why: Arc<str>,
     },
-    /// Somebody else took a machine of these pools away: they are left alone for a while.
+    /// Others took a machine of these pools away: the pools are left alone for a while.
     OthersActed {
         /// When that was noticed.
         at: Time,
-        /// Where. More than one where nobody could tell of which it was.
+        /// Where. More than one where it could not be told of which it was.
         pools: Vec<PoolName>,
         /// Until when nothing is done beside them.
         until: Time,

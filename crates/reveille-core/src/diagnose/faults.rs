@@ -202,7 +202,7 @@ pub fn pairs_needed(roster: &Roster, cluster: &ClusterView, seen: &Seen) -> Opti
         return None;
     }
     let node = seen.nodes.first().and_then(|name| cluster.nodes.get(name))?;
-    let ranges = cluster.own_pod_ranges(&node.node, &roster.network.pod_ranges);
+    let ranges = cluster.own_pod_ranges(&node.node, &roster.network);
     pairs::missing_pairs(&seen.ports, &node.node.addresses, &ranges)
 }
 

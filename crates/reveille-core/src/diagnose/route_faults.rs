@@ -205,7 +205,7 @@ pub fn routes_needed(
     let Some(node) = seen.nodes.first().and_then(|name| cluster.nodes.get(name)) else { return Vec::new() };
     let on_ports: Vec<IpAddr> = seen.ports.iter().flat_map(|port| port.addresses.iter().copied()).collect();
     let mut needed = Vec::new();
-    for range in &cluster.own_pod_ranges(&node.node, &roster.network.pod_ranges) {
+    for range in &cluster.own_pod_ranges(&node.node, &roster.network) {
         let family = |address: &&IpAddr| address.is_ipv4() == range.addr().is_ipv4();
         let mine: Vec<IpAddr> = node.node.addresses.iter().filter(family).copied().collect();
         let next_hop = mine.iter().find(|address| on_ports.contains(address));

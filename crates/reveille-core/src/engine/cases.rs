@@ -109,8 +109,8 @@ impl State {
         }
         let blind = !sighted || matches!(standing, Standing::CannotTell(_));
         if blind || passing {
-            // Whoever looked well while nobody could see is looked at again when sight returns: no timer is left for it. One that
-            // we stopped and started is pending for a moment, and may have joined again by then.
+            // A machine that looked well while no list came is looked at again when sight returns: no timer is left for it. One
+            // that we stopped and started is pending for a moment, and may have joined again by then.
             self.unsure.insert(key.clone());
         }
         let blind = if passing || (blind && !(sighted && steady)) {

@@ -79,7 +79,7 @@ impl State {
                 records.push(Record::Left { at, machine, why });
             }
         }
-        // After those who joined: whoever joined again is not lost.
+        // After the joined: a machine that joined again is not lost.
         let lost: Vec<MachineKey> = self.cluster.lost_together.iter().cloned().collect();
         let lost = lost.chunks(JOINED_MAX).map(<[_]>::to_vec);
         records.extend(lost.map(|machines| Record::LostTogether { at, machines }));

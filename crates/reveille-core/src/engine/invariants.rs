@@ -183,8 +183,7 @@ fn check_addition(
     call: &Call,
     mut nets: impl Iterator<Item = ipnet::IpNet>,
 ) -> Result<(), Violation> {
-    let ours = |net: &ipnet::IpNet| state.roster.network.pod_ranges.iter().any(|range| range.contains(net));
-    let foreign = nets.find(|net| !ours(net));
+    let foreign = nets.find(|net| !state.roster.network.holds(net));
     ensure(foreign.is_none(), 5, || format!("{call}: a range that is none of the roster's"))
 }
 
@@ -195,8 +194,8 @@ fn check_removal(
     router: &RouterId,
     routes: &[Route],
 ) -> Result<(), Violation> {
-    let ours = |net: &ipnet::IpNet| state.roster.network.pod_ranges.iter().any(|range| range.contains(net));
-    let foreign = routes.iter().find(|route| !ours(&route.destination) && !route.is_nudge());
+    let ours = |route: &&Route| state.roster.network.holds(&route.destination) || route.is_nudge();
+    let foreign = routes.iter().find(|route| !ours(route));
     ensure(foreign.is_none(), 5, || format!("router {router} would lose a route of others"))?;
     let seen = state.clouds.values().all(|view| view.source.trust(state.now).is_given());
     ensure(seen, 2, || format!("router {router} would lose routes while a cloud cannot be believed"))?;

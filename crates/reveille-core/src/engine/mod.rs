@@ -116,7 +116,7 @@ pub struct State {
     hushed: BTreeSet<ZoneName>,
     /// What too many machines were away from, and what recovers.
     freezes: Freezes,
-    /// Pools in which somebody else is at work.
+    /// Pools in which another actor is at work.
     others: BTreeMap<PoolName, Others>,
     /// When a machine of the pool that was seen being born was last seen Ready for the first time.
     newcomers: BTreeMap<PoolName, Time>,
@@ -477,9 +477,10 @@ impl State {
         let settle = self.roster.timing.settle;
         let recovers = |scope: Scope| self.freezes.left(self.now, settle, &scope).is_some();
         gates.extend(self.roster.pools.keys().map(|name| recovers(Scope::Pool(name.clone()))));
-        for (zone, count) in self.tally.zones() {
-            gates.push(interlock::zone_is_dark(zone, count, &self.hushed));
-            gates.push(recovers(Scope::Zone(zone.clone())));
+        for (zone, _) in self.tally.zones() {
+            let zone = Scope::Zone(zone.clone());
+            gates.push(self.freezes.is_frozen(&zone));
+            gates.push(recovers(zone));
         }
         gates.push(recovers(Scope::Roster));
         gates.push(self.agents.outage(self.now).is_some());
@@ -496,7 +497,7 @@ impl State {
     /// those that are still away come back as well.
     fn review_freezes(&mut self) {
         let zones = &self.tally;
-        self.freezes.retain(|scope| match scope {
+        self.freezes.retain(self.roster.pools.len() + zones.zones().count() + 1, |scope| match scope {
             Scope::Zone(zone) => zones.zone(zone).total() > 0,
             Scope::Pool(_) | Scope::Roster => true,
         });
@@ -506,12 +507,12 @@ impl State {
         let away = |is_in: &dyn Fn(&Place) -> bool| {
             tally.away().filter(|(_, place)| is_in(place)).map(|(key, _)| key.clone()).collect()
         };
-        let pools = self.roster.pools.keys().map(|name| (Scope::Pool(name.clone()), tally.pool(name)));
-        for (scope, count) in pools.filter(|(_, count)| count.total() > 0) {
-            let frozen = too_many(count);
-            let Scope::Pool(name) = &scope else { continue };
-            let name = name.clone();
-            self.freezes.review(now, settle, scope, frozen, &back, || away(&|place| place.pool == name));
+        for name in self.roster.pools.keys() {
+            let count = tally.pool(name);
+            if count.total() > 0 {
+                let away = || away(&|place| place.pool == *name);
+                self.freezes.review(now, settle, Scope::Pool(name.clone()), too_many(count), &back, away);
+            }
         }
         for (zone, count) in tally.zones() {
             let frozen = interlock::zone_is_dark(zone, count, &self.hushed);

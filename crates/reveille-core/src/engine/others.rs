@@ -6,7 +6,8 @@
 //!  another controller let go ────────────┘
 //! ```
 //!
-//! Whoever takes one machine away may be at work on the next. The ledger keeps it, so that the next process knows, too.
+//! What takes one machine away, a person or a program, may be at work on the next. The ledger keeps it, so that
+//! the next process knows, too.
 
 use std::sync::Arc;
 
@@ -23,7 +24,7 @@ use crate::record::Record;
 use super::{LookFor, State};
 
 impl State {
-    /// An instance that went without us was somebody else's doing: the pool is left alone for a while.
+    /// An instance that went without us was deleted by others: the pool is left alone for a while.
     pub(super) fn note_foreign(&mut self, key: &MachineKey) {
         let MachineKey::Instance(cloud, id) = key else { return };
         if self.book.deleted_by_us(id) {
@@ -45,7 +46,7 @@ impl State {
         self.ask(Look::Actions(cloud, id.clone()), LookFor::Deleter(pool, id));
     }
 
-    /// Somebody else took a machine of these pools away, and may be at work on others there. The next process has to know, too.
+    /// Others took a machine of these pools away, and may be at work there. The next process has to know, too.
     pub(super) fn note_others(&mut self, pools: Vec<PoolName>, what: Arc<str>) {
         let at = self.now;
         self.leave_alone(pools, Others { at, until: at + interlock::OTHERS_QUIET, what });
@@ -94,7 +95,7 @@ impl State {
         self.note_others(pools, format!("somebody deleted instance {id}").into());
     }
 
-    /// Whoever was at work when nobody looked any more may be at work still.
+    /// Others that were at work when the last process ended may be at work still.
     pub(super) fn leave_alone_anew(&mut self, before: Time, now: Time) {
         for others in self.others.values_mut().filter(|others| others.at <= before && before < others.until) {
             others.until = now + others.until.since(others.at);

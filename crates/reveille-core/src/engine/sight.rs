@@ -317,7 +317,7 @@ impl State {
             return self.record(Record::Left { at, machine: key, why: sign });
         };
         seen.left = left;
-        // Whoever takes the node away takes the instance next, and may be at work on others of the pool.
+        // What takes the node away takes the instance next, and may be at work on others of the pool.
         let pool = seen.pool().cloned();
         self.note_others(pool.into_iter().collect(), format!("node {node} left on purpose ({sign})").into());
         self.record(Record::Left { at, machine: key, why: sign });

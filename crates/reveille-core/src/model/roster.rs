@@ -50,6 +50,13 @@ pub struct Network {
     pub unreachable_conditions: Vec<Arc<str>>,
 }
 
+impl Network {
+    /// The range is one of the cluster's pod ranges, or within one.
+    pub fn holds(&self, range: &IpNet) -> bool {
+        self.pod_ranges.iter().any(|pods| pods.contains(range))
+    }
+}
+
 /// One pool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pool {

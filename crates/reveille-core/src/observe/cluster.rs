@@ -17,6 +17,7 @@ use crate::model::id::{CloudName, InstanceId, NodeName, NodeUid};
 use crate::model::incident::MachineKey;
 use crate::model::lease::Leases;
 use crate::model::node::{Node, NodeEvent, Ready};
+use crate::model::roster::Network;
 use crate::model::time::{Span, Time};
 
 use super::identity::Identity;
@@ -319,7 +320,7 @@ impl ClusterView {
     }
 
     /// For how long a lease has been unchanged that is called as this machine and whose Node no list shows. A list of nodes may
-    /// be old while the leases are not: whoever renews such a lease has a kubelet that runs.
+    /// be old while the leases are not: such a lease is renewed by a kubelet that runs.
     pub fn unlisted_lease_age<'a>(&self, names: impl Iterator<Item = &'a str>) -> Option<Span> {
         let unlisted = |name: &&NodeName| !self.nodes.contains_key(*name);
         let leases = names.flat_map(|name| self.leases.called(name)).filter(unlisted);
@@ -346,9 +347,9 @@ impl ClusterView {
 
     /// The pod ranges of this node that are surely its own: within the roster's, and no other node's. A node writes its ranges
     /// itself when it registers, so that without this it could have any network routed to it.
-    pub fn own_pod_ranges(&self, node: &Node, ours: &[IpNet]) -> Vec<IpNet> {
-        let is_ours = |range: &IpNet| ours.iter().any(|net| net.contains(range)) || !stands(Guard::OwnRoutes);
-        let is_own = |range: &&IpNet| is_ours(range) && self.identities.has_alone(&node.name, range, ours);
+    pub fn own_pod_ranges(&self, node: &Node, network: &Network) -> Vec<IpNet> {
+        let is_ours = |range: &IpNet| network.holds(range) || !stands(Guard::OwnRoutes);
+        let is_own = |range: &&IpNet| is_ours(range) && self.identities.has_alone(&node.name, range, network);
         node.pod_ranges.iter().filter(is_own).copied().collect()
     }
 

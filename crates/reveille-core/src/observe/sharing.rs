@@ -25,6 +25,7 @@ use crate::model::id::{CloudName, InstanceId, NodeName};
 use crate::model::incident::MachineKey;
 use crate::model::instance::Instance;
 use crate::model::node::Node;
+use crate::model::roster::Network;
 
 use super::agents::AgentsView;
 use super::cloud::{CloudView, Seen};
@@ -89,14 +90,13 @@ impl Identities {
         self.by_address.get(address).map_or(&[], Holders::all)
     }
 
-    /// No other node has a pod range that overlaps this one. Counted are ranges within `ours`: anybody may write a wider one
-    /// into an object of its own.
-    pub(super) fn has_alone(&self, name: &NodeName, range: &IpNet, ours: &[IpNet]) -> bool {
+    /// No other node has a pod range that overlaps this one. Counted are ranges that the network holds: a kubelet may write a
+    /// wider one into its own object.
+    pub(super) fn has_alone(&self, name: &NodeName, range: &IpNet, network: &Network) -> bool {
         let range = range.trunc();
-        let is_ours = |other: &IpNet| ours.iter().any(|net| net.contains(other));
         let alone = |held: &Holders<NodeName>| held.all().iter().all(|other| other == name);
         let wider = std::iter::successors(range.supernet(), IpNet::supernet);
-        let mut wider = wider.take_while(is_ours).filter_map(|net| self.by_range.get(&net));
+        let mut wider = wider.take_while(|net| network.holds(net)).filter_map(|net| self.by_range.get(&net));
         let last = IpNet::new_assert(range.broadcast(), range.max_prefix_len());
         let mut within = self.by_range.range(range..=last).filter(|(net, _)| range.contains(*net));
         wider.all(alone) && within.all(|(_, held)| alone(held))

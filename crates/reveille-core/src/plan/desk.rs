@@ -72,7 +72,7 @@ pub struct Desk<'a> {
     pub hushed: &'a BTreeSet<ZoneName>,
     /// What was frozen a moment ago and recovers.
     pub freezes: &'a Freezes,
-    /// Pools in which somebody else is at work.
+    /// Pools in which another actor is at work.
     pub others: &'a BTreeMap<PoolName, Others>,
     /// Next hops that were first found in use nowhere then.
     pub dead_hops: &'a BTreeMap<IpAddr, Time>,
@@ -92,7 +92,7 @@ pub struct Desk<'a> {
     pub now: Time,
 }
 
-/// Somebody else was at work on machines of a pool.
+/// Others were at work on machines of a pool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Others {
     /// When that was noticed last.

@@ -96,9 +96,11 @@ impl Freezes {
         }
     }
 
-    /// What is not there any more is not remembered.
-    pub fn retain(&mut self, is_there: impl Fn(&Scope) -> bool) {
-        self.0.retain(|scope, _| is_there(scope));
+    /// What is not there any more is not remembered. With no more remembered than the `count` that are there, nothing is asked.
+    pub fn retain(&mut self, count: usize, is_there: impl Fn(&Scope) -> bool) {
+        if self.0.len() > count {
+            self.0.retain(|scope, _| is_there(scope));
+        }
     }
 
     /// Too much of something is away now.

@@ -241,7 +241,7 @@ fn reboot_under_way_keeps_its_patience_when_the_fault_gets_another_name() {
     assert!(patience >= Span::from_min(10), "once more {patience} after its reboot: {:?}", field.calls);
 }
 
-/// EC2 takes minutes to stop a machine whose guest is dead. The call ends before that, and nobody has started it.
+/// EC2 takes minutes to stop a machine whose guest is dead. The call ends before that, and the machine is not started.
 #[test]
 fn ec2_machine_whose_stop_took_long_is_started_soon() {
     let mut field = silent_on_ec2(false);

@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use reveille_core::effect::{ReadError, ReadErrorKind};
-use reveille_core::engine::{Restored, Start, State};
 use reveille_core::event::{ClusterFact, Command, Event};
-use reveille_core::model::id::{ClusterUid, Fence};
+use reveille_core::model::id::ClusterUid;
 use reveille_core::model::node::Ready;
 use reveille_core::model::roster::Roster;
 use reveille_core::model::time::Span;
@@ -37,16 +36,12 @@ fn ten() -> Field {
 }
 
 /// The next process: the kubeconfig leads to this cluster now, which has one Node of its own.
-fn restarted(field: Field, rotated: bool) -> Field {
-    let records = if rotated { field.state.checkpoint() } else { field.records.clone() };
-    let now = field.now + Span::from_s(5);
-    let start = Start { fence: Fence(2), acting: true };
-    let how = Restored { start, now, last_alive: Some(field.now) };
-    let mut next = Field::with(State::restore(reckless(), how, records.clone()));
-    (next.now, next.records) = (now, records);
-    (next.instances, next.ports) = (field.instances, field.ports);
-    next.nodes.insert("elsewhere".into(), node("elsewhere", Ready::True));
-    next
+fn restarted(mut field: Field, rotated: bool) -> Field {
+    if rotated {
+        field.records = field.state.checkpoint();
+    }
+    field.nodes = [("elsewhere".to_owned(), node("elsewhere", Ready::True))].into();
+    field.restarted(reckless())
 }
 
 fn clusters(field: &Field) -> Vec<&str> {

@@ -6,7 +6,7 @@ use reveille_core::model::node::Ready;
 use reveille_core::model::time::Span;
 use reveille_core::observe::source::Trust;
 
-use super::fixture::{CLOUD, Field, roster};
+use super::fixture::{CLOUD, Field, node, roster};
 
 const FOUR: [&str; 4] = ["i001", "i002", "i003", "i004"];
 
@@ -14,6 +14,18 @@ fn ten() -> Field {
     let mut field = Field::new(roster()).populate(10);
     field.run(Span::from_min(5));
     field
+}
+
+/// Their Nodes are deleted, and the list says so.
+fn lose(field: &mut Field, ids: &[&str]) {
+    ids.iter().for_each(|id| drop(field.nodes.remove(*id)));
+    field.sync_nodes();
+}
+
+/// They register again.
+fn bring_back(field: &mut Field, ids: &[&str]) {
+    ids.iter().for_each(|id| drop(field.nodes.insert((*id).to_owned(), node(id, Ready::True))));
+    field.sync_nodes();
 }
 
 fn of_nodes(field: &Field) -> Trust {
@@ -34,8 +46,7 @@ fn lists_six(field: &mut Field) {
 #[test]
 fn nodes_that_were_deleted_while_no_watch_ran_are_believed_after_each_was_denied_twice() {
     let mut field = ten();
-    FOUR.iter().for_each(|id| drop(field.nodes.remove(*id)));
-    field.sync_nodes();
+    lose(&mut field, &FOUR);
     field.watch_for(Span::from_min(9));
     let why = of_nodes(&field).to_string();
     assert_eq!(why, "4 of 10 nodes went missing at once while their instances run");
@@ -46,18 +57,13 @@ fn nodes_that_were_deleted_while_no_watch_ran_are_believed_after_each_was_denied
     let held = field.held("i001", FaultKind::Vanished);
     assert!(held.contains("the Nodes of 4 machines went missing together"), "{held}");
     // Three are back, and what is left goes the way of each vanished node no more than before: a person was told.
-    for id in &FOUR[1..] {
-        field.nodes.insert((*id).to_owned(), super::fixture::node(id, Ready::True));
-    }
-    field.sync_nodes();
+    bring_back(&mut field, &FOUR[1..]);
     field.watch_for(Span::from_min(120));
     assert_eq!(field.destructive_calls(), 0, "{:?}", field.calls);
     // It has a Node again; when that goes by itself later, it is a fault as any other.
-    field.nodes.insert("i001".to_owned(), super::fixture::node("i001", Ready::True));
-    field.sync_nodes();
+    bring_back(&mut field, &["i001"]);
     field.watch_for(Span::from_min(5));
-    field.nodes.remove("i001");
-    field.sync_nodes();
+    lose(&mut field, &["i001"]);
     field.watch_for(Span::from_min(60));
     assert!(field.destructive_calls() > 0, "held for ever");
 }
@@ -74,8 +80,7 @@ fn list_that_lacks_nodes_which_are_there_is_never_believed() {
 #[test]
 fn nodes_that_went_while_no_process_ran_are_believed_in_the_same_way() {
     let mut next = ten().restarted(roster());
-    FOUR.iter().for_each(|id| drop(next.nodes.remove(*id)));
-    next.sync_nodes();
+    lose(&mut next, &FOUR);
     next.watch_for(Span::from_min(9));
     let why = of_nodes(&next).to_string();
     assert!(why.starts_with("4 of 10 machines that joined before have no Node"), "{why}");
@@ -107,11 +112,10 @@ fn ports_that_only_one_service_lacks_are_not_believed_to_be_gone() {
 #[test]
 fn one_that_is_back_does_not_make_the_others_less_lost_together() {
     let mut field = ten();
-    FOUR.iter().for_each(|id| drop(field.nodes.remove(*id)));
-    field.sync_nodes();
+    lose(&mut field, &FOUR);
     field.watch_for(Span::from_min(5));
     assert!(!of_nodes(&field).is_given());
-    let back = super::fixture::node("i001", Ready::True);
+    let back = node("i001", Ready::True);
     field.nodes.insert("i001".to_owned(), back.clone());
     field.feed(Event::Cluster(ClusterFact::Applied(back.into())));
     field.watch_for(Span::from_min(1));
@@ -128,13 +132,9 @@ fn one_that_is_back_does_not_make_the_others_less_lost_together() {
 fn machines_that_were_lost_together_are_held_after_a_restart() {
     for rotated in [false, true] {
         let mut field = ten();
-        FOUR.iter().for_each(|id| drop(field.nodes.remove(*id)));
-        field.sync_nodes();
+        lose(&mut field, &FOUR);
         field.watch_for(Span::from_min(20));
-        for id in &FOUR[2..] {
-            field.nodes.insert((*id).to_owned(), super::fixture::node(id, Ready::True));
-        }
-        field.sync_nodes();
+        bring_back(&mut field, &FOUR[2..]);
         field.watch_for(Span::from_min(5));
         if rotated {
             field.records = field.state.checkpoint();
@@ -143,15 +143,13 @@ fn machines_that_were_lost_together_are_held_after_a_restart() {
         next.sync_nodes();
         next.watch_for(Span::from_min(120));
         assert_eq!(next.destructive_calls(), 0, "rotated: {rotated}: {:?}", next.calls);
-        next.nodes.insert("i001".to_owned(), super::fixture::node("i001", Ready::True));
-        next.sync_nodes();
+        bring_back(&mut next, &["i001"]);
         next.watch_for(Span::from_min(5));
         // It is a machine as any other now, for the process after that as well.
         let mut last = next.restarted(roster());
         last.sync_nodes();
         last.watch_for(Span::from_min(5));
-        last.nodes.remove("i001");
-        last.sync_nodes();
+        lose(&mut last, &["i001"]);
         last.watch_for(Span::from_min(60));
         assert!(last.destructive_calls() > 0, "rotated: {rotated}: held for ever");
     }
@@ -162,8 +160,7 @@ fn machines_that_were_lost_together_are_held_after_a_restart() {
 fn nodes_that_went_a_while_before_many_others_went_with_them() {
     for restart in [false, true] {
         let mut field = ten();
-        field.nodes.remove("i000");
-        field.sync_nodes();
+        lose(&mut field, &["i000"]);
         field.watch_for(Span::from_s(20));
         assert!(of_nodes(&field).is_given(), "one is believed");
         FOUR.iter().for_each(|id| drop(field.nodes.remove(*id)));
@@ -178,11 +175,9 @@ fn nodes_that_went_a_while_before_many_others_went_with_them() {
 #[test]
 fn node_that_goes_while_many_are_lost_together_is_lost_with_them() {
     let mut field = ten();
-    FOUR.iter().for_each(|id| drop(field.nodes.remove(*id)));
-    field.sync_nodes();
+    lose(&mut field, &FOUR);
     field.watch_for(Span::from_min(80));
-    field.nodes.remove("i007");
-    field.sync_nodes();
+    lose(&mut field, &["i007"]);
     field.watch_for(Span::from_min(120));
     assert_eq!(field.destructive_calls(), 0, "{:?}", field.calls);
     let held = field.held("i007", FaultKind::Vanished);

@@ -13,11 +13,30 @@ use super::fixture::{self, Field};
 
 const ONE: &str = "i004";
 
-/// Nobody is asked to let machines join again first: they are rebooted when their time has come.
+/// No agent is asked to join again first: machines are rebooted when their time has come.
 fn roster() -> Roster {
     let mut roster = fixture::roster();
     roster.pools.values_mut().for_each(|pool| pool.repair.rejoin = Mode::Off);
     roster
+}
+
+fn ten() -> Field {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(Span::from_min(5));
+    field
+}
+
+/// One machine's kubelet says nothing any more.
+fn silence(field: &mut Field) {
+    field.nodes.get_mut(ONE).unwrap().ready = Ready::Unknown;
+}
+
+/// The next process over the same world, with the ledger as it was written or as a rotation leaves it.
+fn next_process(mut field: Field, rotated: bool) -> Field {
+    if rotated {
+        field.records = field.state.checkpoint();
+    }
+    field.restarted(roster())
 }
 
 const fn s(seconds: i64) -> Span {
@@ -36,18 +55,14 @@ fn until_recorded(field: &mut Field, is_it: impl Fn(&Record) -> bool) {
 #[test]
 fn pool_in_which_somebody_else_deletes_is_left_alone_by_the_next_process_too() {
     for rotated in [false, true] {
-        let mut field = Field::new(roster()).populate(10);
-        field.run(Span::from_min(5));
+        let mut field = ten();
         // Drained and deleted, as an autoscaler does before it takes the machine.
         field.nodes.get_mut("i001").unwrap().cordoned = true;
         field.run(s(10));
         field.nodes.remove("i001");
         until_recorded(&mut field, |record| matches!(record, Record::OthersActed { .. }));
         let noticed = field.now;
-        if rotated {
-            field.records = field.state.checkpoint();
-        }
-        let mut next = field.restarted(roster());
+        let mut next = next_process(field, rotated);
         let broken = next.instances.get_mut(ONE).unwrap();
         broken.state = InstanceState::Errored;
         broken.fault = Some(Fault { code: 500, message: "No valid host was found.".into() });
@@ -65,16 +80,12 @@ fn pool_in_which_somebody_else_deletes_is_left_alone_by_the_next_process_too() {
 #[test]
 fn reboot_that_may_only_be_late_is_known_to_the_next_process() {
     for rotated in [false, true] {
-        let mut field = Field::new(roster()).populate(10);
-        field.run(Span::from_min(5));
-        field.nodes.get_mut(ONE).unwrap().ready = Ready::Unknown;
+        let mut field = ten();
+        silence(&mut field);
         field.deaf = true;
         until_recorded(&mut field, |record| matches!(record, Record::Judged { held: false, .. }));
-        if rotated {
-            field.records = field.state.checkpoint();
-        }
         let calls = std::mem::take(&mut field.calls);
-        let mut next = field.restarted(roster());
+        let mut next = next_process(field, rotated);
         // The world keeps what was done, and counts boots by it.
         next.calls = calls;
         next.run(Span::from_min(25));
@@ -93,7 +104,7 @@ fn machines_of_another_controller_have_time_to_come_up_after_the_handover() {
     };
     field.feed(Event::Command(Command::Pauses([others].into())));
     field.run(Span::from_min(5));
-    field.nodes.get_mut(ONE).unwrap().ready = Ready::Unknown;
+    silence(&mut field);
     field.run(Span::from_min(30));
     assert!(field.calls.is_empty(), "another one acts: {:?}", field.calls);
     let let_go = field.now;
@@ -114,9 +125,8 @@ fn machines_of_another_controller_have_time_to_come_up_after_the_handover() {
 #[test]
 fn reboot_under_way_keeps_its_patience_in_the_next_process() {
     for rotated in [false, true] {
-        let mut field = Field::new(roster()).populate(10);
-        field.run(Span::from_min(5));
-        field.nodes.get_mut(ONE).unwrap().ready = Ready::Unknown;
+        let mut field = ten();
+        silence(&mut field);
         while field.calls.is_empty() {
             field.run(s(10));
         }
@@ -126,11 +136,8 @@ fn reboot_under_way_keeps_its_patience_in_the_next_process() {
         field.sync_nodes();
         field.run(s(30));
         assert!(field.case(ONE, FaultKind::Vanished).is_some(), "it is another incident now");
-        if rotated {
-            field.records = field.state.checkpoint();
-        }
         let calls = std::mem::take(&mut field.calls);
-        let mut next = field.restarted(roster());
+        let mut next = next_process(field, rotated);
         next.calls = calls;
         while next.calls.len() == 1 && next.now.since(rebooted) < Span::from_min(120) {
             next.run(s(10));

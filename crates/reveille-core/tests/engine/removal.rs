@@ -107,7 +107,7 @@ fn node_that_never_answered_does_not_unsay_a_drain() {
     assert_eq!(field.destructive_calls(), 0, "{:?}", field.calls);
 }
 
-/// It is drained and deleted while somebody has taken its marks off for a while: known when they are back.
+/// It is drained and deleted while its marks are off for a while: known when they are back.
 #[test]
 fn cordoned_node_that_is_deleted_while_its_machine_has_no_marks_was_removed_on_purpose() {
     let mut field = cordoned();

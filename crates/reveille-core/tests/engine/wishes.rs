@@ -3,8 +3,6 @@
 
 use reveille_core::diagnose::absence::Standing;
 use reveille_core::effect::Call;
-use reveille_core::engine::{Restored, Start, State};
-use reveille_core::model::id::Fence;
 use reveille_core::model::incident::FaultKind;
 use reveille_core::model::instance::Mark;
 use reveille_core::model::node::{Asks, Ready};
@@ -42,14 +40,9 @@ fn set_ready(field: &mut Field, id: &str, ready: Ready) {
 }
 
 /// Another process takes over the ledger, as it was written, and the world.
-fn restarted(field: Field, roster: Roster, records: Vec<Record>) -> Field {
-    let start = Start { fence: Fence(2), acting: true };
-    let now = field.now + Span::from_s(5);
-    let how = Restored { start, now, last_alive: Some(field.now) };
-    let mut next = Field::with(State::restore(roster, how, records.clone()));
-    (next.now, next.records) = (now, records);
-    (next.instances, next.ports, next.nodes) = (field.instances, field.ports, field.nodes);
-    next
+fn restarted(mut field: Field, roster: Roster, records: Vec<Record>) -> Field {
+    field.records = records;
+    field.restarted(roster)
 }
 
 fn asked(field: &Field) -> Vec<bool> {

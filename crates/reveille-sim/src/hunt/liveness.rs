@@ -127,7 +127,7 @@ fn is_told_of_restore(drive: &Drive) -> bool {
 pub fn misjudged(drive: &Drive) -> Vec<(&'static str, String)> {
     let desk = drive.state().desk();
     let mut wrong = Vec::new();
-    // One without the marks of its pool is nobody's, as far as anybody but its owner can tell.
+    // One without the marks of its pool belongs to no pool, as far as anything but its owner can tell.
     for machine in drive.world.machines().into_iter().filter(|machine| machine.marked) {
         let subject = Subject::Machine(MachineKey::Instance(CLOUD.into(), machine.id.clone()));
         let kinds: Vec<FaultKind> =

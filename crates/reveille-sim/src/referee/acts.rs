@@ -72,7 +72,7 @@ impl Referee {
             self.newest_join.extend(joined.map(|at| (pool.clone(), at)));
         }
         for (id, pool) in scene.world.deleted_by_others() {
-            // Our own deletion of it was under way, and nobody can tell which of the two it was.
+            // Our own deletion of it was under way, and which of the two it was cannot be told.
             let is_it = |intent: &Intent| matches!(&intent.call, Call::DeleteInstance { instance, .. } if instance == id);
             if self.intents.values().any(is_it) {
                 continue;

@@ -158,9 +158,8 @@ impl World {
             let last = server.actions.iter().find(|action| &*action.action == "delete");
             let by_other = last.is_some_and(|last| last.user.as_deref() != Some(super::calls::OURSELVES));
             let pool = server.pool.as_ref().filter(|_| by_other)?;
-            // One without the pool's marks was nobody's, as far as anybody could see.
-            let is_marked = Self::marks(pool).iter().all(|mark| server.instance.marks.contains(mark));
-            is_marked.then_some((id, pool))
+            // One without the pool's marks belonged to no pool, as far as could be seen.
+            Self::is_marked(server, pool).then_some((id, pool))
         })
     }
 

@@ -31,7 +31,7 @@ const DRAIN: Span = Span::from_min(2);
 pub(crate) struct Changes {
     /// Machines whose Nodes a person cordoned and deleted.
     pub(super) removed: BTreeSet<InstanceId>,
-    /// Machines whose cordon a watch of ours carried, or their kubelets told: of others nobody can know.
+    /// Machines whose cordon a watch of ours carried, or their kubelets told: of others it cannot be known.
     shown: BTreeSet<InstanceId>,
     /// Machines that were made under the name of another one, by that one.
     remade: BTreeMap<InstanceId, InstanceId>,

@@ -52,8 +52,8 @@ impl World {
         self.plan(after, Task::Life(id.clone(), Life::Rebooted));
     }
 
-    /// It is stopped, and whoever stopped it starts it: two calls to EC2, so that a process that died between them leaves the
-    /// machine stopped.
+    /// It is stopped, and the call that stopped it starts it: two calls to EC2, so that a process that died between them leaves
+    /// the machine stopped.
     pub(super) fn restart(&mut self, id: &InstanceId, state: InstanceState) {
         let stopping = self.provider.stopping.remove(id);
         let Some(stopping) = stopping.filter(|_| state == InstanceState::Stopped) else { return };

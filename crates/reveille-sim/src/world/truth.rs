@@ -212,9 +212,7 @@ impl World {
             id: id.clone(),
             name: server.instance.name.clone(),
             pool: server.pool.clone(),
-            marked: server.pool.as_ref().is_some_and(|pool| {
-                Self::marks(pool).iter().all(|mark| server.instance.marks.contains(mark))
-            }),
+            marked: server.pool.as_ref().is_some_and(|pool| Self::is_marked(server, pool)),
             zone: server.instance.zone.clone(),
             state: server.instance.state,
             ports: ports.iter().map(|port| port.id.clone()).collect(),
@@ -255,6 +253,11 @@ impl World {
             && roles
             && self.rules_are_there()
             && (!self.layout.routed || self.routes_are_right())
+    }
+
+    /// It carries the marks of the pool.
+    pub(super) fn is_marked(server: &super::project::Server, pool: &PoolName) -> bool {
+        Self::marks(pool).iter().all(|mark| server.instance.marks.contains(mark))
     }
 
     /// An operator took a mark off, so that the machine is left alone.

@@ -153,8 +153,8 @@ impl Rule {
         Next::Leave(holder)
     }
 
-    /// The Lease has not changed in another's hands, or it is not in them any more and nobody said that it was let go: that one
-    /// finds out at its next renewal.
+    /// The Lease has not changed in another's hands, or it is not in them any more and no annotation says that it was let
+    /// go: that one finds out at its next renewal.
     fn if_left(&mut self, now: Moment) -> Next {
         let Some(Seen { holder, version: Some(_), since }) = &self.seen else {
             self.seen = None;
@@ -173,7 +173,7 @@ impl Rule {
     }
 
     /// It was let go. One round as the other's, also where this process never saw it in its hands: the engine is to know that
-    /// somebody else acted until now.
+    /// another controller acted until now.
     fn let_go(&mut self, claim: &Claim, now: Moment) -> Next {
         let others =
             claim.let_go_by.as_deref().filter(|holder| !self.identity.is_ours(holder)).map(Arc::from);

@@ -124,16 +124,13 @@ impl Sieve {
                 return (!machines.is_empty()).then_some(Record::Joined { at: *at, machines });
             }
             Record::Forgotten { at, machines } => {
-                let machines: Vec<_> = machines.iter().filter(|key| self.has(key)).cloned().collect();
-                return (!machines.is_empty()).then_some(Record::Forgotten { at: *at, machines });
+                return self.kept(machines).map(|machines| Record::Forgotten { at: *at, machines });
             }
             Record::LostTogether { at, machines } => {
-                let machines: Vec<_> = machines.iter().filter(|key| self.has(key)).cloned().collect();
-                return (!machines.is_empty()).then_some(Record::LostTogether { at: *at, machines });
+                return self.kept(machines).map(|machines| Record::LostTogether { at: *at, machines });
             }
             Record::Departed { at, machines } => {
-                let machines: Vec<_> = machines.iter().filter(|key| self.has(key)).cloned().collect();
-                return (!machines.is_empty()).then_some(Record::Departed { at: *at, machines });
+                return self.kept(machines).map(|machines| Record::Departed { at: *at, machines });
             }
             Record::Numbered { at, incident, intent, begun, deleted } => {
                 let deleted = deleted.iter().filter(|id| self.instances.contains(*id)).cloned().collect();
@@ -178,6 +175,12 @@ impl Sieve {
             }
         };
         keep.then(|| record.clone())
+    }
+
+    /// Those of them that stay, if there are any.
+    fn kept(&self, machines: &[MachineKey]) -> Option<Vec<MachineKey>> {
+        let kept: Vec<_> = machines.iter().filter(|key| self.has(key)).cloned().collect();
+        (!kept.is_empty()).then_some(kept)
     }
 
     fn has(&self, machine: &MachineKey) -> bool {

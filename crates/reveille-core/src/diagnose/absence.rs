@@ -282,7 +282,8 @@ fn judge_node(witness: Witness<'_>, seen: &Seen, node: &NodeSeen) -> Standing {
         return Standing::CannotTell(Arc::from("its node is in no list that can be believed"));
     }
     if node.node.ready == Ready::True {
-        return service::judge_service(witness, seen, node);
+        let usurped = judge_usurped(witness, seen, node);
+        return usurped.unwrap_or_else(|| service::judge_service(witness, seen, node));
     }
     if node.node.intent.deleting {
         return Standing::Excused(Arc::from("its node is being deleted"));
@@ -402,6 +403,17 @@ fn judge_contested(witness: Witness<'_>, seen: &Seen) -> Option<Standing> {
     let answers = |name: &NodeName| witness.cluster.answers(name);
     let sharer = witness.views.contesting(&witness.cloud.name, seen, answers)?;
     stands(Guard::SharedIdentity).then(|| contested_by(witness, &sharer))
+}
+
+/// Its Node is Ready, and by the system UUID the kubelet that writes it runs on another machine that is there: two machines of
+/// one name take turns at one Node, and that it is Ready says nothing of this one.
+fn judge_usurped(witness: Witness<'_>, seen: &Seen, node: &NodeSeen) -> Option<Standing> {
+    let (other, by) = witness.views.other_machine(&seen.instance.id, &node.node)?;
+    let text = format!("node {} is Ready with the system UUID of {}", node.node.name, other.instance.id);
+    let finding =
+        finding(Cause::DuplicateInstance, Confidence::Likely, vec![witness.evidence("nodes", &text)]);
+    let usurped = by == Identity::SystemUuid && stands(Guard::SharedIdentity);
+    usurped.then(|| absent(FaultKind::Duplicate, finding, None, true))
 }
 
 fn contested_by(witness: Witness<'_>, sharer: &Sharer<'_>) -> Standing {

@@ -12,16 +12,12 @@ use crate::event::Answer;
 use crate::guard::{Guard, stands};
 use crate::model::id::{CloudName, InstanceId, NodeName};
 use crate::model::incident::{FaultKind, IncidentKey, MachineKey, Subject};
-use crate::model::time::{Span, Time};
+use crate::model::time::Time;
 use crate::observe::cluster::ClusterChange;
 use crate::observe::nodes_listed::Fleet;
-use crate::plan::desk::Case;
 use crate::record::Record;
 
 use super::{JOINED_MAX, LookFor, State};
-
-/// Nodes that went so long before many others went with them.
-const TOGETHER: Span = Span::from_min(60);
 
 impl State {
     /// A cloud was listed: what its machines are may contradict a list of nodes that came earlier.
@@ -89,16 +85,14 @@ impl State {
         }
     }
 
-    /// Nodes went together. Those that went a while before, in a list that lacked too few to be doubted, went with them: a store
-    /// that is restored twice, or a watch that tells the first of many.
+    /// Nodes went together. Those that went before, in a list that lacked too few to be doubted, and are not back, went with
+    /// them: a store that is restored twice, or a watch that tells the first of many.
     pub(super) fn note_lost_together(&mut self, mut machines: Vec<MachineKey>) {
         if machines.is_empty() {
             return;
         }
-        let lately = |case: &&Case| self.now.since(case.incident.first_seen) <= TOGETHER;
-        let vanished = self.cases.values().filter(|case| case.incident.key.kind == FaultKind::Vanished);
-        for case in vanished.filter(lately) {
-            if let Subject::Machine(machine) = &case.incident.key.subject
+        for key in self.cases.keys().filter(|key| key.kind == FaultKind::Vanished) {
+            if let Subject::Machine(machine) = &key.subject
                 && self.cluster.lost_together.insert(machine.clone())
             {
                 machines.push(machine.clone());

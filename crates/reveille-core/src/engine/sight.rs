@@ -137,9 +137,17 @@ impl State {
         for id in &change.touched {
             for node in self.cluster.with_uuid(id).to_vec() {
                 self.note_adopted(&node);
+                self.mark_linked(&node);
             }
         }
         self.mark(name, change.touched);
+    }
+
+    /// The machine that this Node is linked to is judged again.
+    fn mark_linked(&mut self, node: &NodeName) {
+        let link = self.cluster.nodes.get(node).and_then(|seen| seen.link.as_ref());
+        let machine = link.map(|link| MachineKey::Instance(link.cloud.clone(), link.instance.clone()));
+        self.dirty.extend(machine);
     }
 
     pub(super) fn on_cluster(&mut self, fact: ClusterFact) {
@@ -152,6 +160,7 @@ impl State {
             ClusterFact::Identity(cluster) => self.on_identity(cluster),
             ClusterFact::IdentityUnread(error) => self.cluster.identity.fail(error.text),
             ClusterFact::Synced(list) => {
+                let first = !self.cluster.synced_once();
                 let mut change = self.cluster.sync(now, &list);
                 // Judged before the new nodes are linked: one that took the place of a lost one finds it gone.
                 change.removed.extend(self.judge_nodes().removed);
@@ -159,6 +168,9 @@ impl State {
                 self.after_cluster_change(change);
                 self.review_node_list();
                 for cloud in self.roster.clouds.clone() {
+                    if first {
+                        self.ask_for_the_remembered(&cloud);
+                    }
                     self.review_rollouts(&cloud);
                 }
             }
@@ -479,6 +491,17 @@ impl State {
             _ => None,
         };
         let ids: BTreeSet<InstanceId> = self.cases.keys().filter_map(unlisted).collect();
+        for id in ids {
+            self.ask(Look::Instance(cloud.clone(), id.clone()), LookFor::Missing(cloud.clone(), id));
+        }
+    }
+
+    /// What the ledger knows and the first listing lacked was asked for at once, and an answer that came before the first list of
+    /// nodes could not be used. Now it can: others may have deleted it a moment ago, and be at work on more.
+    fn ask_for_the_remembered(&mut self, cloud: &CloudName) {
+        let Some(view) = self.clouds.get(cloud).filter(|view| view.listed_once()) else { return };
+        let mut ids = self.remembered_in(cloud);
+        ids.retain(|id| !view.instances.contains_key(id));
         for id in ids {
             self.ask(Look::Instance(cloud.clone(), id.clone()), LookFor::Missing(cloud.clone(), id));
         }

@@ -113,3 +113,23 @@ fn machine_of_a_deleted_adopted_node_has_joined() {
     assert!(field.case("new", FaultKind::Vanished).is_some(), "it served as w-1");
     assert!(field.case("new", FaultKind::NeverJoined).is_none());
 }
+
+/// Two machines of one name take turns at one Node: that it is Ready says nothing of the one that it names.
+#[test]
+fn node_that_another_listed_machine_writes_answers_for_neither() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(Span::from_min(2));
+    field.add_machine("new", false);
+    field.nodes.get_mut("i004").unwrap().system_uuid = Some("new".into());
+    field.run(Span::from_min(60));
+    for (id, text) in [("i004", "system UUID of new"), ("new", "stands for i004")] {
+        let case =
+            field.case(id, FaultKind::Duplicate).unwrap_or_else(|| panic!("{id}: {:?}", field.standing(id)));
+        let evidence = &case.incident.findings[0].evidence[0].text;
+        assert!(evidence.contains(text), "{evidence}");
+    }
+    assert!(field.calls.is_empty(), "{:?}", field.calls);
+    field.nodes.get_mut("i004").unwrap().system_uuid = Some("i004".into());
+    field.run(Span::from_min(5));
+    assert!(field.case("i004", FaultKind::Duplicate).is_none(), "its own kubelet writes it again");
+}

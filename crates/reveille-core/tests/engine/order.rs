@@ -5,12 +5,12 @@
 
 use reveille_core::diagnose::absence::Standing;
 use reveille_core::effect::Effect;
-use reveille_core::event::{ClusterFact, Event};
+use reveille_core::event::{CloudFact, CloudSnapshot, ClusterFact, Event, Scope};
 use reveille_core::model::incident::FaultKind;
 use reveille_core::model::time::Span;
 use reveille_core::record::Record;
 
-use super::fixture::{Field, roster};
+use super::fixture::{CLOUD, Field, roster};
 
 /// A first reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -197,4 +197,28 @@ fn doubt_that_begins_with_cloud_listing_asks_nothing() {
     let effects = field.step(Event::Cloud { cloud: super::fixture::CLOUD.into(), fact });
     let asked = effects.iter().filter(|effect| !matches!(effect, Effect::WakeAt(_))).count();
     assert_eq!(asked, 0);
+}
+
+/// An operator deletes a machine while no process runs. The next one asks the cloud for it before its first list of nodes has
+/// come, and cannot use the answer: it asks again as soon as that list is there, and not at the next full listing.
+#[test]
+fn machine_that_went_meanwhile_is_asked_for_again_with_the_first_nodes() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(Span::from_min(5));
+    field.instances.remove("i003");
+    field.ports.remove("i003");
+    let mut next = field.restarted(roster());
+    let began = next.now;
+    next.list_cloud();
+    next.answer_all();
+    next.now = next.now + Span::from_s(5);
+    next.sync_nodes();
+    for _ in 0..8 {
+        next.now = next.now + Span::from_s(30);
+        let snapshot = CloudSnapshot { scope: Scope::Changes, ..next.snapshot() };
+        next.feed(Event::Cloud { cloud: CLOUD.into(), fact: CloudFact::read(snapshot) });
+        next.feed(Event::Cluster(ClusterFact::Alive));
+    }
+    let acted = |record: &&Record| matches!(record, Record::OthersActed { at, .. } if *at > began);
+    assert!(next.records.iter().any(|record| acted(&record)), "who deletes there is left alone");
 }

@@ -78,6 +78,8 @@ pub struct Drive {
     digest: Digest,
     whole_trace: bool,
     counts: Counts,
+    /// When what was read last.
+    looked: BTreeMap<Look, Time>,
     chronicle: Option<Vec<Happened>>,
     oracle: Oracle,
 }
@@ -103,6 +105,8 @@ pub struct Counts {
     pub looks: u64,
     /// Of these, reads of what a service user holds. They have a rhythm of their own and go on while all is well.
     pub roles: u64,
+    /// Of the others, those of what was read less than [`OFTEN`] before.
+    pub repeated: u64,
 }
 
 use caution::Caution;
@@ -113,6 +117,8 @@ pub use mishap::{CrashPoint, Mishap};
 use oracle::Oracle;
 pub use oracle::{Misled, Named, Said};
 
+/// What is read again within this is asked for over and over; a read that comes seldom may go on for ever.
+const OFTEN: Span = Span::from_min(60);
 /// The longest time between two steps.
 const TICK: Span = Span::from_s(10);
 /// The search for lost wake-ups decides about every open case: in so many steps once.
@@ -171,6 +177,7 @@ impl Drive {
             digest: Digest::default(),
             whole_trace: false,
             counts: Counts::default(),
+            looked: BTreeMap::new(),
             chronicle: None,
             oracle: Oracle::default(),
         }
@@ -436,8 +443,7 @@ impl Drive {
                 self.world.perform(self.now, effect);
             }
             Effect::Look { look, .. } => {
-                self.counts.looks += 1;
-                self.counts.roles += u64::from(matches!(look, Look::Roles(..)));
+                self.count_look(look);
                 self.world.perform(self.now, effect);
             }
             Effect::List { .. } => self.world.perform(self.now, effect),
@@ -446,6 +452,15 @@ impl Drive {
     }
 
     /// What the process that led before asks for: nothing of it is told, and none of its records is read again.
+    fn count_look(&mut self, look: &Look) {
+        self.counts.looks += 1;
+        let is_roles = matches!(look, Look::Roles(..));
+        self.counts.roles += u64::from(is_roles);
+        let last = self.looked.insert(look.clone(), self.now);
+        let is_soon = last.is_some_and(|last| self.now.since(last) < OFTEN);
+        self.counts.repeated += u64::from(is_soon && !is_roles);
+    }
+
     fn perform_as_former(&mut self, effect: &Effect) {
         match effect {
             Effect::Record { id, record } => self.store.ask(self.now, *id, record.clone()),

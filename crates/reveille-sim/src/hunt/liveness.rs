@@ -24,7 +24,7 @@ use crate::world::layout::CLOUD;
 const BOUND: Span = Span::from_min(36 * 60);
 /// Calls that one machine takes: softly, hard, a deletion, and one of them once more.
 const CALLS_EACH: i64 = 4;
-/// A fleet at rest asks for nothing in this time.
+/// A fleet at rest asks for nothing twice in this time.
 const QUIET: Span = Span::from_min(60);
 /// What is on its way has arrived after this.
 const ON_ITS_WAY: Span = Span::from_min(6);
@@ -73,7 +73,7 @@ fn bound(drive: &Drive) -> Span {
 }
 
 const fn asked(counts: Counts) -> (u64, u64, u64) {
-    (counts.records, counts.calls, counts.looks - counts.roles)
+    (counts.records, counts.calls, counts.repeated)
 }
 
 /// What service users hold is asked for while all is well, too: once in five minutes at the most.
@@ -129,13 +129,16 @@ pub fn misjudged(drive: &Drive) -> Vec<(&'static str, String)> {
     let mut wrong = Vec::new();
     // One without the marks of its pool belongs to no pool, as far as anything but its owner can tell.
     for machine in drive.world.machines().into_iter().filter(|machine| machine.marked) {
-        let subject = Subject::Machine(MachineKey::Instance(CLOUD.into(), machine.id.clone()));
+        let key = MachineKey::Instance(CLOUD.into(), machine.id.clone());
+        let standing = drive.state().standing(&key);
+        let subject = Subject::Machine(key);
         let kinds: Vec<FaultKind> =
             desk.cases.keys().filter(|key| key.subject == subject).map(|key| key.kind).collect();
         let passing = matches!(machine.state, InstanceState::Building | InstanceState::Deleting);
         let told = is_told_of_restore(drive) && drive.world.lacks_node_since_restore(&machine.id);
         if !machine.well && !passing && kinds.is_empty() && !told {
-            let text = format!("{} is ill ({:?}) and in no case", machine.name, machine.trouble);
+            let text =
+                format!("{} is ill ({:?}) and in no case: {standing:?}", machine.name, machine.trouble);
             wrong.push(("nobody is forgotten", text));
         }
         let joined = |kind: &&FaultKind| {

@@ -1,12 +1,14 @@
 //! What the next process knows of what was going on when the one before it ended: who else was at work, and which reboot may only
 //! be late. Who was coming back needs no memory: a process that has only just begun to look waits its whole patience anew.
 
+use reveille_core::engine::{Restored, Start, State};
 use reveille_core::event::{Command, Event, Pause, PauseScope};
+use reveille_core::model::id::Fence;
 use reveille_core::model::incident::FaultKind;
 use reveille_core::model::instance::{Fault, InstanceState};
 use reveille_core::model::node::Ready;
 use reveille_core::model::roster::{Mode, Roster};
-use reveille_core::model::time::Span;
+use reveille_core::model::time::{Span, Time};
 use reveille_core::record::Record;
 
 use super::fixture::{self, Field};
@@ -149,4 +151,48 @@ fn reboot_under_way_keeps_its_patience_in_the_next_process() {
             next.calls
         );
     }
+}
+
+/// Drained and deleted; then its marks go and come back, and with them the machine is said to have joined. It left all the same.
+#[test]
+fn machine_that_left_is_left_alone_by_the_next_process_although_its_marks_came_back() {
+    for rotated in [false, true] {
+        let mut field = ten();
+        field.nodes.get_mut(ONE).unwrap().cordoned = true;
+        field.run(s(10));
+        field.nodes.remove(ONE);
+        field.run(Span::from_min(2));
+        let marks = std::mem::take(&mut field.instances.get_mut(ONE).unwrap().marks);
+        field.run(Span::from_min(3));
+        field.instances.get_mut(ONE).unwrap().marks = marks;
+        field.run(Span::from_min(3));
+        let mut next = next_process(field, rotated);
+        next.run(Span::from_min(60));
+        assert!(next.calls.is_empty(), "rotated: {rotated}: {:?}", next.calls);
+    }
+}
+
+/// Others were at work at ten; the clock of that process went back by an hour; others were at work again. The next process has
+/// the right clock, and waits as long as ever after what was noticed last.
+#[test]
+fn others_that_a_slow_clock_noticed_are_heeded_by_a_process_with_the_right_one() {
+    let field = ten();
+    let slow = field.now;
+    let acted = |at: Time| Record::OthersActed {
+        at,
+        pools: vec!["workers".into()],
+        until: at + Span::from_min(10),
+        what: "somebody deleted instance 7f3a".into(),
+    };
+    let mut records = field.records.clone();
+    records.extend([acted(slow + Span::from_min(60)), acted(slow)]);
+    let now = slow + Span::from_min(80);
+    let how = Restored {
+        start: Start { fence: Fence(2), acting: true },
+        now,
+        last_alive: Some(slow + Span::from_min(1)),
+    };
+    let state = State::restore(roster(), how, records);
+    let others = state.desk().others.get(&"workers".into()).expect("the ledger told of others");
+    assert_eq!(others.until, now + Span::from_min(10));
 }

@@ -5,6 +5,7 @@
 //! takes its time to be seen.
 
 use reveille_core::effect::Call;
+use reveille_core::model::hosting::Check;
 use reveille_core::model::id::{IncidentId, InstanceId, IntentId, PoolName};
 use reveille_core::model::incident::FaultKind;
 use reveille_core::model::instance::InstanceState;
@@ -254,8 +255,12 @@ impl Referee {
         }
     }
 
-    /// A right that is lacking for the milder step is no reason for the harsher one.
-    fn judge_refusals(&mut self, intent: IntentId, incident: IncidentId, call: &Call) {
+    /// A right that is lacking for the milder step is no reason for the harsher one; that its host broke meanwhile is.
+    fn judge_refusals(&mut self, intent: IntentId, incident: IncidentId, call: &Call, ground: &Ground) {
+        let checks = ground.hosting.as_ref().map(|hosting| hosting.checks);
+        if checks.is_some_and(|checks| checks.host == Check::Impaired) {
+            return;
+        }
         let reboots =
             |other: &Intent| other.incident == incident && matches!(other.call, Call::Reboot { .. });
         let last = self.intents.range(..intent).map(|(_, other)| other).rfind(|other| reboots(other));
@@ -312,7 +317,7 @@ impl Referee {
         let Some((kind, open)) = self.open_for(intended.incident) else { return };
         let pool = ground.pool.as_ref().and_then(|name| scene.roster.pools.get(name));
         let Some(pool) = pool else { return };
-        self.judge_refusals(intent, intended.incident, call);
+        self.judge_refusals(intent, intended.incident, call, ground);
         self.judge_mid_boot(call, id, ground, pool, scene);
         let patience = match kind {
             FaultKind::NeverJoined => pool.deadlines.join_within.unwrap_or(Span::ZERO),

@@ -110,6 +110,8 @@ impl World {
         let shown = std::mem::take(&mut self.identity.shown);
         let lasts = |id: &InstanceId| self.is_removed_on_purpose(id) || self.is_well(id);
         self.identity.shown = shown.into_iter().filter(lasts).collect();
+        // Until another one listens, no watch carries anything.
+        self.watch.synced = false;
     }
 
     /// The same, and it could be known: a kubelet that did not run when the cordon came says nothing of it, and where no watch

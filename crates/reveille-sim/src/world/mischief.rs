@@ -164,6 +164,8 @@ impl World {
         let crowd = self.mischief.crowd.as_ref().filter(|crowd| crowd.members.contains(id))?;
         let returns = crowd.returns?;
         let waits = self.mischief.still.contains(id) && self.guests.get(id)?.trouble.is_none();
+        // One that lost its Node before shows nobody that it stands still, nor that it goes on.
+        let waits = waits && !self.nodes_of(id).is_empty();
         waits.then(|| (crowd.size, returns.since(crowd.since)))
     }
 
@@ -247,7 +249,8 @@ impl World {
             let node = self.cluster.change(&name, |node| {
                 node.provider = Provider::Unread(text.clone());
                 node.kubelet = Some(text.clone());
-                node.boot_id = Some("".into());
+                // What is empty is read as if it were not there.
+                node.boot_id = None;
             });
             if let Some(node) = node {
                 self.watched(node);

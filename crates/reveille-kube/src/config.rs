@@ -81,7 +81,7 @@ pub enum ConnectError {
     },
     /// A context was named, and there is no kubeconfig to look it up in.
     #[error(
-        "there is no kubeconfig to find context {wanted:?} in. Name one with --kubeconfig or KUBECONFIG."
+        "there is no kubeconfig to find context {wanted:?} in. Name one in the roster (cluster.kubeconfig) or with KUBECONFIG."
     )]
     NoKubeconfig {
         /// What was asked for.
@@ -89,8 +89,8 @@ pub enum ConnectError {
     },
     /// Neither a kubeconfig nor a pod's service account.
     #[error(
-        "found neither a kubeconfig (--kubeconfig, KUBECONFIG, ~/.kube/config) nor the service account of a pod: \
-         {source}"
+        "found neither a kubeconfig (cluster.kubeconfig of the roster, KUBECONFIG, ~/.kube/config) nor the service account \
+         of a pod: {source}"
     )]
     NotConfigured {
         /// Why the pod's own account does not do.

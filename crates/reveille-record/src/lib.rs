@@ -47,6 +47,6 @@ pub use ledger::{Ledger, Opened, Rotated};
 pub use line::{Fence, Seq};
 pub use lock::{FenceUnread, Holder, read_fence};
 pub use pauses::{Pause, PauseName, PauseScope, Pauses, PausesRead};
-pub use reading::{History, LossyReading, Reading, history, read_lossy, read_only};
+pub use reading::{History, LossyReading, Reading, history, holder, read_lossy, read_only};
 pub use repair::Repair;
 pub use segment::SegmentNumber;

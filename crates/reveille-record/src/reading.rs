@@ -56,6 +56,12 @@ pub struct LossyReading<T> {
 /// How often a listing is repeated because a file of it was pruned before it was read.
 const LISTINGS: usize = 5;
 
+/// Who holds the ledger, or held it last, and when that process was last alive, in milliseconds since the epoch on its clock.
+pub fn holder(state: &Path) -> Option<(Holder, i64)> {
+    let card = lock::read_card(&Place::of(state).directory.join(LOCK))?;
+    Some((card.holder, card.alive_ms))
+}
+
 /// Reads what the holder would restore from, without holding it.
 pub fn read_only<T: DeserializeOwned>(state: &Path) -> Result<Reading<T>, ReadError> {
     let place = Place::of(state);

@@ -120,13 +120,9 @@ pub(crate) async fn look(checked: &CheckedRoster, state_dir: &Path, judge: &Judg
 fn remember(checked: &CheckedRoster, state_dir: &Path) -> (State, Controller, Vec<String>) {
     let now = clock::wall();
     let mut notes = Vec::new();
-    let mut holder_lives = false;
     let (records, last_alive) = match read_only::<LedgerLine>(state_dir) {
         Ok(reading) => match shelf::read_lines(state_dir, reading.records) {
-            Ok(records) => {
-                holder_lives = reading.holder.as_ref().is_some_and(lives);
-                (records, reading.alive_ms.map(Time::from_ms))
-            }
+            Ok(records) => (records, reading.alive_ms.map(Time::from_ms)),
             Err(error) => {
                 notes.push(format!("the ledger is left out: {error}"));
                 (Vec::new(), None)
@@ -138,12 +134,18 @@ fn remember(checked: &CheckedRoster, state_dir: &Path) -> (State, Controller, Ve
         }
     };
     let controller = match last_alive {
-        Some(at) if now.since(at) <= ALIVE && holder_lives => Controller::Runs,
+        Some(_) if is_led(state_dir) => Controller::Runs,
         Some(_) => Controller::Stopped,
         None => Controller::Never,
     };
     let how = Restored { start: Start { fence: Fence(0), acting: false }, now, last_alive };
     (State::restore(checked.roster.clone(), how, records), controller, notes)
+}
+
+/// A controller runs on this ledger, by its sign of life.
+pub(super) fn is_led(state_dir: &Path) -> bool {
+    let holder = reveille_record::holder(state_dir);
+    holder.is_some_and(|(holder, at)| clock::wall().since(Time::from_ms(at)) <= ALIVE && lives(&holder))
 }
 
 /// Whether the process that holds the ledger is there; on another host its sign of life has to do.

@@ -3,10 +3,11 @@
 use std::fmt;
 
 use anyhow::anyhow;
+use reveille_core::model::signs::PAUSE;
 use reveille_record::{Pause, PauseName, PauseScope, Pauses};
 use reveille_wire::roster::CheckedRoster;
 
-use super::{Answer, Context};
+use super::{Answer, Context, look};
 use crate::cli;
 use crate::cli::failure::Failure;
 use crate::driver::clock;
@@ -22,15 +23,22 @@ pub(crate) fn pause(context: &Context, args: &cli::controller::Pause) -> Result<
     }
     let by = args.by.clone().filter(|by| !by.trim().is_empty()).unwrap_or_else(|| "somebody".to_owned());
     let pause = Pause { scope: scope.clone(), by, reason: reason.to_owned(), at_ms: clock::wall().ms };
-    let pauses = Pauses::of(&context.state_dir(&roster.roster.name)?);
+    let state_dir = context.state_dir(&roster.roster.name)?;
+    let pauses = Pauses::of(&state_dir);
     pauses
         .set(&PauseName::of(&scope), &pause)
         .map_err(|error| Failure::internal(anyhow::Error::new(error)))?;
     let named = Scope(&roster, &scope);
-    Ok(Answer::fine(format!(
-        "{named} is paused. A running controller heeds it within two seconds; what is on its way is finished.\nnext: reveille resume{}\n",
-        argument(&scope)
-    )))
+    let heard = if look::is_led(&state_dir) {
+        "The controller heeds it within two seconds; what is on its way is finished.".to_owned()
+    } else {
+        let dir = state_dir.display();
+        format!(
+            "No controller runs on {dir}: only one that starts there heeds it. One on another host, of another user or with \
+             another state directory does not see it: say it there, or put the annotation {PAUSE}: \"true\" on the Nodes."
+        )
+    };
+    Ok(Answer::fine(format!("{named} is paused. {heard}\nnext: reveille resume{}\n", argument(&scope))))
 }
 
 /// Takes it back.

@@ -151,7 +151,8 @@ pub(crate) async fn list_ports(
     texts: &mut Texts,
     known: &Known,
 ) -> Found<Ports> {
-    if interest.cluster_marks.is_empty() {
+    // A project may hold the router and no machine: the ports of its VIPs are next hops all the same.
+    if interest.cluster_marks.is_empty() && interest.routers.is_empty() {
         return Ok(Ports { of_instances: Listing::unasked(), legs: Vec::new(), in_use: BTreeSet::new() });
     }
     list_all_ports(project, texts, known).await

@@ -65,8 +65,7 @@ pub fn holder(state: &Path) -> Option<(Holder, i64)> {
 /// Reads what the holder would restore from, without holding it.
 pub fn read_only<T: DeserializeOwned>(state: &Path) -> Result<Reading<T>, ReadError> {
     let place = Place::of(state);
-    let card = lock::read_card(&place.directory.join(LOCK));
-    let (alive_ms, holder) = card.map(|card| (card.alive_ms, card.holder)).unzip();
+    let (holder, alive_ms) = holder(state).unzip();
     let mut reading = Reading { records: Vec::new(), holder, alive_ms, unfinished_bytes: 0 };
     let Some((number, bytes)) = place.newest()? else {
         return Ok(reading);

@@ -408,12 +408,10 @@ fn judge_contested(witness: Witness<'_>, seen: &Seen) -> Option<Standing> {
 /// Its Node is Ready, and by the system UUID the kubelet that writes it runs on another machine that is there: two machines of
 /// one name take turns at one Node, and that it is Ready says nothing of this one.
 fn judge_usurped(witness: Witness<'_>, seen: &Seen, node: &NodeSeen) -> Option<Standing> {
-    let (other, by) = witness.views.other_machine(&seen.instance.id, &node.node)?;
-    let text = format!("node {} is Ready with the system UUID of {}", node.node.name, other.instance.id);
-    let finding =
-        finding(Cause::DuplicateInstance, Confidence::Likely, vec![witness.evidence("nodes", &text)]);
-    let usurped = by == Identity::SystemUuid && stands(Guard::SharedIdentity);
-    usurped.then(|| absent(FaultKind::Duplicate, finding, None, true))
+    let writer = witness.views.writer(&seen.instance.id, &node.node);
+    let writer = writer.filter(|_| stands(Guard::SharedIdentity))?;
+    let text = format!("node {} is Ready with the system UUID of {}", node.node.name, writer.instance.id);
+    Some(duplicate(witness, &text))
 }
 
 fn contested_by(witness: Witness<'_>, sharer: &Sharer<'_>) -> Standing {
@@ -425,9 +423,13 @@ fn contested_by(witness: Witness<'_>, sharer: &Sharer<'_>) -> Standing {
         (None, Provider::Unread(text)) => format!("has the providerID {text}"),
         (None, Provider::Unset) => "has no providerID".to_owned(),
     };
-    let text = format!("node {name} {is} with {by}, and {whose}");
-    let finding =
-        finding(Cause::DuplicateInstance, Confidence::Likely, vec![witness.evidence("nodes", &text)]);
+    duplicate(witness, &format!("node {name} {is} with {by}, and {whose}"))
+}
+
+/// One Node, two machines: told, and never acted upon.
+fn duplicate(witness: Witness<'_>, text: &str) -> Standing {
+    let evidence = vec![witness.evidence("nodes", text)];
+    let finding = finding(Cause::DuplicateInstance, Confidence::Likely, evidence);
     absent(FaultKind::Duplicate, finding, None, true)
 }
 
@@ -436,18 +438,26 @@ fn judge_vanished(witness: Witness<'_>, name: &NodeName, due_after: Span) -> Sta
         witness.cluster.events_about(name).filter(|event| is_removal(event)).collect();
     let told = last_removal(&told);
     let by_controller = told.iter().any(|event| &*event.reason == DELETING_NODE);
-    let mut finding = if by_controller {
-        finding(Cause::NodeDeletedByCloudController, Confidence::Sure, Vec::new())
-    } else {
-        // Without an event nobody is named: that it was a person is what is left.
-        let confidence = if told.is_empty() { Confidence::Possible } else { Confidence::Likely };
-        finding(Cause::NodeDeletedByPerson, confidence, Vec::new())
+    // Without an event nobody is named: that it was a person is what is left. The events of a Node that nobody watched when it
+    // went may be about the one before it.
+    let watched = witness.cluster.saw_go(name);
+    let mut finding = match (by_controller, watched && !told.is_empty()) {
+        (true, true) => finding(Cause::NodeDeletedByCloudController, Confidence::Sure, Vec::new()),
+        (true, false) => finding(Cause::NodeDeletedByCloudController, Confidence::Possible, Vec::new()),
+        (false, true) => finding(Cause::NodeDeletedByPerson, Confidence::Likely, Vec::new()),
+        (false, false) => finding(Cause::NodeDeletedByPerson, Confidence::Possible, Vec::new()),
     };
     for event in told.iter().rev().take(3) {
         let text = format!("{} (by {})", event.message, event.reporter);
         finding.evidence.push(witness.evidence(&format!("event {}", event.reason), &text));
     }
-    finding.evidence.push(witness.evidence("cluster", &format!("node {name} was there once and is gone")));
+    let mut gone = format!("node {name} was there once and is gone");
+    if !watched && !told.is_empty() {
+        gone.push_str(
+            "; nobody watched it go, and what the events say may be about an earlier node of that name",
+        );
+    }
+    finding.evidence.push(witness.evidence("cluster", &gone));
     if witness.lease_is_fresh(name) {
         finding.evidence.push(witness.evidence("lease", "its lease is still renewed: its kubelet lives"));
     }

@@ -51,10 +51,23 @@ pub struct RouteView<'a> {
 impl RouteView<'_> {
     /// Every cloud of the roster was listed and is believed. While one is not, no next hop is called dead: it may be there.
     fn sees_every_cloud(&self) -> bool {
-        self.roster
-            .clouds
-            .iter()
-            .all(|name| self.clouds.get(name).is_some_and(|view| view.is_known(self.now)))
+        let every = self.roster.clouds.iter();
+        every.map(|name| self.clouds.get(name)).all(|view| view.is_some_and(|view| view.is_known(self.now)))
+    }
+
+    /// The router's cloud lists at least one port. A router with a route has a port in the next hop's network (Neutron takes no
+    /// other route: `_validate_routes_nexthop` in neutron/db/extraroute_db.py), so an empty list lacks something, and with no
+    /// machine or one there is nothing else by which to doubt it (hunt: one machine, `ports-unlisted`).
+    fn sees_the_legs(&self) -> bool {
+        let router = self.roster.network.router.as_ref();
+        let legs =
+            |(name, _): &(CloudName, RouterId)| self.clouds.get(name).is_some_and(CloudView::has_any_port);
+        router.is_none_or(legs) || !stands(Guard::LostPorts)
+    }
+
+    /// What the clouds do not show is not there.
+    pub fn can_prove_dead(&self) -> bool {
+        self.sees_every_cloud() && self.sees_the_legs()
     }
 
     fn hop(&self, address: &IpAddr) -> Hop {
@@ -67,7 +80,7 @@ impl RouteView<'_> {
             since.is_some_and(|since| begun.is_some_and(|begun| begun >= *since + AGREE_APART))
         };
         let agreed = self.clouds.values().all(again) || !stands(Guard::SecondListing);
-        if self.sees_every_cloud() && agreed { Hop::Dead } else { Hop::Unproven }
+        if self.can_prove_dead() && agreed { Hop::Dead } else { Hop::Unproven }
     }
 
     fn report(&self, cloud: &CloudName, router: &RouterId, limit: Option<u32>) -> Option<RouteReport> {

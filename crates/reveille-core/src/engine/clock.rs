@@ -150,9 +150,8 @@ impl State {
         self.traces.values_mut().for_each(|traced| traced.go_back_to(now));
         self.clouds.values_mut().for_each(|cloud| cloud.go_back_to(now));
         for others in self.others.values_mut() {
-            let whole = others.until.since(others.at);
+            others.until = others.until_by(now);
             others.at = others.at.min(now);
-            others.until = others.until.min(others.at + whole);
         }
         self.dead_hops.values_mut().for_each(|since| *since = (*since).min(now));
         self.route_limits.values_mut().for_each(|(at, _)| *at = (*at).min(now));

@@ -539,7 +539,7 @@ impl State {
         let mut zones: BTreeMap<&ZoneName, (u32, u32)> = BTreeMap::new();
         for (name, seen) in &self.cluster.nodes {
             let (Some(link), Some(age)) = (&seen.link, self.cluster.lease_age(name)) else { continue };
-            let key = MachineKey::Instance(link.cloud.clone(), link.instance.clone());
+            let key = link.machine();
             let Some(zone) = self.tally.place(&key).and_then(|place| place.zone.as_ref()) else { continue };
             let (all, silent) = zones.entry(zone).or_default();
             *all += 1;
@@ -555,7 +555,7 @@ impl State {
 
     fn mark_node(&mut self, name: &NodeName) {
         let key = match self.cluster.nodes.get(name).and_then(|seen| seen.link.as_ref()) {
-            Some(link) => MachineKey::Instance(link.cloud.clone(), link.instance.clone()),
+            Some(link) => link.machine(),
             None => MachineKey::Node(name.clone()),
         };
         self.dirty.insert(key);

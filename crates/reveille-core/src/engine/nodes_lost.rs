@@ -46,6 +46,17 @@ impl State {
         }
     }
 
+    /// How many machines are without their Node already: the next list is held against them as well. Those that are known to
+    /// have gone together are no sign of more.
+    pub(super) fn count_missing_nodes(&mut self) {
+        let together = &self.cluster.lost_together;
+        let is_single = |key: &&IncidentKey| match &key.subject {
+            Subject::Machine(machine) => key.kind == FaultKind::Vanished && !together.contains(machine),
+            _ => false,
+        };
+        self.cluster.missing_before = self.cases.keys().filter(is_single).count();
+    }
+
     pub(super) fn judge_nodes(&mut self) -> ClusterChange {
         let fleet = Fleet { clouds: &self.clouds, timing: self.roster.timing };
         let change = self.cluster.judge_list(self.now, fleet);

@@ -76,12 +76,9 @@ impl State {
 
     /// What ends later counts. Where the clock went back between the two, what was known before has as long to go as ever.
     pub(super) fn remember_others(&mut self, pools: &[PoolName], others: &Others) {
-        let until = |known: &Others| match known.at > others.at {
-            true => others.at + known.until.since(known.at),
-            false => known.until,
-        };
         for pool in pools {
-            let ends_later = self.others.get(pool).is_some_and(|known| until(known) > others.until);
+            let ends_later =
+                self.others.get(pool).is_some_and(|known| known.until_by(others.at) > others.until);
             if !ends_later {
                 self.others.insert(pool.clone(), others.clone());
             }

@@ -75,9 +75,8 @@ impl State {
     }
 
     /// Since when a next hop is in use nowhere; one that is in use again, or is no next hop any more, begins anew.
-    fn note_dead_hops(&mut self, dead: BTreeSet<IpAddr>) {
-        let every = self.roster.clouds.iter().filter_map(|name| self.clouds.get(name));
-        if !every.into_iter().all(|view| view.is_known(self.now)) {
+    fn note_dead_hops(&mut self, dead: BTreeSet<IpAddr>, can_prove_dead: bool) {
+        if !can_prove_dead {
             self.dead_hops.clear();
             return;
         }
@@ -120,7 +119,8 @@ impl State {
         };
         let Reviewed { faults: found, lacking: lacking_route, dead } =
             route_faults::of_router(&view, &cloud, &router, limit);
-        self.note_dead_hops(dead);
+        let can_prove_dead = view.can_prove_dead();
+        self.note_dead_hops(dead, can_prove_dead);
         let subject = Subject::Router(cloud.clone(), router.clone());
         let label = Arc::from(subject.to_string());
         // Machines whose missing route came back are judged with the rest of their faults.

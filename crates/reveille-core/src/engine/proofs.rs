@@ -223,7 +223,7 @@ impl State {
     pub(super) fn drop_node(&mut self, call: &Call) {
         let Call::DeleteNode { name, uid } = call else { return };
         let mut change = ClusterChange::default();
-        self.cluster.delete(self.now, name, uid, &mut change);
+        self.cluster.delete(name, uid, &mut change);
         self.after_cluster_change(change);
     }
 

@@ -114,9 +114,7 @@ impl State {
         for id in change.leaving {
             self.note_foreign(&MachineKey::Instance(name.clone(), id));
         }
-        for id in change.ask {
-            self.ask(Look::Instance(name.clone(), id.clone()), LookFor::Missing(name.clone(), id));
-        }
+        self.ask_for_missing(name, change.ask);
         if change.touched.is_empty() {
             return;
         }
@@ -137,17 +135,10 @@ impl State {
         for id in &change.touched {
             for node in self.cluster.with_uuid(id).to_vec() {
                 self.note_adopted(&node);
-                self.mark_linked(&node);
+                self.mark_node(&node);
             }
         }
         self.mark(name, change.touched);
-    }
-
-    /// The machine that this Node is linked to is judged again.
-    fn mark_linked(&mut self, node: &NodeName) {
-        let link = self.cluster.nodes.get(node).and_then(|seen| seen.link.as_ref());
-        let machine = link.map(|link| MachineKey::Instance(link.cloud.clone(), link.instance.clone()));
-        self.dirty.extend(machine);
     }
 
     pub(super) fn on_cluster(&mut self, fact: ClusterFact) {
@@ -160,6 +151,7 @@ impl State {
             ClusterFact::Identity(cluster) => self.on_identity(cluster),
             ClusterFact::IdentityUnread(error) => self.cluster.identity.fail(error.text),
             ClusterFact::Synced(list) => {
+                self.count_missing_nodes();
                 let first = !self.cluster.synced_once();
                 let mut change = self.cluster.sync(now, &list);
                 // Judged before the new nodes are linked: one that took the place of a lost one finds it gone.
@@ -183,7 +175,7 @@ impl State {
             }
             ClusterFact::Deleted { name, uid } => {
                 let mut change = ClusterChange::default();
-                self.cluster.delete(now, &name, &uid, &mut change);
+                self.cluster.delete(&name, &uid, &mut change);
                 self.cluster.is_alive(now);
                 self.after_cluster_change(change);
             }
@@ -269,12 +261,7 @@ impl State {
                 seen.nodes.reserve_exact(1);
                 seen.nodes.insert(place, name.clone());
             }
-            let machine = MachineKey::Instance(new.cloud.clone(), new.instance.clone());
-            if self.cluster.lost_together.remove(&machine) {
-                let pool = self.desk().seen(&machine).and_then(|(_, seen)| seen.pool().cloned());
-                self.newly_joined.push(Joined { machine: machine.clone(), node: name.clone(), pool });
-            }
-            self.dirty.insert(machine);
+            self.dirty.insert(new.machine());
             self.dirty.insert(MachineKey::Node(name.clone()));
         }
         let strong = link.as_ref().is_some_and(|link| {
@@ -300,7 +287,7 @@ impl State {
         {
             seen.nodes.retain(|node| node != name);
         }
-        self.dirty.insert(MachineKey::Instance(link.cloud.clone(), link.instance.clone()));
+        self.dirty.insert(link.machine());
     }
 
     /// A node is gone. If it went with a sign of intent on it, its machine is not expected back.
@@ -418,7 +405,7 @@ impl State {
         let Some(node) = self.cluster.nodes.get(name) else { return };
         let Some(link) = node.link.clone() else { return };
         let ready = node.node.ready == Ready::True;
-        let machine = MachineKey::Instance(link.cloud.clone(), link.instance.clone());
+        let machine = link.machine();
         let in_question = self.resumed && self.cases_of(&Subject::Machine(machine.clone())).next().is_some();
         let Some(seen) = self.clouds.get_mut(&link.cloud).and_then(|c| c.instances.get_mut(&link.instance))
         else {
@@ -437,9 +424,11 @@ impl State {
         let arrival = seen.pool().filter(|_| arrives).cloned();
         seen.was_ready |= ready;
         // A second Node that names the machine and does not answer is not its coming back.
-        if ready || seen.joined.as_ref().is_none_or(|joined| joined == name) {
+        let is_back = ready || seen.joined.as_ref().is_none_or(|joined| joined == name);
+        if is_back {
             seen.left = None;
         }
+        let was_lost = is_back && self.cluster.lost_together.remove(&machine);
         let joined_before = seen.joined.as_ref() == Some(name) || (seen.joined.is_some() && !ready);
         let pool = seen.pool().cloned();
         if !joined_before {
@@ -449,7 +438,7 @@ impl State {
             self.note_arrival(&machine, &pool);
         }
         // A second node that names a machine is not the one that it joined as, unless it answers.
-        if joined_before {
+        if joined_before && !was_lost {
             return;
         }
         self.newly_joined.push(Joined { machine, node: name.clone(), pool });
@@ -498,9 +487,7 @@ impl State {
             _ => None,
         };
         let ids: BTreeSet<InstanceId> = self.cases.keys().filter_map(unlisted).collect();
-        for id in ids {
-            self.ask(Look::Instance(cloud.clone(), id.clone()), LookFor::Missing(cloud.clone(), id));
-        }
+        self.ask_for_missing(cloud, ids);
     }
 
     /// What the ledger knows and the first listing lacked was asked for at once, and an answer that came before the first list of
@@ -509,6 +496,11 @@ impl State {
         let Some(view) = self.clouds.get(cloud).filter(|view| view.listed_once()) else { return };
         let mut ids = self.remembered_in(cloud);
         ids.retain(|id| !view.instances.contains_key(id));
+        self.ask_for_missing(cloud, ids);
+    }
+
+    /// Asks the cloud by id for what no listing shows.
+    fn ask_for_missing(&mut self, cloud: &CloudName, ids: impl IntoIterator<Item = InstanceId>) {
         for id in ids {
             self.ask(Look::Instance(cloud.clone(), id.clone()), LookFor::Missing(cloud.clone(), id));
         }

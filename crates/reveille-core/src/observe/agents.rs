@@ -425,7 +425,7 @@ fn find(clouds: &BTreeMap<CloudName, CloudView>, cluster: &ClusterView, who: &Wh
     let name = who.node.as_ref()?;
     let by = LinkedBy::UniqueName;
     if let Some(link) = cluster.nodes.get(name).and_then(|node| node.link.as_ref()) {
-        let machine = MachineKey::Instance(link.cloud.clone(), link.instance.clone());
+        let machine = link.machine();
         return Some(AgentLink { machine, by });
     }
     let mut named =

@@ -124,6 +124,13 @@ pub struct Link {
     pub by: LinkedBy,
 }
 
+impl Link {
+    /// The machine that the node stands for.
+    pub fn machine(&self) -> MachineKey {
+        MachineKey::Instance(self.cloud.clone(), self.instance.clone())
+    }
+}
+
 /// The evidence for a link, strongest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LinkedBy {
@@ -162,6 +169,8 @@ pub struct ClusterView {
     pub(super) listed_none: bool,
     /// How many nodes stood for machines of ours before the last list.
     pub(super) linked: usize,
+    /// How many machines had lost their Node before the last list, and are not back.
+    pub missing_before: usize,
     pub(super) awaited: Awaited,
     pub(super) by_name: ByName,
     /// Machines whose Nodes went missing together, until they have a Node again.
@@ -195,6 +204,7 @@ impl ClusterView {
             synced_once: false,
             lost: BTreeSet::new(),
             listed_none: false,
+            missing_before: 0,
             linked: 0,
             awaited: Awaited::default(),
             by_name: ByName::default(),
@@ -207,9 +217,12 @@ impl ClusterView {
         let mut change = ClusterChange::default();
         let listed: BTreeSet<&NodeName> = list.iter().map(|node| &node.name).collect();
         self.count_linked();
+        let last_heard = self.source.last_good();
         self.source.heard(now);
         for (name, seen) in self.nodes.iter_mut().filter(|(name, _)| !listed.contains(name)) {
-            seen.lost = true;
+            if !std::mem::replace(&mut seen.lost, true) {
+                self.events.gone(last_heard, name);
+            }
             self.lost.insert(name.clone());
             change.applied.push(name.clone());
         }
@@ -257,7 +270,7 @@ impl ClusterView {
                 return;
             }
             // Another object of the same name: the old one is gone, whatever the watch has told.
-            if let Some(old) = self.remove(now, &node.name) {
+            if let Some(old) = self.remove(&node.name) {
                 change.removed.push(old);
             }
         }
@@ -274,18 +287,20 @@ impl ClusterView {
     }
 
     /// A node was deleted. A late delivery for another uid changes nothing.
-    pub fn delete(&mut self, now: Time, name: &NodeName, uid: &NodeUid, change: &mut ClusterChange) {
+    pub fn delete(&mut self, name: &NodeName, uid: &NodeUid, change: &mut ClusterChange) {
         if self.nodes.get(name).is_some_and(|seen| seen.node.uid == *uid)
-            && let Some(seen) = self.remove(now, name)
+            && let Some(seen) = self.remove(name)
         {
             change.removed.push(seen);
         }
     }
 
-    pub(super) fn remove(&mut self, now: Time, name: &NodeName) -> Option<NodeSeen> {
-        self.lost.remove(name);
+    pub(super) fn remove(&mut self, name: &NodeName) -> Option<NodeSeen> {
+        // One that is lost went before the list that lacked it.
+        if !self.lost.remove(name) {
+            self.events.gone(self.source.last_good(), name);
+        }
         self.weak.remove(name);
-        self.events.gone(now, name);
         self.leases.nodes_changed();
         self.edition += 1;
         let gone = self.nodes.remove(name)?;
@@ -371,6 +386,12 @@ impl ClusterView {
     /// What is remembered about nodes of that name, oldest first, but nothing of an object before the present one.
     pub fn events_about<'a>(&'a self, name: &'a NodeName) -> impl Iterator<Item = &'a NodeEvent> {
         self.events.about(name)
+    }
+
+    /// The last node of that name went while this process watched. Of one that went before, or while no process ran, the events
+    /// that the API still holds may be about an object before it: a Node that was deleted and came back within the hour.
+    pub fn saw_go(&self, name: &NodeName) -> bool {
+        self.events.saw_go(name)
     }
 
     /// Whether this node answers: Ready, and not lost.

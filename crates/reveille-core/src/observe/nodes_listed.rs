@@ -18,7 +18,8 @@
 //! apart: so many Nodes can have been deleted while no watch ran, and a doubt that never ends stops every repair. What took
 //! them is not known then, a person or an etcd restored from a backup, and says nothing of the machines: they are
 //! remembered as lost together, and a person is left to bring them back (`plan::interlock`). An empty list beside running
-//! machines is never believed.
+//! machines is never believed. Nodes that went before and are not back count with those that a list lacks: a store that is
+//! restored twice loses a tolerable part each time.
 //!
 //! ```text
 //!  doubt ─▶ names_to_ask ─▶ Look::Node ─▶ node_denied (twice, DENIED_APART) ─▶ judge_list: believed
@@ -140,7 +141,7 @@ impl ClusterView {
         let decided = |name: &&NodeName| is_known || self.nodes.get(*name).is_none_or(|it| it.link.is_some());
         let removed: Vec<NodeName> = self.lost.iter().filter(decided).cloned().collect();
         for name in removed {
-            change.removed.extend(self.remove(now, &name));
+            change.removed.extend(self.remove(&name));
         }
         if is_known {
             self.awaited.nodes.clear();
@@ -161,14 +162,21 @@ impl ClusterView {
         let known = self.linked;
         let is_open = |name: &&NodeName| self.by_name.is_open(name);
         let open = self.torn(fleet).chain(self.still_awaited(fleet)).filter(is_open).count();
-        if torn > fleet.timing.may_lack(known) && !self.torn(fleet).all(|name| self.by_name.is_absent(name)) {
-            return Some(format!("{torn} of {known} nodes went missing at once while their instances run"));
+        let before = self.missing_before;
+        let is_too_many =
+            |missing: usize, of: usize| missing > 0 && missing + before > fleet.timing.may_lack(of + before);
+        let beside =
+            if before > 0 { format!(", beside {before} whose Node went before") } else { String::new() };
+        if is_too_many(torn, known) && !self.torn(fleet).all(|name| self.by_name.is_absent(name)) {
+            return Some(format!(
+                "{torn} of {known} nodes went missing at once while their instances run{beside}"
+            ));
         }
         let total = self.awaited.total;
         let denied = || self.still_awaited(fleet).all(|name| self.by_name.is_absent(name));
-        if awaited > fleet.timing.may_lack(total) && stands(Guard::RememberedNodes) && !denied() {
+        if is_too_many(awaited, total) && stands(Guard::RememberedNodes) && !denied() {
             return Some(format!(
-                "{awaited} of {total} machines that joined before have no Node in the list while their instances run"
+                "{awaited} of {total} machines that joined before have no Node in the list while their instances run{beside}"
             ));
         }
         // That some are back makes the others no less lost together: a list is doubted until each name is told.

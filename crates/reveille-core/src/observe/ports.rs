@@ -47,6 +47,11 @@ impl CloudView {
         self.addresses.contains(address) || (self.in_use.holds(*address) && stands(Guard::PortsOfOthers))
     }
 
+    /// The newest list of ports held at least one: of a machine, of a router, or of anything else.
+    pub fn has_any_port(&self) -> bool {
+        !self.addresses.is_empty() || !self.in_use.nets.is_empty()
+    }
+
     /// When the newest list of ports that is believed was begun.
     pub const fn ports_begun(&self) -> Option<Time> {
         self.ports_begun

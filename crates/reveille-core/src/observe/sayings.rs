@@ -16,9 +16,9 @@ use crate::model::time::{Span, Time};
 
 /// So many node events are remembered, and so many of former objects.
 const EVENTS_MAX: usize = 1024;
-/// What is said of a removal is said about when it happens, and we may learn of it later than of the event. What was heard
-/// so long before was said of another object: after a restart, an hour of events is heard at once.
-const ABOUT_THEN: Span = Span::from_min(10);
+/// What is said of a removal is said about when it happens. What was heard so long before an object was last known to be there
+/// was said of another: after a restart, an hour of events is heard at once (seed 3107121: the Node went a minute later).
+const ABOUT_THEN: Span = Span::from_min(1);
 
 /// Everything that was said, oldest first.
 #[derive(Clone, Debug, Default)]
@@ -26,6 +26,8 @@ pub(super) struct Sayings {
     told: VecDeque<Told>,
     /// Said of objects that went before the present or last one of their name.
     former: VecDeque<NodeEvent>,
+    /// Names whose object went while this process watched, in the order of their going.
+    gone: VecDeque<NodeName>,
 }
 
 /// An event, and when it was heard first.
@@ -58,9 +60,17 @@ impl Sayings {
         self.end(|told| told.event.node == *name);
     }
 
-    /// The object of this name is gone.
-    pub(super) fn gone(&mut self, now: Time, name: &NodeName) {
-        self.end(|told| told.event.node == *name && now.since(told.at) > ABOUT_THEN);
+    /// The object of this name is gone; it was there at `last_there`, when the cluster was last heard before this.
+    pub(super) fn gone(&mut self, last_there: Option<Time>, name: &NodeName) {
+        self.gone.retain(|known| known != name);
+        push(&mut self.gone, name.clone());
+        let before = |told: &Told| last_there.is_some_and(|at| at.since(told.at) > ABOUT_THEN);
+        self.end(|told| told.event.node == *name && before(told));
+    }
+
+    /// The last object of that name went while this process watched: what is remembered of its going is of that object.
+    pub(super) fn saw_go(&self, name: &NodeName) -> bool {
+        self.gone.contains(name)
     }
 
     fn end(&mut self, is_former: impl Fn(&Told) -> bool) {
@@ -81,11 +91,11 @@ impl Sayings {
     }
 }
 
-fn push<T>(events: &mut VecDeque<T>, event: T) {
-    if events.len() == EVENTS_MAX {
-        events.pop_front();
+fn push<T>(kept: &mut VecDeque<T>, newest: T) {
+    if kept.len() == EVENTS_MAX {
+        kept.pop_front();
     }
-    events.push_back(event);
+    kept.push_back(newest);
 }
 
 #[cfg(test)]
@@ -138,8 +148,15 @@ mod tests {
         let mut sayings = Sayings::default();
         sayings.hear(min(0), event("a1"));
         sayings.hear(min(30), event("a2"));
-        sayings.gone(min(31), &NodeName::from("a"));
+        sayings.gone(Some(min(31)), &NodeName::from("a"));
         sayings.read(min(32), &["a1", "a2", "a3"].map(event));
         assert_eq!(about_a(&sayings), ["2", "3"]);
+    }
+    #[test]
+    fn what_was_heard_while_the_cluster_was_silent_may_be_of_the_object_that_went() {
+        let mut sayings = Sayings::default();
+        sayings.hear(min(9), event("a1"));
+        sayings.gone(Some(min(2)), &NodeName::from("a"));
+        assert_eq!(about_a(&sayings), ["1"]);
     }
 }

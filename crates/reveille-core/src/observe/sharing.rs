@@ -228,14 +228,16 @@ impl<'a> Views<'a> {
         self.sharers(cloud, machine).into_iter().filter(contests).min_by_key(|sharer| sharer.by)
     }
 
+    /// Another listed machine that this Node, linked to `own`, runs on by its system UUID.
+    pub fn writer(self, own: &InstanceId, node: &Node) -> Option<&'a Seen> {
+        node.system_uuid.as_ref().and_then(|id| self.listed_beside(own, id))
+    }
+
     /// Another listed machine that this Node, linked to `own`, stands for by its kubelet's word: its UUID names that machine, or
     /// its address does, and no Node is linked there.
     pub fn other_machine(self, own: &InstanceId, node: &Node) -> Option<(&'a Seen, Identity)> {
-        let listed = |id: &InstanceId| {
-            let seen = self.clouds.values().find_map(|cloud| cloud.instances.get(id));
-            seen.filter(|seen| seen.instance.id != *own && seen.unlisted.is_none())
-        };
-        if let Some(seen) = node.system_uuid.as_ref().and_then(listed) {
+        let listed = |id: &InstanceId| self.listed_beside(own, id);
+        if let Some(seen) = self.writer(own, node) {
             return Some((seen, Identity::SystemUuid));
         }
         node.addresses.iter().find_map(|address| {
@@ -243,6 +245,11 @@ impl<'a> Views<'a> {
             let seen = held.find_map(|id| listed(id).filter(|seen| seen.nodes.is_empty()))?;
             Some((seen, Identity::Address(*address)))
         })
+    }
+
+    fn listed_beside(self, own: &InstanceId, id: &InstanceId) -> Option<&'a Seen> {
+        let seen = self.clouds.values().find_map(|cloud| cloud.instances.get(id));
+        seen.filter(|seen| seen.instance.id != *own && seen.unlisted.is_none())
     }
 
     /// The machines that carry an identity of this Node and that it is not linked to.

@@ -103,6 +103,13 @@ pub struct Others {
     pub what: Arc<str>,
 }
 
+impl Others {
+    /// Until when by a clock that may have gone back behind the notice: never longer than it was meant to be.
+    pub fn until_by(&self, clock: Time) -> Time {
+        self.at.min(clock) + self.until.since(self.at)
+    }
+}
+
 impl<'a> Desk<'a> {
     /// The instance of a machine, with its cloud.
     pub fn seen(&self, key: &MachineKey) -> Option<(&'a CloudView, &'a Seen)> {

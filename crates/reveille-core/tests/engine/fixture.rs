@@ -256,6 +256,12 @@ impl Field {
         }
     }
 
+    /// Others delete the instance, and its port goes with it. Its Node stays.
+    pub fn delete_machine(&mut self, id: &str) {
+        self.instances.remove(id);
+        self.ports.remove(id);
+    }
+
     /// Lets time pass in steps of ten seconds, with listings, leases and proofs of life as in production.
     pub fn run(&mut self, span: Span) {
         let end = self.now + span;

@@ -15,8 +15,7 @@ use super::restart::{restarted, restarted_with};
 fn went_unseen(ready: Ready, change: impl FnOnce(&mut Field)) -> Field {
     let mut field = Field::new(roster()).populate(10);
     field.run(Span::from_min(2));
-    field.instances.remove("i004");
-    field.ports.remove("i004");
+    field.delete_machine("i004");
     field.nodes.get_mut("i004").unwrap().ready = ready;
     change(&mut field);
     restarted(field)
@@ -97,8 +96,7 @@ fn a_second_restart_between_two_denials_changes_nothing() {
 fn a_denial_that_comes_late_is_asked_for_again_before_a_node_goes() {
     let mut field = Field::new(roster()).populate(10);
     field.run(Span::from_min(2));
-    field.instances.remove("i004");
-    field.ports.remove("i004");
+    field.delete_machine("i004");
     field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
     while field.case("i004", FaultKind::Ghost).is_none() {
         field.run(Span::from_s(10));
@@ -127,8 +125,7 @@ fn the_lease_of_a_namesake_keeps_no_node_of_a_machine_that_is_gone() {
     field.nodes.insert("twin".into(), twin);
     field.run(Span::from_min(1));
     // It is gone, its own node as well, and its name is given again.
-    field.instances.remove("i004");
-    field.ports.remove("i004");
+    field.delete_machine("i004");
     field.nodes.remove("i004");
     field.add_machine("i010", true);
     field.instances.get_mut("i010").unwrap().name = "node-i004".into();

@@ -127,6 +127,29 @@ fn one_that_is_back_does_not_make_the_others_less_lost_together() {
     assert!(held.contains("the Nodes of 3 machines went missing together"), "{held}");
 }
 
+/// A store that is restored twice: each list lacks too few to be doubted by itself, with the Nodes that went before too many.
+#[test]
+fn nodes_that_go_in_two_lists_are_held_against_the_fleet_together() {
+    for restarts in [false, true] {
+        let mut field = ten();
+        lose(&mut field, &["i001", "i002", "i003"]);
+        field.watch_for(Span::from_s(30));
+        assert!(of_nodes(&field).is_given(), "three of ten may be missing");
+        if restarts {
+            field = field.restarted(roster());
+        }
+        lose(&mut field, &["i004", "i005"]);
+        field.watch_for(Span::from_s(30));
+        let doubt = of_nodes(&field).to_string();
+        assert!(doubt.ends_with("beside 3 whose Node went before"), "{doubt}");
+        field.watch_for(Span::from_min(120));
+        assert!(of_nodes(&field).is_given(), "{}", of_nodes(&field));
+        assert_eq!(field.destructive_calls(), 0, "{restarts}: {:?}", field.calls);
+        let held = field.held("i001", FaultKind::Vanished);
+        assert!(held.contains("the Nodes of 5 machines went missing together"), "{held}");
+    }
+}
+
 /// What is left of those that were lost together is held by the next process, too, and let go once it has a Node again.
 #[test]
 fn machines_that_were_lost_together_are_held_after_a_restart() {

@@ -79,8 +79,7 @@ fn stopped_machine_with_ready_adopted_node_is_not_started() {
 fn node_of_another_machine_is_not_cleaned_up() {
     let mut field = Field::new(roster()).populate(10);
     field.run(Span::from_min(2));
-    field.instances.remove("i004");
-    field.ports.remove("i004");
+    field.delete_machine("i004");
     field.add_machine("new", false);
     field.nodes.get_mut("i004").unwrap().system_uuid = Some("new".into());
     field.run(Span::from_min(5));

@@ -205,8 +205,7 @@ fn doubt_that_begins_with_cloud_listing_asks_nothing() {
 fn machine_that_went_meanwhile_is_asked_for_again_with_the_first_nodes() {
     let mut field = Field::new(roster()).populate(10);
     field.run(Span::from_min(5));
-    field.instances.remove("i003");
-    field.ports.remove("i003");
+    field.delete_machine("i003");
     let mut next = field.restarted(roster());
     let began = next.now;
     next.list_cloud();

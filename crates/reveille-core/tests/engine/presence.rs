@@ -62,8 +62,7 @@ fn a_node_deleted_beside_a_living_instance_is_vanished_and_never_replaced_first(
 fn a_ghost_is_cleaned_up_only_when_its_instance_is_denied_twice() {
     let mut field = Field::new(roster()).populate(10);
     field.run(Span::from_min(2));
-    field.instances.remove("i004");
-    field.ports.remove("i004");
+    field.delete_machine("i004");
     field.run(Span::from_min(1));
     assert!(matches!(field.standing("i004"), Standing::CannotTell(_)), "its node is Ready");
     field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;

@@ -2,7 +2,8 @@
 
 use reveille_core::diagnose::absence::Standing;
 use reveille_core::event::{ClusterFact, Event};
-use reveille_core::model::incident::FaultKind;
+use reveille_core::model::cause::Cause;
+use reveille_core::model::incident::{Confidence, FaultKind};
 use reveille_core::model::node::NodeEvent;
 use reveille_core::model::time::Span;
 use reveille_core::record::Record;
@@ -61,6 +62,28 @@ fn cordoned_node_deleted_by_cloud_controller_is_vanished() {
         field.run(Span::from_min(3));
         let case = field.case("i003", FaultKind::Vanished).expect("its cloud controller took its Node");
         assert_eq!(case.incident.findings[0].cause.label(), "node-deleted-not-in-cloud");
+    }
+}
+
+/// The API keeps an event for an hour, and a Node that was deleted comes back under its name: a process that did not watch it go
+/// cannot know of which deletion an event tells (seed 3103885).
+#[test]
+fn event_of_a_node_that_nobody_watched_go_proves_no_cause() {
+    for watched in [true, false] {
+        let mut field = Field::new(roster()).populate(10);
+        field.run(Span::from_min(5));
+        field.nodes.remove("i003");
+        if watched {
+            field.sync_nodes();
+        } else {
+            field = field.restarted(roster());
+        }
+        say(&mut field, "DeletingNode", "cloud-node-lifecycle-controller");
+        field.run(Span::from_min(3));
+        let case = field.case("i003", FaultKind::Vanished).expect("its Node is gone");
+        let finding = &case.incident.findings[0];
+        assert_eq!(finding.cause, Cause::NodeDeletedByCloudController);
+        assert_eq!(finding.confidence == Confidence::Sure, watched, "{finding:?}");
     }
 }
 

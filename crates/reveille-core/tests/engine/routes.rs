@@ -109,6 +109,24 @@ fn route_to_port_of_second_cloud_stays() {
     assert!(matches!(field.calls[..], [Call::RemoveRoutes { .. }]), "{:?}", field.calls);
 }
 
+/// No machine is left, and the list of ports is empty: not even the router's own is in it.
+#[test]
+fn next_hop_is_not_dead_by_a_list_without_any_port() {
+    let mut wanted = roster();
+    wanted.network.router = Some((CLOUD.into(), "r-1".into()));
+    let mut field = Field::new(wanted);
+    let held = route("198.19.77.0/24", "10.8.0.250");
+    field.routers = vec![Router { id: "r-1".into(), routes: vec![held], limit: None }];
+    field.run(Span::from_min(20));
+    assert_eq!(field.calls, []);
+    // One list with the router's port is the first of the two that are to agree.
+    field.in_use.insert("10.8.0.1/32".parse().unwrap());
+    field.list_cloud();
+    assert_eq!(field.calls, []);
+    field.run(Span::from_min(2));
+    assert!(matches!(field.calls[..], [Call::RemoveRoutes { .. }]), "{:?}", field.calls);
+}
+
 #[test]
 fn cloud_never_listed_keeps_every_route() {
     let mut field = routed(&[CLOUD, SECOND], route("198.19.77.0/24", "10.8.0.250"));

@@ -120,9 +120,13 @@ pub(crate) async fn look(checked: &CheckedRoster, state_dir: &Path, judge: &Judg
 fn remember(checked: &CheckedRoster, state_dir: &Path) -> (State, Controller, Vec<String>) {
     let now = clock::wall();
     let mut notes = Vec::new();
+    let mut runs_now = false;
     let (records, last_alive) = match read_only::<LedgerLine>(state_dir) {
         Ok(reading) => match shelf::read_lines(state_dir, reading.records) {
-            Ok(records) => (records, reading.alive_ms.map(Time::from_ms)),
+            Ok(records) => {
+                runs_now = reading.holder.zip(reading.alive_ms).is_some_and(runs);
+                (records, reading.alive_ms.map(Time::from_ms))
+            }
             Err(error) => {
                 notes.push(format!("the ledger is left out: {error}"));
                 (Vec::new(), None)
@@ -134,7 +138,7 @@ fn remember(checked: &CheckedRoster, state_dir: &Path) -> (State, Controller, Ve
         }
     };
     let controller = match last_alive {
-        Some(_) if is_led(state_dir) => Controller::Runs,
+        Some(_) if runs_now => Controller::Runs,
         Some(_) => Controller::Stopped,
         None => Controller::Never,
     };
@@ -144,8 +148,11 @@ fn remember(checked: &CheckedRoster, state_dir: &Path) -> (State, Controller, Ve
 
 /// A controller runs on this ledger, by its sign of life.
 pub(super) fn is_led(state_dir: &Path) -> bool {
-    let holder = reveille_record::holder(state_dir);
-    holder.is_some_and(|(holder, at)| clock::wall().since(Time::from_ms(at)) <= ALIVE && lives(&holder))
+    reveille_record::holder(state_dir).is_some_and(runs)
+}
+
+fn runs((holder, alive_ms): (Holder, i64)) -> bool {
+    clock::wall().since(Time::from_ms(alive_ms)) <= ALIVE && lives(&holder)
 }
 
 /// Whether the process that holds the ledger is there; on another host its sign of life has to do.

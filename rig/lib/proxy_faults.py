@@ -30,6 +30,7 @@ CATALOGUE = {
     'nova-page-fails': ({'perPage': None}, 'GET /servers/detail answers its first page [of PERPAGE servers], then 500 for every page with a marker'),
     'nova-empty-list': ({'byId': None}, 'GET /servers and /servers/detail answer 200 with no servers [and GET of one by its id answers BYID: 404 or 503]'),
     'neutron-empty-list': ({}, 'GET /ports answers 200 with no ports'),
+    'neutron-elsewhere': ({}, 'the token is of another project: lists answer 200 with nothing in them, all else 404'),
     'nova-cut': ({'count': None}, 'GET /servers/detail breaks off in the middle of the body [COUNT times]'),
     'nova-slow': ({'ms': 1000}, 'Nova answers MS milliseconds late'),
     'neutron-slow': ({'ms': 1000}, 'Neutron answers MS milliseconds late'),
@@ -143,6 +144,11 @@ class Faults:
             return 204, [], b''
         if service == 'neutron' and read and q.kind == '/v2.0/ports' and self.hit(q, 'neutron-empty-list'):
             return 200, [JSON], b'{"ports": []}'
+        if service == 'neutron' and q.path.startswith('/v2.0/') and self.hit(q, 'neutron-elsewhere'):
+            listed = q.path.rpartition('/')[2]
+            if read and q.path.count('/') == 2:
+                return 200, [JSON], json.dumps({listed.replace('-', '_'): []}).encode()
+            return not_of_the_project(listed)
         if service == 'neutron' and q.method == 'PUT' and q.kind == '/v2.0/ports/{id}' and self.hit(q, 'neutron-port-put-lost'):
             return await self.pretend_port(q, ask)
         if service == 'kube' and read and q.path == NODES and not q.watch and self.hit(q, 'nodes-empty-list'):
@@ -235,6 +241,11 @@ def by_id(status):
     if status == 404:
         return 404, [JSON], json.dumps({'itemNotFound': {'code': 404, 'message': 'Instance could not be found.'}}).encode()
     return 503, [JSON], json.dumps({'serviceUnavailable': {'code': 503, 'message': 'The cell of the instance is down.'}}).encode()
+
+
+def not_of_the_project(one):
+    said = {'type': 'NotFound', 'message': 'The resource %s could not be found.' % one, 'detail': ''}
+    return 404, [JSON], json.dumps({'NeutronError': said}).encode()
 
 
 def broken(service):

@@ -270,6 +270,10 @@ def proxy_faults():
     some = server(d, 'm-1')['id']
     with fault('nova-empty-list', '404'):
         check('nova-empty-list 404: one is denied by its id, too', d.call('nova', 'GET', '/servers/' + some).status == 404)
+    with fault('neutron-elsewhere'):
+        group = d.call('neutron', 'GET', '/security-groups').body
+        one = d.call('neutron', 'GET', '/ports/' + some).status
+        check('neutron-elsewhere: no group is listed, no port is found', group == {'security_groups': []} and one == 404, group)
     rig('fault', 'neutron-write-429', '1')
     renamed = [d.call('neutron', 'PUT', '/ports/' + ports(d, 'm-1')[0]['id'], {'port': {'description': 'y'}}).status for _ in range(2)]
     check('neutron-write-429 once: a write is refused, a read is not', renamed == [429, 200], renamed)

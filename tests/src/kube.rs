@@ -130,4 +130,18 @@ impl Kube {
         let words = [&["delete", "node", "--ignore-not-found", "--wait=false"], names].concat();
         self.ctl(&words).map(drop)
     }
+
+    /// Deletes the Leases that controllers have left, so that a scenario that is played again meets no other at work.
+    ///
+    /// # Errors
+    /// When the API server refuses.
+    pub fn delete_leases(&self) -> Result<()> {
+        let listed = self.ctl(&["--namespace=kube-system", "get", "leases", "-o", "name"])?;
+        let ours: Vec<&str> = listed.lines().filter(|name| name.contains("/reveille-")).collect();
+        if ours.is_empty() {
+            return Ok(());
+        }
+        let words = ["--namespace=kube-system", "delete", "--ignore-not-found", "--wait=false"];
+        self.ctl(&[&words[..], &ours[..]].concat()).map(drop)
+    }
 }

@@ -118,6 +118,9 @@ impl Lab {
         if let Err(error) = self.kube.delete_nodes(&nodes) {
             eprintln!("nodes of {} may be left: {error:#}", self.scenario);
         }
+        if let Err(error) = self.kube.delete_leases() {
+            eprintln!("Leases of {} may be left: {error:#}", self.scenario);
+        }
         self.own.clear();
         self.own_nodes.clear();
         self.instances.clear();

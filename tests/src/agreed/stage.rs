@@ -406,7 +406,7 @@ impl Stage<'_> {
         }
         let mut open = |who: &str, kind: String, prospect| {
             if kind != FaultKind::Stray.name() || self.has_guest(who) {
-                standing.open.push((self.label(who), kind, prospect));
+                standing.open.push((self.label(who, &kind), kind, prospect));
             }
         };
         plan.acts.into_iter().for_each(|act| open(&act.subject, act.kind, Prospect::GoesOn));
@@ -431,8 +431,8 @@ impl Stage<'_> {
     }
 
     /// What the file calls what a plan calls so.
-    fn label(&self, who: &str) -> String {
-        if who.starts_with("group ") {
+    fn label(&self, who: &str, kind: &str) -> String {
+        if who.starts_with("group ") || kind == FaultKind::GroupUnresolved.name() {
             "the group".to_owned()
         } else if who.starts_with("router ") {
             "the router".to_owned()

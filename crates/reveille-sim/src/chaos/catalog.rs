@@ -61,9 +61,13 @@ catalog! {
     "answers-late" 3 "answers to reads and calls come minutes late" |dice| dice.lasting(Fault::AnswersLate);
     "answers-twice" 3 "answers to reads and calls come twice" |dice| dice.lasting(Fault::AnswersTwice);
     // What the cloud says.
-    "servers-unlisted" 3 "the cloud lists no servers, with 200; read by id they fail (a cell is down) or are denied (another project)" |dice| {
-        let (lasts, denies) = (dice.lasts(), dice.rng.chance(50));
-        one(Fault::ServersUnlisted { lasts, denies })
+    "servers-unlisted" 3 "the cloud lists no servers, with 200: a cell is down, servers are denied by id, or it is another project" |dice| {
+        let lasts = dice.lasts();
+        one(match dice.rng.below(100) {
+            0..25 => Fault::ServersUnlisted { lasts, denies: true },
+            25..50 => Fault::AnotherProject(lasts),
+            _ => Fault::ServersUnlisted { lasts, denies: false },
+        })
     };
     "some-unlisted" 3 "the cloud's list lacks some servers, with 200" |dice| {
         let (machines, lasts, denies) = (dice.some(), dice.lasts(), dice.rng.chance(50));

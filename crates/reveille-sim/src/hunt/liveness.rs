@@ -130,13 +130,13 @@ pub fn misjudged(drive: &Drive) -> Vec<(&'static str, String)> {
     // One without the marks of its pool belongs to no pool, as far as anything but its owner can tell.
     for machine in drive.world.machines().into_iter().filter(|machine| machine.marked) {
         let key = MachineKey::Instance(CLOUD.into(), machine.id.clone());
-        let standing = drive.state().standing(&key);
-        let subject = Subject::Machine(key);
+        let subject = Subject::Machine(key.clone());
         let kinds: Vec<FaultKind> =
             desk.cases.keys().filter(|key| key.subject == subject).map(|key| key.kind).collect();
         let passing = matches!(machine.state, InstanceState::Building | InstanceState::Deleting);
         let told = is_told_of_restore(drive) && drive.world.lacks_node_since_restore(&machine.id);
         if !machine.well && !passing && kinds.is_empty() && !told {
+            let standing = drive.state().standing(&key);
             let text =
                 format!("{} is ill ({:?}) and in no case: {standing:?}", machine.name, machine.trouble);
             wrong.push(("nobody is forgotten", text));

@@ -319,6 +319,7 @@ const PHRASES: &[Phrase<Deed>] = &[
     Phrase { form: "the cloud lists no servers for {span}, and fails when asked by id", make: |s| {
         world(Fault::ServersUnlisted { lasts: s.span()?, denies: false })
     } },
+    Phrase { form: "the cloud's credential leads into another project for {span}", make: |s| lasting(s, Fault::AnotherProject) },
     Phrase { form: "the cloud's list lacks {machines} for {span}, and denies them by id", make: |s| lacks(s, true) },
     Phrase { form: "the cloud's list lacks {machines} for {span}, and fails when asked by id", make: |s| lacks(s, false) },
     Phrase { form: "the cloud lists no ports for {span}", make: |s| lasting(s, Fault::PortsUnlisted) },

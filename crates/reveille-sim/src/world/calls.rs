@@ -88,6 +88,7 @@ impl World {
             (_, _) if self.mischief.forbidden == Some(Right::Every) => {
                 Some(denied("403 Forbidden: rule:update is disallowed by policy"))
             }
+            (_, None) if self.lies.elsewhere => Some(refused("404 Not Found: not in this project")),
             (_, Some(ReadErrorKind::Unauthorized)) => Some(denied("401 Unauthorized")),
             (_, Some(ReadErrorKind::Unavailable)) => Some(failed("503 Service Unavailable")),
             (_, Some(ReadErrorKind::TimedOut)) => Some(unanswered("no answer within 30 s")),

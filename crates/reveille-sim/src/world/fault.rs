@@ -103,9 +103,11 @@ pub enum Fault {
     ServersUnlisted {
         /// For how long.
         lasts: Span,
-        /// Read by id, they are denied as well (another project); otherwise such reads fail (a cell that is down).
+        /// Read by id, they are denied as well (a database that was restored); otherwise such reads fail (a cell that is down).
         denies: bool,
     },
+    /// The credential leads into another project: everything of ours is absent from every list, and denied by id.
+    AnotherProject(Span),
     /// Listings lack these servers.
     SomeUnlisted {
         /// Which.
@@ -310,6 +312,7 @@ impl Fault {
             Self::MarksAway(..) => "marks-away",
             Self::SaidStopped(..) => "said-stopped",
             Self::ServersUnlisted { .. } => "servers-unlisted",
+            Self::AnotherProject(_) => "another-project",
             Self::SomeUnlisted { .. } => "some-unlisted",
             Self::PortsUnlisted(_) => "ports-unlisted",
             Self::CloudFails(..) => "cloud-fails",
@@ -407,6 +410,7 @@ impl Fault {
             Self::ControllerDown(lasts)
             | Self::ServersUnlisted { lasts, .. }
             | Self::SomeUnlisted { lasts, .. }
+            | Self::AnotherProject(lasts)
             | Self::PortsUnlisted(lasts)
             | Self::VipsAway(lasts)
             | Self::SaidStopped(_, lasts)

@@ -178,7 +178,7 @@ impl World {
 
     /// True while reads of the cloud fail.
     pub(crate) const fn cloud_is_silent(&self) -> bool {
-        self.lies.cloud_fails.is_some() || self.lies.unlisted.is_some()
+        self.lies.cloud_fails.is_some() || self.lies.unlisted.is_some() || self.lies.elsewhere
     }
 
     /// The machine that a port belongs to.

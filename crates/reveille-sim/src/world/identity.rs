@@ -112,6 +112,7 @@ impl World {
         self.identity.shown = shown.into_iter().filter(lasts).collect();
         // Until another one listens, no watch carries anything.
         self.watch.synced = false;
+        self.watch.unheard = true;
     }
 
     /// The same, and it could be known: a kubelet that did not run when the cordon came says nothing of it, and where no watch

@@ -164,7 +164,7 @@ impl World {
         let crowd = self.mischief.crowd.as_ref().filter(|crowd| crowd.members.contains(id))?;
         let returns = crowd.returns?;
         let waits = self.mischief.still.contains(id) && self.guests.get(id)?.trouble.is_none();
-        // One that lost its Node before shows nobody that it stands still, nor that it goes on.
+        // One that lost its Node before does not show that it stands still, nor that it goes on.
         let waits = waits && !self.nodes_of(id).is_empty();
         waits.then(|| (crowd.size, returns.since(crowd.since)))
     }

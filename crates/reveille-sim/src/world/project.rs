@@ -373,11 +373,12 @@ impl Project {
         }
     }
 
-    /// Addresses of ports that belong to no instance, and the allowed address pairs of all ports.
+    /// Addresses of ports that belong to no instance, the router's leg among them, and the allowed address pairs of all ports.
     pub(crate) fn in_use(&mut self) -> Arc<BTreeSet<IpNet>> {
         let (vips, ports) = (&self.vips, &self.ports);
         let pairs = ports.values().flat_map(|(_, port)| port.pairs.iter().copied());
-        let all = || Arc::new(vips.iter().copied().map(IpNet::from).chain(pairs).collect());
+        let leg = self.router.iter().map(|_| IpNet::from(address(ROUTER_LEG)));
+        let all = || Arc::new(vips.iter().copied().map(IpNet::from).chain(leg).chain(pairs).collect());
         self.in_use.get_or_insert_with(all).clone()
     }
 
@@ -448,6 +449,9 @@ pub(crate) fn pod_range(host: u32) -> IpNet {
     let first = Ipv4Addr::from(u32::from(Ipv4Addr::new(100, 64, 0, 0)) + (host << 8));
     IpNet::V4(Ipv4Net::new_assert(first, 24))
 }
+
+/// The host number of the port by which the router reaches into the network: its gateway.
+const ROUTER_LEG: u32 = 1;
 
 /// The address of a VIP: far from those of machines.
 pub(crate) fn vip(number: u32) -> IpAddr {

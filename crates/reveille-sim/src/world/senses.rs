@@ -43,6 +43,8 @@ pub(crate) struct Lies {
     pub(crate) roles_untold: Option<ReadErrorKind>,
     /// Keystone does not let us give a role.
     pub(crate) roles_ungiven: bool,
+    /// The credential leads into another project, which shows nothing of ours and denies every id.
+    pub(crate) elsewhere: bool,
     pub(crate) portless: bool,
     pub(crate) api_silent: bool,
     pub(crate) nodes_empty: bool,
@@ -83,13 +85,18 @@ impl Listings {
 pub(crate) struct Unlisting {
     /// Which; none means all.
     pub(crate) only: Option<BTreeSet<InstanceId>>,
-    /// Asked for by id, they are denied, too (a wrong project). Otherwise the read by id fails (a cell that is down).
+    /// Asked for by id, they are denied, too. Otherwise the read by id fails (a cell that is down). What Neutron lists is there
+    /// as ever.
     pub(crate) denies: bool,
 }
 
 impl Lies {
     fn about_the_cloud(&self) -> bool {
-        self.unlisted.is_some() || self.cloud_fails.is_some() || self.portless || !self.unknown.is_empty()
+        self.unlisted.is_some()
+            || self.elsewhere
+            || self.cloud_fails.is_some()
+            || self.portless
+            || !self.unknown.is_empty()
     }
 
     const fn about_the_cluster(&self) -> bool {
@@ -98,7 +105,7 @@ impl Lies {
 
     /// Listings do not hold it: whether it is denied by id as well.
     fn hides(&self, id: &InstanceId) -> Option<bool> {
-        if self.unknown.contains(id) {
+        if self.elsewhere || self.unknown.contains(id) {
             return Some(true);
         }
         let lie = self.unlisted.as_ref()?;
@@ -116,6 +123,8 @@ impl Lies {
 pub(crate) struct Watch {
     /// It is up and current.
     pub(crate) synced: bool,
+    /// The process that it was for has died: it does not list again.
+    pub(crate) unheard: bool,
     /// Nothing of it arrives before this: one stream keeps its order.
     clock: Time,
     alive_at: Option<Time>,
@@ -191,7 +200,8 @@ impl World {
         let due = self.listings.full_at.is_none_or(|at| now.since(at) >= timing.cloud_full_period);
         // A lie about listings is a lie about full ones; a cell that is down changes no "changed since".
         // A cloud that tells of hosting knows no "changed since".
-        let full = due || wanted || self.lies.unlisted.is_some() || self.project.shows_ended;
+        let full =
+            due || wanted || self.lies.unlisted.is_some() || self.lies.elsewhere || self.project.shows_ended;
         self.plan(timing.cloud_period, Task::Poll(session));
         if !wanted && self.is_old_news(timing.cloud_stale_after) {
             return;
@@ -306,9 +316,17 @@ impl World {
             self.listings.full_at = Some(self.now);
         }
         snapshot.instances.retain(|instance| self.lies.hides(&instance.id).is_none());
-        if self.lies.portless || self.lies.unlisted.as_ref().is_some_and(|lie| lie.only.is_none()) {
+        // EC2 tells of an instance's interfaces with the instance (`networkInterfaceSet` of DescribeInstances).
+        if self.project.shows_ended {
+            snapshot.ports.retain(|(owner, _)| self.lies.hides(owner).is_none());
+        }
+        if self.lies.portless || self.lies.elsewhere {
             snapshot.ports.clear();
             snapshot.in_use = Arc::default();
+        }
+        if self.lies.elsewhere {
+            snapshot.groups = Some(Vec::new());
+            snapshot.routers.clear();
         }
         self.repeat_pages(&mut snapshot);
         snapshot
@@ -341,6 +359,9 @@ impl World {
         }
         match look {
             Look::Instance(_, id) => Ok(Answer::Instance(self.instance(id)?)),
+            Look::Ports(..) if self.lies.elsewhere => Ok(Answer::Ports(Vec::new())),
+            Look::Group(..) if self.lies.elsewhere => Ok(Answer::Group(None)),
+            Look::Router(..) if self.lies.elsewhere => Ok(Answer::Router(None)),
             Look::Ports(_, id) => Ok(Answer::Ports(self.project.ports_of(id))),
             Look::Group(_, id) => {
                 Ok(Answer::Group(Some(self.project.group.clone()).filter(|group| group.id == *id)))
@@ -452,7 +473,7 @@ impl World {
 
     /// The watch lists, and goes on from there.
     pub(super) fn begin_watch(&mut self, session: u64) {
-        if session != self.session {
+        if session != self.session || self.watch.unheard {
             return;
         }
         if self.lies.api_silent {

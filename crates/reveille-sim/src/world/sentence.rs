@@ -64,6 +64,7 @@ impl Fault {
                 format!("the cloud says for {lasts} that {name} is shut off, and it runs")
             }
             Self::ServersUnlisted { lasts, .. } => format!("the cloud lists no servers for {lasts}"),
+            Self::AnotherProject(lasts) => format!("the credential leads into another project for {lasts}"),
             Self::SomeUnlisted { machines, lasts, .. } => {
                 format!("the cloud's list lacks {} servers for {lasts}", machines.len())
             }

@@ -39,6 +39,7 @@ impl World {
             }
             Fault::ServersUnlisted { .. }
             | Fault::SomeUnlisted { .. }
+            | Fault::AnotherProject(_)
             | Fault::PortsUnlisted(_)
             | Fault::VipsAway(_)
             | Fault::CloudFails(..)
@@ -249,6 +250,7 @@ impl World {
                 let only = Some(machines.iter().cloned().collect());
                 self.lies.unlisted = Some(Unlisting { only, denies: *denies });
             }
+            Fault::AnotherProject(_) => self.lies.elsewhere = true,
             Fault::PortsUnlisted(_) => self.lies.portless = true,
             Fault::CloudFails(kind, _) => self.lies.cloud_fails = Some(*kind),
             Fault::RolesUntold(kind, _) => self.lies.roles_untold = Some(*kind),
@@ -281,14 +283,17 @@ impl World {
     pub(super) fn mend(&mut self, fault: &Fault) {
         self.stirred = self.now;
         match fault {
-            Fault::ServersUnlisted { .. } | Fault::SomeUnlisted { .. } => {
+            Fault::ServersUnlisted { .. } | Fault::SomeUnlisted { .. } | Fault::AnotherProject(_) => {
                 let denied: Vec<InstanceId> =
                     self.project.servers.keys().filter(|id| self.is_denied(id)).cloned().collect();
                 denied.iter().for_each(|id| self.note_causes(id));
                 if self.single_servers_are_denied() {
                     self.lies.denied_until = Some(self.now);
                 }
-                self.lies.unlisted = None;
+                match fault {
+                    Fault::AnotherProject(_) => self.lies.elsewhere = false,
+                    _ => self.lies.unlisted = None,
+                }
             }
             Fault::PortsUnlisted(_) => self.lies.portless = false,
             Fault::VipsAway(_) => {

@@ -198,7 +198,7 @@ fn senses(guard: Guard, seed: u64) -> Drive {
         // The credentials lead into another project: empty list, and every id denied.
         Guard::ShrunkenServers => {
             stage.at(s(10), Fault::Breaks(first, Trouble::Broken));
-            stage.at(min(2), Fault::ServersUnlisted { lasts: min(40), denies: true });
+            stage.at(min(2), Fault::AnotherProject(min(40)));
         }
         // Neutron answers with an empty list for a while: each listing of changes is doubted as the full ones are.
         Guard::AsksInFullSeldom => {

@@ -237,7 +237,7 @@ fn an_empty_list_is_never_believed_however_often_it_is_said() {
     for zone in ["nova-a", "nova-b", "nova-c"] {
         field.fault(Fault::ZoneDark(zone.into(), min(50)));
     }
-    field.fault_in(min(4), Fault::ServersUnlisted { lasts: min(40), denies: true });
+    field.fault_in(min(4), Fault::AnotherProject(min(40)));
     field.fault_in(min(9), Fault::NodesUnlisted(min(35)));
     field.run(min(48));
     assert_eq!(field.calls(), [], "{}", field.tail());

@@ -113,6 +113,7 @@ fn d07_an_empty_server_list_costs_no_machine_and_no_route() {
     for lie in [
         Fault::ServersUnlisted { lasts: min(40), denies: true },
         Fault::ServersUnlisted { lasts: min(40), denies: false },
+        Fault::AnotherProject(min(40)),
         Fault::PortsUnlisted(min(40)),
     ] {
         let mut field = Field::new(Layout::fleet(27, 12).routed());

@@ -164,6 +164,7 @@ impl Kind {
                     | Fault::RouteBroken(_)
                     | Fault::Errored(_)
                     | Fault::StuckDeleting(_)
+                    | Fault::AnotherProject(_)
                     | Fault::PortsUnlisted(_)
             ),
             Self::Ec2 => matches!(fault, Fault::HostImpaired(_) | Fault::GroupReplaces(_)),

@@ -129,10 +129,13 @@ impl Host for OpenStack<'_> {
 
     fn deceptions(&self, fault: &Fault) -> Vec<(&'static str, Value)> {
         match fault {
-            Fault::ServersUnlisted { denies, .. } => vec![
-                ("nova-empty-list", json!({"byId": if *denies { DENIED } else { FAILS }})),
-                ("neutron-empty-list", json!({})),
-            ],
+            // Neutron, whose ports they are, knows nothing of it.
+            Fault::ServersUnlisted { denies, .. } => {
+                vec![("nova-empty-list", json!({"byId": if *denies { DENIED } else { FAILS }}))]
+            }
+            Fault::AnotherProject(_) => {
+                vec![("nova-empty-list", json!({"byId": DENIED})), ("neutron-elsewhere", json!({}))]
+            }
             Fault::PortsUnlisted(_) => vec![("neutron-empty-list", json!({}))],
             Fault::CloudFails(ReadErrorKind::Throttled, _) => {
                 vec![("nova-429", json!({"retryAfter": 20})), ("neutron-429", json!({"retryAfter": 20}))]

@@ -5,7 +5,9 @@
 //! ```
 //!
 //! One login at a time: whoever finds the token refused waits for the one who already fetches another. A login that
-//! fails is not tried again at once, least of all one that was refused: Keystone locks users who try too often. A login
+//! fails is not tried again at once, least of all one that was refused: Keystone locks users who try too often. Nor is one that
+//! works and whose token a service refuses all the same (a service that cannot reach Keystone to validate it): each such login
+//! within a minute of the last one waits twice as long. A login
 //! reads clouds.yaml anew, so rotated credentials count, but never into another project than the first one. Every
 //! answer of a service is a [`Reply`], whatever its status; nothing is retried but the one request that met a 401.
 
@@ -30,6 +32,8 @@ use crate::refusal::Refusal;
 const HOLD_REFUSED: Duration = Duration::from_secs(60);
 /// After a login that went wrong otherwise.
 const HOLD_FAILED: Duration = Duration::from_secs(3);
+/// Tokens that are refused so soon after each other are refused for another reason than their age.
+const REFUSED_ALIKE: Duration = Duration::from_secs(60);
 /// A token is replaced this long before its end, or at four fifths of a short life.
 const RENEW_MARGIN_MAX: Duration = Duration::from_secs(300);
 /// Where Keystone does not say how long a token lives.
@@ -67,6 +71,16 @@ pub enum LoginError {
     /// Keystone accepted and sent no usable token.
     #[error("Keystone's answer carries no token")]
     NoToken,
+    /// Keystone gives tokens, and a service refuses each of them.
+    #[error(
+        "a service refuses each token that Keystone gives; the next login is in {} s or later. Look whether that service can \
+         reach Keystone (keystone_authtoken) and both trust the same fernet keys",
+        wait.as_secs()
+    )]
+    TokensRefused {
+        /// How long from now.
+        wait: Duration,
+    },
     /// The credentials changed and now open another project.
     #[error("the entry now opens project {now} and not {before}; nothing is done there until a restart")]
     OtherProject {
@@ -92,7 +106,9 @@ impl LoginError {
                 ReadErrorKind::TimedOut
             }
             Self::Exchange { .. } => ReadErrorKind::Unavailable,
-            Self::Config { .. } | Self::OtherProject { .. } => ReadErrorKind::Unauthorized,
+            Self::Config { .. } | Self::OtherProject { .. } | Self::TokensRefused { .. } => {
+                ReadErrorKind::Unauthorized
+            }
             Self::Catalog { .. } | Self::NoToken => ReadErrorKind::Malformed,
         }
     }
@@ -100,6 +116,9 @@ impl LoginError {
     pub(crate) fn retry_after(&self) -> Option<Span> {
         match self {
             Self::Refused { source, .. } => source.retry_after,
+            Self::TokensRefused { wait } => {
+                Some(Span::from_ms(i64::try_from(wait.as_millis()).unwrap_or(i64::MAX)))
+            }
             _ => None,
         }
     }
@@ -209,7 +228,28 @@ struct Logins {
     session: Option<Arc<Session>>,
     /// The last failure and when the next try may be.
     failed: Option<(Instant, LoginError)>,
+    /// The last login that a refused token led to, and how long after it no other refusal leads to one.
+    renewed: Option<(Instant, Duration)>,
     count: u64,
+}
+
+impl Logins {
+    /// How long a refused token leads to no login yet.
+    fn rest(&self) -> Duration {
+        let rest = |(at, wait): (Instant, Duration)| (at + wait).saturating_duration_since(Instant::now());
+        self.renewed.map_or(Duration::ZERO, rest)
+    }
+
+    /// A refused token led to a login. The first one may be refused for a reason that goes with it; after that the wait doubles.
+    fn note_renewal(&mut self) {
+        let wait = match self.renewed {
+            Some((at, wait)) if at.elapsed() < REFUSED_ALIKE + wait => {
+                (wait * 2).clamp(HOLD_FAILED, HOLD_REFUSED)
+            }
+            _ => Duration::ZERO,
+        };
+        self.renewed = Some((Instant::now(), wait));
+    }
 }
 
 /// The way to one project of one cloud.
@@ -269,10 +309,9 @@ impl Client {
     /// A session that is good now. `refused` is one that a service answered 401 to.
     pub(crate) async fn session(&self, refused: Option<&Session>) -> Result<Arc<Session>, LoginError> {
         let mut logins = self.logins.lock().await;
-        let held = logins.session.clone().filter(|held| {
-            let refused = refused.is_some_and(|refused| refused.generation == held.generation);
-            !refused && Instant::now() < held.ends_at
-        });
+        let current = logins.session.as_ref().map(|held| held.generation);
+        let is_refused = refused.is_some_and(|refused| Some(refused.generation) == current);
+        let held = logins.session.clone().filter(|held| !is_refused && Instant::now() < held.ends_at);
         if let Some(held) = held.as_ref().filter(|held| Instant::now() < held.renew_at) {
             return Ok(held.clone());
         }
@@ -281,6 +320,10 @@ impl Client {
         {
             return held.ok_or_else(|| error.clone());
         }
+        let wait = logins.rest();
+        if is_refused && !wait.is_zero() {
+            return Err(LoginError::TokensRefused { wait });
+        }
         logins.count += 1;
         let before = logins.session.as_ref().map(|session| session.grant.project_id.clone());
         match self.login(logins.count, before).await {
@@ -288,6 +331,9 @@ impl Client {
                 let session = Arc::new(session);
                 logins.session = Some(session.clone());
                 logins.failed = None;
+                if is_refused {
+                    logins.note_renewal();
+                }
                 Ok(session)
             }
             Err(error) => {

@@ -47,6 +47,26 @@ async fn many_refused_requests_share_one_login() {
     assert_eq!((logins(&seen), seen.len()), (1, 3));
 }
 
+/// A service that refuses whatever token it is shown costs a few logins, and not one for each request.
+#[tokio::test]
+async fn tokens_that_are_refused_one_after_the_other_are_no_reason_for_ever_more_logins() {
+    let newest = Arc::new(Mutex::new(1));
+    let fake = Fake::start(only(newest.clone())).await;
+    let project = fake.connect().await;
+    *newest.lock().unwrap() = 99;
+    let mut told = Vec::new();
+    for _ in 0..20 {
+        let error = project.look(&look()).await.unwrap_err();
+        assert_eq!(error.kind, ReadErrorKind::Unauthorized);
+        told.push((error.text.to_string(), error.retry_after));
+    }
+    let seen = fake.take_seen();
+    assert_eq!((logins(&seen), seen.len()), (2, 24), "twenty requests, two of them twice");
+    let (text, retry_after) = told.last().unwrap();
+    assert!(text.contains("a service refuses each token that Keystone gives"), "{text}");
+    assert!(retry_after.is_some_and(|wait| wait.ms > 0 && wait.ms <= 3_000), "{retry_after:?}");
+}
+
 #[tokio::test]
 async fn a_login_that_fails_says_why_and_is_not_repeated_at_once() {
     let cases: [(fn() -> Reply, ReadErrorKind, &str); 6] = [

@@ -401,8 +401,17 @@ fn judge_missing(witness: Witness<'_>, seen: &Seen) -> Standing {
 fn judge_contested(witness: Witness<'_>, seen: &Seen) -> Option<Standing> {
     // That a lease falls silent is no event, so that only Ready counts here; before an act its lease counts as well.
     let answers = |name: &NodeName| witness.cluster.answers(name);
-    let sharer = witness.views.contesting(&witness.cloud.name, seen, answers)?;
+    let contesting = || witness.views.contesting(&witness.cloud.name, seen, answers);
+    let sharer = taken_over(witness, seen).or_else(contesting)?;
     stands(Guard::SharedIdentity).then(|| contested_by(witness, &sharer))
+}
+
+/// The Node that the machine joined as stands for another machine now. Nobody took it away from this one only, and a reboot
+/// would have two kubelets write it (seed 3108491).
+fn taken_over<'a>(witness: Witness<'a>, seen: &Seen) -> Option<Sharer<'a>> {
+    let joined = seen.joined.as_ref()?;
+    let sharers = witness.views.sharers(&witness.cloud.name, seen);
+    sharers.into_iter().find(|sharer| sharer.name == joined && sharer.seen.link.is_some())
 }
 
 /// Its Node is Ready, and by the system UUID the kubelet that writes it runs on another machine that is there: two machines of

@@ -132,3 +132,20 @@ fn node_that_another_listed_machine_writes_answers_for_neither() {
     field.run(Span::from_min(5));
     assert!(field.case("i004", FaultKind::Duplicate).is_none(), "its own kubelet writes it again");
 }
+
+/// A Node was removed, and a machine of the same name registered as it: a reboot of the first would have both write it.
+#[test]
+fn machine_whose_node_stands_for_its_namesake_now_is_not_rebooted() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(Span::from_min(2));
+    field.nodes.remove("i004");
+    field.run(Span::from_min(1));
+    field.add_machine("new", false);
+    field.instances.get_mut("new").unwrap().name = "node-i004".into();
+    let mut taken = node("new", Ready::True);
+    taken.name = "node-i004".into();
+    field.nodes.insert("i004".into(), taken);
+    field.run(Span::from_min(60));
+    assert!(field.calls.is_empty(), "{:?}", field.calls);
+    assert!(field.case("i004", FaultKind::Duplicate).is_some(), "{:?}", field.standing("i004"));
+}

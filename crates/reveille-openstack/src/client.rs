@@ -5,11 +5,11 @@
 //! ```
 //!
 //! One login at a time: whoever finds the token refused waits for the one who already fetches another. A login that
-//! fails is not tried again at once, least of all one that was refused: Keystone locks users who try too often. Nor is one that
-//! works and whose token a service refuses all the same (a service that cannot reach Keystone to validate it): each such login
-//! within a minute of the last one waits twice as long. A login
-//! reads clouds.yaml anew, so rotated credentials count, but never into another project than the first one. Every
-//! answer of a service is a [`Reply`], whatever its status; nothing is retried but the one request that met a 401.
+//! fails is not tried again at once, least of all one that was refused: Keystone locks users who try too often. Nor is
+//! one that works and whose token a service refuses all the same (a service that cannot reach Keystone to validate it):
+//! each such login within a minute of the last one waits twice as long. A login reads clouds.yaml anew, so rotated
+//! credentials count, but never into another project than the first one. Every answer of a service is a [`Reply`],
+//! whatever its status; nothing is retried but the one request that met a 401.
 
 use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};

@@ -20,7 +20,7 @@ use crate::model::stage::Stage;
 use crate::model::time::{Span, Time};
 use crate::observe::cloud::{CloudView, Seen, Whose};
 use crate::observe::cluster::{ClusterView, NodeSeen};
-use crate::observe::sharing::{Identity, Sharer, Views};
+use crate::observe::sharing::{Identity, Sharer, Views, contesting_among};
 use crate::observe::source::Trust;
 
 use super::{hosting, service};
@@ -291,7 +291,8 @@ fn judge_node(witness: Witness<'_>, seen: &Seen, node: &NodeSeen) -> Standing {
     if let Some(sign) = &node.node.intent.leaving {
         return service::judge_removal(witness, seen, node, sign);
     }
-    if let Some(standing) = judge_contested(witness, seen) {
+    let sharers = witness.views.sharers(&witness.cloud.name, seen);
+    if let Some(standing) = judge_contested(witness, seen, &sharers) {
         return standing;
     }
     if let Some(real) = seen.joined.as_ref().filter(|name| !witness.cluster.nodes.contains_key(*name)) {
@@ -353,7 +354,8 @@ fn judge_missing(witness: Witness<'_>, seen: &Seen) -> Standing {
     if let Some(left) = &seen.left {
         return service::judge_left(witness, seen, left);
     }
-    if let Some(standing) = judge_contested(witness, seen) {
+    let sharers = witness.views.sharers(&witness.cloud.name, seen);
+    if let Some(standing) = judge_contested(witness, seen, &sharers) {
         return standing;
     }
     let deadlines = witness.deadlines(seen);
@@ -368,7 +370,6 @@ fn judge_missing(witness: Witness<'_>, seen: &Seen) -> Standing {
         }
         return standing;
     }
-    let sharers = witness.views.sharers(&witness.cloud.name, seen);
     if let Some(namesake) = sharers.iter().find(|sharer| sharer.by == Identity::Name) {
         return contested_by(witness, namesake);
     }
@@ -398,20 +399,18 @@ fn judge_missing(witness: Witness<'_>, seen: &Seen) -> Standing {
 
 /// A Node that serves under another name, or names another instance, carries this machine's identity: the machine may be
 /// the one that serves, so it is neither missing nor to be repaired before a person has told the two apart.
-fn judge_contested(witness: Witness<'_>, seen: &Seen) -> Option<Standing> {
+fn judge_contested(witness: Witness<'_>, seen: &Seen, sharers: &[Sharer<'_>]) -> Option<Standing> {
     // That a lease falls silent is no event, so that only Ready counts here; before an act its lease counts as well.
     let answers = |name: &NodeName| witness.cluster.answers(name);
-    let contesting = || witness.views.contesting(&witness.cloud.name, seen, answers);
-    let sharer = taken_over(witness, seen).or_else(contesting)?;
-    stands(Guard::SharedIdentity).then(|| contested_by(witness, &sharer))
+    let sharer = taken_over(seen, sharers).or_else(|| contesting_among(sharers, answers))?;
+    stands(Guard::SharedIdentity).then(|| contested_by(witness, sharer))
 }
 
-/// The Node that the machine joined as stands for another machine now. Nobody took it away from this one only, and a reboot
-/// would have two kubelets write it (seed 3108491).
-fn taken_over<'a>(witness: Witness<'a>, seen: &Seen) -> Option<Sharer<'a>> {
+/// The Node that the machine joined as is linked to another machine now. The machine has not lost a Node of its own, and after a
+/// reboot two kubelets would write that one (seed 3108491).
+fn taken_over<'s, 'a>(seen: &Seen, sharers: &'s [Sharer<'a>]) -> Option<&'s Sharer<'a>> {
     let joined = seen.joined.as_ref()?;
-    let sharers = witness.views.sharers(&witness.cloud.name, seen);
-    sharers.into_iter().find(|sharer| sharer.name == joined && sharer.seen.link.is_some())
+    sharers.iter().find(|sharer| sharer.name == joined && sharer.seen.link.is_some())
 }
 
 /// Its Node is Ready, and by the system UUID the kubelet that writes it runs on another machine that is there: two machines of
@@ -447,15 +446,19 @@ fn judge_vanished(witness: Witness<'_>, name: &NodeName, due_after: Span) -> Sta
         witness.cluster.events_about(name).filter(|event| is_removal(event)).collect();
     let told = last_removal(&told);
     let by_controller = told.iter().any(|event| &*event.reason == DELETING_NODE);
-    // Without an event nobody is named: that it was a person is what is left. The events of a Node that nobody watched when it
-    // went may be about the one before it.
-    let watched = witness.cluster.saw_go(name);
-    let mut finding = match (by_controller, watched && !told.is_empty()) {
-        (true, true) => finding(Cause::NodeDeletedByCloudController, Confidence::Sure, Vec::new()),
-        (true, false) => finding(Cause::NodeDeletedByCloudController, Confidence::Possible, Vec::new()),
-        (false, true) => finding(Cause::NodeDeletedByPerson, Confidence::Likely, Vec::new()),
-        (false, false) => finding(Cause::NodeDeletedByPerson, Confidence::Possible, Vec::new()),
+    // Without an event, a person is the cause that is left. Events about a Node that was not watched when it went may be about
+    // an earlier Node of its name.
+    let cause = match by_controller {
+        true => Cause::NodeDeletedByCloudController,
+        false => Cause::NodeDeletedByPerson,
     };
+    let watched = witness.cluster.saw_go(name);
+    let confidence = match (told.is_empty() || !watched, by_controller) {
+        (true, _) => Confidence::Possible,
+        (false, true) => Confidence::Sure,
+        (false, false) => Confidence::Likely,
+    };
+    let mut finding = finding(cause, confidence, Vec::new());
     for event in told.iter().rev().take(3) {
         let text = format!("{} (by {})", event.message, event.reporter);
         finding.evidence.push(witness.evidence(&format!("event {}", event.reason), &text));
@@ -463,7 +466,7 @@ fn judge_vanished(witness: Witness<'_>, name: &NodeName, due_after: Span) -> Sta
     let mut gone = format!("node {name} was there once and is gone");
     if !watched && !told.is_empty() {
         gone.push_str(
-            "; nobody watched it go, and what the events say may be about an earlier node of that name",
+            "; the controller did not watch when it went, so the events may be about an earlier node of that name",
         );
     }
     finding.evidence.push(witness.evidence("cluster", &gone));

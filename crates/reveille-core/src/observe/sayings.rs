@@ -152,6 +152,7 @@ mod tests {
         sayings.read(min(32), &["a1", "a2", "a3"].map(event));
         assert_eq!(about_a(&sayings), ["2", "3"]);
     }
+
     #[test]
     fn what_was_heard_while_the_cluster_was_silent_may_be_of_the_object_that_went() {
         let mut sayings = Sayings::default();

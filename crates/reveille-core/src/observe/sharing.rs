@@ -140,6 +140,16 @@ pub struct Sharer<'a> {
     pub explained: bool,
 }
 
+/// The one of them that makes the machine contested, if any does: [`Views::contesting`].
+pub fn contesting_among<'s, 'a>(
+    sharers: &'s [Sharer<'a>],
+    lives: impl Fn(&NodeName) -> bool,
+) -> Option<&'s Sharer<'a>> {
+    let contests =
+        |sharer: &&Sharer<'_>| sharer.by == Identity::SystemUuid || !sharer.explained && lives(sharer.name);
+    sharers.iter().filter(contests).min_by_key(|sharer| sharer.by)
+}
+
 /// The views that tell who shares an identity.
 #[derive(Clone, Copy)]
 pub struct Views<'a> {
@@ -222,10 +232,7 @@ impl<'a> Views<'a> {
         machine: &Seen,
         lives: impl Fn(&NodeName) -> bool,
     ) -> Option<Sharer<'a>> {
-        let contests = |sharer: &Sharer<'_>| {
-            sharer.by == Identity::SystemUuid || !sharer.explained && lives(sharer.name)
-        };
-        self.sharers(cloud, machine).into_iter().filter(contests).min_by_key(|sharer| sharer.by)
+        contesting_among(&self.sharers(cloud, machine), lives).copied()
     }
 
     /// Another listed machine that this Node, linked to `own`, runs on by its system UUID.

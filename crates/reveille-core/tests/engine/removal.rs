@@ -68,7 +68,7 @@ fn cordoned_node_deleted_by_cloud_controller_is_vanished() {
 /// The API keeps an event for an hour, and a Node that was deleted comes back under its name: a process that did not watch it go
 /// cannot know of which deletion an event tells (seed 3103885).
 #[test]
-fn event_of_a_node_that_nobody_watched_go_proves_no_cause() {
+fn event_about_an_unwatched_deletion_proves_no_cause() {
     for watched in [true, false] {
         let mut field = Field::new(roster()).populate(10);
         field.run(Span::from_min(5));

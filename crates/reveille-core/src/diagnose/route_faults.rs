@@ -17,7 +17,7 @@ use crate::model::node::Ready;
 use crate::model::roster::Roster;
 use crate::model::time::{Span, Time};
 use crate::observe::cloud::{CloudView, Seen};
-use crate::observe::cluster::{ClusterView, NodeSeen};
+use crate::observe::cluster::{ClusterView, Link, NodeSeen};
 
 use super::faults::{Fault, fault};
 use super::network::routes::{self, Addresses, Hop, RouteHolder, RouteReport};
@@ -65,9 +65,20 @@ impl RouteView<'_> {
         router.is_none_or(legs) || !stands(Guard::LostPorts)
     }
 
+    /// A node of the cluster is a listed machine's, or there is no node at all. Otherwise clouds and cluster speak of different
+    /// fleets, and one of them is not ours: another cluster answered, and a project that denied every machine (seed 3202035).
+    fn sees_one_fleet(&self) -> bool {
+        let is_listed = |link: &Link| {
+            let seen = self.clouds.get(&link.cloud).and_then(|view| view.instances.get(&link.instance));
+            seen.is_some_and(|seen| seen.unlisted.is_none())
+        };
+        let is_ours = |node: &NodeSeen| !node.lost && node.link.as_ref().is_some_and(is_listed);
+        self.cluster.nodes.is_empty() || self.cluster.nodes.values().any(is_ours)
+    }
+
     /// What the clouds do not show is not there.
     pub fn can_prove_dead(&self) -> bool {
-        self.sees_every_cloud() && self.sees_the_legs()
+        self.sees_every_cloud() && self.sees_the_legs() && self.sees_one_fleet()
     }
 
     fn hop(&self, address: &IpAddr) -> Hop {
@@ -77,7 +88,10 @@ impl RouteView<'_> {
         let since = self.dead_since.get(address);
         let again = |view: &CloudView| {
             let begun = view.ports_begun();
-            since.is_some_and(|since| begun.is_some_and(|begun| begun >= *since + AGREE_APART))
+            // Where parts of a cloud take a while to agree, two lists of that while are one (seed 3201202).
+            let settles = self.roster.settles.get(&view.name).copied();
+            let apart = settles.map_or(AGREE_APART, |settles| settles.max(AGREE_APART));
+            since.is_some_and(|since| begun.is_some_and(|begun| begun >= *since + apart))
         };
         let agreed = self.clouds.values().all(again) || !stands(Guard::SecondListing);
         if self.can_prove_dead() && agreed { Hop::Dead } else { Hop::Unproven }

@@ -50,6 +50,10 @@ impl State {
 
     fn review_groups(&mut self, name: &CloudName) {
         let Some(view) = self.clouds.get(name) else { return };
+        // Before its first listing a project shows no group at all.
+        if !view.listed_once() {
+            return;
+        }
         let blind = !view.source.trust(self.now).is_given();
         let mut found = faults::of_groups(&self.roster, view, &self.own_nudges(name), self.now);
         // Groups that had an open case and are well again, or gone, are told so.

@@ -104,7 +104,8 @@ pub struct Condition {
 pub struct NodeEvent {
     /// The node's name.
     pub node: NodeName,
-    /// The uid that the event names, when it does (the cloud controller writes the name there).
+    /// The uid of the object that the event is about. Controllers write it; of a kubelet's event there is none, because it
+    /// writes the node's name there.
     pub uid: Option<NodeUid>,
     /// `DeletingNode`, `RemovingNode`, …
     pub reason: Arc<str>,

@@ -221,7 +221,7 @@ impl ClusterView {
         self.source.heard(now);
         for (name, seen) in self.nodes.iter_mut().filter(|(name, _)| !listed.contains(name)) {
             if !std::mem::replace(&mut seen.lost, true) {
-                self.events.gone(last_heard, name);
+                self.events.gone(last_heard, name, &seen.node.uid);
             }
             self.lost.insert(name.clone());
             change.applied.push(name.clone());
@@ -276,7 +276,7 @@ impl ClusterView {
         }
         self.weak.insert(node.name.clone());
         // What was said before about a node of this name was said of another object, perhaps of another machine.
-        self.events.succeeded(&node.name);
+        self.events.succeeded(&node.name, &node.uid);
         let fresh = NodeSeen::new(now, node);
         self.identities.add(node);
         self.nodes_growth.note();
@@ -297,8 +297,10 @@ impl ClusterView {
 
     pub(super) fn remove(&mut self, name: &NodeName) -> Option<NodeSeen> {
         // One that is lost went before the list that lacked it.
-        if !self.lost.remove(name) {
-            self.events.gone(self.source.last_good(), name);
+        if !self.lost.remove(name)
+            && let Some(seen) = self.nodes.get(name)
+        {
+            self.events.gone(self.source.last_good(), name, &seen.node.uid);
         }
         self.weak.remove(name);
         self.leases.nodes_changed();
@@ -385,13 +387,14 @@ impl ClusterView {
 
     /// What is remembered about nodes of that name, oldest first, but nothing of an object before the present one.
     pub fn events_about<'a>(&'a self, name: &'a NodeName) -> impl Iterator<Item = &'a NodeEvent> {
-        self.events.about(name)
+        let present = self.nodes.get(name).map(|seen| &seen.node.uid);
+        self.events.about(name, present.or_else(|| self.events.gone_uid(name)))
     }
 
     /// The last node of that name went while this process watched. Of one that went before, or while no process ran, the events
     /// that the API still holds may be about an object before it: a Node that was deleted and came back within the hour.
     pub fn saw_go(&self, name: &NodeName) -> bool {
-        self.events.saw_go(name)
+        self.events.gone_uid(name).is_some()
     }
 
     /// Whether this node answers: Ready, and not lost.

@@ -1,7 +1,7 @@
 //! The ports of a cloud: which list of them can be true, and what a true one changes.
 //!
 //! Ports are listed whole each time, and mostly say what the last list said; so the common case compares and allocates
-//! nothing. What was read by itself after the listing began is kept.
+//! nothing. What was read by itself after the listing began is kept, and so are the ports of a machine that the listing lacks.
 //!
 //! What is wrong with a port is not judged here.
 
@@ -164,7 +164,10 @@ impl CloudView {
             }
             let (own, others) = rest.split_at(rest.iter().take_while(|(owner, _)| owner == id).count());
             rest = others;
-            if is_newer(id) {
+            // A list that lacks a machine may lack its ports with it (EC2 tells of an interface with its instance): until the
+            // machine is known to be gone, its address is in use. A route to it was removed otherwise (seed 3200083).
+            let hidden = seen.unlisted.is_some() && own.is_empty();
+            if hidden || is_newer(id) {
                 self.read_aside = true;
                 self.addresses.extend(seen.ports.iter().flat_map(|port| port.addresses.iter().copied()));
                 continue;

@@ -3,14 +3,17 @@
 //! ```text
 //!  watch ─▶ hear ─┐                   ┌─ another object of that name comes ──────────────┐
 //!  read ─▶ read ──┴─▶ told, in order ─┴─ the object goes, and this was heard long before ─┴▶ former: never believed again
+//!                          └─ names the uid of this object ─▶ about it, whenever it was heard
 //! ```
 //!
 //! A node's name outlives its objects: a machine that was rebooted registers under the name that it had. What was said of the
-//! object before it is not said of this one, however often the API repeats it within its hour.
+//! object before it is not said of this one, however often the API repeats it within its hour. Controllers name the object's uid
+//! (kubernetes `pkg/controller/util/node`, `RecordNodeEvent`; cloud-provider `controllers/nodelifecycle`, `MonitorNodes`). The
+//! kubelet writes the node's name in its place, so that its events are told apart by the time at which they were heard.
 
 use std::collections::VecDeque;
 
-use crate::model::id::NodeName;
+use crate::model::id::{NodeName, NodeUid};
 use crate::model::node::NodeEvent;
 use crate::model::time::{Span, Time};
 
@@ -26,8 +29,8 @@ pub(super) struct Sayings {
     told: VecDeque<Told>,
     /// Said of objects that went before the present or last one of their name.
     former: VecDeque<NodeEvent>,
-    /// Names whose object went while this process watched, in the order of their going.
-    gone: VecDeque<NodeName>,
+    /// Names whose object went while this process watched, in the order of their going, and the last one's uid.
+    gone: VecDeque<(NodeName, NodeUid)>,
 }
 
 /// An event, and when it was heard first.
@@ -56,21 +59,26 @@ impl Sayings {
     }
 
     /// Another object has this name now.
-    pub(super) fn succeeded(&mut self, name: &NodeName) {
-        self.end(|told| told.event.node == *name);
+    pub(super) fn succeeded(&mut self, name: &NodeName, uid: &NodeUid) {
+        self.end(|told| told.event.node == *name && told.event.uid.as_ref() != Some(uid));
     }
 
-    /// The object of this name is gone; it was there at `last_there`, when the cluster was last heard before this.
-    pub(super) fn gone(&mut self, last_there: Option<Time>, name: &NodeName) {
-        self.gone.retain(|known| known != name);
-        push(&mut self.gone, name.clone());
-        let before = |told: &Told| last_there.is_some_and(|at| at.since(told.at) > ABOUT_THEN);
-        self.end(|told| told.event.node == *name && before(told));
+    /// The object of this name is gone; it was there at `last_there`, when the cluster was last heard before this. That moment
+    /// proves nothing of an event that names the object: the list that still showed it may have been an old one (seed 3200693).
+    pub(super) fn gone(&mut self, last_there: Option<Time>, name: &NodeName, uid: &NodeUid) {
+        self.gone.retain(|(known, _)| known != name);
+        push(&mut self.gone, (name.clone(), uid.clone()));
+        let long_before = |told: &Told| last_there.is_some_and(|at| at.since(told.at) > ABOUT_THEN);
+        let of_another = |told: &Told| match &told.event.uid {
+            Some(about) => about != uid,
+            None => long_before(told),
+        };
+        self.end(|told| told.event.node == *name && of_another(told));
     }
 
-    /// The last object of that name went while this process watched: what is remembered of its going is of that object.
-    pub(super) fn saw_go(&self, name: &NodeName) -> bool {
-        self.gone.contains(name)
+    /// The uid of the last object of that name, where this process watched it go.
+    pub(super) fn gone_uid(&self, name: &NodeName) -> Option<&NodeUid> {
+        self.gone.iter().find(|(gone, _)| gone == name).map(|(_, uid)| uid)
     }
 
     fn end(&mut self, is_former: impl Fn(&Told) -> bool) {
@@ -85,9 +93,17 @@ impl Sayings {
         }
     }
 
-    /// Everything that was said of the present object of that name, or of the last one, oldest first.
-    pub(super) fn about<'a>(&'a self, name: &'a NodeName) -> impl Iterator<Item = &'a NodeEvent> {
-        self.told.iter().map(|told| &told.event).filter(move |event| event.node == *name)
+    /// Everything that was said of the present object of that name, or of the last one, oldest first. What names another uid
+    /// than this one's is left out.
+    pub(super) fn about<'a>(
+        &'a self,
+        name: &'a NodeName,
+        uid: Option<&'a NodeUid>,
+    ) -> impl Iterator<Item = &'a NodeEvent> {
+        let of_another =
+            move |event: &NodeEvent| uid.zip(event.uid.as_ref()).is_some_and(|(uid, about)| uid != about);
+        let told = self.told.iter().map(|told| &told.event);
+        told.filter(move |event| event.node == *name && !of_another(event))
     }
 }
 
@@ -118,7 +134,7 @@ mod tests {
     }
 
     fn about_a(sayings: &Sayings) -> Vec<String> {
-        sayings.about(&NodeName::from("a")).map(|event| event.reason.to_string()).collect()
+        sayings.about(&NodeName::from("a"), None).map(|event| event.reason.to_string()).collect()
     }
 
     #[test]
@@ -127,7 +143,7 @@ mod tests {
         for word in ["a1", "b1", "a2"] {
             sayings.hear(min(0), event(word));
         }
-        sayings.succeeded(&NodeName::from("a"));
+        sayings.succeeded(&NodeName::from("a"), &"second".into());
         sayings.hear(min(1), event("a3"));
         sayings.read(min(1), &["a1", "a2", "a3"].map(event));
         sayings.hear(min(1), event("a2"));
@@ -148,7 +164,7 @@ mod tests {
         let mut sayings = Sayings::default();
         sayings.hear(min(0), event("a1"));
         sayings.hear(min(30), event("a2"));
-        sayings.gone(Some(min(31)), &NodeName::from("a"));
+        sayings.gone(Some(min(31)), &NodeName::from("a"), &"first".into());
         sayings.read(min(32), &["a1", "a2", "a3"].map(event));
         assert_eq!(about_a(&sayings), ["2", "3"]);
     }
@@ -157,7 +173,27 @@ mod tests {
     fn what_was_heard_while_the_cluster_was_silent_may_be_of_the_object_that_went() {
         let mut sayings = Sayings::default();
         sayings.hear(min(9), event("a1"));
-        sayings.gone(Some(min(2)), &NodeName::from("a"));
+        sayings.gone(Some(min(2)), &NodeName::from("a"), &"first".into());
         assert_eq!(about_a(&sayings), ["1"]);
+    }
+
+    /// Whenever it was heard: a list may be old, and an event may come late.
+    #[test]
+    fn what_names_an_object_by_its_uid_is_said_of_it_alone() {
+        let name = NodeName::from("a");
+        let of = |word: &str, uid: &str| NodeEvent { uid: Some(uid.into()), ..event(word) };
+        let about = |sayings: &Sayings, uid: &str| {
+            let uid = uid.into();
+            sayings.about(&name, Some(&uid)).map(|event| event.reason.to_string()).collect::<Vec<_>>()
+        };
+        let mut sayings = Sayings::default();
+        sayings.hear(min(0), of("a1", "first"));
+        sayings.hear(min(0), of("a2", "second"));
+        sayings.succeeded(&name, &"second".into());
+        sayings.hear(min(1), of("a3", "first"));
+        assert_eq!(about(&sayings, "second"), ["2"]);
+        sayings.gone(Some(min(60)), &name, &"second".into());
+        assert_eq!(about(&sayings, "second"), ["2"]);
+        assert_eq!(sayings.gone_uid(&name), Some(&"second".into()));
     }
 }

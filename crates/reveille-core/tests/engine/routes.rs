@@ -290,3 +290,41 @@ fn range_that_is_not_surely_the_nodes_own_is_neither_routed_nor_allowed() {
         assert_eq!(of("i002") > 0, others_is_mended, "{range}: {:?}", field.calls);
     }
 }
+
+/// EC2 tells of an interface with its instance: a list that lacks a young machine lacks its port as well (seed 3200083).
+#[test]
+fn route_to_a_machine_that_lists_lack_for_a_while_stays() {
+    let mut field = routed(&[CLOUD], route("198.19.77.0/24", "10.8.0.77"));
+    field.add_machine("i006", false);
+    field.ports.get_mut("i006").unwrap().addresses = Box::new([ip("10.8.0.77")]);
+    field.run(Span::from_min(2));
+    let (machine, port) = (field.instances.remove("i006").unwrap(), field.ports.remove("i006").unwrap());
+    field.cell_down = Some("i006".to_owned());
+    field.run(Span::from_min(20));
+    assert_eq!(field.calls, []);
+    field.cell_down = None;
+    field.instances.insert("i006".to_owned(), machine);
+    field.ports.insert("i006".to_owned(), port);
+    field.run(Span::from_min(2));
+    assert_eq!(field.calls, []);
+    // It is deleted, and its cloud denies it by id.
+    field.delete_machine("i006");
+    field.run(Span::from_min(10));
+    assert!(matches!(field.calls[..], [Call::RemoveRoutes { .. }]), "{:?}", field.calls);
+}
+
+/// The first list of a second project has the router's project judged as well, before that one was listed: it shows no group
+/// yet (seed 3200001).
+#[test]
+fn group_of_the_routers_project_is_not_unresolved_before_it_was_listed() {
+    let mut field = routed(&[CLOUD, SECOND], route("198.19.77.0/24", "10.8.0.250"));
+    field.sync_nodes();
+    second(&mut field, CloudSnapshot::default());
+    let subject = Subject::Group(CLOUD.into(), "k8s-nodes".into());
+    let key = IncidentKey { subject, kind: FaultKind::GroupUnresolved };
+    assert!(!field.state.desk().cases.contains_key(&key));
+    // What its own list says counts.
+    let snapshot = CloudSnapshot { groups: Some(Vec::new()), ..field.snapshot() };
+    field.feed(Event::Cloud { cloud: CLOUD.into(), fact: CloudFact::read(snapshot) });
+    assert!(field.state.desk().cases.contains_key(&key));
+}

@@ -57,7 +57,8 @@ pub(crate) fn said(raw: &RawValue, interner: &Interner) -> Option<Said> {
         .or_else(|| filled(doc.last_timestamp))
         .or_else(|| filled(doc.event_time))
         .or_else(|| filled(doc.first_timestamp));
-    // The kubelet and the cloud controllers write the node's name where its uid belongs.
+    // The kubelet writes the node's name where its uid belongs (kubernetes `pkg/kubelet/kubelet.go`, `nodeRef`); controllers
+    // write the uid.
     let uid = filled(doc.involved_object.uid).filter(|uid| *uid != name);
     let event = NodeEvent {
         node: NodeName::from(name.as_str()),

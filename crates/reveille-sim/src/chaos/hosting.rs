@@ -14,6 +14,7 @@ use reveille_core::model::time::Span;
 use super::Happening;
 use super::catalog::{Entry, catalog};
 use super::dice::{Dice, Drawn, one};
+use super::variety;
 use crate::rng::Rng;
 use crate::world::fault::Fault;
 use crate::world::guest::Trouble;
@@ -23,6 +24,8 @@ use crate::world::layout::{Layout, PoolHosting};
 pub const SEEDS_FROM: u64 = 2_000_000;
 /// Of a hundred courses of such seeds, so many are in such a cloud.
 const SUCH_PCT: u64 = 70;
+/// The same where fleets lie in two projects, which those in such a cloud do not.
+const SUCH_BESIDE_PROJECTS_PCT: u64 = 40;
 /// So long parts of such a cloud may disagree, as rosters that name EC2 have it.
 const SETTLES: Span = Span::from_min(5);
 
@@ -79,7 +82,8 @@ fn launch_unknown(dice: &mut Dice) -> Drawn {
 /// Draws how the fleet is hosted; where these faults were asked for by name, something is.
 pub(super) fn draw(rng: &mut Rng, layout: &mut Layout) {
     let asked_for = layout.seed < SEEDS_FROM;
-    if !asked_for && !rng.chance(SUCH_PCT) {
+    let such = if layout.seed < variety::TWO_PROJECTS_FROM { SUCH_PCT } else { SUCH_BESIDE_PROJECTS_PCT };
+    if !asked_for && !rng.chance(such) {
         return;
     }
     layout.settles = Some(SETTLES);

@@ -7,7 +7,7 @@
 //!
 //! Each aspect draws from a stream that is named after it ([`Rng::named`]), so a new aspect moves no draw of another one.
 //! Seeds below [`SEEDS_FROM`] were played before there was any of this, and mean what they meant, unless its faults are asked
-//! for by name.
+//! for by name; in those below [`TWO_PROJECTS_FROM`] a fleet lies in one project, and the clocks of all services are ours.
 //!
 //! It judges nothing, and it knows nothing that the engine assumes: each entry is a fact about a real service or fleet.
 
@@ -20,10 +20,13 @@ use super::dice::{Dice, Drawn, call, one};
 use crate::drive::Mishap;
 use crate::rng::Rng;
 use crate::world::fault::{CallLie, Fault, Right};
-use crate::world::layout::{FirstReads, Layout};
+use crate::world::layout::{FirstReads, Layout, OTHER_CLOUD};
 
 /// The first seed whose fleet has variety of itself.
 pub const SEEDS_FROM: u64 = 3_000_000;
+
+/// The first seed whose fleet may lie in two projects, and whose services may have clocks of their own.
+pub const TWO_PROJECTS_FROM: u64 = 3_200_000;
 
 catalog! {
     /// What happens in such fleets.
@@ -123,6 +126,19 @@ pub(super) fn draw(layout: &mut Layout) {
     let mut rng = Rng::named(layout.seed, "machines without marks");
     if rng.chance(40) {
         layout.variety.unmarked = 1 + rng.below(2) as u32;
+    }
+    let mut rng = Rng::named(layout.seed, "second project");
+    if layout.seed >= TWO_PROJECTS_FROM && !layout.is_told_of_hosting() && rng.chance(85) {
+        let several = layout.pools.len() > 1;
+        if let Some(plan) = layout.pools.last_mut().filter(|_| several) {
+            plan.cloud = OTHER_CLOUD.into();
+            layout.variety.troubled_other = rng.chance(50);
+        }
+    }
+    let mut rng = Rng::named(layout.seed, "clocks of services");
+    if layout.seed >= TWO_PROJECTS_FROM && rng.chance(50) {
+        let mut clock = || rng.span(Span::from_min(-10), Span::from_min(10)).ms;
+        layout.variety.clocks_ms = [clock(), clock()];
     }
     if layout.routed {
         let mut rng = Rng::named(layout.seed, "vips");

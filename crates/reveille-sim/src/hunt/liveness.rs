@@ -17,7 +17,6 @@ use reveille_core::plan::decide::{self, Next};
 
 use super::{Rule, broken};
 use crate::drive::{Counts, Drive};
-use crate::world::layout::CLOUD;
 
 /// Within this, everything has come to rest. The longest ladder (four tries with a backoff of up to half an hour, on
 /// three rungs) takes a third of it for one machine; a rate of two an hour makes a fleet wait for its turn ([`bound`]).
@@ -129,7 +128,7 @@ pub fn misjudged(drive: &Drive) -> Vec<(&'static str, String)> {
     let mut wrong = Vec::new();
     // One without the marks of its pool belongs to no pool, as far as anything but its owner can tell.
     for machine in drive.world.machines().into_iter().filter(|machine| machine.marked) {
-        let key = MachineKey::Instance(CLOUD.into(), machine.id.clone());
+        let key = MachineKey::Instance(machine.cloud.clone(), machine.id.clone());
         let subject = Subject::Machine(key.clone());
         let kinds: Vec<FaultKind> =
             desk.cases.keys().filter(|key| key.subject == subject).map(|key| key.kind).collect();

@@ -13,6 +13,8 @@ use reveille_core::model::time::Time;
 
 /// The project's id.
 pub(crate) const PROJECT: &str = "4f9d8c1be2a94f0e";
+/// The second one.
+pub(crate) const OTHER_PROJECT: &str = "5a0e9d2cf3ba5b1f";
 
 type Holdings = BTreeMap<UserId, BTreeSet<Arc<str>>>;
 

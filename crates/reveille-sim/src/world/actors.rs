@@ -142,13 +142,16 @@ impl World {
             hosting: self.hosting_anew(pool),
         };
         let mut port = project::port(self.names.uuid().as_str().into(), host, false);
-        if self.layout.default_group {
-            port.groups = Box::new([super::layout::GROUP.into(), "default".into()]);
-        }
+        let cloud = self.layout.cloud_of(pool);
+        let group = super::layout::group_in(&cloud);
+        port.groups = match self.layout.default_group {
+            true => Box::new([group.into(), "default".into()]),
+            false => Box::new([group.into()]),
+        };
         if trouble.is_some_and(|trouble| trouble.bites() == Bites::Wire) {
             port.status = PortStatus::Down;
         }
-        self.project.add(self.now, instance, Some(pool.clone()), port);
+        self.project.add(self.now, instance, (cloud, Some(pool.clone())), port);
         let boot_id = self.names.uuid().into();
         let mut guest = Guest::new(host, trouble, boot_id);
         guest.papers = self.papers_of_old(&id);
@@ -318,8 +321,9 @@ impl World {
 
     fn delete_node_for(&mut self, name: &NodeName, why: &str) {
         let message = format!("Deleting node {name} because {why}");
+        let about = (name, self.cluster.nodes.get(name).map(|node| node.uid.clone()));
         let event =
-            self.cluster.say(self.now, name, "DeletingNode", message, "cloud-node-lifecycle-controller");
+            self.cluster.say(self.now, about, "DeletingNode", message, "cloud-node-lifecycle-controller");
         self.said(event);
         let id = self.cluster.nodes.get(name).and_then(|node| node.system_uuid.clone());
         self.delete_node(name);
@@ -334,7 +338,8 @@ impl World {
         let Some(node) = self.cluster.take(name) else { return };
         self.watched_gone(name.clone(), node.uid.clone());
         let message = format!("Node {name} event: Removing Node {name} from Controller");
-        let event = self.cluster.say(self.now, name, "RemovingNode", message, "node-controller");
+        let about = (name, Some(node.uid.clone()));
+        let event = self.cluster.say(self.now, about, "RemovingNode", message, "node-controller");
         self.said(event);
         if !self.layout.lease_outlives_node {
             let after = self.soon(5_000, 40_000);
@@ -453,6 +458,6 @@ impl World {
         };
         let mut port = project::port(self.names.uuid().as_str().into(), host, false);
         port.groups = Box::new([]);
-        self.project.add(self.now, instance, None, port);
+        self.project.add(self.now, instance, (super::layout::CLOUD.into(), None), port);
     }
 }

@@ -12,7 +12,7 @@ use reveille_core::model::network::{Direction, Family, REPAIR_MARK, Remote, Rout
 use reveille_core::model::time::Span;
 
 use super::fault::{CallLie, Right};
-use super::layout::GROUP;
+use super::reach::cloud_of_call;
 use super::truth::Called;
 use super::{Life, Task, World};
 
@@ -74,7 +74,9 @@ impl World {
     /// The other side cannot be reached at all: what it would have said does not matter.
     fn unreachable_for(&self, call: &Call) -> Option<Outcome> {
         let failed = |text: &str| Outcome::Failed { text: text.into(), retry_after: None };
-        match (call, self.lies.cloud_fails) {
+        let cloud = cloud_of_call(call);
+        let troubled = cloud.is_some_and(|cloud| self.layout.is_troubled(cloud));
+        match (call, cloud.and_then(|cloud| self.failure_of(cloud))) {
             // It goes past the cloud and past the API server.
             (Call::AskAgent { .. }, _) => None,
             (Call::DeleteNode { .. }, _) if self.mischief.api_denied => Some(denied("401 Unauthorized")),
@@ -88,7 +90,9 @@ impl World {
             (_, _) if self.mischief.forbidden == Some(Right::Every) => {
                 Some(denied("403 Forbidden: rule:update is disallowed by policy"))
             }
-            (_, None) if self.lies.elsewhere => Some(refused("404 Not Found: not in this project")),
+            (_, None) if self.is_call_to_another_project(call) || troubled && self.lies.elsewhere => {
+                Some(refused("404 Not Found: not in this project"))
+            }
             (_, Some(ReadErrorKind::Unauthorized)) => Some(denied("401 Unauthorized")),
             (_, Some(ReadErrorKind::Unavailable)) => Some(failed("503 Service Unavailable")),
             (_, Some(ReadErrorKind::TimedOut)) => Some(unanswered("no answer within 30 s")),
@@ -197,8 +201,8 @@ impl World {
 
     fn take_effect(&mut self, call: &Call) -> Outcome {
         match call {
-            Call::AddRules { rules, .. } => {
-                self.project.add_rules(rules, REPAIR_MARK);
+            Call::AddRules { group, rules, .. } => {
+                self.project.add_rules_to(group, rules, REPAIR_MARK);
                 self.accepted()
             }
             Call::DropRule { rule, .. } => {
@@ -230,9 +234,9 @@ impl World {
                     }
                 }
             }
-            Call::RemoveRoutes { routes, unless_used, .. } => {
+            Call::RemoveRoutes { cloud, routes, unless_used, .. } => {
                 // A performer asks Neutron for ports with these addresses directly before.
-                if let Some(hop) = unless_used.iter().find(|hop| self.project.uses(hop)) {
+                if let Some(hop) = unless_used.iter().find(|hop| self.project.uses(cloud, hop)) {
                     return moved(format!("a port uses {hop}"));
                 }
                 self.project.change_routes(|held| held.retain(|route| !routes.contains(route)));
@@ -286,13 +290,14 @@ impl World {
             self.plan(after, Task::LoseGroup(id.clone()));
         }
         self.accepted()
+        let own = self.project.group_of(&instance);
     }
 
     /// Something outside takes the group off the port, again.
     pub(super) fn lose_group(&mut self, id: &PortId) {
         let Some((instance, _)) = self.project.ports.get(id).cloned() else { return };
         self.project.change_port(id, |port| {
-            port.groups = port.groups.iter().filter(|group| group.as_str() != GROUP).cloned().collect();
+            port.groups = port.groups.iter().filter(|group| group.as_str() != own).cloned().collect();
         });
         self.review(&instance);
     }

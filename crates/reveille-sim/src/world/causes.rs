@@ -16,7 +16,7 @@ use crate::catalogue;
 
 use super::World;
 use super::guest::{FirstBoot, Trouble};
-use super::layout::{GROUP, ROUTE_BROKEN};
+use super::layout::ROUTE_BROKEN;
 use super::said::condition_names;
 use super::trouble::Bites;
 
@@ -71,7 +71,7 @@ impl World {
             if !port.security {
                 causes.insert(Cause::PortUnsecurable);
             }
-            if !port.groups.iter().any(|group| group.as_str() == GROUP) {
+            if !self.project.is_grouped(id, &port) {
                 causes.insert(Cause::SecurityGroupMissing);
             }
             if self.layout.routed && port.pairs.is_empty() {

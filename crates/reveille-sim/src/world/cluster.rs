@@ -146,18 +146,18 @@ impl Cluster {
         Some(node)
     }
 
-    /// Writes an event about a node, and forgets those older than an hour.
+    /// Writes an event about a node, and forgets those older than an hour. Controllers write the object's uid; kubelets do not.
     pub(crate) fn say(
         &mut self,
         now: Time,
-        node: &NodeName,
+        (node, uid): (&NodeName, Option<NodeUid>),
         reason: &str,
         message: String,
         reporter: &str,
     ) -> NodeEvent {
         let event = NodeEvent {
             node: node.clone(),
-            uid: None,
+            uid,
             reason: reason.into(),
             message: message.into(),
             reporter: reporter.into(),

@@ -8,8 +8,10 @@
 //! What a listener has heard so far (how far its watch is, when it listed last) is its own. The rest of the world speaks to
 //! one listener, and turns to the other where something is meant for that one: the two are exchanged for so long.
 
+use std::collections::BTreeMap;
+
 use reveille_core::event::Event;
-use reveille_core::model::id::Fence;
+use reveille_core::model::id::{CloudName, Fence};
 use reveille_core::model::time::Time;
 
 use super::senses::{Listings, Watch};
@@ -20,7 +22,7 @@ use super::{Task, World};
 pub(super) struct Ears {
     pub(super) session: u64,
     pub(super) watch: Watch,
-    pub(super) listings: Listings,
+    pub(super) listings: BTreeMap<CloudName, Listings>,
     pub(super) out: Vec<Event>,
 }
 
@@ -72,7 +74,7 @@ impl World {
     pub(super) fn is_for_the_one_before(&self, task: &Task) -> bool {
         let Some(ears) = &self.before else { return false };
         let session = match task {
-            Task::Poll(session)
+            Task::Poll(session, _)
             | Task::Beat(session)
             | Task::Watched(session)
             | Task::Serve(session, _)

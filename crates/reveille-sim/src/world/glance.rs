@@ -44,7 +44,7 @@ impl World {
         if self.lies.cloud_fails.is_some() {
             return None;
         }
-        let shown = |server: &&super::project::Server| !self.lies.hides_server(&server.instance.id);
+        let shown = |server: &&super::project::Server| !self.hides_server(&server.instance.id);
         Some(self.project.servers.values().filter(shown).map(|server| server.instance.clone()).collect())
     }
 
@@ -64,7 +64,7 @@ impl World {
 
     /// The security groups of the project.
     pub fn glance_groups(&self) -> Option<Vec<Arc<SecurityGroup>>> {
-        self.lies.cloud_fails.is_none().then(|| self.project.groups())
+        self.lies.cloud_fails.is_none().then(|| self.project.groups(&super::layout::CLOUD.into()))
     }
 
     /// Every machine that a pool's owner keeps an object for, with its pool, as its provider's controller knows it by id.

@@ -104,7 +104,7 @@ impl World {
 
     /// Nobody polled since then, because the process slept: the next listing of changes begins there.
     pub(crate) fn listings_lost_since(&mut self, then: Time) {
-        self.listings.lost_since(then);
+        self.listings.values_mut().for_each(|listings| listings.lost_since(then));
     }
 
     /// True while nobody renews leases although kubelets run.

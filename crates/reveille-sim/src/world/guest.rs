@@ -19,7 +19,6 @@ use reveille_core::model::time::{Span, Time};
 
 use super::cluster::{Lease, Registration, registered, set_ready, set_unready};
 use super::hosting::Ail;
-use super::layout::GROUP;
 use super::papers::Papers;
 use super::trouble::Bites;
 use super::{Life, Task, World, console, project};
@@ -323,7 +322,7 @@ impl World {
 
     /// The API server can be reached from there. A port without port security is filtered by nobody.
     pub(super) fn connected(&self, id: &InstanceId) -> bool {
-        let passes = |port: &Port| !port.security || port.groups.iter().any(|group| group.as_str() == GROUP);
+        let passes = |port: &Port| !port.security || self.project.is_grouped(id, port);
         let passes = self.project.port_of(id).is_some_and(|port| passes(port));
         let zone = self.project.servers.get(id).and_then(|server| server.instance.zone.clone());
         passes

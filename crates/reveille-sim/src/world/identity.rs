@@ -89,7 +89,8 @@ impl World {
             }
             if self.is_well(id) {
                 let message = format!("Node {name} status is now: NodeNotSchedulable");
-                let event = self.cluster.say(self.now, &name, "NodeNotSchedulable", message, "kubelet");
+                let event =
+                    self.cluster.say(self.now, (&name, None), "NodeNotSchedulable", message, "kubelet");
                 self.said(event);
             }
         }

@@ -42,7 +42,6 @@ use reveille_core::model::time::{Span, Time};
 use super::World;
 use super::guest::{FirstBoot, Kubelet, Trouble};
 use super::hosting::Ail;
-use super::layout::GROUP;
 use super::truth::CROSSING;
 
 /// A destructive act that took effect.
@@ -201,7 +200,7 @@ impl World {
         }
         let nodes_hidden = self.lies.nodes_empty && !self.nodes_of(id).is_empty();
         let reboots = matches!(call, Call::Reboot { .. });
-        if !reboots && (nodes_hidden || self.lies.hides_server(id)) {
+        if !reboots && (nodes_hidden || self.hides_server(id)) {
             return Some(Wrong::FalseReading);
         }
         if self.is_stampede(id) {
@@ -274,7 +273,7 @@ impl World {
             return Some(Lesser::Reboot);
         }
         let port = self.project.port_of(id)?;
-        if !port.groups.iter().any(|group| group.as_str() == GROUP) {
+        if !self.project.is_grouped(id, port) {
             let holds = port.security && !self.slippery.contains(&port.id);
             return holds.then_some(Lesser::Network);
         }

@@ -18,13 +18,17 @@ use reveille_core::model::time::{Span, Time};
 use super::agents::AgentPlan;
 use super::guest::Trouble;
 
-/// The one cloud of every simulated roster.
+/// The cloud of every simulated roster: one project.
 pub const CLOUD: &str = "os";
+/// Another project, with pools of the same cluster, where a fleet has them.
+pub const OTHER_CLOUD: &str = "os2";
 /// The one router.
 pub const ROUTER: &str = "8d1f6c52-7a40-4c1e-9b1d-0f3a5f0f7e21";
 /// The id of the group that every pool's ports carry.
 pub const GROUP: &str = "5f0c2b8e-3c0a-4a55-8d7f-6f1d2e9b7a10";
-/// Its name, by which rosters name it.
+/// The same in the other project.
+pub const OTHER_GROUP: &str = "7d2e4a90-5e5c-4c77-af90-8f3b40bd9c32";
+/// Their name, by which rosters name them.
 pub const GROUP_NAME: &str = "k8s-nodes";
 /// The condition that says that a node's pods cannot be reached.
 pub const ROUTE_BROKEN: &str = "RouteBroken";
@@ -107,6 +111,10 @@ pub struct Variety {
     /// A refusal for want of room on the router names no number: Neutron's quota engine says
     /// `Quota exceeded for resources: ['router_route'].` (neutron_lib `exceptions.OverQuota`).
     pub untold_route_limit: bool,
+    /// Faults of listings and reads of the cloud are the other project's, where there is one. Otherwise they are the first's.
+    pub troubled_other: bool,
+    /// How far the cloud's clock and the cluster's are ahead of ours, in milliseconds: what each writes is by its own.
+    pub clocks_ms: [i64; 2],
 }
 
 /// When the sources of a process that starts answer for the first time.
@@ -126,6 +134,8 @@ pub enum FirstReads {
 pub struct PoolPlan {
     /// Its name.
     pub name: PoolName,
+    /// The project that its machines are in.
+    pub cloud: CloudName,
     /// How many machines its owner keeps.
     pub machines: u32,
     /// The zones that they are dealt out to, in turn.
@@ -225,6 +235,23 @@ impl Layout {
         self.pools.iter().find(|plan| plan.name == *pool)?.hosting
     }
 
+    /// The projects that its machines are in.
+    pub(crate) fn clouds(&self) -> Vec<CloudName> {
+        let other = self.pools.iter().find(|plan| plan.cloud.as_str() == OTHER_CLOUD);
+        std::iter::once(CLOUD.into()).chain(other.map(|plan| plan.cloud.clone())).collect()
+    }
+
+    /// The project that a pool's machines are in.
+    pub(crate) fn cloud_of(&self, pool: &PoolName) -> CloudName {
+        let plan = self.pools.iter().find(|plan| plan.name == *pool);
+        plan.map_or_else(|| CLOUD.into(), |plan| plan.cloud.clone())
+    }
+
+    /// The project that faults of listings and reads are about.
+    pub(crate) fn is_troubled(&self, cloud: &CloudName) -> bool {
+        (cloud.as_str() == OTHER_CLOUD) == self.variety.troubled_other
+    }
+
     /// The cloud tells how it hosts machines: all that there are or were, in each of its listings.
     pub(crate) fn is_told_of_hosting(&self) -> bool {
         self.pools.iter().any(|plan| plan.hosting.is_some())
@@ -272,8 +299,12 @@ impl Layout {
             self.pools.iter().map(|plan| (plan.name.clone(), plan.pool())).collect::<BTreeMap<_, _>>();
         Roster {
             name: "prod".into(),
-            clouds: vec![CLOUD.into()],
-            settles: self.settles.map(|settles| (CLOUD.into(), settles)).into_iter().collect(),
+            settles: self
+                .settles
+                .into_iter()
+                .flat_map(|span| self.clouds().into_iter().map(move |cloud| (cloud, span)))
+                .collect(),
+            clouds: self.clouds(),
             network: Network {
                 pod_ranges: vec![pod_net()],
                 router: self.routed.then(|| (CloudName::from(CLOUD), RouterId::from(ROUTER))),
@@ -293,6 +324,7 @@ impl PoolPlan {
     pub fn new(name: &str, machines: u32) -> Self {
         Self {
             name: name.into(),
+            cloud: CLOUD.into(),
             machines,
             zones: ["nova-a", "nova-b", "nova-c"].map(ZoneName::from).to_vec(),
             min: 1,
@@ -307,7 +339,7 @@ impl PoolPlan {
     fn pool(&self) -> Pool {
         Pool {
             name: self.name.clone(),
-            cloud: CLOUD.into(),
+            cloud: self.cloud.clone(),
             owned: Ownership { cluster: cluster_mark(), pool: Some(pool_mark(&self.name)) },
             groups: vec![GroupRef::Name(GROUP_NAME.into())],
             min: self.min,
@@ -319,6 +351,11 @@ impl PoolPlan {
             through_group: self.hosting.is_some_and(|hosting| hosting.through),
         }
     }
+}
+
+/// The pools' group of a project.
+pub(crate) fn group_in(cloud: &CloudName) -> &'static str {
+    if cloud.as_str() == OTHER_CLOUD { OTHER_GROUP } else { GROUP }
 }
 
 /// The tag that says which cluster.

@@ -91,6 +91,13 @@ pub(super) fn by_clock(now: Time, off_ms: Option<&i64>) -> Renewal {
 }
 
 impl World {
+    /// What the services write is so far ahead of their usual clocks.
+    pub(super) const fn set_clocks(&mut self, ahead_ms: i64) {
+        let [cloud_ms, cluster_ms] = self.layout.variety.clocks_ms;
+        self.project.skew_ms = cloud_ms + ahead_ms;
+        self.cluster.skew_ms = cluster_ms + ahead_ms;
+    }
+
     pub(super) fn strike_ways(&mut self, fault: &Fault) {
         match fault {
             Fault::AnswersLate(_) => self.mischief.answers_late = true,
@@ -112,7 +119,7 @@ impl World {
                 self.break_watch();
             }
             Fault::ApiClock(ms, _) => {
-                (self.cluster.skew_ms, self.project.skew_ms) = (*ms, *ms);
+                self.set_clocks(*ms);
             }
             Fault::FleetDark(_) => {
                 self.mischief.fleet_dark = true;
@@ -195,7 +202,7 @@ impl World {
                 self.break_watch();
             }
             Fault::ApiDenied(_) => (self.lies.api_silent, self.mischief.api_denied) = (false, false),
-            Fault::ApiClock(..) => (self.cluster.skew_ms, self.project.skew_ms) = (0, 0),
+            Fault::ApiClock(..) => self.set_clocks(0),
             Fault::FleetDark(_) => {
                 self.mischief.fleet_dark = false;
                 self.review_all();

@@ -35,6 +35,7 @@ mod mischief;
 pub(crate) mod papers;
 mod power;
 mod project;
+mod reach;
 mod said;
 mod senses;
 mod sentence;
@@ -50,7 +51,7 @@ use reveille_core::effect::{Call, Effect, Look, Outcome};
 use reveille_core::event::Event;
 use reveille_core::model::cause::Cause;
 use reveille_core::model::id::{
-    Fence, InstanceId, InstanceName, IntentId, LookId, NodeName, NodeUid, PoolName, PortId,
+    CloudName, Fence, InstanceId, InstanceName, IntentId, LookId, NodeName, NodeUid, PoolName, PortId,
 };
 use reveille_core::model::time::{Span, Time};
 
@@ -60,7 +61,7 @@ use cluster::Cluster;
 use ears::Ears;
 use fault::Fault;
 use guest::{Guest, GuestStep, Trouble};
-use layout::{FirstReads, Layout};
+use layout::{CLOUD, FirstReads, Layout};
 use mischief::Mischief;
 use project::Project;
 use senses::{Lies, Listings, Watch};
@@ -116,7 +117,7 @@ pub struct World {
     lies: Lies,
     mischief: Mischief,
     watch: Watch,
-    listings: Listings,
+    listings: BTreeMap<CloudName, Listings>,
     /// The ears of the process that led before, while it lives.
     before: Option<Ears>,
     /// The process that listens now; what was asked for by one before it is answered to nobody.
@@ -167,7 +168,7 @@ struct CloudController {
 enum Task {
     Strike(Fault),
     Mend(Fault),
-    Poll(u64),
+    Poll(u64, CloudName),
     Beat(u64),
     Serve(u64, Request),
     Deliver(u64, Event),
@@ -212,7 +213,7 @@ enum Life {
 /// Something that was asked of the world.
 #[derive(Clone, Debug)]
 enum Request {
-    List { full: bool },
+    List { cloud: CloudName, full: bool },
     Look(LookId, Look),
     Call(IntentId, Call),
 }
@@ -233,7 +234,7 @@ impl World {
         };
         let mut world = Self {
             now: layout.start,
-            project: Project::new(layout.routed, layout.is_told_of_hosting()),
+            project: Project::new(&layout.clouds(), layout.routed, layout.is_told_of_hosting()),
             keystone: Keystone::new(&layout.roster().access),
             cluster: Cluster::default(),
             guests: BTreeMap::new(),
@@ -246,7 +247,7 @@ impl World {
             lies: Lies::default(),
             mischief: Mischief::default(),
             watch: Watch::default(),
-            listings: Listings::default(),
+            listings: BTreeMap::new(),
             before: None,
             session: 0,
             fence: Fence(0),
@@ -269,6 +270,7 @@ impl World {
             identity: identity::Changes::default(),
             layout: layout.clone(),
         };
+        world.set_clocks(0);
         world.settle_in();
         world.plan(Span::from_s(20), Task::PoolOwner);
         world.begin_groups();
@@ -282,12 +284,17 @@ impl World {
         self.session += 1;
         self.fence = fence;
         self.watch = Watch::default();
-        self.listings = Listings::default();
+        self.listings = BTreeMap::new();
         self.stirred = now;
         let session = self.session;
         let [nodes, cloud, beat] = self.first_reads();
         self.plan(nodes, Task::Watched(session));
-        self.plan(cloud, Task::Poll(session));
+        self.plan(cloud, Task::Poll(session, CLOUD.into()));
+        for other in self.layout.clouds().into_iter().skip(1) {
+            let mut rng =
+                Rng::named(self.layout.seed.wrapping_add(session), "first listing of another project");
+            self.plan(rng.span(Span::from_ms(20), Span::from_s(40)), Task::Poll(session, other));
+        }
         self.plan(beat, Task::Beat(session));
     }
 
@@ -339,7 +346,7 @@ impl World {
         self.now = self.now.max(now);
         let request = match effect {
             Effect::Look { id, look } => Request::Look(*id, look.clone()),
-            Effect::List { .. } => return self.want_full_listing(),
+            Effect::List { cloud } => return self.want_full_listing(cloud),
             Effect::Call { intent, fence, call } => {
                 if *fence != self.fence {
                     let outcome = Outcome::Fenced;
@@ -378,7 +385,7 @@ impl World {
             Task::Strike(fault) => self.strike(fault),
             Task::Mend(fault) => self.mend(&fault),
             Task::GoesOn(id) => self.goes_on(&id),
-            Task::Poll(session) => self.poll(session),
+            Task::Poll(session, cloud) => self.poll(session, cloud),
             Task::Beat(session) => self.beat(session),
             Task::Serve(session, request) => self.serve(session, request),
             Task::Deliver(session, event) => self.deliver(session, event),

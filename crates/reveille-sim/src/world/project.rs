@@ -1,4 +1,7 @@
-//! One OpenStack project as it truly is: instances, ports, the pools' group, the router.
+//! What there truly is in the cloud: instances, ports, the pools' group, the router.
+//!
+//! It is one project, or two that hold pools of the same cluster. Each server belongs to one of them; a listing, and a read
+//! by id, tell of one of them only. The router is the first one's, and each has a group of its own by the same name.
 //!
 //! The rest of the world changes it; `senses` reads it and may lie about it. Objects are shared (`Arc`) and copied only
 //! when they change, so that a listing of a thousand machines costs a thousand counters and no strings.
@@ -11,7 +14,9 @@ use std::sync::Arc;
 
 use ipnet::{IpNet, Ipv4Net};
 use reveille_core::event::{CloudSnapshot, Scope};
-use reveille_core::model::id::{GroupId, InstanceId, InstanceName, PoolName, PortId, RequestId, RuleId};
+use reveille_core::model::id::{
+    CloudName, GroupId, InstanceId, InstanceName, PoolName, PortId, RequestId, RuleId,
+};
 use reveille_core::model::instance::{
     Fault, Instance, InstanceAction, InstanceState, Mark, Port, PortStatus,
 };
@@ -20,14 +25,16 @@ use reveille_core::model::network::{
 };
 use reveille_core::model::time::{Span, Time};
 
-use super::access::PROJECT;
-use super::layout::{GROUP, GROUP_NAME, ROUTER, pod_net};
+use super::access::{OTHER_PROJECT, PROJECT};
+use super::layout::{CLOUD, GROUP, GROUP_NAME, OTHER_CLOUD, OTHER_GROUP, ROUTER, group_in, pod_net};
 use super::stamp;
 
 /// One instance with what its cloud keeps about it.
 #[derive(Clone, Debug)]
 pub(crate) struct Server {
     pub(crate) instance: Arc<Instance>,
+    /// The project that it is in, by its name in the roster.
+    pub(crate) cloud: CloudName,
     /// The pool that its owner keeps it in; none for those of neighbours.
     pub(crate) pool: Option<PoolName>,
     pub(crate) port: PortId,
@@ -39,7 +46,7 @@ pub(crate) struct Server {
     pub(crate) never_ends: bool,
 }
 
-/// The project.
+/// The project, or the two.
 #[derive(Clone, Debug)]
 pub(crate) struct Project {
     pub(crate) servers: BTreeMap<InstanceId, Server>,
@@ -50,16 +57,18 @@ pub(crate) struct Project {
     legs: BTreeMap<InstanceId, Vec<PortId>>,
     /// How many servers have a name.
     names: BTreeMap<InstanceName, u32>,
-    /// All ports in order of their instances, as last listed, while none has changed.
-    listed: Option<Vec<(InstanceId, Arc<Port>)>>,
+    /// The ports of each project in order of their instances, as last listed, while none has changed.
+    listed: BTreeMap<CloudName, Vec<(InstanceId, Arc<Port>)>>,
     pub(crate) group: Arc<SecurityGroup>,
+    /// The group of the second project, when there is one.
+    other_group: Option<Arc<SecurityGroup>>,
     /// Another group of the same name, when there is one.
     twin: Option<Arc<SecurityGroup>>,
     pub(crate) router: Option<Arc<Router>>,
     /// Addresses of ports that belong to no instance.
     pub(crate) vips: BTreeSet<IpAddr>,
-    /// What else is in use, as last listed, while none of it has changed.
-    in_use: Option<Arc<BTreeSet<IpNet>>>,
+    /// What else is in use in each project, as last listed, while none of it has changed.
+    in_use: BTreeMap<CloudName, Arc<BTreeSet<IpNet>>>,
     /// The limit that the router keeps without telling it.
     pub(crate) hidden_limit: u32,
     pub(crate) next_host: u32,
@@ -78,10 +87,16 @@ pub(crate) struct Project {
 /// Changes older than this are told by full listings only.
 const TOMBS_KEPT: Span = Span::from_min(30);
 
-/// The three rules that let pods of other nodes in.
-fn pod_rules() -> Vec<GroupRule> {
+/// The pools' group of a project.
+fn pool_group(id: &str, project: &str, rules: &str) -> Arc<SecurityGroup> {
+    let (project, rules) = (Some(project.into()), pod_rules(rules));
+    Arc::new(SecurityGroup { id: id.into(), name: GROUP_NAME.into(), project, rules })
+}
+
+/// The three rules that let pods of other nodes in; their ids begin like this.
+fn pod_rules(ids: &str) -> Vec<GroupRule> {
     let rule = |(index, protocol): (usize, Protocol)| GroupRule {
-        id: RuleId::new(format!("0b9c1d00-0000-4000-8000-00000000000{index}")),
+        id: RuleId::new(format!("{ids}-0000-4000-8000-00000000000{index}")),
         allows: RuleSpec {
             direction: Direction::Ingress,
             family: Family::V4,
@@ -95,13 +110,8 @@ fn pod_rules() -> Vec<GroupRule> {
 }
 
 impl Project {
-    pub(crate) fn new(routed: bool, shows_ended: bool) -> Self {
-        let group = SecurityGroup {
-            id: GROUP.into(),
-            name: GROUP_NAME.into(),
-            project: Some(PROJECT.into()),
-            rules: pod_rules(),
-        };
+    pub(crate) fn new(clouds: &[CloudName], routed: bool, shows_ended: bool) -> Self {
+        let second = clouds.iter().any(|cloud| cloud.as_str() == OTHER_CLOUD);
         let router = Router { id: ROUTER.into(), routes: Vec::new(), limit: None };
         Self {
             servers: BTreeMap::new(),
@@ -109,12 +119,13 @@ impl Project {
             ports: BTreeMap::new(),
             legs: BTreeMap::new(),
             names: BTreeMap::new(),
-            listed: None,
-            group: Arc::new(group),
+            listed: BTreeMap::new(),
+            group: pool_group(GROUP, PROJECT, "0b9c1d00"),
+            other_group: second.then(|| pool_group(OTHER_GROUP, OTHER_PROJECT, "1c8d2e11")),
             twin: None,
             router: routed.then(|| Arc::new(router)),
             vips: BTreeSet::new(),
-            in_use: None,
+            in_use: BTreeMap::new(),
             hidden_limit: u32::MAX,
             next_host: 10,
             next_request: 1,
@@ -139,7 +150,13 @@ impl Project {
     }
 
     /// Takes in a new instance with one port.
-    pub(crate) fn add(&mut self, now: Time, instance: Instance, pool: Option<PoolName>, port: Port) {
+    pub(crate) fn add(
+        &mut self,
+        now: Time,
+        instance: Instance,
+        (cloud, pool): (CloudName, Option<PoolName>),
+        port: Port,
+    ) {
         self.edition += 1;
         self.changed_at = now;
         let (id, port_id) = (instance.id.clone(), port.id.clone());
@@ -147,6 +164,7 @@ impl Project {
         *self.names.entry(instance.name.clone()).or_default() += 1;
         let mut server = Server {
             instance: Arc::new(instance),
+            cloud,
             pool,
             port: port_id,
             actions: Vec::new(),
@@ -159,8 +177,13 @@ impl Project {
         self.servers.insert(id, server);
     }
 
+    fn forget_listed(&mut self) {
+        self.listed.clear();
+        self.in_use.clear();
+    }
+
     fn put_port(&mut self, id: &InstanceId, port: Port) {
-        (self.listed, self.in_use) = (None, None);
+        self.forget_listed();
         let legs = self.legs.entry(id.clone()).or_default();
         legs.push(port.id.clone());
         legs.sort_unstable();
@@ -232,7 +255,7 @@ impl Project {
     /// Changes an instance's port; each change moves its revision on.
     pub(crate) fn change_port(&mut self, id: &PortId, change: impl FnOnce(&mut Port)) {
         self.edition += 1;
-        (self.listed, self.in_use) = (None, None);
+        self.forget_listed();
         if let Some((_, port)) = self.ports.get_mut(id) {
             let port = Arc::make_mut(port);
             change(port);
@@ -246,6 +269,23 @@ impl Project {
         self.ports.get(&server.port).map(|(_, port)| port)
     }
 
+    /// The project that an instance is in, or was in until lately.
+    pub(crate) fn cloud_of(&self, id: &InstanceId) -> Option<&CloudName> {
+        let ended = || self.tombs.get(id).map(|(_, server)| &server.cloud);
+        self.servers.get(id).map(|server| &server.cloud).or_else(ended)
+    }
+
+    /// The group that an instance's ports must carry: that of its project.
+    pub(crate) fn group_of(&self, id: &InstanceId) -> &'static str {
+        self.cloud_of(id).map_or(GROUP, group_in)
+    }
+
+    /// The port carries it.
+    pub(crate) fn is_grouped(&self, id: &InstanceId, port: &Port) -> bool {
+        let wanted = self.group_of(id);
+        port.groups.iter().any(|group| group.as_str() == wanted)
+    }
+
     /// What its cloud says of one that has ended, where it still does.
     pub(crate) fn ended(&self, id: &InstanceId) -> Option<&Arc<Instance>> {
         self.tombs.get(id).filter(|_| self.shows_ended).map(|(_, server)| &server.instance)
@@ -256,7 +296,7 @@ impl Project {
         self.edition += 1;
         self.changed_at = now;
         let Some(mut server) = self.servers.remove(id) else { return };
-        (self.listed, self.in_use) = (None, None);
+        self.forget_listed();
         for port in self.legs.remove(id).unwrap_or_default() {
             self.ports.remove(&port);
         }
@@ -272,8 +312,14 @@ impl Project {
 
     /// Puts rules that are not there yet.
     pub(crate) fn add_rules(&mut self, rules: &[RuleSpec], description: &str) {
+        self.add_rules_to(&GroupId::from(GROUP), rules, description);
+    }
+
+    /// The same, for this one of the pools' groups.
+    pub(crate) fn add_rules_to(&mut self, id: &GroupId, rules: &[RuleSpec], description: &str) {
         self.edition += 1;
-        let group = Arc::make_mut(&mut self.group);
+        let other = self.other_group.as_mut().filter(|group| group.id == *id);
+        let group = Arc::make_mut(other.unwrap_or(&mut self.group));
         for allows in rules {
             if group.rules.iter().any(|rule| rule.allows == *allows) {
                 continue;
@@ -343,60 +389,79 @@ impl Project {
         self.router.as_ref().map_or(&[], |router| &router.routes)
     }
 
-    /// What a true listing says: everything, or what changed since then.
-    pub(crate) fn snapshot(&mut self, since: Option<Time>) -> CloudSnapshot {
+    /// What a true listing of a project says: everything, or what changed since then.
+    pub(crate) fn snapshot(&mut self, cloud: &CloudName, since: Option<Time>) -> CloudSnapshot {
         let recent = |at: Time| since.is_none_or(|since| at >= since);
         let mut instances: Vec<Arc<Instance>> = self
             .servers
             .values()
-            .filter(|server| recent(server.changed_at))
+            .filter(|server| server.cloud == *cloud && recent(server.changed_at))
             .map(|server| server.instance.clone())
             .collect();
         if since.is_some() || self.shows_ended {
-            let gone = self.tombs.values().filter(|(at, _)| recent(*at));
+            let gone = self.tombs.values().filter(|(at, server)| server.cloud == *cloud && recent(*at));
             instances.extend(gone.map(|(_, server)| server.instance.clone()));
         }
         if self.shows_ended {
             instances.sort_unstable_by(|a, b| a.id.cmp(&b.id));
         }
         // In order of the instances, as an adapter hands them over.
-        let (legs, all) = (&self.legs, &self.ports);
-        let in_order = || legs.values().flatten().filter_map(|port| all.get(port)).cloned().collect();
+        let (legs, all, servers) = (&self.legs, &self.ports, &self.servers);
+        let here = |id: &InstanceId| servers.get(id).is_some_and(|server| server.cloud == *cloud);
+        let ports = || legs.iter().filter(|(id, _)| here(id)).flat_map(|(_, ports)| ports);
+        let in_order = || ports().filter_map(|port| all.get(port)).cloned().collect();
+        let listed = self.listed.entry(cloud.clone()).or_insert_with(in_order).clone();
+        let routers = self.router.iter().filter(|_| cloud.as_str() == CLOUD).cloned().collect();
         CloudSnapshot {
             instances,
             begun: None,
             scope: if since.is_some() { Scope::Changes } else { Scope::Full },
-            ports: self.listed.get_or_insert_with(in_order).clone(),
-            in_use: self.in_use(),
-            groups: Some(self.groups()),
-            routers: self.router.iter().cloned().collect(),
+            ports: listed,
+            in_use: self.in_use(cloud),
+            groups: Some(self.groups(cloud)),
+            routers,
         }
     }
 
-    /// Addresses of ports that belong to no instance, the router's leg among them, and the allowed address pairs of all ports.
-    pub(crate) fn in_use(&mut self) -> Arc<BTreeSet<IpNet>> {
-        let (vips, ports) = (&self.vips, &self.ports);
-        let pairs = ports.values().flat_map(|(_, port)| port.pairs.iter().copied());
-        let leg = self.router.iter().map(|_| IpNet::from(address(ROUTER_LEG)));
-        let all = || Arc::new(vips.iter().copied().map(IpNet::from).chain(leg).chain(pairs).collect());
-        self.in_use.get_or_insert_with(all).clone()
+    /// Addresses of a project's ports that belong to no instance, the router's leg among them, and the allowed address pairs of
+    /// all its ports.
+    pub(crate) fn in_use(&mut self, cloud: &CloudName) -> Arc<BTreeSet<IpNet>> {
+        let (vips, ports, servers) = (&self.vips, &self.ports, &self.servers);
+        let here = |id: &InstanceId| servers.get(id).is_some_and(|server| server.cloud == *cloud);
+        let pairs =
+            ports.values().filter(|(id, _)| here(id)).flat_map(|(_, port)| port.pairs.iter().copied());
+        let first = cloud.as_str() == CLOUD;
+        let vips = vips.iter().filter(|_| first).copied().map(IpNet::from);
+        let leg = self.router.iter().filter(|_| first).map(|_| IpNet::from(address(ROUTER_LEG)));
+        let all = || Arc::new(vips.chain(leg).chain(pairs).collect());
+        self.in_use.entry(cloud.clone()).or_insert_with(all).clone()
     }
 
-    /// The address is on a port, or inside an allowed address pair of one.
-    pub(crate) fn uses(&mut self, address: &IpAddr) -> bool {
-        self.addresses().contains(address) || self.in_use().iter().any(|net| net.contains(address))
+    /// The address is on a port of this project, or inside an allowed address pair of one: Neutron lists no other project's.
+    pub(crate) fn uses(&mut self, cloud: &CloudName, address: &IpAddr) -> bool {
+        let here = |id: &InstanceId| self.cloud_of(id) == Some(cloud);
+        let on_port = |(id, port): &(InstanceId, Arc<Port>)| here(id) && port.addresses.contains(address);
+        self.ports.values().any(on_port) || self.in_use(cloud).iter().any(|net| net.contains(address))
     }
 
     /// Changes which addresses ports without an instance have.
     pub(crate) fn change_vips(&mut self, change: impl FnOnce(&mut BTreeSet<IpAddr>)) {
         self.edition += 1;
-        self.in_use = None;
+        self.in_use.clear();
         change(&mut self.vips);
     }
 
-    /// Every security group of the project.
-    pub(crate) fn groups(&self) -> Vec<Arc<SecurityGroup>> {
-        std::iter::once(&self.group).chain(&self.twin).cloned().collect()
+    /// Every security group of a project.
+    pub(crate) fn groups(&self, cloud: &CloudName) -> Vec<Arc<SecurityGroup>> {
+        match &self.other_group {
+            Some(group) if cloud.as_str() == OTHER_CLOUD => vec![group.clone()],
+            _ => std::iter::once(&self.group).chain(&self.twin).cloned().collect(),
+        }
+    }
+
+    /// The groups whose rules pods travel by, one for each project.
+    pub(crate) fn pool_groups(&self) -> impl Iterator<Item = &Arc<SecurityGroup>> {
+        std::iter::once(&self.group).chain(&self.other_group)
     }
 
     /// Instances of a pool that its owner counts: all that are not leaving.

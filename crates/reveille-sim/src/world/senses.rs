@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use reveille_core::effect::{Look, ReadError, ReadErrorKind};
 use reveille_core::event::{Answer, CloudFact, CloudSnapshot, ClusterFact, Event};
-use reveille_core::model::id::{InstanceId, LookId, NodeName, NodeUid, ZoneName};
+use reveille_core::model::id::{CloudName, InstanceId, LookId, NodeName, NodeUid, ZoneName};
 use reveille_core::model::instance::Instance;
 use reveille_core::model::lease::{Leases, Renewal};
 use reveille_core::model::node::{Node, NodeEvent};
@@ -23,10 +23,9 @@ use reveille_core::pace::{Pace, Pacer};
 use crate::catalogue::judge;
 
 use super::fault::CallLie;
-use super::layout::CLOUD;
 use super::mischief::LAG;
 use super::mischief::by_clock;
-use super::{Request, Task, World};
+use super::{Request, Task, World, reach};
 
 /// What the senses tell wrongly, or not at all, while it lasts.
 #[derive(Clone, Debug, Default)]
@@ -55,7 +54,7 @@ pub(crate) struct Lies {
     pub(crate) calls: VecDeque<CallLie>,
 }
 
-/// What one listener was told of the project last.
+/// What one listener was told of a project last.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Listings {
     listed_at: Option<Time>,
@@ -73,6 +72,12 @@ pub(crate) struct Listings {
 }
 
 impl Listings {
+    /// A listing begins.
+    fn note(&mut self, now: Time) {
+        self.lately.retain(|at| now.since(*at) < LATELY);
+        self.lately.push_back(now);
+    }
+
     /// Nobody polled since then.
     pub(crate) fn lost_since(&mut self, then: Time) {
         self.listed_at = self.listed_at.map(|at| at.min(then));
@@ -103,18 +108,13 @@ impl Lies {
         self.api_silent || self.nodes_empty || self.leases_frozen
     }
 
-    /// Listings do not hold it: whether it is denied by id as well.
-    fn hides(&self, id: &InstanceId) -> Option<bool> {
-        if self.elsewhere || self.unknown.contains(id) {
+    /// Listings do not hold it: whether it is denied by id as well. What concerns a whole project concerns the troubled one.
+    pub(super) fn hides(&self, id: &InstanceId, troubled: bool) -> Option<bool> {
+        if self.elsewhere && troubled || self.unknown.contains(id) {
             return Some(true);
         }
         let lie = self.unlisted.as_ref()?;
-        lie.only.as_ref().is_none_or(|only| only.contains(id)).then_some(lie.denies)
-    }
-
-    /// True while listings do not hold this server.
-    pub(crate) fn hides_server(&self, id: &InstanceId) -> bool {
-        self.hides(id).is_some()
+        lie.only.as_ref().map_or(troubled, |only| only.contains(id)).then_some(lie.denies)
     }
 }
 
@@ -185,80 +185,84 @@ impl World {
 
     /// The poller of a controller: it begins a listing when the shared rule ([`Pacer`]) says so, and no two at once. The wait
     /// after a failure is a period here.
-    pub(super) fn poll(&mut self, session: u64) {
-        if session != self.session || self.listings.under_way {
+    pub(super) fn poll(&mut self, session: u64, cloud: CloudName) {
+        if session != self.session || self.listings(&cloud).under_way {
             return;
         }
         let timing = self.layout.timing;
         let now = self.now;
         let pace = Pace::of(timing.cloud_period, timing.cloud_full_period);
-        let pacer = self.listings.pacer.get_or_insert_with(|| Pacer::new(pace, now));
+        let troubled = self.layout.is_troubled(&cloud);
+        let listings = self.listings(&cloud);
+        let pacer = listings.pacer.get_or_insert_with(|| Pacer::new(pace, now));
         if now < pacer.due() {
             return;
         }
         let wanted = pacer.begin(now);
-        let due = self.listings.full_at.is_none_or(|at| now.since(at) >= timing.cloud_full_period);
+        let due = listings.full_at.is_none_or(|at| now.since(at) >= timing.cloud_full_period);
         // A lie about listings is a lie about full ones; a cell that is down changes no "changed since".
         // A cloud that tells of hosting knows no "changed since".
-        let full =
-            due || wanted || self.lies.unlisted.is_some() || self.lies.elsewhere || self.project.shows_ended;
-        self.plan(timing.cloud_period, Task::Poll(session));
-        if !wanted && self.is_old_news(timing.cloud_stale_after) {
+        let hidden = troubled && (self.lies.unlisted.is_some() || self.lies.elsewhere);
+        let full = due || wanted || hidden || self.project.shows_ended;
+        self.plan(timing.cloud_period, Task::Poll(session, cloud.clone()));
+        if !wanted && self.is_old_news(&cloud, timing.cloud_stale_after) {
             return;
         }
-        self.listings.under_way = true;
-        self.note_listing();
+        let listings = self.listings(&cloud);
+        listings.under_way = true;
+        listings.note(now);
         let travel = self.soon(20, 200);
-        self.plan(travel, Task::Serve(session, Request::List { full }));
+        self.plan(travel, Task::Serve(session, Request::List { cloud, full }));
     }
 
     /// The engine wants a full listing; the poller takes it when its pace allows.
-    pub(super) fn want_full_listing(&mut self) {
+    pub(super) fn want_full_listing(&mut self, cloud: &CloudName) {
         let now = self.now;
-        let Some(pacer) = &mut self.listings.pacer else { return };
+        let listings = self.listings(cloud);
+        let Some(pacer) = &mut listings.pacer else { return };
         pacer.want_full(now);
         let wait = pacer.due().since(now);
         // A listing under way ends first.
-        if !self.listings.under_way {
-            self.plan(wait, Task::Poll(self.session));
+        if !listings.under_way {
+            self.plan(wait, Task::Poll(self.session, cloud.clone()));
         }
     }
 
     /// The listing that was begun has been answered.
-    fn end_listing(&mut self, over: Time, full: Option<bool>) {
-        self.listings.under_way = false;
-        let Some(pacer) = &mut self.listings.pacer else { return };
+    fn end_listing(&mut self, cloud: &CloudName, over: Time, full: Option<bool>) {
+        let listings = self.listings(cloud);
+        listings.under_way = false;
+        let Some(pacer) = &mut listings.pacer else { return };
         let period_over = pacer.due();
         match full {
             Some(full) => pacer.listed(over, full),
             None => pacer.failed(over, period_over.since(over)),
         }
-        if pacer.due() < period_over {
-            let wait = pacer.due().since(self.now);
-            self.plan(wait, Task::Poll(self.session));
+        let due = pacer.due();
+        if due < period_over {
+            self.plan(due.since(self.now), Task::Poll(self.session, cloud.clone()));
         }
     }
 
-    fn note_listing(&mut self) {
-        let now = self.now;
-        self.listings.lately.retain(|at| now.since(*at) < LATELY);
-        self.listings.lately.push_back(now);
+    /// What the listener was told of this project.
+    fn listings(&mut self, cloud: &CloudName) -> &mut Listings {
+        self.listings.entry(cloud.clone()).or_default()
     }
 
-    /// How many listings the listener began within ten minutes.
+    /// How many listings of one project the listener began within ten minutes, at most.
     pub(crate) fn listings_lately(&self) -> usize {
-        self.listings.lately.len()
+        self.listings.values().map(|listings| listings.lately.len()).max().unwrap_or_default()
     }
 
     /// A listing would say what the last one said, and the next will come early enough to be believed without this one.
-    fn is_old_news(&self, stale_after: Span) -> bool {
+    fn is_old_news(&self, cloud: &CloudName, stale_after: Span) -> bool {
         let period = self.layout.timing.cloud_period;
+        let Some(listings) = self.listings.get(cloud) else { return false };
         self.layout.news_only
             && !self.lies.about_the_cloud()
-            && self.listings.listed == Some(self.project.edition)
+            && listings.listed == Some(self.project.edition)
             && self.now.since(self.stirred) > STILL_AFTER
-            && self
-                .listings
+            && listings
                 .listed_at
                 .is_some_and(|at| self.now.since(at).ms + period.ms + TRAVEL_MAX.ms < stale_after.ms)
     }
@@ -271,60 +275,62 @@ impl World {
         };
         match request {
             Request::List { .. } if session != self.session => {}
-            Request::List { full } => {
-                let listed = match self.lies.cloud_fails {
+            Request::List { cloud, full } => {
+                let listed = match self.failure_of(&cloud) {
                     Some(kind) => Err(error(kind)),
-                    None => Ok(self.listing(full)),
+                    None => Ok(self.listing(&cloud, full)),
                 };
                 let travel = self.soon(200, 1_500);
-                self.end_listing(self.now + travel, listed.as_ref().ok().map(|_| full));
+                self.end_listing(&cloud, self.now + travel, listed.as_ref().ok().map(|_| full));
                 let fact = match listed {
                     Ok(snapshot) => CloudFact::Snapshot { snapshot, took: travel },
                     Err(error) => CloudFact::Failed(error),
                 };
-                self.plan(travel, Task::Deliver(session, Event::Cloud { cloud: CLOUD.into(), fact }));
+                self.plan(travel, Task::Deliver(session, Event::Cloud { cloud, fact }));
             }
             Request::Look(id, look) => self.serve_look(session, id, &look),
             Request::Call(intent, call) => self.serve_call(session, intent, call),
         }
     }
 
-    fn listing(&mut self, full: bool) -> Arc<CloudSnapshot> {
+    fn listing(&mut self, cloud: &CloudName, full: bool) -> Arc<CloudSnapshot> {
+        let now = self.now;
+        let no_lies = !self.lies.about_the_cloud() && !self.mischief.pages_repeat;
+        let (changed_at, edition) = (self.project.changed_at, self.project.edition);
+        let listings = self.listings(cloud);
         // A second of overlap: what changed while the last listing was read is told again.
-        let since = self.listings.listed_at.map(|at| at - Span::from_s(1)).filter(|_| !full);
-        let unchanged = since.is_some_and(|since| self.project.changed_at < since)
-            && self.listings.listed == Some(self.project.edition)
-            && !self.lies.about_the_cloud()
-            && !self.mischief.pages_repeat;
-        if let Some(known) = self.listings.quiet.as_ref().filter(|_| unchanged) {
-            self.listings.listed_at = Some(self.now);
+        let since = listings.listed_at.map(|at| at - Span::from_s(1)).filter(|_| !full);
+        let unchanged =
+            no_lies && since.is_some_and(|since| changed_at < since) && listings.listed == Some(edition);
+        listings.listed_at = Some(now);
+        if let Some(known) = listings.quiet.as_ref().filter(|_| unchanged) {
             return known.clone();
         }
-        let snapshot = Arc::new(self.listing_anew(since));
+        listings.listed = Some(edition);
+        if since.is_none() {
+            listings.full_at = Some(now);
+        }
+        let snapshot = Arc::new(self.listing_anew(cloud, since));
         // What it says again and again, word for word, is not put together each time.
-        self.listings.quiet = unchanged.then(|| snapshot.clone());
+        self.listings(cloud).quiet = unchanged.then(|| snapshot.clone());
         snapshot
     }
 
-    fn listing_anew(&mut self, since: Option<Time>) -> CloudSnapshot {
-        let mut snapshot = self.project.snapshot(since);
+    fn listing_anew(&mut self, cloud: &CloudName, since: Option<Time>) -> CloudSnapshot {
+        let troubled = self.layout.is_troubled(cloud);
+        let mut snapshot = self.project.snapshot(cloud, since);
         // By the cloud's clock, as its answer's Date header says it.
         snapshot.begun = Some(ServiceTime::from_s((self.now.ms + self.project.skew_ms).div_euclid(1000)));
-        self.listings.listed_at = Some(self.now);
-        self.listings.listed = Some(self.project.edition);
-        if since.is_none() {
-            self.listings.full_at = Some(self.now);
-        }
-        snapshot.instances.retain(|instance| self.lies.hides(&instance.id).is_none());
+        snapshot.instances.retain(|instance| self.lies.hides(&instance.id, troubled).is_none());
         // EC2 tells of an instance's interfaces with the instance (`networkInterfaceSet` of DescribeInstances).
         if self.project.shows_ended {
-            snapshot.ports.retain(|(owner, _)| self.lies.hides(owner).is_none());
+            snapshot.ports.retain(|(owner, _)| self.lies.hides(owner, troubled).is_none());
         }
-        if self.lies.portless || self.lies.elsewhere {
+        if troubled && (self.lies.portless || self.lies.elsewhere) {
             snapshot.ports.clear();
             snapshot.in_use = Arc::default();
         }
-        if self.lies.elsewhere {
+        if troubled && self.lies.elsewhere {
             snapshot.groups = Some(Vec::new());
             snapshot.routers.clear();
         }
@@ -354,17 +360,18 @@ impl World {
             Look::NodeEvents(name) => return Ok(Answer::NodeEvents(self.cluster.said_of(self.now, name))),
             _ => {}
         }
-        if let Some(kind) = self.lies.cloud_fails {
+        if let Some(kind) = reach::cloud_of_look(look).and_then(|cloud| self.failure_of(cloud)) {
             return Err(error(kind));
+        }
+        if self.is_of_another_project(look) {
+            return Ok(reach::denial(look));
         }
         match look {
             Look::Instance(_, id) => Ok(Answer::Instance(self.instance(id)?)),
-            Look::Ports(..) if self.lies.elsewhere => Ok(Answer::Ports(Vec::new())),
-            Look::Group(..) if self.lies.elsewhere => Ok(Answer::Group(None)),
-            Look::Router(..) if self.lies.elsewhere => Ok(Answer::Router(None)),
             Look::Ports(_, id) => Ok(Answer::Ports(self.project.ports_of(id))),
             Look::Group(_, id) => {
-                Ok(Answer::Group(Some(self.project.group.clone()).filter(|group| group.id == *id)))
+                let group = self.project.pool_groups().find(|group| group.id == *id);
+                Ok(Answer::Group(group.cloned()))
             }
             Look::Router(_, id) => {
                 Ok(Answer::Router(self.project.router.clone().filter(|router| router.id == *id)))
@@ -379,12 +386,23 @@ impl World {
         }
     }
 
+    /// Listings do not hold it: whether it is denied by id as well.
+    fn hides(&self, id: &InstanceId) -> Option<bool> {
+        let troubled = self.project.cloud_of(id).is_none_or(|cloud| self.layout.is_troubled(cloud));
+        self.lies.hides(id, troubled)
+    }
+
+    /// True while listings do not hold this server.
+    pub(crate) fn hides_server(&self, id: &InstanceId) -> bool {
+        self.hides(id).is_some()
+    }
+
     pub(super) fn is_denied(&self, id: &InstanceId) -> bool {
-        self.lies.hides(id) == Some(true)
+        self.hides(id) == Some(true)
     }
 
     pub(super) fn instance(&self, id: &InstanceId) -> Result<Option<Arc<Instance>>, ReadError> {
-        match self.lies.hides(id) {
+        match self.hides(id) {
             Some(true) => Ok(None),
             Some(false) => Err(error(ReadErrorKind::Unavailable)),
             None => {

@@ -5,7 +5,9 @@
 
 use reveille_core::effect::{Call, Outcome};
 use reveille_core::model::access::UserRef;
-use reveille_core::model::id::{GroupId, InstanceId, InstanceName, IntentId, PoolName, PortId, ZoneName};
+use reveille_core::model::id::{
+    CloudName, GroupId, InstanceId, InstanceName, IntentId, PoolName, PortId, ZoneName,
+};
 use reveille_core::model::instance::{InstanceState, Mark};
 use reveille_core::model::node::Ready;
 use reveille_core::model::roster::Ownership;
@@ -14,7 +16,6 @@ use reveille_core::model::time::{Span, Time};
 use super::World;
 use super::access::PROJECT;
 use super::guest::Trouble;
-use super::layout::GROUP;
 
 /// A call as the world answered it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,6 +46,8 @@ pub struct MachineTruth {
     pub id: InstanceId,
     /// Its name.
     pub name: InstanceName,
+    /// The project that it is in.
+    pub cloud: CloudName,
     /// The pool that its owner keeps it in; none for a neighbour's.
     pub pool: Option<PoolName>,
     /// It carries the marks of that pool now.
@@ -138,10 +141,11 @@ impl World {
                 // The port of a VIP that is made anew is away for seconds; its owner means it to stay.
                 let vips = 0..self.layout.variety.vips;
                 let own: Vec<_> = vips.filter(|number| number % 3 != 1).map(super::project::vip).collect();
-                let in_use = self.project.in_use();
+                let clouds = self.layout.clouds();
+                let in_use: Vec<_> = clouds.iter().map(|cloud| self.project.in_use(cloud)).collect();
                 let used = routes.iter().find(|route| {
                     let hop = &route.next_hop;
-                    own.contains(hop) || in_use.iter().any(|net| net.contains(hop))
+                    own.contains(hop) || in_use.iter().flat_map(|all| all.iter()).any(|net| net.contains(hop))
                 });
                 if let Some(route) = used.copied() {
                     self.harm(format!("{call}: {route} leads to a port in use"));
@@ -218,6 +222,7 @@ impl World {
             ports: ports.iter().map(|port| port.id.clone()).collect(),
             groups: ports.iter().map(|port| port.groups.to_vec()).collect(),
             cordoned: nodes.any(|node| node.cordoned),
+            cloud: server.cloud.clone(),
             trouble: self.guests.get(id).and_then(|guest| guest.trouble),
             well: self.is_well(id),
         })
@@ -237,7 +242,7 @@ impl World {
         let well = ours().all(|(id, server)| {
             server.instance.state == InstanceState::Active
                 && self.is_well(id)
-                && self.project.port_of(id).is_some_and(|p| p.groups.iter().any(|g| g.as_str() == GROUP))
+                && self.project.port_of(id).is_some_and(|port| self.project.is_grouped(id, port))
         });
         let known = |node: &reveille_core::model::node::Node| {
             node.system_uuid.as_ref().is_some_and(|id| self.project.servers.contains_key(id))
@@ -289,13 +294,14 @@ impl World {
 
     fn rules_are_there(&self) -> bool {
         use super::layout::pod_net;
-        use reveille_core::model::network::{Protocol, Remote};
-        let there = |protocol: Protocol| {
-            self.project.group.rules.iter().any(|rule| {
+        use reveille_core::model::network::{Protocol, Remote, SecurityGroup};
+        let there = |group: &SecurityGroup, protocol: Protocol| {
+            group.rules.iter().any(|rule| {
                 rule.allows.protocol == Some(protocol) && rule.allows.remote == Remote::Prefix(pod_net())
             })
         };
-        [Protocol::TCP, Protocol::UDP, Protocol::ICMP].into_iter().all(there)
+        let all = [Protocol::TCP, Protocol::UDP, Protocol::ICMP];
+        self.project.pool_groups().all(|group| all.into_iter().all(|protocol| there(group, protocol)))
     }
 
     fn routes_are_right(&self) -> bool {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use reveille_core::model::time::Span;
 use reveille_sim::chaos::access::{self, SEEDS_FROM};
-use reveille_sim::chaos::{BESIDE, Course, Rate, Rates, catalog, hosting};
+use reveille_sim::chaos::{BESIDE, Course, Rate, Rates, catalog, hosting, variety};
 use reveille_sim::hunt::seed::Seed;
 use reveille_sim::hunt::{Quarry, play};
 
@@ -105,6 +105,25 @@ fn days_in_a_cloud_that_tells_of_hosting_break_nothing_and_seeds_of_before_have_
     assert!(such > 8 && such < 20 && groups > 8 && acted > 20, "{such}, {groups}, {acted}");
     let before = Course::random(hosting::SEEDS_FROM - 1, Rate::default()).layout;
     assert!(before.settles.is_none() && before.pools.iter().all(|plan| plan.hosting.is_none()));
+}
+
+/// The same with fleets in two projects, one of whose listings may be wrong while the other one's are right, and with services
+/// whose clocks are apart.
+#[test]
+fn days_in_two_projects_break_nothing_and_seeds_of_before_have_one() {
+    let (mut such, mut apart, mut acted) = (0, 0, 0);
+    for seed in variety::TWO_PROJECTS_FROM..variety::TWO_PROJECTS_FROM + 20 {
+        let quarry = Quarry::new(seed, 20, Span::from_min(720), Span::from_min(30));
+        let layout = quarry.course().unwrap().layout;
+        such += usize::from(layout.roster().clouds.len() > 1);
+        apart += usize::from(layout.variety.clocks_ms != [0, 0]);
+        let outcome = play(&quarry).unwrap();
+        assert_eq!(outcome.breach, None, "seed {seed}");
+        acted += outcome.destructive;
+    }
+    assert!(such > 3 && such < 20 && apart > 3 && apart < 20 && acted > 20, "{such}, {apart}, {acted}");
+    let before = Course::random(variety::TWO_PROJECTS_FROM - 1, Rate::default()).layout;
+    assert_eq!((before.roster().clouds.len(), before.variety.clocks_ms), (1, [0, 0]));
 }
 
 /// Nor does what a provider does move anything that happens to the fleet or to service users.

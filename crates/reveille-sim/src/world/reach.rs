@@ -1,0 +1,111 @@
+//! Which project a read or a call is put to, and whether what it names is there.
+//!
+//! ```text
+//!  Look or Call ─▶ the project that it names ─┬─▶ its reads fail: the failure
+//!                                             └─▶ what it names is in the other one: 404, as for what there is not
+//! ```
+//!
+//! A credential is scoped to one project, and shows and changes nothing of another (Nova answers 404 for the server of another
+//! project, `nova/compute/api.py` `get`; Neutron filters by `project_id`). It knows no listings.
+
+use reveille_core::effect::{Call, Look, ReadErrorKind};
+use reveille_core::event::Answer;
+use reveille_core::model::id::{CloudName, InstanceId};
+
+use super::World;
+use super::layout::{CLOUD, GROUP, OTHER_CLOUD, OTHER_GROUP, group_in};
+
+/// The project that a read is put to; none where it is put to the cluster.
+pub(super) fn cloud_of_look(look: &Look) -> Option<&CloudName> {
+    match look {
+        Look::Instance(cloud, _)
+        | Look::Ports(cloud, _)
+        | Look::Group(cloud, _)
+        | Look::Router(cloud, _)
+        | Look::Console(cloud, _)
+        | Look::Testimony(cloud, ..)
+        | Look::Actions(cloud, _)
+        | Look::Roles(cloud, ..) => Some(cloud),
+        Look::Node(_) | Look::NodeEvents(_) => None,
+    }
+}
+
+/// The project that a call changes; none where it goes past the cloud.
+pub(super) const fn cloud_of_call(call: &Call) -> Option<&CloudName> {
+    match call {
+        Call::AddRules { cloud, .. }
+        | Call::DropRule { cloud, .. }
+        | Call::NudgeGroup { cloud, .. }
+        | Call::NudgeRouter { cloud, .. }
+        | Call::SetPortGroups { cloud, .. }
+        | Call::AddPortPairs { cloud, .. }
+        | Call::RemoveRoutes { cloud, .. }
+        | Call::AddRoutes { cloud, .. }
+        | Call::AssignRoles { cloud, .. }
+        | Call::Reboot { cloud, .. }
+        | Call::Start { cloud, .. }
+        | Call::DeleteInstance { cloud, .. } => Some(cloud),
+        Call::DeleteNode { .. } | Call::AskAgent { .. } => None,
+    }
+}
+
+/// What a project answers of an object that it does not have.
+pub(super) fn denial(look: &Look) -> Answer {
+    match look {
+        Look::Ports(..) => Answer::Ports(Vec::new()),
+        Look::Group(..) => Answer::Group(None),
+        Look::Router(..) => Answer::Router(None),
+        Look::Actions(..) => Answer::Actions(Vec::new()),
+        Look::Console(..) => Answer::NoConsole("404 Not Found: not in this project".into()),
+        _ => Answer::Instance(None),
+    }
+}
+
+impl World {
+    /// How every read of this project fails, while it does.
+    pub(super) fn failure_of(&self, cloud: &CloudName) -> Option<ReadErrorKind> {
+        self.lies.cloud_fails.filter(|_| self.layout.is_troubled(cloud))
+    }
+
+    /// What it asks for is in the other project, or the credential leads elsewhere.
+    pub(super) fn is_of_another_project(&self, look: &Look) -> bool {
+        let Some(cloud) = cloud_of_look(look) else { return false };
+        let elsewhere = self.lies.elsewhere && self.layout.is_troubled(cloud);
+        match look {
+            Look::Instance(_, id) => self.is_elsewhere(cloud, id),
+            Look::Ports(_, id) => elsewhere || self.is_elsewhere(cloud, id),
+            Look::Console(_, id) | Look::Actions(_, id) => self.is_elsewhere(cloud, id),
+            Look::Group(_, id) => {
+                let ours = [GROUP, OTHER_GROUP].contains(&id.as_str());
+                elsewhere || ours && id.as_str() != group_in(cloud)
+            }
+            Look::Router(..) => elsewhere || cloud.as_str() != CLOUD,
+            _ => false,
+        }
+    }
+
+    /// It would change something of the other project.
+    pub(super) fn is_call_to_another_project(&self, call: &Call) -> bool {
+        let Some(cloud) = cloud_of_call(call) else { return false };
+        match call {
+            Call::Reboot { instance, .. }
+            | Call::Start { instance, .. }
+            | Call::DeleteInstance { instance, .. } => self.is_elsewhere(cloud, instance),
+            Call::SetPortGroups { port, .. } | Call::AddPortPairs { port, .. } => {
+                self.machine_of_port(port).is_some_and(|owner| self.is_elsewhere(cloud, &owner))
+            }
+            Call::AddRules { group, .. } | Call::DropRule { group, .. } | Call::NudgeGroup { group, .. } => {
+                let other = if cloud.as_str() == OTHER_CLOUD { GROUP } else { OTHER_GROUP };
+                group.as_str() == other
+            }
+            Call::NudgeRouter { .. } | Call::RemoveRoutes { .. } | Call::AddRoutes { .. } => {
+                cloud.as_str() != CLOUD
+            }
+            Call::AssignRoles { .. } | Call::DeleteNode { .. } | Call::AskAgent { .. } => false,
+        }
+    }
+
+    fn is_elsewhere(&self, cloud: &CloudName, id: &InstanceId) -> bool {
+        self.project.cloud_of(id).is_some_and(|own| own != cloud)
+    }
+}

@@ -102,6 +102,10 @@ pub enum Call {
         groups: Vec<GroupId>,
         /// The revision that the list was derived from.
         if_revision: u64,
+        /// Whose port it is. An operator who cuts a machine off takes its marks and its groups away together.
+        instance: InstanceId,
+        /// The marks that the instance must carry at that moment.
+        owned: Ownership,
     },
     /// Replace the port's allowed address pairs, if it is still at this revision. Existing pairs keep their MAC.
     AddPortPairs {
@@ -113,6 +117,10 @@ pub enum Call {
         pairs: Vec<IpNet>,
         /// The revision that was read.
         if_revision: u64,
+        /// Whose port it is.
+        instance: InstanceId,
+        /// The marks that the instance must carry at that moment.
+        owned: Ownership,
     },
     /// Take exactly these routes out, all or none, leaving all others alone.
     RemoveRoutes {
@@ -235,13 +243,23 @@ impl Call {
         }
     }
 
-    /// The marks that the instance must carry at the moment of the act, for calls on an instance.
-    pub const fn owned(&self) -> Option<&Ownership> {
+    /// The instance that the call changes, or whose port it changes, and the marks that it must carry at the moment of the act.
+    pub const fn owned(&self) -> Option<(&CloudName, &InstanceId, &Ownership)> {
         match self {
-            Self::Reboot { owned, .. } | Self::Start { owned, .. } | Self::DeleteInstance { owned, .. } => {
-                Some(owned)
-            }
-            _ => None,
+            Self::SetPortGroups { cloud, instance, owned, .. }
+            | Self::AddPortPairs { cloud, instance, owned, .. }
+            | Self::Reboot { cloud, instance, owned, .. }
+            | Self::Start { cloud, instance, owned }
+            | Self::DeleteInstance { cloud, instance, owned } => Some((cloud, instance, owned)),
+            Self::AddRules { .. }
+            | Self::DropRule { .. }
+            | Self::NudgeGroup { .. }
+            | Self::RemoveRoutes { .. }
+            | Self::AddRoutes { .. }
+            | Self::NudgeRouter { .. }
+            | Self::AssignRoles { .. }
+            | Self::AskAgent { .. }
+            | Self::DeleteNode { .. } => None,
         }
     }
 }

@@ -371,8 +371,11 @@ impl State {
                     self.doubt_hops(unless_used);
                 }
                 // An instance that changed is read again first, which takes longer than a revision does.
-                let least =
-                    if flight.call.owned().is_none() { MOVED_WAIT } else { self.roster.timing.backoff_min };
+                let of_port = matches!(flight.call, Call::SetPortGroups { .. } | Call::AddPortPairs { .. });
+                let least = match flight.call.owned() {
+                    Some(_) if !of_port => self.roster.timing.backoff_min,
+                    _ => MOVED_WAIT,
+                };
                 self.wait_to_make_it(&flight, least);
             }
             Outcome::Failed { retry_after, text } => {

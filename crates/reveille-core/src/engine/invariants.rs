@@ -221,12 +221,7 @@ fn check_removal(
 /// A call on an instance carries the marks of the one pool that claims the instance: what the performer compares with the
 /// instance itself directly before the act.
 fn check_owned(state: &State, call: &Call) -> Result<(), Violation> {
-    let (Call::Reboot { cloud, instance, owned, .. }
-    | Call::Start { cloud, instance, owned }
-    | Call::DeleteInstance { cloud, instance, owned }) = call
-    else {
-        return Ok(());
-    };
+    let Some((cloud, instance, owned)) = call.owned() else { return Ok(()) };
     let seen = state.clouds.get(cloud).and_then(|view| view.instances.get(instance));
     let pool = seen.and_then(|seen| seen.pool()).and_then(|name| state.roster.pools.get(name));
     let is_its = pool.is_none_or(|pool| pool.owned == *owned);

@@ -78,7 +78,7 @@ impl State {
             self.ask(look, LookFor::Refresh);
         }
         // Whose the instance is may be what changed: only the instance itself tells, not its log of actions.
-        if let (Some(_), Some((cloud, id))) = (flight.call.owned(), Desk::instance_of(&flight.key.subject)) {
+        if let Some((cloud, id, _)) = flight.call.owned() {
             self.ask(Look::Instance(cloud.clone(), id.clone()), LookFor::Refresh);
         }
     }

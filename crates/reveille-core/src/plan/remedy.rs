@@ -22,7 +22,7 @@ use crate::model::id::{CloudName, GroupId, NodeName, RouterId};
 use crate::model::incident::{FaultKind, MachineKey, Subject};
 use crate::model::instance::InstanceState;
 use crate::model::network::{NUDGE_MARK, Route};
-use crate::model::roster::Mode;
+use crate::model::roster::{Mode, Ownership};
 use crate::observe::cloud::{CloudView, Seen};
 
 use super::desk::{Case, Desk};
@@ -58,6 +58,11 @@ fn machine<'a>(desk: &Desk<'a>, case: &Case) -> Result<(&'a CloudView, &'a Seen)
     desk.seen_of(&case.incident.key.subject).ok_or_else(|| Arc::from("it has no instance"))
 }
 
+/// The marks that the machine must carry when it is touched: those of its pool.
+fn marks(desk: &Desk<'_>, seen: &Seen) -> Result<Ownership, NoCall> {
+    desk.pool(seen).map(|pool| pool.owned.clone()).ok_or_else(|| NoCall::from("no pool claims it"))
+}
+
 fn set_groups(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
     let (cloud, seen) = machine(desk, case)?;
     let needs = faults::port_needs(desk.roster, cloud, seen);
@@ -72,6 +77,8 @@ fn set_groups(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
                     port: need.port,
                     groups: need.full_list,
                     if_revision: need.revision,
+                    instance: seen.instance.id.clone(),
+                    owned: marks(desk, seen)?,
                 };
                 // One port that loses its group over and over does not keep the others waiting.
                 if last.is_none_or(|last| *last.what != *call.to_string()) {
@@ -189,6 +196,8 @@ fn add_pairs(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
                 port: need.port,
                 pairs: need.missing,
                 if_revision: need.revision,
+                instance: seen.instance.id.clone(),
+                owned: marks(desk, seen)?,
             }),
             Verdict::NotApplicable(why) => no_call(&why.to_string()),
         },
@@ -297,9 +306,7 @@ fn on_instance(desk: &Desk<'_>, case: &Case, rung: Rung) -> Result<Call, NoCall>
     }
     // A group replaces a machine that stops: by then its end is decided, and starting it is in vain.
     let group = hosting::group(seen).filter(|_| stands(Guard::GroupKeeps));
-    let Some(owned) = desk.pool(seen).map(|pool| pool.owned.clone()) else {
-        return no_call("no pool claims it");
-    };
+    let owned = marks(desk, seen)?;
     match rung {
         Rung::Start if group.is_some() => no_call("a group of its cloud keeps it, and replaces what stops"),
         Rung::Start if state == InstanceState::Stopped => Ok(Call::Start { cloud, instance, owned }),

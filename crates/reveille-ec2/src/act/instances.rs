@@ -173,7 +173,7 @@ fn disowned(wire: &WireInstance, owned: &Ownership, writing: &Writing) -> Option
     Some(writing.moved(&format!("the instance does not carry {mark}")))
 }
 
-async fn read(
+pub(super) async fn read(
     account: &Account,
     id: &InstanceId,
     owned: &Ownership,

@@ -1,13 +1,16 @@
 //! An interface's groups and its source/destination check.
 //!
+//! The instance is read first, for its marks: an operator who cuts a machine off takes its tag and its groups away.
 //! EC2 replaces the list of groups as a whole and checks nothing, so the interface is read just before, and nothing is written
 //! when it is not as it was when the new list was derived (its digest, see [`crate::interface`]).
 
 use std::sync::Arc;
 
 use reveille_core::effect::Outcome;
-use reveille_core::model::id::{GroupId, PortId};
+use reveille_core::model::id::{GroupId, InstanceId, PortId};
+use reveille_core::model::roster::Ownership;
 
+use super::instances;
 use crate::account::Account;
 use crate::actions::MODIFY_INTERFACE;
 use crate::fetch;
@@ -21,10 +24,14 @@ pub(super) async fn set_groups(
     port: &PortId,
     groups: &[GroupId],
     if_revision: u64,
+    (instance, owned): (&InstanceId, &Ownership),
 ) -> Outcome {
     let writing = Writing::new(format!("set the groups of interface {port}"));
     if groups.is_empty() {
         return writing.refuse("the new list is empty, which EC2 does not allow");
+    }
+    if let Err(outcome) = instances::read(account, instance, owned, &writing).await {
+        return outcome;
     }
     let now = match unmoved(account, port, if_revision, &writing).await {
         Ok(now) => now,
@@ -40,8 +47,16 @@ pub(super) async fn set_groups(
 }
 
 /// EC2 has no address pairs: an interface passes foreign addresses, all of them, when it does not check source and destination.
-pub(super) async fn pass_everything(account: &Account, port: &PortId, if_revision: u64) -> Outcome {
+pub(super) async fn pass_everything(
+    account: &Account,
+    port: &PortId,
+    if_revision: u64,
+    (instance, owned): (&InstanceId, &Ownership),
+) -> Outcome {
     let writing = Writing::new(format!("switch off the source/destination check of interface {port}"));
+    if let Err(outcome) = instances::read(account, instance, owned, &writing).await {
+        return outcome;
+    }
     let now = match unmoved(account, port, if_revision, &writing).await {
         Ok(now) => now,
         Err(outcome) => return outcome,

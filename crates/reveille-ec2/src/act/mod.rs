@@ -24,11 +24,11 @@ impl Account {
         let outcome = match call {
             Call::AddRules { group, rules, .. } => rules::add(self, group, rules).await,
             Call::DropRule { group, rule, .. } => rules::drop_rule(self, group, rule).await,
-            Call::SetPortGroups { port, groups, if_revision, .. } => {
-                interfaces::set_groups(self, port, groups, *if_revision).await
+            Call::SetPortGroups { port, groups, if_revision, instance, owned, .. } => {
+                interfaces::set_groups(self, port, groups, *if_revision, (instance, owned)).await
             }
-            Call::AddPortPairs { port, if_revision, .. } => {
-                interfaces::pass_everything(self, port, *if_revision).await
+            Call::AddPortPairs { port, if_revision, instance, owned, .. } => {
+                interfaces::pass_everything(self, port, *if_revision, (instance, owned)).await
             }
             Call::AddRoutes { router, routes, .. } => routes::add(self, router, routes).await,
             Call::RemoveRoutes { router, routes, unless_used, .. } => {

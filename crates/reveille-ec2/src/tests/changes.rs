@@ -1,11 +1,11 @@
 //! Rules, groups of interfaces and routes: exactly what was asked, or nothing.
 
 use reveille_core::effect::{Call, Outcome};
-use reveille_core::model::id::{GroupId, PortId, RouterId, RuleId};
+use reveille_core::model::id::{GroupId, InstanceId, PortId, RouterId, RuleId};
 use reveille_core::model::network::{Direction, Family, Protocol, Remote, Route, RuleSpec};
 
-use super::fake::{Fake, Reply, Seen, aws, fault, perform};
-use super::words::{answer, interface, interfaces, route, table};
+use super::fake::{Fake, Reply, Seen, aws, fault, owned, perform};
+use super::words::{answer, instance, instances, interface, interfaces, route, table};
 use crate::interface::WireInterface;
 
 fn begins(outcome: &Outcome, with: &str) {
@@ -101,9 +101,10 @@ fn revision(check: bool, groups: &[&str]) -> u64 {
 }
 
 fn eni(check: bool, groups: &'static [&'static str]) -> impl FnMut(&Seen) -> Option<Reply> {
-    move |seen| {
-        (seen.action() == "DescribeNetworkInterfaces")
-            .then(|| interfaces(&[interface("eni-1", 1, check, groups, Some("i-1"))]))
+    move |seen| match seen.action() {
+        "DescribeInstances" => Some(instances(&[instance("i-1", "running", 1)], None)),
+        "DescribeNetworkInterfaces" => Some(interfaces(&[interface("eni-1", 1, check, groups, Some("i-1"))])),
+        _ => None,
     }
 }
 
@@ -114,6 +115,8 @@ async fn groups_are_replaced_only_as_they_were_when_it_was_decided() {
         port: PortId::from("eni-1"),
         groups: groups.iter().copied().map(GroupId::from).collect(),
         if_revision,
+        instance: InstanceId::from("i-1"),
+        owned: owned(),
     };
     let read = revision(true, &["sg-1"]);
     let (outcome, changes) = perform(&call(&["sg-1", "sg-2"], read), eni(true, &["sg-1"])).await;
@@ -133,9 +136,11 @@ async fn groups_are_replaced_only_as_they_were_when_it_was_decided() {
         (&[][..], true, "refused"),
         (&["sg-2"][..], false, "refused"),
     ] {
-        let (outcome, changes) =
-            perform(&call(groups, read), move |seen| if found { eni(true, &["sg-1"])(seen) } else { None })
-                .await;
+        let (outcome, changes) = perform(&call(groups, read), move |seen| {
+            let asked = found || seen.action() == "DescribeInstances";
+            asked.then(|| eni(true, &["sg-1"])(seen)).flatten()
+        })
+        .await;
         begins(&outcome, expected);
         assert_eq!(changes.len(), 0);
     }
@@ -148,6 +153,8 @@ async fn passing_pod_addresses_is_the_source_destination_check_switched_off() {
         port: PortId::from("eni-1"),
         pairs: vec!["10.244.1.0/24".parse().unwrap()],
         if_revision,
+        instance: InstanceId::from("i-1"),
+        owned: owned(),
     };
     let (outcome, changes) = perform(&call(revision(true, &["sg-1"])), eni(true, &["sg-1"])).await;
     begins(&outcome, "accepted");

@@ -1,12 +1,13 @@
 //! Reboot, stop and start, end: never beside the group that owns the machine.
 
 use reveille_core::effect::{Call, Outcome};
-use reveille_core::model::id::InstanceId;
+use reveille_core::model::id::{GroupId, InstanceId, PortId};
 use reveille_core::model::instance::Mark;
 use reveille_core::model::roster::Ownership;
 
 use super::fake::{Reply, Seen, aws, fault, owned, perform};
-use super::words::{instance, instances, member, tagged};
+use super::words::{instance, instances, interface, interfaces, member, tagged};
+use crate::interface::WireInterface;
 
 fn one() -> InstanceId {
     InstanceId::from("i-1")
@@ -48,7 +49,28 @@ async fn instance_without_pool_mark_is_not_touched() {
     let pool = Mark::Metadata("pool".into(), "workers".into());
     let owned = Ownership { pool: Some(pool), ..owned() };
     let (cloud, instance) = (aws, one);
+    let port = || PortId::from("eni-1");
+    let groups = vec![GroupId::from("sg-1"), GroupId::from("sg-2")];
+    let net = interface("eni-1", 1, true, &["sg-1"], Some("i-1"));
+    let wire: WireInterface = quick_xml::de::from_str(&net).unwrap();
+    let if_revision = wire.revision();
     for call in [
+        Call::SetPortGroups {
+            cloud: cloud(),
+            port: port(),
+            groups,
+            if_revision,
+            instance: instance(),
+            owned: owned.clone(),
+        },
+        Call::AddPortPairs {
+            cloud: cloud(),
+            port: port(),
+            pairs: Vec::new(),
+            if_revision,
+            instance: instance(),
+            owned: owned.clone(),
+        },
         Call::Reboot { cloud: cloud(), instance: instance(), hard: false, owned: owned.clone() },
         Call::Reboot { cloud: cloud(), instance: instance(), hard: true, owned: owned.clone() },
         Call::Start { cloud: cloud(), instance: instance(), owned: owned.clone() },
@@ -57,8 +79,10 @@ async fn instance_without_pool_mark_is_not_touched() {
         let state = if matches!(call, Call::Start { .. }) { "stopped" } else { "running" };
         for group in [false, true] {
             let tags = if group { vec![("aws:autoscaling:groupName", "g1")] } else { Vec::new() };
+            let net = net.clone();
             let (outcome, changes) = perform(&call, move |seen| match seen.action() {
                 "DescribeInstances" => Some(instances(&[tagged("i-1", state, 1, &tags)], None)),
+                "DescribeNetworkInterfaces" => Some(interfaces(std::slice::from_ref(&net))),
                 "DescribeAutoScalingInstances" if group => Some(member("i-1", "InService")),
                 _ => None,
             })

@@ -98,8 +98,17 @@ fn calls() -> Vec<Call> {
             port: port(),
             groups: vec![group(), GroupId::from("sg-2")],
             if_revision,
+            instance: instance("i-1"),
+            owned: owned(),
         },
-        Call::AddPortPairs { cloud: cloud(), port: port(), pairs: Vec::new(), if_revision },
+        Call::AddPortPairs {
+            cloud: cloud(),
+            port: port(),
+            pairs: Vec::new(),
+            if_revision,
+            instance: instance("i-1"),
+            owned: owned(),
+        },
         Call::AddRoutes { cloud: cloud(), router: router(), routes: vec![route("10.244.2.0/24")] },
         Call::RemoveRoutes {
             cloud: cloud(),

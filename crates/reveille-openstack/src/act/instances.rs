@@ -33,16 +33,25 @@ pub(super) async fn start(project: &Project, id: &InstanceId, owned: &Ownership)
 
 async fn act(project: &Project, id: &InstanceId, owned: &Ownership, verb: &str, body: Value) -> Outcome {
     let writing = Writing::new(Service::Compute, format!("{verb} instance {id}"));
-    let instance = match project.instance(id).await {
-        Ok(Some(instance)) => instance,
-        Ok(None) => return writing.refuse("there is no such instance"),
-        Err(error) => return writing.unread(&error),
-    };
-    if let Some(outcome) = disowned(&instance, owned, &writing) {
+    if let Err(outcome) = self::owned(project, id, owned, &writing).await {
         return outcome;
     }
     let request = Request::post(Service::Compute, &["servers", id.as_str(), "action"], body);
     writing.outcome(project.client().send(&request).await)
+}
+
+/// Reads the server; the answer, when it is not there or does not carry the marks on which the call rests.
+pub(super) async fn owned(
+    project: &Project,
+    id: &InstanceId,
+    owned: &Ownership,
+    writing: &Writing,
+) -> Result<(), Outcome> {
+    match project.instance(id).await {
+        Ok(Some(instance)) => disowned(&instance, owned, writing).map_or(Ok(()), Err),
+        Ok(None) => Err(writing.refuse("there is no such instance")),
+        Err(error) => Err(writing.unread(&error)),
+    }
 }
 
 /// The answer, when the server does not carry the marks on which the call rests.

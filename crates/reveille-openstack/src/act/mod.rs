@@ -24,11 +24,11 @@ impl Project {
             Call::AddRules { group, rules, .. } => rules::add(self, group, rules).await,
             Call::DropRule { rule, .. } => rules::drop_rule(self, rule).await,
             Call::NudgeGroup { group, mark, .. } => rules::nudge(self, group, mark).await,
-            Call::SetPortGroups { port, groups, if_revision, .. } => {
-                ports::set_groups(self, port, groups, *if_revision).await
+            Call::SetPortGroups { port, groups, if_revision, instance, owned, .. } => {
+                ports::set_groups(self, port, groups, *if_revision, (instance, owned)).await
             }
-            Call::AddPortPairs { port, pairs, if_revision, .. } => {
-                ports::add_pairs(self, port, pairs, *if_revision).await
+            Call::AddPortPairs { port, pairs, if_revision, instance, owned, .. } => {
+                ports::add_pairs(self, port, pairs, *if_revision, (instance, owned)).await
             }
             Call::RemoveRoutes { router, routes, unless_used, .. } => {
                 routes::remove(self, router, routes, unless_used).await

@@ -1,13 +1,18 @@
 //! A port's groups and address pairs: lists that are replaced as a whole, and therefore only at a known revision.
+//!
+//! The server is read directly before, for its marks: an operator who cuts a machine off takes its tag and its groups away, and
+//! Nova's list of changes does not show the tag.
 
 use std::sync::Arc;
 
 use ipnet::IpNet;
 use reveille_core::effect::Outcome;
-use reveille_core::model::id::{GroupId, PortId};
+use reveille_core::model::id::{GroupId, InstanceId, PortId};
+use reveille_core::model::roster::Ownership;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::instances;
 use crate::catalog::Service;
 use crate::client::Request;
 use crate::port::Pair;
@@ -19,10 +24,14 @@ pub(super) async fn set_groups(
     port: &PortId,
     groups: &[GroupId],
     if_revision: u64,
+    (instance, owned): (&InstanceId, &Ownership),
 ) -> Outcome {
     let writing = Writing::new(Service::Network, format!("set the groups of port {port}"));
     if groups.is_empty() {
         return writing.refuse("the new list is empty, which would cut the machine off");
+    }
+    if let Err(outcome) = instances::owned(project, instance, owned, &writing).await {
+        return outcome;
     }
     let groups: Vec<&str> = groups.iter().map(GroupId::as_str).collect();
     put(project, port, &writing, json!({ "port": { "security_groups": groups } }), if_revision).await
@@ -33,6 +42,7 @@ pub(super) async fn add_pairs(
     port: &PortId,
     pairs: &[IpNet],
     if_revision: u64,
+    (instance, owned): (&InstanceId, &Ownership),
 ) -> Outcome {
     #[derive(Deserialize)]
     struct Body {
@@ -46,6 +56,9 @@ pub(super) async fn add_pairs(
         revision_number: u64,
     }
     let writing = Writing::new(Service::Network, format!("allow address pairs on port {port}"));
+    if let Err(outcome) = instances::owned(project, instance, owned, &writing).await {
+        return outcome;
+    }
     let reading = project.look_at(format!("read port {port}"));
     let request = Request::get(Service::Network, &["ports", port.as_str()])
         .queries("fields", ["allowed_address_pairs", "revision_number"]);

@@ -108,6 +108,8 @@ async fn real_ports_are_repaired() {
         port: bare.id.clone(),
         groups: vec![rig.group()],
         if_revision,
+        instance: id.clone(),
+        owned: rig.owned(),
     };
     let stale = project.perform(&set(bare.revision - 1)).await;
     assert!(matches!(stale, Outcome::Moved { .. }), "{stale}");
@@ -121,6 +123,8 @@ async fn real_ports_are_repaired() {
         port: mended.id.clone(),
         pairs: vec!["198.19.77.0/24".parse().unwrap()],
         if_revision,
+        instance: id.clone(),
+        owned: rig.owned(),
     };
     let done = project.perform(&pairs(mended.revision)).await;
     assert!(matches!(done, Outcome::Accepted { .. }), "{done}");
@@ -134,6 +138,8 @@ async fn real_ports_are_repaired() {
         port: paired.id.clone(),
         pairs: many,
         if_revision: paired.revision,
+        instance: id.clone(),
+        owned: rig.owned(),
     };
     let outcome = project.perform(&call).await;
     assert!(matches!(outcome, Outcome::Limit { limit: Some(10), .. }), "{outcome}");
@@ -303,6 +309,8 @@ async fn real_faults_are_told_as_what_they_are() {
         port: bare.id.clone(),
         pairs: vec!["198.19.78.0/24".parse().unwrap()],
         if_revision: bare.revision,
+        instance: id.clone(),
+        owned: rig.owned(),
     };
     let outcome = project.perform(&call).await;
     assert!(matches!(outcome, Outcome::Unknown { .. }), "{outcome}");

@@ -260,6 +260,8 @@ fn calls_of(deed: &Deed, world: &World) -> Vec<Call> {
                     port: port.id.clone(),
                     groups: port.groups.iter().cloned().chain([GROUP.into()]).collect(),
                     if_revision: port.revision,
+                    instance: id.clone(),
+                    owned: world.any_marks_of(id),
                 })
             };
             world.glance_ports(id).unwrap_or_default().iter().filter_map(lacking).collect()

@@ -158,12 +158,7 @@ impl World {
 
     /// A performer reads an instance directly before it touches it, and compares its marks with those that the call carries.
     fn refused_for_its_marks(&self, call: &Call) -> Option<Outcome> {
-        let (Call::Reboot { instance, owned, .. }
-        | Call::Start { instance, owned, .. }
-        | Call::DeleteInstance { instance, owned, .. }) = call
-        else {
-            return None;
-        };
+        let (_, instance, owned) = call.owned()?;
         let mark = owned.lacking(&self.project.servers.get(instance)?.instance.marks)?;
         Some(moved(format!("the instance does not carry {mark}")))
     }
@@ -290,12 +285,12 @@ impl World {
             self.plan(after, Task::LoseGroup(id.clone()));
         }
         self.accepted()
-        let own = self.project.group_of(&instance);
     }
 
     /// Something outside takes the group off the port, again.
     pub(super) fn lose_group(&mut self, id: &PortId) {
         let Some((instance, _)) = self.project.ports.get(id).cloned() else { return };
+        let own = self.project.group_of(&instance);
         self.project.change_port(id, |port| {
             port.groups = port.groups.iter().filter(|group| group.as_str() != own).cloned().collect();
         });

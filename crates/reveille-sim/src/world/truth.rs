@@ -124,6 +124,13 @@ impl World {
                 self.harm(format!("{call}: it is well"));
             }
         }
+        // Who takes a machine's marks and its groups away cuts it off, to look at it.
+        if matches!(call, Call::SetPortGroups { .. } | Call::AddPortPairs { .. })
+            && let Some((_, id, _)) = call.owned()
+            && self.project.servers.get(id).is_some_and(|server| self.is_disowned(server))
+        {
+            self.harm(format!("{call}: its pool's mark was taken off"));
+        }
         match call {
             Call::RemoveRoutes { routes, .. } => {
                 let live = self.project.addresses();
@@ -215,6 +222,7 @@ impl World {
         Some(MachineTruth {
             id: id.clone(),
             name: server.instance.name.clone(),
+            cloud: server.cloud.clone(),
             pool: server.pool.clone(),
             marked: server.pool.as_ref().is_some_and(|pool| Self::is_marked(server, pool)),
             zone: server.instance.zone.clone(),
@@ -222,7 +230,6 @@ impl World {
             ports: ports.iter().map(|port| port.id.clone()).collect(),
             groups: ports.iter().map(|port| port.groups.to_vec()).collect(),
             cordoned: nodes.any(|node| node.cordoned),
-            cloud: server.cloud.clone(),
             trouble: self.guests.get(id).and_then(|guest| guest.trouble),
             well: self.is_well(id),
         })

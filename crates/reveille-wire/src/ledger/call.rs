@@ -33,8 +33,18 @@ mirror_enum! {
         "nudge-group" NudgeGroup { cloud: CloudName, group: GroupId, mark: Arc<str> },
         "set-port-groups" SetPortGroups {
             cloud: CloudName, port: PortId, groups: Vec<GroupId>, if_revision: u64,
+            #[serde(default = "no_instance")]
+            instance: InstanceId,
+            #[serde(default = "unproved")]
+            owned: Ownership,
         },
-        "add-port-pairs" AddPortPairs { cloud: CloudName, port: PortId, pairs: Vec<IpNet>, if_revision: u64 },
+        "add-port-pairs" AddPortPairs {
+            cloud: CloudName, port: PortId, pairs: Vec<IpNet>, if_revision: u64,
+            #[serde(default = "no_instance")]
+            instance: InstanceId,
+            #[serde(default = "unproved")]
+            owned: Ownership,
+        },
         "remove-routes" RemoveRoutes {
             cloud: CloudName, router: RouterId, routes: Vec<Route>,
             #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -69,6 +79,11 @@ mirror_enum! {
 /// answered with `Moved`.
 fn unproved() -> <Ownership as Mirror>::Wire {
     Ownership::of_cluster(Mark::Tag(Arc::from(""))).out()
+}
+
+/// The same for calls on ports, which did not say whose port it is.
+fn no_instance() -> <InstanceId as Mirror>::Wire {
+    InstanceId::from("").out()
 }
 
 mirror_enum! {

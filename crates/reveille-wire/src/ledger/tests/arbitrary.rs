@@ -179,11 +179,25 @@ pub(crate) fn call() -> impl Strategy<Value = Call> {
             group,
             mark
         }),
-        (cloud(), id(PortId::new), vec(id(GroupId::new), 0..3), any::<u64>()).prop_map(
-            |(cloud, port, groups, if_revision)| Call::SetPortGroups { cloud, port, groups, if_revision }
+        (instance(), owned(), id(PortId::new), vec(id(GroupId::new), 0..3), any::<u64>()).prop_map(
+            |((cloud, instance), owned, port, groups, if_revision)| Call::SetPortGroups {
+                cloud,
+                port,
+                groups,
+                if_revision,
+                instance,
+                owned
+            }
         ),
-        (cloud(), id(PortId::new), vec(net(), 0..3), any::<u64>()).prop_map(
-            |(cloud, port, pairs, if_revision)| Call::AddPortPairs { cloud, port, pairs, if_revision }
+        (instance(), owned(), id(PortId::new), vec(net(), 0..3), any::<u64>()).prop_map(
+            |((cloud, instance), owned, port, pairs, if_revision)| Call::AddPortPairs {
+                cloud,
+                port,
+                pairs,
+                if_revision,
+                instance,
+                owned
+            }
         ),
         (routes(), any::<bool>()).prop_map(|((cloud, router, routes), rests)| {
             let unless_used = routes.iter().filter(|_| rests).map(|route| route.next_hop).collect();

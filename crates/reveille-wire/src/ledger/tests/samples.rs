@@ -82,12 +82,16 @@ fn calls() -> Vec<Call> {
             port: port.clone(),
             groups: vec![group, GroupId::from("sg-2")],
             if_revision: 12,
+            instance: instance.clone(),
+            owned: owned(),
         },
         Call::AddPortPairs {
             cloud: cloud.clone(),
             port,
             pairs: vec!["198.19.3.0/24".parse().unwrap(), "fd00:10:0:3::/64".parse().unwrap()],
             if_revision: 13,
+            instance: instance.clone(),
+            owned: owned(),
         },
         Call::RemoveRoutes {
             cloud: cloud.clone(),

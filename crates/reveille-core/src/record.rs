@@ -332,6 +332,12 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    /// Nothing says that the fault is over: it has another name by now, or its machine went out of sight. What was tried counts
+    /// when it is seen again.
+    pub const fn leaves_the_fault(self) -> bool {
+        matches!(self, Self::SubjectGone | Self::Superseded)
+    }
+
     /// The word for it.
     pub const fn name(self) -> &'static str {
         match self {

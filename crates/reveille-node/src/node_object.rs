@@ -122,7 +122,8 @@ impl NodeObject {
         }
         signs::removal(&intent, self.spec.unschedulable).map(|removal| match removal {
             Removal::Marked(_) => Leaving::Tainted,
-            Removal::Drained => Leaving::Drained,
+            // What a person had paused or kept counts as a cordon does: not before the Node is gone.
+            Removal::Drained | Removal::Reserved(_) => Leaving::Drained,
         })
     }
 }

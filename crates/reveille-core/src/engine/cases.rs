@@ -387,7 +387,7 @@ impl State {
         let of_it = |last: &&Closed| last.incident.key.subject == key.subject;
         let closed = self.closed.iter().rev().find(of_it);
         let acted = |last: &Incident| last.attempts.last().is_some_and(|attempt| !attempt.came_to_nothing());
-        let closed = closed.filter(|last| last.verdict == Verdict::Superseded && acted(&last.incident));
+        let closed = closed.filter(|last| last.verdict.leaves_the_fault() && acted(&last.incident));
         let closed = closed.and_then(|last| last.incident.not_before);
         let others = self.cases_of(&key.subject).filter(|other| other.kind.is_absence());
         let open = others.filter_map(|other| self.boots_until(&self.cases.get(&other)?.incident)).max();
@@ -402,7 +402,7 @@ impl State {
         let being_off = |closed: &&Closed| closed.incident.key.kind == FaultKind::Stopped;
         let mut before =
             self.closed.iter().rev().take_while(lately).filter(of_it).filter(|it| !being_off(it));
-        let unmended = before.by_ref().take_while(|closed| closed.verdict == Verdict::Superseded);
+        let unmended = before.by_ref().take_while(|closed| closed.verdict.leaves_the_fault());
         let same = unmended.map(|closed| &closed.incident).find(|last| last.key == *key);
         let Some(last) = same else { return (0, 0) };
         // What took effect, or had no verdict yet, when the other fault came has not helped: here is the fault again.
@@ -605,13 +605,10 @@ impl State {
             self.close(&incident, verdict);
         }
         self.tally.set(key, None);
-        self.requests.remove(key);
-        self.agents.forget(key);
-        self.traces.remove(key);
-        self.cluster.lost_together.remove(key);
         self.unwake(&Wake::Machine(key.clone()));
-        let MachineKey::Instance(cloud, id) = key else { return };
+        let MachineKey::Instance(cloud, id) = key else { return self.forget_for_good(key) };
         let Some(seen) = self.clouds.get_mut(cloud).and_then(|view| view.remove(id)) else { return };
+        self.let_go_of_nodes(&seen);
         if let Some(joined) = &seen.joined {
             self.forget_former(joined, key);
         }

@@ -62,7 +62,7 @@ impl State {
         records
     }
 
-    fn checkpoint_machines(&self, records: &mut Vec<Record>) {
+    pub(super) fn checkpoint_machines(&self, records: &mut Vec<Record>) {
         let at = self.now;
         let known = || self.in_memory().chain(self.departed.iter().cloned());
         let joined = |(machine, memory): (MachineKey, Remembered)| {
@@ -80,7 +80,8 @@ impl State {
             }
         }
         // After the joined: a machine that joined again is not lost.
-        let lost: Vec<MachineKey> = self.cluster.lost_together.iter().cloned().collect();
+        let departed = self.departed.iter().filter(|(_, memory)| memory.lost_together).map(|(key, _)| key);
+        let lost: Vec<MachineKey> = self.cluster.lost_together.iter().chain(departed).cloned().collect();
         let lost = lost.chunks(JOINED_MAX).map(<[_]>::to_vec);
         records.extend(lost.map(|machines| Record::LostTogether { at, machines }));
         let machines: Vec<MachineKey> = self.departed.iter().map(|(machine, _)| machine.clone()).collect();
@@ -90,7 +91,7 @@ impl State {
     }
 
     /// After the incidents: the last value of a machine may be another than its last incident's.
-    fn checkpoint_requests(&self, records: &mut Vec<Record>) {
+    pub(super) fn checkpoint_requests(&self, records: &mut Vec<Record>) {
         let at = self.now;
         let asked = self.requests.iter().map(|(machine, value)| {
             let (machine, value) = (machine.clone(), value.clone());

@@ -17,10 +17,15 @@ use crate::plan::budget::Phase;
 
 use super::{State, Wake};
 
+/// A step back by less is no sleep: time synchronisation sets a clock right by milliseconds, and on some hosts each few
+/// minutes. Time stands still meanwhile.
+const STANDS_STILL: Span = Span::from_s(1);
+
 impl State {
     /// A gap between two steps, or a clock that went back, means that we slept: every timer starts anew.
     pub(super) fn keep_time(&mut self, now: Time) {
         let before = self.now;
+        let now = if self.stepped && before.since(now) < STANDS_STILL { now.max(before) } else { now };
         let back = (self.stepped && now < before).then(|| before.since(now));
         let gap = self.stepped && now.since(before) > self.roster.timing.pause_jump;
         self.now = now;

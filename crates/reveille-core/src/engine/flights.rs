@@ -259,6 +259,7 @@ impl State {
 
     pub(super) fn on_recorded(&mut self, record: RecordId) {
         self.outstanding.remove(&record);
+        self.overtaken |= !self.unwritten.is_empty();
         // The ledger knows everything again: only then may anything new rest on it.
         if self.outstanding.is_empty() && self.unwritten.is_empty() && self.ledger_error.take().is_some() {
             self.rouse_held();

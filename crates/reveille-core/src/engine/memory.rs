@@ -7,8 +7,9 @@
 //!  view ─ lost its marks, or denied by id ─▶ departed ───┘
 //! ```
 //!
-//! An id is never given twice, so whoever comes back is the same machine: it has joined if it had joined, and it was not
-//! born while we watched unless it was. A cell that denies its machines and comes back makes no newcomers.
+//! An id is never given twice, so a machine that comes back is the same one: it has joined if it had joined, and it was not
+//! born while we watched unless it was. A cell that denies its machines and comes back makes no newcomers. What protects a
+//! machine stays as long: that it was lost with others, what its agent said, what a person asked for.
 
 use std::collections::BTreeSet;
 
@@ -29,28 +30,66 @@ pub(super) struct Remembered {
     pub(super) pool: Option<PoolName>,
     pub(super) left: Option<Box<Left>>,
     pub(super) born: bool,
+    /// It is there, and carries no marks of ours: an operator took them off.
+    pub(super) disowned: bool,
+    /// Its Node was lost with those of others, and has not come back.
+    pub(super) lost_together: bool,
 }
 
 impl Remembered {
     pub(super) fn of(seen: &Seen) -> Self {
         let (node, left) = (seen.joined.clone(), seen.left.clone());
-        Self { node, pool: seen.pool().cloned(), left, born: seen.born_in_sight }
+        let pool = seen.pool().cloned();
+        Self { node, pool, left, born: seen.born_in_sight, ..Self::default() }
     }
 }
 
 impl State {
     /// A machine goes out of sight.
-    pub(super) fn depart(&mut self, key: MachineKey, memory: Remembered) {
-        if self.departed.len() == DEPARTED_MAX {
-            self.departed.pop_front();
+    pub(super) fn depart(&mut self, key: MachineKey, mut memory: Remembered) {
+        memory.lost_together |= self.cluster.lost_together.remove(&key);
+        self.departed.retain(|(known, _)| *known != key);
+        if self.departed.len() == DEPARTED_MAX
+            && let Some((oldest, _)) = self.departed.pop_front()
+        {
+            self.forget_for_good(&oldest);
         }
         self.departed.push_back((key, memory));
     }
 
+    /// Nothing is remembered of the machine any more.
+    pub(super) fn forget_for_good(&mut self, key: &MachineKey) {
+        self.requests.remove(key);
+        self.agents.forget(key);
+        self.traces.remove(key);
+        self.cluster.lost_together.remove(key);
+    }
+
+    /// Its Nodes stand for no machine that is in sight, until it is.
+    pub(super) fn let_go_of_nodes(&mut self, former: &Seen) {
+        for name in &former.nodes {
+            let Some(node) = self.cluster.nodes.get_mut(name) else { continue };
+            if node.link.take_if(|link| link.instance == former.instance.id).is_some() {
+                self.cluster.weak.insert(name.clone());
+                self.dirty.insert(MachineKey::Node(name.clone()));
+                self.mark_sharing(name);
+            }
+        }
+    }
+
+    fn departed_as(&self, cloud: &CloudName, id: &InstanceId) -> Option<&Remembered> {
+        let is_it = |key: &MachineKey| matches!(key, MachineKey::Instance(c, i) if c == cloud && i == id);
+        self.departed.iter().find(|(key, _)| is_it(key)).map(|(_, memory)| memory)
+    }
+
     /// It went out of sight, and no listing has shown it since.
     pub(super) fn has_departed(&self, cloud: &CloudName, id: &InstanceId) -> bool {
-        let is_it = |key: &MachineKey| matches!(key, MachineKey::Instance(c, i) if c == cloud && i == id);
-        self.departed.iter().any(|(key, _)| is_it(key))
+        self.departed_as(cloud, id).is_some()
+    }
+
+    /// The same, because it is gone, and not because an operator took its marks off.
+    pub(super) fn has_gone(&self, cloud: &CloudName, id: &InstanceId) -> bool {
+        self.departed_as(cloud, id).is_some_and(|memory| !memory.disowned)
     }
 
     pub(super) fn remembered_in(&self, cloud: &CloudName) -> Vec<InstanceId> {
@@ -131,6 +170,9 @@ impl State {
             .partition(|(key, _)| self.desk().seen(key).is_some());
         self.departed = away.into();
         for (machine, memory) in back {
+            if memory.lost_together {
+                self.cluster.lost_together.insert(machine.clone());
+            }
             if let Some(node) = memory.node.clone() {
                 let pool = memory.pool.clone();
                 self.newly_joined.push(Joined { machine: machine.clone(), node, pool });

@@ -180,6 +180,8 @@ pub struct State {
     outstanding: BTreeMap<RecordId, Record>,
     /// Records that the ledger refused, in order: they are written before anything new is decided.
     unwritten: VecDeque<Record>,
+    /// A record was kept after an earlier one was refused.
+    overtaken: bool,
     effects: Vec<Effect>,
 }
 
@@ -295,6 +297,7 @@ impl State {
             drained: BTreeMap::new(),
             outstanding: BTreeMap::new(),
             unwritten: VecDeque::new(),
+            overtaken: false,
             effects: Vec::new(),
         }
     }

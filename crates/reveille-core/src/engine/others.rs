@@ -15,8 +15,8 @@ use crate::diagnose::hosting;
 use crate::effect::Look;
 use crate::model::id::{CloudName, InstanceId, PoolName};
 use crate::model::incident::MachineKey;
-use crate::model::roster::Pool;
-use crate::model::time::Time;
+use crate::model::roster::{Mode, Pool};
+use crate::model::time::{Span, Time};
 use crate::plan::desk::Others;
 use crate::plan::interlock;
 use crate::record::Record;
@@ -53,11 +53,15 @@ impl State {
     }
 
     /// Another controller of this roster was at work until now. What it began may go on: a machine that it rebooted has the
-    /// whole time that a machine of its pool has to come up, as if we had rebooted it.
+    /// whole time that a machine of its pool has to come up, and one that it replaced the time to be built as well.
     pub(super) fn take_over(&mut self) {
         let at = self.now;
         let what: Arc<str> = Arc::from("another controller of this roster acted here");
-        let boots = |pool: &Pool| pool.deadlines.join_within.unwrap_or_default() + pool.deadlines.dwell;
+        let boots = |pool: &Pool| {
+            let builds =
+                if pool.repair.replace == Mode::Act { pool.deadlines.build_within } else { Span::ZERO };
+            pool.deadlines.boot_patience() + builds
+        };
         let pools: Vec<_> = self.roster.pools.values().map(|pool| (pool.name.clone(), boots(pool))).collect();
         for (pool, boots) in pools {
             let until = at + boots.max(interlock::OTHERS_QUIET);

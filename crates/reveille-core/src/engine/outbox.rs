@@ -1,7 +1,9 @@
 //! Records on their way to the ledger: outstanding until they are acknowledged, kept in order when they are refused.
 //!
 //! A full disk must not make the engine forget what it saw, nor remember it in another order than it happened. So a record
-//! that was refused waits, everything after it waits behind it, and nothing new is decided until all of it is durable.
+//! that was refused waits, everything after it waits behind it, and nothing new is decided until all of it is durable. What was
+//! on its way already when the first was refused may be kept before it: what the ledger says of machines is said again then,
+//! as it is.
 
 use crate::effect::Effect;
 use crate::model::id::RecordId;
@@ -44,6 +46,14 @@ impl State {
     pub(super) fn write_again(&mut self) {
         for record in std::mem::take(&mut self.unwritten) {
             self.emit_record(record);
+        }
+        if std::mem::take(&mut self.overtaken) {
+            let mut records = Vec::new();
+            self.checkpoint_machines(&mut records);
+            self.checkpoint_requests(&mut records);
+            for record in records {
+                self.emit_record(record);
+            }
         }
         if self.outstanding.is_empty() {
             self.ledger_error = None;

@@ -239,8 +239,7 @@ impl State {
 
     /// How long a machine that boots may take until it has been well for its dwell.
     pub(super) fn boot_patience(&self, key: &IncidentKey) -> Span {
-        let deadlines = self.pool_of(key).map(|pool| pool.deadlines).unwrap_or_default();
-        deadlines.join_within.unwrap_or(Span::from_min(15)) + deadlines.dwell
+        self.pool_of(key).map(|pool| pool.deadlines).unwrap_or_default().boot_patience()
     }
 
     fn did_not_hold(&mut self, intent: IntentId, flight: &Flight, text: Arc<str>) {
@@ -316,7 +315,7 @@ impl State {
             let seen = self.clouds.get(cloud).and_then(|view| view.instances.get(id));
             let goes = match seen {
                 Some(seen) => seen.is_gone() || seen.instance.state.is_leaving(),
-                None => self.has_departed(cloud, id),
+                None => self.has_gone(cloud, id),
             };
             (goes && self.book.flight_of(flight.incident).is_none()).then_some(intent)
         };

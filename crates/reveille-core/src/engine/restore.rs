@@ -175,17 +175,7 @@ impl Replay {
                 let traced = Traced::of_ledger(trace, told, at.min(self.state.now));
                 self.state.traces.insert(machine, traced);
             }
-            Record::Forgotten { machines, .. } => {
-                for key in machines {
-                    self.state.traces.remove(&key);
-                    self.state.agents.forget(&key);
-                    self.state.cluster.lost_together.remove(&key);
-                    let memory = self.state.remembered.remove(&key).unwrap_or_default();
-                    self.state.requests.remove(&key);
-                    self.state.depart(key, memory);
-                }
-            }
-            Record::Departed { machines, .. } => {
+            Record::Forgotten { machines, .. } | Record::Departed { machines, .. } => {
                 for key in machines {
                     let memory = self.state.remembered.remove(&key).unwrap_or_default();
                     self.state.depart(key, memory);

@@ -13,8 +13,8 @@ use crate::model::incident::{IncidentKey, MachineKey, Subject};
 use crate::model::node::{NodeEvent, Provider, Ready};
 use crate::model::signs::{self, Removal};
 use crate::model::time::{Span, Time};
-use crate::observe::cloud::{CloudChange, Left, Whose};
-use crate::observe::cluster::{ClusterChange, Link, NodeSeen};
+use crate::observe::cloud::{CloudChange, Left, NodeOf, Whose};
+use crate::observe::cluster::{ClusterChange, ClusterView, Link, NodeSeen};
 use crate::observe::join;
 use crate::record::{Joined, Record};
 
@@ -42,13 +42,14 @@ impl State {
         let silent_after = self.roster.timing.lease_silent_after;
         let (cluster, now) = (&self.cluster, self.now);
         // Asked for only where a listing lacks somebody: nearly never.
-        let lives = OnceCell::new();
-        let is_alive = |id: &InstanceId| {
-            lives.get_or_init(|| view_of_the_living(cluster, silent_after, name)).contains(id)
+        let shown = OnceCell::new();
+        let node_of = |id: &InstanceId| {
+            let shown = shown.get_or_init(|| nodes_of_instances(cluster, silent_after, name));
+            shown.get(id).copied().unwrap_or(NodeOf::None)
         };
         let remembered = self.remembered_in(name);
         let first = !view.listed_once();
-        let change = view.apply(&self.roster, now, now - took, snapshot, &remembered, &is_alive);
+        let change = view.apply(&self.roster, now, now - took, snapshot, &remembered, &node_of);
         let same = !change.network;
         let trusted = view.source.trust(now).is_given();
         self.clouds.insert(name.clone(), view);
@@ -108,8 +109,9 @@ impl State {
     pub(super) fn after_cloud_change(&mut self, name: &CloudName, change: CloudChange) {
         for former in change.disowned {
             let key = MachineKey::Instance(name.clone(), former.instance.id.clone());
+            self.let_go_of_nodes(&former);
             // Without its marks no pool is proved.
-            self.depart(key, Remembered { pool: None, ..Remembered::of(&former) });
+            self.depart(key, Remembered { pool: None, disowned: true, ..Remembered::of(&former) });
         }
         for id in change.leaving {
             self.note_foreign(&MachineKey::Instance(name.clone(), id));
@@ -218,7 +220,7 @@ impl State {
     }
 
     /// Machines whose identity this Node carries without being linked to them: what is so of the Node is so of them.
-    fn mark_sharing(&mut self, name: &NodeName) {
+    pub(super) fn mark_sharing(&mut self, name: &NodeName) {
         let Some(node) = self.cluster.nodes.get(name) else { return };
         let machines = self.desk().views().machines_of(node);
         self.dirty.extend(machines);
@@ -293,11 +295,24 @@ impl State {
     /// A node is gone. If it went with a sign of intent on it, its machine is not expected back.
     fn unlink(&mut self, gone: &NodeSeen) {
         self.dirty.insert(MachineKey::Node(gone.node.name.clone()));
-        let Some(link) = &gone.link else { return self.remember_early(gone) };
-        self.detach(link, &gone.node.name);
+        let Some((cloud, instance)) = self.stood_for(gone) else { return self.remember_early(gone) };
+        if let Some(link) = &gone.link {
+            self.detach(link, &gone.node.name);
+        }
         let Some(removal) = self.removal_of(gone) else { return };
-        let (cloud, instance) = (link.cloud.clone(), link.instance.clone());
         self.note_left(&cloud, &instance, &gone.node.name, &removal);
+    }
+
+    /// The machine of a Node that is gone: the one that it was linked to, or one that has no marks of ours at this moment and
+    /// had joined as it.
+    fn stood_for(&self, gone: &NodeSeen) -> Option<(CloudName, InstanceId)> {
+        if let Some(link) = &gone.link {
+            return Some((link.cloud.clone(), link.instance.clone()));
+        }
+        let joined_as = |memory: &Remembered| memory.node.as_ref() == Some(&gone.node.name);
+        let (key, _) = self.departed.iter().rev().find(|(_, memory)| memory.disowned && joined_as(memory))?;
+        let MachineKey::Instance(cloud, id) = key else { return None };
+        Some((cloud.clone(), id.clone()))
     }
 
     fn note_left(&mut self, cloud: &CloudName, id: &InstanceId, node: &NodeName, removal: &Removal) {
@@ -445,7 +460,8 @@ impl State {
     }
 
     /// Many machines join in one step at the start: few records hold them all. One whose marks are back has joined, and its
-    /// Node may have been taken away on purpose meanwhile: a joining ends what the ledger knows of that, so it is said again.
+    /// Node may have been taken away on purpose, or lost with others: a joining ends what the ledger knows of that, so it is
+    /// said again.
     pub(super) fn record_joined(&mut self) {
         for machines in std::mem::take(&mut self.newly_joined).chunks(JOINED_MAX) {
             self.record(Record::Joined { at: self.now, machines: machines.to_vec() });
@@ -453,6 +469,9 @@ impl State {
                 let left = self.desk().seen(machine).and_then(|(_, seen)| seen.left.as_deref().cloned());
                 if let Some(Left { at, sign: why }) = left {
                     self.record(Record::Left { at, machine: machine.clone(), why });
+                }
+                if self.cluster.lost_together.contains(machine) {
+                    self.record(Record::LostTogether { at: self.now, machines: vec![machine.clone()] });
                 }
             }
         }
@@ -597,21 +616,23 @@ impl State {
     }
 }
 
-/// The instances whose node is Ready or whose lease is fresh: they live, whatever a list says.
-fn view_of_the_living(
-    cluster: &crate::observe::cluster::ClusterView,
+/// What the cluster shows of the instances of this cloud that have a Node.
+fn nodes_of_instances(
+    cluster: &ClusterView,
     silent_after: Span,
     cloud: &CloudName,
-) -> BTreeSet<InstanceId> {
-    let lives = |seen: &NodeSeen| {
-        seen.node.ready == Ready::True
-            || cluster.lease_age(&seen.node.name).is_some_and(|age| age <= silent_after)
-    };
-    cluster
-        .nodes
-        .values()
-        .filter(|seen| lives(seen))
-        .filter_map(|seen| seen.link.as_ref().filter(|link| link.cloud == *cloud))
-        .map(|link| link.instance.clone())
-        .collect()
+) -> BTreeMap<InstanceId, NodeOf> {
+    let mut shown = BTreeMap::new();
+    for seen in cluster.nodes.values() {
+        let Some(link) = seen.link.as_ref().filter(|link| link.cloud == *cloud) else { continue };
+        let renewed = || cluster.lease_age(&seen.node.name).is_some_and(|age| age <= silent_after);
+        let now = match seen.node.ready == Ready::True || renewed() {
+            true => NodeOf::Lives,
+            false if seen.lost => NodeOf::None,
+            false => NodeOf::Silent,
+        };
+        let known = shown.entry(link.instance.clone()).or_insert(now);
+        *known = now.max(*known);
+    }
+    shown
 }

@@ -153,6 +153,14 @@ pub struct Deadlines {
     pub confirm: bool,
 }
 
+impl Deadlines {
+    /// How long a machine that boots may take until it has been well for its dwell. Where a join may take for ever, a reboot
+    /// may not.
+    pub fn boot_patience(&self) -> Span {
+        self.join_within.unwrap_or(Span::from_min(15)) + self.dwell
+    }
+}
+
 impl Default for Deadlines {
     fn default() -> Self {
         Self {

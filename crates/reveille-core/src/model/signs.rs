@@ -67,6 +67,8 @@ pub const DRAINED: &str = "cordoned before it was deleted";
 pub enum Removal {
     /// A program marked it before, with this key.
     Marked(Arc<str>),
+    /// A person had paused repairs of it, or kept it to look at it: both stand although the Node does not.
+    Reserved(&'static str),
     /// It was cordoned when it was deleted.
     Drained,
 }
@@ -76,6 +78,7 @@ impl Removal {
     pub fn sign(&self) -> Arc<str> {
         match self {
             Self::Marked(key) => key.clone(),
+            Self::Reserved(key) => Arc::from(*key),
             Self::Drained => Arc::from(DRAINED),
         }
     }
@@ -86,7 +89,9 @@ impl Removal {
 /// because that controller deletes every Node whose instance it does not find.
 pub fn removal(intent: &NodeIntent, cordoned: bool) -> Option<Removal> {
     let drained = || cordoned.then_some(Removal::Drained);
-    intent.leaving.clone().map(Removal::Marked).or_else(drained)
+    let kept = intent.asks.as_ref().is_some_and(|asks| asks.keep == Some(true));
+    let reserved = || intent.paused.then_some(PAUSE).or(kept.then_some(KEEP)).map(Removal::Reserved);
+    intent.leaving.clone().map(Removal::Marked).or_else(reserved).or_else(drained)
 }
 
 /// Reads the signs. `taints` are keys; `deleting` tells that the object has a deletion timestamp. `whole` is false when

@@ -25,6 +25,7 @@ use super::access::AccessView;
 use super::fresh::{Fresh, Thing};
 use super::holders::Holders;
 use super::listing::Difference;
+pub use super::listing::NodeOf;
 use super::pack::{Growth, pack};
 use super::ports::InUse;
 use super::source::Source;
@@ -224,8 +225,7 @@ impl CloudView {
 
     /// Takes in a complete snapshot that was begun then: what was asked for by itself since is newer, and stays as it is.
     /// `remembered` are machines that the ledger knows and no listing has shown since the
-    /// restart: the first listing is held against them. `alive` tells of an instance whether its node is Ready or its
-    /// lease is fresh: such a one cannot be gone, whatever a list says.
+    /// restart: the first listing is held against them. `node_of` tells what the cluster shows of an instance.
     pub fn apply(
         &mut self,
         roster: &Roster,
@@ -233,7 +233,7 @@ impl CloudView {
         begun: Time,
         snapshot: &CloudSnapshot,
         remembered: &[InstanceId],
-        alive: &dyn Fn(&InstanceId) -> bool,
+        node_of: &dyn Fn(&InstanceId) -> NodeOf,
     ) -> CloudChange {
         let mut change = CloudChange::default();
         self.fresh.outdate(begun);
@@ -252,7 +252,7 @@ impl CloudView {
             if difference.lacks_nobody && remembered.is_empty() {
                 self.doubted_missing.clear();
             } else {
-                self.find_missing(roster, now, snapshot, remembered, alive, &mut change);
+                self.find_missing(roster, now, snapshot, remembered, node_of, &mut change);
             }
             self.listed_once = true;
             self.listed_begun = snapshot.begun;

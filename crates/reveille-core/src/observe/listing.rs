@@ -38,6 +38,17 @@ impl<'a> Difference<'a> {
     }
 }
 
+/// What the cluster shows of an instance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum NodeOf {
+    /// No Node that the newest list holds.
+    None,
+    /// A Node that is not Ready and whose lease is old.
+    Silent,
+    /// A Node that is Ready, or whose lease is fresh: the instance cannot be gone, whatever a list says.
+    Lives,
+}
+
 impl CloudView {
     /// One walk beside what is known.
     pub(super) fn difference<'a>(&self, listed: &'a [Arc<Instance>]) -> Difference<'a> {
@@ -74,7 +85,7 @@ impl CloudView {
         now: Time,
         snapshot: &CloudSnapshot,
         remembered: &[InstanceId],
-        alive: &dyn Fn(&InstanceId) -> bool,
+        node_of: &dyn Fn(&InstanceId) -> NodeOf,
         change: &mut CloudChange,
     ) {
         let listed: BTreeSet<&InstanceId> = snapshot.instances.iter().map(|instance| &instance.id).collect();
@@ -93,10 +104,12 @@ impl CloudView {
         let tolerated = roster.timing.may_lack(known);
         let owned_listed = known - missing.len();
         let emptied = owned_listed == 0 && known > 0;
-        let living = missing.iter().filter(|id| alive(id)).count();
+        // The only machine of a project may really be gone, and its Node then goes as well.
+        let named = missing.iter().any(|id| node_of(id) != NodeOf::None);
+        let living = missing.iter().filter(|id| node_of(id) == NodeOf::Lives).count();
         let why = if emptied && living > 0 {
             Some(format!("its list is empty of our machines, yet {living} of them have a live node"))
-        } else if emptied && known > 1 {
+        } else if emptied && (known > 1 || named) {
             Some(format!("its list is empty, and held {known} of our machines before"))
         } else if newly > tolerated {
             Some(format!("{newly} of {known} machines went missing from its list at once"))

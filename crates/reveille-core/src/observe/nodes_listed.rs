@@ -210,7 +210,14 @@ impl ClusterView {
 
     /// Nodes of the ledger that no list has shown yet, and whose machines run.
     fn still_awaited<'a>(&'a self, fleet: Fleet<'a>) -> impl Iterator<Item = &'a NodeName> {
-        let runs = move |(_, (cloud, id)): &(_, &(CloudName, InstanceId))| fleet.running(cloud, id).is_some();
+        // What runs in a cloud that was not listed yet, or whose list is doubted, is not known.
+        let is_unknown = move |cloud: &CloudName| {
+            let view = fleet.clouds.get(cloud);
+            view.is_some_and(|view| !view.listed_once() || view.source.doubted().is_some())
+        };
+        let runs = move |(_, (cloud, id)): &(_, &(CloudName, InstanceId))| {
+            fleet.running(cloud, id).is_some() || is_unknown(cloud)
+        };
         self.awaited.nodes.iter().filter(runs).map(|(name, _)| name)
     }
 

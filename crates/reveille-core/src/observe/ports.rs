@@ -96,7 +96,7 @@ impl CloudView {
         };
         let bare = self.instances.values().filter(runs).filter(is_bare).count();
         let tolerated = roster.timing.may_lack(running);
-        let why = if running > 1 && with_ports.is_empty() {
+        let why = if (running > 1 || bare > 0) && with_ports.is_empty() {
             Some(format!("its port list is empty beside {running} running machines"))
         } else if bare > tolerated {
             Some(format!("{bare} of {running} running machines lost all their ports at once"))

@@ -14,11 +14,11 @@ use crate::effect::Call;
 use crate::event::PauseScope;
 use crate::guard::{Guard, stands};
 use crate::model::hosting::GroupPhase;
-use crate::model::id::{NodeName, ZoneName};
+use crate::model::id::{NodeName, PoolName, ZoneName};
 use crate::model::incident::{Confidence, FaultKind, MachineKey, Subject};
 use crate::model::instance::InstanceState;
 use crate::model::node::Ready;
-use crate::model::roster::{Limits, Mode, Pool};
+use crate::model::roster::{GroupRef, Limits, Mode, Pool};
 use crate::model::time::Span;
 use crate::observe::cloud::{CloudView, Seen};
 use crate::observe::cluster::ClusterView;
@@ -92,17 +92,42 @@ fn mode(desk: &Desk<'_>, case: &Case, class: Class, holds: &mut Vec<Hold>) {
 /// What the roster allows for the case: its pool's mode, or for what pools share the most careful of them.
 pub fn mode_of(desk: &Desk<'_>, case: &Case, class: Class) -> Mode {
     let mode = |pool: &Pool| class.mode(&pool.repair, desk.roster.access.repair);
-    if let Some(pool) = case.incident.pool.as_ref().and_then(|name| desk.roster.pools.get(name)) {
+    if let Some(pool) = pool_of(desk, case).and_then(|name| desk.roster.pools.get(name)) {
         return mode(pool);
     }
     desk.roster.pools.values().map(mode).min().unwrap_or(Mode::Off)
 }
 
+/// The pool that the machine is in now: an operator may have moved it to another one since the incident opened.
+fn pool_of<'a>(desk: &Desk<'a>, case: &'a Case) -> Option<&'a PoolName> {
+    let seen = desk.seen_of(&case.incident.key.subject).map(|(_, seen)| seen);
+    seen.and_then(Seen::pool).or(case.incident.pool.as_ref())
+}
+
+/// The pools whose machines a repair may change: that of the machine, or all that use the group or the router.
+fn pools_of<'a>(desk: &Desk<'a>, case: &'a Case) -> Vec<&'a PoolName> {
+    let pools = desk.roster.pools.iter();
+    match &case.incident.key.subject {
+        Subject::Group(cloud, group) => {
+            let view = desk.clouds.get(cloud);
+            let is_it = |named: &GroupRef| view.is_some_and(|view| view.resolve(named).as_ref() == Ok(group));
+            let uses = |pool: &Pool| pool.cloud == *cloud && pool.groups.iter().any(is_it);
+            pools.filter(|(_, pool)| uses(pool)).map(|(name, _)| name).collect()
+        }
+        Subject::Router(..) => pools.map(|(name, _)| name).collect(),
+        _ => pool_of(desk, case).into_iter().collect(),
+    }
+}
+
 fn paused(desk: &Desk<'_>, case: &Case, holds: &mut Vec<Hold>) {
-    let pool = case.incident.pool.as_ref();
+    let pools = pools_of(desk, case);
     let seen = desk.seen_of(&case.incident.key.subject).map(|(_, seen)| seen);
     let is_called = |name: &str| is_named(case, seen, name);
-    for pause in desk.pauses.iter().filter(|pause| pause.scope.covers(pool, is_called)) {
+    let covers = |scope: &PauseScope| {
+        let of_pool = pools.iter().any(|pool| scope.covers(Some(pool), is_called));
+        of_pool || pools.is_empty() && scope.covers(None, is_called)
+    };
+    for pause in desk.pauses.iter().filter(|pause| covers(&pause.scope)) {
         let scope = match &pause.scope {
             PauseScope::Roster | PauseScope::OtherController => format!("roster {}", desk.roster.name),
             PauseScope::Pool(name) => format!("pool {name}"),
@@ -111,7 +136,8 @@ fn paused(desk: &Desk<'_>, case: &Case, holds: &mut Vec<Hold>) {
         let by = format!("by {}: {}", pause.by, pause.reason);
         holds.push(Hold::Paused { scope: scope.into(), by: by.into() });
     }
-    if let Some(pool) = pool.and_then(|name| desk.roster.pools.get(name)).filter(|pool| pool.paused) {
+    let paused = pools.iter().filter_map(|name| desk.roster.pools.get(*name)).find(|pool| pool.paused);
+    if let Some(pool) = paused {
         holds.push(Hold::Paused { scope: format!("pool {}", pool.name).into(), by: "in the roster".into() });
     }
     let node = seen.and_then(|seen| desk.node(seen));

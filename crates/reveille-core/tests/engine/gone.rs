@@ -1,12 +1,14 @@
 //! Many objects that are really gone: the lists that lack them are doubted, and the doubt ends by a second witness.
 
-use reveille_core::event::{ClusterFact, Command, Event, Pause, PauseScope};
+use reveille_core::effect::{ReadError, ReadErrorKind};
+use reveille_core::event::{CloudFact, CloudSnapshot, ClusterFact, Command, Event, Pause, PauseScope};
 use reveille_core::model::incident::FaultKind;
 use reveille_core::model::node::Ready;
+use reveille_core::model::roster::Pool;
 use reveille_core::model::time::Span;
 use reveille_core::observe::source::Trust;
 
-use super::fixture::{CLOUD, Field, node, roster};
+use super::fixture::{CLOUD, Field, instance, node, roster};
 
 const FOUR: [&str; 4] = ["i001", "i002", "i003", "i004"];
 
@@ -216,4 +218,70 @@ fn node_that_goes_while_many_are_lost_together_is_lost_with_them() {
     assert_eq!(field.destructive_calls(), 0, "{:?}", field.calls);
     let held = field.held("i007", FaultKind::Vanished);
     assert!(held.contains("the Nodes of 5 machines went missing together"), "{held}");
+}
+
+/// Two clouds. A backup that is older than some machines is restored while no process runs, and the next process does not reach
+/// one of the clouds: what its ledger knows of that one counts against the list all the same.
+#[test]
+fn machines_of_a_cloud_that_is_away_count_against_a_restored_list() {
+    const SECOND: &str = "os-b";
+    let wanted = || {
+        let mut wanted = roster();
+        wanted.clouds = vec![CLOUD.into(), SECOND.into()];
+        let gate =
+            Pool { name: "gate".into(), cloud: SECOND.into(), ..wanted.pools[&"workers".into()].clone() };
+        wanted.pools.insert("gate".into(), gate);
+        wanted
+    };
+    let mut field = Field::new(wanted()).populate(10);
+    let ids: Vec<String> = (0..30).map(|number| format!("b{number:03}")).collect();
+    for id in &ids {
+        field.nodes.insert(id.clone(), node(id, Ready::True));
+    }
+    let instances = ids.iter().map(|id| instance(id).into()).collect();
+    let there = CloudSnapshot { instances, groups: field.snapshot().groups, ..CloudSnapshot::default() };
+    let tell = |field: &mut Field, away: bool| {
+        let error = ReadError { kind: ReadErrorKind::Unavailable, text: "503".into(), retry_after: None };
+        let fact = if away { CloudFact::Failed(error) } else { CloudFact::read(there.clone()) };
+        field.feed(Event::Cloud { cloud: SECOND.into(), fact });
+    };
+    for _ in 0..10 {
+        tell(&mut field, false);
+        field.run(Span::from_s(30));
+    }
+    for id in ["i001", "i002"].into_iter().map(str::to_owned).chain(ids[..20].iter().cloned()) {
+        field.nodes.remove(&id);
+    }
+    let mut next = field.restarted(wanted());
+    next.sync_nodes();
+    for number in 0..240 {
+        tell(&mut next, number < 12);
+        next.watch_for(Span::from_s(30));
+    }
+    assert_eq!(next.calls, []);
+}
+
+/// The credential leads to another project for a while: the list of servers is empty, and each id is denied.
+#[test]
+fn empty_list_is_not_believed_of_an_only_machine_whose_node_is_there() {
+    for machines in [1, 2] {
+        let mut field = Field::new(roster()).populate(machines);
+        field.run(Span::from_min(5));
+        field.nodes.get_mut("i000").unwrap().ready = Ready::Unknown;
+        field.instances.clear();
+        field.ports.clear();
+        field.run(Span::from_min(30));
+        assert_eq!(field.calls, [], "{machines}");
+    }
+    // Really deleted, and its Node by the cloud controller: an empty project is no reason to doubt for ever.
+    let mut field = Field::new(roster()).populate(1);
+    field.run(Span::from_min(5));
+    field.delete_machine("i000");
+    field.nodes.get_mut("i000").unwrap().ready = Ready::Unknown;
+    field.run(Span::from_min(2));
+    assert!(!of_cloud(&field).is_given());
+    let node = field.nodes.remove("i000").unwrap();
+    field.feed(Event::Cluster(ClusterFact::Deleted { name: node.name, uid: node.uid }));
+    field.run(Span::from_min(10));
+    assert!(of_cloud(&field).is_given(), "{}", of_cloud(&field));
 }

@@ -122,6 +122,24 @@ fn machines_of_another_controller_have_time_to_come_up_after_the_handover() {
     assert!(!field.calls.is_empty(), "it has its turn");
 }
 
+/// Where a join may take for ever, a reboot may not: the same patience as for our own.
+#[test]
+fn handover_waits_for_a_boot_also_where_a_join_may_take_for_ever() {
+    let mut wanted = roster();
+    wanted.pools.get_mut(&"workers".into()).unwrap().deadlines.join_within = None;
+    let mut field = Field::new(wanted).populate(10);
+    let others = Pause { scope: PauseScope::OtherController, by: "other".into(), reason: "acts".into() };
+    field.feed(Event::Command(Command::Pauses([others].into())));
+    field.run(Span::from_min(5));
+    silence(&mut field);
+    field.run(Span::from_min(8));
+    field.feed(Event::Command(Command::Pauses([].into())));
+    field.run(Span::from_min(16));
+    assert_eq!(field.calls, []);
+    field.run(Span::from_min(60));
+    assert!(!field.calls.is_empty(), "it has its turn");
+}
+
 /// A machine is rebooted, and its Node is deleted while it boots: another incident, which goes on with that patience. So does
 /// the next process.
 #[test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use reveille_core::event::CloudSnapshot;
 use reveille_core::model::instance::{Instance, InstanceState};
 use reveille_core::model::time::{Span, Time};
-use reveille_core::observe::cloud::{CloudChange, CloudView, Seen};
+use reveille_core::observe::cloud::{CloudChange, CloudView, NodeOf, Seen};
 
 use super::fixture::{CLOUD, Field, roster};
 
@@ -25,7 +25,7 @@ fn second(instances: Vec<Arc<Instance>>) -> (CloudView, CloudChange) {
     for (at, instances) in [(1_000, listed()), (11_000, instances)] {
         let snapshot = CloudSnapshot { instances, ..CloudSnapshot::default() };
         let at = Time::from_ms(at);
-        change = view.apply(&roster(), at, at, &snapshot, &[], &|_| false);
+        change = view.apply(&roster(), at, at, &snapshot, &[], &|_| NodeOf::None);
     }
     (view, change)
 }

@@ -1,18 +1,20 @@
 //! A restart neither repeats nor loses an intent.
 
+use std::sync::Arc;
+
 use reveille_core::effect::{Call, Effect, Outcome};
 use reveille_core::engine::{Restored, Start, State};
 use reveille_core::event::{ClusterFact, Event};
 use reveille_core::model::id::{Fence, IncidentId, IntentId};
 use reveille_core::model::incident::{FaultKind, IncidentKey, MachineKey, Subject};
 use reveille_core::model::instance::{Fault, InstanceState};
-use reveille_core::model::node::{NodeEvent, Ready};
+use reveille_core::model::node::{Node, NodeEvent, Ready};
 use reveille_core::model::roster::Roster;
 use reveille_core::model::time::{Span, Time};
 use reveille_core::plan::ladder::{Rung, ladder};
 use reveille_core::record::{Domain, Record};
 
-use super::fixture::{Field, roster};
+use super::fixture::{Field, node, roster};
 
 /// Runs until a group repair is recorded, and stops the process at the given point.
 fn crashed(after_call: bool, after_effect: bool) -> Field {
@@ -450,4 +452,54 @@ fn who_ended_while_we_were_away_and_is_still_listed_went_through_somebody_else()
     let mut next = restarted(field);
     next.run(Span::from_min(1));
     assert!(next.state.desk().others.contains_key(&"workers".into()), "its pool is left alone for a while");
+}
+
+/// A full disk refuses that a machine joined, and a smaller record that was on its way already finds room: that it was drained and
+/// deleted. What is written again must not unsay that.
+#[test]
+fn refused_record_that_is_written_again_unsays_no_later_one() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(Span::from_min(3));
+    field.add_machine("i050", false);
+    field.run(Span::from_s(30));
+    field.nodes.insert("i050".into(), node("i050", Ready::True));
+    let there = Arc::new(field.nodes["i050"].clone());
+    let cordoned = Arc::new(Node { cordoned: true, ..field.nodes["i050"].clone() });
+    let (name, uid) = (there.name.clone(), there.uid.clone());
+    let refused = field.step(Event::Cluster(ClusterFact::Applied(there)));
+    let mut kept = field.step(Event::Cluster(ClusterFact::Applied(cordoned)));
+    kept.extend(field.step(Event::Cluster(ClusterFact::Deleted { name, uid })));
+    field.nodes.remove("i050");
+    for effect in refused {
+        let Effect::Record { id, .. } = effect else { continue };
+        field.step(Event::RecordFailed(id));
+    }
+    for effect in kept {
+        let Effect::Record { id, record } = effect else { continue };
+        field.records.push(record);
+        field.step(Event::Recorded(id));
+    }
+    // The ledger that lagged behind is given a checkpoint, before the refused records come again.
+    field.records = field.state.checkpoint();
+    field.run(Span::from_min(30));
+    assert_eq!(field.calls, []);
+    let mut next = field.restarted(roster());
+    next.run(Span::from_min(90));
+    assert_eq!(next.calls, []);
+}
+
+/// Time synchronisation sets the clock back by some milliseconds each few minutes.
+#[test]
+fn clock_that_steps_back_by_milliseconds_delays_no_repair() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(Span::from_min(5));
+    field.nodes.get_mut("i007").unwrap().ready = Ready::Unknown;
+    for _ in 0..60 {
+        field.run(Span::from_min(4));
+        let now = field.now;
+        field.now = now - Span::from_ms(900);
+        field.feed(Event::Tick);
+        field.now = now;
+    }
+    assert!(field.destructive_calls() > 1, "{:?}", field.calls);
 }

@@ -1,15 +1,18 @@
 //! Routes through what is no machine of ours, through another project, and those that a nudge left behind.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use reveille_core::effect::{Call, Outcome, ReadError, ReadErrorKind};
 use reveille_core::event::{CloudFact, CloudSnapshot, Event};
 use reveille_core::model::incident::{FaultKind, IncidentKey, Subject};
+use reveille_core::model::instance::Instance;
 use reveille_core::model::network::{Route, Router};
-use reveille_core::model::node::Condition;
+use reveille_core::model::node::{Condition, Ready};
+use reveille_core::model::roster::Pool;
 use reveille_core::model::time::Span;
 
-use super::fixture::{CLOUD, Field, port, roster};
+use super::fixture::{CLOUD, Field, instance, node, port, roster};
 
 const SECOND: &str = "os-b";
 
@@ -327,4 +330,40 @@ fn group_of_the_routers_project_is_not_unresolved_before_it_was_listed() {
     let snapshot = CloudSnapshot { groups: Some(Vec::new()), ..field.snapshot() };
     field.feed(Event::Cloud { cloud: CLOUD.into(), fact: CloudFact::read(snapshot) });
     assert!(field.state.desk().cases.contains_key(&key));
+}
+
+/// The router is in one project, the only machine of another one allows a VIP on its port. That project's list of ports is
+/// empty for a minute, and the machine is listed with its address as before.
+#[test]
+fn route_to_a_vip_stays_when_the_only_machine_of_its_project_lists_no_port() {
+    let mut wanted = roster();
+    wanted.network.router = Some((CLOUD.into(), "r-1".into()));
+    wanted.clouds = vec![CLOUD.into(), SECOND.into()];
+    let gate = Pool { name: "gate".into(), cloud: SECOND.into(), ..wanted.pools[&"workers".into()].clone() };
+    wanted.pools.insert("gate".into(), gate);
+    let mut field = Field::new(wanted).populate(5);
+    let held = route("198.19.77.0/24", "10.8.9.50");
+    field.routers = vec![Router { id: "r-1".into(), routes: vec![held], limit: None }];
+    let mut there = port("b001", &["g-nodes"]);
+    there.addresses = Box::new([ip("10.8.9.9")]);
+    there.pairs = Box::new(["10.8.9.50/32".parse().unwrap()]);
+    let machine = Instance { addresses: Box::new([ip("10.8.9.9")]), ..instance("b001") };
+    let whole = CloudSnapshot {
+        instances: vec![machine.into()],
+        ports: vec![("b001".into(), there.into())],
+        in_use: Arc::new(["10.8.9.50/32".parse().unwrap()].into()),
+        groups: field.snapshot().groups,
+        ..CloudSnapshot::default()
+    };
+    field.nodes.insert("b001".into(), node("b001", Ready::True));
+    for _ in 0..10 {
+        second(&mut field, whole.clone());
+        field.run(Span::from_s(30));
+    }
+    for _ in 0..5 {
+        let torn = CloudSnapshot { ports: Vec::new(), in_use: Arc::default(), ..whole.clone() };
+        second(&mut field, torn);
+        field.run(Span::from_s(30));
+    }
+    assert_eq!(field.calls, []);
 }

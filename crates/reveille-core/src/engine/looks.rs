@@ -91,7 +91,7 @@ impl State {
         }
         match purpose {
             LookFor::Missing(cloud, instance) => self.on_missing_answer(&cloud, &instance, &answer, at),
-            LookFor::Namesake(_, _, node) => self.on_namesake_answer(&node, &answer),
+            LookFor::Namesake(cloud, _, node) => self.on_namesake_answer(&cloud, &node, &answer),
             LookFor::Lost(node) => self.on_lost_answer(&node, &answer, at),
             LookFor::Deleter(pool, instance) => self.on_deleter_answer(&pool, &instance, answer),
             LookFor::Evidence(key) => self.on_evidence(&key, &look, answer, at),
@@ -242,7 +242,7 @@ impl State {
         }
     }
 
-    fn on_namesake_answer(&mut self, node: &NodeName, answer: &Result<Answer, ReadError>) {
+    fn on_namesake_answer(&mut self, cloud: &CloudName, node: &NodeName, answer: &Result<Answer, ReadError>) {
         let settles = self.roster.settles.values().max().copied().unwrap_or_default();
         let Some(seen) = self.cluster.nodes.get_mut(node) else { return };
         // Whatever was answered: who asks again at once gets the same answer, without end.
@@ -251,16 +251,19 @@ impl State {
             // Its machine may be too young for its cloud to know.
             Ok(Answer::Instance(None)) if self.now.since(seen.first_seen) < settles => {}
             Ok(Answer::Instance(None)) => {
-                seen.denials = seen.denials.saturating_add(1);
-                seen.found = 0;
+                let denials = seen.denied_by.entry(cloud.clone()).or_default();
+                *denials = denials.saturating_add(1);
+                if seen.denials(&self.roster.clouds) > 0 {
+                    seen.found = 0;
+                }
             }
             Ok(Answer::Instance(Some(found))) => {
-                seen.denials = 0;
+                seen.denied_by.clear();
                 seen.found = seen.found.saturating_add(1);
                 // Had it a mark of the roster, it were in a view by now, and the node linked to it.
                 seen.unmarked = !found.state.is_leaving() && found.state != InstanceState::Other;
             }
-            Ok(_) => seen.denials = 0,
+            Ok(_) => seen.denied_by.clear(),
             Err(_) => {}
         }
         self.dirty.insert(MachineKey::Node(node.clone()));

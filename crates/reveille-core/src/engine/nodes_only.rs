@@ -1,7 +1,7 @@
 //! Nodes that no listed instance explains: an instance that was denied leaves a ghost, one without our mark is not ours.
 //!
 //! ```text
-//!  node, not Ready, no link ─▶ its instance is asked for by id ─┬─ denied twice ─▶ ghost
+//!  node, not Ready, no link ─▶ its instance is asked for by id ─┬─ denied twice by each cloud ─▶ ghost
 //!                                                             ├─ there, no mark ─▶ told as unmarked, or asked again much later
 //!                                                             └─ not answered ──▶ asked again
 //! ```
@@ -36,19 +36,21 @@ impl State {
     pub(super) fn judge_node_only(&mut self, key: &MachineKey, name: &NodeName) {
         let mut faults = Vec::new();
         let listed = self.clouds.values().all(|view| view.is_known(self.now));
-        let unlinked = self
-            .cluster
-            .nodes
-            .get(name)
-            .filter(|seen| seen.link.is_none() && seen.node.ready != Ready::True && listed)
-            .cloned();
+        let found = self.cluster.nodes.get(name);
+        let unlinked = found.filter(|seen| seen.link.is_none() && seen.node.ready != Ready::True);
+        if unlinked.is_some() && !listed {
+            // A dead kubelet changes its Node no more: it is judged again when the last cloud has been listed.
+            self.unsure.insert(key.clone());
+        }
+        let unlinked = unlinked.filter(|_| listed).cloned();
         if let Some(seen) = unlinked
             && let Provider::Instance(id) = &seen.node.provider
         {
-            if seen.unmarked && seen.denials == 0 && self.shares_its_mark() {
+            let denials = seen.denials(&self.roster.clouds);
+            if seen.unmarked && denials == 0 && self.shares_its_mark() {
                 faults.push(hosting::unmarked(name, id, self.now));
-            } else if seen.denials >= Unlisted::DENIALS {
-                faults.push(faults::ghost_without_memory(name, id, seen.denials, self.now));
+            } else if denials >= Unlisted::DENIALS {
+                faults.push(faults::ghost_without_memory(name, id, denials, self.now));
             } else {
                 // One that is being deleted may stay so for ever.
                 let later = Unlisted::APART.doubled(seen.found, ANOTHERS_AGAIN);

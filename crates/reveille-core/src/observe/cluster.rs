@@ -45,8 +45,9 @@ pub struct NodeSeen {
     pub unmarked: bool,
     /// How often in a row its instance was found when it was asked for.
     pub found: u32,
-    /// Its providerID names an instance that its cloud denies by id: so often.
-    pub denials: u8,
+    /// Its providerID names an instance that these clouds deny by id: so often each, since one of them last found it. An id says
+    /// nothing of the project, so that all clouds of the roster are asked.
+    pub denied_by: BTreeMap<CloudName, u8>,
     /// When its cloud was last heard about that instance, or failed to answer.
     pub last_answer: Option<Time>,
     /// Since when its taints and signs are on it; none where there are none, as on nearly every node.
@@ -74,7 +75,7 @@ impl NodeSeen {
             first_seen: now,
             unmarked: false,
             found: 0,
-            denials: 0,
+            denied_by: BTreeMap::new(),
             last_answer: None,
             marked: Marked::of(node, |_| now, now),
             found_asking: node.intent.asks.is_some(),
@@ -91,6 +92,15 @@ impl NodeSeen {
         self.found_asking &= self.node.intent.asks == node.intent.asks;
         self.node = node.clone();
         self.lost = false;
+    }
+
+    /// How often every one of these clouds has denied its instance.
+    pub fn denials(&self, clouds: &[CloudName]) -> u8 {
+        clouds
+            .iter()
+            .map(|cloud| self.denied_by.get(cloud).copied().unwrap_or_default())
+            .min()
+            .unwrap_or_default()
     }
 
     /// Since when this taint is on it; `None`: it is not.

@@ -190,6 +190,8 @@ pub struct Field {
     pub refuses: Option<Outcome>,
     /// Reads of this instance by its id fail.
     pub cell_down: Option<String>,
+    /// What other clouds than [`CLOUD`] answer when they are asked for an instance by id.
+    pub elsewhere: BTreeMap<String, Instance>,
     /// Targeted reads are not answered for now; those that were asked for meanwhile.
     pub unanswered: Option<Vec<(LookId, Look)>>,
     /// Roles that every user holds; `None`: nobody may tell.
@@ -230,6 +232,7 @@ impl Field {
             leaves_nudges: false,
             refuses: None,
             cell_down: None,
+            elsewhere: BTreeMap::new(),
             unanswered: None,
             held: Some(Vec::new()),
             role_reads: 0,
@@ -478,6 +481,9 @@ impl Field {
 
     pub fn answer(&self, look: &Look) -> Answer {
         match look {
+            Look::Instance(cloud, id) if cloud.as_str() != CLOUD => {
+                Answer::Instance(self.elsewhere.get(id.as_str()).cloned().map(Arc::new))
+            }
             Look::Instance(_, id) => Answer::Instance(self.described(id.as_str())),
             Look::Ports(_, id) => {
                 Answer::Ports(self.ports.get(id.as_str()).cloned().map(Arc::new).into_iter().collect())

@@ -1,14 +1,14 @@
 //! Instances that went while nobody watched: only the ledger knew them, and a node may be left of them.
 
 use reveille_core::effect::Call;
-use reveille_core::event::{Answer, Event};
-use reveille_core::model::incident::FaultKind;
-use reveille_core::model::instance::InstanceState;
+use reveille_core::event::{Answer, CloudFact, CloudSnapshot, Event};
+use reveille_core::model::incident::{FaultKind, IncidentKey, MachineKey, Subject};
+use reveille_core::model::instance::{Instance, InstanceState};
 use reveille_core::model::node::Ready;
 use reveille_core::model::time::Span;
 use reveille_core::record::Record;
 
-use super::fixture::{CLOUD, Field, node, roster};
+use super::fixture::{CLOUD, Field, instance, node, roster};
 use super::restart::{restarted, restarted_with};
 
 /// A fleet whose machine `i004` went while Reveille was down, as its last process left the ledger.
@@ -134,4 +134,32 @@ fn the_lease_of_a_namesake_keeps_no_node_of_a_machine_that_is_gone() {
     let left =
         |call: &Call| matches!(call, Call::DeleteNode { name, .. } if name.as_str() == "node-i004-old");
     assert!(matches!(&field.calls[..], [call] if left(call)), "{:?}", field.calls);
+}
+
+/// A provider ID says nothing of the project. The other one's instance, which its owner deletes and which stays so, is denied here
+/// and found there: no ghost (seed 3200250).
+#[test]
+fn node_of_an_instance_in_another_project_is_no_ghost() {
+    let mut wanted = roster();
+    wanted.clouds.push("os-b".into());
+    let mut field = Field::new(wanted).populate(10);
+    let stuck = Instance { state: InstanceState::Deleting, ..instance("b001") };
+    field.elsewhere.insert("b001".to_owned(), stuck);
+    field.nodes.insert("b001".to_owned(), node("b001", Ready::Unknown));
+    let other = || CloudFact::read(CloudSnapshot { groups: Some(Vec::new()), ..CloudSnapshot::default() });
+    for _ in 0..240 {
+        field.feed(Event::Cloud { cloud: "os-b".into(), fact: other() });
+        field.run(Span::from_s(30));
+    }
+    let of_node = |key: &IncidentKey| key.subject == Subject::Machine(MachineKey::Node("node-b001".into()));
+    assert!(!field.state.desk().cases.keys().any(of_node));
+    let opened = |record: &&Record| matches!(record, Record::Opened { key, .. } if of_node(key));
+    assert_eq!(field.records.iter().filter(opened).count(), 0);
+    // Denied there as well, it is one.
+    field.elsewhere.clear();
+    for _ in 0..480 {
+        field.feed(Event::Cloud { cloud: "os-b".into(), fact: other() });
+        field.run(Span::from_s(30));
+    }
+    assert!(field.state.desk().cases.keys().any(of_node));
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use crate::guard::{Guard, stands};
 use crate::model::cause::Cause;
-use crate::model::id::NodeName;
+use crate::model::id::{NodeName, NodeUid};
 use crate::model::incident::{Confidence, Evidence, FaultKind, Finding};
 use crate::model::instance::InstanceState;
 use crate::model::node::{Condition, NodeEvent, Provider, Ready};
@@ -342,7 +342,8 @@ pub(super) fn is_of_the_pod_network(ready: &Condition) -> bool {
 /// The node that the machine joined as is gone, and another that names it does not answer: what the other says of a kubelet
 /// is not about this machine's. It may as well be the machine coming back under another name, so it gets that time.
 fn judge_stand_in(witness: Witness<'_>, seen: &Seen, real: &NodeName, other: &NodeName) -> Standing {
-    let mut standing = judge_vanished(witness, real, witness.deadlines(seen).not_ready_within);
+    let mut standing =
+        judge_vanished(witness, real, seen.joined_uid.as_ref(), witness.deadlines(seen).not_ready_within);
     if let Standing::Absent(absence) = &mut standing {
         let text = format!("node {other} names this instance, too, and has not been Ready");
         absence.finding.evidence.push(witness.evidence("nodes", &text));
@@ -360,7 +361,8 @@ fn judge_missing(witness: Witness<'_>, seen: &Seen) -> Standing {
     }
     let deadlines = witness.deadlines(seen);
     if let Some(name) = &seen.joined {
-        let mut standing = judge_vanished(witness, name, deadlines.vanished_within);
+        let own = seen.joined_uid.as_ref();
+        let mut standing = judge_vanished(witness, name, own, deadlines.vanished_within);
         if let (Standing::Absent(absence), Some(unlisted)) = (&mut standing, &seen.unlisted) {
             let (denied, young) = (witness.now.since(unlisted.since), witness.now.since(seen.first_seen));
             let text = format!(
@@ -380,7 +382,7 @@ fn judge_missing(witness: Witness<'_>, seen: &Seen) -> Standing {
     let new = seen.born_in_sight || seen.made_meanwhile;
     let removed = |name: &NodeName| witness.cluster.events_about(name).any(is_removal);
     if !new && let Some(namesake) = names().find(removed) {
-        let mut standing = judge_vanished(witness, &namesake, deadlines.vanished_within);
+        let mut standing = judge_vanished(witness, &namesake, None, deadlines.vanished_within);
         if let Standing::Absent(absence) = &mut standing {
             // A name is a hint: nobody saw that node stand for this machine.
             absence.finding.confidence = Confidence::Possible;
@@ -441,9 +443,12 @@ fn duplicate(witness: Witness<'_>, text: &str) -> Standing {
     absent(FaultKind::Duplicate, finding, None, true)
 }
 
-fn judge_vanished(witness: Witness<'_>, name: &NodeName, due_after: Span) -> Standing {
-    let told: Vec<&NodeEvent> =
-        witness.cluster.events_about(name).filter(|event| is_removal(event)).collect();
+/// `own` is the uid of the Node that the machine stood as, where this process saw it.
+fn judge_vanished(witness: Witness<'_>, name: &NodeName, own: Option<&NodeUid>, due_after: Span) -> Standing {
+    // The last Node of that name may have been another machine's: nothing that was said of it is about this one (seed 3107845).
+    let is_anothers = own.zip(witness.cluster.gone_uid(name)).is_some_and(|(own, gone)| own != gone);
+    let told = witness.cluster.events_about(name).filter(|event| !is_anothers && is_removal(event));
+    let told: Vec<&NodeEvent> = told.collect();
     let told = last_removal(&told);
     let by_controller = told.iter().any(|event| &*event.reason == DELETING_NODE);
     // Without an event, a person is the cause that is left. Events about a Node that was not watched when it went may be about
@@ -452,7 +457,7 @@ fn judge_vanished(witness: Witness<'_>, name: &NodeName, due_after: Span) -> Sta
         true => Cause::NodeDeletedByCloudController,
         false => Cause::NodeDeletedByPerson,
     };
-    let watched = witness.cluster.saw_go(name);
+    let watched = witness.cluster.saw_go(name) && !is_anothers;
     let confidence = match (told.is_empty() || !watched, by_controller) {
         (true, _) => Confidence::Possible,
         (false, true) => Confidence::Sure,

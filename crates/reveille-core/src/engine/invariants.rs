@@ -128,7 +128,10 @@ fn check_opened(state: &State, key: &IncidentKey) -> Result<(), Violation> {
     let Subject::Machine(MachineKey::Instance(cloud, id)) = &key.subject else { return Ok(()) };
     let seen = state.clouds.get(cloud).and_then(|view| view.instances.get(id));
     let is_older = seen.is_some_and(|seen| seen.joined.is_some() || !seen.born_in_sight);
-    ensure(!is_older, 2, || format!("{id} is called {} beside an empty list of nodes", key.kind.name()))
+    ensure(!is_older, 2, || {
+        let joined = seen.and_then(|seen| seen.joined.as_ref()).map_or("nothing", NodeName::as_str);
+        format!("{id}, which joined as {joined}, is called {} beside an empty list of nodes", key.kind.name())
+    })
 }
 
 fn ensure(holds: bool, invariant: u8, what: impl FnOnce() -> String) -> Result<(), Violation> {

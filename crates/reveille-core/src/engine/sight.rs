@@ -442,6 +442,7 @@ impl State {
         let is_back = ready || seen.joined.as_ref().is_none_or(|joined| joined == name);
         if is_back {
             seen.left = None;
+            seen.joined_uid = Some(node.node.uid.clone());
         }
         let was_lost = is_back && self.cluster.lost_together.remove(&machine);
         let joined_before = seen.joined.as_ref() == Some(name) || (seen.joined.is_some() && !ready);

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use crate::event::{CloudSnapshot, Scope};
 use crate::guard::{Guard, stands};
-use crate::model::id::{CloudName, GroupId, InstanceId, InstanceName, NodeName, PoolName, RouterId};
+use crate::model::id::{CloudName, GroupId, InstanceId, InstanceName, NodeName, NodeUid, PoolName, RouterId};
 use crate::model::instance::{Instance, InstanceState, Port};
 use crate::model::network::{Router, SecurityGroup};
 use crate::model::roster::{Claim, GroupRef, Pool, Roster};
@@ -45,6 +45,9 @@ pub struct Seen {
     pub nodes: Vec<NodeName>,
     /// It was seen with a node, in this life or an earlier one of ours.
     pub joined: Option<NodeName>,
+    /// The uid of the Node that it last stood as, in this process. Of the next Node of that name, another machine's, nothing is
+    /// said of this one.
+    pub joined_uid: Option<NodeUid>,
     /// Its node was seen Ready.
     pub was_ready: bool,
     /// Its node left on purpose; it is not expected back.
@@ -119,6 +122,7 @@ impl Seen {
             ports: Vec::new(),
             nodes: Vec::new(),
             joined: None,
+            joined_uid: None,
             was_ready: false,
             left: None,
             born_in_sight: false,

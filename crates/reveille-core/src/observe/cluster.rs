@@ -404,7 +404,12 @@ impl ClusterView {
     /// The last node of that name went while this process watched. Of one that went before, or while no process ran, the events
     /// that the API still holds may be about an object before it: a Node that was deleted and came back within the hour.
     pub fn saw_go(&self, name: &NodeName) -> bool {
-        self.events.gone_uid(name).is_some()
+        self.gone_uid(name).is_some()
+    }
+
+    /// The uid of the last node of that name, where this process watched it go.
+    pub fn gone_uid(&self, name: &NodeName) -> Option<&NodeUid> {
+        self.events.gone_uid(name)
     }
 
     /// Whether this node answers: Ready, and not lost.

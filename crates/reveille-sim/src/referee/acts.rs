@@ -78,6 +78,13 @@ impl Referee {
             if self.intents.values().any(is_it) {
                 continue;
             }
+            // What no listing holds and each read denies is gone already for all that anybody can see (seed 2304123).
+            if !self.foreign.contains_key(id) && scene.world.hides_server(id) {
+                self.unseen_ends.insert(id.clone());
+            }
+            if self.unseen_ends.contains(id) {
+                continue;
+            }
             self.foreign.entry(id.clone()).or_insert_with(|| (now, pool.clone()));
         }
     }
@@ -204,6 +211,10 @@ impl Referee {
         let Some(pool) = ground.pool.as_ref().and_then(|name| scene.roster.pools.get(name)) else { return };
         let rolled = self.rolled.get(&pool.name).and_then(|(_, at)| *at);
         let quiet = scene.roster.timing.rollout_quiet;
+        // One machine has one image: nothing shows that its pool had another before (seed 3102868).
+        let compared =
+            scene.world.machines().iter().filter(|one| one.pool.as_ref() == Some(&pool.name)).count() > 1;
+        let rolled = rolled.filter(|_| compared);
         if rolled.is_some_and(|at| self.ago(at) > OTHERS_SHOW && self.ago(at) < quiet) {
             self.foul("rolling", call.to_string());
         }
@@ -279,7 +290,7 @@ impl Referee {
         scene: &Scene<'_>,
     ) {
         let time = pool.deadlines.join_within.unwrap_or(Span::ZERO) + pool.deadlines.dwell;
-        let Some(boot) = scene.world.booted_at(id).filter(|_| ground.comes_up) else { return };
+        let Some(boot) = scene.world.booted_at(id).flatten().filter(|_| ground.comes_up) else { return };
         let reboots = |call: &Call| matches!(call, Call::Reboot { instance, .. } if instance == id);
         let rebooted = self.intents.values().any(|earlier| {
             let lately = |at: Time| at <= boot && at < self.now && self.felt(at) + SLACK < time;

@@ -84,6 +84,8 @@ pub struct Referee {
     fleet_dark_since: Option<Time>,
     rolled: BTreeMap<PoolName, (u32, Option<Time>)>,
     foreign: BTreeMap<InstanceId, (Time, PoolName)>,
+    /// Others deleted them while every listing and read denied them.
+    unseen_ends: BTreeSet<InstanceId>,
     newest_join: BTreeMap<PoolName, Time>,
     limit_told: Option<usize>,
     deletions: BTreeMap<PoolName, Vec<Deleted>>,

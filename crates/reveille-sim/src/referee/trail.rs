@@ -137,7 +137,9 @@ impl Referee {
         let reboots = of_it.filter(|other| matches!(other.call, Call::Reboot { .. }));
         let Some(called) = reboots.filter_map(|other| other.called).min() else { return };
         let what = format!("{} is credited, and the machine has not booted since", credited.call);
-        if scene.world.booted_at(instance).is_none_or(|boot| boot < called) {
+        // Of one that ended meanwhile the world knows no boot any more (seed 2303699).
+        let Some(booted) = scene.world.booted_at(instance) else { return };
+        if booted.is_none_or(|boot| boot < called) {
             self.foul("unearned credit", what);
         }
     }

@@ -137,7 +137,7 @@ impl World {
             addresses: Box::new([project::address(host)]),
             config_drive: !matches!(trouble, Some(Trouble::MetadataDown | Trouble::PayloadGone)),
             locked: false,
-            created: Some(stamp(self.now)),
+            created: Some(stamp(self.cloud_time())),
             hostname: None,
             hosting: self.hosting_anew(pool),
         };
@@ -452,7 +452,7 @@ impl World {
             addresses: Box::new([project::address(host)]),
             config_drive: true,
             locked: false,
-            created: Some(stamp(self.now)),
+            created: Some(stamp(self.cloud_time())),
             hostname: None,
             hosting: None,
         };

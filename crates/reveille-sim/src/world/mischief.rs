@@ -313,6 +313,11 @@ impl World {
         }
     }
 
+    /// What the cloud's clock says now.
+    pub(super) const fn cloud_time(&self) -> Time {
+        Time::from_ms(self.now.ms + self.project.skew_ms)
+    }
+
     /// What a machine's own clock says now, as its kubelet writes it into its lease.
     pub(super) fn renewal_of(&self, id: &InstanceId) -> Renewal {
         by_clock(self.now, self.mischief.clocks.get(id))

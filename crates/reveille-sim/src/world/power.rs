@@ -109,8 +109,8 @@ impl World {
     }
 
     /// When the machine last began to boot.
-    pub(crate) fn booted_at(&self, id: &InstanceId) -> Option<Time> {
-        self.guests.get(id).and_then(|guest| guest.booted_at)
+    pub(crate) fn booted_at(&self, id: &InstanceId) -> Option<Option<Time>> {
+        self.guests.get(id).map(|guest| guest.booted_at)
     }
 }
 

@@ -320,7 +320,7 @@ impl World {
         let troubled = self.layout.is_troubled(cloud);
         let mut snapshot = self.project.snapshot(cloud, since);
         // By the cloud's clock, as its answer's Date header says it.
-        snapshot.begun = Some(ServiceTime::from_s((self.now.ms + self.project.skew_ms).div_euclid(1000)));
+        snapshot.begun = Some(ServiceTime::from_s(self.cloud_time().ms.div_euclid(1000)));
         snapshot.instances.retain(|instance| self.lies.hides(&instance.id, troubled).is_none());
         // EC2 tells of an instance's interfaces with the instance (`networkInterfaceSet` of DescribeInstances).
         if self.project.shows_ended {

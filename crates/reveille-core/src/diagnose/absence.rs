@@ -380,7 +380,7 @@ fn judge_missing(witness: Witness<'_>, seen: &Seen) -> Standing {
     // that was seen being born, or that our ledger never heard of, they tell nothing: names are given again, and the node
     // that went was its namesake's.
     let new = seen.born_in_sight || seen.made_meanwhile;
-    let removed = |name: &NodeName| witness.cluster.events_about(name).any(is_removal);
+    let removed = |name: &NodeName| witness.cluster.events_about(name).any(NodeEvent::is_removal);
     if !new && let Some(namesake) = names().find(removed) {
         let mut standing = judge_vanished(witness, &namesake, None, deadlines.vanished_within);
         if let Standing::Absent(absence) = &mut standing {
@@ -447,7 +447,7 @@ fn duplicate(witness: Witness<'_>, text: &str) -> Standing {
 fn judge_vanished(witness: Witness<'_>, name: &NodeName, own: Option<&NodeUid>, due_after: Span) -> Standing {
     // The last Node of that name may have been another machine's: nothing that was said of it is about this one (seed 3107845).
     let is_anothers = own.zip(witness.cluster.gone_uid(name)).is_some_and(|(own, gone)| own != gone);
-    let told = witness.cluster.events_about(name).filter(|event| !is_anothers && is_removal(event));
+    let told = witness.cluster.events_about(name).filter(|event| !is_anothers && event.is_removal());
     let told: Vec<&NodeEvent> = told.collect();
     let told = last_removal(&told);
     let by_controller = told.iter().any(|event| &*event.reason == DELETING_NODE);
@@ -490,7 +490,7 @@ fn last_removal<'a, 'b>(told: &'a [&'b NodeEvent]) -> &'a [&'b NodeEvent] {
 
 /// The last thing that was said of the removal of this Node is that a cloud controller deletes it.
 pub fn is_deleted_by_controller(cluster: &ClusterView, name: &NodeName) -> bool {
-    let told: Vec<&NodeEvent> = cluster.events_about(name).filter(|event| is_removal(event)).collect();
+    let told: Vec<&NodeEvent> = cluster.events_about(name).filter(|event| event.is_removal()).collect();
     last_removal(&told).iter().any(|event| &*event.reason == DELETING_NODE)
 }
 
@@ -498,11 +498,6 @@ pub fn is_deleted_by_controller(cluster: &ClusterView, name: &NodeName) -> bool 
 pub fn was_cordoned(cluster: &ClusterView, name: &NodeName) -> bool {
     let told = cluster.events_about(name).map(|event| &*event.reason);
     told.filter(|reason| matches!(*reason, CORDONED | UNCORDONED)).last() == Some(CORDONED)
-}
-
-/// The two events that tell that somebody removed a node: the cloud controller's, and the controller manager's after it.
-pub fn is_removal(event: &NodeEvent) -> bool {
-    matches!(&*event.reason, DELETING_NODE | "RemovingNode")
 }
 
 #[cfg(test)]

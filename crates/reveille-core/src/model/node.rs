@@ -116,3 +116,10 @@ pub struct NodeEvent {
     /// When, in the writer's own words.
     pub stamped: Option<Arc<str>>,
 }
+
+impl NodeEvent {
+    /// One of the two that tell that somebody removed a node: the cloud controller's, and the controller manager's after it.
+    pub fn is_removal(&self) -> bool {
+        matches!(&*self.reason, "DeletingNode" | "RemovingNode")
+    }
+}

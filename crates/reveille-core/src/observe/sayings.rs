@@ -9,7 +9,7 @@
 //! A node's name outlives its objects: a machine that was rebooted registers under the name that it had. What was said of the
 //! object before it is not said of this one, however often the API repeats it within its hour. Controllers name the object's uid
 //! (kubernetes `pkg/controller/util/node`, `RecordNodeEvent`; cloud-provider `controllers/nodelifecycle`, `MonitorNodes`). The
-//! kubelet writes the node's name in its place, so that its events are told apart by the time at which they were heard.
+//! kubelet writes the node's name in its place, so that its events are told apart by the removals between them.
 
 use std::collections::VecDeque;
 
@@ -64,16 +64,28 @@ impl Sayings {
     }
 
     /// The object of this name is gone; it was there at `last_there`, when the cluster was last heard before this. That moment
-    /// proves nothing of an event that names the object: the list that still showed it may have been an old one (seed 3200693).
+    /// says little of what was heard before it: the list that still showed the object may have been an old one (seeds 3200693
+    /// and 3205239). So it counts only for removals that name no uid.
     pub(super) fn gone(&mut self, last_there: Option<Time>, name: &NodeName, uid: &NodeUid) {
         self.gone.retain(|(known, _)| known != name);
         push(&mut self.gone, (name.clone(), uid.clone()));
         let long_before = |told: &Told| last_there.is_some_and(|at| at.since(told.at) > ABOUT_THEN);
-        let of_another = |told: &Told| match &told.event.uid {
-            Some(about) => about != uid,
-            None => long_before(told),
+        let removes_another = |told: &Told| {
+            let event = &told.event;
+            event.node == *name && event.is_removal() && event.uid.as_ref().is_some_and(|about| about != uid)
         };
-        self.end(|told| told.event.node == *name && of_another(told));
+        // What a kubelet said before another object of its name was removed, it said of that one.
+        let mut before_another = self.told.iter().rposition(removes_another).map_or(0, |place| place + 1);
+        self.end(|told| {
+            let is_before = before_another > 0;
+            before_another = before_another.saturating_sub(1);
+            let of_another = match &told.event.uid {
+                Some(about) => about != uid,
+                None if told.event.is_removal() => long_before(told),
+                None => is_before,
+            };
+            told.event.node == *name && of_another
+        });
     }
 
     /// The uid of the last object of that name, where this process watched it go.
@@ -81,10 +93,8 @@ impl Sayings {
         self.gone.iter().find(|(gone, _)| gone == name).map(|(_, uid)| uid)
     }
 
-    fn end(&mut self, is_former: impl Fn(&Told) -> bool) {
-        if !self.told.iter().any(&is_former) {
-            return;
-        }
+    /// Asked of each, oldest first.
+    fn end(&mut self, mut is_former: impl FnMut(&Told) -> bool) {
         for told in std::mem::take(&mut self.told) {
             match is_former(&told) {
                 true => push(&mut self.former, told.event),
@@ -160,21 +170,33 @@ mod tests {
     }
 
     #[test]
-    fn what_was_heard_long_before_an_object_went_was_said_of_another() {
+    fn removal_without_uid_that_was_heard_long_before_was_of_another() {
         let mut sayings = Sayings::default();
-        sayings.hear(min(0), event("a1"));
-        sayings.hear(min(30), event("a2"));
+        sayings.hear(min(0), event("aRemovingNode"));
+        sayings.hear(min(30), event("aDeletingNode"));
         sayings.gone(Some(min(31)), &NodeName::from("a"), &"first".into());
-        sayings.read(min(32), &["a1", "a2", "a3"].map(event));
-        assert_eq!(about_a(&sayings), ["2", "3"]);
+        sayings.read(min(32), &["aRemovingNode", "aDeletingNode", "a3"].map(event));
+        assert_eq!(about_a(&sayings), ["DeletingNode", "3"]);
     }
 
     #[test]
     fn what_was_heard_while_the_cluster_was_silent_may_be_of_the_object_that_went() {
         let mut sayings = Sayings::default();
-        sayings.hear(min(9), event("a1"));
+        sayings.hear(min(9), event("aRemovingNode"));
         sayings.gone(Some(min(2)), &NodeName::from("a"), &"first".into());
-        assert_eq!(about_a(&sayings), ["1"]);
+        assert_eq!(about_a(&sayings), ["RemovingNode"]);
+    }
+
+    /// An hour of events is heard at once after a restart, and an old list still shows the object that went.
+    #[test]
+    fn kubelet_spoke_of_the_object_that_was_removed_next() {
+        let name = NodeName::from("a");
+        let removed = |uid: &str| NodeEvent { uid: Some(uid.into()), ..event("aRemovingNode") };
+        let mut sayings = Sayings::default();
+        let all = [event("a1"), removed("first"), event("a2"), event("b3"), removed("second"), event("a4")];
+        sayings.read(min(0), &all);
+        sayings.gone(Some(min(30)), &name, &"second".into());
+        assert_eq!(about_a(&sayings), ["2", "RemovingNode", "4"]);
     }
 
     /// Whenever it was heard: a list may be old, and an event may come late.

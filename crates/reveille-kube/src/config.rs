@@ -18,7 +18,7 @@ use kube::{Client, Config};
 use thiserror::Error;
 use tokio::sync::Semaphore;
 
-use crate::{failure, proxy};
+use crate::{failure, plugin, proxy};
 
 /// Making a connection, TLS included.
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
@@ -26,8 +26,11 @@ const CONNECT_WITHIN: Duration = Duration::from_secs(5);
 /// Logging in: a credential plugin may ask an identity provider, and must come back.
 const LOG_IN_WITHIN: Duration = if cfg!(test) { Duration::from_millis(400) } else { Duration::from_secs(60) };
 
-/// One login to each server at a time, in the whole process. A credential plugin that hangs holds a thread, which nothing
-/// can end; without this each try to connect would leave another such thread behind.
+/// What is said of a login whose task ended before it did.
+const CUT_SHORT: &str = "logging in was cut short";
+
+/// One login to each server at a time, in the whole process. A credential plugin that hangs holds its turn until it is killed;
+/// without this each try to connect would start another one.
 static TURNS: Mutex<BTreeMap<Arc<str>, Arc<Semaphore>>> = Mutex::new(BTreeMap::new());
 
 fn turn_of(server: &Arc<str>) -> Arc<Semaphore> {
@@ -159,27 +162,23 @@ pub fn contexts(config: &ClusterConfig) -> Result<Vec<ContextInfo>, ConnectError
 }
 
 impl ClusterConfig {
-    /// Logs in: a client, and the server's `host:port`.
+    /// Logs in: a client, which knows when its credentials end, and the server's `host:port`.
     pub(crate) async fn client(&self) -> Result<(Client, Arc<str>), ConnectError> {
         let config = self.load().await?;
         let server = server_of(&config.cluster_url);
         if config.accept_invalid_certs {
             tracing::warn!(%server, "cluster: the kubeconfig turns off the check of the server's certificate");
         }
-        // kube runs credential plugins on the spot, and they may take their time.
         let turn = turn_of(&server);
         let login = async {
             let turn = turn.acquire_owned().await;
-            // The turn ends with the plugin and not with whoever waits for it.
-            tokio::task::spawn_blocking(move || (Client::try_from(config), turn).0).await
+            // On its own: the turn ends with the plugin and not with whoever waits for it.
+            tokio::spawn(async move { (log_in(config).await, turn).0 }).await
         };
         let client = match tokio::time::timeout(LOG_IN_WITHIN, login).await {
             Ok(Ok(Ok(client))) => client,
-            Ok(Ok(Err(error))) => return Err(ConnectError::Client { server, cause: in_words(&error) }),
-            Ok(Err(_)) => {
-                let cause = "logging in was cut short".to_owned();
-                return Err(ConnectError::Client { server, cause });
-            }
+            Ok(Ok(Err(cause))) => return Err(ConnectError::Client { server, cause }),
+            Ok(Err(_)) => return Err(ConnectError::Client { server, cause: CUT_SHORT.to_owned() }),
             Err(_) => return Err(ConnectError::TimedOut { server, after_s: LOG_IN_WITHIN.as_secs() }),
         };
         Ok((client, server))
@@ -239,6 +238,17 @@ impl ClusterConfig {
         let home = std::env::home_dir().map(|home| home.join(".kube").join("config"));
         home.filter(|path| path.exists()).map(|path| read(&path)).transpose()
     }
+}
+
+/// A client for this configuration that has nothing to renew; it knows when its credentials end. Or why not, in words that
+/// hold no secret.
+async fn log_in(mut config: Config) -> Result<Client, String> {
+    let settled = plugin::settle(&mut config.auth_info).await;
+    let ends = settled.map_err(|error| format!("no credentials: {error}"))?;
+    // Certificates are read from disk, and the command of an old provider runs on the spot and may take its time.
+    let made = tokio::task::spawn_blocking(move || Client::try_from(config)).await;
+    let client = made.map_err(|_| CUT_SHORT.to_owned())?.map_err(|error| in_words(&error))?;
+    Ok(client.with_valid_until(ends))
 }
 
 fn read(path: &Path) -> Result<Kubeconfig, ConnectError> {
@@ -335,7 +345,7 @@ users:
         assert_eq!(error.to_string(), "the kubeconfig has no context \"three\". It has: one, two.");
     }
 
-    /// A plugin that hangs holds its thread: the next tries wait for it and start no other.
+    /// A plugin that hangs holds its turn: the next tries wait for it and start no other.
     #[tokio::test]
     async fn hanging_plugin_is_started_once() {
         let runs = std::env::temp_dir().join(format!("reveille-plugin-{}", std::process::id()));

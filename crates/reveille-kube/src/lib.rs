@@ -16,10 +16,10 @@
 //!  Look ─▶ look ─▶ Answer        Call ─▶ perform ─▶ Outcome        commands that look once ─▶ observe_once
 //! ```
 //!
-//! Every request goes through one `session`: it holds the credentials, gives each request a deadline,
-//! logs in once more after a 401, and turns each refusal into one `Failure`. What comes back is
-//! decoded by `wire` into a few borrowed fields and mapped by `mapping` into the core's words. Long lists are split into
-//! their items by `pieces` while they arrive, so that memory holds what is kept of them and never their text.
+//! Every request goes through one `session`: it holds the credentials, gives each request a deadline, logs in once more
+//! after a 401 or shortly before the credentials end, and turns each refusal into one `Failure`. What comes back is decoded
+//! by `wire` into a few borrowed fields and mapped by `mapping` into the core's words. Long lists are split into their items
+//! by `pieces` while they arrive, so that memory holds what is kept of them and never their text.
 //!
 //! # Why not kube's `watcher`
 //!
@@ -50,6 +50,7 @@ mod outlet;
 mod page;
 mod paths;
 mod pieces;
+mod plugin;
 mod proxy;
 mod pulse;
 pub mod rbac;

@@ -2,8 +2,9 @@
 //!
 //! A request goes in with a deadline; a complete body, or a [`Failure`], comes out. A 401 reads the kubeconfig again, logs
 //! in once more and repeats the request once: tokens and certificates expire while a controller runs, and a request that
-//! was not authenticated did not happen. Nothing else is repeated here (kube's own retries are off): loops that may
-//! repeat have a backoff and say so.
+//! was not authenticated did not happen. Credentials that end soon are replaced beside the requests, which use the old ones
+//! meanwhile. A login has its own deadline, whoever waits for it, and there is one at a time. Nothing else is repeated here
+//! (kube's own retries are off): loops that may repeat have a backoff and say so.
 //!
 //! Whatever writes passes here, too, and is counted for its object first: above a budget it is refused and never sent
 //! ([`Ledger`]). A loop of ours that will not end costs the API server twelve requests and no more.
@@ -15,10 +16,13 @@ use std::time::Duration;
 use http::Response;
 use http::header::{DATE, HeaderMap, RETRY_AFTER};
 use http_body_util::BodyExt;
+use jiff::{SignedDuration, Timestamp};
 use kube::Client;
 use kube::client::Body;
 use reveille_core::effect::ReadErrorKind;
 use serde_json::value::RawValue;
+use tokio::sync::OwnedMutexGuard;
+use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
 
 use crate::config::ClusterConfig;
@@ -36,8 +40,11 @@ const REFUSAL_MAX_BYTES: usize = 64 << 10;
 
 /// After a login whose credentials were refused as well the next one waits this long, then twice as long, and so on.
 const LOG_IN_AGAIN: Duration = Duration::from_secs(1);
-/// The longest such wait.
+/// The longest such wait, and the shortest between two renewals.
 const LOG_IN_AGAIN_MAX: Duration = Duration::from_secs(60);
+
+/// Credentials are renewed so long before they end: room for two tries.
+const RENEW_BEFORE: SignedDuration = SignedDuration::from_secs(120);
 
 /// The client that is in use, and how logging in went.
 struct Logins {
@@ -46,7 +53,7 @@ struct Logins {
     /// The client of now was answered otherwise than with 401.
     proved: AtomicBool,
     /// Held by the one that logs in; the others wait and use what comes of it.
-    last: tokio::sync::Mutex<LastLogin>,
+    last: Arc<tokio::sync::Mutex<LastLogin>>,
 }
 
 #[derive(Default)]
@@ -80,11 +87,8 @@ pub(crate) struct Question {
 impl Session {
     /// A session with this client. With `config` it can log in again.
     pub(crate) fn new(client: Client, server: Arc<str>, config: Option<ClusterConfig>) -> Self {
-        let logins = Logins {
-            client: Mutex::new((0, client)),
-            proved: AtomicBool::new(false),
-            last: tokio::sync::Mutex::default(),
-        };
+        let logins =
+            Logins { client: Mutex::new((0, client)), proved: AtomicBool::new(false), last: Arc::default() };
         Self { logins: Arc::new(logins), config, server, spent: Arc::default() }
     }
 
@@ -147,9 +151,10 @@ impl Session {
         self.spent.allow(&question.ask)?;
         let again = question.ask.clone();
         let (number, client) = self.client();
+        self.renew(number, &client);
         match self.once(client, question.ask, question.within, question.about.as_deref()).await {
             Err(failure) if is_unauthorized(&failure) => {
-                if !self.log_in(number).await {
+                if !self.log_in(number, Instant::now() + question.within).await {
                     return Err(failure);
                 }
                 let (_, client) = self.client();
@@ -202,11 +207,12 @@ impl Session {
         Err(Refusal::read(&body).into_failure(status.as_u16(), asked, about))
     }
 
-    /// Reads the credentials afresh, when those of this number were refused. True when there are any to try. One login serves
-    /// all that wait for it, and one that was in vain is not repeated at once: an identity provider locks who tries too often.
-    async fn log_in(&self, refused: u64) -> bool {
-        let Some(config) = &self.config else { return false };
-        let mut last = self.logins.last.lock().await;
+    /// Reads the credentials afresh, when those of this number were refused. True when there are any to try by then. One login
+    /// serves all that wait for it, and one that was in vain is not repeated at once: an identity provider locks who tries
+    /// too often.
+    async fn log_in(&self, refused: u64, by: Instant) -> bool {
+        let last = Arc::clone(&self.logins.last).lock_owned();
+        let Ok(mut last) = timeout_at(by, last).await else { return false };
         if self.client().0 != refused {
             return true;
         }
@@ -218,19 +224,42 @@ impl Session {
         if last.in_vain > 0 && last.at.is_some_and(|at| at.elapsed() < wait) {
             return false;
         }
-        last.in_vain = last.in_vain.saturating_add(1);
-        let logged_in = config.client().await;
-        last.at = Some(Instant::now());
-        match logged_in {
-            Ok((client, _)) => {
-                *self.logins.client.lock().unwrap_or_else(PoisonError::into_inner) = (refused + 1, client);
-                true
-            }
-            Err(error) => {
-                tracing::warn!(%error, "cluster: cannot log in again");
-                false
-            }
+        let Some(login) = self.begin_login(last, refused) else { return false };
+        matches!(timeout_at(by, login).await, Ok(Ok(true)))
+    }
+
+    /// Begins to replace credentials that end soon. That end is another clock's: nothing rests on it but one more login.
+    fn renew(&self, number: u64, client: &Client) {
+        let ends_soon = |ends: &Timestamp| Timestamp::now() + RENEW_BEFORE >= *ends;
+        if !client.valid_until().as_ref().is_some_and(ends_soon) {
+            return;
         }
+        let Ok(last) = Arc::clone(&self.logins.last).try_lock_owned() else { return };
+        let is_due = last.at.is_none_or(|at| at.elapsed() >= LOG_IN_AGAIN_MAX);
+        if is_due && self.client().0 == number {
+            drop(self.begin_login(last, number));
+        }
+    }
+
+    /// Logs in, whether anybody waits for it or not: a plugin that was begun is to be of use. The lock says that it is under way.
+    fn begin_login(&self, mut last: OwnedMutexGuard<LastLogin>, number: u64) -> Option<JoinHandle<bool>> {
+        let config = self.config.clone()?;
+        let logins = Arc::clone(&self.logins);
+        last.in_vain = last.in_vain.saturating_add(1);
+        Some(tokio::spawn(async move {
+            let logged_in = config.client().await;
+            last.at = Some(Instant::now());
+            match logged_in {
+                Ok((client, _)) => {
+                    *logins.client.lock().unwrap_or_else(PoisonError::into_inner) = (number + 1, client);
+                    true
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "cluster: cannot log in again");
+                    false
+                }
+            }
+        }))
     }
 }
 
@@ -272,5 +301,37 @@ mod tests {
         assert_eq!(read, [7; 10]);
         let error = collect(Body::from(vec![7; 11]), &mut Vec::new(), 10, "api").await.unwrap_err();
         assert_eq!(error.kind, ReadErrorKind::Malformed);
+    }
+
+    /// The server refuses everybody, and the plugin of the kubeconfig hangs.
+    #[tokio::test]
+    async fn a_refused_request_ends_in_time_while_a_login_hangs() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        tokio::spawn(async move {
+            while let Ok((mut stream, _)) = listener.accept().await {
+                let answer = b"HTTP/1.1 401 Unauthorized\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+                let _ = tokio::io::AsyncReadExt::read(&mut stream, &mut [0; 4096]).await;
+                let _ = tokio::io::AsyncWriteExt::write_all(&mut stream, answer).await;
+            }
+        });
+        let path = std::env::temp_dir().join(format!("reveille-kube-{}-hangs", std::process::id()));
+        let user = "{exec: {apiVersion: client.authentication.k8s.io/v1, command: sleep, args: ['600']}}";
+        let kubeconfig = format!(
+            "apiVersion: v1\nkind: Config\ncurrent-context: c\nclusters: [{{name: c, cluster: {{server: '{url}'}}}}]\n\
+             contexts: [{{name: c, context: {{cluster: c, user: u}}}}]\nusers: [{{name: u, user: {user}}}]\n"
+        );
+        std::fs::write(&path, kubeconfig).unwrap();
+        let config = ClusterConfig { kubeconfig: Some(path.clone()), context: None };
+        let client = Client::try_from(kube::Config::new(url.parse().unwrap())).unwrap();
+        let session = Session::new(client, Arc::from("api"), Some(config));
+        for round in 0..2 {
+            let (ask, within) = (crate::paths::node(&"a".into()).unwrap(), Duration::from_millis(100));
+            let failure = session.open(Question { ask, within, about: None }).await.unwrap_err();
+            assert_eq!(failure.kind, ReadErrorKind::Unauthorized, "{}", failure.cause);
+            let under_way = session.logins.last.try_lock().is_err();
+            assert!(under_way || round > 0, "it has 400 ms, and nobody waited for its end");
+        }
+        std::fs::remove_file(path).unwrap();
     }
 }

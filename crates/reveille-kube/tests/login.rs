@@ -155,6 +155,92 @@ async fn refused_requests_share_one_login() {
     std::fs::remove_file(&runs).unwrap();
 }
 
+/// A credential plugin that says the token in a file; while another file is there, it hangs.
+struct Plugin {
+    kubeconfig: Kubeconfig,
+    files: PathBuf,
+}
+
+impl Plugin {
+    fn new(name: &str, server: &Server, ends: &str) -> Self {
+        let files = std::env::temp_dir().join(format!("reveille-kube-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&files).unwrap();
+        let text = format!(
+            "apiVersion: v1\nkind: Config\ncurrent-context: c\n\
+             clusters: [{{name: c, cluster: {{server: \"http://{}\"}}}}]\n\
+             contexts: [{{name: c, context: {{cluster: c, user: u}}}}]\n\
+             users:\n- name: u\n  user:\n    exec:\n      apiVersion: client.authentication.k8s.io/v1\n\
+             \x20     interactiveMode: Never\n      command: sh\n      args:\n      - -c\n      - |\n\
+             \x20       cd {}; echo run >> runs; test -e hangs && exec sleep 45\n\
+             \x20       echo \"status: {{token: $(cat token), expirationTimestamp: '{ends}'}}\"\n",
+            server.address,
+            files.display()
+        );
+        let kubeconfig = Kubeconfig::write(name, "http://127.0.0.1:1", "t");
+        std::fs::write(&kubeconfig.0, text).unwrap();
+        Self { kubeconfig, files }
+    }
+
+    fn put(&self, file: &str, text: &str) {
+        std::fs::write(self.files.join(file), text).unwrap();
+    }
+
+    fn runs(&self) -> usize {
+        std::fs::read_to_string(self.files.join("runs")).unwrap().lines().count()
+    }
+
+    /// Waits until it ran so often.
+    async fn ran(&self, times: usize) {
+        for _ in 0..500 {
+            if self.runs() >= times {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        panic!("it ran {} times and not {times}", self.runs());
+    }
+}
+
+impl Drop for Plugin {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.files);
+    }
+}
+
+#[tokio::test]
+async fn a_renewal_that_hangs_is_one_process_and_holds_up_no_request() {
+    let server = Server::start("good").await;
+    let plugin = Plugin::new("hung", &server, "2000-01-01T00:00:00Z");
+    plugin.put("token", "good");
+    let cluster = Cluster::connect(&plugin.kubeconfig.config()).await.unwrap();
+    assert_eq!(plugin.runs(), 1, "one run is one login");
+    plugin.put("hangs", "");
+    let look = Look::Node(NodeName::from("a"));
+    for _ in 0..4 {
+        let answer = tokio::time::timeout(Duration::from_secs(5), cluster.look(&look)).await;
+        assert_eq!(answer.unwrap().unwrap(), Answer::Node(None));
+        plugin.ran(2).await;
+    }
+    assert_eq!(plugin.runs(), 2, "one plugin hangs");
+}
+
+#[tokio::test]
+async fn a_token_that_ends_soon_is_replaced_before_it_is_refused() {
+    let server = Server::start("first").await;
+    let plugin = Plugin::new("renewed", &server, "2000-01-01T00:00:00Z");
+    plugin.put("token", "first");
+    let cluster = Cluster::connect(&plugin.kubeconfig.config()).await.unwrap();
+    plugin.put("token", "second");
+    let look = Look::Node(NodeName::from("a"));
+    assert_eq!(cluster.look(&look).await.unwrap(), Answer::Node(None), "with the first");
+    plugin.ran(2).await;
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    *server.accepts.lock().unwrap() = "second".to_owned();
+    assert_eq!(cluster.look(&look).await.unwrap(), Answer::Node(None), "with the second");
+    assert_eq!(server.seen.lock().unwrap().len(), 2, "none was refused");
+    assert_eq!(plugin.runs(), 2, "renewals are not repeated at once");
+}
+
 #[tokio::test]
 async fn no_secret_reaches_a_debug_output() {
     let kubeconfig = Kubeconfig::write("debug", "http://127.0.0.1:1", "s3cret");

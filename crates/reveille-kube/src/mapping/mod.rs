@@ -3,6 +3,10 @@
 //! Raw JSON of one object goes in; a [`Node`], a lease or a [`NodeEvent`](reveille_core::model::node::NodeEvent) comes
 //! out. An object that does not decode as a whole is decoded field by field ([`salvage`]), so that one poisoned field
 //! costs that field and nothing else. Nothing is guessed: what cannot be read is unknown, never absent.
+//!
+//! Whoever may write a node's status may write a megabyte into each of its texts, and what is kept here goes into records of
+//! bounded size. So each text that the API server does not bound is cut at a length that no real one has, and each list that
+//! it does not bound at a count.
 
 mod event;
 mod intent;
@@ -22,6 +26,20 @@ pub(crate) use request::request;
 
 use crate::intern::Interner;
 use crate::wire::NodeDoc;
+
+/// Longest id kept, and longest version: a boot id has 36 bytes.
+const ID_MAX_BYTES: usize = 64;
+/// Longest word kept: a condition's type or reason, an event's reporter.
+const WORD_MAX_BYTES: usize = 128;
+/// Longest name of an object: longer than the API server takes any, and more than a taint's key may have.
+const NAME_MAX_BYTES: usize = 320;
+/// Most addresses, conditions or taints of one node that are kept.
+const ENTRIES_MAX: usize = 64;
+
+/// The text, or as much of it as fits, up to a character's border.
+fn within(text: &str, most_bytes: usize) -> &str {
+    &text[..text.floor_char_boundary(most_bytes)]
+}
 
 /// A node as it was read.
 pub(crate) struct Read {

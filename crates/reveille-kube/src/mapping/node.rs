@@ -11,7 +11,7 @@ use ipnet::IpNet;
 use reveille_core::model::id::{NodeName, NodeUid, ZoneName};
 use reveille_core::model::node::{Condition, Node, Provider, Ready};
 
-use super::{intent, provider};
+use super::{ENTRIES_MAX, ID_MAX_BYTES, NAME_MAX_BYTES, WORD_MAX_BYTES, intent, provider, within};
 use crate::intern::Interner;
 use crate::wire::{ConditionDoc, NodeDoc, NodeSpec, Taint};
 
@@ -37,6 +37,7 @@ pub(crate) fn map(doc: NodeDoc, unread: &[&'static str], interner: &Interner) ->
         internal.filter_map(|address| address.address.trim().parse().ok()).collect();
     internal.sort_unstable();
     internal.dedup();
+    internal.truncate(ENTRIES_MAX);
     let provider = match spec.provider_id.as_deref() {
         None if unread.contains(&"spec.providerID") => Provider::Unread(interner.share("not readable")),
         text => provider::provider(text),
@@ -53,8 +54,8 @@ pub(crate) fn map(doc: NodeDoc, unread: &[&'static str], interner: &Interner) ->
         uid: NodeUid::from(doc.metadata.uid.as_deref().unwrap_or_default()),
         provider,
         system_uuid,
-        boot_id: info.boot_id.filter(|id| !id.is_empty()).map(Into::into),
-        kubelet: info.kubelet_version.filter(|v| !v.is_empty()).map(|version| interner.share(&version)),
+        boot_id: short(info.boot_id.as_deref()).map(Into::into),
+        kubelet: short(info.kubelet_version.as_deref()).map(|version| interner.share(version)),
         addresses: internal.into(),
         pod_ranges: pod_ranges(&spec),
         ready: ready(&conditions),
@@ -67,11 +68,18 @@ pub(crate) fn map(doc: NodeDoc, unread: &[&'static str], interner: &Interner) ->
     })
 }
 
+/// An id or a version, where there is one.
+fn short(text: Option<&str>) -> Option<&str> {
+    text.filter(|text| !text.is_empty()).map(|text| within(text, ID_MAX_BYTES))
+}
+
 /// The keys of the taints, whatever their values and effects.
 fn keys(taints: &[Taint], interner: &Interner) -> Box<[Arc<str>]> {
-    let mut keys: Vec<Arc<str>> = taints.iter().map(|taint| interner.share(&taint.key)).collect();
+    let key = |taint: &Taint| interner.share(within(&taint.key, NAME_MAX_BYTES));
+    let mut keys: Vec<Arc<str>> = taints.iter().map(key).collect();
     keys.sort_unstable();
     keys.dedup();
+    keys.truncate(ENTRIES_MAX);
     keys.into()
 }
 
@@ -101,17 +109,16 @@ fn ready(conditions: &[ConditionDoc]) -> Ready {
 fn kept(conditions: &[ConditionDoc], interner: &Interner) -> Box<[Condition]> {
     let counts = |condition: &&ConditionDoc| (condition.kind == READY) != (condition.status == "True");
     let keep = |condition: &ConditionDoc| Condition {
-        kind: interner.share(&condition.kind),
-        reason: interner.share(condition.reason.as_deref().unwrap_or_default()),
-        message: interner.share(cut(condition.message.as_deref().unwrap_or_default())),
+        kind: interner.share(within(&condition.kind, WORD_MAX_BYTES)),
+        reason: interner.share(within(condition.reason.as_deref().unwrap_or_default(), WORD_MAX_BYTES)),
+        message: interner.share(within(condition.message.as_deref().unwrap_or_default(), MESSAGE_MAX_BYTES)),
     };
     let mut kept: Vec<Condition> = conditions.iter().filter(counts).map(keep).collect();
+    // Where there are too many, Ready is none of those left out.
+    kept.sort_unstable_by(|a, b| (&*a.kind != READY, a).cmp(&(&*b.kind != READY, b)));
+    kept.truncate(ENTRIES_MAX);
     kept.sort_unstable();
     kept.into()
-}
-
-fn cut(message: &str) -> &str {
-    &message[..message.floor_char_boundary(MESSAGE_MAX_BYTES)]
 }
 
 #[cfg(test)]
@@ -193,6 +200,43 @@ mod tests {
         let node =
             with("/status/conditions", json!([{"type": "Ready", "status": "False", "message": message}]));
         assert_eq!(&*node.conditions[0].message, "x".repeat(MESSAGE_MAX_BYTES - 1));
+    }
+
+    /// Each is text that whoever writes a node's status may make as long as an object may be.
+    #[test]
+    fn no_text_or_list_of_a_node_is_kept_longer_than_any_real_one() {
+        let long = |first: &str| format!("{first}{}", "ä".repeat(500_000));
+        let condition =
+            json!({"type": long("T"), "status": "True", "reason": long("R"), "message": long("m")});
+        let many = (0..5000).map(
+            |number| json!({"type": format!("A{number:04}"), "status": "True", "reason": "", "message": ""}),
+        );
+        let ready = json!({"type": "Ready", "status": "False"});
+        let addresses = (0..5000).map(|number| {
+            json!({"type": "InternalIP", "address": format!("10.1.{}.{}", number / 256, number % 256)})
+        });
+        let node = |conditions: Vec<Value>, provider: String| {
+            read(&json!({
+                "metadata": {"name": "a", "uid": "u"},
+                "spec": {"providerID": provider, "taints": [{"key": long("k")}]},
+                "status": {"nodeInfo": {"bootID": long("b"), "kubeletVersion": long("v1.36.3")},
+                           "addresses": addresses.clone().collect::<Vec<_>>(), "conditions": conditions}
+            }))
+        };
+        for provider in [long("gce://"), format!("openstack:///{}", "a".repeat(1_000_000))] {
+            let node = node(vec![condition.clone()], provider);
+            assert_eq!(node.boot_id.as_ref().map(|id| id.len()), Some(63), "half a character is none");
+            assert!(node.kubelet.as_ref().is_some_and(|version| version.len() <= ID_MAX_BYTES));
+            assert!(node.taints[0].len() <= NAME_MAX_BYTES);
+            assert_eq!(node.addresses.len(), ENTRIES_MAX);
+            let Condition { kind, reason, message } = &node.conditions[0];
+            assert!(kind.len() <= WORD_MAX_BYTES && reason.len() <= WORD_MAX_BYTES);
+            assert!(message.len() <= MESSAGE_MAX_BYTES);
+            assert!(matches!(&node.provider, Provider::Unread(text) if text.len() <= NAME_MAX_BYTES));
+        }
+        let node = node(many.chain([ready]).collect(), String::new());
+        assert_eq!(node.conditions.len(), ENTRIES_MAX);
+        assert!(kinds(&node).contains(&READY));
     }
 
     #[test]

@@ -13,6 +13,8 @@ use std::sync::Arc;
 use reveille_core::model::id::InstanceId;
 use reveille_core::model::node::Provider;
 
+use super::{NAME_MAX_BYTES, WORD_MAX_BYTES, within};
+
 const OPENSTACK: &str = "openstack://";
 const AWS: &str = "aws://";
 
@@ -28,7 +30,7 @@ pub(crate) fn provider(text: Option<&str>) -> Provider {
     let id = text.strip_prefix(OPENSTACK).and_then(|rest| rest.split_once('/')).map(|(_region, id)| id);
     match id {
         Some(id) if is_plain(id) => Provider::Instance(InstanceId::new(canonical(id))),
-        _ => Provider::Unread(Arc::from(text)),
+        _ => Provider::Unread(Arc::from(within(text, NAME_MAX_BYTES))),
     }
 }
 
@@ -56,7 +58,7 @@ pub(crate) fn system_uuid(text: Option<&str>) -> Option<InstanceId> {
 }
 
 fn is_plain(id: &str) -> bool {
-    !id.is_empty()
+    (1..=WORD_MAX_BYTES).contains(&id.len())
         && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_'))
 }
 

@@ -10,6 +10,7 @@ use reveille_core::model::id::NodeName;
 use serde_json::value::RawValue;
 
 use super::subject::common_name;
+use super::{NAME_MAX_BYTES, within};
 use crate::failure::cut;
 use crate::intern::Interner;
 use crate::wire::{RequestDoc, RequestStatus};
@@ -24,12 +25,13 @@ pub(crate) fn request(raw: &RawValue, interner: &Interner) -> Option<(NodeName, 
     let subject = common_name(&spec.request).filter(|name| name.starts_with(NODE));
     let node =
         subject.as_deref().unwrap_or(&spec.username).strip_prefix(NODE).filter(|name| !name.is_empty())?;
+    let node = within(node, NAME_MAX_BYTES);
     let status = doc.status.unwrap_or_default();
     let (state, message) = decided(&status);
     let request = CertificateRequest {
         name: doc.metadata.name.filter(|name| !name.is_empty())?.into(),
-        signer: interner.share(&spec.signer_name),
-        requester: interner.share(&spec.username),
+        signer: interner.share(within(&spec.signer_name, NAME_MAX_BYTES)),
+        requester: interner.share(within(&spec.username, NAME_MAX_BYTES)),
         state,
         message: Arc::from(cut(message)),
         stamped: doc.metadata.creation_timestamp.unwrap_or_default().into(),

@@ -9,8 +9,9 @@
 //! A turn is one watch request of a few seconds (`turn`). It takes up where the last one ended, so a broken one costs
 //! nothing but a `Failed`; only a lost place needs a new list. The last node told is kept for each name, and shared with
 //! the engine: a heartbeat that changes nothing we read is not told. Every `audit_period` the nodes are listed once more,
-//! quietly. What differs is told as the change that it is, so that nothing missed stays missed; a list that lacks several
-//! nodes, or is older than what was told, is handed over whole, so that it is judged as a list.
+//! quietly; one that fails is repeated after waits of its own, while the watch goes on. What differs is told as the change
+//! that it is, so that nothing missed stays missed; a list that lacks several nodes, or is older than what was told, is
+//! handed over whole, so that it is judged as a list.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -65,7 +66,13 @@ struct Roll {
     known: BTreeMap<NodeName, Arc<Node>>,
     nameless: u64,
     version: String,
-    listed_at: Instant,
+}
+
+/// When the nodes are listed once more.
+struct Audits {
+    period: Duration,
+    due: Instant,
+    backoff: Backoff,
 }
 
 /// Lists and watches until nobody listens any more.
@@ -120,6 +127,7 @@ async fn follow(
     roll: &mut Roll,
     backoff: &mut Backoff,
 ) -> Result<Failure, Closed> {
+    let mut audits = Audits::new(cluster);
     loop {
         let began = Instant::now();
         let turn = tokio::select! {
@@ -139,15 +147,41 @@ async fn follow(
             }
             Err(failure) => report(cluster, outlet, backoff, "watch nodes", &failure).await?,
         }
-        if roll.listed_at.elapsed() >= cluster.rhythm.audit_period {
+        if audits.due <= Instant::now() {
             match identified(cluster).await {
                 Ok((identity, listing)) => {
+                    audits.worked();
                     outlet.identify(identity).await?;
                     audit(cluster, outlet, roll, listing).await?;
                 }
-                Err((what, failure)) => report(cluster, outlet, backoff, what, &failure).await?,
+                Err((what, failure)) => {
+                    cluster.pulse.broken();
+                    let wait = audits.failed(&failure);
+                    outlet.fail(failure.read_error(what, Some(wait))).await?;
+                }
             }
         }
+    }
+}
+
+impl Audits {
+    fn new(cluster: &Inner) -> Self {
+        let (period, floor) = (cluster.rhythm.audit_period, cluster.rhythm.backoff_min);
+        // Not the watch's: each turn that goes well would have the next audit wait the shortest time.
+        let backoff = Backoff::new(floor, period.max(floor));
+        Self { period, due: Instant::now() + period, backoff }
+    }
+
+    fn worked(&mut self) {
+        self.backoff.worked();
+        self.due = Instant::now() + self.period;
+    }
+
+    /// How long the next one waits.
+    fn failed(&mut self, failure: &Failure) -> Duration {
+        let wait = self.backoff.failed(failure.retry_after);
+        self.due = Instant::now() + wait;
+        wait
     }
 }
 
@@ -242,7 +276,7 @@ fn went_back(told: &str, listed: &str) -> bool {
 impl Roll {
     fn of(listing: Listing) -> Self {
         let Listing { nodes, nameless, version } = listing;
-        Self { known: nodes, nameless, version, listed_at: Instant::now() }
+        Self { known: nodes, nameless, version }
     }
 
     fn held(&self) -> Held {

@@ -191,6 +191,28 @@ fn audited(api: &Api) -> Told {
     Told::in_rhythm(api, Rhythm { audit_period, probe_period, ..Rhythm::default() })
 }
 
+/// A cluster whose list is too much for its API server, while its watch goes well.
+#[tokio::test(start_paused = true)]
+async fn audits_that_fail_wait_longer_each_time_while_the_watch_goes_on() {
+    let api = three();
+    let mut told = audited(&api);
+    told.synced().await;
+    told.during(50).await;
+    let lists = || api.requests().iter().filter(|(_, target)| target.contains("nodes?&limit=500")).count();
+    let before = lists();
+    assert_eq!(before, 1, "{:?}", api.requests());
+    api.fault(|faults| {
+        faults.refusals.push(("nodes?&limit=500", Refuse::Status(500, "InternalError", None)))
+    });
+    let facts = told.during(600).await;
+    let tried = lists() - before;
+    assert!((6..=20).contains(&tried), "{tried} lists in ten minutes");
+    assert_eq!(facts.iter().filter_map(|(_, fact)| failed(fact)).count(), tried, "the watch is well");
+    api.fault(|faults| faults.refusals.clear());
+    told.during(120).await;
+    assert!((1..=3).contains(&(lists() - before - tried)), "and then the audit's own period");
+}
+
 /// An etcd that was restored from a backup, or is empty: no watch event tells of what is not there any more.
 #[tokio::test(start_paused = true)]
 async fn audit_that_lacks_several_nodes_is_a_list() {

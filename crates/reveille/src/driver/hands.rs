@@ -38,6 +38,9 @@ const PLACE_WITHIN: Duration = Duration::from_secs(30);
 /// The call itself. Together with the wait this is less than the engine waits before it says "unknown" itself.
 pub(super) const CALL_WITHIN: Duration = Duration::from_secs(120);
 
+/// Judging a machine's words takes milliseconds; what takes so long waits for a thread that does not come.
+const JUDGE_WITHIN: Duration = Duration::from_secs(if cfg!(test) { 2 } else { 30 });
+
 /// First wait before an unreadable lock is read again; doubles.
 const LOCK_AGAIN_MIN: Duration = Duration::from_millis(100);
 /// Longest such wait.
@@ -181,11 +184,8 @@ async fn judged(judge: Arc<Judge>, event: Event) -> Event {
         return event;
     }
     let Event::Looked { look, .. } = event else { return event };
-    let heard = tokio::task::spawn_blocking(move || judge.heard(event)).await;
-    heard.unwrap_or_else(|_| {
-        let answer = Ok(Answer::NoConsole(Arc::from("it could not be judged; this is a fault of ours")));
-        Event::Looked { look, answer }
-    })
+    let heard = beside(move || judge.heard(event)).await;
+    heard.unwrap_or_else(|answer| Event::Looked { look, answer })
 }
 
 /// A machine's words, judged together, off the loop as well.
@@ -195,10 +195,26 @@ async fn weighed(
     console: Result<Answer, ReadError>,
     said: Result<Answer, ReadError>,
 ) -> Result<Answer, ReadError> {
-    let weighed = tokio::task::spawn_blocking(move || judge.weigh(&hearing, console, said)).await;
-    weighed.unwrap_or_else(|_| {
-        Ok(Answer::NoConsole(Arc::from("it could not be judged; this is a fault of ours")))
-    })
+    beside(move || judge.weigh(&hearing, console, said)).await.unwrap_or_else(|answer| answer)
+}
+
+/// What comes of judging on a thread of its own; or what to answer when it fails, or no thread is to be had.
+async fn beside<T: Send + 'static>(
+    judging: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Result<Answer, ReadError>> {
+    let mut judging = tokio::task::spawn_blocking(judging);
+    match timeout(JUDGE_WITHIN, &mut judging).await {
+        Ok(Ok(judged)) => Ok(judged),
+        Ok(Err(_)) => {
+            Err(Ok(Answer::NoConsole(Arc::from("it could not be judged; this is a fault of ours"))))
+        }
+        Err(_) => {
+            // What has not begun never does: nothing piles up for the thread that may come.
+            judging.abort();
+            let text = "cannot judge what the machine said: all threads of this process are taken";
+            Err(Err(ReadError { kind: ReadErrorKind::TimedOut, text: Arc::from(text), retry_after: None }))
+        }
+    }
 }
 
 async fn perform(desk: &Desk, leads: &FenceCheck, fence: Fence, call: Call) -> Outcome {
@@ -263,4 +279,27 @@ fn unread(look: &Look, kind: ReadErrorKind, why: &str) -> ReadError {
         Look::NodeEvents(name) => format!("the events about node {name}"),
     };
     ReadError { kind, text: Arc::from(format!("cannot read {what}: {why}")), retry_after: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use super::*;
+
+    #[test]
+    fn without_a_thread_to_judge_on_a_look_ends_with_an_error() {
+        let mut building = tokio::runtime::Builder::new_current_thread();
+        let runtime = building.enable_all().max_blocking_threads(1).build().unwrap();
+        let (free, taken) = channel::<()>();
+        runtime.block_on(async {
+            let held = tokio::task::spawn_blocking(move || taken.recv());
+            let answer = Ok(Answer::Console(Arc::from("Kernel panic - not syncing")));
+            let event = judged(Judge::built_in().unwrap(), Event::Looked { look: LookId(1), answer }).await;
+            let Event::Looked { look: LookId(1), answer: Err(error) } = event else { panic!("{event:?}") };
+            assert_eq!(error.kind, ReadErrorKind::TimedOut);
+            free.send(()).unwrap();
+            held.await.unwrap().unwrap();
+        });
+    }
 }

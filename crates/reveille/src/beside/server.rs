@@ -6,16 +6,20 @@
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use reveille_wire::report::Report;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{mpsc, oneshot, watch};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use super::{ASK_BYTES_MAX, WITHIN, path};
 use crate::driver::Question;
 use crate::view::ask::{Ask, Asked, Reply, answer};
+
+/// After a connection that could not be taken, most often because no descriptor is left: the next try fails at once, too.
+const ACCEPT_AGAIN: Duration = Duration::from_secs(1);
 
 /// Writes into an answer what is known beside the engine: what it has no say in.
 pub(crate) type Beside = Arc<dyn Fn(&mut Report) + Send + Sync>;
@@ -43,10 +47,11 @@ pub(crate) async fn serve(
             return;
         }
     };
+    let mut failing = false;
     loop {
         tokio::select! {
-            accepted = listener.accept() => {
-                if let Ok((stream, _)) = accepted {
+            accepted = accepted(listener.accept(), &mut failing) => {
+                if let Some((stream, _)) = accepted {
                     let (questions, beside) = (questions.clone(), beside.clone());
                     tokio::spawn(async move {
                         // Whoever asked and went away, or asked nonsense, gets no answer.
@@ -58,6 +63,23 @@ pub(crate) async fn serve(
         }
     }
     drop(std::fs::remove_file(&path));
+}
+
+/// A connection, or nothing after a pause. A row of failures is told once.
+async fn accepted<T>(accepting: impl Future<Output = std::io::Result<T>>, failing: &mut bool) -> Option<T> {
+    match accepting.await {
+        Ok(connection) => {
+            *failing = false;
+            Some(connection)
+        }
+        Err(error) => {
+            if !std::mem::replace(failing, true) {
+                tracing::warn!("cannot take the connection of a command beside us: {error}");
+            }
+            sleep(ACCEPT_AGAIN).await;
+            None
+        }
+    }
 }
 
 fn listen(path: &Path) -> std::io::Result<UnixListener> {
@@ -89,4 +111,24 @@ async fn exchange(stream: UnixStream, questions: mpsc::Sender<Question>, beside:
     reply.push(b'\n');
     write.write_all(&reply).await.ok()?;
     write.shutdown().await.ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::ready;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn connections_that_cannot_be_taken_are_tried_once_a_second() {
+        let (begun, mut failing) = (tokio::time::Instant::now(), false);
+        for _ in 0..3 {
+            let no_descriptor = std::io::Error::from_raw_os_error(24);
+            assert_eq!(accepted::<()>(ready(Err(no_descriptor)), &mut failing).await, None);
+            assert!(failing, "it is told once in a row");
+        }
+        assert_eq!(begun.elapsed().as_secs(), 3);
+        assert_eq!(accepted(ready(Ok(7)), &mut failing).await, Some(7));
+        assert_eq!((begun.elapsed().as_secs(), failing), (3, false));
+    }
 }

@@ -5,7 +5,7 @@
 //! listings, so that one token and one view of the service serve all. What kinds there are, `kinds` knows.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -15,6 +15,7 @@ use reveille_core::model::id::CloudName;
 use reveille_wire::roster::CloudRef;
 use reveille_wire::roster::look::Crowd;
 use tokio::sync::{Notify, watch};
+use tokio::time::{Instant, timeout};
 
 use super::World;
 use super::kinds::{self, Connected, Listing, Wants};
@@ -90,6 +91,8 @@ fn not_connected(entry: &str) -> ReadError {
 
 /// How often everybody in the project is counted, ours or not. Marks change seldom.
 const COUNT_PERIOD: Duration = Duration::from_secs(3600);
+/// Longest that counting may take: a third of what a listing has, which the listing without it needs then.
+const COUNT_WITHIN: Duration = Duration::from_secs(60);
 
 /// Lists the project; logs in first when nobody has.
 pub(crate) struct CloudReader {
@@ -120,38 +123,124 @@ impl CloudReader {
         (Self { name, at, entry, wants, listing, project, strangers, counted_at: None }, world, kick)
     }
 
-    /// What those carry who are of no roster, counted with the first full listing and then hourly.
+    /// What those carry who are of no roster, counted with the first full listing and then hourly, where that can be done.
     pub(crate) fn strangers(&self) -> Strangers {
         self.strangers.subscribe()
     }
 
-    async fn connect(&mut self) -> Result<&mut Box<dyn Listing>, ReadError> {
+    async fn connect(&mut self) -> Result<(), ReadError> {
         let connecting = kinds::connect(self.name.clone(), &self.at);
         let project = connecting.await.map_err(|unconnected| unconnected.error)?;
-        let listing = project.lister(&self.wants);
+        self.listing = Some(project.lister(&self.wants));
         self.project.send_replace(Some(project));
-        Ok(self.listing.insert(listing))
+        Ok(())
     }
 }
 
 impl Reader for CloudReader {
     async fn list(&mut self, now_full: bool) -> Result<CloudSnapshot, ReadError> {
-        let counted = self.counted_at.is_some_and(|at| at.elapsed() < COUNT_PERIOD);
-        let listing = match self.listing.take() {
-            Some(listing) => self.listing.insert(listing),
-            None => self.connect().await?,
-        };
-        if !now_full || counted {
+        if self.listing.is_none() {
+            self.connect().await?;
+        }
+        let Some(listing) = &mut self.listing else { return Err(not_connected(&self.entry)) };
+        if !now_full || self.counted_at.is_some_and(|at| at.elapsed() < COUNT_PERIOD) {
             return listing.list(now_full).await;
         }
-        let (snapshot, strangers) = listing.list_with_strangers().await?;
-        // Told before the snapshot is: whoever gets that one can hold it against this.
-        self.strangers.send_replace(Some(Arc::new(Crowd::of(&strangers))));
+        // Whether it succeeds or not: a project that is too large to be counted is still to be watched.
         self.counted_at = Some(Instant::now());
-        Ok(snapshot)
+        let why = match timeout(COUNT_WITHIN, listing.list_with_strangers()).await {
+            Ok(Ok((snapshot, strangers))) => {
+                // Told before the snapshot is: whoever gets that one can hold it against this.
+                self.strangers.send_replace(Some(Arc::new(Crowd::of(&strangers))));
+                return Ok(snapshot);
+            }
+            Ok(Err(error)) if error.retry_after.is_some() => return Err(error),
+            Ok(Err(error)) => error.text,
+            Err(_) => Arc::from(format!("not read within {} s", COUNT_WITHIN.as_secs())),
+        };
+        tracing::warn!(
+            cloud = &*self.entry,
+            "cannot count who else is in the project: {why}. It is listed without them, and counted again in an hour"
+        );
+        listing.list(true).await
     }
 
     fn name(&self) -> &str {
         &self.entry
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::super::kinds::inventory::Inventory;
+    use super::super::kinds::{Project, Unwanted};
+    use super::*;
+
+    /// A project that cannot be counted: it fails, or does not end. It notes what it was asked for.
+    #[derive(Clone, Default)]
+    struct Huge {
+        fails_with: Option<ReadError>,
+        asked: Arc<Mutex<Vec<&'static str>>>,
+    }
+
+    impl Project for Huge {
+        fn look(&self, _: Look) -> BoxFuture<'static, Result<Answer, ReadError>> {
+            futures::future::pending().boxed()
+        }
+
+        fn perform(&self, _: Call) -> BoxFuture<'static, Outcome> {
+            futures::future::pending().boxed()
+        }
+
+        fn lister(&self, _: &Wants) -> Box<dyn Listing> {
+            Box::new(self.clone())
+        }
+
+        fn survey(&self) -> BoxFuture<'static, Result<Inventory, ReadError>> {
+            futures::future::pending().boxed()
+        }
+
+        fn warning(&self) -> Option<String> {
+            None
+        }
+    }
+
+    impl Listing for Huge {
+        fn list(&mut self, _: bool) -> BoxFuture<'_, Result<CloudSnapshot, ReadError>> {
+            self.asked.lock().unwrap().push("ours");
+            futures::future::ready(Ok(CloudSnapshot::default())).boxed()
+        }
+
+        fn list_with_strangers(&mut self) -> BoxFuture<'_, Result<(CloudSnapshot, Unwanted), ReadError>> {
+            self.asked.lock().unwrap().push("everybody");
+            match self.fails_with.clone() {
+                Some(error) => futures::future::ready(Err(error)).boxed(),
+                None => futures::future::pending().boxed(),
+            }
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_project_that_cannot_be_counted_is_listed_all_the_same() {
+        let failed = |retry_after| {
+            Some(ReadError { kind: ReadErrorKind::Unavailable, text: "504".into(), retry_after })
+        };
+        let asked_for_patience = failed(Some(reveille_core::model::time::Span::from_s(9)));
+        for (fails_with, listed) in [(failed(None), true), (None, true), (asked_for_patience, false)] {
+            let huge = Huge { fails_with, ..Huge::default() };
+            let at = CloudRef::OpenStack { cloud: "prod".into(), clouds_file: None };
+            let connected: Connected = Arc::new(huge.clone());
+            let (mut reader, _, _) = CloudReader::new("os".into(), at, Arc::from([]), Some(connected));
+            let asked = || std::mem::take(&mut *huge.asked.lock().unwrap());
+            assert_eq!(reader.list(true).await.is_ok(), listed, "{:?}", huge.fails_with);
+            assert_eq!(asked()[..], ["everybody", "ours"][..1 + usize::from(listed)]);
+            assert!(reader.list(true).await.is_ok());
+            assert_eq!(asked(), ["ours"], "not counted again at once");
+            tokio::time::advance(COUNT_PERIOD).await;
+            drop(reader.list(true).await);
+            assert_eq!(asked()[0], "everybody", "and again an hour later");
+        }
     }
 }

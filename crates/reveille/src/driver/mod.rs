@@ -80,7 +80,7 @@ pub(crate) enum Ended {
     Settled,
     /// Something was still on its way when the time was over.
     TimeOver,
-    /// The ledger takes nothing more in this process.
+    /// The ledger takes nothing more in this process, or its thread has ended.
     LedgerOver,
     /// Another process holds the ledger now.
     Fenced,
@@ -136,12 +136,11 @@ impl Driver {
             let effects = tokio::select! {
                 biased;
                 _ = told(&mut self.stop) => break Ended::Told,
-                Some(ack) = self.acks.recv() => {
-                    if ack == Ack::Over {
-                        break Ended::LedgerOver;
-                    }
-                    self.helm.acknowledge((self.clock)(), ack)
-                }
+                ack = self.acks.recv() => match ack {
+                    // None: its thread has ended, by a panic.
+                    None | Some(Ack::Over) => break Ended::LedgerOver,
+                    Some(ack) => self.helm.acknowledge((self.clock)(), ack),
+                },
                 _ = pauses_due.tick() => match self.pauses.read() {
                     Some(command) => self.take(Event::Command(command)),
                     None => Vec::new(),
@@ -234,13 +233,18 @@ impl Driver {
         }
         let until = Instant::now() + STOP_WITHIN;
         let mut alarm = Alarm::default();
-        while under_way.calls() > 0 || self.helm.unanswered() > 0 || !self.inbox.is_empty() {
+        // Without its thread the ledger answers for nothing more.
+        let mut ledger = true;
+        while under_way.calls() > 0 || (ledger && self.helm.unanswered() > 0) || !self.inbox.is_empty() {
             let effects = tokio::select! {
                 biased;
-                Some(ack) = self.acks.recv() => {
-                    let now = (self.clock)();
-                    self.helm.acknowledge(now, ack)
-                }
+                ack = self.acks.recv(), if ledger => match ack {
+                    Some(ack) => self.helm.acknowledge((self.clock)(), ack),
+                    None => {
+                        ledger = false;
+                        Vec::new()
+                    }
+                },
                 Some(event) = self.inbox.recv() => match event {
                     Event::Done { .. } => self.take(event),
                     // What the worlds say matters no more; only what we did to them does.

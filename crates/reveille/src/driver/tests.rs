@@ -8,6 +8,7 @@ mod burst;
 mod listing;
 mod lock;
 mod log_lines;
+mod refusals;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -208,18 +209,23 @@ fn leads(fence: u64) -> FenceCheck {
     Arc::new(move |_| Lead::Holds(Fence(fence)))
 }
 
+/// The one machine, in full.
+fn snapshot(mended: bool) -> CloudSnapshot {
+    CloudSnapshot {
+        instances: vec![Arc::new(fixture::instance("1"))],
+        begun: None,
+        scope: Scope::Full,
+        ports: vec![("i1".into(), Arc::new(port(mended)))],
+        in_use: Arc::default(),
+        groups: Some(vec![Arc::new(fixture::group())]),
+        routers: Vec::new(),
+    }
+}
+
 impl Bench {
     /// Everything that the engine needs to see that the port lacks its group.
     async fn show(&self) {
-        let snapshot = CloudSnapshot {
-            instances: vec![Arc::new(fixture::instance("1"))],
-            begun: None,
-            scope: Scope::Full,
-            ports: vec![("i1".into(), Arc::new(port(self.fake.mended.load(Ordering::SeqCst))))],
-            in_use: Arc::default(),
-            groups: Some(vec![Arc::new(fixture::group())]),
-            routers: Vec::new(),
-        };
+        let snapshot = snapshot(self.fake.mended.load(Ordering::SeqCst));
         let cloud = Event::Cloud { cloud: "os".into(), fact: CloudFact::read(snapshot) };
         let nodes = Event::Cluster(ClusterFact::Synced(vec![Arc::new(fixture::node("1", Ready::True))]));
         for event in [cloud, nodes, Event::Cluster(ClusterFact::Alive)] {

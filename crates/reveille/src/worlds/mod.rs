@@ -13,6 +13,7 @@ pub(crate) mod cloud;
 pub(crate) mod cluster;
 pub(crate) mod kinds;
 pub(crate) mod poller;
+mod post;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -8,11 +8,12 @@
 //! A listing never overlaps itself: the next one begins after the last has ended. A request to list at once is a request
 //! for a full listing, and stays until a full listing was read; it shortens a period, but never a wait that a failure or
 //! the service's own Retry-After asked for. When which listing begins is [`Pacer`]'s rule, which the simulator plays as
-//! well. What a listing means is the engine's business.
+//! well. A roster that takes nothing delays nobody else (`post`). What a listing means is the engine's business.
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::future::join_all;
 use reveille_core::effect::{ReadError, ReadErrorKind};
 use reveille_core::event::{CloudFact, CloudSnapshot, Event, Scope};
 use reveille_core::model::id::CloudName;
@@ -20,6 +21,8 @@ use reveille_core::model::time::{Span, Time};
 use reveille_core::pace::{self, Pacer};
 use tokio::sync::{Notify, mpsc};
 use tokio::time::{Instant, sleep_until, timeout};
+
+use super::post::Post;
 
 /// Something that can be listed over and over.
 pub(crate) trait Reader: Send {
@@ -68,6 +71,8 @@ pub(crate) async fn poll<R: Reader>(
     stop: impl Future<Output = ()>,
 ) {
     let start = Instant::now();
+    let posts: Vec<Post> = listeners.into_iter().map(Post::to).collect();
+    let delivering = join_all(posts.iter().map(|post| post.deliver(&kick)));
     // The rule's clock begins with the poller: monotonic, and paused where the runtime's is.
     let now = || Time::default() + took(start);
     let polling = async {
@@ -92,8 +97,8 @@ pub(crate) async fn poll<R: Reader>(
                     CloudFact::Failed(error)
                 }
             };
-            if !tell(&listeners, &fact).await {
-                return;
+            for post in &posts {
+                post.put(begun, fact.clone());
             }
             loop {
                 tokio::select! {
@@ -105,23 +110,15 @@ pub(crate) async fn poll<R: Reader>(
     };
     tokio::select! {
         () = polling => {}
+        // Nobody listens any more.
+        _ = delivering => {}
         () = stop => {}
     }
 }
 
 /// Since then, in the unit of the engine's clock. A listing is given up long before this runs out of numbers.
-fn took(begun: Instant) -> Span {
+pub(super) fn took(begun: Instant) -> Span {
     Span::from_ms(i64::try_from(begun.elapsed().as_millis()).unwrap_or(i64::MAX))
-}
-
-/// Tells every listener; false when none of them is left.
-async fn tell(listeners: &[Listener], fact: &CloudFact) -> bool {
-    let mut anyone = false;
-    for listener in listeners {
-        let event = Event::Cloud { cloud: listener.cloud.clone(), fact: fact.clone() };
-        anyone |= listener.events.send(event).await.is_ok();
-    }
-    anyone
 }
 
 /// Spread by a tenth to either side, and never less than what was asked for.
@@ -244,6 +241,23 @@ mod tests {
         assert_eq!((first.0.as_str(), second.0.as_str()), ("os", "elsewhere"));
         assert_eq!(first.1, second.1, "the same bytes");
         assert_eq!(asked.lock().unwrap().len(), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_roster_that_takes_nothing_stops_no_listing_of_the_others() {
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let start = Instant::now();
+        let reader =
+            Scripted { answers: VecDeque::new(), takes: Duration::ZERO, asked: asked.clone(), start };
+        let (hangs, _full) = mpsc::channel(1);
+        hangs.try_send(Event::Tick).unwrap();
+        let (well, mut inbox) = mpsc::channel(64);
+        let listeners = [hangs, well].map(|events| Listener { cloud: "os".into(), events });
+        let stop = tokio::time::sleep(Duration::from_secs(100));
+        poll(reader, listeners.into(), pace(), Arc::new(Notify::new()), stop).await;
+        assert_eq!(asked.lock().unwrap().len(), 4);
+        let told = std::iter::from_fn(|| inbox.try_recv().ok()).count();
+        assert_eq!(told, 4, "each listing reached the other");
     }
 
     #[tokio::test(start_paused = true)]

@@ -28,6 +28,9 @@ use super::scrub::Scrub;
 /// Broken invariants that are kept for the end of a run.
 const VIOLATIONS_MAX: usize = 100;
 
+/// Refused records that are remembered as told: what waits for the disk at most, with a step on its way.
+const TOLD_MAX: usize = 32_768;
+
 /// Somebody who looks on: the state after a step, the event, its effects.
 pub(crate) type Onlooker<'a> = dyn FnMut(&State, &Event, &[Effect]) + 'a;
 
@@ -39,7 +42,29 @@ pub(crate) struct Helm {
     recorder: Option<Recorder>,
     witnessed: Witnessed,
     violations: Vec<Violation>,
+    told: Told,
     stopping: bool,
+}
+
+/// Records that were told and refused, in the order in which the engine offers them again: twice a minute while a disk is
+/// full, and thousands of them.
+#[derive(Default)]
+struct Told(VecDeque<Record>);
+
+impl Told {
+    /// Takes in what was refused. An intent is not offered again: it is decided anew.
+    fn refused(&mut self, records: impl IntoIterator<Item = Record>) {
+        self.0.extend(records.into_iter().filter(|record| !matches!(record, Record::Intended { .. })));
+        // The engine lets go of old findings, and bounds what waits no higher.
+        let excess = self.0.len().saturating_sub(TOLD_MAX);
+        self.0.drain(..excess);
+    }
+
+    /// True for one that was told before. What stood before it in the order is not offered any more.
+    fn had(&mut self, record: &Record) -> bool {
+        let place = self.0.iter().position(|told| told == record);
+        place.inspect(|place| drop(self.0.drain(..=*place))).is_some()
+    }
 }
 
 impl Helm {
@@ -52,6 +77,7 @@ impl Helm {
             recorder: None,
             witnessed: Witnessed::default(),
             violations: Vec::new(),
+            told: Told::default(),
             stopping: false,
         }
     }
@@ -119,8 +145,10 @@ impl Helm {
                 }
                 self.take_all(now, ids.into_iter().map(Event::Recorded), onlooker)
             }
-            Ack::Refused(ids, _) => {
-                self.scribe.answered(ids.len());
+            Ack::Refused(unkept) => {
+                self.scribe.answered(unkept.len());
+                let (ids, records): (Vec<_>, Vec<_>) = unkept.into_iter().unzip();
+                self.told.refused(records);
                 self.take_all(now, ids.into_iter().map(Event::RecordFailed), onlooker)
             }
             Ack::Over => Vec::new(),
@@ -168,7 +196,9 @@ impl Helm {
             for effect in effects {
                 match effect {
                     Effect::Record { id, record } => {
-                        journal::tell(&self.state, &record);
+                        if !self.told.had(&record) {
+                            journal::tell(&self.state, &record);
+                        }
                         let refused = self.stopping && matches!(record, Record::Intended { .. });
                         if refused {
                             events.push_back(Event::RecordFailed(id));

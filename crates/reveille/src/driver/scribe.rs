@@ -42,8 +42,8 @@ enum Order {
 pub(crate) enum Ack {
     /// Durable.
     Kept(Vec<RecordId>),
-    /// Not durable, now or later, and why.
-    Refused(Vec<RecordId>, Arc<str>),
+    /// Not durable, now or later.
+    Refused(Vec<(RecordId, Record)>),
     /// The ledger takes nothing more in this process; ending it and starting again mends that. Said once.
     Over,
     /// The segment is full, or records were refused before: hand over a checkpoint.
@@ -189,15 +189,15 @@ impl Hand {
         let answers = self.keeper.keep(records);
         assert!(answers.len() == ids.len(), "the keeper answers for every record");
         let mut refused: Option<Arc<str>> = None;
-        let answered: Vec<_> = ids.iter().copied().zip(answers).collect();
+        let answered: Vec<_> = ids.iter().copied().zip(records).zip(answers).collect();
         for row in answered.chunk_by(|(_, one), (_, next)| one == next) {
-            let ids = row.iter().map(|(id, _)| *id).collect();
             match row.first().map(|(_, answer)| answer) {
                 Some(Err(why)) => {
-                    self.say(Ack::Refused(ids, why.clone()));
+                    let unkept = row.iter().map(|((id, record), _)| (*id, Record::clone(record))).collect();
+                    self.say(Ack::Refused(unkept));
                     refused = Some(why.clone());
                 }
-                _ => self.say(Ack::Kept(ids)),
+                _ => self.say(Ack::Kept(row.iter().map(|((id, _), _)| *id).collect())),
             }
         }
         if let Some(why) = refused {

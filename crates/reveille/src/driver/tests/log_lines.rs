@@ -12,7 +12,7 @@ use tracing_subscriber::fmt::MakeWriter;
 
 /// Everything that was logged.
 #[derive(Clone, Default)]
-struct Pages(Arc<Mutex<Vec<u8>>>);
+pub(super) struct Pages(Arc<Mutex<Vec<u8>>>);
 
 impl Write for Pages {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
@@ -34,7 +34,7 @@ impl<'writer> MakeWriter<'writer> for Pages {
 }
 
 impl Pages {
-    fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
     }
 }

@@ -36,3 +36,50 @@ async fn a_ledger_whose_thread_panics_ends_the_loop() {
     let (_, ended) = tokio::time::timeout(PATIENCE, bench.running).await.unwrap().unwrap();
     assert_eq!((ended, fake.calls()), (Ended::LedgerOver, 0));
 }
+
+/// A disk stays full for an hour: each record is offered twice a minute, and told once.
+#[test]
+fn a_record_that_is_offered_again_is_told_once() {
+    let at = |s: i64| Time::from_ms(1_000 * s);
+    let book = Book::default();
+    book.refuses.store(true, Ordering::SeqCst);
+    let (scribe, mut acks) = Scribe::start(Box::new(book.clone())).unwrap();
+    let mut helm = Helm::new(fresh(1), scribe);
+    let pages = log_lines::Pages::default();
+    let opened = || pages.text().lines().filter(|line| line.contains("group-missing")).count();
+    tracing::subscriber::with_default(crate::cli::logging::text(pages.clone(), false), || {
+        let nodes = vec![Arc::new(fixture::node("1", Ready::True))];
+        for event in [
+            Event::Cloud { cloud: "os".into(), fact: CloudFact::read(snapshot(false)) },
+            Event::Cluster(ClusterFact::Synced(nodes)),
+            Event::Cluster(ClusterFact::Alive),
+        ] {
+            helm.take(at(1), event);
+        }
+        let told = opened();
+        assert!(told > 0, "{}", pages.text());
+        let mut offered = 0;
+        for round in 1..60 {
+            while helm.unanswered() > 0 {
+                offered += 1;
+                let ack = acks.blocking_recv().unwrap();
+                helm.acknowledge(at(60 * round), ack);
+            }
+            helm.take(at(60 * round + 31), Event::Tick);
+        }
+        assert!(offered > 50, "{offered} answers");
+        assert_eq!(opened(), told, "{}", pages.text());
+        book.refuses.store(false, Ordering::SeqCst);
+        while helm.unanswered() > 0 {
+            let ack = acks.blocking_recv().unwrap();
+            helm.acknowledge(at(4000), ack);
+        }
+        helm.take(at(4040), Event::Tick);
+        while helm.unanswered() > 0 {
+            let ack = acks.blocking_recv().unwrap();
+            helm.acknowledge(at(4040), ack);
+        }
+        assert!(book.has(|record| matches!(record, Record::Opened { .. })));
+        assert_eq!(opened(), told, "{}", pages.text());
+    });
+}

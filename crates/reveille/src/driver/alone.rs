@@ -12,8 +12,9 @@
 //!
 //! The ledger's lock keeps two processes of one state directory apart; two hosts have two ledgers, and each would repair
 //! with a budget of its own. Whether the other one lives is told by changes that we see within a time on our own clocks;
-//! the time that it writes into the Lease is for people. Both clocks count, and the longer time: the monotonic one stands
-//! still while a laptop sleeps, and the wall clock may be set back.
+//! the time that it writes into the Lease is for people. Of our own proof both clocks count, and the longer time: the
+//! monotonic one stands still while a laptop sleeps, and the wall clock may be set back. Of another's silence only the
+//! monotonic one counts, which never runs ahead: a wall clock that is set forward ends nobody's Lease.
 //!
 //! The way from Other to Alone is a handover. The engine learns of it by the end of a pause, and leaves machines alone for as
 //! long as what the other one began may take (`State::take_over`).
@@ -63,11 +64,15 @@ impl Moment {
         Self { mono: Instant::now(), wall: clock() }
     }
 
-    /// The longer of both times since then.
-    fn since(self, earlier: Self) -> Span {
+    /// The most that may have passed since then: what we proved is not counted on for longer.
+    fn at_most_since(self, earlier: Self) -> Span {
+        self.wall.since(earlier.wall).max(self.at_least_since(earlier))
+    }
+
+    /// The least that has passed since then: another is not called silent before.
+    fn at_least_since(self, earlier: Self) -> Span {
         let mono = self.mono.saturating_duration_since(earlier.mono);
-        let mono = Span::from_ms(i64::try_from(mono.as_millis()).unwrap_or(i64::MAX));
-        self.wall.since(earlier.wall).max(mono)
+        Span::from_ms(i64::try_from(mono.as_millis()).unwrap_or(i64::MAX))
     }
 }
 
@@ -160,7 +165,7 @@ impl Rule {
             self.seen = None;
             return Next::Write;
         };
-        if now.since(*since) < LEFT_AFTER {
+        if now.at_least_since(*since) < LEFT_AFTER {
             return Next::Leave(Arc::clone(holder));
         }
         let holder = holder.as_ref();
@@ -194,7 +199,7 @@ impl Rule {
             (ClaimError::Denied(why), Standing::Asking | Standing::Relied(_)) => {
                 Standing::Relied(Arc::from(why))
             }
-            (_, Standing::Alone(at)) if now.since(*at) < PROVES => before.clone(),
+            (_, Standing::Alone(at)) if now.at_most_since(*at) < PROVES => before.clone(),
             (_, Standing::Other(_)) => before.clone(),
             (error, _) => Standing::Unproved(Arc::from(error.to_string())),
         }
@@ -237,7 +242,7 @@ impl Presence {
     /// Why it is not proved that this controller is alone, where it should be.
     fn unproved(&self) -> Option<Arc<str>> {
         match &*self.standing.borrow() {
-            Standing::Alone(at) if Moment::now(&self.clock).since(*at) < PROVES => None,
+            Standing::Alone(at) if Moment::now(&self.clock).at_most_since(*at) < PROVES => None,
             Standing::Alone(_) => Some(Arc::from("the Lease of this roster was not renewed for 150 s")),
             Standing::Unproved(why) => {
                 Some(Arc::from(format!("the Lease of this roster cannot be read or written: {why}")))

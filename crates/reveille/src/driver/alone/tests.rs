@@ -230,6 +230,33 @@ fn lease_that_went_back_is_no_lease_that_was_let_go() {
     );
 }
 
+/// Our own proof ends by whichever clock says that it does, and another's silence is counted by the one that never runs ahead.
+#[test]
+fn clock_that_was_set_ends_our_own_proof_and_nobody_elses_lease() {
+    let start = Instant::now();
+    // Seconds of the monotonic clock and of the wall clock; whether our proof stands, and another's Lease counts as left.
+    let table = [
+        (15, 15, true, false),
+        (15, 3600, false, false),
+        (149, 149, true, false),
+        (150, 150, false, false),
+        (299, 40_000, false, false),
+        (300, 300, false, true),
+        (300, -3600, false, true),
+        (15, -3600, true, false),
+    ];
+    for (mono, wall, stands, left) in table {
+        let now = Moment { mono: start + Duration::from_secs(mono), wall: Time::from_ms(wall * 1000) };
+        let mut rule = Rule { identity: identity("a"), seen: None, known: true };
+        let before = Standing::Alone(at(start, 0));
+        let failed = rule.failed(&before, ClaimError::Moved, now);
+        assert_eq!(matches!(failed, Standing::Alone(_)), stands, "{mono} s and {wall} s");
+        let other = claim(&identity("b").holder, 1);
+        assert_ne!(rule.judge(Some(&other), at(start, 0)), Next::Write);
+        assert_eq!(rule.judge(Some(&other), now) == Next::Write, left, "{mono} s and {wall} s");
+    }
+}
+
 #[test]
 fn another_waits_longer_than_a_call_that_was_begun_at_the_last_moment_takes() {
     let call = Span::from_ms(i64::try_from(crate::driver::hands::CALL_WITHIN.as_millis()).unwrap());

@@ -140,6 +140,8 @@ pub struct State {
     numbers: Numbers,
     /// How often a case was decided about, ever.
     decisions: u64,
+    /// How often the instance of a node was sought, ever.
+    links_sought: u64,
     dirty: BTreeSet<MachineKey>,
     /// Machines of whom nobody could say when they were last judged.
     unsure: BTreeSet<MachineKey>,
@@ -272,6 +274,7 @@ impl State {
             resumed: false,
             numbers: Numbers::default(),
             decisions: 0,
+            links_sought: 0,
             dirty: BTreeSet::new(),
             unsure: BTreeSet::new(),
             dirty_projects: BTreeSet::new(),
@@ -380,6 +383,11 @@ impl State {
     /// How often a case was decided about since the start: the cost of a burst of faults, counted and not timed.
     pub const fn decisions(&self) -> u64 {
         self.decisions
+    }
+
+    /// How often the instance of a node was sought since the start: the cost of a change, counted and not timed.
+    pub const fn links_sought(&self) -> u64 {
+        self.links_sought
     }
 
     /// The incident of that number, open or over.

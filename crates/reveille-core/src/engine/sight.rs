@@ -117,12 +117,9 @@ impl State {
             self.note_foreign(&MachineKey::Instance(name.clone(), id));
         }
         self.ask_for_missing(name, change.ask);
+        self.relink_hinted(name, &change.touched);
         if change.touched.is_empty() {
             return;
-        }
-        // Instances came, went or were renamed: nodes that hang on a weak link, or on none, may belong elsewhere now.
-        for node in self.cluster.weak.clone() {
-            self.relink(&node);
         }
         let weakly: Vec<NodeName> = change
             .touched
@@ -141,6 +138,32 @@ impl State {
             }
         }
         self.mark(name, change.touched);
+    }
+
+    /// Instances came, went or were renamed: nodes that hang on a weak link to them, or on none, may belong elsewhere now.
+    fn relink_hinted(&mut self, cloud: &CloudName, touched: &BTreeSet<InstanceId>) {
+        let Some(view) = self.clouds.get_mut(cloud) else { return };
+        let mut changed = view.take_reindexed();
+        changed.extend(touched.iter().filter_map(|id| Some(view.instances.get(id)?.instance.clone())));
+        let nodes: BTreeSet<NodeName> =
+            changed.iter().flat_map(|instance| join::hinted(&self.cluster, instance)).cloned().collect();
+        for node in nodes {
+            self.relink(&node);
+        }
+        self.relink_shaken();
+    }
+
+    /// A node came, went or got other addresses: those that have one of these as well may belong elsewhere now.
+    fn relink_shaken(&mut self) {
+        loop {
+            let shaken = self.cluster.take_shaken();
+            if shaken.is_empty() {
+                return;
+            }
+            for node in shaken {
+                self.relink(&node);
+            }
+        }
     }
 
     pub(super) fn on_cluster(&mut self, fact: ClusterFact) {
@@ -217,6 +240,7 @@ impl State {
             self.mark_node(&name);
             self.mark_sharing(&name);
         }
+        self.relink_shaken();
     }
 
     /// Machines whose identity this Node carries without being linked to them: what is so of the Node is so of them.
@@ -246,6 +270,7 @@ impl State {
 
     /// Finds the node's instance anew, and moves it there.
     pub(super) fn relink(&mut self, name: &NodeName) {
+        self.links_sought += 1;
         let Some(seen) = self.cluster.nodes.get(name) else { return };
         let link = join::find(&self.clouds, &self.cluster, &seen.node);
         let old = seen.link.clone();
@@ -272,11 +297,7 @@ impl State {
                 crate::observe::cluster::LinkedBy::ProviderId | crate::observe::cluster::LinkedBy::SystemUuid
             )
         });
-        if strong {
-            self.cluster.weak.remove(name);
-        } else {
-            self.cluster.weak.insert(name.clone());
-        }
+        self.cluster.set_weak(name, !strong);
         if let Some(seen) = self.cluster.nodes.get_mut(name) {
             seen.link = link;
         }

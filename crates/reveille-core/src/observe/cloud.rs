@@ -176,6 +176,8 @@ pub struct CloudView {
     by_name: BTreeMap<InstanceName, Holders<InstanceId>>,
     by_address: BTreeMap<IpAddr, Holders<InstanceId>>,
     growth: Growth,
+    /// Under these names and addresses instances came or went: nodes that hang on those may be others' now.
+    reindexed: Vec<Arc<Instance>>,
     /// Counts instances that came, went or changed.
     edition: u64,
     /// The first full listing has been seen.
@@ -220,6 +222,7 @@ impl CloudView {
             by_name: BTreeMap::new(),
             by_address: BTreeMap::new(),
             growth: Growth::default(),
+            reindexed: Vec::new(),
             edition: 0,
             listed_once: false,
             listed_begun: None,
@@ -464,7 +467,13 @@ impl CloudView {
         Some(seen)
     }
 
-    fn index(&mut self, instance: &Instance) {
+    /// What came or went under its names and addresses since this was last asked, as it was described then.
+    pub fn take_reindexed(&mut self) -> Vec<Arc<Instance>> {
+        std::mem::take(&mut self.reindexed)
+    }
+
+    fn index(&mut self, instance: &Arc<Instance>) {
+        self.reindexed.push(instance.clone());
         for name in names(instance) {
             Holders::add(&mut self.by_name, name, &instance.id);
         }
@@ -473,7 +482,8 @@ impl CloudView {
         }
     }
 
-    fn unindex(&mut self, instance: &Instance) {
+    fn unindex(&mut self, instance: &Arc<Instance>) {
+        self.reindexed.push(instance.clone());
         for name in names(instance) {
             Holders::remove(&mut self.by_name, &name, &instance.id);
         }

@@ -163,8 +163,10 @@ pub struct ClusterView {
     pub identity: Identity,
     /// Its nodes by name.
     pub nodes: BTreeMap<NodeName, NodeSeen>,
-    /// Nodes whose link is weak or absent: looked at again whenever instances change.
+    /// Nodes whose link is weak or absent: looked at again when an instance changes that may be theirs ([`super::join`]).
     pub weak: BTreeSet<NodeName>,
+    /// Addresses that came to a node, or left one: whoever else has them may be linked by them no longer, or only now.
+    moved: BTreeSet<IpAddr>,
     /// Its nodes by what their kubelets say of the machine that they run on.
     identities: Identities,
     leases: LeaseBook,
@@ -206,6 +208,7 @@ impl ClusterView {
             identity: Identity::default(),
             nodes: BTreeMap::new(),
             weak: BTreeSet::new(),
+            moved: BTreeSet::new(),
             identities: Identities::default(),
             leases: LeaseBook::default(),
             nodes_growth: Growth::default(),
@@ -274,6 +277,9 @@ impl ClusterView {
             }
             if seen.node.uid == node.uid {
                 self.identities.change(&seen.node, node);
+                if seen.node.addresses != node.addresses {
+                    self.moved.extend(seen.node.addresses.iter().chain(&node.addresses));
+                }
                 seen.is_now(now, node);
                 self.edition += 1;
                 change.applied.push(node.name.clone());
@@ -289,6 +295,7 @@ impl ClusterView {
         self.events.succeeded(&node.name, &node.uid);
         let fresh = NodeSeen::new(now, node);
         self.identities.add(node);
+        self.note_moved(node);
         self.nodes_growth.note();
         self.nodes.insert(node.name.clone(), fresh);
         self.edition += 1;
@@ -317,7 +324,31 @@ impl ClusterView {
         self.edition += 1;
         let gone = self.nodes.remove(name)?;
         self.identities.remove(&gone.node);
+        self.note_moved(&gone.node);
         Some(gone)
+    }
+
+    /// Whether this node hangs on a weak link, or on none.
+    pub fn set_weak(&mut self, name: &NodeName, weak: bool) {
+        let news = if weak { self.weak.insert(name.clone()) } else { self.weak.remove(name) };
+        if news && let Some(node) = self.nodes.get(name).map(|seen| seen.node.clone()) {
+            self.note_moved(&node);
+        }
+    }
+
+    /// Only where another node has the address as well, anybody's link may hang on this one.
+    fn note_moved(&mut self, node: &Node) {
+        let shared =
+            |address: &&IpAddr| self.identities.with_address(address).iter().any(|other| *other != node.name);
+        let moved: Vec<IpAddr> = node.addresses.iter().filter(shared).copied().collect();
+        self.moved.extend(moved);
+    }
+
+    /// The nodes that may be linked by an address no longer, or only now, because another node that has it changed.
+    pub fn take_shaken(&mut self) -> BTreeSet<NodeName> {
+        let moved = std::mem::take(&mut self.moved);
+        let holders = moved.iter().flat_map(|address| self.identities.with_address(address));
+        holders.filter(|name| self.weak.contains(*name)).cloned().collect()
     }
 
     /// Takes in a complete list of leases.
@@ -365,6 +396,11 @@ impl ClusterView {
     /// The nodes whose kubelets run on the machine of this system UUID, by their own word.
     pub fn with_uuid(&self, uuid: &InstanceId) -> &[NodeName] {
         self.identities.with_uuid(uuid)
+    }
+
+    /// The nodes whose provider IDs name this instance, other than those that have its UUID as well.
+    pub fn naming(&self, id: &InstanceId) -> &[NodeName] {
+        self.identities.naming(id)
     }
 
     /// The nodes that have this address.

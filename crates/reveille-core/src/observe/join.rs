@@ -3,10 +3,15 @@
 //! The first of the four that gives an answer decides. A name or an address links only when exactly one instance and one
 //! node have it; anything else links nothing and is left to `diagnose` as a conflict. Names are hints: two servers may
 //! share one, and clusters of like names claimed each other's machines in flight control (D8).
+//!
+//! A link is sought again when something that it rests on changes, and for no other node: a fleet that is linked by addresses
+//! alone (k3s writes provider IDs of its own) would otherwise be searched as a whole at each change of one machine.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 use crate::model::id::{CloudName, NodeName};
+use crate::model::instance::Instance;
 use crate::model::node::{Node, Provider};
 
 use super::cloud::CloudView;
@@ -50,11 +55,19 @@ fn by_address(clouds: &BTreeMap<CloudName, CloudView>, cluster: &ClusterView, no
     })
 }
 
-/// Only nodes without a strong link are searched: those with a provider ID need no address.
-fn shared(cluster: &ClusterView, except: &NodeName, address: &std::net::IpAddr) -> bool {
-    cluster
-        .weak
-        .iter()
-        .filter(|name| *name != except)
-        .any(|name| cluster.nodes.get(name).is_some_and(|seen| seen.node.addresses.contains(address)))
+/// Another node without a strong link has it: those with a provider ID need no address.
+fn shared(cluster: &ClusterView, except: &NodeName, address: &IpAddr) -> bool {
+    cluster.with_address(address).iter().any(|name| name != except && cluster.weak.contains(name))
+}
+
+/// The nodes whose link may be another one now that this instance came, went or changed: those without a strong link that name
+/// it, or have its UUID, a name or an address of it.
+pub fn hinted<'a>(cluster: &'a ClusterView, instance: &'a Instance) -> impl Iterator<Item = &'a NodeName> {
+    let by_id = cluster.naming(&instance.id).iter().chain(cluster.with_uuid(&instance.id));
+    let by_name = instance.node_names().filter_map(|name| {
+        let (name, _) = cluster.nodes.get_key_value(&NodeName::from(name))?;
+        Some(name)
+    });
+    let by_address = instance.addresses.iter().flat_map(|address| cluster.with_address(address));
+    by_id.chain(by_name).chain(by_address).filter(|name| cluster.weak.contains(*name))
 }

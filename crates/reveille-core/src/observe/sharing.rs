@@ -24,7 +24,7 @@ use ipnet::IpNet;
 use crate::model::id::{CloudName, InstanceId, NodeName};
 use crate::model::incident::MachineKey;
 use crate::model::instance::Instance;
-use crate::model::node::Node;
+use crate::model::node::{Node, Provider};
 use crate::model::roster::Network;
 
 use super::agents::AgentsView;
@@ -37,6 +37,8 @@ use super::pack;
 #[derive(Clone, Debug, Default)]
 pub(super) struct Identities {
     by_uuid: BTreeMap<InstanceId, Holders<NodeName>>,
+    /// By the instance that their provider IDs name, where that is not their UUID as well.
+    by_provider: BTreeMap<InstanceId, Holders<NodeName>>,
     by_address: BTreeMap<IpAddr, Holders<NodeName>>,
     /// By their pod ranges.
     by_range: BTreeMap<IpNet, Holders<NodeName>>,
@@ -46,6 +48,9 @@ impl Identities {
     pub(super) fn add(&mut self, node: &Node) {
         if let Some(uuid) = &node.system_uuid {
             Holders::add(&mut self.by_uuid, uuid.clone(), &node.name);
+        }
+        if let Some(id) = named(node) {
+            Holders::add(&mut self.by_provider, id.clone(), &node.name);
         }
         for address in &node.addresses {
             Holders::add(&mut self.by_address, *address, &node.name);
@@ -59,6 +64,9 @@ impl Identities {
         if let Some(uuid) = &node.system_uuid {
             Holders::remove(&mut self.by_uuid, uuid, &node.name);
         }
+        if let Some(id) = named(node) {
+            Holders::remove(&mut self.by_provider, id, &node.name);
+        }
         for address in &node.addresses {
             Holders::remove(&mut self.by_address, address, &node.name);
         }
@@ -70,7 +78,7 @@ impl Identities {
     /// The same object, described anew. Nearly always it is on the same machine.
     pub(super) fn change(&mut self, before: &Node, now: &Node) {
         let same = before.system_uuid == now.system_uuid && before.addresses == now.addresses;
-        if !same || before.pod_ranges != now.pod_ranges {
+        if !same || before.pod_ranges != now.pod_ranges || before.provider != now.provider {
             self.remove(before);
             self.add(now);
         }
@@ -78,12 +86,17 @@ impl Identities {
 
     pub(super) fn pack(&mut self) {
         pack::pack(&mut self.by_uuid);
+        pack::pack(&mut self.by_provider);
         pack::pack(&mut self.by_address);
         pack::pack(&mut self.by_range);
     }
 
     pub(super) fn with_uuid(&self, uuid: &InstanceId) -> &[NodeName] {
         self.by_uuid.get(uuid).map_or(&[], Holders::all)
+    }
+
+    pub(super) fn naming(&self, id: &InstanceId) -> &[NodeName] {
+        self.by_provider.get(id).map_or(&[], Holders::all)
     }
 
     pub(super) fn with_address(&self, address: &IpAddr) -> &[NodeName] {
@@ -100,6 +113,14 @@ impl Identities {
         let last = IpNet::new_assert(range.broadcast(), range.max_prefix_len());
         let mut within = self.by_range.range(range..=last).filter(|(net, _)| range.contains(*net));
         wider.all(alone) && within.all(|(_, held)| alone(held))
+    }
+}
+
+/// The instance that the provider ID names and the UUID does not.
+fn named(node: &Node) -> Option<&InstanceId> {
+    match &node.provider {
+        Provider::Instance(id) if node.system_uuid.as_ref() != Some(id) => Some(id),
+        _ => None,
     }
 }
 

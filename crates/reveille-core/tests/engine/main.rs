@@ -16,6 +16,7 @@ mod gone;
 mod handover;
 mod hosting;
 mod identity;
+mod links;
 mod listings;
 mod marks;
 mod moved;

@@ -1,0 +1,97 @@
+//! Which node stands for which instance, by addresses and names; a change costs searches for what it touches, counted and not
+//! timed.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
+
+use reveille_core::event::{ClusterFact, Event};
+use reveille_core::model::id::NodeName;
+use reveille_core::model::node::Provider;
+
+use super::fixture::*;
+
+/// So many machines whose nodes are linked to them by their address alone, as in a k3s that writes provider IDs of its own.
+fn linked_by_address(count: usize) -> Field {
+    let mut field = Field::new(roster()).populate(count);
+    for (number, (id, node)) in field.nodes.iter_mut().enumerate() {
+        let address: IpAddr = Ipv4Addr::from(0x0a14_0000 + number as u32).into();
+        node.provider = Provider::Unread("k3s://x".into());
+        node.name = format!("other-{id}").as_str().into();
+        node.addresses = Box::new([address]);
+        field.ports.get_mut(id).unwrap().addresses = Box::new([address]);
+    }
+    field.list_cloud();
+    field.sync_nodes();
+    assert_eq!(linked(&field).len(), count);
+    field
+}
+
+/// The nodes that are linked to an instance.
+fn linked(field: &Field) -> Vec<NodeName> {
+    let nodes = &field.state.desk().cluster.nodes;
+    nodes.iter().filter(|(_, seen)| seen.link.is_some()).map(|(name, _)| name.clone()).collect()
+}
+
+fn address_of(field: &Field, id: &str) -> Box<[IpAddr]> {
+    field.nodes[id].addresses.clone()
+}
+
+#[test]
+fn change_of_one_instance_seeks_links_of_its_own_nodes_alone() {
+    let cost = |count: usize| {
+        let mut field = linked_by_address(count);
+        let before = field.state.links_sought();
+        field.instances.get_mut("i001").unwrap().locked = true;
+        field.list_cloud();
+        field.state.links_sought() - before
+    };
+    let (few, many) = (cost(20), cost(200));
+    assert_eq!(few, many);
+    assert!(many <= 3, "{many} searches for one change");
+}
+
+#[test]
+fn link_by_address_follows_the_addresses_of_instances() {
+    let mut field = linked_by_address(10);
+    let (first, second) = (address_of(&field, "i001"), address_of(&field, "i002"));
+    for (one, other) in [("i001", &second), ("i002", &first)] {
+        field.ports.get_mut(one).unwrap().addresses = other.clone();
+    }
+    field.list_cloud();
+    let machine = |name: &str| {
+        let link = field.state.desk().cluster.nodes[&NodeName::from(name)].link.clone();
+        link.map(|link| link.instance.to_string())
+    };
+    assert_eq!(machine("other-i001").as_deref(), Some("i002"));
+    assert_eq!(machine("other-i002").as_deref(), Some("i001"));
+    // An instance that has gone gives its name to the one that has it as well.
+    field.instances.get_mut("i003").unwrap().name = "other-i001".into();
+    field.ports.get_mut("i002").unwrap().addresses = Box::new([]);
+    field.list_cloud();
+    let link = field.state.desk().cluster.nodes[&NodeName::from("other-i001")].link.clone();
+    assert_eq!(link.map(|link| link.instance.to_string()).as_deref(), Some("i003"));
+}
+
+#[test]
+fn address_of_two_nodes_links_neither_until_one_has_another() {
+    let mut field = linked_by_address(10);
+    let (shared, own) = (address_of(&field, "i001"), address_of(&field, "i002"));
+    let names = |field: &Field| linked(field).iter().map(ToString::to_string).collect::<Vec<_>>();
+    let tell = |field: &mut Field, id: &str| {
+        let node = Arc::new(field.nodes[id].clone());
+        field.feed(Event::Cluster(ClusterFact::Applied(node)));
+    };
+    field.nodes.get_mut("i002").unwrap().addresses = shared.clone();
+    tell(&mut field, "i002");
+    assert!(!names(&field).contains(&"other-i001".to_owned()), "{:?}", names(&field));
+    assert_eq!(linked(&field).len(), 8);
+    field.nodes.get_mut("i002").unwrap().addresses = own;
+    tell(&mut field, "i002");
+    assert_eq!(linked(&field).len(), 10, "each has its own again");
+    field.nodes.get_mut("i003").unwrap().addresses = shared;
+    tell(&mut field, "i003");
+    assert_eq!(linked(&field).len(), 8);
+    let gone = field.nodes.remove("i003").unwrap();
+    field.feed(Event::Cluster(ClusterFact::Deleted { name: gone.name, uid: gone.uid }));
+    assert_eq!(linked(&field).len(), 9, "the other has it alone now");
+}

@@ -78,7 +78,14 @@ impl State {
             Ok(Answer::Node(Some(_))) => self.cluster.node_found(self.now, name),
             _ => return,
         }
-        self.review_node_list();
+        self.review_node_list_after_one();
+    }
+
+    /// One node is told, by the watch or by its name.
+    pub(super) fn review_node_list_after_one(&mut self) {
+        if self.cluster.may_mean_more() {
+            self.review_node_list();
+        }
     }
 
     /// One more Node went while many are lost together: a store that is restored once more, and no fault of this machine for

@@ -196,7 +196,7 @@ impl State {
                 self.cluster.apply(now, &node, &mut change);
                 self.cluster.is_alive(now);
                 self.after_cluster_change(change);
-                self.review_node_list();
+                self.review_node_list_after_one();
             }
             ClusterFact::Deleted { name, uid } => {
                 let mut change = ClusterChange::default();

@@ -185,6 +185,7 @@ pub struct ClusterView {
     pub missing_before: usize,
     pub(super) awaited: Awaited,
     pub(super) by_name: ByName,
+    pub(super) judgements: u64,
     /// Machines whose Nodes went missing together, until they have a Node again.
     pub lost_together: BTreeSet<MachineKey>,
 }
@@ -221,6 +222,7 @@ impl ClusterView {
             linked: 0,
             awaited: Awaited::default(),
             by_name: ByName::default(),
+            judgements: 0,
             lost_together: BTreeSet::new(),
         }
     }

@@ -26,6 +26,9 @@
 //!                                    └──▶ node_found: its denials are forgotten
 //! ```
 //!
+//! One more answer by name, or one more node that is back, cannot end a doubt while other names are open: each is counted and the
+//! list judged only when it can mean something else (`may_mean_more`). Ten thousand lost nodes are ten thousand answers.
+//!
 //! Deletions that the watch tells one by one are not judged here: the API server said each of them.
 
 use std::collections::BTreeMap;
@@ -57,7 +60,19 @@ const ASK_AGAIN: Span = Span::from_min(1);
 
 /// What the API server says by name of the nodes that a doubted list lacks. Empty while nothing is doubted.
 #[derive(Clone, Debug, Default)]
-pub(super) struct ByName(BTreeMap<NodeName, Asked>);
+pub(super) struct ByName {
+    asked: BTreeMap<NodeName, Asked>,
+    /// How many of them are not denied twice yet.
+    open: usize,
+}
+
+/// Of so many nodes: how many are asked for by name and not denied twice yet, and how many are.
+#[derive(Clone, Copy, Debug, Default)]
+struct Told {
+    names: usize,
+    open: usize,
+    absent: usize,
+}
 
 #[derive(Clone, Copy, Debug)]
 struct Asked {
@@ -110,6 +125,17 @@ impl ClusterView {
         self.synced_once() && (open || self.source.doubted().is_some())
     }
 
+    /// The last list may mean something else than when it was judged, although no other list and no machine is news: it is not
+    /// doubted, or no name is open any more.
+    pub fn may_mean_more(&self) -> bool {
+        self.awaits_judgement() && (self.source.doubted().is_none() || self.by_name.open == 0)
+    }
+
+    /// How often a list was judged: the cost of a doubt, counted and not timed.
+    pub const fn judgements(&self) -> u64 {
+        self.judgements
+    }
+
     /// How many nodes stand for machines of ours, as counted last.
     pub const fn linked_nodes(&self) -> usize {
         self.linked
@@ -123,6 +149,7 @@ impl ClusterView {
     /// Judges the last list, as far as the clouds are known by now. What it lacks and is not doubted is removed.
     pub fn judge_list(&mut self, now: Time, fleet: Fleet<'_>) -> ClusterChange {
         let mut change = ClusterChange::default();
+        self.judgements += 1;
         let nodes = &self.nodes;
         let is_back = |name: &NodeName, (cloud, instance): &(CloudName, InstanceId)| {
             let seen = fleet.clouds.get(cloud).and_then(|view| view.instances.get(instance));
@@ -158,23 +185,21 @@ impl ClusterView {
                 return Some(format!("the node list is empty beside {expected} running instances"));
             }
         }
-        let (torn, awaited) = (self.torn(fleet).count(), self.still_awaited(fleet).count());
-        let known = self.linked;
-        let is_open = |name: &&NodeName| self.by_name.is_open(name);
-        let open = self.torn(fleet).chain(self.still_awaited(fleet)).filter(is_open).count();
+        let (torn_told, awaited_told) = (self.told(self.torn(fleet)), self.told(self.still_awaited(fleet)));
+        let (torn, awaited, known) = (torn_told.names, awaited_told.names, self.linked);
+        let open = torn_told.open + awaited_told.open;
         let before = self.missing_before;
         let is_too_many =
             |missing: usize, of: usize| missing > 0 && missing + before > fleet.timing.may_lack(of + before);
         let beside =
             if before > 0 { format!(", beside {before} whose Node went before") } else { String::new() };
-        if is_too_many(torn, known) && !self.torn(fleet).all(|name| self.by_name.is_absent(name)) {
+        if is_too_many(torn, known) && torn_told.absent < torn {
             return Some(format!(
                 "{torn} of {known} nodes went missing at once while their instances run{beside}"
             ));
         }
         let total = self.awaited.total;
-        let denied = || self.still_awaited(fleet).all(|name| self.by_name.is_absent(name));
-        if is_too_many(awaited, total) && stands(Guard::RememberedNodes) && !denied() {
+        if is_too_many(awaited, total) && stands(Guard::RememberedNodes) && awaited_told.absent < awaited {
             return Some(format!(
                 "{awaited} of {total} machines that joined before have no Node in the list while their instances run{beside}"
             ));
@@ -198,6 +223,18 @@ impl ClusterView {
         let together: Vec<MachineKey> = together.filter(|key| !self.lost_together.contains(key)).collect();
         self.lost_together.extend(together.iter().cloned());
         together
+    }
+
+    /// What was said of these by name.
+    fn told<'a>(&self, names: impl Iterator<Item = &'a NodeName>) -> Told {
+        let mut told = Told::default();
+        for name in names {
+            let asked = self.by_name.asked.get(name);
+            told.names += 1;
+            told.open += usize::from(asked.is_some_and(|asked| !asked.absent));
+            told.absent += usize::from(asked.is_some_and(|asked| asked.absent));
+        }
+        told
     }
 
     /// Nodes that the last list lacks, and whose machines run.
@@ -236,15 +273,19 @@ impl ClusterView {
 
     /// The API server has no node of this name. Asked for at `asked_at`: what comes late is as old as its question.
     pub fn node_denied(&mut self, asked_at: Time, name: &NodeName) {
-        let Some(asked) = self.by_name.0.get_mut(name) else { return };
+        let Some(asked) = self.by_name.asked.get_mut(name) else { return };
         let first = *asked.first_denial.get_or_insert(asked_at);
-        asked.absent |= asked_at.since(first) >= DENIED_APART;
+        if !asked.absent && asked_at.since(first) >= DENIED_APART {
+            asked.absent = true;
+            self.by_name.open -= 1;
+        }
         asked.next = first + DENIED_APART;
     }
 
     /// The API server has a node of this name: the list that lacks it is wrong.
     pub fn node_found(&mut self, now: Time, name: &NodeName) {
-        if let Some(asked) = self.by_name.0.get_mut(name) {
+        if let Some(asked) = self.by_name.asked.get_mut(name) {
+            self.by_name.open += usize::from(asked.absent);
             *asked = Asked { next: now + DENIED_APART, first_denial: None, absent: false };
         }
     }
@@ -253,28 +294,24 @@ impl ClusterView {
 impl ByName {
     /// It is there.
     pub(super) fn forget(&mut self, name: &NodeName) {
-        self.0.remove(name);
+        let gone = self.asked.remove(name);
+        self.open -= usize::from(gone.is_some_and(|asked| !asked.absent));
     }
 
     fn entry(&mut self, name: &NodeName, now: Time) -> &mut Asked {
-        self.0.entry(name.clone()).or_insert(Asked { next: now, first_denial: None, absent: false })
+        let open = &mut self.open;
+        self.asked.entry(name.clone()).or_insert_with(|| {
+            *open += 1;
+            Asked { next: now, first_denial: None, absent: false }
+        })
     }
 
     fn is_due(&self, now: Time, name: &NodeName) -> bool {
-        self.0.get(name).is_none_or(|asked| !asked.absent && asked.next <= now)
+        self.asked.get(name).is_none_or(|asked| !asked.absent && asked.next <= now)
     }
 
     /// It is asked for, since a list that lacks it was doubted.
     fn knows(&self, name: &NodeName) -> bool {
-        self.0.contains_key(name)
-    }
-
-    /// It is asked for and not denied twice yet.
-    fn is_open(&self, name: &NodeName) -> bool {
-        self.0.get(name).is_some_and(|asked| !asked.absent)
-    }
-
-    fn is_absent(&self, name: &NodeName) -> bool {
-        self.0.get(name).is_some_and(|asked| asked.absent)
+        self.asked.contains_key(name)
     }
 }

@@ -18,6 +18,7 @@ mod hosting;
 mod identity;
 mod links;
 mod listings;
+mod lost_nodes;
 mod marks;
 mod moved;
 mod network;

@@ -1,0 +1,64 @@
+//! Many nodes that a list lacks: how often it is judged for the answers about them, and when the doubt ends.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use reveille_core::effect::{Effect, Look};
+use reveille_core::event::{Answer, ClusterFact, Event};
+use reveille_core::model::id::LookId;
+use reveille_core::model::time::Span;
+
+use super::fixture::*;
+
+/// All but one of so many nodes are missing from a list, each is asked for by its name and denied: how often the list was judged
+/// for it.
+fn judgements_of_lost(count: usize) -> u64 {
+    let mut field = Field::new(roster()).populate(count);
+    field.list_cloud();
+    field.sync_nodes();
+    field.now = field.now + Span::from_s(10);
+    field.unanswered = Some(Vec::new());
+    let one = field.nodes.values().next().cloned().map(Arc::new).into_iter().collect();
+    field.feed(Event::Cluster(ClusterFact::Synced(one)));
+    let before = field.state.desk().cluster.judgements();
+    let mut asked: VecDeque<(LookId, Look)> = field.unanswered.take().unwrap_or_default().into();
+    let mut answered = 0;
+    while let Some((look, of)) = asked.pop_front() {
+        let answer = match &of {
+            Look::Node(_) => Answer::Node(None),
+            _ => field.answer(&of),
+        };
+        answered += usize::from(matches!(of, Look::Node(_)));
+        for effect in field.step(Event::Looked { look, answer: Ok(answer) }) {
+            if let Effect::Look { id, look } = effect {
+                asked.push_back((id, look));
+            }
+        }
+    }
+    assert_eq!(answered, count - 1, "each is asked for once");
+    field.state.desk().cluster.judgements() - before
+}
+
+#[test]
+fn answers_about_lost_nodes_judge_the_list_only_when_it_can_mean_more() {
+    for count in [20, 200] {
+        let judged = judgements_of_lost(count);
+        assert!(judged <= 1, "{count} nodes lost: judged {judged} times");
+    }
+}
+
+/// The watch tells the lost nodes one by one: they are back, and the list that lacked them is of no more interest.
+#[test]
+fn nodes_that_come_back_one_by_one_end_the_doubt_with_the_last() {
+    let mut field = Field::new(roster()).populate(20);
+    field.run(Span::from_min(2));
+    field.feed(Event::Cluster(ClusterFact::Synced(Vec::new())));
+    let doubted = |field: &Field| field.state.desk().cluster.source.doubted().is_some();
+    assert!(doubted(&field));
+    let nodes: Vec<_> = field.nodes.values().cloned().map(Arc::new).collect();
+    for node in nodes {
+        assert!(doubted(&field));
+        field.feed(Event::Cluster(ClusterFact::Applied(node)));
+    }
+    assert!(!doubted(&field));
+}

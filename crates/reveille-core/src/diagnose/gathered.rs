@@ -1,8 +1,8 @@
 //! Evidence that was read on purpose before anything is done, and what is known of it by now.
 //!
 //! What a machine says of itself arrives judged (see [`crate::model::testimony`]) and is kept so: its machine is weighed
-//! again with every reading of the world. The text itself is not quoted, but for its last lines where a pool keeps its
-//! failed machines: who comes to look finds them in the incident.
+//! again with every reading of the world. Of the text itself only the last lines are kept, for a machine of which nothing else
+//! is known, and more of them where a pool keeps its failed machines: who comes to look finds them in the incident.
 
 use std::sync::Arc;
 
@@ -73,9 +73,13 @@ impl Gathered {
         self.asked_at.is_some() && self.outstanding == 0
     }
 
-    /// A testimony arrived. Nobody asks one for it that the cloud does not let run.
-    pub fn take_testimony(&mut self, kind: FaultKind, testimony: Arc<Testimony>) {
-        self.testimony = is_heard(kind).then_some(Ok(testimony));
+    /// A testimony arrived. Nobody asks one for it that the cloud does not let run. Of the console only what is quoted is kept:
+    /// ten thousand machines that are not Ready would fill 640 MB with theirs.
+    pub fn take_testimony(&mut self, kind: FaultKind, testimony: &Testimony) {
+        self.testimony = is_heard(kind).then(|| {
+            let console = testimony.console.as_ref().map(|text| console::as_quoted(text));
+            Ok(Arc::new(Testimony { console: console.map_err(Arc::clone), ..testimony.clone() }))
+        });
     }
 
     /// The end of a console that may be quoted whole, as far as a quote is long.

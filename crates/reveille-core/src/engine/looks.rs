@@ -317,7 +317,7 @@ impl State {
                     gathered.take_last_words(text);
                 }
                 gathered.missed |= testimony.unread.iter().any(|unread| &*unread.source == CONSOLE);
-                gathered.take_testimony(key.kind, testimony);
+                gathered.take_testimony(key.kind, &testimony);
             }
             // What nobody judged is not evidence: it was not read, as far as the engine can tell.
             (_, Ok(Answer::Console(_) | Answer::Said(_))) => {

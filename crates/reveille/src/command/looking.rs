@@ -255,7 +255,7 @@ async fn gather(looked: &Looked, judge: &Judge, word: &str) -> Option<Vec<Findin
     }
     if let Some(words) = hearing(absence.kind, name, seen) {
         match look::ask(worlds, judge, words).await {
-            Ok(Read::Testimony(testimony)) => gathered.take_testimony(absence.kind, testimony),
+            Ok(Read::Testimony(testimony)) => gathered.take_testimony(absence.kind, &testimony),
             Ok(Read::NoConsole(why)) => gathered.testimony = Some(Err(why)),
             Ok(_) => {}
             Err(error) => gathered.testimony = Some(Err(error.text)),

@@ -21,7 +21,7 @@ use crate::model::time::Time;
 use super::lines;
 
 /// How many of the console's last lines are quoted where nothing is known.
-const TAIL_LINES: usize = 3;
+pub(super) const TAIL_LINES: usize = 3;
 
 /// Everything that was gathered about a machine that never joined.
 #[derive(Clone, Debug)]

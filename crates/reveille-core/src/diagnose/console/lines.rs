@@ -31,6 +31,21 @@ pub(super) fn tail(text: &str, lines_max: usize) -> Vec<(u64, String)> {
     spoken[spoken.len().saturating_sub(lines_max)..].iter().map(|(at, line)| (*at, plain(line))).collect()
 }
 
+/// As much of the text as its [`tail`] quotes, with each line in its place; a line is cut to so many bytes.
+pub(super) fn only_tail(text: &str, lines_max: usize, line_bytes_max: usize) -> String {
+    let (mut kept, mut at) = (String::new(), 1);
+    for (number, line) in tail(text, lines_max) {
+        let mut end = line.len().min(line_bytes_max);
+        while !line.is_char_boundary(end) {
+            end -= 1;
+        }
+        kept.extend((at..number).map(|_| '\n'));
+        kept.push_str(&line[..end]);
+        at = number;
+    }
+    kept
+}
+
 /// The line without colours and control characters, with single spaces and none at its ends.
 pub(super) fn plain(line: &str) -> String {
     let mut end = line.len().min(LINE_BYTES_MAX);
@@ -82,6 +97,15 @@ mod tests {
         assert_eq!(tail("a\n\nb\n \n", 1), [(3, "b".to_owned())]);
         assert_eq!(tail("a\n\nb\n", 3), [(1, "a".to_owned()), (3, "b".to_owned())]);
         assert_eq!(tail("", 3), []);
+    }
+
+    #[test]
+    fn the_tail_alone_is_quoted_like_the_whole_text() {
+        for text in ["", "\n\n", "a", "a\n\nb\n \n", "one\r\ntwo\n\n[0;1mthree\n four  4\n\nfive"] {
+            let kept = only_tail(text, 3, 512);
+            assert_eq!(tail(&kept, 3), tail(text, 3), "{text:?}: {kept:?}");
+        }
+        assert_eq!(only_tail(&format!("\n{}\n", "é".repeat(600)), 3, 511), format!("\n{}", "é".repeat(255)));
     }
 
     #[test]

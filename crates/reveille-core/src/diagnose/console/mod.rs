@@ -15,6 +15,8 @@ mod mask;
 
 use std::sync::Arc;
 
+use crate::model::incident::Evidence;
+
 pub use explain::{NeverJoinedFacts, explain_never_joined};
 pub use mask::mask_secrets;
 
@@ -25,7 +27,12 @@ pub fn last_lines(text: &str, bytes_max: usize) -> Option<Arc<str>> {
     (!last.is_empty()).then(|| Arc::from(last))
 }
 
-/// How much of a console is kept with an incident, from its end.
+/// As much of a console as an explanation quotes: its last lines, each still under its number.
+pub fn as_quoted(text: &str) -> Arc<str> {
+    Arc::from(lines::only_tail(text, explain::TAIL_LINES, Evidence::TEXT_BYTES_MAX))
+}
+
+/// How much of a console is judged, from its end.
 pub const KEEP_BYTES_MAX: usize = 64 * 1024;
 
 /// The end of a console log as it may be kept: masked, at most [`KEEP_BYTES_MAX`] bytes, from the start of a line.

@@ -1,4 +1,4 @@
-//! Targeted reads: asked for by the engine, a bounded number at a time, each for one purpose.
+//! Targeted reads: asked for by the engine, a bounded number at a time (`queue`), each for one purpose.
 //!
 //! A read that is asked for twice is made once. An answer changes the views first and is then handed to whoever asked:
 //! a machine that is missing from a list, a case that wants evidence, an intent that wants its verdict.
@@ -22,9 +22,7 @@ use crate::record::Record;
 
 use super::State;
 use super::memory::Remembered;
-
-/// So many reads are out at once; the rest waits in line.
-const LOOKS_AT_ONCE: usize = 16;
+use super::queue::World;
 
 /// What a read is for.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -59,17 +57,38 @@ pub(super) struct Asked {
 impl State {
     pub(super) fn ask(&mut self, look: Look, purpose: LookFor) {
         if self.asked.insert((look.clone(), purpose.clone())) {
-            self.look_queue.push_back((look, purpose));
+            self.look_queue.push(look, purpose);
         }
     }
 
     pub(super) fn send_looks(&mut self) {
-        while self.looks.len() < LOOKS_AT_ONCE {
-            let Some((look, purpose)) = self.look_queue.pop_front() else { return };
+        self.drop_evidence();
+        while let Some((look, purpose)) = self.look_queue.next() {
             self.numbers.look = self.numbers.look.next();
             let id = self.numbers.look;
             self.effects.push(Effect::Look { id, look: look.clone() });
             self.looks.insert(id, Asked { look, purpose, at: self.now });
+        }
+    }
+
+    /// Nothing is decided on the evidence of a world that is not believed: it is read when that has changed, and not now.
+    fn drop_evidence(&mut self) {
+        if self.look_queue.is_empty() {
+            return;
+        }
+        let (clouds, cluster, now) = (&self.clouds, &self.cluster, self.now);
+        let dropped = self.look_queue.take_evidence(|world| match world {
+            World::Cluster => cluster.source.trust(now).is_given(),
+            World::Cloud(name) => clouds.get(name).is_some_and(|view| view.source.trust(now).is_given()),
+        });
+        for (look, purpose) in dropped {
+            if let LookFor::Evidence(key) = &purpose
+                && let Some(case) = self.cases.get_mut(key)
+            {
+                case.gathered.asked_at = None;
+                case.gathered.outstanding = case.gathered.outstanding.saturating_sub(1);
+            }
+            self.asked.remove(&(look, purpose));
         }
     }
 
@@ -80,6 +99,7 @@ impl State {
 
     pub(super) fn on_looked(&mut self, id: LookId, answer: Result<Answer, ReadError>) {
         let Some(Asked { look, purpose, at }) = self.looks.remove(&id) else { return };
+        self.look_queue.answered(&look, &purpose);
         let asked = (look, purpose);
         self.asked.remove(&asked);
         let (look, purpose) = asked;

@@ -29,6 +29,7 @@ mod others;
 mod outbox;
 mod projects;
 mod proofs;
+mod queue;
 mod requests;
 mod restore;
 mod sight;
@@ -171,7 +172,7 @@ pub struct State {
     wakes: BTreeMap<Wake, Time>,
     announced_wake: Option<Time>,
     looks: BTreeMap<LookId, looks::Asked>,
-    look_queue: VecDeque<(Look, LookFor)>,
+    look_queue: queue::Queue,
     /// What is out or in line, to ask nothing twice: a thousand faults at once ask for thousands of reads.
     asked: BTreeSet<(Look, LookFor)>,
     newly_joined: Vec<Joined>,
@@ -293,7 +294,7 @@ impl State {
             wakes: BTreeMap::new(),
             announced_wake: None,
             looks: BTreeMap::new(),
-            look_queue: VecDeque::new(),
+            look_queue: queue::Queue::default(),
             asked: BTreeSet::new(),
             newly_joined: Vec::new(),
             recording: BTreeMap::new(),

@@ -25,6 +25,7 @@ mod moved;
 mod network;
 mod order;
 mod presence;
+mod reads;
 mod removal;
 mod restart;
 mod restraint;

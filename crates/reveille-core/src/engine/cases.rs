@@ -170,6 +170,7 @@ impl State {
         });
         let witness = |cloud| self.desk().witness(cloud);
         let cloud = self.desk().seen(key).map(|(cloud, _)| cloud);
+        let failed = cloud.and_then(|view| view.failed_reads(&seen.instance.id));
         let deadline = deadline.or_else(|| service::excused_until(witness(cloud?), seen));
         let excused = matches!(standing, Standing::Excused(_) | Standing::Starting(_));
         let mut wake = deadline.filter(|at| *at > self.now && excused);
@@ -189,6 +190,7 @@ impl State {
                 {
                     let times = unlisted.denials.saturating_sub(Unlisted::DENIALS);
                     let again = last + DENIED_AGAIN.doubled(times.into(), DENIED_SELDOM);
+                    let again = failed.map_or(again, |it| again.max(it.again(DENIED_AGAIN, DENIED_SELDOM)));
                     if self.now >= again {
                         presence.look = Some(Look::Instance(cloud.clone(), id.clone()));
                     }
@@ -196,6 +198,7 @@ impl State {
                 }
             } else if let (Some(last), MachineKey::Instance(cloud, id)) = (unlisted.last_denial, key) {
                 let again = last + Unlisted::APART;
+                let again = failed.map_or(again, |it| again.max(it.again(Unlisted::APART, DENIED_AGAIN)));
                 if self.now >= again {
                     presence.look = Some(Look::Instance(cloud.clone(), id.clone()));
                 } else {

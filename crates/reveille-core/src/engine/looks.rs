@@ -192,6 +192,9 @@ impl State {
         answer: &Result<Answer, ReadError>,
         asked_at: Time,
     ) {
+        if let Some(view) = self.clouds.get_mut(cloud) {
+            view.note_asked(self.now, id, answer.is_ok());
+        }
         let ended = answer.as_ref().ok().and_then(has_ended);
         if ended.is_none() && !matches!(answer, Ok(Answer::Instance(None))) {
             return;

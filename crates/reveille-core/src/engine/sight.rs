@@ -540,10 +540,12 @@ impl State {
         self.ask_for_missing(cloud, ids);
     }
 
-    /// Asks the cloud by id for what no listing shows.
+    /// Asks the cloud by id for what no listing shows. Where such a read failed, it is repeated later and later.
     fn ask_for_missing(&mut self, cloud: &CloudName, ids: impl IntoIterator<Item = InstanceId>) {
         for id in ids {
-            self.ask(Look::Instance(cloud.clone(), id.clone()), LookFor::Missing(cloud.clone(), id));
+            if self.clouds.get(cloud).is_some_and(|view| view.may_ask(self.now, &id)) {
+                self.ask(Look::Instance(cloud.clone(), id.clone()), LookFor::Missing(cloud.clone(), id));
+            }
         }
     }
 

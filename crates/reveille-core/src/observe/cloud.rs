@@ -29,6 +29,9 @@ pub use super::listing::NodeOf;
 use super::pack::{Growth, pack};
 use super::ports::InUse;
 use super::source::Source;
+use super::unread::Unread;
+
+pub use super::unread::Failed;
 
 /// One instance and what we remember of it.
 #[derive(Clone, Debug)]
@@ -184,6 +187,8 @@ pub struct CloudView {
     listed_once: bool,
     /// The cloud's own clock when the last full listing began.
     listed_begun: Option<ServiceTime>,
+    /// Which reads by id failed.
+    unread: Unread,
     /// What the last doubted listing lacked: two that agree are asked about.
     pub(super) doubted_missing: BTreeSet<InstanceId>,
 }
@@ -226,6 +231,7 @@ impl CloudView {
             edition: 0,
             listed_once: false,
             listed_begun: None,
+            unread: Unread::default(),
             doubted_missing: BTreeSet::new(),
         }
     }
@@ -396,6 +402,21 @@ impl CloudView {
         }
     }
 
+    /// The cloud was asked for this id: it answered, whatever that was, or the read failed.
+    pub fn note_asked(&mut self, now: Time, id: &InstanceId, answered: bool) {
+        if answered { self.unread.answered(id) } else { self.unread.note(now, id) }
+    }
+
+    /// The last reads of this id failed; `None`: the last one was answered, or it was never asked for.
+    pub fn failed_reads(&self, id: &InstanceId) -> Option<Failed> {
+        self.unread.of(id)
+    }
+
+    /// It may be asked for by id now: the last read did not fail, or that is a while ago.
+    pub fn may_ask(&self, now: Time, id: &InstanceId) -> bool {
+        self.unread.may_ask(now, id)
+    }
+
     /// It is so young that its cloud may deny it without meaning it.
     pub fn is_young(&self, now: Time, seen: &Seen) -> bool {
         now.since(seen.first_seen) < self.settles_within && stands(Guard::YoungDenial)
@@ -429,6 +450,7 @@ impl CloudView {
     pub fn go_back_to(&mut self, now: Time) {
         self.source.go_back_to(now);
         self.fresh.go_back_to(now);
+        self.unread.go_back_to(now);
         self.access.go_back_to(now);
         self.ports_begun = self.ports_begun.map(|begun| begun.min(now));
         for seen in self.instances.values_mut() {

@@ -27,3 +27,4 @@ mod sayings;
 pub mod sharing;
 pub mod source;
 pub mod tally;
+mod unread;

@@ -30,5 +30,6 @@ mod removal;
 mod restart;
 mod restraint;
 mod routes;
+mod unanswered;
 mod unmade;
 mod wishes;

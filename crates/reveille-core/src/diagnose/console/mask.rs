@@ -7,12 +7,15 @@
 //! *ids* stay.
 //!
 //! Four detectors mark byte ranges, each in one pass: private keys, words that follow a secret's name, tokens by their
-//! shape, and passwords in URLs. The ranges are then blotted out together.
+//! shape, and passwords in URLs. The ranges are then blotted out together. What a guest prints is under nobody's control, so
+//! that nothing is walked again for each of many matches in it.
 
 use std::borrow::Cow;
 use std::ops::Range;
 
 const MASK: &str = "[masked]";
+/// How a private key ends.
+const END: &str = "-----END";
 
 /// Names whose value is a secret, wherever they stand in a key (`OS_PASSWORD`, `db-password`, `"apiToken"`).
 const SECRET_NAMES: [&str; 17] = [
@@ -123,7 +126,7 @@ fn private_keys(text: &str, ranges: &mut Vec<Range<usize>>) {
         if is_end_marker(text, at) {
             continue;
         }
-        let end = rest.find("-----END").filter(|end| *end <= NEAR_BYTES).unwrap_or_else(|| key_lines(rest));
+        let end = cut(rest, NEAR_BYTES).find(END).unwrap_or_else(|| key_lines(rest));
         if end > 0 {
             ranges.push(at..at + end);
         }
@@ -131,9 +134,21 @@ fn private_keys(text: &str, ranges: &mut Vec<Range<usize>>) {
     }
 }
 
+/// The marker that ends a key has its `END` near by, and on the same line.
 fn is_end_marker(text: &str, marker_end: usize) -> bool {
-    let line = text[..marker_end].rfind('\n').map_or(0, |at| at + 1);
-    text[line..marker_end].contains("-----END")
+    const NEAR_BYTES: usize = 64;
+    let near = &text.as_bytes()[marker_end.saturating_sub(NEAR_BYTES)..marker_end];
+    let line = near.iter().rposition(|byte| *byte == b'\n').map_or(near, |at| &near[at + 1..]);
+    line.windows(END.len()).any(|part| part == END.as_bytes())
+}
+
+/// At most so many bytes of the text.
+fn cut(text: &str, bytes_max: usize) -> &str {
+    let mut end = text.len().min(bytes_max);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
 }
 
 /// How many bytes of lines whose last word is key material follow.
@@ -154,39 +169,55 @@ fn named_values(text: &str, ranges: &mut Vec<Range<usize>>) {
     let lower = text.to_ascii_lowercase();
     for name in SECRET_NAMES.iter().chain(&SECRET_LINES) {
         let whole_line = SECRET_LINES.contains(name);
+        let (mut key, mut ends) = (Key::default(), Ends::default());
         for (at, _) in lower.match_indices(name) {
-            if let Some(start) = value_start(&lower, at, at + name.len()) {
-                let end = if whole_line {
-                    line_end(text, start)
-                } else {
-                    value_end(text, start, name.starts_with("pass"))
-                };
-                if end > start && &text[start..end] != MASK {
-                    ranges.push(start..end);
-                }
+            // A guest may write a name ten thousand times in one word: the word is walked once, and so is a value.
+            if key.range.end <= at {
+                key = Key::around(&lower, at);
+            }
+            let Some(start) = key.value_of(&lower, at + name.len()) else { continue };
+            let end = if whole_line {
+                ends.line(text, start)
+            } else {
+                ends.value(text, start, name.starts_with("pass"))
+            };
+            if end > start && &text[start..end] != MASK {
+                ranges.push(start..end);
             }
         }
     }
 }
 
-/// Where the value of the key begins whose name stands at `at..end`; `None` when this is no key with a value.
-fn value_start(lower: &str, at: usize, end: usize) -> Option<usize> {
-    let key_byte = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-';
-    let before = lower[..at].bytes().rev().take_while(|byte| key_byte(*byte)).count();
-    let key_start = at - before;
-    // A path segment of that name (`/latest/user_data`) is no key.
-    if key_start > 0 && lower.as_bytes()[key_start - 1] == b'/' {
-        return None;
+/// A key with a secret's name in it, and where its value begins.
+#[derive(Clone, Debug, Default)]
+struct Key {
+    range: Range<usize>,
+    value: Option<usize>,
+}
+
+impl Key {
+    /// The key that stands around `at`; without a value when this is none.
+    fn around(lower: &str, at: usize) -> Self {
+        let key_byte = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_' || *byte == b'-';
+        let start = at - lower[..at].bytes().rev().take_while(key_byte).count();
+        let end = at + lower[at..].bytes().take_while(key_byte).count();
+        // A path segment of that name (`/latest/user_data`) is no key.
+        let in_path = start > 0 && lower.as_bytes()[start - 1] == b'/';
+        let value = if in_path { None } else { value_start(lower, start, end) };
+        Self { range: start..end, value }
     }
-    let key_end = end + lower[end..].bytes().take_while(|byte| key_byte(*byte)).count();
-    let suffix = &lower[end..key_end];
-    // `token-id`, `secret-name`, `password-file` name something that is not the secret.
-    if ["id", "name", "file", "path", "ref", "ttl", "url"]
-        .iter()
-        .any(|word| suffix.trim_start_matches(['-', '_']) == *word)
-    {
-        return None;
+
+    /// Where its value begins, when it is of the secret whose name ends at `name_end`.
+    fn value_of(&self, lower: &str, name_end: usize) -> Option<usize> {
+        // `token-id`, `secret-name`, `password-file` name something that is not the secret.
+        let suffix = lower.get(name_end..self.range.end).unwrap_or("").trim_start_matches(['-', '_']);
+        let names_another = ["id", "name", "file", "path", "ref", "ttl", "url"].contains(&suffix);
+        self.value.filter(|_| !names_another)
     }
+}
+
+/// Where the value of this key begins; `None` when this is no key with a value.
+fn value_start(lower: &str, key_start: usize, key_end: usize) -> Option<usize> {
     let is_flag = lower[key_start..].starts_with("--");
     // The quote of JSON within JSON stands behind backslashes.
     let rest = lower[key_end..].trim_start_matches('\\');
@@ -205,30 +236,52 @@ fn line_end(text: &str, start: usize) -> usize {
     text[start..].find('\n').map_or(text.len(), |at| start + at)
 }
 
-/// A quoted value ends at its closing quote, a bare one at the next space: a bracket or a comma may be part of a
-/// password. A bare pass*phrase* may even hold spaces.
-fn value_end(text: &str, start: usize, may_hold_spaces: bool) -> usize {
-    let end = line_end(text, start);
-    let value = &text[start..end];
-    if value.starts_with(MASK) {
-        return start + MASK.len();
+/// Where lines and words end, found once for all values that begin in them. Values are asked for in the order of their
+/// beginnings.
+#[derive(Clone, Debug, Default)]
+struct Ends {
+    line: Option<Range<usize>>,
+    word: Option<Range<usize>>,
+}
+
+impl Ends {
+    fn line(&mut self, text: &str, start: usize) -> usize {
+        found_once(&mut self.line, start, || line_end(text, start))
     }
-    let slashes = value.len() - value.trim_start_matches('\\').len();
-    if let Some(quote @ ('"' | '\'')) = value[slashes..].chars().next() {
-        // Behind as many backslashes as it was opened.
-        let closing = format!("{}{quote}", &value[..slashes]);
-        return value[slashes + 1..]
-            .find(&closing)
-            .map_or(end, |at| start + slashes + 1 + at + closing.len());
+
+    /// A quoted value ends at its closing quote, a bare one at the next space: a bracket or a comma may be part of a
+    /// password. A bare pass*phrase* may even hold spaces.
+    fn value(&mut self, text: &str, start: usize, may_hold_spaces: bool) -> usize {
+        let end = self.line(text, start);
+        let value = &text[start..end];
+        if value.starts_with(MASK) {
+            return start + MASK.len();
+        }
+        let slashes = value.len() - value.trim_start_matches('\\').len();
+        if let Some(quote @ ('"' | '\'')) = value[slashes..].chars().next() {
+            // Behind as many backslashes as it was opened.
+            let closing = format!("{}{quote}", &value[..slashes]);
+            return value[slashes + 1..]
+                .find(&closing)
+                .map_or(end, |at| start + slashes + 1 + at + closing.len());
+        }
+        // `Bearer abc` and `Basic abc` are one value of two words.
+        let has_scheme = ["bearer ", "basic "]
+            .iter()
+            .any(|word| value.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word)));
+        if may_hold_spaces || has_scheme {
+            return end;
+        }
+        found_once(&mut self.word, start, || value.find(char::is_whitespace).map_or(end, |at| start + at))
     }
-    // `Bearer abc` and `Basic abc` are one value of two words.
-    let has_scheme = ["bearer ", "basic "]
-        .iter()
-        .any(|word| value.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word)));
-    if may_hold_spaces || has_scheme {
-        return end;
+}
+
+/// The end of a stretch that is the same for each beginning within it.
+fn found_once(known: &mut Option<Range<usize>>, start: usize, find: impl FnOnce() -> usize) -> usize {
+    match known {
+        Some(known) if (known.start..=known.end).contains(&start) => known.end,
+        _ => known.insert(start..find()).end,
     }
-    value.find(char::is_whitespace).map_or(end, |at| start + at)
 }
 
 /// Bootstrap tokens (six characters, a dot, sixteen: only the second part is secret), JSON web tokens, and long base64.
@@ -252,6 +305,9 @@ fn shaped_tokens(text: &str, ranges: &mut Vec<Range<usize>>) {
             let whole =
                 end + bytes[end..].iter().take_while(|byte| is_base64(**byte) || **byte == b'.').count();
             ranges.push(at..whole);
+            // Its parts are masked by now, but the last may be more than a part of it.
+            at = text[end..whole].rfind('.').map_or(end, |dot| end + dot + 1);
+            continue;
         } else if is_blob(word) {
             ranges.push(at..end);
         } else if is_scheme(word) && bytes.get(end) == Some(&b' ') {
@@ -399,6 +455,33 @@ mod tests {
         assert_eq!(
             mask_secrets(text),
             "-----BEGIN PRIVATE KEY-----[masked]\n\n-----END PRIVATE KEY-----\nnext\nline"
+        );
+    }
+
+    /// What is found once for many matches in one word or line is what each of them would have found.
+    #[test]
+    fn secret_behind_many_names_does_not_survive() {
+        for (text, secret) in [
+            (format!("{}{CANARY} stays", "token=".repeat(50)), CANARY),
+            (format!("{}={CANARY} stays", "token".repeat(50)), CANARY),
+            (format!("--{}token {CANARY} stays", "a".repeat(300)), CANARY),
+            (format!("token{}={CANARY} stays", "a".repeat(300)), CANARY),
+            (format!("token=token=bearer {CANARY}"), CANARY),
+            (format!("token=token=\"two {CANARY}\" stays"), CANARY),
+            (format!("token=a token_id=b token={CANARY} stays"), CANARY),
+            (format!("token-id-token: {CANARY} stays"), CANARY),
+            (format!("token=1\ntoken=2 token={CANARY} stays"), CANARY),
+            (format!("{}bearer {CANARY}{CANARY} stays", "eyJhbGciOiJSUzI1NiJ9.".repeat(5)), CANARY),
+            (format!("-----END PRIVATE KEY-----\n-----BEGIN PRIVATE KEY-----{CANARY}\nnext (stays"), CANARY),
+        ] {
+            let masked = mask_secrets(&text);
+            assert!(!masked.contains(secret), "{text}\n{masked}");
+            assert_eq!(masked.ends_with("stays"), text.ends_with("stays"), "{masked}");
+            assert_eq!(mask_secrets(&masked), masked);
+        }
+        assert_eq!(
+            mask_secrets("token=a token-id=b secret_name: c"),
+            "token=[masked] token-id=b secret_name: c"
         );
     }
 

@@ -41,11 +41,21 @@ pub(crate) trait Tail: Send {
 #[derive(Debug)]
 pub(crate) struct RealDisk {
     directory: PathBuf,
+    /// Of who writes: the directory itself, to make names durable. Kept open, because a process that has no descriptor left
+    /// between a rename and its sync cannot tell what is durable, and has to close the ledger.
+    open: Option<File>,
 }
 
 impl RealDisk {
+    /// For who only reads.
     pub(crate) const fn at(directory: PathBuf) -> Self {
-        Self { directory }
+        Self { directory, open: None }
+    }
+
+    /// For who writes.
+    pub(crate) fn open(directory: PathBuf) -> io::Result<Self> {
+        let open = Some(File::open(&directory)?);
+        Ok(Self { directory, open })
     }
 }
 
@@ -96,7 +106,10 @@ impl Disk for RealDisk {
     }
 
     fn sync_names(&mut self) -> io::Result<()> {
-        sync_directory(&self.directory)
+        match &self.open {
+            Some(open) => open.sync_all(),
+            None => sync_directory(&self.directory),
+        }
     }
 }
 

@@ -80,7 +80,9 @@ impl<T: Serialize + DeserializeOwned> Ledger<T> {
             Refused::Io(source) => refused("lock the file \"lock\"", source),
         })?;
         let known = before.as_ref().map_or(Fence(0), |card: &Card| card.fence);
-        let disk = Box::new(RealDisk::at(directory.clone()));
+        let disk =
+            RealDisk::open(directory.clone()).map_err(|source| refused("open the directory", source))?;
+        let disk = Box::new(disk);
         let loaded = Store::load(disk, config, known).map_err(|error| match error {
             LoadError::Damaged(segment, flaw) => OpenError::Damaged(Damage {
                 file: directory.join(segment.file_name()),

@@ -22,13 +22,16 @@ use crate::query::Request;
 use crate::reply::request_id;
 use crate::report::Writing;
 
+const NOT_RUNNING: &str = "it is not running by now";
 /// A group's word for a machine that it keeps.
 const IN_SERVICE: &str = "InService";
 
 pub(super) async fn reboot(account: &Account, id: &InstanceId, owned: &Ownership) -> Outcome {
     let writing = Writing::new(format!("reboot instance {id}"));
-    if let Err(outcome) = read(account, id, owned, &writing).await {
-        return outcome;
+    match read(account, id, owned, &writing).await {
+        Ok(wire) if wire.state() == InstanceState::Active => {}
+        Ok(_) => return writing.moved(NOT_RUNNING),
+        Err(outcome) => return outcome,
     }
     simple(account, REBOOT_INSTANCES, "reboot", id).await
 }
@@ -64,7 +67,7 @@ pub(super) async fn power_cycle(account: &Account, id: &InstanceId, owned: &Owne
         return writing.refuse("it is a spot instance, which cannot be stopped and started by itself");
     }
     if wire.state() != InstanceState::Active {
-        return writing.moved("it is not running by now");
+        return writing.moved(NOT_RUNNING);
     }
     match simple(account, STOP_INSTANCES, "stop", id).await {
         Outcome::Accepted { .. } | Outcome::AlreadySo { .. } => {}

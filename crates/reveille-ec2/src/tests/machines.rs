@@ -93,6 +93,20 @@ async fn instance_without_pool_mark_is_not_touched() {
     }
 }
 
+/// Somebody stopped it, or stops and starts it, since it was listed.
+#[tokio::test]
+async fn instance_that_does_not_run_is_not_rebooted() {
+    let reboot = || Call::Reboot { cloud: aws(), instance: one(), hard: false, owned: owned() };
+    for state in ["stopping", "stopped", "pending", "shutting-down", "hibernating"] {
+        let (outcome, changes) = perform(&reboot(), in_state(state)).await;
+        begins(&outcome, "changed meanwhile");
+        assert_eq!(changes, [""; 0], "{state}");
+    }
+    let (outcome, changes) = perform(&reboot(), in_state("running")).await;
+    begins(&outcome, "accepted");
+    assert_eq!(changes, ["RebootInstances InstanceId.1=i-1"]);
+}
+
 #[tokio::test]
 async fn a_power_cycle_is_a_stop_that_is_waited_for_and_a_start() {
     let mut looks = 0;

@@ -1,17 +1,20 @@
 //! Reboot, start, delete.
 //!
-//! Each reads the server directly before the act. Two reasons:
+//! Each reads the server directly before the act. Three reasons:
 //! * Marks. Nova does not count a tag or a metadata pair as a change of the server, so a list of changes does not show that an
 //!   operator took the pool's tag off, and the next full listing may be minutes away.
+//! * State. Nova takes a hard reboot of a server that is stopped, paused or suspended as well, and runs it then (nova:
+//!   nova/compute/vm_states.py, `ALLOW_HARD_REBOOT`). Who brought it there since the last listing wants it so. What a call
+//!   rests on is what the plan makes it for: a reboot of one that runs, a start of one that is shut off, and no task on either.
 //! * Nova accepts a DELETE of a server that is being deleted already, says 204, and nothing happens.
 //!
-//! Between that read and the act lies one request: Nova has no precondition on tags.
+//! Between that read and the act lies one request: Nova has no precondition on any of this.
 
 use std::sync::Arc;
 
 use reveille_core::effect::Outcome;
 use reveille_core::model::id::InstanceId;
-use reveille_core::model::instance::Instance;
+use reveille_core::model::instance::{Instance, InstanceState};
 use reveille_core::model::roster::Ownership;
 use serde_json::{Value, json};
 
@@ -21,19 +24,33 @@ use crate::project::Project;
 use crate::refusal::Refusal;
 use crate::report::Writing;
 
+const LOCKED: &str = "it is locked; whoever locked it must unlock it first";
+
 pub(super) async fn reboot(project: &Project, id: &InstanceId, owned: &Ownership, hard: bool) -> Outcome {
     let kind = if hard { "HARD" } else { "SOFT" };
     let verb = if hard { "power-cycle" } else { "reboot" };
-    act(project, id, owned, verb, json!({ "reboot": { "type": kind } })).await
+    let rests_on = InstanceState::Active;
+    act(project, id, owned, rests_on, verb, json!({ "reboot": { "type": kind } })).await
 }
 
 pub(super) async fn start(project: &Project, id: &InstanceId, owned: &Ownership) -> Outcome {
-    act(project, id, owned, "start", json!({ "os-start": null })).await
+    act(project, id, owned, InstanceState::Stopped, "start", json!({ "os-start": null })).await
 }
 
-async fn act(project: &Project, id: &InstanceId, owned: &Ownership, verb: &str, body: Value) -> Outcome {
+async fn act(
+    project: &Project,
+    id: &InstanceId,
+    owned: &Ownership,
+    rests_on: InstanceState,
+    verb: &str,
+    body: Value,
+) -> Outcome {
     let writing = Writing::new(Service::Compute, format!("{verb} instance {id}"));
-    if let Err(outcome) = self::owned(project, id, owned, &writing).await {
+    let instance = match self::owned(project, id, owned, &writing).await {
+        Ok(instance) => instance,
+        Err(outcome) => return outcome,
+    };
+    if let Some(outcome) = handled(&instance, rests_on, &writing) {
         return outcome;
     }
     let request = Request::post(Service::Compute, &["servers", id.as_str(), "action"], body);
@@ -46,9 +63,9 @@ pub(super) async fn owned(
     id: &InstanceId,
     owned: &Ownership,
     writing: &Writing,
-) -> Result<(), Outcome> {
+) -> Result<Instance, Outcome> {
     match project.instance(id).await {
-        Ok(Some(instance)) => disowned(&instance, owned, writing).map_or(Ok(()), Err),
+        Ok(Some(instance)) => disowned(&instance, owned, writing).map_or(Ok(instance), Err),
         Ok(None) => Err(writing.refuse("there is no such instance")),
         Err(error) => Err(writing.unread(&error)),
     }
@@ -58,6 +75,22 @@ pub(super) async fn owned(
 fn disowned(instance: &Instance, owned: &Ownership, writing: &Writing) -> Option<Outcome> {
     let mark = owned.lacking(&instance.marks)?;
     Some(Outcome::Moved { text: writing.text(&format!("the server does not carry {mark}")) })
+}
+
+/// The answer, when somebody has the server in hand by now: it is locked, at work, or not in the state on which the call rests.
+fn handled(instance: &Instance, rests_on: InstanceState, writing: &Writing) -> Option<Outcome> {
+    if instance.locked {
+        return Some(writing.refuse(LOCKED));
+    }
+    let moved = |cause: &str| Some(Outcome::Moved { text: writing.text(cause) });
+    if let Some(task) = &instance.task {
+        return moved(&format!("the cloud says task {task} by now"));
+    }
+    match rests_on {
+        wanted if instance.state == wanted => None,
+        InstanceState::Stopped => moved("it is not shut off by now"),
+        _ => moved("it does not run by now"),
+    }
 }
 
 pub(super) async fn delete(project: &Project, id: &InstanceId, owned: &Ownership) -> Outcome {
@@ -75,7 +108,7 @@ pub(super) async fn delete(project: &Project, id: &InstanceId, owned: &Ownership
         return outcome;
     }
     if instance.locked {
-        return writing.refuse("it is locked; whoever locked it must unlock it first");
+        return writing.refuse(LOCKED);
     }
     let sent = project.client().send(&Request::delete(Service::Compute, &["servers", id.as_str()])).await;
     match sent {

@@ -262,7 +262,13 @@ impl State {
         else {
             return;
         };
-        let Some(seen) = view.instances.get_mut(uuid).filter(|seen| seen.joined.is_none()) else { return };
+        let Some(seen) = view.instances.get_mut(uuid) else { return };
+        if seen.joined.as_ref().is_none_or(|joined| joined == name) {
+            seen.joined_uid = Some(node.node.uid.clone());
+        }
+        if seen.joined.is_some() {
+            return;
+        }
         seen.joined = Some(name.clone());
         let machine = MachineKey::Instance(cloud.clone(), uuid.clone());
         self.newly_joined.push(Joined { machine, node: name.clone(), pool: seen.pool().cloned() });

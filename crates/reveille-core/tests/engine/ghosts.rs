@@ -136,8 +136,8 @@ fn the_lease_of_a_namesake_keeps_no_node_of_a_machine_that_is_gone() {
     assert!(matches!(&field.calls[..], [call] if left(call)), "{:?}", field.calls);
 }
 
-/// A provider ID says nothing of the project. The other one's instance, which its owner deletes and which stays so, is denied here
-/// and found there: no ghost (seed 3200250).
+/// A provider ID says nothing of the project. The other one's instance, which its owner deletes and which stays so, is denied
+/// here and found there: no ghost (seed 3200250).
 #[test]
 fn node_of_an_instance_in_another_project_is_no_ghost() {
     let mut wanted = roster();

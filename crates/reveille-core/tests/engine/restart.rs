@@ -454,8 +454,8 @@ fn who_ended_while_we_were_away_and_is_still_listed_went_through_somebody_else()
     assert!(next.state.desk().others.contains_key(&"workers".into()), "its pool is left alone for a while");
 }
 
-/// A full disk refuses that a machine joined, and a smaller record that was on its way already finds room: that it was drained and
-/// deleted. What is written again must not unsay that.
+/// A full disk refuses that a machine joined, and a smaller record that was on its way already finds room: that it was drained
+/// and deleted. What is written again must not unsay that.
 #[test]
 fn refused_record_that_is_written_again_unsays_no_later_one() {
     let mut field = Field::new(roster()).populate(10);

@@ -199,7 +199,7 @@ impl State {
         if ended.is_none() && !matches!(answer, Ok(Answer::Instance(None))) {
             return;
         }
-        let Some(view) = self.clouds.get(cloud) else { return };
+        let Some(view) = self.clouds.get(cloud).filter(|view| !view.emptied) else { return };
         let key = MachineKey::Instance(cloud.clone(), id.clone());
         if !view.instances.contains_key(id) && self.remembered.contains_key(&key) {
             self.on_gone_unseen(&key, cloud, id, asked_at, ended);
@@ -258,7 +258,7 @@ impl State {
     fn deny(&mut self, cloud: &CloudName, id: &InstanceId, asked_at: Time, ended: Option<&Instance>) {
         let late = self.now.since(asked_at) > Unlisted::APART;
         let denied_at = if late { asked_at } else { self.now };
-        let Some(view) = self.clouds.get_mut(cloud) else { return };
+        let Some(view) = self.clouds.get_mut(cloud).filter(|view| !view.emptied) else { return };
         let known = view.instances.get(id).is_some_and(Seen::is_gone);
         if view.denied(self.now, denied_at, id, ended) && !known {
             self.note_foreign(&MachineKey::Instance(cloud.clone(), id.clone()));

@@ -654,14 +654,19 @@ fn nodes_of_instances(
 ) -> BTreeMap<InstanceId, NodeOf> {
     let mut shown = BTreeMap::new();
     for seen in cluster.nodes.values() {
-        let Some(link) = seen.link.as_ref().filter(|link| link.cloud == *cloud) else { continue };
+        // One whose instance no list has shown since the restart is linked to nothing yet, and names it.
+        let id = match (&seen.link, &seen.node.provider) {
+            (Some(link), _) if link.cloud == *cloud => &link.instance,
+            (None, Provider::Instance(id)) => id,
+            _ => continue,
+        };
         let renewed = || cluster.lease_age(&seen.node.name).is_some_and(|age| age <= silent_after);
         let now = match seen.node.ready == Ready::True || renewed() {
             true => NodeOf::Lives,
             false if seen.lost => NodeOf::None,
             false => NodeOf::Silent,
         };
-        let known = shown.entry(link.instance.clone()).or_insert(now);
+        let known = shown.entry(id.clone()).or_insert(now);
         *known = now.max(*known);
     }
     shown

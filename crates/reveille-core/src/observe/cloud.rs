@@ -191,6 +191,9 @@ pub struct CloudView {
     unread: Unread,
     /// What the last doubted listing lacked: two that agree are asked about.
     pub(super) doubted_missing: BTreeSet<InstanceId>,
+    /// The newest full list holds none of our machines, and is doubted for that. A credential that leads elsewhere denies every
+    /// id as well, so that no denial counts until the list is back (seed 3202126).
+    pub emptied: bool,
 }
 
 /// What a snapshot changed.
@@ -233,6 +236,7 @@ impl CloudView {
             listed_begun: None,
             unread: Unread::default(),
             doubted_missing: BTreeSet::new(),
+            emptied: false,
         }
     }
 
@@ -264,6 +268,7 @@ impl CloudView {
         if full {
             if difference.lacks_nobody && remembered.is_empty() {
                 self.doubted_missing.clear();
+                self.emptied = false;
             } else {
                 self.find_missing(roster, now, snapshot, remembered, node_of, &mut change);
             }

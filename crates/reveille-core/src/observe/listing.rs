@@ -116,7 +116,9 @@ impl CloudView {
         } else {
             None
         };
-        let Some(why) = why.filter(|_| stands(Guard::ShrunkenServers)) else {
+        let why = why.filter(|_| stands(Guard::ShrunkenServers));
+        self.emptied = emptied && why.is_some();
+        let Some(why) = why else {
             self.doubted_missing.clear();
             for id in missing {
                 self.unlist(now, &id, change);

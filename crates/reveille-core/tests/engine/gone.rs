@@ -285,3 +285,23 @@ fn empty_list_is_not_believed_of_an_only_machine_whose_node_is_there() {
     field.run(Span::from_min(10));
     assert!(of_cloud(&field).is_given(), "{}", of_cloud(&field));
 }
+
+/// The same at a restart, when the ledger's machines are asked for by id with the first list of nodes.
+#[test]
+fn machines_of_the_ledger_are_not_gone_while_the_list_is_empty() {
+    for machines in [1, 10] {
+        let mut field = Field::new(roster()).populate(machines);
+        field.run(Span::from_min(5));
+        field.nodes.get_mut("i000").unwrap().ready = Ready::Unknown;
+        let (there, ports) = (field.instances.clone(), field.ports.clone());
+        let mut next = field.restarted(roster());
+        next.instances.clear();
+        next.ports.clear();
+        next.run(Span::from_min(30));
+        assert_eq!(next.calls, [], "{machines}");
+        assert!(!of_cloud(&next).is_given());
+        (next.instances, next.ports) = (there, ports);
+        next.run(Span::from_min(2));
+        assert!(of_cloud(&next).is_given(), "{}", of_cloud(&next));
+    }
+}

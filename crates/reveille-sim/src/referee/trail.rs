@@ -139,6 +139,11 @@ impl Referee {
         let what = format!("{} is credited, and the machine has not booted since", credited.call);
         // Of one that ended meanwhile the world knows no boot any more (seed 2303699).
         let Some(booted) = scene.world.booted_at(instance) else { return };
+        // A person rebooted it a moment before, and no answer said which request was ours (seed 3220326).
+        let a_moment_before = |boot: Time| boot < called && called.since(boot) < Span::from_min(1);
+        if !credited.answered && booted.is_some_and(a_moment_before) {
+            return;
+        }
         if booted.is_none_or(|boot| boot < called) {
             self.foul("unearned credit", what);
         }

@@ -358,14 +358,18 @@ impl World {
     /// so; the garbage collector finds their leases without an owner.
     pub(super) fn lose_nodes(&mut self, machines: &[InstanceId]) {
         for id in machines {
-            for name in self.nodes_of(id) {
+            let nodes = self.nodes_of(id).to_vec();
+            // Whose Node was deleted before lost none by this (seed 3231163).
+            if !nodes.is_empty() {
+                self.node_deleted_by.insert(id.clone(), Cause::NodeDeletedByPerson);
+            }
+            for name in nodes {
                 self.cluster.take(&name);
                 if !self.layout.lease_outlives_node {
                     self.plan(Span::from_s(20), Task::CollectLease(name));
                 }
             }
             self.restored.insert(id.clone());
-            self.node_deleted_by.insert(id.clone(), Cause::NodeDeletedByPerson);
             self.note_health(id);
             self.note_causes(id);
         }

@@ -88,7 +88,7 @@ Examples:
   reveille run --roster prod.yaml --dry-run      looks and decides, begins nothing
   reveille run --once                            acts on what is due, prints the roll, ends with its exit code
   reveille run --listen 10.0.0.9:9464 --plans plans.yaml   machines register here; see reveille invite
-  reveille run --roster a.yaml --roster b.yaml   two clusters; one that share a cloud is listed once
+  reveille run --roster a.yaml --roster b.yaml   two clusters; a cloud that both use is listed once
 
 What is seen, decided and done is one line each on standard error, and is kept in the ledger.";
 

@@ -13,7 +13,7 @@ Examples:
   reveille rbac --rancher management             those of `reveille rancher`, for Rancher's own API server
   reveille rbac --rancher downstream             and for the cluster whose nodes its records are about
 
-Account and namespace have to be there. Without --cleanup and --join nothing in the cluster can be changed.";
+Account and namespace have to be there. Without --cleanup and --join nothing in the cluster can be changed but Leases in kube-system.";
 
 /// `rbac`.
 #[derive(Args, Clone, Debug)]

@@ -337,8 +337,10 @@ impl State {
             return Some((link.cloud.clone(), link.instance.clone()));
         }
         let joined_as = |memory: &Remembered| memory.node.as_ref() == Some(&gone.node.name);
-        let (key, _) = self.departed.iter().rev().find(|(_, memory)| memory.disowned && joined_as(memory))?;
-        let MachineKey::Instance(cloud, id) = key else { return None };
+        let away = self.departed.iter().rev().find(|(_, memory)| memory.disowned && joined_as(memory));
+        // Since a restart nobody has seen it (seed 3241487).
+        let unseen = || self.remembered.iter().find(|(_, memory)| joined_as(memory)).map(|(key, _)| key);
+        let MachineKey::Instance(cloud, id) = away.map(|(key, _)| key).or_else(unseen)? else { return None };
         Some((cloud.clone(), id.clone()))
     }
 
@@ -351,9 +353,9 @@ impl State {
         let left = Some(Box::new(Left { at, sign: sign.clone() }));
         let Some(seen) = self.clouds.get_mut(cloud).and_then(|view| view.instances.get_mut(id)) else {
             // It has no marks of ours at this moment. Once they are back, this is known of it.
-            let Some((_, memory)) = self.departed.iter_mut().rev().find(|(other, _)| *other == key) else {
-                return;
-            };
+            let away =
+                self.departed.iter_mut().rev().find(|(other, _)| *other == key).map(|(_, memory)| memory);
+            let Some(memory) = away.or_else(|| self.remembered.get_mut(&key)) else { return };
             memory.left = left;
             return self.record(Record::Left { at, machine: key, why: sign });
         };

@@ -133,13 +133,19 @@ fn node_that_never_answered_does_not_unsay_a_drain() {
 /// It is drained and deleted while its marks are off for a while: known when they are back.
 #[test]
 fn cordoned_node_that_is_deleted_while_its_machine_has_no_marks_was_removed_on_purpose() {
-    let mut field = cordoned();
-    let marks = std::mem::take(&mut field.instances.get_mut("i003").unwrap().marks);
-    field.run(Span::from_min(2));
-    field.nodes.remove("i003");
-    field.run(Span::from_min(2));
-    field.instances.get_mut("i003").unwrap().marks = marks;
-    field.run(Span::from_min(180));
-    assert!(field.calls.is_empty(), "{:?}", field.calls);
-    assert!(field.case("i003", FaultKind::Vanished).is_none());
+    for restarts in [false, true] {
+        let mut field = cordoned();
+        let marks = std::mem::take(&mut field.instances.get_mut("i003").unwrap().marks);
+        field.run(Span::from_min(2));
+        if restarts {
+            field = field.restarted(roster());
+            field.run(Span::from_min(2));
+        }
+        field.nodes.remove("i003");
+        field.run(Span::from_min(2));
+        field.instances.get_mut("i003").unwrap().marks = marks;
+        field.run(Span::from_min(180));
+        assert!(field.calls.is_empty(), "{restarts}: {:?}", field.calls);
+        assert!(field.case("i003", FaultKind::Vanished).is_none());
+    }
 }

@@ -243,6 +243,25 @@ impl Call {
         }
     }
 
+    /// The cloud that it changes; none where it is put to the cluster or to an agent.
+    pub const fn cloud(&self) -> Option<&CloudName> {
+        match self {
+            Self::AddRules { cloud, .. }
+            | Self::DropRule { cloud, .. }
+            | Self::NudgeGroup { cloud, .. }
+            | Self::SetPortGroups { cloud, .. }
+            | Self::AddPortPairs { cloud, .. }
+            | Self::RemoveRoutes { cloud, .. }
+            | Self::AddRoutes { cloud, .. }
+            | Self::NudgeRouter { cloud, .. }
+            | Self::AssignRoles { cloud, .. }
+            | Self::Reboot { cloud, .. }
+            | Self::Start { cloud, .. }
+            | Self::DeleteInstance { cloud, .. } => Some(cloud),
+            Self::DeleteNode { .. } | Self::AskAgent { .. } => None,
+        }
+    }
+
     /// The instance that the call changes, or whose port it changes, and the marks that it must carry at the moment of the act.
     pub const fn owned(&self) -> Option<(&CloudName, &InstanceId, &Ownership)> {
         match self {
@@ -446,6 +465,23 @@ pub enum Look {
     Node(NodeName),
     /// The events about that node.
     NodeEvents(NodeName),
+}
+
+impl Look {
+    /// The cloud that it is put to; none where it is put to the cluster. A testimony, heard from both, counts as the cloud's.
+    pub const fn cloud(&self) -> Option<&CloudName> {
+        match self {
+            Self::Instance(cloud, _)
+            | Self::Ports(cloud, _)
+            | Self::Group(cloud, _)
+            | Self::Router(cloud, _)
+            | Self::Console(cloud, _)
+            | Self::Testimony(cloud, ..)
+            | Self::Actions(cloud, _)
+            | Self::Roles(cloud, ..) => Some(cloud),
+            Self::Node(_) | Self::NodeEvents(_) => None,
+        }
+    }
 }
 
 /// Why a read could not tell. Never "it is not there": that is an answer.

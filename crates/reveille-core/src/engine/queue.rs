@@ -56,17 +56,7 @@ struct Line {
 
 impl World {
     pub(super) fn of(look: &Look) -> Self {
-        match look {
-            Look::Instance(cloud, _)
-            | Look::Ports(cloud, _)
-            | Look::Group(cloud, _)
-            | Look::Router(cloud, _)
-            | Look::Console(cloud, _)
-            | Look::Testimony(cloud, ..)
-            | Look::Actions(cloud, _)
-            | Look::Roles(cloud, ..) => Self::Cloud(cloud.clone()),
-            Look::Node(_) | Look::NodeEvents(_) => Self::Cluster,
-        }
+        look.cloud().cloned().map_or(Self::Cluster, Self::Cloud)
     }
 }
 

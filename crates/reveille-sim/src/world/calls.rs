@@ -12,7 +12,6 @@ use reveille_core::model::network::{Direction, Family, REPAIR_MARK, Remote, Rout
 use reveille_core::model::time::Span;
 
 use super::fault::{CallLie, Right};
-use super::reach::cloud_of_call;
 use super::truth::Called;
 use super::{Life, Task, World};
 
@@ -74,7 +73,7 @@ impl World {
     /// The other side cannot be reached at all: what it would have said does not matter.
     fn unreachable_for(&self, call: &Call) -> Option<Outcome> {
         let failed = |text: &str| Outcome::Failed { text: text.into(), retry_after: None };
-        let cloud = cloud_of_call(call);
+        let cloud = call.cloud();
         let troubled = cloud.is_some_and(|cloud| self.layout.is_troubled(cloud));
         match (call, cloud.and_then(|cloud| self.failure_of(cloud))) {
             // It goes past the cloud and past the API server.

@@ -15,40 +15,6 @@ use reveille_core::model::id::{CloudName, InstanceId};
 use super::World;
 use super::layout::{CLOUD, GROUP, OTHER_CLOUD, OTHER_GROUP, group_in};
 
-/// The project that a read is put to; none where it is put to the cluster.
-pub(super) fn cloud_of_look(look: &Look) -> Option<&CloudName> {
-    match look {
-        Look::Instance(cloud, _)
-        | Look::Ports(cloud, _)
-        | Look::Group(cloud, _)
-        | Look::Router(cloud, _)
-        | Look::Console(cloud, _)
-        | Look::Testimony(cloud, ..)
-        | Look::Actions(cloud, _)
-        | Look::Roles(cloud, ..) => Some(cloud),
-        Look::Node(_) | Look::NodeEvents(_) => None,
-    }
-}
-
-/// The project that a call changes; none where it goes past the cloud.
-pub(super) const fn cloud_of_call(call: &Call) -> Option<&CloudName> {
-    match call {
-        Call::AddRules { cloud, .. }
-        | Call::DropRule { cloud, .. }
-        | Call::NudgeGroup { cloud, .. }
-        | Call::NudgeRouter { cloud, .. }
-        | Call::SetPortGroups { cloud, .. }
-        | Call::AddPortPairs { cloud, .. }
-        | Call::RemoveRoutes { cloud, .. }
-        | Call::AddRoutes { cloud, .. }
-        | Call::AssignRoles { cloud, .. }
-        | Call::Reboot { cloud, .. }
-        | Call::Start { cloud, .. }
-        | Call::DeleteInstance { cloud, .. } => Some(cloud),
-        Call::DeleteNode { .. } | Call::AskAgent { .. } => None,
-    }
-}
-
 /// What a project answers of an object that it does not have.
 pub(super) fn denial(look: &Look) -> Answer {
     match look {
@@ -69,7 +35,7 @@ impl World {
 
     /// What it asks for is in the other project, or the credential leads elsewhere.
     pub(super) fn is_of_another_project(&self, look: &Look) -> bool {
-        let Some(cloud) = cloud_of_look(look) else { return false };
+        let Some(cloud) = look.cloud() else { return false };
         let elsewhere = self.lies.elsewhere && self.layout.is_troubled(cloud);
         match look {
             Look::Instance(_, id) => self.is_elsewhere(cloud, id),
@@ -86,7 +52,7 @@ impl World {
 
     /// It would change something of the other project.
     pub(super) fn is_call_to_another_project(&self, call: &Call) -> bool {
-        let Some(cloud) = cloud_of_call(call) else { return false };
+        let Some(cloud) = call.cloud() else { return false };
         match call {
             Call::Reboot { instance, .. }
             | Call::Start { instance, .. }

@@ -360,7 +360,7 @@ impl World {
             Look::NodeEvents(name) => return Ok(Answer::NodeEvents(self.cluster.said_of(self.now, name))),
             _ => {}
         }
-        if let Some(kind) = reach::cloud_of_look(look).and_then(|cloud| self.failure_of(cloud)) {
+        if let Some(kind) = look.cloud().and_then(|cloud| self.failure_of(cloud)) {
             return Err(error(kind));
         }
         if self.is_of_another_project(look) {

@@ -72,36 +72,18 @@ pub(crate) struct Worlds {
 impl Worlds {
     /// Whom to ask for this read.
     pub(crate) fn of_look(&self, look: &Look) -> Option<&Desk> {
-        match look {
-            Look::Instance(cloud, _)
-            | Look::Ports(cloud, _)
-            | Look::Group(cloud, _)
-            | Look::Router(cloud, _)
-            | Look::Console(cloud, _)
-            | Look::Testimony(cloud, ..)
-            | Look::Actions(cloud, _)
-            | Look::Roles(cloud, _, _) => self.clouds.get(cloud),
-            Look::Node(_) | Look::NodeEvents(_) => Some(&self.cluster),
+        match look.cloud() {
+            Some(cloud) => self.clouds.get(cloud),
+            None => Some(&self.cluster),
         }
     }
 
     /// Whom to ask for this change; nobody here for what an agent is asked.
     pub(crate) fn of_call(&self, call: &Call) -> Option<&Desk> {
-        match call {
-            Call::AddRules { cloud, .. }
-            | Call::DropRule { cloud, .. }
-            | Call::NudgeGroup { cloud, .. }
-            | Call::SetPortGroups { cloud, .. }
-            | Call::AddPortPairs { cloud, .. }
-            | Call::RemoveRoutes { cloud, .. }
-            | Call::AddRoutes { cloud, .. }
-            | Call::NudgeRouter { cloud, .. }
-            | Call::AssignRoles { cloud, .. }
-            | Call::Reboot { cloud, .. }
-            | Call::Start { cloud, .. }
-            | Call::DeleteInstance { cloud, .. } => self.clouds.get(cloud),
-            Call::DeleteNode { .. } => Some(&self.cluster),
-            Call::AskAgent { .. } => None,
+        match (call.cloud(), call) {
+            (Some(cloud), _) => self.clouds.get(cloud),
+            (None, Call::DeleteNode { .. }) => Some(&self.cluster),
+            (None, _) => None,
         }
     }
 }

@@ -394,7 +394,17 @@ impl State {
         let closed = closed.and_then(|last| last.incident.not_before);
         let others = self.cases_of(&key.subject).filter(|other| other.kind.is_absence());
         let open = others.filter_map(|other| self.boots_until(&self.cases.get(&other)?.incident)).max();
-        closed.max(open).filter(|until| self.now < *until)
+        closed.max(open).max(self.may_boot_late(key)).filter(|until| self.now < *until)
+    }
+
+    /// A reboot of this machine that nobody saw take effect may be what took it away just now: answered with 504, it came
+    /// minutes after the one that was made for it once more, and the machine was deleted while it booted for the second time.
+    fn may_boot_late(&self, key: &IncidentKey) -> Option<Time> {
+        let lately = |closed: &&Closed| self.now.since(closed.at) <= RECURS_WITHIN;
+        let of_it = |closed: &&Closed| closed.incident.key.subject == key.subject;
+        let late = |closed: &Closed| closed.incident.attempts.iter().any(Attempt::may_come_late);
+        let may = self.closed.iter().rev().take_while(lately).filter(of_it).any(late);
+        (may && stands(Guard::UnseenPatience)).then(|| self.now + self.boot_patience(key))
     }
 
     /// Where the ladder of this fault stood when another fault took its place, a moment ago, and nothing has helped since: a

@@ -232,9 +232,17 @@ impl State {
         let build = self.pool_of(&flight.key).map(|pool| pool.deadlines).unwrap_or_default().build_within;
         match flight.rung.class() {
             Class::Replace => build + self.boot_patience(&flight.key),
+            Class::Reboot if self.may_boot_twice(flight) => self.boot_patience(&flight.key) + self.boot_patience(&flight.key),
             Class::Reboot => self.boot_patience(&flight.key),
             _ => self.roster.timing.verify_within,
         }
+    }
+
+    /// The same was asked for before, and may only be late: it may boot once more while this boot is waited for.
+    fn may_boot_twice(&self, flight: &Flight) -> bool {
+        let Some(case) = self.cases.get(&flight.key) else { return false };
+        let Some((last, earlier)) = case.incident.attempts.split_last() else { return false };
+        earlier.iter().any(|it| it.what == last.what && it.may_come_late()) && stands(Guard::UnseenPatience)
     }
 
     /// How long a machine that boots may take until it has been well for its dwell.
@@ -347,7 +355,7 @@ impl State {
             (Phase::Proving { .. } | Phase::Verifying { .. }, Verdict::Mended | Verdict::Recovered) => {
                 self.book.flights.remove(&intent);
                 self.unwake(&Wake::Flight(intent));
-                if let Some(domain) = flight.domain.clone().filter(|_| earned(case, &flight)) {
+                if let Some(domain) = flight.domain.clone().filter(|_| self.earns(case, &flight)) {
                     self.earn(&domain, intent);
                 }
             }
@@ -364,7 +372,7 @@ impl State {
     pub(super) fn prove_unconfirmed(&mut self, key: &IncidentKey) {
         let Some(case) = self.cases.get(key) else { return };
         let Some((intent, flight)) = self.book.flight_of(case.incident.id) else { return };
-        let (domain, earned) = (flight.domain.clone(), earned(case, flight));
+        let (domain, earned) = (flight.domain.clone(), self.earns(case, flight));
         self.book.flights.remove(&intent);
         self.unwake(&Wake::Flight(intent));
         if let Some(domain) = domain {
@@ -374,6 +382,15 @@ impl State {
             self.quieten(domain);
         }
         self.rouse_subject(&key.subject);
+    }
+
+    /// Credit needs a machine that answers, too: one whose Node is back and not Ready has only got another fault. 36 machines lost
+    /// their Nodes and then stood still; each reboot brought a Node for seconds, and three at a time were rebooted on that.
+    fn earns(&self, case: &Case, flight: &Flight) -> bool {
+        let key = &case.incident.key;
+        let absent = |other: IncidentKey| other != *key && other.kind.is_absence();
+        let still_absent = self.cases_of(&key.subject).any(absent) && stands(Guard::OwnProof);
+        earned(case, flight) && !still_absent
     }
 
     /// A replacement is proved when the pool answers with more machines than before, a newcomer among them, for its dwell.

@@ -631,12 +631,12 @@ impl State {
         self.rollouts_as_of.insert(cloud.clone(), editions);
     }
 
-    /// The first reading is no change, since a pool may have two images for years; but of a pool that has two right after
-    /// a restart nobody knows whether it was rolled a minute before.
+    /// The first reading of a pool that has one image is no change. Of a pool that has two when a process starts, nothing tells
+    /// whether it was rolled a minute before: it may have two for years, and waits once in vain.
     fn rollout_changed_at(&self, pool: &PoolName, now: &Rollout) -> Option<Time> {
         let mixed = now.images.len() > 1 || now.versions.len() > 1;
         match self.rollouts.get(pool) {
-            None => (self.resumed && mixed).then_some(self.now),
+            None => mixed.then_some(self.now),
             Some(known) => {
                 let more = |now: &BTreeSet<Arc<str>>, known: &BTreeSet<Arc<str>>| {
                     !known.is_empty() && now.difference(known).next().is_some()

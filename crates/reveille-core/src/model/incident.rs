@@ -394,12 +394,21 @@ impl Attempt {
             || NOTHING.iter().any(|begins| outcome.starts_with(begins))
             || (unseen && outcome.starts_with(UNKNOWN))
     }
+
+    /// It may come to pass yet, for all that is known: it left us, was not turned down, and nobody saw it take effect. What a
+    /// gateway answers with 504 is carried out all the same, at once or minutes later.
+    pub fn may_come_late(&self) -> bool {
+        let never = |said: &str| NEVER.iter().any(|begins| said.starts_with(begins));
+        !self.held() && !self.denied && self.outcome.as_ref().is_none_or(|(_, said)| !never(said))
+    }
 }
 
 /// Begins the outcome of an attempt whose call was never made.
 pub const DROPPED: &str = "dropped: ";
 /// Begin the outcome of an attempt whose call did nothing and may later, as [`crate::effect::Outcome`] says it.
 const NOTHING: [&str; 5] = [DROPPED, "failed: ", NOT_SENT, MOVED, "limit reached: "];
+/// Begin the outcome of an attempt that will not come to pass any more.
+const NEVER: [&str; 5] = [DROPPED, NOT_SENT, MOVED, "limit reached: ", "refused: "];
 /// Begins the outcome of an attempt whose call never left us.
 const NOT_SENT: &str = "not sent: ";
 /// Begins the outcome of an attempt whose subject had changed meanwhile.
@@ -441,17 +450,17 @@ mod tests {
     fn what_came_to_nothing_is_told_from_what_did_not() {
         let text = || Arc::from("x");
         let table = [
-            (Outcome::Accepted { request: None }, false, false),
-            (Outcome::AlreadySo { text: text() }, false, false),
-            (Outcome::Refused { text: text() }, false, false),
-            (Outcome::Denied { text: text() }, true, true),
-            (Outcome::Moved { text: text() }, true, true),
-            (Outcome::NotSent { text: text(), retry_after: None }, true, true),
-            (Outcome::Limit { limit: None, text: text() }, true, true),
-            (Outcome::Failed { text: text(), retry_after: None }, true, true),
-            (Outcome::Unknown { text: text() }, false, true),
+            (Outcome::Accepted { request: None }, false, false, true),
+            (Outcome::AlreadySo { text: text() }, false, false, true),
+            (Outcome::Refused { text: text() }, false, false, false),
+            (Outcome::Denied { text: text() }, true, true, false),
+            (Outcome::Moved { text: text() }, true, true, false),
+            (Outcome::NotSent { text: text(), retry_after: None }, true, true, false),
+            (Outcome::Limit { limit: None, text: text() }, true, true, false),
+            (Outcome::Failed { text: text(), retry_after: None }, true, true, true),
+            (Outcome::Unknown { text: text() }, false, true, true),
         ];
-        for (outcome, before_a_read, once_nothing_was_seen) in table {
+        for (outcome, before_a_read, once_nothing_was_seen, late) in table {
             let at = Time::from_ms(0);
             let said = Some((at, Arc::from(outcome.to_string())));
             let denied = matches!(outcome, Outcome::Denied { .. });
@@ -460,6 +469,9 @@ mod tests {
             let read = Attempt { verdict: Some((at, false, text())), ..bare.clone() };
             assert_eq!(bare.came_to_nothing(), before_a_read, "{outcome}");
             assert_eq!(read.came_to_nothing(), once_nothing_was_seen, "{outcome}");
+            assert_eq!((bare.may_come_late(), read.may_come_late()), (late, late), "{outcome}");
+            let seen = Attempt { verdict: Some((at, true, text())), ..bare };
+            assert!(!seen.may_come_late(), "{outcome}");
         }
     }
 }

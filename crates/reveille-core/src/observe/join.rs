@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use crate::model::id::{CloudName, NodeName};
+use crate::model::id::{CloudName, InstanceId, NodeName};
 use crate::model::instance::Instance;
 use crate::model::node::{Node, Provider};
 
@@ -39,10 +39,21 @@ fn by_name(clouds: &BTreeMap<CloudName, CloudView>, node: &Node) -> Option<Link>
         .flat_map(|cloud| cloud.named(node.name.as_str()).iter().map(move |id| (cloud, id)))
         .filter(|(cloud, id)| cloud.instances.get(*id).is_some_and(|seen| !seen.instance.state.is_leaving()));
     let (cloud, id) = found.next()?;
-    if found.next().is_some() {
+    if found.next().is_some() || is_of_another(node, cloud, id) {
         return None;
     }
     Some(Link { cloud: cloud.name.clone(), instance: id.clone(), by: LinkedBy::UniqueName })
+}
+
+/// A namesake: neither the machine's UUID nor one of its addresses is the instance's. Either alone says nothing: of bare metal the
+/// UUID is the hardware's, and a kubelet may be told an address that its cloud does not know. An instance without the pool's
+/// mark is in no list, and its Ready Node vouched for a second machine of its name that never joined.
+fn is_of_another(node: &Node, cloud: &CloudView, id: &InstanceId) -> bool {
+    let uuid = node.system_uuid.as_ref().is_some_and(|uuid| uuid != id);
+    let Some(seen) = cloud.instances.get(id).filter(|_| uuid) else { return false };
+    let known = !seen.instance.addresses.is_empty() || seen.ports.iter().any(|port| !port.addresses.is_empty());
+    let is_its = |address: &IpAddr| cloud.addressed(address).iter().any(|other| other == id);
+    known && !node.addresses.is_empty() && !node.addresses.iter().any(is_its)
 }
 
 fn by_address(clouds: &BTreeMap<CloudName, CloudView>, cluster: &ClusterView, node: &Node) -> Option<Link> {

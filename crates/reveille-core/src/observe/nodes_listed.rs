@@ -164,7 +164,7 @@ impl ClusterView {
         }
         // A node without a link may stand for a machine of a cloud that was not listed yet.
         let is_known = fleet.is_known();
-        change.lost_together = self.note_lost_together();
+        change.lost_together = self.note_lost_together(fleet);
         let decided = |name: &&NodeName| is_known || self.nodes.get(*name).is_none_or(|it| it.link.is_some());
         let removed: Vec<NodeName> = self.lost.iter().filter(decided).cloned().collect();
         for name in removed {
@@ -212,14 +212,20 @@ impl ClusterView {
     }
 
     /// A list that was doubted is believed, because each Node that it lacks was denied by name. All that it lacked then, and that
-    /// are not back, went together.
-    fn note_lost_together(&mut self) -> Vec<MachineKey> {
-        let lost = self.lost.iter().filter(|name| self.by_name.knows(name));
-        let linked = lost.filter_map(|name| self.nodes.get(name)?.link.as_ref());
-        let linked = linked.map(|link| (link.cloud.clone(), link.instance.clone()));
-        let awaited = self.awaited.nodes.iter().filter(|(name, _)| self.by_name.knows(name));
-        let awaited = awaited.map(|(_, machine)| machine.clone());
-        let together = linked.chain(awaited).map(|(cloud, id)| MachineKey::Instance(cloud, id));
+    /// are not back, went together: also those of machines that do not run, for whose Nodes nobody asked. One that a failed
+    /// migration left in an error state served on until its Node went with the others, and was deleted then.
+    fn note_lost_together(&mut self, fleet: Fleet<'_>) -> Vec<MachineKey> {
+        if self.by_name.asked.is_empty() {
+            return Vec::new();
+        }
+        let lost = self.lost.iter().filter_map(|name| self.nodes.get(name)?.link.as_ref());
+        let lost = lost.map(|link| (link.cloud.clone(), link.instance.clone()));
+        let stays = |(cloud, id): &(CloudName, InstanceId)| {
+            let seen = fleet.clouds.get(cloud).and_then(|view| view.instances.get(id));
+            seen.is_some_and(|seen| !seen.instance.state.is_leaving())
+        };
+        let together = lost.chain(self.awaited.nodes.values().cloned()).filter(stays);
+        let together = together.map(|(cloud, id)| MachineKey::Instance(cloud, id));
         let together: Vec<MachineKey> = together.filter(|key| !self.lost_together.contains(key)).collect();
         self.lost_together.extend(together.iter().cloned());
         together
@@ -308,10 +314,5 @@ impl ByName {
 
     fn is_due(&self, now: Time, name: &NodeName) -> bool {
         self.asked.get(name).is_none_or(|asked| !asked.absent && asked.next <= now)
-    }
-
-    /// It is asked for, since a list that lacks it was doubted.
-    fn knows(&self, name: &NodeName) -> bool {
-        self.asked.contains_key(name)
     }
 }

@@ -12,7 +12,7 @@ use reveille_core::model::time::{Span, Time};
 use reveille_core::plan::decide::Next;
 use reveille_core::record::Record;
 
-use super::fixture::{Field, roster};
+use super::fixture::{Field, boot_id, roster};
 
 const ONE: &str = "i004";
 
@@ -120,6 +120,25 @@ fn openstack_reboot_that_happens_after_its_verdict_gets_its_whole_patience() {
     assert_eq!(field.calls.len(), 1, "{:?}", field.calls);
 }
 
+/// EC2 answers the first reboot with 504 and carries it out all the same; the same is made once more, is seen, and the machine is
+/// well. Then the first one comes: it is on its way up, whatever was tried before. Seed 3232452.
+#[test]
+fn ec2_reboot_answered_with_504_may_come_after_the_one_that_was_seen() {
+    let mut field = silent_on_ec2(true);
+    field.refuses = Some(Outcome::Failed { text: "504 Gateway Timeout".into(), retry_after: None });
+    until_calls(&mut field, 1).expect("it is rebooted");
+    field.run(s(5));
+    field.refuses = None;
+    until_calls(&mut field, 2).expect("it is rebooted once more");
+    field.boots(ONE);
+    field.run(Span::from_min(3));
+    assert!(field.case(ONE, FaultKind::NotReady).is_none(), "the incident is closed");
+    field.nodes.get_mut(ONE).unwrap().ready = Ready::Unknown;
+    field.run(Span::from_min(15));
+    assert_eq!((soft_reboots(&field), field.calls.len()), (2, 2), "{:?}", field.calls);
+    until_calls(&mut field, 3).expect("what does not come back is replaced in the end");
+}
+
 fn credits(field: &Field) -> usize {
     let credit = |record: &&Record| matches!(record, Record::Width { proved: Some(_), .. });
     field.records.iter().filter(credit).count()
@@ -145,6 +164,25 @@ fn ready_after_reboot(booted: bool) -> Field {
 fn machine_that_came_right_by_itself_gives_no_credit() {
     assert_eq!(credits(&ready_after_reboot(true)), 1, "its kubelet reports another boot id");
     assert_eq!(credits(&ready_after_reboot(false)), 0, "its kubelet reports the same boot id");
+}
+
+/// Its Node was deleted and is back after the reboot, not Ready: a new question, and no credit for the reboot. Seed 3252109.
+#[test]
+fn machine_whose_node_is_back_and_not_ready_gives_no_credit() {
+    let credits_if = |ready| {
+        let mut field = Field::new(roster()).populate(10);
+        field.run(Span::from_min(5));
+        let mut node = field.nodes.remove(ONE).unwrap();
+        field.sync_nodes();
+        until_calls(&mut field, 1).expect("it is rebooted");
+        (node.ready, node.boot_id) = (ready, Some(boot_id(ONE, 1)));
+        field.nodes.insert(ONE.into(), node);
+        field.run(Span::from_min(3));
+        assert!(field.case(ONE, FaultKind::Vanished).is_none(), "the incident is closed");
+        credits(&field)
+    };
+    assert_eq!(credits_if(Ready::True), 1);
+    assert_eq!(credits_if(Ready::False), 0);
 }
 
 /// Sixteen of forty machines fell silent for eight minutes; says which.

@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use reveille_core::event::{ClusterFact, Event};
 use reveille_core::model::id::NodeName;
-use reveille_core::model::node::Provider;
+use reveille_core::model::node::{Provider, Ready};
+use reveille_core::model::time::Span;
 
 use super::fixture::*;
 
@@ -70,6 +71,30 @@ fn link_by_address_follows_the_addresses_of_instances() {
     field.list_cloud();
     let link = field.state.desk().cluster.nodes[&NodeName::from("other-i001")].link.clone();
     assert_eq!(link.map(|link| link.instance.to_string()).as_deref(), Some("i003"));
+}
+
+/// An instance that no pool's mark shows is Ready under the name of one that never joined: neither its UUID nor its address is
+/// that one's. Seed 3000077.
+#[test]
+fn ready_node_of_another_machine_does_not_vouch_for_its_namesake() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(Span::from_min(2));
+    field.add_machine("new", false);
+    field.instances.get_mut("new").unwrap().addresses = Box::new([IpAddr::from([10, 8, 0, 77])]);
+    let mut other = node("unmarked", Ready::True);
+    other.name = field.instances["new"].name.as_str().into();
+    other.provider = Provider::Unread("garbled".into());
+    other.system_uuid = Some("unmarked".into());
+    other.addresses = Box::new([IpAddr::from([10, 8, 0, 12])]);
+    field.nodes.insert("unmarked".into(), other.clone());
+    field.run(Span::from_min(30));
+    assert!(!linked(&field).contains(&other.name), "it is linked to its namesake");
+    assert_eq!(field.destructive_calls(), 0, "{:?}", field.calls);
+    // Of bare metal the UUID is the hardware's: with one of its addresses it is the machine's.
+    other.addresses = Box::new([IpAddr::from([10, 8, 0, 77])]);
+    field.nodes.insert("unmarked".into(), other.clone());
+    field.run(Span::from_min(1));
+    assert!(linked(&field).contains(&other.name));
 }
 
 #[test]

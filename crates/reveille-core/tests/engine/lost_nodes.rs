@@ -6,6 +6,7 @@ use std::sync::Arc;
 use reveille_core::effect::{Effect, Look};
 use reveille_core::event::{Answer, ClusterFact, Event};
 use reveille_core::model::id::LookId;
+use reveille_core::model::instance::{Fault, InstanceState};
 use reveille_core::model::time::Span;
 
 use super::fixture::*;
@@ -45,6 +46,25 @@ fn answers_about_lost_nodes_judge_the_list_only_when_it_can_mean_more() {
         let judged = judgements_of_lost(count);
         assert!(judged <= 1, "{count} nodes lost: judged {judged} times");
     }
+}
+
+/// A failed live migration left a machine in an error state, where it served on. Then a store is restored without the Nodes of
+/// three of ten: its Node went with the others, and says as little of it. Seed 3252634.
+#[test]
+fn errored_machine_whose_node_went_with_others_is_not_deleted() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(Span::from_min(5));
+    let errored = field.instances.get_mut("i001").unwrap();
+    errored.state = InstanceState::Errored;
+    errored.fault = Some(Fault { code: 500, message: "Live migration failed".into() });
+    field.run(Span::from_min(30));
+    assert_eq!(field.calls, [], "it is Ready");
+    for id in ["i001", "i002", "i003"] {
+        field.nodes.remove(id);
+    }
+    let mut field = field.restarted(roster());
+    field.run(Span::from_min(180));
+    assert_eq!(field.destructive_calls(), 0, "{:?}", field.calls);
 }
 
 /// The watch tells the lost nodes one by one: they are back, and the list that lacked them is of no more interest.

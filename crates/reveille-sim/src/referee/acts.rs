@@ -211,10 +211,8 @@ impl Referee {
         let Some(pool) = ground.pool.as_ref().and_then(|name| scene.roster.pools.get(name)) else { return };
         let rolled = self.rolled.get(&pool.name).and_then(|(_, at)| *at);
         let quiet = scene.roster.timing.rollout_quiet;
-        // One machine has one image: nothing shows that its pool had another before (seed 3102868).
-        let compared =
-            scene.world.machines().iter().filter(|one| one.pool.as_ref() == Some(&pool.name)).count() > 1;
-        let rolled = rolled.filter(|_| compared);
+        // A process that was told of one image alone cannot know that its pool had another before (seed 3102868).
+        let rolled = rolled.filter(|_| self.images_told.get(&pool.name).is_some_and(|told| told.len() > 1));
         if rolled.is_some_and(|at| self.ago(at) > OTHERS_SHOW && self.ago(at) < quiet) {
             self.foul("rolling", call.to_string());
         }

@@ -83,6 +83,8 @@ pub struct Referee {
     back_at: BTreeMap<ZoneName, Time>,
     fleet_dark_since: Option<Time>,
     rolled: BTreeMap<PoolName, (u32, Option<Time>)>,
+    /// Images of each pool that this process was told of.
+    images_told: BTreeMap<PoolName, BTreeSet<Arc<str>>>,
     foreign: BTreeMap<InstanceId, (Time, PoolName)>,
     /// Others deleted them while every listing and read denied them.
     unseen_ends: BTreeSet<InstanceId>,
@@ -227,6 +229,7 @@ impl Referee {
             }
         }
         self.looks.clear();
+        self.images_told.clear();
         self.evidence.clear();
         self.forget_roles();
         self.refused_at = None;

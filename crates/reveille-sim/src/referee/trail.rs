@@ -3,11 +3,13 @@
 //! Events go in as the engine gets them, records as it asks for them. A record counts once the ledger has acknowledged it;
 //! what a crash swallowed was never there.
 
+use std::sync::Arc;
+
 use reveille_core::effect::{Call, Look, Outcome};
-use reveille_core::event::{CloudFact, ClusterFact, Event};
-use reveille_core::model::id::{InstanceId, IntentId};
+use reveille_core::event::{CloudFact, CloudSnapshot, ClusterFact, Event};
+use reveille_core::model::id::{CloudName, InstanceId, IntentId};
 use reveille_core::model::incident::{FaultKind, MachineKey, Subject};
-use reveille_core::model::roster::Roster;
+use reveille_core::model::roster::{Claim, Roster};
 use reveille_core::model::time::{Span, Time};
 use reveille_core::record::{Domain, Record};
 
@@ -31,7 +33,8 @@ impl Referee {
             self.sight_back = now;
         }
         match event {
-            Event::Cloud { fact: CloudFact::Snapshot { .. }, .. } => {
+            Event::Cloud { cloud, fact: CloudFact::Snapshot { snapshot, .. } } => {
+                self.note_images(cloud, snapshot, roster);
                 let unbroken =
                     self.cloud_heard.is_some_and(|at| now.since(at) <= roster.timing.cloud_stale_after);
                 if !unbroken {
@@ -71,6 +74,17 @@ impl Referee {
             }
             Event::Done { intent, outcome } => self.note_answer(*intent, outcome),
             _ => {}
+        }
+    }
+
+    fn note_images(&mut self, cloud: &CloudName, snapshot: &CloudSnapshot, roster: &Roster) {
+        for instance in &snapshot.instances {
+            let Some(image) = &instance.image else { continue };
+            let Claim::Pool(pool) = roster.claim(cloud, instance) else { continue };
+            let told = self.images_told.entry(pool).or_default();
+            if !told.contains(image.as_str()) {
+                told.insert(Arc::from(image.as_str()));
+            }
         }
     }
 

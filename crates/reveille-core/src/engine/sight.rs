@@ -634,17 +634,15 @@ impl State {
     /// The first reading of a pool that has one image is no change. Of a pool that has two when a process starts, nothing tells
     /// whether it was rolled a minute before: it may have two for years, and waits once in vain.
     fn rollout_changed_at(&self, pool: &PoolName, now: &Rollout) -> Option<Time> {
-        let mixed = now.images.len() > 1 || now.versions.len() > 1;
-        match self.rollouts.get(pool) {
-            None => mixed.then_some(self.now),
-            Some(known) => {
-                let more = |now: &BTreeSet<Arc<str>>, known: &BTreeSet<Arc<str>>| {
-                    !known.is_empty() && now.difference(known).next().is_some()
-                };
-                let changed = more(&now.images, &known.images) || more(&now.versions, &known.versions);
-                if changed { Some(self.now) } else { known.changed_at }
-            }
-        }
+        let known = self.rollouts.get(pool);
+        let changed = |now: &BTreeSet<Arc<str>>, known: Option<&BTreeSet<Arc<str>>>| match known {
+            // A machine that a ledger alone tells of has no image.
+            Some(known) if !known.is_empty() => now.difference(known).next().is_some(),
+            _ => now.len() > 1,
+        };
+        let images = changed(&now.images, known.map(|known| &known.images));
+        let versions = changed(&now.versions, known.map(|known| &known.versions));
+        if images || versions { Some(self.now) } else { known.and_then(|known| known.changed_at) }
     }
 }
 

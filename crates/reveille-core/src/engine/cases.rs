@@ -608,8 +608,9 @@ impl State {
     }
 
     pub(super) fn domain_of(&self, case: &Case) -> Option<Domain> {
-        let (_, seen) = self.desk().seen_of(&case.incident.key.subject)?;
-        interlock::domain(case, seen)
+        let desk = self.desk();
+        let (_, seen) = desk.seen_of(&case.incident.key.subject)?;
+        interlock::domain(&desk, case, seen)
     }
 
     /// The machine is no more: everything about it closes, and the ledger may forget it.

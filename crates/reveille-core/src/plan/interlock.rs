@@ -439,7 +439,7 @@ fn budget(desk: &Desk<'_>, case: &Case, cloud: &CloudView, seen: &Seen, rung: Ru
         let free_in = free_at.map_or(Span::ZERO, |at| at.since(desk.now));
         holds.push(Hold::PerHour { used: begun, limit: limits.per_hour, free_in });
     }
-    if let Some(domain) = domain(case, seen) {
+    if let Some(domain) = domain(desk, case, seen) {
         let width = desk.book.width(&domain, desk.now);
         let under_way = desk.book.under_way_in(&domain);
         if under_way >= width.width {
@@ -474,10 +474,13 @@ fn budget(desk: &Desk<'_>, case: &Case, cloud: &CloudView, seen: &Seen, rung: Ru
     debug_assert!(cloud.instances.contains_key(&seen.instance.id), "the machine is in its cloud's view");
 }
 
-/// Where the act earns or loses trust.
-pub fn domain(case: &Case, seen: &Seen) -> Option<Domain> {
+/// Where the act earns or loses trust. Of a machine that no listing has shown since a restart its Node tells the zone: without
+/// one it would be of a domain of its own, beside the one that has to cool down (seed 3256181).
+pub fn domain(desk: &Desk<'_>, case: &Case, seen: &Seen) -> Option<Domain> {
     let pool = seen.pool()?.clone();
-    Some(Domain { pool, zone: seen.instance.zone.clone(), kind: case.incident.key.kind })
+    let of_node = || desk.node(seen)?.1.node.zone.clone();
+    let zone = seen.instance.zone.clone().or_else(of_node);
+    Some(Domain { pool, zone, kind: case.incident.key.kind })
 }
 
 fn network(desk: &Desk<'_>, case: &Case, holds: &mut Vec<Hold>) {

@@ -33,6 +33,8 @@ pub(crate) struct Changes {
     pub(super) removed: BTreeSet<InstanceId>,
     /// Machines whose cordon a watch of ours carried, or their kubelets told: of others it cannot be known.
     shown: BTreeSet<InstanceId>,
+    /// Machines that have never carried the marks of their pool.
+    pub(super) unclaimed: BTreeSet<InstanceId>,
     /// Machines that were made under the name of another one, by that one.
     remade: BTreeMap<InstanceId, InstanceId>,
 }
@@ -70,6 +72,9 @@ impl World {
     pub(super) fn set_marks(&mut self, id: &InstanceId, marked: bool) {
         let Some(pool) = self.project.servers.get(id).and_then(|server| server.pool.clone()) else { return };
         let own = Self::marks(&pool);
+        if marked {
+            self.identity.unclaimed.remove(id);
+        }
         self.project.change_marks(id, |marks| {
             marks.retain(|mark| !own.contains(mark));
             marks.extend(own.into_iter().filter(|_| marked));
@@ -98,6 +103,10 @@ impl World {
 
     /// A person deletes the machine's nodes. Who cordons before means it: the machine is not to come back by itself.
     pub(super) fn delete_node_by_person(&mut self, id: &InstanceId) {
+        // Of one whose marks come only later nobody kept what became of its Node (seed 3256583).
+        if self.identity.unclaimed.contains(id) {
+            self.identity.shown.remove(id);
+        }
         for name in self.nodes_of(id) {
             if self.cluster.nodes.get(&name).is_some_and(|node| node.cordoned) {
                 self.identity.removed.insert(id.clone());

@@ -262,7 +262,7 @@ fn machine(desk: &Desk<'_>, case: &Case, seen: &Seen, rung: Rung, holds: &mut Ve
     }
     let unknown_history = case.incident.key.kind == FaultKind::NeverJoined && !seen.born_in_sight;
     let first_boot_failed = case.incident.findings.first().is_some_and(|finding| {
-        finding.cause.is_of_the_first_boot() && finding.confidence >= Confidence::Likely
+        finding.cause.is_of_the_first_boot() && finding.confidence == Confidence::Sure
     });
     if rung == Rung::Replace && unknown_history && !first_boot_failed {
         holds.push(Hold::HistoryUnknown);

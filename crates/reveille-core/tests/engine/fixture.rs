@@ -19,7 +19,7 @@ use reveille_core::model::lease::Renewal;
 use reveille_core::model::network::*;
 use reveille_core::model::node::*;
 use reveille_core::model::roster::*;
-use reveille_core::model::testimony::{Guest, Testimony};
+use reveille_core::model::testimony::{Guest, Testimony, Told};
 use reveille_core::model::time::{ServiceTime, Span, Time};
 use reveille_core::plan::desk::Case;
 use reveille_core::record::Record;
@@ -188,6 +188,8 @@ pub struct Field {
     pub leaves_nudges: bool,
     /// Calls have no effect and are answered with this.
     pub refuses: Option<Outcome>,
+    /// What the texts of each machine prove.
+    pub told: Vec<Told>,
     /// Reads of this instance by its id fail.
     pub cell_down: Option<String>,
     /// What other clouds than [`CLOUD`] answer when they are asked for an instance by id.
@@ -231,6 +233,7 @@ impl Field {
             cloud_behind: Span::ZERO,
             leaves_nudges: false,
             refuses: None,
+            told: Vec::new(),
             cell_down: None,
             elsewhere: BTreeMap::new(),
             unanswered: None,
@@ -500,7 +503,7 @@ impl Field {
             }
             Look::Console(..) | Look::Testimony(..) => {
                 let (console, guest) = (Ok("".into()), Guest::UNSEEN);
-                let (told, unread) = (Vec::new(), Vec::new());
+                let (told, unread) = (self.told.clone(), Vec::new());
                 Answer::Testimony(Arc::new(Testimony { console, guest, told, unread }))
             }
             Look::Actions(_, id) => Answer::Actions(self.actions(id)),

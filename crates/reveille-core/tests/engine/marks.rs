@@ -3,8 +3,11 @@
 use std::sync::Arc;
 
 use reveille_core::effect::Call;
-use reveille_core::model::incident::FaultKind;
+use reveille_core::model::cause::{Cause, Entry};
+use reveille_core::model::incident::{Confidence, FaultKind};
 use reveille_core::model::instance::{Instance, InstanceState, Mark};
+use reveille_core::model::stage::Stage;
+use reveille_core::model::testimony::Told;
 use reveille_core::model::time::{ServiceTime, Span, Time};
 
 use super::fixture::{Field, instance, roster, stamp};
@@ -31,6 +34,33 @@ fn old_machine_that_is_tagged_late_is_no_newborn() {
     assert!(!replaced(&field), "{:?}", field.calls);
     let held = field.held("old", FaultKind::NeverJoined);
     assert!(held.contains("older than our watch"), "{held}");
+}
+
+/// What its console says of a first boot may be of years ago, and only a proof is enough to delete what may hold data.
+#[test]
+fn old_machine_is_replaced_only_when_it_is_sure_that_its_first_boot_failed() {
+    let mut entry = Entry::named("RV901".into(), "ignition-failed".into(), Stage::FetchConfig);
+    (entry.first_boot, entry.no_reboot) = (true, Some("a first boot is not repeated".into()));
+    for (confidence, gone) in [(Confidence::Likely, false), (Confidence::Sure, true)] {
+        let mut field = Field::new(roster()).populate(10);
+        field.told = vec![Told {
+            cause: Cause::Catalogued(Arc::new(entry.clone())),
+            stage: Stage::FetchConfig,
+            confidence,
+            unanswered: false,
+            no_lease: false,
+            proof: Vec::new(),
+            against: Vec::new(),
+            follows: Vec::new(),
+        }];
+        field.add_machine("old", false);
+        let own = instance("old").marks;
+        marks(&mut field, "old", Arc::default());
+        field.run(Span::from_min(30));
+        marks(&mut field, "old", own);
+        field.run(Span::from_min(240));
+        assert_eq!(replaced(&field), gone, "{confidence:?}: {:?}", field.calls);
+    }
 }
 
 #[test]

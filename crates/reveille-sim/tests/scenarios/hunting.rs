@@ -32,7 +32,8 @@ fn every_seed_that_once_failed_breaks_nothing() {
 /// that holds it.
 #[test]
 fn a_seed_that_is_open_still_breaks_what_is_told_of_it() {
-    for entry in std::fs::read_dir(here("tests/open-seeds")).unwrap() {
+    // Without an open seed there is no such folder.
+    for entry in std::fs::read_dir(here("tests/open-seeds")).into_iter().flatten() {
         let path = entry.unwrap().path();
         let seed = Seed::read(&std::fs::read_to_string(&path).unwrap());
         let seed = seed.unwrap_or_else(|why| panic!("{}: {why}", path.display()));

@@ -250,10 +250,11 @@ impl State {
         if let Some(counted) = &flight.counted {
             self.book.uncount_fault(counted);
         }
-        if let (true, Phase::Calling { since }) = (outcome.never_happened(), &flight.phase)
-            && flight.rung.class().is_destructive()
-        {
-            self.book.unbegin(*since);
+        if outcome.never_happened() && flight.rung.class().is_destructive() {
+            self.book.unbegin(match flight.phase {
+                Phase::Calling { since } => since,
+                _ => self.now,
+            });
         }
     }
 
@@ -336,8 +337,14 @@ impl State {
     }
 
     pub(super) fn on_done(&mut self, intent: IntentId, outcome: Outcome) {
-        let calling = |flight: &Flight| matches!(flight.phase, Phase::Calling { .. });
-        let Some(flight) = self.book.flights.get(&intent).filter(|flight| calling(flight)).cloned() else {
+        // Where nobody answered in time it is read back meanwhile; an answer that comes then and proves that nothing happened
+        // still counts: a reboot that was never made is no try, and no reason to delete.
+        let takes = |flight: &Flight| match flight.phase {
+            Phase::Calling { .. } => true,
+            Phase::Verifying { .. } => outcome.never_happened(),
+            Phase::Recording | Phase::Proving { .. } => false,
+        };
+        let Some(flight) = self.book.flights.get(&intent).filter(|flight| takes(flight)).cloned() else {
             return;
         };
         let at = self.now;

@@ -187,7 +187,10 @@ impl Replay {
 
     fn take_outcome(&mut self, at: Time, intent: IntentId, outcome: Outcome) {
         if let Some(flight) = self.state.book.flights.get(&intent).cloned() {
-            self.state.book.count_requested(flight.rung);
+            // One that was answered late has two outcomes, and was one request.
+            if self.state.attempt(&flight.key, intent).is_none_or(|attempt| attempt.outcome.is_none()) {
+                self.state.book.count_requested(flight.rung);
+            }
             if outcome.denies() {
                 self.state.book.not_deleted(&flight.call);
                 if let Some(counted) = &flight.counted {

@@ -188,6 +188,9 @@ pub struct Field {
     pub leaves_nudges: bool,
     /// Calls have no effect and are answered with this.
     pub refuses: Option<Outcome>,
+    /// Calls are not made, and nobody says so: the test answers them.
+    pub mute: Vec<IntentId>,
+    pub is_mute: bool,
     /// What the texts of each machine prove.
     pub told: Vec<Told>,
     /// Reads of this instance by its id fail.
@@ -233,6 +236,8 @@ impl Field {
             cloud_behind: Span::ZERO,
             leaves_nudges: false,
             refuses: None,
+            mute: Vec::new(),
+            is_mute: false,
             told: Vec::new(),
             cell_down: None,
             elsewhere: BTreeMap::new(),
@@ -435,6 +440,10 @@ impl Field {
                         self.nodes.insert(id.to_owned(), node(id, Ready::True));
                     }
                     self.feed(Event::Done { intent, outcome });
+                }
+                Effect::Call { intent, call, .. } if self.is_mute => {
+                    self.calls.push(call);
+                    self.mute.push(intent);
                 }
                 Effect::Call { intent, call, .. } if self.denial.is_some() && self.is_denied(&call) => {
                     self.calls.push(call);

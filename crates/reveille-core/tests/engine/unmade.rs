@@ -1,6 +1,9 @@
 //! Acts that never happened, and machines that somebody else has in hand: neither is a reason for a harsher act.
 
+use std::sync::Arc;
+
 use reveille_core::effect::{Call, Outcome};
+use reveille_core::event::Event;
 use reveille_core::model::incident::FaultKind;
 use reveille_core::model::instance::{Fault, InstanceState};
 use reveille_core::model::node::Ready;
@@ -39,6 +42,39 @@ fn not_deleted_in(state: InstanceState) {
     field.instances.get_mut("i004").unwrap().state = InstanceState::Active;
     field.run(Span::from_min(10));
     assert!(matches!(field.calls.first(), Some(Call::Reboot { .. })), "{:?}", field.calls);
+}
+
+/// Leadership could not be proved for four minutes: by then nobody had answered, and the machine was being read back.
+#[test]
+fn call_that_was_not_sent_is_no_try_although_its_answer_is_late() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(Span::from_min(5));
+    field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
+    (field.is_mute, field.deaf) = (true, true);
+    let end = field.now + Span::from_min(240);
+    let mut given_up = None;
+    while field.now < end {
+        field.run(s(10));
+        if field.mute.is_empty() {
+            continue;
+        }
+        // A call without an answer is given up after three minutes.
+        if field.now.since(*given_up.get_or_insert(field.now + s(180))) < s(10) {
+            continue;
+        }
+        given_up = None;
+        let text: Arc<str> = "leadership could not be proved".into();
+        for intent in std::mem::take(&mut field.mute) {
+            let outcome = Outcome::NotSent { text: text.clone(), retry_after: None };
+            field.feed(Event::Done { intent, outcome });
+        }
+    }
+    let harsher = |call: &&Call| !matches!(call, Call::Reboot { hard: false, .. });
+    assert!(field.calls.len() > 2, "it is tried again: {:?}", field.calls);
+    assert_eq!(field.calls.iter().find(harsher), None);
+    let before = field.state.desk().book.tried().clone();
+    let field = field.restarted(roster());
+    assert_eq!(field.state.desk().book.tried(), &before, "as the ledger tells it");
 }
 
 fn denied() -> Option<Outcome> {

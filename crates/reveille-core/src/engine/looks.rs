@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use crate::effect::{Effect, Look, ReadError};
 use crate::event::Answer;
+use crate::guard::{Guard, stands};
 use crate::model::access::UserRef;
 use crate::model::before::ActionMark;
 use crate::model::id::{CloudName, InstanceId, IntentId, LookId, NodeName, PoolName};
@@ -16,7 +17,7 @@ use crate::model::node::Provider;
 use crate::model::roster::Pool;
 use crate::model::testimony::CONSOLE;
 use crate::model::time::Time;
-use crate::observe::cloud::{CloudChange, Seen, Unlisted};
+use crate::observe::cloud::{CloudChange, CloudView, Seen, Unlisted};
 use crate::observe::fresh::Thing;
 use crate::record::Record;
 
@@ -199,7 +200,7 @@ impl State {
         if ended.is_none() && !matches!(answer, Ok(Answer::Instance(None))) {
             return;
         }
-        let Some(view) = self.clouds.get(cloud).filter(|view| !view.emptied) else { return };
+        let Some(view) = self.clouds.get(cloud).filter(|view| may_deny(view)) else { return };
         let key = MachineKey::Instance(cloud.clone(), id.clone());
         if !view.instances.contains_key(id) && self.remembered.contains_key(&key) {
             self.on_gone_unseen(&key, cloud, id, asked_at, ended);
@@ -258,7 +259,7 @@ impl State {
     fn deny(&mut self, cloud: &CloudName, id: &InstanceId, asked_at: Time, ended: Option<&Instance>) {
         let late = self.now.since(asked_at) > Unlisted::APART;
         let denied_at = if late { asked_at } else { self.now };
-        let Some(view) = self.clouds.get_mut(cloud).filter(|view| !view.emptied) else { return };
+        let Some(view) = self.clouds.get_mut(cloud).filter(|view| may_deny(view)) else { return };
         let known = view.instances.get(id).is_some_and(Seen::is_gone);
         if view.denied(self.now, denied_at, id, ended) && !known {
             self.note_foreign(&MachineKey::Instance(cloud.clone(), id.clone()));
@@ -362,6 +363,11 @@ impl State {
             self.ripe.insert(key.clone());
         }
     }
+}
+
+/// A credential that leads into another project lists nothing and denies each id.
+fn may_deny(view: &CloudView) -> bool {
+    !view.emptied || !stands(Guard::EmptyDenies)
 }
 
 /// The cloud says, of its own id, that it has ended: that is more than not to know it.

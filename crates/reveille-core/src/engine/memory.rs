@@ -13,6 +13,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::guard::{Guard, stands};
 use crate::model::id::{CloudName, InstanceId, NodeName, PoolName};
 use crate::model::incident::{FaultKind, IncidentKey, MachineKey, Subject};
 use crate::observe::cloud::{Left, Seen};
@@ -47,6 +48,9 @@ impl Remembered {
 impl State {
     /// A machine goes out of sight.
     pub(super) fn depart(&mut self, key: MachineKey, mut memory: Remembered) {
+        if !stands(Guard::OutOfSight) {
+            return self.forget_for_good(&key);
+        }
         memory.lost_together |= self.cluster.lost_together.remove(&key);
         self.departed.retain(|(known, _)| *known != key);
         if self.departed.len() == DEPARTED_MAX

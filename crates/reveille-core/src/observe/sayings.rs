@@ -13,6 +13,7 @@
 
 use std::collections::VecDeque;
 
+use crate::guard::{Guard, stands};
 use crate::model::id::{NodeName, NodeUid};
 use crate::model::node::NodeEvent;
 use crate::model::time::{Span, Time};
@@ -60,7 +61,7 @@ impl Sayings {
 
     /// Another object has this name now.
     pub(super) fn succeeded(&mut self, name: &NodeName, uid: &NodeUid) {
-        self.end(|told| told.event.node == *name && told.event.uid.as_ref() != Some(uid));
+        self.end(|told| told.event.node == *name && about(&told.event) != Some(uid));
     }
 
     /// The object of this name is gone; it was there at `last_there`, when the cluster was last heard before this. That moment
@@ -72,14 +73,14 @@ impl Sayings {
         let long_before = |told: &Told| last_there.is_some_and(|at| at.since(told.at) > ABOUT_THEN);
         let removes_another = |told: &Told| {
             let event = &told.event;
-            event.node == *name && event.is_removal() && event.uid.as_ref().is_some_and(|about| about != uid)
+            event.node == *name && event.is_removal() && about(event).is_some_and(|about| about != uid)
         };
         // What a kubelet said before another object of its name was removed, it said of that one.
         let mut before_another = self.told.iter().rposition(removes_another).map_or(0, |place| place + 1);
         self.end(|told| {
             let is_before = before_another > 0;
             before_another = before_another.saturating_sub(1);
-            let of_another = match &told.event.uid {
+            let of_another = match about(&told.event) {
                 Some(about) => about != uid,
                 None if told.event.is_removal() => long_before(told),
                 None => is_before,
@@ -111,10 +112,15 @@ impl Sayings {
         uid: Option<&'a NodeUid>,
     ) -> impl Iterator<Item = &'a NodeEvent> {
         let of_another =
-            move |event: &NodeEvent| uid.zip(event.uid.as_ref()).is_some_and(|(uid, about)| uid != about);
+            move |event: &NodeEvent| uid.zip(about(event)).is_some_and(|(uid, about)| uid != about);
         let told = self.told.iter().map(|told| &told.event);
         told.filter(move |event| event.node == *name && !of_another(event))
     }
+}
+
+/// The object that it is about, where it says so.
+fn about(event: &NodeEvent) -> Option<&NodeUid> {
+    event.uid.as_ref().filter(|_| stands(Guard::EventOfNode))
 }
 
 fn push<T>(kept: &mut VecDeque<T>, newest: T) {

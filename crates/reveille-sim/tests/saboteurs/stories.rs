@@ -13,6 +13,7 @@ use reveille_core::model::signs::REPAIR_NOW;
 use reveille_core::model::time::Span;
 use reveille_core::plan::budget::Phase;
 use reveille_sim::drive::{CrashPoint, Drive, Mishap};
+use reveille_sim::hunt::seed::Seed;
 use reveille_sim::scenario::{parse, play_to_rest};
 use reveille_sim::world::fault::{CallLie, Fault, Right};
 use reveille_sim::world::guest::Trouble;
@@ -103,6 +104,15 @@ pub(crate) const fn beside(guard: Guard) -> &'static [Guard] {
     }
 }
 
+/// What the hunt found before there was this guard, to the end of its faults.
+fn hunted(kept: &str) -> Drive {
+    let seed = Seed::read(kept).expect("a kept seed can be read");
+    let course = seed.quarry.course().expect("its faults are in the catalogue");
+    let mut drive = course.stage().refereed();
+    drive.run_for(course.length);
+    drive
+}
+
 /// Plays the guard's story under this seed to its end.
 pub(crate) fn play(guard: Guard, seed: u64) -> Drive {
     match guard {
@@ -163,6 +173,9 @@ pub(crate) fn play(guard: Guard, seed: u64) -> Drive {
         | Guard::Locked
         | Guard::Rollout => others(guard, seed),
         Guard::FreezeSettles => recovering(seed),
+        Guard::EmptyDenies => hunted(include_str!("../seeds/3202126.txt")),
+        Guard::OutOfSight => hunted(include_str!("../seeds/3241487.txt")),
+        Guard::EventOfNode => hunted(include_str!("../seeds/3205239.txt")),
         Guard::ZoneDark
         | Guard::FleetDark
         | Guard::Breaker

@@ -4,7 +4,7 @@ use super::*;
 use crate::driver::shelf::{self, Shelf};
 
 /// One list in which this many nodes are not Ready makes two records for each.
-const MACHINES: usize = 5_000;
+const MACHINES: usize = 10_000;
 
 /// A keeper that takes its time for every batch.
 struct SlowDisk(Book);

@@ -362,7 +362,8 @@ impl State {
         match outcome {
             Outcome::Accepted { .. } | Outcome::AlreadySo { .. } | Outcome::Unknown { .. } => {
                 if let Some(case) = self.cases.get_mut(&flight.key) {
-                    (case.unreached, case.unmade) = (0, 0);
+                    case.unmade = 0;
+                    case.unreached = if outcome.is_unknown() { case.unreached } else { 0 };
                 }
                 self.refresh_stopped(&flight);
                 if stands(Guard::FreshRead) {
@@ -407,6 +408,11 @@ impl State {
                 self.note_attempt(&flight.key, intent, |attempt| attempt.denied = true);
                 self.wait_to_make_it(&flight, self.roster.timing.backoff_min);
             }
+            // What is harsher needs more of a reason than that this was refused.
+            Outcome::Refused { text } if flight.rung.class() == Class::Reboot && stands(Guard::RightsReturn) => {
+                self.book.flights.remove(&intent);
+                self.postpone(&flight, self.roster.timing.backoff_max, &text);
+            }
             Outcome::Denied { text } | Outcome::Refused { text } => {
                 self.book.flights.remove(&intent);
                 self.next_rung(&flight.key, &text);
@@ -420,7 +426,7 @@ impl State {
     }
 
     /// It did not happen at all: the same is tried again, later and later, and in the end a person is asked.
-    fn postpone(&mut self, flight: &Flight, at_least: Span, why: &str) {
+    pub(super) fn postpone(&mut self, flight: &Flight, at_least: Span, why: &str) {
         let timing = self.roster.timing;
         let now = self.now;
         let Some(case) = self.cases.get_mut(&flight.key) else { return };

@@ -276,7 +276,14 @@ impl State {
             let width = self.book.failed(domain, self.now);
             self.record_width(domain, width, None);
         }
-        self.try_again(flight);
+        // An answer that never came, and nothing to be seen of it: that was no try, and no reason for a harsher step.
+        let unmade = self.attempt(&flight.key, intent).filter(|attempt| attempt.came_to_nothing());
+        match unmade.and_then(|attempt| attempt.outcome.clone()) {
+            Some((_, said)) if flight.rung.class() == Class::Reboot && stands(Guard::RightsReturn) => {
+                self.postpone(flight, Span::ZERO, &said);
+            }
+            _ => self.try_again(flight),
+        }
         self.rouse_subject(&flight.key.subject);
     }
 
@@ -363,9 +370,19 @@ impl State {
                 self.book.flights.remove(&intent);
                 self.unwake(&Wake::Flight(intent));
             }
+            // Our stop took longer than its call, and its start was never made: that has an incident of its own by now.
+            (Phase::Verifying { .. }, Verdict::Superseded) if self.was_left_off(&flight) => {
+                self.did_not_hold(intent, &flight, Arc::from("it was stopped, and not started"));
+            }
             // Calls on their way are waited for: their outcome belongs into the ledger.
             _ => {}
         }
+    }
+
+    fn was_left_off(&self, flight: &Flight) -> bool {
+        let Call::Reboot { cloud, instance, hard: true, .. } = &flight.call else { return false };
+        let seen = self.clouds.get(cloud).and_then(|view| view.instances.get(instance));
+        seen.is_some_and(|seen| seen.instance.state == InstanceState::Stopped)
     }
 
     /// It has been well for its dwell and only a person's word is missing: what was under way for it is proved.

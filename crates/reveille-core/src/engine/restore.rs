@@ -18,7 +18,7 @@ use crate::model::time::{Span, Time};
 use crate::observe::cloud::Left;
 use crate::plan::budget::{Counted, Flight, Phase, Tried, Width};
 use crate::plan::desk::{Case, Others};
-use crate::plan::ladder::{self, Rung};
+use crate::plan::ladder::{self, Class, Rung};
 use crate::record::{Domain, Joined, Record, Verdict};
 
 use super::agents::Traced;
@@ -209,14 +209,15 @@ impl Replay {
         self.note(intent, |attempt| (attempt.outcome, attempt.denied) = (Some((at, text)), denied));
         match outcome {
             Outcome::Accepted { .. } | Outcome::AlreadySo { .. } | Outcome::Unknown { .. } => {}
-            // What was refused is not asked again: the next rung.
-            Outcome::Refused { .. } => self.failed(at, intent, u32::MAX),
+            // What was refused is not asked again: the next rung. What is harsher needs more of a reason.
+            Outcome::Refused { .. } if !self.is_of_power(intent) => self.failed(at, intent, u32::MAX),
             // It did not happen at all: that says nothing of the remedy.
             Outcome::Moved { .. }
             | Outcome::Failed { .. }
             | Outcome::NotSent { .. }
             | Outcome::Denied { .. }
             | Outcome::Limit { .. }
+            | Outcome::Refused { .. }
             | Outcome::Fenced => self.failed(at, intent, 0),
         }
     }
@@ -291,7 +292,8 @@ impl Replay {
                 } else {
                     self.came_to_nothing(at, intent);
                     self.cool_down(at, intent);
-                    self.failed(at, intent, 1);
+                    let unmade = self.is_of_power(intent) && self.was_unmade(intent);
+                    self.failed(at, intent, u32::from(!unmade));
                 }
             }
             _ => {}
@@ -408,6 +410,17 @@ impl Replay {
             // A successor joined: whatever was wrong with those before it is over.
             self.state.book.forgive_faults(&domain.pool);
         }
+    }
+
+    fn is_of_power(&self, intent: IntentId) -> bool {
+        self.state.book.flights.get(&intent).is_some_and(|flight| flight.rung.class() == Class::Reboot)
+    }
+
+    /// No answer came, and nothing was seen of it.
+    fn was_unmade(&self, intent: IntentId) -> bool {
+        let key = self.state.book.flights.get(&intent).map(|flight| &flight.key);
+        let attempt = key.and_then(|key| self.state.attempt(key, intent));
+        attempt.is_some_and(Attempt::came_to_nothing)
     }
 
     /// What was never seen to take effect is nobody's doing yet; should it come to pass, it may be ours.

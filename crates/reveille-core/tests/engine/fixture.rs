@@ -190,6 +190,8 @@ pub struct Field {
     pub refuses: Option<Outcome>,
     /// Calls are not made, and nobody says so: the test answers them.
     pub mute: Vec<IntentId>,
+    /// Calls that were made, at once or late.
+    pub made: Vec<Call>,
     pub is_mute: bool,
     /// What the texts of each machine prove.
     pub told: Vec<Told>,
@@ -237,6 +239,7 @@ impl Field {
             leaves_nudges: false,
             refuses: None,
             mute: Vec::new(),
+            made: Vec::new(),
             is_mute: false,
             told: Vec::new(),
             cell_down: None,
@@ -355,7 +358,7 @@ impl Field {
         let start = Start { fence: Fence(2), acting: true };
         let how = Restored { start, now, last_alive: Some(self.now) };
         let mut next = Self::with(State::restore(roster, how, self.records.clone()));
-        (next.now, next.records) = (now, self.records);
+        (next.now, next.records, next.made) = (now, self.records, self.made);
         (next.instances, next.ports, next.nodes) = (self.instances, self.ports, self.nodes);
         next
     }
@@ -452,6 +455,9 @@ impl Field {
                 }
                 Effect::Call { intent, call, .. } => {
                     self.calls.push(call.clone());
+                    if self.refuses.is_none() {
+                        self.made.push(call.clone());
+                    }
                     if !self.deaf && self.refuses.is_none() {
                         self.apply(&call);
                     }
@@ -548,7 +554,7 @@ impl Field {
             Call::Reboot { instance, .. } | Call::Start { instance, .. } => instance == id && is_such(call),
             _ => false,
         };
-        if self.deaf { 0 } else { self.calls.iter().filter(on_it).count() }
+        if self.deaf { 0 } else { self.made.iter().filter(on_it).count() }
     }
 
     /// Its kubelet runs again after a boot of the machine: its Node is Ready and carries another boot id.

@@ -77,6 +77,58 @@ fn call_that_was_not_sent_is_no_try_although_its_answer_is_late() {
     assert_eq!(field.state.desk().book.tried(), &before, "as the ledger tells it");
 }
 
+/// The one that is silent, and what is done to it in six hours in which each call is answered so and nothing comes of it.
+fn calls_to_one_that_is_silent(answer: Outcome) -> Field {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(Span::from_min(5));
+    field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
+    field.refuses = Some(answer);
+    field.run(Span::from_min(360));
+    assert!(field.calls.len() > 3, "it is tried again: {:?}", field.calls);
+    field
+}
+
+/// nova-api is restarted behind its proxy for hours: 502, and the log of actions shows no reboot. Neither a power cycle nor a
+/// deletion follows from that.
+#[test]
+fn reboots_without_an_answer_and_a_trace_lead_to_nothing_harsher() {
+    let field = calls_to_one_that_is_silent(Outcome::Unknown { text: "502 Bad Gateway".into() });
+    let soft = |call: &Call| matches!(call, Call::Reboot { hard: false, .. });
+    assert!(field.calls.iter().all(soft), "{:?}", field.calls);
+    let mut field = field.restarted(roster());
+    field.refuses = None;
+    field.run(Span::from_min(90));
+    assert!(soft(&field.calls[0]), "{:?}", field.calls);
+}
+
+/// What was refused may be allowed in an hour, and is no reason to delete.
+#[test]
+fn reboot_that_is_refused_leads_to_nothing_harsher() {
+    let mut field = calls_to_one_that_is_silent(Outcome::Refused { text: "400: not now".into() });
+    let soft = |call: &Call| matches!(call, Call::Reboot { hard: false, .. });
+    assert!(field.calls.iter().all(soft), "{:?}", field.calls);
+    let before = field.calls.len();
+    field.refuses = None;
+    field.run(Span::from_min(60));
+    assert!(soft(&field.calls[before]), "{:?}", field.calls);
+}
+
+/// EC2 has no room to start what our own stop left off: five hundreds for an hour, and it is started when there is.
+#[test]
+fn machine_that_could_not_be_started_twice_is_started_when_it_can_be() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(Span::from_min(5));
+    field.instances.get_mut("i004").unwrap().state = InstanceState::Stopped;
+    field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
+    field.refuses = Some(Outcome::Unknown { text: "503 InsufficientInstanceCapacity".into() });
+    field.run(Span::from_min(60));
+    let before = field.calls.len();
+    assert!(before > 2 && field.calls.iter().all(|call| matches!(call, Call::Start { .. })), "{:?}", field.calls);
+    field.refuses = None;
+    field.run(Span::from_min(60));
+    assert!(field.calls.len() > before, "it is started: {:?}", field.calls);
+}
+
 fn denied() -> Option<Outcome> {
     Some(Outcome::Denied { text: "403 Forbidden: Policy doesn't allow os_compute_api:servers:delete".into() })
 }

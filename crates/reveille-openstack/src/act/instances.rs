@@ -66,7 +66,8 @@ pub(super) async fn owned(
 ) -> Result<Instance, Outcome> {
     match project.instance(id).await {
         Ok(Some(instance)) => disowned(&instance, owned, writing).map_or(Ok(instance), Err),
-        Ok(None) => Err(writing.refuse("there is no such instance")),
+        // It went, or the credential leads elsewhere: whichever it is, the next reads tell.
+        Ok(None) => Err(writing.moved("there is no such instance by now")),
         Err(error) => Err(writing.unread(&error)),
     }
 }
@@ -74,15 +75,15 @@ pub(super) async fn owned(
 /// The answer, when the server does not carry the marks on which the call rests.
 fn disowned(instance: &Instance, owned: &Ownership, writing: &Writing) -> Option<Outcome> {
     let mark = owned.lacking(&instance.marks)?;
-    Some(Outcome::Moved { text: writing.text(&format!("the server does not carry {mark}")) })
+    Some(writing.moved(&format!("the server does not carry {mark}")))
 }
 
 /// The answer, when somebody has the server in hand by now: it is locked, at work, or not in the state on which the call rests.
 fn handled(instance: &Instance, rests_on: InstanceState, writing: &Writing) -> Option<Outcome> {
+    let moved = |cause: &str| Some(writing.moved(cause));
     if instance.locked {
-        return Some(writing.refuse(LOCKED));
+        return moved(LOCKED);
     }
-    let moved = |cause: &str| Some(Outcome::Moved { text: writing.text(cause) });
     if let Some(task) = &instance.task {
         return moved(&format!("the cloud says task {task} by now"));
     }
@@ -108,7 +109,7 @@ pub(super) async fn delete(project: &Project, id: &InstanceId, owned: &Ownership
         return outcome;
     }
     if instance.locked {
-        return writing.refuse(LOCKED);
+        return writing.moved(LOCKED);
     }
     let sent = project.client().send(&Request::delete(Service::Compute, &["servers", id.as_str()])).await;
     match sent {

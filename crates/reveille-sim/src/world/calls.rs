@@ -90,7 +90,12 @@ impl World {
                 Some(denied("403 Forbidden: rule:update is disallowed by policy"))
             }
             (_, None) if self.is_call_to_another_project(call) || troubled && self.lies.elsewhere => {
-                Some(refused("404 Not Found: not in this project"))
+                // The adapter reads an instance before it acts on it, and finds none.
+                Some(match call {
+                    Call::Reboot { .. } | Call::Start { .. } => moved("there is no such instance by now"),
+                    Call::DeleteInstance { .. } => already("there is no such instance"),
+                    _ => refused("404 Not Found: not in this project"),
+                })
             }
             (_, Some(ReadErrorKind::Unauthorized)) => Some(denied("401 Unauthorized")),
             (_, Some(ReadErrorKind::Unavailable)) => Some(failed("503 Service Unavailable")),
@@ -250,9 +255,9 @@ impl World {
                     self.plan(after, Task::Life(instance.clone(), Life::Started));
                     self.accepted()
                 }
-                Some(InstanceState::Active) => already("409: it is active"),
-                Some(state) => refused(format!("409: cannot start an instance that is {state:?}")),
-                None => refused("404: no such instance"),
+                // As with a reboot.
+                Some(state) => moved(format!("409: cannot start an instance that is {state:?}")),
+                None => moved("there is no such instance by now"),
             },
             Call::DeleteInstance { instance, .. } => self.delete_instance(instance, OURSELVES),
             Call::DeleteNode { name, uid } => self.delete_node_if(name, uid),
@@ -324,10 +329,14 @@ impl World {
     }
 
     fn reboot(&mut self, id: &InstanceId, hard: bool) -> Outcome {
-        match self.state(id) {
-            Some(InstanceState::Active) => {}
-            Some(state) => return refused(format!("409: cannot reboot an instance that is {state:?}")),
-            None => return refused("404: no such instance"),
+        // The adapter reads it before, and what Nova says of a conflict with its state is no refusal for good.
+        match self.project.servers.get(id).map(|server| &server.instance) {
+            None => return moved("there is no such instance by now"),
+            Some(instance) if instance.locked => return moved("the instance is locked"),
+            Some(instance) if instance.state != InstanceState::Active => {
+                return moved(format!("409: cannot reboot an instance that is {:?}", instance.state));
+            }
+            Some(_) => {}
         }
         self.begin_reboot(id, hard, OURSELVES);
         self.accepted()
@@ -337,7 +346,7 @@ impl World {
     pub(super) fn delete_instance(&mut self, id: &InstanceId, user: &str) -> Outcome {
         match self.project.servers.get(id) {
             None => already("404: no such instance"),
-            Some(server) if server.instance.locked => refused("409: the instance is locked"),
+            Some(server) if server.instance.locked => moved("the instance is locked"),
             Some(_) => self.end_instance(id, user),
         }
     }

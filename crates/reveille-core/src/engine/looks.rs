@@ -13,8 +13,8 @@ use crate::model::before::ActionMark;
 use crate::model::id::{CloudName, InstanceId, IntentId, LookId, NodeName, PoolName};
 use crate::model::incident::{IncidentKey, MachineKey};
 use crate::model::instance::{Instance, InstanceAction, InstanceState};
-use crate::model::node::Provider;
-use crate::model::roster::Pool;
+use crate::model::node::{Provider, Ready};
+use crate::model::roster::{Claim, Pool};
 use crate::model::testimony::CONSOLE;
 use crate::model::time::Time;
 use crate::observe::cloud::{CloudChange, CloudView, Seen, Unlisted};
@@ -196,18 +196,50 @@ impl State {
         if let Some(view) = self.clouds.get_mut(cloud) {
             view.note_asked(self.now, id, answer.is_ok());
         }
+        let key = MachineKey::Instance(cloud.clone(), id.clone());
+        if let Ok(Answer::Instance(Some(found))) = answer {
+            self.disown_unseen(&key, cloud, found);
+        }
         let ended = answer.as_ref().ok().and_then(has_ended);
         if ended.is_none() && !matches!(answer, Ok(Answer::Instance(None))) {
             return;
         }
         let Some(view) = self.clouds.get(cloud).filter(|view| may_deny(view)) else { return };
-        let key = MachineKey::Instance(cloud.clone(), id.clone());
+        // While the list is doubted, a denial of one whose node lives says more of the cloud than of the machine.
+        if ended.is_none() && view.source.doubted().is_some() && self.has_live_node(&key, cloud, id) {
+            return;
+        }
         if !view.instances.contains_key(id) && self.remembered.contains_key(&key) {
             self.on_gone_unseen(&key, cloud, id, asked_at, ended);
         } else {
             self.deny(cloud, id, asked_at, ended);
         }
         self.dirty.insert(key);
+    }
+
+    /// Only the ledger knows it, and it carries no mark of ours any more: an operator took it off before this process began. No
+    /// list will ever hold it, and a doubt that waits for it would never end.
+    fn disown_unseen(&mut self, key: &MachineKey, cloud: &CloudName, found: &Instance) {
+        let bare = found.state == InstanceState::Other && found.marks.is_empty();
+        let ours = self.roster.claim(cloud, found) != Claim::Foreign;
+        if bare || ours || self.desk().seen(key).is_some() {
+            return;
+        }
+        let Some(memory) = self.remembered.remove(key) else { return };
+        self.depart(key.clone(), Remembered { pool: None, disowned: true, ..memory });
+        self.record(Record::Departed { at: self.now, machines: vec![key.clone()] });
+    }
+
+    fn has_live_node(&self, key: &MachineKey, cloud: &CloudName, id: &InstanceId) -> bool {
+        let seen = self.clouds.get(cloud).and_then(|view| view.instances.get(id));
+        let known = self.remembered.get(key).and_then(|memory| memory.node.as_ref());
+        let silent_after = self.roster.timing.lease_silent_after;
+        let lives = |name: &NodeName| {
+            let node = self.cluster.nodes.get(name);
+            let renewed = || self.cluster.lease_age(name).is_some_and(|age| age <= silent_after);
+            node.is_some_and(|seen| seen.node.ready == Ready::True || renewed())
+        };
+        seen.into_iter().flat_map(|seen| &seen.nodes).chain(known).any(lives)
     }
 
     /// It went while nobody watched, and only the ledger knew it. Where it left a node behind, it is a machine again, gone

@@ -337,7 +337,7 @@ impl State {
             return Some((link.cloud.clone(), link.instance.clone()));
         }
         let joined_as = |memory: &Remembered| memory.node.as_ref() == Some(&gone.node.name);
-        let away = self.departed.iter().rev().find(|(_, memory)| memory.disowned && joined_as(memory));
+        let away = self.departed.iter().rev().find(|(_, memory)| joined_as(memory));
         // Since a restart nobody has seen it (seed 3241487).
         let unseen = || self.remembered.iter().find(|(_, memory)| joined_as(memory)).map(|(key, _)| key);
         let MachineKey::Instance(cloud, id) = away.map(|(key, _)| key).or_else(unseen)? else { return None };

@@ -375,7 +375,7 @@ impl Field {
 
     pub fn snapshot(&self) -> CloudSnapshot {
         CloudSnapshot {
-            instances: self.instances.keys().filter_map(|id| self.described(id)).collect(),
+            instances: self.listed(),
             begun: Some(ServiceTime::from_s((self.now - self.cloud_behind).ms / 1000)),
             scope: Scope::Full,
             ports: self.ports.iter().map(|(id, port)| (id.as_str().into(), Arc::new(port.clone()))).collect(),
@@ -383,6 +383,14 @@ impl Field {
             groups: Some(vec![Arc::new(self.group())]),
             routers: self.routers.iter().cloned().map(Arc::new).collect(),
         }
+    }
+
+    /// Adapters list what carries the cluster's mark: nothing else is asked for, or handed on.
+    fn listed(&self) -> Vec<Arc<Instance>> {
+        let mark = Mark::Tag("k8s-cluster=prod".into());
+        let all = self.instances.keys().filter_map(|id| self.described(id));
+        let bare = |of: &Instance| of.state == InstanceState::Other && of.marks.is_empty();
+        all.filter(|instance| instance.marks.contains(&mark) || bare(instance)).collect()
     }
 
     /// As its cloud describes it: with the addresses of its ports, which Neutron tells Nova of when one comes or goes (nova:

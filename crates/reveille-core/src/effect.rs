@@ -213,6 +213,9 @@ pub enum Call {
         name: NodeName,
         /// Its uid.
         uid: NodeUid,
+        /// The boot that its kubelet told of, as it was decided upon. With another one a machine has taken the object over, uid
+        /// and all, and serves as it.
+        boot_id: Option<Arc<str>>,
     },
 }
 

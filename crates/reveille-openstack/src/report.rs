@@ -219,7 +219,7 @@ mod tests {
         };
         let (compute, network) = (Service::Compute, Service::Network);
         let cases = [
-            (compute, 409, nova("conflictingRequest", "Instance a is locked"), "refused"),
+            (compute, 409, nova("conflictingRequest", "Instance a is locked"), "changed"),
             (
                 compute,
                 409,

@@ -409,7 +409,9 @@ impl State {
                 self.wait_to_make_it(&flight, self.roster.timing.backoff_min);
             }
             // What is harsher needs more of a reason than that this was refused.
-            Outcome::Refused { text } if flight.rung.class() == Class::Reboot && stands(Guard::RightsReturn) => {
+            Outcome::Refused { text }
+                if flight.rung.class() == Class::Reboot && stands(Guard::RightsReturn) =>
+            {
                 self.book.flights.remove(&intent);
                 self.postpone(&flight, self.roster.timing.backoff_max, &text);
             }

@@ -221,7 +221,7 @@ impl State {
     /// The Node that was to be deleted is no more: a fresh read or the API's own precondition said so of this very object, and a
     /// watch that has lost its end would go on showing it.
     pub(super) fn drop_node(&mut self, call: &Call) {
-        let Call::DeleteNode { name, uid } = call else { return };
+        let Call::DeleteNode { name, uid, .. } = call else { return };
         let mut change = ClusterChange::default();
         self.cluster.delete(name, uid, &mut change);
         self.after_cluster_change(change);
@@ -232,7 +232,9 @@ impl State {
         let build = self.pool_of(&flight.key).map(|pool| pool.deadlines).unwrap_or_default().build_within;
         match flight.rung.class() {
             Class::Replace => build + self.boot_patience(&flight.key),
-            Class::Reboot if self.may_boot_twice(flight) => self.boot_patience(&flight.key) + self.boot_patience(&flight.key),
+            Class::Reboot if self.may_boot_twice(flight) => {
+                self.boot_patience(&flight.key) + self.boot_patience(&flight.key)
+            }
             Class::Reboot => self.boot_patience(&flight.key),
             _ => self.roster.timing.verify_within,
         }

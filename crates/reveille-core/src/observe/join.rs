@@ -51,7 +51,8 @@ fn by_name(clouds: &BTreeMap<CloudName, CloudView>, node: &Node) -> Option<Link>
 fn is_of_another(node: &Node, cloud: &CloudView, id: &InstanceId) -> bool {
     let uuid = node.system_uuid.as_ref().is_some_and(|uuid| uuid != id);
     let Some(seen) = cloud.instances.get(id).filter(|_| uuid) else { return false };
-    let known = !seen.instance.addresses.is_empty() || seen.ports.iter().any(|port| !port.addresses.is_empty());
+    let known =
+        !seen.instance.addresses.is_empty() || seen.ports.iter().any(|port| !port.addresses.is_empty());
     let is_its = |address: &IpAddr| cloud.addressed(address).iter().any(|other| other == id);
     known && !node.addresses.is_empty() && !node.addresses.iter().any(is_its)
 }

@@ -123,7 +123,11 @@ fn machine_that_could_not_be_started_twice_is_started_when_it_can_be() {
     field.refuses = Some(Outcome::Unknown { text: "503 InsufficientInstanceCapacity".into() });
     field.run(Span::from_min(60));
     let before = field.calls.len();
-    assert!(before > 2 && field.calls.iter().all(|call| matches!(call, Call::Start { .. })), "{:?}", field.calls);
+    assert!(
+        before > 2 && field.calls.iter().all(|call| matches!(call, Call::Start { .. })),
+        "{:?}",
+        field.calls
+    );
     field.refuses = None;
     field.run(Span::from_min(60));
     assert!(field.calls.len() > before, "it is started: {:?}", field.calls);

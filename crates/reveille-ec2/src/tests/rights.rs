@@ -128,7 +128,7 @@ fn calls() -> Vec<Call> {
         Call::Start { cloud: cloud(), instance: instance("i-off"), owned: owned() },
         Call::DeleteInstance { cloud: cloud(), instance: instance("i-1"), owned: owned() },
         Call::DeleteInstance { cloud: cloud(), instance: instance("i-free"), owned: owned() },
-        Call::DeleteNode { name: NodeName::from("n"), uid: NodeUid::from("u") },
+        Call::DeleteNode { name: NodeName::from("n"), uid: NodeUid::from("u"), boot_id: None },
     ]
 }
 

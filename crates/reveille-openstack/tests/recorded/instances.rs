@@ -69,7 +69,7 @@ async fn instances_are_rebooted_and_started() {
         assert_eq!(seen[0].json(), body);
     }
     let cases: [(fn() -> Reply, &str); 8] = [
-        (|| nova_fault(409, "conflictingRequest", "Instance a is locked"), "refused"),
+        (|| nova_fault(409, "conflictingRequest", "Instance a is locked"), "changed"),
         (
             || {
                 nova_fault(
@@ -99,7 +99,7 @@ async fn instances_are_rebooted_and_started() {
 async fn server_that_somebody_has_in_hand_is_not_rebooted_or_started() {
     let (locked, task) = (r#", "locked": true"#, r#", "OS-EXT-STS:task_state": "powering-off""#);
     let reboots = [reboot(false), reboot(true)];
-    let mut cases = vec![(start(), "SHUTOFF", task, "changed"), (start(), "SHUTOFF", locked, "refused")];
+    let mut cases = vec![(start(), "SHUTOFF", task, "changed"), (start(), "SHUTOFF", locked, "changed")];
     for call in reboots {
         for status in ["SHUTOFF", "PAUSED", "SUSPENDED", "SHELVED", "SHELVED_OFFLOADED", "RESCUE", "ERROR"] {
             cases.push((call.clone(), status, "", "changed"));
@@ -108,7 +108,7 @@ async fn server_that_somebody_has_in_hand_is_not_rebooted_or_started() {
             cases.push((call.clone(), status, "", "changed"));
         }
         cases.push((call.clone(), "ACTIVE", task, "changed"));
-        cases.push((call, "ACTIVE", locked, "refused"));
+        cases.push((call, "ACTIVE", locked, "changed"));
     }
     for status in ["ACTIVE", "PAUSED", "SUSPENDED", "SHELVED", "RESCUE", "ERROR", "REBOOT"] {
         cases.push((start(), status, "", "changed"));
@@ -129,11 +129,11 @@ async fn deleting_looks_first() {
     let cases: [(Reply, Reply, &str, usize); 9] = [
         (server(""), reply(204, ""), "accepted", 1),
         (server(""), nova_fault(404, "itemNotFound", "no a"), "was so already", 1),
-        (server(""), nova_fault(409, "conflictingRequest", "Instance a is locked"), "refused", 1),
+        (server(""), nova_fault(409, "conflictingRequest", "Instance a is locked"), "changed", 1),
         (server(""), way(Way::Never), "unknown", 1),
         (server(r#", "OS-EXT-STS:task_state": "deleting""#), reply(204, ""), "was so already", 0),
         (server(r#", "OS-EXT-STS:vm_state": "deleted""#), reply(204, ""), "was so already", 0),
-        (server(r#", "locked": true"#), reply(204, ""), "refused", 0),
+        (server(r#", "locked": true"#), reply(204, ""), "changed", 0),
         (nova_fault(404, "itemNotFound", "no a"), reply(204, ""), "was so already", 0),
         (reply(404, "<html>"), reply(204, ""), "failed", 0),
     ];
@@ -163,7 +163,7 @@ async fn what_was_never_sent_did_not_happen() {
 
 #[tokio::test]
 async fn a_node_is_not_a_clouds_to_delete() {
-    let call = Call::DeleteNode { name: NodeName::from("n"), uid: NodeUid::from("u") };
+    let call = Call::DeleteNode { name: NodeName::from("n"), uid: NodeUid::from("u"), boot_id: None };
     let (outcome, seen) = perform(&call, |_| None).await;
     assert!(matches!(outcome, Outcome::Refused { .. }) && seen.is_empty(), "{outcome}");
 }

@@ -248,7 +248,9 @@ fn calls_of(deed: &Deed, world: &World) -> Vec<Call> {
             hard: false,
             owned: world.any_marks_of(id),
         }],
-        Deed::DeleteNode(name, uid) => vec![Call::DeleteNode { name: name.clone(), uid: uid.clone() }],
+        Deed::DeleteNode(name, uid) => {
+            vec![Call::DeleteNode { name: name.clone(), uid: uid.clone(), boot_id: None }]
+        }
         Deed::PutRules(rules) => {
             vec![Call::AddRules { cloud: cloud(), group: GROUP.into(), rules: rules.clone() }]
         }

@@ -405,7 +405,7 @@ fn machine_of(call: &Call, scene: &Scene<'_>) -> Option<InstanceId> {
         | Call::Start { instance, .. }
         | Call::DeleteInstance { instance, .. } => Some(instance.clone()),
         // Under another uid it is another object, which the API refuses to delete.
-        Call::DeleteNode { name, uid } => scene.world.machine_behind(name, uid),
+        Call::DeleteNode { name, uid, boot_id } => scene.world.machine_behind(name, uid, boot_id.as_ref()),
         Call::SetPortGroups { port, .. } | Call::AddPortPairs { port, .. } => {
             scene.world.machine_of_port(port)
         }

@@ -97,7 +97,8 @@ impl Referee {
         if intent.failed {
             return;
         }
-        if let Some(given_up) = intent.called.map(|at| at + ANSWER_WITHIN).filter(|at| *at <= now) {
+        let given_up = intent.called.map(|at| at + ANSWER_WITHIN).filter(|at| *at <= now);
+        if let Some(given_up) = given_up.filter(|_| !outcome.never_happened()) {
             intent.done_at = Some(given_up);
             return;
         }

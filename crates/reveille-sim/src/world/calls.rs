@@ -4,6 +4,8 @@
 //! precondition that a call carries (a revision, a uid, a state) is held against the truth at the moment of effect, as
 //! the real APIs do. A [`CallLie`] makes one call do nothing, or hides what it did.
 
+use std::sync::Arc;
+
 use reveille_core::effect::{Call, Outcome, ReadErrorKind};
 use reveille_core::event::Event;
 use reveille_core::model::id::{GroupId, InstanceId, IntentId, NodeName, NodeUid, PortId};
@@ -260,7 +262,7 @@ impl World {
                 None => moved("there is no such instance by now"),
             },
             Call::DeleteInstance { instance, .. } => self.delete_instance(instance, OURSELVES),
-            Call::DeleteNode { name, uid } => self.delete_node_if(name, uid),
+            Call::DeleteNode { name, uid, boot_id } => self.delete_node_if(name, uid, boot_id.as_ref()),
         }
     }
 
@@ -370,10 +372,14 @@ impl World {
         self.accepted()
     }
 
-    fn delete_node_if(&mut self, name: &NodeName, uid: &NodeUid) -> Outcome {
+    /// Of another boot than the one that a call names, its performer sends nothing; who names none asks for nothing.
+    fn delete_node_if(&mut self, name: &NodeName, uid: &NodeUid, boot_id: Option<&Arc<str>>) -> Outcome {
         match self.cluster.nodes.get(name) {
             None => already("404: no such node"),
             Some(node) if node.uid != *uid => moved("409: the uid in the precondition is another one"),
+            Some(node) if boot_id.is_some_and(|boot| node.boot_id.as_ref() != Some(boot)) => {
+                Outcome::NotSent { text: "another machine runs as it by now".into(), retry_after: None }
+            }
             Some(_) => {
                 self.delete_node(name);
                 Outcome::Accepted { request: None }

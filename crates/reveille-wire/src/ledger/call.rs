@@ -71,7 +71,11 @@ mirror_enum! {
             #[serde(default = "unproved")]
             owned: Ownership,
         },
-        "delete-node" DeleteNode { name: NodeName, uid: NodeUid },
+        "delete-node" DeleteNode {
+            name: NodeName, uid: NodeUid,
+            #[serde(default, rename = "bootId", skip_serializing_if = "Option::is_none")]
+            boot_id: Option<Arc<str>>,
+        },
     }
 }
 

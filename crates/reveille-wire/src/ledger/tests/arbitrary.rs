@@ -226,7 +226,8 @@ pub(crate) fn call() -> impl Strategy<Value = Call> {
             instance,
             owned
         }),
-        (id(NodeName::new), id(NodeUid::new)).prop_map(|(name, uid)| Call::DeleteNode { name, uid }),
+        (id(NodeName::new), id(NodeUid::new), option::of(text()))
+            .prop_map(|(name, uid, boot_id)| Call::DeleteNode { name, uid, boot_id }),
     ]
 }
 

@@ -117,7 +117,12 @@ fn calls() -> Vec<Call> {
         Call::Reboot { cloud: cloud.clone(), instance: instance.clone(), hard: true, owned: owned() },
         Call::Start { cloud: cloud.clone(), instance: instance.clone(), owned: owned() },
         Call::DeleteInstance { cloud, instance, owned: owned() },
-        Call::DeleteNode { name: NodeName::from("n1"), uid: NodeUid::from("u-1") },
+        Call::DeleteNode { name: NodeName::from("n1"), uid: NodeUid::from("u-1"), boot_id: None },
+        Call::DeleteNode {
+            name: NodeName::from("n1"),
+            uid: NodeUid::from("u-1"),
+            boot_id: Some("b-1".into()),
+        },
     ]
 }
 

@@ -185,7 +185,7 @@ impl State {
         self.record(Record::Judged { at, intent, held: true, text: text.clone() });
         self.book.count_verified(flight.rung);
         self.book.doubt_no_more(flight.incident);
-        self.note_attempt(&flight.key, intent, |attempt| attempt.verdict = Some((at, true, text)));
+        self.note_attempt(&flight.key, intent, |attempt| attempt.judge(at, true, text));
         self.drop_node(&flight.call);
         self.unwake(&Wake::Flight(intent));
         let patience = self.patience(flight);
@@ -255,7 +255,7 @@ impl State {
     fn did_not_hold(&mut self, intent: IntentId, flight: &Flight, text: Arc<str>) {
         let at = self.now;
         self.record(Record::Judged { at, intent, held: false, text: text.clone() });
-        self.note_attempt(&flight.key, intent, |attempt| attempt.verdict = Some((at, false, text)));
+        self.note_attempt(&flight.key, intent, |attempt| attempt.judge(at, false, text));
         self.land_failed(intent, flight);
     }
 
@@ -408,8 +408,9 @@ impl State {
     fn earns(&self, case: &Case, flight: &Flight) -> bool {
         let key = &case.incident.key;
         let absent = |other: IncidentKey| other != *key && other.kind.is_absence();
-        let still_absent = self.cases_of(&key.subject).any(absent) && stands(Guard::OwnProof);
-        earned(case, flight) && !still_absent
+        // One that is started is on its way up: that it runs is all that was wanted.
+        let must_answer = matches!(flight.call, Call::Reboot { .. }) && stands(Guard::OwnProof);
+        earned(case, flight) && !(must_answer && self.cases_of(&key.subject).any(absent))
     }
 
     /// A replacement is proved when the pool answers with more machines than before, a newcomer among them, for its dwell.

@@ -286,7 +286,7 @@ impl Replay {
                     state.book.count_verified(rung);
                     state.book.doubt_no_more(incident);
                 }
-                self.note(intent, |attempt| attempt.verdict = Some((at, held, text)));
+                self.note(intent, |attempt| attempt.judge(at, held, text));
                 if held {
                     self.held(at, intent);
                 } else {

@@ -173,9 +173,7 @@ pub(crate) fn play(guard: Guard, seed: u64) -> Drive {
         | Guard::Locked
         | Guard::Rollout => others(guard, seed),
         Guard::FreezeSettles => recovering(seed),
-        Guard::EmptyDenies => hunted(include_str!("../seeds/3202126.txt")),
         Guard::OutOfSight => hunted(include_str!("../seeds/3241487.txt")),
-        Guard::EventOfNode => hunted(include_str!("../seeds/3205239.txt")),
         Guard::ZoneDark
         | Guard::FleetDark
         | Guard::Breaker

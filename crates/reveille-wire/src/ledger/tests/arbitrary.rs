@@ -264,8 +264,9 @@ prop_compose! {
         outcome in option::of((at(), text())),
         verdict in option::of((at(), any::<bool>(), text())),
         denied in any::<bool>(),
+        seen in any::<bool>(),
     ) -> Attempt {
-        Attempt { intent, what, at, outcome, verdict, denied }
+        Attempt { intent, what, at, outcome, verdict, denied, seen }
     }
 }
 

@@ -257,6 +257,7 @@ pub(super) fn every_kind() -> Vec<Record> {
         outcome: None,
         verdict: None,
         denied: false,
+        seen: false,
     };
     let whole = Attempt {
         outcome: Some((AT, text("accepted (req-1)"))),

@@ -318,7 +318,9 @@ impl Referee {
         let same = |other: &&Intent| {
             other.incident == intended.incident && kind_and_thing(&other.call) == kind_and_thing(call)
         };
-        let made = |other: &&Intent| other.called.is_some() && !other.came_to_nothing;
+        // What nobody answered, and of which no trace was found, was not made for all that can be known.
+        let unmade = |other: &Intent| other.came_to_nothing || other.failed && !other.held;
+        let made = |other: &&Intent| other.called.is_some() && !unmade(other);
         let times = self.intents.values().filter(made).filter(same).count();
         if times > TOO_OFTEN {
             self.foul("too often", format!("{call}, for the {times}th time"));

@@ -106,8 +106,8 @@ pub(crate) const fn beside(guard: Guard) -> &'static [Guard] {
 
 /// What the hunt found before there was this guard, to the end of its faults.
 fn hunted(kept: &str) -> Drive {
-    let seed = Seed::read(kept).expect("a kept seed can be read");
-    let course = seed.quarry.course().expect("its faults are in the catalogue");
+    let seed = Seed::read(kept).unwrap_or_else(|why| panic!("a kept seed: {why}"));
+    let course = seed.quarry.course().unwrap_or_else(|why| panic!("its faults: {why}"));
     let mut drive = course.stage().refereed();
     drive.run_for(course.length);
     drive

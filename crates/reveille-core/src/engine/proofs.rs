@@ -403,8 +403,8 @@ impl State {
         self.rouse_subject(&key.subject);
     }
 
-    /// Credit needs a machine that answers, too: one whose Node is back and not Ready has only got another fault. 36 machines lost
-    /// their Nodes and then stood still; each reboot brought a Node for seconds, and three at a time were rebooted on that.
+    /// Credit needs a machine that answers, too: one whose Node is back and not Ready has only got another fault. 36 machines
+    /// lost their Nodes and then stood still; each reboot brought a Node for seconds, and three at a time were rebooted on that.
     fn earns(&self, case: &Case, flight: &Flight) -> bool {
         let key = &case.incident.key;
         let absent = |other: IncidentKey| other != *key && other.kind.is_absence();

@@ -411,11 +411,6 @@ impl Outcome {
         self.denies() && !matches!(self, Self::Failed { .. })
     }
 
-    /// Nobody knows whether it happened.
-    pub const fn is_unknown(&self) -> bool {
-        matches!(self, Self::Unknown { .. })
-    }
-
     /// The other side says that nothing came of it. Should it come to pass all the same, it may have been somebody else.
     pub const fn denies(&self) -> bool {
         matches!(

@@ -397,24 +397,29 @@ impl State {
         closed.max(open).max(self.may_boot_late(key)).filter(|until| self.now < *until)
     }
 
-    /// A reboot of this machine that nobody saw take effect may be what took it away just now: answered with 504, it came
+    /// A reboot of this machine that was not seen to take effect may be what took it away just now: answered with 504, it came
     /// minutes after the one that was made for it once more, and the machine was deleted while it booted for the second time.
     fn may_boot_late(&self, key: &IncidentKey) -> Option<Time> {
-        let lately = |closed: &&Closed| self.now.since(closed.at) <= RECURS_WITHIN;
-        let of_it = |closed: &&Closed| closed.incident.key.subject == key.subject;
         let late = |closed: &Closed| closed.incident.attempts.iter().any(Attempt::may_come_late);
-        let may = self.closed.iter().rev().take_while(lately).filter(of_it).any(late);
+        let may = self.closed_lately(&key.subject).any(late);
         (may && stands(Guard::UnseenPatience)).then(|| self.now + self.boot_patience(key))
+    }
+
+    /// What was amiss with it until a moment ago, the last that closed first.
+    fn closed_lately(&self, subject: &Subject) -> impl Iterator<Item = &Closed> {
+        let lately = |closed: &&Closed| self.now.since(closed.at) <= RECURS_WITHIN;
+        self.closed
+            .iter()
+            .rev()
+            .take_while(lately)
+            .filter(move |closed| closed.incident.key.subject == *subject)
     }
 
     /// Where the ladder of this fault stood when another fault took its place, a moment ago, and nothing has helped since: a
     /// machine that our own stop left off is started, and has the same fault again.
     fn goes_on(&self, key: &IncidentKey) -> (u8, u32) {
-        let lately = |closed: &&Closed| self.now.since(closed.at) <= RECURS_WITHIN;
-        let of_it = |closed: &&Closed| closed.incident.key.subject == key.subject;
         let being_off = |closed: &&Closed| closed.incident.key.kind == FaultKind::Stopped;
-        let mut before =
-            self.closed.iter().rev().take_while(lately).filter(of_it).filter(|it| !being_off(it));
+        let mut before = self.closed_lately(&key.subject).filter(|it| !being_off(it));
         let unmended = before.by_ref().take_while(|closed| closed.verdict.leaves_the_fault());
         let same = unmended.map(|closed| &closed.incident).find(|last| last.key == *key);
         let Some(last) = same else { return (0, 0) };

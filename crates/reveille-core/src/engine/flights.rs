@@ -337,7 +337,7 @@ impl State {
     }
 
     pub(super) fn on_done(&mut self, intent: IntentId, outcome: Outcome) {
-        // Where nobody answered in time it is read back meanwhile; an answer that comes then and proves that nothing happened
+        // Without an answer in time it is read back meanwhile; an answer that comes then and proves that nothing happened
         // still counts: a reboot that was never made is no try, and no reason to delete.
         let takes = |flight: &Flight| match flight.phase {
             Phase::Calling { .. } => true,
@@ -363,7 +363,9 @@ impl State {
             Outcome::Accepted { .. } | Outcome::AlreadySo { .. } | Outcome::Unknown { .. } => {
                 if let Some(case) = self.cases.get_mut(&flight.key) {
                     case.unmade = 0;
-                    case.unreached = if outcome.is_unknown() { case.unreached } else { 0 };
+                    if !matches!(outcome, Outcome::Unknown { .. }) {
+                        case.unreached = 0;
+                    }
                 }
                 self.refresh_stopped(&flight);
                 if stands(Guard::FreshRead) {

@@ -12,17 +12,18 @@ use crate::model::before::ActionMark;
 use crate::model::id::{CloudName, InstanceId, IntentId, LookId, NodeName, PoolName};
 use crate::model::incident::{IncidentKey, MachineKey};
 use crate::model::instance::{Instance, InstanceAction, InstanceState};
-use crate::model::node::{Provider, Ready};
+use crate::model::node::Provider;
 use crate::model::roster::{Claim, Pool};
 use crate::model::testimony::CONSOLE;
 use crate::model::time::Time;
-use crate::observe::cloud::{CloudChange, CloudView, Seen, Unlisted};
+use crate::observe::cloud::{CloudChange, NodeOf, Seen, Unlisted};
 use crate::observe::fresh::Thing;
 use crate::record::Record;
 
 use super::State;
 use super::memory::Remembered;
 use super::queue::World;
+use super::sight::shown_by;
 
 /// What a read is for.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -203,7 +204,7 @@ impl State {
         if ended.is_none() && !matches!(answer, Ok(Answer::Instance(None))) {
             return;
         }
-        let Some(view) = self.clouds.get(cloud).filter(|view| may_deny(view)) else { return };
+        let Some(view) = self.clouds.get(cloud).filter(|view| !view.emptied) else { return };
         // While the list is doubted, a denial of one whose node lives says more of the cloud than of the machine.
         if ended.is_none() && view.source.doubted().is_some() && self.has_live_node(&key, cloud, id) {
             return;
@@ -219,9 +220,8 @@ impl State {
     /// Only the ledger knows it, and it carries no mark of ours any more: an operator took it off before this process began. No
     /// list will ever hold it, and a doubt that waits for it would never end.
     fn disown_unseen(&mut self, key: &MachineKey, cloud: &CloudName, found: &Instance) {
-        let bare = found.state == InstanceState::Other && found.marks.is_empty();
         let ours = self.roster.claim(cloud, found) != Claim::Foreign;
-        if bare || ours || self.desk().seen(key).is_some() {
+        if found.is_bare() || ours || self.desk().seen(key).is_some() {
             return;
         }
         let Some(memory) = self.remembered.remove(key) else { return };
@@ -232,12 +232,9 @@ impl State {
     fn has_live_node(&self, key: &MachineKey, cloud: &CloudName, id: &InstanceId) -> bool {
         let seen = self.clouds.get(cloud).and_then(|view| view.instances.get(id));
         let known = self.remembered.get(key).and_then(|memory| memory.node.as_ref());
-        let silent_after = self.roster.timing.lease_silent_after;
-        let lives = |name: &NodeName| {
-            let node = self.cluster.nodes.get(name);
-            let renewed = || self.cluster.lease_age(name).is_some_and(|age| age <= silent_after);
-            node.is_some_and(|seen| seen.node.ready == Ready::True || renewed())
-        };
+        let (cluster, silent_after) = (&self.cluster, self.roster.timing.lease_silent_after);
+        let shown = |name: &NodeName| Some(shown_by(cluster, silent_after, cluster.nodes.get(name)?));
+        let lives = |name: &NodeName| shown(name) == Some(NodeOf::Lives);
         seen.into_iter().flat_map(|seen| &seen.nodes).chain(known).any(lives)
     }
 
@@ -290,7 +287,7 @@ impl State {
     fn deny(&mut self, cloud: &CloudName, id: &InstanceId, asked_at: Time, ended: Option<&Instance>) {
         let late = self.now.since(asked_at) > Unlisted::APART;
         let denied_at = if late { asked_at } else { self.now };
-        let Some(view) = self.clouds.get_mut(cloud).filter(|view| may_deny(view)) else { return };
+        let Some(view) = self.clouds.get_mut(cloud).filter(|view| !view.emptied) else { return };
         let known = view.instances.get(id).is_some_and(Seen::is_gone);
         if view.denied(self.now, denied_at, id, ended) && !known {
             self.note_foreign(&MachineKey::Instance(cloud.clone(), id.clone()));
@@ -394,11 +391,6 @@ impl State {
             self.ripe.insert(key.clone());
         }
     }
-}
-
-/// A credential that leads into another project lists nothing and denies each id.
-const fn may_deny(view: &CloudView) -> bool {
-    !view.emptied
 }
 
 /// The cloud says, of its own id, that it has ended: that is more than not to know it.

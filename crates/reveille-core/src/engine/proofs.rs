@@ -85,11 +85,16 @@ impl State {
 
     /// A listing showed the machine stopped while it was stopped and started: it is not, by the time of the answer.
     pub(super) fn refresh_stopped(&mut self, flight: &Flight) {
-        let Call::Reboot { cloud, instance, hard: true, .. } = &flight.call else { return };
-        let seen = self.clouds.get(cloud).and_then(|view| view.instances.get(instance));
-        if seen.is_some_and(|seen| seen.instance.state == InstanceState::Stopped) {
+        if let Some((cloud, instance, _)) = flight.call.owned().filter(|_| self.is_shown_off(flight)) {
             self.ask(Look::Instance(cloud.clone(), instance.clone()), LookFor::Refresh);
         }
+    }
+
+    /// The machine that this stops and starts is shown as stopped.
+    fn is_shown_off(&self, flight: &Flight) -> bool {
+        let Call::Reboot { cloud, instance, hard: true, .. } = &flight.call else { return false };
+        let seen = self.clouds.get(cloud).and_then(|view| view.instances.get(instance));
+        seen.is_some_and(|seen| seen.instance.state == InstanceState::Stopped)
     }
 
     fn looks_after(flight: &Flight) -> Vec<Look> {
@@ -373,18 +378,12 @@ impl State {
                 self.unwake(&Wake::Flight(intent));
             }
             // Our stop took longer than its call, and its start was never made: that has an incident of its own by now.
-            (Phase::Verifying { .. }, Verdict::Superseded) if self.was_left_off(&flight) => {
+            (Phase::Verifying { .. }, Verdict::Superseded) if self.is_shown_off(&flight) => {
                 self.did_not_hold(intent, &flight, Arc::from("it was stopped, and not started"));
             }
             // Calls on their way are waited for: their outcome belongs into the ledger.
             _ => {}
         }
-    }
-
-    fn was_left_off(&self, flight: &Flight) -> bool {
-        let Call::Reboot { cloud, instance, hard: true, .. } = &flight.call else { return false };
-        let seen = self.clouds.get(cloud).and_then(|view| view.instances.get(instance));
-        seen.is_some_and(|seen| seen.instance.state == InstanceState::Stopped)
     }
 
     /// It has been well for its dwell and only a person's word is missing: what was under way for it is proved.

@@ -210,7 +210,7 @@ impl Replay {
         match outcome {
             Outcome::Accepted { .. } | Outcome::AlreadySo { .. } | Outcome::Unknown { .. } => {}
             // What was refused is not asked again: the next rung. What is harsher needs more of a reason.
-            Outcome::Refused { .. } if !self.is_of_power(intent) => self.failed(at, intent, u32::MAX),
+            Outcome::Refused { .. } if !self.is_reboot(intent) => self.failed(at, intent, u32::MAX),
             // It did not happen at all: that says nothing of the remedy.
             Outcome::Moved { .. }
             | Outcome::Failed { .. }
@@ -292,7 +292,7 @@ impl Replay {
                 } else {
                     self.came_to_nothing(at, intent);
                     self.cool_down(at, intent);
-                    let unmade = self.is_of_power(intent) && self.was_unmade(intent);
+                    let unmade = self.is_reboot(intent) && self.was_unmade(intent);
                     self.failed(at, intent, u32::from(!unmade));
                 }
             }
@@ -412,7 +412,7 @@ impl Replay {
         }
     }
 
-    fn is_of_power(&self, intent: IntentId) -> bool {
+    fn is_reboot(&self, intent: IntentId) -> bool {
         self.state.book.flights.get(&intent).is_some_and(|flight| flight.rung.class() == Class::Reboot)
     }
 

@@ -660,14 +660,19 @@ fn nodes_of_instances(
             (None, Provider::Instance(id)) => id,
             _ => continue,
         };
-        let renewed = || cluster.lease_age(&seen.node.name).is_some_and(|age| age <= silent_after);
-        let now = match seen.node.ready == Ready::True || renewed() {
-            true => NodeOf::Lives,
-            false if seen.lost => NodeOf::None,
-            false => NodeOf::Silent,
-        };
+        let now = shown_by(cluster, silent_after, seen);
         let known = shown.entry(id.clone()).or_insert(now);
         *known = now.max(*known);
     }
     shown
+}
+
+/// What this Node shows of the instance that it stands for.
+pub(super) fn shown_by(cluster: &ClusterView, silent_after: Span, seen: &NodeSeen) -> NodeOf {
+    let renewed = || cluster.lease_age(&seen.node.name).is_some_and(|age| age <= silent_after);
+    match seen.node.ready == Ready::True || renewed() {
+        true => NodeOf::Lives,
+        false if seen.lost => NodeOf::None,
+        false => NodeOf::Silent,
+    }
 }

@@ -396,7 +396,7 @@ impl Attempt {
             || (unseen && outcome.starts_with(UNKNOWN))
     }
 
-    /// It may come to pass yet, for all that is known: it left us, was not turned down, and nobody saw it take effect. What a
+    /// It may come to pass yet, for all that is known: it left us, was not turned down, and was not seen to take effect. What a
     /// gateway answers with 504 is carried out all the same, at once or minutes later.
     pub fn may_come_late(&self) -> bool {
         let never = |said: &str| NEVER.iter().any(|begins| said.starts_with(begins));

@@ -338,9 +338,10 @@ impl CloudView {
         }
         let claim = match roster.claim(&self.name, instance) {
             Claim::Foreign => {
-                // A record of a cell that is down is bare: it unsays nothing of a machine that is known.
-                let bare = instance.state == InstanceState::Other && instance.marks.is_empty();
-                if !bare && let Some(former) = self.remove(&instance.id) {
+                // What is bare unsays nothing of a machine that is known.
+                if !instance.is_bare()
+                    && let Some(former) = self.remove(&instance.id)
+                {
                     change.touched.insert(instance.id.clone());
                     change.disowned.push(former);
                 }

@@ -60,7 +60,7 @@ impl Sayings {
 
     /// Another object has this name now.
     pub(super) fn succeeded(&mut self, name: &NodeName, uid: &NodeUid) {
-        self.end(|told| told.event.node == *name && about(&told.event) != Some(uid));
+        self.end(|told| told.event.node == *name && told.event.uid.as_ref() != Some(uid));
     }
 
     /// The object of this name is gone; it was there at `last_there`, when the cluster was last heard before this. That moment
@@ -72,14 +72,14 @@ impl Sayings {
         let long_before = |told: &Told| last_there.is_some_and(|at| at.since(told.at) > ABOUT_THEN);
         let removes_another = |told: &Told| {
             let event = &told.event;
-            event.node == *name && event.is_removal() && about(event).is_some_and(|about| about != uid)
+            event.node == *name && event.is_removal() && event.uid.as_ref().is_some_and(|about| about != uid)
         };
         // What a kubelet said before another object of its name was removed, it said of that one.
         let mut before_another = self.told.iter().rposition(removes_another).map_or(0, |place| place + 1);
         self.end(|told| {
             let is_before = before_another > 0;
             before_another = before_another.saturating_sub(1);
-            let of_another = match about(&told.event) {
+            let of_another = match &told.event.uid {
                 Some(about) => about != uid,
                 None if told.event.is_removal() => long_before(told),
                 None => is_before,
@@ -111,15 +111,10 @@ impl Sayings {
         uid: Option<&'a NodeUid>,
     ) -> impl Iterator<Item = &'a NodeEvent> {
         let of_another =
-            move |event: &NodeEvent| uid.zip(about(event)).is_some_and(|(uid, about)| uid != about);
+            move |event: &NodeEvent| uid.zip(event.uid.as_ref()).is_some_and(|(uid, about)| uid != about);
         let told = self.told.iter().map(|told| &told.event);
         told.filter(move |event| event.node == *name && !of_another(event))
     }
-}
-
-/// The object that it is about, where it says so.
-const fn about(event: &NodeEvent) -> Option<&NodeUid> {
-    event.uid.as_ref()
 }
 
 fn push<T>(kept: &mut VecDeque<T>, newest: T) {

@@ -188,11 +188,10 @@ pub struct Field {
     pub leaves_nudges: bool,
     /// Calls have no effect and are answered with this.
     pub refuses: Option<Outcome>,
-    /// Calls are not made, and nobody says so: the test answers them.
-    pub mute: Vec<IntentId>,
+    /// Calls are not made, and the test answers them: these are out.
+    pub mute: Option<Vec<IntentId>>,
     /// Calls that were made, at once or late.
     pub made: Vec<Call>,
-    pub is_mute: bool,
     /// What the texts of each machine prove.
     pub told: Vec<Told>,
     /// Reads of this instance by its id fail.
@@ -238,9 +237,8 @@ impl Field {
             cloud_behind: Span::ZERO,
             leaves_nudges: false,
             refuses: None,
-            mute: Vec::new(),
+            mute: None,
             made: Vec::new(),
-            is_mute: false,
             told: Vec::new(),
             cell_down: None,
             elsewhere: BTreeMap::new(),
@@ -389,8 +387,7 @@ impl Field {
     fn listed(&self) -> Vec<Arc<Instance>> {
         let mark = Mark::Tag("k8s-cluster=prod".into());
         let all = self.instances.keys().filter_map(|id| self.described(id));
-        let bare = |of: &Instance| of.state == InstanceState::Other && of.marks.is_empty();
-        all.filter(|instance| instance.marks.contains(&mark) || bare(instance)).collect()
+        all.filter(|instance| instance.marks.contains(&mark) || instance.is_bare()).collect()
     }
 
     /// As its cloud describes it: with the addresses of its ports, which Neutron tells Nova of when one comes or goes (nova:
@@ -452,9 +449,9 @@ impl Field {
                     }
                     self.feed(Event::Done { intent, outcome });
                 }
-                Effect::Call { intent, call, .. } if self.is_mute => {
+                Effect::Call { intent, call, .. } if self.mute.is_some() => {
                     self.calls.push(call);
-                    self.mute.push(intent);
+                    self.mute.iter_mut().for_each(|out| out.push(intent));
                 }
                 Effect::Call { intent, call, .. } if self.denial.is_some() && self.is_denied(&call) => {
                     self.calls.push(call);

@@ -21,16 +21,21 @@ fn replaced(field: &Field) -> bool {
     field.calls.iter().any(|call| matches!(call, Call::DeleteInstance { .. }))
 }
 
-/// An operator tags a machine that has run for long: what it was before is not known, so it is not replaced.
+/// An operator tags a machine that has run for long, and four hours pass.
+fn tags_old_machine(field: &mut Field) {
+    field.add_machine("old", false);
+    let own = instance("old").marks;
+    marks(field, "old", Arc::default());
+    field.run(Span::from_min(30));
+    marks(field, "old", own);
+    field.run(Span::from_min(240));
+}
+
+/// What it was before is not known, so it is not replaced.
 #[test]
 fn old_machine_that_is_tagged_late_is_no_newborn() {
     let mut field = Field::new(roster()).populate(10);
-    field.add_machine("old", false);
-    let own = instance("old").marks;
-    marks(&mut field, "old", Arc::default());
-    field.run(Span::from_min(30));
-    marks(&mut field, "old", own);
-    field.run(Span::from_min(240));
+    tags_old_machine(&mut field);
     assert!(field.case("old", FaultKind::NeverJoined).is_some());
     assert!(!replaced(&field), "{:?}", field.calls);
     let held = field.held("old", FaultKind::NeverJoined);
@@ -54,12 +59,7 @@ fn old_machine_is_replaced_only_when_it_is_sure_that_its_first_boot_failed() {
             against: Vec::new(),
             follows: Vec::new(),
         }];
-        field.add_machine("old", false);
-        let own = instance("old").marks;
-        marks(&mut field, "old", Arc::default());
-        field.run(Span::from_min(30));
-        marks(&mut field, "old", own);
-        field.run(Span::from_min(240));
+        tags_old_machine(&mut field);
         assert_eq!(replaced(&field), gone, "{confidence:?}: {:?}", field.calls);
     }
 }

@@ -50,12 +50,12 @@ fn call_that_was_not_sent_is_no_try_although_its_answer_is_late() {
     let mut field = Field::new(roster()).populate(10);
     field.run(Span::from_min(5));
     field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
-    (field.is_mute, field.deaf) = (true, true);
+    (field.mute, field.deaf) = (Some(Vec::new()), true);
     let end = field.now + Span::from_min(240);
     let mut given_up = None;
     while field.now < end {
         field.run(s(10));
-        if field.mute.is_empty() {
+        if field.mute.as_ref().is_some_and(Vec::is_empty) {
             continue;
         }
         // A call without an answer is given up after three minutes.
@@ -64,7 +64,7 @@ fn call_that_was_not_sent_is_no_try_although_its_answer_is_late() {
         }
         given_up = None;
         let text: Arc<str> = "leadership could not be proved".into();
-        for intent in std::mem::take(&mut field.mute) {
+        for intent in field.mute.replace(Vec::new()).unwrap_or_default() {
             let outcome = Outcome::NotSent { text: text.clone(), retry_after: None };
             field.feed(Event::Done { intent, outcome });
         }

@@ -105,14 +105,10 @@ impl World {
 
     /// A person deletes the machine's nodes. Who cordons before means it: the machine is not to come back by itself.
     pub(super) fn delete_node_by_person(&mut self, id: &InstanceId) {
-        // Of one whose marks come only later, or came since the last full listing, nobody kept what became of its Node (seeds
+        // Of one whose marks come only later, or came since the last full listing, what became of its Node is kept nowhere (seeds
         // 3256583 and 3264454): Nova's listings of changes do not tell that an instance was tagged.
-        let claimed = self
-            .identity
-            .unclaimed
-            .get(id)
-            .map(|since| since.is_some_and(|at| self.now.since(at) > LISTED_WITHIN));
-        if claimed == Some(false) {
+        let is_new = |since: &Option<Time>| since.is_none_or(|at| self.now.since(at) <= LISTED_WITHIN);
+        if self.identity.unclaimed.get(id).is_some_and(is_new) {
             self.identity.shown.remove(id);
         }
         for name in self.nodes_of(id) {

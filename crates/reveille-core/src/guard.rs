@@ -69,6 +69,8 @@ crate::guards! {
     FreshRead = "fresh-read",
     /// an accepted act whose effect cannot be seen gets its whole patience before the next step
     UnseenPatience = "unseen-patience",
+    /// a machine that somebody else brought up a moment ago has the time of a boot
+    JustReleased = "just-released",
     /// a machine that came right by itself gives no credit to an act
     OwnProof = "own-proof",
     /// a credential that lacks a right ends no repair, and is no reason for a harsher one

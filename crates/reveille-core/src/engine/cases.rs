@@ -17,6 +17,7 @@ use crate::model::incident::{
     Attempt, Evidence, FaultKind, Finding, Incident, IncidentKey, Line, MachineKey, Subject,
 };
 use crate::model::instance::InstanceState;
+use crate::model::node::Ready;
 use crate::model::roster::Pool;
 use crate::model::time::{Span, Time};
 use crate::observe::cloud::{Seen, Unlisted};
@@ -87,7 +88,7 @@ impl State {
         let is_ours = state == InstanceState::Stopped && self.is_stopped_by_us(key);
         faults.retain(|fault| !(is_ours && fault.kind == FaultKind::Stopped));
         self.enrich(key, &mut faults);
-        let place = self.place(seen, &standing);
+        let place = self.place(key, seen, &standing);
         let asked = seen.nodes.iter().find_map(|name| self.cluster.nodes.get(name)?.node.intent.asks.clone());
         let (label, pool) = (label(seen), seen.pool().cloned());
         // What is being made or removed does not get well by that: its incidents end when it runs, or is gone.
@@ -209,14 +210,15 @@ impl State {
         (presence, wake)
     }
 
-    fn place(&self, seen: &Seen, standing: &Standing) -> Option<Place> {
+    fn place(&self, key: &MachineKey, seen: &Seen, standing: &Standing) -> Option<Place> {
         let pool = seen.pool()?.clone();
-        let node_zone = || {
-            seen.nodes.first().and_then(|name| self.cluster.nodes.get(name)).and_then(|n| n.node.zone.clone())
-        };
-        let zone = seen.instance.zone.clone().or_else(node_zone);
+        let desk = self.desk();
+        let was_amiss = self.tally.place(key).is_some_and(|place| place.rank == Rank::Amiss);
+        let serves = || desk.serves_as(seen).is_some_and(|node| node.node.ready == Ready::True);
         let rank = match standing {
             Standing::Answers => Rank::Present,
+            // Its cloud cannot be read any more: what was amiss is no better for that, and a freeze would end by it (seed 3300706).
+            Standing::CannotTell(_) if was_amiss && !serves() => Rank::Amiss,
             Standing::CannotTell(_) | Standing::Starting(_) => Rank::Undecided,
             Standing::Excused(_) if seen.instance.state == InstanceState::Building => Rank::Undecided,
             Standing::Excused(_) => Rank::Leaving,
@@ -224,10 +226,13 @@ impl State {
                 // A machine that was seen being born is still on its way until its deadline.
                 FaultKind::NeverJoined if !self.is_late(seen, absence) => Rank::Undecided,
                 FaultKind::StuckDeleting | FaultKind::StuckLeaving | FaultKind::Ghost => Rank::Leaving,
+                // It serves, under a Node that it took over. A person tells the two apart in days: until then, four such
+                // machines of ten would freeze everything.
+                FaultKind::Duplicate if seen.nodes.is_empty() && serves() => Rank::Present,
                 _ => Rank::Amiss,
             },
         };
-        Some(Place { pool, zone, rank })
+        Some(Place { pool, zone: desk.zone(seen), rank })
     }
 
     /// Its time is over, from the first sight on: a restart or a blindness, after which it is waited for anew, makes the fleet
@@ -406,7 +411,7 @@ impl State {
     }
 
     /// What was amiss with it until a moment ago, the last that closed first.
-    fn closed_lately(&self, subject: &Subject) -> impl Iterator<Item = &Closed> {
+    pub(super) fn closed_lately(&self, subject: &Subject) -> impl Iterator<Item = &Closed> {
         let lately = |closed: &&Closed| self.now.since(closed.at) <= RECURS_WITHIN;
         self.closed
             .iter()
@@ -576,8 +581,11 @@ impl State {
             }
         }
         let domain = self.domain_of(&case);
-        if self.closed.len() == CLOSED_MAX {
-            self.closed.pop_front();
+        if self.closed.len() >= CLOSED_MAX {
+            // One whose replacement is being proved, or may only be late, is still written down at a rotation.
+            let is_under_way = |closed: &Closed| self.book.is_of(closed.incident.id);
+            let oldest = self.closed.iter().position(|closed| !is_under_way(closed));
+            oldest.and_then(|oldest| self.closed.remove(oldest));
         }
         self.closed.push_back(Closed { incident: case.incident, at, verdict });
         if let Some(domain) = domain {

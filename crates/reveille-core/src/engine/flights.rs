@@ -86,7 +86,7 @@ impl State {
         if let Some(incident) = self.cases.get(key).map(|case| case.incident.id) {
             self.waiting.put(key, incident, wait);
         }
-        if let Some(at) = again {
+        if let Some(at) = again.into_iter().chain(decision.offered_until).min() {
             self.wake(at, Wake::Case(key.clone()));
         }
     }
@@ -337,6 +337,7 @@ impl State {
     }
 
     pub(super) fn on_done(&mut self, intent: IntentId, outcome: Outcome) {
+        let outcome = self.of_ours(intent, outcome);
         // Without an answer in time it is read back meanwhile; an answer that comes then and proves that nothing happened
         // still counts: a reboot that was never made is no try, and no reason to delete.
         let takes = |flight: &Flight| match flight.phase {
@@ -427,6 +428,18 @@ impl State {
             }
         }
         self.rouse_subject(&flight.key.subject);
+    }
+
+    /// A machine that was gone, or going, when our deletion came was deleted by somebody else, who may be at work on the next:
+    /// for us that is a change like any other. Our own earlier deletion of it, that seemed to fail, is found by `undoubt`.
+    fn of_ours(&self, intent: IntentId, outcome: Outcome) -> Outcome {
+        let call = self.book.flights.get(&intent).map(|flight| &flight.call);
+        match outcome {
+            Outcome::AlreadySo { text } if matches!(call, Some(Call::DeleteInstance { .. })) => {
+                Outcome::Moved { text }
+            }
+            other => other,
+        }
     }
 
     /// It did not happen at all: the same is tried again, later and later, and in the end a person is asked.

@@ -5,6 +5,7 @@
 
 use std::sync::Arc;
 
+use crate::diagnose::gathered::boots;
 use crate::effect::{Effect, Look, ReadError};
 use crate::event::Answer;
 use crate::model::access::UserRef;
@@ -355,6 +356,9 @@ impl State {
         if let Ok(Answer::Actions(actions)) = &answer {
             self.note_late_reboot(key, &ActionMark::of(actions));
         }
+        let lately = self.closed_lately(&key.subject).map(|closed| &closed.incident);
+        let now = self.cases.get(key).map(|case| &case.incident);
+        let acted = lately.chain(now).any(|incident| !incident.attempts.is_empty());
         let Some(case) = self.cases.get_mut(key) else { return };
         let gathered = &mut case.gathered;
         gathered.outstanding = gathered.outstanding.saturating_sub(1);
@@ -379,6 +383,7 @@ impl State {
             (_, Err(error)) if of_guest => gathered.testimony = Some(Err(error.text)),
             (_, Ok(Answer::Actions(actions))) => {
                 gathered.newest_reboot = Some(ActionMark::of(&actions));
+                gathered.handled = boots(&actions, acted);
                 gathered.last_action = Some(describe(actions.first()));
             }
             _ => {}

@@ -50,7 +50,7 @@ use crate::model::roster::Roster;
 use crate::model::time::{Span, Time};
 use crate::observe::agents::AgentsView;
 use crate::observe::cloud::CloudView;
-use crate::observe::cluster::ClusterView;
+use crate::observe::cluster::{ClusterView, Link};
 use crate::observe::tally::{Count, Place, Tally};
 use crate::plan::budget::Book;
 use crate::plan::desk::{Case, Desk, Others};
@@ -177,12 +177,16 @@ pub struct State {
     asked: BTreeSet<(Look, LookFor)>,
     newly_joined: Vec<Joined>,
     recording: BTreeMap<RecordId, IntentId>,
+    /// The last intent of an earlier process.
+    inherited: IntentId,
     /// Machines whose Nodes were cordoned until they were deleted, by the Node's name.
     drained: BTreeMap<NodeName, MachineKey>,
     /// Records that the ledger has not acknowledged yet.
     outstanding: BTreeMap<RecordId, Record>,
     /// Records that the ledger refused, in order: they are written before anything new is decided.
     unwritten: VecDeque<Record>,
+    /// At so many of them, findings are let go.
+    unwritten_max: usize,
     /// A record was kept after an earlier one was refused.
     overtaken: bool,
     effects: Vec<Effect>,
@@ -298,9 +302,11 @@ impl State {
             asked: BTreeSet::new(),
             newly_joined: Vec::new(),
             recording: BTreeMap::new(),
+            inherited: IntentId::default(),
             drained: BTreeMap::new(),
             outstanding: BTreeMap::new(),
             unwritten: VecDeque::new(),
+            unwritten_max: outbox::UNWRITTEN_MAX,
             overtaken: false,
             effects: Vec::new(),
         }
@@ -550,9 +556,12 @@ impl State {
         }
         let mut zones: BTreeMap<&ZoneName, (u32, u32)> = BTreeMap::new();
         for (name, seen) in &self.cluster.nodes {
-            let (Some(link), Some(age)) = (&seen.link, self.cluster.lease_age(name)) else { continue };
-            let key = link.machine();
-            let Some(zone) = self.tally.place(&key).and_then(|place| place.zone.as_ref()) else { continue };
+            let Some(age) = self.cluster.lease_age(name) else { continue };
+            // One that another machine took over is silent where that one is, perhaps in another zone (seed 3271897).
+            let linked = || seen.link.as_ref().map(Link::machine);
+            let Some(key) = self.desk().views().runs_on(&seen.node).or_else(linked) else { continue };
+            let place = self.tally.place(&key);
+            let Some(zone) = place.and_then(|place| place.zone.as_ref()) else { continue };
             let (all, silent) = zones.entry(zone).or_default();
             *all += 1;
             *silent += u32::from(age > self.roster.timing.lease_silent_after);

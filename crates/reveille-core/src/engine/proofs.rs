@@ -204,7 +204,8 @@ impl State {
                 flight.domain.as_ref().map_or(0, |domain| self.tally.pool(&domain.pool).present);
             if let Some(flight) = self.book.flights.get_mut(&intent) {
                 let deadline = at + patience;
-                let present_before = Some(present_before);
+                // What an earlier process called for may have its successor already, and that counts.
+                let present_before = Some(present_before).filter(|_| intent > self.inherited);
                 flight.phase = Phase::Proving { deadline, since: at, present_before, well_since: None };
             }
             self.wake(at + patience, Wake::Flight(intent));
@@ -234,13 +235,14 @@ impl State {
 
     /// How long a repair may take to help before the next is thought of.
     pub(super) fn patience(&self, flight: &Flight) -> Span {
-        let build = self.pool_of(&flight.key).map(|pool| pool.deadlines).unwrap_or_default().build_within;
+        // The case may be closed, as that of a machine that is gone: its domain is of the same pool.
+        let domain = || self.roster.pools.get(&flight.domain.as_ref()?.pool);
+        let deadlines = self.pool_of(&flight.key).or_else(domain).map(|pool| pool.deadlines).unwrap_or_default();
+        let boot = deadlines.boot_patience();
         match flight.rung.class() {
-            Class::Replace => build + self.boot_patience(&flight.key),
-            Class::Reboot if self.may_boot_twice(flight) => {
-                self.boot_patience(&flight.key) + self.boot_patience(&flight.key)
-            }
-            Class::Reboot => self.boot_patience(&flight.key),
+            Class::Replace => deadlines.build_within + boot,
+            Class::Reboot if self.may_boot_twice(flight) => boot + boot,
+            Class::Reboot => boot,
             _ => self.roster.timing.verify_within,
         }
     }
@@ -467,8 +469,13 @@ impl State {
     /// A machine that nobody knew to have joined is Ready for the first time: made since the last process looked, or in our
     /// sight. It is kept while a replacement of an earlier process waits for its successor.
     pub(super) fn note_arrival(&mut self, machine: &MachineKey, pool: &PoolName) {
-        let waits = |flight: &Flight| matches!(flight.phase, Phase::Proving { present_before: None, .. });
-        if self.book.flights.values().any(waits) {
+        let unproved = |flight: &Flight| match flight.phase {
+            Phase::Proving { present_before, .. } => present_before.is_none(),
+            Phase::Calling { .. } | Phase::Verifying { .. } => flight.rung == Rung::Replace,
+            Phase::Recording => false,
+        };
+        let inherited = self.book.flights.range(..=self.inherited);
+        if inherited.map(|(_, flight)| flight).any(unproved) {
             self.arrived.insert(machine.clone(), pool.clone());
         }
     }

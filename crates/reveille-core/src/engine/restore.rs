@@ -13,7 +13,7 @@ use crate::effect::{Call, Outcome};
 use crate::guard::{Guard, stands};
 use crate::model::id::{IncidentId, IntentId};
 use crate::model::incident::{Asked, Attempt, DROPPED, Incident, IncidentKey};
-use crate::model::roster::{Deadlines, Roster};
+use crate::model::roster::Roster;
 use crate::model::time::{Span, Time};
 use crate::observe::cloud::Left;
 use crate::plan::budget::{Counted, Flight, Phase, Tried, Width};
@@ -360,14 +360,13 @@ impl Replay {
         // The clock may have gone back since.
         let at = at.min(self.state.now);
         let mut proving = false;
+        let patience = self.state.book.flights.get(&intent).map(|flight| self.state.patience(flight));
         let wait = match self.state.book.flights.get_mut(&intent) {
             Some(flight) if flight.call.is_destructive() => {
                 proving = true;
-                let wait = Deadlines::default().build_within + Span::from_min(15);
-                let phase =
-                    Phase::Proving { deadline: at + wait, since: at, present_before: None, well_since: None };
-                flight.phase = phase;
-                wait
+                let deadline = at + patience.unwrap_or_default();
+                flight.phase = Phase::Proving { deadline, since: at, present_before: None, well_since: None };
+                patience.unwrap_or_default()
             }
             _ => {
                 self.state.book.flights.remove(&intent);
@@ -453,7 +452,8 @@ impl Replay {
             let doublings = incident.tries.saturating_sub(1);
             incident.not_before = Some(at + timing.backoff_min.doubled(doublings, timing.backoff_max));
             // The climb to the next rung is in no record: it follows from the tries, now as it did then.
-            if rung.is_some_and(|rung| incident.tries >= rung.tries(timing.tries)) {
+            // What was no try leads nowhere, however many there were before.
+            if tries > 0 && rung.is_some_and(|rung| incident.tries >= rung.tries(timing.tries)) {
                 incident.rung = incident.rung.saturating_add(1);
                 incident.tries = 0;
             }
@@ -500,6 +500,7 @@ impl Replay {
     fn finish(self, how: Restored) -> State {
         let mut state = self.state;
         state.resumed = !state.remembered.is_empty() || !self.keys.is_empty() || !state.closed.is_empty();
+        state.inherited = state.numbers.intent;
         let timing = state.roster.timing;
         let pause = timing.pause_jump;
         let blind = how.last_alive.is_none_or(|last| how.now < last || how.now.since(last) > pause);

@@ -61,6 +61,8 @@ pub struct Seen {
     pub made_meanwhile: bool,
     /// Since when it has been in its present state.
     pub state_since: Time,
+    /// When it was last seen to run again after somebody or something had it in hand: it was off, or its cloud named a task.
+    pub released: Option<Time>,
     /// Missing from listings since then, and how often it was asked for by id in vain.
     pub unlisted: Option<Unlisted>,
 }
@@ -131,6 +133,7 @@ impl Seen {
             born_in_sight: false,
             made_meanwhile: false,
             state_since: now,
+            released: None,
             unlisted: None,
         }
     }
@@ -186,7 +189,7 @@ pub struct CloudView {
     /// The first full listing has been seen.
     listed_once: bool,
     /// The cloud's own clock when the last full listing began.
-    listed_begun: Option<ServiceTime>,
+    pub listed_begun: Option<ServiceTime>,
     /// Which reads by id failed.
     unread: Unread,
     /// What the last doubted listing lacked: two that agree are asked about.
@@ -356,6 +359,10 @@ impl CloudView {
             if !differs {
                 return;
             }
+            let built = seen.instance.state == InstanceState::Building && seen.joined.is_none();
+            if !seen.instance.runs_freely() && instance.runs_freely() && !built {
+                seen.released = Some(now);
+            }
             if seen.instance.state != instance.state {
                 seen.state_since = now;
                 if instance.state.is_leaving() && !seen.instance.state.is_leaving() {
@@ -461,6 +468,7 @@ impl CloudView {
         self.ports_begun = self.ports_begun.map(|begun| begun.min(now));
         for seen in self.instances.values_mut() {
             seen.state_since = seen.state_since.min(now);
+            seen.released = seen.released.map(|at| at.min(now));
             seen.first_seen = seen.first_seen.min(now);
             if let Some(left) = &mut seen.left {
                 left.at = left.at.min(now);

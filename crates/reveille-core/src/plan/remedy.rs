@@ -338,7 +338,7 @@ fn on_instance(desk: &Desk<'_>, case: &Case, rung: Rung) -> Result<Call, NoCall>
             Ok(Call::Reboot { cloud, instance, hard: false, owned })
         }
         Rung::Reboot => no_call("only a running instance can be rebooted"),
-        _ => Ok(Call::DeleteInstance { cloud, instance, owned }),
+        _ => Ok(Call::DeleteInstance { cloud, instance, owned, rests_on: Some(state) }),
     }
 }
 

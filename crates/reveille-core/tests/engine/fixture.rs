@@ -184,6 +184,8 @@ pub struct Field {
     pub no_action_log: bool,
     /// The cloud's own clock is so far behind ours.
     pub cloud_behind: Span,
+    /// What others did to instances, as the cloud's log of actions tells it.
+    pub by_others: Vec<(String, InstanceAction)>,
     /// Nudges of the router keep their route there.
     pub leaves_nudges: bool,
     /// Calls have no effect and are answered with this.
@@ -235,6 +237,7 @@ impl Field {
             denied_only: Vec::new(),
             no_action_log: false,
             cloud_behind: Span::ZERO,
+            by_others: Vec::new(),
             leaves_nudges: false,
             refuses: None,
             mute: None,
@@ -260,7 +263,7 @@ impl Field {
     }
 
     pub fn add_machine(&mut self, id: &str, joined: bool) {
-        let now = stamp(self.now - self.cloud_behind);
+        let now = self.cloud_time();
         self.instances.insert(id.into(), Instance { created: Some(now), ..instance(id) });
         self.ports.insert(id.into(), port(id, &["g-nodes"]));
         if joined {
@@ -359,6 +362,11 @@ impl Field {
         (next.now, next.records, next.made) = (now, self.records, self.made);
         (next.instances, next.ports, next.nodes) = (self.instances, self.ports, self.nodes);
         next
+    }
+
+    /// What the clock of the cloud shows.
+    pub fn cloud_time(&self) -> Arc<str> {
+        stamp(self.now - self.cloud_behind)
     }
 
     pub fn sync_nodes(&mut self) {
@@ -550,7 +558,8 @@ impl Field {
             return vec![action("launch", format!("launched-{}", self.acts_on(id, starts)))];
         }
         let reboots = self.acts_on(id, |call| matches!(call, Call::Reboot { .. }));
-        (0..reboots).rev().map(|number| action("reboot", format!("req-{number}"))).collect()
+        let by_others = self.by_others.iter().filter(|(of, _)| of == id.as_str()).map(|(_, it)| it.clone());
+        (0..reboots).rev().map(|number| action("reboot", format!("req-{number}"))).chain(by_others).collect()
     }
 
     /// How many calls of this kind took effect on the instance.

@@ -38,8 +38,10 @@ fn not_deleted_in(state: InstanceState) {
         field.run(s(10));
     }
     assert!(field.calls.is_empty(), "after {}: {:?}", field.now.since(begun), field.calls);
-    // Once nobody has it in hand any more, it is repaired as any other, gently first.
+    // Once nobody has it in hand any more, it boots; when that did not help it is repaired as any other, gently first.
     field.instances.get_mut("i004").unwrap().state = InstanceState::Active;
+    field.run(Span::from_min(15));
+    assert_eq!(field.calls, []);
     field.run(Span::from_min(10));
     assert!(matches!(field.calls.first(), Some(Call::Reboot { .. })), "{:?}", field.calls);
 }
@@ -53,9 +55,10 @@ fn call_that_was_not_sent_is_no_try_although_its_answer_is_late() {
     (field.mute, field.deaf) = (Some(Vec::new()), true);
     let end = field.now + Span::from_min(240);
     let mut given_up = None;
-    while field.now < end {
+    let is_out = |field: &Field| field.mute.as_ref().is_some_and(|out| !out.is_empty());
+    while field.now < end || is_out(&field) {
         field.run(s(10));
-        if field.mute.as_ref().is_some_and(Vec::is_empty) {
+        if !is_out(&field) {
             continue;
         }
         // A call without an answer is given up after three minutes.
@@ -265,4 +268,27 @@ fn call_that_was_never_sent_is_made_when_it_can_be() {
         field.calls.len() > tried,
         "{tried} calls that were not sent, then none in ten hours; given up: {case:?}"
     );
+}
+
+/// Somebody deletes a machine, and our own deletion of it comes a moment later: it is their deed, and they may be at work on
+/// the next one.
+#[test]
+fn deletion_that_somebody_else_was_faster_with_is_theirs() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(Span::from_min(5));
+    let found = field.instances.get_mut("i004").unwrap();
+    (found.state, found.fault) = (InstanceState::Errored, Some(fault()));
+    field.nodes.remove("i004");
+    field.denial = Some(Outcome::AlreadySo { text: "there is no instance i004".into() });
+    let end = field.now + Span::from_min(120);
+    while field.calls.is_empty() && field.now < end {
+        field.run(s(10));
+    }
+    assert!(matches!(field.calls[..], [Call::DeleteInstance { .. }]), "{:?}", field.calls);
+    field.delete_machine("i004");
+    field.run(Span::from_min(5));
+    let others = field.records.iter().filter(|record| matches!(record, Record::OthersActed { .. }));
+    assert_eq!(others.count(), 1, "the pool is left alone for a while");
+    let held = |record: &Record| matches!(record, Record::Judged { held: true, .. });
+    assert!(!field.records.iter().any(held), "it earns nothing");
 }

@@ -2,7 +2,7 @@
 
 use reveille_core::effect::{Call, Outcome};
 use reveille_core::model::id::{GroupId, InstanceId, PortId};
-use reveille_core::model::instance::Mark;
+use reveille_core::model::instance::{InstanceState, Mark};
 use reveille_core::model::roster::Ownership;
 
 use super::fake::{Reply, Seen, aws, fault, owned, perform};
@@ -22,7 +22,12 @@ fn start() -> Call {
 }
 
 fn end() -> Call {
-    Call::DeleteInstance { cloud: aws(), instance: one(), owned: owned() }
+    Call::DeleteInstance {
+        cloud: aws(),
+        instance: one(),
+        owned: owned(),
+        rests_on: Some(InstanceState::Active),
+    }
 }
 
 fn in_state(state: &'static str) -> impl Fn(&Seen) -> Option<Reply> {
@@ -74,7 +79,12 @@ async fn instance_without_pool_mark_is_not_touched() {
         Call::Reboot { cloud: cloud(), instance: instance(), hard: false, owned: owned.clone() },
         Call::Reboot { cloud: cloud(), instance: instance(), hard: true, owned: owned.clone() },
         Call::Start { cloud: cloud(), instance: instance(), owned: owned.clone() },
-        Call::DeleteInstance { cloud: cloud(), instance: instance(), owned: owned.clone() },
+        Call::DeleteInstance {
+            cloud: cloud(),
+            instance: instance(),
+            owned: owned.clone(),
+            rests_on: None,
+        },
     ] {
         let state = if matches!(call, Call::Start { .. }) { "stopped" } else { "running" };
         for group in [false, true] {

@@ -84,17 +84,24 @@ fn handled(instance: &Instance, rests_on: InstanceState, writing: &Writing) -> O
     if instance.locked {
         return moved(LOCKED);
     }
-    if let Some(task) = &instance.task {
+    // A build's own task is the build that hangs.
+    if let Some(task) = instance.task.as_ref().filter(|_| instance.state != InstanceState::Building) {
         return moved(&format!("the cloud says task {task} by now"));
     }
     match rests_on {
         wanted if instance.state == wanted => None,
         InstanceState::Stopped => moved("it is not shut off by now"),
-        _ => moved("it does not run by now"),
+        InstanceState::Active => moved("it does not run by now"),
+        wanted => moved(&format!("its state is not {wanted:?} by now")),
     }
 }
 
-pub(super) async fn delete(project: &Project, id: &InstanceId, owned: &Ownership) -> Outcome {
+pub(super) async fn delete(
+    project: &Project,
+    id: &InstanceId,
+    owned: &Ownership,
+    rests_on: Option<InstanceState>,
+) -> Outcome {
     let writing = Writing::new(Service::Compute, format!("delete instance {id}"));
     let gone = || Outcome::AlreadySo { text: Arc::from(format!("there is no instance {id}")) };
     let instance = match project.instance(id).await {
@@ -108,8 +115,9 @@ pub(super) async fn delete(project: &Project, id: &InstanceId, owned: &Ownership
     if let Some(outcome) = disowned(&instance, owned, &writing) {
         return outcome;
     }
-    if instance.locked {
-        return writing.moved(LOCKED);
+    // Nova deletes in any state: a server that its owner put into a rescue, or stopped, a moment ago would be lost.
+    if let Some(outcome) = handled(&instance, rests_on.unwrap_or(instance.state), &writing) {
+        return outcome;
     }
     let sent = project.client().send(&Request::delete(Service::Compute, &["servers", id.as_str()])).await;
     match sent {

@@ -3,6 +3,7 @@
 use crate::fake::{Fake, Reply, Seen, Way, lines, nova_fault, os, owned, perform, reply, server, way};
 use reveille_core::effect::{Call, Outcome};
 use reveille_core::model::id::{InstanceId, NodeName, NodeUid};
+use reveille_core::model::instance::InstanceState;
 
 fn reboot(hard: bool) -> Call {
     Call::Reboot { cloud: os(), instance: InstanceId::from("a"), hard, owned: owned() }
@@ -12,8 +13,12 @@ fn start() -> Call {
     Call::Start { cloud: os(), instance: InstanceId::from("a"), owned: owned() }
 }
 
+fn delete_in(state: InstanceState) -> Call {
+    Call::DeleteInstance { cloud: os(), instance: InstanceId::from("a"), owned: owned(), rests_on: Some(state) }
+}
+
 fn delete() -> Call {
-    Call::DeleteInstance { cloud: os(), instance: InstanceId::from("a"), owned: owned() }
+    delete_in(InstanceState::Active)
 }
 
 /// The server with its marks, in this state.
@@ -96,7 +101,7 @@ async fn instances_are_rebooted_and_started() {
 
 /// Nova would take most of these: a hard reboot runs a server that its owner stopped, paused or suspended a moment ago.
 #[tokio::test]
-async fn server_that_somebody_has_in_hand_is_not_rebooted_or_started() {
+async fn server_that_somebody_has_in_hand_is_not_touched() {
     let (locked, task) = (r#", "locked": true"#, r#", "OS-EXT-STS:task_state": "powering-off""#);
     let reboots = [reboot(false), reboot(true)];
     let mut cases = vec![(start(), "SHUTOFF", task, "changed"), (start(), "SHUTOFF", locked, "changed")];
@@ -113,10 +118,17 @@ async fn server_that_somebody_has_in_hand_is_not_rebooted_or_started() {
     for status in ["ACTIVE", "PAUSED", "SUSPENDED", "SHELVED", "RESCUE", "ERROR", "REBOOT"] {
         cases.push((start(), status, "", "changed"));
     }
+    for status in ["SHUTOFF", "PAUSED", "SHELVED", "RESCUE", "ERROR", "REBOOT", "REBUILD", "VERIFY_RESIZE"] {
+        cases.push((delete(), status, "", "changed"));
+    }
+    cases.push((delete(), "ACTIVE", task, "changed"));
+    cases.push((delete_in(InstanceState::Errored), "ACTIVE", "", "changed"));
+    cases.push((delete_in(InstanceState::Errored), "HARD_REBOOT", "", "changed"));
+    cases.push((delete_in(InstanceState::Building), "ACTIVE", "", "changed"));
     for (call, status, more, begins) in cases {
         let (outcome, seen) = perform(&call, move |seen| match seen.method.as_str() {
             "GET" => seen.path.ends_with("/servers/a").then(|| server_in(status, more)),
-            _ => seen.path.ends_with("/action").then(|| reply(202, "")),
+                _ => seen.path.contains("/servers/a").then(|| reply(202, "")),
         })
         .await;
         assert_eq!(lines(&seen), [""; 0], "{call} in {status}{more}: {outcome}");

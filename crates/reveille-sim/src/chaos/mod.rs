@@ -13,6 +13,7 @@
 pub mod access;
 pub mod catalog;
 mod dice;
+pub mod hands;
 pub mod hosting;
 pub mod variety;
 
@@ -78,7 +79,7 @@ pub struct Draft {
 #[derive(Clone, Debug)]
 pub struct Numbered {
     /// Counted from 0 for the fleet, from [`BESIDE`] for service users, from twice that for what a provider does, and from three
-    /// times that for what [`variety`] brings.
+    /// times that for what [`variety`] brings, and from four times that for what [`hands`] do.
     pub number: u32,
     /// How long after the beginning.
     pub after: Span,
@@ -140,10 +141,13 @@ impl Course {
         };
         dice.rng = Rng::named(seed, "variety faults");
         let varied = varied(&mut dice, rate, rates);
+        dice.rng = Rng::named(seed, "hands faults");
+        let by_hand = by_hand(&mut dice, rate, rates);
         let all = numbered(0, fleet)
             .chain(numbered(BESIDE, beside))
             .chain(numbered(2 * BESIDE, hosted))
             .chain(numbered(3 * BESIDE, varied))
+            .chain(numbered(4 * BESIDE, by_hand))
             .collect();
         Draft { layout, all, length: PRELUDE + rate.length }
     }
@@ -215,6 +219,12 @@ fn varied(dice: &mut Dice, rate: Rate, rates: &Rates) -> Vec<(Span, Happening)> 
     happenings(dice, rate, |dice| rates.draw(variety::CATALOG, dice))
 }
 
+/// What operators do, as much more seldom as well.
+fn by_hand(dice: &mut Dice, rate: Rate, rates: &Rates) -> Vec<(Span, Happening)> {
+    let Some(rate) = seldomer(rate, rates, hands::CATALOG) else { return Vec::new() };
+    happenings(dice, rate, |dice| rates.draw(hands::CATALOG, dice))
+}
+
 /// How often something on this sheet happens beside the fleet; none where nothing on it does.
 fn seldomer(rate: Rate, rates: &Rates, sheet: &[Entry]) -> Option<Rate> {
     let (fleet, beside) = (rates.sum(CATALOG), rates.sum(sheet));
@@ -251,6 +261,9 @@ fn layout(seed: u64, machines: u32, rates: &Rates) -> Layout {
     }
     if seed >= variety::SEEDS_FROM || rates.sum(variety::CATALOG) > 0 {
         variety::draw(&mut layout);
+    }
+    if seed >= hands::SEEDS_FROM {
+        hands::draw(&mut layout);
     }
     layout
 }

@@ -278,6 +278,17 @@ impl Referee {
         }
     }
 
+    /// A machine that an operator let boot, and that will be back, has the time that its roster gives it, from when the log of
+    /// actions was read after that.
+    fn judge_let_boot(&mut self, call: &Call, id: &InstanceId, ground: &Ground, pool: &Pool, scene: &Scene<'_>) {
+        let time = pool.deadlines.join_within.unwrap_or(Span::ZERO) + pool.deadlines.dwell;
+        let Some(at) = scene.world.let_boot_at(id).filter(|_| ground.comes_up) else { return };
+        let is_known = self.evidence.get(id).is_some_and(|read| at < *read);
+        if is_known && self.felt(at) + SLACK < time && !matches!(call, Call::DeleteNode { .. }) {
+            self.foul("let boot", format!("{call}: a person let it boot a moment ago"));
+        }
+    }
+
     /// A machine that was rebooted, boots, and will be back has the time that its roster gives it.
     fn judge_mid_boot(
         &mut self,
@@ -330,6 +341,7 @@ impl Referee {
         let Some(pool) = pool else { return };
         self.judge_refusals(intent, intended.incident, call, ground);
         self.judge_mid_boot(call, id, ground, pool, scene);
+        self.judge_let_boot(call, id, ground, pool, scene);
         let patience = match kind {
             FaultKind::NeverJoined => pool.deadlines.join_within.unwrap_or(Span::ZERO),
             FaultKind::NotReady => pool.deadlines.not_ready_within,

@@ -155,6 +155,13 @@ impl World {
                 let outcome = self.carry_out(call);
                 (outcome.clone(), outcome)
             }
+            Some(CallLie::Rescued) => {
+                if let Call::Reboot { instance, .. } | Call::DeleteInstance { instance, .. } = call {
+                    self.rescue_first(instance);
+                }
+                let outcome = self.carry_out(call);
+                (outcome.clone(), outcome)
+            }
             _ => {
                 let outcome = self.carry_out(call);
                 (outcome.clone(), outcome)
@@ -162,11 +169,21 @@ impl World {
         }
     }
 
-    /// A performer reads an instance directly before it touches it, and compares its marks with those that the call carries.
-    fn refused_for_its_marks(&self, call: &Call) -> Option<Outcome> {
-        let (_, instance, owned) = call.owned()?;
-        let mark = owned.lacking(&self.project.servers.get(instance)?.instance.marks)?;
-        Some(moved(format!("the instance does not carry {mark}")))
+    /// A performer reads an instance directly before it touches it, and compares its marks with those that the call carries,
+    /// and what it finds with what the deletion rests on.
+    fn moved_meanwhile(&self, call: &Call) -> Option<Outcome> {
+        let (_, id, owned) = call.owned()?;
+        let found = &self.project.servers.get(id)?.instance;
+        if let Some(mark) = owned.lacking(&found.marks) {
+            return Some(moved(format!("the instance does not carry {mark}")));
+        }
+        let Call::DeleteInstance { rests_on: Some(state), .. } = call else { return None };
+        if found.state.is_leaving() {
+            return None;
+        }
+        let task = found.task.as_ref().filter(|_| found.state != InstanceState::Building);
+        let handled = found.locked || task.is_some() || found.state != *state;
+        handled.then(|| moved(format!("it is {:?} by now, with task {task:?}", found.state)))
     }
 
     /// A call that something on the way held back. What was right when it was sent may not be any more: whatever harm that
@@ -182,7 +199,7 @@ impl World {
     }
 
     fn carry_out(&mut self, call: &Call) -> Outcome {
-        if let Some(outcome) = self.refused_for_its_marks(call) {
+        if let Some(outcome) = self.moved_meanwhile(call) {
             return outcome;
         }
         self.watch_for_harm(call);

@@ -33,6 +33,7 @@ mod judge;
 pub mod layout;
 mod mischief;
 pub(crate) mod papers;
+mod hands;
 mod power;
 mod project;
 mod reach;
@@ -116,6 +117,7 @@ pub struct World {
     delays: Rng,
     lies: Lies,
     mischief: Mischief,
+    hands: hands::Hands,
     watch: Watch,
     listings: BTreeMap<CloudName, Listings>,
     /// The ears of the process that led before, while it lives.
@@ -246,6 +248,7 @@ impl World {
             delays: Rng::new(layout.seed, Stream::Delays),
             lies: Lies::default(),
             mischief: Mischief::default(),
+            hands: hands::Hands::default(),
             watch: Watch::default(),
             listings: BTreeMap::new(),
             before: None,

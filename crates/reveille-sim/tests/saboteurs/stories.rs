@@ -173,6 +173,7 @@ pub(crate) fn play(guard: Guard, seed: u64) -> Drive {
         | Guard::Locked
         | Guard::Rollout => others(guard, seed),
         Guard::FreezeSettles => recovering(seed),
+        Guard::JustReleased => released(seed),
         Guard::OutOfSight => hunted(include_str!("../seeds/3241487.txt")),
         Guard::ZoneDark
         | Guard::FleetDark
@@ -185,6 +186,15 @@ pub(crate) fn play(guard: Guard, seed: u64) -> Drive {
         | Guard::FreedRoom
         | Guard::Futile => budgets(guard, seed),
     }
+}
+
+/// An operator has a broken machine in a rescue for long enough that it is due, mends it, and lets it boot.
+fn released(seed: u64) -> Drive {
+    let mut stage = Stage::new(&generous(seed, 12));
+    let first = stage.id(0);
+    stage.at(s(10), Fault::Breaks(first.clone(), Trouble::Broken));
+    stage.at(s(20), Fault::Rescued(first, min(20)));
+    stage.run(min(30))
 }
 
 /// Sixteen of forty machines fall silent together, and come back one after another.

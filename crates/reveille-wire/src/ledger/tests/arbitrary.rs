@@ -17,13 +17,18 @@ use reveille_core::model::id::*;
 use reveille_core::model::incident::{
     Attempt, Confidence, Evidence, FaultKind, Finding, IncidentKey, Line, MachineKey, Subject,
 };
-use reveille_core::model::instance::Mark;
+use reveille_core::model::instance::{InstanceState, Mark};
 use reveille_core::model::network::{Direction, Family, Protocol, Remote, Route, RuleSpec};
 use reveille_core::model::roster::Ownership;
 use reveille_core::model::stage::Stage;
 use reveille_core::model::time::{Span, Time};
 use reveille_core::model::trace::{Passage, Trace};
 use reveille_core::record::{AgentTold, Domain, Joined, Record, Verdict};
+
+pub(crate) fn state() -> impl Strategy<Value = InstanceState> {
+    use InstanceState::{Active, Building, Deleting, Errored, Gone, Other, Rebooting, Stopped};
+    select(vec![Building, Active, Rebooting, Stopped, Errored, Deleting, Gone, Other])
+}
 
 pub(crate) fn text() -> impl Strategy<Value = Arc<str>> {
     any::<String>().prop_map(Arc::from)
@@ -221,11 +226,9 @@ pub(crate) fn call() -> impl Strategy<Value = Call> {
             |((cloud, instance), agent, ask, node)| Call::AskAgent { cloud, instance, agent, ask, node }
         ),
         (instance(), owned()).prop_map(|((cloud, instance), owned)| Call::Start { cloud, instance, owned }),
-        (instance(), owned()).prop_map(|((cloud, instance), owned)| Call::DeleteInstance {
-            cloud,
-            instance,
-            owned
-        }),
+        (instance(), owned(), option::of(state())).prop_map(
+            |((cloud, instance), owned, rests_on)| Call::DeleteInstance { cloud, instance, owned, rests_on }
+        ),
         (id(NodeName::new), id(NodeUid::new), option::of(text()))
             .prop_map(|(name, uid, boot_id)| Call::DeleteNode { name, uid, boot_id }),
     ]

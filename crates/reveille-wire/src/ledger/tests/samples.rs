@@ -116,7 +116,13 @@ fn calls() -> Vec<Call> {
         },
         Call::Reboot { cloud: cloud.clone(), instance: instance.clone(), hard: true, owned: owned() },
         Call::Start { cloud: cloud.clone(), instance: instance.clone(), owned: owned() },
-        Call::DeleteInstance { cloud, instance, owned: owned() },
+        Call::DeleteInstance {
+            cloud: cloud.clone(),
+            instance: instance.clone(),
+            owned: owned(),
+            rests_on: Some(InstanceState::Active),
+        },
+        Call::DeleteInstance { cloud, instance, owned: owned(), rests_on: None },
         Call::DeleteNode { name: NodeName::from("n1"), uid: NodeUid::from("u-1"), boot_id: None },
         Call::DeleteNode {
             name: NodeName::from("n1"),

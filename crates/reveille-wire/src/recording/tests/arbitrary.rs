@@ -27,7 +27,7 @@ use reveille_core::model::testimony::{BootProgress, ConfigDrive, Guest, Quote, T
 use reveille_core::model::time::{ServiceTime, Span};
 
 use crate::ledger::tests::arbitrary::{
-    at, call, cause, cloud, hold, id, line, maybe_text, net, outcome, record, role, route, rule, stage_error,
+    at, call, cause, cloud, hold, id, line, maybe_text, net, outcome, record, role, route, rule, stage_error, state,
     text, user,
 };
 
@@ -61,10 +61,7 @@ prop_compose! {
 
 prop_compose! {
     fn instance()(
-        (id, name, state) in (id(InstanceId::new), id(InstanceName::new), select(vec![
-            InstanceState::Building, InstanceState::Active, InstanceState::Rebooting, InstanceState::Stopped,
-            InstanceState::Errored, InstanceState::Deleting, InstanceState::Gone, InstanceState::Other,
-        ])),
+        (id, name, state) in (id(InstanceId::new), id(InstanceName::new), state()),
         (task, created, hostname) in (maybe_text(), maybe_text(), maybe_text()),
         hosting in option::of(hosting().prop_map(Arc::new)),
         fault in option::of((any::<u32>(), text()).prop_map(|(code, message)| Fault { code, message })),

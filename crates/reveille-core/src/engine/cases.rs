@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use crate::diagnose::absence::{self, Absence, Standing};
+use crate::diagnose::absence::{self, Standing};
 use crate::diagnose::faults::{self, Fault};
 use crate::diagnose::gathered::Gathered;
 use crate::diagnose::{hosting, service, witness};
@@ -17,11 +17,9 @@ use crate::model::incident::{
     Attempt, Evidence, FaultKind, Finding, Incident, IncidentKey, Line, MachineKey, Subject,
 };
 use crate::model::instance::InstanceState;
-use crate::model::node::Ready;
 use crate::model::roster::Pool;
 use crate::model::time::{Span, Time};
 use crate::observe::cloud::{Seen, Unlisted};
-use crate::observe::tally::{Place, Rank};
 use crate::plan::budget::Phase;
 use crate::plan::desk::Case;
 use crate::plan::{interlock, ladder, wishes};
@@ -124,6 +122,7 @@ impl State {
         self.settle_cases(&Subject::Machine(key.clone()), faults, blind, label, pool);
         self.note_former(key);
         self.note_shown(key);
+        self.note_cordon(key);
         if let Some(value) = asked.and_then(|asks| asks.repair) {
             self.hear_request(key, &standing, value);
         }
@@ -208,41 +207,6 @@ impl State {
             }
         }
         (presence, wake)
-    }
-
-    fn place(&self, key: &MachineKey, seen: &Seen, standing: &Standing) -> Option<Place> {
-        let pool = seen.pool()?.clone();
-        let desk = self.desk();
-        let was_amiss = self.tally.place(key).is_some_and(|place| place.rank == Rank::Amiss);
-        let serves = || desk.serves_as(seen).is_some_and(|node| node.node.ready == Ready::True);
-        let rank = match standing {
-            Standing::Answers => Rank::Present,
-            // Its cloud cannot be read any more: what was amiss is no better for that, and a freeze would end by it (seed 3300706).
-            Standing::CannotTell(_) if was_amiss && !serves() => Rank::Amiss,
-            Standing::CannotTell(_) | Standing::Starting(_) => Rank::Undecided,
-            Standing::Excused(_) if seen.instance.state == InstanceState::Building => Rank::Undecided,
-            Standing::Excused(_) => Rank::Leaving,
-            Standing::Absent(absence) => match absence.kind {
-                // A machine that was seen being born is still on its way until its deadline.
-                FaultKind::NeverJoined if !self.is_late(seen, absence) => Rank::Undecided,
-                FaultKind::StuckDeleting | FaultKind::StuckLeaving | FaultKind::Ghost => Rank::Leaving,
-                // It serves, under a Node that it took over. A person tells the two apart in days: until then, four such
-                // machines of ten would freeze everything.
-                FaultKind::Duplicate if seen.nodes.is_empty() && serves() => Rank::Present,
-                _ => Rank::Amiss,
-            },
-        };
-        Some(Place { pool, zone: desk.zone(seen), rank })
-    }
-
-    /// Its time is over, from the first sight on: a restart or a blindness, after which it is waited for anew, makes the fleet
-    /// no better.
-    fn is_late(&self, seen: &Seen, absence: &Absence) -> bool {
-        let machine = self.clouds.values().find(|c| c.instances.contains_key(&seen.instance.id));
-        let (Some(cloud), Some(after)) = (machine, absence.due_after) else { return false };
-        let key = MachineKey::Instance(cloud.name.clone(), seen.instance.id.clone());
-        let key = IncidentKey { subject: Subject::Machine(key), kind: absence.kind };
-        self.cases.get(&key).is_some_and(|case| self.now.since(case.incident.first_seen) >= after)
     }
 
     /// Findings that rest on evidence read on purpose replace the first guess.

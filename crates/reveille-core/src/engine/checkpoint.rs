@@ -75,6 +75,9 @@ impl State {
             if memory.born && memory.node.is_none() {
                 records.push(Record::Born { at, machine: machine.clone() });
             }
+            if memory.cordoned {
+                records.push(Record::Cordoned { at, machine: machine.clone(), cordoned: true });
+            }
             if let Some(Left { at, sign: why }) = memory.left.map(|left| *left) {
                 records.push(Record::Left { at, machine, why });
             }

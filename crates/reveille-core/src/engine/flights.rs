@@ -360,6 +360,12 @@ impl State {
             // It has room. Should it be full again, the next refusal says so.
             self.route_limits.remove(router);
         }
+        self.follow(intent, &flight, outcome);
+        self.rouse_subject(&flight.key.subject);
+    }
+
+    /// What comes after this answer.
+    fn follow(&mut self, intent: IntentId, flight: &Flight, outcome: Outcome) {
         match outcome {
             Outcome::Accepted { .. } | Outcome::AlreadySo { .. } | Outcome::Unknown { .. } => {
                 if let Some(case) = self.cases.get_mut(&flight.key) {
@@ -368,17 +374,17 @@ impl State {
                         case.unreached = 0;
                     }
                 }
-                self.refresh_stopped(&flight);
+                self.refresh_stopped(flight);
                 if stands(Guard::FreshRead) {
                     self.verify(intent);
                 } else {
-                    self.took_effect(intent, &flight, Arc::from("it was accepted"));
+                    self.took_effect(intent, flight, Arc::from("it was accepted"));
                 }
             }
             Outcome::Moved { .. } => {
                 self.book.flights.remove(&intent);
                 self.drop_node(&flight.call);
-                self.refresh_subject(&flight);
+                self.refresh_subject(flight);
                 if let Call::RemoveRoutes { unless_used, .. } = &flight.call {
                     self.doubt_hops(unless_used);
                 }
@@ -388,35 +394,35 @@ impl State {
                     Some(_) if !of_port => self.roster.timing.backoff_min,
                     _ => MOVED_WAIT,
                 };
-                self.wait_to_make_it(&flight, least);
+                self.wait_to_make_it(flight, least);
             }
             Outcome::Failed { retry_after, text } => {
                 self.book.flights.remove(&intent);
-                self.book.doubt(intent, &flight);
-                self.postpone(&flight, retry_after.unwrap_or_default(), &text);
+                self.book.doubt(intent, flight);
+                self.postpone(flight, retry_after.unwrap_or_default(), &text);
             }
             Outcome::NotSent { retry_after, .. } => {
                 self.book.flights.remove(&intent);
                 let least = retry_after.unwrap_or_default().max(self.roster.timing.backoff_min);
-                self.wait_to_make_it(&flight, least);
+                self.wait_to_make_it(flight, least);
             }
             Outcome::Limit { limit, text } => {
                 self.book.flights.remove(&intent);
-                if !self.learn_limit(&flight, limit) {
-                    self.postpone(&flight, self.roster.timing.backoff_max, &text);
+                if !self.learn_limit(flight, limit) {
+                    self.postpone(flight, self.roster.timing.backoff_max, &text);
                 }
             }
             Outcome::Denied { .. } if stands(Guard::RightsReturn) => {
                 self.book.flights.remove(&intent);
                 self.note_attempt(&flight.key, intent, |attempt| attempt.denied = true);
-                self.wait_to_make_it(&flight, self.roster.timing.backoff_min);
+                self.wait_to_make_it(flight, self.roster.timing.backoff_min);
             }
             // What is harsher needs more of a reason than that this was refused.
             Outcome::Refused { text }
                 if flight.rung.class() == Class::Reboot && stands(Guard::RightsReturn) =>
             {
                 self.book.flights.remove(&intent);
-                self.postpone(&flight, self.roster.timing.backoff_max, &text);
+                self.postpone(flight, self.roster.timing.backoff_max, &text);
             }
             Outcome::Denied { text } | Outcome::Refused { text } => {
                 self.book.flights.remove(&intent);
@@ -427,7 +433,6 @@ impl State {
                 self.leading = false;
             }
         }
-        self.rouse_subject(&flight.key.subject);
     }
 
     /// A machine that was gone, or going, when our deletion came was deleted by somebody else, who may be at work on the next:

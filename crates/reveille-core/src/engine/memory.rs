@@ -31,6 +31,8 @@ pub(super) struct Remembered {
     pub(super) pool: Option<PoolName>,
     pub(super) left: Option<Box<Left>>,
     pub(super) born: bool,
+    /// Its Node was cordoned when that was last seen.
+    pub(super) cordoned: bool,
     /// It is there, and carries no marks of ours: an operator took them off.
     pub(super) disowned: bool,
     /// Its Node was lost with those of others, and has not come back.
@@ -41,7 +43,7 @@ impl Remembered {
     pub(super) fn of(seen: &Seen) -> Self {
         let (node, left) = (seen.joined.clone(), seen.left.clone());
         let pool = seen.pool().cloned();
-        Self { node, pool, left, born: seen.born_in_sight, ..Self::default() }
+        Self { node, pool, left, born: seen.born_in_sight, cordoned: seen.cordoned, ..Self::default() }
     }
 }
 
@@ -118,6 +120,7 @@ impl State {
                 seen.joined = seen.joined.take().or(memory.node);
                 seen.left = seen.left.take().or(memory.left);
                 seen.born_in_sight = memory.born;
+                seen.cordoned = memory.cordoned;
                 if let (Some(node), Some(left)) = (&seen.joined, &seen.left)
                     && left.is_by_cordon()
                 {

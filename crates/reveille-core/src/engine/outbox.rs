@@ -32,8 +32,8 @@ impl State {
         id
     }
 
-    /// Findings are replaced by later ones anyway; they alone are let go when a disk is full for very long. All at once, and again
-    /// only when as many records have come: to look for the oldest at each new one would cost their square.
+    /// Findings are replaced by later ones anyway; they alone are let go when a disk is full for very long. All at once, and
+    /// again only when as many records have come: to look for the oldest at each new one would cost their square.
     pub(super) fn keep_unwritten(&mut self, record: Record) {
         let findings = |kept: &Record| matches!(kept, Record::Diagnosed { .. });
         if self.unwritten.len() >= self.unwritten_max {

@@ -74,6 +74,7 @@ impl Replay {
             Record::Joined { .. }
             | Record::LostTogether { .. }
             | Record::Born { .. }
+            | Record::Cordoned { .. }
             | Record::Left { .. }
             | Record::Traced { .. }
             | Record::Forgotten { .. }
@@ -164,6 +165,9 @@ impl Replay {
             Record::LostTogether { machines, .. } => self.state.cluster.lost_together.extend(machines),
             Record::Born { machine, .. } => {
                 self.state.remembered.entry(machine).or_default().born = true;
+            }
+            Record::Cordoned { machine, cordoned, .. } => {
+                self.state.remembered.entry(machine).or_default().cordoned = cordoned;
             }
             Record::Left { at, machine, why } => {
                 let left = Left { at: at.min(self.state.now), sign: why };

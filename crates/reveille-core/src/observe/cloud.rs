@@ -55,6 +55,8 @@ pub struct Seen {
     pub was_ready: bool,
     /// Its node left on purpose; it is not expected back.
     pub left: Option<Box<Left>>,
+    /// Its Node is cordoned, as far as the ledger knows.
+    pub cordoned: bool,
     /// It was made while we watched: its whole history is known.
     pub born_in_sight: bool,
     /// An earlier process left a ledger, and it knows nothing of this one: it was made while nobody watched.
@@ -130,6 +132,7 @@ impl Seen {
             joined_uid: None,
             was_ready: false,
             left: None,
+            cordoned: false,
             born_in_sight: false,
             made_meanwhile: false,
             state_since: now,

@@ -1,7 +1,10 @@
 //! Machines that somebody else has in hand, and that boot when they are given back.
 
+use std::sync::Arc;
+
 use reveille_core::effect::Call;
 use reveille_core::engine::{Restored, Start, State};
+use reveille_core::event::{CloudFact, CloudSnapshot, Event, Scope};
 use reveille_core::model::id::Fence;
 use reveille_core::model::incident::FaultKind;
 use reveille_core::model::instance::{InstanceAction, InstanceState};
@@ -11,8 +14,8 @@ use reveille_core::model::time::Span;
 
 use super::fixture::{Field, roster};
 
-/// The steps before the deletion were in vain. An operator repairs the disk in a rescue, and the machine boots: it was deleted half
-/// a minute after the unrescue, because its time had been over for long.
+/// The steps before the deletion were in vain. An operator repairs the disk in a rescue, and the machine boots: it was deleted
+/// half a minute after the unrescue, because its time had been over for long.
 #[test]
 fn machine_that_left_a_rescue_has_the_time_of_a_boot_before_it_is_deleted() {
     let mut roster = roster();
@@ -69,4 +72,21 @@ fn a_checkpoint_keeps_a_replacement_that_is_being_proved_among_many_that_closed(
     let start = Start { fence: Fence(2), acting: true };
     let how = Restored { start, now: field.now, last_alive: Some(field.now) };
     assert_eq!(under_way(&State::restore(super::fixture::roster(), how, field.state.checkpoint())), 1);
+}
+
+/// A pool is rolled. Its first new machine is in a list of changes alone, and has lost its mark by the next full list: the roll was
+/// seen all the same, and the old machines are left alone meanwhile.
+#[test]
+fn rollout_that_only_a_list_of_changes_shows_is_heeded() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(Span::from_min(5));
+    let mut new = super::fixture::instance("new");
+    new.image = Some("image-2".into());
+    let changes = CloudSnapshot { scope: Scope::Changes, instances: vec![Arc::new(new)], ..field.snapshot() };
+    field.feed(Event::Cloud { cloud: "os".into(), fact: CloudFact::read(changes) });
+    field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
+    field.run(Span::from_min(25));
+    assert_eq!(field.calls, [], "{}", field.held("i004", FaultKind::NotReady));
+    field.run(Span::from_min(20));
+    assert!(matches!(field.calls.first(), Some(Call::Reboot { .. })), "{:?}", field.calls);
 }

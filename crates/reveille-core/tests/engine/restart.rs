@@ -505,8 +505,8 @@ fn clock_that_steps_back_by_milliseconds_delays_no_repair() {
     assert!(field.destructive_calls() > 1, "{:?}", field.calls);
 }
 
-/// A replacement took effect, and its successor is waited for. A rotation of the ledger forgets neither: the next process does not
-/// ask the cloud about it, as if its call were still out.
+/// A replacement took effect, and its successor is waited for. A rotation of the ledger forgets neither: the next process does
+/// not ask the cloud about it, as if its call were still out.
 #[test]
 fn a_checkpoint_keeps_that_a_deletion_took_effect() {
     let mut field = Field::new(roster()).populate(10);
@@ -533,8 +533,8 @@ fn a_checkpoint_keeps_that_a_deletion_took_effect() {
     assert_eq!(tried(&rotated), tried(&whole));
 }
 
-/// Twice within the hour a reboot cured it; the third one is answered as changed, which is no try. The next process climbed all the
-/// same, because two tries were counted before, and the machine was deleted.
+/// Twice within the hour a reboot cured it; the third one is answered as changed, which is no try. The next process climbed all
+/// the same, because two tries were counted before, and the machine was deleted.
 #[test]
 fn reboot_that_was_no_try_is_no_step_in_the_next_process() {
     let mut roster = roster();
@@ -609,4 +609,39 @@ fn successor_that_came_before_the_verdict_proves_the_replacement() {
     let helped = |it: &Record| matches!(it, Record::Width { proved: Some(_), .. });
     assert!(field.records.iter().any(helped), "its successor answers");
     assert!(field.state.desk().book.flights.is_empty());
+}
+
+/// A person cordons a Node, and deletes it hours later while no process runs: what kubelets said of the cordon is forgotten by then.
+/// The next process knows it by the ledger, and leaves the machine alone.
+#[test]
+fn node_that_was_cordoned_and_is_deleted_while_nobody_watches_was_drained() {
+    for rotated in [false, true] {
+        let mut field = Field::new(roster()).populate(10);
+        field.run(Span::from_min(5));
+        field.nodes.get_mut("i004").unwrap().cordoned = true;
+        field.run(Span::from_min(5));
+        if rotated {
+            field.records = field.state.checkpoint();
+        }
+        field.nodes.remove("i004");
+        let mut field = field.restarted(roster());
+        field.run(Span::from_min(240));
+        assert_eq!(field.calls, [], "rotated: {rotated}");
+        assert!(field.records.iter().any(|record| matches!(record, Record::Left { .. })));
+    }
+}
+
+/// The cordon was taken back: its Node went for another reason.
+#[test]
+fn node_whose_cordon_was_taken_back_is_missed() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(Span::from_min(5));
+    for cordoned in [true, false] {
+        field.nodes.get_mut("i004").unwrap().cordoned = cordoned;
+        field.run(Span::from_min(5));
+    }
+    field.nodes.remove("i004");
+    let mut field = field.restarted(roster());
+    field.run(Span::from_min(60));
+    assert!(matches!(field.calls.first(), Some(Call::Reboot { .. })), "{:?}", field.calls);
 }

@@ -117,6 +117,16 @@ async fn instance_that_does_not_run_is_not_rebooted() {
     assert_eq!(changes, ["RebootInstances InstanceId.1=i-1"]);
 }
 
+/// Its end was decided while it ran; somebody stopped it since, or has it started again.
+#[tokio::test]
+async fn instance_in_another_state_is_not_ended() {
+    for state in ["stopping", "stopped", "pending", "hibernating"] {
+        let (outcome, changes) = perform(&end(), in_state(state)).await;
+        begins(&outcome, "changed meanwhile");
+        assert_eq!(changes, [""; 0], "{state}");
+    }
+}
+
 #[tokio::test]
 async fn a_power_cycle_is_a_stop_that_is_waited_for_and_a_start() {
     let mut looks = 0;

@@ -292,8 +292,8 @@ pub fn table() -> String {
          Courses of seeds from {varied_from} on are in fleets with variety, as real ones have it\n\
          (`chaos::variety`). What happens to these is drawn beside all others.\n\n\
          | fault | beside 1000 happenings | what happens |\n| --- | ---: | --- |\n{varied}\n\
-         In courses of seeds from {by_hand_from} on, each pool's roster lets us do everything, what a roster begins with and one\n\
-         class more, or any mixture, and keeps one, half or all of its machines; and operators have machines in hand.\n\n\
+         In courses of seeds from {by_hand_from} on, each pool's roster lets us do everything, what a roster begins with and\n\
+         one class more, or any mixture, and keeps one, half or all of its machines; and operators have machines in hand.\n\n\
          | fault | beside 1000 happenings | what happens |\n| --- | ---: | --- |\n{by_hand}"
     )
 }

@@ -72,8 +72,8 @@ impl World {
         self.hands.let_boot.insert(id.clone(), self.now);
     }
 
-    /// A person let it boot then, in a cloud that shows nothing of that: its Node comes back with another boot id, and whose reboot
-    /// that was, ours that was not answered or that person's, nobody can tell (seed 3400119).
+    /// A person let it boot then, in a cloud that shows nothing of that: its Node comes back with another boot id, and whose
+    /// reboot that was, ours that was not answered or that person's, nobody can tell (seed 3400119).
     pub(crate) fn is_let_boot_unseen(&self, id: &InstanceId, boot: Time) -> bool {
         let at = self.hands.let_boot.get(id).filter(|_| self.is_hosted(id));
         at.is_some_and(|at| boot.since(*at) <= RESETS_WITHIN)

@@ -49,7 +49,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use reveille_core::effect::{Call, Effect, Look, Outcome};
-use reveille_core::event::Event;
+use reveille_core::event::{ClusterFact, Event};
 use reveille_core::model::cause::Cause;
 use reveille_core::model::id::{
     CloudName, Fence, InstanceId, InstanceName, IntentId, LookId, NodeName, NodeUid, PoolName, PortId,
@@ -174,6 +174,8 @@ enum Task {
     Beat(u64),
     Serve(u64, Request),
     Deliver(u64, Event),
+    /// Of this list's watch, by a process of this session.
+    Late(u64, u64, ClusterFact),
     Watched(u64),
     Guest(InstanceId, u64, GuestStep),
     Life(InstanceId, Life),
@@ -392,6 +394,7 @@ impl World {
             Task::Beat(session) => self.beat(session),
             Task::Serve(session, request) => self.serve(session, request),
             Task::Deliver(session, event) => self.deliver(session, event),
+            Task::Late(session, list, fact) => self.deliver_late(session, list, fact),
             Task::Watched(session) => self.begin_watch(session),
             Task::Guest(id, boot, step) => self.guest_step(&id, boot, step),
             Task::Life(id, life) => self.live(&id, life),

@@ -11,7 +11,7 @@ use reveille_core::model::id::*;
 use reveille_core::model::incident::{
     Attempt, Confidence, Evidence, FaultKind, Finding, IncidentKey, Line, MachineKey, Subject,
 };
-use reveille_core::model::instance::Mark;
+use reveille_core::model::instance::{InstanceState, Mark};
 use reveille_core::model::network::{Direction, Family, Protocol, Remote, Route, RuleSpec};
 use reveille_core::model::roster::Ownership;
 use reveille_core::model::stage::Stage;
@@ -212,6 +212,7 @@ fn of_machines(fence: Fence) -> Vec<Record> {
         Record::Cluster { at: AT, cluster: ClusterUid::from("0d1f6c52-7a40-4c1e-9b1d-0f3a5f0f7e21") },
         Record::Joined { at: AT, machines: vec![joined(None), joined(Some(PoolName::from("workers")))] },
         Record::Born { at: AT, machine: machine() },
+        Record::Cordoned { at: AT, machine: machine(), cordoned: true },
         Record::Traced { at: AT, machine: machine(), trace: trace(), told: Some(told()) },
         Record::Left { at: AT, machine: machine(), why: text("drained: ToBeDeletedByClusterAutoscaler") },
         Record::OthersActed {

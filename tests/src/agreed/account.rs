@@ -6,9 +6,9 @@
 //! ```
 //!
 //! What is compared, all of it literally: of each incident its kind, its subject, every cause that was concluded, each once, in
-//! the order in which they first were, and how it ended; of each subject its acts in their order, each with its fault, its rung, what was
-//! called, how the call was answered, and what the fresh read said; and of the end the state of each machine, why a source
-//! is not believed, and what is held back and why.
+//! the order in which they first were, and how it ended; of each subject its acts in their order, each with its fault, its
+//! rung, what was called, how the call was answered, and what the fresh read said; and of the end the state of each machine, why
+//! a source is not believed, and what is held back and why.
 //!
 //! What is made alike first, and why that hides nothing:
 //!

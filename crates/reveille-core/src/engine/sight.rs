@@ -381,8 +381,8 @@ impl State {
         }
     }
 
-    /// Its Node is gone, and was not seen cordoned when it went: the watch was away, or no process ran. Its kubelet has said it, or
-    /// an earlier process saw it. True when the machine was taken away so.
+    /// Its Node is gone, and was not seen cordoned when it went: the watch was away, or no process ran. Its kubelet has said it,
+    /// or an earlier process saw it. True when the machine was taken away so.
     pub(super) fn note_drained_unseen(&mut self, key: &MachineKey) -> bool {
         let MachineKey::Instance(cloud, id) = key else { return false };
         let Some(seen) = self.clouds.get(cloud).and_then(|view| view.instances.get(id)) else { return false };

@@ -74,8 +74,8 @@ fn a_checkpoint_keeps_a_replacement_that_is_being_proved_among_many_that_closed(
     assert_eq!(under_way(&State::restore(super::fixture::roster(), how, field.state.checkpoint())), 1);
 }
 
-/// A pool is rolled. Its first new machine is in a list of changes alone, and has lost its mark by the next full list: the roll was
-/// seen all the same, and the old machines are left alone meanwhile.
+/// A pool is rolled. Its first new machine is in a list of changes alone, and has lost its mark by the next full list: the roll
+/// was seen all the same, and the old machines are left alone meanwhile.
 #[test]
 fn rollout_that_only_a_list_of_changes_shows_is_heeded() {
     let mut field = Field::new(roster()).populate(10);

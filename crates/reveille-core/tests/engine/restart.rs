@@ -523,7 +523,7 @@ fn a_checkpoint_keeps_that_a_deletion_took_effect() {
     let tried = |state: &State| state.desk().book.tried().clone();
     let start = Start { fence: Fence(2), acting: true };
     let how = Restored { start, now: field.now, last_alive: Some(field.now) };
-    let whole = State::restore(roster(), how.clone(), field.records.clone());
+    let whole = State::restore(roster(), how, field.records.clone());
     let rotated = State::restore(roster(), how, field.state.checkpoint());
     let phases = |state: &State| {
         state.desk().book.flights.values().map(|it| it.phase.clone()).collect::<Vec<_>>()
@@ -611,8 +611,8 @@ fn successor_that_came_before_the_verdict_proves_the_replacement() {
     assert!(field.state.desk().book.flights.is_empty());
 }
 
-/// A person cordons a Node, and deletes it hours later while no process runs: what kubelets said of the cordon is forgotten by then.
-/// The next process knows it by the ledger, and leaves the machine alone.
+/// A person cordons a Node, and deletes it hours later while no process runs: what kubelets said of the cordon is forgotten by
+/// then. The next process knows it by the ledger, and leaves the machine alone.
 #[test]
 fn node_that_was_cordoned_and_is_deleted_while_nobody_watches_was_drained() {
     for rotated in [false, true] {

@@ -18,7 +18,7 @@ use reveille_core::model::hosting::{Check, Checks, GroupPhase, Hosting, Notice, 
 use reveille_core::model::id::*;
 use reveille_core::model::incident::Confidence;
 use reveille_core::model::instance::{
-    Fault, Instance, InstanceAction, InstanceState, Mark, Port, PortStatus,
+    Fault, Instance, InstanceAction, Mark, Port, PortStatus,
 };
 use reveille_core::model::network::{GroupRule, Router, SecurityGroup};
 use reveille_core::model::node::{Asks, Condition, Node, NodeEvent, NodeIntent, Provider, Ready};

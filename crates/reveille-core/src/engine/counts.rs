@@ -27,19 +27,19 @@ impl State {
     pub(super) fn place(&self, key: &MachineKey, seen: &Seen, standing: &Standing) -> Option<Place> {
         let pool = seen.pool()?.clone();
         let desk = self.desk();
-        let was_amiss = self.tally.place(key).is_some_and(|place| place.rank == Rank::Amiss);
+        let was_amiss = || self.tally.place(key).is_some_and(|place| place.rank == Rank::Amiss);
         let serves = || desk.serves_as(seen).is_some_and(|node| node.node.ready == Ready::True);
         let rank = match standing {
             Standing::Answers => Rank::Present,
             // Its cloud cannot be read any more: what was amiss is no better for that, and a freeze would end by it
             // (seed 3300706).
-            Standing::CannotTell(_) if was_amiss && !serves() => Rank::Amiss,
+            Standing::CannotTell(_) if was_amiss() && !serves() => Rank::Amiss,
             Standing::CannotTell(_) | Standing::Starting(_) => Rank::Undecided,
             Standing::Excused(_) if seen.instance.state == InstanceState::Building => Rank::Undecided,
             Standing::Excused(_) => Rank::Leaving,
             Standing::Absent(absence) => match absence.kind {
                 // A machine that was seen being born is still on its way until its deadline.
-                FaultKind::NeverJoined if !self.is_late(seen, absence) => Rank::Undecided,
+                FaultKind::NeverJoined if !self.is_late(key, absence) => Rank::Undecided,
                 FaultKind::StuckDeleting | FaultKind::StuckLeaving | FaultKind::Ghost => Rank::Leaving,
                 // It serves, under a Node that it took over. A person tells the two apart in days: until then, four such
                 // machines of ten would freeze everything.
@@ -52,11 +52,9 @@ impl State {
 
     /// Its time is over, from the first sight on: a restart or a blindness, after which it is waited for anew, makes the fleet
     /// no better.
-    fn is_late(&self, seen: &Seen, absence: &Absence) -> bool {
-        let machine = self.clouds.values().find(|c| c.instances.contains_key(&seen.instance.id));
-        let (Some(cloud), Some(after)) = (machine, absence.due_after) else { return false };
-        let key = MachineKey::Instance(cloud.name.clone(), seen.instance.id.clone());
-        let key = IncidentKey { subject: Subject::Machine(key), kind: absence.kind };
+    fn is_late(&self, machine: &MachineKey, absence: &Absence) -> bool {
+        let Some(after) = absence.due_after else { return false };
+        let key = IncidentKey { subject: Subject::Machine(machine.clone()), kind: absence.kind };
         self.cases.get(&key).is_some_and(|case| self.now.since(case.incident.first_seen) >= after)
     }
 
@@ -103,12 +101,13 @@ impl State {
         if silent < 2 {
             return;
         }
+        let views = self.desk().views();
         let mut zones: BTreeMap<&ZoneName, (u32, u32)> = BTreeMap::new();
         for (name, seen) in &self.cluster.nodes {
             let Some(age) = self.cluster.lease_age(name) else { continue };
             // One that another machine took over is silent where that one is, perhaps in another zone (seed 3271897).
             let linked = || seen.link.as_ref().map(Link::machine);
-            let Some(key) = self.desk().views().runs_on(&seen.node).or_else(linked) else { continue };
+            let Some(key) = views.runs_on(&seen.node).or_else(linked) else { continue };
             let place = self.tally.place(&key);
             let Some(zone) = place.and_then(|place| place.zone.as_ref()) else { continue };
             let (all, silent) = zones.entry(zone).or_default();

@@ -237,7 +237,8 @@ impl State {
     pub(super) fn patience(&self, flight: &Flight) -> Span {
         // The case may be closed, as that of a machine that is gone: its domain is of the same pool.
         let domain = || self.roster.pools.get(&flight.domain.as_ref()?.pool);
-        let deadlines = self.pool_of(&flight.key).or_else(domain).map(|pool| pool.deadlines).unwrap_or_default();
+        let deadlines =
+            self.pool_of(&flight.key).or_else(domain).map(|pool| pool.deadlines).unwrap_or_default();
         let boot = deadlines.boot_patience();
         match flight.rung.class() {
             Class::Replace => deadlines.build_within + boot,

@@ -371,7 +371,9 @@ impl State {
     /// not to come back by itself (seed 3453761).
     pub(super) fn note_cordon(&mut self, key: &MachineKey) {
         let MachineKey::Instance(cloud, id) = key else { return };
-        let Some(seen) = self.clouds.get_mut(cloud).and_then(|view| view.instances.get_mut(id)) else { return };
+        let Some(seen) = self.clouds.get_mut(cloud).and_then(|view| view.instances.get_mut(id)) else {
+            return;
+        };
         let own = seen.joined.as_ref().filter(|_| seen.pool().is_some());
         let Some(node) = own.and_then(|name| self.cluster.nodes.get(name)) else { return };
         let cordoned = node.node.cordoned;

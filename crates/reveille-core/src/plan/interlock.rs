@@ -300,7 +300,10 @@ fn just_released(desk: &Desk<'_>, case: &Case, cloud: &CloudView, seen: &Seen) -
     let handled = case.gathered.handled.zip(begun).is_some_and(|(at, begun)| at > begun);
     let waits = seen.instance.runs_freely() && (released.is_some() || handled);
     (waits && stands(Guard::JustReleased) && !case.incident.is_asked_for()).then(|| {
-        Hold::OtherActor(format!("somebody or something else brought it up a moment ago, and a boot may take {patience}").into())
+        Hold::OtherActor(
+            format!("somebody or something else brought it up a moment ago, and a boot may take {patience}")
+                .into(),
+        )
     })
 }
 

@@ -286,6 +286,20 @@ impl Field {
         }
     }
 
+    /// Runs until it is so, for this long at most.
+    pub fn run_until(&mut self, within: Span, is_so: impl Fn(&Self) -> bool) {
+        let end = self.now + within;
+        while !is_so(self) && self.now < end {
+            self.run(Span::from_s(10));
+        }
+    }
+
+    /// How the next process begins, were it to begin now.
+    pub fn next_begins(&self) -> Restored {
+        let start = Start { fence: Fence(2), acting: true };
+        Restored { start, now: self.now, last_alive: Some(self.now) }
+    }
+
     /// An agent that says that all is well and takes any order.
     pub fn report(id: &str) -> AgentReport {
         AgentReport {

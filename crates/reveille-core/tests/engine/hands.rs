@@ -3,16 +3,15 @@
 use std::sync::Arc;
 
 use reveille_core::effect::Call;
-use reveille_core::engine::{Restored, Start, State};
+use reveille_core::engine::State;
 use reveille_core::event::{CloudFact, CloudSnapshot, Event, Scope};
-use reveille_core::model::id::Fence;
 use reveille_core::model::incident::FaultKind;
 use reveille_core::model::instance::{InstanceAction, InstanceState};
 use reveille_core::model::node::Ready;
 use reveille_core::model::roster::Mode;
 use reveille_core::model::time::Span;
 
-use super::fixture::{Field, roster};
+use super::fixture::{Field, instance, roster};
 
 /// The steps before the deletion were in vain. An operator repairs the disk in a rescue, and the machine boots: it was deleted
 /// half a minute after the unrescue, because its time had been over for long.
@@ -33,7 +32,11 @@ fn machine_that_left_a_rescue_has_the_time_of_a_boot_before_it_is_deleted() {
     field.run(Span::from_ms(patience.ms - 60_000));
     assert_eq!(field.calls, [], "{}", field.held("i004", FaultKind::NotReady));
     field.run(Span::from_min(10));
-    assert!(matches!(field.calls[..], [Call::DeleteInstance { .. }]), "it did not come back: {:?}", field.calls);
+    assert!(
+        matches!(field.calls[..], [Call::DeleteInstance { .. }]),
+        "it did not come back: {:?}",
+        field.calls
+    );
 }
 
 /// Nova reboots in ten seconds, which no list of every half minute shows: its log of actions does, by its own clock.
@@ -59,19 +62,15 @@ fn a_checkpoint_keeps_a_replacement_that_is_being_proved_among_many_that_closed(
     field.run(Span::from_min(5));
     field.instances.get_mut("i004").unwrap().state = InstanceState::Errored;
     field.nodes.remove("i004");
-    let end = field.now + Span::from_min(60);
-    while field.destructive_calls() == 0 && field.now < end {
-        field.run(Span::from_s(10));
-    }
+    field.run_until(Span::from_min(60), |field| field.destructive_calls() > 0);
     for number in 10..310 {
         field.ports.get_mut(&format!("i{number:03}")).unwrap().groups = Box::new([]);
     }
     field.run(Span::from_min(10));
     let under_way = |state: &State| state.desk().book.flights.len();
     assert_eq!(under_way(&field.state), 1, "the replacement is being proved");
-    let start = Start { fence: Fence(2), acting: true };
-    let how = Restored { start, now: field.now, last_alive: Some(field.now) };
-    assert_eq!(under_way(&State::restore(super::fixture::roster(), how, field.state.checkpoint())), 1);
+    let next = State::restore(roster(), field.next_begins(), field.state.checkpoint());
+    assert_eq!(under_way(&next), 1);
 }
 
 /// A pool is rolled. Its first new machine is in a list of changes alone, and has lost its mark by the next full list: the roll
@@ -80,7 +79,7 @@ fn a_checkpoint_keeps_a_replacement_that_is_being_proved_among_many_that_closed(
 fn rollout_that_only_a_list_of_changes_shows_is_heeded() {
     let mut field = Field::new(roster()).populate(10);
     field.run(Span::from_min(5));
-    let mut new = super::fixture::instance("new");
+    let mut new = instance("new");
     new.image = Some("image-2".into());
     let changes = CloudSnapshot { scope: Scope::Changes, instances: vec![Arc::new(new)], ..field.snapshot() };
     field.feed(Event::Cloud { cloud: "os".into(), fact: CloudFact::read(changes) });

@@ -81,8 +81,7 @@ fn a_checkpoint_restores_the_same_memory() {
     field.ports.get_mut("i001").unwrap().groups = Box::new([]);
     field.run(Span::from_min(3));
     let checkpoint = field.state.checkpoint();
-    let start = Start { fence: Fence(2), acting: true };
-    let how = Restored { start, now: field.now, last_alive: Some(field.now) };
+    let how = field.next_begins();
     let restored = State::restore(roster(), how, checkpoint);
     let again = Field::with(restored);
     let (old, new) =
@@ -258,8 +257,7 @@ fn a_checkpoint_keeps_what_limits_the_next_step() {
         (case.incident.rung, case.incident.tries, case.incident.not_before)
     };
     assert!(!begun(&field).is_empty() && stands(&field).1 > 1, "{:?} {:?}", begun(&field), stands(&field));
-    let start = Start { fence: Fence(2), acting: true };
-    let how = Restored { start, now: field.now, last_alive: Some(field.now) };
+    let how = field.next_begins();
     let again = Field::with(State::restore(roster(), how, field.state.checkpoint()));
     assert_eq!(begun(&again), begun(&field));
     assert_eq!(stands(&again), stands(&field));
@@ -514,20 +512,16 @@ fn a_checkpoint_keeps_that_a_deletion_took_effect() {
     let found = field.instances.get_mut("i004").unwrap();
     found.state = InstanceState::Errored;
     field.nodes.remove("i004");
-    let judged = |field: &Field| field.records.iter().any(|it| matches!(it, Record::Judged { held: true, .. }));
-    let end = field.now + Span::from_min(60);
-    while !judged(&field) && field.now < end {
-        field.run(Span::from_s(10));
-    }
+    let judged =
+        |field: &Field| field.records.iter().any(|it| matches!(it, Record::Judged { held: true, .. }));
+    field.run_until(Span::from_min(60), judged);
     assert!(judged(&field), "{:?}", field.calls);
     let tried = |state: &State| state.desk().book.tried().clone();
-    let start = Start { fence: Fence(2), acting: true };
-    let how = Restored { start, now: field.now, last_alive: Some(field.now) };
+    let how = field.next_begins();
     let whole = State::restore(roster(), how, field.records.clone());
     let rotated = State::restore(roster(), how, field.state.checkpoint());
-    let phases = |state: &State| {
-        state.desk().book.flights.values().map(|it| it.phase.clone()).collect::<Vec<_>>()
-    };
+    let phases =
+        |state: &State| state.desk().book.flights.values().map(|it| it.phase.clone()).collect::<Vec<_>>();
     assert!(matches!(phases(&rotated)[..], [Phase::Proving { .. }]), "{:?}", phases(&rotated));
     assert_eq!(phases(&rotated), phases(&whole));
     assert_eq!(tried(&rotated), tried(&whole));
@@ -545,10 +539,7 @@ fn reboot_that_was_no_try_is_no_step_in_the_next_process() {
     let falls_silent = |field: &mut Field| {
         let calls = field.calls.len();
         field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
-        let end = field.now + Span::from_min(60);
-        while field.calls.len() == calls && field.now < end {
-            field.run(Span::from_s(10));
-        }
+        field.run_until(Span::from_min(60), |field| field.calls.len() > calls);
         assert!(field.calls.len() > calls, "{}", field.held("i004", FaultKind::NotReady));
     };
     for _ in 0..2 {
@@ -577,11 +568,8 @@ fn patience_of_a_slow_pool_outlives_a_restart() {
     let mut field = Field::new(roster.clone()).populate(10);
     field.run(Span::from_min(5));
     field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
-    let end = field.now + Span::from_min(90);
     let not_before = |field: &Field| field.case("i004", FaultKind::NotReady)?.incident.not_before;
-    while not_before(&field).is_none() && field.now < end {
-        field.run(Span::from_s(10));
-    }
+    field.run_until(Span::from_min(90), |field| not_before(field).is_some());
     let before = not_before(&field);
     assert!(before > Some(field.now + Span::from_min(55)), "{before:?}");
     let after = not_before(&field.restarted(roster));
@@ -597,10 +585,7 @@ fn successor_that_came_before_the_verdict_proves_the_replacement() {
     field.instances.get_mut("i004").unwrap().state = InstanceState::Errored;
     field.nodes.remove("i004");
     field.mute = Some(Vec::new());
-    let end = field.now + Span::from_min(60);
-    while field.calls.is_empty() && field.now < end {
-        field.run(Span::from_s(10));
-    }
+    field.run_until(Span::from_min(60), |field| !field.calls.is_empty());
     let call = field.calls.first().cloned().expect("it is replaced");
     field.apply(&call);
     field.add_machine("new", true);

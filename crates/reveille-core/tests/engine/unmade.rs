@@ -280,10 +280,7 @@ fn deletion_that_somebody_else_was_faster_with_is_theirs() {
     (found.state, found.fault) = (InstanceState::Errored, Some(fault()));
     field.nodes.remove("i004");
     field.denial = Some(Outcome::AlreadySo { text: "there is no instance i004".into() });
-    let end = field.now + Span::from_min(120);
-    while field.calls.is_empty() && field.now < end {
-        field.run(s(10));
-    }
+    field.run_until(Span::from_min(120), |field| !field.calls.is_empty());
     assert!(matches!(field.calls[..], [Call::DeleteInstance { .. }]), "{:?}", field.calls);
     field.delete_machine("i004");
     field.run(Span::from_min(5));

@@ -79,12 +79,7 @@ async fn instance_without_pool_mark_is_not_touched() {
         Call::Reboot { cloud: cloud(), instance: instance(), hard: false, owned: owned.clone() },
         Call::Reboot { cloud: cloud(), instance: instance(), hard: true, owned: owned.clone() },
         Call::Start { cloud: cloud(), instance: instance(), owned: owned.clone() },
-        Call::DeleteInstance {
-            cloud: cloud(),
-            instance: instance(),
-            owned: owned.clone(),
-            rests_on: None,
-        },
+        Call::DeleteInstance { cloud: cloud(), instance: instance(), owned: owned.clone(), rests_on: None },
     ] {
         let state = if matches!(call, Call::Start { .. }) { "stopped" } else { "running" };
         for group in [false, true] {

@@ -14,7 +14,12 @@ fn start() -> Call {
 }
 
 fn delete_in(state: InstanceState) -> Call {
-    Call::DeleteInstance { cloud: os(), instance: InstanceId::from("a"), owned: owned(), rests_on: Some(state) }
+    Call::DeleteInstance {
+        cloud: os(),
+        instance: InstanceId::from("a"),
+        owned: owned(),
+        rests_on: Some(state),
+    }
 }
 
 fn delete() -> Call {
@@ -128,7 +133,7 @@ async fn server_that_somebody_has_in_hand_is_not_touched() {
     for (call, status, more, begins) in cases {
         let (outcome, seen) = perform(&call, move |seen| match seen.method.as_str() {
             "GET" => seen.path.ends_with("/servers/a").then(|| server_in(status, more)),
-                _ => seen.path.contains("/servers/a").then(|| reply(202, "")),
+            _ => seen.path.contains("/servers/a").then(|| reply(202, "")),
         })
         .await;
         assert_eq!(lines(&seen), [""; 0], "{call} in {status}{more}: {outcome}");

@@ -69,7 +69,8 @@ async fn a_real_deletion_shows_among_the_changes() {
     let full = lister.list(true).await.unwrap();
     let (gone, stays) = (named(&full, "oa-3").id.clone(), named(&full, "oa-4").id.clone());
     let owned = rig.owned();
-    let delete = Call::DeleteInstance { cloud: os(), instance: gone.clone(), owned: owned.clone(), rests_on: None };
+    let delete =
+        Call::DeleteInstance { cloud: os(), instance: gone.clone(), owned: owned.clone(), rests_on: None };
     assert!(matches!(project.perform(&delete).await, Outcome::Accepted { request: Some(_) }));
     until(&project, &gone, |now| now.is_none()).await;
     rig.machines.retain(|name| name != "oa-3");

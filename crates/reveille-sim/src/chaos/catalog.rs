@@ -16,8 +16,8 @@ use reveille_core::model::time::Span;
 use super::Happening;
 use super::access;
 use super::dice::{Dice, Drawn, call, one, process};
-use super::hosting;
 use super::hands;
+use super::hosting;
 use super::variety;
 use crate::drive::Mishap;
 use crate::world::fault::{CallLie, Fault};
@@ -210,7 +210,12 @@ impl fmt::Display for UnknownFault {
 
 /// Every fault there is.
 pub fn all() -> impl Iterator<Item = &'static Entry> {
-    CATALOG.iter().chain(access::CATALOG).chain(hosting::CATALOG).chain(variety::CATALOG).chain(hands::CATALOG)
+    CATALOG
+        .iter()
+        .chain(access::CATALOG)
+        .chain(hosting::CATALOG)
+        .chain(variety::CATALOG)
+        .chain(hands::CATALOG)
 }
 
 impl Rates {

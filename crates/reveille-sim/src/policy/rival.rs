@@ -240,7 +240,12 @@ fn calls_of(deed: &Deed, world: &World) -> Vec<Call> {
         // A cloud that denies the server when asked for it answers a call about it with 404, too.
         Deed::Delete(id) | Deed::Reboot(id) if world.glance_server(id) == Some(None) => Vec::new(),
         Deed::Delete(id) => {
-            vec![Call::DeleteInstance { cloud: cloud(), instance: id.clone(), owned: world.any_marks_of(id), rests_on: None }]
+            vec![Call::DeleteInstance {
+                cloud: cloud(),
+                instance: id.clone(),
+                owned: world.any_marks_of(id),
+                rests_on: None,
+            }]
         }
         Deed::Reboot(id) => vec![Call::Reboot {
             cloud: cloud(),

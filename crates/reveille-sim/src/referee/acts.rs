@@ -280,8 +280,15 @@ impl Referee {
 
     /// A machine that an operator let boot, and that will be back, has the time that its roster gives it, from when the log of
     /// actions was read after that.
-    fn judge_let_boot(&mut self, call: &Call, id: &InstanceId, ground: &Ground, pool: &Pool, scene: &Scene<'_>) {
-        let time = pool.deadlines.join_within.unwrap_or(Span::ZERO) + pool.deadlines.dwell;
+    fn judge_let_boot(
+        &mut self,
+        call: &Call,
+        id: &InstanceId,
+        ground: &Ground,
+        pool: &Pool,
+        scene: &Scene<'_>,
+    ) {
+        let time = time_to_boot(pool);
         let Some(at) = scene.world.let_boot_at(id).filter(|_| ground.comes_up) else { return };
         let is_known = self.evidence.get(id).is_some_and(|read| at < *read);
         if is_known && self.felt(at) + SLACK < time && !matches!(call, Call::DeleteNode { .. }) {
@@ -298,7 +305,7 @@ impl Referee {
         pool: &Pool,
         scene: &Scene<'_>,
     ) {
-        let time = pool.deadlines.join_within.unwrap_or(Span::ZERO) + pool.deadlines.dwell;
+        let time = time_to_boot(pool);
         let Some(boot) = scene.world.booted_at(id).flatten().filter(|_| ground.comes_up) else { return };
         let reboots = |call: &Call| matches!(call, Call::Reboot { instance, .. } if instance == id);
         let rebooted = self.intents.values().any(|earlier| {
@@ -448,4 +455,9 @@ fn kind_and_thing(call: &Call) -> (u8, String) {
         }
         Call::AskAgent { agent, .. } => (13, agent.to_string()),
     }
+}
+
+/// The time that its roster gives a machine of this pool to boot and to stay well.
+fn time_to_boot(pool: &Pool) -> Span {
+    pool.deadlines.join_within.unwrap_or(Span::ZERO) + pool.deadlines.dwell
 }

@@ -144,7 +144,8 @@ pub(crate) async fn why(context: &Context, args: &cli::controller::Why) -> Resul
         }
     }
     if !unread.is_empty() {
-        let error = anyhow!("cannot tell who {:?} is: {} cannot be believed", args.machine, unread.join(", "));
+        let error =
+            anyhow!("cannot tell who {:?} is: {} cannot be believed", args.machine, unread.join(", "));
         return Err(Failure::cannot_tell(error).next("reveille roll says more of these sources"));
     }
     let whose = if count == 1 { "the roster".to_owned() } else { format!("{count} rosters") };

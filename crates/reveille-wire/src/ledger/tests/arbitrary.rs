@@ -226,9 +226,9 @@ pub(crate) fn call() -> impl Strategy<Value = Call> {
             |((cloud, instance), agent, ask, node)| Call::AskAgent { cloud, instance, agent, ask, node }
         ),
         (instance(), owned()).prop_map(|((cloud, instance), owned)| Call::Start { cloud, instance, owned }),
-        (instance(), owned(), option::of(state())).prop_map(
-            |((cloud, instance), owned, rests_on)| Call::DeleteInstance { cloud, instance, owned, rests_on }
-        ),
+        (instance(), owned(), option::of(state())).prop_map(|((cloud, instance), owned, rests_on)| {
+            Call::DeleteInstance { cloud, instance, owned, rests_on }
+        }),
         (id(NodeName::new), id(NodeUid::new), option::of(text()))
             .prop_map(|(name, uid, boot_id)| Call::DeleteNode { name, uid, boot_id }),
     ]
@@ -339,8 +339,11 @@ fn of_machines() -> impl Strategy<Value = Record> {
         (at(), id(ClusterUid::new)).prop_map(|(at, cluster)| Record::Cluster { at, cluster }),
         (at(), vec(joined(), 0..4)).prop_map(|(at, machines)| Record::Joined { at, machines }),
         (at(), machine()).prop_map(|(at, machine)| Record::Born { at, machine }),
-        (at(), machine(), any::<bool>())
-            .prop_map(|(at, machine, cordoned)| Record::Cordoned { at, machine, cordoned }),
+        (at(), machine(), any::<bool>()).prop_map(|(at, machine, cordoned)| Record::Cordoned {
+            at,
+            machine,
+            cordoned
+        }),
         (at(), machine(), text()).prop_map(|(at, machine, why)| Record::Left { at, machine, why }),
         (at(), vec(id(PoolName::new), 0..3), at(), text())
             .prop_map(|(at, pools, until, what)| Record::OthersActed { at, pools, until, what }),

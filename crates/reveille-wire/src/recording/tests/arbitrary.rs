@@ -17,9 +17,7 @@ use reveille_core::model::hearing::{CertificateRequest, Hearing, RequestState, S
 use reveille_core::model::hosting::{Check, Checks, GroupPhase, Hosting, Notice, NoticeKind, OwnerGroup};
 use reveille_core::model::id::*;
 use reveille_core::model::incident::Confidence;
-use reveille_core::model::instance::{
-    Fault, Instance, InstanceAction, Mark, Port, PortStatus,
-};
+use reveille_core::model::instance::{Fault, Instance, InstanceAction, Mark, Port, PortStatus};
 use reveille_core::model::network::{GroupRule, Router, SecurityGroup};
 use reveille_core::model::node::{Asks, Condition, Node, NodeEvent, NodeIntent, Provider, Ready};
 use reveille_core::model::stage::Stage;
@@ -27,8 +25,8 @@ use reveille_core::model::testimony::{BootProgress, ConfigDrive, Guest, Quote, T
 use reveille_core::model::time::{ServiceTime, Span};
 
 use crate::ledger::tests::arbitrary::{
-    at, call, cause, cloud, hold, id, line, maybe_text, net, outcome, record, role, route, rule, stage_error, state,
-    text, user,
+    at, call, cause, cloud, hold, id, line, maybe_text, net, outcome, record, role, route, rule, stage_error,
+    state, text, user,
 };
 
 fn addresses() -> impl Strategy<Value = Box<[IpAddr]>> {

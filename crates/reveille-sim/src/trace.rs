@@ -239,6 +239,7 @@ pub fn summary(event: &Event) -> String {
         Event::Done { intent, outcome } => format!("{intent} done: {outcome}"),
         Event::Command(Command::Pauses(pauses)) => format!("{} pauses", pauses.len()),
         Event::Command(Command::ConfirmCluster(cluster)) => format!("cluster {cluster} is confirmed"),
+        Event::Command(Command::ForgetCloud(cloud)) => format!("cloud {cloud} is forgotten"),
         Event::Tick => "tick".to_owned(),
     }
 }

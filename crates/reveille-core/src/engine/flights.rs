@@ -148,6 +148,7 @@ impl State {
         let timing = &self.roster.timing;
         let spans = held.iter().flat_map(|(_, holds)| holds).map(|hold| match hold {
             Hold::Settling(left)
+            | Hold::AgentAwaited(left)
             | Hold::CoolingDown(left)
             | Hold::Kept(left)
             | Hold::Recovering { left, .. } => *left,
@@ -157,7 +158,7 @@ impl State {
                 Span::from_ms((timing.agent_silent_after.ms - age.ms).max(0)).max(LEASES_AGAIN)
             }
             // The next list of leases may tell.
-            Hold::LeaseFresh(age) => {
+            Hold::LeaseFresh { age, .. } => {
                 Span::from_ms(timing.lease_silent_after.ms - age.ms).max(LEASES_AGAIN).min(timing.backoff_min)
             }
             _ => timing.backoff_min,
@@ -417,10 +418,9 @@ impl State {
                 self.note_attempt(&flight.key, intent, |attempt| attempt.denied = true);
                 self.wait_to_make_it(flight, self.roster.timing.backoff_min);
             }
-            // What is harsher needs more of a reason than that this was refused.
-            Outcome::Refused { text }
-                if flight.rung.class() == Class::Reboot && stands(Guard::RightsReturn) =>
-            {
+            // What is harsher needs more of a reason than that this was refused, and what was refused may be allowed in an hour:
+            // Neutron refuses a route while the leg of its next hop is being attached.
+            Outcome::Refused { text } if may_be_allowed(flight) && stands(Guard::RightsReturn) => {
                 self.book.flights.remove(&intent);
                 self.postpone(flight, self.roster.timing.backoff_max, &text);
             }
@@ -546,5 +546,15 @@ impl State {
         if let Some(attempt) = case.incident.attempts.iter_mut().find(|attempt| attempt.intent == intent) {
             note(attempt);
         }
+    }
+}
+
+/// A refusal is no reason for a harsher step, and none to give up what harms nobody. A nudge of the group that is refused leaves
+/// the other nudge, which asks another service.
+pub(super) fn may_be_allowed(flight: &Flight) -> bool {
+    match flight.rung.class() {
+        Class::Reboot => true,
+        Class::Network | Class::Access => flight.rung != Rung::NudgeGroup,
+        Class::Rejoin | Class::Replace | Class::Cleanup => false,
     }
 }

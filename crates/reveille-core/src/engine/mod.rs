@@ -338,6 +338,7 @@ impl State {
                 }
             }
             Event::Command(Command::ConfirmCluster(cluster)) => self.confirm_cluster(cluster),
+            Event::Command(Command::ForgetCloud(cloud)) => self.forget_cloud(&cloud),
             Event::Tick => {}
         }
         self.adopt_cluster();

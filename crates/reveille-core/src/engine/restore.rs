@@ -23,6 +23,7 @@ use crate::record::{Domain, Joined, Record, Verdict};
 
 use super::agents::Traced;
 use super::clock::later_than;
+use super::flights::may_be_allowed;
 use super::{CLOSED_MAX, Closed, Start, State, Wake};
 
 /// How a restart began.
@@ -213,8 +214,10 @@ impl Replay {
         self.note(intent, |attempt| (attempt.outcome, attempt.denied) = (Some((at, text)), denied));
         match outcome {
             Outcome::Accepted { .. } | Outcome::AlreadySo { .. } | Outcome::Unknown { .. } => {}
-            // What was refused is not asked again: the next rung. What is harsher needs more of a reason.
-            Outcome::Refused { .. } if !self.is_reboot(intent) => self.failed(at, intent, u32::MAX),
+            // What was refused for good is not asked again: the next rung.
+            Outcome::Refused { .. } if !self.state.book.flights.get(&intent).is_some_and(may_be_allowed) => {
+                self.failed(at, intent, u32::MAX);
+            }
             // It did not happen at all: that says nothing of the remedy.
             Outcome::Moved { .. }
             | Outcome::Failed { .. }

@@ -212,6 +212,9 @@ fn machine(desk: &Desk<'_>, case: &Case, seen: &Seen, rung: Rung, holds: &mut Ve
         if let Some((_, agent)) = desk.agents.fresh(desk.now, key) {
             holds.push(Hold::AgentHeard(desk.agents.silence(desk.now, agent)));
         }
+        // It may have one that has not come back to us yet.
+        let awaited = desk.agents.awaited(desk.now, key).filter(|_| rung.class().is_destructive());
+        holds.extend(awaited.map(Hold::AgentAwaited));
         // On the account of such a word alone nothing is deleted, however long ago it was said.
         if let Some(hold) = desk.agents.is_leaving(key).filter(|_| rung != Rung::Cleanup) {
             holds.push(Hold::AgentLeaves(hold.text.clone()));
@@ -221,7 +224,7 @@ fn machine(desk: &Desk<'_>, case: &Case, seen: &Seen, rung: Rung, holds: &mut Ve
         if let Some(age) = desk.cluster.lease_age(name)
             && age <= desk.roster.timing.lease_silent_after
         {
-            holds.push(Hold::LeaseFresh(age));
+            holds.push(Hold::LeaseFresh { age, listed: desk.cluster.leases_listed(desk.now) });
             break;
         }
     }
@@ -230,7 +233,7 @@ fn machine(desk: &Desk<'_>, case: &Case, seen: &Seen, rung: Rung, holds: &mut Ve
         && seen.joined.is_none()
         && let Some(age) = unlisted().filter(|age| *age <= desk.roster.timing.lease_silent_after)
     {
-        holds.push(Hold::LeaseFresh(age));
+        holds.push(Hold::LeaseFresh { age, listed: desk.cluster.leases_listed(desk.now) });
     }
     if seen.instance.locked {
         holds.push(Hold::Locked);

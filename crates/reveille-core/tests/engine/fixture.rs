@@ -375,6 +375,7 @@ impl Field {
         let mut next = Self::with(State::restore(roster, how, self.records.clone()));
         (next.now, next.records, next.made) = (now, self.records, self.made);
         (next.instances, next.ports, next.nodes) = (self.instances, self.ports, self.nodes);
+        next.routers = self.routers;
         next
     }
 

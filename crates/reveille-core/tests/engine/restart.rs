@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use reveille_core::effect::{Call, Effect, Outcome};
 use reveille_core::engine::{Restored, Start, State};
-use reveille_core::event::{ClusterFact, Event};
-use reveille_core::model::id::{Fence, IncidentId, IntentId};
+use reveille_core::event::{ClusterFact, Command, Event};
+use reveille_core::model::id::{CloudName, Fence, IncidentId, IntentId};
 use reveille_core::model::incident::{FaultKind, IncidentKey, MachineKey, Subject};
 use reveille_core::model::instance::{Fault, InstanceState};
 use reveille_core::model::node::{Node, NodeEvent, Ready};
@@ -111,6 +111,35 @@ fn a_rotated_ledger_keeps_the_counts() {
     field.records = field.state.checkpoint();
     let tried = restarted(field).state.desk().book.tried()[&Rung::SetGroups];
     assert_eq!((tried.requested, tried.verified), (3, 3), "what is under way is counted when it is over");
+}
+
+/// The cloud has another name in the roster of the next process: what the ledger knows of its machines would protect nobody.
+#[test]
+fn cloud_that_the_roster_does_not_name_any_more_is_told_and_forgotten_on_demand() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(Span::from_min(5));
+    field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
+    field.run(Span::from_min(2));
+    let mut renamed = roster();
+    renamed.clouds = [CloudName::from("renamed")].into();
+    for pool in renamed.pools.values_mut() {
+        pool.cloud = "renamed".into();
+    }
+    assert_eq!(field.state.unnamed_clouds().len(), 0);
+    let mut next = field.restarted(renamed.clone());
+    let old = CloudName::from("os");
+    assert_eq!(next.state.unnamed_clouds().get(&old), Some(&10));
+    next.feed(Event::Command(Command::ForgetCloud("renamed".into())));
+    assert_eq!(next.state.unnamed_clouds().get(&old), Some(&10), "the roster names that one");
+    assert!(next.case("i004", FaultKind::NotReady).is_some());
+    next.feed(Event::Command(Command::ForgetCloud(old)));
+    assert_eq!(next.state.unnamed_clouds().len(), 0);
+    assert!(
+        next.case("i004", FaultKind::NotReady).is_none(),
+        "nothing stays open about what is no concern any more"
+    );
+    let again = next.restarted(renamed);
+    assert_eq!(again.state.unnamed_clouds().len(), 0, "the ledger knows");
 }
 
 #[test]

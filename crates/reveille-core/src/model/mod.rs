@@ -9,6 +9,7 @@ pub mod before;
 pub mod cause;
 pub mod console;
 pub mod hearing;
+pub mod hidden;
 pub mod hosting;
 pub mod id;
 pub mod incident;

@@ -1,22 +1,23 @@
 //! Texts and lists that cannot grow: what a peer wrote is refused by its length before it is kept.
 //!
-//! [`Text`] refuses what is longer than its bound and takes control characters out, so that it can be logged and printed as it
-//! is. [`List`] stops reading at its bound. [`Secret`] is a text that shows itself to nobody: it is written to JSON, because it
+//! [`Text`] refuses what is longer than its bound and takes control characters out; a [`Word`] is one line besides, and nothing in it
+//! turns or hides text, so that no name can forge a line of a log or reorder a table. [`List`] stops reading at its bound. [`Secret`] is a text that shows itself to nobody: it is written to JSON, because it
 //! has to travel, and to nothing else.
 
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
+use reveille_core::model::hidden::is_hidden;
 use serde::de::{self, Deserializer, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
-/// A text of at most `MAX` bytes, without control characters but line breaks and tabs.
+/// A text of at most `MAX` bytes, without control characters; of several lines with tabs in them where `LINES` says so.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Text<const MAX: usize>(Arc<str>);
+pub struct Text<const MAX: usize, const LINES: bool = true>(Arc<str>);
 
-/// A name, an id, a stamp: one line.
-pub type Word = Text<256>;
+/// A name, an id, a stamp: one line, all of which is seen.
+pub type Word = Text<256, false>;
 /// A sentence or two.
 pub type Sentence = Text<1024>;
 /// The last lines of an output.
@@ -24,10 +25,14 @@ pub type Tail = Text<8192>;
 /// A file of a plan, or a certificate chain.
 pub type Content = Text<{ 512 << 10 }>;
 
-impl<const MAX: usize> Text<MAX> {
+impl<const MAX: usize, const LINES: bool> Text<MAX, LINES> {
     /// As much of `text` as fits, cut at a character, control characters replaced.
     pub fn cut(text: &str) -> Self {
-        let printable = |c: char| if c.is_control() && c != '\n' && c != '\t' { '\u{fffd}' } else { c };
+        let is_kept = |c: char| match LINES {
+            true => !c.is_control() || matches!(c, '\n' | '\t'),
+            false => !is_hidden(c),
+        };
+        let printable = |c: char| if is_kept(c) { c } else { '\u{fffd}' };
         let mut kept = String::with_capacity(text.len().min(MAX));
         for c in text.chars().map(printable) {
             if kept.len() + c.len_utf8() > MAX {
@@ -56,52 +61,52 @@ impl<const MAX: usize> Text<MAX> {
     }
 }
 
-impl<const MAX: usize> Default for Text<MAX> {
+impl<const MAX: usize, const LINES: bool> Default for Text<MAX, LINES> {
     fn default() -> Self {
         Self(Arc::from(""))
     }
 }
 
-impl<const MAX: usize> Deref for Text<MAX> {
+impl<const MAX: usize, const LINES: bool> Deref for Text<MAX, LINES> {
     type Target = str;
     fn deref(&self) -> &str {
         &self.0
     }
 }
 
-impl<const MAX: usize> From<&str> for Text<MAX> {
+impl<const MAX: usize, const LINES: bool> From<&str> for Text<MAX, LINES> {
     fn from(text: &str) -> Self {
         Self::cut(text)
     }
 }
 
-impl<const MAX: usize> fmt::Display for Text<MAX> {
+impl<const MAX: usize, const LINES: bool> fmt::Display for Text<MAX, LINES> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&self.0)
     }
 }
 
-impl<const MAX: usize> fmt::Debug for Text<MAX> {
+impl<const MAX: usize, const LINES: bool> fmt::Debug for Text<MAX, LINES> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:?}", &*self.0)
     }
 }
 
-impl<const MAX: usize> Serialize for Text<MAX> {
+impl<const MAX: usize, const LINES: bool> Serialize for Text<MAX, LINES> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(&self.0)
     }
 }
 
-impl<'de, const MAX: usize> Deserialize<'de> for Text<MAX> {
+impl<'de, const MAX: usize, const LINES: bool> Deserialize<'de> for Text<MAX, LINES> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Reads<const MAX: usize>;
-        impl<const MAX: usize> Visitor<'_> for Reads<MAX> {
-            type Value = Text<MAX>;
+        struct Reads<const MAX: usize, const LINES: bool>;
+        impl<const MAX: usize, const LINES: bool> Visitor<'_> for Reads<MAX, LINES> {
+            type Value = Text<MAX, LINES>;
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 write!(f, "a text of at most {MAX} bytes")
             }
-            fn visit_str<E: de::Error>(self, text: &str) -> Result<Text<MAX>, E> {
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Text<MAX, LINES>, E> {
                 if text.len() > MAX {
                     // Its length, not its content: an error is logged.
                     return Err(E::custom(format_args!(
@@ -113,13 +118,13 @@ impl<'de, const MAX: usize> Deserialize<'de> for Text<MAX> {
                 // What was replaced may take more bytes than before; then it was cut, and a cut value is another value.
                 let grew = text.chars().count() != read.0.chars().count();
                 if grew {
-                    Err(E::custom("a text with control characters that does not fit"))
+                    Err(E::custom("a text with hidden characters that does not fit"))
                 } else {
                     Ok(read)
                 }
             }
         }
-        deserializer.deserialize_str(Reads)
+        deserializer.deserialize_str(Reads::<MAX, LINES>)
     }
 }
 

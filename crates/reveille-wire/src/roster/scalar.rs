@@ -9,6 +9,7 @@ use std::num::IntErrorKind;
 use std::path::{Path, PathBuf};
 
 use ipnet::IpNet;
+use reveille_core::model::hidden::is_hidden;
 use reveille_core::model::roster::Mode;
 use reveille_core::model::time::Span;
 
@@ -47,8 +48,8 @@ impl<'t> Field<'t> {
             complaints.add(&self.spot, "it is empty", format!("write {what}"));
             return None;
         }
-        if text != text.trim() || text.chars().any(char::is_control) {
-            let wrong = format!("{} has blanks around it or control characters in it", quote(text));
+        if text != text.trim() || text.chars().any(is_hidden) {
+            let wrong = format!("{} has blanks around it or hidden characters in it", quote(text));
             complaints.add(&self.spot, wrong, "take them out");
             return None;
         }

@@ -5,6 +5,8 @@
 
 use std::fmt;
 
+use reveille_core::model::hidden::is_hidden;
+
 use super::exit::Exit;
 
 /// Why a command has no answer.
@@ -74,10 +76,10 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Foreign text without control characters, so that it can neither move the cursor nor colour the screen. Line breaks
-/// stay.
+/// Foreign text without what a terminal obeys: it can neither move the cursor, nor colour the screen, nor turn the direction of
+/// what stands beside it. Line breaks stay.
 pub(crate) fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() && c != '\n' { '\u{fffd}' } else { c }).collect()
+    text.chars().map(|c| if is_hidden(c) && c != '\n' { '\u{fffd}' } else { c }).collect()
 }
 
 #[cfg(test)]
@@ -103,5 +105,6 @@ mod tests {
     fn escape_sequences_of_others_are_defused() {
         let failure = Failure::internal(anyhow::anyhow!("server said \u{1b}[2Jboo"));
         assert!(!failure.to_string().contains('\u{1b}'));
+        assert_eq!(printable("a\u{202e}b\u{200b}\nc"), "a\u{fffd}b\u{fffd}\nc");
     }
 }

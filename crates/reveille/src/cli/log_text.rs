@@ -11,21 +11,12 @@
 use std::fmt::{self, Write as _};
 use std::io::{self, Write};
 
+use reveille_core::model::hidden::is_hidden;
 use tracing::field::Field;
 use tracing_subscriber::field::MakeExt as _;
 use tracing_subscriber::fmt::FormatFields;
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::fmt::format::{Writer, debug_fn};
-
-/// True for what a reader of a log does not see: control characters, line separators, and what turns or hides text.
-fn is_hidden(c: char) -> bool {
-    c.is_control()
-        || matches!(
-            c,
-            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-                | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
-        )
-}
 
 /// The text on one line, with hidden characters written out.
 pub(crate) fn one_line(text: &str) -> String {

@@ -27,8 +27,9 @@ use reveille_record::tape::TapeConfig;
 use reveille_wire::recording::{Header, Memory};
 use reveille_wire::report::Report;
 use reveille_wire::roster::{CheckedRoster, CloudRef};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, watch};
-use tokio::task::JoinSet;
+use tokio::task::{JoinHandle, JoinSet};
 
 use super::look::cluster_config;
 use super::{Answer, Context, looking};
@@ -99,38 +100,33 @@ struct Reached {
     strangers: BTreeMap<CloudName, Strangers>,
 }
 
+/// Everything that had to be waited for, before the first loop begins.
+struct Ready {
+    rosters: Vec<(Prepared, Reached, Beside)>,
+    background: JoinSet<()>,
+    registration: Option<registration::Registration>,
+    watchers: JoinSet<()>,
+    /// Becomes true when the last call was answered: only then another controller may act.
+    released: watch::Sender<bool>,
+}
+
 /// `run`.
 pub(crate) async fn run(context: &Context, args: &cli::controller::Run) -> Result<Answer, Failure> {
-    let rosters = context.rosters()?;
-    let mut prepared = Vec::new();
-    for checked in rosters {
-        prepared.push(prepare(context, checked).await?);
-    }
     let (stop, stopped) = watch::channel(false);
-    let mut background = JoinSet::new();
-    let reached = clouds(&prepared, &stopped, &mut background).await?;
-    let sites = if args.listen.is_some() {
-        prepared.iter_mut().map(Prepared::site).collect()
-    } else {
-        BTreeMap::new()
+    // Before anything else: a service manager may end us while the first login hangs.
+    let signals = heed_signals(stop.clone());
+    let ready = tokio::select! {
+        ready = get_ready(context, args, &stop, &stopped) => ready?,
+        () = until_told(stopped.clone()) => return Ok(Answer::fine(String::new())),
     };
-    let registration = registration::begin(context, args, sites, &stop, &mut background).await?;
+    let Ready { rosters, mut background, registration, mut watchers, released } = ready;
     let mut drivers = JoinSet::new();
-    let mut vigils = Vigils::new(stopped.clone());
-    // Becomes true when the last call was answered: only then another controller may act.
-    let (released, release) = watch::channel(false);
-    let mut watchers = JoinSet::new();
-    for (index, prepared) in prepared.into_iter().enumerate() {
-        let clouds = reached.get(&index).cloned().unwrap_or_default();
-        let standing = vigils.begin(&prepared.checked, &prepared.cluster, &mut background);
-        let presence = watch_lease(&prepared, args, &release, &mut watchers).await?;
-        let beside = Beside { standing, presence };
+    for (index, (prepared, clouds, beside)) in rosters.into_iter().enumerate() {
         let driver = launch(prepared, clouds, beside, args, &stopped, &mut background)?;
         let until =
             if args.once { Until::Settled(Duration::from_secs(args.within.into())) } else { Until::Told };
         drivers.spawn(async move { (index, driver.run(until).await) });
     }
-    let signals = tokio::spawn(heed_signals(stop.clone()));
     let ended = attend(drivers, &mut background, &stop).await;
     signals.abort();
     released.send_replace(true);
@@ -149,6 +145,38 @@ pub(crate) async fn run(context: &Context, args: &cli::controller::Run) -> Resul
         return Err(Failure::internal(error).next("start it again; the log above says more"));
     }
     if args.once { rolls(context, &ended) } else { Ok(Answer::fine(String::new())) }
+}
+
+/// Takes the ledgers, logs in, begins to listen, and finds out whether another controller acts. Nothing is judged before it ends.
+async fn get_ready(
+    context: &Context,
+    args: &cli::controller::Run,
+    stop: &watch::Sender<bool>,
+    stopped: &watch::Receiver<bool>,
+) -> Result<Ready, Failure> {
+    let mut prepared = Vec::new();
+    for checked in context.rosters()? {
+        prepared.push(prepare(context, checked).await?);
+    }
+    let mut background = JoinSet::new();
+    let reached = clouds(&prepared, stopped, &mut background).await?;
+    let sites = if args.listen.is_some() {
+        prepared.iter_mut().map(Prepared::site).collect()
+    } else {
+        BTreeMap::new()
+    };
+    let registration = registration::begin(context, args, sites, stop, &mut background).await?;
+    let mut vigils = Vigils::new(stopped.clone());
+    let (released, release) = watch::channel(false);
+    let mut watchers = JoinSet::new();
+    let mut rosters = Vec::new();
+    for (index, prepared) in prepared.into_iter().enumerate() {
+        let clouds = reached.get(&index).cloned().unwrap_or_default();
+        let standing = vigils.begin(&prepared.checked, &prepared.cluster, &mut background);
+        let presence = watch_lease(&prepared, args, &release, &mut watchers).await?;
+        rosters.push((prepared, clouds, Beside { standing, presence }));
+    }
+    Ok(Ready { rosters, background, registration, watchers, released })
 }
 
 /// Waits for all drivers. When a part fails that cannot be done without, everything stops: whoever started this process
@@ -471,15 +499,19 @@ async fn until_told(mut stopped: watch::Receiver<bool>) {
     drop(stopped.wait_for(|stop| *stop).await);
 }
 
-/// The first signal begins the stop; the second one ends the process at once.
-async fn heed_signals(stop: watch::Sender<bool>) {
-    use tokio::signal::unix::{SignalKind, signal};
-    let (Ok(mut terminate), Ok(mut interrupt)) =
-        (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
-    else {
-        tracing::error!("signals cannot be heeded; only killing ends this process");
-        return;
-    };
+/// The first signal begins the stop; the second one ends the process at once. They are ours from when this returns.
+fn heed_signals(stop: watch::Sender<bool>) -> JoinHandle<()> {
+    let signals = (signal(SignalKind::terminate()), signal(SignalKind::interrupt()));
+    tokio::spawn(async move {
+        if let (Ok(terminate), Ok(interrupt)) = signals {
+            obey(terminate, interrupt, stop).await;
+        } else {
+            tracing::error!("signals cannot be heeded; only killing ends this process");
+        }
+    })
+}
+
+async fn obey(mut terminate: Signal, mut interrupt: Signal, stop: watch::Sender<bool>) {
     let mut told = false;
     loop {
         tokio::select! {

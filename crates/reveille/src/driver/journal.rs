@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use reveille_core::engine::State;
+use reveille_core::model::hidden::is_hidden;
 use reveille_core::model::id::{IncidentId, IntentId};
 use reveille_core::model::incident::Finding;
 use reveille_core::record::Record;
@@ -125,7 +126,7 @@ fn label_of(state: &State, intent: IntentId) -> Arc<str> {
 
 fn quoted(finding: &Finding) -> String {
     finding.evidence.first().map_or_else(String::new, |evidence| {
-        let text: String = evidence.text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
+        let text: String = evidence.text.chars().map(|c| if is_hidden(c) { ' ' } else { c }).collect();
         format!(" ({}: {text})", evidence.source)
     })
 }

@@ -41,6 +41,20 @@ fn a_look_beside_a_controller_that_does_not_answer_says_so_to_people_and_program
     assert_eq!(plan.err.lines().count(), 1, "a program wants no more notes than that: {}", plan.err);
 }
 
+/// A service manager that stops it during the first login gets an exit code, and not a process that a signal ended.
+#[test]
+fn controller_that_still_waits_for_its_first_login_stops_when_told() {
+    // Takes connections, and answers nothing.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let bench = Bench::towards(silent.local_addr().unwrap().port());
+    let controller = bench.start(&["run"]);
+    let state = bench.path(".local/state/reveille/lost");
+    until("it has its ledger", || state.exists());
+    let ended = controller.terminate();
+    assert_eq!(ended.code, 0, "{}", ended.err);
+    assert!(ended.err.contains("stopping"), "{}", ended.err);
+}
+
 #[test]
 fn once_ends_by_itself_with_the_exit_code_of_the_roll() {
     let bench = Bench::new();

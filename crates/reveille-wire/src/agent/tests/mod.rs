@@ -5,6 +5,7 @@ use serde_json::json;
 use super::frame::{Ended, Hello, Order, StageReport, StageStep, Token};
 use super::identity::Part;
 use super::reason::Answered;
+use super::text::Sentence;
 use super::*;
 
 fn identity(machine: &str, boot: &str) -> Identity {
@@ -147,10 +148,18 @@ fn a_frame_of_far_more_values_than_any_has_is_refused_before_one_is_made() {
 
 #[test]
 fn texts_keep_no_control_characters_and_a_tail_keeps_the_end() {
-    assert_eq!(Word::cut("a\u{1b}[2J\nb").as_str(), "a\u{fffd}[2J\nb");
+    assert_eq!(Sentence::cut("a\u{1b}[2J\nb").as_str(), "a\u{fffd}[2J\nb");
     assert_eq!(Text::<4>::tail("häöü").as_str(), "öü");
     assert_eq!(Text::<4>::cut("häöü").as_str(), "hä");
     assert!(super::read::<Text<3>>(b"\"\\u0001b\"", 100).is_err(), "it would have been cut");
+}
+
+/// A name that ended its line wrote a line of our log; one with a mark of direction showed another name in `roll`.
+#[test]
+fn a_word_is_one_line_and_nothing_in_it_turns_or_hides_text() {
+    assert_eq!(Word::cut("w-1\n2026 INFO forged").as_str(), "w-1\u{fffd}2026 INFO forged");
+    let read = super::read::<Word>("\"w-\u{202e}1\\u200b\\t\"".as_bytes(), 100).unwrap();
+    assert_eq!(read.as_str(), "w-\u{fffd}1\u{fffd}\u{fffd}");
 }
 
 #[test]

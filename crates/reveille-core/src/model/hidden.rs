@@ -1,0 +1,27 @@
+//! What a reader of a line does not see, and a terminal obeys.
+//!
+//! A name that somebody else wrote may end the line and begin a forged one, move the cursor, or turn the direction of writing, so
+//! that a table shows another word than it holds ("trojan source", Unicode technical report 36). Every place that shows foreign text
+//! asks this one. Not here: what is put in their place, which differs between a log, a table and a message.
+
+/// Control characters, line and paragraph separators, and what turns or hides text (Unicode: Cc, Zl, Zp, and those of Cf that
+/// leave no mark of their own).
+pub fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(
+            c,
+            '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+                | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
+        )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_turns_ends_or_hides_a_line_is_hidden_and_letters_of_every_script_are_not() {
+        assert!("\n\r\t\u{1b}\u{9b}\u{2028}\u{202e}\u{2066}\u{200b}\u{feff}\u{61c}".chars().all(is_hidden));
+        assert!(!"w-1.example ÄÖ 節点 نود शिखा 🙂".chars().any(is_hidden));
+    }
+}

@@ -14,6 +14,7 @@ use crate::model::id::ZoneName;
 use crate::model::incident::{FaultKind, IncidentKey, MachineKey, Subject};
 use crate::model::instance::InstanceState;
 use crate::model::node::Ready;
+use crate::model::time::Span;
 use crate::observe::cloud::Seen;
 use crate::observe::cluster::Link;
 use crate::observe::tally::{Count, Place, Rank};
@@ -21,6 +22,11 @@ use crate::plan::freeze::Scope;
 use crate::plan::interlock;
 
 use super::State;
+
+/// A machine that was away, and that its cloud denies now, counts as away for so long. Where half of a fleet was silent and a part
+/// of the cloud could not be reached either, each denial ended the freeze a little more, and the Nodes of machines that ran were
+/// deleted (seed 3502145). Nothing is urgent about the Node of a machine that is gone.
+const LONG_GONE: Span = Span::from_min(30);
 
 impl State {
     /// Where the machine is counted, and as what.
@@ -40,6 +46,7 @@ impl State {
             Standing::Absent(absence) => match absence.kind {
                 // A machine that was seen being born is still on its way until its deadline.
                 FaultKind::NeverJoined if !self.is_late(key, absence) => Rank::Undecided,
+                FaultKind::Ghost if was_amiss() && !self.is_long_gone(key) => Rank::Amiss,
                 FaultKind::StuckDeleting | FaultKind::StuckLeaving | FaultKind::Ghost => Rank::Leaving,
                 // It serves, under a Node that it took over. A person tells the two apart in days: until then, four such
                 // machines of ten would freeze everything.
@@ -48,6 +55,12 @@ impl State {
             },
         };
         Some(Place { pool, zone: desk.zone(seen), rank })
+    }
+
+    /// Its cloud has denied it for so long that an outage of the cloud is no likely reason.
+    fn is_long_gone(&self, machine: &MachineKey) -> bool {
+        let key = IncidentKey { subject: Subject::Machine(machine.clone()), kind: FaultKind::Ghost };
+        self.cases.get(&key).is_some_and(|case| self.now.since(case.incident.first_seen) >= LONG_GONE)
     }
 
     /// Its time is over, from the first sight on: a restart or a blindness, after which it is waited for anew, makes the fleet

@@ -163,3 +163,50 @@ fn node_of_an_instance_in_another_project_is_no_ghost() {
     }
     assert!(field.state.desk().cases.keys().any(of_node));
 }
+
+/// Half of the fleet is silent, and its cloud denies three of them for a while, as where a cell and a network are away together.
+/// Each denial made the share that is away smaller, the freeze ended, and Nodes of machines that run were deleted.
+#[test]
+fn what_was_away_and_is_denied_now_ends_no_freeze() {
+    let mut field = Field::new(roster()).populate(12);
+    field.run(Span::from_min(5));
+    let silent = ["i003", "i004", "i005", "i006", "i007"];
+    for id in silent {
+        field.nodes.get_mut(id).unwrap().ready = Ready::Unknown;
+    }
+    field.run(Span::from_min(3));
+    let denied: Vec<Instance> = silent[..3].iter().filter_map(|id| field.instances.remove(*id)).collect();
+    field.run(Span::from_min(12));
+    assert!(field.case("i003", FaultKind::Ghost).is_some(), "both the list and the answer by id lack it");
+    assert_eq!(field.calls, []);
+    for instance in denied {
+        field.instances.insert(instance.id.to_string(), instance);
+    }
+    for id in silent {
+        field.nodes.get_mut(id).unwrap().ready = Ready::True;
+    }
+    field.run(Span::from_min(20));
+    assert_eq!(field.calls, []);
+}
+
+/// The same, and they are really gone: their Nodes are cleaned up, half an hour later and four in an hour.
+#[test]
+fn freeze_by_what_is_gone_has_an_end() {
+    let mut field = Field::new(roster()).populate(12);
+    field.run(Span::from_min(5));
+    let gone = ["i003", "i004", "i005", "i006", "i007"];
+    for id in gone {
+        field.nodes.get_mut(id).unwrap().ready = Ready::Unknown;
+    }
+    field.run(Span::from_min(3));
+    for id in gone {
+        field.delete_machine(id);
+        field.nodes.get_mut(id).unwrap().ready = Ready::Unknown;
+    }
+    field.run(Span::from_min(25));
+    assert_eq!(field.calls, []);
+    // Four in an hour.
+    field.run(Span::from_min(100));
+    let cleaned = field.calls.iter().filter(|call| matches!(call, Call::DeleteNode { .. })).count();
+    assert_eq!((cleaned, field.calls.len()), (gone.len(), gone.len()), "{:?}", field.calls);
+}

@@ -27,11 +27,11 @@ use super::{hosting, service};
 
 /// The reason of the event by which a cloud controller says that it deletes a Node
 /// (k8s.io/cloud-provider, controllers/nodelifecycle/node_lifecycle_controller.go, deleteNodeEvent).
-pub const DELETING_NODE: &str = "DeletingNode";
+const DELETING_NODE: &str = "DeletingNode";
 /// The kubelet's word for a cordon (kubernetes: pkg/kubelet/events/event.go).
 const CORDONED: &str = "NodeNotSchedulable";
 /// The kubelet's word for the end of a cordon.
-pub const UNCORDONED: &str = "NodeSchedulable";
+const UNCORDONED: &str = "NodeSchedulable";
 
 /// How one machine stands at roll call.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -488,17 +488,11 @@ fn last_removal<'a, 'b>(told: &'a [&'b NodeEvent]) -> &'a [&'b NodeEvent] {
     &told[ended.map_or(0, |at| at + 1)..]
 }
 
-/// The last thing that was said of the removal of this Node is that a cloud controller deletes it.
-pub fn is_deleted_by_controller(cluster: &ClusterView, name: &NodeName) -> bool {
-    let told: Vec<&NodeEvent> = cluster.events_about(name).filter(|event| event.is_removal()).collect();
-    last_removal(&told).iter().any(|event| &*event.reason == DELETING_NODE)
-}
-
 /// Whether the kubelet of this Node last said that it was cordoned. That outlives the Node for an hour, and tells of a drain
-/// that no list showed; none where it said neither.
-pub fn was_cordoned(cluster: &ClusterView, name: &NodeName) -> Option<bool> {
+/// that no list showed.
+pub fn was_cordoned(cluster: &ClusterView, name: &NodeName) -> bool {
     let told = cluster.events_about(name).map(|event| &*event.reason);
-    told.filter(|reason| matches!(*reason, CORDONED | UNCORDONED)).last().map(|reason| reason == CORDONED)
+    told.filter(|reason| matches!(*reason, CORDONED | UNCORDONED)).last() == Some(CORDONED)
 }
 
 #[cfg(test)]

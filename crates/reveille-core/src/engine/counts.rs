@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 
 use crate::diagnose::absence::{Absence, Standing};
-use crate::model::id::ZoneName;
+use crate::model::id::{NodeName, ZoneName};
 use crate::model::incident::{FaultKind, IncidentKey, MachineKey, Subject};
 use crate::model::instance::InstanceState;
 use crate::model::node::Ready;
@@ -48,9 +48,12 @@ impl State {
                 FaultKind::NeverJoined if !self.is_late(key, absence) => Rank::Undecided,
                 FaultKind::Ghost if was_amiss() && !self.is_long_gone(key) => Rank::Amiss,
                 FaultKind::StuckDeleting | FaultKind::StuckLeaving | FaultKind::Ghost => Rank::Leaving,
-                // It serves, under a Node that it took over. A person tells the two apart in days: until then, four such
-                // machines of ten would freeze everything.
+                // It serves, under a Node that it took over, or beside a second Node that anybody may have made. A person tells the
+                // two apart in days: until then, four such machines of ten would freeze everything.
                 FaultKind::Duplicate if seen.nodes.is_empty() && serves() => Rank::Present,
+                FaultKind::Duplicate if seen.nodes.iter().any(|name| self.cluster.answers(name)) => {
+                    Rank::Present
+                }
                 _ => Rank::Amiss,
             },
         };
@@ -81,7 +84,9 @@ impl State {
         });
         let (now, settle, limits) = (self.now, self.roster.timing.settle, self.roster.limits);
         let too_many = |count: Count| limits.are_too_many(count.amiss, count.total());
-        let (back, tally) = (self.tally.take_back(), &self.tally);
+        let mut back = self.tally.take_back();
+        back.append(&mut self.renewed);
+        let tally = &self.tally;
         let away = |is_in: &dyn Fn(&Place) -> bool| {
             tally.away().filter(|(_, place)| is_in(place)).map(|(key, _)| key.clone()).collect()
         };
@@ -104,6 +109,21 @@ impl State {
                 || interlock::most_are_away(&limits, all);
             self.freezes.review(now, settle, Scope::Roster, frozen, &back, || away(&|_| true));
         }
+    }
+
+    /// A watch may go on showing machines as away that have come back: their leases, which are listed apart, tell. Each of them
+    /// keeps the others of its freeze from being touched a while longer (seed 3502351).
+    pub(super) fn note_renewed(&mut self) {
+        if !self.freezes.is_any_recovering() {
+            return;
+        }
+        let silent_after = self.roster.timing.lease_silent_after;
+        let desk = self.desk();
+        let renews = |name: &NodeName| desk.cluster.lease_age(name).is_some_and(|age| age <= silent_after);
+        let is_back =
+            |key: &MachineKey| desk.seen(key).is_some_and(|(_, seen)| seen.nodes.iter().any(renews));
+        let renewed = self.tally.away().map(|(key, _)| key).filter(|key| is_back(key)).cloned().collect();
+        self.renewed = renewed;
     }
 
     /// A watch that loses what happens goes on calling nodes Ready. Their leases tell: a zone in which all of them are silent

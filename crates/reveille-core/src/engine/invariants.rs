@@ -330,10 +330,13 @@ fn check_identity(state: &State, call: &Call, seen: &Seen) -> Result<(), Violati
         let own = node.link.as_ref().filter(|link| link.by <= LinkedBy::SystemUuid);
         let own = own.and_then(|link| state.clouds.get(&link.cloud)?.instances.get(&link.instance));
         let own = own.filter(|own| own.unlisted.is_none());
-        let address = |address: &&IpAddr| {
-            seen.instance.addresses.contains(address)
-                && own.is_none_or(|own| !own.instance.addresses.contains(address))
+        // Its kubelet and its provider ID agree that it runs on its own instance, whatever addresses it writes besides.
+        let by_own_word = |own: &Seen| {
+            node.node.system_uuid.as_ref() == Some(&own.instance.id)
+                || node.node.addresses.iter().any(|address| own.instance.addresses.contains(address))
         };
+        let address =
+            |address: &&IpAddr| seen.instance.addresses.contains(address) && !own.is_some_and(by_own_word);
         let shares_address = node.node.addresses.iter().any(|it| address(&it));
         let shares_name = names.iter().any(|wanted| is_called(name.as_str(), wanted))
             && own.is_none_or(|own| !own.instance.node_names().any(|known| names.contains(&known)));

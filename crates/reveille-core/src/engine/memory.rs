@@ -146,23 +146,15 @@ impl State {
             return;
         }
         let Some(view) = self.clouds.get_mut(cloud) else { return };
-        let mut drained = Vec::new();
         for (id, seen) in &mut view.instances {
             let key = MachineKey::Instance(cloud.clone(), id.clone());
             if let Some(memory) = self.remembered.remove(&key) {
                 seen.joined = seen.joined.take().or(memory.node);
                 seen.left = seen.left.take().or(memory.left);
+                seen.of_pool = seen.of_pool.take().or(memory.pool);
                 seen.born_in_sight = memory.born;
                 seen.cordoned = memory.cordoned;
-                if let (Some(node), Some(left)) = (&seen.joined, &seen.left)
-                    && left.is_by_cordon()
-                {
-                    drained.push((node.clone(), key));
-                }
             }
-        }
-        for (node, machine) in drained {
-            self.note_drained(&node, &machine);
         }
     }
 

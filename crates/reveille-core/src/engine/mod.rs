@@ -44,7 +44,8 @@ use crate::effect::{Effect, Look};
 use crate::event::{Command, Event, Pause, PauseScope};
 use crate::model::access::UserRef;
 use crate::model::id::{
-    CloudName, Fence, IncidentId, IntentId, LookId, NodeName, PoolName, RecordId, RouterId, ZoneName,
+    CloudName, Fence, IncidentId, InstanceId, IntentId, LookId, NodeName, PoolName, RecordId, RouterId,
+    ZoneName,
 };
 use crate::model::incident::{Incident, IncidentKey, MachineKey, Subject};
 use crate::model::roster::Roster;
@@ -109,6 +110,8 @@ pub struct State {
     /// The last request for a repair of each machine, whatever came of it.
     requests: BTreeMap<MachineKey, Arc<str>>,
     rollouts: BTreeMap<PoolName, Rollout>,
+    /// Machines that turned up with another kubelet version lately, and when that counted.
+    upgraded: BTreeMap<InstanceId, Time>,
     rolling: BTreeMap<PoolName, Time>,
     /// Of which editions of its instances and of the nodes each cloud's rollouts were last told.
     rollouts_as_of: BTreeMap<CloudName, (u64, u64)>,
@@ -116,6 +119,8 @@ pub struct State {
     asked_in_full: BTreeMap<CloudName, AskedInFull>,
     /// Zones in which every lease is silent, whatever the nodes are said to be.
     hushed: BTreeSet<ZoneName>,
+    /// Machines that count as away and whose leases are renewed again, until the freezes are reviewed.
+    renewed: Vec<MachineKey>,
     /// What too many machines were away from, and what recovers.
     freezes: Freezes,
     /// Pools in which another actor is at work.
@@ -180,8 +185,6 @@ pub struct State {
     recording: BTreeMap<RecordId, IntentId>,
     /// The last intent of an earlier process.
     inherited: IntentId,
-    /// Machines whose Nodes were cordoned until they were deleted, by the Node's name.
-    drained: BTreeMap<NodeName, MachineKey>,
     /// Records that the ledger has not acknowledged yet.
     outstanding: BTreeMap<RecordId, Record>,
     /// Records that the ledger refused, in order: they are written before anything new is decided.
@@ -262,10 +265,12 @@ impl State {
             pauses: BTreeSet::new(),
             requests: BTreeMap::new(),
             rollouts: BTreeMap::new(),
+            upgraded: BTreeMap::new(),
             rolling: BTreeMap::new(),
             rollouts_as_of: BTreeMap::new(),
             asked_in_full: BTreeMap::new(),
             hushed: BTreeSet::new(),
+            renewed: Vec::new(),
             freezes: Freezes::default(),
             others: BTreeMap::new(),
             newcomers: BTreeMap::new(),
@@ -304,7 +309,6 @@ impl State {
             newly_joined: Vec::new(),
             recording: BTreeMap::new(),
             inherited: IntentId::default(),
-            drained: BTreeMap::new(),
             outstanding: BTreeMap::new(),
             unwritten: VecDeque::new(),
             unwritten_max: outbox::UNWRITTEN_MAX,
@@ -513,7 +517,7 @@ impl State {
         }
     }
 
-    fn mark(&mut self, cloud: &CloudName, ids: impl IntoIterator<Item = crate::model::id::InstanceId>) {
+    fn mark(&mut self, cloud: &CloudName, ids: impl IntoIterator<Item = InstanceId>) {
         self.dirty.extend(ids.into_iter().map(|id| MachineKey::Instance(cloud.clone(), id)));
     }
 

@@ -17,6 +17,7 @@ use crate::model::id::{CloudName, InstanceId, PoolName};
 use crate::model::incident::MachineKey;
 use crate::model::roster::{Mode, Pool};
 use crate::model::time::{Span, Time};
+use crate::observe::cloud::Seen;
 use crate::plan::desk::Others;
 use crate::plan::interlock;
 use crate::record::Record;
@@ -30,8 +31,13 @@ impl State {
         if self.book.deleted_by_us(id) {
             return;
         }
-        let pool = self.desk().seen(key).and_then(|(_, seen)| seen.pool().cloned());
-        let Some(pool) = pool else {
+        let desk = self.desk();
+        let seen = desk.seen(key).map(|(_, seen)| seen);
+        if seen.is_some_and(Seen::is_stray) {
+            // Whoever may make instances would hold every pool by making one and deleting it, again and again.
+            return;
+        }
+        let Some(pool) = seen.and_then(|seen| seen.of_pool.clone()) else {
             // Its marks do not tell whose it is: it may have been of any.
             self.note_gone_unseen(cloud, id);
             return;

@@ -10,7 +10,7 @@ use crate::event::{CloudFact, CloudSnapshot, ClusterFact, Scope};
 use crate::guard::{Guard, stands};
 use crate::model::id::{CloudName, InstanceId, NodeName, PoolName};
 use crate::model::incident::{IncidentKey, MachineKey, Subject};
-use crate::model::node::{NodeEvent, Provider, Ready};
+use crate::model::node::{Provider, Ready};
 use crate::model::signs::{self, Removal};
 use crate::model::time::{Span, Time};
 use crate::observe::cloud::{CloudChange, Left, NodeOf, Whose};
@@ -21,8 +21,8 @@ use crate::record::{Joined, Record};
 use super::memory::Remembered;
 use super::{AskedInFull, JOINED_MAX, LookFor, Rollout, State};
 
-/// So many Nodes that were cordoned until they were deleted are known by name.
-const DRAINED_MAX: usize = 1024;
+/// One machine is upgraded no oftener than this.
+const UPGRADED_AGAIN: Span = Span::from_min(24 * 60);
 
 impl State {
     pub(super) fn on_cloud(&mut self, name: &CloudName, fact: CloudFact) {
@@ -208,10 +208,10 @@ impl State {
             ClusterFact::Leases(list) => {
                 self.cluster.leases(now, self.roster.timing.lease_silent_after, list);
                 self.review_hush();
+                self.note_renewed();
             }
             ClusterFact::NodeEvent(event) => {
                 let name = event.node.clone();
-                self.unsay_drained(&event);
                 self.cluster.remember(now, event);
                 self.mark_former(&name);
             }
@@ -305,9 +305,7 @@ impl State {
             )
         });
         self.cluster.set_weak(name, !strong);
-        if let Some(seen) = self.cluster.nodes.get_mut(name) {
-            seen.link = link;
-        }
+        self.cluster.set_link(name, link);
         self.mark_sharing(name);
         self.note_joined(name);
     }
@@ -347,9 +345,6 @@ impl State {
 
     fn note_left(&mut self, cloud: &CloudName, id: &InstanceId, node: &NodeName, removal: &Removal) {
         let key = MachineKey::Instance(cloud.clone(), id.clone());
-        if *removal == Removal::Drained {
-            self.note_drained(node, &key);
-        }
         let (at, sign) = (self.now, removal.sign());
         let left = Some(Box::new(Left { at, sign: sign.clone() }));
         let Some(seen) = self.clouds.get_mut(cloud).and_then(|view| view.instances.get_mut(id)) else {
@@ -389,9 +384,9 @@ impl State {
         let MachineKey::Instance(cloud, id) = key else { return false };
         let Some(seen) = self.clouds.get(cloud).and_then(|view| view.instances.get(id)) else { return false };
         let Some(node) = seen.joined.clone().filter(|_| seen.left.is_none()) else { return false };
-        let is_drained = absence::was_cordoned(&self.cluster, &node).unwrap_or(seen.cordoned)
-            && !absence::is_deleted_by_controller(&self.cluster, &node)
-            && !self.cluster.nodes.contains_key(&node);
+        // The ledger's word is not unsaid by an event: anybody who may write events can say that a Node was uncordoned.
+        let was_cordoned = seen.cordoned || absence::was_cordoned(&self.cluster, &node);
+        let is_drained = was_cordoned && !self.cluster.nodes.contains_key(&node);
         if !is_drained || !stands(Guard::Drained) {
             return false;
         }
@@ -400,45 +395,12 @@ impl State {
         true
     }
 
-    /// By which sign the Node was taken away on purpose, if it was.
+    /// By which sign the Node was taken away on purpose, if it was. Who deleted a cordoned Node does not matter: a person has that
+    /// machine in hand, and events that name another one who deleted it can be written by every kubelet.
     fn removal_of(&self, gone: &NodeSeen) -> Option<Removal> {
         let removal = signs::removal(&gone.node.intent, gone.node.cordoned)?;
-        let drained = removal == Removal::Drained;
-        let counts = !drained
-            || stands(Guard::Drained) && !absence::is_deleted_by_controller(&self.cluster, &gone.node.name);
+        let counts = removal != Removal::Drained || stands(Guard::Drained);
         counts.then_some(removal)
-    }
-
-    /// Its Node was cordoned until it was deleted. What is not so any more makes room.
-    pub(super) fn note_drained(&mut self, node: &NodeName, machine: &MachineKey) {
-        if self.drained.len() >= DRAINED_MAX {
-            let mut known = std::mem::take(&mut self.drained);
-            let is_left =
-                |key: &MachineKey| self.desk().seen(key).is_some_and(|(_, seen)| seen.left.is_some());
-            known.retain(|_, key| is_left(key));
-            self.drained = known;
-        }
-        self.drained.insert(node.clone(), machine.clone());
-    }
-
-    /// The cloud controller says that it deleted this Node, or its kubelet that the cordon was taken back before. That it was
-    /// cordoned says nothing of the machine then.
-    fn unsay_drained(&mut self, event: &NodeEvent) {
-        if !matches!(&*event.reason, absence::DELETING_NODE | absence::UNCORDONED) {
-            return;
-        }
-        let Some(machine) = self.drained.remove(&event.node) else { return };
-        let MachineKey::Instance(cloud, id) = &machine else { return };
-        let Some(seen) = self.clouds.get_mut(cloud).and_then(|view| view.instances.get_mut(id)) else {
-            return;
-        };
-        if seen.left.take_if(|left| left.is_by_cordon()).is_none() {
-            return;
-        }
-        // The ledger hears of it by the record that ends every leaving.
-        let node = seen.joined.clone().unwrap_or_else(|| event.node.clone());
-        self.newly_joined.push(Joined { machine: machine.clone(), node, pool: seen.pool().cloned() });
-        self.dirty.insert(machine);
     }
 
     /// A node went before its instance was ever listed: where a cloud's parts take a while to agree, it may be there all the
@@ -638,7 +600,7 @@ impl State {
             if rollout.images.is_empty() && rollout.versions.is_empty() {
                 continue;
             }
-            rollout.changed_at = self.rollout_changed_at(&pool, &rollout);
+            rollout.changed_at = self.rollout_changed_at(cloud, &pool, &rollout);
             match rollout.changed_at {
                 Some(at) => self.rolling.insert(pool.clone(), at + self.roster.timing.rollout_quiet),
                 None => self.rolling.remove(&pool),
@@ -650,16 +612,36 @@ impl State {
 
     /// The first reading of a pool that has one image is no change. Of a pool that has two when a process starts, nothing tells
     /// whether it was rolled a minute before: it may have two for years, and waits once in vain.
-    fn rollout_changed_at(&self, pool: &PoolName, now: &Rollout) -> Option<Time> {
+    fn rollout_changed_at(&mut self, cloud: &CloudName, pool: &PoolName, now: &Rollout) -> Option<Time> {
         let known = self.rollouts.get(pool);
-        let changed = |now: &BTreeSet<Arc<str>>, known: Option<&BTreeSet<Arc<str>>>| match known {
+        let new = |now: &BTreeSet<Arc<str>>, known: Option<&BTreeSet<Arc<str>>>| match known {
             // A machine that a ledger alone tells of has no image.
-            Some(known) if !known.is_empty() => now.difference(known).next().is_some(),
-            _ => now.len() > 1,
+            Some(known) if !known.is_empty() => now.difference(known).cloned().collect(),
+            _ if now.len() > 1 => now.clone(),
+            _ => BTreeSet::new(),
         };
-        let images = changed(&now.images, known.map(|known| &known.images));
-        let versions = changed(&now.versions, known.map(|known| &known.versions));
-        if images || versions { Some(self.now) } else { known.and_then(|known| known.changed_at) }
+        let images = new(&now.images, known.map(|known| &known.images));
+        let versions = new(&now.versions, known.map(|known| &known.versions));
+        let before = known.and_then(|known| known.changed_at);
+        let is_rolling = !images.is_empty() || self.is_upgraded(cloud, pool, &versions);
+        if is_rolling { Some(self.now) } else { before }
+    }
+
+    /// A machine of the pool runs one of these versions, and has not counted for this within a day. A kubelet writes its version
+    /// itself: one that wrote another each time kept its whole pool from being repaired.
+    fn is_upgraded(&mut self, cloud: &CloudName, pool: &PoolName, versions: &BTreeSet<Arc<str>>) -> bool {
+        let Some(view) = self.clouds.get(cloud).filter(|_| !versions.is_empty()) else { return false };
+        let now = self.now;
+        self.upgraded.retain(|_, at| now.since(*at) < UPGRADED_AGAIN);
+        let mut is_first = false;
+        for (id, seen) in view.instances.iter().filter(|(_, seen)| seen.pool() == Some(pool)) {
+            let node = seen.nodes.first().and_then(|name| self.cluster.nodes.get(name));
+            let version = node.and_then(|node| node.node.kubelet.as_ref());
+            if version.is_some_and(|version| versions.contains(version)) {
+                is_first |= self.upgraded.insert(id.clone(), now).is_none();
+            }
+        }
+        is_first
     }
 }
 

@@ -18,7 +18,6 @@ use crate::model::id::{CloudName, GroupId, InstanceId, InstanceName, NodeName, N
 use crate::model::instance::{Instance, InstanceState, Port};
 use crate::model::network::{Router, SecurityGroup};
 use crate::model::roster::{Claim, GroupRef, Pool, Roster};
-use crate::model::signs;
 use crate::model::time::{ServiceTime, Span, Time};
 
 use super::access::AccessView;
@@ -40,6 +39,8 @@ pub struct Seen {
     pub instance: Arc<Instance>,
     /// Whose it is, by its marks.
     pub claim: Whose,
+    /// The pool that it is of, or was of last: an operator may have taken that mark off.
+    pub of_pool: Option<PoolName>,
     /// When it came into sight.
     pub first_seen: Time,
     /// Its ports, as of the newest snapshot or fresh read.
@@ -80,6 +81,16 @@ pub enum Whose {
     Several,
 }
 
+impl Whose {
+    /// The pool, when exactly one claims it.
+    pub const fn pool(&self) -> Option<&PoolName> {
+        match self {
+            Self::Pool(pool) => Some(pool),
+            Self::Nobody | Self::Several => None,
+        }
+    }
+}
+
 /// A node that left on purpose: drained, scaled down.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Left {
@@ -87,13 +98,6 @@ pub struct Left {
     pub at: Time,
     /// By which sign.
     pub sign: Arc<str>,
-}
-
-impl Left {
-    /// Only a cordon says so: the cloud controller's word that it deleted the Node takes that back.
-    pub fn is_by_cordon(&self) -> bool {
-        *self.sign == *signs::DRAINED
-    }
 }
 
 /// An instance that the listing no longer holds.
@@ -122,9 +126,11 @@ impl Unlisted {
 
 impl Seen {
     fn new(now: Time, instance: Arc<Instance>, claim: Whose) -> Self {
+        let of_pool = claim.pool().cloned();
         Self {
             instance,
             claim,
+            of_pool,
             first_seen: now,
             ports: Vec::new(),
             nodes: Vec::new(),
@@ -143,10 +149,13 @@ impl Seen {
 
     /// The pool, when exactly one claims it.
     pub const fn pool(&self) -> Option<&PoolName> {
-        match &self.claim {
-            Whose::Pool(pool) => Some(pool),
-            _ => None,
-        }
+        self.claim.pool()
+    }
+
+    /// It carries the cluster's mark alone, and never was of a pool as far as anybody knows: a bastion, or a pool that the roster
+    /// does not name.
+    pub fn is_stray(&self) -> bool {
+        self.claim == Whose::Nobody && self.of_pool.is_none()
     }
 
     /// Proved gone by id.
@@ -376,6 +385,7 @@ impl CloudView {
                 || seen.instance.addresses != instance.addresses;
             let before = reindex.then(|| seen.instance.clone());
             seen.instance = instance.clone();
+            seen.of_pool = claim.pool().cloned().or_else(|| seen.of_pool.take());
             seen.claim = claim;
             seen.unlisted = None;
             self.edition += 1;

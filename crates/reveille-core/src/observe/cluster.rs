@@ -357,8 +357,10 @@ impl ClusterView {
     pub fn leases(&mut self, now: Time, silent_after: Span, list: Leases) {
         let nodes = &self.nodes;
         let has_nodes = |names: &[NodeName]| {
-            // Both are in order of name.
-            let mut nodes = nodes.keys().peekable();
+            // Both are in order of name. A Node that stands for no machine of the roster says nothing of the fleet: whoever may
+            // create Nodes would make it dark for good, and so would a dead pool of somebody else's.
+            let mut nodes =
+                nodes.iter().filter(|(_, seen)| seen.link.is_some()).map(|(name, _)| name).peekable();
             let has_node = |name: &NodeName| {
                 while nodes.next_if(|node| *node < name).is_some() {}
                 nodes.next_if(|node| *node == name).is_some()
@@ -368,7 +370,16 @@ impl ClusterView {
         self.leases.take(now, silent_after, list, has_nodes);
     }
 
-    /// How many nodes had a silent lease at the last list of leases, of how many that had one.
+    /// This node stands for this machine, or for none that is known.
+    pub fn set_link(&mut self, name: &NodeName, link: Option<Link>) {
+        let Some(seen) = self.nodes.get_mut(name) else { return };
+        if seen.link.is_some() != link.is_some() {
+            self.leases.nodes_changed();
+        }
+        seen.link = link;
+    }
+
+    /// How many nodes of machines had a silent lease at the last list of leases, of how many that had one.
     pub const fn silence(&self) -> (u32, u32) {
         self.leases.silence()
     }

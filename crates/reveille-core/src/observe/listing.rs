@@ -100,8 +100,11 @@ impl CloudView {
             .cloned()
             .collect();
         let is_new = |id: &&InstanceId| self.instances.get(*id).is_none_or(|seen| seen.unlisted.is_none());
-        let newly = missing.iter().filter(is_new).count();
-        let tolerated = roster.timing.may_lack(known);
+        // Instances of no pool come and go as others like it, and neither raise a doubt nor spend what is tolerated.
+        let is_stray = |id: &InstanceId| self.instances.get(id).is_some_and(Seen::is_stray);
+        let newly = missing.iter().filter(is_new).filter(|id| !is_stray(id)).count();
+        let of_pools = expected().filter(|seen| !seen.is_stray()).count() + unseen().count();
+        let tolerated = roster.timing.may_lack(of_pools);
         let owned_listed = known - missing.len();
         let emptied = owned_listed == 0 && known > 0;
         // The only machine of a project may really be gone, and its Node then goes as well.
@@ -112,7 +115,7 @@ impl CloudView {
         } else if emptied && (known > 1 || named) {
             Some(format!("its list is empty, and held {known} of our machines before"))
         } else if newly > tolerated {
-            Some(format!("{newly} of {known} machines went missing from its list at once"))
+            Some(format!("{newly} of {of_pools} machines went missing from its list at once"))
         } else {
             None
         };

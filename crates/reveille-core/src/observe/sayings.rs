@@ -19,6 +19,8 @@ use crate::model::time::{Span, Time};
 
 /// So many node events are remembered, and so many of former objects.
 const EVENTS_MAX: usize = 1024;
+/// So many are remembered of one node: what one kubelet writes does not push out what is said of others.
+const OF_NODE_MAX: usize = 32;
 /// What is said of a removal is said about when it happens. What was heard so long before an object was last known to be there
 /// was said of another: after a restart, an hour of events is heard at once (seed 3107121: the Node went a minute later).
 const ABOUT_THEN: Span = Span::from_min(1);
@@ -44,17 +46,31 @@ impl Sayings {
     /// The watch brings an event.
     pub(super) fn hear(&mut self, now: Time, event: NodeEvent) {
         if !self.told.iter().any(|told| told.event == event) && !self.former.contains(&event) {
-            push(&mut self.told, Told { at: now, event });
+            self.keep(Told { at: now, event });
         }
+    }
+
+    /// The oldest about the same node makes room, or the oldest of all.
+    fn keep(&mut self, told: Told) {
+        let mut of_node =
+            self.told.iter().enumerate().filter(|(_, other)| other.event.node == told.event.node);
+        let oldest = of_node.next().map(|(place, _)| place);
+        if of_node.count() + 1 >= OF_NODE_MAX {
+            oldest.and_then(|place| self.told.remove(place));
+        }
+        push(&mut self.told, told);
     }
 
     /// What the API still holds about a name, oldest first. The order of this list is the order in which it happened.
     pub(super) fn read(&mut self, now: Time, list: &[NodeEvent]) {
-        for event in list.iter().filter(|event| !self.former.contains(event)) {
+        for event in list {
+            if self.former.contains(event) {
+                continue;
+            }
             let known = self.told.iter().position(|told| told.event == *event);
             let known = known.and_then(|place| self.told.remove(place));
             let told = known.unwrap_or_else(|| Told { at: now, event: event.clone() });
-            push(&mut self.told, told);
+            self.keep(told);
         }
     }
 

@@ -11,7 +11,7 @@
 //! (pkg/kubelet/kubelet_node_status.go, tryRegisterWithAPIServer). Such a machine serves, and no Node is linked to it.
 //!
 //! An address or a name that the Node's own instance has as well is explained by that instance: two projects may use one
-//! address twice, and names are given twice. A system UUID is never explained by another instance.
+//! address twice, and names are given twice. So is any address of a Node whose kubelet shows its own instance's UUID or address. A system UUID is never explained by another instance.
 //!
 //! It does not decide what follows: `diagnose` says that the machine is contested, `plan` holds what could hurt it.
 
@@ -114,6 +114,13 @@ impl Identities {
         let mut within = self.by_range.range(range..=last).filter(|(net, _)| range.contains(*net));
         wider.all(alone) && within.all(|(_, held)| alone(held))
     }
+}
+
+/// The kubelet's own word and the provider ID agree on whose Node it is. What further addresses it writes into its status are no
+/// sign of another machine: with one line, a kubelet would keep 64 others from being repaired.
+fn runs_on(node: &Node, own: &Instance) -> bool {
+    node.system_uuid.as_ref() == Some(&own.id)
+        || node.addresses.iter().any(|address| own.addresses.contains(address))
 }
 
 /// The instance that the provider ID names and the UUID does not.
@@ -238,7 +245,9 @@ impl<'a> Views<'a> {
         let Some(own) = own.filter(|own| own.unlisted.is_none()) else { return false };
         match by {
             Identity::SystemUuid | Identity::Agent => false,
-            Identity::Address(address) => own.instance.addresses.contains(&address),
+            Identity::Address(address) => {
+                own.instance.addresses.contains(&address) || runs_on(&node.node, &own.instance)
+            }
             Identity::Name => {
                 own.instance.node_names().any(|name| of.node_names().any(|other| other == name))
             }

@@ -228,6 +228,23 @@ fn newcomers_do_not_hide_that_others_come_back() {
     }
 }
 
+/// While they come back, the watch begins to show an old state: only their leases tell, which are listed apart. Those that are still
+/// away would have come back a moment later.
+#[test]
+fn leases_tell_that_others_come_back_while_the_watch_shows_an_old_state() {
+    let (mut field, silent) = silent_together();
+    let (shown, hidden) = silent.split_at(silent.len() / 2);
+    for id in shown {
+        field.nodes.get_mut(id).unwrap().ready = Ready::True;
+        field.run(s(10));
+    }
+    for id in hidden {
+        field.run(s(20));
+        field.renews.push(id.clone());
+    }
+    assert!(field.calls.is_empty(), "{:?}", field.calls);
+}
+
 #[test]
 fn denied_call_is_made_again_and_ends_no_repair() {
     let mut field = Field::new(roster()).populate(10);

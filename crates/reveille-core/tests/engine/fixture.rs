@@ -168,6 +168,8 @@ pub struct Field {
     pub in_use: BTreeSet<IpNet>,
     pub renewals: u64,
     pub silent: Vec<String>,
+    /// Machines whose leases are renewed although the watch goes on showing their Nodes as silent.
+    pub renews: Vec<String>,
     /// Machines whose agents report with every round, and what they say.
     pub agents: BTreeMap<String, AgentReport>,
     /// How an agent that is asked answers, and whether its node comes back.
@@ -229,6 +231,7 @@ impl Field {
             in_use: BTreeSet::new(),
             renewals: 0,
             silent: Vec::new(),
+            renews: Vec::new(),
             agents: BTreeMap::new(),
             answers_ask: (Outcome::Accepted { request: None }, true),
             deaf: false,
@@ -358,8 +361,9 @@ impl Field {
 
     pub fn list_leases(&mut self) {
         self.renewals += 1;
-        let leases = self.nodes.values().map(|node| {
-            let silent = node.ready != Ready::True || self.silent.contains(&node.name.to_string());
+        let leases = self.nodes.iter().map(|(id, node)| {
+            let silent = node.ready != Ready::True && !self.renews.contains(id)
+                || self.silent.contains(&node.name.to_string());
             (node.name.clone(), Renewal::nth(if silent { 0 } else { self.renewals }))
         });
         let unlisted = self.unlisted_leases.iter().map(|name| (name.clone(), Renewal::nth(self.renewals)));

@@ -18,6 +18,7 @@ mod handover;
 mod hands;
 mod hosting;
 mod identity;
+mod lamed;
 mod links;
 mod listings;
 mod lost_nodes;

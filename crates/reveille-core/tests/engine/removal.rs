@@ -46,22 +46,31 @@ fn cordoned_node_that_is_deleted_was_removed_on_purpose() {
     assert_eq!(field.records.iter().filter(|record| matches!(record, Record::Left { .. })).count(), 1);
 }
 
-/// The cloud controller deletes Nodes whose instances it does not find, cordoned or not.
+/// Whoever may write events can say that it was the cloud controller that deleted the Node, or that it was uncordoned before:
+/// every kubelet may. What a person has in hand is not rebooted and deleted for that. The agents read it so as well.
 #[test]
-fn cordoned_node_deleted_by_cloud_controller_is_vanished() {
-    for told_before in [true, false] {
-        let mut field = cordoned();
-        if told_before {
-            say(&mut field, "DeletingNode", "cloud-node-lifecycle-controller");
+fn no_event_unsays_that_a_node_was_cordoned_when_it_was_deleted() {
+    let told = [
+        ("DeletingNode", "cloud-node-lifecycle-controller"),
+        ("NodeSchedulable", "kubelet"),
+        ("NodeSchedulable", "anybody"),
+    ];
+    for (reason, reporter) in told {
+        for minutes in [None, Some(0), Some(60)] {
+            let mut field = cordoned();
+            if minutes.is_none() {
+                say(&mut field, reason, reporter);
+            }
+            field.nodes.remove("i003");
+            field.sync_nodes();
+            if let Some(minutes) = minutes {
+                field.run(Span::from_min(minutes));
+                say(&mut field, reason, reporter);
+            }
+            field.run(Span::from_min(180));
+            assert_eq!(field.calls, [], "{reason} {minutes:?}");
+            assert!(field.case("i003", FaultKind::Vanished).is_none());
         }
-        field.nodes.remove("i003");
-        field.sync_nodes();
-        if !told_before {
-            say(&mut field, "DeletingNode", "cloud-node-lifecycle-controller");
-        }
-        field.run(Span::from_min(3));
-        let case = field.case("i003", FaultKind::Vanished).expect("its cloud controller took its Node");
-        assert_eq!(case.incident.findings[0].cause.label(), "node-deleted-not-in-cloud");
     }
 }
 
@@ -103,11 +112,14 @@ fn drain_that_fell_into_a_gap_of_the_watch_is_known_by_what_the_kubelet_said() {
     for uncordoned in [false, true] {
         let mut field = Field::new(roster()).populate(10);
         field.run(Span::from_min(5));
+        if uncordoned {
+            say(&mut field, "NodeNotSchedulable", "kubelet");
+            say(&mut field, "NodeSchedulable", "kubelet");
+        }
         field.nodes.remove("i003");
         field.sync_nodes();
-        say(&mut field, "NodeNotSchedulable", "kubelet");
-        if uncordoned {
-            say(&mut field, "NodeSchedulable", "kubelet");
+        if !uncordoned {
+            say(&mut field, "NodeNotSchedulable", "kubelet");
         }
         say(&mut field, "RemovingNode", "node-controller");
         field.run(Span::from_min(20));

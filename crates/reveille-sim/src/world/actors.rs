@@ -347,6 +347,10 @@ impl World {
             self.plan(after, Task::CollectLease(name.clone()));
         }
         if let Some(id) = node.system_uuid.clone() {
+            // Whoever deleted it: a person has a machine in hand whose Node was cordoned, and it is not to come back by itself.
+            if node.cordoned {
+                self.identity.removed.insert(id.clone());
+            }
             self.node_deleted_by.insert(id.clone(), Cause::NodeDeletedByPerson);
             self.note_health(&id);
             self.note_causes(&id);

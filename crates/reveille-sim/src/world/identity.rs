@@ -103,7 +103,7 @@ impl World {
         }
     }
 
-    /// A person deletes the machine's nodes. Who cordons before means it: the machine is not to come back by itself.
+    /// A person deletes the machine's nodes.
     pub(super) fn delete_node_by_person(&mut self, id: &InstanceId) {
         // Of one whose marks come only later, or came since the last full listing, what became of its Node is kept nowhere (seeds
         // 3256583 and 3264454): Nova's listings of changes do not tell that an instance was tagged.
@@ -112,9 +112,6 @@ impl World {
             self.identity.shown.remove(id);
         }
         for name in self.nodes_of(id) {
-            if self.cluster.nodes.get(&name).is_some_and(|node| node.cordoned) {
-                self.identity.removed.insert(id.clone());
-            }
             self.delete_node(&name);
         }
     }

@@ -23,9 +23,9 @@ use crate::plan::interlock;
 
 use super::State;
 
-/// A machine that was away, and that its cloud denies now, counts as away for so long. Where half of a fleet was silent and a part
-/// of the cloud could not be reached either, each denial ended the freeze a little more, and the Nodes of machines that ran were
-/// deleted (seed 3502145). Nothing is urgent about the Node of a machine that is gone.
+/// A machine that was away, and that its cloud denies now, counts as away for so long. Where half of a fleet was silent and a
+/// part of the cloud could not be reached either, each denial ended the freeze a little more, and the Nodes of machines that
+/// ran were deleted (seed 3502145). Nothing is urgent about the Node of a machine that is gone.
 const LONG_GONE: Span = Span::from_min(30);
 
 impl State {
@@ -48,8 +48,8 @@ impl State {
                 FaultKind::NeverJoined if !self.is_late(key, absence) => Rank::Undecided,
                 FaultKind::Ghost if was_amiss() && !self.is_long_gone(key) => Rank::Amiss,
                 FaultKind::StuckDeleting | FaultKind::StuckLeaving | FaultKind::Ghost => Rank::Leaving,
-                // It serves, under a Node that it took over, or beside a second Node that anybody may have made. A person tells the
-                // two apart in days: until then, four such machines of ten would freeze everything.
+                // It serves, under a Node that it took over, or beside a second Node that anybody may have made. A person tells
+                // the two apart in days: until then, four such machines of ten would freeze everything.
                 FaultKind::Duplicate if seen.nodes.is_empty() && serves() => Rank::Present,
                 FaultKind::Duplicate if seen.nodes.iter().any(|name| self.cluster.answers(name)) => {
                     Rank::Present

@@ -395,8 +395,8 @@ impl State {
         true
     }
 
-    /// By which sign the Node was taken away on purpose, if it was. Who deleted a cordoned Node does not matter: a person has that
-    /// machine in hand, and events that name another one who deleted it can be written by every kubelet.
+    /// By which sign the Node was taken away on purpose, if it was. Who deleted a cordoned Node does not matter: a person has
+    /// that machine in hand, and events that name another one who deleted it can be written by every kubelet.
     fn removal_of(&self, gone: &NodeSeen) -> Option<Removal> {
         let removal = signs::removal(&gone.node.intent, gone.node.cordoned)?;
         let counts = removal != Removal::Drained || stands(Guard::Drained);

@@ -11,7 +11,8 @@
 //! (pkg/kubelet/kubelet_node_status.go, tryRegisterWithAPIServer). Such a machine serves, and no Node is linked to it.
 //!
 //! An address or a name that the Node's own instance has as well is explained by that instance: two projects may use one
-//! address twice, and names are given twice. So is any address of a Node whose kubelet shows its own instance's UUID or address. A system UUID is never explained by another instance.
+//! address twice, and names are given twice. So is any address of a Node whose kubelet shows its own instance's UUID or
+//! address. A system UUID is never explained by another instance.
 //!
 //! It does not decide what follows: `diagnose` says that the machine is contested, `plan` holds what could hurt it.
 

@@ -228,8 +228,8 @@ fn newcomers_do_not_hide_that_others_come_back() {
     }
 }
 
-/// While they come back, the watch begins to show an old state: only their leases tell, which are listed apart. Those that are still
-/// away would have come back a moment later.
+/// While they come back, the watch begins to show an old state: only their leases tell, which are listed apart. Those that are
+/// still away would have come back a moment later.
 #[test]
 fn leases_tell_that_others_come_back_while_the_watch_shows_an_old_state() {
     let (mut field, silent) = silent_together();

@@ -1,7 +1,8 @@
 //! Texts and lists that cannot grow: what a peer wrote is refused by its length before it is kept.
 //!
-//! [`Text`] refuses what is longer than its bound and takes control characters out; a [`Word`] is one line besides, and nothing in it
-//! turns or hides text, so that no name can forge a line of a log or reorder a table. [`List`] stops reading at its bound. [`Secret`] is a text that shows itself to nobody: it is written to JSON, because it
+//! [`Text`] refuses what is longer than its bound and takes control characters out. A [`Word`] is one line besides, and nothing
+//! in it turns or hides text, so that no name can forge a line of a log or reorder a table.
+//! [`List`] stops reading at its bound. [`Secret`] is a text that shows itself to nobody: it is written to JSON, because it
 //! has to travel, and to nothing else.
 
 use std::fmt;

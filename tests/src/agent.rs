@@ -34,7 +34,10 @@ pub fn agent_on_ec2(
     metadata: Option<&Metadata>,
 ) -> Result<Background> {
     let folder = node.file("agent").display().to_string();
-    let words = [&[program, "agent", "--folder", &folder, "--stay", "3"], arguments].concat();
+    let bounds = bounding_set()?;
+    let less_than_root = ["setpriv", "--no-new-privs", "--bounding-set", &bounds];
+    let words =
+        [&less_than_root, &[program, "agent", "--folder", &folder, "--stay", "3"][..], arguments].concat();
     let mut command = node.command(&words);
     let log = fs::File::options().create(true).append(true).open(node.file("agent.log"))?;
     if let Some(metadata) = metadata {
@@ -42,6 +45,16 @@ pub fn agent_on_ec2(
     }
     command.env("NO_COLOR", "1").stdout(log.try_clone()?).stderr(log);
     Background::start(command)
+}
+
+/// What the unit of the agent leaves it of root's rights, as setpriv takes it: what it lists must be enough for real kubeadm.
+fn bounding_set() -> Result<String> {
+    let unit = include_str!("../../deploy/reveille-agent.service");
+    let lines = unit.lines().filter_map(|line| line.strip_prefix("CapabilityBoundingSet="));
+    let names = lines.flat_map(str::split_whitespace).filter_map(|name| name.strip_prefix("CAP_"));
+    let kept: Vec<String> = names.map(|name| format!("+{}", name.to_lowercase())).collect();
+    ensure!(!kept.is_empty(), "the unit bounds no capabilities");
+    Ok(format!("-all,{}", kept.join(",")))
 }
 
 /// Plans, a pool for each of these nodes: kubeadm, with what the rig's nodes need under it.

@@ -1,7 +1,7 @@
 //! All that must be true before anything is merged, step by step, and the sum of it.
 //!
 //! ```text
-//!  fmt ─▶ clippy ─▶ tests ─▶ tidy ─▶ e2e ─▶ durations, what failed, what was not run and why, one closing line
+//!  fmt ─▶ clippy ─▶ tests ─▶ dependencies ─▶ tidy ─▶ e2e ─▶ durations, what failed, what was not run and why, one closing line
 //! ```
 //!
 //! A failed step does not stop the next one: whoever waited wants to know everything. Tests that need a rig are told as not
@@ -14,7 +14,7 @@ use anyhow::Result;
 
 use crate::run::Ended;
 use crate::tally::Tally;
-use crate::{cargo, e2e, run, tidy};
+use crate::{cargo, dependencies, e2e, run, tidy};
 
 /// Whether the rig's tests are to be run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,6 +53,7 @@ pub(crate) fn run(rig: Rig) -> Result<bool> {
         timed("tests, for machines", || {
             Ok(test_programs("tests, for machines", run::to_the_end(tests_on_machines, TESTS_WITHIN)?))
         })?,
+        timed("dependencies", dependencies::check)?,
         timed("tidy", || Ok(Tally::one("tidy", tidy::run(&crate::root())?)))?,
     ];
     steps.push(match rig {

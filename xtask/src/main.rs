@@ -15,6 +15,7 @@
 //! named with its reason and never counts as passed. Nothing here knows what any test is about.
 
 mod ci;
+mod dependencies;
 mod e2e;
 mod fuzz;
 mod run;

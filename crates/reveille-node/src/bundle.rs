@@ -19,8 +19,8 @@ use reveille_agent::checkup::Facts;
 use reveille_core::diagnose::console::mask_secrets;
 use secrecy::{ExposeSecret as _, SecretString};
 
+use crate::durable::put_own;
 use crate::logs::Log;
-use crate::memory_file::put;
 use crate::root::Root;
 use crate::target::agent_config::AgentConfig;
 use crate::target::kubeconfig::Kubeconfig;
@@ -123,7 +123,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if is_other || path.file_name().is_none() {
         return Err(io::Error::other("what stands there is no file"));
     }
-    put(path, bytes)
+    put_own(path, bytes)
 }
 
 /// Every secret that is known to be on this machine, as it stands there.

@@ -15,8 +15,8 @@ use thiserror::Error;
 use tokio::sync::{Mutex, mpsc};
 
 use crate::distribution::{Deed, Order};
+use crate::durable::replace;
 use crate::inspect::Inspector;
-use crate::memory_file::replace;
 use crate::pem;
 use crate::program::{self, ProgramError};
 use crate::root::Root;

@@ -16,6 +16,7 @@ pub mod certificate;
 pub mod discovery;
 pub mod distribution;
 pub mod driver;
+mod durable;
 pub mod hands;
 pub mod identity;
 pub mod inspect;

@@ -263,6 +263,7 @@ impl Agent {
         plan: &Plan,
         tell: &mut impl FnMut(Time, Told<'_>),
     ) -> Result<Plan, AgentError> {
+        plan::may_be_followed(plan)?;
         self.shelf.keep(plan)?;
         self.desk.progress.has_plan();
         let desk = &self.desk;

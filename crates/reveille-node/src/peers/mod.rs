@@ -29,8 +29,8 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use tokio_rustls::rustls::{ClientConfig, ServerConfig};
 
+use crate::durable::replace;
 use crate::link::Keyring;
-use crate::memory_file::replace;
 
 pub use listen::{Listener, own_address};
 

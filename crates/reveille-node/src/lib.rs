@@ -30,6 +30,7 @@ pub mod pause;
 pub mod peers;
 pub mod pem;
 pub mod pin;
+pub mod private;
 pub mod probe;
 pub mod program;
 pub mod report;

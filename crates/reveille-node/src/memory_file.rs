@@ -81,6 +81,11 @@ impl MemoryFile {
         Self(folder.join(NAME))
     }
 
+    /// The folder that it is in.
+    pub fn folder(&self) -> &Path {
+        self.0.parent().unwrap_or(Path::new("/"))
+    }
+
     /// What is remembered; an empty memory where there is no file.
     ///
     /// # Errors

@@ -44,6 +44,7 @@ use crate::link::{Keyring, KeyringError, Link, LinkError};
 use crate::memory_file::MemoryFile;
 use crate::pause::Pause;
 use crate::peers::{self, Circle, Listener};
+use crate::private::{self, FolderError};
 use crate::probe::Metadata;
 use crate::root::Root;
 
@@ -110,6 +111,9 @@ pub enum AgentError {
     /// It was refused, and asking again changes nothing.
     #[error("the registration server does not enrol this machine")]
     Refused(#[source] LinkError),
+    /// Its folder is not this machine's alone.
+    #[error(transparent)]
+    Folder(#[from] FolderError),
     /// What it keeps of its enrolment cannot be read or written.
     #[error(transparent)]
     Keyring(#[from] KeyringError),
@@ -143,6 +147,7 @@ pub enum Told<'a> {
 ///
 /// Why.
 pub async fn run(mut setup: Setup, mut tell: impl FnMut(Time, Told<'_>)) -> Result<(), AgentError> {
+    private::folder(&setup.folder)?;
     let shelf = Shelf::within(&setup.folder);
     let (config, _) = setup.settings.check()?;
     let (heard_in, heard) = mpsc::channel(QUEUED);
@@ -406,3 +411,6 @@ impl Agent {
 fn stamp(at: Time) -> Word {
     Word::cut(&reveille_wire::stamp::Stamp(at).to_string())
 }
+
+#[cfg(test)]
+mod tests;

@@ -15,6 +15,7 @@
 mod courier;
 mod desk;
 mod door;
+mod enrolling;
 mod evidence;
 mod plan;
 mod progress;
@@ -24,6 +25,7 @@ mod tokens;
 use std::net::SocketAddr;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -148,7 +150,7 @@ pub async fn run(mut setup: Setup, mut tell: impl FnMut(Time, Told<'_>)) -> Resu
     private::folder(&setup.folder)?;
     let shelf = Shelf::within(&setup.folder);
     let (config, _) = setup.settings.check()?;
-    let (heard_in, heard) = mpsc::channel(QUEUED);
+    let (heard_in, mut heard) = mpsc::channel(QUEUED);
     let (say, frames) = mpsc::channel(QUEUED);
     let mut held = shelf.read()?;
     let joined = held.as_ref().is_some_and(|plan| shelf.has_joined(plan));
@@ -158,7 +160,16 @@ pub async fn run(mut setup: Setup, mut tell: impl FnMut(Time, Told<'_>)) -> Resu
     let _door = door::open(&mut setup, &circle).await;
     let (parts, evidence) = mpsc::channel(1);
     let is_invited = Keyring::open(&setup.folder.join("link"))?.is_none();
-    let courier = Courier::new(&setup, known, heard_in, courier::Out { frames, evidence }, &circle).await?;
+    let out = courier::Out { frames, evidence };
+    let courier = {
+        let mut enrolled = pin!(Courier::new(&setup, known, heard_in, out, &circle));
+        loop {
+            tokio::select! {
+                courier = &mut enrolled => break courier?,
+                Some(next) = heard.recv() => tell(crate::driver::now(), Told::Link(&next)),
+            }
+        }
+    };
     let courier = tokio::spawn(courier.run());
     let mut desk = Desk::new(say.clone(), Collector::new(&setup, parts));
     desk.progress.runs();

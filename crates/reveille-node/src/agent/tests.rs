@@ -1,10 +1,13 @@
-//! An agent that begins where somebody prepared its folder.
+//! An agent that begins where somebody prepared its folder, or stands between it and its server.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
+use std::sync::{Arc, Mutex};
 
 use reveille_wire::agent::Secret;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
 
 use super::*;
 use crate::pin::{Pin, Pins};
@@ -69,4 +72,35 @@ async fn no_key_is_written_through_a_link_or_into_a_folder_that_is_others_too() 
     let fresh = run(invited(machine.path(), at("fresh/agent"), 1), |_, _| {});
     assert!(tokio::time::timeout(Duration::from_millis(500), fresh).await.is_err(), "it goes on trying");
     assert!(at("fresh/agent/link/enrolling.pem").exists());
+}
+
+#[tokio::test]
+async fn each_try_to_enrol_that_failed_is_told_with_its_cause_and_when_the_next_one_is() {
+    const PORTAL: &[u8] =
+        b"HTTP/1.1 302 Found\r\nserver: captive\r\nlocation: http://portal/\r\ncontent-length: 0\r\n\r\n";
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let portal = tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let mut request = [0; 1024];
+            drop(stream.read(&mut request).await);
+            drop(stream.write_all(PORTAL).await);
+        }
+    });
+    let machine = tempfile::tempdir().unwrap();
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let heard = Arc::clone(&told);
+    let running = run(invited(machine.path(), machine.path().join("agent"), port), move |_, told| {
+        heard.lock().unwrap().push(format!("{told:?}"));
+    });
+    assert!(tokio::time::timeout(Duration::from_secs(4), running).await.is_err(), "it tries again");
+    portal.abort();
+    let told = told.lock().unwrap().clone();
+    assert!((1..=4).contains(&told.len()), "first, and at pauses that grow: {told:?}");
+    for line in &told {
+        for part in [&format!("127.0.0.1:{port}"), "captive", "302", "again in"] {
+            assert!(line.contains(part), "{part}: {line}");
+        }
+        assert!(!line.contains("c4nary"), "{line}");
+    }
 }

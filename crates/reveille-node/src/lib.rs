@@ -21,6 +21,7 @@ pub mod hands;
 pub mod identity;
 pub mod inspect;
 pub mod join;
+pub mod known;
 mod lines;
 pub mod link;
 pub mod logs;

@@ -6,8 +6,7 @@ use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::PathBuf;
 
-use reveille_core::diagnose::console::mask_secrets;
-
+use crate::known::Known;
 use crate::probe::Probe;
 use crate::root::named as named_file;
 
@@ -85,26 +84,27 @@ impl Probe {
             Ok(text) => Log { name: "journalctl".to_owned(), text, note: None },
             Err(why) => Log { name: "journalctl".to_owned(), text: String::new(), note: Some(why) },
         };
-        let root = self.root.clone();
+        let (root, known) = (self.root.clone(), self.known.clone());
+        let journal = masked(journal, &known);
         let named = named.to_vec();
         let files = tokio::task::spawn_blocking(move || {
             let own = FILES.into_iter().map(|path| (path.to_owned(), root.file(path)));
             let named =
                 named.into_iter().map(|path| (path.display().to_string(), named_file(&path).map(Some)));
             own.chain(named)
-                .filter_map(|(name, file)| Some(log(name, file.transpose()?, bytes_max)))
+                .filter_map(|(name, file)| Some(log(name, file.transpose()?, bytes_max, &known)))
                 .collect::<Vec<_>>()
         });
-        let mut logs = vec![masked(journal)];
+        let mut logs = vec![journal];
         logs.extend(files.await.unwrap_or_default());
         logs
     }
 }
 
 /// The end of a file.
-fn log(name: String, file: io::Result<File>, bytes_max: u64) -> Log {
+fn log(name: String, file: io::Result<File>, bytes_max: u64, known: &Known) -> Log {
     match file.and_then(|file| tail(file, bytes_max)) {
-        Ok((text, note)) => masked(Log { name, text, note }),
+        Ok((text, note)) => masked(Log { name, text, note }, known),
         Err(error) => Log { name, text: String::new(), note: Some(error.to_string()) },
     }
 }
@@ -126,8 +126,8 @@ fn tail(mut file: File, bytes_max: u64) -> io::Result<(String, Option<String>)> 
     Ok((text, note))
 }
 
-fn masked(log: Log) -> Log {
-    let text = mask_secrets(&log.text).into_owned();
+fn masked(log: Log, known: &Known) -> Log {
+    let text = known.clean(&log.text);
     Log { text, ..log }
 }
 
@@ -140,7 +140,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("kubelet.log");
         std::fs::write(&path, "--token abcdef.0123456789abcdef\nlast\n").unwrap();
-        let log = log("kubelet.log".to_owned(), File::open(&path), 20);
+        let log = log("kubelet.log".to_owned(), File::open(&path), 20, &Known::default());
         assert_eq!((log.text.as_str(), log.note.is_some()), ("last\n", true));
         let whole = Log { text: "first line\nsecond\nthird\n".to_owned(), note: None, ..log };
         assert_eq!(whole.end(15).text, "second\nthird\n");

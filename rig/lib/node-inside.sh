@@ -40,6 +40,7 @@ cp "$lib/node-systemctl.sh" "$dir/bin/systemctl" && chmod +x "$dir/bin/systemctl
 for real in /usr/bin/systemctl /bin/systemctl; do
   [ ! -e "$real" ] || mount --bind "$dir/bin/systemctl" "$real"
 done
+cp "$lib/node-kubeadm.sh" "$dir/bin/kubeadm" && chmod +x "$dir/bin/kubeadm"
 printf 'state=%q\nnode=%q\n' "$state" "$node" >"$dir/bin/of"
 
 root_group=/reveille-rig-$(basename "$state")-$node

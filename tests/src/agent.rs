@@ -71,7 +71,9 @@ pub fn plans(nodes: &[(&Node<'_>, &str)]) -> Result<PathBuf> {
             found.map(str::to_owned).with_context(|| format!("join.yaml has no {from}"))
         };
         let (server, pin) = (between("apiServerEndpoint: \"", "\"")?, between("caCertHashes: [\"", "\"")?);
-        let is_base = |line: &&str| !line.starts_with("discovery") && !line.starts_with("  name:");
+        // The node's patches come from the machine's side: a plan may not bring any.
+        let is_base =
+            |line: &&str| !["discovery", "patches", "  name:"].iter().any(|start| line.starts_with(start));
         let base: Vec<&str> = join.lines().filter(is_base).collect();
         let name = format!("base-{pool}.yaml");
         fs::write(first.file(&name), base.join("\n"))?;

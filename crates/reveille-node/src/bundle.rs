@@ -1,12 +1,12 @@
 //! Everything that somebody else needs to see what is wrong with a machine, in one file, with secrets taken out.
 //!
 //! ```text
-//!  facts · checks · logs · configuration files ─▶ masked by shape and by name ─▶ known secrets, word by word ─▶ tar.gz
+//!  facts · checks · logs · configuration files ─▶ known secrets, whole ─▶ masked by shape and by name ─▶ tar.gz
 //! ```
 //!
-//! Masking is done twice, by different means: first as all text is (names of secrets, shapes of tokens, private keys, long
-//! base64), then every secret that this machine is known to have is looked for as it is, and blotted out wherever it stands. Keys
-//! are not packed at all. `reveille diagnose FILE` reads it and comes to what the doctor came to.
+//! Secrets are taken out twice, by different means (`known`): every one that this machine is known to have is looked for as it
+//! is and blotted out wherever it stands, and then all text is masked as everywhere (names of secrets, shapes of tokens, private
+//! keys, long base64). Keys are not packed at all. `reveille diagnose FILE` reads it and comes to what the doctor came to.
 
 mod tar;
 
@@ -16,19 +16,16 @@ use std::path::Path;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use reveille_agent::checkup::Facts;
-use reveille_core::diagnose::console::mask_secrets;
-use secrecy::{ExposeSecret as _, SecretString};
+use secrecy::SecretString;
 
+use crate::durable::put_own;
+use crate::known::Known;
 use crate::logs::Log;
-use crate::memory_file::put;
 use crate::root::Root;
-use crate::target::agent_config::AgentConfig;
-use crate::target::kubeconfig::Kubeconfig;
-use crate::target::{BOOTSTRAP_KUBECONFIG, KUBECONFIG, KUBELET_CONFIG, KUBELET_FLAGS, Kind, Token};
+use crate::target::{BOOTSTRAP_KUBECONFIG, KUBECONFIG, KUBELET_CONFIG, KUBELET_FLAGS, Token};
 
 /// The folder in the archive; `diagnose` knows a doctor's bundle by its members.
 const FOLDER: &str = "reveille-doctor";
-const MASK: &str = "[masked]";
 /// Configuration that tells how the machine joins and runs. Keys are not among it.
 const FILES: [&str; 30] = [
     KUBECONFIG,
@@ -62,8 +59,6 @@ const FILES: [&str; 30] = [
     "/proc/version",
     "/proc/net/route",
 ];
-/// A secret that is shorter than this would blot out words.
-const SECRET_BYTES_MIN: usize = 8;
 
 /// What is packed.
 #[derive(Debug)]
@@ -91,10 +86,10 @@ pub struct Contents<'a> {
 /// None but of memory: it is made in memory, and written by [`write`].
 pub fn pack(contents: &Contents<'_>) -> io::Result<Vec<u8>> {
     let Contents { root, token, own, facts, report_json, verdict, logs } = contents;
-    let secrets = secrets(root, *token, own);
+    let known = Known::of_machine(root, *token, own);
     let mut archive = tar::Archive::new(GzEncoder::new(Vec::new(), Compression::default()));
     let mut put =
-        |name: &str, text: &str| archive.put(&format!("{FOLDER}/{name}"), clean(text, &secrets).as_bytes());
+        |name: &str, text: &str| archive.put(&format!("{FOLDER}/{name}"), known.clean(text).as_bytes());
     put("verdict.txt", verdict)?;
     put("report.json", report_json)?;
     put("facts.txt", &format!("{facts:#?}\n"))?;
@@ -123,48 +118,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     if is_other || path.file_name().is_none() {
         return Err(io::Error::other("what stands there is no file"));
     }
-    put(path, bytes)
-}
-
-/// Every secret that is known to be on this machine, as it stands there.
-fn secrets(root: &Root, token: Option<&Token>, own: &[SecretString]) -> Vec<SecretString> {
-    let mut secrets = Vec::new();
-    let mut keep = |text: &str| {
-        // A key stands on many lines, and each of them alone is a part of it.
-        for line in text
-            .lines()
-            .map(str::trim)
-            .filter(|line| line.len() >= SECRET_BYTES_MIN && !line.starts_with("-----"))
-        {
-            secrets.push(SecretString::from(line));
-        }
-    };
-    for secret in own {
-        keep(secret.expose_secret());
-    }
-    if let Some(token) = token {
-        keep(token.whole().expose_secret());
-        keep(token.secret().expose_secret());
-    }
-    for kind in [Kind::K3s, Kind::Rke2] {
-        let Ok(config) = AgentConfig::read(kind, root) else { continue };
-        config.secrets().for_each(&mut keep);
-        if let Ok(Some(token)) = config.token(root) {
-            keep(token.whole().expose_secret());
-            keep(token.secret().expose_secret());
-        }
-    }
-    for path in [KUBECONFIG, BOOTSTRAP_KUBECONFIG] {
-        let Ok(Some(read)) = Kubeconfig::read(root, path) else { continue };
-        if let Some(token) = &read.token {
-            keep(token.expose_secret());
-            keep(token.expose_secret().split_once('.').map_or("", |(_, secret)| secret));
-        }
-        if let Some(key) = read.client.as_ref().and_then(|client| client.key_pem()) {
-            keep(&key_lines(key.expose_secret()));
-        }
-    }
-    secrets
+    put_own(path, bytes)
 }
 
 /// The lines between the marks of a private key; what else stands in the file is public.
@@ -180,16 +134,6 @@ pub(crate) fn key_lines(pem: &str) -> String {
         }
     }
     lines
-}
-
-fn clean(text: &str, secrets: &[SecretString]) -> String {
-    let mut text = mask_secrets(text).into_owned();
-    for secret in secrets {
-        if text.contains(secret.expose_secret()) {
-            text = text.replace(secret.expose_secret(), MASK);
-        }
-    }
-    text
 }
 
 #[cfg(test)]

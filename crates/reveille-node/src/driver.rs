@@ -27,6 +27,7 @@ use crate::hands::{Hands, Tokens};
 use crate::inspect::{Found, Inspector, Unanswered};
 use crate::memory_file::{MemoryError, MemoryFile};
 use crate::peers::{Circle, Question};
+use crate::private::{self, FolderError};
 
 /// Events wait here for no longer than a step takes.
 const QUEUED: usize = 64;
@@ -94,8 +95,14 @@ pub struct Driver<T> {
 
 /// The agent cannot begin.
 #[derive(Debug, Error)]
-#[error(transparent)]
-pub struct BeginError(#[from] MemoryError);
+pub enum BeginError {
+    /// Its memory cannot be read.
+    #[error(transparent)]
+    Memory(#[from] MemoryError),
+    /// Its folder is not this machine's alone.
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+}
 
 #[derive(Debug)]
 enum Inner {
@@ -123,8 +130,9 @@ impl<T: Tokens + 'static> Driver<T> {
     ///
     /// # Errors
     ///
-    /// Its memory is there and cannot be read.
+    /// Its memory is there and cannot be read, or is in a folder that others may write.
     pub fn new(begin: Begin<T>) -> Result<Self, BeginError> {
+        private::folder(begin.memory.folder())?;
         let memory = begin.memory.read()?;
         begin.inspector.clear_scratch();
         let name = begin.inspector.node_name().clone();

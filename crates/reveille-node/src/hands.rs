@@ -15,8 +15,8 @@ use thiserror::Error;
 use tokio::sync::{Mutex, mpsc};
 
 use crate::distribution::{Deed, Order};
+use crate::durable::replace;
 use crate::inspect::Inspector;
-use crate::memory_file::replace;
 use crate::pem;
 use crate::program::{self, ProgramError};
 use crate::root::Root;
@@ -253,9 +253,8 @@ fn keep(root: &Root, paths: &[String], copies: &Path) -> Result<(), DeedError> {
 }
 
 fn copy(root: &Root, path: &Path, to: &Path) -> Result<(), DeedError> {
-    let from = root.real(path);
-    let failed = |source| DeedError::File { what: "keep a copy of", path: from.clone(), source };
-    if from.is_dir() {
+    let failed = |source| DeedError::File { what: "keep a copy of", path: path.to_owned(), source };
+    if root.folder(path).map_err(failed)?.is_some() {
         for name in root.names(path).map_err(failed)?.unwrap_or_default() {
             copy(root, &path.join(name), to)?;
         }

@@ -570,14 +570,14 @@ impl Inspector {
     }
 
     fn has_process(&self, is_wanted: impl Fn(&[&str]) -> bool) -> Option<bool> {
-        let own = std::fs::read_link("/proc/self/ns/mnt").ok();
+        let own = Root::default().link("/proc/self/ns/mnt");
         let Ok(Some(processes)) = self.root.names("/proc") else { return None };
         let numbers = processes.iter().filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()));
         Some(numbers.into_iter().any(|process| {
             let Ok(Some(line)) = self.root.text(format!("/proc/{process}/cmdline")) else { return false };
             // Programs that hide their arguments leave one text with spaces in their place.
             let words: Vec<&str> = line.split(['\0', ' ']).filter(|word| !word.is_empty()).collect();
-            let here = || std::fs::read_link(self.root.at(format!("/proc/{process}/ns/mnt"))).ok() == own;
+            let here = || self.root.link(format!("/proc/{process}/ns/mnt")) == own;
             is_wanted(&words) && here()
         }))
     }

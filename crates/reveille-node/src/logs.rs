@@ -4,11 +4,11 @@
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use reveille_core::diagnose::console::mask_secrets;
-
+use crate::known::Known;
 use crate::probe::Probe;
+use crate::root::named as named_file;
 
 /// Of each log this much is read, from its end.
 const TAIL_BYTES_MAX: u64 = 4 * 1024 * 1024;
@@ -84,32 +84,32 @@ impl Probe {
             Ok(text) => Log { name: "journalctl".to_owned(), text, note: None },
             Err(why) => Log { name: "journalctl".to_owned(), text: String::new(), note: Some(why) },
         };
-        let root = self.root.clone();
+        let (root, known) = (self.root.clone(), self.known.clone());
+        let journal = masked(journal, &known);
         let named = named.to_vec();
         let files = tokio::task::spawn_blocking(move || {
-            let own = FILES.into_iter().map(|path| (path.to_owned(), root.real(path), false));
-            let named = named.into_iter().map(|path| (path.display().to_string(), path, true));
+            let own = FILES.into_iter().map(|path| (path.to_owned(), root.file(path)));
+            let named =
+                named.into_iter().map(|path| (path.display().to_string(), named_file(&path).map(Some)));
             own.chain(named)
-                .filter_map(|(name, path, wanted)| file(name, &path, wanted, bytes_max))
+                .filter_map(|(name, file)| Some(log(name, file.transpose()?, bytes_max, &known)))
                 .collect::<Vec<_>>()
         });
-        let mut logs = vec![masked(journal)];
+        let mut logs = vec![journal];
         logs.extend(files.await.unwrap_or_default());
         logs
     }
 }
 
-/// The end of a file; nothing where it is not there and nobody named it.
-fn file(name: String, path: &Path, wanted: bool, bytes_max: u64) -> Option<Log> {
-    match tail(path, bytes_max) {
-        Ok((text, note)) => Some(masked(Log { name, text, note })),
-        Err(error) if error.kind() == io::ErrorKind::NotFound && !wanted => None,
-        Err(error) => Some(Log { name, text: String::new(), note: Some(error.to_string()) }),
+/// The end of a file.
+fn log(name: String, file: io::Result<File>, bytes_max: u64, known: &Known) -> Log {
+    match file.and_then(|file| tail(file, bytes_max)) {
+        Ok((text, note)) => masked(Log { name, text, note }, known),
+        Err(error) => Log { name, text: String::new(), note: Some(error.to_string()) },
     }
 }
 
-fn tail(path: &Path, bytes_max: u64) -> io::Result<(String, Option<String>)> {
-    let mut file = File::open(path)?;
+fn tail(mut file: File, bytes_max: u64) -> io::Result<(String, Option<String>)> {
     let length = file.metadata()?.len();
     let cut = length.saturating_sub(bytes_max);
     file.seek(SeekFrom::Start(cut))?;
@@ -126,8 +126,8 @@ fn tail(path: &Path, bytes_max: u64) -> io::Result<(String, Option<String>)> {
     Ok((text, note))
 }
 
-fn masked(log: Log) -> Log {
-    let text = mask_secrets(&log.text).into_owned();
+fn masked(log: Log, known: &Known) -> Log {
+    let text = known.clean(&log.text);
     Log { text, ..log }
 }
 
@@ -140,7 +140,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("kubelet.log");
         std::fs::write(&path, "--token abcdef.0123456789abcdef\nlast\n").unwrap();
-        let log = file("kubelet.log".to_owned(), &path, true, 20).unwrap();
+        let log = log("kubelet.log".to_owned(), File::open(&path), 20, &Known::default());
         assert_eq!((log.text.as_str(), log.note.is_some()), ("last\n", true));
         let whole = Log { text: "first line\nsecond\nthird\n".to_owned(), note: None, ..log };
         assert_eq!(whole.end(15).text, "second\nthird\n");

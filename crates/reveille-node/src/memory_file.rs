@@ -4,8 +4,7 @@
 //! cannot be read is said, never taken for an empty memory: attempts that were made would be made again.
 
 use std::fs;
-use std::io::{self, Write as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use reveille_agent::Memory;
@@ -13,6 +12,8 @@ use reveille_agent::model::Leaving;
 use reveille_core::model::time::Time;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
+
+use crate::durable::replace;
 
 const NAME: &str = "memory.json";
 
@@ -80,6 +81,11 @@ impl MemoryFile {
         Self(folder.join(NAME))
     }
 
+    /// The folder that it is in.
+    pub fn folder(&self) -> &Path {
+        self.0.parent().unwrap_or(Path::new("/"))
+    }
+
     /// What is remembered; an empty memory where there is no file.
     ///
     /// # Errors
@@ -120,32 +126,6 @@ impl MemoryFile {
         let text = serde_json::to_vec(&kept).map_err(|failure| failed(failure.into()))?;
         replace(&self.0, &text).map_err(failed)
     }
-}
-
-/// Puts a file that only its owner reads in place of another, durably.
-pub(crate) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("/"));
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    put(path, content)?;
-    fs::File::open(folder)?.sync_all()
-}
-
-/// Writes a file that only its owner reads beside its place, and moves it there: no link that lies there is followed.
-pub(crate) fn put(path: &Path, content: &[u8]) -> io::Result<()> {
-    let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(".new");
-    let beside = path.with_file_name(name);
-    match fs::remove_file(&beside) {
-        Err(failure) if failure.kind() != io::ErrorKind::NotFound => return Err(failure),
-        _ => {}
-    }
-    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&beside)?;
-    let written = file.write_all(content).and_then(|()| file.sync_all());
-    let placed = written.and_then(|()| fs::rename(&beside, path));
-    if placed.is_err() {
-        fs::remove_file(&beside).ok();
-    }
-    placed
 }
 
 impl From<Leaving> for KeptLeaving {

@@ -156,6 +156,7 @@ fn idle(lab: &mut Lab) -> Result<()> {
     let running = lab.reveille.run(&place, &["--listen", "127.0.0.1:0", "--plans", &plans])?;
     let (server, pin, token) = invitation(lab, &place, "workers")?;
     fs::write(node.file("token"), &token)?;
+    fs::set_permissions(node.file("token"), std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
     let file = node.file("token").display().to_string();
     let program = lab.reveille.on_machines().display().to_string();
     let words = ["--server", &server, "--ca-pin", &pin, "--token-file", &file, "--instance-id", &machine.id];

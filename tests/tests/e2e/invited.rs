@@ -32,6 +32,7 @@ pub(crate) fn an_invited_machine_joins_and_its_agent_keeps_its_node(lab: &mut La
     let running = lab.reveille.run(&place, &listen)?;
     let (server, pin, token) = invitation(lab, &place, "workers")?;
     fs::write(node.file("token"), &token)?;
+    fs::set_permissions(node.file("token"), std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
     let file = node.file("token").display().to_string();
     let first = ["--server", &server, "--ca-pin", &pin, "--token-file", &file, "--instance-id", &machine.id];
     let metadata = Metadata::open()?;
@@ -120,6 +121,7 @@ pub(crate) fn the_engine_asks_the_agent_before_it_asks_the_cloud(lab: &mut Lab) 
     let running = lab.reveille.run(&place, &["--listen", "127.0.0.1:0", "--plans", &plans])?;
     let (server, pin, token) = invitation(lab, &place, "workers")?;
     fs::write(node.file("token"), &token)?;
+    fs::set_permissions(node.file("token"), std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
     let file = node.file("token").display().to_string();
     let words = ["--server", &server, "--ca-pin", &pin, "--token-file", &file, "--instance-id", &machine.id];
     let mut process = agent(&node, &program, &words)?;

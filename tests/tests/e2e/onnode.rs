@@ -135,6 +135,7 @@ fn a_token_that_died_is_renewed_while_it_waits(props: &Props<'_>, node: &Node<'_
     node.edit(&good, "aaaaaa.0123456789abcdef")?;
     let file = node.file("token");
     fs::write(&file, "aaaaaa.0123456789abcdef\n")?;
+    fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
     let joined = std::thread::scope(|scope| {
         let renews = scope.spawn(|| {
             std::thread::sleep(s(4));

@@ -67,6 +67,7 @@ impl Invited<'_> {
     fn invite(&self, node: &Node<'_>, pool: &str, instance: &str) -> Result<(String, Vec<String>)> {
         let (server, pin, token) = invitation(self.lab, self.place, pool)?;
         fs::write(node.file("token"), token)?;
+        fs::set_permissions(node.file("token"), std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
         let file = node.file("token").display().to_string();
         let words = ["--server", &server, "--ca-pin", &pin, "--token-file", &file, "--instance-id", instance];
         Ok((server.clone(), words.map(str::to_owned).to_vec()))

@@ -19,14 +19,15 @@ use reveille_wire::agent::{
     AgentFrame, Facts, Identity, PROTOCOL, Plan, Reason, Refused, Secret, ServerFrame,
 };
 use tokio::sync::mpsc;
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Instant, sleep_until};
 
 use crate::driver::now;
 use crate::identity;
-use crate::link::{Carrier, Enrolment, Keyring, LinkError, Session};
+use crate::link::{Carrier, Keyring, LinkError, Session};
 use crate::pause::{Pause, jittered};
 use crate::peers::Circle;
 
+use super::enrolling::enrol;
 use super::{AgentError, Setup, plan};
 
 /// After a session that lasted for so long, pauses begin anew.
@@ -295,44 +296,6 @@ impl Courier {
                 Err(failure) => tracing::warn!("the renewed certificate cannot be kept: {failure}"),
             },
             Err(failure) => tracing::warn!("the certificate was not renewed: {failure}"),
-        }
-    }
-}
-
-/// Asks to be enrolled until it is, or until asking again changes nothing.
-async fn enrol(
-    setup: &Setup,
-    folder: &std::path::Path,
-    identity: &Identity,
-    name: Option<NodeName>,
-    heard: &mpsc::Sender<Heard>,
-) -> Result<Keyring, AgentError> {
-    let (Some(link), Some(invitation)) = (&setup.link, &setup.invitation) else {
-        return Err(AgentError::NotEnrolled);
-    };
-    let name = name.map(|name| Word::cut(name.as_str()));
-    let wish = Enrolment::kept(folder, identity.clone(), setup.facts.clone(), name);
-    let wish = wish.map_err(AgentError::Refused)?;
-    let mut pause = Pause::default();
-    loop {
-        match wish.ask(link, invitation, now()).await {
-            Ok((credential, kept)) => {
-                let keyring = Keyring::keep(folder, credential, kept)?;
-                Enrolment::forget(folder);
-                return Ok(keyring);
-            }
-            Err(failure) if failure.is_final() => {
-                // Whoever answered under another key is not the server, and says nothing of what the server knows.
-                if !matches!(failure.reason(), Some(Reason::CaPinMismatch { .. })) {
-                    Enrolment::forget(folder);
-                }
-                return Err(AgentError::Refused(failure));
-            }
-            Err(failure) => {
-                let asked_s = failure.retry_after_s();
-                heard.try_send(Heard::Down(failure.with_causes())).ok();
-                sleep(pause.next(asked_s)).await;
-            }
         }
     }
 }

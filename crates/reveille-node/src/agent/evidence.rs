@@ -31,6 +31,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 use super::{AbortOnDrop, Setup};
 use crate::bundle::{self, Contents};
 use crate::inspect::Inspector;
+use crate::known::Known;
 use crate::logs::Log;
 use crate::probe::Probe;
 use crate::report;
@@ -179,15 +180,18 @@ impl Collecting {
     async fn collect(&self, id: u64) -> (Ended, String) {
         let failed = |why: String| (Ended::Failed, why);
         let (probe, facts, checks) = self.look().await;
+        let token = match &self.inspector {
+            Some(inspector) => inspector.token().await,
+            None => None,
+        };
+        let (root, own, of_join) = (self.root.clone(), self.own.clone(), token.clone());
+        let known = tokio::task::spawn_blocking(move || Known::of_machine(&root, of_join.as_ref(), &own));
+        let probe = probe.knowing(known.await.unwrap_or_default());
         let logs = probe.logs_within(&[], LOG_BYTES[0] as u64).await;
         let told = Report::DoctorReport(Box::new(report::report(&facts, &checks, &logs)));
         let json = match Document::from(told).to_json() {
             Ok(json) => json,
             Err(error) => return failed(format!("the report cannot be written: {error}")),
-        };
-        let token = match &self.inspector {
-            Some(inspector) => inspector.token().await,
-            None => None,
         };
         let work = Work {
             root: self.root.clone(),

@@ -14,15 +14,18 @@
 
 mod courier;
 mod desk;
+mod door;
+mod enrolling;
 mod evidence;
 mod plan;
 mod progress;
 mod provider;
 mod tokens;
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -43,7 +46,8 @@ use crate::inspect::Inspector;
 use crate::link::{Keyring, KeyringError, Link, LinkError};
 use crate::memory_file::MemoryFile;
 use crate::pause::Pause;
-use crate::peers::{self, Circle, Listener};
+use crate::peers::Circle;
+use crate::private::{self, FolderError};
 use crate::probe::Metadata;
 use crate::root::Root;
 
@@ -57,9 +61,6 @@ use tokens::FromServer;
 
 /// Frames and things heard wait here for no longer than a step takes.
 const QUEUED: usize = 256;
-/// Longest for the server's name, where its address says which one is ours.
-const LOOKUP_WITHIN: Duration = Duration::from_secs(5);
-
 /// How an agent begins.
 #[derive(Debug)]
 pub struct Setup {
@@ -110,6 +111,9 @@ pub enum AgentError {
     /// It was refused, and asking again changes nothing.
     #[error("the registration server does not enrol this machine")]
     Refused(#[source] LinkError),
+    /// Its folder is not this machine's alone.
+    #[error(transparent)]
+    Folder(#[from] FolderError),
     /// What it keeps of its enrolment cannot be read or written.
     #[error(transparent)]
     Keyring(#[from] KeyringError),
@@ -143,19 +147,29 @@ pub enum Told<'a> {
 ///
 /// Why.
 pub async fn run(mut setup: Setup, mut tell: impl FnMut(Time, Told<'_>)) -> Result<(), AgentError> {
+    private::folder(&setup.folder)?;
     let shelf = Shelf::within(&setup.folder);
     let (config, _) = setup.settings.check()?;
-    let (heard_in, heard) = mpsc::channel(QUEUED);
+    let (heard_in, mut heard) = mpsc::channel(QUEUED);
     let (say, frames) = mpsc::channel(QUEUED);
     let mut held = shelf.read()?;
     let joined = held.as_ref().is_some_and(|plan| shelf.has_joined(plan));
     let known = courier::Known { plan: held.as_ref(), joined };
     let zone = setup.facts.zone.as_ref().map(|zone| ZoneName::from(zone.as_str()));
     let circle = Arc::new(Circle::remembering(&setup.folder, zone));
-    let _door = open_door(&mut setup, &circle).await;
+    let _door = door::open(&mut setup, &circle).await;
     let (parts, evidence) = mpsc::channel(1);
     let is_invited = Keyring::open(&setup.folder.join("link"))?.is_none();
-    let courier = Courier::new(&setup, known, heard_in, courier::Out { frames, evidence }, &circle).await?;
+    let out = courier::Out { frames, evidence };
+    let courier = {
+        let mut enrolled = pin!(Courier::new(&setup, known, heard_in, out, &circle));
+        loop {
+            tokio::select! {
+                courier = &mut enrolled => break courier?,
+                Some(next) = heard.recv() => tell(crate::driver::now(), Told::Link(&next)),
+            }
+        }
+    };
     let courier = tokio::spawn(courier.run());
     let mut desk = Desk::new(say.clone(), Collector::new(&setup, parts));
     desk.progress.runs();
@@ -183,40 +197,6 @@ pub async fn run(mut setup: Setup, mut tell: impl FnMut(Time, Told<'_>)) -> Resu
             Err(failure) => return Err(failure),
         });
     }
-}
-
-/// Opens the door for peers, where one is wanted, and says in the facts where it is. A port that cannot be had is no reason for
-/// an agent not to begin: its machine is not asked, and asks all the same.
-async fn open_door(setup: &mut Setup, circle: &Arc<Circle>) -> Option<AbortOnDrop> {
-    let at = setup.peer_listen?;
-    let listener = match Listener::bind(at).await {
-        Ok(listener) => listener,
-        Err(error) => {
-            tracing::warn!("peers are not answered: {at} cannot be listened on: {error}");
-            return None;
-        }
-    };
-    let mut told = listener.address().ok()?;
-    if told.ip().is_unspecified() {
-        let own = own_way_out(setup).await;
-        match own {
-            Some(own) => told.set_ip(own),
-            None => tracing::warn!("no peer is told of this machine: which address it has is not known"),
-        }
-    }
-    setup.facts.answers_at = (!told.ip().is_unspecified()).then(|| Word::cut(&told.to_string()));
-    Some(AbortOnDrop(tokio::spawn(listener.run(Arc::clone(circle)))))
-}
-
-/// The address from which this machine reaches its server; none when nobody knows that.
-async fn own_way_out(setup: &Setup) -> Option<IpAddr> {
-    let link = match &setup.link {
-        Some(link) => link.clone(),
-        None => Keyring::open(&setup.folder.join("link")).ok()??.link()?,
-    };
-    let looked = tokio::net::lookup_host((link.server.host, link.server.port));
-    let found = tokio::time::timeout(LOOKUP_WITHIN, looked).await.ok()?.ok()?;
-    found.into_iter().find_map(|address| peers::own_address(address).ok())
 }
 
 /// An agent that runs: both ends of its link, what it keeps, and what it says.
@@ -263,6 +243,7 @@ impl Agent {
         plan: &Plan,
         tell: &mut impl FnMut(Time, Told<'_>),
     ) -> Result<Plan, AgentError> {
+        plan::may_be_followed(plan)?;
         self.shelf.keep(plan)?;
         self.desk.progress.has_plan();
         let desk = &self.desk;
@@ -405,3 +386,6 @@ impl Agent {
 fn stamp(at: Time) -> Word {
     Word::cut(&reveille_wire::stamp::Stamp(at).to_string())
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,7 +1,11 @@
 //! The machine's plan: kept on its disk, its files written, its join made a target.
 //!
-//! A plan is taken when its checksum is that of its steps, and its files may lie in a few folders alone: those that hold a node's
-//! configuration. It is kept whole in a file of root's, because an agent that starts without its server has nothing else.
+//! A plan is taken when its checksum is that of its steps, and when each place, mode and field in it is one that a plan may have
+//! (`allowed`): those of a node's configuration. It is kept whole in a file of root's, because an agent that starts without its
+//! server has nothing else.
+
+mod allowed;
+mod config;
 
 use std::fs;
 use std::io;
@@ -10,28 +14,19 @@ use std::path::{Path, PathBuf};
 
 use reveille_core::model::id::NodeName;
 
-use reveille_wire::agent::plan::{Held, JoinOrder, Plan, Step, StepOutcome, StepState};
+use reveille_wire::agent::plan::{Held, Plan, Step, StepOutcome, StepState};
 use reveille_wire::agent::text::Sentence;
-use serde_json::json;
 use thiserror::Error;
 
 use crate::distribution::{self, Distribution};
+use crate::durable::{folders, replace, replace_with_mode};
 use crate::link::is_whole;
-use crate::memory_file::replace;
 use crate::pin::{Pin, PinError};
 use crate::root::Root;
 use crate::target::{Endpoint, Kind, Target, TargetError, ToldBy};
 
-/// Where a plan may write.
-const FOLDERS: [&str; 7] = [
-    "/etc/kubernetes/",
-    "/etc/cni/net.d/",
-    "/etc/containerd/",
-    "/etc/crictl.yaml",
-    "/etc/sysctl.d/",
-    "/etc/modules-load.d/",
-    "/etc/rancher/",
-];
+/// Folders that a plan's file needs and that are not there: as a machine's own are, for others to look into.
+const FOLDER_MODE: u32 = 0o755;
 
 /// Why a plan is not carried out.
 #[derive(Debug, Error)]
@@ -64,6 +59,28 @@ pub enum PlanError {
         step: usize,
         /// Where.
         path: String,
+    },
+    /// A file of it would be others' to write, or become somebody when it is run.
+    #[error(
+        "step {step}: {path} is to have the mode {mode:?}; a plan's file is its owner's alone to write, and never setuid: write 0600, 0640, 0644 or 0755"
+    )]
+    Mode {
+        /// Which step.
+        step: usize,
+        /// Where.
+        path: String,
+        /// As the plan says it.
+        mode: String,
+    },
+    /// Its configuration says what a plan may not say.
+    #[error("step {step}: {place} is not taken from a plan: {what}")]
+    Config {
+        /// Which step.
+        step: usize,
+        /// Where in it.
+        place: String,
+        /// Why, and what is taken.
+        what: String,
     },
     /// It says nothing of a join.
     #[error("the plan has no step that joins")]
@@ -162,6 +179,12 @@ fn check(plan: &Plan) -> Result<(), PlanError> {
     if is_whole(plan) { Ok(()) } else { Err(PlanError::Checksum(plan.version)) }
 }
 
+/// All of it may be carried out: asked before anything of it is, and before it takes the place of the one that is kept.
+pub(super) fn may_be_followed(plan: &Plan) -> Result<(), PlanError> {
+    check(plan)?;
+    allowed::check(plan)
+}
+
 /// Writes the plan's files, each step told as it goes. What is as it should be is left alone.
 pub(super) fn apply_files(
     root: &Root,
@@ -186,35 +209,33 @@ pub(super) fn apply_files(
 }
 
 fn write(root: &Root, step: usize, path: &str, mode: &str, content: &str) -> Result<bool, PlanError> {
+    allowed::place(step, path)?;
+    let mode = allowed::mode(step, path, mode)?;
     let outside = || PlanError::Place { step, path: path.to_owned() };
-    let climbs = path.split('/').any(|part| part == "..");
-    if climbs || !FOLDERS.iter().any(|folder| path.starts_with(folder)) {
-        return Err(outside());
-    }
     let place = root.at(path);
-    // A link on the way would lead out of the folder that was checked.
+    let failed = |doing: &'static str| {
+        let path = place.clone();
+        move |source| PlanError::Io { doing, path, source }
+    };
     let folder = place.parent().ok_or_else(outside)?;
-    fs::create_dir_all(folder).map_err(|source| PlanError::Io {
-        doing: "make the folder of",
-        path: place.clone(),
-        source,
-    })?;
-    let real = folder.canonicalize();
-    let real = real.map_err(|source| PlanError::Io { doing: "find", path: place.clone(), source })?;
-    let base = root.at("/").canonicalize().unwrap_or_else(|_| root.at("/"));
-    if real != base.join(folder.strip_prefix(root.at("/")).unwrap_or(folder)) {
-        return Err(outside());
-    }
-    let mode = u32::from_str_radix(mode, 8).unwrap_or(0o600) & 0o777;
-    let same = fs::read(&place).is_ok_and(|held| held == content.as_bytes())
-        && fs::symlink_metadata(&place).is_ok_and(|meta| meta.permissions().mode() & 0o777 == mode);
+    stays(root, folder).map_err(failed("find"))?.then_some(()).ok_or_else(outside)?;
+    folders(folder, FOLDER_MODE).map_err(failed("make the folder of"))?;
+    stays(root, folder).map_err(failed("find"))?.then_some(()).ok_or_else(outside)?;
+    let same = matches!(root.bytes(path), Ok(Some(held)) if held == content.as_bytes())
+        && fs::symlink_metadata(&place).is_ok_and(|meta| meta.permissions().mode() & 0o7777 == mode);
     if same {
         return Ok(false);
     }
-    let failed = |source| PlanError::Io { doing: "write", path: place.clone(), source };
-    replace(&place, content.as_bytes()).map_err(failed)?;
-    fs::set_permissions(&place, fs::Permissions::from_mode(mode)).map_err(failed)?;
+    replace_with_mode(&place, content.as_bytes(), mode).map_err(failed("write"))?;
     Ok(true)
+}
+
+/// No link on the way to the folder, as far as it is there, leads out of the place that was checked.
+fn stays(root: &Root, folder: &Path) -> io::Result<bool> {
+    let named = root.at("/");
+    let base = named.canonicalize()?;
+    let there = folder.ancestors().find(|path| path.symlink_metadata().is_ok()).unwrap_or(folder);
+    Ok(there.canonicalize()? == base.join(there.strip_prefix(&named).unwrap_or(there)))
 }
 
 /// What the plan's join is, for the hands.
@@ -227,11 +248,13 @@ pub(super) struct Aim {
 
 /// The plan's join.
 pub(super) fn target(root: &Root, plan: &Plan) -> Result<Aim, PlanError> {
-    let order = plan.steps.iter().find_map(|step| match step {
-        Step::Join(order) => Some(order),
+    let mut steps = plan.steps.iter().enumerate();
+    let order = steps.find_map(|(number, step)| match step {
+        Step::Join(order) => Some((number, order)),
         _ => None,
     });
-    let order = order.ok_or(PlanError::NoJoin)?;
+    let (number, order) = order.ok_or(PlanError::NoJoin)?;
+    let own = allowed::config(number, order)?;
     if !is_name(&order.node_name) {
         return Err(PlanError::Name(order.node_name.to_string()));
     }
@@ -255,8 +278,8 @@ pub(super) fn target(root: &Root, plan: &Plan) -> Result<Aim, PlanError> {
         node_name: NodeName::from(order.node_name.as_str()),
         distribution: distribution::of(kind, root)?,
         config: Some(match kind {
-            Kind::Kubeadm => kubeadm_config(order),
-            Kind::K3s | Kind::Rke2 => agent_config(order),
+            Kind::Kubeadm => config::of_kubeadm(order, own),
+            Kind::K3s | Kind::Rke2 => config::of_agent(order, own),
         }),
     })
 }
@@ -270,116 +293,5 @@ fn is_name(text: &str) -> bool {
         && text.bytes().all(|byte| is_plain(byte) || matches!(byte, b'-' | b'.'))
 }
 
-/// kubeadm's configuration for this join. The token's place is held by [`distribution::TOKEN_PLACE`].
-fn kubeadm_config(order: &JoinOrder) -> String {
-    let labels: Vec<String> = order.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
-    let taints: Vec<_> = order.taints.iter().filter_map(|taint| taint_of(taint)).collect();
-    let mut registration = json!({ "name": order.node_name.as_str(), "taints": taints });
-    if !labels.is_empty() {
-        registration["kubeletExtraArgs"] = json!([{ "name": "node-labels", "value": labels.join(",") }]);
-    }
-    let pins: Vec<&str> = order.ca_pins.iter().map(|pin| pin.as_str()).collect();
-    let mut file = json!({
-        "apiVersion": "kubeadm.k8s.io/v1beta4",
-        "kind": "JoinConfiguration",
-        "nodeRegistration": registration,
-    });
-    let own = order.config.as_ref().and_then(|text| serde_saphyr::from_str::<serde_json::Value>(text).ok());
-    if let Some(own) = own {
-        merge(&mut file, own);
-    }
-    file["discovery"] = json!({ "bootstrapToken": {
-        "apiServerEndpoint": order.server.as_str(),
-        "token": distribution::TOKEN_PLACE,
-        "caCertHashes": pins,
-    } });
-    file.to_string()
-}
-
-/// What a k3s or RKE2 agent is told beside the server: its keys, as its files have them. Lists are added to what a person wrote.
-fn agent_config(order: &JoinOrder) -> String {
-    let labels: Vec<String> = order.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
-    let taints: Vec<&str> = order.taints.iter().map(|taint| taint.as_str()).collect();
-    let mut file = json!({});
-    for (key, list) in [("node-label+", json!(labels)), ("node-taint+", json!(taints))] {
-        if list.as_array().is_some_and(|list| !list.is_empty()) {
-            file[key] = list;
-        }
-    }
-    let own = order.config.as_ref().and_then(|text| serde_saphyr::from_str::<serde_json::Value>(text).ok());
-    if let Some(own) = own {
-        merge(&mut file, own);
-    }
-    file.to_string()
-}
-
-/// `key=value:effect`, `key:effect`.
-fn taint_of(text: &str) -> Option<serde_json::Value> {
-    let (rest, effect) = text.rsplit_once(':')?;
-    let (key, value) = rest.split_once('=').unwrap_or((rest, ""));
-    Some(json!({ "key": key, "value": value, "effect": effect }))
-}
-
-/// What a person wrote stands under what the plan says: maps are merged, of anything else the plan's counts.
-fn merge(over: &mut serde_json::Value, under: serde_json::Value) {
-    use serde_json::Value::{Array, Object};
-    match (over, under) {
-        (Object(over), Object(under)) => {
-            for (key, value) in under {
-                match over.get_mut(&key) {
-                    Some(own) => merge(own, value),
-                    None => drop(over.insert(key, value)),
-                }
-            }
-        }
-        (Array(over), Array(under)) => over.extend(under),
-        _ => {}
-    }
-}
-
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_file_of_a_plan_lies_where_a_nodes_configuration_does_and_nowhere_else() {
-        let folder = tempfile::tempdir().unwrap();
-        let root = Root::new(folder.path());
-        assert!(write(&root, 0, "/etc/kubernetes/cloud.conf", "0640", "a").unwrap());
-        assert!(
-            !write(&root, 0, "/etc/kubernetes/cloud.conf", "0640", "a").unwrap(),
-            "it is as it should be"
-        );
-        assert!(write(&root, 0, "/etc/kubernetes/cloud.conf", "0600", "a").unwrap(), "its mode is another");
-        for path in
-            ["/etc/passwd", "/etc/kubernetes/../passwd", "etc/kubernetes/a", "/root/.ssh/authorized_keys"]
-        {
-            assert!(
-                matches!(write(&root, 3, path, "0600", "x"), Err(PlanError::Place { step: 3, .. })),
-                "{path}"
-            );
-        }
-        fs::create_dir_all(root.at("/elsewhere")).unwrap();
-        std::os::unix::fs::symlink(root.at("/elsewhere"), root.at("/etc/kubernetes/out")).unwrap();
-        assert!(write(&root, 0, "/etc/kubernetes/out/file", "0600", "x").is_err(), "a link leads out of it");
-        assert!(!root.at("/elsewhere/file").exists());
-    }
-
-    #[test]
-    fn a_node_is_called_as_the_api_server_takes_it_and_no_name_is_a_way_elsewhere() {
-        assert!(["w-1", "a", "ip-10-0-0-1.eu-west-1.compute.internal", "1"].into_iter().all(is_name));
-        for name in ["", "W-1", "w_1", "-w", "w.", "../../etc/cron.d/w", "w/1", "w?x=1", &"w".repeat(254)] {
-            assert!(!is_name(name), "{name}");
-        }
-    }
-
-    #[test]
-    fn what_a_person_wrote_stands_under_the_plan() {
-        let mut over = json!({ "name": "w-1", "args": [{ "name": "a" }] });
-        merge(&mut over, json!({ "name": "x", "criSocket": "s", "args": [{ "name": "b" }] }));
-        assert_eq!(
-            over,
-            json!({ "name": "w-1", "criSocket": "s", "args": [{ "name": "a" }, { "name": "b" }] })
-        );
-    }
-}
+mod tests;

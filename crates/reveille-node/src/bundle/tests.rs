@@ -116,3 +116,28 @@ fn a_link_that_somebody_laid_in_a_bundles_place_leads_it_nowhere() {
     write(&place, b"new").unwrap();
     assert_eq!((fs::read(&theirs).unwrap(), fs::read(&place).unwrap()), (b"kept".to_vec(), b"new".to_vec()));
 }
+
+#[tokio::test]
+async fn a_secret_that_the_agent_knows_is_in_no_log_of_its_bundle_by_half() {
+    const INVITATION: &str = "rvi1.0123,c4naryhalf4711";
+    let folder = tempfile::tempdir().unwrap();
+    let root = Root::new(folder.path());
+    fs::create_dir_all(root.at("/var/log")).unwrap();
+    fs::write(root.at("/var/log/syslog"), format!("invited by Bearer {INVITATION} now\n")).unwrap();
+    let own = [SecretString::from(INVITATION)];
+    let probe = Probe::of_folder(root.clone()).knowing(Known::of_machine(&root, None, &own));
+    let logs = probe.logs(&[]).await;
+    let facts = probe.facts(Ok(None)).await;
+    let bytes = pack(&Contents {
+        root: &root,
+        token: None,
+        own: &own,
+        facts: &facts,
+        report_json: "",
+        verdict: "",
+        logs: &logs,
+    })
+    .unwrap();
+    let text = unpacked(&bytes);
+    assert!(text.contains("invited by") && !text.contains("c4naryhalf4711"), "{text}");
+}

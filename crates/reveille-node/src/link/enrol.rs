@@ -14,7 +14,7 @@ use reveille_wire::agent::{Enrol, Enrolled, Facts, Identity, PROTOCOL, Reason, R
 
 use super::keyring::Kept;
 use super::{ANSWER_WITHIN, Credential, Link, LinkError, dial};
-use crate::memory_file::replace;
+use crate::durable::replace;
 
 /// A machine that wants to be known.
 pub struct Enrolment {

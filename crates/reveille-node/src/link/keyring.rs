@@ -19,7 +19,7 @@ use tokio_rustls::rustls::pki_types::pem::PemObject as _;
 use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 use super::Link;
-use crate::memory_file::replace;
+use crate::durable::replace;
 use crate::pin::{Pin, Pins};
 use crate::target::Endpoint;
 
@@ -124,7 +124,6 @@ impl Keyring {
             let path = path.to_owned();
             move |source| KeyringError::Io { doing, path, source }
         };
-        std::fs::create_dir_all(directory).map_err(refused("make the directory", directory))?;
         let (pem, _) = paths(directory);
         replace(&pem, keyring.credential.pem.as_bytes()).map_err(refused("write", &pem))?;
         keyring.write_kept()?;

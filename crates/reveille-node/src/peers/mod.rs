@@ -15,22 +15,23 @@ mod listen;
 mod trust;
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use reveille_agent::model::PeerAnswer;
 use reveille_core::model::id::{NodeName, ZoneName};
 use reveille_wire::agent::frame::Peer;
-use reveille_wire::agent::peer::Saw;
+use reveille_wire::agent::peer::{Saw, address};
 use reveille_wire::agent::text::{List, Word};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
 use tokio_rustls::rustls::{ClientConfig, ServerConfig};
 
+use crate::durable::replace;
 use crate::link::Keyring;
-use crate::memory_file::replace;
 
 pub use listen::{Listener, own_address};
 
@@ -65,6 +66,8 @@ pub struct Circle {
     zone: Option<ZoneName>,
     known: Mutex<BTreeMap<NodeName, Known>>,
     shown: Mutex<Option<Shown>>,
+    /// Its registration server is on this machine, as in a rig: then its peers may be, too.
+    may_be_here: AtomicBool,
     seen: Mutex<Option<(bool, Instant)>>,
     questions: mpsc::Sender<Question>,
     /// For whoever drives the machine's join; nobody does while there is no plan.
@@ -103,6 +106,7 @@ impl Circle {
             file,
             zone,
             shown: Mutex::new(None),
+            may_be_here: AtomicBool::new(false),
             seen: Mutex::new(None),
             questions,
             asked: tokio::sync::Mutex::new(asked),
@@ -112,7 +116,9 @@ impl Circle {
     /// The server told who is there. They are remembered; a disk that refuses costs the memory alone.
     pub fn know(&self, peers: &[Peer]) {
         *lock(&self.known) = to_be_asked(peers);
-        let kept = serde_json::to_vec(peers).unwrap_or_default();
+        let is_kept = |peer: &&Peer| peer.answers_at.as_ref().is_none_or(|at| address(at, true).is_some());
+        let kept: Vec<&Peer> = peers.iter().filter(is_kept).collect();
+        let kept = serde_json::to_vec(&kept).unwrap_or_default();
         if let Err(error) = replace(&self.file, &kept) {
             tracing::warn!("peers cannot be remembered in {}: {error}", self.file.display());
         }
@@ -120,7 +126,15 @@ impl Circle {
 
     /// Who can be asked, each with its zone.
     pub fn peers(&self) -> BTreeMap<NodeName, Option<ZoneName>> {
-        lock(&self.known).iter().map(|(name, known)| (name.clone(), known.zone.clone())).collect()
+        let known = lock(&self.known);
+        let asked = known.iter().filter(|(_, known)| self.may_ask(known));
+        asked.map(|(name, known)| (name.clone(), known.zone.clone())).collect()
+    }
+
+    /// A machine can be at its address, and it is not this one.
+    fn may_ask(&self, known: &Known) -> bool {
+        let may_be_here = self.may_be_here.load(Ordering::Relaxed);
+        address(&known.at.to_string(), may_be_here).is_some()
     }
 
     /// This machine's failure domain.
@@ -130,6 +144,11 @@ impl Circle {
 
     /// From now on it shows this, and accepts those whom these pins vouch for.
     pub fn shows(&self, keyring: &Keyring) {
+        let server = keyring.link().map(|link| link.server.host);
+        let is_here = server.is_some_and(|host| {
+            host == "localhost" || host.parse::<IpAddr>().is_ok_and(|ip| ip.to_canonical().is_loopback())
+        });
+        self.may_be_here.store(is_here, Ordering::Relaxed);
         let shown = trust::configure(keyring);
         if let Err(why) = &shown {
             tracing::warn!("peers are neither asked nor answered: {why}");
@@ -165,7 +184,7 @@ impl Circle {
 
     /// Asks one of them; none where it does not answer within this.
     pub async fn ask(&self, peer: &NodeName, within: Duration) -> Option<PeerAnswer> {
-        let known = lock(&self.known).get(peer).cloned()?;
+        let known = lock(&self.known).get(peer).filter(|known| self.may_ask(known)).cloned()?;
         let shown = lock(&self.shown).clone()?;
         match tokio::time::timeout(within, ask::ask(&known, shown.client)).await {
             Ok(Ok(saw)) => Some(answer(&saw)),
@@ -185,13 +204,21 @@ fn answer(saw: &Saw) -> PeerAnswer {
     if saw.api.as_str() == Saw::ANSWERS && fresh { PeerAnswer::NoOrder } else { PeerAnswer::LostToo }
 }
 
-/// Those that say where they answer and who they are.
+/// Those that say where they answer and who they are. Whoever says that it answers where no machine can is not among them: a
+/// machine that lies must not have others ask a cloud's metadata, or themselves.
 fn to_be_asked(peers: &[Peer]) -> BTreeMap<NodeName, Known> {
     let known = |peer: &Peer| {
-        let at = peer.answers_at.as_ref()?.parse().ok()?;
+        let said = peer.answers_at.as_ref()?;
+        let at = address(said, true).or_else(|| {
+            tracing::warn!("{} is not asked: no machine answers at {said}", peer.node_name);
+            None
+        })?;
         let zone = peer.zone.as_ref().map(|zone| ZoneName::from(zone.as_str()));
         let known = Known { machine: peer.machine.clone(), at, zone };
         (!peer.machine.is_empty()).then(|| (NodeName::from(peer.node_name.as_str()), known))
     };
     peers.iter().filter_map(known).collect()
 }
+
+#[cfg(test)]
+mod tests;

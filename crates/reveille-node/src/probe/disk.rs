@@ -1,6 +1,7 @@
 //! Room: on the disks that the kubelet and its runtime use, and in memory.
 
-use std::path::Path;
+use std::io;
+use std::os::fd::OwnedFd;
 
 use reveille_agent::checkup::Reading;
 use reveille_agent::checkup::facts::{Disk, Memory, Room};
@@ -13,17 +14,18 @@ const FOLDERS: [(&str, &str); 3] =
 
 pub(super) fn read(root: &Root) -> Vec<Disk> {
     let there: Vec<(&str, &'static str)> =
-        FOLDERS.into_iter().filter(|(path, _)| root.at(path).is_dir()).collect();
+        FOLDERS.into_iter().filter(|(path, _)| matches!(root.folder(path), Ok(Some(_)))).collect();
     // Before anything is installed it is the disk of /var/lib that they will be on.
     let asked = if there.is_empty() { vec![("/var/lib", "nodefs")] } else { there };
     asked
         .into_iter()
-        .map(|(path, what)| Disk { path: path.to_owned(), what, room: room(&root.at(path)) })
+        .map(|(path, what)| Disk { path: path.to_owned(), what, room: room(root.folder(path)) })
         .collect()
 }
 
-fn room(path: &Path) -> Reading<Room> {
-    match rustix::fs::statvfs(path) {
+fn room(folder: io::Result<Option<OwnedFd>>) -> Reading<Room> {
+    let folder = folder.and_then(|folder| folder.ok_or_else(|| io::ErrorKind::NotFound.into()));
+    match folder.and_then(|folder| Ok(rustix::fs::fstatvfs(folder)?)) {
         Ok(stat) => Reading::Read(Room {
             free_bytes: stat.f_bavail.saturating_mul(stat.f_frsize),
             size_bytes: stat.f_blocks.saturating_mul(stat.f_frsize),

@@ -39,6 +39,7 @@ use reveille_agent::checkup::{Reading, facts};
 
 pub use provider::Metadata;
 
+use crate::known::Known;
 use crate::root::Root;
 use crate::target::{Target, TargetError, ToldBy};
 
@@ -59,6 +60,8 @@ pub struct Probe {
     pub asks_system: bool,
     /// Where the machine's metadata is asked for.
     pub metadata: Metadata,
+    /// Secrets that are taken out of logs beside what looks like one.
+    pub(crate) known: Known,
     /// When all of it ends.
     ends: Instant,
 }
@@ -77,8 +80,15 @@ impl Probe {
             within: WITHIN,
             asks_system: false,
             metadata: Metadata::Nowhere,
+            known: Known::default(),
             ends: Instant::now() + ALL_WITHIN,
         }
+    }
+
+    /// The same, whose logs are to hold none of these.
+    #[must_use]
+    pub fn knowing(self, known: Known) -> Self {
+        Self { known, ..self }
     }
 
     /// How long the next thing may take.

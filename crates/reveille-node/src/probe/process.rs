@@ -1,7 +1,6 @@
 //! The processes of this machine: their names, and what they listen on.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io;
 
 use crate::root::Root;
@@ -30,7 +29,7 @@ pub(super) struct Processes {
 impl Processes {
     pub(super) fn read(root: &Root) -> io::Result<Self> {
         let names = root.names("/proc")?.ok_or_else(|| io::Error::other("/proc is not there"))?;
-        let files = |pid: &str| fs::read_link(root.at(format!("/proc/{pid}/ns/mnt"))).ok();
+        let files = |pid: &str| root.link(format!("/proc/{pid}/ns/mnt"));
         let own = files("self");
         let all = names
             .iter()
@@ -59,10 +58,8 @@ impl Processes {
             if found.len() == inodes.len() {
                 break;
             }
-            let folder = self.root.at(format!("/proc/{}/fd", process.pid));
             // Others' are not for everybody to see.
-            let Ok(entries) = fs::read_dir(folder) else { continue };
-            for link in entries.filter_map(|entry| fs::read_link(entry.ok()?.path()).ok()) {
+            for link in self.root.links(format!("/proc/{}/fd", process.pid)) {
                 let name = link.to_string_lossy();
                 let inode =
                     name.strip_prefix("socket:[").and_then(|rest| rest.strip_suffix(']')?.parse().ok());

@@ -37,7 +37,7 @@ impl Probe {
     /// Whether somebody keeps the time.
     pub(super) async fn is_synchronised(&self) -> Reading<bool> {
         // systemd-timesyncd touches it once it has the time from a server.
-        if matches!(self.root.at("/run/systemd/timesync/synchronized").try_exists(), Ok(true)) {
+        if self.root.is_seen("/run/systemd/timesync/synchronized") {
             return Reading::Read(true);
         }
         match self.program("timedatectl", &["show", "--property=NTPSynchronized", "--value"]).await {

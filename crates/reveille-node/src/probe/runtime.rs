@@ -4,7 +4,7 @@
 //! answers are read by the numbers of their fields (k8s.io/cri-api, runtime/v1/api.proto). A client for all of it would be
 //! more code than the rest of the doctor.
 
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 
 use futures::future::join_all;
 use reveille_agent::checkup::Reading;
@@ -14,6 +14,7 @@ use tokio::time::timeout;
 
 use super::Probe;
 use super::protobuf::{message, messages, number, text};
+use crate::root::Holding;
 
 /// Where an answer longer than this comes from is no runtime.
 const ANSWER_BYTES_MAX: usize = 256 * 1024;
@@ -44,8 +45,10 @@ impl Probe {
     }
 
     async fn socket(&self, path: &str) -> Reading<SocketSeen> {
-        let at = self.root.real(path);
-        match timeout(self.left(), UnixStream::connect(&at)).await {
+        // Held until it was asked: its path leads to what was found below the root, and nowhere else.
+        let held = self.root.hold(path);
+        let connect = async { UnixStream::connect(held.as_ref().map_err(again)?.path()).await };
+        match timeout(self.left(), connect).await {
             Err(_) => return Reading::Read(SocketSeen::Silent),
             Ok(Ok(_)) => {}
             Ok(Err(error)) => {
@@ -58,6 +61,7 @@ impl Probe {
                 };
             }
         }
+        let at = held.as_ref().map(Holding::path).unwrap_or_default();
         let client = reqwest::Client::builder().unix_socket(at).http2_prior_knowledge().no_proxy().build();
         let client = match client {
             Ok(client) => client,
@@ -132,6 +136,11 @@ impl Probe {
         };
         timeout(self.left(), answer).await.unwrap_or(Err(Unanswered::Silent))
     }
+}
+
+/// The same failure once more.
+fn again(error: &io::Error) -> io::Error {
+    error.raw_os_error().map_or_else(|| error.kind().into(), io::Error::from_raw_os_error)
 }
 
 /// What really went wrong, without what was being done.

@@ -248,7 +248,7 @@ pub(super) fn target(kind: Kind, root: &Root) -> Result<Option<Target>, TargetEr
 
 /// How this machine joins, by what is there; none where nothing says it, or where two things do.
 pub(super) fn kind_of(root: &Root) -> Option<Kind> {
-    let is_there = |path: String| root.at(path).symlink_metadata().is_ok();
+    let is_there = |path: String| root.is_seen(path);
     let of = |kind: &Kind| match kind {
         Kind::Kubeadm => {
             [super::KUBECONFIG, super::BOOTSTRAP_KUBECONFIG].iter().any(|path| is_there((*path).to_owned()))

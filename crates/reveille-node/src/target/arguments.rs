@@ -1,5 +1,6 @@
 //! kubeadm's arguments, as people have them in their scripts.
 
+use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use reveille_core::model::id::NodeName;
@@ -8,6 +9,7 @@ use secrecy::{ExposeSecret as _, SecretString};
 use super::file::nothing;
 use super::pins::pin;
 use super::{Endpoint, Kind, Pin, Target, TargetError, Token, ToldBy, agent_config, file};
+use crate::private;
 use crate::root::Root;
 
 const ENDPOINT: &str = "HOST:PORT";
@@ -168,10 +170,12 @@ impl Arguments {
             return self.token.as_ref().map(|token| Token::parse_for(kind, TOKEN, token)).transpose();
         };
         let name = path.display().to_string();
-        let path = std::path::absolute(path).map_err(|error| file_error(&name, &error))?;
-        let text = Root::default().text(path).map_err(|error| file_error(&name, &error))?;
-        let text = text.ok_or_else(|| {
-            TargetError::new(&name, "it is not there", "the path of a file with nothing but the token")
+        let text = private::token_file(path).map_err(|error| match error.kind() {
+            ErrorKind::NotFound => {
+                TargetError::new(&name, "it is not there", "the path of a file with nothing but the token")
+            }
+            ErrorKind::Other => TargetError::new(&name, &error, "the path of a file that you alone may read"),
+            _ => super::kubeconfig::unreadable(&name, &error),
         })?;
         let text = SecretString::from(text);
         // A trailing line break is how editors end a file.
@@ -184,8 +188,4 @@ impl Arguments {
         let each = self.ca_cert_hashes.iter().flat_map(|written| written.split(','));
         each.filter(|text| !text.trim().is_empty()).map(|text| pin(HASH, text)).collect()
     }
-}
-
-fn file_error(name: &str, error: &std::io::Error) -> TargetError {
-    super::kubeconfig::unreadable(name, error)
 }

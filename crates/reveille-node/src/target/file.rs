@@ -1,5 +1,6 @@
 //! kubeadm's JoinConfiguration, v1beta3 and v1beta4, among whatever other documents stand in its file.
 
+use std::io::ErrorKind;
 use std::path::Path;
 
 use reveille_core::model::id::NodeName;
@@ -9,7 +10,7 @@ use serde::Deserialize;
 use super::kubeconfig::{Kubeconfig, unreadable};
 use super::pins::pin;
 use super::{Endpoint, Kind, Target, TargetError, Token, ToldBy, documents};
-use crate::root::Root;
+use crate::root::{self, Root};
 
 const GROUP: &str = "kubeadm.k8s.io/";
 const VERSIONS: [&str; 2] = ["kubeadm.k8s.io/v1beta3", "kubeadm.k8s.io/v1beta4"];
@@ -19,9 +20,13 @@ const KIND: &str = "JoinConfiguration";
 pub(super) fn target(path: &Path) -> Result<Target, TargetError> {
     let name = path.display().to_string();
     // What a person names on the command line is named as their shell sees it, not as the machine that is looked at does.
-    let text = Root::default().text(std::path::absolute(path).map_err(|error| unreadable(&name, &error))?);
-    let text = text.map_err(|error| unreadable(&name, &error))?.ok_or_else(|| {
-        TargetError::new(&name, "it is not there", "the path of the file that kubeadm join --config takes")
+    let text = root::named(path).and_then(root::text_of).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => TargetError::new(
+            &name,
+            "it is not there",
+            "the path of the file that kubeadm join --config takes",
+        ),
+        _ => unreadable(&name, &error),
     })?;
     let mut target = parse(&text).map_err(|error| error.within(&name))?;
     target.told_by = ToldBy::File(path.to_owned());

@@ -182,7 +182,12 @@ fn a_token_is_read_from_a_file() {
     let (folder, root) = empty();
     let path = folder.path().join("token");
     fs::write(&path, format!("abcdef.{SECRET}\n")).unwrap();
+    let set = |mode| fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
+    set(0o644);
     let of_file = Arguments { token: None, token_file: Some(path.clone()), ..arguments(&["a:1"]) };
+    let refused = Target::find(&of_file, &root).unwrap_err();
+    assert!(refused.wrong.contains("chmod 0600"), "others may read it: {refused:?}");
+    set(0o600);
     let target = Target::find(&of_file, &root).unwrap().unwrap();
     assert_eq!(target.token.unwrap().whole().expose_secret(), format!("abcdef.{SECRET}"));
     fs::remove_file(&path).unwrap();

@@ -13,6 +13,7 @@ use std::ops::Bound;
 use reveille_core::model::time::{Span, Time};
 use reveille_wire::agent::ServerFrame;
 use reveille_wire::agent::frame::Peer as Neighbour;
+use reveille_wire::agent::peer;
 use reveille_wire::agent::text::{List, Word};
 
 use super::ids::{Conn, MachineId};
@@ -86,6 +87,6 @@ fn neighbour(of: &Machine) -> Neighbour {
         node_name: of.node_name.clone(),
         zone: of.facts.zone.clone(),
         addresses: List::first(of.facts.addresses.iter().cloned()),
-        answers_at: of.facts.answers_at.clone(),
+        answers_at: of.facts.answers_at.clone().filter(|at| peer::address(at, true).is_some()),
     }
 }

@@ -8,6 +8,8 @@
 //! The answer is what the machine saw itself and how long ago, by its own clock between two of its own readings. Nothing else can
 //! be asked, and nothing can be ordered.
 
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
 use serde::{Deserialize, Serialize};
 
 use super::text::Word;
@@ -16,6 +18,45 @@ use super::text::Word;
 pub const REQUEST: &[u8] = b"GET /v1/api HTTP/1.1\r\nhost: peer\r\nconnection: close\r\n\r\n";
 /// Longest answer, its head included, bytes.
 pub const ANSWER_BYTES_MAX: usize = 1024;
+
+/// Addresses of clouds at which their own services answer, the metadata among them, and never a machine: Alibaba's, Azure's.
+const OF_CLOUDS: [Ipv4Addr; 2] = [Ipv4Addr::new(100, 100, 100, 200), Ipv4Addr::new(168, 63, 129, 16)];
+/// The same in IPv6, by their first 32 bits: EC2's and Google's.
+const OF_CLOUDS_V6: [[u16; 2]; 2] = [[0xfd00, 0x0ec2], [0xfd20, 0x00ce]];
+
+/// Where a machine says that it answers others; none where no machine can: link-local addresses, those of clouds' own services
+/// (metadata), multicast, unspecified and reserved ones, however they are written. An address of this machine itself
+/// (loopback) is one only where `may_be_here`.
+pub fn address(text: &str, may_be_here: bool) -> Option<SocketAddr> {
+    let at: SocketAddr = text.parse().ok()?;
+    let is_machines = match at.ip().to_canonical() {
+        here if here.is_loopback() => may_be_here,
+        IpAddr::V4(ip) => is_machines(ip),
+        IpAddr::V6(ip) => is_machines_v6(ip),
+    };
+    (is_machines && at.port() != 0).then_some(at)
+}
+
+fn is_machines(ip: Ipv4Addr) -> bool {
+    let [first, second, third, _] = ip.octets();
+    let is_reserved = first == 0 || first >= 240 || [first, second, third] == [192, 0, 0];
+    !(is_reserved || ip.is_loopback() || ip.is_link_local() || ip.is_multicast() || OF_CLOUDS.contains(&ip))
+}
+
+fn is_machines_v6(ip: Ipv6Addr) -> bool {
+    let parts = ip.segments();
+    let of = |high: u16, low: u16| Ipv4Addr::from((u32::from(high) << 16) | u32::from(low));
+    match parts {
+        // Written so an IPv4 address is one that is meant for it alone; nobody assigns these any more.
+        [0, 0, 0, 0, 0, 0, ..] => false,
+        // Translators and tunnels lead to the IPv4 address that is in it.
+        [0x64, 0xff9b, .., high, low] | [0x2002, high, low, ..] => is_machines(of(high, low)),
+        _ => {
+            let is_clouds = OF_CLOUDS_V6.contains(&[parts[0], parts[1]]);
+            !(ip.is_unicast_link_local() || ip.is_multicast() || is_clouds)
+        }
+    }
+}
 
 /// What a machine saw of the API server.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,4 +75,60 @@ impl Saw {
     pub const SILENT: &'static str = "silent";
     /// Nobody looked yet.
     pub const CANNOT_TELL: &'static str = "cannot-tell";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_at_which_no_machine_is_is_none_however_it_is_written() {
+        for text in [
+            "169.254.169.254:80",
+            "169.254.170.2:80",
+            "100.100.100.200:80",
+            "168.63.129.16:80",
+            "192.0.0.192:80",
+            "0.0.0.0:9465",
+            "0.1.2.3:9465",
+            "224.0.0.1:9465",
+            "255.255.255.255:9465",
+            "240.0.0.1:9465",
+            "[::]:9465",
+            "[ff02::1]:9465",
+            "[fe80::1]:9465",
+            "[fe80::1%3]:9465",
+            "[fd00:ec2::254]:80",
+            "[fd20:ce::254]:80",
+            "[::ffff:169.254.169.254]:80",
+            "[::169.254.169.254]:80",
+            "[64:ff9b::a9fe:a9fe]:80",
+            "[64:ff9b:1::a9fe:a9fe]:80",
+            "[64:ff9b::7f00:1]:80",
+            "[2002:a9fe:a9fe::1]:80",
+            "10.0.0.1:0",
+            "10.0.0.1",
+            "metadata.google.internal:80",
+            "0xa9fea9fe:80",
+            "2852039166:80",
+            "169.254.43518:80",
+            "",
+        ] {
+            assert_eq!(address(text, true), None, "{text}");
+        }
+        for text in ["127.0.0.1:9465", "127.9.9.9:9465", "[::1]:9465", "[::ffff:127.0.0.1]:9465"] {
+            assert_eq!((address(text, false), address(text, true).is_some()), (None, true), "{text}");
+        }
+        for text in [
+            "10.0.0.1:9465",
+            "192.168.1.1:9465",
+            "100.64.0.9:9465",
+            "203.0.113.9:9465",
+            "[2001:db8::1]:9465",
+            "[fd12:3456::1]:9465",
+            "[64:ff9b::a00:1]:9465",
+        ] {
+            assert!(address(text, false).is_some(), "{text}");
+        }
+    }
 }

@@ -9,8 +9,9 @@ use reveille_node::agent::{self, AgentError, Heard, Setup, Told};
 use reveille_node::driver::Said;
 use reveille_node::identity::Identity;
 use reveille_node::join;
-use reveille_node::link::{Link, LinkError};
+use reveille_node::link::{Keyring, Link, LinkError};
 use reveille_node::pin::{Pin, Pins};
+use reveille_node::private;
 use reveille_node::probe::Metadata;
 use reveille_node::root::Root;
 use reveille_node::target::Endpoint;
@@ -72,10 +73,15 @@ fn link(args: &Agent) -> Result<Option<Link>, Failure> {
 
 fn invitation(args: &Agent) -> Result<Option<Secret>, Failure> {
     if let Some(path) = &args.token_file {
-        return match std::fs::read_to_string(path) {
+        return match private::token_file(path) {
             Ok(text) => Ok(Some(Secret::new(text.trim()))),
             // It was used, and whoever keeps the machine took it away.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+            // It let this machine in before, and is not shown again.
+            Err(error) if matches!(Keyring::open(&args.folder.join("link")), Ok(Some(_))) => {
+                tracing::warn!("{} is not read, and not needed any more: {error}; remove it", path.display());
+                Ok(None)
+            }
             Err(error) => {
                 let failure = anyhow!(error).context(format!("cannot read {}", path.display()));
                 Err(Failure::usage(failure))

@@ -14,6 +14,7 @@ use reveille_core::model::cause::Cause;
 use reveille_diagnose::scan::Scanner;
 use reveille_diagnose::{Catalogue, Finding, Reader, judge};
 use reveille_node::bundle::{self, Contents};
+use reveille_node::known::Known;
 use reveille_node::logs::Log;
 use reveille_node::probe::Probe;
 use reveille_node::report;
@@ -37,6 +38,8 @@ pub(crate) async fn doctor(context: &Context, args: &Doctor) -> Result<Answer, F
     let is_here = args.root.as_os_str() == "/";
     let probe = if is_here { Probe::of_this_machine() } else { Probe::of_folder(root.clone()) };
     let target = target(args, &root)?;
+    let token = target.as_ref().ok().and_then(Option::as_ref).and_then(|target| target.token.as_ref());
+    let probe = probe.knowing(Known::of_machine(&root, token, &[]));
     let (facts, logs) = tokio::join!(probe.facts(target.as_ref().map(Option::as_ref)), async {
         if args.no_logs { Vec::new() } else { probe.logs(&args.log).await }
     });
@@ -46,7 +49,6 @@ pub(crate) async fn doctor(context: &Context, args: &Doctor) -> Result<Answer, F
     if let Some(path) = &args.bundle {
         let document = Document::from(Report::DoctorReport(Box::new(told.clone())));
         let json = document.to_json().map_err(|error| Failure::internal(anyhow::Error::new(error)))?;
-        let token = target.as_ref().ok().and_then(Option::as_ref).and_then(|target| target.token.as_ref());
         let contents = Contents {
             root: &probe.root,
             token,

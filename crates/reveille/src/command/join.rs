@@ -20,7 +20,7 @@ use reveille_node::inspect::{Found, Inspector, Unanswered};
 use reveille_node::join::{self, Ended};
 use reveille_node::memory_file::MemoryFile;
 use reveille_node::probe::Probe;
-use reveille_node::root::Root;
+use reveille_node::root::{self, Root};
 use reveille_node::target::{Arguments, Kind, Target, TargetError, Token};
 use reveille_wire::report::{JoinEnded, JoinEvent, JoinReport, Report};
 use reveille_wire::stamp::Stamp;
@@ -115,7 +115,8 @@ fn driver(
 }
 
 fn read(path: &Path) -> Result<String, Failure> {
-    std::fs::read_to_string(path)
+    root::named(path)
+        .and_then(root::text_of)
         .map_err(|error| Failure::usage(anyhow!("cannot read {}: {error}", path.display())))
 }
 

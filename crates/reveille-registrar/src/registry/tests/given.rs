@@ -288,7 +288,12 @@ fn a_machine_is_told_of_others_of_its_roster_that_are_there_and_where_they_answe
     let ids: Vec<MachineId> = (1..5).map(|number| world.known(&machine(number))).collect();
     for (id, number) in ids.iter().zip(1..4) {
         let mut who = machine(number);
-        who.facts.answers_at = (number == 2).then(|| "10.0.0.2:9465".into());
+        who.facts.answers_at = match number {
+            2 => Some("10.0.0.2:9465".into()),
+            // Where a cloud's metadata is, and no machine: others are not sent there.
+            3 => Some("169.254.169.254:80".into()),
+            _ => None,
+        };
         world.arrive(id, &who);
     }
     let (conn, effects) = world.arrive(&ids[3], &machine(4));

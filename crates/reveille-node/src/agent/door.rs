@@ -1,0 +1,56 @@
+//! The door at which other machines' agents are answered, and the address that they are told of it.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use reveille_wire::agent::peer::address;
+use reveille_wire::agent::text::Word;
+
+use super::{AbortOnDrop, Setup};
+use crate::link::Keyring;
+use crate::peers::{self, Circle, Listener};
+
+/// Longest for the server's name, where its address says which one is ours.
+const LOOKUP_WITHIN: Duration = Duration::from_secs(5);
+
+/// Opens the door for peers, where one is wanted, and says in the facts where it is. A port that cannot be had is no reason for
+/// an agent not to begin: its machine is not asked, and asks all the same.
+pub(super) async fn open(setup: &mut Setup, circle: &Arc<Circle>) -> Option<AbortOnDrop> {
+    let at = setup.peer_listen?;
+    let listener = match Listener::bind(at).await {
+        Ok(listener) => listener,
+        Err(error) => {
+            tracing::warn!("peers are not answered: {at} cannot be listened on: {error}");
+            return None;
+        }
+    };
+    let mut told = listener.address().ok()?;
+    if told.ip().is_unspecified() {
+        let own = own_way_out(setup).await;
+        match own {
+            Some(own) => told.set_ip(own),
+            None => tracing::warn!("which address this machine has is not known"),
+        }
+    }
+    let told = told.to_string();
+    let is_machines = address(&told, true).is_some();
+    if !is_machines {
+        tracing::warn!(
+            "no peer is told of this machine: {told} is no address at which others find a machine"
+        );
+    }
+    setup.facts.answers_at = is_machines.then(|| Word::cut(&told));
+    Some(AbortOnDrop(tokio::spawn(listener.run(Arc::clone(circle)))))
+}
+
+/// The address from which this machine reaches its server; none when nobody knows that.
+async fn own_way_out(setup: &Setup) -> Option<IpAddr> {
+    let link = match &setup.link {
+        Some(link) => link.clone(),
+        None => Keyring::open(&setup.folder.join("link")).ok()??.link()?,
+    };
+    let looked = tokio::net::lookup_host((link.server.host, link.server.port));
+    let found = tokio::time::timeout(LOOKUP_WITHIN, looked).await.ok()?.ok()?;
+    found.into_iter().find_map(|address| peers::own_address(address).ok())
+}

@@ -1,0 +1,121 @@
+//! Being enrolled: asked for until it is, or until asking again changes nothing, and told how it goes meanwhile.
+//!
+//! Whoever stands in between (a captive portal, a proxy, another server) is seen by nobody but this machine, and an agent that
+//! tries in silence looks like one that does nothing. So a try that failed is told: what was tried, what came back, and when it
+//! is tried again. The first one and each with another cause are told, and the same again after pauses that double.
+
+use std::path::Path;
+use std::time::Duration;
+
+use reveille_core::diagnose::console::mask_secrets;
+use reveille_core::model::id::NodeName;
+use reveille_wire::agent::text::Word;
+use reveille_wire::agent::{Identity, Reason};
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep};
+
+use super::{AgentError, Heard, Setup};
+use crate::driver::now;
+use crate::link::{Enrolment, Keyring};
+use crate::pause::Pause;
+
+/// The same cause is told again after this, and then after twice as long each time.
+const TOLD_AGAIN: Duration = Duration::from_secs(1);
+const TOLD_AGAIN_MOST: Duration = Duration::from_secs(15 * 60);
+
+/// Asks to be enrolled until it is, or until asking again changes nothing.
+pub(super) async fn enrol(
+    setup: &Setup,
+    folder: &Path,
+    identity: &Identity,
+    name: Option<NodeName>,
+    heard: &mpsc::Sender<Heard>,
+) -> Result<Keyring, AgentError> {
+    let (Some(link), Some(invitation)) = (&setup.link, &setup.invitation) else {
+        return Err(AgentError::NotEnrolled);
+    };
+    let name = name.map(|name| Word::cut(name.as_str()));
+    let wish = Enrolment::kept(folder, identity.clone(), setup.facts.clone(), name);
+    let wish = wish.map_err(AgentError::Refused)?;
+    let (mut pause, mut tries) = (Pause::default(), Tries::default());
+    loop {
+        match wish.ask(link, invitation, now()).await {
+            Ok((credential, kept)) => {
+                let keyring = Keyring::keep(folder, credential, kept)?;
+                Enrolment::forget(folder);
+                return Ok(keyring);
+            }
+            Err(failure) if failure.is_final() => {
+                // Whoever answered under another key is not the server, and says nothing of what the server knows.
+                if !matches!(failure.reason(), Some(Reason::CaPinMismatch { .. })) {
+                    Enrolment::forget(folder);
+                }
+                return Err(AgentError::Refused(failure));
+            }
+            Err(failure) => {
+                let next = pause.next(failure.retry_after_s());
+                // Whoever answers may quote what it was sent.
+                let cause = failure.with_causes().replace(invitation.expose(), "[masked]");
+                if let Some(number) = tries.failed(&cause, Instant::now()) {
+                    let (cause, again_s) = (mask_secrets(&cause), next.as_secs_f64().ceil());
+                    let told = format!(
+                        "try {number} to be enrolled at {} failed: {cause}; again in {again_s} s",
+                        link.server
+                    );
+                    heard.try_send(Heard::Down(told)).ok();
+                }
+                sleep(next).await;
+            }
+        }
+    }
+}
+
+/// Which failures are told.
+#[derive(Debug)]
+struct Tries {
+    number: u64,
+    cause: String,
+    quiet: Duration,
+    quiet_until: Option<Instant>,
+}
+
+impl Default for Tries {
+    fn default() -> Self {
+        Self { number: 0, cause: String::new(), quiet: TOLD_AGAIN, quiet_until: None }
+    }
+}
+
+impl Tries {
+    /// The number of the try, where it is to be told.
+    fn failed(&mut self, cause: &str, at: Instant) -> Option<u64> {
+        self.number += 1;
+        if self.cause != cause {
+            cause.clone_into(&mut self.cause);
+            (self.quiet, self.quiet_until) = (TOLD_AGAIN, None);
+        }
+        if self.quiet_until.is_some_and(|until| at < until) {
+            return None;
+        }
+        self.quiet_until = Some(at + self.quiet);
+        self.quiet = (self.quiet * 2).min(TOLD_AGAIN_MOST);
+        Some(self.number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_failure_is_told_at_pauses_that_double_and_another_one_at_once() {
+        let (mut tries, began) = (Tries::default(), Instant::now());
+        let told = |tries: &mut Tries, cause: &str, from_s: u64, to_s: u64| {
+            let each = (from_s..to_s).step_by(60).map(|s| (s, began + Duration::from_secs(s)));
+            each.filter(|(_, at)| tries.failed(cause, *at).is_some()).map(|(s, _)| s / 60).collect::<Vec<_>>()
+        };
+        let hours = told(&mut tries, "a portal", 0, 4 * 3_600);
+        assert_eq!(hours[..8], [0, 1, 2, 3, 4, 5, 6, 8], "once a minute at first");
+        assert!(hours.len() < 30 && hours.windows(2).all(|two| two[1] - two[0] <= 15), "{hours:?}");
+        assert_eq!(told(&mut tries, "another", 15_000, 15_001).len(), 1);
+    }
+}

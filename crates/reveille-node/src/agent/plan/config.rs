@@ -1,0 +1,89 @@
+//! What a plan's join says, in the words of what joins: kubeadm's file, or a piece of the configuration of k3s and RKE2.
+//!
+//! What came with the plan in the distribution's own words was looked at before (`allowed`), and stands under what the plan says
+//! in ours: the server, the pins, the name and the token are the plan's in any case.
+
+use reveille_wire::agent::plan::JoinOrder;
+use serde_json::{Value, json};
+
+use crate::distribution;
+
+/// kubeadm's configuration for this join. The token's place is held by [`distribution::TOKEN_PLACE`].
+pub(super) fn of_kubeadm(order: &JoinOrder, own: Option<Value>) -> String {
+    let labels: Vec<String> = order.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    let taints: Vec<_> = order.taints.iter().filter_map(|taint| taint_of(taint)).collect();
+    let mut registration = json!({ "name": order.node_name.as_str(), "taints": taints });
+    if !labels.is_empty() {
+        registration["kubeletExtraArgs"] = json!([{ "name": "node-labels", "value": labels.join(",") }]);
+    }
+    let pins: Vec<&str> = order.ca_pins.iter().map(|pin| pin.as_str()).collect();
+    let mut file = json!({
+        "apiVersion": "kubeadm.k8s.io/v1beta4",
+        "kind": "JoinConfiguration",
+        "nodeRegistration": registration,
+    });
+    if let Some(own) = own {
+        merge(&mut file, own);
+    }
+    file["discovery"] = json!({ "bootstrapToken": {
+        "apiServerEndpoint": order.server.as_str(),
+        "token": distribution::TOKEN_PLACE,
+        "caCertHashes": pins,
+    } });
+    file.to_string()
+}
+
+/// What a k3s or RKE2 agent is told beside the server: its keys, as its files have them. Lists are added to what a person wrote.
+pub(super) fn of_agent(order: &JoinOrder, own: Option<Value>) -> String {
+    let labels: Vec<String> = order.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
+    let taints: Vec<&str> = order.taints.iter().map(|taint| taint.as_str()).collect();
+    let mut file = json!({});
+    for (key, list) in [("node-label+", json!(labels)), ("node-taint+", json!(taints))] {
+        if list.as_array().is_some_and(|list| !list.is_empty()) {
+            file[key] = list;
+        }
+    }
+    if let Some(own) = own {
+        merge(&mut file, own);
+    }
+    file.to_string()
+}
+
+/// `key=value:effect`, `key:effect`.
+fn taint_of(text: &str) -> Option<Value> {
+    let (rest, effect) = text.rsplit_once(':')?;
+    let (key, value) = rest.split_once('=').unwrap_or((rest, ""));
+    Some(json!({ "key": key, "value": value, "effect": effect }))
+}
+
+/// What a person wrote stands under what the plan says: maps are merged, of anything else the plan's counts.
+fn merge(over: &mut Value, under: Value) {
+    use Value::{Array, Object};
+    match (over, under) {
+        (Object(over), Object(under)) => {
+            for (key, value) in under {
+                match over.get_mut(&key) {
+                    Some(own) => merge(own, value),
+                    None => drop(over.insert(key, value)),
+                }
+            }
+        }
+        (Array(over), Array(under)) => over.extend(under),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_person_wrote_stands_under_the_plan() {
+        let mut over = json!({ "name": "w-1", "args": [{ "name": "a" }] });
+        merge(&mut over, json!({ "name": "x", "criSocket": "s", "args": [{ "name": "b" }] }));
+        assert_eq!(
+            over,
+            json!({ "name": "w-1", "criSocket": "s", "args": [{ "name": "a" }, { "name": "b" }] })
+        );
+    }
+}

@@ -1,0 +1,76 @@
+//! Files and folders that this program makes: whole, durable, and with modes that are its own.
+//!
+//! A umask takes from the modes of what is made, and gives to nobody; it is whatever the process was started with. So a mode is
+//! set after a thing was made, on what was made, and before it takes its name. What is there already keeps its mode.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
+use std::path::Path;
+
+/// For its owner alone.
+const OWN_FILE: u32 = 0o600;
+const OWN_FOLDER: u32 = 0o700;
+
+/// Puts a file that only its owner reads in place of another, durably. Folders that are not there are made for its owner alone.
+pub(crate) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("/"));
+    folders(folder, OWN_FOLDER)?;
+    put(path, content, OWN_FILE)?;
+    fs::File::open(folder)?.sync_all()
+}
+
+/// As [`replace`], for a file that others may read: with this mode, in a folder that is there.
+pub(crate) fn replace_with_mode(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
+    put(path, content, mode)?;
+    fs::File::open(path.parent().unwrap_or(Path::new("/")))?.sync_all()
+}
+
+/// Writes a file that only its owner reads beside its place, and moves it there: no link that lies there is followed.
+pub(crate) fn put_own(path: &Path, content: &[u8]) -> io::Result<()> {
+    put(path, content, OWN_FILE)
+}
+
+fn put(path: &Path, content: &[u8], mode: u32) -> io::Result<()> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".new");
+    let beside = path.with_file_name(name);
+    match fs::remove_file(&beside) {
+        Err(failure) if failure.kind() != io::ErrorKind::NotFound => return Err(failure),
+        _ => {}
+    }
+    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(OWN_FILE).open(&beside)?;
+    let written = file.set_permissions(fs::Permissions::from_mode(mode));
+    let written = written.and_then(|()| file.write_all(content)).and_then(|()| file.sync_all());
+    let placed = written.and_then(|()| fs::rename(&beside, path));
+    if placed.is_err() {
+        fs::remove_file(&beside).ok();
+    }
+    placed
+}
+
+/// Makes a folder and those above it that are not there, each with this mode.
+pub(crate) fn folders(path: &Path, mode: u32) -> io::Result<()> {
+    if path.as_os_str().is_empty() || path.is_dir() {
+        return Ok(());
+    }
+    if let Some(above) = path.parent() {
+        folders(above, mode)?;
+    }
+    match fs::DirBuilder::new().mode(OWN_FOLDER).create(path) {
+        Ok(()) => {}
+        // Somebody else made it in between: its mode is theirs.
+        Err(failure) if failure.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => return Ok(()),
+        Err(failure) => return Err(failure),
+    }
+    let flags = rustix::fs::OFlags::RDONLY
+        | rustix::fs::OFlags::DIRECTORY
+        | rustix::fs::OFlags::NOFOLLOW
+        | rustix::fs::OFlags::CLOEXEC;
+    match rustix::fs::open(path, flags, rustix::fs::Mode::empty()) {
+        Ok(made) => fs::File::from(made).set_permissions(fs::Permissions::from_mode(mode)),
+        // A umask that took even its owner's right to read it: it is nobody else's either.
+        Err(rustix::io::Errno::ACCESS) => fs::set_permissions(path, fs::Permissions::from_mode(mode)),
+        Err(failure) => Err(failure.into()),
+    }
+}

@@ -1,0 +1,223 @@
+//! Secrets that this machine is known to hold, taken out of text as they are.
+//!
+//! ```text
+//!  text ─▶ without colours ─▶ what is known, whole ─▶ what looks like a secret ─▶ what is known, once more
+//! ```
+//!
+//! What is known goes first. Masking by shape takes what looks like a secret, which may be the half of one (`token=one,two`), and
+//! then the other half is neither a shape nor the text that is looked for. Of two that overlap both go. It is one pass however
+//! many secrets there are: a machine's keys are some hundred lines, and its logs are long.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use reveille_core::diagnose::console::mask_secrets;
+use secrecy::{ExposeSecret as _, SecretString};
+
+use crate::bundle::key_lines;
+use crate::root::Root;
+use crate::target::agent_config::{AgentConfig, own_token_file};
+use crate::target::kubeconfig::Kubeconfig;
+use crate::target::{BOOTSTRAP_KUBECONFIG, KUBECONFIG, Kind, Token};
+
+const MASK: &str = "[masked]";
+/// A secret that is shorter than this would blot out words; by so many first bytes one is found.
+const HEAD: usize = 8;
+/// What an agent keeps where it usually keeps it: keys, of which each line is one.
+const AGENTS_KEYS: [&str; 2] =
+    ["/var/lib/reveille/agent/link/link.pem", "/var/lib/reveille/agent/link/enrolling.pem"];
+/// The invitation, and by what a supervisor knows a machine.
+const AGENTS_TOKENS: [&str; 2] = ["/etc/reveille/token", "/etc/rancher/node/password"];
+
+/// What is known. Nothing of it is shown by whoever prints it.
+#[derive(Clone, Default)]
+pub struct Known(Arc<Inner>);
+
+#[derive(Default)]
+struct Inner {
+    /// By their first bytes, the longest first.
+    by_head: BTreeMap<[u8; HEAD], Vec<SecretString>>,
+    /// By their first two bytes: most of a text is passed over by this.
+    by_first: Vec<bool>,
+}
+
+impl fmt::Debug for Known {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Known({} secrets)", self.0.by_head.values().map(Vec::len).sum::<usize>())
+    }
+}
+
+impl Known {
+    /// All that is known to be on this machine: the token that is joined with, what `own` whoever asks knows of himself, and
+    /// what is in the files of a join and of an agent.
+    pub fn of_machine(root: &Root, token: Option<&Token>, own: &[SecretString]) -> Self {
+        let mut secrets = Vec::new();
+        for secret in own {
+            keep(&mut secrets, secret.expose_secret());
+            // Of `rvi1.ID.SECRET` the last part alone lets in.
+            keep(&mut secrets, secret.expose_secret().rsplit('.').next().unwrap_or_default());
+        }
+        token.into_iter().for_each(|token| keep_token(&mut secrets, token));
+        for kind in [Kind::K3s, Kind::Rke2] {
+            if let Ok(Some(text)) = root.text(own_token_file(kind)) {
+                keep(&mut secrets, &text);
+            }
+            let Ok(config) = AgentConfig::read(kind, root) else { continue };
+            config.secrets().for_each(|secret| keep(&mut secrets, secret));
+            if let Ok(Some(token)) = config.token(root) {
+                keep_token(&mut secrets, &token);
+            }
+        }
+        for path in [KUBECONFIG, BOOTSTRAP_KUBECONFIG] {
+            let Ok(Some(read)) = Kubeconfig::read(root, path) else { continue };
+            if let Some(token) = &read.token {
+                keep(&mut secrets, token.expose_secret());
+                keep(&mut secrets, token.expose_secret().split_once('.').map_or("", |(_, secret)| secret));
+            }
+            if let Some(key) = read.client.as_ref().and_then(|client| client.key_pem()) {
+                keep(&mut secrets, &key_lines(key.expose_secret()));
+            }
+        }
+        for text in AGENTS_KEYS.iter().filter_map(|path| root.text(path).ok().flatten()) {
+            keep(&mut secrets, &key_lines(&text));
+        }
+        for text in AGENTS_TOKENS.iter().filter_map(|path| root.text(path).ok().flatten()) {
+            keep(&mut secrets, &text);
+            keep(&mut secrets, text.trim().rsplit('.').next().unwrap_or_default());
+        }
+        Self::from(secrets)
+    }
+
+    /// The text without any of them, and without what looks like a secret.
+    pub fn clean(&self, text: &str) -> String {
+        let known = self.blot(&uncoloured(text));
+        self.blot(&mask_secrets(&known))
+    }
+
+    fn blot(&self, text: &str) -> String {
+        let bytes = text.as_bytes();
+        let mut out = String::with_capacity(text.len());
+        // What is before `done` has been written, or is a part of a secret.
+        let mut done = 0;
+        for (at, head) in bytes.windows(HEAD).enumerate() {
+            if !self.0.by_first.get(first(head)).copied().unwrap_or(false) {
+                continue;
+            }
+            let these = self.0.by_head.get(head).map_or(&[][..], Vec::as_slice);
+            let here = |secret: &&SecretString| bytes[at..].starts_with(secret.expose_secret().as_bytes());
+            let Some(secret) = these.iter().find(here) else { continue };
+            let end = at + secret.expose_secret().len();
+            // One that begins within another, or right behind it, goes with it.
+            if at > done || at == 0 {
+                out.push_str(text.get(done..at).unwrap_or_default());
+                out.push_str(MASK);
+            }
+            done = done.max(end);
+        }
+        out.push_str(text.get(done..).unwrap_or_default());
+        out
+    }
+}
+
+impl From<Vec<SecretString>> for Known {
+    fn from(secrets: Vec<SecretString>) -> Self {
+        let mut inner = Inner { by_head: BTreeMap::new(), by_first: vec![false; 1 << 16] };
+        for secret in secrets {
+            let Some(head) = secret.expose_secret().as_bytes().first_chunk::<HEAD>().copied() else {
+                continue;
+            };
+            inner.by_first[first(&head)] = true;
+            inner.by_head.entry(head).or_default().push(secret);
+        }
+        for these in inner.by_head.values_mut() {
+            these.sort_by_key(|secret| std::cmp::Reverse(secret.expose_secret().len()));
+        }
+        Self(Arc::new(inner))
+    }
+}
+
+fn first(head: &[u8]) -> usize {
+    usize::from(head[0]) << 8 | usize::from(head[1])
+}
+
+/// A key stands on many lines, and each of them alone is a part of it.
+fn keep(secrets: &mut Vec<SecretString>, text: &str) {
+    let lines = text.lines().map(str::trim).filter(|line| line.len() >= HEAD && !line.starts_with("-----"));
+    secrets.extend(lines.map(SecretString::from));
+}
+
+fn keep_token(secrets: &mut Vec<SecretString>, token: &Token) {
+    keep(secrets, token.whole().expose_secret());
+    keep(secrets, token.secret().expose_secret());
+}
+
+/// Without a terminal's colours: one in the middle of a secret would hide it from us, and from nobody who reads it.
+fn uncoloured(text: &str) -> String {
+    let mut parts = text.split("\u{1b}[");
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let codes =
+            part.bytes().take_while(|byte| byte.is_ascii_digit() || matches!(byte, b';' | b'?')).count();
+        let is_sequence = part.as_bytes().get(codes).is_some_and(u8::is_ascii_alphabetic);
+        if is_sequence {
+            out.push_str(part.get(codes + 1..).unwrap_or_default());
+        } else {
+            out.push_str("\u{1b}[");
+            out.push_str(part);
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_that_is_known_is_taken_out_whole_and_not_by_the_half_that_looks_like_one() {
+        let known = [
+            "alpha1234,beta56789",
+            "gamma1234 delta5678",
+            "epsilon12",
+            "epsilon12zeta34567",
+            "eta12345theta6",
+            "theta6iota789",
+        ];
+        let known = Known::from(known.map(SecretString::from).to_vec());
+        for text in [
+            "token=alpha1234,beta56789 end",
+            "Authorized by Bearer alpha1234,beta56789",
+            "password: gamma1234 delta5678",
+            "\"token\": \"alpha1234,beta56789\"",
+            "it is epsilon12zeta34567 here",
+            "epsilon12epsilon12zeta34567",
+            "at eta12345theta6iota789 end",
+            "https://u:alpha1234,beta56789@example",
+            "token=alp\u{1b}[1mha1234,beta56789",
+            "größe=\"alpha1234,beta56789\"ß",
+        ] {
+            let text = known.clean(text);
+            for part in [
+                "alpha1234",
+                "beta56789",
+                "gamma1234",
+                "delta5678",
+                "epsilon12",
+                "zeta34567",
+                "eta12345",
+                "theta6",
+                "iota789",
+            ] {
+                assert!(!text.contains(part), "{part}: {text}");
+            }
+            assert!(text.contains("[masked]") && !text.contains("[masked][masked]"), "{text}");
+        }
+        for kept in ["10.0.0.1 alpha end", "", "epsilon", "größe \u{1b}[", "two\nlines\n"] {
+            assert_eq!(known.clean(kept), kept);
+        }
+        assert_eq!(known.clean("größe epsilon12 ß"), "größe [masked] ß");
+        assert!(!format!("{known:?}").contains("alpha"));
+        assert_eq!(Known::default().clean("plain"), "plain");
+    }
+}

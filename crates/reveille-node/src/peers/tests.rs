@@ -1,0 +1,68 @@
+//! Addresses that no peer answers at.
+
+use super::*;
+
+const NOBODYS: [&str; 33] = [
+    "169.254.169.254:80",
+    "169.254.170.2:80",
+    "100.100.100.200:80",
+    "168.63.129.16:80",
+    "192.0.0.192:80",
+    "0.0.0.0:9465",
+    "0.1.2.3:9465",
+    "224.0.0.1:9465",
+    "255.255.255.255:9465",
+    "240.0.0.1:9465",
+    "[::]:9465",
+    "[ff02::1]:9465",
+    "[fe80::1]:9465",
+    "[fe80::1%3]:9465",
+    "[fd00:ec2::254]:80",
+    "[fd20:ce::254]:80",
+    "[::ffff:169.254.169.254]:80",
+    "[::169.254.169.254]:80",
+    "[64:ff9b::a9fe:a9fe]:80",
+    "[64:ff9b:1::a9fe:a9fe]:80",
+    "[64:ff9b::7f00:1]:80",
+    "[2002:a9fe:a9fe::1]:80",
+    "10.0.0.1:0",
+    "10.0.0.1",
+    "metadata.google.internal:80",
+    "0xa9fea9fe:80",
+    "2852039166:80",
+    "169.254.43518:80",
+    "",
+    "127.0.0.1:9465",
+    "127.8.0.1:9465",
+    "[::1]:9465",
+    "[::ffff:127.0.0.1]:9465",
+];
+
+fn peer(number: usize, at: &str) -> Peer {
+    Peer {
+        machine: Word::cut(&format!("m-{number}")),
+        node_name: Word::cut(&format!("w-{number}")),
+        zone: None,
+        addresses: List::default(),
+        answers_at: Some(at.into()),
+    }
+}
+
+#[tokio::test]
+async fn an_address_at_which_no_machine_is_is_neither_kept_nor_asked() {
+    let folder = tempfile::tempdir().unwrap();
+    let circle = Circle::remembering(folder.path(), None);
+    let mut peers: Vec<Peer> = NOBODYS.iter().enumerate().map(|(number, at)| peer(number, at)).collect();
+    peers.push(peer(100, "10.0.0.2:9465"));
+    peers.push(peer(101, "[fd12:3456::2]:9465"));
+    circle.know(&peers);
+    let known: Vec<String> = circle.peers().keys().map(ToString::to_string).collect();
+    assert_eq!(known, ["w-100", "w-101"]);
+    let kept = std::fs::read_to_string(folder.path().join("peers.json")).unwrap();
+    assert!(kept.contains("10.0.0.2:9465") && !kept.contains("169.254"), "{kept}");
+    // What an older agent wrote down is read with the same eyes.
+    std::fs::write(folder.path().join("peers.json"), serde_json::to_vec(&peers).unwrap()).unwrap();
+    let known: Vec<String> =
+        Circle::remembering(folder.path(), None).peers().keys().map(ToString::to_string).collect();
+    assert_eq!(known, ["w-100", "w-101"]);
+}

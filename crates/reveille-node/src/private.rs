@@ -1,0 +1,235 @@
+//! What holds this machine's secrets is its own, or is not taken: the agent's folder, and a file with a token.
+//!
+//! Whoever may write the folder, or laid a link in its place, chooses where the key goes and which plan is followed; whoever may
+//! read a token may join with it. As ssh does with keys, neither is taken in silence: it is refused, with what to do. What is on
+//! the way to the folder counts, too, because who may rename a folder may put another in its place.
+
+use std::fs::{self, Metadata};
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::process::geteuid;
+use thiserror::Error;
+
+use crate::root;
+
+/// Below the agent's folder: its key and certificate.
+const KEYS: &str = "link";
+/// Things in the folder that are looked at; an agent has a dozen there.
+const ENTRIES_MAX: usize = 1_000;
+const ROOT: u32 = 0;
+/// Whom a container sees as the owner of what belongs to nobody in it: of `/`, as a rule.
+const NOBODY: u32 = 65_534;
+const WRITE_BY_OTHERS: u32 = 0o022;
+const WRITE_BY_ALL: u32 = 0o002;
+const STICKY: u32 = 0o1000;
+const ANY_BY_OTHERS: u32 = 0o077;
+
+/// A folder is not taken.
+#[derive(Debug, Error)]
+#[error("{} is no folder for this machine's key: {wrong}", .folder.display())]
+pub struct FolderError {
+    /// Which.
+    pub folder: PathBuf,
+    /// Why, and what to do.
+    pub wrong: Wrong,
+}
+
+/// What is wrong with it, or with what is in it or above it.
+#[derive(Debug, Error)]
+pub enum Wrong {
+    /// It leads elsewhere.
+    #[error("{}: it is a link, and what is written would go where it leads; name that place itself, or remove the link", .0.display())]
+    Link(PathBuf),
+    /// It is somebody else's.
+    #[error("{}: it belongs to account {owner}; look at what is in it, then chown {us} it, or name another folder", .at.display())]
+    Owner {
+        /// What.
+        at: PathBuf,
+        /// Whose.
+        owner: u32,
+        /// Whose it has to be.
+        us: u32,
+    },
+    /// Others may write it.
+    #[error("{}: others may write it (mode {mode:04o}); look at what is in it, then chmod go-w it, or name another folder", .at.display())]
+    Open {
+        /// What.
+        at: PathBuf,
+        /// Its mode.
+        mode: u32,
+    },
+    /// It is none.
+    #[error("{}: it is no folder", .0.display())]
+    NoFolder(PathBuf),
+    /// It holds more than an agent's ever does.
+    #[error("{}: it holds more than {ENTRIES_MAX} files; name a folder that is the agent's alone", .0.display())]
+    Crowded(PathBuf),
+    /// The system does not say.
+    #[error("{} cannot be looked at: {source}", .at.display())]
+    Io {
+        /// What.
+        at: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// The folder, where it is there, is this account's alone to write, with all that an agent keeps in it.
+///
+/// # Errors
+///
+/// It is not, and what to do.
+pub fn folder(folder: &Path) -> Result<(), FolderError> {
+    let us = geteuid().as_raw();
+    let checked = std::path::absolute(folder)
+        .map_err(|source| Wrong::Io { at: folder.to_owned(), source })
+        .and_then(|at| way_to(&at, us).and_then(|()| whole(&at, us)));
+    checked.map_err(|wrong| FolderError { folder: folder.to_owned(), wrong })
+}
+
+/// A file with nothing but a token, which a person named.
+///
+/// # Errors
+///
+/// It is not there or cannot be read; or others may read or write it, or it is somebody else's.
+pub fn token_file(path: &Path) -> io::Result<String> {
+    let file = root::named(path)?;
+    let found = file.metadata()?;
+    let us = geteuid().as_raw();
+    let path = path.display();
+    if found.uid() != us && found.uid() != ROOT {
+        let owner = found.uid();
+        return Err(io::Error::other(format!(
+            "it belongs to account {owner}, who may read and change it; make another token, in a file of yours with mode 0600"
+        )));
+    }
+    if found.mode() & ANY_BY_OTHERS != 0 {
+        let mode = found.mode() & 0o7777;
+        return Err(io::Error::other(format!(
+            "others may read or write it (mode {mode:04o}); chmod 0600 {path}, and make another token if this machine has other accounts"
+        )));
+    }
+    root::text_of(file)
+}
+
+fn look(at: &Path) -> Result<Option<Metadata>, Wrong> {
+    match fs::symlink_metadata(at) {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(Wrong::Io { at: at.to_owned(), source }),
+    }
+}
+
+/// Nobody else may put another folder in its place.
+fn way_to(folder: &Path, us: u32) -> Result<(), Wrong> {
+    for at in folder.ancestors().skip(1) {
+        let Some(found) = look(at)? else { continue };
+        let owner = found.uid();
+        let is_trusted = [us, ROOT, NOBODY].contains(&owner);
+        if found.is_symlink() {
+            // A link of root's is how machines are laid out; what it leads to is looked at by its own name below.
+            if !is_trusted {
+                return Err(Wrong::Link(at.to_owned()));
+            }
+            let there = fs::canonicalize(at).map_err(|source| Wrong::Io { at: at.to_owned(), source })?;
+            stands(&there, &look(&there)?.unwrap_or(found), us)?;
+            continue;
+        }
+        stands(at, &found, us)?;
+    }
+    Ok(())
+}
+
+/// Nobody else may exchange what is in this folder.
+fn stands(at: &Path, found: &Metadata, us: u32) -> Result<(), Wrong> {
+    let (owner, mode) = (found.uid(), found.mode());
+    if ![us, ROOT, NOBODY].contains(&owner) {
+        return Err(Wrong::Owner { at: at.to_owned(), owner, us });
+    }
+    if mode & WRITE_BY_ALL != 0 && mode & STICKY == 0 {
+        return Err(Wrong::Open { at: at.to_owned(), mode: mode & 0o7777 });
+    }
+    Ok(())
+}
+
+/// The folder and what is in it are ours.
+fn whole(folder: &Path, us: u32) -> Result<(), Wrong> {
+    for at in [folder.to_owned(), folder.join(KEYS)] {
+        let Some(found) = look(&at)? else { continue };
+        own(&at, &found, us)?;
+        if !found.is_dir() {
+            return Err(Wrong::NoFolder(at));
+        }
+        let failed = |source| Wrong::Io { at: at.clone(), source };
+        for (number, entry) in fs::read_dir(&at).map_err(failed)?.enumerate() {
+            if number == ENTRIES_MAX {
+                return Err(Wrong::Crowded(at));
+            }
+            let inside = entry.map_err(failed)?.path();
+            if let Some(found) = look(&inside)? {
+                own(&inside, &found, us)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn own(at: &Path, found: &Metadata, us: u32) -> Result<(), Wrong> {
+    let (owner, mode) = (found.uid(), found.mode());
+    if found.is_symlink() {
+        return Err(Wrong::Link(at.to_owned()));
+    }
+    if owner != us {
+        return Err(Wrong::Owner { at: at.to_owned(), owner, us });
+    }
+    if mode & WRITE_BY_OTHERS != 0 {
+        return Err(Wrong::Open { at: at.to_owned(), mode: mode & 0o7777 });
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{PermissionsExt as _, chown};
+
+    #[test]
+    fn a_token_that_others_may_read_or_that_is_anothers_is_refused_with_what_to_do() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("token");
+        fs::write(&path, "abcdef.0123456789abcdef\n").unwrap();
+        let set = |mode| fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        for mode in [0o644, 0o640, 0o604, 0o660, 0o622, 0o666] {
+            set(mode);
+            let refused = token_file(&path).unwrap_err().to_string();
+            assert!(refused.contains("chmod 0600") && refused.contains(&format!("{mode:04o}")), "{refused}");
+            assert!(!refused.contains("0123456789abcdef"));
+        }
+        for mode in [0o600, 0o400] {
+            set(mode);
+            assert_eq!(token_file(&path).unwrap(), "abcdef.0123456789abcdef\n");
+        }
+        std::os::unix::fs::symlink(&path, folder.path().join("link")).unwrap();
+        assert!(token_file(&folder.path().join("link")).is_ok(), "a link to a file that is ours is one");
+        if geteuid().is_root() {
+            chown(&path, Some(12_345), None).unwrap();
+            assert!(token_file(&path).unwrap_err().to_string().contains("account 12345"));
+        }
+    }
+
+    #[test]
+    fn a_folder_that_an_agent_made_is_taken_and_one_that_is_not_there_yet() {
+        let place = tempfile::tempdir().unwrap();
+        let at = place.path().join("var/agent");
+        folder(&at).unwrap();
+        crate::durable::replace(&at.join("link/link.pem"), b"key").unwrap();
+        crate::durable::replace(&at.join("memory.json"), b"{}").unwrap();
+        crate::durable::replace(&at.join("before-reset/1/etc/kubernetes/kubelet.conf"), b"x").unwrap();
+        folder(&at).unwrap();
+        fs::write(place.path().join("file"), "").unwrap();
+        let refused = folder(&place.path().join("file")).unwrap_err();
+        assert!(matches!(refused.wrong, Wrong::NoFolder(_)), "{refused}");
+    }
+}

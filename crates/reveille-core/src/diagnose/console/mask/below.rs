@@ -1,0 +1,150 @@
+//! Values that stand on the lines below their name.
+//!
+//! ```text
+//!  password: |            token:              - --client-secret        --token \
+//!    three                  abc               - abc                      abc
+//!    lines
+//! ```
+//!
+//! A line belongs to the name above it when it is indented further than the name; a logger's prefix before both does no harm.
+
+use std::ops::Range;
+
+use super::MASK;
+use super::named::Found;
+use super::names::Telling;
+use super::plain::is_plain;
+use super::value::{Between, line_end, quoted_end};
+
+/// What was marked below names so far; a name within it marks nothing again.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Below {
+    until: usize,
+}
+
+impl Below {
+    /// Marks what stands below this name, when its own line holds no value.
+    pub(super) fn mark(&mut self, text: &str, found: &Found, ranges: &mut Vec<Range<usize>>) {
+        let line = line_end_near(text, found.start);
+        if found.start < self.until || found.telling == Telling::IfRandom {
+            return;
+        }
+        let Some(line) = line else { return };
+        let value = text[found.start..line].trim();
+        match found.between {
+            Between::Colon | Between::Equals if is_indicator(value) => self.block(text, found, line, ranges),
+            Between::Colon if value.is_empty() => self.scalar(text, found, line, ranges),
+            Between::Comma if value.is_empty() => self.item(text, line, ranges),
+            Between::Space | Between::Equals if value == "\\" => self.item(text, line, ranges),
+            _ => {}
+        }
+    }
+
+    /// The item below an option that stands alone on its line.
+    pub(super) fn option(&mut self, text: &str, name: &Range<usize>, ranges: &mut Vec<Range<usize>>) {
+        if name.start >= self.until
+            && let Some(line) = line_end_near(text, name.end)
+        {
+            self.item(text, line, ranges);
+        }
+    }
+
+    /// A block of YAML: every line that is indented further.
+    fn block(&mut self, text: &str, found: &Found, line: usize, ranges: &mut Vec<Range<usize>>) {
+        let mut at = line + 1;
+        while at < text.len() {
+            let end = line_end(text, at);
+            let rest = &text[at..end];
+            if !rest.trim().is_empty() {
+                let Some(words) = indented(text, found.name.start, rest) else { break };
+                push(text, at + words..end, ranges);
+            }
+            self.until = end;
+            at = end + 1;
+        }
+    }
+
+    /// One value alone on the next line.
+    fn scalar(&mut self, text: &str, found: &Found, line: usize, ranges: &mut Vec<Range<usize>>) {
+        let at = line + 1;
+        if at >= text.len() {
+            return;
+        }
+        let end = line_end(text, at);
+        let Some(words) = indented(text, found.name.start, &text[at..end]) else { return };
+        let value = &text[at + words..end];
+        let is_key = value.contains(": ") || value.ends_with(':') || value.starts_with(['-', '#', '{', '[']);
+        if !is_key && !is_plain(value) && (found.telling == Telling::Phrase || !value.trim().contains(' ')) {
+            push(text, at + words..end, ranges);
+            self.until = end;
+        }
+    }
+
+    /// The item on the next line: `- x`, `"x",` or the rest of a command.
+    fn item(&mut self, text: &str, line: usize, ranges: &mut Vec<Range<usize>>) {
+        let at = line + 1;
+        if at >= text.len() {
+            return;
+        }
+        let end = line_end(text, at);
+        let rest = &text[at..end];
+        let dash = rest.find("- ").filter(|dash| rest[..*dash].trim().is_empty());
+        let words = dash.map_or(0, |dash| dash + 2);
+        let words = words + rest[words..].len() - rest[words..].trim_start().len();
+        let value = &rest[words..];
+        let length =
+            quoted_end(value).unwrap_or_else(|| value.find(char::is_whitespace).unwrap_or(value.len()));
+        let value = &value[..length];
+        if !value.is_empty() && !value.trim_matches(['"', '\'']).starts_with('-') && !is_plain(value) {
+            push(text, at + words..at + words + length, ranges);
+            self.until = at + words + length;
+        }
+    }
+}
+
+/// `|`, `>-` and the like: the value begins on the next line.
+pub(super) fn is_indicator(value: &str) -> bool {
+    let Some(rest) = value.strip_prefix(['|', '>']) else { return false };
+    let signs = rest.split(" #").next().unwrap_or("").trim_end();
+    signs.len() <= 2 && signs.bytes().all(|byte| matches!(byte, b'+' | b'-' | b'1'..=b'9'))
+}
+
+/// Whether this is an option of a list, and nothing follows on its line.
+pub(super) fn ends_its_line(text: &str, name: &Range<usize>) -> bool {
+    let before = text[..name.start].bytes().next_back();
+    let in_list = text[name.clone()].starts_with('-') && matches!(before, Some(b' ' | b'"' | b'\''));
+    let is_item = before != Some(b' ') || text[..name.start].ends_with("- ");
+    in_list && is_item && text[name.end..].trim_start_matches(['"', '\'', ',']).starts_with(['\n', '\r'])
+}
+
+/// Where the line ends, when it does so soon: an indicator, a backslash or nothing is short.
+fn line_end_near(text: &str, start: usize) -> Option<usize> {
+    const NEAR_BYTES: usize = 64;
+    text.as_bytes()[start..].iter().take(NEAR_BYTES).position(|byte| *byte == b'\n').map(|at| start + at)
+}
+
+/// Where the words of this line begin, when it is indented further than the name.
+fn indented(text: &str, name_start: usize, line: &str) -> Option<usize> {
+    const COLUMN_MAX: usize = 512;
+    let above = &text.as_bytes()[name_start.saturating_sub(COLUMN_MAX)..name_start];
+    let above = above.iter().rposition(|byte| *byte == b'\n').map_or(above, |at| &above[at + 1..]);
+    // An item's name is as far in as its dash.
+    let quoteless = above.strip_suffix(b"\"").or(above.strip_suffix(b"'")).unwrap_or(above);
+    let spaces = quoteless.iter().rev().take_while(|byte| **byte == b' ').count();
+    let columns = quoteless.len() - spaces..=quoteless.len();
+    let bytes = line.as_bytes();
+    if !columns.clone().all(|column| matches!(bytes.get(column), Some(b' ' | b'\t'))) {
+        return None;
+    }
+    let first = *columns.end();
+    Some(first + bytes[first..].iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count())
+        .filter(|words| line.is_char_boundary(*words))
+}
+
+fn push(text: &str, range: Range<usize>, ranges: &mut Vec<Range<usize>>) {
+    let end = range.start + text[range.clone()].trim_end().len();
+    let range = range.start..end;
+    if !range.is_empty() && !text[range.clone()].starts_with(MASK) {
+        ranges.push(range);
+    }
+}

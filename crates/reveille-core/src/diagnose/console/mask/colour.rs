@@ -1,0 +1,48 @@
+//! Takes a terminal's control sequences out of text, before anything looks for names in it.
+
+use std::borrow::Cow;
+
+/// The text without a terminal's control sequences: a colour in the middle of `token=…` would hide its name from us and from
+/// nobody who reads it. Loggers write the escape byte in several ways.
+pub(super) fn uncoloured(text: &str) -> Cow<'_, str> {
+    const ESCAPES: [&str; 7] = ["\u{1b}", "#033", "\\u001b", "\\u001B", "\\x1b", "\\033", ""];
+    let sequence = |rest: &str| {
+        let escape = ESCAPES
+            .into_iter()
+            .find(|escape| rest.strip_prefix(escape).is_some_and(|rest| rest.starts_with('[')))?;
+        let codes = &rest[escape.len() + 1..];
+        let end = codes.find(|c: char| !c.is_ascii_digit() && c != ';' && c != '?')?;
+        let letter = codes.as_bytes()[end];
+        // Without its escape byte only a colour with its number is sure to be one: "[12]", "[K" and "[mask" are ordinary text.
+        let ends = if escape.is_empty() {
+            letter == b'm' && is_colour(codes, end)
+        } else {
+            letter.is_ascii_alphabetic()
+        };
+        ends.then_some(escape.len() + 1 + end + 1)
+    };
+    let mut out = String::new();
+    let mut done = 0;
+    let mut at = 0;
+    while let Some(found) = text[at..].find(['\u{1b}', '#', '\\', '[']).map(|found| at + found) {
+        at = match sequence(&text[found..]) {
+            Some(length) => {
+                out.push_str(&text[done..found]);
+                done = found + length;
+                done
+            }
+            None => found + 1,
+        };
+    }
+    if done == 0 {
+        return Cow::Borrowed(text);
+    }
+    out.push_str(&text[done..]);
+    Cow::Owned(out)
+}
+
+/// Whether these codes are of a colour, where no escape byte says so: `[1m5s > 1s]` is a duration.
+fn is_colour(codes: &str, end: usize) -> bool {
+    let goes_on_as_a_duration = end == 1 && codes.as_bytes().get(2).is_some_and(u8::is_ascii_digit);
+    end > 0 && (!goes_on_as_a_duration || codes.starts_with('0'))
+}

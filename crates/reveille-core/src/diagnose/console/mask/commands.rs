@@ -1,0 +1,284 @@
+//! Secrets on command lines: `curl -u u:p`, `sshpass -p x`, `docker login -p x`, `echo x | passwd --stdin`.
+//!
+//! The text is taken word by word, once. A command is known by its name, wherever on the line it stands (behind a prompt, `sudo`,
+//! a logger's prefix); it ends at `|`, `;`, `&&` and at the end of a line that no backslash continues.
+
+use std::ops::Range;
+
+use super::MASK;
+use super::names::{Telling, telling};
+use super::plain::is_plain;
+use super::tools::{READERS, TOOLS, Takes, Tool};
+use super::value::{cut, line_end, quoted_end};
+
+/// What stands around a word in a list or in a script.
+const AROUND: [char; 9] = ['"', '\'', '[', ']', '(', ')', ',', '`', '\\'];
+
+/// Marks what options of known commands take.
+pub(super) fn command_secrets(text: &str, ranges: &mut Vec<Range<usize>>) {
+    let mut running = Running::default();
+    let mut at = 0;
+    while let Some((word, behind)) = next_word(text, at) {
+        at = word.end;
+        if behind.ends_a_line && !behind.is_continued {
+            running.end(text, ranges);
+        }
+        let end = running.take(text, word, ranges);
+        at = at.max(end);
+    }
+    running.end(text, ranges);
+    piped(text, ranges);
+}
+
+/// The command that runs, and what it waits for.
+#[derive(Clone, Debug, Default)]
+struct Running {
+    /// The tool's names; there may be several of one name.
+    name: Option<&'static str>,
+    /// A word that some options need was seen.
+    behind: Vec<&'static str>,
+    takes: Option<Takes>,
+    last: Option<Range<usize>>,
+    words: usize,
+}
+
+impl Running {
+    /// Takes the next word; says where it ended, when it is longer than the word.
+    fn take(&mut self, text: &str, word: Range<usize>, ranges: &mut Vec<Range<usize>>) -> usize {
+        let raw = &text[word.clone()];
+        let bare = raw.trim_matches(AROUND);
+        if let Some(takes) = self.takes.take() {
+            return secret(text, word, takes, ranges);
+        }
+        if matches!(bare, "|" | ";" | "&&" | "||" | "&" | ">" | ">>" | "2>&1") {
+            self.end(text, ranges);
+            return word.end;
+        }
+        if let Some(name) = command(bare) {
+            // `sudo docker login`: a later command is the one that counts. `login` of one is an option's name to another.
+            if self.name != Some(name) {
+                *self = Self { name: Some(name), ..Self::default() };
+            }
+            return word.end;
+        }
+        let end = self.option(text, &word, bare, ranges);
+        if !bare.starts_with('-') {
+            self.last = Some(word);
+            self.words += 1;
+        }
+        if raw.ends_with(';') {
+            self.end(text, ranges);
+        }
+        end
+    }
+
+    fn option(
+        &mut self,
+        text: &str,
+        word: &Range<usize>,
+        bare: &str,
+        ranges: &mut Vec<Range<usize>>,
+    ) -> usize {
+        for tool in self.tools() {
+            if let Some(needed) = tool.behind.iter().find(|needed| **needed == bare)
+                && !self.behind.contains(needed)
+            {
+                self.behind.push(needed);
+                self.words = 0;
+            }
+        }
+        let mut joined = None;
+        for tool in self.tools().filter(|tool| self.is_behind(tool)) {
+            for (option, takes) in tool.options {
+                let is_joined = *takes == Takes::Joined;
+                if bare == *option && !is_joined {
+                    self.takes = Some(*takes);
+                    return word.end;
+                }
+                let rest = bare.strip_prefix(option).filter(|rest| !rest.is_empty());
+                let rest = if is_joined { rest } else { rest.and_then(|rest| rest.strip_prefix('=')) };
+                joined = joined.or(rest.map(|rest| (rest, *takes)));
+            }
+        }
+        let Some((rest, takes)) = joined else { return word.end };
+        let raw = &text[word.clone()];
+        let quotes = raw.len() - raw.trim_start_matches(AROUND).len();
+        let start = word.start + quotes + bare.len() - rest.len();
+        secret(text, start..word.end, takes, ranges)
+    }
+
+    fn tools(&self) -> impl Iterator<Item = &'static Tool> + use<> {
+        let name = self.name;
+        TOOLS.iter().filter(move |tool| name.is_some_and(|name| tool.names.contains(&name)))
+    }
+
+    fn is_behind(&self, tool: &Tool) -> bool {
+        tool.behind.is_empty() || tool.behind.iter().any(|needed| self.behind.contains(needed))
+    }
+
+    /// The command is over: of some, its last word was the secret.
+    fn end(&mut self, text: &str, ranges: &mut Vec<Range<usize>>) {
+        const WORDS_MIN: usize = 2;
+        let takes_last = self.tools().any(|tool| tool.is_last && self.is_behind(tool));
+        let needs = if self.behind.is_empty() { WORDS_MIN } else { 1 };
+        if let (true, Some(word)) = (takes_last && self.words >= needs, self.last.clone()) {
+            secret(text, word, Takes::Word, ranges);
+        }
+        *self = Self::default();
+    }
+}
+
+/// Which lengths the names have that begin with a letter: almost no word of a log is compared with a name.
+static LENGTHS: [u64; 256] = lengths();
+
+const fn lengths() -> [u64; 256] {
+    let mut lengths = [0; 256];
+    let mut tool = 0;
+    while tool < TOOLS.len() {
+        let names = TOOLS[tool].names;
+        let mut name = 0;
+        while name < names.len() {
+            lengths[names[name].as_bytes()[0] as usize] |= 1 << names[name].len();
+            name += 1;
+        }
+        tool += 1;
+    }
+    lengths
+}
+
+/// The name of the tool that this word calls.
+fn command(word: &str) -> Option<&'static str> {
+    /// Less than a table's entry has bits.
+    const BYTES_MAX: usize = 63;
+    if word.len() > BYTES_MAX || word.starts_with('-') {
+        return None;
+    }
+    // `ExecStart=-/usr/bin/curl`.
+    let base = word.rsplit(['/', '(', '`', '"', '\'', '=']).next().unwrap_or("");
+    let base = base.trim_start_matches(['-', '@', '+', '!', ':']);
+    let first = base.bytes().next()?;
+    if LENGTHS[usize::from(first)] >> base.len() & 1 == 0 {
+        return None;
+    }
+    TOOLS.iter().flat_map(|tool| tool.names).find(|name| **name == base).copied()
+}
+
+/// Marks the secret in this word, and says where it ends.
+fn secret(text: &str, word: Range<usize>, takes: Takes, ranges: &mut Vec<Range<usize>>) -> usize {
+    let line = line_end(text, word.start);
+    let whole = &text[word.start..line];
+    let length = quoted_end(whole).unwrap_or(word.len()).max(word.len().min(whole.len()));
+    let value = &text[word.start..word.start + length];
+    let skipped = match takes {
+        Takes::Account => value.find(':').map_or(0, |at| at + 1),
+        Takes::Percent => value.find('%').map_or(value.len(), |at| at + 1),
+        Takes::Literal => value.find('=').map_or(value.len(), |at| at + 1),
+        Takes::Quoted if !value.starts_with(['"', '\'']) => value.len(),
+        Takes::Word | Takes::Joined | Takes::Quoted => 0,
+    };
+    // `curl -u name` asks for the password.
+    let is_name =
+        takes == Takes::Account && skipped == 0 && value.bytes().all(|byte| byte.is_ascii_lowercase());
+    let found = &value[skipped..];
+    let is_next_option = found.starts_with("--");
+    if !is_name && !found.is_empty() && !is_next_option && !found.contains(MASK) && !is_plain(found) {
+        ranges.push(word.start + skipped..word.start + length);
+    }
+    word.start + length
+}
+
+/// What stood before a word.
+#[derive(Clone, Copy, Debug, Default)]
+struct Before {
+    ends_a_line: bool,
+    is_continued: bool,
+}
+
+/// The next word: between spaces, and between the commas of a list of quoted words.
+fn next_word(text: &str, from: usize) -> Option<(Range<usize>, Before)> {
+    let bytes = text.as_bytes();
+    let is_comma = |at: usize| bytes[at] == b',' && at > 0 && matches!(bytes[at - 1], b'"' | b'\'');
+    let is_space = |at: usize| bytes[at].is_ascii_whitespace() || is_comma(at);
+    let mut before = Before::default();
+    let mut at = from;
+    while at < bytes.len() && is_space(at) {
+        if bytes[at] == b'\n' {
+            before.ends_a_line = true;
+            before.is_continued = at > 0 && bytes[at - 1] == b'\\';
+        }
+        at += 1;
+    }
+    let start = at;
+    while at < bytes.len() && !is_space(at) {
+        at += 1;
+    }
+    (at > start).then_some((start..at, before))
+}
+
+/// `echo x | passwd --stdin`, `printf %s x | docker login --password-stdin`, `chpasswd <<< x`, `echo x > /etc/k3s-token`.
+fn piped(text: &str, ranges: &mut Vec<Range<usize>>) {
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        let is_fed = line.contains(['|', '>']) || line.contains("<<<");
+        let last = || READERS.iter().filter_map(|reader| line.rfind(reader)).max();
+        if let Some(last) = is_fed.then(last).flatten() {
+            if let Some(pipe) = line[..last].rfind('|') {
+                said(text, at, &line[..pipe], ranges);
+            }
+            if let Some(here) = line.find("<<<").map(|here| here + 3) {
+                push(text, at + here..at + line.len(), ranges);
+            }
+        }
+        if let Some(sign) = line.rfind('>')
+            && is_kept_in(line[sign + 1..].trim())
+        {
+            said(text, at, line[..sign].trim_end_matches('>'), ranges);
+        }
+        at += line.len();
+    }
+}
+
+/// Marks what the last `echo` or `printf` before says.
+fn said(text: &str, at: usize, before: &str, ranges: &mut Vec<Range<usize>>) {
+    let says =
+        ["echo ", "printf "].iter().filter_map(|says| before.rfind(says).map(|found| found + says.len()));
+    if let Some(start) = says.max() {
+        let start = start + options(&before[start..]);
+        push(text, at + start..at + before.len(), ranges);
+    }
+}
+
+/// A file whose name tells: `/etc/k3s-token`, `/root/.vault-pass`.
+fn is_kept_in(path: &str) -> bool {
+    const BYTES_MAX: usize = 256;
+    let name = cut(path, BYTES_MAX)
+        .split([' ', ';', '"', '\''])
+        .next()
+        .unwrap_or("")
+        .rsplit('/')
+        .next()
+        .unwrap_or("");
+    let stem = name.trim_start_matches('.').split('.').next().unwrap_or("");
+    telling(stem).is_some_and(|telling| telling != Telling::IfRandom)
+}
+
+/// How many bytes of options and of a format stand before what `echo` or `printf` say.
+fn options(said: &str) -> usize {
+    let mut at = 0;
+    for word in said.split_inclusive(' ') {
+        let bare = word.trim().trim_matches(['"', '\'']);
+        if !bare.is_empty() && !bare.starts_with('-') && !bare.starts_with('%') {
+            break;
+        }
+        at += word.len();
+    }
+    at
+}
+
+fn push(text: &str, range: Range<usize>, ranges: &mut Vec<Range<usize>>) {
+    let trimmed = text[range.clone()].trim();
+    let start = range.start + text[range.clone()].len() - text[range].trim_start().len();
+    if !trimmed.is_empty() && !trimmed.contains(MASK) && !is_plain(trimmed) {
+        ranges.push(start..start + trimmed.len());
+    }
+}

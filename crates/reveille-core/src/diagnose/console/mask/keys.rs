@@ -1,0 +1,86 @@
+//! Private keys: between their marks, where one mark is cut off, and where both are.
+
+use std::ops::Range;
+
+use super::MASK;
+use super::random::is_random_base64;
+use super::shapes::{behind_a_name, is_base64, is_blob, is_public};
+use super::value::cut;
+
+/// How a private key ends.
+const END: &str = "-----END";
+
+/// From `BEGIN … PRIVATE KEY` to its `END`. Where the end is cut off, as far as the lines look like key material.
+pub(super) fn private_keys(text: &str, ranges: &mut Vec<Range<usize>>) {
+    const NEAR_BYTES: usize = 16 * 1024;
+    const MARK: &str = "PRIVATE KEY";
+    let mut from = 0;
+    while let Some(at) = text[from..].find(MARK).map(|at| from + at + MARK.len()) {
+        from = at;
+        // PGP calls it a block; SSH2 has four dashes and a space.
+        let rest = text[at..].strip_prefix(" BLOCK").unwrap_or(&text[at..]);
+        let Some(rest) = rest.strip_prefix("-----").or_else(|| rest.strip_prefix(" ----")) else { continue };
+        let at = text.len() - rest.len();
+        if is_end_marker(text, at) {
+            continue;
+        }
+        let near = cut(rest, NEAR_BYTES);
+        let end = near.find(END).or_else(|| near.find("---- END")).unwrap_or_else(|| key_lines(rest));
+        if end > 0 {
+            ranges.push(at..at + end);
+        }
+        from = at + end;
+    }
+    bare_blocks(text, ranges);
+}
+
+/// The marker that ends a key has its `END` near by, and on the same line.
+fn is_end_marker(text: &str, marker_end: usize) -> bool {
+    const NEAR_BYTES: usize = 64;
+    let near = &text.as_bytes()[marker_end.saturating_sub(NEAR_BYTES)..marker_end];
+    let line = near.iter().rposition(|byte| *byte == b'\n').map_or(near, |at| &near[at + 1..]);
+    line.windows(END.len()).any(|part| part == END.as_bytes() || part == b"---- END")
+}
+
+/// How many bytes of lines whose last word is key material follow.
+fn key_lines(text: &str) -> usize {
+    let mut end = 0;
+    for line in text.split_inclusive('\n') {
+        let word = line.split_whitespace().next_back().unwrap_or("");
+        if !word.bytes().all(is_base64) {
+            break;
+        }
+        end += line.len();
+    }
+    end
+}
+
+/// Lines of base64 alone, without any mark: the last of them may be too short to be known by itself.
+fn bare_blocks(text: &str, ranges: &mut Vec<Range<usize>>) {
+    const LINE_BYTES_MIN: usize = 60;
+    const REST_BYTES_MIN: usize = 4;
+    // How far in the last word of the line before began, when that was a line of a block.
+    let mut block: Option<usize> = None;
+    let mut at = 0;
+    for line in text.split_inclusive('\n') {
+        let end = at + line.trim_end().len();
+        let word = text[at..end].rsplit(char::is_whitespace).next().unwrap_or("");
+        let start = end - word.len();
+        let is_material = !word.is_empty() && word.bytes().all(is_base64);
+        let is_full = word.len() >= LINE_BYTES_MIN
+            && !is_public(&text[at..start], word)
+            && is_material
+            && (is_blob(word) || is_random_base64(word));
+        let is_rest = block == Some(start - at)
+            && is_material
+            && word.len() >= REST_BYTES_MIN
+            && word.len().is_multiple_of(4);
+        if is_full || is_rest {
+            ranges.push(end - behind_a_name(word).len()..end);
+        }
+        // A line that is masked already goes on.
+        let is_masked = word == MASK && block == Some(start - at);
+        block = (is_full || is_masked).then_some(start - at);
+        at += line.len();
+    }
+}

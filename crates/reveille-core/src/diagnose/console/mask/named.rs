@@ -1,0 +1,239 @@
+//! Values that stand behind a secret's name: `name=value`, `name: value`, `"name": "value"`, `--name value`, and what is below.
+
+use std::ops::Range;
+
+use super::MASK;
+use super::below::{self, Below};
+use super::names::{Telling, telling};
+use super::pairs;
+use super::plain::{is_message, is_object, is_plain};
+use super::prose;
+use super::random::{is_long_hex, is_random_base64, looks_random};
+use super::value::{self, Between, Ends, cut};
+
+/// Of a long value so much is looked at to tell whether it is random.
+const RANDOM_BYTES_MAX: usize = 128;
+/// Within so many bytes a bracket is closed again.
+const NEAR_BYTES_MAX: usize = 128;
+
+/// Marks the value of every name that tells of a secret.
+pub(super) fn named_values(text: &str, ranges: &mut Vec<Range<usize>>) {
+    let mut ends = Ends::default();
+    let mut below = Below::default();
+    for name in Names::of(text) {
+        // A path segment of that name (`/latest/user_data`) is no name of a value.
+        if name.start > 0 && text.as_bytes()[name.start - 1] == b'/' {
+            continue;
+        }
+        let word = &text[name.clone()];
+        if pairs::names_a_pair(word) {
+            pairs::value_of_pair(text, &name, ranges);
+        }
+        let Some(telling) = telling(word) else { continue };
+        match value::start(text, name.start, name.end) {
+            Some((start, between)) => {
+                let found = Found { name, telling, start, between };
+                if let Some(range) = found.value(text, &mut ends) {
+                    ranges.push(range);
+                }
+                below.mark(text, &found, ranges);
+            }
+            None => {
+                if let Some(range) = prose::after(text, &name, telling) {
+                    ranges.push(range);
+                }
+                if below::ends_its_line(text, &name) {
+                    below.option(text, &name, ranges);
+                }
+            }
+        }
+    }
+}
+
+/// A name that tells, and where its value begins.
+#[derive(Clone, Debug)]
+pub(super) struct Found {
+    /// Where the name stands.
+    pub(super) name: Range<usize>,
+    /// What it tells.
+    pub(super) telling: Telling,
+    /// Where its value begins.
+    pub(super) start: usize,
+    /// What stands between them.
+    pub(super) between: Between,
+}
+
+impl Found {
+    /// The value on the line of its name, when it is one that has to go.
+    fn value(&self, text: &str, ends: &mut Ends) -> Option<Range<usize>> {
+        let start = self.start;
+        let line = ends.line(text, start);
+        if start >= line {
+            return None;
+        }
+        if text[start..].starts_with(MASK) {
+            return self.behind_a_mask(text, line);
+        }
+        let end = self.end(text, ends, line);
+        let range = start..end;
+        (end > start && !self.is_harmless(text, &range, line)).then_some(range)
+    }
+
+    /// What is masked already stays as it is; behind a name whose value goes on to the end of the line, so does the mask.
+    fn behind_a_mask(&self, text: &str, line: usize) -> Option<Range<usize>> {
+        let rest = self.start + MASK.len()..line;
+        let goes_on = matches!(self.telling, Telling::Line) && !text[rest.clone()].trim().is_empty();
+        goes_on.then_some(rest)
+    }
+
+    /// A quoted value ends at its closing quote, a bare one at the next space: a bracket or a comma may be part of a
+    /// password. A bare pass*phrase* may even hold spaces.
+    fn end(&self, text: &str, ends: &mut Ends, line: usize) -> usize {
+        let start = self.start;
+        let value = &text[start..line];
+        if self.telling == Telling::Line {
+            return line;
+        }
+        if self.between == Between::Element {
+            return value
+                .find('<')
+                .filter(|at| value[*at..].starts_with("</"))
+                .map_or(start, |at| start + at);
+        }
+        if let Some(end) = ends.quoted(text, start) {
+            return end;
+        }
+        if self.telling == Telling::IfRandom {
+            return ends.item(text, start);
+        }
+        // `Bearer abc` and `Basic abc` are one value of two words.
+        let has_scheme = ["bearer ", "basic "]
+            .iter()
+            .any(|word| value.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word)));
+        let near = cut(value, NEAR_BYTES_MAX);
+        let before = text[..self.name.start].bytes().next_back();
+        match before {
+            // One of many in a URL's query, or in the options of a mount.
+            Some(b'?' | b'&') => ends.argument(text, start),
+            Some(b',') if self.between == Between::Equals => ends.word(text, start),
+            // `pam_unix(passwd:chauthtok): password changed`.
+            Some(b'(') if near.contains(')') => start + near.find(')').unwrap_or(0),
+            _ if self.telling == Telling::Phrase || has_scheme => line,
+            _ => ends.word(text, start),
+        }
+    }
+
+    /// Whether the value is none that has to go.
+    fn is_harmless(&self, text: &str, range: &Range<usize>, line: usize) -> bool {
+        let value = &text[range.clone()];
+        let unquoted = value.trim_matches(['"', '\'', '\\', '`']);
+        match self.telling {
+            Telling::IfRandom => {
+                let unquoted = cut(unquoted, RANDOM_BYTES_MAX);
+                // Behind `key: ` the kernel prints which certificate it loaded.
+                let hex = is_long_hex(unquoted) && !text[self.name.clone()].eq_ignore_ascii_case("key");
+                !(hex || is_random_base64(unquoted) || looks_random(unquoted) && !is_long_hex(unquoted))
+            }
+            Telling::Line => is_no_payload(value),
+            Telling::Phrase | Telling::Word => {
+                is_plain(value)
+                    || begins_with_nothing(value)
+                    || value == "\\"
+                    || below::is_indicator(value)
+                    || (self.between == Between::Space && value.starts_with("--"))
+                    || (self.between == Between::Comma && unquoted.starts_with('-'))
+                    || is_of_a_directory(&text[self.name.clone()], unquoted)
+                    || is_number_of_a_session(&text[self.name.clone()], unquoted)
+                    || (self.telling == Telling::Phrase && is_count(&text[self.name.clone()], unquoted))
+                    || (self.telling == Telling::Word && (self.is_said(text, line) || is_object(value)))
+            }
+        }
+    }
+
+    /// Whether a message goes on where the value would stand: `--token is required`, `invalid token: not found`.
+    fn is_said(&self, text: &str, line: usize) -> bool {
+        let rest = &text[self.start..line];
+        match self.between {
+            Between::Space => is_message(rest),
+            Between::Colon => is_message(rest) || self.is_of_an_api(text),
+            Between::Equals | Between::Comma | Between::Element => false,
+        }
+    }
+
+    /// The type of an object (`failed to list *v1.Secret: …`), and a part of an ARN (`arn:aws:secretsmanager:…:secret:name`).
+    fn is_of_an_api(&self, text: &str) -> bool {
+        const NEAR_BYTES: usize = 96;
+        let before = &text.as_bytes()[self.name.start.saturating_sub(NEAR_BYTES)..self.name.start];
+        before.ends_with(b"*v1.")
+            || (before.ends_with(b":") && before.windows(8).any(|part| part == b"arn:aws:"))
+    }
+}
+
+/// A message behind a header's name, a flow's number of Open vSwitch (`cookie=0x0`), a script's path, and nothing (`'b'`).
+fn is_no_payload(value: &str) -> bool {
+    const NOTHING_BYTES: usize = 3;
+    let first = cut(value, NEAR_BYTES_MAX).split(' ').next().unwrap_or("");
+    let is_script = first.starts_with('/') && is_plain(first);
+    (is_message(value) && !is_scheme(value))
+        || value.starts_with("0x")
+        || value.trim().len() <= NOTHING_BYTES
+        || is_script
+}
+
+/// `Authorization: token x` of GitHub and Gitea.
+fn is_scheme(value: &str) -> bool {
+    const SCHEME: &str = "token ";
+    value.get(..SCHEME.len()).is_some_and(|word| word.eq_ignore_ascii_case(SCHEME))
+}
+
+/// `password: null, user: x` on one line.
+fn begins_with_nothing(value: &str) -> bool {
+    let first = cut(value, NEAR_BYTES_MAX).split(' ').next().unwrap_or("");
+    first.ends_with(',') && is_plain(first)
+}
+
+/// `PWD=/` and `OLDPWD=/root` of a shell are where it stands.
+fn is_of_a_directory(name: &str, value: &str) -> bool {
+    let is_shells = name.eq_ignore_ascii_case("pwd") || name.eq_ignore_ascii_case("oldpwd");
+    is_shells && value.starts_with(['/', '~'])
+}
+
+/// `XDG_SESSION_ID=4` is logind's.
+fn is_number_of_a_session(name: &str, value: &str) -> bool {
+    const DIGITS_MAX: usize = 6;
+    name.eq_ignore_ascii_case("xdg_session_id") && value.len() <= DIGITS_MAX
+}
+
+/// `pass: 12 fail: 0` counts.
+fn is_count(name: &str, value: &str) -> bool {
+    const DIGITS_MAX: usize = 3;
+    let number = cut(value, DIGITS_MAX + 1).split([' ', ',', '\t']).next().unwrap_or("");
+    name.eq_ignore_ascii_case("pass")
+        && number.len() <= DIGITS_MAX
+        && number.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// The words of a text that may be names: letters, digits, `-` and `_`.
+struct Names<'t> {
+    text: &'t str,
+    at: usize,
+}
+
+impl<'t> Names<'t> {
+    const fn of(text: &'t str) -> Self {
+        Self { text, at: 0 }
+    }
+}
+
+impl Iterator for Names<'_> {
+    type Item = Range<usize>;
+
+    fn next(&mut self) -> Option<Range<usize>> {
+        let bytes = self.text.as_bytes();
+        let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+        let start = self.at + bytes.get(self.at..)?.iter().position(is_name)?;
+        let end = start + bytes[start..].iter().take_while(|byte| is_name(byte)).count();
+        self.at = end;
+        Some(start..end)
+    }
+}

@@ -1,0 +1,188 @@
+//! Options of commands that take a secret and do not say so by their names: a table.
+//!
+//! Facts of the tools' own manuals; gitleaks has one of them (`curl-auth-user`). An option whose name tells (`--password`,
+//! `--token`) is in no table: the name is enough.
+
+/// How the secret stands with its option.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Takes {
+    /// The next word: `-p x`.
+    Word,
+    /// The next word, behind its first colon when it has one: `-u user:x`.
+    Account,
+    /// The next word, behind its first `%`: `-U user%x`.
+    Percent,
+    /// The rest of this word: `-px`.
+    Joined,
+    /// The next word, when it is quoted: `IDENTIFIED BY 'x'`.
+    Quoted,
+    /// The next word, behind its first `=`, or the rest of this one behind the second: `--from-literal=key=x`.
+    Literal,
+}
+
+/// A command, a word that has to follow it (`login`), and its options.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tool {
+    /// Its names.
+    pub(super) names: &'static [&'static str],
+    /// The options count behind one of these words; always, when there is none.
+    pub(super) behind: &'static [&'static str],
+    /// Its options.
+    pub(super) options: &'static [(&'static str, Takes)],
+    /// The secret is the last word of the command.
+    pub(super) is_last: bool,
+}
+
+const fn tool(
+    names: &'static [&'static str],
+    behind: &'static [&'static str],
+    options: &'static [(&'static str, Takes)],
+) -> Tool {
+    Tool { names, behind, options, is_last: false }
+}
+
+const fn last(names: &'static [&'static str], behind: &'static [&'static str]) -> Tool {
+    Tool { names, behind, options: &[], is_last: true }
+}
+
+/// Every tool that is known.
+pub(super) const TOOLS: [Tool; 38] = [
+    tool(
+        &["curl"],
+        &[],
+        &[
+            ("-u", Takes::Account),
+            ("--user", Takes::Account),
+            ("-U", Takes::Account),
+            ("--proxy-user", Takes::Account),
+            ("-u", Takes::Joined),
+            // Short options are often written together.
+            ("-ku", Takes::Account),
+            ("-su", Takes::Account),
+            ("-sku", Takes::Account),
+            ("-ksu", Takes::Account),
+            ("-sSu", Takes::Account),
+            ("-sfu", Takes::Account),
+            ("-fsu", Takes::Account),
+            ("-sSfu", Takes::Account),
+            ("-sSku", Takes::Account),
+            ("-fsSLu", Takes::Account),
+            ("-b", Takes::Word),
+        ],
+    ),
+    tool(&["http", "https", "xh"], &[], &[("-a", Takes::Account), ("--auth", Takes::Account)]),
+    tool(&["crictl"], &[], &[("--creds", Takes::Account), ("--auth", Takes::Word)]),
+    tool(&["ctr"], &[], &[("--user", Takes::Account), ("-u", Takes::Account)]),
+    tool(
+        &["skopeo", "podman", "buildah"],
+        &[],
+        &[("--creds", Takes::Account), ("--src-creds", Takes::Account), ("--dest-creds", Takes::Account)],
+    ),
+    tool(
+        &[
+            "docker", "podman", "nerdctl", "buildah", "skopeo", "helm", "oras", "crane", "az", "oc", "cf",
+            "regctl", "ibmcloud",
+        ],
+        &["login"],
+        &[("-p", Takes::Word), ("-p", Takes::Joined)],
+    ),
+    tool(&["sshpass"], &[], &[("-p", Takes::Word), ("-p", Takes::Joined)]),
+    tool(
+        &[
+            "mysql",
+            "mysqldump",
+            "mysqladmin",
+            "mysqlimport",
+            "mysqlcheck",
+            "mysqlsh",
+            "mariadb",
+            "mariadb-dump",
+            "mariadb-admin",
+        ],
+        &[],
+        &[("-p", Takes::Joined)],
+    ),
+    tool(
+        &["mongo", "mongosh", "mongodump", "mongorestore", "mongoexport", "mongoimport"],
+        &[],
+        &[("-p", Takes::Word), ("-p", Takes::Joined)],
+    ),
+    tool(
+        &["ldapsearch", "ldapadd", "ldapmodify", "ldapwhoami", "ldapdelete", "ldappasswd"],
+        &[],
+        &[("-w", Takes::Word), ("-w", Takes::Joined), ("-s", Takes::Word), ("-a", Takes::Word)],
+    ),
+    tool(&["redis-cli", "valkey-cli"], &[], &[("-a", Takes::Word), ("-u", Takes::Account)]),
+    tool(&["ipmitool"], &[], &[("-P", Takes::Word), ("-P", Takes::Joined)]),
+    tool(&["ipmitool"], &["password"], &[]),
+    tool(
+        &["snmpget", "snmpwalk", "snmpbulkwalk", "snmpset", "snmptrap"],
+        &[],
+        &[("-c", Takes::Word), ("-A", Takes::Word), ("-X", Takes::Word)],
+    ),
+    tool(&["sqlcmd", "bcp"], &[], &[("-P", Takes::Word), ("-P", Takes::Joined)]),
+    tool(
+        &["smbclient", "rpcclient", "net", "smbget", "wbinfo"],
+        &[],
+        &[("-U", Takes::Percent), ("--user", Takes::Percent), ("-a", Takes::Percent)],
+    ),
+    tool(&["useradd", "usermod", "adduser"], &[], &[("-p", Takes::Word), ("--password", Takes::Word)]),
+    tool(&["zip", "unzip", "zipcloak"], &[], &[("-P", Takes::Word)]),
+    tool(&["7z", "7za", "7zr", "rar", "unrar"], &[], &[("-p", Takes::Joined), ("-hp", Takes::Joined)]),
+    tool(&["openssl"], &[], &[("-k", Takes::Word), ("-K", Takes::Word), ("-pass", Takes::Word)]),
+    tool(&["ssh-keygen", "dropbearkey"], &[], &[("-N", Takes::Word), ("-P", Takes::Word)]),
+    tool(&["etcdctl"], &[], &[("--user", Takes::Account)]),
+    tool(&["kubectl", "k3s", "oc", "microk8s.kubectl"], &[], &[("--from-literal", Takes::Literal)]),
+    tool(
+        &["nmcli"],
+        &[],
+        &[
+            ("password", Takes::Word),
+            ("wifi-sec.psk", Takes::Word),
+            ("802-11-wireless-security.psk", Takes::Word),
+            ("wifi-sec.wep-key0", Takes::Word),
+            ("802-1x.password", Takes::Word),
+        ],
+    ),
+    tool(
+        &["aws"],
+        &[],
+        &[
+            ("aws_secret_access_key", Takes::Word),
+            ("aws_session_token", Takes::Word),
+            ("--master-user-password", Takes::Word),
+        ],
+    ),
+    tool(&["mosquitto_pub", "mosquitto_sub"], &[], &[("-P", Takes::Word)]),
+    tool(&["xfreerdp", "xfreerdp3", "rdesktop"], &[], &[("/p:", Takes::Joined), ("-p", Takes::Word)]),
+    tool(&["psexec", "winexe", "evil-winrm"], &[], &[("-p", Takes::Word)]),
+    tool(&["cryptsetup", "systemd-cryptenroll"], &[], &[("--passphrase", Takes::Word)]),
+    // No commands, and written alike: haproxy, SQL, Debian's preseed.
+    tool(&["stats"], &[], &[("auth", Takes::Account)]),
+    tool(&["IDENTIFIED", "identified"], &[], &[("BY", Takes::Quoted), ("by", Takes::Quoted)]),
+    tool(&["d-i"], &[], &[("password", Takes::Word)]),
+    last(&["htpasswd"], &[]),
+    last(&["wpa_passphrase"], &[]),
+    last(&["rabbitmqctl"], &["add_user", "change_password"]),
+    last(&["vault", "bao"], &["login", "unseal"]),
+    last(&["mc", "mcli"], &["alias", "config"]),
+    last(&["ipmitool"], &["password"]),
+];
+
+/// Commands that read a secret from what is piped into them, or from `<<<`.
+pub(super) const READERS: [&str; 14] = [
+    "chpasswd",
+    "passwd",
+    "smbpasswd",
+    "sudo -S",
+    "--password-stdin",
+    "--stdin",
+    "cryptsetup",
+    "kinit",
+    "adcli",
+    "realm join",
+    "gpg --batch",
+    "--passphrase-fd",
+    "zfs load-key",
+    "-pass stdin",
+];

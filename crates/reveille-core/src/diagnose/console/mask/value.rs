@@ -1,0 +1,183 @@
+//! Where the value of a name begins and ends.
+
+/// What stands between a name and its value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Between {
+    /// `=`, `:=`, `=>` or a bracket with a quote behind it.
+    Equals,
+    /// `:`
+    Colon,
+    /// Only space, behind an option: `--token x`.
+    Space,
+    /// A comma, behind an option in a list: `[--token, x]`.
+    Comma,
+    /// `>`, behind an element of XML.
+    Element,
+}
+
+/// Where the value of this name begins; `None` when none follows. The value may be empty.
+pub(super) fn start(text: &str, name_start: usize, name_end: usize) -> Option<(usize, Between)> {
+    const CLOSING_MAX: usize = 4;
+    let before = text[..name_start].bytes().next_back();
+    let is_option = text[name_start..name_end].starts_with('-')
+        && before.is_none_or(|byte| byte.is_ascii_whitespace() || matches!(byte, b'"' | b'\'' | b'[' | b'('));
+    let rest = &text[name_end..];
+    // The quote of JSON within JSON stands behind backslashes; `config['password']` has a bracket too.
+    let closing = rest.bytes().take_while(|byte| *byte == b'\\').count();
+    let rest = &rest[closing..];
+    // `passwd[root]=x`.
+    let rest = behind_an_index(rest).unwrap_or(rest);
+    let closing = rest
+        .bytes()
+        .take(CLOSING_MAX)
+        .take_while(|byte| matches!(byte, b'"' | b'\'' | b']' | b')' | b'*' | b'`' | b'\\'))
+        .count();
+    let rest = &rest[closing..];
+    let unspaced = rest.trim_start_matches([' ', '\t']);
+    let (value, between) = if before == Some(b'<') && rest.starts_with('>') {
+        return Some((text.len() - rest.len() + 1, Between::Element));
+    } else if let Some(value) = after_equals(unspaced) {
+        (value, Between::Equals)
+    } else if let Some(value) = unspaced.strip_prefix(':') {
+        (value, Between::Colon)
+    } else if is_option && unspaced.starts_with(',') {
+        (unspaced.trim_start_matches([',', ' ', '\t']), Between::Comma)
+    } else if is_option && unspaced.len() < rest.len() {
+        (unspaced, Between::Space)
+    } else {
+        return None;
+    };
+    let value = value.trim_start_matches([' ', '\t', '=']);
+    Some((text.len() - value.len(), between))
+}
+
+fn behind_an_index(rest: &str) -> Option<&str> {
+    const INDEX_BYTES_MAX: usize = 64;
+    let index = rest.strip_prefix('[')?;
+    let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    let length = index.bytes().take(INDEX_BYTES_MAX).take_while(is_word).count();
+    index[length..].strip_prefix("]=").map(|_| &index[length + 1..])
+}
+
+fn after_equals(text: &str) -> Option<&str> {
+    if let Some(argument) = text.strip_prefix('(') {
+        return argument.starts_with(['"', '\'']).then_some(argument);
+    }
+    let signs = ["=>", ":=", "::=", "||=", "?=", "+=", "==", "="];
+    signs.iter().find_map(|sign| text.strip_prefix(sign))
+}
+
+/// At most so many bytes of the text.
+pub(super) fn cut(text: &str, bytes_max: usize) -> &str {
+    let mut end = text.len().min(bytes_max);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+pub(super) fn line_end(text: &str, start: usize) -> usize {
+    text[start..].find('\n').map_or(text.len(), |at| start + at)
+}
+
+/// The end of a quoted value, its closing quote with it; `None` where the value is not quoted.
+///
+/// The quote is closed by one behind as many backslashes as it was opened behind. `''` within single quotes is YAML's quote.
+pub(super) fn quoted_end(value: &str) -> Option<usize> {
+    let slashes = value.bytes().take_while(|byte| *byte == b'\\').count();
+    let quote = value.as_bytes().get(slashes).copied().filter(|byte| matches!(byte, b'"' | b'\''))?;
+    let bytes = value.as_bytes();
+    let first = slashes + 1;
+    let mut run = 0;
+    let mut at = first;
+    while at < bytes.len() {
+        let byte = bytes[at];
+        if byte == quote && (run == slashes || (slashes == 0 && run % 2 == 0)) {
+            if !(quote == b'\'' && at > first && bytes.get(at + 1) == Some(&quote)) {
+                return Some(at + 1);
+            }
+            at += 1;
+        }
+        run = if byte == b'\\' { run + 1 } else { 0 };
+        at += 1;
+    }
+    Some(value.len())
+}
+
+/// So many quoted parts of one word are joined.
+const JOINED_MAX: usize = 4;
+
+/// Where lines and words end, found once for all values that begin in them. Values are asked for in the order of their
+/// beginnings.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Ends {
+    line: Option<(usize, usize)>,
+    word: Option<(usize, usize)>,
+    item: Option<(usize, usize)>,
+    argument: Option<(usize, usize)>,
+    quoted: usize,
+}
+
+impl Ends {
+    /// The end of the line.
+    pub(super) fn line(&mut self, text: &str, start: usize) -> usize {
+        found_once(&mut self.line, start, || line_end(text, start))
+    }
+
+    /// The end of the quoted value that begins here. One that begins inside another ends with it at the latest: a text of
+    /// ten thousand opening quotes is walked once.
+    pub(super) fn quoted(&mut self, text: &str, start: usize) -> Option<usize> {
+        if !text[start..].starts_with(['"', '\'', '\\']) {
+            return None;
+        }
+        let line = self.line(text, start);
+        if start < self.quoted {
+            return is_quoted(&text[start..line]).then_some(self.quoted);
+        }
+        let mut end = start + quoted_end(&text[start..line])?;
+        // A shell joins what is quoted one way and another: `'a'"b"`.
+        for _ in 0..JOINED_MAX {
+            match text[end..line].starts_with(['"', '\'']).then(|| quoted_end(&text[end..line])).flatten() {
+                Some(more) if end > start => end += more,
+                _ => break,
+            }
+        }
+        self.quoted = end;
+        Some(end)
+    }
+
+    /// The next space, or the end of the line.
+    pub(super) fn word(&mut self, text: &str, start: usize) -> usize {
+        let end = self.line(text, start);
+        found_once(&mut self.word, start, || {
+            text[start..end].find(char::is_whitespace).map_or(end, |at| start + at)
+        })
+    }
+
+    /// The end of a word that may stand in a list, in quotes or in brackets.
+    pub(super) fn item(&mut self, text: &str, start: usize) -> usize {
+        const STOPS: [char; 9] = ['"', '\'', ',', ';', '&', '<', ')', ']', '}'];
+        let end = self.word(text, start);
+        found_once(&mut self.item, start, || text[start..end].find(STOPS).map_or(end, |at| start + at))
+    }
+
+    /// The end of an argument of a URL.
+    pub(super) fn argument(&mut self, text: &str, start: usize) -> usize {
+        let end = self.word(text, start);
+        found_once(&mut self.argument, start, || {
+            text[start..end].find(['&', '"', '\'']).map_or(end, |at| start + at)
+        })
+    }
+}
+
+fn is_quoted(value: &str) -> bool {
+    value.trim_start_matches('\\').starts_with(['"', '\''])
+}
+
+/// The end of a stretch that is the same for each beginning within it.
+fn found_once(known: &mut Option<(usize, usize)>, start: usize, find: impl FnOnce() -> usize) -> usize {
+    match known {
+        Some((from, to)) if (*from..=*to).contains(&start) => *to,
+        _ => known.insert((start, find())).1,
+    }
+}

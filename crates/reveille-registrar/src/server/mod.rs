@@ -13,6 +13,7 @@
 //! hyper's own connection, not a framework: there are five routes, and what matters here (deadlines of each part, the proof of a
 //! connection, a body with every refusal) is what a framework hides. TLS 1.3 alone, because both ends are ours.
 
+mod accept;
 pub mod admin;
 mod authority;
 mod clock;

@@ -180,6 +180,12 @@ impl Registry {
         known.removed.map_or(Ok(()), |what| Err(what.reason()))
     }
 
+    /// Whether this token would let somebody in now.
+    pub fn is_open(&self, now: Time, id: &InvitationId, hash: &TokenHash) -> bool {
+        let invitation = self.book.invitation(id).filter(|invitation| invitation.opens(hash));
+        invitation.is_some_and(|invitation| invitation.trouble(now).is_none())
+    }
+
     /// How many sessions stand.
     pub fn sessions(&self) -> usize {
         self.sessions.len()

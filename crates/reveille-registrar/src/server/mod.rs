@@ -23,6 +23,7 @@ mod held;
 mod keeper;
 #[cfg(test)]
 mod killed;
+mod limits;
 mod request;
 mod routes;
 mod socket;
@@ -42,8 +43,8 @@ use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::task::JoinSet;
 
 pub use authority::AuthorityError;
-pub use gate::Limits;
 pub use keeper::{Hand, Mint, Over};
+pub use limits::Limits;
 pub use tls::TlsError;
 
 use crate::registry::{Event, Heard, Registry, Settings};
@@ -142,6 +143,14 @@ pub struct Run {
 /// What cannot be opened, bound or read.
 pub async fn start(setup: Setup) -> Result<Server, StartError> {
     let directory = setup.directory;
+    let limits = setup.limits.fitted(limits::descriptors(&setup.limits));
+    if limits.connections_max < setup.limits.connections_max {
+        tracing::warn!(
+            machines = limits.known_max,
+            "the process may open too few descriptors for {} connections; raise its limit (LimitNOFILE=) for more machines",
+            setup.limits.connections_max
+        );
+    }
     make_private(&directory).map_err(|source| StartError::Directory { path: directory.clone(), source })?;
     let now = clock::wall();
     let (store, records) = store::Store::open(&directory, now)?;
@@ -166,13 +175,13 @@ pub async fn start(setup: Setup) -> Result<Server, StartError> {
         doorman: RwLock::new(doorman),
         held: held::Held::default(),
         version: setup.version,
-        step_within: setup.limits.step_within,
-        connection_within: setup.limits.connection_within,
-        sessions: Arc::new(Semaphore::new(setup.limits.connections_max)),
+        step_within: limits.step_within,
+        connection_within: limits.connection_within,
+        sessions: Arc::new(Semaphore::new(limits.connections_max)),
     });
     let office = admin::Office { hall: hall.clone(), pools: setup.pools, names, port: address.port() };
-    let gate = gate::Gate::new(setup.limits);
-    let (office, limits) = (Arc::new(office), setup.limits);
+    let gate = gate::Gate::new(limits);
+    let office = Arc::new(office);
     let run = Run { hall, listener, people, office, gate, limits, directory, thread };
     Ok(Server { address, pins, hand, heard: edges.heard, mints: edges.mints, run })
 }
@@ -186,7 +195,7 @@ impl Run {
         let mut parts = JoinSet::new();
         let names = office.names.clone();
         parts.spawn(admin::serve(people, office, stop.clone()));
-        parts.spawn(door::serve(listener, hall.clone(), gate, limits.connections_max, stop.clone()));
+        parts.spawn(door::serve(listener, hall.clone(), gate, limits, stop.clone()));
         let told = tick(&hall, &names, stop).await;
         drop(std::fs::remove_file(admin::path(&directory)));
         hand.end().await;

@@ -28,6 +28,7 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use super::authority::Authorities;
+use super::gate::{Owner, Place};
 use super::held::Held;
 use super::keeper::Hand;
 use super::tls::{Doorman, Shown};
@@ -62,20 +63,23 @@ impl Hall {
     }
 }
 
+/// Whoever asks, as the connection proved, and the place that it has.
+pub(super) struct Visitor {
+    pub(super) who: Shown,
+    pub(super) address: SocketAddr,
+    pub(super) place: Arc<Place>,
+}
+
 /// Answers one request.
-pub(super) async fn route(
-    hall: &Arc<Hall>,
-    who: &Shown,
-    address: SocketAddr,
-    request: Request<Incoming>,
-) -> Answer {
+pub(super) async fn route(hall: &Arc<Hall>, visitor: &Visitor, request: Request<Incoming>) -> Answer {
+    let who = &visitor.who;
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let answered = match (&method, path.as_str()) {
         (&Method::GET, path::PING) => Ok(ping(hall)),
-        (&Method::POST, path::ENROL) => enrol(hall, address, request).await,
+        (&Method::POST, path::ENROL) => enrol(hall, visitor, request).await,
         (&Method::POST, path::RENEW) => renew(hall, who, request).await,
         (&Method::POST, path::POLL) => poll(hall, who, request).await,
-        (&Method::GET, path::SESSION) => session(hall, who, request).await,
+        (&Method::GET, path::SESSION) => session(hall, visitor, request).await,
         _ => Err(Reason::NoSuchPath),
     };
     let mut answer = answered.unwrap_or_else(|reason| refusal(hall, reason.into()));
@@ -95,13 +99,20 @@ fn ping(hall: &Hall) -> Answer {
     json(StatusCode::OK, &ping)
 }
 
-async fn enrol(hall: &Hall, address: SocketAddr, request: Request<Incoming>) -> Result<Answer, Reason> {
+async fn enrol(hall: &Hall, visitor: &Visitor, request: Request<Incoming>) -> Result<Answer, Reason> {
+    let address = visitor.address;
     let header = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok());
     let bearer = header.and_then(|header| header.strip_prefix("Bearer ")).map(str::trim);
     let Some((id, hash)) = bearer.and_then(token::split) else {
         tracing::info!(%address, "somebody came with a token that is none");
         return Err(Reason::TokenUnknown);
     };
+    // Before the body, which takes its time: whoever was invited keeps its place against those who were not.
+    let (shown, secret) = (id.clone(), hash);
+    let is_invited = hall.hand.view(move |registry, now| registry.is_open(now, &shown, &secret));
+    if within(is_invited).await? {
+        visitor.place.is_known_now(Owner::Invitation(id.clone()));
+    }
     let wish: Enrol = body(hall, request).await?;
     spoken(wish.protocol)?;
     let csr = request::read(&wish.csr)?;
@@ -147,20 +158,25 @@ async fn poll(hall: &Hall, who: &Shown, request: Request<Incoming>) -> Result<An
     Ok(json(StatusCode::OK, &polled))
 }
 
-async fn session(hall: &Hall, who: &Shown, mut request: Request<Incoming>) -> Result<Answer, Reason> {
-    let peer = machine(who)?;
+async fn session(hall: &Hall, visitor: &Visitor, mut request: Request<Incoming>) -> Result<Answer, Reason> {
+    let peer = machine(&visitor.who)?;
     let accept = socket::accept(&request).ok_or(Reason::UpgradeRequired)?;
     // Said before the upgrade, where a status can still be given.
     let asked = peer.clone();
     within(hall.hand.view(move |registry, _| registry.stands(&asked))).await??;
     let (hand, upgrade, step_within) =
         (hall.hand.clone(), hyper::upgrade::on(&mut request), hall.step_within);
-    let place = hall.sessions.clone().try_acquire_owned();
-    let place = place.map_err(|_| Reason::TooMany { of: "sessions".into() })?;
+    let too_many = || Reason::TooMany { of: "sessions".into() };
+    let room = hall.sessions.clone().try_acquire_owned().map_err(|_| too_many())?;
+    let place = visitor.place.clone();
+    if !place.is_known() {
+        // All places of machines are taken, and among the others it would be pushed out.
+        return Err(too_many());
+    }
     tokio::spawn(async move {
-        let _place = place;
+        let _room = room;
         match timeout(step_within, upgrade).await {
-            Ok(Ok(upgraded)) => socket::run(hand, peer, upgraded, step_within).await,
+            Ok(Ok(upgraded)) => socket::run(hand, peer, upgraded, step_within, &place).await,
             Ok(Err(error)) => tracing::debug!("an upgrade did not come about: {error}"),
             Err(_) => {}
         }

@@ -1,6 +1,6 @@
 //! Bytes and handshakes by hand: what a peer sends who does not keep to the protocol.
 
-#![allow(clippy::unwrap_used, reason = "a test's support")]
+#![allow(dead_code, clippy::unwrap_used, reason = "a test's support; each test file uses a part")]
 
 use std::sync::Arc;
 use std::time::Duration;

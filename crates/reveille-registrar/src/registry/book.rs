@@ -5,11 +5,10 @@
 //!                    └▶ the store ─▶ Record ─▶ Book::apply ─▶ the same book      a start, later
 //! ```
 //!
-//! Indexes find a machine by what it claims; they are made from the machines as these are taken in, so that a replay has them,
-//! too. A removed machine stays, so that it is known when it comes again, and claims nothing any more.
+//! Indexes find a machine by what it claims ([`super::claims`]) and by its key; they are made from the machines as these are taken
+//! in, so that a replay has them, too. A removed machine stays, so that it is known when it comes again, and claims nothing any more.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use reveille_core::model::id::{PoolName, RosterName};
 use reveille_core::model::stage::Stage;
@@ -17,7 +16,9 @@ use reveille_core::model::time::Time;
 use reveille_wire::agent::Identity;
 use reveille_wire::agent::identity::Part;
 use reveille_wire::agent::plan::Held;
+use reveille_wire::agent::text::Word;
 
+use super::claims::{Claims, names};
 use super::course::Course;
 use super::ids::{InvitationId, KeyHash, MachineId};
 use super::invitation::Invitation;
@@ -30,9 +31,8 @@ use super::trace::Trace;
 pub struct Book {
     invitations: BTreeMap<InvitationId, Invitation>,
     machines: BTreeMap<MachineId, Machine>,
-    by_part: BTreeMap<(Part, Arc<str>), MachineId>,
+    claims: Claims,
     by_key: BTreeMap<KeyHash, MachineId>,
-    by_node: BTreeMap<(RosterName, Arc<str>), MachineId>,
 }
 
 impl Book {
@@ -62,10 +62,7 @@ impl Book {
         if let Some(known) = self.machines.get(&MachineId::new(text)) {
             return Some(known);
         }
-        let parts = [Part::InstanceId, Part::MachineId, Part::SystemUuid];
-        let by_part = parts.into_iter().filter_map(|part| self.by_part.get(&(part, Arc::from(text))));
-        let by_node = self.by_node.iter().filter(|((_, name), _)| &**name == text).map(|(_, id)| id);
-        let mut named = by_part.chain(by_node);
+        let mut named = self.claims.of(text).map(|(id, _)| id);
         let first = named.next()?;
         named.all(|id| id == first).then(|| self.machines.get(first))?
     }
@@ -75,17 +72,23 @@ impl Book {
         self.by_key.get(key).and_then(|id| self.machines.get(id))
     }
 
-    /// Another machine that is known by a lasting part of this identity.
-    pub fn rival(&self, identity: &Identity) -> Option<(Part, &Machine)> {
-        identity.lasting().find_map(|(part, word)| {
-            let id = self.by_part.get(&(part, Arc::from(word)))?;
-            Some((part, self.machines.get(id)?))
-        })
-    }
-
-    /// The machine whose node has this name.
-    pub fn node(&self, roster: &RosterName, name: &str) -> Option<&Machine> {
-        self.by_node.get(&(roster.clone(), Arc::from(name))).and_then(|id| self.machines.get(id))
+    /// Machines that are known by a lasting part of this identity, whatever kind of id it is to them, or by this name of a node
+    /// in the roster; each with the name that is claimed, in the order of these.
+    pub fn rivals(
+        &self,
+        identity: &Identity,
+        node_name: &Word,
+        roster: &RosterName,
+    ) -> Vec<(Part, &Machine)> {
+        let mut rivals = Vec::new();
+        for (part, word) in names(identity, node_name) {
+            for (id, theirs) in self.claims.of(word) {
+                let of_node = part == Part::NodeName || *theirs == Part::NodeName;
+                let known = self.machines.get(id).filter(|known| !of_node || known.roster == *roster);
+                rivals.extend(known.map(|known| (part, known)));
+            }
+        }
+        rivals
     }
 
     /// How many invitations and machines there are.
@@ -267,10 +270,7 @@ impl Book {
         if machine.removed == Some(Removal::Machine) {
             return;
         }
-        for (part, word) in machine.identity.lasting() {
-            self.by_part.insert((part, Arc::from(word)), id());
-        }
-        self.by_node.insert((machine.roster.clone(), machine.node_name.shared()), id());
+        self.claims.add(machine);
     }
 
     /// What is another machine's by now stays with it.
@@ -281,15 +281,6 @@ impl Book {
                 self.by_key.remove(&key);
             }
         }
-        for (part, word) in machine.identity.lasting() {
-            let claim = (part, Arc::from(word));
-            if ours(self.by_part.get(&claim)) {
-                self.by_part.remove(&claim);
-            }
-        }
-        let name = (machine.roster.clone(), machine.node_name.shared());
-        if ours(self.by_node.get(&name)) {
-            self.by_node.remove(&name);
-        }
+        self.claims.take_out(machine);
     }
 }

@@ -4,7 +4,8 @@
 //!  token ─ unknown, expired, used up, for another machine ─▶ refused
 //!  identity ─ the same machine with the same key, again ─▶ its certificate once more: an answer was lost on the way
 //!           ─ a known machine, and an invitation to make it anew ─▶ its record gets the new key
-//!           ─ a part, a key or a node name of another ─▶ refused, with that one's facts; and that one is told
+//!           ─ a name that no Node can have, a word that does not show ─▶ refused
+//!           ─ a part, a key or a node name of another, in any spelling ─▶ refused, with that one's facts; and that one is told
 //!           ─ new ─▶ a record of its own
 //! ```
 //!
@@ -13,10 +14,11 @@
 
 use reveille_core::model::stage::Stage;
 use reveille_wire::agent::frame::{Rival, Trouble};
-use reveille_wire::agent::identity::Part;
+use reveille_wire::agent::identity::{Part, normal};
 use reveille_wire::agent::text::{Sentence, Word};
 use reveille_wire::agent::{Facts, Identity, Reason, ServerFrame, StageWord};
 
+use super::claims;
 use super::course::JoinEnd;
 use super::event::{Reply, What};
 use super::ids::{Ask, KeyHash, MachineId};
@@ -33,6 +35,26 @@ struct Claim {
     key: KeyHash,
 }
 
+impl Claim {
+    /// What it says can be compared and can be the name of a Node.
+    fn is_sound(&self) -> Result<(), Reason> {
+        if self.node_name.is_empty() {
+            let what = "no Node can have this name (RFC 1123): set the host name, or the node name, to lower case letters, \
+                digits, '-' and '.'";
+            return Err(super::invite::bad("node_name", what));
+        }
+        if self.identity.boot_id.is_empty() || !claims::shows(&self.identity) {
+            return Err(super::invite::bad("identity", "a boot id is needed, and ids are printable ASCII"));
+        }
+        Ok(())
+    }
+
+    /// One of its names is this one.
+    fn is_called(&self, name: &str) -> bool {
+        claims::names(&self.identity, &self.node_name).any(|(_, word)| normal(word) == normal(name))
+    }
+}
+
 /// As whom it is taken in.
 enum As {
     /// As the one that it already is.
@@ -46,7 +68,9 @@ enum As {
 impl Registry {
     pub(super) fn enrol(&mut self, turn: &mut Turn, event: Event) {
         let Event::Enrol { ask, id, hash, identity, facts, node_name, key, fresh } = event else { return };
-        let node_name = node_name.unwrap_or_else(|| facts.hostname.clone());
+        let wished = node_name.unwrap_or_else(|| facts.hostname.clone());
+        // What is no name is held against the invitation first: whoever has none learns nothing.
+        let node_name = claims::node_name(&wished).unwrap_or_default();
         let claim = Claim { identity, facts, node_name, key };
         let Some(invitation) = self.book.invitation(&id).filter(|invitation| invitation.opens(&hash)) else {
             return turn.reply(ask, Reason::TokenUnknown);
@@ -131,9 +155,6 @@ impl Registry {
     }
 
     fn admit(&mut self, turn: &mut Turn, invitation: &Invitation, claim: &Claim) -> Result<As, Reason> {
-        let names = [claim.node_name.as_str()];
-        let lasting: Vec<&str> = claim.identity.lasting().map(|(_, word)| word).chain(names).collect();
-        let rival = self.book.rival(&claim.identity).map(|(part, rival)| (part, rival.id.clone()));
         let holder = self.book.holder(&claim.key).map(|holder| holder.id.clone());
         // An answer that was lost: nobody else has this key, and the machine is the one that came with it before.
         if let Some(known) = holder.as_ref().and_then(|holder| self.book.machine(holder))
@@ -148,31 +169,28 @@ impl Registry {
         if let Some(trouble) = invitation.trouble(turn.now) {
             return Err(trouble);
         }
-        if claim.node_name.is_empty() || claim.identity.boot_id.is_empty() {
-            return Err(super::invite::bad("identity", "a boot id and a host name are needed"));
-        }
+        claim.is_sound()?;
         if let Some(holder) = holder {
             return Err(self.refuse_rival(turn, Part::Key, &holder, claim));
         }
+        let rivals = self.book.rivals(&claim.identity, &claim.node_name, &invitation.roster);
+        let rivals: Vec<(Part, MachineId)> =
+            rivals.into_iter().map(|(part, rival)| (part, rival.id.clone())).collect();
         if let Some(bound) = &invitation.machine {
             let record = self.book.find(bound).map(|machine| machine.id.clone());
-            let itself = rival.as_ref().is_some_and(|(_, rival)| Some(rival) == record.as_ref());
-            if !lasting.contains(&bound.as_str()) && !itself {
+            let itself =
+                |(part, rival): &(Part, MachineId)| *part != Part::NodeName && Some(rival) == record.as_ref();
+            if !claim.is_called(bound) && !rivals.iter().any(itself) {
                 return Err(Reason::TokenForeign { bound_to: "machine".into() });
             }
         }
-        let named = self
-            .book
-            .node(&invitation.roster, &claim.node_name)
-            .map(|named| (Part::NodeName, named.id.clone()));
-        let Some((part, first)) = rival.or(named.clone()) else { return Ok(As::New) };
-        // Made anew it may keep its own name, and take nobody else's.
-        if self.may_be_anew(turn, invitation, &first)
-            && named.as_ref().is_none_or(|(_, named)| *named == first)
-        {
-            return Ok(As::Anew(first));
+        // Made anew it may keep all names of its own, and take nobody else's.
+        let others = rivals.iter().find(|(_, rival)| !self.may_be_anew(turn, invitation, rival));
+        match (others.cloned(), rivals.into_iter().next()) {
+            (Some((part, first)), _) => Err(self.refuse_rival(turn, part, &first, claim)),
+            (None, Some((_, itself))) => Ok(As::Anew(itself)),
+            (None, None) => Ok(As::New),
         }
-        Err(self.refuse_rival(turn, part, &first, claim))
     }
 
     fn may_be_anew(&self, turn: &Turn, invitation: &Invitation, machine: &MachineId) -> bool {

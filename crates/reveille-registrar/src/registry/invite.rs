@@ -67,11 +67,8 @@ impl Registry {
             return turn.reply(ask, Reply::Done(id));
         }
         // Whoever took its place meanwhile would have to go first.
-        let taken = self.book.rival(&known.identity).filter(|(_, rival)| rival.id != id);
-        let taken = taken.or_else(|| {
-            let holder = self.book.node(&known.roster, &known.node_name).filter(|holder| holder.id != id);
-            holder.map(|holder| (reveille_wire::agent::identity::Part::NodeName, holder))
-        });
+        let rivals = self.book.rivals(&known.identity, &known.node_name, &known.roster);
+        let taken = rivals.into_iter().find(|(_, rival)| rival.id != id);
         if let (None | Some(Removal::Node), Some((part, rival))) = (what, taken) {
             return turn.reply(ask, super::enrol::conflict(part, rival));
         }

@@ -16,6 +16,7 @@
 //! knows a hash, of a join's token that there is one.
 
 pub mod book;
+mod claims;
 pub mod course;
 mod enrol;
 pub mod event;

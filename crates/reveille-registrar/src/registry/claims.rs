@@ -1,0 +1,82 @@
+//! By which names machines are known: one index, over every kind of id and the names of nodes.
+//!
+//! ```text
+//!  instance id, machine id, system UUID, node name ─▶ normal form ─▶ (machine, which of its names)
+//! ```
+//!
+//! A name is looked for without its kind, because those who read it do not tell kinds apart: OpenStack's instance id is the
+//! system UUID of the guest, the engine links a report by whichever id fits, and a person types what stands on the screen. Spelling
+//! does not count either ([`normal`]). A ledger of before may have let two machines in under one name: then it has two owners, and
+//! finds neither. Names of nodes count within their roster; the book knows of which roster a machine is.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use reveille_wire::agent::Identity;
+use reveille_wire::agent::identity::{Part, normal};
+use reveille_wire::agent::text::Word;
+
+use super::ids::MachineId;
+use super::machine::Machine;
+
+/// The longest name of a Node, and of one part of it between dots (RFC 1123).
+const NODE_NAME_BYTES_MAX: usize = 253;
+const LABEL_BYTES_MAX: usize = 63;
+
+/// The index.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub(super) struct Claims(BTreeMap<Arc<str>, BTreeSet<(MachineId, Part)>>);
+
+impl Claims {
+    /// Who is known by this, and by which of its names.
+    pub(super) fn of(&self, word: &str) -> impl Iterator<Item = &(MachineId, Part)> {
+        self.0.get(normal(word).as_str()).into_iter().flatten()
+    }
+
+    pub(super) fn add(&mut self, machine: &Machine) {
+        for (part, word) in names(&machine.identity, &machine.node_name) {
+            self.0.entry(normal(word).into()).or_default().insert((machine.id.clone(), part));
+        }
+    }
+
+    pub(super) fn take_out(&mut self, machine: &Machine) {
+        for (part, word) in names(&machine.identity, &machine.node_name) {
+            let key = normal(word);
+            let Some(owners) = self.0.get_mut(key.as_str()) else { continue };
+            owners.remove(&(machine.id.clone(), part));
+            if owners.is_empty() {
+                self.0.remove(key.as_str());
+            }
+        }
+    }
+}
+
+/// All that a machine is known by.
+pub(super) fn names<'n>(
+    identity: &'n Identity,
+    node_name: &'n Word,
+) -> impl Iterator<Item = (Part, &'n str)> {
+    identity.lasting().chain([(Part::NodeName, node_name.as_str())])
+}
+
+/// The name that the kubelet gives the Node: in lower case, without spaces around it. None where no Node can have it: names are
+/// RFC 1123 subdomains.
+pub(super) fn node_name(wished: &Word) -> Option<Word> {
+    let name = wished.trim().to_ascii_lowercase();
+    let is_end = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
+    let is_label = |label: &str| {
+        let bytes = label.as_bytes();
+        let fits = bytes.len() <= LABEL_BYTES_MAX && is_end(bytes.first()) && is_end(bytes.last());
+        fits && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'-')
+    };
+    let is_name = name.len() <= NODE_NAME_BYTES_MAX && name.split('.').all(is_label);
+    is_name.then(|| Word::cut(&name))
+}
+
+/// Each word of it shows as what it is: printable ASCII. What does not show, or looks like another letter, is a name that no
+/// person can compare.
+pub(super) fn shows(identity: &Identity) -> bool {
+    let words = [&identity.instance_id, &identity.machine_id, &identity.system_uuid];
+    let shows = |word: &Word| word.trim().bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic());
+    words.into_iter().flatten().all(shows) && shows(&identity.boot_id)
+}

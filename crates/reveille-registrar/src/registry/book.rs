@@ -105,6 +105,11 @@ impl Book {
             Record::Uninvited { invitation } => {
                 self.invitations.remove(invitation);
             }
+            Record::Conflicted { invitation, .. } => {
+                if let Some(invitation) = self.invitations.get_mut(invitation) {
+                    invitation.conflicts = invitation.conflicts.saturating_add(1);
+                }
+            }
             Record::Enrolled(enrolled) => self.enrol(enrolled),
             Record::Described { machine, boot_id, facts } => self.change(machine, |known| {
                 known.identity.boot_id = boot_id.clone();

@@ -13,19 +13,18 @@
 //! where it becomes the node's name: an identity is nothing that a person can type.
 
 use reveille_core::model::stage::Stage;
-use reveille_wire::agent::frame::{Rival, Trouble};
+use reveille_wire::agent::frame::Trouble;
 use reveille_wire::agent::identity::{Part, normal};
 use reveille_wire::agent::text::{Sentence, Word};
-use reveille_wire::agent::{Facts, Identity, Reason, ServerFrame, StageWord};
+use reveille_wire::agent::{Facts, Identity, Reason, StageWord};
 
 use super::claims;
 use super::course::JoinEnd;
 use super::event::{Reply, What};
 use super::ids::{Ask, KeyHash, MachineId};
 use super::invitation::{Invitation, Reimage};
-use super::machine::{Machine, Removal};
 use super::record::{Enrolled, Record};
-use super::{Effect, Event, Peer, Registry, Turn};
+use super::{Event, Peer, Registry, Turn};
 
 /// Whoever asks to be known.
 struct Claim {
@@ -171,7 +170,7 @@ impl Registry {
         }
         claim.is_sound()?;
         if let Some(holder) = holder {
-            return Err(self.refuse_rival(turn, Part::Key, &holder, claim));
+            return Err(self.refuse_claim(turn, invitation, (Part::Key, &holder), claim));
         }
         let rivals = self.book.rivals(&claim.identity, &claim.node_name, &invitation.roster);
         let rivals: Vec<(Part, MachineId)> =
@@ -187,7 +186,7 @@ impl Registry {
         // Made anew it may keep all names of its own, and take nobody else's.
         let others = rivals.iter().find(|(_, rival)| !self.may_be_anew(turn, invitation, rival));
         match (others.cloned(), rivals.into_iter().next()) {
-            (Some((part, first)), _) => Err(self.refuse_rival(turn, part, &first, claim)),
+            (Some((part, first)), _) => Err(self.refuse_claim(turn, invitation, (part, &first), claim)),
             (None, Some((_, itself))) => Ok(As::Anew(itself)),
             (None, None) => Ok(As::New),
         }
@@ -208,30 +207,17 @@ impl Registry {
         }
     }
 
-    /// The second one is refused with the first one's facts; the first one is told of the second, and so is whoever listens.
-    pub(super) fn refuse_rival_of(
+    /// Refused for what another machine is known by. It counts against the invitation, which is void in the end.
+    fn refuse_claim(
         &mut self,
         turn: &mut Turn,
-        part: Part,
-        first: &MachineId,
-        identity: &Identity,
-        facts: &Facts,
+        invitation: &Invitation,
+        (part, first): (Part, &MachineId),
+        claim: &Claim,
     ) -> Reason {
-        let Some(known) = self.book.machine(first).cloned() else { return Reason::CertificateUnknown };
-        if let Some(conn) = self.conn_of.get(first) {
-            let rival = Rival { part, identity: identity.clone(), facts: facts.clone() };
-            turn.out.push(Effect::Send(*conn, ServerFrame::Rival(rival)));
-        }
-        turn.tell(&known, What::Rival(part, Box::new(identity.clone()), Box::new(facts.clone())));
-        let reason = conflict(part, &known);
-        let text =
-            format!("another machine, host name {:?}, claims this {}", facts.hostname.as_str(), part.name());
-        self.note(turn, first, Stage::Authenticate, Some((reason.code(), &text)));
-        reason
-    }
-
-    fn refuse_rival(&mut self, turn: &mut Turn, part: Part, first: &MachineId, claim: &Claim) -> Reason {
-        self.refuse_rival_of(turn, part, first, &claim.identity, &claim.facts)
+        let (at, invitation) = (turn.now.into(), invitation.id.clone());
+        self.record(turn, Record::Conflicted { at, invitation });
+        self.refuse_rival(turn, part, first, &claim.identity, &claim.facts)
     }
 
     /// What this server has to say of a stage, if it is something new.
@@ -257,17 +243,5 @@ impl Registry {
             turn.close(conn, Reason::CertificateRevoked);
             self.gone(turn, conn);
         }
-    }
-}
-
-/// The refusal, with the facts of the one that is known.
-pub(super) fn conflict(part: Part, known: &Machine) -> Reason {
-    if known.removed == Some(Removal::Machine) {
-        return Reason::MachineRemoved;
-    }
-    Reason::IdentityConflict {
-        part,
-        other: Box::new(known.identity.clone()),
-        facts: Box::new(known.facts.clone()),
     }
 }

@@ -30,6 +30,7 @@ mod orders;
 pub mod plans;
 mod provide;
 pub mod record;
+mod rivals;
 mod session;
 pub mod settings;
 pub mod trace;
@@ -69,6 +70,7 @@ pub struct Registry {
     told_silent: BTreeSet<MachineId>,
     tokens: BTreeMap<MachineId, Token>,
     orders: BTreeMap<OrderId, Given>,
+    rivals: rivals::Told,
     last_session: u64,
     round: neighbours::Round,
 }
@@ -116,6 +118,7 @@ impl Registry {
             told_silent: BTreeSet::new(),
             tokens: BTreeMap::new(),
             orders: BTreeMap::new(),
+            rivals: rivals::Told::default(),
             last_session: 0,
             round: neighbours::Round::default(),
         }
@@ -211,6 +214,7 @@ impl Registry {
         self.notice_silence(turn);
         self.end_late_joins(turn);
         self.tell_neighbours(turn);
+        self.rivals.forget(turn.now);
     }
 
     fn notice_silence(&mut self, turn: &mut Turn) {

@@ -63,7 +63,7 @@ impl Registry {
         self.recognise(turn, peer)?;
         let Some(known) = self.book.machine(&peer.machine) else { return Err(Reason::CertificateUnknown) };
         if let Some(part) = known.identity.differs(&hello.identity) {
-            return Err(self.refuse_rival_of(turn, part, &peer.machine, &hello.identity, &hello.facts));
+            return Err(self.refuse_rival(turn, part, &peer.machine, &hello.identity, &hello.facts));
         }
         let (boot_before, reports_kept) = (known.identity.boot_id.clone(), known.reports_kept);
         let facts_differ = known.facts != hello.facts;
@@ -71,7 +71,7 @@ impl Registry {
             let other_boot =
                 self.sessions.get(&before).is_some_and(|session| session.boot_id != hello.identity.boot_id);
             if other_boot && self.is_lively(turn.now, &peer.machine) {
-                return Err(self.refuse_rival_of(
+                return Err(self.refuse_rival(
                     turn,
                     Part::BootId,
                     &peer.machine,

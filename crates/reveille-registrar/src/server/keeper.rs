@@ -8,7 +8,8 @@
 //! their records were in. When the disk refuses, nothing of the batch goes out and the thread ends: whoever waits gets
 //! `UNAVAILABLE`, and the process is to be started again, because the registry remembers more than the ledger.
 //!
-//! A session's outlet is bounded: whoever does not take what it is sent is closed. Tokens of joins live here, in memory.
+//! A session's outlet is bounded: whoever does not take what it is sent is closed. What others can make it be sent, a word that
+//! somebody claims its name, takes no more than half of it and closes nothing. Tokens of joins live here, in memory.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -354,6 +355,9 @@ impl Keeper {
 
     fn send(&mut self, conn: Conn, frame: ServerFrame) {
         let Some(outlet) = self.outlets.get(&conn) else { return };
+        if matches!(frame, ServerFrame::Rival(_)) && outlet.capacity() <= OUTLET_MAX / 2 {
+            return;
+        }
         if outlet.try_send(Outgoing::Frame(frame)).is_err() {
             // Whoever takes nothing loses its connection; its end of it says so to the registry.
             self.outlets.remove(&conn);

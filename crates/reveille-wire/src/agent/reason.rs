@@ -20,6 +20,8 @@ pub enum Reason {
     TokenExpired,
     /// The invitation has been used as often as it allows.
     TokenUsedUp,
+    /// The invitation came too often with identities of other machines, and opens nothing any more.
+    TokenVoid,
     /// The invitation is for something else.
     TokenForeign {
         /// What it is bound to and this machine is not: `machine`.
@@ -150,6 +152,7 @@ impl Reason {
             Self::TokenUnknown => "TOKEN_UNKNOWN",
             Self::TokenExpired => "TOKEN_EXPIRED",
             Self::TokenUsedUp => "TOKEN_USED_UP",
+            Self::TokenVoid => "TOKEN_VOID",
             Self::TokenForeign { .. } => "TOKEN_FOREIGN",
             Self::IdentityConflict { .. } => "IDENTITY_CONFLICT",
             Self::NodeRemoved => "NODE_REMOVED",
@@ -183,7 +186,7 @@ impl Reason {
             Self::TokenForeign { .. } | Self::CertificateRevoked => 403,
             Self::NoSuchPath => 404,
             Self::IdentityConflict { .. } | Self::Replaced => 409,
-            Self::TokenUsedUp | Self::NodeRemoved | Self::MachineRemoved => 410,
+            Self::TokenUsedUp | Self::TokenVoid | Self::NodeRemoved | Self::MachineRemoved => 410,
             Self::WaitRole { .. } | Self::WaitPlan { .. } | Self::WaitToken { .. } => 425,
             Self::UpgradeRequired | Self::Version { .. } => 426,
             Self::TooMany { .. } => 429,
@@ -213,9 +216,11 @@ impl Reason {
 
     fn words(&self) -> (String, &'static str) {
         match self {
-            Self::TokenUnknown | Self::TokenExpired | Self::TokenUsedUp | Self::TokenForeign { .. } => {
-                self.of_token()
-            }
+            Self::TokenUnknown
+            | Self::TokenExpired
+            | Self::TokenUsedUp
+            | Self::TokenVoid
+            | Self::TokenForeign { .. } => self.of_token(),
             Self::CertificateUnknown | Self::CertificateExpired | Self::CertificateRevoked => {
                 self.of_certificate()
             }
@@ -236,6 +241,11 @@ impl Reason {
             Self::TokenUsedUp => (
                 "this invitation has been used as often as it allows".to_owned(),
                 "ask for another one: reveille invite; if nobody of yours used it, look at who joined with it",
+            ),
+            Self::TokenVoid => (
+                "this invitation is void: too many machines came with it that claim to be another one"
+                    .to_owned(),
+                "look who has the token; then ask for another one for each machine: reveille invite --machine",
             ),
             Self::TokenForeign { bound_to } => (
                 format!("this invitation is for another {bound_to}"),

@@ -2,6 +2,7 @@
 
 mod admission;
 mod claims;
+mod conflicts;
 mod course;
 mod given;
 mod joins;

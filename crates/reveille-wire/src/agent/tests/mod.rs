@@ -17,6 +17,7 @@ fn reasons() -> Vec<Reason> {
         Reason::TokenUnknown,
         Reason::TokenExpired,
         Reason::TokenUsedUp,
+        Reason::TokenVoid,
         Reason::TokenForeign { bound_to: "machine".into() },
         Reason::IdentityConflict { part: Part::Key, other, facts },
         Reason::NodeRemoved,

@@ -23,6 +23,7 @@ use super::course::JoinEnd;
 use super::event::{Reply, What};
 use super::ids::{Ask, KeyHash, MachineId};
 use super::invitation::{Invitation, Reimage};
+use super::rates::Costs;
 use super::record::{Enrolled, Record};
 use super::{Event, Peer, Registry, Turn};
 
@@ -81,6 +82,9 @@ impl Registry {
         };
         let machine = match known {
             As::Itself(machine) => {
+                if let Err(reason) = self.spend(turn.now, &machine, Costs::Certificate) {
+                    return turn.reply(ask, reason);
+                }
                 // The same answer once more: nothing is used up, and nothing changes.
                 return self.certify(turn, ask, &machine, claim.key);
             }
@@ -116,7 +120,9 @@ impl Registry {
     }
 
     pub(super) fn renew(&mut self, turn: &mut Turn, ask: Ask, peer: &Peer, key: KeyHash) {
-        if let Err(reason) = self.recognise(turn, peer) {
+        let recognised = self.recognise(turn, peer);
+        if let Err(reason) = recognised.and_then(|()| self.spend(turn.now, &peer.machine, Costs::Certificate))
+        {
             return turn.reply(ask, reason);
         }
         let holder = self.book.holder(&key).map(|holder| holder.id.clone());

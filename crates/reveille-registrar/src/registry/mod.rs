@@ -29,6 +29,7 @@ mod neighbours;
 mod orders;
 pub mod plans;
 mod provide;
+mod rates;
 pub mod record;
 mod rivals;
 mod session;
@@ -71,6 +72,7 @@ pub struct Registry {
     tokens: BTreeMap<MachineId, Token>,
     orders: BTreeMap<OrderId, Given>,
     rivals: rivals::Told,
+    rates: rates::Rates,
     last_session: u64,
     round: neighbours::Round,
 }
@@ -119,6 +121,7 @@ impl Registry {
             tokens: BTreeMap::new(),
             orders: BTreeMap::new(),
             rivals: rivals::Told::default(),
+            rates: rates::Rates::default(),
             last_session: 0,
             round: neighbours::Round::default(),
         }
@@ -215,6 +218,7 @@ impl Registry {
         self.end_late_joins(turn);
         self.tell_neighbours(turn);
         self.rivals.forget(turn.now);
+        self.rates.forget(turn.now);
     }
 
     fn notice_silence(&mut self, turn: &mut Turn) {

@@ -16,6 +16,7 @@ use super::course::JoinEnd;
 use super::event::What;
 use super::ids::{Conn, MachineId, OrderId};
 use super::machine::Machine;
+use super::rates::Costs;
 use super::record::{Record, Staged};
 use super::trace::Report;
 use super::{Effect, Peer, Registry, Turn};
@@ -61,6 +62,7 @@ impl Registry {
             return Err(Reason::Version { spoken: List::first([PROTOCOL]) });
         }
         self.recognise(turn, peer)?;
+        self.spend(turn.now, &peer.machine, Costs::Session)?;
         let Some(known) = self.book.machine(&peer.machine) else { return Err(Reason::CertificateUnknown) };
         if let Some(part) = known.identity.differs(&hello.identity) {
             return Err(self.refuse_rival(turn, part, &peer.machine, &hello.identity, &hello.facts));

@@ -26,6 +26,14 @@ pub struct Settings {
     pub frames_burst: u32,
     /// And on the long run, each second.
     pub frames_per_s: u32,
+    /// Sessions that a machine may begin at once: an agent whose network breaks again and again begins one in ten seconds.
+    pub sessions_burst: u32,
+    /// And on the long run, one in so long.
+    pub session_each: Span,
+    /// Certificates that a machine may ask for at once; it needs one in twenty days.
+    pub certificates_burst: u32,
+    /// And on the long run, one in so long.
+    pub certificate_each: Span,
     /// The join's token lasts so long.
     pub token_ttl: Span,
     /// Making a token may take so long.
@@ -51,6 +59,10 @@ impl Default for Settings {
             join_within: Span::from_min(120),
             frames_burst: 120,
             frames_per_s: 10,
+            sessions_burst: 30,
+            session_each: Span::from_s(2),
+            certificates_burst: 10,
+            certificate_each: Span::from_s(30),
             token_ttl: Span::from_min(30),
             token_within: Span::from_s(60),
             tokens_a_day: 100,

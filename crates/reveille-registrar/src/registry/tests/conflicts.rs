@@ -1,11 +1,13 @@
-//! What a machine that was invited and lies can do to the one that it lies about.
+//! What a machine that was invited and lies can do to the one that it lies about, and one that is known to the server.
 
 use reveille_core::model::time::Span;
 use reveille_wire::agent::ServerFrame;
 use reveille_wire::agent::text::Word;
 
 use super::world::*;
-use crate::registry::{Effect, Event, InvitationId, MachineId, Record, Registry, Settings, TokenHash, What};
+use crate::registry::{
+    Effect, Event, InvitationId, KeyHash, MachineId, Peer, Record, Registry, Reply, Settings, TokenHash, What,
+};
 
 /// Somebody claims the name of machine 1, as another host each time.
 fn lie(world: &mut World, id: &InvitationId, number: u32) -> Vec<Effect> {
@@ -86,4 +88,48 @@ fn refused_in(effects: &[Effect]) -> &'static str {
         _ => None,
     });
     refused(reply.unwrap())
+}
+
+#[test]
+fn a_machine_that_renews_all_the_time_is_certified_a_few_times_and_costs_few_records() {
+    let mut world = World::new();
+    let id = world.known(&machine(1));
+    let spent = |world: &mut World, renewals: u32| {
+        let mut certified = 0;
+        let before = world.records.len();
+        for number in 0..renewals {
+            let mut key = [0xee; 32];
+            key[..4].copy_from_slice(&number.to_be_bytes());
+            let (ask, peer) = (world.ask(), Peer { machine: id.clone(), key: machine(1).key });
+            let effects = world.step(Event::Renew { ask, peer, key: KeyHash(key) });
+            let is_certified = |effect: &Effect| matches!(effect, Effect::Reply(_, Reply::Certify { .. }));
+            certified += usize::from(effects.iter().any(is_certified));
+        }
+        (certified, world.records.len() - before)
+    };
+    let at_once = spent(&mut world, 280);
+    println!("280 renewals in a second: {} certificates, {} records", at_once.0, at_once.1);
+    assert_eq!(at_once, (10, 10));
+    world.pass(Span::from_s(61));
+    assert_eq!(spent(&mut world, 280), (2, 2), "and one more each half minute");
+    world.pass(Span::from_min(60));
+    assert_eq!(spent(&mut world, 1), (1, 1));
+}
+
+#[test]
+fn a_machine_that_begins_sessions_all_the_time_is_welcomed_a_few_times() {
+    let mut world = World::new();
+    let id = world.known(&machine(1));
+    let mut welcomes = 0;
+    for _ in 0..1000 {
+        let (conn, effects) = world.arrive(&id, &machine(1));
+        let welcomed = sent(&effects, conn).iter().any(|frame| matches!(frame, ServerFrame::Welcome(_)));
+        assert!(welcomed || closed(&effects, conn) == Some("TOO_MANY"));
+        welcomes += usize::from(welcomed);
+    }
+    println!("1000 sessions in a second: {welcomes} welcomes");
+    assert_eq!((welcomes, world.registry.session_of(&id).is_some()), (30, true), "the last one stands");
+    world.now = world.now + Span::from_s(10);
+    let (conn, effects) = world.arrive(&id, &machine(1));
+    assert_eq!(closed(&effects, conn), None);
 }

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!  enter ─▶ half-open, of an address ─┬ certificate of ours ─▶ known, of a machine
+//!                                     │                                   └ a WebSocket ─▶ known, of its session
 //!                                     └ none ─▶ anonymous, of an address ─ a token that opens ─▶ known, of an invitation
 //! ```
 //!
@@ -9,7 +10,8 @@
 //! most: a handshake or a request that is meant takes milliseconds, and the place that has been taken longest is the one that
 //! will never be used. An address with thousands of connections pushes its own out, and those who come to stay get by, from the
 //! same address, too. Known machines have places of their own that no number of others can take. A machine has a few, the oldest
-//! of which goes; when all are taken the next machine is told so. What is not here: how fast handshakes may come.
+//! of which goes, and a few sessions, which stay: a copy of its key is no way to end what it has. When all are taken the next
+//! machine is told so. What is not here: how fast handshakes may come.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, Ipv6Addr};
@@ -27,6 +29,8 @@ pub(super) enum Owner {
     Address(IpAddr),
     /// A machine, by its certificate.
     Machine(MachineId),
+    /// A machine's WebSockets.
+    Session(MachineId),
     /// Those who showed the token of an invitation that is in force.
     Invitation(InvitationId),
 }
@@ -149,7 +153,7 @@ impl Place {
         }
         let of_one = match &owner {
             Owner::Invitation(_) => limits.per_invitation_max,
-            Owner::Machine(_) | Owner::Address(_) => limits.per_machine_max,
+            Owner::Machine(_) | Owner::Session(_) | Owner::Address(_) => limits.per_machine_max,
         };
         if rows.known.all.len() >= limits.known_max || rows.known.count(&owner) >= of_one {
             return false;
@@ -160,9 +164,15 @@ impl Place {
         true
     }
 
-    /// It is a machine's, and no other's.
-    pub(super) fn is_known(&self) -> bool {
-        self.gate.lock().known.all.contains_key(&self.number)
+    /// It is a session's from now on, and is not pushed out any more; false: the machine has as many, or this place is not known.
+    pub(super) fn is_session_now(&self, machine: MachineId) -> bool {
+        let (mut rows, owner) = (self.gate.lock(), Owner::Session(machine));
+        if rows.known.count(&owner) >= self.gate.limits.sessions_per_machine_max {
+            return false;
+        }
+        let Some(pushed) = rows.known.take_out(self.number) else { return false };
+        rows.known.put(self.number, owner, pushed);
+        true
     }
 
     /// Resolves when somebody newer needs the place.
@@ -200,6 +210,7 @@ mod tests {
         anonymous_per_address_max: 3,
         known_max: 3,
         per_machine_max: 2,
+        sessions_per_machine_max: 1,
         per_invitation_max: 1,
         ..Limits::STANDARD
     };
@@ -260,7 +271,22 @@ mod tests {
         let (second, third) = (gate.enter(address(1)), gate.enter(address(1)));
         assert!(second.is_known_now(of("m-2")) && !third.is_known_now(of("m-3")), "all three are taken");
         drop(second);
-        assert!(third.is_known_now(of("m-3")) && third.is_known());
+        assert!(third.is_known_now(of("m-3")));
+    }
+
+    #[test]
+    fn a_session_is_ended_by_no_other_connection_of_its_machine() {
+        let gate = Gate::new(Limits { known_max: 100, ..LIMITS });
+        let of_machine = |place: &Place| place.is_known_now(Owner::Machine(MachineId::new("m-1")));
+        let session = gate.enter(address(1));
+        assert!(of_machine(&session) && session.is_session_now(MachineId::new("m-1")));
+        let others: Vec<Place> = (0..20).map(|_| gate.enter(address(1))).filter(of_machine).collect();
+        assert_eq!((others.len(), session.pushed.is_closed()), (20, false));
+        assert!(!others[19].is_session_now(MachineId::new("m-1")), "one is all that it has");
+        drop(session);
+        assert!(others[19].is_session_now(MachineId::new("m-1")));
+        let stranger = gate.enter(address(1));
+        assert!(!stranger.is_session_now(MachineId::new("m-2")), "only what is known becomes one");
     }
 
     #[test]

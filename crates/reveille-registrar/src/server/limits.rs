@@ -31,8 +31,10 @@ pub struct Limits {
     pub anonymous_per_address_max: usize,
     /// Connections of machines with a certificate, and of those with a token that opens.
     pub known_max: usize,
-    /// Connections of one machine: a session, a poll and the one before, a renewal, and what a broken network left of these.
+    /// Connections of one machine that are no session: a poll and the one before, a renewal, and what a broken network left.
     pub per_machine_max: usize,
+    /// Sessions of one machine over a WebSocket: the newest that was welcomed ends the others.
+    pub sessions_per_machine_max: usize,
     /// Connections with one token at once: a rack that comes together.
     pub per_invitation_max: usize,
     /// Longest for each step of whoever comes: the handshake, the headers of a request, its body, the first frame, a frame that
@@ -53,6 +55,7 @@ impl Limits {
         anonymous_per_address_max: 128,
         known_max: 20_000,
         per_machine_max: 8,
+        sessions_per_machine_max: 4,
         per_invitation_max: 64,
         step_within: Duration::from_secs(10),
         connection_within: Duration::from_secs(120),

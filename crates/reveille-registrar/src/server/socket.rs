@@ -29,7 +29,6 @@ use tokio_tungstenite::tungstenite::error::CapacityError;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 
-use super::gate::Place;
 use super::keeper::{Hand, Outgoing};
 use super::routes::Answer;
 use crate::registry::{Conn, Event, Peer};
@@ -76,7 +75,7 @@ pub(super) fn switching(accept: &str) -> Answer {
 }
 
 /// Runs the session until one of the two ends it.
-pub(super) async fn run(hand: Hand, peer: Peer, upgraded: Upgraded, step_within: Duration, place: &Place) {
+pub(super) async fn run(hand: Hand, peer: Peer, upgraded: Upgraded, step_within: Duration) {
     let config = WebSocketConfig::default()
         .max_message_size(Some(AGENT_FRAME_BYTES_MAX))
         .max_frame_size(Some(AGENT_FRAME_BYTES_MAX))
@@ -87,11 +86,7 @@ pub(super) async fn run(hand: Hand, peer: Peer, upgraded: Upgraded, step_within:
     let socket = WebSocketStream::from_raw_socket(TokioIo::new(upgraded), Role::Server, Some(config)).await;
     let mut socket = Side { socket, sent: 0, step_within };
     let bad = |what: &str| Reason::BadFrame { place: "hello".into(), what: what.into() };
-    let first = tokio::select! {
-        first = timeout(step_within, socket.next()) => first,
-        () = place.pushed() => return socket.close(pushed_out()).await,
-    };
-    let first = match first {
+    let first = match timeout(step_within, socket.next()).await {
         Ok(Ok(Some(Numbered { frame: AgentFrame::Hello(hello), .. }))) => hello,
         Ok(Ok(None)) => return,
         Ok(Err(reason)) => return socket.close(reason.into()).await,
@@ -100,7 +95,7 @@ pub(super) async fn run(hand: Hand, peer: Peer, upgraded: Upgraded, step_within:
     };
     let opened = hand.open(|conn| Event::Arrived { conn, peer, hello: first }).await;
     let Ok((conn, outgoing)) = opened else { return socket.close(Reason::Unavailable.into()).await };
-    if let Some(refused) = exchange(&hand, conn, &mut socket, outgoing, place).await {
+    if let Some(refused) = exchange(&hand, conn, &mut socket, outgoing).await {
         socket.close(refused).await;
     }
     // A thread that has ended knows no sessions.
@@ -113,11 +108,9 @@ async fn exchange(
     conn: Conn,
     socket: &mut Side,
     mut outgoing: mpsc::Receiver<Outgoing>,
-    place: &Place,
 ) -> Option<Refused> {
     loop {
         tokio::select! {
-            () = place.pushed() => return Some(pushed_out()),
             out = outgoing.recv() => match out {
                 Some(Outgoing::Frame(frame)) => socket.send(frame).await?,
                 Some(Outgoing::Close(refused)) => return Some(refused),
@@ -134,11 +127,6 @@ async fn exchange(
             }
         }
     }
-}
-
-/// The machine has more connections than it may, and this is its oldest.
-fn pushed_out() -> Refused {
-    Reason::TooMany { of: "connections of this machine".into() }.into()
 }
 
 impl Side {

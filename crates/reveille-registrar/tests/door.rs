@@ -64,6 +64,7 @@ async fn child_that_serves_until_it_is_killed() {
     {
         held.push(file);
     }
+    drop(server.nodes);
     println!("\nserves {} {}", server.address.port(), server.pins.join(" "));
     let (_stop, stopped) = watch::channel(false);
     server.run.until(stopped).await;

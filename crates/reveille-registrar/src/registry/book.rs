@@ -5,8 +5,9 @@
 //!                    └▶ the store ─▶ Record ─▶ Book::apply ─▶ the same book      a start, later
 //! ```
 //!
-//! Indexes find a machine by what it claims ([`super::claims`]) and by its key; they are made from the machines as these are taken
-//! in, so that a replay has them, too. A removed machine stays, so that it is known when it comes again, and claims nothing any more.
+//! Indexes find a machine by what it claims ([`super::claims`]) and by its key; they are made from the machines as these are
+//! taken in, so that a replay has them, too. A removed machine stays, so that it is known when it comes again, and claims
+//! nothing any more.
 
 use std::collections::BTreeMap;
 

@@ -5,9 +5,9 @@
 //! ```
 //!
 //! A name is looked for without its kind, because those who read it do not tell kinds apart: OpenStack's instance id is the
-//! system UUID of the guest, the engine links a report by whichever id fits, and a person types what stands on the screen. Spelling
-//! does not count either ([`normal`]). A ledger of before may have let two machines in under one name: then it has two owners, and
-//! finds neither. Names of nodes count within their roster; the book knows of which roster a machine is.
+//! system UUID of the guest, the engine links a report by whichever id fits, and a person types what stands on the screen.
+//! Spelling does not count either ([`normal`]). A ledger of before may have let two machines in under one name: then it has two
+//! owners, and finds neither. Names of nodes count within their roster; the book knows of which roster a machine is.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -61,7 +61,7 @@ pub(super) fn names<'n>(
 
 /// The name that the kubelet gives the Node: in lower case, without spaces around it. None where no Node can have it: names are
 /// RFC 1123 subdomains.
-pub(super) fn node_name(wished: &Word) -> Option<Word> {
+pub fn node_name(wished: &Word) -> Option<Word> {
     let name = wished.trim().to_ascii_lowercase();
     let is_end = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
     let is_label = |label: &str| {

@@ -20,7 +20,7 @@ use reveille_wire::agent::{Facts, Identity, Reason, StageWord};
 
 use super::claims;
 use super::course::JoinEnd;
-use super::event::{Reply, What};
+use super::event::{NodeIds, NodeSaid, Reply, What};
 use super::ids::{Ask, KeyHash, MachineId};
 use super::invitation::{Invitation, Reimage};
 use super::rates::Costs;
@@ -32,6 +32,7 @@ struct Claim {
     identity: Identity,
     facts: Facts,
     node_name: Word,
+    node: Option<NodeSaid>,
     key: KeyHash,
 }
 
@@ -47,6 +48,18 @@ impl Claim {
             return Err(super::invite::bad("identity", "a boot id is needed, and ids are printable ASCII"));
         }
         Ok(())
+    }
+
+    /// A Node with these ids is its own: one of them is the same.
+    fn is_of(&self, ids: &NodeIds) -> bool {
+        let of_node = Identity {
+            instance_id: ids.instance.clone(),
+            machine_id: None,
+            system_uuid: ids.system_uuid.clone(),
+            boot_id: Word::default(),
+        };
+        let is_one = |theirs: &str| self.identity.lasting().any(|(_, own)| normal(own) == normal(theirs));
+        of_node.lasting().any(|(_, theirs)| is_one(theirs))
     }
 
     /// One of its names is this one.
@@ -67,11 +80,13 @@ enum As {
 
 impl Registry {
     pub(super) fn enrol(&mut self, turn: &mut Turn, event: Event) {
-        let Event::Enrol { ask, id, hash, identity, facts, node_name, key, fresh } = event else { return };
+        let Event::Enrol { ask, id, hash, identity, facts, node_name, node, key, fresh } = event else {
+            return;
+        };
         let wished = node_name.unwrap_or_else(|| facts.hostname.clone());
         // What is no name is held against the invitation first: whoever has none learns nothing.
         let node_name = claims::node_name(&wished).unwrap_or_default();
-        let claim = Claim { identity, facts, node_name, key };
+        let claim = Claim { identity, facts, node_name, node, key };
         let Some(invitation) = self.book.invitation(&id).filter(|invitation| invitation.opens(&hash)) else {
             return turn.reply(ask, Reason::TokenUnknown);
         };
@@ -194,7 +209,32 @@ impl Registry {
         match (others.cloned(), rivals.into_iter().next()) {
             (Some((part, first)), _) => Err(self.refuse_claim(turn, invitation, (part, &first), claim)),
             (None, Some((_, itself))) => Ok(As::Anew(itself)),
-            (None, None) => Ok(As::New),
+            (None, None) => self.held_against_node(turn, invitation, claim).map(|()| As::New),
+        }
+    }
+
+    /// A Node of this name that is there already has to be this machine's, which was there before it was invited.
+    fn held_against_node(
+        &mut self,
+        turn: &mut Turn,
+        invitation: &Invitation,
+        claim: &Claim,
+    ) -> Result<(), Reason> {
+        match &claim.node {
+            None | Some(NodeSaid::Absent) => Ok(()),
+            Some(NodeSaid::Present(ids)) if claim.is_of(ids) => Ok(()),
+            Some(NodeSaid::Present(_)) => {
+                self.conflicted(turn, invitation);
+                // By what it knows its machine stays untold: whoever says it next time is taken for that machine.
+                let facts = Facts { hostname: claim.node_name.clone(), ..Facts::default() };
+                let (part, other, facts) = (Part::NodeName, Box::default(), Box::new(facts));
+                Err(Reason::IdentityConflict { part, other, facts })
+            }
+            // Before the first control plane there is no API server, and nothing to take. One that was there is waited for.
+            Some(NodeSaid::Unknown) => match self.cluster.get(&invitation.roster) {
+                Some(Some(_)) => Err(Reason::Unavailable),
+                Some(None) | None => Ok(()),
+            },
         }
     }
 
@@ -221,9 +261,13 @@ impl Registry {
         (part, first): (Part, &MachineId),
         claim: &Claim,
     ) -> Reason {
+        self.conflicted(turn, invitation);
+        self.refuse_rival(turn, part, first, &claim.identity, &claim.facts)
+    }
+
+    fn conflicted(&mut self, turn: &mut Turn, invitation: &Invitation) {
         let (at, invitation) = (turn.now.into(), invitation.id.clone());
         self.record(turn, Record::Conflicted { at, invitation });
-        self.refuse_rival(turn, part, first, &claim.identity, &claim.facts)
     }
 
     /// What this server has to say of a stage, if it is something new.

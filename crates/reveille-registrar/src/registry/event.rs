@@ -52,6 +52,8 @@ pub enum Event {
         facts: Facts,
         /// The name that its node is to have.
         node_name: Option<Word>,
+        /// What the roster's cluster says of a Node of this name; none where there is no cluster to ask.
+        node: Option<NodeSaid>,
         /// Its key; it proved to have it.
         key: KeyHash,
         /// A record that was drawn, if one is needed.
@@ -120,6 +122,26 @@ pub enum Event {
         /// What of it; none: it may come again.
         what: Option<Removal>,
     },
+}
+
+/// What a cluster says of the Node of a name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NodeSaid {
+    /// There is none.
+    Absent,
+    /// There is one.
+    Present(NodeIds),
+    /// The API server did not say.
+    Unknown,
+}
+
+/// By what a Node knows its machine. What it does not carry is none. Its boot id is not here: every container on it can read that.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct NodeIds {
+    /// The instance of `spec.providerID`.
+    pub instance: Option<Word>,
+    /// `status.nodeInfo.systemUUID`; the kubelet takes the machine id where the firmware has none.
+    pub system_uuid: Option<Word>,
 }
 
 /// A machine as a connection's certificate proved it.

@@ -2,8 +2,8 @@
 //!
 //! 1. Nobody is certified or welcomed who was not made durable, and for no other key than that.
 //! 2. No invitation is used without its secret, after its end, or more often than it allows.
-//! 3. Two machines never share a key, a lasting part of an identity in any spelling or as any kind of id, or the name of a node in
-//!    one roster.
+//! 3. Two machines never share a key, a lasting part of an identity in any spelling or as any kind of id, or the name of a
+//!    node in one roster.
 //! 4. A connection gets nothing before its welcome but a close, and nothing after it.
 //! 5. A machine has one session.
 //! 6. A plan or a token goes to its own machine's session, and none to a machine that was removed.

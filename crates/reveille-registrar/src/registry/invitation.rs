@@ -4,8 +4,8 @@
 //! kept and compared in constant time. An unknown id and a wrong secret are one answer, so that nobody learns from it which ids
 //! there are; what else is wrong with an invitation is said to whoever has its secret, and to nobody else.
 //!
-//! Who has a token can try names: each refusal tells what the machine that is known says of itself, and tells that one, too. So an
-//! invitation is void after a few conflicts.
+//! Who has a token can try names: each refusal tells what the machine that is known says of itself, and tells that one, too.
+//! So an invitation is void after a few conflicts.
 
 use std::collections::BTreeSet;
 

@@ -44,8 +44,9 @@ use reveille_core::model::time::Time;
 use reveille_wire::agent::{Reason, Role};
 
 pub use book::Book;
+pub use claims::node_name;
 pub use course::{Course, JoinEnd, JoinOver};
-pub use event::{Effect, Event, Heard, Peer, Reply, What, Who};
+pub use event::{Effect, Event, Heard, NodeIds, NodeSaid, Peer, Reply, What, Who};
 pub use ids::{Ask, Conn, InvitationId, KeyHash, MachineId, OrderId, TokenHash};
 pub use invitation::{Reimage, Wish};
 pub use machine::{Machine, Removal};
@@ -187,10 +188,10 @@ impl Registry {
         known.removed.map_or(Ok(()), |what| Err(what.reason()))
     }
 
-    /// Whether this token would let somebody in now.
-    pub fn is_open(&self, now: Time, id: &InvitationId, hash: &TokenHash) -> bool {
-        let invitation = self.book.invitation(id).filter(|invitation| invitation.opens(hash));
-        invitation.is_some_and(|invitation| invitation.trouble(now).is_none())
+    /// The roster that this token would let somebody into now; none where it would not.
+    pub fn opens_to(&self, now: Time, id: &InvitationId, hash: &TokenHash) -> Option<RosterName> {
+        let invitation = self.book.invitation(id).filter(|invitation| invitation.opens(hash))?;
+        invitation.trouble(now).is_none().then(|| invitation.roster.clone())
     }
 
     /// How many sessions stand.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  a claim of what another is known by ─▶ refused, with that one's facts
-//!                                     └▶ not told of this in the last hour ─▶ Rival to its session, What::Rival, its record's note
+//!                                     └▶ not told in the last hour ─▶ Rival to its session, What::Rival, its record's note
 //! ```
 //!
 //! Who claims pays nothing for it, and the first one and its record must not pay either: a claim of the same part within the hour

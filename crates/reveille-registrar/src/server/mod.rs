@@ -7,8 +7,8 @@
 //!  admin (local socket) ──────────────────────────────────┘ ◀─ Hand: orders, plans, what the cluster says
 //! ```
 //!
-//! The edge is two receivers and a hand, all of typed values: what is heard of machines comes out, tokens to be made come out
-//! and are answered, orders and facts go in. Who listens to that, the server does not know.
+//! The edge is three receivers and a hand, all of typed values: what is heard of machines comes out, tokens to be made and
+//! names of Nodes to be looked up come out and are answered, orders and facts go in. Who listens to that, the server does not know.
 //!
 //! hyper's own connection, not a framework: there are five routes, and what matters here (deadlines of each part, the proof of a
 //! connection, a body with every refusal) is what a framework hides. TLS 1.3 alone, because both ends are ours.
@@ -24,6 +24,7 @@ mod keeper;
 #[cfg(test)]
 mod killed;
 mod limits;
+mod nodes;
 mod request;
 mod routes;
 mod socket;
@@ -45,6 +46,7 @@ use tokio::task::JoinSet;
 pub use authority::AuthorityError;
 pub use keeper::{Hand, Mint, Over};
 pub use limits::Limits;
+pub use nodes::NodeAsked;
 pub use tls::TlsError;
 
 use crate::registry::{Event, Heard, Registry, Settings};
@@ -120,6 +122,8 @@ pub struct Server {
     pub heard: mpsc::Receiver<Heard>,
     /// Tokens to be made and taken away.
     pub mints: mpsc::Receiver<Mint>,
+    /// Nodes that somebody wants to know of; to be dropped where there is no cluster.
+    pub nodes: mpsc::Receiver<NodeAsked>,
     /// What listens.
     pub run: Run,
 }
@@ -169,11 +173,13 @@ pub async fn start(setup: Setup) -> Result<Server, StartError> {
     let pins = authorities.pins();
     let registry = Registry::restore(setup.settings, now, &records);
     let (hand, edges, thread) = keeper::start(registry, store, pins.clone()).map_err(StartError::Thread)?;
+    let (asks, nodes) = nodes::Nodes::new();
     let hall = Arc::new(routes::Hall {
         hand: hand.clone(),
         authorities: Mutex::new(authorities),
         doorman: RwLock::new(doorman),
         held: held::Held::default(),
+        nodes: asks,
         version: setup.version,
         step_within: limits.step_within,
         connection_within: limits.connection_within,
@@ -183,7 +189,7 @@ pub async fn start(setup: Setup) -> Result<Server, StartError> {
     let gate = gate::Gate::new(limits);
     let office = Arc::new(office);
     let run = Run { hall, listener, people, office, gate, limits, directory, thread };
-    Ok(Server { address, pins, hand, heard: edges.heard, mints: edges.mints, run })
+    Ok(Server { address, pins, hand, heard: edges.heard, mints: edges.mints, nodes, run })
 }
 
 impl Run {

@@ -31,9 +31,10 @@ use super::authority::Authorities;
 use super::gate::{Owner, Place};
 use super::held::Held;
 use super::keeper::Hand;
+use super::nodes::Nodes;
 use super::tls::{Doorman, Shown};
 use super::{clock, request, socket, token};
-use crate::registry::{Event, Peer, Reply};
+use crate::registry::{Event, Peer, Reply, node_name};
 
 /// The registry answers within this, or is not there.
 const ANSWER_WITHIN: Duration = Duration::from_secs(20);
@@ -47,6 +48,8 @@ pub(super) struct Hall {
     pub(super) authorities: Mutex<Authorities>,
     pub(super) doorman: RwLock<Doorman>,
     pub(super) held: Held,
+    /// Asks clusters for their Nodes.
+    pub(super) nodes: Nodes,
     pub(super) version: &'static str,
     /// Longest for each step of whoever comes.
     pub(super) step_within: Duration,
@@ -109,8 +112,8 @@ async fn enrol(hall: &Hall, visitor: &Visitor, request: Request<Incoming>) -> Re
     };
     // Before the body, which takes its time: whoever was invited keeps its place against those who were not.
     let (shown, secret) = (id.clone(), hash);
-    let is_invited = hall.hand.view(move |registry, now| registry.is_open(now, &shown, &secret));
-    if within(is_invited).await? {
+    let roster = within(hall.hand.view(move |registry, now| registry.opens_to(now, &shown, &secret))).await?;
+    if roster.is_some() {
         visitor.place.is_known_now(Owner::Invitation(id.clone()));
     }
     let wish: Enrol = body(hall, request).await?;
@@ -118,6 +121,12 @@ async fn enrol(hall: &Hall, visitor: &Visitor, request: Request<Incoming>) -> Re
     let csr = request::read(&wish.csr)?;
     let key = request::key_hash(&spki(&csr.public_key));
     let fresh = token::draw_machine().map_err(|_| Reason::Unavailable)?;
+    let wished = wish.node_name.as_ref().unwrap_or(&wish.facts.hostname);
+    let node = match (roster, node_name(wished)) {
+        (Some(roster), Some(name)) => hall.nodes.said(roster, name).await,
+        // It is refused for that alone.
+        _ => None,
+    };
     let invitation = id.clone();
     let asked = hall.hand.ask(|ask| Event::Enrol {
         ask,
@@ -126,6 +135,7 @@ async fn enrol(hall: &Hall, visitor: &Visitor, request: Request<Incoming>) -> Re
         identity: wish.identity,
         facts: wish.facts,
         node_name: wish.node_name,
+        node,
         key,
         fresh,
     });

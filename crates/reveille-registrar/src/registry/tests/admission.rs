@@ -73,6 +73,7 @@ fn two_that_share_a_part_of_an_identity_a_key_or_a_name_are_both_seen_and_the_se
             identity: second.identity.clone(),
             facts: second.facts.clone(),
             node_name: None,
+            node: None,
             key: second.key,
             fresh: crate::registry::MachineId::new("m-x"),
         });

@@ -1,7 +1,9 @@
 //! What counts as the same name, and what counts as a name.
 
+use reveille_wire::agent::Role;
+
 use super::world::*;
-use crate::registry::{Book, KeyHash, MachineId, Record, Reply};
+use crate::registry::{Book, KeyHash, MachineId, NodeIds, NodeSaid, Record, Reply};
 
 /// A machine that has nothing of another's, but for what `lie` takes.
 fn liar(lie: impl FnOnce(&mut Claimed)) -> Claimed {
@@ -152,4 +154,48 @@ fn machines_that_were_let_in_under_one_name_before_are_read_and_none_of_them_is_
         Some("w-1"),
         "the other keeps its own"
     );
+}
+
+#[test]
+fn the_name_of_a_node_that_is_there_is_its_own_machines_alone() {
+    let ids = |instance: Option<&str>, uuid: Option<&str>| {
+        NodeSaid::Present(NodeIds { instance: instance.map(Into::into), system_uuid: uuid.map(Into::into) })
+    };
+    let api = Some([Role::ControlPlane].as_slice());
+    let cases = [
+        ("no cluster to ask", None, api, None),
+        ("no such Node", Some(NodeSaid::Absent), api, None),
+        ("its own, by its UUID", Some(ids(None, Some("UUID-1"))), api, None),
+        ("its own, by its instance", Some(ids(Some("i-1"), None)), api, None),
+        (
+            "its own, which is the machine id where there is no UUID",
+            Some(ids(None, Some("mid-1"))),
+            api,
+            None,
+        ),
+        ("a control-plane Node", Some(ids(Some("i-7"), Some("uuid-7"))), api, Some("IDENTITY_CONFLICT")),
+        ("a Node that tells nothing", Some(ids(None, None)), api, Some("IDENTITY_CONFLICT")),
+        ("an API server that does not answer just now", Some(NodeSaid::Unknown), api, Some("UNAVAILABLE")),
+        ("an API server that was never there", Some(NodeSaid::Unknown), None, None),
+    ];
+    for (case, node, api, wanted) in cases {
+        let mut world = World::new();
+        world.cluster(api);
+        let id = world.invite(|_| {});
+        let reply = world.enrol_beside(&id, &machine(1), node);
+        match wanted {
+            None => drop(certified(reply)),
+            Some(code) => assert_eq!(refused(reply), code, "{case}"),
+        }
+    }
+}
+
+#[test]
+fn whoever_tries_names_of_nodes_voids_its_invitation() {
+    let mut world = World::new();
+    let id = world.invite(|_| {});
+    let node =
+        || Some(NodeSaid::Present(NodeIds { system_uuid: Some("uuid-7".into()), ..NodeIds::default() }));
+    let codes: Vec<&str> = (0..6).map(|_| refused(world.enrol_beside(&id, &machine(1), node()))).collect();
+    assert_eq!(codes[4..], ["IDENTITY_CONFLICT", "TOKEN_VOID"]);
 }

@@ -22,6 +22,7 @@ fn lie(world: &mut World, id: &InvitationId, number: u32) -> Vec<Effect> {
         identity: who.identity,
         facts,
         node_name: Some("w-1".into()),
+        node: None,
         key: who.key,
         fresh: MachineId::new(format!("m-{}", ask.0)),
     })

@@ -230,7 +230,7 @@ impl Registry {
                 let (part, other, facts) = (Part::NodeName, Box::default(), Box::new(facts));
                 Err(Reason::IdentityConflict { part, other, facts })
             }
-            // Before the first control plane there is no API server, and nothing to take. One that was there is waited for.
+            // Before the first control plane there is no API server, and no Node to take. One that answers is asked again.
             Some(NodeSaid::Unknown) => match self.cluster.get(&invitation.roster) {
                 Some(Some(_)) => Err(Reason::Unavailable),
                 Some(None) | None => Ok(()),

@@ -2,6 +2,7 @@
 //!
 //! ```text
 //!  rosters, --plans ─▶ begin ─▶ thread: reveille_registrar::server ─┬▶ Mint ──▶ mint: bootstrap tokens of each roster's cluster
+//!                                                                   ├▶ NodeAsked ─▶ nodes: what the cluster says of a name
 //!                                                                   └▶ Heard ─▶ between: the log, and each engine's facts
 //!  the cluster's watch ─▶ Answers ─▶ what roles are there ─▶ Hand
 //! ```
@@ -12,6 +13,7 @@
 pub(crate) mod between;
 pub(crate) mod evidence;
 mod mint;
+mod nodes;
 #[cfg(test)]
 mod tests;
 
@@ -28,7 +30,7 @@ use reveille_kube::Cluster;
 use reveille_registrar::plans_file;
 use reveille_registrar::plans_watch::Watch;
 use reveille_registrar::registry::{Event, Heard, Settings, What};
-use reveille_registrar::server::{Hand, Limits, Mint, Run, Setup, StartError, start};
+use reveille_registrar::server::{Hand, Limits, Mint, NodeAsked, Run, Setup, StartError, start};
 use reveille_wire::agent::Role;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
@@ -85,6 +87,7 @@ struct Begun {
     hand: Hand,
     heard: mpsc::Receiver<Heard>,
     mints: mpsc::Receiver<Mint>,
+    nodes: mpsc::Receiver<NodeAsked>,
 }
 
 /// Starts it, where it is asked for.
@@ -134,6 +137,7 @@ pub(crate) async fn begin(
     }
     let (endings, ended) = mpsc::channel(ENDINGS_MAX);
     background.spawn(keep_endings(evidence::folder(&directory(context)?), ended));
+    background.spawn(nodes::serve(begun.nodes, clusters.clone()));
     background.spawn(mint::serve(begun.mints, clusters));
     background.spawn(between::carry(begun.hand, begun.heard, engines, exporter, endings));
     Ok(Some(Registration { failed, thread }))
@@ -197,6 +201,7 @@ async fn open(setup: Setup, told: oneshot::Sender<Result<Begun, StartError>>) ->
                 hand: server.hand,
                 heard: server.heard,
                 mints: server.mints,
+                nodes: server.nodes,
             };
             (Ok(begun), Some(server.run))
         }

@@ -21,6 +21,7 @@ use crate::model::id::{
     AgentId, CloudName, Fence, GroupId, InstanceId, IntentId, LookId, NodeName, NodeUid, PortId, ProjectId,
     RecordId, RequestId, RouterId, RuleId, UserId,
 };
+use crate::model::instance::InstanceState;
 use crate::model::network::{Route, RuleSpec};
 use crate::model::roster::Ownership;
 use crate::model::time::{Span, Time};
@@ -206,6 +207,9 @@ pub enum Call {
         instance: InstanceId,
         /// See [`Call::Reboot`].
         owned: Ownership,
+        /// The state in which its cloud showed it when this was decided: in another one, or with a task, somebody has it in hand.
+        /// None in records of earlier versions.
+        rests_on: Option<InstanceState>,
     },
     /// Delete the Node object, if it still has this uid.
     DeleteNode {
@@ -213,6 +217,9 @@ pub enum Call {
         name: NodeName,
         /// Its uid.
         uid: NodeUid,
+        /// The boot that its kubelet told of, as it was decided upon. With another one a machine has taken the object over, uid
+        /// and all, and serves as it.
+        boot_id: Option<Arc<str>>,
     },
 }
 
@@ -269,7 +276,7 @@ impl Call {
             | Self::AddPortPairs { cloud, instance, owned, .. }
             | Self::Reboot { cloud, instance, owned, .. }
             | Self::Start { cloud, instance, owned }
-            | Self::DeleteInstance { cloud, instance, owned } => Some((cloud, instance, owned)),
+            | Self::DeleteInstance { cloud, instance, owned, .. } => Some((cloud, instance, owned)),
             Self::AddRules { .. }
             | Self::DropRule { .. }
             | Self::NudgeGroup { .. }

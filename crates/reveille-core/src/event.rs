@@ -204,6 +204,8 @@ pub enum Command {
     Pauses(BTreeSet<Pause>),
     /// This cluster is the right one, should it answer, whatever the ledger says.
     ConfirmCluster(ClusterUid),
+    /// What the ledger tells of this cloud's machines is of no use any more: the roster does not name it.
+    ForgetCloud(CloudName),
 }
 
 /// A standing "hands off", set by a person.

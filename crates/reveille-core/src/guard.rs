@@ -35,8 +35,6 @@ crate::guards! {
     DeniedById = "denied-by-id",
     /// one denial of an id is not enough
     SecondDenial = "second-denial",
-    /// while a cloud's list of servers is empty and doubted, no denial counts
-    EmptyDenies = "empty-denies",
     /// that a cloud denies an instance that is minutes old is not believed
     YoungDenial = "young-denial",
     /// after silence, a pause of ours or a jump of the clock, sight and timers start anew
@@ -45,8 +43,6 @@ crate::guards! {
     JoinedMemory = "joined-memory",
     /// what protects a machine is remembered while it is out of sight
     OutOfSight = "out-of-sight",
-    /// an event that names the uid of another Node of that name says nothing of this one
-    EventOfNode = "event-of-node",
     /// an absence is waited for before anything is done
     Patience = "patience",
     /// a person's request for a repair counts once
@@ -73,6 +69,8 @@ crate::guards! {
     FreshRead = "fresh-read",
     /// an accepted act whose effect cannot be seen gets its whole patience before the next step
     UnseenPatience = "unseen-patience",
+    /// a machine that somebody else brought up a moment ago has the time of a boot
+    JustReleased = "just-released",
     /// a machine that came right by itself gives no credit to an act
     OwnProof = "own-proof",
     /// a credential that lacks a right ends no repair, and is no reason for a harsher one

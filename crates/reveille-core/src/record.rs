@@ -47,6 +47,15 @@ pub enum Record {
         /// Who.
         machine: MachineKey,
     },
+    /// A machine's Node was cordoned, or is not so any more. Should the Node go while no process runs, that was a drain.
+    Cordoned {
+        /// When.
+        at: Time,
+        /// Who.
+        machine: MachineKey,
+        /// Whether it is.
+        cordoned: bool,
+    },
     /// A machine's node left on purpose (drained, scaled down): it is not expected back.
     Left {
         /// When.

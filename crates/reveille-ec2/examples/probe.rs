@@ -44,7 +44,7 @@ async fn main() {
                 }
                 return;
             }
-            "end" => Call::DeleteInstance { cloud, instance, owned },
+            "end" => Call::DeleteInstance { cloud, instance, owned, rests_on: None },
             "reboot" => Call::Reboot { cloud, instance, hard: false, owned },
             "cycle" => Call::Reboot { cloud, instance, hard: true, owned },
             "start" => Call::Start { cloud, instance, owned },

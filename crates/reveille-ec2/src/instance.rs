@@ -151,6 +151,11 @@ impl WireInstance {
         self.tag(SCALING_GROUP_TAG)
     }
 
+    /// The word of EC2 for its state.
+    pub(crate) fn state_name(&self) -> &str {
+        &self.instance_state.name
+    }
+
     pub(crate) fn state(&self) -> InstanceState {
         match state(&self.instance_state.name) {
             InstanceState::Building if self.is_started_again() => InstanceState::Rebooting,

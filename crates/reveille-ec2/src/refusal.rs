@@ -145,6 +145,9 @@ impl Refusal {
             "RouteLimitExceeded",
             "SecurityGroupsPerInterfaceLimitExceeded",
             "InstanceLimitExceeded",
+            "InsufficientInstanceCapacity",
+            "InsufficientCapacity",
+            "InsufficientHostCapacity",
             "VcpuLimitExceeded",
             "SecurityGroupsPerInstanceLimitExceeded",
         ];

@@ -1,8 +1,13 @@
 //! The one change that this world can be asked for: deleting a Node object that nothing stands behind.
 //!
-//! A [`Call`] goes in, how it ended comes out. The delete carries the uid that the decision was made for, so the API server
-//! itself refuses it when another machine has taken the name meanwhile. "I do not know" is said whenever the request may
-//! have arrived and its answer did not. Who may call at all (the fencing number) is checked by whoever calls this.
+//! A [`Call`] goes in, how it ended comes out. The node is read from the store first: a watch may lag by minutes, and a kubelet
+//! of another machine may have taken the object over, uid and all (kubernetes, pkg/kubelet/kubelet_node_status.go,
+//! tryRegisterWithAPIServer). Its boot id is another one then, and it is left alone: a kubelet does not make its node again
+//! before it is restarted.
+//!
+//! The delete carries the uid that the decision was made for, so the API server itself refuses it when another object has the
+//! name. "I do not know" is said whenever the request may have arrived and its answer did not. Who may call at all (the
+//! fencing number) is checked by whoever calls this.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,6 +18,7 @@ use reveille_core::model::id::{NodeName, NodeUid, RequestId};
 
 use crate::cluster::Inner;
 use crate::failure::{Failure, Reached, span};
+use crate::look;
 use crate::paths;
 use crate::session::Question;
 
@@ -24,12 +30,12 @@ const AUDIT_ID: &str = "audit-id";
 /// Carries out one call.
 pub(crate) async fn perform(cluster: &Inner, call: &Call) -> Outcome {
     match call {
-        Call::DeleteNode { name, uid } => delete_node(cluster, name, uid).await,
+        Call::DeleteNode { name, uid, boot_id } => delete_node(cluster, name, uid, boot_id.as_ref()).await,
         other => refused(format!("cluster: cannot {other}: that is a cloud's business")),
     }
 }
 
-async fn delete_node(cluster: &Inner, name: &NodeName, uid: &NodeUid) -> Outcome {
+async fn delete_node(cluster: &Inner, name: &NodeName, uid: &NodeUid, boot_id: Option<&Arc<str>>) -> Outcome {
     if !paths::is_safe(name) {
         return refused(format!("cluster: {:?} cannot be the name of a node", name.as_str()));
     }
@@ -37,6 +43,16 @@ async fn delete_node(cluster: &Inner, name: &NodeName, uid: &NodeUid) -> Outcome
         return refused(format!(
             "cluster: node {name} is not deleted without its uid: it might be another by now"
         ));
+    }
+    if let Some(decided) = boot_id {
+        match look::node(cluster, name).await {
+            Ok(Some(node)) if node.uid == *uid && node.boot_id.as_ref() != Some(decided) => {
+                return taken_over(name);
+            }
+            // Another object of the name, or none: the API server says so of this very uid.
+            Ok(_) => {}
+            Err(failure) => return unread(name, &failure),
+        }
     }
     let ask = match paths::delete_node(name, uid) {
         Ok(ask) => ask,
@@ -47,6 +63,22 @@ async fn delete_node(cluster: &Inner, name: &NodeName, uid: &NodeUid) -> Outcome
     match cluster.session.read(question, &mut body).await {
         Ok(headers) => Outcome::Accepted { request: request_id(&headers) },
         Err(failure) => outcome(name, &failure),
+    }
+}
+
+/// Another machine, or another boot of this one, runs as it by now: nothing is sent.
+fn taken_over(name: &NodeName) -> Outcome {
+    let text = format!("cluster: node {name} is not deleted: another machine, or boot, runs as it by now");
+    Outcome::NotSent { text: Arc::from(text), retry_after: None }
+}
+
+/// What has to be known before could not be read: nothing is sent.
+fn unread(name: &NodeName, failure: &Failure) -> Outcome {
+    let text: Arc<str> =
+        Arc::from(format!("cluster: node {name} is not deleted, since it cannot be read: {}", failure.cause));
+    match failure.reached {
+        Reached::Answered { code: 401 | 403, .. } => Outcome::Denied { text },
+        _ => Outcome::Failed { text, retry_after: failure.retry_after.map(span) },
     }
 }
 

@@ -47,7 +47,7 @@ pub(crate) async fn look(cluster: &Inner, look: &Look) -> Result<Answer, ReadErr
     }
 }
 
-async fn node(cluster: &Inner, name: &NodeName) -> Result<Option<Arc<Node>>, Failure> {
+pub(crate) async fn node(cluster: &Inner, name: &NodeName) -> Result<Option<Arc<Node>>, Failure> {
     check(name)?;
     let ask = paths::node(name).map_err(|error| Failure::unsendable(&error))?;
     let question = Question { ask, within: LOOK_WITHIN, about: Some(name.as_str().to_owned()) };

@@ -32,7 +32,7 @@ fn words(node: &str) -> Look {
 }
 
 fn delete(uid: &str) -> Call {
-    Call::DeleteNode { name: NodeName::from("a"), uid: NodeUid::from(uid) }
+    Call::DeleteNode { name: NodeName::from("a"), uid: NodeUid::from(uid), boot_id: None }
 }
 
 #[tokio::test(start_paused = true)]
@@ -77,7 +77,7 @@ async fn a_name_that_would_leave_its_path_is_never_sent() {
         panic!("it fails by its parts")
     };
     assert_eq!(said.unread.iter().map(|unread| &*unread.source).collect::<Vec<_>>(), ["node", "events"]);
-    let outcome = cluster.perform(&Call::DeleteNode { name, uid: NodeUid::from("u") }).await;
+    let outcome = cluster.perform(&Call::DeleteNode { name, uid: NodeUid::from("u"), boot_id: None }).await;
     assert!(matches!(outcome, Outcome::Refused { .. }));
     assert!(api.requests().iter().all(|(_, target)| target.contains("certificatesigningrequests")));
 }
@@ -137,6 +137,33 @@ async fn a_delete_reaches_only_the_node_it_was_decided_for() {
     assert!(matches!(again, Outcome::AlreadySo { .. }), "{again:?}");
     let sent: Vec<_> = api.bodies().iter().map(|body| body["preconditions"]["uid"].clone()).collect();
     assert_eq!(sent, [json!("uid-before"), json!("uid-a"), json!("uid-a")]);
+}
+
+/// A kubelet of another machine took the object over, and the watch has not told of it: same uid, another boot.
+#[tokio::test(start_paused = true)]
+async fn node_that_another_boot_has_taken_over_is_not_deleted() {
+    let api = one();
+    let boot = |boot: &str| Call::DeleteNode {
+        name: NodeName::from("a"),
+        uid: NodeUid::from("uid-a"),
+        boot_id: Some(boot.into()),
+    };
+    let mut taken = node("a", "uid-a");
+    taken["status"]["nodeInfo"] = json!({"bootID": "b-2"});
+    api.put(taken);
+    let outcome = api.cluster().perform(&boot("b-1")).await;
+    assert!(
+        matches!(&outcome, Outcome::NotSent { text, .. } if text.contains("another machine")),
+        "{outcome:?}"
+    );
+    assert!(api.bodies().is_empty(), "nothing was sent");
+    let outcome = api.cluster().perform(&boot("b-2")).await;
+    assert!(matches!(outcome, Outcome::Accepted { .. }), "{outcome:?}");
+    // What cannot be read is not deleted.
+    api.put(node("a", "uid-a"));
+    api.fault(|faults| faults.refusals.push(("/nodes/a", Refuse::Status(403, "Forbidden", None))));
+    let outcome = api.cluster().perform(&boot("b-2")).await;
+    assert!(matches!(outcome, Outcome::Denied { .. }), "{outcome:?}");
 }
 
 #[tokio::test(start_paused = true)]

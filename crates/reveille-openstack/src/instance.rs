@@ -213,11 +213,16 @@ impl From<Action<'_>> for InstanceAction {
         Self {
             request: RequestId::from(&*action.request_id.0),
             action: Arc::from(&*action.action.0),
-            started: text(action.start_time).unwrap_or_else(|| Arc::from("")),
+            started: text(action.start_time).map_or_else(|| Arc::from(""), in_utc),
             user: text(action.user_id),
             message: text(action.message),
         }
     }
+}
+
+/// Nova writes the time of an action in UTC and does not say so: `2026-11-21T10:00:00.000000`.
+fn in_utc(text: Arc<str>) -> Arc<str> {
+    if text.ends_with('Z') { text } else { Arc::from(format!("{text}Z")) }
 }
 
 #[cfg(test)]

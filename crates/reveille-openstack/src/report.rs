@@ -120,12 +120,11 @@ impl Writing {
     /// An answer that is not a success.
     pub(crate) fn refused(&self, refusal: &Refusal) -> Outcome {
         let text = self.text(&refusal.to_string());
-        let locked = || refusal.message.to_ascii_lowercase().contains("locked");
         match refusal.status.as_u16() {
             _ if refusal.says_limit() => Outcome::Limit { limit: refusal.number(), text },
             412 => Outcome::Moved { text },
-            // Nova's conflict is with the state that the instance is in by now; a lock stays until somebody lifts it.
-            409 if self.service == Service::Compute && !locked() => Outcome::Moved { text },
+            // Nova's conflict is with the state that the instance is in by now, a lock among it, which somebody lifts again.
+            409 if self.service == Service::Compute => Outcome::Moved { text },
             // Of the credential, not of the thing: a quota's 403 is told apart above.
             401 | 403 => Outcome::Denied { text },
             408 | 413 | 429 | 498 | 503 => Outcome::Failed { text, retry_after: refusal.retry_after },
@@ -136,6 +135,11 @@ impl Writing {
             300..=399 => Outcome::Failed { text, retry_after: None },
             _ => Outcome::Refused { text },
         }
+    }
+
+    /// It is not what the call rests on any more: nothing was sent.
+    pub(crate) fn moved(&self, why: &str) -> Outcome {
+        Outcome::Moved { text: self.text(why) }
     }
 
     /// It is refused here, before anything is sent.
@@ -215,7 +219,7 @@ mod tests {
         };
         let (compute, network) = (Service::Compute, Service::Network);
         let cases = [
-            (compute, 409, nova("conflictingRequest", "Instance a is locked"), "refused"),
+            (compute, 409, nova("conflictingRequest", "Instance a is locked"), "changed"),
             (
                 compute,
                 409,

@@ -66,6 +66,8 @@ fn line(record: &Record) -> String {
         Record::Cluster { cluster, .. } => format!("about cluster {cluster}"),
         Record::Joined { machines, .. } => format!("{} machine(s) joined", machines.len()),
         Record::Born { machine, .. } => format!("{machine} was seen being born"),
+        Record::Cordoned { machine, cordoned: true, .. } => format!("{machine} is cordoned"),
+        Record::Cordoned { machine, .. } => format!("{machine} is not cordoned any more"),
         Record::Left { machine, why, .. } => format!("{machine} left: {why}"),
         Record::Traced { machine, trace, .. } => {
             let row = |row: &Passage| format!("{}{}", row.stage, if row.left.is_some() { "" } else { "…" });
@@ -237,6 +239,7 @@ pub fn summary(event: &Event) -> String {
         Event::Done { intent, outcome } => format!("{intent} done: {outcome}"),
         Event::Command(Command::Pauses(pauses)) => format!("{} pauses", pauses.len()),
         Event::Command(Command::ConfirmCluster(cluster)) => format!("cluster {cluster} is confirmed"),
+        Event::Command(Command::ForgetCloud(cloud)) => format!("cloud {cloud} is forgotten"),
         Event::Tick => "tick".to_owned(),
     }
 }

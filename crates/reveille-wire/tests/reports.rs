@@ -56,6 +56,7 @@ fn attempt() -> Attempt {
         outcome: Some((NOW - Span::from_s(60), Arc::from("accepted"))),
         verdict: Some((NOW - Span::from_s(59), false, Arc::from("still without it"))),
         denied: false,
+        seen: false,
     }
 }
 

@@ -5,14 +5,16 @@
 //!  roll, plan at end ─┴▶ lines, sorted ─▶ differences: a line that one stage has and the other has not
 //! ```
 //!
-//! What is compared, all of it literally: of each incident its kind, its subject, every cause that was concluded in the order
-//! in which they were, and how it ended; of each subject its acts in their order, each with its fault, its rung, what was
-//! called, how the call was answered, and what the fresh read said; and of the end the state of each machine, why a source
-//! is not believed, and what is held back and why.
+//! What is compared, all of it literally: of each incident its kind, its subject, every cause that was concluded, each once, in
+//! the order in which they first were, and how it ended; of each subject its acts in their order, each with its fault, its
+//! rung, what was called, how the call was answered, and what the fresh read said; and of the end the state of each machine, why
+//! a source is not believed, and what is held back and why.
 //!
 //! What is made alike first, and why that hides nothing:
 //!
 //! * Ids are each stage's own. Machines, ports, nodes, groups and routers stand under the names that the file has for them.
+//! * A cause that is concluded again counts once: how often another one stands between, as where a silence and a failed check
+//!   of the host are told in turns, hangs on which reading falls where.
 //! * Times and ages are left out, because one stage is a machine that others use; so is the order of acts on *different*
 //!   machines, which the order of two readings decides. Order on one machine is compared.
 //! * In texts, digits become `#`: they are ages, counts of seconds and addresses. Which reason is given stays.
@@ -77,7 +79,12 @@ impl Account {
         let mut acts: BTreeMap<String, Vec<(String, String)>> = BTreeMap::new();
         for incident in ledger.incidents.iter().filter(|incident| !went_with_its_root(incident, ledger)) {
             let (who, kind) = (subject(&incident.subject, names), incident.kind.name());
-            let causes: Vec<&str> = incident.causes.iter().map(|cause| cause.code()).collect();
+            let mut causes: Vec<&str> = Vec::new();
+            for code in incident.causes.iter().map(|cause| cause.code()) {
+                if !causes.contains(&code) {
+                    causes.push(code);
+                }
+            }
             lines.push(format!("found  {who}: {kind}: {}; {}", causes.join(", then "), end(incident)));
             for intent in &incident.intents {
                 let of = acts.entry(who.clone()).or_default();

@@ -494,10 +494,11 @@ pub fn is_deleted_by_controller(cluster: &ClusterView, name: &NodeName) -> bool 
     last_removal(&told).iter().any(|event| &*event.reason == DELETING_NODE)
 }
 
-/// The kubelet of this Node last said that it was cordoned. That outlives the Node, and tells of a drain that no list showed.
-pub fn was_cordoned(cluster: &ClusterView, name: &NodeName) -> bool {
+/// Whether the kubelet of this Node last said that it was cordoned. That outlives the Node for an hour, and tells of a drain
+/// that no list showed; none where it said neither.
+pub fn was_cordoned(cluster: &ClusterView, name: &NodeName) -> Option<bool> {
     let told = cluster.events_about(name).map(|event| &*event.reason);
-    told.filter(|reason| matches!(*reason, CORDONED | UNCORDONED)).last() == Some(CORDONED)
+    told.filter(|reason| matches!(*reason, CORDONED | UNCORDONED)).last().map(|reason| reason == CORDONED)
 }
 
 #[cfg(test)]

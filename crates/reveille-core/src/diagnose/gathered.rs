@@ -11,9 +11,9 @@ use crate::model::before::ActionMark;
 use crate::model::hearing::Hearing;
 use crate::model::id::{CloudName, NodeName};
 use crate::model::incident::{Evidence, FaultKind};
-use crate::model::instance::InstanceState;
+use crate::model::instance::{InstanceAction, InstanceState};
 use crate::model::testimony::Testimony;
-use crate::model::time::Time;
+use crate::model::time::{ServiceTime, Time};
 use crate::observe::cloud::Seen;
 
 use super::console;
@@ -33,6 +33,8 @@ pub struct Gathered {
     pub last_action: Option<Arc<str>>,
     /// The newest reboot or launch that the cloud shows, to tell afterwards whether another happened.
     pub newest_reboot: Option<ActionMark>,
+    /// When somebody else last did something after which a machine boots, by the cloud's own clock (see [`boots`]).
+    pub handled: Option<ServiceTime>,
     /// What the cloud showed before a reboot that was not confirmed: should another show now, that reboot came late.
     pub unconfirmed: Option<ActionMark>,
     /// A read of this round failed.
@@ -65,6 +67,29 @@ pub fn hearing(kind: FaultKind, cloud: &CloudName, seen: &Seen) -> Option<Look> 
     let asks_as = node.clone().unwrap_or_else(|| NodeName::new(instance.name.as_str().to_lowercase()));
     let hearing = Hearing { node, asks_as, console_counts: console_counts(kind, seen) };
     Some(Look::Testimony(cloud.clone(), instance.id.clone(), Arc::new(hearing)))
+}
+
+/// Actions after which a machine boots, or goes on where it stood, and has to come back (nova/compute/instance_actions.py).
+const BOOTS: [&str; 11] = [
+    "reboot",
+    "start",
+    "unrescue",
+    "rebuild",
+    "resize",
+    "revertResize",
+    "evacuate",
+    "unshelve",
+    "resume",
+    "unpause",
+    "restore",
+];
+
+/// When the newest of these actions began after which a machine boots. Where we have done something ourselves lately, a reboot or
+/// a start may be ours, whose patience is counted elsewhere.
+pub fn boots(actions: &[InstanceAction], may_be_ours: bool) -> Option<ServiceTime> {
+    let ours = |action: &str| may_be_ours && matches!(action, "reboot" | "start");
+    let boots = actions.iter().filter(|it| BOOTS.contains(&&*it.action) && !ours(&it.action));
+    boots.filter_map(|it| ServiceTime::parse(&it.started)).max()
 }
 
 impl Gathered {

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use crate::diagnose::absence::{self, Absence, Standing};
+use crate::diagnose::absence::{self, Standing};
 use crate::diagnose::faults::{self, Fault};
 use crate::diagnose::gathered::Gathered;
 use crate::diagnose::{hosting, service, witness};
@@ -20,7 +20,6 @@ use crate::model::instance::InstanceState;
 use crate::model::roster::Pool;
 use crate::model::time::{Span, Time};
 use crate::observe::cloud::{Seen, Unlisted};
-use crate::observe::tally::{Place, Rank};
 use crate::plan::budget::Phase;
 use crate::plan::desk::Case;
 use crate::plan::{interlock, ladder, wishes};
@@ -87,7 +86,7 @@ impl State {
         let is_ours = state == InstanceState::Stopped && self.is_stopped_by_us(key);
         faults.retain(|fault| !(is_ours && fault.kind == FaultKind::Stopped));
         self.enrich(key, &mut faults);
-        let place = self.place(seen, &standing);
+        let place = self.place(key, seen, &standing);
         let asked = seen.nodes.iter().find_map(|name| self.cluster.nodes.get(name)?.node.intent.asks.clone());
         let (label, pool) = (label(seen), seen.pool().cloned());
         // What is being made or removed does not get well by that: its incidents end when it runs, or is gone.
@@ -123,6 +122,7 @@ impl State {
         self.settle_cases(&Subject::Machine(key.clone()), faults, blind, label, pool);
         self.note_former(key);
         self.note_shown(key);
+        self.note_cordon(key);
         if let Some(value) = asked.and_then(|asks| asks.repair) {
             self.hear_request(key, &standing, value);
         }
@@ -207,37 +207,6 @@ impl State {
             }
         }
         (presence, wake)
-    }
-
-    fn place(&self, seen: &Seen, standing: &Standing) -> Option<Place> {
-        let pool = seen.pool()?.clone();
-        let node_zone = || {
-            seen.nodes.first().and_then(|name| self.cluster.nodes.get(name)).and_then(|n| n.node.zone.clone())
-        };
-        let zone = seen.instance.zone.clone().or_else(node_zone);
-        let rank = match standing {
-            Standing::Answers => Rank::Present,
-            Standing::CannotTell(_) | Standing::Starting(_) => Rank::Undecided,
-            Standing::Excused(_) if seen.instance.state == InstanceState::Building => Rank::Undecided,
-            Standing::Excused(_) => Rank::Leaving,
-            Standing::Absent(absence) => match absence.kind {
-                // A machine that was seen being born is still on its way until its deadline.
-                FaultKind::NeverJoined if !self.is_late(seen, absence) => Rank::Undecided,
-                FaultKind::StuckDeleting | FaultKind::StuckLeaving | FaultKind::Ghost => Rank::Leaving,
-                _ => Rank::Amiss,
-            },
-        };
-        Some(Place { pool, zone, rank })
-    }
-
-    /// Its time is over, from the first sight on: a restart or a blindness, after which it is waited for anew, makes the fleet
-    /// no better.
-    fn is_late(&self, seen: &Seen, absence: &Absence) -> bool {
-        let machine = self.clouds.values().find(|c| c.instances.contains_key(&seen.instance.id));
-        let (Some(cloud), Some(after)) = (machine, absence.due_after) else { return false };
-        let key = MachineKey::Instance(cloud.name.clone(), seen.instance.id.clone());
-        let key = IncidentKey { subject: Subject::Machine(key), kind: absence.kind };
-        self.cases.get(&key).is_some_and(|case| self.now.since(case.incident.first_seen) >= after)
     }
 
     /// Findings that rest on evidence read on purpose replace the first guess.
@@ -397,24 +366,29 @@ impl State {
         closed.max(open).max(self.may_boot_late(key)).filter(|until| self.now < *until)
     }
 
-    /// A reboot of this machine that nobody saw take effect may be what took it away just now: answered with 504, it came
+    /// A reboot of this machine that was not seen to take effect may be what took it away just now: answered with 504, it came
     /// minutes after the one that was made for it once more, and the machine was deleted while it booted for the second time.
     fn may_boot_late(&self, key: &IncidentKey) -> Option<Time> {
-        let lately = |closed: &&Closed| self.now.since(closed.at) <= RECURS_WITHIN;
-        let of_it = |closed: &&Closed| closed.incident.key.subject == key.subject;
         let late = |closed: &Closed| closed.incident.attempts.iter().any(Attempt::may_come_late);
-        let may = self.closed.iter().rev().take_while(lately).filter(of_it).any(late);
+        let may = self.closed_lately(&key.subject).any(late);
         (may && stands(Guard::UnseenPatience)).then(|| self.now + self.boot_patience(key))
+    }
+
+    /// What was amiss with it until a moment ago, the last that closed first.
+    pub(super) fn closed_lately(&self, subject: &Subject) -> impl Iterator<Item = &Closed> {
+        let lately = |closed: &&Closed| self.now.since(closed.at) <= RECURS_WITHIN;
+        self.closed
+            .iter()
+            .rev()
+            .take_while(lately)
+            .filter(move |closed| closed.incident.key.subject == *subject)
     }
 
     /// Where the ladder of this fault stood when another fault took its place, a moment ago, and nothing has helped since: a
     /// machine that our own stop left off is started, and has the same fault again.
     fn goes_on(&self, key: &IncidentKey) -> (u8, u32) {
-        let lately = |closed: &&Closed| self.now.since(closed.at) <= RECURS_WITHIN;
-        let of_it = |closed: &&Closed| closed.incident.key.subject == key.subject;
         let being_off = |closed: &&Closed| closed.incident.key.kind == FaultKind::Stopped;
-        let mut before =
-            self.closed.iter().rev().take_while(lately).filter(of_it).filter(|it| !being_off(it));
+        let mut before = self.closed_lately(&key.subject).filter(|it| !being_off(it));
         let unmended = before.by_ref().take_while(|closed| closed.verdict.leaves_the_fault());
         let same = unmended.map(|closed| &closed.incident).find(|last| last.key == *key);
         let Some(last) = same else { return (0, 0) };
@@ -571,8 +545,11 @@ impl State {
             }
         }
         let domain = self.domain_of(&case);
-        if self.closed.len() == CLOSED_MAX {
-            self.closed.pop_front();
+        if self.closed.len() >= CLOSED_MAX {
+            // One whose replacement is being proved, or may only be late, is still written down at a rotation.
+            let is_under_way = |closed: &Closed| self.book.is_of(closed.incident.id);
+            let oldest = self.closed.iter().position(|closed| !is_under_way(closed));
+            oldest.and_then(|oldest| self.closed.remove(oldest));
         }
         self.closed.push_back(Closed { incident: case.incident, at, verdict });
         if let Some(domain) = domain {

@@ -75,6 +75,9 @@ impl State {
             if memory.born && memory.node.is_none() {
                 records.push(Record::Born { at, machine: machine.clone() });
             }
+            if memory.cordoned {
+                records.push(Record::Cordoned { at, machine: machine.clone(), cordoned: true });
+            }
             if let Some(Left { at, sign: why }) = memory.left.map(|left| *left) {
                 records.push(Record::Left { at, machine, why });
             }
@@ -131,10 +134,10 @@ impl State {
                 domain: flight.domain.clone(),
             });
             let intent = attempt.intent;
-            if let (Some(_), Some((at, said))) = (doubted, &attempt.outcome) {
+            if let Some((at, said)) = &attempt.outcome {
                 records.push(Record::Ended { at: *at, intent, outcome: said_before(said) });
             }
-            if let (Some(_), Some((at, held, text))) = (doubted, &attempt.verdict) {
+            if let Some((at, held, text)) = &attempt.verdict {
                 records.push(Record::Judged { at: *at, intent, held: *held, text: text.clone() });
             }
         }

@@ -167,11 +167,14 @@ impl State {
             incident.first_seen = incident.first_seen.min(now);
             incident.counted_from = incident.counted_from.min(now);
             incident.well_since = incident.well_since.map(|at| at.min(now));
-            incident.not_before = incident.not_before.map(|at| at.min(longest));
             if let Some(asked) = &mut incident.asked {
                 asked.at = asked.at.min(now);
             }
             let pool = incident.pool.as_ref().and_then(|name| self.roster.pools.get(name));
+            // What was done may take longer than any backoff: bare metal boots for an hour.
+            let patience = pool.map(|pool| pool.deadlines.build_within.max(pool.deadlines.boot_patience()));
+            let patience = now + patience.map_or(Span::ZERO, |it| it + it);
+            incident.not_before = incident.not_before.map(|at| at.min(longest.max(patience)));
             if let (Some(until), Some(keep)) = (&mut incident.kept_until, pool.and_then(|pool| pool.keep)) {
                 *until = (*until).min(now + keep.within);
             }

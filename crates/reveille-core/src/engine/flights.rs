@@ -86,7 +86,7 @@ impl State {
         if let Some(incident) = self.cases.get(key).map(|case| case.incident.id) {
             self.waiting.put(key, incident, wait);
         }
-        if let Some(at) = again {
+        if let Some(at) = again.into_iter().chain(decision.offered_until).min() {
             self.wake(at, Wake::Case(key.clone()));
         }
     }
@@ -148,6 +148,7 @@ impl State {
         let timing = &self.roster.timing;
         let spans = held.iter().flat_map(|(_, holds)| holds).map(|hold| match hold {
             Hold::Settling(left)
+            | Hold::AgentAwaited(left)
             | Hold::CoolingDown(left)
             | Hold::Kept(left)
             | Hold::Recovering { left, .. } => *left,
@@ -157,7 +158,7 @@ impl State {
                 Span::from_ms((timing.agent_silent_after.ms - age.ms).max(0)).max(LEASES_AGAIN)
             }
             // The next list of leases may tell.
-            Hold::LeaseFresh(age) => {
+            Hold::LeaseFresh { age, .. } => {
                 Span::from_ms(timing.lease_silent_after.ms - age.ms).max(LEASES_AGAIN).min(timing.backoff_min)
             }
             _ => timing.backoff_min,
@@ -337,7 +338,8 @@ impl State {
     }
 
     pub(super) fn on_done(&mut self, intent: IntentId, outcome: Outcome) {
-        // Where nobody answered in time it is read back meanwhile; an answer that comes then and proves that nothing happened
+        let outcome = self.of_ours(intent, outcome);
+        // Without an answer in time it is read back meanwhile; an answer that comes then and proves that nothing happened
         // still counts: a reboot that was never made is no try, and no reason to delete.
         let takes = |flight: &Flight| match flight.phase {
             Phase::Calling { .. } => true,
@@ -359,22 +361,31 @@ impl State {
             // It has room. Should it be full again, the next refusal says so.
             self.route_limits.remove(router);
         }
+        self.follow(intent, &flight, outcome);
+        self.rouse_subject(&flight.key.subject);
+    }
+
+    /// What comes after this answer.
+    fn follow(&mut self, intent: IntentId, flight: &Flight, outcome: Outcome) {
         match outcome {
             Outcome::Accepted { .. } | Outcome::AlreadySo { .. } | Outcome::Unknown { .. } => {
                 if let Some(case) = self.cases.get_mut(&flight.key) {
-                    (case.unreached, case.unmade) = (0, 0);
+                    case.unmade = 0;
+                    if !matches!(outcome, Outcome::Unknown { .. }) {
+                        case.unreached = 0;
+                    }
                 }
-                self.refresh_stopped(&flight);
+                self.refresh_stopped(flight);
                 if stands(Guard::FreshRead) {
                     self.verify(intent);
                 } else {
-                    self.took_effect(intent, &flight, Arc::from("it was accepted"));
+                    self.took_effect(intent, flight, Arc::from("it was accepted"));
                 }
             }
             Outcome::Moved { .. } => {
                 self.book.flights.remove(&intent);
                 self.drop_node(&flight.call);
-                self.refresh_subject(&flight);
+                self.refresh_subject(flight);
                 if let Call::RemoveRoutes { unless_used, .. } = &flight.call {
                     self.doubt_hops(unless_used);
                 }
@@ -384,28 +395,34 @@ impl State {
                     Some(_) if !of_port => self.roster.timing.backoff_min,
                     _ => MOVED_WAIT,
                 };
-                self.wait_to_make_it(&flight, least);
+                self.wait_to_make_it(flight, least);
             }
             Outcome::Failed { retry_after, text } => {
                 self.book.flights.remove(&intent);
-                self.book.doubt(intent, &flight);
-                self.postpone(&flight, retry_after.unwrap_or_default(), &text);
+                self.book.doubt(intent, flight);
+                self.postpone(flight, retry_after.unwrap_or_default(), &text);
             }
             Outcome::NotSent { retry_after, .. } => {
                 self.book.flights.remove(&intent);
                 let least = retry_after.unwrap_or_default().max(self.roster.timing.backoff_min);
-                self.wait_to_make_it(&flight, least);
+                self.wait_to_make_it(flight, least);
             }
             Outcome::Limit { limit, text } => {
                 self.book.flights.remove(&intent);
-                if !self.learn_limit(&flight, limit) {
-                    self.postpone(&flight, self.roster.timing.backoff_max, &text);
+                if !self.learn_limit(flight, limit) {
+                    self.postpone(flight, self.roster.timing.backoff_max, &text);
                 }
             }
             Outcome::Denied { .. } if stands(Guard::RightsReturn) => {
                 self.book.flights.remove(&intent);
                 self.note_attempt(&flight.key, intent, |attempt| attempt.denied = true);
-                self.wait_to_make_it(&flight, self.roster.timing.backoff_min);
+                self.wait_to_make_it(flight, self.roster.timing.backoff_min);
+            }
+            // What is harsher needs more of a reason than that this was refused, and what was refused may be allowed in an hour:
+            // Neutron refuses a route while the leg of its next hop is being attached.
+            Outcome::Refused { text } if may_be_allowed(flight) && stands(Guard::RightsReturn) => {
+                self.book.flights.remove(&intent);
+                self.postpone(flight, self.roster.timing.backoff_max, &text);
             }
             Outcome::Denied { text } | Outcome::Refused { text } => {
                 self.book.flights.remove(&intent);
@@ -416,11 +433,22 @@ impl State {
                 self.leading = false;
             }
         }
-        self.rouse_subject(&flight.key.subject);
+    }
+
+    /// A machine that was gone, or going, when our deletion came was deleted by somebody else, who may be at work on the next:
+    /// for us that is a change like any other. Our own earlier deletion of it, that seemed to fail, is found by `undoubt`.
+    fn of_ours(&self, intent: IntentId, outcome: Outcome) -> Outcome {
+        let call = self.book.flights.get(&intent).map(|flight| &flight.call);
+        match outcome {
+            Outcome::AlreadySo { text } if matches!(call, Some(Call::DeleteInstance { .. })) => {
+                Outcome::Moved { text }
+            }
+            other => other,
+        }
     }
 
     /// It did not happen at all: the same is tried again, later and later, and in the end a person is asked.
-    fn postpone(&mut self, flight: &Flight, at_least: Span, why: &str) {
+    pub(super) fn postpone(&mut self, flight: &Flight, at_least: Span, why: &str) {
         let timing = self.roster.timing;
         let now = self.now;
         let Some(case) = self.cases.get_mut(&flight.key) else { return };
@@ -518,5 +546,15 @@ impl State {
         if let Some(attempt) = case.incident.attempts.iter_mut().find(|attempt| attempt.intent == intent) {
             note(attempt);
         }
+    }
+}
+
+/// A refusal is no reason for a harsher step, and none to give up what harms nobody. A nudge of the group that is refused leaves
+/// the other nudge, which asks another service.
+pub(super) fn may_be_allowed(flight: &Flight) -> bool {
+    match flight.rung.class() {
+        Class::Reboot => true,
+        Class::Network | Class::Access => flight.rung != Rung::NudgeGroup,
+        Class::Rejoin | Class::Replace | Class::Cleanup => false,
     }
 }

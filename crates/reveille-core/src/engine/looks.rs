@@ -5,25 +5,26 @@
 
 use std::sync::Arc;
 
+use crate::diagnose::gathered::boots;
 use crate::effect::{Effect, Look, ReadError};
 use crate::event::Answer;
-use crate::guard::{Guard, stands};
 use crate::model::access::UserRef;
 use crate::model::before::ActionMark;
 use crate::model::id::{CloudName, InstanceId, IntentId, LookId, NodeName, PoolName};
 use crate::model::incident::{IncidentKey, MachineKey};
 use crate::model::instance::{Instance, InstanceAction, InstanceState};
 use crate::model::node::Provider;
-use crate::model::roster::Pool;
+use crate::model::roster::{Claim, Pool};
 use crate::model::testimony::CONSOLE;
 use crate::model::time::Time;
-use crate::observe::cloud::{CloudChange, CloudView, Seen, Unlisted};
+use crate::observe::cloud::{CloudChange, NodeOf, Seen, Unlisted};
 use crate::observe::fresh::Thing;
 use crate::record::Record;
 
 use super::State;
 use super::memory::Remembered;
 use super::queue::World;
+use super::sight::shown_by;
 
 /// What a read is for.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -196,18 +197,46 @@ impl State {
         if let Some(view) = self.clouds.get_mut(cloud) {
             view.note_asked(self.now, id, answer.is_ok());
         }
+        let key = MachineKey::Instance(cloud.clone(), id.clone());
+        if let Ok(Answer::Instance(Some(found))) = answer {
+            self.disown_unseen(&key, cloud, found);
+        }
         let ended = answer.as_ref().ok().and_then(has_ended);
         if ended.is_none() && !matches!(answer, Ok(Answer::Instance(None))) {
             return;
         }
-        let Some(view) = self.clouds.get(cloud).filter(|view| may_deny(view)) else { return };
-        let key = MachineKey::Instance(cloud.clone(), id.clone());
+        let Some(view) = self.clouds.get(cloud).filter(|view| !view.emptied) else { return };
+        // While the list is doubted, a denial of one whose node lives says more of the cloud than of the machine.
+        if ended.is_none() && view.source.doubted().is_some() && self.has_live_node(&key, cloud, id) {
+            return;
+        }
         if !view.instances.contains_key(id) && self.remembered.contains_key(&key) {
             self.on_gone_unseen(&key, cloud, id, asked_at, ended);
         } else {
             self.deny(cloud, id, asked_at, ended);
         }
         self.dirty.insert(key);
+    }
+
+    /// Only the ledger knows it, and it carries no mark of ours any more: an operator took it off before this process began. No
+    /// list will ever hold it, and a doubt that waits for it would never end.
+    fn disown_unseen(&mut self, key: &MachineKey, cloud: &CloudName, found: &Instance) {
+        let ours = self.roster.claim(cloud, found) != Claim::Foreign;
+        if found.is_bare() || ours || self.desk().seen(key).is_some() {
+            return;
+        }
+        let Some(memory) = self.remembered.remove(key) else { return };
+        self.depart(key.clone(), Remembered { pool: None, disowned: true, ..memory });
+        self.record(Record::Departed { at: self.now, machines: vec![key.clone()] });
+    }
+
+    fn has_live_node(&self, key: &MachineKey, cloud: &CloudName, id: &InstanceId) -> bool {
+        let seen = self.clouds.get(cloud).and_then(|view| view.instances.get(id));
+        let known = self.remembered.get(key).and_then(|memory| memory.node.as_ref());
+        let (cluster, silent_after) = (&self.cluster, self.roster.timing.lease_silent_after);
+        let shown = |name: &NodeName| Some(shown_by(cluster, silent_after, cluster.nodes.get(name)?));
+        let lives = |name: &NodeName| shown(name) == Some(NodeOf::Lives);
+        seen.into_iter().flat_map(|seen| &seen.nodes).chain(known).any(lives)
     }
 
     /// It went while nobody watched, and only the ledger knew it. Where it left a node behind, it is a machine again, gone
@@ -259,7 +288,7 @@ impl State {
     fn deny(&mut self, cloud: &CloudName, id: &InstanceId, asked_at: Time, ended: Option<&Instance>) {
         let late = self.now.since(asked_at) > Unlisted::APART;
         let denied_at = if late { asked_at } else { self.now };
-        let Some(view) = self.clouds.get_mut(cloud).filter(|view| may_deny(view)) else { return };
+        let Some(view) = self.clouds.get_mut(cloud).filter(|view| !view.emptied) else { return };
         let known = view.instances.get(id).is_some_and(Seen::is_gone);
         if view.denied(self.now, denied_at, id, ended) && !known {
             self.note_foreign(&MachineKey::Instance(cloud.clone(), id.clone()));
@@ -327,6 +356,9 @@ impl State {
         if let Ok(Answer::Actions(actions)) = &answer {
             self.note_late_reboot(key, &ActionMark::of(actions));
         }
+        let lately = self.closed_lately(&key.subject).map(|closed| &closed.incident);
+        let now = self.cases.get(key).map(|case| &case.incident);
+        let acted = lately.chain(now).any(|incident| !incident.attempts.is_empty());
         let Some(case) = self.cases.get_mut(key) else { return };
         let gathered = &mut case.gathered;
         gathered.outstanding = gathered.outstanding.saturating_sub(1);
@@ -351,6 +383,7 @@ impl State {
             (_, Err(error)) if of_guest => gathered.testimony = Some(Err(error.text)),
             (_, Ok(Answer::Actions(actions))) => {
                 gathered.newest_reboot = Some(ActionMark::of(&actions));
+                gathered.handled = boots(&actions, acted);
                 gathered.last_action = Some(describe(actions.first()));
             }
             _ => {}
@@ -363,11 +396,6 @@ impl State {
             self.ripe.insert(key.clone());
         }
     }
-}
-
-/// A credential that leads into another project lists nothing and denies each id.
-fn may_deny(view: &CloudView) -> bool {
-    !view.emptied || !stands(Guard::EmptyDenies)
 }
 
 /// The cloud says, of its own id, that it has ended: that is more than not to know it.

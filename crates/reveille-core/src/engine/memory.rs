@@ -11,13 +11,13 @@
 //! born while we watched unless it was. A cell that denies its machines and comes back makes no newcomers. What protects a
 //! machine stays as long: that it was lost with others, what its agent said, what a person asked for.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::guard::{Guard, stands};
 use crate::model::id::{CloudName, InstanceId, NodeName, PoolName};
 use crate::model::incident::{FaultKind, IncidentKey, MachineKey, Subject};
 use crate::observe::cloud::{Left, Seen};
-use crate::record::Joined;
+use crate::record::{Joined, Record};
 
 use super::State;
 
@@ -31,6 +31,8 @@ pub(super) struct Remembered {
     pub(super) pool: Option<PoolName>,
     pub(super) left: Option<Box<Left>>,
     pub(super) born: bool,
+    /// Its Node was cordoned when that was last seen.
+    pub(super) cordoned: bool,
     /// It is there, and carries no marks of ours: an operator took them off.
     pub(super) disowned: bool,
     /// Its Node was lost with those of others, and has not come back.
@@ -41,7 +43,7 @@ impl Remembered {
     pub(super) fn of(seen: &Seen) -> Self {
         let (node, left) = (seen.joined.clone(), seen.left.clone());
         let pool = seen.pool().cloned();
-        Self { node, pool, left, born: seen.born_in_sight, ..Self::default() }
+        Self { node, pool, left, born: seen.born_in_sight, cordoned: seen.cordoned, ..Self::default() }
     }
 }
 
@@ -104,6 +106,39 @@ impl State {
         self.remembered.keys().filter_map(here).collect()
     }
 
+    /// The clouds that only the ledger knows, with how many machines it remembers there. A cloud that has another name in the
+    /// roster now is among them, and its machines would count as new ones under that name: all that protects them is lost.
+    pub fn unnamed_clouds(&self) -> BTreeMap<CloudName, usize> {
+        let mut unnamed = BTreeMap::new();
+        for key in self.remembered.keys() {
+            if let MachineKey::Instance(cloud, _) = key
+                && !self.roster.clouds.contains(cloud)
+            {
+                *unnamed.entry(cloud.clone()).or_default() += 1;
+            }
+        }
+        unnamed
+    }
+
+    /// A person says that the machines of this cloud, which the roster does not name, are no concern of it any more.
+    pub(super) fn forget_cloud(&mut self, cloud: &CloudName) {
+        if self.roster.clouds.contains(cloud) {
+            return;
+        }
+        let key = |id| MachineKey::Instance(cloud.clone(), id);
+        let machines: Vec<MachineKey> = self.remembered_in(cloud).into_iter().map(key).collect();
+        if machines.is_empty() {
+            return;
+        }
+        for key in &machines {
+            let memory = self.remembered.remove(key).unwrap_or_default();
+            self.depart(key.clone(), memory);
+        }
+        // Whatever is open about them is looked at once more, and is over.
+        self.dirty.extend(machines.iter().cloned());
+        self.record(Record::Forgotten { at: self.now, machines });
+    }
+
     /// What is remembered is given to machines as they are seen for the first time, or again.
     pub(super) fn remember_joined(&mut self, cloud: &CloudName) {
         self.take_back();
@@ -118,6 +153,7 @@ impl State {
                 seen.joined = seen.joined.take().or(memory.node);
                 seen.left = seen.left.take().or(memory.left);
                 seen.born_in_sight = memory.born;
+                seen.cordoned = memory.cordoned;
                 if let (Some(node), Some(left)) = (&seen.joined, &seen.left)
                     && left.is_by_cordon()
                 {

@@ -18,6 +18,7 @@ mod agents;
 mod cases;
 mod checkpoint;
 mod clock;
+mod counts;
 mod flights;
 mod identity;
 pub mod invariants;
@@ -51,7 +52,7 @@ use crate::model::time::{Span, Time};
 use crate::observe::agents::AgentsView;
 use crate::observe::cloud::CloudView;
 use crate::observe::cluster::ClusterView;
-use crate::observe::tally::{Count, Place, Tally};
+use crate::observe::tally::Tally;
 use crate::plan::budget::Book;
 use crate::plan::desk::{Case, Desk, Others};
 use crate::plan::freeze::{Freezes, Scope};
@@ -177,12 +178,16 @@ pub struct State {
     asked: BTreeSet<(Look, LookFor)>,
     newly_joined: Vec<Joined>,
     recording: BTreeMap<RecordId, IntentId>,
+    /// The last intent of an earlier process.
+    inherited: IntentId,
     /// Machines whose Nodes were cordoned until they were deleted, by the Node's name.
     drained: BTreeMap<NodeName, MachineKey>,
     /// Records that the ledger has not acknowledged yet.
     outstanding: BTreeMap<RecordId, Record>,
     /// Records that the ledger refused, in order: they are written before anything new is decided.
     unwritten: VecDeque<Record>,
+    /// At so many of them, findings are let go.
+    unwritten_max: usize,
     /// A record was kept after an earlier one was refused.
     overtaken: bool,
     effects: Vec<Effect>,
@@ -298,9 +303,11 @@ impl State {
             asked: BTreeSet::new(),
             newly_joined: Vec::new(),
             recording: BTreeMap::new(),
+            inherited: IntentId::default(),
             drained: BTreeMap::new(),
             outstanding: BTreeMap::new(),
             unwritten: VecDeque::new(),
+            unwritten_max: outbox::UNWRITTEN_MAX,
             overtaken: false,
             effects: Vec::new(),
         }
@@ -331,6 +338,7 @@ impl State {
                 }
             }
             Event::Command(Command::ConfirmCluster(cluster)) => self.confirm_cluster(cluster),
+            Event::Command(Command::ForgetCloud(cloud)) => self.forget_cloud(&cloud),
             Event::Tick => {}
         }
         self.adopt_cluster();
@@ -503,62 +511,6 @@ impl State {
         if self.gates != self.next_gates {
             self.rouse_gated();
         }
-    }
-
-    /// What is frozen because too many are away, and what recovers from that: where machines come back one after another,
-    /// those that are still away come back as well.
-    fn review_freezes(&mut self) {
-        let zones = &self.tally;
-        self.freezes.retain(self.roster.pools.len() + zones.zones().count() + 1, |scope| match scope {
-            Scope::Zone(zone) => zones.zone(zone).total() > 0,
-            Scope::Pool(_) | Scope::Roster => true,
-        });
-        let (now, settle, limits) = (self.now, self.roster.timing.settle, self.roster.limits);
-        let too_many = |count: Count| limits.are_too_many(count.amiss, count.total());
-        let (back, tally) = (self.tally.take_back(), &self.tally);
-        let away = |is_in: &dyn Fn(&Place) -> bool| {
-            tally.away().filter(|(_, place)| is_in(place)).map(|(key, _)| key.clone()).collect()
-        };
-        for name in self.roster.pools.keys() {
-            let count = tally.pool(name);
-            if count.total() > 0 {
-                let away = || away(&|place| place.pool == *name);
-                self.freezes.review(now, settle, Scope::Pool(name.clone()), too_many(count), &back, away);
-            }
-        }
-        for (zone, count) in tally.zones() {
-            let frozen = interlock::zone_is_dark(zone, count, &self.hushed);
-            let away = || away(&|place| place.zone.as_ref() == Some(zone));
-            self.freezes.review(now, settle, Scope::Zone(zone.clone()), frozen, &back, away);
-        }
-        let all = tally.all();
-        if all.total() > 0 {
-            let frozen = too_many(all)
-                || interlock::fleet_is_dark(&self.cluster)
-                || interlock::most_are_away(&limits, all);
-            self.freezes.review(now, settle, Scope::Roster, frozen, &back, || away(&|_| true));
-        }
-    }
-
-    /// A watch that loses what happens goes on calling nodes Ready. Their leases tell: a zone in which all of them are silent
-    /// is dark, whatever its nodes are said to be.
-    fn review_hush(&mut self) {
-        self.hushed.clear();
-        let (silent, _) = self.cluster.silence();
-        if silent < 2 {
-            return;
-        }
-        let mut zones: BTreeMap<&ZoneName, (u32, u32)> = BTreeMap::new();
-        for (name, seen) in &self.cluster.nodes {
-            let (Some(link), Some(age)) = (&seen.link, self.cluster.lease_age(name)) else { continue };
-            let key = link.machine();
-            let Some(zone) = self.tally.place(&key).and_then(|place| place.zone.as_ref()) else { continue };
-            let (all, silent) = zones.entry(zone).or_default();
-            *all += 1;
-            *silent += u32::from(age > self.roster.timing.lease_silent_after);
-        }
-        let hushed = zones.into_iter().filter(|(_, (all, silent))| *all >= 2 && all == silent);
-        self.hushed = hushed.map(|(zone, _)| zone.clone()).collect();
     }
 
     fn mark(&mut self, cloud: &CloudName, ids: impl IntoIterator<Item = crate::model::id::InstanceId>) {

@@ -12,7 +12,7 @@ use crate::record::Record;
 use super::State;
 
 /// So many refused records are kept before old findings among them are let go.
-const UNWRITTEN_MAX: usize = 16_384;
+pub(super) const UNWRITTEN_MAX: usize = 16_384;
 
 impl State {
     /// Asks the ledger to keep a record; one that comes after a refused one waits behind it.
@@ -32,18 +32,19 @@ impl State {
         id
     }
 
-    /// Findings are replaced by later ones anyway; they alone may be let go when a disk is full for very long.
+    /// Findings are replaced by later ones anyway; they alone are let go when a disk is full for very long. All at once, and
+    /// again only when as many records have come: to look for the oldest at each new one would cost their square.
     pub(super) fn keep_unwritten(&mut self, record: Record) {
-        if self.unwritten.len() >= UNWRITTEN_MAX {
-            let old = self.unwritten.iter().position(|kept| matches!(kept, Record::Diagnosed { .. }));
-            if let Some(old) = old {
-                self.unwritten.remove(old);
-            }
+        let findings = |kept: &Record| matches!(kept, Record::Diagnosed { .. });
+        if self.unwritten.len() >= self.unwritten_max {
+            self.unwritten.retain(|kept| !findings(kept));
+            self.unwritten_max = UNWRITTEN_MAX.max(2 * self.unwritten.len());
         }
         self.unwritten.push_back(record);
     }
 
     pub(super) fn write_again(&mut self) {
+        self.unwritten_max = UNWRITTEN_MAX;
         for record in std::mem::take(&mut self.unwritten) {
             self.emit_record(record);
         }

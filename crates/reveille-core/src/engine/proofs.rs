@@ -85,11 +85,16 @@ impl State {
 
     /// A listing showed the machine stopped while it was stopped and started: it is not, by the time of the answer.
     pub(super) fn refresh_stopped(&mut self, flight: &Flight) {
-        let Call::Reboot { cloud, instance, hard: true, .. } = &flight.call else { return };
-        let seen = self.clouds.get(cloud).and_then(|view| view.instances.get(instance));
-        if seen.is_some_and(|seen| seen.instance.state == InstanceState::Stopped) {
+        if let Some((cloud, instance, _)) = flight.call.owned().filter(|_| self.is_shown_off(flight)) {
             self.ask(Look::Instance(cloud.clone(), instance.clone()), LookFor::Refresh);
         }
+    }
+
+    /// The machine that this stops and starts is shown as stopped.
+    fn is_shown_off(&self, flight: &Flight) -> bool {
+        let Call::Reboot { cloud, instance, hard: true, .. } = &flight.call else { return false };
+        let seen = self.clouds.get(cloud).and_then(|view| view.instances.get(instance));
+        seen.is_some_and(|seen| seen.instance.state == InstanceState::Stopped)
     }
 
     fn looks_after(flight: &Flight) -> Vec<Look> {
@@ -185,7 +190,7 @@ impl State {
         self.record(Record::Judged { at, intent, held: true, text: text.clone() });
         self.book.count_verified(flight.rung);
         self.book.doubt_no_more(flight.incident);
-        self.note_attempt(&flight.key, intent, |attempt| attempt.verdict = Some((at, true, text)));
+        self.note_attempt(&flight.key, intent, |attempt| attempt.judge(at, true, text));
         self.drop_node(&flight.call);
         self.unwake(&Wake::Flight(intent));
         let patience = self.patience(flight);
@@ -199,7 +204,8 @@ impl State {
                 flight.domain.as_ref().map_or(0, |domain| self.tally.pool(&domain.pool).present);
             if let Some(flight) = self.book.flights.get_mut(&intent) {
                 let deadline = at + patience;
-                let present_before = Some(present_before);
+                // What an earlier process called for may have its successor already, and that counts.
+                let present_before = Some(present_before).filter(|_| intent > self.inherited);
                 flight.phase = Phase::Proving { deadline, since: at, present_before, well_since: None };
             }
             self.wake(at + patience, Wake::Flight(intent));
@@ -221,7 +227,7 @@ impl State {
     /// The Node that was to be deleted is no more: a fresh read or the API's own precondition said so of this very object, and a
     /// watch that has lost its end would go on showing it.
     pub(super) fn drop_node(&mut self, call: &Call) {
-        let Call::DeleteNode { name, uid } = call else { return };
+        let Call::DeleteNode { name, uid, .. } = call else { return };
         let mut change = ClusterChange::default();
         self.cluster.delete(name, uid, &mut change);
         self.after_cluster_change(change);
@@ -229,11 +235,15 @@ impl State {
 
     /// How long a repair may take to help before the next is thought of.
     pub(super) fn patience(&self, flight: &Flight) -> Span {
-        let build = self.pool_of(&flight.key).map(|pool| pool.deadlines).unwrap_or_default().build_within;
+        // The case may be closed, as that of a machine that is gone: its domain is of the same pool.
+        let domain = || self.roster.pools.get(&flight.domain.as_ref()?.pool);
+        let deadlines =
+            self.pool_of(&flight.key).or_else(domain).map(|pool| pool.deadlines).unwrap_or_default();
+        let boot = deadlines.boot_patience();
         match flight.rung.class() {
-            Class::Replace => build + self.boot_patience(&flight.key),
-            Class::Reboot if self.may_boot_twice(flight) => self.boot_patience(&flight.key) + self.boot_patience(&flight.key),
-            Class::Reboot => self.boot_patience(&flight.key),
+            Class::Replace => deadlines.build_within + boot,
+            Class::Reboot if self.may_boot_twice(flight) => boot + boot,
+            Class::Reboot => boot,
             _ => self.roster.timing.verify_within,
         }
     }
@@ -253,7 +263,7 @@ impl State {
     fn did_not_hold(&mut self, intent: IntentId, flight: &Flight, text: Arc<str>) {
         let at = self.now;
         self.record(Record::Judged { at, intent, held: false, text: text.clone() });
-        self.note_attempt(&flight.key, intent, |attempt| attempt.verdict = Some((at, false, text)));
+        self.note_attempt(&flight.key, intent, |attempt| attempt.judge(at, false, text));
         self.land_failed(intent, flight);
     }
 
@@ -276,7 +286,14 @@ impl State {
             let width = self.book.failed(domain, self.now);
             self.record_width(domain, width, None);
         }
-        self.try_again(flight);
+        // An answer that never came, and nothing to be seen of it: that was no try, and no reason for a harsher step.
+        let unmade = self.attempt(&flight.key, intent).filter(|attempt| attempt.came_to_nothing());
+        match unmade.and_then(|attempt| attempt.outcome.clone()) {
+            Some((_, said)) if flight.rung.class() == Class::Reboot && stands(Guard::RightsReturn) => {
+                self.postpone(flight, Span::ZERO, &said);
+            }
+            _ => self.try_again(flight),
+        }
         self.rouse_subject(&flight.key.subject);
     }
 
@@ -363,6 +380,10 @@ impl State {
                 self.book.flights.remove(&intent);
                 self.unwake(&Wake::Flight(intent));
             }
+            // Our stop took longer than its call, and its start was never made: that has an incident of its own by now.
+            (Phase::Verifying { .. }, Verdict::Superseded) if self.is_shown_off(&flight) => {
+                self.did_not_hold(intent, &flight, Arc::from("it was stopped, and not started"));
+            }
             // Calls on their way are waited for: their outcome belongs into the ledger.
             _ => {}
         }
@@ -384,13 +405,14 @@ impl State {
         self.rouse_subject(&key.subject);
     }
 
-    /// Credit needs a machine that answers, too: one whose Node is back and not Ready has only got another fault. 36 machines lost
-    /// their Nodes and then stood still; each reboot brought a Node for seconds, and three at a time were rebooted on that.
+    /// Credit needs a machine that answers, too: one whose Node is back and not Ready has only got another fault. 36 machines
+    /// lost their Nodes and then stood still; each reboot brought a Node for seconds, and three at a time were rebooted on that.
     fn earns(&self, case: &Case, flight: &Flight) -> bool {
         let key = &case.incident.key;
         let absent = |other: IncidentKey| other != *key && other.kind.is_absence();
-        let still_absent = self.cases_of(&key.subject).any(absent) && stands(Guard::OwnProof);
-        earned(case, flight) && !still_absent
+        // One that is started is on its way up: that it runs is all that was wanted.
+        let must_answer = matches!(flight.call, Call::Reboot { .. }) && stands(Guard::OwnProof);
+        earned(case, flight) && !(must_answer && self.cases_of(&key.subject).any(absent))
     }
 
     /// A replacement is proved when the pool answers with more machines than before, a newcomer among them, for its dwell.
@@ -448,8 +470,13 @@ impl State {
     /// A machine that nobody knew to have joined is Ready for the first time: made since the last process looked, or in our
     /// sight. It is kept while a replacement of an earlier process waits for its successor.
     pub(super) fn note_arrival(&mut self, machine: &MachineKey, pool: &PoolName) {
-        let waits = |flight: &Flight| matches!(flight.phase, Phase::Proving { present_before: None, .. });
-        if self.book.flights.values().any(waits) {
+        let unproved = |flight: &Flight| match flight.phase {
+            Phase::Proving { present_before, .. } => present_before.is_none(),
+            Phase::Calling { .. } | Phase::Verifying { .. } => flight.rung == Rung::Replace,
+            Phase::Recording => false,
+        };
+        let inherited = self.book.flights.range(..=self.inherited);
+        if inherited.map(|(_, flight)| flight).any(unproved) {
             self.arrived.insert(machine.clone(), pool.clone());
         }
     }

@@ -13,16 +13,17 @@ use crate::effect::{Call, Outcome};
 use crate::guard::{Guard, stands};
 use crate::model::id::{IncidentId, IntentId};
 use crate::model::incident::{Asked, Attempt, DROPPED, Incident, IncidentKey};
-use crate::model::roster::{Deadlines, Roster};
+use crate::model::roster::Roster;
 use crate::model::time::{Span, Time};
 use crate::observe::cloud::Left;
 use crate::plan::budget::{Counted, Flight, Phase, Tried, Width};
 use crate::plan::desk::{Case, Others};
-use crate::plan::ladder::{self, Rung};
+use crate::plan::ladder::{self, Class, Rung};
 use crate::record::{Domain, Joined, Record, Verdict};
 
 use super::agents::Traced;
 use super::clock::later_than;
+use super::flights::may_be_allowed;
 use super::{CLOSED_MAX, Closed, Start, State, Wake};
 
 /// How a restart began.
@@ -74,6 +75,7 @@ impl Replay {
             Record::Joined { .. }
             | Record::LostTogether { .. }
             | Record::Born { .. }
+            | Record::Cordoned { .. }
             | Record::Left { .. }
             | Record::Traced { .. }
             | Record::Forgotten { .. }
@@ -165,6 +167,9 @@ impl Replay {
             Record::Born { machine, .. } => {
                 self.state.remembered.entry(machine).or_default().born = true;
             }
+            Record::Cordoned { machine, cordoned, .. } => {
+                self.state.remembered.entry(machine).or_default().cordoned = cordoned;
+            }
             Record::Left { at, machine, why } => {
                 let left = Left { at: at.min(self.state.now), sign: why };
                 self.state.remembered.entry(machine).or_default().left = Some(Box::new(left));
@@ -209,14 +214,17 @@ impl Replay {
         self.note(intent, |attempt| (attempt.outcome, attempt.denied) = (Some((at, text)), denied));
         match outcome {
             Outcome::Accepted { .. } | Outcome::AlreadySo { .. } | Outcome::Unknown { .. } => {}
-            // What was refused is not asked again: the next rung.
-            Outcome::Refused { .. } => self.failed(at, intent, u32::MAX),
+            // What was refused for good is not asked again: the next rung.
+            Outcome::Refused { .. } if !self.state.book.flights.get(&intent).is_some_and(may_be_allowed) => {
+                self.failed(at, intent, u32::MAX);
+            }
             // It did not happen at all: that says nothing of the remedy.
             Outcome::Moved { .. }
             | Outcome::Failed { .. }
             | Outcome::NotSent { .. }
             | Outcome::Denied { .. }
             | Outcome::Limit { .. }
+            | Outcome::Refused { .. }
             | Outcome::Fenced => self.failed(at, intent, 0),
         }
     }
@@ -285,13 +293,14 @@ impl Replay {
                     state.book.count_verified(rung);
                     state.book.doubt_no_more(incident);
                 }
-                self.note(intent, |attempt| attempt.verdict = Some((at, held, text)));
+                self.note(intent, |attempt| attempt.judge(at, held, text));
                 if held {
                     self.held(at, intent);
                 } else {
                     self.came_to_nothing(at, intent);
                     self.cool_down(at, intent);
-                    self.failed(at, intent, 1);
+                    let unmade = self.is_reboot(intent) && self.was_unmade(intent);
+                    self.failed(at, intent, u32::from(!unmade));
                 }
             }
             _ => {}
@@ -358,14 +367,13 @@ impl Replay {
         // The clock may have gone back since.
         let at = at.min(self.state.now);
         let mut proving = false;
+        let patience = self.state.book.flights.get(&intent).map(|flight| self.state.patience(flight));
         let wait = match self.state.book.flights.get_mut(&intent) {
             Some(flight) if flight.call.is_destructive() => {
                 proving = true;
-                let wait = Deadlines::default().build_within + Span::from_min(15);
-                let phase =
-                    Phase::Proving { deadline: at + wait, since: at, present_before: None, well_since: None };
-                flight.phase = phase;
-                wait
+                let deadline = at + patience.unwrap_or_default();
+                flight.phase = Phase::Proving { deadline, since: at, present_before: None, well_since: None };
+                patience.unwrap_or_default()
             }
             _ => {
                 self.state.book.flights.remove(&intent);
@@ -410,6 +418,17 @@ impl Replay {
         }
     }
 
+    fn is_reboot(&self, intent: IntentId) -> bool {
+        self.state.book.flights.get(&intent).is_some_and(|flight| flight.rung.class() == Class::Reboot)
+    }
+
+    /// No answer came, and nothing was seen of it.
+    fn was_unmade(&self, intent: IntentId) -> bool {
+        let key = self.state.book.flights.get(&intent).map(|flight| &flight.key);
+        let attempt = key.and_then(|key| self.state.attempt(key, intent));
+        attempt.is_some_and(Attempt::came_to_nothing)
+    }
+
     /// What was never seen to take effect is nobody's doing yet; should it come to pass, it may be ours.
     fn came_to_nothing(&mut self, at: Time, intent: IntentId) {
         let unseen = |flight: &&Flight| !matches!(flight.phase, Phase::Proving { .. });
@@ -440,7 +459,8 @@ impl Replay {
             let doublings = incident.tries.saturating_sub(1);
             incident.not_before = Some(at + timing.backoff_min.doubled(doublings, timing.backoff_max));
             // The climb to the next rung is in no record: it follows from the tries, now as it did then.
-            if rung.is_some_and(|rung| incident.tries >= rung.tries(timing.tries)) {
+            // What was no try leads nowhere, however many there were before.
+            if tries > 0 && rung.is_some_and(|rung| incident.tries >= rung.tries(timing.tries)) {
                 incident.rung = incident.rung.saturating_add(1);
                 incident.tries = 0;
             }
@@ -487,6 +507,7 @@ impl Replay {
     fn finish(self, how: Restored) -> State {
         let mut state = self.state;
         state.resumed = !state.remembered.is_empty() || !self.keys.is_empty() || !state.closed.is_empty();
+        state.inherited = state.numbers.intent;
         let timing = state.roster.timing;
         let pause = timing.pause_jump;
         let blind = how.last_alive.is_none_or(|last| how.now < last || how.now.since(last) > pause);

@@ -60,9 +60,10 @@ impl State {
         self.begin_access(name);
         self.locate_flights();
         self.after_cloud_change(name, change);
+        // Also by a list of changes: the only machine with the new image may be gone by the next full one (seed 3436907).
+        self.review_rollouts(name);
         match snapshot.scope {
             Scope::Full => {
-                self.review_rollouts(name);
                 self.ask_for_the_unlisted(name);
             }
             // Only a full listing can end a doubt; until its period comes round, everything would stand still.
@@ -337,7 +338,7 @@ impl State {
             return Some((link.cloud.clone(), link.instance.clone()));
         }
         let joined_as = |memory: &Remembered| memory.node.as_ref() == Some(&gone.node.name);
-        let away = self.departed.iter().rev().find(|(_, memory)| memory.disowned && joined_as(memory));
+        let away = self.departed.iter().rev().find(|(_, memory)| joined_as(memory));
         // Since a restart nobody has seen it (seed 3241487).
         let unseen = || self.remembered.iter().find(|(_, memory)| joined_as(memory)).map(|(key, _)| key);
         let MachineKey::Instance(cloud, id) = away.map(|(key, _)| key).or_else(unseen)? else { return None };
@@ -366,13 +367,29 @@ impl State {
         self.record(Record::Left { at, machine: key, why: sign });
     }
 
-    /// Its Node is gone, and was not seen cordoned: the watch was away, or no process ran. Its kubelet has said it. True when
-    /// the machine was taken away so.
+    /// The ledger has to know who is cordoned: a Node that is deleted while no process runs was drained then, and its machine is
+    /// not to come back by itself (seed 3453761).
+    pub(super) fn note_cordon(&mut self, key: &MachineKey) {
+        let MachineKey::Instance(cloud, id) = key else { return };
+        let Some(seen) = self.clouds.get_mut(cloud).and_then(|view| view.instances.get_mut(id)) else {
+            return;
+        };
+        let own = seen.joined.as_ref().filter(|_| seen.pool().is_some());
+        let Some(node) = own.and_then(|name| self.cluster.nodes.get(name)) else { return };
+        let cordoned = node.node.cordoned;
+        if seen.cordoned != cordoned {
+            seen.cordoned = cordoned;
+            self.record(Record::Cordoned { at: self.now, machine: key.clone(), cordoned });
+        }
+    }
+
+    /// Its Node is gone, and was not seen cordoned when it went: the watch was away, or no process ran. Its kubelet has said it,
+    /// or an earlier process saw it. True when the machine was taken away so.
     pub(super) fn note_drained_unseen(&mut self, key: &MachineKey) -> bool {
         let MachineKey::Instance(cloud, id) = key else { return false };
         let Some(seen) = self.clouds.get(cloud).and_then(|view| view.instances.get(id)) else { return false };
         let Some(node) = seen.joined.clone().filter(|_| seen.left.is_none()) else { return false };
-        let is_drained = absence::was_cordoned(&self.cluster, &node)
+        let is_drained = absence::was_cordoned(&self.cluster, &node).unwrap_or(seen.cordoned)
             && !absence::is_deleted_by_controller(&self.cluster, &node)
             && !self.cluster.nodes.contains_key(&node);
         if !is_drained || !stands(Guard::Drained) {
@@ -660,14 +677,19 @@ fn nodes_of_instances(
             (None, Provider::Instance(id)) => id,
             _ => continue,
         };
-        let renewed = || cluster.lease_age(&seen.node.name).is_some_and(|age| age <= silent_after);
-        let now = match seen.node.ready == Ready::True || renewed() {
-            true => NodeOf::Lives,
-            false if seen.lost => NodeOf::None,
-            false => NodeOf::Silent,
-        };
+        let now = shown_by(cluster, silent_after, seen);
         let known = shown.entry(id.clone()).or_insert(now);
         *known = now.max(*known);
     }
     shown
+}
+
+/// What this Node shows of the instance that it stands for.
+pub(super) fn shown_by(cluster: &ClusterView, silent_after: Span, seen: &NodeSeen) -> NodeOf {
+    let renewed = || cluster.lease_age(&seen.node.name).is_some_and(|age| age <= silent_after);
+    match seen.node.ready == Ready::True || renewed() {
+        true => NodeOf::Lives,
+        false if seen.lost => NodeOf::None,
+        false => NodeOf::Silent,
+    }
 }

@@ -363,7 +363,8 @@ impl Incident {
     /// Returns the try whose place it took.
     pub fn begin_attempt(&mut self, intent: IntentId, what: Arc<str>, at: Time) -> Option<IntentId> {
         let replaced = self.attempts.pop_if(|last| last.was_not_made() && last.what == what);
-        self.attempts.push(Attempt { intent, what, at, outcome: None, verdict: None, denied: false });
+        let (outcome, verdict, denied, seen) = (None, None, false, false);
+        self.attempts.push(Attempt { intent, what, at, outcome, verdict, denied, seen });
         replaced.map(|attempt| attempt.intent)
     }
 
@@ -389,17 +390,17 @@ impl Attempt {
     /// fresh read found nothing of it.
     pub fn came_to_nothing(&self) -> bool {
         let Some((_, outcome)) = &self.outcome else { return false };
-        let unseen = matches!(self.verdict, Some((_, false, _)));
+        let unseen = matches!(self.verdict, Some((_, false, _))) && !self.seen;
         self.denied
             || NOTHING.iter().any(|begins| outcome.starts_with(begins))
             || (unseen && outcome.starts_with(UNKNOWN))
     }
 
-    /// It may come to pass yet, for all that is known: it left us, was not turned down, and nobody saw it take effect. What a
+    /// It may come to pass yet, for all that is known: it left us, was not turned down, and was not seen to take effect. What a
     /// gateway answers with 504 is carried out all the same, at once or minutes later.
     pub fn may_come_late(&self) -> bool {
         let never = |said: &str| NEVER.iter().any(|begins| said.starts_with(begins));
-        !self.held() && !self.denied && self.outcome.as_ref().is_none_or(|(_, said)| !never(said))
+        !self.seen && !self.denied && self.outcome.as_ref().is_none_or(|(_, said)| !never(said))
     }
 }
 
@@ -431,9 +432,17 @@ pub struct Attempt {
     pub verdict: Option<(Time, bool, Arc<str>)>,
     /// The credential lacked the right: nothing happened.
     pub denied: bool,
+    /// A fresh read showed that it took effect, whatever came of it: that it did not help is another verdict.
+    pub seen: bool,
 }
 
 impl Attempt {
+    /// What a fresh read said of it.
+    pub fn judge(&mut self, at: Time, held: bool, text: Arc<str>) {
+        self.verdict = Some((at, held, text));
+        self.seen |= held;
+    }
+
     /// A fresh read said that it took effect.
     pub const fn held(&self) -> bool {
         matches!(self.verdict, Some((_, true, _)))
@@ -464,14 +473,26 @@ mod tests {
             let at = Time::from_ms(0);
             let said = Some((at, Arc::from(outcome.to_string())));
             let denied = matches!(outcome, Outcome::Denied { .. });
-            let bare =
-                Attempt { intent: IntentId(1), what: text(), at, outcome: said, verdict: None, denied };
+            let bare = Attempt {
+                intent: IntentId(1),
+                what: text(),
+                at,
+                outcome: said,
+                verdict: None,
+                denied,
+                seen: false,
+            };
             let read = Attempt { verdict: Some((at, false, text())), ..bare.clone() };
             assert_eq!(bare.came_to_nothing(), before_a_read, "{outcome}");
             assert_eq!(read.came_to_nothing(), once_nothing_was_seen, "{outcome}");
             assert_eq!((bare.may_come_late(), read.may_come_late()), (late, late), "{outcome}");
-            let seen = Attempt { verdict: Some((at, true, text())), ..bare };
+            let mut seen = bare;
+            seen.judge(at, true, text());
             assert!(!seen.may_come_late(), "{outcome}");
+            // It took effect, and did not help: that was a try.
+            seen.judge(at, false, text());
+            assert!(!seen.may_come_late(), "{outcome}");
+            assert_eq!(seen.came_to_nothing(), before_a_read, "{outcome}");
         }
     }
 }

@@ -68,6 +68,16 @@ impl Instance {
         }
     }
 
+    /// A record of a cell that is down: the cloud knows the id, and nothing else of it at this moment.
+    pub fn is_bare(&self) -> bool {
+        self.state == InstanceState::Other && self.marks.is_empty()
+    }
+
+    /// It runs, and its cloud names no task.
+    pub fn runs_freely(&self) -> bool {
+        self.state == InstanceState::Active && self.task.is_none()
+    }
+
     /// The names that its node may have, the stronger first: what the guest calls itself, then what people call it.
     pub fn node_names(&self) -> impl Iterator<Item = &str> {
         self.hostname.as_deref().into_iter().chain(Some(self.name.as_str()).filter(|name| !name.is_empty()))

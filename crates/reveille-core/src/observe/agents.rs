@@ -240,6 +240,15 @@ impl AgentsView {
         self.of(machine).filter(|(_, seen)| self.is_fresh(now, seen)).max_by_key(|(_, seen)| seen.heard)
     }
 
+    /// For how long an agent of the machine may still come back to us, of whom nothing was heard since we began to listen: a
+    /// machine in ERROR whose agent connects a minute after our restart lives (seen by reading; no list tells of agents).
+    pub fn awaited(&self, now: Time, machine: &MachineKey) -> Option<Span> {
+        let since =
+            self.listening_since.filter(|_| self.deaf_since.is_none() && !self.of.contains_key(machine))?;
+        let left = self.silent_after.ms - now.since(since).ms;
+        (left >= 0).then(|| Span::from_ms(left + 1))
+    }
+
     /// Why the agent of the machine leaves it alone, by its last word, however long ago that was.
     pub fn hold(&self, machine: &MachineKey) -> Option<&AgentHold> {
         match self.latest(machine) {

@@ -55,12 +55,16 @@ pub struct Seen {
     pub was_ready: bool,
     /// Its node left on purpose; it is not expected back.
     pub left: Option<Box<Left>>,
+    /// Its Node is cordoned, as far as the ledger knows.
+    pub cordoned: bool,
     /// It was made while we watched: its whole history is known.
     pub born_in_sight: bool,
     /// An earlier process left a ledger, and it knows nothing of this one: it was made while nobody watched.
     pub made_meanwhile: bool,
     /// Since when it has been in its present state.
     pub state_since: Time,
+    /// When it was last seen to run again after somebody or something had it in hand: it was off, or its cloud named a task.
+    pub released: Option<Time>,
     /// Missing from listings since then, and how often it was asked for by id in vain.
     pub unlisted: Option<Unlisted>,
 }
@@ -128,9 +132,11 @@ impl Seen {
             joined_uid: None,
             was_ready: false,
             left: None,
+            cordoned: false,
             born_in_sight: false,
             made_meanwhile: false,
             state_since: now,
+            released: None,
             unlisted: None,
         }
     }
@@ -186,7 +192,7 @@ pub struct CloudView {
     /// The first full listing has been seen.
     listed_once: bool,
     /// The cloud's own clock when the last full listing began.
-    listed_begun: Option<ServiceTime>,
+    pub listed_begun: Option<ServiceTime>,
     /// Which reads by id failed.
     unread: Unread,
     /// What the last doubted listing lacked: two that agree are asked about.
@@ -338,9 +344,10 @@ impl CloudView {
         }
         let claim = match roster.claim(&self.name, instance) {
             Claim::Foreign => {
-                // A record of a cell that is down is bare: it unsays nothing of a machine that is known.
-                let bare = instance.state == InstanceState::Other && instance.marks.is_empty();
-                if !bare && let Some(former) = self.remove(&instance.id) {
+                // What is bare unsays nothing of a machine that is known.
+                if !instance.is_bare()
+                    && let Some(former) = self.remove(&instance.id)
+                {
                     change.touched.insert(instance.id.clone());
                     change.disowned.push(former);
                 }
@@ -354,6 +361,10 @@ impl CloudView {
             let differs = *seen.instance != **instance || seen.claim != claim || seen.unlisted.is_some();
             if !differs {
                 return;
+            }
+            let built = seen.instance.state == InstanceState::Building && seen.joined.is_none();
+            if !seen.instance.runs_freely() && instance.runs_freely() && !built {
+                seen.released = Some(now);
             }
             if seen.instance.state != instance.state {
                 seen.state_since = now;
@@ -460,6 +471,7 @@ impl CloudView {
         self.ports_begun = self.ports_begun.map(|begun| begun.min(now));
         for seen in self.instances.values_mut() {
             seen.state_since = seen.state_since.min(now);
+            seen.released = seen.released.map(|at| at.min(now));
             seen.first_seen = seen.first_seen.min(now);
             if let Some(left) = &mut seen.left {
                 left.at = left.at.min(now);

@@ -379,6 +379,11 @@ impl ClusterView {
         self.leases.age(name)
     }
 
+    /// How long ago leases were listed last.
+    pub fn leases_listed(&self, now: Time) -> Span {
+        self.leases.listed(now)
+    }
+
     /// For how long a lease has been unchanged that is called as this machine and whose Node no list shows. A list of nodes may
     /// be old while the leases are not: such a lease is renewed by a kubelet that runs.
     pub fn unlisted_lease_age<'a>(&self, names: impl Iterator<Item = &'a str>) -> Option<Span> {

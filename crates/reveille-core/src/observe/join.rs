@@ -45,13 +45,14 @@ fn by_name(clouds: &BTreeMap<CloudName, CloudView>, node: &Node) -> Option<Link>
     Some(Link { cloud: cloud.name.clone(), instance: id.clone(), by: LinkedBy::UniqueName })
 }
 
-/// A namesake: neither the machine's UUID nor one of its addresses is the instance's. Either alone says nothing: of bare metal the
-/// UUID is the hardware's, and a kubelet may be told an address that its cloud does not know. An instance without the pool's
+/// A namesake: neither the machine's UUID nor one of its addresses is the instance's. Either alone says nothing: of bare metal
+/// the UUID is the hardware's, and a kubelet may be told an address that its cloud does not know. An instance without the pool's
 /// mark is in no list, and its Ready Node vouched for a second machine of its name that never joined.
 fn is_of_another(node: &Node, cloud: &CloudView, id: &InstanceId) -> bool {
     let uuid = node.system_uuid.as_ref().is_some_and(|uuid| uuid != id);
     let Some(seen) = cloud.instances.get(id).filter(|_| uuid) else { return false };
-    let known = !seen.instance.addresses.is_empty() || seen.ports.iter().any(|port| !port.addresses.is_empty());
+    let known =
+        !seen.instance.addresses.is_empty() || seen.ports.iter().any(|port| !port.addresses.is_empty());
     let is_its = |address: &IpAddr| cloud.addressed(address).iter().any(|other| other == id);
     known && !node.addresses.is_empty() && !node.addresses.iter().any(is_its)
 }

@@ -116,6 +116,11 @@ impl LeaseBook {
         self.changed_at(name).map(|at| self.listed_at.since(at))
     }
 
+    /// How long ago the last list was read.
+    pub(super) fn listed(&self, now: Time) -> Span {
+        now.since(self.listed_at)
+    }
+
     /// The clock went back: nothing was seen later than now.
     pub(super) fn go_back_to(&mut self, now: Time) {
         for at in &mut self.changed_at {

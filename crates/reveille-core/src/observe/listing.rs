@@ -129,9 +129,10 @@ impl CloudView {
         };
         self.source.doubt(now, Some(Arc::from(why)));
         // Two listings that agree, each of whose missing machines denies itself by id and has no live node, are
-        // believed in the end: the machines are then unlisted one by one, by their ids. An empty one never is: a wrong
-        // project denies every id as well, and where nobody is left there is nothing to mend.
-        if living == 0 && !emptied && self.doubted_missing == missing {
+        // believed in the end: the machines are then unlisted one by one, by their ids. One whose node lives is asked for as
+        // well, since adapters list what carries the cluster's mark: it may have lost that alone. An empty list never is
+        // believed: a wrong project denies every id as well, and where no machine is left there is nothing to mend.
+        if !emptied && self.doubted_missing == missing {
             change.ask.extend(missing.iter().cloned());
         }
         self.doubted_missing = missing;

@@ -212,7 +212,7 @@ impl ClusterView {
     }
 
     /// A list that was doubted is believed, because each Node that it lacks was denied by name. All that it lacked then, and that
-    /// are not back, went together: also those of machines that do not run, for whose Nodes nobody asked. One that a failed
+    /// are not back, went together: also those of machines that do not run, whose Nodes were not asked for. One that a failed
     /// migration left in an error state served on until its Node went with the others, and was deleted then.
     fn note_lost_together(&mut self, fleet: Fleet<'_>) -> Vec<MachineKey> {
         if self.by_name.asked.is_empty() {

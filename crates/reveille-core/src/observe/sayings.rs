@@ -13,7 +13,6 @@
 
 use std::collections::VecDeque;
 
-use crate::guard::{Guard, stands};
 use crate::model::id::{NodeName, NodeUid};
 use crate::model::node::NodeEvent;
 use crate::model::time::{Span, Time};
@@ -59,9 +58,12 @@ impl Sayings {
         }
     }
 
-    /// Another object has this name now.
+    /// An object of this name is seen that was not there before. Where this process watched another one go, all that kubelets
+    /// said was said of that one. Where it did not, the object may be older than the process, and what was said since the last
+    /// removal was said of this one (seed 3480990: the cordon was heard before the first list that showed the Node).
     pub(super) fn succeeded(&mut self, name: &NodeName, uid: &NodeUid) {
-        self.end(|told| told.event.node == *name && about(&told.event) != Some(uid));
+        let follows_another = self.gone_uid(name).is_some_and(|gone| gone != uid);
+        self.end_what_is_of_another(name, uid, |is_before| is_before || follows_another, |_| true);
     }
 
     /// The object of this name is gone; it was there at `last_there`, when the cluster was last heard before this. That moment
@@ -71,19 +73,31 @@ impl Sayings {
         self.gone.retain(|(known, _)| known != name);
         push(&mut self.gone, (name.clone(), uid.clone()));
         let long_before = |told: &Told| last_there.is_some_and(|at| at.since(told.at) > ABOUT_THEN);
+        self.end_what_is_of_another(name, uid, |is_before| is_before, long_before);
+    }
+
+    /// Of what was said about this name, ends what is known to be of another object than this one. What names no uid is judged
+    /// by these two: what a kubelet said, by whether another object was removed after it, and what tells of a removal.
+    fn end_what_is_of_another(
+        &mut self,
+        name: &NodeName,
+        uid: &NodeUid,
+        said: impl Fn(bool) -> bool,
+        removed: impl Fn(&Told) -> bool,
+    ) {
         let removes_another = |told: &Told| {
             let event = &told.event;
-            event.node == *name && event.is_removal() && about(event).is_some_and(|about| about != uid)
+            event.node == *name && event.is_removal() && event.uid.as_ref().is_some_and(|about| about != uid)
         };
         // What a kubelet said before another object of its name was removed, it said of that one.
         let mut before_another = self.told.iter().rposition(removes_another).map_or(0, |place| place + 1);
         self.end(|told| {
             let is_before = before_another > 0;
             before_another = before_another.saturating_sub(1);
-            let of_another = match about(&told.event) {
+            let of_another = match &told.event.uid {
                 Some(about) => about != uid,
-                None if told.event.is_removal() => long_before(told),
-                None => is_before,
+                None if told.event.is_removal() => removed(told),
+                None => said(is_before),
             };
             told.event.node == *name && of_another
         });
@@ -112,15 +126,10 @@ impl Sayings {
         uid: Option<&'a NodeUid>,
     ) -> impl Iterator<Item = &'a NodeEvent> {
         let of_another =
-            move |event: &NodeEvent| uid.zip(about(event)).is_some_and(|(uid, about)| uid != about);
+            move |event: &NodeEvent| uid.zip(event.uid.as_ref()).is_some_and(|(uid, about)| uid != about);
         let told = self.told.iter().map(|told| &told.event);
         told.filter(move |event| event.node == *name && !of_another(event))
     }
-}
-
-/// The object that it is about, where it says so.
-fn about(event: &NodeEvent) -> Option<&NodeUid> {
-    event.uid.as_ref().filter(|_| stands(Guard::EventOfNode))
 }
 
 fn push<T>(kept: &mut VecDeque<T>, newest: T) {
@@ -159,6 +168,7 @@ mod tests {
         for word in ["a1", "b1", "a2"] {
             sayings.hear(min(0), event(word));
         }
+        sayings.gone(Some(min(0)), &NodeName::from("a"), &"first".into());
         sayings.succeeded(&NodeName::from("a"), &"second".into());
         sayings.hear(min(1), event("a3"));
         sayings.read(min(1), &["a1", "a2", "a3"].map(event));
@@ -203,6 +213,21 @@ mod tests {
         sayings.read(min(0), &all);
         sayings.gone(Some(min(30)), &name, &"second".into());
         assert_eq!(about_a(&sayings), ["2", "RemovingNode", "4"]);
+    }
+
+    #[test]
+    fn object_that_is_listed_late_is_the_one_that_its_kubelet_spoke_of() {
+        let name = NodeName::from("a");
+        let removed = NodeEvent { uid: Some("first".into()), ..event("aRemovingNode") };
+        let mut sayings = Sayings::default();
+        sayings.read(min(0), &[event("a1"), removed, event("a2")]);
+        sayings.succeeded(&name, &"second".into());
+        assert_eq!(about_a(&sayings), ["2"]);
+        sayings.gone(Some(min(1)), &name, &"second".into());
+        sayings.succeeded(&name, &"second".into());
+        assert_eq!(about_a(&sayings), ["2"], "an old list shows it once more");
+        sayings.succeeded(&name, &"third".into());
+        assert_eq!(about_a(&sayings), [""; 0]);
     }
 
     /// Whenever it was heard: a list may be old, and an event may come late.

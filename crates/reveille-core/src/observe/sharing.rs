@@ -256,6 +256,14 @@ impl<'a> Views<'a> {
         contesting_among(&self.sharers(cloud, machine), lives).copied()
     }
 
+    /// The listed machine that this Node runs on by its system UUID, whatever it is linked to.
+    pub fn runs_on(self, node: &Node) -> Option<MachineKey> {
+        let id = node.system_uuid.as_ref()?;
+        let lists = |cloud: &&CloudView| cloud.instances.get(id).is_some_and(|seen| seen.unlisted.is_none());
+        let cloud = self.clouds.values().find(lists)?;
+        Some(MachineKey::Instance(cloud.name.clone(), id.clone()))
+    }
+
     /// Another listed machine that this Node, linked to `own`, runs on by its system UUID.
     pub fn writer(self, own: &InstanceId, node: &Node) -> Option<&'a Seen> {
         node.system_uuid.as_ref().and_then(|id| self.listed_beside(own, id))

@@ -151,6 +151,11 @@ impl Book {
         self.flights.iter().find(|(_, flight)| flight.incident == incident).map(|(id, flight)| (*id, flight))
     }
 
+    /// Something of this incident is under way, or seemed to come to nothing and may only be late.
+    pub fn is_of(&self, incident: IncidentId) -> bool {
+        self.flight_of(incident).is_some() || self.doubted().any(|(_, flight)| flight.incident == incident)
+    }
+
     /// Routes that nudges under way put on a router of this cloud and take back.
     pub fn router_nudges(&self, cloud: &CloudName) -> Vec<Route> {
         let nudged = self.flights.values().filter_map(|flight| match &flight.call {

@@ -32,6 +32,8 @@ pub struct Decision {
     pub held: Vec<(Rung, Vec<Hold>)>,
     /// Rungs that would not help, and why.
     pub no_use: Vec<(Rung, Arc<str>)>,
+    /// What a person is offered until then, and nothing after it: it is decided again then, whatever else holds it.
+    pub offered_until: Option<Time>,
 }
 
 /// What is next.
@@ -72,7 +74,7 @@ pub enum Next {
 
 impl Decision {
     fn just(next: Next) -> Self {
-        Self { next, held: Vec::new(), no_use: Vec::new() }
+        Self { next, held: Vec::new(), no_use: Vec::new(), offered_until: None }
     }
 }
 
@@ -255,7 +257,10 @@ fn rejoin(desk: &Desk<'_>, case: &Case, decision: &mut Decision, due: Time, inde
     // declined that offer.
     let offered_until = due + case.due_after.unwrap_or_default();
     let offered = desk.now < offered_until && !case.incident.is_asked_for();
+    decision.offered_until = Some(offered_until).filter(|_| offered);
     let mut holds = interlock::holds(desk, case, rung, None);
+    // Nobody is there to propose it for: what comes after it does not wait for a person's word.
+    holds.retain(|hold| !matches!(hold, Hold::Propose(_)));
     holds.push(why);
     decision.held.push((rung, holds));
     (offered || is_last_allowed(desk, case, index)).then_some(Next::Held { rung, call: None })

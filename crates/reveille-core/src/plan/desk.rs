@@ -153,6 +153,20 @@ impl<'a> Desk<'a> {
         seen.nodes.first().and_then(|name| self.cluster.nodes.get_key_value(name))
     }
 
+    /// The Node that this machine serves under: its own, or another's that its kubelet took over, by its own word. A new machine
+    /// that finds a Node of its name takes that one over, and is linked to none.
+    pub fn serves_as(&self, seen: &Seen) -> Option<&'a NodeSeen> {
+        let own = self.node(seen).map(|(_, node)| node);
+        own.or_else(|| self.cluster.nodes.get(self.cluster.with_uuid(&seen.instance.id).first()?))
+    }
+
+    /// The zone of a machine. Where its cloud tells none, as until the first listing after a restart, its Node does (seed
+    /// 3256181), also one that it took over (seed 3271897).
+    pub fn zone(&self, seen: &Seen) -> Option<ZoneName> {
+        let of_node = || self.serves_as(seen)?.node.zone.clone();
+        seen.instance.zone.clone().or_else(of_node)
+    }
+
     /// The pool of a machine.
     pub fn pool(&self, seen: &Seen) -> Option<&'a Pool> {
         seen.pool().and_then(|name| self.roster.pools.get(name))

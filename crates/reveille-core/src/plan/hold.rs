@@ -12,6 +12,9 @@ use crate::model::time::Span;
 use super::freeze::Scope;
 use super::ladder::Class;
 
+/// Leases are listed every ten seconds or so; where the last list is older than this, it is said.
+const LEASES_MISSED: Span = Span::from_min(1);
+
 /// A reason not to act now.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Hold {
@@ -37,10 +40,17 @@ pub enum Hold {
     },
     /// Sight has only just returned, or an agent's way to the API server.
     Settling(Span),
+    /// Agents have only just begun to come back to us, and its own may be among them.
+    AgentAwaited(Span),
     /// Its node is Ready.
     Ready,
     /// Its lease was renewed lately: its kubelet lives.
-    LeaseFresh(Span),
+    LeaseFresh {
+        /// For how long the last list of leases had shown it unchanged.
+        age: Span,
+        /// How long ago that list was read. While none comes, nobody is known to have fallen silent.
+        listed: Span,
+    },
     /// Its agent was heard lately: it lives.
     AgentHeard(Span),
     /// Its agent leaves its join alone, and why.
@@ -202,8 +212,8 @@ impl Hold {
             Self::Off(_) | Self::Propose(_) => Guard::Modes,
             Self::DryRun => Guard::DryRun,
             Self::Paused { .. } => Guard::Pauses,
-            Self::Settling(_) => Guard::Settling,
-            Self::Ready | Self::LeaseFresh(_) => Guard::Alive,
+            Self::Settling(_) | Self::AgentAwaited(_) => Guard::Settling,
+            Self::Ready | Self::LeaseFresh { .. } => Guard::Alive,
             Self::AgentHeard(_) => Guard::AgentHeard,
             Self::AgentHolds(_) | Self::AgentLeaves(_) | Self::AgentWorks { .. } | Self::AgentLost => {
                 Guard::AgentHolds
@@ -321,8 +331,20 @@ impl fmt::Display for Hold {
             Self::Settling(left) => {
                 write!(f, "sight has only just returned; waits {left} more")
             }
+            Self::AgentAwaited(left) => {
+                write!(
+                    f,
+                    "it may have an agent that has not come back to this process yet; waits {left} more"
+                )
+            }
             Self::Ready => f.write_str("its node is Ready"),
-            Self::LeaseFresh(age) => write!(f, "its kubelet lives: its lease was renewed {age} ago"),
+            Self::LeaseFresh { age, listed } if *listed > LEASES_MISSED => write!(
+                f,
+                "its lease had been renewed {age} before the leases were last listed, and that was {listed} ago: no later list could be read"
+            ),
+            Self::LeaseFresh { age, .. } => {
+                write!(f, "its kubelet lives: its lease was renewed {age} ago")
+            }
             Self::NotOwned => {
                 f.write_str("no mark on the instance proves that it belongs to exactly one pool")
             }

@@ -19,7 +19,7 @@ use crate::model::incident::{Confidence, FaultKind, MachineKey, Subject};
 use crate::model::instance::InstanceState;
 use crate::model::node::Ready;
 use crate::model::roster::{GroupRef, Limits, Mode, Pool};
-use crate::model::time::Span;
+use crate::model::time::{Span, Time};
 use crate::observe::cloud::{CloudView, Seen};
 use crate::observe::cluster::ClusterView;
 use crate::observe::sharing::Identity;
@@ -212,6 +212,9 @@ fn machine(desk: &Desk<'_>, case: &Case, seen: &Seen, rung: Rung, holds: &mut Ve
         if let Some((_, agent)) = desk.agents.fresh(desk.now, key) {
             holds.push(Hold::AgentHeard(desk.agents.silence(desk.now, agent)));
         }
+        // It may have one that has not come back to us yet.
+        let awaited = desk.agents.awaited(desk.now, key).filter(|_| rung.class().is_destructive());
+        holds.extend(awaited.map(Hold::AgentAwaited));
         // On the account of such a word alone nothing is deleted, however long ago it was said.
         if let Some(hold) = desk.agents.is_leaving(key).filter(|_| rung != Rung::Cleanup) {
             holds.push(Hold::AgentLeaves(hold.text.clone()));
@@ -221,7 +224,7 @@ fn machine(desk: &Desk<'_>, case: &Case, seen: &Seen, rung: Rung, holds: &mut Ve
         if let Some(age) = desk.cluster.lease_age(name)
             && age <= desk.roster.timing.lease_silent_after
         {
-            holds.push(Hold::LeaseFresh(age));
+            holds.push(Hold::LeaseFresh { age, listed: desk.cluster.leases_listed(desk.now) });
             break;
         }
     }
@@ -230,7 +233,7 @@ fn machine(desk: &Desk<'_>, case: &Case, seen: &Seen, rung: Rung, holds: &mut Ve
         && seen.joined.is_none()
         && let Some(age) = unlisted().filter(|age| *age <= desk.roster.timing.lease_silent_after)
     {
-        holds.push(Hold::LeaseFresh(age));
+        holds.push(Hold::LeaseFresh { age, listed: desk.cluster.leases_listed(desk.now) });
     }
     if seen.instance.locked {
         holds.push(Hold::Locked);
@@ -260,6 +263,11 @@ fn machine(desk: &Desk<'_>, case: &Case, seen: &Seen, rung: Rung, holds: &mut Ve
             holds.push(Hold::OtherActor(sign.clone()));
         }
     }
+    if matches!(rung.class(), Class::Reboot | Class::Replace)
+        && let Some((cloud, _)) = desk.seen_of(&case.incident.key.subject)
+    {
+        holds.extend(just_released(desk, case, cloud, seen));
+    }
     let unknown_history = case.incident.key.kind == FaultKind::NeverJoined && !seen.born_in_sight;
     let first_boot_failed = case.incident.findings.first().is_some_and(|finding| {
         finding.cause.is_of_the_first_boot() && finding.confidence == Confidence::Sure
@@ -278,6 +286,28 @@ const fn being_handled(state: InstanceState) -> Option<&'static str> {
         }
         _ => None,
     }
+}
+
+/// Somebody or something had the machine in hand until a moment ago, and it boots: an operator who repaired its disk in a rescue
+/// found it deleted half a minute after the unrescue. What the list does not show, as a reboot between two of them, the log of
+/// actions does: its time is compared with the cloud's own clock at its last full list.
+fn just_released(desk: &Desk<'_>, case: &Case, cloud: &CloudView, seen: &Seen) -> Option<Hold> {
+    let patience = desk.pool(seen)?.deadlines.boot_patience();
+    let is_new = |at: &Time| desk.now.since(*at) < patience;
+    // After our own reboot its patience is in the incident.
+    let ours = |at: &Time| {
+        case.incident.attempts.iter().any(|tried| tried.at <= *at && at.since(tried.at) <= patience)
+    };
+    let released = seen.released.filter(|at| is_new(at) && !ours(at));
+    let begun = cloud.listed_begun.map(|begun| begun.earlier_by(patience));
+    let handled = case.gathered.handled.zip(begun).is_some_and(|(at, begun)| at > begun);
+    let waits = seen.instance.runs_freely() && (released.is_some() || handled);
+    (waits && stands(Guard::JustReleased) && !case.incident.is_asked_for()).then(|| {
+        Hold::OtherActor(
+            format!("somebody or something else brought it up a moment ago, and a boot may take {patience}")
+                .into(),
+        )
+    })
 }
 
 /// A Node that is not linked to the machine carries an identity of it, so the machine may serve under that Node. For the
@@ -350,8 +380,7 @@ pub fn zone_is_dark(zone: &ZoneName, count: Count, hushed: &BTreeSet<ZoneName>) 
 fn correlated(desk: &Desk<'_>, seen: &Seen, rung: Rung, holds: &mut Vec<Hold>) {
     let Some(pool) = desk.pool(seen) else { return };
     let mut scopes = vec![Scope::Pool(pool.name.clone()), Scope::Roster];
-    let node_zone = desk.node(seen).and_then(|(_, node)| node.node.zone.clone());
-    if let Some(zone) = seen.instance.zone.clone().or(node_zone) {
+    if let Some(zone) = desk.zone(seen) {
         let count = desk.tally.zone(&zone);
         if zone_is_dark(&zone, count, desk.hushed) {
             holds.push(Hold::ZoneDark { zone: zone.clone(), machines: count.total() });
@@ -474,13 +503,10 @@ fn budget(desk: &Desk<'_>, case: &Case, cloud: &CloudView, seen: &Seen, rung: Ru
     debug_assert!(cloud.instances.contains_key(&seen.instance.id), "the machine is in its cloud's view");
 }
 
-/// Where the act earns or loses trust. Of a machine that no listing has shown since a restart its Node tells the zone: without
-/// one it would be of a domain of its own, beside the one that has to cool down (seed 3256181).
+/// Where the act earns or loses trust.
 pub fn domain(desk: &Desk<'_>, case: &Case, seen: &Seen) -> Option<Domain> {
     let pool = seen.pool()?.clone();
-    let of_node = || desk.node(seen)?.1.node.zone.clone();
-    let zone = seen.instance.zone.clone().or_else(of_node);
-    Some(Domain { pool, zone, kind: case.incident.key.kind })
+    Some(Domain { pool, zone: desk.zone(seen), kind: case.incident.key.kind })
 }
 
 fn network(desk: &Desk<'_>, case: &Case, holds: &mut Vec<Hold>) {

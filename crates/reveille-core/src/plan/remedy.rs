@@ -24,6 +24,7 @@ use crate::model::instance::InstanceState;
 use crate::model::network::{NUDGE_MARK, Route};
 use crate::model::roster::{Mode, Ownership};
 use crate::observe::cloud::{CloudView, Seen};
+use crate::observe::cluster::NodeSeen;
 
 use super::desk::{Case, Desk};
 use super::hold::Hold;
@@ -337,7 +338,7 @@ fn on_instance(desk: &Desk<'_>, case: &Case, rung: Rung) -> Result<Call, NoCall>
             Ok(Call::Reboot { cloud, instance, hard: false, owned })
         }
         Rung::Reboot => no_call("only a running instance can be rebooted"),
-        _ => Ok(Call::DeleteInstance { cloud, instance, owned }),
+        _ => Ok(Call::DeleteInstance { cloud, instance, owned, rests_on: Some(state) }),
     }
 }
 
@@ -347,7 +348,9 @@ fn cleanup(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
         return no_call("its instance is not proved gone");
     }
     match desk.node(seen) {
-        Some((name, node)) => Ok(Call::DeleteNode { name: name.clone(), uid: node.node.uid.clone() }),
+        Some((name, NodeSeen { node, .. })) => {
+            Ok(Call::DeleteNode { name: name.clone(), uid: node.uid.clone(), boot_id: node.boot_id.clone() })
+        }
         None => no_call("it has no node"),
     }
 }

@@ -259,7 +259,8 @@ mod tests {
     #[test]
     fn deletion_is_seen_in_the_instance_or_in_what_its_group_says() {
         let owned = Ownership { cluster: Mark::Tag("k8s".into()), pool: None };
-        let call = Call::DeleteInstance { cloud: "ec2".into(), instance: "i-1".into(), owned };
+        let call =
+            Call::DeleteInstance { cloud: "ec2".into(), instance: "i-1".into(), owned, rests_on: None };
         let cases = [
             (InstanceState::Deleting, None, true),
             (InstanceState::Gone, None, true),

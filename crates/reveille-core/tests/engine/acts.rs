@@ -38,10 +38,7 @@ fn silent_on_ec2(in_group: bool) -> Field {
 
 /// Runs until that many calls were made, for an hour and a half at most; says when the last of them was.
 fn until_calls(field: &mut Field, count: usize) -> Option<Time> {
-    let end = field.now + Span::from_min(90);
-    while field.calls.len() < count && field.now < end {
-        field.run(s(10));
-    }
+    field.run_until(Span::from_min(90), |field| field.calls.len() >= count);
     (field.calls.len() >= count).then_some(field.now)
 }
 

@@ -3,6 +3,7 @@
 use reveille_core::effect::{Call, Outcome};
 use reveille_core::model::agent::{AgentHold, ApiSaid, Ask, HoldKind, StageError, StageSaid, Who, Work};
 use reveille_core::model::incident::{FaultKind, MachineKey};
+use reveille_core::model::instance::InstanceState;
 use reveille_core::model::node::{Provider, Ready};
 use reveille_core::model::roster::Mode;
 use reveille_core::model::stage::Stage;
@@ -10,7 +11,7 @@ use reveille_core::model::time::Span;
 use reveille_core::record::{Record, Verdict};
 
 use super::fixture::{CLOUD, Field, roster};
-use super::restart::restarted;
+use super::restart::{restarted, restarted_with};
 
 const OLD: &str = "i004";
 
@@ -73,6 +74,32 @@ fn an_agent_that_says_done_and_brings_nothing_back_is_asked_again_later_and_then
     assert_eq!(rest, [Ask::Rejoin; 3], "then the agent chooses what it takes");
     assert_eq!(other_calls(&field), 0, "it lives, so it is not hurt: {:?}", field.calls);
     assert!(field.held(OLD, FaultKind::Vanished).contains("its agent was heard"));
+}
+
+/// A server in ERROR whose system runs: Nova says nothing of that, and its agent comes back a while after our restart. Nobody
+/// deletes it in between, and who has no agent is deleted a minute later than without the wait.
+#[test]
+fn agent_has_its_whole_time_to_come_back_after_a_restart() {
+    for comes_back in [true, false] {
+        let mut field = fleet(&[OLD, "i005"]);
+        field.nodes.get_mut(OLD).unwrap().ready = Ready::Unknown;
+        field.instances.get_mut(OLD).unwrap().state = InstanceState::Errored;
+        field.run(Span::from_min(15));
+        assert!(field.held(OLD, FaultKind::Errored).contains("its agent was heard"));
+        let mut others = std::mem::take(&mut field.agents);
+        let mut agent = others.remove(OLD);
+        let mut at_once = roster();
+        at_once.timing.settle = Span::ZERO;
+        let mut field = restarted_with(at_once, field);
+        field.agents = others;
+        field.run(Span::from_s(80));
+        assert_eq!(field.calls, [], "an agent is heard 80 s after the restart");
+        if let Some(agent) = agent.take().filter(|_| comes_back) {
+            field.agents.insert(OLD.to_owned(), agent);
+        }
+        field.run(Span::from_min(20));
+        assert_eq!(field.calls.is_empty(), comes_back, "{:?}", field.calls);
+    }
 }
 
 #[test]

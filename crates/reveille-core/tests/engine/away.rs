@@ -44,11 +44,7 @@ fn fleet() -> Field {
 }
 
 fn until_a_call(field: &mut Field) {
-    for _ in 0..360 {
-        if field.calls.is_empty() {
-            field.run(Span::from_s(10));
-        }
-    }
+    field.run_until(Span::from_min(60), |field| !field.calls.is_empty());
     assert_eq!(field.calls.len(), 1, "{:?}", field.calls);
 }
 

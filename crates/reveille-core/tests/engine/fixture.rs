@@ -184,13 +184,16 @@ pub struct Field {
     pub no_action_log: bool,
     /// The cloud's own clock is so far behind ours.
     pub cloud_behind: Span,
+    /// What others did to instances, as the cloud's log of actions tells it.
+    pub by_others: Vec<(String, InstanceAction)>,
     /// Nudges of the router keep their route there.
     pub leaves_nudges: bool,
     /// Calls have no effect and are answered with this.
     pub refuses: Option<Outcome>,
-    /// Calls are not made, and nobody says so: the test answers them.
-    pub mute: Vec<IntentId>,
-    pub is_mute: bool,
+    /// Calls are not made, and the test answers them: these are out.
+    pub mute: Option<Vec<IntentId>>,
+    /// Calls that were made, at once or late.
+    pub made: Vec<Call>,
     /// What the texts of each machine prove.
     pub told: Vec<Told>,
     /// Reads of this instance by its id fail.
@@ -234,10 +237,11 @@ impl Field {
             denied_only: Vec::new(),
             no_action_log: false,
             cloud_behind: Span::ZERO,
+            by_others: Vec::new(),
             leaves_nudges: false,
             refuses: None,
-            mute: Vec::new(),
-            is_mute: false,
+            mute: None,
+            made: Vec::new(),
             told: Vec::new(),
             cell_down: None,
             elsewhere: BTreeMap::new(),
@@ -259,7 +263,7 @@ impl Field {
     }
 
     pub fn add_machine(&mut self, id: &str, joined: bool) {
-        let now = stamp(self.now - self.cloud_behind);
+        let now = self.cloud_time();
         self.instances.insert(id.into(), Instance { created: Some(now), ..instance(id) });
         self.ports.insert(id.into(), port(id, &["g-nodes"]));
         if joined {
@@ -280,6 +284,20 @@ impl Field {
             self.now = self.now + Span::from_s(10);
             self.lists();
         }
+    }
+
+    /// Runs until it is so, for this long at most.
+    pub fn run_until(&mut self, within: Span, is_so: impl Fn(&Self) -> bool) {
+        let end = self.now + within;
+        while !is_so(self) && self.now < end {
+            self.run(Span::from_s(10));
+        }
+    }
+
+    /// How the next process begins, were it to begin now.
+    pub fn next_begins(&self) -> Restored {
+        let start = Start { fence: Fence(2), acting: true };
+        Restored { start, now: self.now, last_alive: Some(self.now) }
     }
 
     /// An agent that says that all is well and takes any order.
@@ -355,9 +373,15 @@ impl Field {
         let start = Start { fence: Fence(2), acting: true };
         let how = Restored { start, now, last_alive: Some(self.now) };
         let mut next = Self::with(State::restore(roster, how, self.records.clone()));
-        (next.now, next.records) = (now, self.records);
+        (next.now, next.records, next.made) = (now, self.records, self.made);
         (next.instances, next.ports, next.nodes) = (self.instances, self.ports, self.nodes);
+        next.routers = self.routers;
         next
+    }
+
+    /// What the clock of the cloud shows.
+    pub fn cloud_time(&self) -> Arc<str> {
+        stamp(self.now - self.cloud_behind)
     }
 
     pub fn sync_nodes(&mut self) {
@@ -372,7 +396,7 @@ impl Field {
 
     pub fn snapshot(&self) -> CloudSnapshot {
         CloudSnapshot {
-            instances: self.instances.keys().filter_map(|id| self.described(id)).collect(),
+            instances: self.listed(),
             begun: Some(ServiceTime::from_s((self.now - self.cloud_behind).ms / 1000)),
             scope: Scope::Full,
             ports: self.ports.iter().map(|(id, port)| (id.as_str().into(), Arc::new(port.clone()))).collect(),
@@ -380,6 +404,13 @@ impl Field {
             groups: Some(vec![Arc::new(self.group())]),
             routers: self.routers.iter().cloned().map(Arc::new).collect(),
         }
+    }
+
+    /// Adapters list what carries the cluster's mark: nothing else is asked for, or handed on.
+    fn listed(&self) -> Vec<Arc<Instance>> {
+        let mark = Mark::Tag("k8s-cluster=prod".into());
+        let all = self.instances.keys().filter_map(|id| self.described(id));
+        all.filter(|instance| instance.marks.contains(&mark) || instance.is_bare()).collect()
     }
 
     /// As its cloud describes it: with the addresses of its ports, which Neutron tells Nova of when one comes or goes (nova:
@@ -441,9 +472,9 @@ impl Field {
                     }
                     self.feed(Event::Done { intent, outcome });
                 }
-                Effect::Call { intent, call, .. } if self.is_mute => {
+                Effect::Call { intent, call, .. } if self.mute.is_some() => {
                     self.calls.push(call);
-                    self.mute.push(intent);
+                    self.mute.iter_mut().for_each(|out| out.push(intent));
                 }
                 Effect::Call { intent, call, .. } if self.denial.is_some() && self.is_denied(&call) => {
                     self.calls.push(call);
@@ -452,6 +483,9 @@ impl Field {
                 }
                 Effect::Call { intent, call, .. } => {
                     self.calls.push(call.clone());
+                    if self.refuses.is_none() {
+                        self.made.push(call.clone());
+                    }
                     if !self.deaf && self.refuses.is_none() {
                         self.apply(&call);
                     }
@@ -539,7 +573,8 @@ impl Field {
             return vec![action("launch", format!("launched-{}", self.acts_on(id, starts)))];
         }
         let reboots = self.acts_on(id, |call| matches!(call, Call::Reboot { .. }));
-        (0..reboots).rev().map(|number| action("reboot", format!("req-{number}"))).collect()
+        let by_others = self.by_others.iter().filter(|(of, _)| of == id.as_str()).map(|(_, it)| it.clone());
+        (0..reboots).rev().map(|number| action("reboot", format!("req-{number}"))).chain(by_others).collect()
     }
 
     /// How many calls of this kind took effect on the instance.
@@ -548,7 +583,7 @@ impl Field {
             Call::Reboot { instance, .. } | Call::Start { instance, .. } => instance == id && is_such(call),
             _ => false,
         };
-        if self.deaf { 0 } else { self.calls.iter().filter(on_it).count() }
+        if self.deaf { 0 } else { self.made.iter().filter(on_it).count() }
     }
 
     /// Its kubelet runs again after a boot of the machine: its Node is Ready and carries another boot id.

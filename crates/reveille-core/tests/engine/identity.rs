@@ -149,3 +149,25 @@ fn machine_whose_node_stands_for_its_namesake_now_is_not_rebooted() {
     assert!(field.calls.is_empty(), "{:?}", field.calls);
     assert!(field.case("i004", FaultKind::Duplicate).is_some(), "{:?}", field.standing("i004"));
 }
+
+/// Six new machines serve under Nodes that they took over, and a person needs days to tell them from the old ones: they answer,
+/// and one that does not is repaired meanwhile.
+#[test]
+fn machines_that_serve_under_adopted_nodes_freeze_nothing() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(Span::from_min(2));
+    for number in 1..=6 {
+        let id = format!("n{number}");
+        field.add_machine(&id, false);
+        let mut taken = node(&id, Ready::True);
+        taken.name = format!("w-{number}").as_str().into();
+        taken.provider = Provider::Instance(format!("gone-{number}").as_str().into());
+        taken.system_uuid = Some(id.as_str().into());
+        field.nodes.insert(format!("w-{number}"), taken);
+    }
+    field.run(Span::from_min(5));
+    assert!(field.case("n1", FaultKind::Duplicate).is_some(), "a person is told");
+    field.nodes.get_mut("i007").unwrap().ready = Ready::Unknown;
+    field.run(Span::from_min(60));
+    assert!(field.destructive_calls() > 0, "{}", field.held("i007", FaultKind::NotReady));
+}

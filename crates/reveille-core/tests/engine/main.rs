@@ -15,6 +15,7 @@ mod fixture;
 mod ghosts;
 mod gone;
 mod handover;
+mod hands;
 mod hosting;
 mod identity;
 mod links;

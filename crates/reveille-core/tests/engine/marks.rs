@@ -6,6 +6,7 @@ use reveille_core::effect::Call;
 use reveille_core::model::cause::{Cause, Entry};
 use reveille_core::model::incident::{Confidence, FaultKind};
 use reveille_core::model::instance::{Instance, InstanceState, Mark};
+use reveille_core::model::node::Ready;
 use reveille_core::model::stage::Stage;
 use reveille_core::model::testimony::Told;
 use reveille_core::model::time::{ServiceTime, Span, Time};
@@ -20,16 +21,21 @@ fn replaced(field: &Field) -> bool {
     field.calls.iter().any(|call| matches!(call, Call::DeleteInstance { .. }))
 }
 
-/// An operator tags a machine that has run for long: what it was before is not known, so it is not replaced.
+/// An operator tags a machine that has run for long, and four hours pass.
+fn tags_old_machine(field: &mut Field) {
+    field.add_machine("old", false);
+    let own = instance("old").marks;
+    marks(field, "old", Arc::default());
+    field.run(Span::from_min(30));
+    marks(field, "old", own);
+    field.run(Span::from_min(240));
+}
+
+/// What it was before is not known, so it is not replaced.
 #[test]
 fn old_machine_that_is_tagged_late_is_no_newborn() {
     let mut field = Field::new(roster()).populate(10);
-    field.add_machine("old", false);
-    let own = instance("old").marks;
-    marks(&mut field, "old", Arc::default());
-    field.run(Span::from_min(30));
-    marks(&mut field, "old", own);
-    field.run(Span::from_min(240));
+    tags_old_machine(&mut field);
     assert!(field.case("old", FaultKind::NeverJoined).is_some());
     assert!(!replaced(&field), "{:?}", field.calls);
     let held = field.held("old", FaultKind::NeverJoined);
@@ -53,14 +59,43 @@ fn old_machine_is_replaced_only_when_it_is_sure_that_its_first_boot_failed() {
             against: Vec::new(),
             follows: Vec::new(),
         }];
-        field.add_machine("old", false);
-        let own = instance("old").marks;
-        marks(&mut field, "old", Arc::default());
-        field.run(Span::from_min(30));
-        marks(&mut field, "old", own);
-        field.run(Span::from_min(240));
+        tags_old_machine(&mut field);
         assert_eq!(replaced(&field), gone, "{confidence:?}: {:?}", field.calls);
     }
+}
+
+/// A person takes the marks off two of six, and the controller is restarted: no list will hold these two again.
+#[test]
+fn machines_without_marks_end_no_sight_of_the_others() {
+    let mut field = Field::new(roster()).populate(6);
+    field.run(Span::from_min(30));
+    for id in ["i001", "i002"] {
+        marks(&mut field, id, Arc::default());
+        field.run(Span::from_min(30));
+    }
+    let mut field = field.restarted(roster());
+    field.run(Span::from_min(60));
+    sees_and_repairs(&mut field);
+}
+
+/// A third and more of a fleet is given to another cluster in one command, and their Nodes stay Ready.
+#[test]
+fn many_machines_that_lose_their_marks_at_once_are_asked_for_and_let_go_of() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(Span::from_min(30));
+    for id in ["i000", "i001", "i002", "i003", "i005"] {
+        marks(&mut field, id, Arc::default());
+    }
+    field.run(Span::from_min(60));
+    sees_and_repairs(&mut field);
+}
+
+fn sees_and_repairs(field: &mut Field) {
+    let doubt = field.state.desk().clouds[&"os".into()].source.doubted().cloned();
+    assert_eq!(doubt, None);
+    field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
+    field.run(Span::from_min(60));
+    assert!(matches!(field.calls.first(), Some(Call::Reboot { .. })), "{:?}", field.calls);
 }
 
 #[test]

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use reveille_core::effect::{Call, Effect, Outcome};
 use reveille_core::engine::{Restored, Start, State};
-use reveille_core::event::{ClusterFact, Event};
-use reveille_core::model::id::{Fence, IncidentId, IntentId};
+use reveille_core::event::{ClusterFact, Command, Event};
+use reveille_core::model::id::{CloudName, Fence, IncidentId, IntentId};
 use reveille_core::model::incident::{FaultKind, IncidentKey, MachineKey, Subject};
 use reveille_core::model::instance::{Fault, InstanceState};
 use reveille_core::model::node::{Node, NodeEvent, Ready};
-use reveille_core::model::roster::Roster;
+use reveille_core::model::roster::{Mode, Roster};
 use reveille_core::model::time::{Span, Time};
+use reveille_core::plan::budget::Phase;
 use reveille_core::plan::ladder::{Rung, ladder};
 use reveille_core::record::{Domain, Record};
 
@@ -80,8 +81,7 @@ fn a_checkpoint_restores_the_same_memory() {
     field.ports.get_mut("i001").unwrap().groups = Box::new([]);
     field.run(Span::from_min(3));
     let checkpoint = field.state.checkpoint();
-    let start = Start { fence: Fence(2), acting: true };
-    let how = Restored { start, now: field.now, last_alive: Some(field.now) };
+    let how = field.next_begins();
     let restored = State::restore(roster(), how, checkpoint);
     let again = Field::with(restored);
     let (old, new) =
@@ -111,6 +111,35 @@ fn a_rotated_ledger_keeps_the_counts() {
     field.records = field.state.checkpoint();
     let tried = restarted(field).state.desk().book.tried()[&Rung::SetGroups];
     assert_eq!((tried.requested, tried.verified), (3, 3), "what is under way is counted when it is over");
+}
+
+/// The cloud has another name in the roster of the next process: what the ledger knows of its machines would protect nobody.
+#[test]
+fn cloud_that_the_roster_does_not_name_any_more_is_told_and_forgotten_on_demand() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(Span::from_min(5));
+    field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
+    field.run(Span::from_min(2));
+    let mut renamed = roster();
+    renamed.clouds = [CloudName::from("renamed")].into();
+    for pool in renamed.pools.values_mut() {
+        pool.cloud = "renamed".into();
+    }
+    assert_eq!(field.state.unnamed_clouds().len(), 0);
+    let mut next = field.restarted(renamed.clone());
+    let old = CloudName::from("os");
+    assert_eq!(next.state.unnamed_clouds().get(&old), Some(&10));
+    next.feed(Event::Command(Command::ForgetCloud("renamed".into())));
+    assert_eq!(next.state.unnamed_clouds().get(&old), Some(&10), "the roster names that one");
+    assert!(next.case("i004", FaultKind::NotReady).is_some());
+    next.feed(Event::Command(Command::ForgetCloud(old)));
+    assert_eq!(next.state.unnamed_clouds().len(), 0);
+    assert!(
+        next.case("i004", FaultKind::NotReady).is_none(),
+        "nothing stays open about what is no concern any more"
+    );
+    let again = next.restarted(renamed);
+    assert_eq!(again.state.unnamed_clouds().len(), 0, "the ledger knows");
 }
 
 #[test]
@@ -257,8 +286,7 @@ fn a_checkpoint_keeps_what_limits_the_next_step() {
         (case.incident.rung, case.incident.tries, case.incident.not_before)
     };
     assert!(!begun(&field).is_empty() && stands(&field).1 > 1, "{:?} {:?}", begun(&field), stands(&field));
-    let start = Start { fence: Fence(2), acting: true };
-    let how = Restored { start, now: field.now, last_alive: Some(field.now) };
+    let how = field.next_begins();
     let again = Field::with(State::restore(roster(), how, field.state.checkpoint()));
     assert_eq!(begun(&again), begun(&field));
     assert_eq!(stands(&again), stands(&field));
@@ -409,7 +437,7 @@ fn what_was_proved_is_not_taken_for_another_that_was_tried_there() {
     let owned = roster().pools.into_values().next().unwrap().owned;
     let reboot =
         Call::Reboot { cloud: "os".into(), instance: "i001".into(), hard: false, owned: owned.clone() };
-    let delete = Call::DeleteInstance { cloud: "os".into(), instance: "i002".into(), owned };
+    let delete = Call::DeleteInstance { cloud: "os".into(), instance: "i002".into(), owned, rests_on: None };
     let rung = |rung| ladder(FaultKind::NotReady).iter().position(|known| *known == rung).unwrap() as u8;
     let mut records = Vec::from(tried(1, "i001", rung(Rung::Reboot), reboot));
     records.extend(tried(2, "i002", rung(Rung::Replace), delete));
@@ -502,4 +530,132 @@ fn clock_that_steps_back_by_milliseconds_delays_no_repair() {
         field.now = now;
     }
     assert!(field.destructive_calls() > 1, "{:?}", field.calls);
+}
+
+/// A replacement took effect, and its successor is waited for. A rotation of the ledger forgets neither: the next process does
+/// not ask the cloud about it, as if its call were still out.
+#[test]
+fn a_checkpoint_keeps_that_a_deletion_took_effect() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(Span::from_min(5));
+    let found = field.instances.get_mut("i004").unwrap();
+    found.state = InstanceState::Errored;
+    field.nodes.remove("i004");
+    let judged =
+        |field: &Field| field.records.iter().any(|it| matches!(it, Record::Judged { held: true, .. }));
+    field.run_until(Span::from_min(60), judged);
+    assert!(judged(&field), "{:?}", field.calls);
+    let tried = |state: &State| state.desk().book.tried().clone();
+    let how = field.next_begins();
+    let whole = State::restore(roster(), how, field.records.clone());
+    let rotated = State::restore(roster(), how, field.state.checkpoint());
+    let phases =
+        |state: &State| state.desk().book.flights.values().map(|it| it.phase.clone()).collect::<Vec<_>>();
+    assert!(matches!(phases(&rotated)[..], [Phase::Proving { .. }]), "{:?}", phases(&rotated));
+    assert_eq!(phases(&rotated), phases(&whole));
+    assert_eq!(tried(&rotated), tried(&whole));
+}
+
+/// Twice within the hour a reboot cured it; the third one is answered as changed, which is no try. The next process climbed all
+/// the same, because two tries were counted before, and the machine was deleted.
+#[test]
+fn reboot_that_was_no_try_is_no_step_in_the_next_process() {
+    let mut roster = roster();
+    let pool = roster.pools.values_mut().next().unwrap();
+    pool.repair.rejoin = Mode::Off;
+    let mut field = Field::new(roster.clone()).populate(10);
+    field.run(Span::from_min(5));
+    let falls_silent = |field: &mut Field| {
+        let calls = field.calls.len();
+        field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
+        field.run_until(Span::from_min(60), |field| field.calls.len() > calls);
+        assert!(field.calls.len() > calls, "{}", field.held("i004", FaultKind::NotReady));
+    };
+    for _ in 0..2 {
+        falls_silent(&mut field);
+        field.boots("i004");
+        field.run(Span::from_min(4));
+        assert!(field.case("i004", FaultKind::NotReady).is_none(), "it helped");
+    }
+    field.denial = Some(Outcome::Moved { text: "the server is locked".into() });
+    falls_silent(&mut field);
+    let stands = |field: &Field| {
+        let incident = &field.case("i004", FaultKind::NotReady).unwrap().incident;
+        (incident.rung, incident.tries)
+    };
+    let before = stands(&field);
+    assert_eq!(stands(&field.restarted(roster)), before);
+}
+
+/// A pool of bare metal, whose machines boot for an hour: the patience of a reboot is its pool's in the next process, too.
+#[test]
+fn patience_of_a_slow_pool_outlives_a_restart() {
+    let mut roster = roster();
+    let pool = roster.pools.values_mut().next().unwrap();
+    pool.repair.rejoin = Mode::Off;
+    pool.deadlines.join_within = Some(Span::from_min(60));
+    let mut field = Field::new(roster.clone()).populate(10);
+    field.run(Span::from_min(5));
+    field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
+    let not_before = |field: &Field| field.case("i004", FaultKind::NotReady)?.incident.not_before;
+    field.run_until(Span::from_min(90), |field| not_before(field).is_some());
+    let before = not_before(&field);
+    assert!(before > Some(field.now + Span::from_min(55)), "{before:?}");
+    let after = not_before(&field.restarted(roster));
+    assert!(after >= before, "{after:?} {before:?}");
+}
+
+/// The process died before it could say that its deletion took effect, and the successor is there when the next one looks: it is
+/// the proof, although the next process never saw it being made.
+#[test]
+fn successor_that_came_before_the_verdict_proves_the_replacement() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(Span::from_min(5));
+    field.instances.get_mut("i004").unwrap().state = InstanceState::Errored;
+    field.nodes.remove("i004");
+    field.mute = Some(Vec::new());
+    field.run_until(Span::from_min(60), |field| !field.calls.is_empty());
+    let call = field.calls.first().cloned().expect("it is replaced");
+    field.apply(&call);
+    field.add_machine("new", true);
+    let mut field = field.restarted(roster());
+    field.run(Span::from_min(10));
+    let helped = |it: &Record| matches!(it, Record::Width { proved: Some(_), .. });
+    assert!(field.records.iter().any(helped), "its successor answers");
+    assert!(field.state.desk().book.flights.is_empty());
+}
+
+/// A person cordons a Node, and deletes it hours later while no process runs: what kubelets said of the cordon is forgotten by
+/// then. The next process knows it by the ledger, and leaves the machine alone.
+#[test]
+fn node_that_was_cordoned_and_is_deleted_while_nobody_watches_was_drained() {
+    for rotated in [false, true] {
+        let mut field = Field::new(roster()).populate(10);
+        field.run(Span::from_min(5));
+        field.nodes.get_mut("i004").unwrap().cordoned = true;
+        field.run(Span::from_min(5));
+        if rotated {
+            field.records = field.state.checkpoint();
+        }
+        field.nodes.remove("i004");
+        let mut field = field.restarted(roster());
+        field.run(Span::from_min(240));
+        assert_eq!(field.calls, [], "rotated: {rotated}");
+        assert!(field.records.iter().any(|record| matches!(record, Record::Left { .. })));
+    }
+}
+
+/// The cordon was taken back: its Node went for another reason.
+#[test]
+fn node_whose_cordon_was_taken_back_is_missed() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(Span::from_min(5));
+    for cordoned in [true, false] {
+        field.nodes.get_mut("i004").unwrap().cordoned = cordoned;
+        field.run(Span::from_min(5));
+    }
+    field.nodes.remove("i004");
+    let mut field = field.restarted(roster());
+    field.run(Span::from_min(60));
+    assert!(matches!(field.calls.first(), Some(Call::Reboot { .. })), "{:?}", field.calls);
 }

@@ -9,7 +9,7 @@ use reveille_core::model::incident::{FaultKind, IncidentKey, Subject};
 use reveille_core::model::instance::Instance;
 use reveille_core::model::network::{Route, Router};
 use reveille_core::model::node::{Condition, Ready};
-use reveille_core::model::roster::Pool;
+use reveille_core::model::roster::{Pool, Roster};
 use reveille_core::model::time::Span;
 
 use super::fixture::{CLOUD, Field, instance, node, port, roster};
@@ -24,12 +24,16 @@ fn route(destination: &str, next_hop: &str) -> Route {
     Route { destination: destination.parse().unwrap(), next_hop: ip(next_hop) }
 }
 
-/// Five machines, and a router with one route in the pod range that no node needs.
-fn routed(clouds: &[&str], route: Route) -> Field {
+fn with_router(clouds: &[&str]) -> Roster {
     let mut wanted = roster();
     wanted.network.router = Some((CLOUD.into(), "r-1".into()));
     wanted.clouds = clouds.iter().map(|name| (*name).into()).collect();
-    let mut field = Field::new(wanted).populate(5);
+    wanted
+}
+
+/// Five machines, and a router with one route in the pod range that no node needs.
+fn routed(clouds: &[&str], route: Route) -> Field {
+    let mut field = Field::new(with_router(clouds)).populate(5);
     field.routers = vec![Router { id: "r-1".into(), routes: vec![route], limit: None }];
     field
 }
@@ -224,6 +228,22 @@ fn router_that_was_given_room_gets_its_route() {
     field.run(Span::from_min(31));
     assert!(field.calls.len() > refused, "the route is tried again");
     assert_eq!(field.state.desk().route_limit(&"r-1".into()), None, "it was accepted");
+}
+
+/// Neutron refuses a route whose next hop is on no network of the router (400 InvalidRoutes) while that leg is attached anew.
+#[test]
+fn route_that_was_refused_for_a_while_is_made_when_it_may_be() {
+    let mut field = routed(&[CLOUD], route("198.20.0.0/24", "10.8.0.7"));
+    let node = field.nodes.get_mut("i001").unwrap();
+    node.addresses = Box::new([ip("10.8.0.9")]);
+    node.pod_ranges = Box::new(["198.19.7.0/24".parse().unwrap()]);
+    field.refuses = Some(Outcome::Refused { text: "400 InvalidRoutes: the nexthop is not connected".into() });
+    field.run(Span::from_min(60));
+    let refused = field.calls.len();
+    assert!((2..=6).contains(&refused), "tried again, and seldom: {refused}");
+    let mut field = field.restarted(with_router(&[CLOUD]));
+    field.run(Span::from_min(90));
+    assert!(matches!(field.calls.first(), Some(Call::AddRoutes { .. })), "{:?}", field.calls);
 }
 
 /// Two dead routes. The port of one next hop is created again right before the removal, which is refused for both.

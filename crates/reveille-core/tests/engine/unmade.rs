@@ -38,8 +38,10 @@ fn not_deleted_in(state: InstanceState) {
         field.run(s(10));
     }
     assert!(field.calls.is_empty(), "after {}: {:?}", field.now.since(begun), field.calls);
-    // Once nobody has it in hand any more, it is repaired as any other, gently first.
+    // Once nobody has it in hand any more, it boots; when that did not help it is repaired as any other, gently first.
     field.instances.get_mut("i004").unwrap().state = InstanceState::Active;
+    field.run(Span::from_min(15));
+    assert_eq!(field.calls, []);
     field.run(Span::from_min(10));
     assert!(matches!(field.calls.first(), Some(Call::Reboot { .. })), "{:?}", field.calls);
 }
@@ -50,12 +52,13 @@ fn call_that_was_not_sent_is_no_try_although_its_answer_is_late() {
     let mut field = Field::new(roster()).populate(10);
     field.run(Span::from_min(5));
     field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
-    (field.is_mute, field.deaf) = (true, true);
+    (field.mute, field.deaf) = (Some(Vec::new()), true);
     let end = field.now + Span::from_min(240);
     let mut given_up = None;
-    while field.now < end {
+    let is_out = |field: &Field| field.mute.as_ref().is_some_and(|out| !out.is_empty());
+    while field.now < end || is_out(&field) {
         field.run(s(10));
-        if field.mute.is_empty() {
+        if !is_out(&field) {
             continue;
         }
         // A call without an answer is given up after three minutes.
@@ -64,7 +67,7 @@ fn call_that_was_not_sent_is_no_try_although_its_answer_is_late() {
         }
         given_up = None;
         let text: Arc<str> = "leadership could not be proved".into();
-        for intent in std::mem::take(&mut field.mute) {
+        for intent in field.mute.replace(Vec::new()).unwrap_or_default() {
             let outcome = Outcome::NotSent { text: text.clone(), retry_after: None };
             field.feed(Event::Done { intent, outcome });
         }
@@ -75,6 +78,62 @@ fn call_that_was_not_sent_is_no_try_although_its_answer_is_late() {
     let before = field.state.desk().book.tried().clone();
     let field = field.restarted(roster());
     assert_eq!(field.state.desk().book.tried(), &before, "as the ledger tells it");
+}
+
+/// The one that is silent, and what is done to it in six hours in which each call is answered so and nothing comes of it.
+fn calls_to_one_that_is_silent(answer: Outcome) -> Field {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(Span::from_min(5));
+    field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
+    field.refuses = Some(answer);
+    field.run(Span::from_min(360));
+    assert!(field.calls.len() > 3, "it is tried again: {:?}", field.calls);
+    field
+}
+
+/// nova-api is restarted behind its proxy for hours: 502, and the log of actions shows no reboot. Neither a power cycle nor a
+/// deletion follows from that.
+#[test]
+fn reboots_without_an_answer_and_a_trace_lead_to_nothing_harsher() {
+    let field = calls_to_one_that_is_silent(Outcome::Unknown { text: "502 Bad Gateway".into() });
+    let soft = |call: &Call| matches!(call, Call::Reboot { hard: false, .. });
+    assert!(field.calls.iter().all(soft), "{:?}", field.calls);
+    let mut field = field.restarted(roster());
+    field.refuses = None;
+    field.run(Span::from_min(90));
+    assert!(soft(&field.calls[0]), "{:?}", field.calls);
+}
+
+/// What was refused may be allowed in an hour, and is no reason to delete.
+#[test]
+fn reboot_that_is_refused_leads_to_nothing_harsher() {
+    let mut field = calls_to_one_that_is_silent(Outcome::Refused { text: "400: not now".into() });
+    let soft = |call: &Call| matches!(call, Call::Reboot { hard: false, .. });
+    assert!(field.calls.iter().all(soft), "{:?}", field.calls);
+    let before = field.calls.len();
+    field.refuses = None;
+    field.run(Span::from_min(60));
+    assert!(soft(&field.calls[before]), "{:?}", field.calls);
+}
+
+/// EC2 has no room to start what our own stop left off: five hundreds for an hour, and it is started when there is.
+#[test]
+fn machine_that_could_not_be_started_twice_is_started_when_it_can_be() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(Span::from_min(5));
+    field.instances.get_mut("i004").unwrap().state = InstanceState::Stopped;
+    field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
+    field.refuses = Some(Outcome::Unknown { text: "503 InsufficientInstanceCapacity".into() });
+    field.run(Span::from_min(60));
+    let before = field.calls.len();
+    assert!(
+        before > 2 && field.calls.iter().all(|call| matches!(call, Call::Start { .. })),
+        "{:?}",
+        field.calls
+    );
+    field.refuses = None;
+    field.run(Span::from_min(60));
+    assert!(field.calls.len() > before, "it is started: {:?}", field.calls);
 }
 
 fn denied() -> Option<Outcome> {
@@ -209,4 +268,24 @@ fn call_that_was_never_sent_is_made_when_it_can_be() {
         field.calls.len() > tried,
         "{tried} calls that were not sent, then none in ten hours; given up: {case:?}"
     );
+}
+
+/// Somebody deletes a machine, and our own deletion of it comes a moment later: it is their deed, and they may be at work on
+/// the next one.
+#[test]
+fn deletion_that_somebody_else_was_faster_with_is_theirs() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(Span::from_min(5));
+    let found = field.instances.get_mut("i004").unwrap();
+    (found.state, found.fault) = (InstanceState::Errored, Some(fault()));
+    field.nodes.remove("i004");
+    field.denial = Some(Outcome::AlreadySo { text: "there is no instance i004".into() });
+    field.run_until(Span::from_min(120), |field| !field.calls.is_empty());
+    assert!(matches!(field.calls[..], [Call::DeleteInstance { .. }]), "{:?}", field.calls);
+    field.delete_machine("i004");
+    field.run(Span::from_min(5));
+    let others = field.records.iter().filter(|record| matches!(record, Record::OthersActed { .. }));
+    assert_eq!(others.count(), 1, "the pool is left alone for a while");
+    let held = |record: &Record| matches!(record, Record::Judged { held: true, .. });
+    assert!(!field.records.iter().any(held), "it earns nothing");
 }

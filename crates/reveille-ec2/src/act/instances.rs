@@ -104,7 +104,12 @@ async fn stopped(account: &Account, id: &InstanceId) -> Result<(), String> {
 }
 
 /// Ends the instance: through the group that owns it, which makes another, or by itself.
-pub(super) async fn end(account: &Account, id: &InstanceId, owned: &Ownership) -> Outcome {
+pub(super) async fn end(
+    account: &Account,
+    id: &InstanceId,
+    owned: &Ownership,
+    rests_on: Option<InstanceState>,
+) -> Outcome {
     let writing = Writing::new(format!("end instance {id}"));
     let gone = || Outcome::AlreadySo { text: Arc::from(format!("there is no instance {id}")) };
     let wire = match account.wire_instance(id).await {
@@ -117,6 +122,10 @@ pub(super) async fn end(account: &Account, id: &InstanceId, owned: &Ownership) -
     }
     if let Some(outcome) = disowned(&wire, owned, &writing) {
         return outcome;
+    }
+    // Somebody stopped or started it since: EC2 ends an instance in any state.
+    if rests_on.is_some_and(|state| state != wire.state()) {
+        return writing.moved(&format!("its state is {} by now", wire.state_name()));
     }
     let member = match account.member(id).await {
         Ok(member) => member,

@@ -41,7 +41,9 @@ impl Account {
                 instances::power_cycle(self, instance, owned).await
             }
             Call::Start { instance, owned, .. } => instances::start(self, instance, owned).await,
-            Call::DeleteInstance { instance, owned, .. } => instances::end(self, instance, owned).await,
+            Call::DeleteInstance { instance, owned, rests_on, .. } => {
+                instances::end(self, instance, owned, *rests_on).await
+            }
             Call::NudgeGroup { .. } => {
                 refuse("EC2 applies every change of a group by itself; there is nothing to nudge")
             }

@@ -2,7 +2,7 @@
 
 use reveille_core::effect::{Call, Outcome};
 use reveille_core::model::id::{GroupId, InstanceId, PortId};
-use reveille_core::model::instance::Mark;
+use reveille_core::model::instance::{InstanceState, Mark};
 use reveille_core::model::roster::Ownership;
 
 use super::fake::{Reply, Seen, aws, fault, owned, perform};
@@ -22,7 +22,12 @@ fn start() -> Call {
 }
 
 fn end() -> Call {
-    Call::DeleteInstance { cloud: aws(), instance: one(), owned: owned() }
+    Call::DeleteInstance {
+        cloud: aws(),
+        instance: one(),
+        owned: owned(),
+        rests_on: Some(InstanceState::Active),
+    }
 }
 
 fn in_state(state: &'static str) -> impl Fn(&Seen) -> Option<Reply> {
@@ -74,7 +79,7 @@ async fn instance_without_pool_mark_is_not_touched() {
         Call::Reboot { cloud: cloud(), instance: instance(), hard: false, owned: owned.clone() },
         Call::Reboot { cloud: cloud(), instance: instance(), hard: true, owned: owned.clone() },
         Call::Start { cloud: cloud(), instance: instance(), owned: owned.clone() },
-        Call::DeleteInstance { cloud: cloud(), instance: instance(), owned: owned.clone() },
+        Call::DeleteInstance { cloud: cloud(), instance: instance(), owned: owned.clone(), rests_on: None },
     ] {
         let state = if matches!(call, Call::Start { .. }) { "stopped" } else { "running" };
         for group in [false, true] {
@@ -105,6 +110,16 @@ async fn instance_that_does_not_run_is_not_rebooted() {
     let (outcome, changes) = perform(&reboot(), in_state("running")).await;
     begins(&outcome, "accepted");
     assert_eq!(changes, ["RebootInstances InstanceId.1=i-1"]);
+}
+
+/// Its end was decided while it ran; somebody stopped it since, or has it started again.
+#[tokio::test]
+async fn instance_in_another_state_is_not_ended() {
+    for state in ["stopping", "stopped", "pending", "hibernating"] {
+        let (outcome, changes) = perform(&end(), in_state(state)).await;
+        begins(&outcome, "changed meanwhile");
+        assert_eq!(changes, [""; 0], "{state}");
+    }
 }
 
 #[tokio::test]

@@ -126,9 +126,9 @@ fn calls() -> Vec<Call> {
         Call::Reboot { cloud: cloud(), instance: instance("i-free"), hard: false, owned: owned() },
         Call::Reboot { cloud: cloud(), instance: instance("i-free"), hard: true, owned: owned() },
         Call::Start { cloud: cloud(), instance: instance("i-off"), owned: owned() },
-        Call::DeleteInstance { cloud: cloud(), instance: instance("i-1"), owned: owned() },
-        Call::DeleteInstance { cloud: cloud(), instance: instance("i-free"), owned: owned() },
-        Call::DeleteNode { name: NodeName::from("n"), uid: NodeUid::from("u") },
+        Call::DeleteInstance { cloud: cloud(), instance: instance("i-1"), owned: owned(), rests_on: None },
+        Call::DeleteInstance { cloud: cloud(), instance: instance("i-free"), owned: owned(), rests_on: None },
+        Call::DeleteNode { name: NodeName::from("n"), uid: NodeUid::from("u"), boot_id: None },
     ]
 }
 

@@ -202,9 +202,10 @@ fn plain(text: &str) -> Arc<str> {
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::net::SocketAddr;
 
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-    use tokio::net::TcpListener;
+    use tokio::net::{TcpListener, TcpSocket};
 
     use super::*;
 
@@ -292,9 +293,10 @@ mod tests {
         assert_eq!(announced("Amazon EC2", &Metadata::Nowhere).await, Reading::Read(None));
         let torn = serve(&[(REBALANCE, "<html>")]).await;
         assert!(matches!(announced("QEMU", &Metadata::At(torn)).await, Reading::CannotTell(_)));
-        let closed = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let gone = format!("http://{}", closed.local_addr().unwrap());
-        drop(closed);
+        // Bound, so that no other test gets the port, and never listening.
+        let silent = TcpSocket::new_v4().unwrap();
+        silent.bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+        let gone = format!("http://{}", silent.local_addr().unwrap());
         assert!(matches!(announced("QEMU", &Metadata::At(gone)).await, Reading::CannotTell(_)));
     }
 }

@@ -1,6 +1,7 @@
 //! Facts as they are read of servers in this process and of a folder laid out as a machine, and what the checks make of them.
 
 use std::fs;
+use std::net::SocketAddr;
 use std::os::unix::net::UnixListener;
 use std::sync::Arc;
 use std::time::Instant;
@@ -11,7 +12,7 @@ use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
 use reveille_agent::checkup::facts::{ConfigSeen, Joined, SocketSeen};
 use reveille_agent::checkup::{Check, Result as Came, checkup};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 
 use super::*;
 use crate::pem;
@@ -175,8 +176,10 @@ async fn each_wrong_server_is_told_by_the_check_that_it_fails() {
         node: None,
     };
     let malformed = Says { cluster_info: r#"{"data":{"kubeconfig":"clusters: ["}}"#.to_owned(), ..says() };
-    let (closed, gone) = listener().await;
-    drop(closed);
+    // Held for the whole test, and never listening: a port that is given back may be the next server's.
+    let silent = TcpSocket::new_v4().unwrap();
+    silent.bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+    let gone = Endpoint { host: "127.0.0.1".to_owned(), port: silent.local_addr().unwrap().port() };
     for (server, check, cause) in [
         (Answering { endpoint: gone }, "reach", "server-endpoint-wrong"),
         (plain(b"HTTP/1.0 400 Bad Request\r\nserver: nginx\r\n\r\n").await, "tls", "server-endpoint-wrong"),

@@ -66,7 +66,8 @@ pub(super) async fn owned(
 ) -> Result<Instance, Outcome> {
     match project.instance(id).await {
         Ok(Some(instance)) => disowned(&instance, owned, writing).map_or(Ok(instance), Err),
-        Ok(None) => Err(writing.refuse("there is no such instance")),
+        // It went, or the credential leads elsewhere: whichever it is, the next reads tell.
+        Ok(None) => Err(writing.moved("there is no such instance by now")),
         Err(error) => Err(writing.unread(&error)),
     }
 }
@@ -74,26 +75,33 @@ pub(super) async fn owned(
 /// The answer, when the server does not carry the marks on which the call rests.
 fn disowned(instance: &Instance, owned: &Ownership, writing: &Writing) -> Option<Outcome> {
     let mark = owned.lacking(&instance.marks)?;
-    Some(Outcome::Moved { text: writing.text(&format!("the server does not carry {mark}")) })
+    Some(writing.moved(&format!("the server does not carry {mark}")))
 }
 
 /// The answer, when somebody has the server in hand by now: it is locked, at work, or not in the state on which the call rests.
 fn handled(instance: &Instance, rests_on: InstanceState, writing: &Writing) -> Option<Outcome> {
+    let moved = |cause: &str| Some(writing.moved(cause));
     if instance.locked {
-        return Some(writing.refuse(LOCKED));
+        return moved(LOCKED);
     }
-    let moved = |cause: &str| Some(Outcome::Moved { text: writing.text(cause) });
-    if let Some(task) = &instance.task {
+    // A build's own task is the build that hangs.
+    if let Some(task) = instance.task.as_ref().filter(|_| instance.state != InstanceState::Building) {
         return moved(&format!("the cloud says task {task} by now"));
     }
     match rests_on {
         wanted if instance.state == wanted => None,
         InstanceState::Stopped => moved("it is not shut off by now"),
-        _ => moved("it does not run by now"),
+        InstanceState::Active => moved("it does not run by now"),
+        wanted => moved(&format!("its state is not {wanted:?} by now")),
     }
 }
 
-pub(super) async fn delete(project: &Project, id: &InstanceId, owned: &Ownership) -> Outcome {
+pub(super) async fn delete(
+    project: &Project,
+    id: &InstanceId,
+    owned: &Ownership,
+    rests_on: Option<InstanceState>,
+) -> Outcome {
     let writing = Writing::new(Service::Compute, format!("delete instance {id}"));
     let gone = || Outcome::AlreadySo { text: Arc::from(format!("there is no instance {id}")) };
     let instance = match project.instance(id).await {
@@ -107,8 +115,9 @@ pub(super) async fn delete(project: &Project, id: &InstanceId, owned: &Ownership
     if let Some(outcome) = disowned(&instance, owned, &writing) {
         return outcome;
     }
-    if instance.locked {
-        return writing.refuse(LOCKED);
+    // Nova deletes in any state: a server that its owner put into a rescue, or stopped, a moment ago would be lost.
+    if let Some(outcome) = handled(&instance, rests_on.unwrap_or(instance.state), &writing) {
+        return outcome;
     }
     let sent = project.client().send(&Request::delete(Service::Compute, &["servers", id.as_str()])).await;
     match sent {

@@ -42,7 +42,9 @@ impl Project {
                 instances::reboot(self, instance, owned, *hard).await
             }
             Call::Start { instance, owned, .. } => instances::start(self, instance, owned).await,
-            Call::DeleteInstance { instance, owned, .. } => instances::delete(self, instance, owned).await,
+            Call::DeleteInstance { instance, owned, rests_on, .. } => {
+                instances::delete(self, instance, owned, *rests_on).await
+            }
             Call::AskAgent { .. } => {
                 Writing::new(Service::Compute, call.to_string()).refuse("an agent is not a cloud's to ask")
             }

@@ -3,6 +3,7 @@
 use crate::fake::{Fake, Reply, Seen, Way, lines, nova_fault, os, owned, perform, reply, server, way};
 use reveille_core::effect::{Call, Outcome};
 use reveille_core::model::id::{InstanceId, NodeName, NodeUid};
+use reveille_core::model::instance::InstanceState;
 
 fn reboot(hard: bool) -> Call {
     Call::Reboot { cloud: os(), instance: InstanceId::from("a"), hard, owned: owned() }
@@ -12,8 +13,17 @@ fn start() -> Call {
     Call::Start { cloud: os(), instance: InstanceId::from("a"), owned: owned() }
 }
 
+fn delete_in(state: InstanceState) -> Call {
+    Call::DeleteInstance {
+        cloud: os(),
+        instance: InstanceId::from("a"),
+        owned: owned(),
+        rests_on: Some(state),
+    }
+}
+
 fn delete() -> Call {
-    Call::DeleteInstance { cloud: os(), instance: InstanceId::from("a"), owned: owned() }
+    delete_in(InstanceState::Active)
 }
 
 /// The server with its marks, in this state.
@@ -69,7 +79,7 @@ async fn instances_are_rebooted_and_started() {
         assert_eq!(seen[0].json(), body);
     }
     let cases: [(fn() -> Reply, &str); 8] = [
-        (|| nova_fault(409, "conflictingRequest", "Instance a is locked"), "refused"),
+        (|| nova_fault(409, "conflictingRequest", "Instance a is locked"), "changed"),
         (
             || {
                 nova_fault(
@@ -96,10 +106,10 @@ async fn instances_are_rebooted_and_started() {
 
 /// Nova would take most of these: a hard reboot runs a server that its owner stopped, paused or suspended a moment ago.
 #[tokio::test]
-async fn server_that_somebody_has_in_hand_is_not_rebooted_or_started() {
+async fn server_that_somebody_has_in_hand_is_not_touched() {
     let (locked, task) = (r#", "locked": true"#, r#", "OS-EXT-STS:task_state": "powering-off""#);
     let reboots = [reboot(false), reboot(true)];
-    let mut cases = vec![(start(), "SHUTOFF", task, "changed"), (start(), "SHUTOFF", locked, "refused")];
+    let mut cases = vec![(start(), "SHUTOFF", task, "changed"), (start(), "SHUTOFF", locked, "changed")];
     for call in reboots {
         for status in ["SHUTOFF", "PAUSED", "SUSPENDED", "SHELVED", "SHELVED_OFFLOADED", "RESCUE", "ERROR"] {
             cases.push((call.clone(), status, "", "changed"));
@@ -108,15 +118,22 @@ async fn server_that_somebody_has_in_hand_is_not_rebooted_or_started() {
             cases.push((call.clone(), status, "", "changed"));
         }
         cases.push((call.clone(), "ACTIVE", task, "changed"));
-        cases.push((call, "ACTIVE", locked, "refused"));
+        cases.push((call, "ACTIVE", locked, "changed"));
     }
     for status in ["ACTIVE", "PAUSED", "SUSPENDED", "SHELVED", "RESCUE", "ERROR", "REBOOT"] {
         cases.push((start(), status, "", "changed"));
     }
+    for status in ["SHUTOFF", "PAUSED", "SHELVED", "RESCUE", "ERROR", "REBOOT", "REBUILD", "VERIFY_RESIZE"] {
+        cases.push((delete(), status, "", "changed"));
+    }
+    cases.push((delete(), "ACTIVE", task, "changed"));
+    cases.push((delete_in(InstanceState::Errored), "ACTIVE", "", "changed"));
+    cases.push((delete_in(InstanceState::Errored), "HARD_REBOOT", "", "changed"));
+    cases.push((delete_in(InstanceState::Building), "ACTIVE", "", "changed"));
     for (call, status, more, begins) in cases {
         let (outcome, seen) = perform(&call, move |seen| match seen.method.as_str() {
             "GET" => seen.path.ends_with("/servers/a").then(|| server_in(status, more)),
-            _ => seen.path.ends_with("/action").then(|| reply(202, "")),
+            _ => seen.path.contains("/servers/a").then(|| reply(202, "")),
         })
         .await;
         assert_eq!(lines(&seen), [""; 0], "{call} in {status}{more}: {outcome}");
@@ -129,11 +146,11 @@ async fn deleting_looks_first() {
     let cases: [(Reply, Reply, &str, usize); 9] = [
         (server(""), reply(204, ""), "accepted", 1),
         (server(""), nova_fault(404, "itemNotFound", "no a"), "was so already", 1),
-        (server(""), nova_fault(409, "conflictingRequest", "Instance a is locked"), "refused", 1),
+        (server(""), nova_fault(409, "conflictingRequest", "Instance a is locked"), "changed", 1),
         (server(""), way(Way::Never), "unknown", 1),
         (server(r#", "OS-EXT-STS:task_state": "deleting""#), reply(204, ""), "was so already", 0),
         (server(r#", "OS-EXT-STS:vm_state": "deleted""#), reply(204, ""), "was so already", 0),
-        (server(r#", "locked": true"#), reply(204, ""), "refused", 0),
+        (server(r#", "locked": true"#), reply(204, ""), "changed", 0),
         (nova_fault(404, "itemNotFound", "no a"), reply(204, ""), "was so already", 0),
         (reply(404, "<html>"), reply(204, ""), "failed", 0),
     ];
@@ -163,7 +180,7 @@ async fn what_was_never_sent_did_not_happen() {
 
 #[tokio::test]
 async fn a_node_is_not_a_clouds_to_delete() {
-    let call = Call::DeleteNode { name: NodeName::from("n"), uid: NodeUid::from("u") };
+    let call = Call::DeleteNode { name: NodeName::from("n"), uid: NodeUid::from("u"), boot_id: None };
     let (outcome, seen) = perform(&call, |_| None).await;
     assert!(matches!(outcome, Outcome::Refused { .. }) && seen.is_empty(), "{outcome}");
 }

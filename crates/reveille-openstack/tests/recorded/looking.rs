@@ -5,6 +5,7 @@ use reveille_core::effect::{Look, ReadErrorKind};
 use reveille_core::event::Answer;
 use reveille_core::model::id::{CloudName, GroupId, InstanceId, NodeName, RouterId};
 use reveille_core::model::instance::InstanceState;
+use reveille_core::model::time::ServiceTime;
 
 fn os() -> CloudName {
     CloudName::from("os")
@@ -184,6 +185,9 @@ async fn actions_come_newest_first() {
     assert_eq!(&*actions[0].action, "reboot");
     assert_eq!(actions[0].message.as_deref(), Some("Error"));
     assert_eq!(actions[1].message, None);
+    let at = ServiceTime::parse(&actions[0].started);
+    assert_eq!(at, ServiceTime::parse("2026-11-21T10:00:00Z"), "Nova's times are UTC");
+    assert!(at.is_some());
     let gone = ask(&look, path, nova_fault(404, "itemNotFound", "no a")).await;
     assert_eq!(gone, Ok(Answer::Actions(Vec::new())));
 }

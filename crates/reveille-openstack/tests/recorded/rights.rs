@@ -101,7 +101,7 @@ fn calls() -> Vec<Call> {
         },
         Call::Reboot { cloud: os(), instance: instance(), hard: true, owned: owned() },
         Call::Start { cloud: os(), instance: instance(), owned: owned() },
-        Call::DeleteInstance { cloud: os(), instance: instance(), owned: owned() },
+        Call::DeleteInstance { cloud: os(), instance: instance(), owned: owned(), rests_on: None },
     ]
 }
 

@@ -69,7 +69,8 @@ async fn a_real_deletion_shows_among_the_changes() {
     let full = lister.list(true).await.unwrap();
     let (gone, stays) = (named(&full, "oa-3").id.clone(), named(&full, "oa-4").id.clone());
     let owned = rig.owned();
-    let delete = Call::DeleteInstance { cloud: os(), instance: gone.clone(), owned: owned.clone() };
+    let delete =
+        Call::DeleteInstance { cloud: os(), instance: gone.clone(), owned: owned.clone(), rests_on: None };
     assert!(matches!(project.perform(&delete).await, Outcome::Accepted { request: Some(_) }));
     until(&project, &gone, |now| now.is_none()).await;
     rig.machines.retain(|name| name != "oa-3");
@@ -85,7 +86,7 @@ async fn a_real_deletion_shows_among_the_changes() {
     assert!(changes.ports.iter().any(|(id, _)| *id == stays));
     rig.fault(&["stuck-deleting", "oa-4", "lost"]);
     until(&project, &stays, |now| now.is_some_and(|now| now.state == InstanceState::Deleting)).await;
-    let delete = Call::DeleteInstance { cloud: os(), instance: stays.clone(), owned };
+    let delete = Call::DeleteInstance { cloud: os(), instance: stays.clone(), owned, rests_on: None };
     assert!(matches!(project.perform(&delete).await, Outcome::AlreadySo { .. }));
     rig.lift(&["stuck-deleting", "oa-4", "lost"]);
 }

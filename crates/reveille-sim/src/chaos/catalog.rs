@@ -16,6 +16,7 @@ use reveille_core::model::time::Span;
 use super::Happening;
 use super::access;
 use super::dice::{Dice, Drawn, call, one, process};
+use super::hands;
 use super::hosting;
 use super::variety;
 use crate::drive::Mishap;
@@ -209,7 +210,12 @@ impl fmt::Display for UnknownFault {
 
 /// Every fault there is.
 pub fn all() -> impl Iterator<Item = &'static Entry> {
-    CATALOG.iter().chain(access::CATALOG).chain(hosting::CATALOG).chain(variety::CATALOG)
+    CATALOG
+        .iter()
+        .chain(access::CATALOG)
+        .chain(hosting::CATALOG)
+        .chain(variety::CATALOG)
+        .chain(hands::CATALOG)
 }
 
 impl Rates {
@@ -218,7 +224,8 @@ impl Rates {
         let beside = if seed >= access::SEEDS_FROM { access::CATALOG } else { &[] };
         let hosted = if seed >= hosting::SEEDS_FROM { hosting::CATALOG } else { &[] };
         let varied = if seed >= variety::SEEDS_FROM { variety::CATALOG } else { &[] };
-        let entries = CATALOG.iter().chain(beside).chain(hosted).chain(varied);
+        let by_hand = if seed >= hands::SEEDS_FROM { hands::CATALOG } else { &[] };
+        let entries = CATALOG.iter().chain(beside).chain(hosted).chain(varied).chain(by_hand);
         Self(entries.map(|entry| (entry.name, entry.rate)).collect())
     }
 
@@ -273,6 +280,7 @@ pub fn table() -> String {
     let (fleet, beside) = (lines(CATALOG, sum), lines(access::CATALOG, sum));
     let hosted = lines(hosting::CATALOG, sum);
     let varied = lines(variety::CATALOG, sum);
+    let (by_hand, by_hand_from) = (lines(hands::CATALOG, sum), hands::SEEDS_FROM);
     let (from, hosted_from, varied_from) = (access::SEEDS_FROM, hosting::SEEDS_FROM, variety::SEEDS_FROM);
     format!(
         "| fault | of 1000 happenings | what happens |\n| --- | ---: | --- |\n{fleet}\n\
@@ -288,7 +296,10 @@ pub fn table() -> String {
          | fault | beside 1000 happenings | what happens |\n| --- | ---: | --- |\n{hosted}\n\
          Courses of seeds from {varied_from} on are in fleets with variety, as real ones have it\n\
          (`chaos::variety`). What happens to these is drawn beside all others.\n\n\
-         | fault | beside 1000 happenings | what happens |\n| --- | ---: | --- |\n{varied}"
+         | fault | beside 1000 happenings | what happens |\n| --- | ---: | --- |\n{varied}\n\
+         In courses of seeds from {by_hand_from} on, each pool's roster lets us do everything, what a roster begins with and\n\
+         one class more, or any mixture, and keeps one, half or all of its machines; and operators have machines in hand.\n\n\
+         | fault | beside 1000 happenings | what happens |\n| --- | ---: | --- |\n{by_hand}"
     )
 }
 

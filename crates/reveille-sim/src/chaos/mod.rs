@@ -13,6 +13,7 @@
 pub mod access;
 pub mod catalog;
 mod dice;
+pub mod hands;
 pub mod hosting;
 pub mod variety;
 
@@ -78,7 +79,7 @@ pub struct Draft {
 #[derive(Clone, Debug)]
 pub struct Numbered {
     /// Counted from 0 for the fleet, from [`BESIDE`] for service users, from twice that for what a provider does, and from three
-    /// times that for what [`variety`] brings.
+    /// times that for what [`variety`] brings, and from four times that for what [`hands`] do.
     pub number: u32,
     /// How long after the beginning.
     pub after: Span,
@@ -134,16 +135,23 @@ impl Course {
         let fleet = happenings(&mut dice, rate, |dice| rates.draw(CATALOG, dice));
         let beside = beside(seed, rate, rates, &layout.access);
         dice.rng = Rng::new(seed, Stream::Provider);
-        let hosted = if layout.is_told_of_hosting() { provided(&mut dice, rate, rates) } else { Vec::new() };
+        let hosted = if layout.is_told_of_hosting() {
+            drawn_of(hosting::CATALOG, &mut dice, rate, rates)
+        } else {
+            Vec::new()
+        };
         let numbered = |from: u32, drawn: Vec<(Span, Happening)>| {
             (from..).zip(drawn).map(|(number, (after, what))| Numbered { number, after, what })
         };
         dice.rng = Rng::named(seed, "variety faults");
-        let varied = varied(&mut dice, rate, rates);
+        let varied = drawn_of(variety::CATALOG, &mut dice, rate, rates);
+        dice.rng = Rng::named(seed, "hands faults");
+        let by_hand = drawn_of(hands::CATALOG, &mut dice, rate, rates);
         let all = numbered(0, fleet)
             .chain(numbered(BESIDE, beside))
             .chain(numbered(2 * BESIDE, hosted))
             .chain(numbered(3 * BESIDE, varied))
+            .chain(numbered(4 * BESIDE, by_hand))
             .collect();
         Draft { layout, all, length: PRELUDE + rate.length }
     }
@@ -194,25 +202,18 @@ fn happenings(dice: &mut Dice, rate: Rate, draw: impl Fn(&mut Dice) -> Drawn) ->
     happenings
 }
 
-/// What happens to service users, as much more seldom than to the fleet as its faults weigh less.
+/// What happens to service users.
 fn beside(seed: u64, rate: Rate, rates: &Rates, users: &Access) -> Vec<(Span, Happening)> {
-    let Some(rate) = seldomer(rate, rates, access::CATALOG) else { return Vec::new() };
     let (machines, pools) = (Vec::new(), Vec::new());
     let rng = Rng::new(seed, Stream::Roles);
     let mut dice = Dice { rng, machines, pools, holders: access::holders(users) };
-    happenings(&mut dice, rate, |dice| rates.draw(access::CATALOG, dice))
+    drawn_of(access::CATALOG, &mut dice, rate, rates)
 }
 
-/// What a provider does, as much more seldom as well.
-fn provided(dice: &mut Dice, rate: Rate, rates: &Rates) -> Vec<(Span, Happening)> {
-    let Some(rate) = seldomer(rate, rates, hosting::CATALOG) else { return Vec::new() };
-    happenings(dice, rate, |dice| rates.draw(hosting::CATALOG, dice))
-}
-
-/// What happens in fleets with variety, as much more seldom as well.
-fn varied(dice: &mut Dice, rate: Rate, rates: &Rates) -> Vec<(Span, Happening)> {
-    let Some(rate) = seldomer(rate, rates, variety::CATALOG) else { return Vec::new() };
-    happenings(dice, rate, |dice| rates.draw(variety::CATALOG, dice))
+/// What this sheet holds, as much more seldom than what happens to the fleet as its faults weigh less.
+fn drawn_of(sheet: &'static [Entry], dice: &mut Dice, rate: Rate, rates: &Rates) -> Vec<(Span, Happening)> {
+    let Some(rate) = seldomer(rate, rates, sheet) else { return Vec::new() };
+    happenings(dice, rate, |dice| rates.draw(sheet, dice))
 }
 
 /// How often something on this sheet happens beside the fleet; none where nothing on it does.
@@ -251,6 +252,9 @@ fn layout(seed: u64, machines: u32, rates: &Rates) -> Layout {
     }
     if seed >= variety::SEEDS_FROM || rates.sum(variety::CATALOG) > 0 {
         variety::draw(&mut layout);
+    }
+    if seed >= hands::SEEDS_FROM {
+        hands::draw(&mut layout);
     }
     layout
 }

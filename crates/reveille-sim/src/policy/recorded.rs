@@ -73,7 +73,7 @@ impl Recorded {
             | Event::Recorded(_)
             | Event::RecordFailed(_)
             | Event::Done { .. }
-            | Event::Command(Command::ConfirmCluster(_))
+            | Event::Command(Command::ConfirmCluster(_) | Command::ForgetCloud(_))
             | Event::Tick => false,
         }
     }

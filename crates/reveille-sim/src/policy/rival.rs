@@ -240,7 +240,12 @@ fn calls_of(deed: &Deed, world: &World) -> Vec<Call> {
         // A cloud that denies the server when asked for it answers a call about it with 404, too.
         Deed::Delete(id) | Deed::Reboot(id) if world.glance_server(id) == Some(None) => Vec::new(),
         Deed::Delete(id) => {
-            vec![Call::DeleteInstance { cloud: cloud(), instance: id.clone(), owned: world.any_marks_of(id) }]
+            vec![Call::DeleteInstance {
+                cloud: cloud(),
+                instance: id.clone(),
+                owned: world.any_marks_of(id),
+                rests_on: None,
+            }]
         }
         Deed::Reboot(id) => vec![Call::Reboot {
             cloud: cloud(),
@@ -248,7 +253,9 @@ fn calls_of(deed: &Deed, world: &World) -> Vec<Call> {
             hard: false,
             owned: world.any_marks_of(id),
         }],
-        Deed::DeleteNode(name, uid) => vec![Call::DeleteNode { name: name.clone(), uid: uid.clone() }],
+        Deed::DeleteNode(name, uid) => {
+            vec![Call::DeleteNode { name: name.clone(), uid: uid.clone(), boot_id: None }]
+        }
         Deed::PutRules(rules) => {
             vec![Call::AddRules { cloud: cloud(), group: GROUP.into(), rules: rules.clone() }]
         }

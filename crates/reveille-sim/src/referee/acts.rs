@@ -278,6 +278,24 @@ impl Referee {
         }
     }
 
+    /// A machine that an operator let boot, and that will be back, has the time that its roster gives it, from when the log of
+    /// actions was read after that.
+    fn judge_let_boot(
+        &mut self,
+        call: &Call,
+        id: &InstanceId,
+        ground: &Ground,
+        pool: &Pool,
+        scene: &Scene<'_>,
+    ) {
+        let time = time_to_boot(pool);
+        let Some(at) = scene.world.let_boot_at(id).filter(|_| ground.comes_up) else { return };
+        let is_known = self.evidence.get(id).is_some_and(|read| at < *read);
+        if is_known && self.felt(at) + SLACK < time && !matches!(call, Call::DeleteNode { .. }) {
+            self.foul("let boot", format!("{call}: a person let it boot a moment ago"));
+        }
+    }
+
     /// A machine that was rebooted, boots, and will be back has the time that its roster gives it.
     fn judge_mid_boot(
         &mut self,
@@ -287,7 +305,7 @@ impl Referee {
         pool: &Pool,
         scene: &Scene<'_>,
     ) {
-        let time = pool.deadlines.join_within.unwrap_or(Span::ZERO) + pool.deadlines.dwell;
+        let time = time_to_boot(pool);
         let Some(boot) = scene.world.booted_at(id).flatten().filter(|_| ground.comes_up) else { return };
         let reboots = |call: &Call| matches!(call, Call::Reboot { instance, .. } if instance == id);
         let rebooted = self.intents.values().any(|earlier| {
@@ -318,7 +336,9 @@ impl Referee {
         let same = |other: &&Intent| {
             other.incident == intended.incident && kind_and_thing(&other.call) == kind_and_thing(call)
         };
-        let made = |other: &&Intent| other.called.is_some() && !other.came_to_nothing;
+        // What nobody answered, and of which no trace was found, was not made for all that can be known.
+        let unmade = |other: &Intent| other.came_to_nothing || other.failed && !other.held;
+        let made = |other: &&Intent| other.called.is_some() && !unmade(other);
         let times = self.intents.values().filter(made).filter(same).count();
         if times > TOO_OFTEN {
             self.foul("too often", format!("{call}, for the {times}th time"));
@@ -328,6 +348,7 @@ impl Referee {
         let Some(pool) = pool else { return };
         self.judge_refusals(intent, intended.incident, call, ground);
         self.judge_mid_boot(call, id, ground, pool, scene);
+        self.judge_let_boot(call, id, ground, pool, scene);
         let patience = match kind {
             FaultKind::NeverJoined => pool.deadlines.join_within.unwrap_or(Span::ZERO),
             FaultKind::NotReady => pool.deadlines.not_ready_within,
@@ -405,7 +426,7 @@ fn machine_of(call: &Call, scene: &Scene<'_>) -> Option<InstanceId> {
         | Call::Start { instance, .. }
         | Call::DeleteInstance { instance, .. } => Some(instance.clone()),
         // Under another uid it is another object, which the API refuses to delete.
-        Call::DeleteNode { name, uid } => scene.world.machine_behind(name, uid),
+        Call::DeleteNode { name, uid, boot_id } => scene.world.machine_behind(name, uid, boot_id.as_ref()),
         Call::SetPortGroups { port, .. } | Call::AddPortPairs { port, .. } => {
             scene.world.machine_of_port(port)
         }
@@ -434,4 +455,9 @@ fn kind_and_thing(call: &Call) -> (u8, String) {
         }
         Call::AskAgent { agent, .. } => (13, agent.to_string()),
     }
+}
+
+/// The time that its roster gives a machine of this pool to boot and to stay well.
+fn time_to_boot(pool: &Pool) -> Span {
+    pool.deadlines.join_within.unwrap_or(Span::ZERO) + pool.deadlines.dwell
 }

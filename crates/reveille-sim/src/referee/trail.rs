@@ -97,7 +97,8 @@ impl Referee {
         if intent.failed {
             return;
         }
-        if let Some(given_up) = intent.called.map(|at| at + ANSWER_WITHIN).filter(|at| *at <= now) {
+        let given_up = intent.called.map(|at| at + ANSWER_WITHIN).filter(|at| *at <= now);
+        if let Some(given_up) = given_up.filter(|_| !outcome.never_happened()) {
             intent.done_at = Some(given_up);
             return;
         }
@@ -155,7 +156,8 @@ impl Referee {
         let Some(booted) = scene.world.booted_at(instance) else { return };
         // A person rebooted it a moment before, and no answer said which request was ours (seed 3220326).
         let a_moment_before = |boot: Time| boot < called && called.since(boot) < Span::from_min(1);
-        if !credited.answered && booted.is_some_and(a_moment_before) {
+        let unseen = |boot: Time| scene.world.is_let_boot_unseen(instance, boot);
+        if booted.is_some_and(|boot| unseen(boot) || !credited.answered && a_moment_before(boot)) {
             return;
         }
         if booted.is_none_or(|boot| boot < called) {

@@ -238,6 +238,7 @@ impl Timeline {
             | Record::Started { .. }
             | Record::Cluster { .. }
             | Record::Born { .. }
+            | Record::Cordoned { .. }
             | Record::Traced { .. }
             | Record::Forgotten { .. }
             | Record::Departed { .. }

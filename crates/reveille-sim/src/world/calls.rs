@@ -4,6 +4,8 @@
 //! precondition that a call carries (a revision, a uid, a state) is held against the truth at the moment of effect, as
 //! the real APIs do. A [`CallLie`] makes one call do nothing, or hides what it did.
 
+use std::sync::Arc;
+
 use reveille_core::effect::{Call, Outcome, ReadErrorKind};
 use reveille_core::event::Event;
 use reveille_core::model::id::{GroupId, InstanceId, IntentId, NodeName, NodeUid, PortId};
@@ -90,7 +92,12 @@ impl World {
                 Some(denied("403 Forbidden: rule:update is disallowed by policy"))
             }
             (_, None) if self.is_call_to_another_project(call) || troubled && self.lies.elsewhere => {
-                Some(refused("404 Not Found: not in this project"))
+                // The adapter reads an instance before it acts on it, and finds none.
+                Some(match call {
+                    Call::Reboot { .. } | Call::Start { .. } => moved("there is no such instance by now"),
+                    Call::DeleteInstance { .. } => already("there is no such instance"),
+                    _ => refused("404 Not Found: not in this project"),
+                })
             }
             (_, Some(ReadErrorKind::Unauthorized)) => Some(denied("401 Unauthorized")),
             (_, Some(ReadErrorKind::Unavailable)) => Some(failed("503 Service Unavailable")),
@@ -148,6 +155,13 @@ impl World {
                 let outcome = self.carry_out(call);
                 (outcome.clone(), outcome)
             }
+            Some(CallLie::Rescued) => {
+                if let Call::Reboot { instance, .. } | Call::DeleteInstance { instance, .. } = call {
+                    self.rescue_first(instance);
+                }
+                let outcome = self.carry_out(call);
+                (outcome.clone(), outcome)
+            }
             _ => {
                 let outcome = self.carry_out(call);
                 (outcome.clone(), outcome)
@@ -155,11 +169,21 @@ impl World {
         }
     }
 
-    /// A performer reads an instance directly before it touches it, and compares its marks with those that the call carries.
-    fn refused_for_its_marks(&self, call: &Call) -> Option<Outcome> {
-        let (_, instance, owned) = call.owned()?;
-        let mark = owned.lacking(&self.project.servers.get(instance)?.instance.marks)?;
-        Some(moved(format!("the instance does not carry {mark}")))
+    /// A performer reads an instance directly before it touches it, and compares its marks with those that the call carries,
+    /// and what it finds with what the deletion rests on.
+    fn moved_meanwhile(&self, call: &Call) -> Option<Outcome> {
+        let (_, id, owned) = call.owned()?;
+        let found = &self.project.servers.get(id)?.instance;
+        if let Some(mark) = owned.lacking(&found.marks) {
+            return Some(moved(format!("the instance does not carry {mark}")));
+        }
+        let Call::DeleteInstance { rests_on: Some(state), .. } = call else { return None };
+        if found.state.is_leaving() {
+            return None;
+        }
+        let task = found.task.as_ref().filter(|_| found.state != InstanceState::Building);
+        let handled = found.locked || task.is_some() || found.state != *state;
+        handled.then(|| moved(format!("it is {:?} by now, with task {task:?}", found.state)))
     }
 
     /// A call that something on the way held back. What was right when it was sent may not be any more: whatever harm that
@@ -175,7 +199,7 @@ impl World {
     }
 
     fn carry_out(&mut self, call: &Call) -> Outcome {
-        if let Some(outcome) = self.refused_for_its_marks(call) {
+        if let Some(outcome) = self.moved_meanwhile(call) {
             return outcome;
         }
         self.watch_for_harm(call);
@@ -250,12 +274,12 @@ impl World {
                     self.plan(after, Task::Life(instance.clone(), Life::Started));
                     self.accepted()
                 }
-                Some(InstanceState::Active) => already("409: it is active"),
-                Some(state) => refused(format!("409: cannot start an instance that is {state:?}")),
-                None => refused("404: no such instance"),
+                // As with a reboot.
+                Some(state) => moved(format!("409: cannot start an instance that is {state:?}")),
+                None => moved("there is no such instance by now"),
             },
             Call::DeleteInstance { instance, .. } => self.delete_instance(instance, OURSELVES),
-            Call::DeleteNode { name, uid } => self.delete_node_if(name, uid),
+            Call::DeleteNode { name, uid, boot_id } => self.delete_node_if(name, uid, boot_id.as_ref()),
         }
     }
 
@@ -324,10 +348,14 @@ impl World {
     }
 
     fn reboot(&mut self, id: &InstanceId, hard: bool) -> Outcome {
-        match self.state(id) {
-            Some(InstanceState::Active) => {}
-            Some(state) => return refused(format!("409: cannot reboot an instance that is {state:?}")),
-            None => return refused("404: no such instance"),
+        // The adapter reads it before, and what Nova says of a conflict with its state is no refusal for good.
+        match self.project.servers.get(id).map(|server| &server.instance) {
+            None => return moved("there is no such instance by now"),
+            Some(instance) if instance.locked => return moved("the instance is locked"),
+            Some(instance) if instance.state != InstanceState::Active => {
+                return moved(format!("409: cannot reboot an instance that is {:?}", instance.state));
+            }
+            Some(_) => {}
         }
         self.begin_reboot(id, hard, OURSELVES);
         self.accepted()
@@ -337,7 +365,7 @@ impl World {
     pub(super) fn delete_instance(&mut self, id: &InstanceId, user: &str) -> Outcome {
         match self.project.servers.get(id) {
             None => already("404: no such instance"),
-            Some(server) if server.instance.locked => refused("409: the instance is locked"),
+            Some(server) if server.instance.locked => moved("the instance is locked"),
             Some(_) => self.end_instance(id, user),
         }
     }
@@ -361,10 +389,14 @@ impl World {
         self.accepted()
     }
 
-    fn delete_node_if(&mut self, name: &NodeName, uid: &NodeUid) -> Outcome {
+    /// Of another boot than the one that a call names, its performer sends nothing; who names none asks for nothing.
+    fn delete_node_if(&mut self, name: &NodeName, uid: &NodeUid, boot_id: Option<&Arc<str>>) -> Outcome {
         match self.cluster.nodes.get(name) {
             None => already("404: no such node"),
             Some(node) if node.uid != *uid => moved("409: the uid in the precondition is another one"),
+            Some(node) if boot_id.is_some_and(|boot| node.boot_id.as_ref() != Some(boot)) => {
+                Outcome::NotSent { text: "another machine runs as it by now".into(), retry_after: None }
+            }
             Some(_) => {
                 self.delete_node(name);
                 Outcome::Accepted { request: None }

@@ -78,6 +78,7 @@ impl World {
             | Task::Beat(session)
             | Task::Watched(session)
             | Task::Serve(session, _)
+            | Task::Late(session, ..)
             | Task::Deliver(session, _) => *session,
             _ => return false,
         };

@@ -181,6 +181,8 @@ pub enum Fault {
     HealthCheck(Span),
     /// A person reboots a machine.
     Rebooted(InstanceId),
+    /// An operator puts it into a rescue for so long, mends what is wrong inside it, and lets it boot.
+    Rescued(InstanceId, Span),
     /// Everything about a machine that is free text is as bad as text can be.
     Poisoned(InstanceId),
     /// The host of a machine breaks: it runs again on another host only.
@@ -249,6 +251,8 @@ pub enum CallLie {
     Overtaken,
     /// An operator takes the pool's mark off the instance just before the call arrives; a call on anything else goes right.
     Unmarked,
+    /// An operator puts the instance into a rescue just before the call arrives; a call on anything else goes right.
+    Rescued,
 }
 
 impl CallLie {
@@ -265,6 +269,7 @@ impl CallLie {
             Self::Twice => "call-twice",
             Self::Overtaken => "call-overtaken",
             Self::Unmarked => "unmarked-before-call",
+            Self::Rescued => "rescued-before-call",
         }
     }
 }
@@ -345,6 +350,7 @@ impl Fault {
             Self::RolesUngiven(_) => "roles-ungiven",
             Self::HealthCheck(_) => "health-check",
             Self::Rebooted(_) => "rebooted",
+            Self::Rescued(..) => "rescued",
             Self::Poisoned(_) => "poisoned",
             Self::HostImpaired(_) => "host-impaired",
             Self::GuestImpaired(_) => "guest-impaired",
@@ -391,6 +397,7 @@ impl Fault {
             | Self::NodeClock(machine, _)
             | Self::NodePaused(machine, _)
             | Self::Rebooted(machine)
+            | Self::Rescued(machine, _)
             | Self::Poisoned(machine)
             | Self::HostImpaired(machine)
             | Self::GuestImpaired(machine)
@@ -415,6 +422,7 @@ impl Fault {
             | Self::VipsAway(lasts)
             | Self::SaidStopped(_, lasts)
             | Self::Drained(_, lasts)
+            | Self::Rescued(_, lasts)
             | Self::Remade(_, lasts)
             | Self::MarksAway(_, lasts)
             | Self::CloudFails(_, lasts)

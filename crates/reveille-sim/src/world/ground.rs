@@ -97,9 +97,16 @@ impl World {
         heard
     }
 
-    /// The machine behind a node.
-    pub(crate) fn machine_behind(&self, node: &NodeName, uid: &NodeUid) -> Option<InstanceId> {
-        self.cluster.nodes.get(node).filter(|node| node.uid == *uid).and_then(|node| node.system_uuid.clone())
+    /// The machine behind a node, if it is still this object, and of this boot where one is named.
+    pub(crate) fn machine_behind(
+        &self,
+        node: &NodeName,
+        uid: &NodeUid,
+        boot_id: Option<&Arc<str>>,
+    ) -> Option<InstanceId> {
+        let node = self.cluster.nodes.get(node).filter(|node| node.uid == *uid)?;
+        let same_boot = boot_id.is_none_or(|boot| node.boot_id.as_ref() == Some(boot));
+        node.system_uuid.clone().filter(|_| same_boot)
     }
 
     /// Nobody polled since then, because the process slept: the next listing of changes begins there.

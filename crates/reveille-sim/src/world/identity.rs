@@ -17,7 +17,7 @@ use std::sync::Arc;
 use reveille_core::model::id::{InstanceId, NodeName, NodeUid};
 use reveille_core::model::instance::InstanceState;
 use reveille_core::model::node::Node;
-use reveille_core::model::time::Span;
+use reveille_core::model::time::{Span, Time};
 
 use super::cluster::Registration;
 use super::fault::Fault;
@@ -25,6 +25,8 @@ use super::{Task, World, project};
 
 /// Between a person's cordon and the deletion of the Node: the pods are evicted meanwhile.
 const DRAIN: Span = Span::from_min(2);
+/// A change of tags is listed within this, also where one full listing failed.
+const LISTED_WITHIN: Span = Span::from_min(25);
 
 /// What changed of machines' identities.
 #[derive(Clone, Debug, Default)]
@@ -33,8 +35,8 @@ pub(crate) struct Changes {
     pub(super) removed: BTreeSet<InstanceId>,
     /// Machines whose cordon a watch of ours carried, or their kubelets told: of others it cannot be known.
     shown: BTreeSet<InstanceId>,
-    /// Machines that have never carried the marks of their pool.
-    pub(super) unclaimed: BTreeSet<InstanceId>,
+    /// Machines that carried no marks of their pool at first, and since when they do.
+    pub(super) unclaimed: BTreeMap<InstanceId, Option<Time>>,
     /// Machines that were made under the name of another one, by that one.
     remade: BTreeMap<InstanceId, InstanceId>,
 }
@@ -72,8 +74,8 @@ impl World {
     pub(super) fn set_marks(&mut self, id: &InstanceId, marked: bool) {
         let Some(pool) = self.project.servers.get(id).and_then(|server| server.pool.clone()) else { return };
         let own = Self::marks(&pool);
-        if marked {
-            self.identity.unclaimed.remove(id);
+        if let Some(since) = self.identity.unclaimed.get_mut(id).filter(|_| marked) {
+            since.get_or_insert(self.now);
         }
         self.project.change_marks(id, |marks| {
             marks.retain(|mark| !own.contains(mark));
@@ -103,8 +105,10 @@ impl World {
 
     /// A person deletes the machine's nodes. Who cordons before means it: the machine is not to come back by itself.
     pub(super) fn delete_node_by_person(&mut self, id: &InstanceId) {
-        // Of one whose marks come only later nobody kept what became of its Node (seed 3256583).
-        if self.identity.unclaimed.contains(id) {
+        // Of one whose marks come only later, or came since the last full listing, what became of its Node is kept nowhere (seeds
+        // 3256583 and 3264454): Nova's listings of changes do not tell that an instance was tagged.
+        let is_new = |since: &Option<Time>| since.is_none_or(|at| self.now.since(at) <= LISTED_WITHIN);
+        if self.identity.unclaimed.get(id).is_some_and(is_new) {
             self.identity.shown.remove(id);
         }
         for name in self.nodes_of(id) {

@@ -216,6 +216,7 @@ impl World {
             }
             Fault::CheckWrong(..) | Fault::PutApart(..) => self.mend_hosting(fault),
             Fault::Drained(..) | Fault::Remade(..) | Fault::MarksAway(..) => self.mend_identity(fault),
+            Fault::Rescued(id, _) => self.unrescue(id),
             _ => {}
         }
     }
@@ -232,6 +233,7 @@ impl World {
             Fault::Rebooted(_) => {
                 let active = self.project.servers[id].instance.state == InstanceState::Active;
                 if active {
+                    self.note_let_boot(id);
                     self.begin_reboot(id, false, "erin");
                 }
             }

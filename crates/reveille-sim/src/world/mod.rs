@@ -27,6 +27,7 @@ pub mod fault;
 mod glance;
 pub(crate) mod ground;
 pub mod guest;
+mod hands;
 mod hosting;
 mod identity;
 mod judge;
@@ -48,7 +49,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use reveille_core::effect::{Call, Effect, Look, Outcome};
-use reveille_core::event::Event;
+use reveille_core::event::{ClusterFact, Event};
 use reveille_core::model::cause::Cause;
 use reveille_core::model::id::{
     CloudName, Fence, InstanceId, InstanceName, IntentId, LookId, NodeName, NodeUid, PoolName, PortId,
@@ -116,6 +117,7 @@ pub struct World {
     delays: Rng,
     lies: Lies,
     mischief: Mischief,
+    hands: hands::Hands,
     watch: Watch,
     listings: BTreeMap<CloudName, Listings>,
     /// The ears of the process that led before, while it lives.
@@ -172,6 +174,8 @@ enum Task {
     Beat(u64),
     Serve(u64, Request),
     Deliver(u64, Event),
+    /// Of this list's watch, by a process of this session.
+    Late(u64, u64, ClusterFact),
     Watched(u64),
     Guest(InstanceId, u64, GuestStep),
     Life(InstanceId, Life),
@@ -246,6 +250,7 @@ impl World {
             delays: Rng::new(layout.seed, Stream::Delays),
             lies: Lies::default(),
             mischief: Mischief::default(),
+            hands: hands::Hands::default(),
             watch: Watch::default(),
             listings: BTreeMap::new(),
             before: None,
@@ -389,6 +394,7 @@ impl World {
             Task::Beat(session) => self.beat(session),
             Task::Serve(session, request) => self.serve(session, request),
             Task::Deliver(session, event) => self.deliver(session, event),
+            Task::Late(session, list, fact) => self.deliver_late(session, list, fact),
             Task::Watched(session) => self.begin_watch(session),
             Task::Guest(id, boot, step) => self.guest_step(&id, boot, step),
             Task::Life(id, life) => self.live(&id, life),

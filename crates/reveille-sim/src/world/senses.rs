@@ -127,6 +127,8 @@ pub(crate) struct Watch {
     pub(crate) unheard: bool,
     /// Nothing of it arrives before this: one stream keeps its order.
     clock: Time,
+    /// How often it listed.
+    lists: u64,
     alive_at: Option<Time>,
     leases_at: Option<Time>,
     /// As listed last, one by one, and who had a lease then.
@@ -500,6 +502,7 @@ impl World {
             return;
         }
         self.watch.synced = true;
+        self.watch.lists += 1;
         self.mischief.watch_lags = false;
         let another = self.mischief.other_cluster.clone();
         if self.layout.variety.identity {
@@ -562,9 +565,16 @@ impl World {
             return;
         }
         if self.mischief.watch_lags {
-            self.plan(LAG, Task::Deliver(self.session, Event::Cluster(fact)));
+            self.plan(LAG, Task::Late(self.session, self.watch.lists, fact));
         } else {
             self.hear(fact);
+        }
+    }
+
+    /// What was on its way on a connection that another list has ended is never heard (seed 3454020).
+    pub(super) fn deliver_late(&mut self, session: u64, list: u64, fact: ClusterFact) {
+        if list == self.watch.lists {
+            self.deliver(session, Event::Cluster(fact));
         }
     }
 

@@ -93,6 +93,9 @@ impl Fault {
             Self::Call(CallLie::Late(late)) => format!("the next call takes effect {late} later"),
             Self::Call(CallLie::Twice) => "the next call takes effect twice".to_owned(),
             Self::Call(CallLie::Overtaken) => "the next call is overtaken by the one after it".to_owned(),
+            Self::Call(CallLie::Rescued) => {
+                "the machine is put into a rescue just before the next call".to_owned()
+            }
             Self::Call(CallLie::Unmarked) => {
                 "the pool's mark is taken off just before the next call".to_owned()
             }
@@ -123,6 +126,7 @@ impl Fault {
             Self::RolesUngiven(lasts) => format!("for {lasts} Keystone lets nobody like us give a role"),
             Self::HealthCheck(lasts) => format!("a health check deletes silent machines for {lasts}"),
             Self::Rebooted(_) => format!("a person reboots {name}"),
+            Self::Rescued(_, lasts) => format!("an operator has {name} in a rescue for {lasts}"),
             Self::Poisoned(_) => format!("everything written about {name} is garbled"),
             _ => self.sentence_of_hosting(name),
         }

@@ -191,6 +191,7 @@ impl World {
             Fault::Busy(_) => {
                 self.project.change(self.now, id, |instance| instance.task = Some("rebuilding".into()));
             }
+            Fault::Rescued(..) => self.rescue(id),
             Fault::Locked(_) => self.project.change(self.now, id, |instance| instance.locked = true),
             Fault::ShutOff(_) => {
                 self.project.note(self.now, id, "stop", "erin");

@@ -97,12 +97,7 @@ impl World {
             Call::Reboot { instance, .. }
             | Call::Start { instance, .. }
             | Call::DeleteInstance { instance, .. } => Some(instance.clone()),
-            Call::DeleteNode { name, uid } => self
-                .cluster
-                .nodes
-                .get(name)
-                .filter(|node| node.uid == *uid)
-                .and_then(|node| node.system_uuid.clone()),
+            Call::DeleteNode { name, uid, boot_id } => self.machine_behind(name, uid, boot_id.as_ref()),
             _ => None,
         };
         if let Call::Reboot { instance, hard: true, .. } = call

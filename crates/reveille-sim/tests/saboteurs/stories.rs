@@ -106,8 +106,8 @@ pub(crate) const fn beside(guard: Guard) -> &'static [Guard] {
 
 /// What the hunt found before there was this guard, to the end of its faults.
 fn hunted(kept: &str) -> Drive {
-    let seed = Seed::read(kept).expect("a kept seed can be read");
-    let course = seed.quarry.course().expect("its faults are in the catalogue");
+    let seed = Seed::read(kept).unwrap_or_else(|why| panic!("a kept seed: {why}"));
+    let course = seed.quarry.course().unwrap_or_else(|why| panic!("its faults: {why}"));
     let mut drive = course.stage().refereed();
     drive.run_for(course.length);
     drive
@@ -173,9 +173,8 @@ pub(crate) fn play(guard: Guard, seed: u64) -> Drive {
         | Guard::Locked
         | Guard::Rollout => others(guard, seed),
         Guard::FreezeSettles => recovering(seed),
-        Guard::EmptyDenies => hunted(include_str!("../seeds/3202126.txt")),
+        Guard::JustReleased => released(seed),
         Guard::OutOfSight => hunted(include_str!("../seeds/3241487.txt")),
-        Guard::EventOfNode => hunted(include_str!("../seeds/3205239.txt")),
         Guard::ZoneDark
         | Guard::FleetDark
         | Guard::Breaker
@@ -187,6 +186,15 @@ pub(crate) fn play(guard: Guard, seed: u64) -> Drive {
         | Guard::FreedRoom
         | Guard::Futile => budgets(guard, seed),
     }
+}
+
+/// An operator has a broken machine in a rescue for long enough that it is due, mends it, and lets it boot.
+fn released(seed: u64) -> Drive {
+    let mut stage = Stage::new(&generous(seed, 12));
+    let first = stage.id(0);
+    stage.at(s(10), Fault::Breaks(first.clone(), Trouble::Broken));
+    stage.at(s(20), Fault::Rescued(first, min(20)));
+    stage.run(min(30))
 }
 
 /// Sixteen of forty machines fall silent together, and come back one after another.

@@ -116,8 +116,12 @@ fn owned() -> Ownership {
 #[test]
 fn what_a_wrong_act_is_follows_from_the_truth() {
     type Prepare = Box<dyn Fn(&mut Drive, &InstanceId)>;
-    let delete =
-        |instance: InstanceId| Call::DeleteInstance { cloud: CLOUD.into(), instance, owned: owned() };
+    let delete = |instance: InstanceId| Call::DeleteInstance {
+        cloud: CLOUD.into(),
+        instance,
+        owned: owned(),
+        rests_on: None,
+    };
     let reboot =
         |instance: InstanceId| Call::Reboot { cloud: CLOUD.into(), instance, hard: false, owned: owned() };
     let fault = |make: fn(InstanceId) -> Fault| -> Prepare {
@@ -178,7 +182,12 @@ fn a_stampede_and_a_hopeless_replacement_are_wrong() {
         }
         drive.run_for(min(3));
         for id in &ids[..4] {
-            let call = Call::DeleteInstance { cloud: CLOUD.into(), instance: id.clone(), owned: owned() };
+            let call = Call::DeleteInstance {
+                cloud: CLOUD.into(),
+                instance: id.clone(),
+                owned: owned(),
+                rests_on: None,
+            };
             let effect = Effect::Call { intent: IntentId(1), fence: Fence(1), call };
             drive.world.perform(drive.now(), &effect);
             drive.run_for(if image { min(11) } else { min(1) });

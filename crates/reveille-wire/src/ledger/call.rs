@@ -17,7 +17,7 @@ use reveille_core::model::id::{
     AgentId, CloudName, GroupId, InstanceId, NodeName, NodeUid, PortId, ProjectId, RequestId, RoleId,
     RouterId, RuleId, UserId,
 };
-use reveille_core::model::instance::Mark;
+use reveille_core::model::instance::{InstanceState, Mark};
 use reveille_core::model::network::{Direction, Family, Protocol, Remote, Route, RuleSpec};
 use reveille_core::model::roster::Ownership;
 use reveille_core::model::time::Span;
@@ -70,8 +70,14 @@ mirror_enum! {
             cloud: CloudName, instance: InstanceId,
             #[serde(default = "unproved")]
             owned: Ownership,
+            #[serde(default, rename = "restsOn", skip_serializing_if = "Option::is_none")]
+            rests_on: Option<InstanceState>,
         },
-        "delete-node" DeleteNode { name: NodeName, uid: NodeUid },
+        "delete-node" DeleteNode {
+            name: NodeName, uid: NodeUid,
+            #[serde(default, rename = "bootId", skip_serializing_if = "Option::is_none")]
+            boot_id: Option<Arc<str>>,
+        },
     }
 }
 

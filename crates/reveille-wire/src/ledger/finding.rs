@@ -44,6 +44,8 @@ mirror_struct! {
         verdict: Option<(Time, bool, Arc<str>)>,
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         denied: bool,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        seen: bool,
     }
 }
 

@@ -19,6 +19,7 @@ mirror_enum! {
         "cluster" Cluster { at: Time, cluster: ClusterUid },
         "joined" Joined { at: Time, machines: Vec<Joined> },
         "born" Born { at: Time, machine: MachineKey },
+        "cordoned" Cordoned { at: Time, machine: MachineKey, cordoned: bool },
         "left" Left { at: Time, machine: MachineKey, why: Arc<str> },
         "others-acted" OthersActed { at: Time, pools: Vec<PoolName>, until: Time, what: Arc<str> },
         "lost-together" LostTogether { at: Time, machines: Vec<MachineKey> },

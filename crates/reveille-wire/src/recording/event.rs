@@ -72,6 +72,7 @@ pub(crate) enum WireEvent {
     },
     Pauses(Vec<WirePause>),
     ConfirmCluster(Arc<str>),
+    ForgetCloud(Arc<str>),
     Tick,
 }
 
@@ -223,6 +224,7 @@ impl Shelves {
             }
             Event::Command(Command::Pauses(pauses)) => WireEvent::Pauses(pauses.out()),
             Event::Command(Command::ConfirmCluster(cluster)) => WireEvent::ConfirmCluster(cluster.out()),
+            Event::Command(Command::ForgetCloud(cloud)) => WireEvent::ForgetCloud(cloud.out()),
             Event::Tick => WireEvent::Tick,
         }
     }
@@ -294,6 +296,7 @@ impl Shelves {
             WireEvent::ConfirmCluster(cluster) => {
                 Event::Command(Command::ConfirmCluster(ClusterUid::new(cluster)))
             }
+            WireEvent::ForgetCloud(cloud) => Event::Command(Command::ForgetCloud(CloudName::new(cloud))),
             WireEvent::Tick => Event::Tick,
         })
     }

@@ -107,6 +107,9 @@ pub(crate) struct Run {
     /// The cluster whose namespace kube-system has this UID is the right one, although the ledger is about another
     #[arg(long, value_name = "UID")]
     pub(crate) confirm_cluster: Option<String>,
+    /// Forget the machines of this cloud, which the ledger knows and the roster does not name; may be given several times
+    #[arg(long, value_name = "CLOUD")]
+    pub(crate) forget_cloud: Vec<String>,
     /// Keep every event and decision below this folder, without secrets, for `reveille replay`
     #[arg(long, value_name = "DIR")]
     pub(crate) record: Option<PathBuf>,

@@ -116,7 +116,7 @@ fn why_exit(machine: &reveille_wire::report::MachineReport) -> Exit {
 /// `why`.
 pub(crate) async fn why(context: &Context, args: &cli::controller::Why) -> Result<Answer, Failure> {
     let ask = Ask::Why { machine: args.machine.clone(), timeline: args.timeline };
-    let mut alike = Vec::new();
+    let (mut alike, mut unread) = (Vec::new(), Vec::new());
     let rosters = context.rosters()?;
     let count = rosters.len();
     for checked in rosters {
@@ -140,7 +140,13 @@ pub(crate) async fn why(context: &Context, args: &cli::controller::Why) -> Resul
                 return Err(Failure::usage(error).next("name it by its id"));
             }
             Reply::Nobody(names) => alike.extend(names),
+            Reply::Unread(sources) => unread.extend(sources),
         }
+    }
+    if !unread.is_empty() {
+        let error =
+            anyhow!("cannot tell who {:?} is: {} cannot be believed", args.machine, unread.join(", "));
+        return Err(Failure::cannot_tell(error).next("reveille roll says more of these sources"));
     }
     let whose = if count == 1 { "the roster".to_owned() } else { format!("{count} rosters") };
     let failure = Failure::usage(anyhow!("no machine of {whose} is called {:?}", args.machine));

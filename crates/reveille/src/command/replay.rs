@@ -41,6 +41,9 @@ pub(crate) fn replay(context: &Context, args: &cli::play::Replay) -> Result<Answ
         if played.differing > 0 {
             exit = exit.max(Exit::SomebodyAbsent);
         }
+        if played.span.is_none() && (args.from.is_some() || args.until.is_some()) {
+            exit = exit.max(Exit::Usage);
+        }
         let subject = Subject {
             path: film.path.display().to_string(),
             header: &film.header,

@@ -10,7 +10,7 @@
 //! hold up the start.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -319,6 +319,23 @@ fn may_act(checked: &CheckedRoster) -> bool {
     checked.roster.pools.values().any(pool) || acts(checked.roster.access.repair)
 }
 
+/// A cloud that was given another name is a new cloud: its machines would have no history, and those that were taken away on
+/// purpose, or kept for a person, would be treated as if nobody had ever cared.
+fn unnamed_clouds(state: &State, forgotten: &[String], state_dir: &Path) -> Result<(), Failure> {
+    let unnamed = state.unnamed_clouds();
+    let Some((cloud, machines)) =
+        unnamed.iter().find(|(cloud, _)| !forgotten.iter().any(|name| name == cloud.as_str()))
+    else {
+        return Ok(());
+    };
+    Err(Failure::usage(anyhow!(
+        "the ledger in {} knows {machines} machines of the cloud {cloud}, which the roster does not name. Under another name they \
+         would count as new machines: give the cloud its old name back. If they are no concern of this roster any more: \
+         reveille run --forget-cloud {cloud}",
+        state_dir.display()
+    )))
+}
+
 /// Puts one roster's loop together.
 fn launch(
     prepared: Prepared,
@@ -335,6 +352,7 @@ fn launch(
     let how = Restored { start: Start { fence, acting: !args.dry_run }, now, last_alive };
     let recorder = record(args, &checked, how, &records)?;
     let state = State::restore(checked.roster, how, records);
+    unnamed_clouds(&state, &args.forget_cloud, &state_dir)?;
     let (mut scribe, acks) = Scribe::start(Box::new(shelf)).context("cannot start the ledger's thread")?;
     let started = Record::Started { at: now, fence };
     let ended = |_| Failure::internal(anyhow!("cannot begin in the ledger: its thread has ended"));
@@ -355,6 +373,10 @@ fn launch(
         let confirmed = Command::ConfirmCluster(ClusterUid::from(cluster.as_str()));
         // Nothing else stands in the inbox yet, so it comes before anything that the cluster says.
         events.try_send(Event::Command(confirmed)).context("cannot confirm the cluster")?;
+    }
+    for cloud in &args.forget_cloud {
+        let forgotten = Command::ForgetCloud(CloudName::from(cloud.as_str()));
+        events.try_send(Event::Command(forgotten)).context("cannot forget the cloud")?;
     }
     background.spawn(watch_cluster(cluster, events, answers, stopped.clone()));
     let (asks, questions) = mpsc::channel(16);

@@ -214,7 +214,9 @@ impl Helm {
                     Effect::Call { intent, .. } if broken.is_some() => {
                         let text =
                             Arc::from("not sent: it would break a safety invariant; this is a fault of ours");
-                        events.push_back(Event::Done { intent, outcome: Outcome::Refused { text } });
+                        // A step that was not sent is no reason for a harsher one.
+                        let outcome = Outcome::NotSent { text, retry_after: None };
+                        events.push_back(Event::Done { intent, outcome });
                     }
                     other => out.push(other),
                 }

@@ -85,6 +85,9 @@ fn tell_quiet(roster: &str, record: &Record) {
             tracing::debug!(roster, count = machines.len(), "machines were seen with their nodes");
         }
         Record::Born { machine, .. } => tracing::debug!(roster, %machine, "appeared"),
+        Record::Cordoned { machine, cordoned, .. } => {
+            tracing::debug!(roster, %machine, cordoned, "was cordoned, or is not so any more");
+        }
         Record::Left { machine, why, .. } => tracing::info!(roster, %machine, "left on purpose: {why}"),
         Record::OthersActed { pools, what, .. } => {
             tracing::info!(roster, pools = pools.len(), "somebody else is at work there: {what}");

@@ -63,7 +63,7 @@ impl Scrub {
                 let clean = |pause: Pause| Pause { reason: text(pause.reason), ..pause };
                 Event::Command(Command::Pauses(pauses.into_iter().map(clean).collect()))
             }
-            Event::Command(Command::ConfirmCluster(_))
+            Event::Command(Command::ConfirmCluster(_) | Command::ForgetCloud(_))
             | Event::Recorded(_)
             | Event::RecordFailed(_)
             | Event::Tick => event,

@@ -209,12 +209,13 @@ async fn until(mut stop: watch::Receiver<bool>) {
 
 #[cfg(test)]
 mod tests {
+    use std::net::SocketAddr;
     use std::sync::Mutex;
 
     use reqwest::Url;
     use reqwest::header::HeaderMap;
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-    use tokio::net::TcpListener;
+    use tokio::net::{TcpListener, TcpSocket};
 
     use super::super::sample::a_join;
     use super::*;
@@ -273,9 +274,10 @@ mod tests {
 
     #[tokio::test]
     async fn a_collector_that_is_not_there_costs_a_bounded_queue_and_nobody_waits() {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let endpoint = Url::parse(&format!("http://{}/", listener.local_addr().unwrap())).unwrap();
-        drop(listener);
+        // Bound, so that no other test gets the port, and never listening.
+        let silent = TcpSocket::new_v4().unwrap();
+        silent.bind(SocketAddr::from(([127, 0, 0, 1], 0))).unwrap();
+        let endpoint = Url::parse(&format!("http://{}/", silent.local_addr().unwrap())).unwrap();
         let (exporter, mut sender) = Exporter::new(Config { endpoint, headers: HeaderMap::new() }).unwrap();
         sender.pause = Duration::from_millis(1);
         let (who, over) = a_join();

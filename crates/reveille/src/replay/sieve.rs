@@ -138,6 +138,7 @@ impl Sieve {
                 return Some(Record::Numbered { at, incident, intent, begun, deleted });
             }
             Record::Born { machine, .. }
+            | Record::Cordoned { machine, .. }
             | Record::Left { machine, .. }
             | Record::Traced { machine, .. }
             | Record::Asked { machine, .. } => self.has(machine),

@@ -120,6 +120,7 @@ impl Teller {
             | Record::Cluster { .. }
             | Record::Joined { .. }
             | Record::Born { .. }
+            | Record::Cordoned { .. }
             | Record::Traced { .. }
             | Record::Left { .. }
             | Record::OthersActed { .. }

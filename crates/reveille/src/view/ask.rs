@@ -8,7 +8,7 @@ use reveille_wire::report::Report;
 use serde::{Deserialize, Serialize};
 
 use super::find::{self, Found};
-use super::{incidents, plan, roll, why};
+use super::{incidents, plan, roll, sources, why};
 
 /// What can be asked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,6 +43,8 @@ pub(crate) enum Reply {
     Nobody(Vec<String>),
     /// Several are.
     Several(Vec<String>),
+    /// No machine is called so as far as is known, and these sources cannot be believed, each with why: it may be one of theirs.
+    Unread(Vec<String>),
 }
 
 /// How a state is to be read for an answer.
@@ -73,7 +75,14 @@ pub(crate) fn answer(state: &State, ask: &Ask, asked: &Asked<'_>) -> Reply {
                 Report::WhyReport(Box::new(why))
             }
             Found::Several(names) => return Reply::Several(names),
-            Found::Nobody(alike) => return Reply::Nobody(alike),
+            Found::Nobody(alike) => {
+                let unread: Vec<String> = sources(&desk)
+                    .into_iter()
+                    .filter(|source| !source.trusted)
+                    .map(|source| format!("{} ({})", source.name, source.why_not.unwrap_or_default()))
+                    .collect();
+                return if unread.is_empty() { Reply::Nobody(alike) } else { Reply::Unread(unread) };
+            }
         },
     }))
 }

@@ -13,6 +13,7 @@ mod looking;
 mod proposing;
 mod recording;
 mod region;
+mod renamed;
 mod running;
 mod simulate;
 mod storm;

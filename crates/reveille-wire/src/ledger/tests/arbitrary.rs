@@ -17,13 +17,18 @@ use reveille_core::model::id::*;
 use reveille_core::model::incident::{
     Attempt, Confidence, Evidence, FaultKind, Finding, IncidentKey, Line, MachineKey, Subject,
 };
-use reveille_core::model::instance::Mark;
+use reveille_core::model::instance::{InstanceState, Mark};
 use reveille_core::model::network::{Direction, Family, Protocol, Remote, Route, RuleSpec};
 use reveille_core::model::roster::Ownership;
 use reveille_core::model::stage::Stage;
 use reveille_core::model::time::{Span, Time};
 use reveille_core::model::trace::{Passage, Trace};
 use reveille_core::record::{AgentTold, Domain, Joined, Record, Verdict};
+
+pub(crate) fn state() -> impl Strategy<Value = InstanceState> {
+    use InstanceState::{Active, Building, Deleting, Errored, Gone, Other, Rebooting, Stopped};
+    select(vec![Building, Active, Rebooting, Stopped, Errored, Deleting, Gone, Other])
+}
 
 pub(crate) fn text() -> impl Strategy<Value = Arc<str>> {
     any::<String>().prop_map(Arc::from)
@@ -221,12 +226,11 @@ pub(crate) fn call() -> impl Strategy<Value = Call> {
             |((cloud, instance), agent, ask, node)| Call::AskAgent { cloud, instance, agent, ask, node }
         ),
         (instance(), owned()).prop_map(|((cloud, instance), owned)| Call::Start { cloud, instance, owned }),
-        (instance(), owned()).prop_map(|((cloud, instance), owned)| Call::DeleteInstance {
-            cloud,
-            instance,
-            owned
+        (instance(), owned(), option::of(state())).prop_map(|((cloud, instance), owned, rests_on)| {
+            Call::DeleteInstance { cloud, instance, owned, rests_on }
         }),
-        (id(NodeName::new), id(NodeUid::new)).prop_map(|(name, uid)| Call::DeleteNode { name, uid }),
+        (id(NodeName::new), id(NodeUid::new), option::of(text()))
+            .prop_map(|(name, uid, boot_id)| Call::DeleteNode { name, uid, boot_id }),
     ]
 }
 
@@ -263,8 +267,9 @@ prop_compose! {
         outcome in option::of((at(), text())),
         verdict in option::of((at(), any::<bool>(), text())),
         denied in any::<bool>(),
+        seen in any::<bool>(),
     ) -> Attempt {
-        Attempt { intent, what, at, outcome, verdict, denied }
+        Attempt { intent, what, at, outcome, verdict, denied, seen }
     }
 }
 
@@ -334,6 +339,11 @@ fn of_machines() -> impl Strategy<Value = Record> {
         (at(), id(ClusterUid::new)).prop_map(|(at, cluster)| Record::Cluster { at, cluster }),
         (at(), vec(joined(), 0..4)).prop_map(|(at, machines)| Record::Joined { at, machines }),
         (at(), machine()).prop_map(|(at, machine)| Record::Born { at, machine }),
+        (at(), machine(), any::<bool>()).prop_map(|(at, machine, cordoned)| Record::Cordoned {
+            at,
+            machine,
+            cordoned
+        }),
         (at(), machine(), text()).prop_map(|(at, machine, why)| Record::Left { at, machine, why }),
         (at(), vec(id(PoolName::new), 0..3), at(), text())
             .prop_map(|(at, pools, until, what)| Record::OthersActed { at, pools, until, what }),

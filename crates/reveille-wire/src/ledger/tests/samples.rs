@@ -11,7 +11,7 @@ use reveille_core::model::id::*;
 use reveille_core::model::incident::{
     Attempt, Confidence, Evidence, FaultKind, Finding, IncidentKey, Line, MachineKey, Subject,
 };
-use reveille_core::model::instance::Mark;
+use reveille_core::model::instance::{InstanceState, Mark};
 use reveille_core::model::network::{Direction, Family, Protocol, Remote, Route, RuleSpec};
 use reveille_core::model::roster::Ownership;
 use reveille_core::model::stage::Stage;
@@ -116,8 +116,19 @@ fn calls() -> Vec<Call> {
         },
         Call::Reboot { cloud: cloud.clone(), instance: instance.clone(), hard: true, owned: owned() },
         Call::Start { cloud: cloud.clone(), instance: instance.clone(), owned: owned() },
-        Call::DeleteInstance { cloud, instance, owned: owned() },
-        Call::DeleteNode { name: NodeName::from("n1"), uid: NodeUid::from("u-1") },
+        Call::DeleteInstance {
+            cloud: cloud.clone(),
+            instance: instance.clone(),
+            owned: owned(),
+            rests_on: Some(InstanceState::Active),
+        },
+        Call::DeleteInstance { cloud, instance, owned: owned(), rests_on: None },
+        Call::DeleteNode { name: NodeName::from("n1"), uid: NodeUid::from("u-1"), boot_id: None },
+        Call::DeleteNode {
+            name: NodeName::from("n1"),
+            uid: NodeUid::from("u-1"),
+            boot_id: Some("b-1".into()),
+        },
     ]
 }
 
@@ -201,6 +212,7 @@ fn of_machines(fence: Fence) -> Vec<Record> {
         Record::Cluster { at: AT, cluster: ClusterUid::from("0d1f6c52-7a40-4c1e-9b1d-0f3a5f0f7e21") },
         Record::Joined { at: AT, machines: vec![joined(None), joined(Some(PoolName::from("workers")))] },
         Record::Born { at: AT, machine: machine() },
+        Record::Cordoned { at: AT, machine: machine(), cordoned: true },
         Record::Traced { at: AT, machine: machine(), trace: trace(), told: Some(told()) },
         Record::Left { at: AT, machine: machine(), why: text("drained: ToBeDeletedByClusterAutoscaler") },
         Record::OthersActed {
@@ -252,6 +264,7 @@ pub(super) fn every_kind() -> Vec<Record> {
         outcome: None,
         verdict: None,
         denied: false,
+        seen: false,
     };
     let whole = Attempt {
         outcome: Some((AT, text("accepted (req-1)"))),

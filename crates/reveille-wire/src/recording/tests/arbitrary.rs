@@ -17,9 +17,7 @@ use reveille_core::model::hearing::{CertificateRequest, Hearing, RequestState, S
 use reveille_core::model::hosting::{Check, Checks, GroupPhase, Hosting, Notice, NoticeKind, OwnerGroup};
 use reveille_core::model::id::*;
 use reveille_core::model::incident::Confidence;
-use reveille_core::model::instance::{
-    Fault, Instance, InstanceAction, InstanceState, Mark, Port, PortStatus,
-};
+use reveille_core::model::instance::{Fault, Instance, InstanceAction, Mark, Port, PortStatus};
 use reveille_core::model::network::{GroupRule, Router, SecurityGroup};
 use reveille_core::model::node::{Asks, Condition, Node, NodeEvent, NodeIntent, Provider, Ready};
 use reveille_core::model::stage::Stage;
@@ -28,7 +26,7 @@ use reveille_core::model::time::{ServiceTime, Span};
 
 use crate::ledger::tests::arbitrary::{
     at, call, cause, cloud, hold, id, line, maybe_text, net, outcome, record, role, route, rule, stage_error,
-    text, user,
+    state, text, user,
 };
 
 fn addresses() -> impl Strategy<Value = Box<[IpAddr]>> {
@@ -61,10 +59,7 @@ prop_compose! {
 
 prop_compose! {
     fn instance()(
-        (id, name, state) in (id(InstanceId::new), id(InstanceName::new), select(vec![
-            InstanceState::Building, InstanceState::Active, InstanceState::Rebooting, InstanceState::Stopped,
-            InstanceState::Errored, InstanceState::Deleting, InstanceState::Gone, InstanceState::Other,
-        ])),
+        (id, name, state) in (id(InstanceId::new), id(InstanceName::new), state()),
         (task, created, hostname) in (maybe_text(), maybe_text(), maybe_text()),
         hosting in option::of(hosting().prop_map(Arc::new)),
         fault in option::of((any::<u32>(), text()).prop_map(|(code, message)| Fault { code, message })),

@@ -298,6 +298,7 @@ pub(super) fn events() -> Vec<Event> {
         Event::Done { intent: IntentId(1), outcome: Outcome::Accepted { request: Some("req-1".into()) } },
         Event::Command(Command::Pauses(pauses)),
         Event::Command(Command::ConfirmCluster("uid-of-kube-system".into())),
+        Event::Command(Command::ForgetCloud("os-a".into())),
         Event::Tick,
         Event::Agent(AgentFact::Said { agent: "a-1".into(), report: Arc::new(report()) }),
         Event::Agent(AgentFact::Parted { agent: "a-1".into(), why: text("its connection was closed") }),

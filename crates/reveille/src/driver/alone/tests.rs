@@ -134,7 +134,7 @@ fn watcher(bench: &Bench, name: &str) -> Watcher {
 
 /// A call that can hurt.
 fn deletion() -> Call {
-    Call::DeleteNode { name: "w-1".into(), uid: "u1".into() }
+    Call::DeleteNode { name: "w-1".into(), uid: "u1".into(), boot_id: None }
 }
 
 /// Calls that start a machine, take a route away or give a role.

@@ -1,0 +1,120 @@
+//! Which machines count as amiss, where, and what is frozen by it.
+//!
+//! ```text
+//!  standing of a machine ─▶ Place { pool, zone, rank } ─▶ Tally ─┬─▶ too many of a pool, or of all ─┐
+//!  leases of a zone ──────▶ hushed ─────────────────────────────┴─▶ a zone is dark ────────────────┴─▶ Freezes
+//! ```
+//!
+//! What a freeze holds is `plan::interlock`'s.
+
+use std::collections::BTreeMap;
+
+use crate::diagnose::absence::{Absence, Standing};
+use crate::model::id::ZoneName;
+use crate::model::incident::{FaultKind, IncidentKey, MachineKey, Subject};
+use crate::model::instance::InstanceState;
+use crate::model::node::Ready;
+use crate::observe::cloud::Seen;
+use crate::observe::cluster::Link;
+use crate::observe::tally::{Count, Place, Rank};
+use crate::plan::freeze::Scope;
+use crate::plan::interlock;
+
+use super::State;
+
+impl State {
+    /// Where the machine is counted, and as what.
+    pub(super) fn place(&self, key: &MachineKey, seen: &Seen, standing: &Standing) -> Option<Place> {
+        let pool = seen.pool()?.clone();
+        let desk = self.desk();
+        let was_amiss = || self.tally.place(key).is_some_and(|place| place.rank == Rank::Amiss);
+        let serves = || desk.serves_as(seen).is_some_and(|node| node.node.ready == Ready::True);
+        let rank = match standing {
+            Standing::Answers => Rank::Present,
+            // Its cloud cannot be read any more: what was amiss is no better for that, and a freeze would end by it
+            // (seed 3300706).
+            Standing::CannotTell(_) if was_amiss() && !serves() => Rank::Amiss,
+            Standing::CannotTell(_) | Standing::Starting(_) => Rank::Undecided,
+            Standing::Excused(_) if seen.instance.state == InstanceState::Building => Rank::Undecided,
+            Standing::Excused(_) => Rank::Leaving,
+            Standing::Absent(absence) => match absence.kind {
+                // A machine that was seen being born is still on its way until its deadline.
+                FaultKind::NeverJoined if !self.is_late(key, absence) => Rank::Undecided,
+                FaultKind::StuckDeleting | FaultKind::StuckLeaving | FaultKind::Ghost => Rank::Leaving,
+                // It serves, under a Node that it took over. A person tells the two apart in days: until then, four such
+                // machines of ten would freeze everything.
+                FaultKind::Duplicate if seen.nodes.is_empty() && serves() => Rank::Present,
+                _ => Rank::Amiss,
+            },
+        };
+        Some(Place { pool, zone: desk.zone(seen), rank })
+    }
+
+    /// Its time is over, from the first sight on: a restart or a blindness, after which it is waited for anew, makes the fleet
+    /// no better.
+    fn is_late(&self, machine: &MachineKey, absence: &Absence) -> bool {
+        let Some(after) = absence.due_after else { return false };
+        let key = IncidentKey { subject: Subject::Machine(machine.clone()), kind: absence.kind };
+        self.cases.get(&key).is_some_and(|case| self.now.since(case.incident.first_seen) >= after)
+    }
+
+    /// What is frozen because too many are away, and what recovers from that: where machines come back one after another,
+    /// those that are still away come back as well.
+    pub(super) fn review_freezes(&mut self) {
+        let zones = &self.tally;
+        self.freezes.retain(self.roster.pools.len() + zones.zones().count() + 1, |scope| match scope {
+            Scope::Zone(zone) => zones.zone(zone).total() > 0,
+            Scope::Pool(_) | Scope::Roster => true,
+        });
+        let (now, settle, limits) = (self.now, self.roster.timing.settle, self.roster.limits);
+        let too_many = |count: Count| limits.are_too_many(count.amiss, count.total());
+        let (back, tally) = (self.tally.take_back(), &self.tally);
+        let away = |is_in: &dyn Fn(&Place) -> bool| {
+            tally.away().filter(|(_, place)| is_in(place)).map(|(key, _)| key.clone()).collect()
+        };
+        for name in self.roster.pools.keys() {
+            let count = tally.pool(name);
+            if count.total() > 0 {
+                let away = || away(&|place| place.pool == *name);
+                self.freezes.review(now, settle, Scope::Pool(name.clone()), too_many(count), &back, away);
+            }
+        }
+        for (zone, count) in tally.zones() {
+            let frozen = interlock::zone_is_dark(zone, count, &self.hushed);
+            let away = || away(&|place| place.zone.as_ref() == Some(zone));
+            self.freezes.review(now, settle, Scope::Zone(zone.clone()), frozen, &back, away);
+        }
+        let all = tally.all();
+        if all.total() > 0 {
+            let frozen = too_many(all)
+                || interlock::fleet_is_dark(&self.cluster)
+                || interlock::most_are_away(&limits, all);
+            self.freezes.review(now, settle, Scope::Roster, frozen, &back, || away(&|_| true));
+        }
+    }
+
+    /// A watch that loses what happens goes on calling nodes Ready. Their leases tell: a zone in which all of them are silent
+    /// is dark, whatever its nodes are said to be.
+    pub(super) fn review_hush(&mut self) {
+        self.hushed.clear();
+        let (silent, _) = self.cluster.silence();
+        if silent < 2 {
+            return;
+        }
+        let views = self.desk().views();
+        let mut zones: BTreeMap<&ZoneName, (u32, u32)> = BTreeMap::new();
+        for (name, seen) in &self.cluster.nodes {
+            let Some(age) = self.cluster.lease_age(name) else { continue };
+            // One that another machine took over is silent where that one is, perhaps in another zone (seed 3271897).
+            let linked = || seen.link.as_ref().map(Link::machine);
+            let Some(key) = views.runs_on(&seen.node).or_else(linked) else { continue };
+            let place = self.tally.place(&key);
+            let Some(zone) = place.and_then(|place| place.zone.as_ref()) else { continue };
+            let (all, silent) = zones.entry(zone).or_default();
+            *all += 1;
+            *silent += u32::from(age > self.roster.timing.lease_silent_after);
+        }
+        let hushed = zones.into_iter().filter(|(_, (all, silent))| *all >= 2 && all == silent);
+        self.hushed = hushed.map(|(zone, _)| zone.clone()).collect();
+    }
+}

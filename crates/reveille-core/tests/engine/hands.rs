@@ -1,0 +1,91 @@
+//! Machines that somebody else has in hand, and that boot when they are given back.
+
+use std::sync::Arc;
+
+use reveille_core::effect::Call;
+use reveille_core::engine::State;
+use reveille_core::event::{CloudFact, CloudSnapshot, Event, Scope};
+use reveille_core::model::incident::FaultKind;
+use reveille_core::model::instance::{InstanceAction, InstanceState};
+use reveille_core::model::node::Ready;
+use reveille_core::model::roster::Mode;
+use reveille_core::model::time::Span;
+
+use super::fixture::{Field, instance, roster};
+
+/// The steps before the deletion were in vain. An operator repairs the disk in a rescue, and the machine boots: it was deleted
+/// half a minute after the unrescue, because its time had been over for long.
+#[test]
+fn machine_that_left_a_rescue_has_the_time_of_a_boot_before_it_is_deleted() {
+    let mut roster = roster();
+    let pool = roster.pools.values_mut().next().unwrap();
+    (pool.repair.rejoin, pool.repair.reboot) = (Mode::Off, Mode::Off);
+    let patience = pool.deadlines.boot_patience();
+    let mut field = Field::new(roster).populate(10);
+    field.run(Span::from_min(5));
+    field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
+    field.run(Span::from_min(2));
+    field.instances.get_mut("i004").unwrap().state = InstanceState::Other;
+    field.run(Span::from_min(30));
+    assert_eq!(field.calls, []);
+    field.instances.get_mut("i004").unwrap().state = InstanceState::Active;
+    field.run(Span::from_ms(patience.ms - 60_000));
+    assert_eq!(field.calls, [], "{}", field.held("i004", FaultKind::NotReady));
+    field.run(Span::from_min(10));
+    assert!(
+        matches!(field.calls[..], [Call::DeleteInstance { .. }]),
+        "it did not come back: {:?}",
+        field.calls
+    );
+}
+
+/// Nova reboots in ten seconds, which no list of every half minute shows: its log of actions does, by its own clock.
+#[test]
+fn machine_that_a_person_rebooted_between_two_lists_has_the_time_of_a_boot() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(Span::from_min(20));
+    let started = field.cloud_time();
+    field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
+    let (request, action) = ("req-erin".into(), "reboot".into());
+    let by_erin = InstanceAction { request, action, started, user: Some("erin".into()), message: None };
+    field.by_others = vec![("i004".to_owned(), by_erin)];
+    field.run(Span::from_min(14));
+    assert_eq!(field.calls, [], "{}", field.held("i004", FaultKind::NotReady));
+    field.run(Span::from_min(30));
+    assert!(matches!(field.calls.first(), Some(Call::Reboot { .. })), "{:?}", field.calls);
+}
+
+/// What is being proved is not forgotten by a rotation, however many incidents have closed since.
+#[test]
+fn a_checkpoint_keeps_a_replacement_that_is_being_proved_among_many_that_closed() {
+    let mut field = Field::new(roster()).populate(320);
+    field.run(Span::from_min(5));
+    field.instances.get_mut("i004").unwrap().state = InstanceState::Errored;
+    field.nodes.remove("i004");
+    field.run_until(Span::from_min(60), |field| field.destructive_calls() > 0);
+    for number in 10..310 {
+        field.ports.get_mut(&format!("i{number:03}")).unwrap().groups = Box::new([]);
+    }
+    field.run(Span::from_min(10));
+    let under_way = |state: &State| state.desk().book.flights.len();
+    assert_eq!(under_way(&field.state), 1, "the replacement is being proved");
+    let next = State::restore(roster(), field.next_begins(), field.state.checkpoint());
+    assert_eq!(under_way(&next), 1);
+}
+
+/// A pool is rolled. Its first new machine is in a list of changes alone, and has lost its mark by the next full list: the roll
+/// was seen all the same, and the old machines are left alone meanwhile.
+#[test]
+fn rollout_that_only_a_list_of_changes_shows_is_heeded() {
+    let mut field = Field::new(roster()).populate(10);
+    field.run(Span::from_min(5));
+    let mut new = instance("new");
+    new.image = Some("image-2".into());
+    let changes = CloudSnapshot { scope: Scope::Changes, instances: vec![Arc::new(new)], ..field.snapshot() };
+    field.feed(Event::Cloud { cloud: "os".into(), fact: CloudFact::read(changes) });
+    field.nodes.get_mut("i004").unwrap().ready = Ready::Unknown;
+    field.run(Span::from_min(25));
+    assert_eq!(field.calls, [], "{}", field.held("i004", FaultKind::NotReady));
+    field.run(Span::from_min(20));
+    assert!(matches!(field.calls.first(), Some(Call::Reboot { .. })), "{:?}", field.calls);
+}

@@ -34,7 +34,7 @@ use super::keeper::Hand;
 use super::nodes::Nodes;
 use super::tls::{Doorman, Shown};
 use super::{clock, request, socket, token};
-use crate::registry::{Event, Peer, Reply, node_name};
+use crate::registry::{Event, MachineId, Peer, Reply, node_name};
 
 /// The registry answers within this, or is not there.
 const ANSWER_WITHIN: Duration = Duration::from_secs(20);
@@ -112,7 +112,10 @@ async fn enrol(hall: &Hall, visitor: &Visitor, request: Request<Incoming>) -> Re
     };
     // Before the body, which takes its time: whoever was invited keeps its place against those who were not.
     let (shown, secret) = (id.clone(), hash);
-    let roster = within(hall.hand.view(move |registry, now| registry.opens_to(now, &shown, &secret))).await?;
+    let opens = hall.hand.view(move |registry, now| {
+        (registry.opens_to(now, &shown, &secret), registry.settings().certificate_ttl)
+    });
+    let (roster, ttl) = within(opens).await?;
     if roster.is_some() {
         visitor.place.is_known_now(Owner::Invitation(id.clone()));
     }
@@ -121,6 +124,11 @@ async fn enrol(hall: &Hall, visitor: &Visitor, request: Request<Incoming>) -> Re
     let csr = request::read(&wish.csr)?;
     let key = request::key_hash(&spki(&csr.public_key));
     let fresh = token::draw_machine().map_err(|_| Reason::Unavailable)?;
+    // Made before the token is used: a certificate uses it up, and no request that none comes of does.
+    let draft = match &roster {
+        Some(_) => Some((fresh.clone(), certificate(hall, &fresh, &csr.public_key, ttl)?)),
+        None => None,
+    };
     let wished = wish.node_name.as_ref().unwrap_or(&wish.facts.hostname);
     let node = match (roster, node_name(wished)) {
         (Some(roster), Some(name)) => hall.nodes.said(roster, name).await,
@@ -149,7 +157,7 @@ async fn enrol(hall: &Hall, visitor: &Visitor, request: Request<Incoming>) -> Re
         }
         _ => {}
     }
-    certified(hall, reply, &csr.public_key)
+    certified(hall, reply, &csr.public_key, draft)
 }
 
 async fn renew(hall: &Hall, who: &Shown, request: Request<Incoming>) -> Result<Answer, Reason> {
@@ -159,7 +167,7 @@ async fn renew(hall: &Hall, who: &Shown, request: Request<Incoming>) -> Result<A
     let csr = request::read(&wish.csr)?;
     let key = request::key_hash(&spki(&csr.public_key));
     let reply = within(hall.hand.ask(|ask| Event::Renew { ask, peer, key })).await?;
-    certified(hall, reply, &csr.public_key)
+    certified(hall, reply, &csr.public_key, None)
 }
 
 async fn poll(hall: &Hall, who: &Shown, request: Request<Incoming>) -> Result<Answer, Reason> {
@@ -228,17 +236,37 @@ async fn within<T>(asked: impl Future<Output = Result<T, super::keeper::Over>>) 
     timeout(ANSWER_WITHIN, asked).await.map_err(|_| Reason::Unavailable)?.map_err(|_| Reason::Unavailable)
 }
 
-fn certified(hall: &Hall, reply: Reply, key: &impl rcgen::PublicKeyData) -> Result<Answer, Reason> {
+/// A certificate of this machine for this key.
+fn certificate(
+    hall: &Hall,
+    machine: &MachineId,
+    key: &impl rcgen::PublicKeyData,
+    ttl: Span,
+) -> Result<String, Reason> {
+    let authorities = hall.authorities.lock().unwrap_or_else(PoisonError::into_inner);
+    authorities.certify(machine, key, ttl).map_err(|error| {
+        tracing::error!(%machine, "{error}: {error:?}");
+        Reason::Unavailable
+    })
+}
+
+/// The answer with a certificate: the one that was made before, where it is of the machine that it came to be.
+fn certified(
+    hall: &Hall,
+    reply: Reply,
+    key: &impl rcgen::PublicKeyData,
+    draft: Option<(MachineId, String)>,
+) -> Result<Answer, Reason> {
     let (machine, node_name, ttl) = match reply {
         Reply::Certify { machine, node_name, ttl, .. } => (machine, node_name, ttl),
         Reply::Refused(refused) => return Ok(refusal(hall, refused)),
         Reply::Invited { .. } | Reply::Done(_) => return Err(Reason::Unavailable),
     };
+    let certificate = match draft.filter(|(of, _)| *of == machine) {
+        Some((_, made)) => made,
+        None => certificate(hall, &machine, key, ttl)?,
+    };
     let authorities = hall.authorities.lock().unwrap_or_else(PoisonError::into_inner);
-    let certificate = authorities.certify(&machine, key, ttl).map_err(|error| {
-        tracing::error!(%machine, "{error}: {error:?}");
-        Reason::Unavailable
-    })?;
     let seconds = |span: Span| u64::try_from(span.ms / 1000).unwrap_or(0);
     let enrolled = Enrolled {
         machine: Word::cut(machine.as_str()),

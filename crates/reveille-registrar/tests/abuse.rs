@@ -1,0 +1,57 @@
+//! Machines that were invited or let in, and what they try that no honest agent sends: the same bytes, against a real server.
+
+#![allow(clippy::unwrap_used, reason = "in a test, what cannot be is a failure")]
+
+#[path = "support/raw.rs"]
+mod raw;
+mod support;
+
+use support::{Site, site, who};
+
+/// A request whose key is on the curve P-384 and whose signature is over SHA-256, which both sides of it verify.
+const P384_BY_SHA256: &str = "-----BEGIN CERTIFICATE REQUEST-----
+MIIBBTCBiwIBADAMMQowCAYDVQQDDAF3MHYwEAYHKoZIzj0CAQYFK4EEACIDYgAE
+/baknpOCFO69XIhYU2q1ndYzhSl5o91YoJvNGvY1F36zewNiePeIO2rrZtQsWXVB
+4QM+K8L545PY8tApWAuG9x/EL5I0O4cODQ4CVeCa1kDLR9XxpgEvRKz87zyctptt
+oAAwCgYIKoZIzj0EAwIDaQAwZgIxAMIKGvR3SFFAfCg8ZjDcvZhA4sOYIw91pP5y
+M/Wfju3iXjzeAshueQ5g04nN5dHr6wIxAJS16ZrmD9cJXyKiBuhy2nRb0xz7eY+1
++sus+SvC97IrN/EMQO8rfHf11xdHYBZfAQ==
+-----END CERTIFICATE REQUEST-----
+";
+/// One on P-256 whose point is compressed.
+const COMPRESSED: &str = "-----BEGIN CERTIFICATE REQUEST-----
+MIGmME4CAQAwDDEKMAgGA1UEAwwBdzA5MBMGByqGSM49AgEGCCqGSM49AwEHAyIA
+AmPphXwb1afFqDRz0/PDBy/EZXYv4m9zuouSiiUo5fDpoAAwCgYIKoZIzj0EAwID
+SAAwRQIhAL5VSJIi8K2F4aZ6rUw/ZW1NqBJsJYvb6A3DSzsEw5PZAiAgTeC4HonE
+Z2MLsJszR7fUKxNus5CJN8i/28r5q4p7TA==
+-----END CERTIFICATE REQUEST-----
+";
+
+/// How often an invitation was used, as the server remembers it.
+async fn uses(site: &Site) -> u32 {
+    let counted = site.hand.view(|registry, _| registry.book().invitations().map(|it| it.uses).sum());
+    counted.await.unwrap()
+}
+
+#[tokio::test]
+async fn a_request_that_no_certificate_comes_of_uses_no_token_up() {
+    let site = site().await;
+    let invited = site.invite(|_| {}).await;
+    let bearer = format!("authorization: Bearer {}\r\n", invited.token.expose());
+    for (what, csr) in [("P-384 signed over SHA-256", P384_BY_SHA256), ("a compressed point", COMPRESSED)] {
+        let identity = &who(9).identity;
+        let facts = &who(9).facts;
+        let body =
+            serde_json::json!({"protocol": 1, "identity": identity, "facts": facts, "csr": csr}).to_string();
+        let ask = raw::post("/v1/enrol", &bearer, &body);
+        let answer = raw::say(raw::tls13(&site.link, None).await, &ask).await;
+        println!("{what}: {}", &answer[..answer.len().min(17)]);
+        assert!(answer.starts_with("HTTP/1.1 400"), "{what}: {answer}");
+        let (_, refused) = raw::refused(&answer);
+        assert_eq!(refused.reason.code(), "BAD_FRAME", "{what}");
+        assert_eq!(uses(&site).await, 0, "{what}");
+    }
+    site.enrol(&invited.token, &who(1)).await.unwrap();
+    assert_eq!(uses(&site).await, 1);
+    site.end().await;
+}

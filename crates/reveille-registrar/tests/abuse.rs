@@ -6,7 +6,14 @@
 mod raw;
 mod support;
 
-use support::{Site, site, who};
+use std::time::{Duration, Instant};
+
+use futures::{SinkExt as _, StreamExt as _};
+use reveille_node::link::Credential;
+use reveille_wire::agent::{AgentFrame, Numbered, Refused};
+use support::{Site, Who, site, who};
+use tokio::io::AsyncWriteExt as _;
+use tokio_tungstenite::tungstenite::Message;
 
 /// A request whose key is on the curve P-384 and whose signature is over SHA-256, which both sides of it verify.
 const P384_BY_SHA256: &str = "-----BEGIN CERTIFICATE REQUEST-----
@@ -53,5 +60,63 @@ async fn a_request_that_no_certificate_comes_of_uses_no_token_up() {
     }
     site.enrol(&invited.token, &who(1)).await.unwrap();
     assert_eq!(uses(&site).await, 1);
+    site.end().await;
+}
+
+/// A session of this machine, welcomed, over which bytes are then written as they are.
+async fn welcomed(site: &Site, machine: &Who, credential: Credential) -> raw::Socket {
+    let mut socket = raw::socket(&site.link, &raw::shown(credential)).await;
+    let hello = Numbered { n: 1, frame: AgentFrame::Hello(machine.hello()) };
+    socket.send(Message::text(serde_json::to_string(&hello).unwrap())).await.unwrap();
+    socket.next().await.unwrap().unwrap();
+    socket
+}
+
+/// The bytes go out again and again until nobody takes them, `times` at most. What the server said last, and how many it took.
+async fn flood(
+    mut socket: raw::Socket,
+    first: &[u8],
+    again: &[u8],
+    times: usize,
+) -> (Option<Refused>, usize) {
+    let stream = socket.get_mut();
+    let batch = again.repeat(100);
+    stream.write_all(first).await.unwrap();
+    let mut taken = 0;
+    while taken < times && stream.write_all(&batch).await.is_ok() && stream.flush().await.is_ok() {
+        taken += 100;
+        tokio::task::yield_now().await;
+    }
+    let last = async {
+        let mut last = None;
+        while let Some(Ok(message)) = socket.next().await {
+            if let Message::Text(text) = message {
+                last = raw::refusal(&text).or(last);
+            }
+        }
+        last
+    };
+    (tokio::time::timeout(Duration::from_secs(2), last).await.unwrap_or_default(), taken)
+}
+
+#[tokio::test]
+async fn frames_with_nothing_in_them_end_the_session_of_whoever_sends_many() {
+    const TIMES: usize = 200_000;
+    let cases: [(&str, &[u8], &[u8]); 4] = [
+        ("empty fragments", &[0x01, 0x80, 0, 0, 0, 0], &[0x00, 0x80, 0, 0, 0, 0]),
+        ("fragments of a byte", &[0x01, 0x80, 0, 0, 0, 0], &[0x00, 0x81, 0, 0, 0, 0, b' ']),
+        ("empty pings", &[], &[0x89, 0x80, 0, 0, 0, 0]),
+        ("empty pongs", &[], &[0x8a, 0x80, 0, 0, 0, 0]),
+    ];
+    let site = site().await;
+    for (number, (what, first, again)) in (1..).zip(cases) {
+        let (machine, credential) = site.enrolled(number).await;
+        let socket = welcomed(&site, &machine, credential).await;
+        let begun = Instant::now();
+        let (last, taken) = flood(socket, first, again, TIMES).await;
+        let code = last.as_ref().map(|refused| refused.reason.code());
+        println!("{what}: {code:?} after {:?}, {taken} of {TIMES} were sent", begun.elapsed());
+        assert_eq!(code, Some("TOO_MANY"), "{what}");
+    }
     site.end().await;
 }

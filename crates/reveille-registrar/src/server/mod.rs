@@ -24,6 +24,7 @@ mod keeper;
 #[cfg(test)]
 mod killed;
 mod limits;
+mod meter;
 mod nodes;
 mod request;
 mod routes;

@@ -73,8 +73,8 @@ impl Book {
         self.by_key.get(key).and_then(|id| self.machines.get(id))
     }
 
-    /// Machines that are known by a lasting part of this identity, whatever kind of id it is to them, or by this name of a node
-    /// in the roster; each with the name that is claimed, in the order of these.
+    /// Machines that are known by one of these names, whatever kind of name it is to them; two names of nodes are one only within
+    /// one roster. Each with the name that is claimed, in the order of these.
     pub fn rivals(
         &self,
         identity: &Identity,
@@ -84,8 +84,8 @@ impl Book {
         let mut rivals = Vec::new();
         for (part, word) in names(identity, node_name) {
             for (id, theirs) in self.claims.of(word) {
-                let of_node = part == Part::NodeName || *theirs == Part::NodeName;
-                let known = self.machines.get(id).filter(|known| !of_node || known.roster == *roster);
+                let both_names = part == Part::NodeName && *theirs == Part::NodeName;
+                let known = self.machines.get(id).filter(|known| !both_names || known.roster == *roster);
                 rivals.extend(known.map(|known| (part, known)));
             }
         }

@@ -7,7 +7,8 @@
 //! A name is looked for without its kind, because those who read it do not tell kinds apart: OpenStack's instance id is the
 //! system UUID of the guest, the engine links a report by whichever id fits, and a person types what stands on the screen.
 //! Spelling does not count either ([`normal`]). A ledger of before may have let two machines in under one name: then it has two
-//! owners, and finds neither. Names of nodes count within their roster; the book knows of which roster a machine is.
+//! owners, and finds neither. Names of nodes count against each other within their roster; the book knows of which roster a
+//! machine is. A name that is another machine's id is that machine's in every roster.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -71,6 +72,16 @@ pub fn node_name(wished: &Word) -> Option<Word> {
     };
     let is_name = name.len() <= NODE_NAME_BYTES_MAX && name.split('.').all(is_label);
     is_name.then(|| Word::cut(&name))
+}
+
+/// The id of an instance that a node is called by, where its name begins with one: a UUID, or an id as EC2 has it. Whoever reads
+/// such a name takes it for that instance, so that no other machine may have it.
+pub(super) fn instance_in(node_name: &str) -> Option<&str> {
+    let label = node_name.split('.').next()?;
+    let is_hex = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let is_uuid = || normal(label).len() == 32 && is_hex(&normal(label));
+    let of_ec2 = || label.strip_prefix("i-").is_some_and(|id| [8, 17].contains(&id.len()) && is_hex(id));
+    (is_uuid() || of_ec2()).then_some(label)
 }
 
 /// Each word of it shows as what it is: printable ASCII. What does not show, or looks like another letter, is a name that no

@@ -4,7 +4,7 @@
 //!  token ─ unknown, expired, used up, for another machine ─▶ refused
 //!  identity ─ the same machine with the same key, again ─▶ its certificate once more: an answer was lost on the way
 //!           ─ a known machine, and an invitation to make it anew ─▶ its record gets the new key
-//!           ─ a name that no Node can have, a word that does not show ─▶ refused
+//!           ─ a name that no Node can have or is another instance's id, a word that does not show ─▶ refused
 //!           ─ a part, a key or a node name of another, in any spelling ─▶ refused, with that one's facts; and that one is told
 //!           ─ new ─▶ a record of its own
 //! ```
@@ -48,6 +48,17 @@ impl Claim {
             return Err(super::invite::bad("identity", "a boot id is needed, and ids are printable ASCII"));
         }
         Ok(())
+    }
+
+    /// It is not called by the id of an instance that it does not say to be.
+    fn is_called_by_its_own(&self) -> Result<(), Reason> {
+        let is_own = |id: &str| self.identity.lasting().any(|(_, own)| normal(own) == normal(id));
+        if claims::instance_in(&self.node_name).is_none_or(is_own) {
+            return Ok(());
+        }
+        let what = "it is an instance's id, and not one of this machine's: give it another name, or its agent the \
+            instance's id (--instance-id)";
+        Err(super::invite::bad("node_name", what))
     }
 
     /// A Node with these ids is its own: one of them is the same.
@@ -209,7 +220,10 @@ impl Registry {
         match (others.cloned(), rivals.into_iter().next()) {
             (Some((part, first)), _) => Err(self.refuse_claim(turn, invitation, (part, &first), claim)),
             (None, Some((_, itself))) => Ok(As::Anew(itself)),
-            (None, None) => self.held_against_node(turn, invitation, claim).map(|()| As::New),
+            (None, None) => {
+                claim.is_called_by_its_own()?;
+                self.held_against_node(turn, invitation, claim).map(|()| As::New)
+            }
         }
     }
 

@@ -6,4 +6,5 @@ mod conflicts;
 mod course;
 mod given;
 mod joins;
+mod names;
 mod world;

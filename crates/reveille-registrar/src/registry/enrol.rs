@@ -25,6 +25,7 @@ use super::ids::{Ask, KeyHash, MachineId};
 use super::invitation::{Invitation, Reimage};
 use super::rates::Costs;
 use super::record::{Enrolled, Record};
+use super::whereabouts;
 use super::{Event, Peer, Registry, Turn};
 
 /// Whoever asks to be known.
@@ -97,7 +98,9 @@ impl Registry {
         let wished = node_name.unwrap_or_else(|| facts.hostname.clone());
         // What is no name is held against the invitation first: whoever has none learns nothing.
         let node_name = claims::node_name(&wished).unwrap_or_default();
-        let claim = Claim { identity, facts, node_name, node, key };
+        let mut claim = Claim { identity, facts, node_name, node, key };
+        // It says so again with each hello, and is told of then.
+        whereabouts::believed(&mut claim.facts, self.settings.peers_on_loopback);
         let Some(invitation) = self.book.invitation(&id).filter(|invitation| invitation.opens(&hash)) else {
             return turn.reply(ask, Reason::TokenUnknown);
         };

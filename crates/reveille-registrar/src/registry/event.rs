@@ -135,7 +135,8 @@ pub enum NodeSaid {
     Unknown,
 }
 
-/// By what a Node knows its machine. What it does not carry is none. Its boot id is not here: every container on it can read that.
+/// By what a Node knows its machine. What it does not carry is none. Its boot id is not here: every container on it can read
+/// that.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct NodeIds {
     /// The instance of `spec.providerID`.
@@ -278,6 +279,8 @@ pub enum What {
     Unanswered(OrderId, &'static str),
     /// A part of the evidence.
     Evidence(OrderId, EvidencePart),
+    /// It says that it answers its peers where no peer can be; nobody is told.
+    NoPeerAt(Word),
     /// Another machine claims to be this one, and was refused.
     Rival(Part, Box<Identity>, Box<Facts>),
 }

@@ -35,6 +35,7 @@ mod rivals;
 mod session;
 pub mod settings;
 pub mod trace;
+mod whereabouts;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

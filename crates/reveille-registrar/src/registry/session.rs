@@ -19,6 +19,7 @@ use super::machine::Machine;
 use super::rates::Costs;
 use super::record::{Record, Staged};
 use super::trace::Report;
+use super::whereabouts;
 use super::{Effect, Peer, Registry, Turn};
 
 /// A session.
@@ -41,10 +42,11 @@ pub(super) struct Session {
 }
 
 impl Registry {
-    pub(super) fn arrived(&mut self, turn: &mut Turn, conn: Conn, peer: &Peer, hello: Hello) {
+    pub(super) fn arrived(&mut self, turn: &mut Turn, conn: Conn, peer: &Peer, mut hello: Hello) {
         if self.sessions.contains_key(&conn) {
             return turn.close(conn, super::invite::bad("hello", "a session begins with one hello"));
         }
+        let nowhere = whereabouts::believed(&mut hello.facts, self.settings.peers_on_loopback);
         if let Err(reason) = self.welcome(turn, conn, peer, &hello) {
             return turn.close(conn, reason);
         }
@@ -52,6 +54,9 @@ impl Registry {
         if let Some(known) = self.book.machine(&peer.machine) {
             let session = self.last_session;
             turn.tell(known, What::Arrived { session, joined: hello.joined });
+            if let Some(at) = nowhere {
+                turn.tell(known, What::NoPeerAt(at));
+            }
         }
         self.tell_peers(turn, conn);
         self.provide(turn, conn);

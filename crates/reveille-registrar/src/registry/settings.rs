@@ -44,6 +44,8 @@ pub struct Settings {
     pub orders_max: usize,
     /// Peers that a machine is told of.
     pub peers_told: usize,
+    /// A peer may answer on the loopback address: all of them are on one host, as in a test.
+    pub peers_on_loopback: bool,
 }
 
 impl Default for Settings {
@@ -68,6 +70,7 @@ impl Default for Settings {
             tokens_a_day: 100,
             orders_max: 16,
             peers_told: 32,
+            peers_on_loopback: false,
         }
     }
 }

@@ -8,7 +8,8 @@
 //! ```
 //!
 //! The edge is three receivers and a hand, all of typed values: what is heard of machines comes out, tokens to be made and
-//! names of Nodes to be looked up come out and are answered, orders and facts go in. Who listens to that, the server does not know.
+//! names of Nodes to be looked up come out and are answered, orders and facts go in. Who listens to that, the server does not
+//! know.
 //!
 //! hyper's own connection, not a framework: there are five routes, and what matters here (deadlines of each part, the proof of a
 //! connection, a body with every refusal) is what a framework hides. TLS 1.3 alone, because both ends are ours.

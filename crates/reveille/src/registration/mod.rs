@@ -292,6 +292,9 @@ fn log(Heard { who, what }: &Heard) {
         What::Rival(part, _, facts) => {
             tracing::warn!(%machine, %node, part = part.name(), rival = %facts.hostname, "another machine claims to be it");
         }
+        What::NoPeerAt(at) => {
+            tracing::warn!(%machine, %node, %at, "says that it answers its peers where no peer can be; nobody is told of it");
+        }
         What::Alive { .. }
         | What::Stepped(_)
         | What::Answered(..)

@@ -1,6 +1,9 @@
-//! What a machine is called, against what others are and have.
+//! What a machine is called, and where it says that it answers, against what others are and have.
 
-use super::world::{Claimed, World, certified, machine, refused};
+use reveille_wire::agent::ServerFrame;
+
+use super::world::{Claimed, World, certified, machine, refused, sent};
+use crate::registry::MachineId;
 
 /// A machine that knows no cloud and is called so.
 fn called(name: &str) -> Claimed {
@@ -48,4 +51,61 @@ fn the_id_of_a_machine_is_the_name_of_no_node_in_another_roster_either() {
     }
     let invited = world.invite(|wish| wish.roster = "staging".into());
     certified(world.enrol(&invited, &called("w-1")));
+}
+
+/// What the second of two machines is told of where the first one answers.
+fn told_of(answers_at: &str, from_the_start: bool) -> Option<String> {
+    let mut world = World::new();
+    let mut first = machine(1);
+    if from_the_start {
+        first.facts.answers_at = Some(answers_at.into());
+    }
+    let ids: Vec<MachineId> = [&first, &machine(2)].map(|who| world.known(who)).into();
+    first.facts.answers_at = Some(answers_at.into());
+    world.arrive(&ids[0], &first);
+    let (conn, effects) = world.arrive(&ids[1], &machine(2));
+    let told = sent(&effects, conn).into_iter().find_map(|frame| match frame {
+        ServerFrame::Peers { peers } => peers.first().cloned(),
+        _ => None,
+    });
+    told.unwrap().answers_at.map(|at| at.to_string())
+}
+
+#[test]
+fn nobody_is_told_of_a_peer_at_an_address_that_no_peer_has() {
+    let none_of_a_peer = [
+        "169.254.169.254:80",
+        "[fe80::1]:9465",
+        "127.0.0.1:22",
+        "127.8.9.10:22",
+        "[::1]:22",
+        "0.0.0.0:9465",
+        "0.1.2.3:9465",
+        "[::]:9465",
+        "224.0.0.1:9465",
+        "[ff02::1]:9465",
+        "255.255.255.255:9465",
+        "[::ffff:169.254.169.254]:80",
+        "[::ffff:127.0.0.1]:22",
+        "[64:ff9b::a9fe:a9fe]:80",
+        "100.100.100.200:80",
+        "168.63.129.16:80",
+        "192.0.0.192:80",
+        "[fd00:ec2::254]:80",
+        "[fd20:ce::254]:80",
+        "10.0.0.2:0",
+        "metadata.google.internal:80",
+        "10.0.0.2",
+        "",
+    ];
+    for at in none_of_a_peer {
+        for from_the_start in [false, true] {
+            assert_eq!(told_of(at, from_the_start), None, "{at}");
+        }
+    }
+    for at in
+        ["10.0.0.2:9465", "192.168.1.2:9465", "203.0.113.7:9465", "[2001:db8::7]:9465", "[fd12::7]:9465"]
+    {
+        assert_eq!(told_of(at, false).as_deref(), Some(at));
+    }
 }

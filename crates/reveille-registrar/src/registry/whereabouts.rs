@@ -1,9 +1,9 @@
 //! Where a machine says that it answers its peers: an address of a peer, or nothing that anybody is told.
 //!
 //! Peers dial what they are told, each from where it stands. An address that means another place to each of them (its own
-//! loopback, its own link, its own cloud's metadata), or no place at all, is none of a peer: whoever says it is up to something, or
-//! its door listens where no peer can come. The machine is let in all the same, because its join does not depend on it; its word
-//! is not kept.
+//! loopback, its own link, its own cloud's metadata), or no place at all, is none of a peer: whoever says it is up to something,
+//! or its door listens where no peer can come. The machine is let in all the same, because its join does not depend on it; its
+//! word is not kept.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 

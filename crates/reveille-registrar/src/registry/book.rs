@@ -7,9 +7,9 @@
 //!
 //! Indexes find a machine by what it claims ([`super::claims`]) and by its key; they are made from the machines as these are
 //! taken in, so that a replay has them, too. A removed machine stays, so that it is known when it comes again, and claims
-//! nothing any more.
+//! nothing any more. Of a machine that was forgotten its record's name is kept, for the newest few thousand.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use reveille_core::model::id::{PoolName, RosterName};
 use reveille_core::model::stage::Stage;
@@ -27,6 +27,10 @@ use super::machine::{Machine, Removal};
 use super::record::{Enrolled, Invited, KeptLeg, Record};
 use super::trace::Trace;
 
+/// So many names of forgotten machines are kept: the certificates of those before have ended, but for a fleet that is replaced
+/// more than twice a day.
+const FORGOTTEN_MAX: usize = 4096;
+
 /// Everything durable.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Book {
@@ -34,6 +38,7 @@ pub struct Book {
     machines: BTreeMap<MachineId, Machine>,
     claims: Claims,
     by_key: BTreeMap<KeyHash, MachineId>,
+    forgotten: BTreeSet<(Time, MachineId)>,
 }
 
 impl Book {
@@ -66,6 +71,11 @@ impl Book {
         let mut named = self.claims.of(text).map(|(id, _)| id);
         let first = named.next()?;
         named.all(|id| id == first).then(|| self.machines.get(first))?
+    }
+
+    /// It was known, and its instance was gone for good.
+    pub fn was_forgotten(&self, id: &MachineId) -> bool {
+        self.forgotten.iter().any(|(_, forgotten)| forgotten == id)
     }
 
     /// The machine that has this key, or may have it next.
@@ -153,6 +163,11 @@ impl Book {
             }
             Record::Removed { machine, what, .. } => self.remove(machine, Some(*what)),
             Record::Readmitted { machine } => self.remove(machine, None),
+            Record::Departed { at, machine } => {
+                self.change(machine, |known| known.departed = Some((*at).into()));
+            }
+            Record::Returned { machine } => self.change(machine, |known| known.departed = None),
+            Record::Forgotten { at, machine } => self.forget((*at).into(), machine),
             Record::Leg(kept) => {
                 self.change(&kept.machine, |known| known.trace.restored(kept.stage.0, kept.leg()))
             }
@@ -183,11 +198,26 @@ impl Book {
             if let Some(course) = machine.course.clone() {
                 records.push(Record::Joining { machine: id(), course });
             }
+            if let Some(at) = machine.departed {
+                records.push(Record::Departed { at: at.into(), machine: id() });
+            }
             if let Some(what) = machine.removed {
                 records.push(Record::Removed { at: machine.enrolled_at.into(), machine: id(), what });
             }
         }
+        let forgotten = self.forgotten.iter().cloned();
+        records.extend(forgotten.map(|(at, machine)| Record::Forgotten { at: at.into(), machine }));
         records
+    }
+
+    fn forget(&mut self, at: Time, machine: &MachineId) {
+        if let Some(known) = self.machines.remove(machine) {
+            self.unindex(&known);
+        }
+        self.forgotten.insert((at, machine.clone()));
+        if self.forgotten.len() > FORGOTTEN_MAX {
+            self.forgotten.pop_first();
+        }
     }
 
     fn change(&mut self, machine: &MachineId, change: impl FnOnce(&mut Machine)) {
@@ -232,6 +262,7 @@ impl Book {
             enrolled_at: at,
             invitation: enrolled.invitation.clone(),
             removed: None,
+            departed: None,
             // The next plan has a higher version than any before, also for a machine that was made anew.
             plan: Held { version: before.map_or(0, |before| before.plan.version), ..Held::default() },
             trace,

@@ -167,7 +167,7 @@ impl Registry {
     /// The machine of a certificate, if its key is still the machine's. A key that was offered counts from its first use on, so
     /// that an answer that was lost locks nobody out.
     pub(super) fn recognise(&mut self, turn: &mut Turn, peer: &Peer) -> Result<(), Reason> {
-        let known = self.book.machine(&peer.machine).ok_or(Reason::CertificateUnknown)?;
+        let known = self.book.machine(&peer.machine).ok_or_else(|| self.unknown(&peer.machine))?;
         if known.key != peer.key {
             if known.next_key != Some(peer.key) {
                 return Err(Reason::CertificateRevoked);

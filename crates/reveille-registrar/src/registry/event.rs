@@ -113,6 +113,20 @@ pub enum Event {
         /// An answer after this is not waited for.
         within: Span,
     },
+    /// Instances are gone for good, as whoever asks the clouds knows, or are in sight again.
+    InstancesSeen {
+        /// Of which roster.
+        roster: RosterName,
+        /// Which.
+        instances: Vec<Word>,
+        /// They are gone.
+        gone: bool,
+    },
+    /// The clock was set, or this process stood still: the next event is so much later than it would have been.
+    ClockSet {
+        /// By so much; less than nothing when it was set back.
+        by: Span,
+    },
     /// A machine, or its node, is to stay away.
     Remove {
         /// Who waits.
@@ -258,6 +272,8 @@ pub enum What {
     Left,
     /// It was not heard for too long.
     Silent,
+    /// Its instance is gone for good, and its record is forgotten.
+    Forgotten,
     /// It said something of a stage.
     Staged(Report),
     /// Its join is over. Said once of each.

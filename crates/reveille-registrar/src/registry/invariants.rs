@@ -8,6 +8,7 @@
 //! 5. A machine has one session.
 //! 6. A plan or a token goes to its own machine's session, and none to a machine that was removed.
 //! 7. An order ends once.
+//! 8. No machine is forgotten that has a session.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -24,7 +25,7 @@ use super::record::{Enrolled, Invited, Record};
 /// What was broken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Broken {
-    /// Which of the seven.
+    /// Which of the eight.
     pub invariant: u8,
     /// How.
     pub how: String,
@@ -161,6 +162,11 @@ impl Witness {
             }
             Record::Removed { machine, what, .. } => self.removed(machine, Some(*what)),
             Record::Readmitted { machine } => self.removed(machine, None),
+            Record::Forgotten { machine, .. } => {
+                let open = self.open.values().any(|open| open == machine);
+                ensure(!open, 8, || format!("{machine} is forgotten, and has a session"))?;
+                self.machines.remove(machine);
+            }
             _ => {}
         }
         Ok(())

@@ -41,6 +41,8 @@ pub struct Machine {
     pub invitation: InvitationId,
     /// It is to stay away.
     pub removed: Option<Removal>,
+    /// Since when its instance is known to be gone for good.
+    pub departed: Option<Time>,
     /// Its plan; version 0 when it has none.
     pub plan: Held,
     /// How far it came.

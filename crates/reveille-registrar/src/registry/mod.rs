@@ -18,6 +18,7 @@
 pub mod book;
 mod claims;
 pub mod course;
+mod departed;
 mod enrol;
 pub mod event;
 pub mod ids;
@@ -41,7 +42,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use reveille_core::model::id::RosterName;
-use reveille_core::model::time::Time;
+use reveille_core::model::time::{Span, Time};
 use reveille_wire::agent::{Reason, Role};
 
 pub use book::Book;
@@ -151,6 +152,10 @@ impl Registry {
             Event::TokenMade { machine, outcome } => self.token_made(&mut turn, &machine, outcome),
             Event::Order { id, machine, verb, within } => self.order(&mut turn, id, &machine, verb, within),
             Event::Remove { ask, machine, what } => self.remove(&mut turn, ask, &machine, what),
+            Event::InstancesSeen { roster, instances, gone } => {
+                self.instances_seen(&mut turn, &roster, &instances, gone);
+            }
+            Event::ClockSet { by } => self.clock_set(by),
         }
         turn.out
     }
@@ -182,7 +187,7 @@ impl Registry {
     ///
     /// Why not.
     pub fn stands(&self, peer: &Peer) -> Result<(), Reason> {
-        let known = self.book.machine(&peer.machine).ok_or(Reason::CertificateUnknown)?;
+        let known = self.book.machine(&peer.machine).ok_or_else(|| self.unknown(&peer.machine))?;
         if known.key != peer.key && known.next_key != Some(peer.key) {
             return Err(Reason::CertificateRevoked);
         }
@@ -218,6 +223,7 @@ impl Registry {
         self.tend_tokens(turn);
         self.notice_silence(turn);
         self.end_late_joins(turn);
+        self.forget_departed(turn);
         self.tell_neighbours(turn);
         self.rivals.forget(turn.now);
         self.rates.forget(turn.now);
@@ -243,6 +249,19 @@ impl Registry {
             self.note_silence(turn, &id, since);
             self.told_silent.insert(id);
         }
+    }
+
+    /// The clock was set: what passed between two events is what passed, and no machine is silent, or heard in the future, because
+    /// somebody mended the time. What ends at a time that others count, too (a token, an invitation, a certificate), ends then.
+    fn clock_set(&mut self, by: Span) {
+        let times =
+            self.heard_at.values_mut().chain(self.sessions.values_mut().map(|it| &mut it.refilled_at));
+        let times =
+            times.chain(self.orders.values_mut().map(|it| &mut it.until)).chain([&mut self.started_at]);
+        times.for_each(|at| *at = *at + by);
+        self.rivals.clock_set(by);
+        self.rates.clock_set(by);
+        self.round.clock_set(by);
     }
 
     fn heard(&mut self, turn: &mut Turn, machine: &MachineId) {

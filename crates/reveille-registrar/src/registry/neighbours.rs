@@ -34,6 +34,12 @@ pub(super) struct Round {
     after: Option<Option<MachineId>>,
 }
 
+impl Round {
+    pub(super) fn clock_set(&mut self, by: Span) {
+        self.due = self.due.map(|due| due + by);
+    }
+}
+
 impl Registry {
     /// Somebody came, went, or says something else of itself.
     pub(super) fn neighbours_changed(&mut self, turn: &Turn) {

@@ -26,6 +26,10 @@ pub(super) enum Costs {
 pub(super) struct Rates(BTreeMap<(MachineId, Costs), Time>);
 
 impl Rates {
+    pub(super) fn clock_set(&mut self, by: Span) {
+        self.0.values_mut().for_each(|free_at| *free_at = *free_at + by);
+    }
+
     pub(super) fn forget(&mut self, now: Time) {
         self.0.retain(|_, free_at| *free_at > now);
     }

@@ -100,6 +100,25 @@ pub enum Record {
         /// Which.
         machine: MachineId,
     },
+    /// Its instance is gone for good.
+    Departed {
+        /// When that was heard.
+        at: Stamp,
+        /// Which.
+        machine: MachineId,
+    },
+    /// And is in sight again.
+    Returned {
+        /// Which.
+        machine: MachineId,
+    },
+    /// Nothing of it is kept any more but that it was.
+    Forgotten {
+        /// When.
+        at: Stamp,
+        /// Which.
+        machine: MachineId,
+    },
     /// Nothing was heard of it while it joins.
     FellSilent {
         /// When that was found.

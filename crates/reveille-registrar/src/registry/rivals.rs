@@ -39,6 +39,10 @@ impl Told {
         is_news
     }
 
+    pub(super) fn clock_set(&mut self, by: Span) {
+        self.0.values_mut().for_each(|at| *at = *at + by);
+    }
+
     pub(super) fn forget(&mut self, now: Time) {
         self.0.retain(|_, at| now.since(*at) < AGAIN_AFTER);
     }

@@ -32,7 +32,7 @@ pub(super) struct Session {
     taken: u64,
     /// Frames that it may still send at once, in thousandths.
     allowance: u64,
-    refilled_at: Time,
+    pub(super) refilled_at: Time,
     pub(super) holds: Held,
     pub(super) joined: bool,
     /// The neighbours that it was told last.
@@ -68,7 +68,7 @@ impl Registry {
         }
         self.recognise(turn, peer)?;
         self.spend(turn.now, &peer.machine, Costs::Session)?;
-        let Some(known) = self.book.machine(&peer.machine) else { return Err(Reason::CertificateUnknown) };
+        let Some(known) = self.book.machine(&peer.machine) else { return Err(self.unknown(&peer.machine)) };
         if let Some(part) = known.identity.differs(&hello.identity) {
             return Err(self.refuse_rival(turn, part, &peer.machine, &hello.identity, &hello.facts));
         }

@@ -18,6 +18,8 @@ pub struct Settings {
     pub heartbeat: Span,
     /// A machine that was not heard for so long is silent.
     pub silent_after: Span,
+    /// The record of a machine whose instance is gone for good is kept for so long, counted from its last word.
+    pub departed_kept: Span,
     /// A machine that is to be made anew has to have been silent for so long, unless a person says otherwise.
     pub reimage_after: Span,
     /// A join that takes longer is told of as one that was not over in time.
@@ -57,6 +59,7 @@ impl Default for Settings {
             certificate_ttl: Span::from_min(30 * 24 * 60),
             heartbeat: Span::from_s(15),
             silent_after: Span::from_s(60),
+            departed_kept: Span::from_min(24 * 60),
             reimage_after: Span::from_min(10),
             join_within: Span::from_min(120),
             frames_burst: 120,

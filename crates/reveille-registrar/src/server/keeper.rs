@@ -199,6 +199,7 @@ pub(super) fn start(
         heard: heard_out,
         mints: mints_out,
         beat_at: Time::default(),
+        clocks: clock::Clocks::default(),
         runtime: tokio::runtime::Handle::current(),
     };
     let thread = std::thread::Builder::new().name("registry".to_owned()).spawn(move || keeper.work(inbox))?;
@@ -216,6 +217,7 @@ struct Keeper {
     heard: mpsc::Sender<Heard>,
     mints: mpsc::Sender<Mint>,
     beat_at: Time,
+    clocks: clock::Clocks,
     runtime: tokio::runtime::Handle,
 }
 
@@ -252,7 +254,14 @@ impl Keeper {
 
     /// True when it is the last word.
     fn take(&mut self, word: Word, out: &mut Vec<Effect>) -> bool {
-        let now = clock::wall();
+        let (now, set) = self.clocks.read();
+        if let Some(by) = set {
+            tracing::warn!(
+                by_ms = by.ms,
+                "the clock was set, or this process stood still; no machine is silent for that"
+            );
+            out.extend(self.registry.step(now, Event::ClockSet { by }));
+        }
         let event = match word {
             Word::Event(event) => event,
             Word::Asked(ask, sender, event) => {

@@ -40,6 +40,8 @@ pub enum Reason {
     NodeRemoved,
     /// The machine was removed from this server.
     MachineRemoved,
+    /// The machine's instance is gone for good, and its record was forgotten.
+    MachineForgotten,
     /// No certificate was presented, or one of another authority.
     CertificateUnknown,
     /// The certificate's time is over.
@@ -157,6 +159,7 @@ impl Reason {
             Self::IdentityConflict { .. } => "IDENTITY_CONFLICT",
             Self::NodeRemoved => "NODE_REMOVED",
             Self::MachineRemoved => "MACHINE_REMOVED",
+            Self::MachineForgotten => "MACHINE_FORGOTTEN",
             Self::CertificateUnknown => "CERTIFICATE_UNKNOWN",
             Self::CertificateExpired => "CERTIFICATE_EXPIRED",
             Self::CertificateRevoked => "CERTIFICATE_REVOKED",
@@ -186,7 +189,11 @@ impl Reason {
             Self::TokenForeign { .. } | Self::CertificateRevoked => 403,
             Self::NoSuchPath => 404,
             Self::IdentityConflict { .. } | Self::Replaced => 409,
-            Self::TokenUsedUp | Self::TokenVoid | Self::NodeRemoved | Self::MachineRemoved => 410,
+            Self::TokenUsedUp
+            | Self::TokenVoid
+            | Self::NodeRemoved
+            | Self::MachineRemoved
+            | Self::MachineForgotten => 410,
             Self::WaitRole { .. } | Self::WaitPlan { .. } | Self::WaitToken { .. } => 425,
             Self::UpgradeRequired | Self::Version { .. } => 426,
             Self::TooMany { .. } => 429,
@@ -224,9 +231,11 @@ impl Reason {
             Self::CertificateUnknown | Self::CertificateExpired | Self::CertificateRevoked => {
                 self.of_certificate()
             }
-            Self::NodeRemoved | Self::MachineRemoved | Self::IdentityConflict { .. } | Self::Replaced => {
-                self.of_machine()
-            }
+            Self::NodeRemoved
+            | Self::MachineRemoved
+            | Self::MachineForgotten
+            | Self::IdentityConflict { .. }
+            | Self::Replaced => self.of_machine(),
             Self::WaitRole { .. } | Self::WaitPlan { .. } | Self::WaitToken { .. } => self.of_wait(),
             Self::CaPinMismatch { .. } | Self::NotReveille(_) | Self::ProxyAnswered(_) => self.of_answerer(),
             _ => self.of_request(),
@@ -284,6 +293,10 @@ impl Reason {
             Self::MachineRemoved => (
                 "the machine was removed from this server".to_owned(),
                 "nothing, if that is meant; else invite it anew: reveille invite",
+            ),
+            Self::MachineForgotten => (
+                "its record was forgotten, because its instance is gone for good".to_owned(),
+                "nothing, if that is so; else invite it anew: reveille invite",
             ),
             Self::IdentityConflict { part, other, facts } => {
                 let known = |word: &Option<Word>| word.as_deref().unwrap_or("–").to_owned();

@@ -4,6 +4,7 @@ mod admission;
 mod claims;
 mod conflicts;
 mod course;
+mod departed;
 mod given;
 mod joins;
 mod names;

@@ -22,6 +22,7 @@ fn reasons() -> Vec<Reason> {
         Reason::IdentityConflict { part: Part::Key, other, facts },
         Reason::NodeRemoved,
         Reason::MachineRemoved,
+        Reason::MachineForgotten,
         Reason::CertificateUnknown,
         Reason::CertificateExpired,
         Reason::CertificateRevoked,

@@ -1,7 +1,7 @@
 //! Machines whose instances are gone for good: their records are forgotten, after a grace, and their certificates with them.
 //!
 //! ```text
-//!  the engine: gone for good ─▶ Departed ─▶ a day without a session or a word ─▶ Forgotten ─▶ MACHINE_FORGOTTEN to its certificate
+//!  the engine: gone for good ─▶ Departed ─▶ a day without a session or a word ─▶ Forgotten ─▶ MACHINE_FORGOTTEN from then on
 //!  the engine: in sight again ─▶ Returned        enrolled anew ─▶ the mark is gone with the record before
 //! ```
 //!

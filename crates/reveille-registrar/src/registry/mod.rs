@@ -251,8 +251,9 @@ impl Registry {
         }
     }
 
-    /// The clock was set: what passed between two events is what passed, and no machine is silent, or heard in the future, because
-    /// somebody mended the time. What ends at a time that others count, too (a token, an invitation, a certificate), ends then.
+    /// The clock was set: what passed between two events is what passed, and no machine is silent, or heard in the future,
+    /// because somebody mended the time. What ends at a time that others count, too (a token, an invitation, a certificate), ends
+    /// then.
     fn clock_set(&mut self, by: Span) {
         let times =
             self.heard_at.values_mut().chain(self.sessions.values_mut().map(|it| &mut it.refilled_at));

@@ -40,7 +40,7 @@ use crate::driver::alone::{Identity, Presence, Watcher};
 use crate::driver::caution::{Caution, Strangers};
 use crate::driver::clock;
 use crate::driver::hands::Hands;
-use crate::driver::helm::Helm;
+use crate::driver::helm::{Hearer, Helm};
 use crate::driver::pauses::{PauseDesk, ReadPauses};
 use crate::driver::recorder::{ENGINE, Recorder};
 use crate::driver::scribe::Scribe;
@@ -49,6 +49,7 @@ use crate::driver::{Driver, Ended, INBOX_MAX, Until};
 use crate::hot::standing::Standing;
 use crate::hot::vigil::Vigils;
 use crate::registration::between::Engine;
+use crate::registration::sighted::Telling;
 use crate::registration::{self, Site};
 use crate::view::roll;
 use crate::worlds::agents::{Ears, Mouth};
@@ -74,6 +75,8 @@ struct Prepared {
     answers: watch::Sender<Option<bool>>,
     /// What the engine asks of agents; leads nowhere without a registration server.
     mouth: Mouth,
+    /// Where what it knows of instances goes; none without a registration server.
+    telling: Option<Telling>,
 }
 
 impl Prepared {
@@ -82,11 +85,14 @@ impl Prepared {
         let roster = &self.checked.roster;
         let (mouth, asks) = Mouth::new();
         self.mouth = mouth;
+        let (telling, sighted) = Telling::new();
+        self.telling = Some(telling);
         let site = Site {
             pools: roster.pools.keys().cloned().collect(),
             cluster: self.cluster.clone(),
             answers: self.answers.subscribe(),
             engine: Engine { ears: Ears::new(self.events.clone()), asks },
+            sighted,
         };
         (roster.name.clone(), site)
     }
@@ -231,6 +237,7 @@ async fn prepare(context: &Context, checked: CheckedRoster) -> Result<Prepared, 
         inbox,
         answers,
         mouth: Mouth::default(),
+        telling: None,
     })
 }
 
@@ -345,7 +352,8 @@ fn launch(
     stopped: &watch::Receiver<bool>,
     background: &mut JoinSet<()>,
 ) -> Result<Driver, Failure> {
-    let Prepared { checked, judge, state_dir, cluster, shelf, events, inbox, answers, mouth } = prepared;
+    let Prepared { checked, judge, state_dir, cluster, shelf, events, inbox, answers, mouth, telling } =
+        prepared;
     let OpenShelf { shelf, records, fence, last_alive } = shelf;
     let now = clock::wall();
     announce(&checked, args.dry_run, records.len());
@@ -387,8 +395,9 @@ fn launch(
         }
     });
     background.spawn(server::serve(state_dir.clone(), asks, beside, stopped.clone()));
+    let hearer = telling.map(|telling| -> Hearer { Box::new(move |record| telling.tell(record)) });
     Ok(Driver {
-        helm: Helm::new(state, scribe).recorded_by(recorder),
+        helm: Helm::new(state, scribe).recorded_by(recorder).told_to(hearer),
         acks,
         inbox,
         hands,

@@ -4,7 +4,7 @@
 //!  rosters, --plans ─▶ begin ─▶ thread: reveille_registrar::server ─┬▶ Mint ──▶ mint: bootstrap tokens of each roster's cluster
 //!                                                                   ├▶ NodeAsked ─▶ nodes: what the cluster says of a name
 //!                                                                   └▶ Heard ─▶ between: the log, and each engine's facts
-//!  the cluster's watch ─▶ Answers ─▶ what roles are there ─▶ Hand
+//!  the cluster's watch ─▶ Answers ─▶ what roles are there ─▶ Hand       each engine's records ─▶ sighted: who is gone ─▶ Hand
 //! ```
 //!
 //! A thread of its own, because five thousand machines that come at once must not hold up a decision of the engine, nor one of
@@ -14,6 +14,7 @@ pub(crate) mod between;
 pub(crate) mod evidence;
 mod mint;
 mod nodes;
+pub(crate) mod sighted;
 #[cfg(test)]
 mod tests;
 
@@ -63,6 +64,8 @@ pub(crate) struct Site {
     pub(crate) answers: Answers,
     /// Its engine's facts and asks.
     pub(crate) engine: between::Engine,
+    /// What its engine knows of instances.
+    pub(crate) sighted: mpsc::Receiver<sighted::Sighted>,
 }
 
 /// The server's thread, running.
@@ -132,6 +135,7 @@ pub(crate) async fn begin(
     let (mut clusters, mut engines) = (BTreeMap::new(), BTreeMap::new());
     for (roster, site) in sites {
         background.spawn(tell_roles(begun.hand.clone(), roster.clone(), site.answers));
+        background.spawn(sighted::pass_on(begun.hand.clone(), roster.clone(), site.sighted));
         engines.insert(roster.clone(), site.engine);
         clusters.insert(roster, site.cluster);
     }
@@ -280,6 +284,9 @@ fn log(Heard { who, what }: &Heard) {
         What::Enrolled => tracing::info!(%machine, %node, "is known from now on"),
         What::Arrived { session, joined } => tracing::info!(%machine, %node, session, joined, "is there"),
         What::Left => tracing::info!(%machine, %node, "left"),
+        What::Forgotten => {
+            tracing::info!(%machine, %node, "is forgotten: its instance is gone for good, and its certificate counts no more");
+        }
         What::Silent => tracing::warn!(%machine, %node, "is silent"),
         What::Staged(report) => {
             let error = report.error.as_ref().map(|error| error.text.as_str()).unwrap_or_default();

@@ -74,6 +74,13 @@ pub fn node_name(wished: &Word) -> Option<Word> {
     is_name.then(|| Word::cut(&name))
 }
 
+/// Two names of one Node: the same, or one is the first label of the other, as a machine's own name is of the one in its cloud.
+pub(super) fn is_one_name(one: &str, other: &str) -> bool {
+    let (one, other) = (normal(one), normal(other));
+    let is_label_of = |label: &str, name: &str| name.split_once('.').is_some_and(|(first, _)| first == label);
+    one == other || is_label_of(&one, &other) || is_label_of(&other, &one)
+}
+
 /// The id of an instance that a node is called by, where its name begins with one: a UUID, or an id as EC2 has it. Whoever reads
 /// such a name takes it for that instance, so that no other machine may have it.
 pub(super) fn instance_in(node_name: &str) -> Option<&str> {

@@ -5,6 +5,7 @@
 //!  identity ─ the same machine with the same key, again ─▶ its certificate once more: an answer was lost on the way
 //!           ─ a known machine, and an invitation to make it anew ─▶ its record gets the new key
 //!           ─ a name that no Node can have or is another instance's id, a word that does not show ─▶ refused
+//!           ─ a name or an id of a Node of the cluster that is not this machine's ─▶ refused, and not told what it carries
 //!           ─ a part, a key or a node name of another, in any spelling ─▶ refused, with that one's facts; and that one is told
 //!           ─ new ─▶ a record of its own
 //! ```
@@ -62,16 +63,38 @@ impl Claim {
         Err(super::invite::bad("node_name", what))
     }
 
-    /// A Node with these ids is its own: one of them is the same.
-    fn is_of(&self, ids: &NodeIds) -> bool {
+    /// This Node is its own, as far as an invitation proves it: it has its name, an id of it, and contradicts no other; or a person
+    /// named the Node when it was invited, and an id is the same.
+    fn is_of(&self, node: &NodeIds, vouched_for: Option<&Word>) -> bool {
         let of_node = Identity {
-            instance_id: ids.instance.clone(),
+            instance_id: node.instance.clone(),
             machine_id: None,
-            system_uuid: ids.system_uuid.clone(),
+            system_uuid: node.system_uuid.clone(),
             boot_id: Word::default(),
         };
-        let is_one = |theirs: &str| self.identity.lasting().any(|(_, own)| normal(own) == normal(theirs));
-        of_node.lasting().any(|(_, theirs)| is_one(theirs))
+        let is = |one: &str, other: &str| normal(one) == normal(other);
+        let is_one = |theirs: &str| self.identity.lasting().any(|(_, own)| is(own, theirs));
+        if !of_node.lasting().any(|(_, theirs)| is_one(theirs)) {
+            return false;
+        }
+        let names = || claims::names(&of_node, &node.name);
+        let is_vouched_for = vouched_for.is_some_and(|bound| names().any(|(_, word)| is(word, bound)));
+        let differs = |part| of_node.part(part).zip(self.identity.part(part)).is_some_and(|(a, b)| !is(a, b));
+        // The kubelet takes the machine id where the firmware has no UUID.
+        let is_machine_id = self
+            .identity
+            .part(Part::MachineId)
+            .is_some_and(|id| of_node.part(Part::SystemUuid).is_some_and(|theirs| is(theirs, id)));
+        let contradicts = differs(Part::InstanceId) || differs(Part::SystemUuid) && !is_machine_id;
+        is_vouched_for || claims::is_one_name(&node.name, &self.node_name) && !contradicts
+    }
+
+    /// What this Node has of what is claimed.
+    fn part_of(&self, node: &NodeIds) -> Part {
+        let ids = [&node.instance, &node.system_uuid];
+        let carries = |word: &str| ids.into_iter().flatten().any(|id| normal(id) == normal(word));
+        let mut claimed = claims::names(&self.identity, &self.node_name);
+        claimed.find(|(_, word)| carries(word)).map_or(Part::NodeName, |(part, _)| part)
     }
 
     /// One of its names is this one.
@@ -230,7 +253,8 @@ impl Registry {
         }
     }
 
-    /// A Node of this name that is there already has to be this machine's, which was there before it was invited.
+    /// A Node of this name, or with an id that is claimed, that is there already has to be this machine's, which was there before it
+    /// was invited.
     fn held_against_node(
         &mut self,
         turn: &mut Turn,
@@ -239,12 +263,15 @@ impl Registry {
     ) -> Result<(), Reason> {
         match &claim.node {
             None | Some(NodeSaid::Absent) => Ok(()),
-            Some(NodeSaid::Present(ids)) if claim.is_of(ids) => Ok(()),
-            Some(NodeSaid::Present(_)) => {
+            Some(NodeSaid::Present(nodes)) => {
+                let vouched_for = invitation.machine.as_ref();
+                let Some(another) = nodes.iter().find(|node| !claim.is_of(node, vouched_for)) else {
+                    return Ok(());
+                };
                 self.conflicted(turn, invitation);
                 // By what it knows its machine stays untold: whoever says it next time is taken for that machine.
                 let facts = Facts { hostname: claim.node_name.clone(), ..Facts::default() };
-                let (part, other, facts) = (Part::NodeName, Box::default(), Box::new(facts));
+                let (part, other, facts) = (claim.part_of(another), Box::default(), Box::new(facts));
                 Err(Reason::IdentityConflict { part, other, facts })
             }
             // Before the first control plane there is no API server, and no Node to take. One that answers is asked again.

@@ -52,7 +52,7 @@ pub enum Event {
         facts: Facts,
         /// The name that its node is to have.
         node_name: Option<Word>,
-        /// What the roster's cluster says of a Node of this name; none where there is no cluster to ask.
+        /// What the roster's cluster says of Nodes of this name or with these ids; none where there is no cluster to ask.
         node: Option<NodeSaid>,
         /// Its key; it proved to have it.
         key: KeyHash,
@@ -138,13 +138,13 @@ pub enum Event {
     },
 }
 
-/// What a cluster says of the Node of a name.
+/// What a cluster says of the Nodes that have a name or one of some ids.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NodeSaid {
     /// There is none.
     Absent,
-    /// There is one.
-    Present(NodeIds),
+    /// There are these.
+    Present(Vec<NodeIds>),
     /// The API server did not say.
     Unknown,
 }
@@ -153,6 +153,8 @@ pub enum NodeSaid {
 /// that.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct NodeIds {
+    /// Its name.
+    pub name: Word,
     /// The instance of `spec.providerID`.
     pub instance: Option<Word>,
     /// `status.nodeInfo.systemUUID`; the kubelet takes the machine id where the firmware has none.

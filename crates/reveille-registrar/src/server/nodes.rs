@@ -28,6 +28,8 @@ pub struct NodeAsked {
     pub roster: RosterName,
     /// The name, as a Node has it.
     pub name: Word,
+    /// All that the machine claims to be known by; a Node that carries one of these is meant, too.
+    pub claimed: Vec<Word>,
     /// The answer; one that is dropped is none.
     pub reply: oneshot::Sender<NodeSaid>,
 }
@@ -42,12 +44,12 @@ impl Nodes {
     }
 
     /// What the cluster says; none where there is nobody to ask.
-    pub(super) async fn said(&self, roster: RosterName, name: Word) -> Option<NodeSaid> {
+    pub(super) async fn said(&self, roster: RosterName, name: Word, claimed: Vec<Word>) -> Option<NodeSaid> {
         if self.0.is_closed() {
             return None;
         }
         let (reply, said) = oneshot::channel();
-        if self.0.try_send(NodeAsked { roster, name, reply }).is_err() {
+        if self.0.try_send(NodeAsked { roster, name, claimed, reply }).is_err() {
             return Some(NodeSaid::Unknown);
         }
         Some(timeout(WITHIN, said).await.ok().and_then(Result::ok).unwrap_or(NodeSaid::Unknown))
@@ -68,7 +70,7 @@ mod tests {
             drop(asked.recv().await.unwrap().reply);
             meant
         });
-        let ask = || nodes.said("prod".into(), "w-1".into());
+        let ask = || nodes.said("prod".into(), "w-1".into(), vec!["i-1".into()]);
         assert_eq!(ask().await, Some(NodeSaid::Absent));
         assert_eq!(ask().await, Some(NodeSaid::Unknown));
         assert_eq!(answers.await.unwrap(), ("prod".to_owned(), "w-1".to_owned()));

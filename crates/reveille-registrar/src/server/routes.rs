@@ -131,7 +131,11 @@ async fn enrol(hall: &Hall, visitor: &Visitor, request: Request<Incoming>) -> Re
     };
     let wished = wish.node_name.as_ref().unwrap_or(&wish.facts.hostname);
     let node = match (roster, node_name(wished)) {
-        (Some(roster), Some(name)) => hall.nodes.said(roster, name).await,
+        (Some(roster), Some(name)) => {
+            let claimed =
+                wish.identity.lasting().map(|(_, word)| Word::cut(word)).chain([name.clone()]).collect();
+            hall.nodes.said(roster, name, claimed).await
+        }
         // It is refused for that alone.
         _ => None,
     };
@@ -151,6 +155,10 @@ async fn enrol(hall: &Hall, visitor: &Visitor, request: Request<Incoming>) -> Re
     match &reply {
         Reply::Certify { machine, node_name, .. } => {
             tracing::info!(%address, %invitation, %machine, %node_name, "a machine was enrolled");
+        }
+        Reply::Refused(Refused { reason: Reason::IdentityConflict { part, .. }, .. }) => {
+            let part = part.name();
+            tracing::warn!(%address, %invitation, part, "somebody came as a machine, or a Node of the cluster, that it is not")
         }
         Reply::Refused(refused) => {
             tracing::info!(%address, %invitation, code = refused.reason.code(), "a machine was not enrolled")

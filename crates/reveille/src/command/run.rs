@@ -49,6 +49,7 @@ use crate::driver::{Driver, Ended, INBOX_MAX, Until};
 use crate::hot::standing::Standing;
 use crate::hot::vigil::Vigils;
 use crate::registration::between::Engine;
+use crate::registration::nodes::Roll;
 use crate::registration::sighted::Telling;
 use crate::registration::{self, Site};
 use crate::view::roll;
@@ -73,6 +74,8 @@ struct Prepared {
     events: mpsc::Sender<Event>,
     inbox: mpsc::Receiver<Event>,
     answers: watch::Sender<Option<bool>>,
+    /// Which Nodes carry which ids, for the registration server.
+    roll: Roll,
     /// What the engine asks of agents; leads nowhere without a registration server.
     mouth: Mouth,
     /// Where what it knows of instances goes; none without a registration server.
@@ -91,6 +94,7 @@ impl Prepared {
             pools: roster.pools.keys().cloned().collect(),
             cluster: self.cluster.clone(),
             answers: self.answers.subscribe(),
+            roll: self.roll.clone(),
             engine: Engine { ears: Ears::new(self.events.clone()), asks },
             sighted,
         };
@@ -236,6 +240,7 @@ async fn prepare(context: &Context, checked: CheckedRoster) -> Result<Prepared, 
         events,
         inbox,
         answers,
+        roll: Roll::default(),
         mouth: Mouth::default(),
         telling: None,
     })
@@ -352,7 +357,7 @@ fn launch(
     stopped: &watch::Receiver<bool>,
     background: &mut JoinSet<()>,
 ) -> Result<Driver, Failure> {
-    let Prepared { checked, judge, state_dir, cluster, shelf, events, inbox, answers, mouth, telling } =
+    let Prepared { checked, judge, state_dir, cluster, shelf, events, inbox, answers, roll, mouth, telling } =
         prepared;
     let OpenShelf { shelf, records, fence, last_alive } = shelf;
     let now = clock::wall();
@@ -386,7 +391,7 @@ fn launch(
         let forgotten = Command::ForgetCloud(CloudName::from(cloud.as_str()));
         events.try_send(Event::Command(forgotten)).context("cannot forget the cloud")?;
     }
-    background.spawn(watch_cluster(cluster, events, answers, stopped.clone()));
+    background.spawn(watch_cluster(cluster, events, answers, roll, stopped.clone()));
     let (asks, questions) = mpsc::channel(16);
     let beside: server::Beside = Arc::new(move |report| {
         standing.fill(report);
@@ -460,6 +465,7 @@ async fn watch_cluster(
     cluster: Cluster,
     events: mpsc::Sender<Event>,
     answers: watch::Sender<Option<bool>>,
+    roll: Roll,
     stopped: watch::Receiver<bool>,
 ) {
     let (sender, mut facts) = mpsc::channel(FACTS_MAX);
@@ -467,6 +473,7 @@ async fn watch_cluster(
         while let Some(fact) = facts.recv().await {
             let answers_now = Some(!matches!(fact, ClusterFact::Failed(_)));
             answers.send_if_modified(|before| std::mem::replace(before, answers_now) != answers_now);
+            roll.heed(&fact);
             if events.send(Event::Cluster(fact)).await.is_err() {
                 return;
             }

@@ -13,7 +13,7 @@
 pub(crate) mod between;
 pub(crate) mod evidence;
 mod mint;
-mod nodes;
+pub(crate) mod nodes;
 pub(crate) mod sighted;
 #[cfg(test)]
 mod tests;
@@ -41,6 +41,8 @@ use crate::cli::failure::Failure;
 use crate::command::Context;
 use crate::otlp::{self, Exporter};
 
+use nodes::Roll;
+
 /// Where a server keeps what it remembers, beside the folders of the rosters. No roster can have this name.
 pub(crate) fn directory(context: &Context) -> Result<PathBuf, Failure> {
     context.state_dir(&RosterName::from(".registrar"))
@@ -62,6 +64,8 @@ pub(crate) struct Site {
     pub(crate) cluster: Cluster,
     /// Whether it answers.
     pub(crate) answers: Answers,
+    /// Which of its Nodes carry which ids.
+    pub(crate) roll: Roll,
     /// Its engine's facts and asks.
     pub(crate) engine: between::Engine,
     /// What its engine knows of instances.
@@ -132,16 +136,17 @@ pub(crate) async fn begin(
         begun.hand.say(Event::PlansRead(plans)).await.map_err(over)?;
         background.spawn(watch_plans(begun.hand.clone(), watch, stop.subscribe()));
     }
-    let (mut clusters, mut engines) = (BTreeMap::new(), BTreeMap::new());
+    let (mut clusters, mut engines, mut rolls) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
     for (roster, site) in sites {
         background.spawn(tell_roles(begun.hand.clone(), roster.clone(), site.answers));
         background.spawn(sighted::pass_on(begun.hand.clone(), roster.clone(), site.sighted));
         engines.insert(roster.clone(), site.engine);
+        rolls.insert(roster.clone(), (site.cluster.clone(), site.roll));
         clusters.insert(roster, site.cluster);
     }
     let (endings, ended) = mpsc::channel(ENDINGS_MAX);
     background.spawn(keep_endings(evidence::folder(&directory(context)?), ended));
-    background.spawn(nodes::serve(begun.nodes, clusters.clone()));
+    background.spawn(nodes::serve(begun.nodes, rolls));
     background.spawn(mint::serve(begun.mints, clusters));
     background.spawn(between::carry(begun.hand, begun.heard, engines, exporter, endings));
     Ok(Some(Registration { failed, thread }))

@@ -1,6 +1,6 @@
 //! What counts as the same name, and what counts as a name.
 
-use reveille_wire::agent::Role;
+use reveille_wire::agent::{Identity, Reason, Role};
 
 use super::world::*;
 use crate::registry::{Book, KeyHash, MachineId, NodeIds, NodeSaid, Record, Reply};
@@ -158,9 +158,8 @@ fn machines_that_were_let_in_under_one_name_before_are_read_and_none_of_them_is_
 
 #[test]
 fn the_name_of_a_node_that_is_there_is_its_own_machines_alone() {
-    let ids = |instance: Option<&str>, uuid: Option<&str>| {
-        NodeSaid::Present(NodeIds { instance: instance.map(Into::into), system_uuid: uuid.map(Into::into) })
-    };
+    let ids =
+        |instance: Option<&str>, uuid: Option<&str>| NodeSaid::Present(vec![node("w-1", instance, uuid)]);
     let api = Some([Role::ControlPlane].as_slice());
     let cases = [
         ("no cluster to ask", None, api, None),
@@ -194,8 +193,82 @@ fn the_name_of_a_node_that_is_there_is_its_own_machines_alone() {
 fn whoever_tries_names_of_nodes_voids_its_invitation() {
     let mut world = World::new();
     let id = world.invite(|_| {});
-    let node =
-        || Some(NodeSaid::Present(NodeIds { system_uuid: Some("uuid-7".into()), ..NodeIds::default() }));
+    let node = || Some(NodeSaid::Present(vec![node("w-1", None, Some("uuid-7"))]));
     let codes: Vec<&str> = (0..6).map(|_| refused(world.enrol_beside(&id, &machine(1), node()))).collect();
     assert_eq!(codes[4..], ["IDENTITY_CONFLICT", "TOKEN_VOID"]);
+}
+
+fn node(name: &str, instance: Option<&str>, uuid: Option<&str>) -> NodeIds {
+    NodeIds { name: name.into(), instance: instance.map(Into::into), system_uuid: uuid.map(Into::into) }
+}
+
+#[test]
+fn what_a_node_of_the_cluster_carries_is_its_own_machines_alone() {
+    let ours = || node("w-1", Some("i-1"), Some("uuid-1"));
+    let of_machine_id = || node("w-1", Some("i-1"), Some("mid-1"));
+    let cases = [
+        ("its own", vec![ours()], None, None),
+        ("its own, by the first label", vec![node("w-1.example", Some("i-1"), Some("uuid-1"))], None, None),
+        ("its own, by the machine id", vec![of_machine_id()], None, None),
+        (
+            "its instance id under another name",
+            vec![node("db-1", Some("I-1"), None)],
+            None,
+            Some("instance id"),
+        ),
+        ("its UUID under another name", vec![node("db-1", None, Some("UUID-1"))], None, Some("system UUID")),
+        (
+            "its instance id as another's UUID",
+            vec![node("db-1", None, Some("i-1"))],
+            None,
+            Some("instance id"),
+        ),
+        ("its name as another's instance", vec![node("db-1", Some("w-1"), None)], None, Some("node name")),
+        (
+            "its UUID beside another instance",
+            vec![node("w-1", Some("i-7"), Some("uuid-1"))],
+            None,
+            Some("system UUID"),
+        ),
+        (
+            "its instance beside another UUID",
+            vec![node("w-1", Some("i-1"), Some("uuid-7"))],
+            None,
+            Some("instance id"),
+        ),
+        (
+            "its own, and another with its id",
+            vec![ours(), node("db-1", Some("i-1"), None)],
+            None,
+            Some("instance id"),
+        ),
+        ("one that a person named", vec![node("db-1", Some("i-1"), Some("uuid-1"))], Some("i-1"), None),
+        (
+            "one that a person named, and no id is its own",
+            vec![node("w-1", Some("i-7"), None)],
+            Some("w-1"),
+            Some("node name"),
+        ),
+    ];
+    for (case, nodes, vouched_for, wanted) in cases {
+        let mut world = World::new();
+        world.cluster(Some(&[Role::ControlPlane]));
+        let id = world.invite(|wish| wish.machine = vouched_for.map(Into::into));
+        let reply = world.enrol_beside(&id, &machine(1), Some(NodeSaid::Present(nodes)));
+        match (wanted, reply) {
+            (None, reply) => drop(certified(reply)),
+            (Some(part), Reply::Refused(refused)) => {
+                let Reason::IdentityConflict { part: found, other, .. } = refused.reason else {
+                    panic!("{case}")
+                };
+                assert_eq!(
+                    (found.name(), *other),
+                    (part, Identity::default()),
+                    "{case}: and what it carries is not told"
+                );
+                assert_eq!(world.registry.book().invitation(&id).map(|it| it.conflicts), Some(1), "{case}");
+            }
+            (Some(_), reply) => panic!("{case}: {reply:?}"),
+        }
+    }
 }

@@ -12,7 +12,7 @@ use futures::{SinkExt as _, StreamExt as _};
 use reveille_node::link::Credential;
 use reveille_wire::agent::{AgentFrame, Numbered, Refused};
 use support::{Site, Who, site, who};
-use tokio::io::AsyncWriteExt as _;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio_tungstenite::tungstenite::Message;
 
 /// A request whose key is on the curve P-384 and whose signature is over SHA-256, which both sides of it verify.
@@ -117,6 +117,27 @@ async fn frames_with_nothing_in_them_end_the_session_of_whoever_sends_many() {
         let code = last.as_ref().map(|refused| refused.reason.code());
         println!("{what}: {code:?} after {:?}, {taken} of {TIMES} were sent", begun.elapsed());
         assert_eq!(code, Some("TOO_MANY"), "{what}");
+    }
+    site.end().await;
+}
+
+#[tokio::test]
+async fn whoever_asks_as_fast_as_it_is_answered_is_answered_at_a_pace() {
+    let site = site().await;
+    let (_, credential) = site.enrolled(1).await;
+    let shown = raw::shown(credential);
+    let poll = raw::post("/v1/poll", "", "{\"session\":1,\"ack\":0,\"frames\":[],\"hold_s\":0}");
+    let ping = b"GET /v1/ping HTTP/1.1\r\nhost: x\r\n\r\n".to_vec();
+    for (what, shown, ask) in [("polls of a machine", Some(&shown), poll), ("pings of anybody", None, ping)] {
+        let mut stream = raw::tls13(&site.link, shown).await;
+        let (begun, mut answered, mut part) = (Instant::now(), 0, [0; 4096]);
+        while begun.elapsed() < Duration::from_secs(2) && answered < 2000 {
+            stream.write_all(&ask).await.unwrap();
+            assert!(stream.read(&mut part).await.unwrap() > 0);
+            answered += 1;
+        }
+        println!("{what}: {answered} answers in {:?}", begun.elapsed());
+        assert!((60..120).contains(&answered), "{what}: {answered}");
     }
     site.end().await;
 }

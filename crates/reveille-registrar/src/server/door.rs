@@ -22,6 +22,7 @@ use tokio_rustls::TlsAcceptor;
 use super::accept::Accepting;
 use super::gate::{Gate, Owner};
 use super::limits::{Limits, SLACK};
+use super::pace::Pace;
 use super::routes::{Hall, Visitor, route};
 use super::tls::Shown;
 
@@ -95,9 +96,13 @@ async fn connection(
         place.is_anonymous_now();
     }
     let visitor = Arc::new(Visitor { who, address, place: place.clone() });
+    let pace = Arc::new(Pace::new());
     let service = service_fn(move |request| {
-        let (hall, visitor) = (hall.clone(), visitor.clone());
-        async move { Ok::<_, std::convert::Infallible>(route(&hall, &visitor, request).await) }
+        let (hall, visitor, pace) = (hall.clone(), visitor.clone(), pace.clone());
+        async move {
+            pace.turn().await;
+            Ok::<_, std::convert::Infallible>(route(&hall, &visitor, request).await)
+        }
     });
     let serving = http1::Builder::new()
         .timer(TokioTimer::new())

@@ -27,6 +27,7 @@ mod killed;
 mod limits;
 mod meter;
 mod nodes;
+mod pace;
 mod request;
 mod routes;
 mod socket;

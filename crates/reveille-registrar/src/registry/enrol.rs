@@ -63,8 +63,8 @@ impl Claim {
         Err(super::invite::bad("node_name", what))
     }
 
-    /// This Node is its own, as far as an invitation proves it: it has its name, an id of it, and contradicts no other; or a person
-    /// named the Node when it was invited, and an id is the same.
+    /// This Node is its own, as far as an invitation proves it: it has its name, an id of it, and contradicts no other; or a
+    /// person named the Node when it was invited, and an id is the same.
     fn is_of(&self, node: &NodeIds, vouched_for: Option<&Word>) -> bool {
         let of_node = Identity {
             instance_id: node.instance.clone(),
@@ -253,8 +253,8 @@ impl Registry {
         }
     }
 
-    /// A Node of this name, or with an id that is claimed, that is there already has to be this machine's, which was there before it
-    /// was invited.
+    /// A Node of this name, or with an id that is claimed, that is there already has to be this machine's, which was there before
+    /// it was invited.
     fn held_against_node(
         &mut self,
         turn: &mut Turn,

@@ -1,9 +1,9 @@
 //! The server's reading of time: the only place of the crate that looks at a clock.
 //!
 //! Two clocks are looked at together. The wall clock is what others count by and what is remembered; it is set by whoever mends
-//! it. The other one goes on evenly. Where the two differ by more than clocks are slewed, the registry is told by how much, so that
-//! a mended clock is no silence of anybody. A tick comes each second: what is far more between two looks is time in which this
-//! process stood still, or its disk did, and what machines said meanwhile still waits to be read. That is no silence either.
+//! it. The other one goes on evenly. Where the two differ by more than clocks are slewed, the registry is told by how much, so
+//! that a mended clock is no silence of anybody. A tick comes each second: what is far more between two looks is time in which
+//! this process stood still, or its disk did, and what machines said meanwhile still waits to be read. That is no silence either.
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 

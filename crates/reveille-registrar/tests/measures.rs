@@ -135,8 +135,8 @@ async fn half_open(server: Arc<Apart>, count: usize) -> usize {
 }
 
 /// The same done again and again by a few tasks; how often.
-async fn again<F: Future<Output = usize> + Send + 'static>(one: impl Fn(u32) -> F) -> usize {
-    let mut tasks: JoinSet<usize> = (0..TASKS).map(one).collect();
+async fn again<F: Future<Output = usize> + Send + 'static>(tasks: u32, one: impl Fn(u32) -> F) -> usize {
+    let mut tasks: JoinSet<usize> = (0..tasks).map(one).collect();
     let mut times = 0;
     while let Some(count) = tasks.join_next().await {
         times += count.unwrap();
@@ -145,7 +145,7 @@ async fn again<F: Future<Output = usize> + Send + 'static>(one: impl Fn(u32) -> 
 }
 
 async fn enrolments(server: Arc<Apart>, token: Secret) -> usize {
-    again(|task| {
+    again(TASKS, |task| {
         let (server, token, until) = (server.clone(), token.clone(), Instant::now() + LONG);
         async move {
             let mut times = 0;
@@ -164,7 +164,7 @@ async fn enrolments(server: Arc<Apart>, token: Secret) -> usize {
 /// One request after the other over one connection, with the machine's certificate.
 async fn requests(server: Arc<Apart>, shown: raw::Shown, request: Vec<u8>) -> usize {
     let shown = Arc::new(shown);
-    again(|_| {
+    again(TASKS, |_| {
         let (server, shown, request) = (server.clone(), shown.clone(), request.clone());
         let until = Instant::now() + LONG;
         async move {
@@ -188,11 +188,11 @@ async fn requests(server: Arc<Apart>, shown: raw::Shown, request: Vec<u8>) -> us
 async fn sessions(
     server: Arc<Apart>,
     inside: (Who, raw::Shown),
-    first: &'static [u8],
-    frame: &'static [u8],
+    (first, frame): (&'static [u8], &'static [u8]),
+    tasks: u32,
 ) -> usize {
     let inside = Arc::new(inside);
-    again(|_| {
+    again(tasks, |_| {
         let (server, inside, until) = (server.clone(), inside.clone(), Instant::now() + LONG);
         async move {
             let mut times = 0;
@@ -245,9 +245,11 @@ async fn what_each_flood_costs_beside_known_machines() {
         requests(server, inside.1, poll)
     })
     .await;
-    measure("sessions of one machine", |server, _, inside| sessions(server, inside, &[], &[])).await;
+    measure("sessions of one machine", |server, _, inside| sessions(server, inside, (&[], &[]), TASKS)).await;
     measure("empty fragments of one machine", |server, _, inside| {
-        sessions(server, inside, &[0x01, 0x80, 0, 0, 0, 0], &[0x00, 0x80, 0, 0, 0, 0])
+        // One session, which the next would end.
+        let bytes: (&[u8], &[u8]) = (&[0x01, 0x80, 0, 0, 0, 0], &[0x00, 0x80, 0, 0, 0, 0]);
+        sessions(server, inside, bytes, 1)
     })
     .await;
 }

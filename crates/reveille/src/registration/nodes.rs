@@ -56,10 +56,10 @@ impl Roll {
                 nodes.iter().for_each(|node| listed.put(node));
             }
             ClusterFact::Applied(node) => listed.put(node),
-            ClusterFact::Deleted { name, uid } => {
-                if listed.nodes.get(name).is_some_and(|(known, _)| known == uid) {
-                    listed.take_out(name);
-                }
+            ClusterFact::Deleted { name, uid }
+                if listed.nodes.get(name).is_some_and(|(known, _)| known == uid) =>
+            {
+                listed.take_out(name);
             }
             _ => {}
         }

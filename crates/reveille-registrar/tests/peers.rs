@@ -15,9 +15,11 @@ use agent::Running;
 use cluster::{Cluster, Door};
 use reveille_node::agent::{Setup, Shelf};
 use reveille_node::link::Keyring;
+use reveille_registrar::registry::Settings;
+use reveille_registrar::server::Limits;
 use reveille_registrar::server::admin::{Answer, Ask};
 use reveille_wire::agent::Secret;
-use support::{Site, site};
+use support::{Site, site_with};
 use tempfile::TempDir;
 
 /// A port that was free a moment ago, so that an agent that begins again is found where it was.
@@ -29,6 +31,12 @@ fn setup(site: &Site, machine: &TempDir, at: SocketAddr, invitation: Option<Secr
     Setup { peer_listen: Some(at), settings: agent::hasty(), ..agent::setup(site, machine, invitation) }
 }
 
+/// A server that takes loopback for an address of a peer: all of them are here.
+async fn on_one_host() -> Site {
+    let settings = Settings { peers_on_loopback: true, ..Settings::default() };
+    site_with(TempDir::new().unwrap(), settings, Limits::default()).await
+}
+
 struct Three {
     site: Site,
     doors: Vec<Door>,
@@ -38,7 +46,7 @@ struct Three {
 
 impl Three {
     async fn new() -> Self {
-        let (site, cluster) = (site().await, Cluster::new());
+        let (site, cluster) = (on_one_host().await, Cluster::new());
         let (mut doors, mut agents, mut at) = (Vec::new(), Vec::new(), Vec::new());
         for number in 0..3 {
             let (door, address) = (cluster.door().await, port());
@@ -107,7 +115,7 @@ async fn peers_are_asked_when_the_registration_server_is_away_also_by_an_agent_t
 
 #[tokio::test]
 async fn an_agent_keeps_the_pins_that_a_welcome_names_and_so_outlives_a_rotation_that_it_has_met() {
-    let site = site().await;
+    let site = on_one_host().await;
     let invited = site.invite(|_| {}).await;
     let machine = agent::machine(1, &[]);
     let mut running = agent::run(agent::setup(&site, &machine, Some(invited.token.clone())), machine);

@@ -363,3 +363,35 @@ async fn what_answers_in_the_servers_place_is_told_by_name() {
     assert!(text.contains("status 407") && text.contains("squid/6.1") && !text.contains("kuckuck"), "{text}");
     site.end().await;
 }
+
+#[tokio::test]
+async fn lies_about_a_machine_that_does_not_listen_just_now_do_not_end_its_session() {
+    let site = site().await;
+    let (owner, credential) = site.enrolled(1).await;
+    let shown = raw::shown(credential);
+    let hello = reveille_wire::agent::Numbered {
+        n: 1,
+        frame: reveille_wire::agent::AgentFrame::Hello(owner.hello()),
+    };
+    let hello = serde_json::to_string(&hello).unwrap();
+    let begin = raw::post("/v1/poll", "", &format!("{{\"ack\":0,\"frames\":[{hello}]}}"));
+    let answer = raw::say(raw::tls13(&site.link, Some(&shown)).await, &begin).await;
+    let (_, body) = answer.split_once("\r\n\r\n").unwrap();
+    let number = serde_json::from_str::<serde_json::Value>(body).unwrap()["session"].as_u64().unwrap();
+    let invited = site.invite(|wished| wished.uses = 200).await;
+    for lie in 0..80 {
+        let mut liar = who(100 + lie);
+        liar.identity.instance_id = Some("i-1".into());
+        let error = site.enrol(&invited.token, &liar).await.unwrap_err();
+        assert_eq!(code(&error), "IDENTITY_CONFLICT");
+    }
+    let ask = format!("{{\"session\":{number},\"ack\":1,\"frames\":[],\"hold_s\":1}}");
+    let answer = raw::say(raw::tls13(&site.link, Some(&shown)).await, &raw::post("/v1/poll", "", &ask)).await;
+    let rivals = answer.matches("\"rival\"").count();
+    println!("80 lies, and the owner polls: {}, {rivals} rivals", &answer[..15]);
+    assert_eq!((answer.starts_with("HTTP/1.1 200"), rivals), (true, 1));
+    let ask = format!("{{\"session\":{number},\"ack\":99,\"frames\":[],\"hold_s\":0}}");
+    let answer = raw::say(raw::tls13(&site.link, Some(&shown)).await, &raw::post("/v1/poll", "", &ask)).await;
+    assert!(answer.starts_with("HTTP/1.1 200"), "its session stands: {answer}");
+    site.end().await;
+}

@@ -83,8 +83,10 @@ impl State {
         self.dirty.insert(machine);
     }
 
+    /// The machine that this agent speaks for.
     fn machine_of(&self, agent: &crate::model::id::AgentId) -> Option<MachineKey> {
-        self.agents.get(agent)?.link.as_ref().map(|link| link.machine.clone())
+        let machine = &self.agents.get(agent)?.link.as_ref()?.machine;
+        self.agents.of(machine).any(|(of, _)| of == agent).then(|| machine.clone())
     }
 
     /// The stages that its agent speaks of, and what it holds.

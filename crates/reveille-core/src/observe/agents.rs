@@ -214,9 +214,14 @@ impl AgentsView {
         self.all.get(agent)
     }
 
-    /// The agents of a machine: one, where all is well.
+    /// The agents of a machine: one, where all is well. Where one is on it by an identity, those that are only called like it are
+    /// none of its: anybody can be called so.
     pub fn of(&self, machine: &MachineKey) -> impl Iterator<Item = (&AgentId, &AgentSeen)> {
-        self.of.get(machine).into_iter().flatten().filter_map(|agent| self.all.get_key_value(agent))
+        let linked = self.of.get(machine).into_iter().flatten();
+        let linked = linked.filter_map(|agent| self.all.get_key_value(agent));
+        let is_on_it = |seen: &AgentSeen| seen.link.as_ref().is_some_and(AgentLink::is_strong);
+        let is_known = linked.clone().any(|(_, seen)| is_on_it(seen));
+        linked.filter(move |(_, seen)| !is_known || is_on_it(seen))
     }
 
     /// The agent of a machine that was heard last.
@@ -433,7 +438,15 @@ fn find(clouds: &BTreeMap<CloudName, CloudView>, cluster: &ClusterView, who: &Wh
     }
     let name = who.node.as_ref()?;
     let by = LinkedBy::UniqueName;
-    if let Some(link) = cluster.nodes.get(name).and_then(|node| node.link.as_ref()) {
+    let node = cluster.nodes.get(name);
+    if let (Some(own), Some(theirs)) =
+        (&who.system_uuid, node.and_then(|node| node.node.system_uuid.as_ref()))
+        && own != theirs
+    {
+        // A namesake: the Node of this name runs on another machine.
+        return None;
+    }
+    if let Some(link) = node.and_then(|node| node.link.as_ref()) {
         let machine = link.machine();
         return Some(AgentLink { machine, by });
     }

@@ -175,6 +175,27 @@ fn a_name_alone_permits_nothing_and_protects_all_the_same() {
     assert!(field.held(OLD, FaultKind::Vanished).contains("a name proves nothing"));
 }
 
+/// A machine that knows no instance is called as one of another machine, and says what would stop its repair.
+#[test]
+fn whoever_is_only_called_like_a_machine_is_not_heard_beside_the_agent_that_is_on_it() {
+    let run = |liar: bool| {
+        let mut field = fleet(&[OLD]);
+        if liar {
+            field = field.with_agents(&["liar"]);
+            let lies = field.agents.get_mut("liar").unwrap();
+            lies.who = Who { node: Some(format!("node-{OLD}").as_str().into()), ..Who::default() };
+            lies.hold = hold(HoldKind::Leaving);
+        }
+        field.run(Span::from_min(2));
+        field.nodes.remove(OLD);
+        field.run(Span::from_min(30));
+        (asks(&field), field.case(OLD, FaultKind::Vanished).is_none())
+    };
+    let (honest, lied) = (run(false), run(true));
+    assert_eq!(honest, (vec![Ask::RestartKubelet], true));
+    assert_eq!(lied, honest, "what it says changes nothing");
+}
+
 #[test]
 fn a_node_that_comes_back_for_another_machine_is_no_success() {
     let mut field = fleet(&[OLD]);

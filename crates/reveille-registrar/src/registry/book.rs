@@ -5,11 +5,11 @@
 //!                    └▶ the store ─▶ Record ─▶ Book::apply ─▶ the same book      a start, later
 //! ```
 //!
-//! Indexes find a machine by what it claims; they are made from the machines as these are taken in, so that a replay has them,
-//! too. A removed machine stays, so that it is known when it comes again, and claims nothing any more.
+//! Indexes find a machine by what it claims ([`super::claims`]) and by its key; they are made from the machines as these are
+//! taken in, so that a replay has them, too. A removed machine stays, so that it is known when it comes again, and claims
+//! nothing any more. Of a machine that was forgotten its record's name is kept, for the newest few thousand.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
 
 use reveille_core::model::id::{PoolName, RosterName};
 use reveille_core::model::stage::Stage;
@@ -17,7 +17,9 @@ use reveille_core::model::time::Time;
 use reveille_wire::agent::Identity;
 use reveille_wire::agent::identity::Part;
 use reveille_wire::agent::plan::Held;
+use reveille_wire::agent::text::Word;
 
+use super::claims::{Claims, names};
 use super::course::Course;
 use super::ids::{InvitationId, KeyHash, MachineId};
 use super::invitation::Invitation;
@@ -25,14 +27,18 @@ use super::machine::{Machine, Removal};
 use super::record::{Enrolled, Invited, KeptLeg, Record};
 use super::trace::Trace;
 
+/// So many names of forgotten machines are kept: the certificates of those before have ended, but for a fleet that is replaced
+/// more than twice a day.
+const FORGOTTEN_MAX: usize = 4096;
+
 /// Everything durable.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct Book {
     invitations: BTreeMap<InvitationId, Invitation>,
     machines: BTreeMap<MachineId, Machine>,
-    by_part: BTreeMap<(Part, Arc<str>), MachineId>,
+    claims: Claims,
     by_key: BTreeMap<KeyHash, MachineId>,
-    by_node: BTreeMap<(RosterName, Arc<str>), MachineId>,
+    forgotten: BTreeSet<(Time, MachineId)>,
 }
 
 impl Book {
@@ -62,12 +68,14 @@ impl Book {
         if let Some(known) = self.machines.get(&MachineId::new(text)) {
             return Some(known);
         }
-        let parts = [Part::InstanceId, Part::MachineId, Part::SystemUuid];
-        let by_part = parts.into_iter().filter_map(|part| self.by_part.get(&(part, Arc::from(text))));
-        let by_node = self.by_node.iter().filter(|((_, name), _)| &**name == text).map(|(_, id)| id);
-        let mut named = by_part.chain(by_node);
+        let mut named = self.claims.of(text).map(|(id, _)| id);
         let first = named.next()?;
         named.all(|id| id == first).then(|| self.machines.get(first))?
+    }
+
+    /// It was known, and its instance was gone for good.
+    pub fn was_forgotten(&self, id: &MachineId) -> bool {
+        self.forgotten.iter().any(|(_, forgotten)| forgotten == id)
     }
 
     /// The machine that has this key, or may have it next.
@@ -75,17 +83,23 @@ impl Book {
         self.by_key.get(key).and_then(|id| self.machines.get(id))
     }
 
-    /// Another machine that is known by a lasting part of this identity.
-    pub fn rival(&self, identity: &Identity) -> Option<(Part, &Machine)> {
-        identity.lasting().find_map(|(part, word)| {
-            let id = self.by_part.get(&(part, Arc::from(word)))?;
-            Some((part, self.machines.get(id)?))
-        })
-    }
-
-    /// The machine whose node has this name.
-    pub fn node(&self, roster: &RosterName, name: &str) -> Option<&Machine> {
-        self.by_node.get(&(roster.clone(), Arc::from(name))).and_then(|id| self.machines.get(id))
+    /// Machines that are known by one of these names, whatever kind of name it is to them; two names of nodes are one only within
+    /// one roster. Each with the name that is claimed, in the order of these.
+    pub fn rivals(
+        &self,
+        identity: &Identity,
+        node_name: &Word,
+        roster: &RosterName,
+    ) -> Vec<(Part, &Machine)> {
+        let mut rivals = Vec::new();
+        for (part, word) in names(identity, node_name) {
+            for (id, theirs) in self.claims.of(word) {
+                let both_names = part == Part::NodeName && *theirs == Part::NodeName;
+                let known = self.machines.get(id).filter(|known| !both_names || known.roster == *roster);
+                rivals.extend(known.map(|known| (part, known)));
+            }
+        }
+        rivals
     }
 
     /// How many invitations and machines there are.
@@ -101,6 +115,11 @@ impl Book {
             }
             Record::Uninvited { invitation } => {
                 self.invitations.remove(invitation);
+            }
+            Record::Conflicted { invitation, .. } => {
+                if let Some(invitation) = self.invitations.get_mut(invitation) {
+                    invitation.conflicts = invitation.conflicts.saturating_add(1);
+                }
             }
             Record::Enrolled(enrolled) => self.enrol(enrolled),
             Record::Described { machine, boot_id, facts } => self.change(machine, |known| {
@@ -144,6 +163,11 @@ impl Book {
             }
             Record::Removed { machine, what, .. } => self.remove(machine, Some(*what)),
             Record::Readmitted { machine } => self.remove(machine, None),
+            Record::Departed { at, machine } => {
+                self.change(machine, |known| known.departed = Some((*at).into()));
+            }
+            Record::Returned { machine } => self.change(machine, |known| known.departed = None),
+            Record::Forgotten { at, machine } => self.forget((*at).into(), machine),
             Record::Leg(kept) => {
                 self.change(&kept.machine, |known| known.trace.restored(kept.stage.0, kept.leg()))
             }
@@ -174,11 +198,26 @@ impl Book {
             if let Some(course) = machine.course.clone() {
                 records.push(Record::Joining { machine: id(), course });
             }
+            if let Some(at) = machine.departed {
+                records.push(Record::Departed { at: at.into(), machine: id() });
+            }
             if let Some(what) = machine.removed {
                 records.push(Record::Removed { at: machine.enrolled_at.into(), machine: id(), what });
             }
         }
+        let forgotten = self.forgotten.iter().cloned();
+        records.extend(forgotten.map(|(at, machine)| Record::Forgotten { at: at.into(), machine }));
         records
+    }
+
+    fn forget(&mut self, at: Time, machine: &MachineId) {
+        if let Some(known) = self.machines.remove(machine) {
+            self.unindex(&known);
+        }
+        self.forgotten.insert((at, machine.clone()));
+        if self.forgotten.len() > FORGOTTEN_MAX {
+            self.forgotten.pop_first();
+        }
     }
 
     fn change(&mut self, machine: &MachineId, change: impl FnOnce(&mut Machine)) {
@@ -223,6 +262,7 @@ impl Book {
             enrolled_at: at,
             invitation: enrolled.invitation.clone(),
             removed: None,
+            departed: None,
             // The next plan has a higher version than any before, also for a machine that was made anew.
             plan: Held { version: before.map_or(0, |before| before.plan.version), ..Held::default() },
             trace,
@@ -267,10 +307,7 @@ impl Book {
         if machine.removed == Some(Removal::Machine) {
             return;
         }
-        for (part, word) in machine.identity.lasting() {
-            self.by_part.insert((part, Arc::from(word)), id());
-        }
-        self.by_node.insert((machine.roster.clone(), machine.node_name.shared()), id());
+        self.claims.add(machine);
     }
 
     /// What is another machine's by now stays with it.
@@ -281,15 +318,6 @@ impl Book {
                 self.by_key.remove(&key);
             }
         }
-        for (part, word) in machine.identity.lasting() {
-            let claim = (part, Arc::from(word));
-            if ours(self.by_part.get(&claim)) {
-                self.by_part.remove(&claim);
-            }
-        }
-        let name = (machine.roster.clone(), machine.node_name.shared());
-        if ours(self.by_node.get(&name)) {
-            self.by_node.remove(&name);
-        }
+        self.claims.take_out(machine);
     }
 }

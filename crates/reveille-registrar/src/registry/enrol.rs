@@ -4,7 +4,9 @@
 //!  token ─ unknown, expired, used up, for another machine ─▶ refused
 //!  identity ─ the same machine with the same key, again ─▶ its certificate once more: an answer was lost on the way
 //!           ─ a known machine, and an invitation to make it anew ─▶ its record gets the new key
-//!           ─ a part, a key or a node name of another ─▶ refused, with that one's facts; and that one is told
+//!           ─ a name that no Node can have or is another instance's id, a word that does not show ─▶ refused
+//!           ─ a name or an id of a Node of the cluster that is not this machine's ─▶ refused, and not told what it carries
+//!           ─ a part, a key or a node name of another, in any spelling ─▶ refused, with that one's facts; and that one is told
 //!           ─ new ─▶ a record of its own
 //! ```
 //!
@@ -12,25 +14,93 @@
 //! where it becomes the node's name: an identity is nothing that a person can type.
 
 use reveille_core::model::stage::Stage;
-use reveille_wire::agent::frame::{Rival, Trouble};
-use reveille_wire::agent::identity::Part;
+use reveille_wire::agent::frame::Trouble;
+use reveille_wire::agent::identity::{Part, normal};
 use reveille_wire::agent::text::{Sentence, Word};
-use reveille_wire::agent::{Facts, Identity, Reason, ServerFrame, StageWord};
+use reveille_wire::agent::{Facts, Identity, Reason, StageWord};
 
+use super::claims;
 use super::course::JoinEnd;
-use super::event::{Reply, What};
+use super::event::{NodeIds, NodeSaid, Reply, What};
 use super::ids::{Ask, KeyHash, MachineId};
 use super::invitation::{Invitation, Reimage};
-use super::machine::{Machine, Removal};
+use super::rates::Costs;
 use super::record::{Enrolled, Record};
-use super::{Effect, Event, Peer, Registry, Turn};
+use super::whereabouts;
+use super::{Event, Peer, Registry, Turn};
 
 /// Whoever asks to be known.
 struct Claim {
     identity: Identity,
     facts: Facts,
     node_name: Word,
+    node: Option<NodeSaid>,
     key: KeyHash,
+}
+
+impl Claim {
+    /// What it says can be compared and can be the name of a Node.
+    fn is_sound(&self) -> Result<(), Reason> {
+        if self.node_name.is_empty() {
+            let what = "no Node can have this name (RFC 1123): set the host name, or the node name, to lower case letters, \
+                digits, '-' and '.'";
+            return Err(super::invite::bad("node_name", what));
+        }
+        if self.identity.boot_id.is_empty() || !claims::shows(&self.identity) {
+            return Err(super::invite::bad("identity", "a boot id is needed, and ids are printable ASCII"));
+        }
+        Ok(())
+    }
+
+    /// It is not called by the id of an instance that it does not say to be.
+    fn is_called_by_its_own(&self) -> Result<(), Reason> {
+        let is_own = |id: &str| self.identity.lasting().any(|(_, own)| normal(own) == normal(id));
+        if claims::instance_in(&self.node_name).is_none_or(is_own) {
+            return Ok(());
+        }
+        let what = "it is an instance's id, and not one of this machine's: give it another name, or its agent the \
+            instance's id (--instance-id)";
+        Err(super::invite::bad("node_name", what))
+    }
+
+    /// This Node is its own, as far as an invitation proves it: it has its name, an id of it, and contradicts no other; or a
+    /// person named the Node when it was invited, and an id is the same.
+    fn is_of(&self, node: &NodeIds, vouched_for: Option<&Word>) -> bool {
+        let of_node = Identity {
+            instance_id: node.instance.clone(),
+            machine_id: None,
+            system_uuid: node.system_uuid.clone(),
+            boot_id: Word::default(),
+        };
+        let is = |one: &str, other: &str| normal(one) == normal(other);
+        let is_one = |theirs: &str| self.identity.lasting().any(|(_, own)| is(own, theirs));
+        if !of_node.lasting().any(|(_, theirs)| is_one(theirs)) {
+            return false;
+        }
+        let names = || claims::names(&of_node, &node.name);
+        let is_vouched_for = vouched_for.is_some_and(|bound| names().any(|(_, word)| is(word, bound)));
+        let differs = |part| of_node.part(part).zip(self.identity.part(part)).is_some_and(|(a, b)| !is(a, b));
+        // The kubelet takes the machine id where the firmware has no UUID.
+        let is_machine_id = self
+            .identity
+            .part(Part::MachineId)
+            .is_some_and(|id| of_node.part(Part::SystemUuid).is_some_and(|theirs| is(theirs, id)));
+        let contradicts = differs(Part::InstanceId) || differs(Part::SystemUuid) && !is_machine_id;
+        is_vouched_for || claims::is_one_name(&node.name, &self.node_name) && !contradicts
+    }
+
+    /// What this Node has of what is claimed.
+    fn part_of(&self, node: &NodeIds) -> Part {
+        let ids = [&node.instance, &node.system_uuid];
+        let carries = |word: &str| ids.into_iter().flatten().any(|id| normal(id) == normal(word));
+        let mut claimed = claims::names(&self.identity, &self.node_name);
+        claimed.find(|(_, word)| carries(word)).map_or(Part::NodeName, |(part, _)| part)
+    }
+
+    /// One of its names is this one.
+    fn is_called(&self, name: &str) -> bool {
+        claims::names(&self.identity, &self.node_name).any(|(_, word)| normal(word) == normal(name))
+    }
 }
 
 /// As whom it is taken in.
@@ -45,9 +115,15 @@ enum As {
 
 impl Registry {
     pub(super) fn enrol(&mut self, turn: &mut Turn, event: Event) {
-        let Event::Enrol { ask, id, hash, identity, facts, node_name, key, fresh } = event else { return };
-        let node_name = node_name.unwrap_or_else(|| facts.hostname.clone());
-        let claim = Claim { identity, facts, node_name, key };
+        let Event::Enrol { ask, id, hash, identity, facts, node_name, node, key, fresh } = event else {
+            return;
+        };
+        let wished = node_name.unwrap_or_else(|| facts.hostname.clone());
+        // What is no name is held against the invitation first: whoever has none learns nothing.
+        let node_name = claims::node_name(&wished).unwrap_or_default();
+        let mut claim = Claim { identity, facts, node_name, node, key };
+        // It says so again with each hello, and is told of then.
+        whereabouts::believed(&mut claim.facts, self.settings.peers_on_loopback);
         let Some(invitation) = self.book.invitation(&id).filter(|invitation| invitation.opens(&hash)) else {
             return turn.reply(ask, Reason::TokenUnknown);
         };
@@ -58,6 +134,9 @@ impl Registry {
         };
         let machine = match known {
             As::Itself(machine) => {
+                if let Err(reason) = self.spend(turn.now, &machine, Costs::Certificate) {
+                    return turn.reply(ask, reason);
+                }
                 // The same answer once more: nothing is used up, and nothing changes.
                 return self.certify(turn, ask, &machine, claim.key);
             }
@@ -93,7 +172,9 @@ impl Registry {
     }
 
     pub(super) fn renew(&mut self, turn: &mut Turn, ask: Ask, peer: &Peer, key: KeyHash) {
-        if let Err(reason) = self.recognise(turn, peer) {
+        let recognised = self.recognise(turn, peer);
+        if let Err(reason) = recognised.and_then(|()| self.spend(turn.now, &peer.machine, Costs::Certificate))
+        {
             return turn.reply(ask, reason);
         }
         let holder = self.book.holder(&key).map(|holder| holder.id.clone());
@@ -109,7 +190,7 @@ impl Registry {
     /// The machine of a certificate, if its key is still the machine's. A key that was offered counts from its first use on, so
     /// that an answer that was lost locks nobody out.
     pub(super) fn recognise(&mut self, turn: &mut Turn, peer: &Peer) -> Result<(), Reason> {
-        let known = self.book.machine(&peer.machine).ok_or(Reason::CertificateUnknown)?;
+        let known = self.book.machine(&peer.machine).ok_or_else(|| self.unknown(&peer.machine))?;
         if known.key != peer.key {
             if known.next_key != Some(peer.key) {
                 return Err(Reason::CertificateRevoked);
@@ -131,9 +212,6 @@ impl Registry {
     }
 
     fn admit(&mut self, turn: &mut Turn, invitation: &Invitation, claim: &Claim) -> Result<As, Reason> {
-        let names = [claim.node_name.as_str()];
-        let lasting: Vec<&str> = claim.identity.lasting().map(|(_, word)| word).chain(names).collect();
-        let rival = self.book.rival(&claim.identity).map(|(part, rival)| (part, rival.id.clone()));
         let holder = self.book.holder(&claim.key).map(|holder| holder.id.clone());
         // An answer that was lost: nobody else has this key, and the machine is the one that came with it before.
         if let Some(known) = holder.as_ref().and_then(|holder| self.book.machine(holder))
@@ -148,31 +226,60 @@ impl Registry {
         if let Some(trouble) = invitation.trouble(turn.now) {
             return Err(trouble);
         }
-        if claim.node_name.is_empty() || claim.identity.boot_id.is_empty() {
-            return Err(super::invite::bad("identity", "a boot id and a host name are needed"));
-        }
+        claim.is_sound()?;
         if let Some(holder) = holder {
-            return Err(self.refuse_rival(turn, Part::Key, &holder, claim));
+            return Err(self.refuse_claim(turn, invitation, (Part::Key, &holder), claim));
         }
+        let rivals = self.book.rivals(&claim.identity, &claim.node_name, &invitation.roster);
+        let rivals: Vec<(Part, MachineId)> =
+            rivals.into_iter().map(|(part, rival)| (part, rival.id.clone())).collect();
         if let Some(bound) = &invitation.machine {
             let record = self.book.find(bound).map(|machine| machine.id.clone());
-            let itself = rival.as_ref().is_some_and(|(_, rival)| Some(rival) == record.as_ref());
-            if !lasting.contains(&bound.as_str()) && !itself {
+            let itself =
+                |(part, rival): &(Part, MachineId)| *part != Part::NodeName && Some(rival) == record.as_ref();
+            if !claim.is_called(bound) && !rivals.iter().any(itself) {
                 return Err(Reason::TokenForeign { bound_to: "machine".into() });
             }
         }
-        let named = self
-            .book
-            .node(&invitation.roster, &claim.node_name)
-            .map(|named| (Part::NodeName, named.id.clone()));
-        let Some((part, first)) = rival.or(named.clone()) else { return Ok(As::New) };
-        // Made anew it may keep its own name, and take nobody else's.
-        if self.may_be_anew(turn, invitation, &first)
-            && named.as_ref().is_none_or(|(_, named)| *named == first)
-        {
-            return Ok(As::Anew(first));
+        // Made anew it may keep all names of its own, and take nobody else's.
+        let others = rivals.iter().find(|(_, rival)| !self.may_be_anew(turn, invitation, rival));
+        match (others.cloned(), rivals.into_iter().next()) {
+            (Some((part, first)), _) => Err(self.refuse_claim(turn, invitation, (part, &first), claim)),
+            (None, Some((_, itself))) => Ok(As::Anew(itself)),
+            (None, None) => {
+                claim.is_called_by_its_own()?;
+                self.held_against_node(turn, invitation, claim).map(|()| As::New)
+            }
         }
-        Err(self.refuse_rival(turn, part, &first, claim))
+    }
+
+    /// A Node of this name, or with an id that is claimed, that is there already has to be this machine's, which was there before
+    /// it was invited.
+    fn held_against_node(
+        &mut self,
+        turn: &mut Turn,
+        invitation: &Invitation,
+        claim: &Claim,
+    ) -> Result<(), Reason> {
+        match &claim.node {
+            None | Some(NodeSaid::Absent) => Ok(()),
+            Some(NodeSaid::Present(nodes)) => {
+                let vouched_for = invitation.machine.as_ref();
+                let Some(another) = nodes.iter().find(|node| !claim.is_of(node, vouched_for)) else {
+                    return Ok(());
+                };
+                self.conflicted(turn, invitation);
+                // By what it knows its machine stays untold: whoever says it next time is taken for that machine.
+                let facts = Facts { hostname: claim.node_name.clone(), ..Facts::default() };
+                let (part, other, facts) = (claim.part_of(another), Box::default(), Box::new(facts));
+                Err(Reason::IdentityConflict { part, other, facts })
+            }
+            // Before the first control plane there is no API server, and no Node to take. One that answers is asked again.
+            Some(NodeSaid::Unknown) => match self.cluster.get(&invitation.roster) {
+                Some(Some(_)) => Err(Reason::Unavailable),
+                Some(None) | None => Ok(()),
+            },
+        }
     }
 
     fn may_be_anew(&self, turn: &Turn, invitation: &Invitation, machine: &MachineId) -> bool {
@@ -190,30 +297,21 @@ impl Registry {
         }
     }
 
-    /// The second one is refused with the first one's facts; the first one is told of the second, and so is whoever listens.
-    pub(super) fn refuse_rival_of(
+    /// Refused for what another machine is known by. It counts against the invitation, which is void in the end.
+    fn refuse_claim(
         &mut self,
         turn: &mut Turn,
-        part: Part,
-        first: &MachineId,
-        identity: &Identity,
-        facts: &Facts,
+        invitation: &Invitation,
+        (part, first): (Part, &MachineId),
+        claim: &Claim,
     ) -> Reason {
-        let Some(known) = self.book.machine(first).cloned() else { return Reason::CertificateUnknown };
-        if let Some(conn) = self.conn_of.get(first) {
-            let rival = Rival { part, identity: identity.clone(), facts: facts.clone() };
-            turn.out.push(Effect::Send(*conn, ServerFrame::Rival(rival)));
-        }
-        turn.tell(&known, What::Rival(part, Box::new(identity.clone()), Box::new(facts.clone())));
-        let reason = conflict(part, &known);
-        let text =
-            format!("another machine, host name {:?}, claims this {}", facts.hostname.as_str(), part.name());
-        self.note(turn, first, Stage::Authenticate, Some((reason.code(), &text)));
-        reason
+        self.conflicted(turn, invitation);
+        self.refuse_rival(turn, part, first, &claim.identity, &claim.facts)
     }
 
-    fn refuse_rival(&mut self, turn: &mut Turn, part: Part, first: &MachineId, claim: &Claim) -> Reason {
-        self.refuse_rival_of(turn, part, first, &claim.identity, &claim.facts)
+    fn conflicted(&mut self, turn: &mut Turn, invitation: &Invitation) {
+        let (at, invitation) = (turn.now.into(), invitation.id.clone());
+        self.record(turn, Record::Conflicted { at, invitation });
     }
 
     /// What this server has to say of a stage, if it is something new.
@@ -239,17 +337,5 @@ impl Registry {
             turn.close(conn, Reason::CertificateRevoked);
             self.gone(turn, conn);
         }
-    }
-}
-
-/// The refusal, with the facts of the one that is known.
-pub(super) fn conflict(part: Part, known: &Machine) -> Reason {
-    if known.removed == Some(Removal::Machine) {
-        return Reason::MachineRemoved;
-    }
-    Reason::IdentityConflict {
-        part,
-        other: Box::new(known.identity.clone()),
-        facts: Box::new(known.facts.clone()),
     }
 }

@@ -52,6 +52,8 @@ pub enum Event {
         facts: Facts,
         /// The name that its node is to have.
         node_name: Option<Word>,
+        /// What the roster's cluster says of Nodes of this name or with these ids; none where there is no cluster to ask.
+        node: Option<NodeSaid>,
         /// Its key; it proved to have it.
         key: KeyHash,
         /// A record that was drawn, if one is needed.
@@ -111,6 +113,20 @@ pub enum Event {
         /// An answer after this is not waited for.
         within: Span,
     },
+    /// Instances are gone for good, as whoever asks the clouds knows, or are in sight again.
+    InstancesSeen {
+        /// Of which roster.
+        roster: RosterName,
+        /// Which.
+        instances: Vec<Word>,
+        /// They are gone.
+        gone: bool,
+    },
+    /// The clock was set, or this process stood still: the next event is so much later than it would have been.
+    ClockSet {
+        /// By so much; less than nothing when it was set back.
+        by: Span,
+    },
     /// A machine, or its node, is to stay away.
     Remove {
         /// Who waits.
@@ -120,6 +136,29 @@ pub enum Event {
         /// What of it; none: it may come again.
         what: Option<Removal>,
     },
+}
+
+/// What a cluster says of the Nodes that have a name or one of some ids.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NodeSaid {
+    /// There is none.
+    Absent,
+    /// There are these.
+    Present(Vec<NodeIds>),
+    /// The API server did not say.
+    Unknown,
+}
+
+/// By what a Node knows its machine. What it does not carry is none. Its boot id is not here: every container on it can read
+/// that.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct NodeIds {
+    /// Its name.
+    pub name: Word,
+    /// The instance of `spec.providerID`.
+    pub instance: Option<Word>,
+    /// `status.nodeInfo.systemUUID`; the kubelet takes the machine id where the firmware has none.
+    pub system_uuid: Option<Word>,
 }
 
 /// A machine as a connection's certificate proved it.
@@ -235,6 +274,8 @@ pub enum What {
     Left,
     /// It was not heard for too long.
     Silent,
+    /// Its instance is gone for good, and its record is forgotten.
+    Forgotten,
     /// It said something of a stage.
     Staged(Report),
     /// Its join is over. Said once of each.
@@ -256,6 +297,8 @@ pub enum What {
     Unanswered(OrderId, &'static str),
     /// A part of the evidence.
     Evidence(OrderId, EvidencePart),
+    /// It says that it answers its peers where no peer can be; nobody is told.
+    NoPeerAt(Word),
     /// Another machine claims to be this one, and was refused.
     Rival(Part, Box<Identity>, Box<Facts>),
 }

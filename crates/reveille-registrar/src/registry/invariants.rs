@@ -2,18 +2,20 @@
 //!
 //! 1. Nobody is certified or welcomed who was not made durable, and for no other key than that.
 //! 2. No invitation is used without its secret, after its end, or more often than it allows.
-//! 3. Two machines never share a key, a lasting part of an identity, or the name of a node in one roster.
+//! 3. Two machines never share a key, a lasting part of an identity in any spelling or as any kind of id, or the name of a
+//!    node in one roster.
 //! 4. A connection gets nothing before its welcome but a close, and nothing after it.
 //! 5. A machine has one session.
 //! 6. A plan or a token goes to its own machine's session, and none to a machine that was removed.
 //! 7. An order ends once.
+//! 8. No machine is forgotten that has a session.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use reveille_core::model::time::Time;
 use reveille_wire::agent::ServerFrame;
-use reveille_wire::agent::identity::Part;
+use reveille_wire::agent::identity::normal;
 
 use super::event::{Effect, Event, Heard, Reply, What};
 use super::ids::{Conn, InvitationId, KeyHash, MachineId, OrderId, TokenHash};
@@ -23,7 +25,7 @@ use super::record::{Enrolled, Invited, Record};
 /// What was broken.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Broken {
-    /// Which of the seven.
+    /// Which of the eight.
     pub invariant: u8,
     /// How.
     pub how: String,
@@ -43,7 +45,7 @@ pub struct Witness {
 #[derive(Clone, Debug)]
 struct Known {
     keys: BTreeSet<KeyHash>,
-    claims: BTreeSet<(Part, Arc<str>)>,
+    claims: BTreeSet<String>,
     node: (String, Arc<str>),
     removed: Option<Removal>,
 }
@@ -160,6 +162,11 @@ impl Witness {
             }
             Record::Removed { machine, what, .. } => self.removed(machine, Some(*what)),
             Record::Readmitted { machine } => self.removed(machine, None),
+            Record::Forgotten { machine, .. } => {
+                let open = self.open.values().any(|open| open == machine);
+                ensure(!open, 8, || format!("{machine} is forgotten, and has a session"))?;
+                self.machines.remove(machine);
+            }
             _ => {}
         }
         Ok(())
@@ -179,7 +186,7 @@ impl Witness {
         ensure(now < Time::from(invited.until), 2, || format!("{id} is used after its end"))?;
         invited.uses += 1;
         ensure(invited.uses <= invited.uses_max, 2, || format!("{id} is used {} times", invited.uses))?;
-        let claims = enrolled.identity.lasting().map(|(part, word)| (part, Arc::from(word))).collect();
+        let claims = enrolled.identity.lasting().map(|(_, word)| normal(word)).collect();
         let known = Known {
             keys: BTreeSet::from([enrolled.key]),
             claims,

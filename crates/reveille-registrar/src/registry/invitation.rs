@@ -3,6 +3,9 @@
 //! A token is `rvi1.ID.SECRET`. The id is public and finds the invitation; the secret is 32 random bytes, of which the hash is
 //! kept and compared in constant time. An unknown id and a wrong secret are one answer, so that nobody learns from it which ids
 //! there are; what else is wrong with an invitation is said to whoever has its secret, and to nobody else.
+//!
+//! Who has a token can try names: each refusal tells what the machine that is known says of itself, and tells that one, too.
+//! So an invitation is void after a few conflicts.
 
 use std::collections::BTreeSet;
 
@@ -13,6 +16,10 @@ use reveille_wire::agent::{Reason, Role};
 use serde::{Deserialize, Serialize};
 
 use super::ids::{InvitationId, TokenHash};
+
+/// Conflicts of identity that an invitation may lead to, beside one for each of its uses: a machine whose name is taken is
+/// corrected and comes again, and a rack of a hundred has its clones.
+const CONFLICTS_MAX: u32 = 4;
 
 /// What somebody wants an invitation for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,6 +75,8 @@ pub struct Invitation {
     pub uses_max: u32,
     /// How often it was.
     pub uses: u32,
+    /// How often somebody came with it who claimed what another machine is known by.
+    pub conflicts: u32,
 }
 
 impl Invitation {
@@ -86,6 +95,14 @@ impl Invitation {
         if self.is_expired(now) {
             return Some(Reason::TokenExpired);
         }
+        if self.is_void() {
+            return Some(Reason::TokenVoid);
+        }
         (self.uses >= self.uses_max).then_some(Reason::TokenUsedUp)
+    }
+
+    /// Too often somebody came with it who claimed to be another machine.
+    pub fn is_void(&self) -> bool {
+        self.conflicts >= self.uses_max.saturating_add(CONFLICTS_MAX)
     }
 }

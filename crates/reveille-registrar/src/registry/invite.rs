@@ -52,6 +52,7 @@ impl Registry {
             until: turn.now + wish.ttl,
             uses_max: wish.uses,
             uses: 0,
+            conflicts: 0,
         };
         self.record(turn, Record::Invited(Invited::from(&invitation)));
         turn.reply(ask, Reply::Invited { id, ttl: wish.ttl });
@@ -67,13 +68,10 @@ impl Registry {
             return turn.reply(ask, Reply::Done(id));
         }
         // Whoever took its place meanwhile would have to go first.
-        let taken = self.book.rival(&known.identity).filter(|(_, rival)| rival.id != id);
-        let taken = taken.or_else(|| {
-            let holder = self.book.node(&known.roster, &known.node_name).filter(|holder| holder.id != id);
-            holder.map(|holder| (reveille_wire::agent::identity::Part::NodeName, holder))
-        });
+        let rivals = self.book.rivals(&known.identity, &known.node_name, &known.roster);
+        let taken = rivals.into_iter().find(|(_, rival)| rival.id != id);
         if let (None | Some(Removal::Node), Some((part, rival))) = (what, taken) {
-            return turn.reply(ask, super::enrol::conflict(part, rival));
+            return turn.reply(ask, super::rivals::conflict(part, rival));
         }
         match what {
             Some(what) => {

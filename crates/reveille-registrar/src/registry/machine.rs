@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use reveille_core::model::id::{PoolName, RosterName};
 use reveille_core::model::time::Time;
+use reveille_wire::agent::identity::{Part, normal};
 use reveille_wire::agent::plan::Held;
 use reveille_wire::agent::text::Word;
 use reveille_wire::agent::{Facts, Identity, Reason, Role};
@@ -40,6 +41,8 @@ pub struct Machine {
     pub invitation: InvitationId,
     /// It is to stay away.
     pub removed: Option<Removal>,
+    /// Since when its instance is known to be gone for good.
+    pub departed: Option<Time>,
     /// Its plan; version 0 when it has none.
     pub plan: Held,
     /// How far it came.
@@ -48,6 +51,18 @@ pub struct Machine {
     pub course: Option<Box<Course>>,
     /// The highest report that was kept.
     pub reports_kept: u64,
+}
+
+impl Machine {
+    /// The instance that it is on: its instance id, or its system UUID where it knows no instance.
+    pub fn instance(&self) -> Option<&str> {
+        self.identity.part(Part::InstanceId).or_else(|| self.identity.part(Part::SystemUuid))
+    }
+
+    /// It is on this instance.
+    pub fn is_on(&self, instance: &str) -> bool {
+        self.instance().is_some_and(|id| normal(id) == normal(instance))
+    }
 }
 
 /// What of a machine is to stay away.

@@ -16,7 +16,9 @@
 //! knows a hash, of a join's token that there is one.
 
 pub mod book;
+mod claims;
 pub mod course;
+mod departed;
 mod enrol;
 pub mod event;
 pub mod ids;
@@ -28,21 +30,25 @@ mod neighbours;
 mod orders;
 pub mod plans;
 mod provide;
+mod rates;
 pub mod record;
+mod rivals;
 mod session;
 pub mod settings;
 pub mod trace;
+mod whereabouts;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use reveille_core::model::id::RosterName;
-use reveille_core::model::time::Time;
+use reveille_core::model::time::{Span, Time};
 use reveille_wire::agent::{Reason, Role};
 
 pub use book::Book;
+pub use claims::node_name;
 pub use course::{Course, JoinEnd, JoinOver};
-pub use event::{Effect, Event, Heard, Peer, Reply, What, Who};
+pub use event::{Effect, Event, Heard, NodeIds, NodeSaid, Peer, Reply, What, Who};
 pub use ids::{Ask, Conn, InvitationId, KeyHash, MachineId, OrderId, TokenHash};
 pub use invitation::{Reimage, Wish};
 pub use machine::{Machine, Removal};
@@ -68,6 +74,8 @@ pub struct Registry {
     told_silent: BTreeSet<MachineId>,
     tokens: BTreeMap<MachineId, Token>,
     orders: BTreeMap<OrderId, Given>,
+    rivals: rivals::Told,
+    rates: rates::Rates,
     last_session: u64,
     round: neighbours::Round,
 }
@@ -115,6 +123,8 @@ impl Registry {
             told_silent: BTreeSet::new(),
             tokens: BTreeMap::new(),
             orders: BTreeMap::new(),
+            rivals: rivals::Told::default(),
+            rates: rates::Rates::default(),
             last_session: 0,
             round: neighbours::Round::default(),
         }
@@ -142,6 +152,10 @@ impl Registry {
             Event::TokenMade { machine, outcome } => self.token_made(&mut turn, &machine, outcome),
             Event::Order { id, machine, verb, within } => self.order(&mut turn, id, &machine, verb, within),
             Event::Remove { ask, machine, what } => self.remove(&mut turn, ask, &machine, what),
+            Event::InstancesSeen { roster, instances, gone } => {
+                self.instances_seen(&mut turn, &roster, &instances, gone);
+            }
+            Event::ClockSet { by } => self.clock_set(by),
         }
         turn.out
     }
@@ -173,11 +187,17 @@ impl Registry {
     ///
     /// Why not.
     pub fn stands(&self, peer: &Peer) -> Result<(), Reason> {
-        let known = self.book.machine(&peer.machine).ok_or(Reason::CertificateUnknown)?;
+        let known = self.book.machine(&peer.machine).ok_or_else(|| self.unknown(&peer.machine))?;
         if known.key != peer.key && known.next_key != Some(peer.key) {
             return Err(Reason::CertificateRevoked);
         }
         known.removed.map_or(Ok(()), |what| Err(what.reason()))
+    }
+
+    /// The roster that this token would let somebody into now; none where it would not.
+    pub fn opens_to(&self, now: Time, id: &InvitationId, hash: &TokenHash) -> Option<RosterName> {
+        let invitation = self.book.invitation(id).filter(|invitation| invitation.opens(hash))?;
+        invitation.trouble(now).is_none().then(|| invitation.roster.clone())
     }
 
     /// How many sessions stand.
@@ -203,7 +223,10 @@ impl Registry {
         self.tend_tokens(turn);
         self.notice_silence(turn);
         self.end_late_joins(turn);
+        self.forget_departed(turn);
         self.tell_neighbours(turn);
+        self.rivals.forget(turn.now);
+        self.rates.forget(turn.now);
     }
 
     fn notice_silence(&mut self, turn: &mut Turn) {
@@ -226,6 +249,20 @@ impl Registry {
             self.note_silence(turn, &id, since);
             self.told_silent.insert(id);
         }
+    }
+
+    /// The clock was set: what passed between two events is what passed, and no machine is silent, or heard in the future,
+    /// because somebody mended the time. What ends at a time that others count, too (a token, an invitation, a certificate), ends
+    /// then.
+    fn clock_set(&mut self, by: Span) {
+        let times =
+            self.heard_at.values_mut().chain(self.sessions.values_mut().map(|it| &mut it.refilled_at));
+        let times =
+            times.chain(self.orders.values_mut().map(|it| &mut it.until)).chain([&mut self.started_at]);
+        times.for_each(|at| *at = *at + by);
+        self.rivals.clock_set(by);
+        self.rates.clock_set(by);
+        self.round.clock_set(by);
     }
 
     fn heard(&mut self, turn: &mut Turn, machine: &MachineId) {

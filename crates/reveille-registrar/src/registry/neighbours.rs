@@ -13,11 +13,11 @@ use std::ops::Bound;
 use reveille_core::model::time::{Span, Time};
 use reveille_wire::agent::ServerFrame;
 use reveille_wire::agent::frame::Peer as Neighbour;
-use reveille_wire::agent::peer;
 use reveille_wire::agent::text::{List, Word};
 
 use super::ids::{Conn, MachineId};
 use super::machine::Machine;
+use super::whereabouts::is_of_a_peer;
 use super::{Effect, Registry, Turn};
 
 /// From a change to its round.
@@ -32,6 +32,12 @@ pub(super) struct Round {
     due: Option<Time>,
     /// One is under way, and goes on after this machine.
     after: Option<Option<MachineId>>,
+}
+
+impl Round {
+    pub(super) fn clock_set(&mut self, by: Span) {
+        self.due = self.due.map(|due| due + by);
+    }
 }
 
 impl Registry {
@@ -77,16 +83,18 @@ impl Registry {
         let before = self.conn_of.range::<MachineId, _>(..machine);
         let others = after.chain(before).filter_map(|(id, _)| self.book.machine(id));
         let of_roster = others.filter(|other| other.roster == known.roster);
-        List::first(of_roster.take(self.settings.peers_told).map(neighbour))
+        let also_loopback = self.settings.peers_on_loopback;
+        List::first(of_roster.take(self.settings.peers_told).map(|other| neighbour(other, also_loopback)))
     }
 }
 
-fn neighbour(of: &Machine) -> Neighbour {
+fn neighbour(of: &Machine, also_loopback: bool) -> Neighbour {
     Neighbour {
         machine: Word::cut(of.id.as_str()),
         node_name: of.node_name.clone(),
         zone: of.facts.zone.clone(),
         addresses: List::first(of.facts.addresses.iter().cloned()),
-        answers_at: of.facts.answers_at.clone().filter(|at| peer::address(at, true).is_some()),
+        // Asked again here: a ledger of before may hold any word.
+        answers_at: of.facts.answers_at.clone().filter(|at| is_of_a_peer(at, also_loopback)),
     }
 }

@@ -16,7 +16,7 @@ use super::{Effect, Registry, Turn};
 pub(super) struct Given {
     machine: MachineId,
     verb: Verb,
-    until: Time,
+    pub(super) until: Time,
     /// The next part of the evidence, and how many its first one said that there are.
     part: u32,
     of: Option<u32>,

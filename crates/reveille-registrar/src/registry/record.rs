@@ -36,6 +36,13 @@ pub enum Record {
         /// Which.
         invitation: InvitationId,
     },
+    /// Somebody came with it who claimed what another machine is known by.
+    Conflicted {
+        /// When.
+        at: Stamp,
+        /// Which.
+        invitation: InvitationId,
+    },
     /// A machine is known from now on, or known anew with another key.
     Enrolled(Enrolled),
     /// It says something else of itself than before.
@@ -90,6 +97,25 @@ pub enum Record {
     },
     /// It may come again.
     Readmitted {
+        /// Which.
+        machine: MachineId,
+    },
+    /// Its instance is gone for good.
+    Departed {
+        /// When that was heard.
+        at: Stamp,
+        /// Which.
+        machine: MachineId,
+    },
+    /// And is in sight again.
+    Returned {
+        /// Which.
+        machine: MachineId,
+    },
+    /// Nothing of it is kept any more but that it was.
+    Forgotten {
+        /// When.
+        at: Stamp,
         /// Which.
         machine: MachineId,
     },
@@ -167,6 +193,14 @@ pub struct Invited {
     /// How often it was; a checkpoint says so.
     #[serde(default)]
     pub uses: u32,
+    /// How often it led to a conflict; a checkpoint says so.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub conflicts: u32,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 /// See [`Record::Enrolled`].
@@ -256,6 +290,7 @@ impl From<&Invitation> for Invited {
             until: of.until.into(),
             uses_max: of.uses_max,
             uses: of.uses,
+            conflicts: of.conflicts,
         }
     }
 }
@@ -274,6 +309,7 @@ impl From<&Invited> for Invitation {
             until: of.until.into(),
             uses_max: of.uses_max,
             uses: of.uses,
+            conflicts: of.conflicts,
         }
     }
 }

@@ -16,8 +16,10 @@ use super::course::JoinEnd;
 use super::event::What;
 use super::ids::{Conn, MachineId, OrderId};
 use super::machine::Machine;
+use super::rates::Costs;
 use super::record::{Record, Staged};
 use super::trace::Report;
+use super::whereabouts;
 use super::{Effect, Peer, Registry, Turn};
 
 /// A session.
@@ -30,7 +32,7 @@ pub(super) struct Session {
     taken: u64,
     /// Frames that it may still send at once, in thousandths.
     allowance: u64,
-    refilled_at: Time,
+    pub(super) refilled_at: Time,
     pub(super) holds: Held,
     pub(super) joined: bool,
     /// The neighbours that it was told last.
@@ -40,10 +42,11 @@ pub(super) struct Session {
 }
 
 impl Registry {
-    pub(super) fn arrived(&mut self, turn: &mut Turn, conn: Conn, peer: &Peer, hello: Hello) {
+    pub(super) fn arrived(&mut self, turn: &mut Turn, conn: Conn, peer: &Peer, mut hello: Hello) {
         if self.sessions.contains_key(&conn) {
             return turn.close(conn, super::invite::bad("hello", "a session begins with one hello"));
         }
+        let nowhere = whereabouts::believed(&mut hello.facts, self.settings.peers_on_loopback);
         if let Err(reason) = self.welcome(turn, conn, peer, &hello) {
             return turn.close(conn, reason);
         }
@@ -51,6 +54,9 @@ impl Registry {
         if let Some(known) = self.book.machine(&peer.machine) {
             let session = self.last_session;
             turn.tell(known, What::Arrived { session, joined: hello.joined });
+            if let Some(at) = nowhere {
+                turn.tell(known, What::NoPeerAt(at));
+            }
         }
         self.tell_peers(turn, conn);
         self.provide(turn, conn);
@@ -61,9 +67,10 @@ impl Registry {
             return Err(Reason::Version { spoken: List::first([PROTOCOL]) });
         }
         self.recognise(turn, peer)?;
-        let Some(known) = self.book.machine(&peer.machine) else { return Err(Reason::CertificateUnknown) };
+        self.spend(turn.now, &peer.machine, Costs::Session)?;
+        let Some(known) = self.book.machine(&peer.machine) else { return Err(self.unknown(&peer.machine)) };
         if let Some(part) = known.identity.differs(&hello.identity) {
-            return Err(self.refuse_rival_of(turn, part, &peer.machine, &hello.identity, &hello.facts));
+            return Err(self.refuse_rival(turn, part, &peer.machine, &hello.identity, &hello.facts));
         }
         let (boot_before, reports_kept) = (known.identity.boot_id.clone(), known.reports_kept);
         let facts_differ = known.facts != hello.facts;
@@ -71,7 +78,7 @@ impl Registry {
             let other_boot =
                 self.sessions.get(&before).is_some_and(|session| session.boot_id != hello.identity.boot_id);
             if other_boot && self.is_lively(turn.now, &peer.machine) {
-                return Err(self.refuse_rival_of(
+                return Err(self.refuse_rival(
                     turn,
                     Part::BootId,
                     &peer.machine,

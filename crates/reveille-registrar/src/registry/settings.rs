@@ -18,6 +18,8 @@ pub struct Settings {
     pub heartbeat: Span,
     /// A machine that was not heard for so long is silent.
     pub silent_after: Span,
+    /// The record of a machine whose instance is gone for good is kept for so long, counted from its last word.
+    pub departed_kept: Span,
     /// A machine that is to be made anew has to have been silent for so long, unless a person says otherwise.
     pub reimage_after: Span,
     /// A join that takes longer is told of as one that was not over in time.
@@ -26,6 +28,14 @@ pub struct Settings {
     pub frames_burst: u32,
     /// And on the long run, each second.
     pub frames_per_s: u32,
+    /// Sessions that a machine may begin at once: an agent whose network breaks again and again begins one in ten seconds.
+    pub sessions_burst: u32,
+    /// And on the long run, one in so long.
+    pub session_each: Span,
+    /// Certificates that a machine may ask for at once; it needs one in twenty days.
+    pub certificates_burst: u32,
+    /// And on the long run, one in so long.
+    pub certificate_each: Span,
     /// The join's token lasts so long.
     pub token_ttl: Span,
     /// Making a token may take so long.
@@ -36,6 +46,8 @@ pub struct Settings {
     pub orders_max: usize,
     /// Peers that a machine is told of.
     pub peers_told: usize,
+    /// A peer may answer on the loopback address: all of them are on one host, as in a test.
+    pub peers_on_loopback: bool,
 }
 
 impl Default for Settings {
@@ -47,15 +59,21 @@ impl Default for Settings {
             certificate_ttl: Span::from_min(30 * 24 * 60),
             heartbeat: Span::from_s(15),
             silent_after: Span::from_s(60),
+            departed_kept: Span::from_min(24 * 60),
             reimage_after: Span::from_min(10),
             join_within: Span::from_min(120),
             frames_burst: 120,
             frames_per_s: 10,
+            sessions_burst: 30,
+            session_each: Span::from_s(2),
+            certificates_burst: 10,
+            certificate_each: Span::from_s(30),
             token_ttl: Span::from_min(30),
             token_within: Span::from_s(60),
             tokens_a_day: 100,
             orders_max: 16,
             peers_told: 32,
+            peers_on_loopback: false,
         }
     }
 }

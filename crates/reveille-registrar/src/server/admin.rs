@@ -21,9 +21,10 @@ use reveille_wire::agent::{Role, Secret, Verb};
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{UnixListener, UnixStream};
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use tokio::time::timeout;
 
+use super::accept::Accepting;
 use super::routes::Hall;
 use super::tls::Doorman;
 use super::token;
@@ -31,6 +32,8 @@ use crate::registry::{Event, Reimage, Removal, Reply, Wish};
 
 /// Longest for one exchange.
 const WITHIN: Duration = Duration::from_secs(20);
+/// Exchanges at once; who comes beyond that waits for one to end.
+const EXCHANGES_MAX: usize = 16;
 /// Longest question and answer, bytes.
 const LINE_BYTES_MAX: u64 = 64 << 10;
 
@@ -176,16 +179,24 @@ pub(super) fn listen(directory: &Path) -> std::io::Result<UnixListener> {
 
 /// Answers until it is told to stop.
 pub(super) async fn serve(listener: UnixListener, office: Arc<Office>, mut stop: watch::Receiver<bool>) {
+    let (room, mut accepting) = (Arc::new(Semaphore::new(EXCHANGES_MAX)), Accepting::at("people"));
     loop {
-        let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
+        let next = async {
+            let permit = room.clone().acquire_owned().await.ok()?;
+            let (stream, _) = accepting.next(listener.accept()).await?;
+            Some((stream, permit))
+        };
+        let next = tokio::select! {
+            next = next => next,
             _ = stop.wait_for(|stop| *stop) => return,
         };
-        if let Ok((stream, _)) = accepted {
-            let office = office.clone();
+        let Some((stream, permit)) = next else { continue };
+        let office = office.clone();
+        tokio::spawn(async move {
             // Whoever asked and went away gets no answer.
-            tokio::spawn(async move { drop(timeout(WITHIN, office.exchange(stream)).await) });
-        }
+            drop(timeout(WITHIN, office.exchange(stream)).await);
+            drop(permit);
+        });
     }
 }
 

@@ -1,11 +1,75 @@
 //! The server's reading of time: the only place of the crate that looks at a clock.
+//!
+//! Two clocks are looked at together. The wall clock is what others count by and what is remembered; it is set by whoever mends
+//! it. The other one goes on evenly. Where the two differ by more than clocks are slewed, the registry is told by how much, so
+//! that a mended clock is no silence of anybody. A tick comes each second: what is far more between two looks is time in which
+//! this process stood still, or its disk did, and what machines said meanwhile still waits to be read. That is no silence either.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use reveille_core::model::time::Time;
+use reveille_core::model::time::{Span, Time};
+
+/// Between two looks a clock is slewed by less than this, and set by more.
+const SET_BY: i64 = 2000;
+/// More than this between two looks, milliseconds, was not listened to.
+const LISTENED: i64 = 10_000;
 
 /// This machine's wall clock, milliseconds since the epoch.
 pub(super) fn wall() -> Time {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Time::from_ms(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}
+
+/// The wall clock beside one that nobody sets.
+#[derive(Debug, Default)]
+pub(super) struct Clocks {
+    before: Option<(Time, Instant)>,
+}
+
+impl Clocks {
+    /// What the wall clock says, and by how much more it moved since the last look than was listened to.
+    pub(super) fn read(&mut self) -> (Time, Option<Span>) {
+        let now = wall();
+        (now, self.compare(now, Instant::now()))
+    }
+
+    fn compare(&mut self, wall: Time, even: Instant) -> Option<Span> {
+        let (wall_before, even_before) = self.before.replace((wall, even))?;
+        let passed = even.saturating_duration_since(even_before).as_millis();
+        let passed = i64::try_from(passed).unwrap_or(i64::MAX).min(LISTENED);
+        let by = wall.ms.saturating_sub(wall_before.ms).saturating_sub(passed);
+        (by.saturating_abs() >= SET_BY).then_some(Span::from_ms(by))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_clock_that_was_set_and_a_process_that_stood_still_are_told_from_a_clock_that_goes() {
+        let mut clocks = Clocks::default();
+        let begun = Instant::now();
+        let mut look = |wall_s: i64, even_s: u64| {
+            let set = clocks.compare(Time::from_ms(wall_s * 1000), begun + Duration::from_secs(even_s));
+            set.map(|by| by.ms / 1000)
+        };
+        let table = [
+            (1000, 0, None),
+            (1001, 1, None),
+            (1011, 11, None),
+            (1012, 11, None),
+            (4612, 11, Some(3600)),
+            (4613, 12, None),
+            (1013, 12, Some(-3600)),
+            (1013, 13, None),
+            (1020, 14, Some(6)),
+            (1090, 84, Some(60)),
+        ];
+        for (wall_s, even_s, set) in table {
+            assert_eq!(look(wall_s, even_s), set, "{wall_s} beside {even_s}");
+        }
+    }
 }

@@ -1,14 +1,15 @@
 //! Connections: accepted, shaken hands with, served, each step within its deadline.
 //!
 //! ```text
-//!  accept ─▶ gate: a place among the half-open ─▶ TLS within 10 s ─▶ place given back ─▶ HTTP/1.1, headers within 10 s, 2 min
+//!  accept ─▶ gate: a place among the half-open ─▶ TLS within 10 s ─▶ the place of a machine, or of whoever shows nothing
+//!         ─▶ HTTP/1.1, headers within 10 s, 2 min ─▶ the place goes along to a WebSocket, or is given back
 //! ```
 //!
-//! What a connection proved is found out once and goes with every request of it.
+//! What a connection proved is found out once and goes with every request of it. A place that somebody newer needs ends its
+//! connection at whatever point it is.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -18,12 +19,13 @@ use tokio::sync::{Semaphore, watch};
 use tokio::time::{sleep, timeout};
 use tokio_rustls::TlsAcceptor;
 
-use super::gate::Gate;
-use super::routes::{Hall, route};
+use super::accept::Accepting;
+use super::gate::{Gate, Owner};
+use super::limits::{Limits, SLACK};
+use super::pace::Pace;
+use super::routes::{Hall, Visitor, route};
 use super::tls::Shown;
 
-/// After the system refused a connection (no more file descriptors) before it is asked again.
-const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 /// Longest head of a request.
 const HEAD_BYTES_MAX: usize = 16 << 10;
 
@@ -32,36 +34,30 @@ pub(super) async fn serve(
     listener: TcpListener,
     hall: Arc<Hall>,
     gate: Gate,
-    connections_max: usize,
+    limits: Limits,
     mut stop: watch::Receiver<bool>,
 ) {
-    let room = Arc::new(Semaphore::new(connections_max));
+    let all = limits.connections_max.saturating_add(SLACK);
+    let room = Arc::new(Semaphore::new(all));
+    let mut accepting = Accepting::at("machines");
     loop {
         let accepted = tokio::select! {
-            accepted = listener.accept() => accepted,
+            accepted = accepting.next(listener.accept()) => accepted,
             _ = stop.wait_for(|stop| *stop) => break,
         };
-        match accepted {
-            Ok((stream, address)) => {
-                // Nobody is kept waiting for room: a client that is refused at once comes again at its own pace.
-                let Ok(permit) = room.clone().try_acquire_owned() else { continue };
-                let (hall, gate, stop) = (hall.clone(), gate.clone(), stop.clone());
-                tokio::spawn(async move {
-                    connection(stream, address, hall, &gate, stop).await;
-                    drop(permit);
-                });
-            }
-            Err(error) => {
-                tracing::warn!("a connection cannot be accepted: {error}");
-                sleep(ACCEPT_AGAIN).await;
-            }
-        }
+        let Some((stream, address)) = accepted else { continue };
+        // Nobody is kept waiting for room: a client that is refused at once comes again at its own pace.
+        let Ok(permit) = room.clone().try_acquire_owned() else { continue };
+        let (hall, gate, stop) = (hall.clone(), gate.clone(), stop.clone());
+        tokio::spawn(async move {
+            connection(stream, address, hall, &gate, stop).await;
+            drop(permit);
+        });
     }
     drop(listener);
     // Until what was asked is answered and every session was told; whoever stops this knows for how long.
-    let all = u32::try_from(connections_max).unwrap_or(u32::MAX);
-    for places in [&room, &hall.sessions] {
-        drop(places.acquire_many(all).await);
+    for (places, all) in [(&room, all), (&hall.sessions, limits.connections_max)] {
+        drop(places.acquire_many(u32::try_from(all).unwrap_or(u32::MAX)).await);
     }
 }
 
@@ -74,7 +70,7 @@ async fn connection(
 ) {
     // Small frames that answer each other: waiting for more to send would cost each of them 40 ms.
     drop(stream.set_nodelay(true));
-    let mut place = gate.enter(address.ip());
+    let place = Arc::new(gate.enter(address.ip()));
     let doorman = hall.doorman();
     let handshake = TlsAcceptor::from(doorman.config.clone()).accept(stream);
     let stream = tokio::select! {
@@ -86,18 +82,27 @@ async fn connection(
             }
             Err(_) => return,
         },
-        _ = &mut place.pushed => return,
+        () = place.pushed() => return,
         () = told(&mut stop) => return,
     };
-    drop(place);
     let (step_within, connection_within) = (hall.step_within, hall.connection_within);
-    let who = Arc::new(doorman.who(stream.get_ref().1.peer_certificates()));
-    if *who == Shown::Strange {
+    let who = doorman.who(stream.get_ref().1.peer_certificates());
+    if who == Shown::Strange {
         tracing::info!(%address, "somebody showed a certificate of another authority");
     }
+    let has_place =
+        matches!(&who, Shown::Machine(peer) if place.is_known_now(Owner::Machine(peer.machine.clone())));
+    if !has_place {
+        place.is_anonymous_now();
+    }
+    let visitor = Arc::new(Visitor { who, address, place: place.clone() });
+    let pace = Arc::new(Pace::new());
     let service = service_fn(move |request| {
-        let (hall, who) = (hall.clone(), who.clone());
-        async move { Ok::<_, std::convert::Infallible>(route(&hall, &who, address, request).await) }
+        let (hall, visitor, pace) = (hall.clone(), visitor.clone(), pace.clone());
+        async move {
+            pace.turn().await;
+            Ok::<_, std::convert::Infallible>(route(&hall, &visitor, request).await)
+        }
     });
     let serving = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -109,6 +114,7 @@ async fn connection(
     let mut serving = std::pin::pin!(serving);
     let served = tokio::select! {
         served = serving.as_mut() => served,
+        () = place.pushed() => return,
         () = sleep(connection_within) => {
             tracing::debug!(%address, "a connection ended: it took too long");
             return;

@@ -1,119 +1,201 @@
-//! How many may stand at the door: connections that have not finished their handshake, by address and in all.
+//! Who may stand at the door: a place for each connection from its first byte to its end, counted for whom it is.
 //!
-//! When there are too many, the oldest goes, not the newest: a handshake that is meant takes milliseconds, one that has been
-//! standing longest is the one that will never finish. So whoever holds ten thousand half-open connections pushes his own out,
-//! and those who come to stay get by, from the same address, too.
+//! ```text
+//!  enter ─▶ half-open, of an address ─┬ certificate of ours ─▶ known, of a machine
+//!                                     │                                   └ a WebSocket ─▶ known, of its session
+//!                                     └ none ─▶ anonymous, of an address ─ a token that opens ─▶ known, of an invitation
+//! ```
+//!
+//! Of the first two rows the oldest place goes when there are too many, not the newest, and it goes from the address that has the
+//! most: a handshake or a request that is meant takes milliseconds, and the place that has been taken longest is the one that
+//! will never be used. An address with thousands of connections pushes its own out, and those who come to stay get by, from the
+//! same address, too. Known machines have places of their own that no number of others can take. A machine has a few, the oldest
+//! of which goes, and a few sessions, which stay: a copy of its key is no way to end what it has. When all are taken the next
+//! machine is told so. What is not here: how fast handshakes may come.
 
-use std::collections::BTreeMap;
-use std::net::IpAddr;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::oneshot;
+use tokio::sync::Semaphore;
 
-/// How many of what.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Connections in all.
-    pub connections_max: usize,
-    /// Handshakes under way in all.
-    pub half_open_max: usize,
-    /// Handshakes under way from one address.
-    pub half_open_per_address_max: usize,
-    /// Longest for each step of whoever comes: the handshake, the headers of a request, its body, the first frame, a frame that
-    /// is sent.
-    pub step_within: Duration,
-    /// Longest for a connection that did not become a WebSocket: who takes no answers, or asks again and again, leaves his place.
-    /// An agent asks one thing of each; what takes longest is a poll that is held back for 25 s.
-    pub connection_within: Duration,
+use super::limits::Limits;
+use crate::registry::{InvitationId, MachineId};
+
+/// Who a place is counted for.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Owner {
+    /// An address; of IPv6 its network of 64 bits, in which one host has as many addresses as it likes.
+    Address(IpAddr),
+    /// A machine, by its certificate.
+    Machine(MachineId),
+    /// A machine's WebSockets.
+    Session(MachineId),
+    /// Those who showed the token of an invitation that is in force.
+    Invitation(InvitationId),
 }
 
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            connections_max: 20_000,
-            half_open_max: 1024,
-            half_open_per_address_max: 128,
-            step_within: Duration::from_secs(10),
-            connection_within: Duration::from_secs(120),
-        }
-    }
-}
-
-#[derive(Default)]
-struct Standing {
+/// Places of one kind.
+#[derive(Debug, Default)]
+struct Row {
     /// By the order in which they came.
-    all: BTreeMap<u64, (IpAddr, oneshot::Sender<()>)>,
-    by_address: BTreeMap<IpAddr, std::collections::BTreeSet<u64>>,
-    next: u64,
+    all: BTreeMap<u64, (Owner, Arc<Semaphore>)>,
+    by_owner: BTreeMap<Owner, BTreeSet<u64>>,
 }
 
-impl Standing {
-    fn take_out(&mut self, number: u64) {
-        let Some((address, _)) = self.all.remove(&number) else { return };
-        if let Some(numbers) = self.by_address.get_mut(&address) {
+impl Row {
+    fn count(&self, owner: &Owner) -> usize {
+        self.by_owner.get(owner).map_or(0, BTreeSet::len)
+    }
+
+    fn put(&mut self, number: u64, owner: Owner, pushed: Arc<Semaphore>) {
+        self.by_owner.entry(owner.clone()).or_default().insert(number);
+        self.all.insert(number, (owner, pushed));
+    }
+
+    fn take_out(&mut self, number: u64) -> Option<Arc<Semaphore>> {
+        let (owner, pushed) = self.all.remove(&number)?;
+        if let Some(numbers) = self.by_owner.get_mut(&owner) {
             numbers.remove(&number);
             if numbers.is_empty() {
-                self.by_address.remove(&address);
+                self.by_owner.remove(&owner);
+            }
+        }
+        Some(pushed)
+    }
+
+    fn push_oldest(&mut self, owner: &Owner) {
+        let oldest = self.by_owner.get(owner).and_then(|numbers| numbers.first().copied());
+        if let Some(pushed) = oldest.and_then(|oldest| self.take_out(oldest)) {
+            pushed.close();
+        }
+    }
+
+    /// Room for one more: of the same owner where it has its share, else of the one that has the most.
+    fn make_room(&mut self, owner: &Owner, all_max: usize, each_max: usize) {
+        if self.count(owner) >= each_max {
+            self.push_oldest(owner);
+        } else if self.all.len() >= all_max {
+            // Of those that have as many, the one whose oldest has been here longest.
+            let weight =
+                |numbers: &BTreeSet<u64>| (numbers.len(), std::cmp::Reverse(numbers.first().copied()));
+            let most = self.by_owner.iter().max_by_key(|(_, numbers)| weight(numbers));
+            if let Some(most) = most.map(|(owner, _)| owner.clone()) {
+                self.push_oldest(&most);
             }
         }
     }
 }
 
+#[derive(Debug, Default)]
+struct Rows {
+    half_open: Row,
+    anonymous: Row,
+    known: Row,
+    next: u64,
+}
+
 /// The gate.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(super) struct Gate {
     limits: Limits,
-    standing: Arc<Mutex<Standing>>,
+    rows: Arc<Mutex<Rows>>,
 }
 
 /// A place at the gate; given back when dropped.
+#[derive(Debug)]
 pub(super) struct Place {
     number: u64,
+    address: Owner,
     gate: Gate,
-    /// Resolves when somebody newer needs the place.
-    pub(super) pushed: oneshot::Receiver<()>,
+    pushed: Arc<Semaphore>,
 }
 
 impl Gate {
     pub(super) fn new(limits: Limits) -> Self {
-        Self { limits, standing: Arc::default() }
+        Self { limits, rows: Arc::default() }
     }
 
-    /// Takes a place, and pushes the oldest out where there are too many.
+    /// Takes a place for a handshake.
     pub(super) fn enter(&self, address: IpAddr) -> Place {
-        let mut standing = self.standing.lock().unwrap_or_else(PoisonError::into_inner);
-        let of_address = standing.by_address.get(&address);
-        let crowded =
-            of_address.is_some_and(|numbers| numbers.len() >= self.limits.half_open_per_address_max);
-        let oldest = if crowded {
-            of_address.and_then(|numbers| numbers.first().copied())
-        } else if standing.all.len() >= self.limits.half_open_max {
-            standing.all.keys().next().copied()
-        } else {
-            None
-        };
-        if let Some(oldest) = oldest {
-            // Dropping its sender tells it.
-            standing.take_out(oldest);
-        }
-        let number = standing.next;
-        standing.next += 1;
-        let (sender, pushed) = oneshot::channel();
-        standing.all.insert(number, (address, sender));
-        standing.by_address.entry(address).or_default().insert(number);
-        Place { number, gate: self.clone(), pushed }
+        let (address, pushed) = (Owner::Address(network(address)), Arc::new(Semaphore::new(0)));
+        let mut rows = self.lock();
+        let number = rows.next;
+        rows.next += 1;
+        rows.half_open.make_room(&address, self.limits.half_open_max, self.limits.half_open_per_address_max);
+        rows.half_open.put(number, address.clone(), pushed.clone());
+        Place { number, address, gate: self.clone(), pushed }
     }
 
-    #[cfg(test)]
-    fn count(&self) -> usize {
-        self.standing.lock().unwrap_or_else(PoisonError::into_inner).all.len()
+    fn lock(&self) -> MutexGuard<'_, Rows> {
+        self.rows.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Place {
+    /// The handshake is over, and no certificate of ours was shown.
+    pub(super) fn is_anonymous_now(&self) {
+        let (mut rows, limits) = (self.gate.lock(), &self.gate.limits);
+        // One that was pushed out meanwhile has no place to change.
+        let Some(pushed) = rows.half_open.take_out(self.number) else { return };
+        let (all_max, each_max) = (limits.anonymous_max, limits.anonymous_per_address_max);
+        rows.anonymous.make_room(&self.address, all_max, each_max);
+        rows.anonymous.put(self.number, self.address.clone(), pushed);
+    }
+
+    /// It is known for whom this is, where there is still a place for it; false: it stays what it was.
+    pub(super) fn is_known_now(&self, owner: Owner) -> bool {
+        let (mut rows, limits) = (self.gate.lock(), &self.gate.limits);
+        if let Owner::Machine(_) = &owner
+            && rows.known.count(&owner) >= limits.per_machine_max
+        {
+            rows.known.push_oldest(&owner);
+        }
+        let of_one = match &owner {
+            Owner::Invitation(_) => limits.per_invitation_max,
+            Owner::Machine(_) | Owner::Session(_) | Owner::Address(_) => limits.per_machine_max,
+        };
+        if rows.known.all.len() >= limits.known_max || rows.known.count(&owner) >= of_one {
+            return false;
+        }
+        let before = rows.half_open.take_out(self.number).or_else(|| rows.anonymous.take_out(self.number));
+        let Some(pushed) = before else { return false };
+        rows.known.put(self.number, owner, pushed);
+        true
+    }
+
+    /// It is a session's from now on, and is not pushed out any more; false: the machine has as many, or this place is not known.
+    pub(super) fn is_session_now(&self, machine: MachineId) -> bool {
+        let (mut rows, owner) = (self.gate.lock(), Owner::Session(machine));
+        if rows.known.count(&owner) >= self.gate.limits.sessions_per_machine_max {
+            return false;
+        }
+        let Some(pushed) = rows.known.take_out(self.number) else { return false };
+        rows.known.put(self.number, owner, pushed);
+        true
+    }
+
+    /// Resolves when somebody newer needs the place.
+    pub(super) async fn pushed(&self) {
+        // It has no permits: waiting ends when it is closed, for all who wait and for who comes later.
+        drop(self.pushed.acquire().await);
     }
 }
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.gate.standing.lock().unwrap_or_else(PoisonError::into_inner).take_out(self.number);
+        let mut rows = self.gate.lock();
+        let Rows { half_open, anonymous, known, .. } = &mut *rows;
+        for row in [half_open, anonymous, known] {
+            drop(row.take_out(self.number));
+        }
+    }
+}
+
+fn network(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(six) => Ipv6Addr::from_bits(six.to_bits() & (u128::MAX << 64)).into(),
+        four => four,
     }
 }
 
@@ -121,22 +203,107 @@ impl Drop for Place {
 mod tests {
     use super::*;
 
+    const LIMITS: Limits = Limits {
+        half_open_max: 4,
+        half_open_per_address_max: 2,
+        anonymous_max: 4,
+        anonymous_per_address_max: 3,
+        known_max: 3,
+        per_machine_max: 2,
+        sessions_per_machine_max: 1,
+        per_invitation_max: 1,
+        ..Limits::STANDARD
+    };
+
+    fn address(last: u8) -> IpAddr {
+        IpAddr::from([127, 0, 0, last])
+    }
+
+    /// Which of them were pushed out.
+    fn pushed(places: &[Place]) -> Vec<usize> {
+        let pushed = places.iter().enumerate().filter(|(_, place)| place.pushed.is_closed());
+        pushed.map(|(number, _)| number).collect()
+    }
+
     #[test]
-    fn the_oldest_of_a_crowded_address_goes_and_others_are_left_alone() {
-        let limits = Limits { half_open_max: 4, half_open_per_address_max: 2, ..Limits::default() };
-        let gate = Gate::new(limits);
-        let (one, two) = (IpAddr::from([127, 0, 0, 1]), IpAddr::from([127, 0, 0, 2]));
-        let mut places: Vec<Place> = [one, one, two].into_iter().map(|address| gate.enter(address)).collect();
-        let is_pushed =
-            |place: &mut Place| place.pushed.try_recv() == Err(oneshot::error::TryRecvError::Closed);
-        places.push(gate.enter(one));
-        let pushed: Vec<bool> = places.iter_mut().map(is_pushed).collect();
-        assert_eq!(pushed, [true, false, false, false]);
-        places.push(gate.enter(two));
-        places.push(gate.enter(IpAddr::from([127, 0, 0, 3])));
-        let pushed: Vec<bool> = places.iter_mut().map(is_pushed).collect();
-        assert_eq!(pushed, [true, true, false, false, false, false], "in all, the oldest of anybody");
+    fn the_oldest_handshake_of_a_crowded_address_goes_and_others_are_left_alone() {
+        let gate = Gate::new(LIMITS);
+        let mut places: Vec<Place> = [1, 1, 2].into_iter().map(|last| gate.enter(address(last))).collect();
+        places.push(gate.enter(address(1)));
+        assert_eq!(pushed(&places), [0]);
+        places.push(gate.enter(address(2)));
+        places.push(gate.enter(address(3)));
+        assert_eq!(pushed(&places), [0, 1], "in all, the oldest of those who have the most");
         drop(places);
-        assert_eq!(gate.count(), 0);
+        assert_eq!(gate.lock().half_open.all.len(), 0);
+    }
+
+    #[test]
+    fn whoever_finished_the_handshake_keeps_its_place_against_those_who_did_not() {
+        let gate = Gate::new(LIMITS);
+        let first = gate.enter(address(1));
+        first.is_anonymous_now();
+        let others: Vec<Place> = (0..20).map(|_| gate.enter(address(1))).collect();
+        assert!(!first.pushed.is_closed());
+        others.iter().for_each(Place::is_anonymous_now);
+        assert!(!first.pushed.is_closed());
+        assert_eq!(gate.lock().anonymous.all.len(), 3, "those that were pushed out before are nowhere");
+        let last = gate.enter(address(1));
+        last.is_anonymous_now();
+        assert!(first.pushed.is_closed(), "and not against those who did");
+    }
+
+    #[test]
+    fn known_machines_keep_their_places_against_everybody_and_have_no_more_than_a_few() {
+        let gate = Gate::new(LIMITS);
+        let of = |name: &str| Owner::Machine(MachineId::new(name));
+        let places: Vec<Place> = (0..4)
+            .map(|number| {
+                let place = gate.enter(address(1));
+                assert!(place.is_known_now(of("m-1")), "{number}");
+                place
+            })
+            .collect();
+        assert_eq!(pushed(&places), [0, 1], "its own oldest go");
+        let crowd: Vec<Place> = (0..50).map(|last| gate.enter(address(last))).collect();
+        crowd.iter().for_each(Place::is_anonymous_now);
+        assert_eq!(pushed(&places), [0, 1], "and nobody else's");
+        let (second, third) = (gate.enter(address(1)), gate.enter(address(1)));
+        assert!(second.is_known_now(of("m-2")) && !third.is_known_now(of("m-3")), "all three are taken");
+        drop(second);
+        assert!(third.is_known_now(of("m-3")));
+    }
+
+    #[test]
+    fn a_session_is_ended_by_no_other_connection_of_its_machine() {
+        let gate = Gate::new(Limits { known_max: 100, ..LIMITS });
+        let of_machine = |place: &Place| place.is_known_now(Owner::Machine(MachineId::new("m-1")));
+        let session = gate.enter(address(1));
+        assert!(of_machine(&session) && session.is_session_now(MachineId::new("m-1")));
+        let others: Vec<Place> = (0..20).map(|_| gate.enter(address(1))).filter(of_machine).collect();
+        assert_eq!((others.len(), session.pushed.is_closed()), (20, false));
+        assert!(!others[19].is_session_now(MachineId::new("m-1")), "one is all that it has");
+        drop(session);
+        assert!(others[19].is_session_now(MachineId::new("m-1")));
+        let stranger = gate.enter(address(1));
+        assert!(!stranger.is_session_now(MachineId::new("m-2")), "only what is known becomes one");
+    }
+
+    #[test]
+    fn a_token_takes_no_more_places_than_an_invitation_has() {
+        let gate = Gate::new(LIMITS);
+        let token = || Owner::Invitation(InvitationId::new("i"));
+        let (first, second) = (gate.enter(address(1)), gate.enter(address(1)));
+        first.is_anonymous_now();
+        second.is_anonymous_now();
+        assert!(first.is_known_now(token()) && !second.is_known_now(token()));
+        assert_eq!(gate.lock().anonymous.all.len(), 1, "it stays among the others");
+    }
+
+    #[test]
+    fn a_network_of_ipv6_is_one_address() {
+        let one: IpAddr = "2001:db8:1:2:3::4".parse().unwrap();
+        assert_eq!(network(one), "2001:db8:1:2::".parse::<IpAddr>().unwrap());
+        assert_eq!(network("::ffff:10.0.0.1".parse().unwrap()), IpAddr::from([10, 0, 0, 1]));
     }
 }

@@ -28,6 +28,9 @@ const WELCOME_WITHIN: Duration = Duration::from_secs(20);
 /// What a session was to be told last is kept for so many sweeps; then whoever asks hears that it is over.
 const SWEEPS_KEPT: u32 = 30;
 
+/// Sessions of one machine that are kept: the one that stands, and those whose last word may still be asked for.
+const OF_A_MACHINE_MAX: usize = 4;
+
 /// All of them.
 #[derive(Default)]
 pub(super) struct Held {
@@ -117,8 +120,19 @@ impl Held {
         let polled = line.answer(number);
         let (newer, over) = (Notify::new(), AtomicU32::new(0));
         let session = Session { conn, newer, line: Turn::new(line), over };
-        self.lock().insert((machine, number), Arc::new(session));
+        self.keep(machine, number, session);
         Ok(polled)
+    }
+
+    /// Keeps it, and forgets the oldest of the machine where it has too many: the registry has closed those.
+    fn keep(&self, machine: MachineId, number: u64, session: Session) {
+        let mut sessions = self.lock();
+        let of_machine = (machine.clone(), 0)..=(machine.clone(), u64::MAX);
+        let numbers: Vec<u64> = sessions.range(of_machine).map(|((_, number), _)| *number).collect();
+        for oldest in numbers.iter().take((numbers.len() + 1).saturating_sub(OF_A_MACHINE_MAX)) {
+            sessions.remove(&(machine.clone(), *oldest));
+        }
+        sessions.insert((machine, number), Arc::new(session));
     }
 
     async fn end(&self, hand: &Hand, key: &(MachineId, u64), conn: Conn) {
@@ -184,6 +198,22 @@ impl Line {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_machine_that_begins_session_after_session_has_a_few_of_them_kept() {
+        let held = Held::default();
+        for number in 0..1000 {
+            for machine in ["m-1", "m-2"] {
+                let (_, outgoing) = mpsc::channel(1);
+                let line = Turn::new(Line { outgoing, kept: VecDeque::new(), sent: 0, taken: 0 });
+                let session =
+                    Session { conn: Conn(number), newer: Notify::new(), line, over: AtomicU32::new(0) };
+                held.keep(MachineId::new(machine), number, session);
+            }
+        }
+        let kept: Vec<u64> = held.lock().keys().map(|(_, number)| *number).collect();
+        assert_eq!(kept, [996, 997, 998, 999, 996, 997, 998, 999]);
+    }
 
     #[test]
     fn one_that_was_closed_and_that_nobody_asks_for_is_forgotten_with_its_last_word() {

@@ -8,7 +8,8 @@
 //! their records were in. When the disk refuses, nothing of the batch goes out and the thread ends: whoever waits gets
 //! `UNAVAILABLE`, and the process is to be started again, because the registry remembers more than the ledger.
 //!
-//! A session's outlet is bounded: whoever does not take what it is sent is closed. Tokens of joins live here, in memory.
+//! A session's outlet is bounded: whoever does not take what it is sent is closed. What others can make it be sent, a word that
+//! somebody claims its name, takes no more than half of it and closes nothing. Tokens of joins live here, in memory.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -198,6 +199,7 @@ pub(super) fn start(
         heard: heard_out,
         mints: mints_out,
         beat_at: Time::default(),
+        clocks: clock::Clocks::default(),
         runtime: tokio::runtime::Handle::current(),
     };
     let thread = std::thread::Builder::new().name("registry".to_owned()).spawn(move || keeper.work(inbox))?;
@@ -215,6 +217,7 @@ struct Keeper {
     heard: mpsc::Sender<Heard>,
     mints: mpsc::Sender<Mint>,
     beat_at: Time,
+    clocks: clock::Clocks,
     runtime: tokio::runtime::Handle,
 }
 
@@ -251,7 +254,14 @@ impl Keeper {
 
     /// True when it is the last word.
     fn take(&mut self, word: Word, out: &mut Vec<Effect>) -> bool {
-        let now = clock::wall();
+        let (now, set) = self.clocks.read();
+        if let Some(by) = set {
+            tracing::warn!(
+                by_ms = by.ms,
+                "the clock was set, or this process stood still; no machine is silent for that"
+            );
+            out.extend(self.registry.step(now, Event::ClockSet { by }));
+        }
         let event = match word {
             Word::Event(event) => event,
             Word::Asked(ask, sender, event) => {
@@ -354,6 +364,9 @@ impl Keeper {
 
     fn send(&mut self, conn: Conn, frame: ServerFrame) {
         let Some(outlet) = self.outlets.get(&conn) else { return };
+        if matches!(frame, ServerFrame::Rival(_)) && outlet.capacity() <= OUTLET_MAX / 2 {
+            return;
+        }
         if outlet.try_send(Outgoing::Frame(frame)).is_err() {
             // Whoever takes nothing loses its connection; its end of it says so to the registry.
             self.outlets.remove(&conn);

@@ -142,6 +142,7 @@ impl Agent {
             identity: identity(),
             facts: Facts { hostname: "w-1".into(), ..Facts::default() },
             node_name: None,
+            node: None,
             key,
             // Drawn anew for each request.
             fresh: MachineId::new(format!("m-{}", ask.0)),

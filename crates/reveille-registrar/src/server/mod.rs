@@ -7,12 +7,14 @@
 //!  admin (local socket) ──────────────────────────────────┘ ◀─ Hand: orders, plans, what the cluster says
 //! ```
 //!
-//! The edge is two receivers and a hand, all of typed values: what is heard of machines comes out, tokens to be made come out
-//! and are answered, orders and facts go in. Who listens to that, the server does not know.
+//! The edge is three receivers and a hand, all of typed values: what is heard of machines comes out, tokens to be made and
+//! names of Nodes to be looked up come out and are answered, orders and facts go in. Who listens to that, the server does not
+//! know.
 //!
 //! hyper's own connection, not a framework: there are five routes, and what matters here (deadlines of each part, the proof of a
 //! connection, a body with every refusal) is what a framework hides. TLS 1.3 alone, because both ends are ours.
 
+mod accept;
 pub mod admin;
 mod authority;
 mod clock;
@@ -22,6 +24,10 @@ mod held;
 mod keeper;
 #[cfg(test)]
 mod killed;
+mod limits;
+mod meter;
+mod nodes;
+mod pace;
 mod request;
 mod routes;
 mod socket;
@@ -41,8 +47,9 @@ use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::task::JoinSet;
 
 pub use authority::AuthorityError;
-pub use gate::Limits;
 pub use keeper::{Hand, Mint, Over};
+pub use limits::Limits;
+pub use nodes::NodeAsked;
 pub use tls::TlsError;
 
 use crate::registry::{Event, Heard, Registry, Settings};
@@ -118,6 +125,8 @@ pub struct Server {
     pub heard: mpsc::Receiver<Heard>,
     /// Tokens to be made and taken away.
     pub mints: mpsc::Receiver<Mint>,
+    /// Nodes that somebody wants to know of; to be dropped where there is no cluster.
+    pub nodes: mpsc::Receiver<NodeAsked>,
     /// What listens.
     pub run: Run,
 }
@@ -141,6 +150,14 @@ pub struct Run {
 /// What cannot be opened, bound or read.
 pub async fn start(setup: Setup) -> Result<Server, StartError> {
     let directory = setup.directory;
+    let limits = setup.limits.fitted(limits::descriptors(&setup.limits));
+    if limits.connections_max < setup.limits.connections_max {
+        tracing::warn!(
+            machines = limits.known_max,
+            "the process may open too few descriptors for {} connections; raise its limit (LimitNOFILE=) for more machines",
+            setup.limits.connections_max
+        );
+    }
     make_private(&directory).map_err(|source| StartError::Directory { path: directory.clone(), source })?;
     let now = clock::wall();
     let (store, records) = store::Store::open(&directory, now)?;
@@ -159,21 +176,23 @@ pub async fn start(setup: Setup) -> Result<Server, StartError> {
     let pins = authorities.pins();
     let registry = Registry::restore(setup.settings, now, &records);
     let (hand, edges, thread) = keeper::start(registry, store, pins.clone()).map_err(StartError::Thread)?;
+    let (asks, nodes) = nodes::Nodes::new();
     let hall = Arc::new(routes::Hall {
         hand: hand.clone(),
         authorities: Mutex::new(authorities),
         doorman: RwLock::new(doorman),
         held: held::Held::default(),
+        nodes: asks,
         version: setup.version,
-        step_within: setup.limits.step_within,
-        connection_within: setup.limits.connection_within,
-        sessions: Arc::new(Semaphore::new(setup.limits.connections_max)),
+        step_within: limits.step_within,
+        connection_within: limits.connection_within,
+        sessions: Arc::new(Semaphore::new(limits.connections_max)),
     });
     let office = admin::Office { hall: hall.clone(), pools: setup.pools, names, port: address.port() };
-    let gate = gate::Gate::new(setup.limits);
-    let (office, limits) = (Arc::new(office), setup.limits);
+    let gate = gate::Gate::new(limits);
+    let office = Arc::new(office);
     let run = Run { hall, listener, people, office, gate, limits, directory, thread };
-    Ok(Server { address, pins, hand, heard: edges.heard, mints: edges.mints, run })
+    Ok(Server { address, pins, hand, heard: edges.heard, mints: edges.mints, nodes, run })
 }
 
 impl Run {
@@ -185,7 +204,7 @@ impl Run {
         let mut parts = JoinSet::new();
         let names = office.names.clone();
         parts.spawn(admin::serve(people, office, stop.clone()));
-        parts.spawn(door::serve(listener, hall.clone(), gate, limits.connections_max, stop.clone()));
+        parts.spawn(door::serve(listener, hall.clone(), gate, limits, stop.clone()));
         let told = tick(&hall, &names, stop).await;
         drop(std::fs::remove_file(admin::path(&directory)));
         hand.end().await;

@@ -1,12 +1,15 @@
 //! Requests for certificates: a key, and the proof that whoever asks has it.
 //!
 //! Of a request only the key is taken: names and extensions that somebody wishes for are not read. Keys are ECDSA P-256 or
-//! Ed25519; what is larger costs every handshake, what is older is not wanted.
+//! Ed25519; what is larger costs every handshake, what is older is not wanted. The kind of a key is read from the key: the
+//! algorithm of the signature says little of it, because a key on another curve signs over the same hash.
 
-use rcgen::CertificateSigningRequestParams;
+use rcgen::{CertificateSigningRequestParams, PublicKeyData as _};
 use reveille_wire::agent::Reason;
 use tokio_rustls::rustls::pki_types::CertificateSigningRequestDer;
 use tokio_rustls::rustls::pki_types::pem::PemObject as _;
+use x509_parser::certification_request::X509CertificationRequest;
+use x509_parser::prelude::FromDer as _;
 
 use crate::registry::{KeyHash, TokenHash};
 
@@ -17,8 +20,17 @@ pub(super) fn read(pem: &str) -> Result<CertificateSigningRequestParams, Reason>
         .map_err(|_| bad("it is no PEM of a certificate request"))?;
     let request = CertificateSigningRequestParams::from_der(&der)
         .map_err(|_| bad("it cannot be read, or its signature is wrong"))?;
-    let algorithm = request.public_key.algorithm();
-    let taken = algorithm == &rcgen::PKCS_ECDSA_P256_SHA256 || algorithm == &rcgen::PKCS_ED25519;
+    let (key, algorithm) = (&request.public_key, request.public_key.algorithm());
+    let of_kind = if algorithm == &rcgen::PKCS_ECDSA_P256_SHA256 {
+        // A point that is not compressed: what its form begins with, and two coordinates.
+        key.der_bytes().len() == 65 && key.der_bytes().first() == Some(&4)
+    } else {
+        algorithm == &rcgen::PKCS_ED25519 && key.der_bytes().len() == 32
+    };
+    // What is certified is what was asked for, byte for byte: the curve stands in there.
+    let asked = X509CertificationRequest::from_der(&der).ok();
+    let asked = asked.map(|(_, asked)| asked.certification_request_info.subject_pki.raw.to_vec());
+    let taken = of_kind && asked.is_some_and(|asked| asked == key.subject_public_key_info());
     if taken { Ok(request) } else { Err(bad("its key is neither ECDSA P-256 nor Ed25519")) }
 }
 

@@ -28,11 +28,13 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout;
 
 use super::authority::Authorities;
+use super::gate::{Owner, Place};
 use super::held::Held;
 use super::keeper::Hand;
+use super::nodes::Nodes;
 use super::tls::{Doorman, Shown};
 use super::{clock, request, socket, token};
-use crate::registry::{Event, Peer, Reply};
+use crate::registry::{Event, MachineId, Peer, Reply, node_name};
 
 /// The registry answers within this, or is not there.
 const ANSWER_WITHIN: Duration = Duration::from_secs(20);
@@ -46,6 +48,8 @@ pub(super) struct Hall {
     pub(super) authorities: Mutex<Authorities>,
     pub(super) doorman: RwLock<Doorman>,
     pub(super) held: Held,
+    /// Asks clusters for their Nodes.
+    pub(super) nodes: Nodes,
     pub(super) version: &'static str,
     /// Longest for each step of whoever comes.
     pub(super) step_within: Duration,
@@ -62,20 +66,23 @@ impl Hall {
     }
 }
 
+/// Whoever asks, as the connection proved, and the place that it has.
+pub(super) struct Visitor {
+    pub(super) who: Shown,
+    pub(super) address: SocketAddr,
+    pub(super) place: Arc<Place>,
+}
+
 /// Answers one request.
-pub(super) async fn route(
-    hall: &Arc<Hall>,
-    who: &Shown,
-    address: SocketAddr,
-    request: Request<Incoming>,
-) -> Answer {
+pub(super) async fn route(hall: &Arc<Hall>, visitor: &Visitor, request: Request<Incoming>) -> Answer {
+    let who = &visitor.who;
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let answered = match (&method, path.as_str()) {
         (&Method::GET, path::PING) => Ok(ping(hall)),
-        (&Method::POST, path::ENROL) => enrol(hall, address, request).await,
+        (&Method::POST, path::ENROL) => enrol(hall, visitor, request).await,
         (&Method::POST, path::RENEW) => renew(hall, who, request).await,
         (&Method::POST, path::POLL) => poll(hall, who, request).await,
-        (&Method::GET, path::SESSION) => session(hall, who, request).await,
+        (&Method::GET, path::SESSION) => session(hall, visitor, request).await,
         _ => Err(Reason::NoSuchPath),
     };
     let mut answer = answered.unwrap_or_else(|reason| refusal(hall, reason.into()));
@@ -95,18 +102,43 @@ fn ping(hall: &Hall) -> Answer {
     json(StatusCode::OK, &ping)
 }
 
-async fn enrol(hall: &Hall, address: SocketAddr, request: Request<Incoming>) -> Result<Answer, Reason> {
+async fn enrol(hall: &Hall, visitor: &Visitor, request: Request<Incoming>) -> Result<Answer, Reason> {
+    let address = visitor.address;
     let header = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok());
     let bearer = header.and_then(|header| header.strip_prefix("Bearer ")).map(str::trim);
     let Some((id, hash)) = bearer.and_then(token::split) else {
         tracing::info!(%address, "somebody came with a token that is none");
         return Err(Reason::TokenUnknown);
     };
+    // Before the body, which takes its time: whoever was invited keeps its place against those who were not.
+    let (shown, secret) = (id.clone(), hash);
+    let opens = hall.hand.view(move |registry, now| {
+        (registry.opens_to(now, &shown, &secret), registry.settings().certificate_ttl)
+    });
+    let (roster, ttl) = within(opens).await?;
+    if roster.is_some() {
+        visitor.place.is_known_now(Owner::Invitation(id.clone()));
+    }
     let wish: Enrol = body(hall, request).await?;
     spoken(wish.protocol)?;
     let csr = request::read(&wish.csr)?;
     let key = request::key_hash(&spki(&csr.public_key));
     let fresh = token::draw_machine().map_err(|_| Reason::Unavailable)?;
+    // Made before the token is used: a certificate uses it up, and no request that none comes of does.
+    let draft = match &roster {
+        Some(_) => Some((fresh.clone(), certificate(hall, &fresh, &csr.public_key, ttl)?)),
+        None => None,
+    };
+    let wished = wish.node_name.as_ref().unwrap_or(&wish.facts.hostname);
+    let node = match (roster, node_name(wished)) {
+        (Some(roster), Some(name)) => {
+            let claimed =
+                wish.identity.lasting().map(|(_, word)| Word::cut(word)).chain([name.clone()]).collect();
+            hall.nodes.said(roster, name, claimed).await
+        }
+        // It is refused for that alone.
+        _ => None,
+    };
     let invitation = id.clone();
     let asked = hall.hand.ask(|ask| Event::Enrol {
         ask,
@@ -115,6 +147,7 @@ async fn enrol(hall: &Hall, address: SocketAddr, request: Request<Incoming>) -> 
         identity: wish.identity,
         facts: wish.facts,
         node_name: wish.node_name,
+        node,
         key,
         fresh,
     });
@@ -123,12 +156,16 @@ async fn enrol(hall: &Hall, address: SocketAddr, request: Request<Incoming>) -> 
         Reply::Certify { machine, node_name, .. } => {
             tracing::info!(%address, %invitation, %machine, %node_name, "a machine was enrolled");
         }
+        Reply::Refused(Refused { reason: Reason::IdentityConflict { part, .. }, .. }) => {
+            let part = part.name();
+            tracing::warn!(%address, %invitation, part, "somebody came as a machine, or a Node of the cluster, that it is not")
+        }
         Reply::Refused(refused) => {
             tracing::info!(%address, %invitation, code = refused.reason.code(), "a machine was not enrolled")
         }
         _ => {}
     }
-    certified(hall, reply, &csr.public_key)
+    certified(hall, reply, &csr.public_key, draft)
 }
 
 async fn renew(hall: &Hall, who: &Shown, request: Request<Incoming>) -> Result<Answer, Reason> {
@@ -138,7 +175,7 @@ async fn renew(hall: &Hall, who: &Shown, request: Request<Incoming>) -> Result<A
     let csr = request::read(&wish.csr)?;
     let key = request::key_hash(&spki(&csr.public_key));
     let reply = within(hall.hand.ask(|ask| Event::Renew { ask, peer, key })).await?;
-    certified(hall, reply, &csr.public_key)
+    certified(hall, reply, &csr.public_key, None)
 }
 
 async fn poll(hall: &Hall, who: &Shown, request: Request<Incoming>) -> Result<Answer, Reason> {
@@ -147,18 +184,23 @@ async fn poll(hall: &Hall, who: &Shown, request: Request<Incoming>) -> Result<An
     Ok(json(StatusCode::OK, &polled))
 }
 
-async fn session(hall: &Hall, who: &Shown, mut request: Request<Incoming>) -> Result<Answer, Reason> {
-    let peer = machine(who)?;
+async fn session(hall: &Hall, visitor: &Visitor, mut request: Request<Incoming>) -> Result<Answer, Reason> {
+    let peer = machine(&visitor.who)?;
     let accept = socket::accept(&request).ok_or(Reason::UpgradeRequired)?;
     // Said before the upgrade, where a status can still be given.
     let asked = peer.clone();
     within(hall.hand.view(move |registry, _| registry.stands(&asked))).await??;
     let (hand, upgrade, step_within) =
         (hall.hand.clone(), hyper::upgrade::on(&mut request), hall.step_within);
-    let place = hall.sessions.clone().try_acquire_owned();
-    let place = place.map_err(|_| Reason::TooMany { of: "sessions".into() })?;
+    let too_many = || Reason::TooMany { of: "sessions".into() };
+    let room = hall.sessions.clone().try_acquire_owned().map_err(|_| too_many())?;
+    let place = visitor.place.clone();
+    if !place.is_session_now(peer.machine.clone()) {
+        // The machine has its share, or all places of machines are taken, and among the others it would be pushed out.
+        return Err(too_many());
+    }
     tokio::spawn(async move {
-        let _place = place;
+        let _held = (room, place);
         match timeout(step_within, upgrade).await {
             Ok(Ok(upgraded)) => socket::run(hand, peer, upgraded, step_within).await,
             Ok(Err(error)) => tracing::debug!("an upgrade did not come about: {error}"),
@@ -202,17 +244,37 @@ async fn within<T>(asked: impl Future<Output = Result<T, super::keeper::Over>>) 
     timeout(ANSWER_WITHIN, asked).await.map_err(|_| Reason::Unavailable)?.map_err(|_| Reason::Unavailable)
 }
 
-fn certified(hall: &Hall, reply: Reply, key: &impl rcgen::PublicKeyData) -> Result<Answer, Reason> {
+/// A certificate of this machine for this key.
+fn certificate(
+    hall: &Hall,
+    machine: &MachineId,
+    key: &impl rcgen::PublicKeyData,
+    ttl: Span,
+) -> Result<String, Reason> {
+    let authorities = hall.authorities.lock().unwrap_or_else(PoisonError::into_inner);
+    authorities.certify(machine, key, ttl).map_err(|error| {
+        tracing::error!(%machine, "{error}: {error:?}");
+        Reason::Unavailable
+    })
+}
+
+/// The answer with a certificate: the one that was made before, where it is of the machine that it came to be.
+fn certified(
+    hall: &Hall,
+    reply: Reply,
+    key: &impl rcgen::PublicKeyData,
+    draft: Option<(MachineId, String)>,
+) -> Result<Answer, Reason> {
     let (machine, node_name, ttl) = match reply {
         Reply::Certify { machine, node_name, ttl, .. } => (machine, node_name, ttl),
         Reply::Refused(refused) => return Ok(refusal(hall, refused)),
         Reply::Invited { .. } | Reply::Done(_) => return Err(Reason::Unavailable),
     };
+    let certificate = match draft.filter(|(of, _)| *of == machine) {
+        Some((_, made)) => made,
+        None => certificate(hall, &machine, key, ttl)?,
+    };
     let authorities = hall.authorities.lock().unwrap_or_else(PoisonError::into_inner);
-    let certificate = authorities.certify(&machine, key, ttl).map_err(|error| {
-        tracing::error!(%machine, "{error}: {error:?}");
-        Reason::Unavailable
-    })?;
     let seconds = |span: Span| u64::try_from(span.ms / 1000).unwrap_or(0);
     let enrolled = Enrolled {
         machine: Word::cut(machine.as_str()),

@@ -5,6 +5,7 @@
 //!                                                              └▶ Outgoing ─▶ messages, until it closes or somebody goes
 //! ```
 //!
+//! Every frame of the WebSocket is counted before the library sees it, those that never become a message, too ([`super::meter`]).
 //! A frame that is too long, is none, or does not get away within its deadline ends the connection, with a refusal as the last
 //! frame where that still goes, and a close code of 4000 and the refusal's status.
 
@@ -24,12 +25,13 @@ use reveille_wire::agent::{AGENT_FRAME_BYTES_MAX, AgentFrame, Numbered, Reason, 
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_tungstenite::WebSocketStream;
-use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::error::CapacityError;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
+use tokio_tungstenite::tungstenite::{Error, Message};
 
 use super::keeper::{Hand, Outgoing};
+use super::meter::{Metered, TooManyFrames};
 use super::routes::Answer;
 use crate::registry::{Conn, Event, Peer};
 
@@ -38,7 +40,7 @@ const MAGIC: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 
 /// This side of the connection.
 struct Side {
-    socket: WebSocketStream<TokioIo<Upgraded>>,
+    socket: WebSocketStream<Metered<TokioIo<Upgraded>>>,
     /// The number of the last frame that was sent.
     sent: u64,
     /// Longest for a frame to get away.
@@ -83,7 +85,8 @@ pub(super) async fn run(hand: Hand, peer: Peer, upgraded: Upgraded, step_within:
         .read_buffer_size(4096)
         .write_buffer_size(0)
         .max_write_buffer_size(2 << 20);
-    let socket = WebSocketStream::from_raw_socket(TokioIo::new(upgraded), Role::Server, Some(config)).await;
+    let metered = Metered::new(TokioIo::new(upgraded));
+    let socket = WebSocketStream::from_raw_socket(metered, Role::Server, Some(config)).await;
     let mut socket = Side { socket, sent: 0, step_within };
     let bad = |what: &str| Reason::BadFrame { place: "hello".into(), what: what.into() };
     let first = match timeout(step_within, socket.next()).await {
@@ -135,11 +138,12 @@ impl Side {
         loop {
             let message = match self.socket.next().await {
                 Some(Ok(message)) => message,
-                Some(Err(tokio_tungstenite::tungstenite::Error::Capacity(
-                    CapacityError::MessageTooLong { .. },
-                ))) => {
+                Some(Err(Error::Capacity(CapacityError::MessageTooLong { .. }))) => {
                     let what = format!("longer than {AGENT_FRAME_BYTES_MAX} bytes");
                     return Err(Reason::BadFrame { place: "length".into(), what: what.as_str().into() });
+                }
+                Some(Err(Error::Io(error))) if TooManyFrames::is_why(&error) => {
+                    return Err(Reason::TooMany { of: "frames".into() });
                 }
                 Some(Err(_)) | None => return Ok(None),
             };

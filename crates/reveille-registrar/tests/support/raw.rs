@@ -1,6 +1,6 @@
 //! Bytes and handshakes by hand: what a peer sends who does not keep to the protocol.
 
-#![allow(clippy::unwrap_used, reason = "a test's support")]
+#![allow(dead_code, clippy::unwrap_used, reason = "a test's support; each test file uses a part")]
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -111,8 +111,11 @@ pub(crate) fn refused(answer: &str) -> (u16, Refused) {
     (status, serde_json::from_str(body).unwrap_or_else(|error| panic!("{error}: {answer}")))
 }
 
+/// A machine's end of a session.
+pub(crate) type Socket = WebSocketStream<TlsStream<TcpStream>>;
+
 /// A WebSocket, by hand.
-pub(crate) async fn socket(link: &Link, shown: &Shown) -> WebSocketStream<TlsStream<TcpStream>> {
+pub(crate) async fn socket(link: &Link, shown: &Shown) -> Socket {
     let mut stream = tls13(link, Some(shown)).await;
     let ask = "GET /v1/session HTTP/1.1\r\nhost: x\r\nconnection: Upgrade\r\nupgrade: websocket\r\n\
         sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";

@@ -75,15 +75,26 @@ impl Identity {
 
     /// The first lasting part in which both say something and differ.
     pub fn differs(&self, other: &Self) -> Option<Part> {
-        self.lasting()
-            .find(|(part, word)| other.part(*part).is_some_and(|theirs| theirs != *word))
-            .map(|(part, _)| part)
+        let differ = |part, word| other.part(part).is_some_and(|theirs| normal(theirs) != normal(word));
+        self.lasting().find(|(part, word)| differ(*part, word)).map(|(part, _)| part)
     }
 
     /// The first lasting part that both share.
     pub fn shares(&self, other: &Self) -> Option<Part> {
-        self.lasting().find(|(part, word)| other.part(*part) == Some(word)).map(|(part, _)| part)
+        let same = |part, word| other.part(part).is_some_and(|theirs| normal(theirs) == normal(word));
+        self.lasting().find(|(part, word)| same(*part, word)).map(|(part, _)| part)
     }
+}
+
+/// The one form of a word that names a machine, whatever kind of id it is: two words with one form are the same name.
+///
+/// Lower case, without spaces around it, and a UUID without its dashes and braces: firmware, kubelet and clouds write the same
+/// UUID in each of these ways, and OpenStack's instance id is the system UUID of the guest.
+pub fn normal(word: &str) -> String {
+    let lower = word.trim().to_lowercase();
+    let digits: String = lower.chars().filter(|c| !matches!(c, '-' | '{' | '}')).collect();
+    let is_uuid = digits.len() == 32 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if is_uuid { digits } else { lower }
 }
 
 /// Firmware and images that were never given an identity all say the same; that names nobody.

@@ -21,8 +21,8 @@ pub const ANSWER_BYTES_MAX: usize = 1024;
 
 /// Addresses of clouds at which their own services answer, the metadata among them, and never a machine: Alibaba's, Azure's.
 const OF_CLOUDS: [Ipv4Addr; 2] = [Ipv4Addr::new(100, 100, 100, 200), Ipv4Addr::new(168, 63, 129, 16)];
-/// The same in IPv6, by their first 32 bits: EC2's and Google's.
-const OF_CLOUDS_V6: [[u16; 2]; 2] = [[0xfd00, 0x0ec2], [0xfd20, 0x00ce]];
+/// The same in IPv6, by their first 32 bits: EC2's, Google's and Scaleway's.
+const OF_CLOUDS_V6: [[u16; 2]; 3] = [[0xfd00, 0x0ec2], [0xfd20, 0x00ce], [0xfd00, 0x0042]];
 
 /// Where a machine says that it answers others; none where no machine can: link-local addresses, those of clouds' own services
 /// (metadata), multicast, unspecified and reserved ones, however they are written. An address of this machine itself

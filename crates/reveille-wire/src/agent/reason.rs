@@ -20,6 +20,8 @@ pub enum Reason {
     TokenExpired,
     /// The invitation has been used as often as it allows.
     TokenUsedUp,
+    /// The invitation came too often with identities of other machines, and opens nothing any more.
+    TokenVoid,
     /// The invitation is for something else.
     TokenForeign {
         /// What it is bound to and this machine is not: `machine`.
@@ -38,6 +40,8 @@ pub enum Reason {
     NodeRemoved,
     /// The machine was removed from this server.
     MachineRemoved,
+    /// The machine's instance is gone for good, and its record was forgotten.
+    MachineForgotten,
     /// No certificate was presented, or one of another authority.
     CertificateUnknown,
     /// The certificate's time is over.
@@ -150,10 +154,12 @@ impl Reason {
             Self::TokenUnknown => "TOKEN_UNKNOWN",
             Self::TokenExpired => "TOKEN_EXPIRED",
             Self::TokenUsedUp => "TOKEN_USED_UP",
+            Self::TokenVoid => "TOKEN_VOID",
             Self::TokenForeign { .. } => "TOKEN_FOREIGN",
             Self::IdentityConflict { .. } => "IDENTITY_CONFLICT",
             Self::NodeRemoved => "NODE_REMOVED",
             Self::MachineRemoved => "MACHINE_REMOVED",
+            Self::MachineForgotten => "MACHINE_FORGOTTEN",
             Self::CertificateUnknown => "CERTIFICATE_UNKNOWN",
             Self::CertificateExpired => "CERTIFICATE_EXPIRED",
             Self::CertificateRevoked => "CERTIFICATE_REVOKED",
@@ -183,7 +189,11 @@ impl Reason {
             Self::TokenForeign { .. } | Self::CertificateRevoked => 403,
             Self::NoSuchPath => 404,
             Self::IdentityConflict { .. } | Self::Replaced => 409,
-            Self::TokenUsedUp | Self::NodeRemoved | Self::MachineRemoved => 410,
+            Self::TokenUsedUp
+            | Self::TokenVoid
+            | Self::NodeRemoved
+            | Self::MachineRemoved
+            | Self::MachineForgotten => 410,
             Self::WaitRole { .. } | Self::WaitPlan { .. } | Self::WaitToken { .. } => 425,
             Self::UpgradeRequired | Self::Version { .. } => 426,
             Self::TooMany { .. } => 429,
@@ -213,15 +223,19 @@ impl Reason {
 
     fn words(&self) -> (String, &'static str) {
         match self {
-            Self::TokenUnknown | Self::TokenExpired | Self::TokenUsedUp | Self::TokenForeign { .. } => {
-                self.of_token()
-            }
+            Self::TokenUnknown
+            | Self::TokenExpired
+            | Self::TokenUsedUp
+            | Self::TokenVoid
+            | Self::TokenForeign { .. } => self.of_token(),
             Self::CertificateUnknown | Self::CertificateExpired | Self::CertificateRevoked => {
                 self.of_certificate()
             }
-            Self::NodeRemoved | Self::MachineRemoved | Self::IdentityConflict { .. } | Self::Replaced => {
-                self.of_machine()
-            }
+            Self::NodeRemoved
+            | Self::MachineRemoved
+            | Self::MachineForgotten
+            | Self::IdentityConflict { .. }
+            | Self::Replaced => self.of_machine(),
             Self::WaitRole { .. } | Self::WaitPlan { .. } | Self::WaitToken { .. } => self.of_wait(),
             Self::CaPinMismatch { .. } | Self::NotReveille(_) | Self::ProxyAnswered(_) => self.of_answerer(),
             _ => self.of_request(),
@@ -236,6 +250,11 @@ impl Reason {
             Self::TokenUsedUp => (
                 "this invitation has been used as often as it allows".to_owned(),
                 "ask for another one: reveille invite; if nobody of yours used it, look at who joined with it",
+            ),
+            Self::TokenVoid => (
+                "this invitation is void: too many machines came with it that claim to be another one"
+                    .to_owned(),
+                "look who has the token; then ask for another one for each machine: reveille invite --machine",
             ),
             Self::TokenForeign { bound_to } => (
                 format!("this invitation is for another {bound_to}"),
@@ -274,6 +293,10 @@ impl Reason {
             Self::MachineRemoved => (
                 "the machine was removed from this server".to_owned(),
                 "nothing, if that is meant; else invite it anew: reveille invite",
+            ),
+            Self::MachineForgotten => (
+                "its record was forgotten, because its instance is gone for good".to_owned(),
+                "nothing, if that is so; else invite it anew: reveille invite",
             ),
             Self::IdentityConflict { part, other, facts } => {
                 let known = |word: &Option<Word>| word.as_deref().unwrap_or("–").to_owned();

@@ -41,7 +41,7 @@ use crate::driver::alone::{Identity, Presence, Watcher};
 use crate::driver::caution::{Caution, Strangers};
 use crate::driver::clock;
 use crate::driver::hands::Hands;
-use crate::driver::helm::Helm;
+use crate::driver::helm::{Hearer, Helm};
 use crate::driver::pauses::{PauseDesk, ReadPauses};
 use crate::driver::recorder::{ENGINE, Recorder};
 use crate::driver::scribe::Scribe;
@@ -50,6 +50,8 @@ use crate::driver::{Driver, Ended, INBOX_MAX, Until};
 use crate::hot::standing::Standing;
 use crate::hot::vigil::Vigils;
 use crate::registration::between::Engine;
+use crate::registration::nodes::Roll;
+use crate::registration::sighted::Telling;
 use crate::registration::{self, Site};
 use crate::view::roll;
 use crate::worlds::agents::{Ears, Mouth};
@@ -73,8 +75,12 @@ struct Prepared {
     events: mpsc::Sender<Event>,
     inbox: mpsc::Receiver<Event>,
     answers: watch::Sender<Option<bool>>,
+    /// Which Nodes carry which ids, for the registration server.
+    roll: Roll,
     /// What the engine asks of agents; leads nowhere without a registration server.
     mouth: Mouth,
+    /// Where what it knows of instances goes; none without a registration server.
+    telling: Option<Telling>,
 }
 
 impl Prepared {
@@ -83,11 +89,15 @@ impl Prepared {
         let roster = &self.checked.roster;
         let (mouth, asks) = Mouth::new();
         self.mouth = mouth;
+        let (telling, sighted) = Telling::new();
+        self.telling = Some(telling);
         let site = Site {
             pools: roster.pools.keys().cloned().collect(),
             cluster: self.cluster.clone(),
             answers: self.answers.subscribe(),
+            roll: self.roll.clone(),
             engine: Engine { ears: Ears::new(self.events.clone()), asks },
+            sighted,
         };
         (roster.name.clone(), site)
     }
@@ -258,7 +268,9 @@ async fn prepare(context: &Context, checked: CheckedRoster) -> Result<Prepared, 
         events,
         inbox,
         answers,
+        roll: Roll::default(),
         mouth: Mouth::default(),
+        telling: None,
     })
 }
 
@@ -373,7 +385,8 @@ fn launch(
     stopped: &watch::Receiver<bool>,
     background: &mut JoinSet<()>,
 ) -> Result<Driver, Failure> {
-    let Prepared { checked, judge, state_dir, cluster, shelf, events, inbox, answers, mouth } = prepared;
+    let Prepared { checked, judge, state_dir, cluster, shelf, events, inbox, answers, roll, mouth, telling } =
+        prepared;
     let OpenShelf { shelf, records, fence, last_alive } = shelf;
     let now = clock::wall();
     announce(&checked, args.dry_run, records.len());
@@ -406,7 +419,7 @@ fn launch(
         let forgotten = Command::ForgetCloud(CloudName::from(cloud.as_str()));
         events.try_send(Event::Command(forgotten)).context("cannot forget the cloud")?;
     }
-    background.spawn(watch_cluster(cluster, events, answers, stopped.clone()));
+    background.spawn(watch_cluster(cluster, events, answers, roll, stopped.clone()));
     let (asks, questions) = mpsc::channel(16);
     let beside: server::Beside = Arc::new(move |report| {
         standing.fill(report);
@@ -415,8 +428,9 @@ fn launch(
         }
     });
     background.spawn(server::serve(state_dir.clone(), asks, beside, stopped.clone()));
+    let hearer = telling.map(|telling| -> Hearer { Box::new(move |record| telling.tell(record)) });
     Ok(Driver {
-        helm: Helm::new(state, scribe).recorded_by(recorder),
+        helm: Helm::new(state, scribe).recorded_by(recorder).told_to(hearer),
         acks,
         inbox,
         hands,
@@ -479,6 +493,7 @@ async fn watch_cluster(
     cluster: Cluster,
     events: mpsc::Sender<Event>,
     answers: watch::Sender<Option<bool>>,
+    roll: Roll,
     stopped: watch::Receiver<bool>,
 ) {
     let (sender, mut facts) = mpsc::channel(FACTS_MAX);
@@ -486,6 +501,7 @@ async fn watch_cluster(
         while let Some(fact) = facts.recv().await {
             let answers_now = Some(!matches!(fact, ClusterFact::Failed(_)));
             answers.send_if_modified(|before| std::mem::replace(before, answers_now) != answers_now);
+            roll.heed(&fact);
             if events.send(Event::Cluster(fact)).await.is_err() {
                 return;
             }

@@ -34,12 +34,16 @@ const TOLD_MAX: usize = 32_768;
 /// Somebody who looks on: the state after a step, the event, its effects.
 pub(crate) type Onlooker<'a> = dyn FnMut(&State, &Event, &[Effect]) + 'a;
 
+/// Somebody who is told of each record as it is begun.
+pub(crate) type Hearer = Box<dyn Fn(&Record) + Send>;
+
 /// The owner.
 pub(crate) struct Helm {
     state: State,
     scribe: Scribe,
     scrub: Scrub,
     recorder: Option<Recorder>,
+    hearer: Option<Hearer>,
     witnessed: Witnessed,
     violations: Vec<Violation>,
     told: Told,
@@ -75,6 +79,7 @@ impl Helm {
             state,
             scribe,
             recorder: None,
+            hearer: None,
             witnessed: Witnessed::default(),
             violations: Vec::new(),
             told: Told::default(),
@@ -86,6 +91,13 @@ impl Helm {
     #[must_use]
     pub(crate) fn recorded_by(mut self, recorder: Option<Recorder>) -> Self {
         self.recorder = recorder;
+        self
+    }
+
+    /// The same, with each record told to somebody who is not the ledger, once.
+    #[must_use]
+    pub(crate) fn told_to(mut self, hearer: Option<Hearer>) -> Self {
+        self.hearer = hearer;
         self
     }
 
@@ -198,6 +210,9 @@ impl Helm {
                     Effect::Record { id, record } => {
                         if !self.told.had(&record) {
                             journal::tell(&self.state, &record);
+                            if let Some(hearer) = &self.hearer {
+                                hearer(&record);
+                            }
                         }
                         let refused = self.stopping && matches!(record, Record::Intended { .. });
                         if refused {

@@ -52,6 +52,7 @@ pub(super) fn a_join() -> (Arc<Who>, JoinOver) {
                 identity,
                 facts,
                 node_name: None,
+                node: None,
                 key,
                 fresh: machine.clone(),
             },

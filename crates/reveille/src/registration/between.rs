@@ -191,17 +191,12 @@ async fn pass_on(hand: Hand, roster: u64, mut asks: mpsc::Receiver<Asking>, pend
     }
 }
 
-/// The agent is on the machine that is meant, as far as it says where it is.
+/// The agent is on the machine that is meant, by an id of its: a name that it has is no word of where it is.
 async fn fits(hand: &Hand, machine: &MachineId, instance: InstanceId) -> Result<(), &'static str> {
     let machine = machine.clone();
     let looked = hand.view(move |registry, _| {
         let known = registry.book().machine(&machine).ok_or("no such agent is known")?;
-        let other = known
-            .identity
-            .instance_id
-            .as_ref()
-            .is_some_and(|own| !own.eq_ignore_ascii_case(instance.as_str()));
-        if other { Err("the agent is on another machine") } else { Ok(()) }
+        if known.is_on(instance.as_str()) { Ok(()) } else { Err("the agent is on another machine") }
     });
     looked.await.unwrap_or(Err("the registration server ends"))
 }

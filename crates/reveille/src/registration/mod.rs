@@ -2,8 +2,9 @@
 //!
 //! ```text
 //!  rosters, --plans ─▶ begin ─▶ thread: reveille_registrar::server ─┬▶ Mint ──▶ mint: bootstrap tokens of each roster's cluster
+//!                                                                   ├▶ NodeAsked ─▶ nodes: what the cluster says of a name
 //!                                                                   └▶ Heard ─▶ between: the log, and each engine's facts
-//!  the cluster's watch ─▶ Answers ─▶ what roles are there ─▶ Hand
+//!  the cluster's watch ─▶ Answers ─▶ what roles are there ─▶ Hand       each engine's records ─▶ sighted: who is gone ─▶ Hand
 //! ```
 //!
 //! A thread of its own, because five thousand machines that come at once must not hold up a decision of the engine, nor one of
@@ -12,6 +13,8 @@
 pub(crate) mod between;
 pub(crate) mod evidence;
 mod mint;
+pub(crate) mod nodes;
+pub(crate) mod sighted;
 #[cfg(test)]
 mod tests;
 
@@ -28,7 +31,7 @@ use reveille_kube::Cluster;
 use reveille_registrar::plans_file;
 use reveille_registrar::plans_watch::Watch;
 use reveille_registrar::registry::{Event, Heard, Settings, What};
-use reveille_registrar::server::{Hand, Limits, Mint, Run, Setup, StartError, start};
+use reveille_registrar::server::{Hand, Limits, Mint, NodeAsked, Run, Setup, StartError, start};
 use reveille_wire::agent::Role;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
@@ -37,6 +40,8 @@ use crate::cli;
 use crate::cli::failure::Failure;
 use crate::command::Context;
 use crate::otlp::{self, Exporter};
+
+use nodes::Roll;
 
 /// Where a server keeps what it remembers, beside the folders of the rosters. No roster can have this name.
 pub(crate) fn directory(context: &Context) -> Result<PathBuf, Failure> {
@@ -59,8 +64,12 @@ pub(crate) struct Site {
     pub(crate) cluster: Cluster,
     /// Whether it answers.
     pub(crate) answers: Answers,
+    /// Which of its Nodes carry which ids.
+    pub(crate) roll: Roll,
     /// Its engine's facts and asks.
     pub(crate) engine: between::Engine,
+    /// What its engine knows of instances.
+    pub(crate) sighted: mpsc::Receiver<sighted::Sighted>,
 }
 
 /// The server's thread, running.
@@ -85,6 +94,7 @@ struct Begun {
     hand: Hand,
     heard: mpsc::Receiver<Heard>,
     mints: mpsc::Receiver<Mint>,
+    nodes: mpsc::Receiver<NodeAsked>,
 }
 
 /// Starts it, where it is asked for.
@@ -126,14 +136,17 @@ pub(crate) async fn begin(
         begun.hand.say(Event::PlansRead(plans)).await.map_err(over)?;
         background.spawn(watch_plans(begun.hand.clone(), watch, stop.subscribe()));
     }
-    let (mut clusters, mut engines) = (BTreeMap::new(), BTreeMap::new());
+    let (mut clusters, mut engines, mut rolls) = (BTreeMap::new(), BTreeMap::new(), BTreeMap::new());
     for (roster, site) in sites {
         background.spawn(tell_roles(begun.hand.clone(), roster.clone(), site.answers));
+        background.spawn(sighted::pass_on(begun.hand.clone(), roster.clone(), site.sighted));
         engines.insert(roster.clone(), site.engine);
+        rolls.insert(roster.clone(), (site.cluster.clone(), site.roll));
         clusters.insert(roster, site.cluster);
     }
     let (endings, ended) = mpsc::channel(ENDINGS_MAX);
     background.spawn(keep_endings(evidence::folder(&directory(context)?), ended));
+    background.spawn(nodes::serve(begun.nodes, rolls));
     background.spawn(mint::serve(begun.mints, clusters));
     background.spawn(between::carry(begun.hand, begun.heard, engines, exporter, endings));
     Ok(Some(Registration { failed, thread }))
@@ -197,6 +210,7 @@ async fn open(setup: Setup, told: oneshot::Sender<Result<Begun, StartError>>) ->
                 hand: server.hand,
                 heard: server.heard,
                 mints: server.mints,
+                nodes: server.nodes,
             };
             (Ok(begun), Some(server.run))
         }
@@ -275,6 +289,9 @@ fn log(Heard { who, what }: &Heard) {
         What::Enrolled => tracing::info!(%machine, %node, "is known from now on"),
         What::Arrived { session, joined } => tracing::info!(%machine, %node, session, joined, "is there"),
         What::Left => tracing::info!(%machine, %node, "left"),
+        What::Forgotten => {
+            tracing::info!(%machine, %node, "is forgotten: its instance is gone for good, and its certificate counts no more");
+        }
         What::Silent => tracing::warn!(%machine, %node, "is silent"),
         What::Staged(report) => {
             let error = report.error.as_ref().map(|error| error.text.as_str()).unwrap_or_default();
@@ -286,6 +303,9 @@ fn log(Heard { who, what }: &Heard) {
         }
         What::Rival(part, _, facts) => {
             tracing::warn!(%machine, %node, part = part.name(), rival = %facts.hostname, "another machine claims to be it");
+        }
+        What::NoPeerAt(at) => {
+            tracing::warn!(%machine, %node, %at, "says that it answers its peers where no peer can be; nobody is told of it");
         }
         What::Alive { .. }
         | What::Stepped(_)

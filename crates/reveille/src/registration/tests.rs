@@ -51,6 +51,7 @@ async fn what_a_person_orders_of_a_machine_is_kept_whole_beside_the_servers_stat
         version: "0.0.0-test",
     };
     let server = start(setup).await.unwrap();
+    drop(server.nodes);
     let pins = server.pins.iter().map(|pin| pin.parse().unwrap()).collect();
     let endpoint = Endpoint { host: "127.0.0.1".to_owned(), port: server.address.port() };
     let link = Link { server: endpoint, pins: Pins::new(pins).unwrap() };

@@ -130,6 +130,7 @@ fn of_a_machine(world: &mut World, act: Act) -> Event {
                 identity: who.identity,
                 facts: who.facts,
                 node_name: None,
+                node: None,
                 key: KeyHash([key; 32]),
                 fresh: record(ask.0),
             }

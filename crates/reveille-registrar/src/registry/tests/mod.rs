@@ -1,7 +1,11 @@
 //! The registry alone: who is let in, who is not and why, what each is told, and that a replay gives the same.
 
 mod admission;
+mod claims;
+mod conflicts;
 mod course;
+mod departed;
 mod given;
 mod joins;
+mod names;
 mod world;

@@ -10,8 +10,8 @@ use reveille_wire::agent::{AgentFrame, Distribution, Facts, Identity, Refused, R
 
 use crate::registry::invariants::Witness;
 use crate::registry::{
-    Ask, Conn, Effect, Event, InvitationId, KeyHash, MachineId, Peer, Plans, Record, Registry, Reimage,
-    Reply, Settings, Template, TokenHash, What, Wish,
+    Ask, Conn, Effect, Event, InvitationId, KeyHash, MachineId, NodeSaid, Peer, Plans, Record, Registry,
+    Reimage, Reply, Settings, Template, TokenHash, What, Wish,
 };
 
 pub(super) const SECRET: u8 = 7;
@@ -79,6 +79,15 @@ impl World {
     }
 
     pub(super) fn enrol_with(&mut self, id: &InvitationId, secret: u8, who: &Claimed) -> Reply {
+        self.enrols(id, secret, who, None)
+    }
+
+    /// While the cluster says this of a Node of its name.
+    pub(super) fn enrol_beside(&mut self, id: &InvitationId, who: &Claimed, node: Option<NodeSaid>) -> Reply {
+        self.enrols(id, SECRET, who, node)
+    }
+
+    fn enrols(&mut self, id: &InvitationId, secret: u8, who: &Claimed, node: Option<NodeSaid>) -> Reply {
         let ask = self.ask();
         let effects = self.step(Event::Enrol {
             ask,
@@ -87,6 +96,7 @@ impl World {
             identity: who.identity.clone(),
             facts: who.facts.clone(),
             node_name: None,
+            node,
             key: who.key,
             fresh: MachineId::new(format!("m-{}", ask.0)),
         });

@@ -18,10 +18,12 @@ fn reasons() -> Vec<Reason> {
         Reason::TokenUnknown,
         Reason::TokenExpired,
         Reason::TokenUsedUp,
+        Reason::TokenVoid,
         Reason::TokenForeign { bound_to: "machine".into() },
         Reason::IdentityConflict { part: Part::Key, other, facts },
         Reason::NodeRemoved,
         Reason::MachineRemoved,
+        Reason::MachineForgotten,
         Reason::CertificateUnknown,
         Reason::CertificateExpired,
         Reason::CertificateRevoked,
@@ -225,6 +227,20 @@ fn a_plan_travels_whole_or_not_at_all() {
     assert_eq!(serde_json::from_value::<Numbered<ServerFrame>>(value.clone()).unwrap(), frame);
     value["steps"][0]["sudo"] = json!(true);
     assert!(serde_json::from_value::<Numbered<ServerFrame>>(value).is_err());
+}
+
+#[test]
+fn one_id_in_another_spelling_is_the_same_id() {
+    let uuid = "4c4c4544-0042-4b10-8058-c4c04f595601";
+    let (upper, digits, braces) = (uuid.to_uppercase(), uuid.replace('-', ""), format!("{{{uuid}}}"));
+    for same in [uuid, upper.as_str(), digits.as_str(), braces.as_str(), &format!(" {uuid}\n")] {
+        assert_eq!(identity::normal(same), digits, "{same:?}");
+        let of = |word: &str| Identity { system_uuid: Some(word.into()), ..identity("m", "b") };
+        assert_eq!(of(uuid).differs(&of(same)), None, "{same:?}");
+    }
+    let others = ["i-0abc", "I-0ABC", "w-1.example", "w1.example", "4c4c4544-0042-4b10-8058-c4c04f5956"];
+    let normal: Vec<String> = others.into_iter().map(identity::normal).collect();
+    assert_eq!(normal, ["i-0abc", "i-0abc", "w-1.example", "w1.example", others[4]]);
 }
 
 #[test]

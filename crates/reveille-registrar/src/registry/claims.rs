@@ -1,0 +1,100 @@
+//! By which names machines are known: one index, over every kind of id and the names of nodes.
+//!
+//! ```text
+//!  instance id, machine id, system UUID, node name ─▶ normal form ─▶ (machine, which of its names)
+//! ```
+//!
+//! A name is looked for without its kind, because those who read it do not tell kinds apart: OpenStack's instance id is the
+//! system UUID of the guest, the engine links a report by whichever id fits, and a person types what stands on the screen.
+//! Spelling does not count either ([`normal`]). A ledger of before may have let two machines in under one name: then it has two
+//! owners, and finds neither. Names of nodes count against each other within their roster; the book knows of which roster a
+//! machine is. A name that is another machine's id is that machine's in every roster.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use reveille_wire::agent::Identity;
+use reveille_wire::agent::identity::{Part, normal};
+use reveille_wire::agent::text::Word;
+
+use super::ids::MachineId;
+use super::machine::Machine;
+
+/// The longest name of a Node, and of one part of it between dots (RFC 1123).
+const NODE_NAME_BYTES_MAX: usize = 253;
+const LABEL_BYTES_MAX: usize = 63;
+
+/// The index.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub(super) struct Claims(BTreeMap<Arc<str>, BTreeSet<(MachineId, Part)>>);
+
+impl Claims {
+    /// Who is known by this, and by which of its names.
+    pub(super) fn of(&self, word: &str) -> impl Iterator<Item = &(MachineId, Part)> {
+        self.0.get(normal(word).as_str()).into_iter().flatten()
+    }
+
+    pub(super) fn add(&mut self, machine: &Machine) {
+        for (part, word) in names(&machine.identity, &machine.node_name) {
+            self.0.entry(normal(word).into()).or_default().insert((machine.id.clone(), part));
+        }
+    }
+
+    pub(super) fn take_out(&mut self, machine: &Machine) {
+        for (part, word) in names(&machine.identity, &machine.node_name) {
+            let key = normal(word);
+            let Some(owners) = self.0.get_mut(key.as_str()) else { continue };
+            owners.remove(&(machine.id.clone(), part));
+            if owners.is_empty() {
+                self.0.remove(key.as_str());
+            }
+        }
+    }
+}
+
+/// All that a machine is known by.
+pub(super) fn names<'n>(
+    identity: &'n Identity,
+    node_name: &'n Word,
+) -> impl Iterator<Item = (Part, &'n str)> {
+    identity.lasting().chain([(Part::NodeName, node_name.as_str())])
+}
+
+/// The name that the kubelet gives the Node: in lower case, without spaces around it. None where no Node can have it: names are
+/// RFC 1123 subdomains.
+pub fn node_name(wished: &Word) -> Option<Word> {
+    let name = wished.trim().to_ascii_lowercase();
+    let is_end = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
+    let is_label = |label: &str| {
+        let bytes = label.as_bytes();
+        let fits = bytes.len() <= LABEL_BYTES_MAX && is_end(bytes.first()) && is_end(bytes.last());
+        fits && bytes.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'-')
+    };
+    let is_name = name.len() <= NODE_NAME_BYTES_MAX && name.split('.').all(is_label);
+    is_name.then(|| Word::cut(&name))
+}
+
+/// Two names of one Node: the same, or one is the first label of the other, as a machine's own name is of the one in its cloud.
+pub(super) fn is_one_name(one: &str, other: &str) -> bool {
+    let (one, other) = (normal(one), normal(other));
+    let is_label_of = |label: &str, name: &str| name.split_once('.').is_some_and(|(first, _)| first == label);
+    one == other || is_label_of(&one, &other) || is_label_of(&other, &one)
+}
+
+/// The id of an instance that a node is called by, where its name begins with one: a UUID, or an id as EC2 has it. Whoever reads
+/// such a name takes it for that instance, so that no other machine may have it.
+pub(super) fn instance_in(node_name: &str) -> Option<&str> {
+    let label = node_name.split('.').next()?;
+    let is_hex = |digits: &str| digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let is_uuid = || normal(label).len() == 32 && is_hex(&normal(label));
+    let of_ec2 = || label.strip_prefix("i-").is_some_and(|id| [8, 17].contains(&id.len()) && is_hex(id));
+    (is_uuid() || of_ec2()).then_some(label)
+}
+
+/// Each word of it shows as what it is: printable ASCII. What does not show, or looks like another letter, is a name that no
+/// person can compare.
+pub(super) fn shows(identity: &Identity) -> bool {
+    let words = [&identity.instance_id, &identity.machine_id, &identity.system_uuid];
+    let shows = |word: &Word| word.trim().bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic());
+    words.into_iter().flatten().all(shows) && shows(&identity.boot_id)
+}

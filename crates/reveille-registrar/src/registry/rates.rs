@@ -1,0 +1,61 @@
+//! How often a machine may ask for what costs this server something: a session, a certificate.
+//!
+//! A rate is so many at once, and one more after each span. Kept is one time for each machine and kind, the time at which all of
+//! it is free again, and only until then. What a rate refuses is told with `TOO_MANY` and leaves no record. Frames have a rate of
+//! their own, in their session.
+
+use std::collections::BTreeMap;
+
+use reveille_core::model::time::{Span, Time};
+use reveille_wire::agent::Reason;
+
+use super::Registry;
+use super::ids::MachineId;
+
+/// What has a rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Costs {
+    /// A session: an outlet, a welcome, all that a machine is told when it comes.
+    Session,
+    /// A certificate: a signature, and a record that is synced.
+    Certificate,
+}
+
+/// When each has all of its rate again.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Rates(BTreeMap<(MachineId, Costs), Time>);
+
+impl Rates {
+    pub(super) fn clock_set(&mut self, by: Span) {
+        self.0.values_mut().for_each(|free_at| *free_at = *free_at + by);
+    }
+
+    pub(super) fn forget(&mut self, now: Time) {
+        self.0.retain(|_, free_at| *free_at > now);
+    }
+
+    fn takes(&mut self, now: Time, machine: &MachineId, costs: Costs, burst: u32, each: Span) -> bool {
+        let whole = Span { ms: each.ms.saturating_mul(burst.into()) };
+        let key = (machine.clone(), costs);
+        // No later than all of it from now: a clock that was set back locks nobody out.
+        let free_at = self.0.get(&key).map_or(now, |at| (*at).clamp(now, now + whole)) + each;
+        let is_free = free_at <= now + whole;
+        if is_free {
+            self.0.insert(key, free_at);
+        }
+        is_free
+    }
+}
+
+impl Registry {
+    /// One more of this, where the machine's rate has it.
+    pub(super) fn spend(&mut self, now: Time, machine: &MachineId, costs: Costs) -> Result<(), Reason> {
+        let settings = &self.settings;
+        let (burst, each, of) = match costs {
+            Costs::Session => (settings.sessions_burst, settings.session_each, "sessions"),
+            Costs::Certificate => (settings.certificates_burst, settings.certificate_each, "certificates"),
+        };
+        let is_free = self.rates.takes(now, machine, costs, burst, each);
+        if is_free { Ok(()) } else { Err(Reason::TooMany { of: of.into() }) }
+    }
+}

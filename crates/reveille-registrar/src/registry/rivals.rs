@@ -1,0 +1,88 @@
+//! Of two that claim one identity the second is refused, and the first is told: once, however often it is claimed.
+//!
+//! ```text
+//!  a claim of what another is known by ─▶ refused, with that one's facts
+//!                                     └▶ not told in the last hour ─▶ Rival to its session, What::Rival, its record's note
+//! ```
+//!
+//! Who claims pays nothing for it, and the first one and its record must not pay either: a claim of the same part within the hour
+//! is refused and goes no further, whatever host name it comes with. What was told is not remembered over a restart.
+
+use std::collections::BTreeMap;
+
+use reveille_core::model::stage::Stage;
+use reveille_core::model::time::{Span, Time};
+use reveille_wire::agent::frame::Rival;
+use reveille_wire::agent::identity::Part;
+use reveille_wire::agent::{Facts, Identity, Reason, ServerFrame};
+
+use super::event::What;
+use super::ids::MachineId;
+use super::machine::{Machine, Removal};
+use super::{Effect, Registry, Turn};
+
+/// The same is news again after this: a clone that is still there may be another one.
+const AGAIN_AFTER: Span = Span::from_min(60);
+
+/// When which machine was told last that another one claims which part. At most six for a machine, and gone after an hour.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Told(BTreeMap<(MachineId, Part), Time>);
+
+impl Told {
+    /// True when it is news, which it is not again for a while.
+    fn is_news(&mut self, now: Time, machine: &MachineId, part: Part) -> bool {
+        let key = (machine.clone(), part);
+        let is_news = self.0.get(&key).is_none_or(|at| now.since(*at) >= AGAIN_AFTER);
+        if is_news {
+            self.0.insert(key, now);
+        }
+        is_news
+    }
+
+    pub(super) fn clock_set(&mut self, by: Span) {
+        self.0.values_mut().for_each(|at| *at = *at + by);
+    }
+
+    pub(super) fn forget(&mut self, now: Time) {
+        self.0.retain(|_, at| now.since(*at) < AGAIN_AFTER);
+    }
+}
+
+impl Registry {
+    /// The second one is refused with the first one's facts; the first one is told of the second, and so is whoever listens.
+    pub(super) fn refuse_rival(
+        &mut self,
+        turn: &mut Turn,
+        part: Part,
+        first: &MachineId,
+        identity: &Identity,
+        facts: &Facts,
+    ) -> Reason {
+        let Some(known) = self.book.machine(first).cloned() else { return Reason::CertificateUnknown };
+        let reason = conflict(part, &known);
+        if !self.rivals.is_news(turn.now, first, part) {
+            return reason;
+        }
+        if let Some(conn) = self.conn_of.get(first) {
+            let rival = Rival { part, identity: identity.clone(), facts: facts.clone() };
+            turn.out.push(Effect::Send(*conn, ServerFrame::Rival(rival)));
+        }
+        turn.tell(&known, What::Rival(part, Box::new(identity.clone()), Box::new(facts.clone())));
+        let text =
+            format!("another machine, host name {:?}, claims this {}", facts.hostname.as_str(), part.name());
+        self.note(turn, first, Stage::Authenticate, Some((reason.code(), &text)));
+        reason
+    }
+}
+
+/// The refusal, with the facts of the one that is known.
+pub(super) fn conflict(part: Part, known: &Machine) -> Reason {
+    if known.removed == Some(Removal::Machine) {
+        return Reason::MachineRemoved;
+    }
+    Reason::IdentityConflict {
+        part,
+        other: Box::new(known.identity.clone()),
+        facts: Box::new(known.facts.clone()),
+    }
+}

@@ -1,0 +1,274 @@
+//! What counts as the same name, and what counts as a name.
+
+use reveille_wire::agent::{Identity, Reason, Role};
+
+use super::world::*;
+use crate::registry::{Book, KeyHash, MachineId, NodeIds, NodeSaid, Record, Reply};
+
+/// A machine that has nothing of another's, but for what `lie` takes.
+fn liar(lie: impl FnOnce(&mut Claimed)) -> Claimed {
+    let mut who = machine(2);
+    lie(&mut who);
+    who
+}
+
+fn uuid(number: u8) -> String {
+    format!("4c4c4544-0042-4b10-8058-c4c04f5956{number:02x}")
+}
+
+/// As a guest of OpenStack: the instance id is the system UUID.
+fn guest(number: u8) -> Claimed {
+    let mut who = machine(number);
+    who.identity.instance_id = Some(uuid(number).as_str().into());
+    who.identity.system_uuid = Some(uuid(number).as_str().into());
+    who
+}
+
+#[test]
+fn one_name_in_another_spelling_or_as_another_kind_of_id_is_refused() {
+    let spelled =
+        |text: String| move |who: &mut Claimed| who.identity.instance_id = Some(text.as_str().into());
+    let lies: Vec<(&str, Claimed)> = vec![
+        ("upper case", liar(spelled(uuid(1).to_uppercase()))),
+        ("spaces", liar(spelled(format!(" {}\t", uuid(1))))),
+        ("no dashes", liar(spelled(uuid(1).replace('-', "")))),
+        ("braces", liar(spelled(format!("{{{}}}", uuid(1))))),
+        (
+            "a UUID as machine id",
+            liar(|who| who.identity.machine_id = Some(uuid(1).replace('-', "").as_str().into())),
+        ),
+        ("a machine id as UUID", liar(|who| who.identity.system_uuid = Some("MID-1".into()))),
+        ("a machine id as instance id", liar(spelled("mid-1".to_owned()))),
+        ("a node name as instance id", liar(spelled("W-1".to_owned()))),
+        ("an instance id as host name", liar(|who| who.facts.hostname = uuid(1).as_str().into())),
+        ("a host name in upper case", liar(|who| who.facts.hostname = "W-1".into())),
+    ];
+    for (lie, who) in lies {
+        let mut world = World::new();
+        world.known(&guest(1));
+        let id = world.invite(|_| {});
+        assert_eq!(refused(world.enrol(&id, &who)), "IDENTITY_CONFLICT", "{lie}");
+        certified(world.enrol(&id, &machine(3)));
+    }
+}
+
+#[test]
+fn a_machine_that_spells_its_own_identity_otherwise_is_the_same_machine() {
+    let mut world = World::new();
+    let first = world.known(&guest(1));
+    let mut shouts = guest(1);
+    shouts.identity.system_uuid = Some(uuid(1).to_uppercase().as_str().into());
+    let (conn, effects) = world.arrive(&first, &shouts);
+    assert_eq!(closed(&effects, conn), None);
+}
+
+#[test]
+fn a_machine_made_anew_takes_no_identity_of_a_third_one_along() {
+    let mut world = World::new();
+    world.known(&machine(1));
+    world.known(&machine(2));
+    let id = world.invite(|wish| {
+        ANEW(wish);
+        wish.reimage = Some(crate::registry::Reimage::AtOnce);
+    });
+    let mut anew = machine(1);
+    anew.key = KeyHash([9; 32]);
+    anew.identity.system_uuid = machine(2).identity.system_uuid;
+    assert_eq!(refused(world.enrol(&id, &anew)), "IDENTITY_CONFLICT");
+}
+
+#[test]
+fn a_name_that_no_node_can_have_is_refused_before_it_is_remembered() {
+    let names = [
+        "../../x",
+        "victim.",
+        ".victim",
+        "-victim",
+        "victim-",
+        "vic\u{200b}tim",
+        "victim\nx",
+        "vic tim",
+        "vic_tim",
+        "",
+        "víctim",
+        "a..b",
+        "a.-b",
+    ];
+    let long = "a".repeat(64);
+    for name in names.into_iter().chain([long.as_str()]) {
+        let mut world = World::new();
+        let id = world.invite(|_| {});
+        let who = liar(|who| who.facts.hostname = name.into());
+        assert_eq!(refused(world.enrol(&id, &who)), "BAD_FRAME", "{name:?}");
+        assert_eq!(world.registry.book().counts().1, 0, "{name:?}");
+    }
+}
+
+#[test]
+fn a_word_of_an_identity_that_does_not_show_is_refused() {
+    for word in ["i-1\u{200b}", "і-1", "i-1\ni-2", "i\u{202e}1"] {
+        let mut world = World::new();
+        let id = world.invite(|_| {});
+        let who = liar(|who| who.identity.instance_id = Some(word.into()));
+        assert_eq!(refused(world.enrol(&id, &who)), "BAD_FRAME", "{word:?}");
+    }
+}
+
+#[test]
+fn a_node_is_named_as_the_kubelet_would_name_it() {
+    let mut world = World::new();
+    let id = world.invite(|_| {});
+    let reply = world.enrol(&id, &liar(|who| who.facts.hostname = "Worker-7.Example".into()));
+    let Reply::Certify { node_name, .. } = reply else { panic!("{reply:?}") };
+    assert_eq!(node_name.as_str(), "worker-7.example");
+}
+
+#[test]
+fn machines_that_were_let_in_under_one_name_before_are_read_and_none_of_them_is_found_by_it() {
+    let mut world = World::new();
+    world.known(&machine(1));
+    world.known(&machine(2));
+    let records: Vec<Record> = world
+        .records
+        .iter()
+        .cloned()
+        .map(|mut record| {
+            if let Record::Enrolled(enrolled) = &mut record
+                && enrolled.node_name.as_str() == "w-2"
+            {
+                enrolled.identity.instance_id = Some("I-1".into());
+            }
+            record
+        })
+        .collect();
+    let mut book = Book::default();
+    records.iter().for_each(|record| book.apply(record));
+    assert_eq!(book.find("i-1").map(|known| &known.id), None);
+    let found = book.find("w-2").map(|known| known.id.clone());
+    assert_eq!((found.is_some(), book.counts().1), (true, 2));
+    let what = crate::registry::Removal::Machine;
+    let machine: MachineId = found.unwrap();
+    book.apply(&Record::Removed { at: world.now.into(), machine, what });
+    assert_eq!(
+        book.find("i-1").map(|known| known.node_name.as_str()),
+        Some("w-1"),
+        "the other keeps its own"
+    );
+}
+
+#[test]
+fn the_name_of_a_node_that_is_there_is_its_own_machines_alone() {
+    let ids =
+        |instance: Option<&str>, uuid: Option<&str>| NodeSaid::Present(vec![node("w-1", instance, uuid)]);
+    let api = Some([Role::ControlPlane].as_slice());
+    let cases = [
+        ("no cluster to ask", None, api, None),
+        ("no such Node", Some(NodeSaid::Absent), api, None),
+        ("its own, by its UUID", Some(ids(None, Some("UUID-1"))), api, None),
+        ("its own, by its instance", Some(ids(Some("i-1"), None)), api, None),
+        (
+            "its own, which is the machine id where there is no UUID",
+            Some(ids(None, Some("mid-1"))),
+            api,
+            None,
+        ),
+        ("a control-plane Node", Some(ids(Some("i-7"), Some("uuid-7"))), api, Some("IDENTITY_CONFLICT")),
+        ("a Node that tells nothing", Some(ids(None, None)), api, Some("IDENTITY_CONFLICT")),
+        ("an API server that does not answer just now", Some(NodeSaid::Unknown), api, Some("UNAVAILABLE")),
+        ("an API server that was never there", Some(NodeSaid::Unknown), None, None),
+    ];
+    for (case, node, api, wanted) in cases {
+        let mut world = World::new();
+        world.cluster(api);
+        let id = world.invite(|_| {});
+        let reply = world.enrol_beside(&id, &machine(1), node);
+        match wanted {
+            None => drop(certified(reply)),
+            Some(code) => assert_eq!(refused(reply), code, "{case}"),
+        }
+    }
+}
+
+#[test]
+fn whoever_tries_names_of_nodes_voids_its_invitation() {
+    let mut world = World::new();
+    let id = world.invite(|_| {});
+    let node = || Some(NodeSaid::Present(vec![node("w-1", None, Some("uuid-7"))]));
+    let codes: Vec<&str> = (0..6).map(|_| refused(world.enrol_beside(&id, &machine(1), node()))).collect();
+    assert_eq!(codes[4..], ["IDENTITY_CONFLICT", "TOKEN_VOID"]);
+}
+
+fn node(name: &str, instance: Option<&str>, uuid: Option<&str>) -> NodeIds {
+    NodeIds { name: name.into(), instance: instance.map(Into::into), system_uuid: uuid.map(Into::into) }
+}
+
+#[test]
+fn what_a_node_of_the_cluster_carries_is_its_own_machines_alone() {
+    let ours = || node("w-1", Some("i-1"), Some("uuid-1"));
+    let of_machine_id = || node("w-1", Some("i-1"), Some("mid-1"));
+    let cases = [
+        ("its own", vec![ours()], None, None),
+        ("its own, by the first label", vec![node("w-1.example", Some("i-1"), Some("uuid-1"))], None, None),
+        ("its own, by the machine id", vec![of_machine_id()], None, None),
+        (
+            "its instance id under another name",
+            vec![node("db-1", Some("I-1"), None)],
+            None,
+            Some("instance id"),
+        ),
+        ("its UUID under another name", vec![node("db-1", None, Some("UUID-1"))], None, Some("system UUID")),
+        (
+            "its instance id as another's UUID",
+            vec![node("db-1", None, Some("i-1"))],
+            None,
+            Some("instance id"),
+        ),
+        ("its name as another's instance", vec![node("db-1", Some("w-1"), None)], None, Some("node name")),
+        (
+            "its UUID beside another instance",
+            vec![node("w-1", Some("i-7"), Some("uuid-1"))],
+            None,
+            Some("system UUID"),
+        ),
+        (
+            "its instance beside another UUID",
+            vec![node("w-1", Some("i-1"), Some("uuid-7"))],
+            None,
+            Some("instance id"),
+        ),
+        (
+            "its own, and another with its id",
+            vec![ours(), node("db-1", Some("i-1"), None)],
+            None,
+            Some("instance id"),
+        ),
+        ("one that a person named", vec![node("db-1", Some("i-1"), Some("uuid-1"))], Some("i-1"), None),
+        (
+            "one that a person named, and no id is its own",
+            vec![node("w-1", Some("i-7"), None)],
+            Some("w-1"),
+            Some("node name"),
+        ),
+    ];
+    for (case, nodes, vouched_for, wanted) in cases {
+        let mut world = World::new();
+        world.cluster(Some(&[Role::ControlPlane]));
+        let id = world.invite(|wish| wish.machine = vouched_for.map(Into::into));
+        let reply = world.enrol_beside(&id, &machine(1), Some(NodeSaid::Present(nodes)));
+        match (wanted, reply) {
+            (None, reply) => drop(certified(reply)),
+            (Some(part), Reply::Refused(refused)) => {
+                let Reason::IdentityConflict { part: found, other, .. } = refused.reason else {
+                    panic!("{case}")
+                };
+                assert_eq!(
+                    (found.name(), *other),
+                    (part, Identity::default()),
+                    "{case}: and what it carries is not told"
+                );
+                assert_eq!(world.registry.book().invitation(&id).map(|it| it.conflicts), Some(1), "{case}");
+            }
+            (Some(_), reply) => panic!("{case}: {reply:?}"),
+        }
+    }
+}

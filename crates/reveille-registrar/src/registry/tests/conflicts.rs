@@ -1,0 +1,136 @@
+//! What a machine that was invited and lies can do to the one that it lies about, and one that is known to the server.
+
+use reveille_core::model::time::Span;
+use reveille_wire::agent::ServerFrame;
+use reveille_wire::agent::text::Word;
+
+use super::world::*;
+use crate::registry::{
+    Effect, Event, InvitationId, KeyHash, MachineId, Peer, Record, Registry, Reply, Settings, TokenHash, What,
+};
+
+/// Somebody claims the name of machine 1, as another host each time.
+fn lie(world: &mut World, id: &InvitationId, number: u32) -> Vec<Effect> {
+    let who = machine(9);
+    let mut facts = who.facts.clone();
+    facts.hostname = Word::cut(&format!("liar-{number}"));
+    let ask = world.ask();
+    world.step(Event::Enrol {
+        ask,
+        id: id.clone(),
+        hash: TokenHash([SECRET; 32]),
+        identity: who.identity,
+        facts,
+        node_name: Some("w-1".into()),
+        node: None,
+        key: who.key,
+        fresh: MachineId::new(format!("m-{}", ask.0)),
+    })
+}
+
+#[test]
+fn the_owner_of_a_name_is_told_once_however_often_it_is_claimed() {
+    let mut world = World::new();
+    let first = world.known(&machine(1));
+    let (conn, _) = world.arrive(&first, &machine(1));
+    let (mut frames, mut heard, mut records, mut closes) = (0, 0, 0, 0);
+    for number in 0..200 {
+        // Another invitation each time: that each of them is void soon is another test's matter.
+        let id = world.invite(|_| {});
+        let effects = lie(&mut world, &id, number);
+        frames += sent(&effects, conn).iter().filter(|frame| matches!(frame, ServerFrame::Rival(_))).count();
+        heard += told(&effects).iter().filter(|what| matches!(what, What::Rival(..))).count();
+        records +=
+            effects.iter().filter(|effect| matches!(effect, Effect::Record(Record::Noted { .. }))).count();
+        closes += usize::from(closed(&effects, conn).is_some());
+    }
+    println!("200 lies: {frames} frames, {heard} heard, {records} notes, {closes} closed");
+    assert_eq!((frames, heard, records, closes), (1, 1, 1, 0));
+    world.now = world.now + Span::from_min(61);
+    let (conn, _) = world.arrive(&first, &machine(1));
+    let id = world.invite(|_| {});
+    let effects = lie(&mut world, &id, 200);
+    let again = sent(&effects, conn).iter().any(|frame| matches!(frame, ServerFrame::Rival(_)));
+    assert!(again, "an hour later it is news again");
+}
+
+#[test]
+fn an_invitation_is_void_after_a_few_conflicts_and_stays_so_over_a_restart() {
+    let mut world = World::new();
+    world.known(&machine(1));
+    let id = world.invite(|_| {});
+    let refusals: Vec<&str> = (0..20).map(|number| refused_in(&lie(&mut world, &id, number))).collect();
+    let conflicts = refusals.iter().filter(|code| **code == "IDENTITY_CONFLICT").count();
+    println!("{conflicts} of 20 lies were judged");
+    assert!((1..=5).contains(&conflicts), "{refusals:?}");
+    assert!(refusals.ends_with(&["TOKEN_VOID"]), "{refusals:?}");
+    assert_eq!(refused(world.enrol(&id, &machine(3))), "TOKEN_VOID", "also for whoever does not lie");
+    let mut checkpoint = world.registry.book().checkpoint();
+    for records in [world.records.clone(), std::mem::take(&mut checkpoint)] {
+        world.registry = Registry::restore(Settings::default(), world.now, &records);
+        assert_eq!(refused(world.enrol(&id, &machine(3))), "TOKEN_VOID", "after a restart");
+    }
+}
+
+#[test]
+fn one_bad_machine_of_a_rack_does_not_void_the_racks_invitation_at_once() {
+    let mut world = World::new();
+    world.known(&machine(1));
+    let id = world.invite(|wish| wish.uses = 20);
+    for number in 0..20 {
+        lie(&mut world, &id, number);
+    }
+    certified(world.enrol(&id, &machine(3)));
+}
+
+fn refused_in(effects: &[Effect]) -> &'static str {
+    let reply = effects.iter().find_map(|effect| match effect {
+        Effect::Reply(_, reply) => Some(reply.clone()),
+        _ => None,
+    });
+    refused(reply.unwrap())
+}
+
+#[test]
+fn a_machine_that_renews_all_the_time_is_certified_a_few_times_and_costs_few_records() {
+    let mut world = World::new();
+    let id = world.known(&machine(1));
+    let spent = |world: &mut World, renewals: u32| {
+        let mut certified = 0;
+        let before = world.records.len();
+        for number in 0..renewals {
+            let mut key = [0xee; 32];
+            key[..4].copy_from_slice(&number.to_be_bytes());
+            let (ask, peer) = (world.ask(), Peer { machine: id.clone(), key: machine(1).key });
+            let effects = world.step(Event::Renew { ask, peer, key: KeyHash(key) });
+            let is_certified = |effect: &Effect| matches!(effect, Effect::Reply(_, Reply::Certify { .. }));
+            certified += usize::from(effects.iter().any(is_certified));
+        }
+        (certified, world.records.len() - before)
+    };
+    let at_once = spent(&mut world, 280);
+    println!("280 renewals in a second: {} certificates, {} records", at_once.0, at_once.1);
+    assert_eq!(at_once, (10, 10));
+    world.pass(Span::from_s(61));
+    assert_eq!(spent(&mut world, 280), (2, 2), "and one more each half minute");
+    world.pass(Span::from_min(60));
+    assert_eq!(spent(&mut world, 1), (1, 1));
+}
+
+#[test]
+fn a_machine_that_begins_sessions_all_the_time_is_welcomed_a_few_times() {
+    let mut world = World::new();
+    let id = world.known(&machine(1));
+    let mut welcomes = 0;
+    for _ in 0..1000 {
+        let (conn, effects) = world.arrive(&id, &machine(1));
+        let welcomed = sent(&effects, conn).iter().any(|frame| matches!(frame, ServerFrame::Welcome(_)));
+        assert!(welcomed || closed(&effects, conn) == Some("TOO_MANY"));
+        welcomes += usize::from(welcomed);
+    }
+    println!("1000 sessions in a second: {welcomes} welcomes");
+    assert_eq!((welcomes, world.registry.session_of(&id).is_some()), (30, true), "the last one stands");
+    world.now = world.now + Span::from_s(10);
+    let (conn, effects) = world.arrive(&id, &machine(1));
+    assert_eq!(closed(&effects, conn), None);
+}

@@ -1,0 +1,120 @@
+//! How many connections there may be, of which kind, and how many descriptors the process has for them.
+//!
+//! ```text
+//!  Limits ─▶ the descriptors of the process, raised where the system allows ─▶ kept for itself ─▶ half-open, anonymous, known
+//! ```
+//!
+//! The rows are cut to what the process can open, so that it is never the system that refuses: that would refuse everybody,
+//! known machines, people at the admin socket and the ledger alike. Nothing here is measured again while the server runs.
+
+use std::time::Duration;
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+/// Kept for what is no connection of a machine: the ledger, the admin socket, the clusters' and clouds' APIs.
+const OWN: usize = 256;
+/// Accepted at once before those that were pushed out are gone.
+pub(super) const SLACK: usize = 64;
+
+/// How many of what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Connections in all. Where the process may not open as many, it has fewer of each kind.
+    pub connections_max: usize,
+    /// Handshakes under way in all.
+    pub half_open_max: usize,
+    /// Handshakes under way from one address.
+    pub half_open_per_address_max: usize,
+    /// Connections that showed no certificate of a machine, in all.
+    pub anonymous_max: usize,
+    /// The same from one address.
+    pub anonymous_per_address_max: usize,
+    /// Connections of machines with a certificate, and of those with a token that opens.
+    pub known_max: usize,
+    /// Connections of one machine that are no session: a poll and the one before, a renewal, and what a broken network left.
+    pub per_machine_max: usize,
+    /// Sessions of one machine over a WebSocket: the newest that was welcomed ends the others.
+    pub sessions_per_machine_max: usize,
+    /// Connections with one token at once: a rack that comes together.
+    pub per_invitation_max: usize,
+    /// Longest for each step of whoever comes: the handshake, the headers of a request, its body, the first frame, a frame that
+    /// is sent.
+    pub step_within: Duration,
+    /// Longest for a connection that did not become a WebSocket: who takes no answers, or asks again and again, leaves his place.
+    /// An agent asks one thing of each; what takes longest is a poll that is held back for 25 s.
+    pub connection_within: Duration,
+}
+
+impl Limits {
+    /// As they are where nobody says otherwise and the system allows.
+    pub const STANDARD: Self = Self {
+        connections_max: 20_000,
+        half_open_max: 1024,
+        half_open_per_address_max: 128,
+        anonymous_max: 1024,
+        anonymous_per_address_max: 128,
+        known_max: 20_000,
+        per_machine_max: 8,
+        sessions_per_machine_max: 4,
+        per_invitation_max: 64,
+        step_within: Duration::from_secs(10),
+        connection_within: Duration::from_secs(120),
+    };
+
+    /// Cut to a process that may have so many descriptors: an eighth for handshakes, an eighth for those who show nothing, half
+    /// of each for one address, and the rest for known machines.
+    pub(super) fn fitted(self, descriptors: usize) -> Self {
+        let own = (OWN + SLACK).min(descriptors / 2);
+        let connections_max = self.connections_max.min(descriptors - own).max(8);
+        let eighth = connections_max / 8;
+        let half_open_max = self.half_open_max.min(eighth);
+        let anonymous_max = self.anonymous_max.min(eighth);
+        let of_address = |wished: usize, all: usize| wished.min(all.div_ceil(2));
+        Self {
+            connections_max,
+            half_open_max,
+            half_open_per_address_max: of_address(self.half_open_per_address_max, half_open_max),
+            anonymous_max,
+            anonymous_per_address_max: of_address(self.anonymous_per_address_max, anonymous_max),
+            known_max: self.known_max.min(connections_max - half_open_max - anonymous_max),
+            ..self
+        }
+    }
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self::STANDARD
+    }
+}
+
+/// Raises the process's limit as far as these connections need and the system allows, and says what it is then.
+pub(super) fn descriptors(limits: &Limits) -> usize {
+    let wished = (limits.connections_max + OWN + SLACK) as u64;
+    let before = getrlimit(Resource::Nofile);
+    let Some(current) = before.current.filter(|current| *current < wished) else {
+        return before.current.map_or(usize::MAX, |current| usize::try_from(current).unwrap_or(usize::MAX));
+    };
+    let raised = before.maximum.map_or(wished, |most| most.min(wished)).max(current);
+    let stands = setrlimit(Resource::Nofile, Rlimit { current: Some(raised), maximum: before.maximum });
+    usize::try_from(if stands.is_ok() { raised } else { current }).unwrap_or(usize::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_connection_has_a_descriptor_and_most_are_for_known_machines() {
+        for descriptors in [0, 1, 64, 256, 1024, 4096, 20_000, 1 << 20, usize::MAX] {
+            let fitted = Limits::STANDARD.fitted(descriptors);
+            let all = fitted.half_open_max + fitted.anonymous_max + fitted.known_max;
+            assert!(all <= fitted.connections_max, "{descriptors}: {fitted:?}");
+            assert!(descriptors < 16 || fitted.connections_max < descriptors, "{descriptors}: {fitted:?}");
+            assert!(fitted.known_max * 4 >= fitted.connections_max * 3, "{descriptors}: {fitted:?}");
+            assert!(fitted.half_open_per_address_max >= 1 && fitted.anonymous_per_address_max >= 1);
+        }
+        let of_a_service = Limits::STANDARD.fitted(1024);
+        assert_eq!((of_a_service.known_max, of_a_service.anonymous_per_address_max), (528, 44));
+    }
+}

@@ -1,0 +1,143 @@
+//! Machines that were invited or let in, and what they try that no honest agent sends: the same bytes, against a real server.
+
+#![allow(clippy::unwrap_used, reason = "in a test, what cannot be is a failure")]
+
+#[path = "support/raw.rs"]
+mod raw;
+mod support;
+
+use std::time::{Duration, Instant};
+
+use futures::{SinkExt as _, StreamExt as _};
+use reveille_node::link::Credential;
+use reveille_wire::agent::{AgentFrame, Numbered, Refused};
+use support::{Site, Who, site, who};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio_tungstenite::tungstenite::Message;
+
+/// A request whose key is on the curve P-384 and whose signature is over SHA-256, which both sides of it verify.
+const P384_BY_SHA256: &str = "-----BEGIN CERTIFICATE REQUEST-----
+MIIBBTCBiwIBADAMMQowCAYDVQQDDAF3MHYwEAYHKoZIzj0CAQYFK4EEACIDYgAE
+/baknpOCFO69XIhYU2q1ndYzhSl5o91YoJvNGvY1F36zewNiePeIO2rrZtQsWXVB
+4QM+K8L545PY8tApWAuG9x/EL5I0O4cODQ4CVeCa1kDLR9XxpgEvRKz87zyctptt
+oAAwCgYIKoZIzj0EAwIDaQAwZgIxAMIKGvR3SFFAfCg8ZjDcvZhA4sOYIw91pP5y
+M/Wfju3iXjzeAshueQ5g04nN5dHr6wIxAJS16ZrmD9cJXyKiBuhy2nRb0xz7eY+1
++sus+SvC97IrN/EMQO8rfHf11xdHYBZfAQ==
+-----END CERTIFICATE REQUEST-----
+";
+/// One on P-256 whose point is compressed.
+const COMPRESSED: &str = "-----BEGIN CERTIFICATE REQUEST-----
+MIGmME4CAQAwDDEKMAgGA1UEAwwBdzA5MBMGByqGSM49AgEGCCqGSM49AwEHAyIA
+AmPphXwb1afFqDRz0/PDBy/EZXYv4m9zuouSiiUo5fDpoAAwCgYIKoZIzj0EAwID
+SAAwRQIhAL5VSJIi8K2F4aZ6rUw/ZW1NqBJsJYvb6A3DSzsEw5PZAiAgTeC4HonE
+Z2MLsJszR7fUKxNus5CJN8i/28r5q4p7TA==
+-----END CERTIFICATE REQUEST-----
+";
+
+/// How often an invitation was used, as the server remembers it.
+async fn uses(site: &Site) -> u32 {
+    let counted = site.hand.view(|registry, _| registry.book().invitations().map(|it| it.uses).sum());
+    counted.await.unwrap()
+}
+
+#[tokio::test]
+async fn a_request_that_no_certificate_comes_of_uses_no_token_up() {
+    let site = site().await;
+    let invited = site.invite(|_| {}).await;
+    let bearer = format!("authorization: Bearer {}\r\n", invited.token.expose());
+    for (what, csr) in [("P-384 signed over SHA-256", P384_BY_SHA256), ("a compressed point", COMPRESSED)] {
+        let identity = &who(9).identity;
+        let facts = &who(9).facts;
+        let body =
+            serde_json::json!({"protocol": 1, "identity": identity, "facts": facts, "csr": csr}).to_string();
+        let ask = raw::post("/v1/enrol", &bearer, &body);
+        let answer = raw::say(raw::tls13(&site.link, None).await, &ask).await;
+        println!("{what}: {}", &answer[..answer.len().min(17)]);
+        assert!(answer.starts_with("HTTP/1.1 400"), "{what}: {answer}");
+        let (_, refused) = raw::refused(&answer);
+        assert_eq!(refused.reason.code(), "BAD_FRAME", "{what}");
+        assert_eq!(uses(&site).await, 0, "{what}");
+    }
+    site.enrol(&invited.token, &who(1)).await.unwrap();
+    assert_eq!(uses(&site).await, 1);
+    site.end().await;
+}
+
+/// A session of this machine, welcomed, over which bytes are then written as they are.
+async fn welcomed(site: &Site, machine: &Who, credential: Credential) -> raw::Socket {
+    let mut socket = raw::socket(&site.link, &raw::shown(credential)).await;
+    let hello = Numbered { n: 1, frame: AgentFrame::Hello(machine.hello()) };
+    socket.send(Message::text(serde_json::to_string(&hello).unwrap())).await.unwrap();
+    socket.next().await.unwrap().unwrap();
+    socket
+}
+
+/// The bytes go out again and again until nobody takes them, `times` at most. What the server said last, and how many it took.
+async fn flood(
+    mut socket: raw::Socket,
+    first: &[u8],
+    again: &[u8],
+    times: usize,
+) -> (Option<Refused>, usize) {
+    let stream = socket.get_mut();
+    let batch = again.repeat(100);
+    stream.write_all(first).await.unwrap();
+    let mut taken = 0;
+    while taken < times && stream.write_all(&batch).await.is_ok() && stream.flush().await.is_ok() {
+        taken += 100;
+        tokio::task::yield_now().await;
+    }
+    let last = async {
+        let mut last = None;
+        while let Some(Ok(message)) = socket.next().await {
+            if let Message::Text(text) = message {
+                last = raw::refusal(&text).or(last);
+            }
+        }
+        last
+    };
+    (tokio::time::timeout(Duration::from_secs(2), last).await.unwrap_or_default(), taken)
+}
+
+#[tokio::test]
+async fn frames_with_nothing_in_them_end_the_session_of_whoever_sends_many() {
+    const TIMES: usize = 200_000;
+    let cases: [(&str, &[u8], &[u8]); 4] = [
+        ("empty fragments", &[0x01, 0x80, 0, 0, 0, 0], &[0x00, 0x80, 0, 0, 0, 0]),
+        ("fragments of a byte", &[0x01, 0x80, 0, 0, 0, 0], &[0x00, 0x81, 0, 0, 0, 0, b' ']),
+        ("empty pings", &[], &[0x89, 0x80, 0, 0, 0, 0]),
+        ("empty pongs", &[], &[0x8a, 0x80, 0, 0, 0, 0]),
+    ];
+    let site = site().await;
+    for (number, (what, first, again)) in (1..).zip(cases) {
+        let (machine, credential) = site.enrolled(number).await;
+        let socket = welcomed(&site, &machine, credential).await;
+        let begun = Instant::now();
+        let (last, taken) = flood(socket, first, again, TIMES).await;
+        let code = last.as_ref().map(|refused| refused.reason.code());
+        println!("{what}: {code:?} after {:?}, {taken} of {TIMES} were sent", begun.elapsed());
+        assert_eq!(code, Some("TOO_MANY"), "{what}");
+    }
+    site.end().await;
+}
+
+#[tokio::test]
+async fn whoever_asks_as_fast_as_it_is_answered_is_answered_at_a_pace() {
+    let site = site().await;
+    let (_, credential) = site.enrolled(1).await;
+    let shown = raw::shown(credential);
+    let poll = raw::post("/v1/poll", "", "{\"session\":1,\"ack\":0,\"frames\":[],\"hold_s\":0}");
+    let ping = b"GET /v1/ping HTTP/1.1\r\nhost: x\r\n\r\n".to_vec();
+    for (what, shown, ask) in [("polls of a machine", Some(&shown), poll), ("pings of anybody", None, ping)] {
+        let mut stream = raw::tls13(&site.link, shown).await;
+        let (begun, mut answered, mut part) = (Instant::now(), 0, [0; 4096]);
+        while begun.elapsed() < Duration::from_secs(2) && answered < 2000 {
+            stream.write_all(&ask).await.unwrap();
+            assert!(stream.read(&mut part).await.unwrap() > 0);
+            answered += 1;
+        }
+        println!("{what}: {answered} answers in {:?}", begun.elapsed());
+        assert!((60..120).contains(&answered), "{what}: {answered}");
+    }
+    site.end().await;
+}

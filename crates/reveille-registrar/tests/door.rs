@@ -1,0 +1,105 @@
+//! A server with the descriptors of a service, and a crowd at its door that finishes every handshake and shows no certificate.
+//!
+//! The server is a process of its own, because descriptors are counted by process and the crowd is in this one. The crowd keeps
+//! its end of each connection open and asks for a ping every three seconds, as long as the server answers.
+
+#![allow(clippy::unwrap_used, reason = "in a test, what cannot be is a failure")]
+
+#[path = "support/apart.rs"]
+mod apart;
+#[path = "support/raw.rs"]
+mod raw;
+mod support;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use apart::{Apart, NONE_LEFT, OF_A_SERVICE, apart, at_most};
+use reveille_node::link::Link;
+use reveille_wire::agent::Secret;
+use support::who;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::{TcpStream, UnixStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+/// One of the crowd: a finished handshake, and a ping every three seconds.
+async fn idler(link: Link, under_way: OwnedSemaphorePermit) {
+    let versions = [&tokio_rustls::rustls::version::TLS13];
+    let dials = raw::dial(&link, None, &versions);
+    let dialled = tokio::time::timeout(Duration::from_secs(2), dials).await;
+    drop(under_way);
+    let Ok(Ok(mut stream)) = dialled else { return };
+    let mut part = [0; 4096];
+    loop {
+        let asked = stream.write_all(b"GET /v1/ping HTTP/1.1\r\nhost: x\r\n\r\n").await;
+        if asked.is_err() || !matches!(stream.read(&mut part).await, Ok(1..)) {
+            return std::future::pending().await;
+        }
+        tokio::time::sleep(Duration::from_secs(3)).await;
+    }
+}
+
+/// So many idlers come, as fast as they can finish their handshakes: those that never do are another test's.
+async fn crowd(link: Link, count: usize) {
+    let under_way = Arc::new(Semaphore::new(24));
+    for _ in 0..count {
+        let permit = under_way.clone().acquire_owned().await.unwrap();
+        tokio::spawn(idler(link.clone(), permit));
+    }
+    drop(under_way.acquire_many(24).await);
+}
+
+/// Invited machines come one after the other; how many of ten got in before one did not, and how long the slowest took.
+async fn ten_come(server: &Apart, token: &Secret, from: u32) -> (usize, Duration) {
+    let mut slowest = Duration::ZERO;
+    for number in 0..10 {
+        let begun = Instant::now();
+        let invited = who(from + number);
+        let tried = server.enrol(token, &invited);
+        if !matches!(tokio::time::timeout(Duration::from_secs(10), tried).await, Ok(Ok(_))) {
+            return (usize::try_from(number).unwrap(), begun.elapsed());
+        }
+        slowest = slowest.max(begun.elapsed());
+    }
+    (10, slowest)
+}
+
+#[tokio::test]
+async fn finished_handshakes_without_a_certificate_lock_nobody_out() {
+    let count = at_most(4_000);
+    let server = apart(OF_A_SERVICE);
+    let token = server.invite(60).await;
+    let known = who(1);
+    let credential = server.enrol(&token, &known).await.unwrap();
+    crowd(server.link.clone(), 1020).await;
+    let (entered, slowest) = ten_come(&server, &token, 10).await;
+    println!("beside 1020 that finished their handshake {entered} of 10 got in, the slowest in {slowest:?}");
+    assert_eq!(entered, 10);
+    let begun = Instant::now();
+    let mut session = server.link.session(&credential, known.hello()).await.unwrap();
+    println!("and the known one in {:?}", begun.elapsed());
+    let more = tokio::spawn(crowd(server.link.clone(), count - 1020));
+    let (entered, slowest) = ten_come(&server, &token, 30).await;
+    println!("while {} more came {entered} of 10 got in, the slowest in {slowest:?}", count - 1020);
+    assert_eq!(entered, 10);
+    more.await.unwrap();
+    let (entered, slowest) = ten_come(&server, &token, 50).await;
+    println!("beside all of them {entered} of 10 got in, the slowest in {slowest:?}");
+    assert_eq!(entered, 10);
+    let heard = async { while session.next().await.is_ok() {} };
+    let ended = tokio::time::timeout(Duration::from_millis(500), heard).await;
+    assert!(ended.is_err(), "the session of a known machine stands");
+}
+
+#[tokio::test]
+async fn a_server_without_a_descriptor_waits_at_both_of_its_doors() {
+    let server = apart(NONE_LEFT);
+    let person = UnixStream::connect(server.directory.path().join("admin.sock")).await.unwrap();
+    let machine = TcpStream::connect(("127.0.0.1", server.link.server.port)).await.unwrap();
+    let before = server.ticks();
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let spent = server.ticks() - before;
+    println!("two seconds with a connection pending at each door cost {spent} ticks of 200");
+    assert!(spent < 30, "{spent} ticks of 200");
+    drop((person, machine));
+}

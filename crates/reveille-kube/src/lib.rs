@@ -44,6 +44,7 @@ mod heat;
 mod identity;
 mod intern;
 mod leases;
+mod listing;
 mod look;
 mod mapping;
 mod outlet;

@@ -28,38 +28,19 @@ use crate::backoff::Backoff;
 use crate::cluster::Inner;
 use crate::failure::Failure;
 use crate::identity;
+use crate::listing::{Listing, list};
 use crate::mapping::read_node;
 use crate::outlet::{Closed, Outlet};
 use crate::paths;
 use crate::pulse::Held;
-use crate::session::Question;
 use crate::turn::{Step, Turn};
 use crate::wire::Headed;
-
-/// Nodes of one page. Each is 5 to 20 KiB on the wire.
-const PAGE: u32 = 500;
-
-/// More pages than any cluster has: a server that goes on is going round in circles.
-const PAGES_MAX: usize = 1000;
-
-/// One page of a list.
-pub(crate) const PAGE_WITHIN: Duration = Duration::from_secs(30);
 
 /// An audit that lacks more nodes than this is a list of its own, and judged as one.
 const AUDIT_LACKS_MAX: usize = 1;
 
 /// A turn that ends sooner proves nothing and must not be repeated at once.
 const TURN_MIN: Duration = Duration::from_secs(1);
-
-/// A complete list.
-pub(crate) struct Listing {
-    /// All nodes that have a name.
-    pub(crate) nodes: BTreeMap<NodeName, Arc<Node>>,
-    /// How many had none.
-    nameless: u64,
-    /// Where the list stands in history.
-    version: String,
-}
 
 /// The list as it goes on.
 struct Roll {
@@ -318,64 +299,5 @@ impl Roll {
             self.known.remove(&name);
         }
         Some(ClusterFact::Deleted { name, uid })
-    }
-}
-
-/// All nodes, every page of one moment in history, or nothing.
-pub(crate) async fn list(cluster: &Inner) -> Result<Listing, Failure> {
-    let mut listing = Listing { nodes: BTreeMap::new(), nameless: 0, version: String::new() };
-    let mut next: Option<String> = None;
-    for page in 1..=PAGES_MAX {
-        let ask = paths::nodes_page(PAGE, next.clone()).map_err(|error| Failure::unsendable(&error))?;
-        let question = Question { ask, within: PAGE_WITHIN, about: None };
-        let mut twice = None;
-        let mut each = |raw: &RawValue| {
-            if let Some(name) = listing.take(raw, cluster, page) {
-                twice.get_or_insert(name);
-            }
-        };
-        let what = format!("page {page} of the nodes");
-        let read = cluster.session.read_items(question, &what, &mut each).await;
-        let metadata = read.map_err(|failure| on_page(failure, page))?;
-        let version = metadata.resource_version.unwrap_or_default();
-        if version.is_empty() || (page > 1 && version != listing.version) {
-            return Err(Failure::incomplete(format!("{what} is of another moment than page 1")));
-        }
-        if let Some(name) = twice {
-            return Err(Failure::incomplete(format!("{what} repeats {name}")));
-        }
-        listing.version = version;
-        let following = metadata.next.filter(|next| !next.is_empty());
-        if following.is_none() {
-            return Ok(listing);
-        }
-        if following == next {
-            return Err(Failure::incomplete(format!("{what} names itself as the next")));
-        }
-        next = following;
-    }
-    Err(Failure::incomplete(format!("the list of nodes does not end after {PAGES_MAX} pages")))
-}
-
-impl Listing {
-    /// Takes in one node; the name of one that was there already.
-    fn take(&mut self, raw: &RawValue, cluster: &Inner, page: usize) -> Option<NodeName> {
-        let Some(read) = read_node(raw, &cluster.interner) else {
-            tracing::warn!(page, "cluster: a node without a readable name is left out of the list");
-            self.nameless += 1;
-            return None;
-        };
-        self.nodes.insert(read.node.name.clone(), read.node).map(|twice| twice.name.clone())
-    }
-}
-
-/// A list that broke after its first page is void as a whole; a place lost between pages is no gap of the watch.
-fn on_page(failure: Failure, page: usize) -> Failure {
-    match failure.kind {
-        ReadErrorKind::Gap => {
-            Failure::incomplete(format!("page {page} of the nodes came too late: {}", failure.cause))
-        }
-        _ if page > 1 => Failure { cause: format!("page {page}: {}", failure.cause), ..failure },
-        _ => failure,
     }
 }

@@ -19,11 +19,9 @@ use crate::cluster::Inner;
 use crate::failure::Failure;
 use crate::mapping::{is_telling, said};
 use crate::outlet::{Closed, Outlet};
-use crate::page::page;
+use crate::page::{Limit, page};
 use crate::paths;
 use crate::turn::{Step, Turn};
-
-const PAGE: u32 = 500;
 
 /// Pages read at most: a cluster that writes more events about nodes in an hour is telling the same thing again.
 const PAGES_MAX: usize = 20;
@@ -117,10 +115,10 @@ pub(crate) async fn list(
     let mut events = Vec::new();
     let mut next = None;
     let mut version = String::new();
-    let mut body = Vec::new();
+    let (limit, mut body) = (Limit::default(), Vec::new());
     for _ in 0..PAGES_MAX {
-        let ask = paths::events_page(about, PAGE, next).map_err(|error| Failure::unsendable(&error))?;
-        let page = page(cluster, ask, "events", &mut body).await?;
+        let ask = |limit| paths::events_page(about, limit, next.clone());
+        let page = page(cluster, &limit, ask, "events", &mut body).await?;
         version = page.version;
         let told = page.items.into_iter().filter_map(|raw| said(raw, &cluster.interner));
         events.extend(told.map(|said| said.event));

@@ -103,6 +103,11 @@ pub(crate) fn full(code: u16, body: &Value) -> Answer {
     Response::builder().status(code).body(body).unwrap()
 }
 
+/// A body longer than anybody reads. Its memory is never touched, unless somebody looks into it.
+pub(crate) fn endless() -> Answer {
+    streamed(stream::iter([Bytes::from(vec![0; 257 << 20])]).boxed())
+}
+
 pub(crate) fn streamed(lines: BoxStream<'static, Bytes>) -> Answer {
     Response::new(BodyExt::boxed_unsync(StreamBody::new(lines.map(|line| Ok(Frame::data(line))))))
 }

@@ -34,6 +34,7 @@
 
 mod act;
 mod backoff;
+mod beginning;
 mod bootstrap;
 mod claim;
 mod cluster;

@@ -4,6 +4,8 @@
 //! less and is not wrong. A refusal (403) is said once in the log, and tried again rarely, because rights may be granted
 //! later. The API keeps events for an hour or so; those from before our start are told first, oldest first.
 //!
+//! One that is too long for a line of the watch is left out: its words are not worth what it costs to read them.
+//!
 //! After a lost place everything is listed again, so an event may be told twice; the engine knows it by its content.
 
 use std::time::Duration;
@@ -86,6 +88,12 @@ async fn follow(
             let told = match turn.next().await {
                 Ok(Some(Step::Put(raw))) => said(raw, &cluster.interner),
                 Ok(Some(Step::Gone(_))) => None,
+                Ok(Some(Step::Long(beginning))) => {
+                    tracing::debug!("cluster: an event about a node is too long and left out");
+                    let reached = beginning.meta.resource_version.filter(|reached| !reached.is_empty());
+                    version = reached.unwrap_or(version);
+                    None
+                }
                 Ok(Some(Step::Mark(mark))) => {
                     version = mark.filter(|mark| !mark.is_empty()).unwrap_or(version);
                     None

@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-use super::answer::{Answer, Query, Refuse, endless, full, line, missing, status, streamed};
+use super::answer::{Answer, Query, Refuse, endless, frames, full, line, missing, status, streamed};
 
 /// What the server does wrong. Nothing, by default.
 #[derive(Clone, Debug, Default)]
@@ -406,7 +406,7 @@ impl Api {
             kind,
             pick: Box::new(pick),
         };
-        streamed(stream::unfold(watching, Watching::next).boxed())
+        streamed(stream::unfold(watching, Watching::next).flat_map(frames).boxed())
     }
 }
 

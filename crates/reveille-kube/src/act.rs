@@ -91,7 +91,7 @@ fn outcome(name: &NodeName, failure: &Failure) -> Outcome {
     let later = |text| Outcome::Failed { text, retry_after: failure.retry_after.map(span) };
     match failure.reached {
         Reached::NotSent => later(text),
-        Reached::Unanswered => Outcome::Unknown { text },
+        Reached::Unanswered | Reached::TooLong => Outcome::Unknown { text },
         Reached::Answered { missing: true, .. } => Outcome::AlreadySo { text },
         Reached::Answered { code, .. } => match code {
             // The answer came and broke off, or makes no sense: what was done is done.

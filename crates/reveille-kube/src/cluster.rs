@@ -15,10 +15,11 @@ use crate::config::{ClusterConfig, ConnectError};
 use crate::heat::Heat;
 use crate::intern::Interner;
 use crate::outlet::Outlet;
+use crate::page::Limit;
 use crate::pulse::{self, Pulse};
 use crate::requests::Recent;
 use crate::session::Session;
-use crate::{act, identity, leases, look, roll, sayings};
+use crate::{act, identity, leases, listing, look, roll, sayings};
 
 /// How often what is read. The defaults suit a controller; tests of a driver may want shorter ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,6 +66,8 @@ pub(crate) struct Inner {
     pub(crate) pulse: Pulse,
     pub(crate) requests: Recent,
     pub(crate) heat: Heat,
+    /// Nodes of the next page of their list.
+    pub(crate) page: Limit,
 }
 
 impl Cluster {
@@ -85,8 +88,8 @@ impl Cluster {
 
     fn of(session: Session) -> Self {
         let (interner, rhythm, pulse) = (Interner::default(), Rhythm::default(), Pulse::default());
-        let (requests, heat) = (Recent::default(), Heat::default());
-        Self { inner: Arc::new(Inner { session, interner, rhythm, pulse, requests, heat }) }
+        let (requests, heat, page) = (Recent::default(), Heat::default(), Limit::default());
+        Self { inner: Arc::new(Inner { session, interner, rhythm, pulse, requests, heat, page }) }
     }
 
     /// The same cluster in another rhythm, with a watch of its own.
@@ -97,8 +100,8 @@ impl Cluster {
             Err(shared) => {
                 let session = shared.session.another();
                 let (interner, pulse) = (Interner::default(), Pulse::default());
-                let (requests, heat) = (Recent::default(), Heat::default());
-                Self { inner: Arc::new(Inner { session, interner, rhythm, pulse, requests, heat }) }
+                let (requests, heat, page) = (Recent::default(), Heat::default(), Limit::default());
+                Self { inner: Arc::new(Inner { session, interner, rhythm, pulse, requests, heat, page }) }
             }
         }
     }
@@ -143,7 +146,7 @@ impl Cluster {
         let identity = identity::read(cluster)
             .await
             .map_err(|failure| failure.read_error("read namespace kube-system", None))?;
-        let nodes = roll::list(cluster).await.map_err(|failure| failure.read_error("list nodes", None))?;
+        let nodes = listing::list(cluster).await.map_err(|failure| failure.read_error("list nodes", None))?;
         let leases = leases::read(cluster, &leases::Reading::default())
             .await
             .map_err(|failure| failure.read_error("list node leases", None))?;

@@ -80,7 +80,7 @@ impl Cluster {
 fn denied(failure: &Failure) -> Denied {
     let (code, may_have_happened) = match failure.reached {
         Reached::NotSent => (None, false),
-        Reached::Unanswered => (None, true),
+        Reached::Unanswered | Reached::TooLong => (None, true),
         // The server gave up on it, or something in between did; or its answer broke off.
         Reached::Answered { code, .. } => (Some(code), matches!(code, 200..=299 | 500..=502 | 504..=599)),
     };

@@ -40,6 +40,8 @@ pub(crate) enum Reached {
     NotSent,
     /// It may have arrived; no complete answer did.
     Unanswered,
+    /// It was answered, at greater length than we read.
+    TooLong,
     /// The server answered with this code.
     Answered {
         /// HTTP status.

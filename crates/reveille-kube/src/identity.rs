@@ -13,8 +13,8 @@ use reveille_core::model::id::ClusterUid;
 
 use crate::cluster::Inner;
 use crate::failure::{Failure, Reached};
+use crate::page::PAGE_WITHIN;
 use crate::paths;
-use crate::roll::PAGE_WITHIN;
 use crate::session::Question;
 use crate::wire::Headed;
 

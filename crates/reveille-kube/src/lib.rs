@@ -34,6 +34,7 @@
 
 mod act;
 mod backoff;
+mod beginning;
 mod bootstrap;
 mod claim;
 mod cluster;
@@ -44,6 +45,7 @@ mod heat;
 mod identity;
 mod intern;
 mod leases;
+mod listing;
 mod look;
 mod mapping;
 mod outlet;

@@ -9,6 +9,9 @@
 //! whose beginning looks otherwise (no array of items near its start) is gathered whole and split afterwards: slower,
 //! never wrong. Nothing of a list counts before its end was seen: the caller gets items early, and throws them away when
 //! what follows is cut or broken.
+//!
+//! An item may have megabytes, in hundreds of frames: a kubelet chooses how long the texts of its Node are. One that is not
+//! whole is tried again when twice as much of it has come, so that all tries together parse it three times at most.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -24,8 +27,13 @@ pub(crate) struct Pieces {
     place: Place,
     /// Bytes that are not used up yet: the head, or the beginning of an item.
     pending: Vec<u8>,
+    /// How many bytes the next item had when it was not whole yet; 0 when that was not tried.
+    tried_bytes: usize,
     /// The list without its items.
     frame: Vec<u8>,
+    /// How many bytes of items were parsed, those parsed again among them.
+    #[cfg(test)]
+    parsed_bytes: usize,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -85,29 +93,53 @@ impl Pieces {
                 used = from;
                 break;
             }
-            let mut values =
-                serde_json::Deserializer::from_slice(&self.pending[from..]).into_iter::<&RawValue>();
-            match values.next() {
-                Some(Ok(item)) => each(item),
-                Some(Err(error)) if !error.is_eof() => return Err(error),
-                _ => break,
+            let rest = &self.pending[from..];
+            if rest.len() < self.tried_bytes.saturating_mul(2) {
+                break;
             }
-            used = from + values.byte_offset();
+            let item = first(rest)?;
+            let parsed = item.map_or(rest.len(), |(_, length)| length);
+            #[cfg(test)]
+            {
+                self.parsed_bytes += parsed;
+            }
+            let Some((item, _)) = item else {
+                self.tried_bytes = parsed;
+                break;
+            };
+            each(item);
+            self.tried_bytes = 0;
+            used = from + parsed;
         }
         self.pending.drain(..used);
         Ok(())
     }
 
     /// The list is at its end: what stands around its items.
-    pub(crate) fn end(self, each: &mut impl FnMut(&RawValue)) -> Result<ListMeta, serde_json::Error> {
+    pub(crate) fn end(mut self, each: &mut impl FnMut(&RawValue)) -> Result<ListMeta, serde_json::Error> {
+        if self.place == Place::Items {
+            // Nothing more comes that would be worth waiting for.
+            self.tried_bytes = 0;
+            self.split(each)?;
+        }
+        let whole = [self.frame, self.pending].concat();
         if self.place == Place::Tail {
-            return serde_json::from_slice::<Frame>(&self.frame).map(|frame| frame.metadata);
+            return serde_json::from_slice::<Frame>(&whole).map(|frame| frame.metadata);
         }
         // Cut in the middle of its items, it is no list; otherwise it was gathered whole.
-        let whole = [self.frame, self.pending].concat();
         let list: List<'_> = serde_json::from_slice(&whole)?;
         list.items.unwrap_or_default().into_iter().for_each(each);
         Ok(list.metadata)
+    }
+}
+
+/// The value at the beginning of these bytes and its length; `None` when more bytes belong to it.
+fn first(bytes: &[u8]) -> Result<Option<(&RawValue, usize)>, serde_json::Error> {
+    let mut values = serde_json::Deserializer::from_slice(bytes).into_iter::<&RawValue>();
+    match values.next() {
+        Some(Ok(value)) => Ok(Some((value, values.byte_offset()))),
+        Some(Err(error)) if !error.is_eof() => Err(error),
+        _ => Ok(None),
     }
 }
 
@@ -164,6 +196,24 @@ mod tests {
         assert_eq!(count, 1_000);
         assert!(pieces.pending.len() <= 1, "a comma at most");
         assert!(pieces.pending.capacity() < 1_000);
+    }
+
+    /// Whoever writes an object of a list chooses how long it is, and everything else waits while it is read.
+    #[test]
+    fn work_grows_with_the_length_of_an_item_and_not_with_its_square() {
+        let long = format!(r#"{{"message":"{}"}}"#, r"\u0001".repeat(100_000));
+        let list = format!(r#"{{"metadata":{{"resourceVersion":"7"}},"items":[{long},{{"a":1}},{long}]}}"#);
+        for by in [1 << 10, 16 << 10, list.len()] {
+            let (mut pieces, mut items) = (Pieces::default(), Vec::new());
+            let mut each = |item: &RawValue| items.push(item.get().len());
+            for bytes in list.as_bytes().chunks(by) {
+                pieces.take(bytes, &mut each).unwrap();
+            }
+            let parsed = pieces.parsed_bytes;
+            assert!(parsed <= 4 * list.len(), "by {by}: {parsed} bytes parsed of {}", list.len());
+            assert!(pieces.end(&mut each).is_ok(), "by {by}");
+            assert_eq!(items, [long.len(), 7, long.len()], "by {by}");
+        }
     }
 
     #[test]

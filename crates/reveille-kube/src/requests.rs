@@ -20,10 +20,8 @@ use tokio::time::Instant;
 use crate::cluster::Inner;
 use crate::failure::Failure;
 use crate::mapping::request;
-use crate::page::page;
+use crate::page::{Limit, page};
 use crate::paths;
-
-const PAGE: u32 = 500;
 
 /// Pages read at most. The controller manager takes requests away after a day at the latest.
 const PAGES_MAX: usize = 20;
@@ -68,10 +66,10 @@ async fn recent(cluster: &Inner) -> Listed {
 async fn list(cluster: &Inner) -> Result<Vec<(NodeName, CertificateRequest)>, Failure> {
     let mut requests = Vec::new();
     let mut next = None;
-    let mut body = Vec::new();
+    let (limit, mut body) = (Limit::default(), Vec::new());
     for _ in 0..PAGES_MAX {
-        let ask = paths::requests_page(PAGE, next).map_err(|error| Failure::unsendable(&error))?;
-        let page = page(cluster, ask, "certificate requests", &mut body).await?;
+        let ask = |limit| paths::requests_page(limit, next.clone());
+        let page = page(cluster, &limit, ask, "certificate requests", &mut body).await?;
         requests.extend(page.items.into_iter().filter_map(|raw| request(raw, &cluster.interner)));
         next = page.next;
         if next.is_none() {
@@ -80,6 +78,5 @@ async fn list(cluster: &Inner) -> Result<Vec<(NodeName, CertificateRequest)>, Fa
             return Ok(requests);
         }
     }
-    let limit = PAGES_MAX * PAGE as usize;
-    Err(Failure::incomplete(format!("there are more than {limit} certificate requests")))
+    Err(Failure::incomplete(format!("there are more than {PAGES_MAX} pages of certificate requests")))
 }

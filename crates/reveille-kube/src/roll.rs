@@ -12,6 +12,11 @@
 //! quietly; one that fails is repeated after waits of its own, while the watch goes on. What differs is told as the change
 //! that it is, so that nothing missed stays missed; a list that lacks several nodes, or is older than what was told, is
 //! handed over whole, so that it is judged as a list.
+//!
+//! A node that is too long for a line of the watch is read by its name, at once: what follows in the watch is newer or the
+//! same. Where its line does not say its name, or it cannot be read, the quiet list comes sooner, and ever later while that
+//! goes on, so that one kubelet does not have all nodes listed as often as it writes. Either way the watch goes on; only a
+//! node that came or went and that neither way tells is found by the count, as a gap.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,28 +27,21 @@ use reveille_core::event::ClusterFact;
 use reveille_core::model::id::{NodeName, NodeUid};
 use reveille_core::model::node::Node;
 use serde_json::value::RawValue;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use crate::backoff::Backoff;
+use crate::beginning::Beginning;
 use crate::cluster::Inner;
 use crate::failure::Failure;
 use crate::identity;
+use crate::listing::{Listing, list};
+use crate::look;
 use crate::mapping::read_node;
 use crate::outlet::{Closed, Outlet};
 use crate::paths;
 use crate::pulse::Held;
-use crate::session::Question;
 use crate::turn::{Step, Turn};
-use crate::wire::Headed;
-
-/// Nodes of one page. Each is 5 to 20 KiB on the wire.
-const PAGE: u32 = 500;
-
-/// More pages than any cluster has: a server that goes on is going round in circles.
-const PAGES_MAX: usize = 1000;
-
-/// One page of a list.
-pub(crate) const PAGE_WITHIN: Duration = Duration::from_secs(30);
+use crate::wire::{Headed, Meta};
 
 /// An audit that lacks more nodes than this is a list of its own, and judged as one.
 const AUDIT_LACKS_MAX: usize = 1;
@@ -51,15 +49,8 @@ const AUDIT_LACKS_MAX: usize = 1;
 /// A turn that ends sooner proves nothing and must not be repeated at once.
 const TURN_MIN: Duration = Duration::from_secs(1);
 
-/// A complete list.
-pub(crate) struct Listing {
-    /// All nodes that have a name.
-    pub(crate) nodes: BTreeMap<NodeName, Arc<Node>>,
-    /// How many had none.
-    nameless: u64,
-    /// Where the list stands in history.
-    version: String,
-}
+/// A node that is read by its name holds up the turn, whose end may be so much late (`turn`).
+const LONG_WITHIN: Duration = Duration::from_secs(5);
 
 /// The list as it goes on.
 struct Roll {
@@ -73,6 +64,10 @@ struct Audits {
     period: Duration,
     due: Instant,
     backoff: Backoff,
+    /// The waits of those that a node asks for which could not be read.
+    owing: Backoff,
+    /// Such a node is owed.
+    owes: bool,
 }
 
 /// Lists and watches until nobody listens any more.
@@ -133,7 +128,7 @@ async fn follow(
         let turn = tokio::select! {
             biased;
             why = cluster.pulse.gap() => return Ok(Failure::gap(why)),
-            turn = turn(cluster, outlet, roll, backoff) => turn?,
+            turn = turn(cluster, outlet, roll, backoff, &mut audits) => turn?,
         };
         match turn {
             Ok(()) if began.elapsed() < TURN_MIN => tokio::time::sleep(TURN_MIN).await,
@@ -168,12 +163,22 @@ impl Audits {
     fn new(cluster: &Inner) -> Self {
         let (period, floor) = (cluster.rhythm.audit_period, cluster.rhythm.backoff_min);
         // Not the watch's: each turn that goes well would have the next audit wait the shortest time.
-        let backoff = Backoff::new(floor, period.max(floor));
-        Self { period, due: Instant::now() + period, backoff }
+        let waits = || Backoff::new(floor, period.max(floor));
+        Self { period, due: Instant::now() + period, backoff: waits(), owing: waits(), owes: false }
+    }
+
+    /// A node changed and could not be read: the list has it. Each such list waits longer than the last one.
+    fn owe(&mut self) {
+        if !std::mem::replace(&mut self.owes, true) {
+            self.due = self.due.min(Instant::now() + self.owing.failed(None));
+        }
     }
 
     fn worked(&mut self) {
         self.backoff.worked();
+        if !std::mem::take(&mut self.owes) {
+            self.owing.worked();
+        }
         self.due = Instant::now() + self.period;
     }
 
@@ -191,6 +196,7 @@ async fn turn(
     outlet: &Outlet,
     roll: &mut Roll,
     backoff: &mut Backoff,
+    audits: &mut Audits,
 ) -> Result<Result<(), Failure>, Closed> {
     let length = cluster.rhythm.watch_turn;
     let seconds = u32::try_from(length.as_secs()).unwrap_or(u32::MAX).max(1);
@@ -207,7 +213,10 @@ async fn turn(
                 cluster.heat.pass();
                 fact
             }
-            Ok(Some(Step::Gone(raw))) => roll.gone(raw),
+            Ok(Some(Step::Gone(raw))) => {
+                roll.gone(serde_json::from_str::<Headed>(raw.get()).unwrap_or_default().metadata)
+            }
+            Ok(Some(Step::Long(beginning))) => roll.long(beginning, cluster, audits).await,
             Ok(Some(Step::Mark(version))) => {
                 roll.reach(version);
                 cluster.heat.pass();
@@ -294,88 +303,62 @@ impl Roll {
         let read = read_node(raw, &cluster.interner)?;
         cluster.heat.written(&read.node.name);
         self.reach(read.version);
-        match self.known.get(&read.node.name) {
-            Some(told) if *told == read.node => None,
+        self.now(read.node)
+    }
+
+    /// A node as it is now.
+    fn now(&mut self, node: Arc<Node>) -> Option<ClusterFact> {
+        match self.known.get(&node.name) {
+            Some(told) if *told == node => None,
             _ => {
-                self.known.insert(read.node.name.clone(), read.node.clone());
-                Some(ClusterFact::Applied(read.node))
+                self.known.insert(node.name.clone(), node.clone());
+                Some(ClusterFact::Applied(node))
+            }
+        }
+    }
+
+    /// The fact in an object of which the watch brought the beginning alone.
+    async fn long(&mut self, of: Beginning, cluster: &Inner, audits: &mut Audits) -> Option<ClusterFact> {
+        let Some(name) = of.meta.name.as_deref().map(NodeName::from) else {
+            tracing::warn!("cluster: a node is too long for the watch, and its name cannot be read");
+            self.reach(of.meta.resource_version);
+            audits.owe();
+            return None;
+        };
+        if of.is_gone {
+            return self.gone(of.meta);
+        }
+        cluster.heat.written(&name);
+        // Its version is not that of the place in history: other nodes may have changed before.
+        self.reach(of.meta.resource_version);
+        let late = || Failure::timed_out(LONG_WITHIN, cluster.session.server());
+        let read = timeout(LONG_WITHIN, look::node(cluster, &name)).await;
+        match read.unwrap_or_else(|_| Err(late())) {
+            Ok(Some(node)) => self.now(node),
+            // Its end is on the way.
+            Ok(None) => None,
+            Err(failure) => {
+                let cause = failure.cause;
+                tracing::warn!("cluster: node {name} is too long for the watch, and cannot be read: {cause}");
+                audits.owe();
+                None
             }
         }
     }
 
     /// The fact in a deleted object.
-    fn gone(&mut self, raw: &RawValue) -> Option<ClusterFact> {
-        let last: Headed = serde_json::from_str(raw.get()).unwrap_or_default();
-        self.reach(last.metadata.resource_version);
-        let Some(name) = last.metadata.name.map(|name| NodeName::from(name.as_str())) else {
+    fn gone(&mut self, last: Meta) -> Option<ClusterFact> {
+        self.reach(last.resource_version);
+        let Some(name) = last.name.map(|name| NodeName::from(name.as_str())) else {
             // The count tells that one is missing, and a new list which.
             tracing::warn!("cluster: a node was deleted and its name cannot be read");
             return None;
         };
         let told = self.known.get(&name).map(|node| node.uid.clone());
-        let uid = last.metadata.uid.map(|uid| NodeUid::from(uid.as_str())).or_else(|| told.clone())?;
+        let uid = last.uid.map(|uid| NodeUid::from(uid.as_str())).or_else(|| told.clone())?;
         if told.as_ref() == Some(&uid) {
             self.known.remove(&name);
         }
         Some(ClusterFact::Deleted { name, uid })
-    }
-}
-
-/// All nodes, every page of one moment in history, or nothing.
-pub(crate) async fn list(cluster: &Inner) -> Result<Listing, Failure> {
-    let mut listing = Listing { nodes: BTreeMap::new(), nameless: 0, version: String::new() };
-    let mut next: Option<String> = None;
-    for page in 1..=PAGES_MAX {
-        let ask = paths::nodes_page(PAGE, next.clone()).map_err(|error| Failure::unsendable(&error))?;
-        let question = Question { ask, within: PAGE_WITHIN, about: None };
-        let mut twice = None;
-        let mut each = |raw: &RawValue| {
-            if let Some(name) = listing.take(raw, cluster, page) {
-                twice.get_or_insert(name);
-            }
-        };
-        let what = format!("page {page} of the nodes");
-        let read = cluster.session.read_items(question, &what, &mut each).await;
-        let metadata = read.map_err(|failure| on_page(failure, page))?;
-        let version = metadata.resource_version.unwrap_or_default();
-        if version.is_empty() || (page > 1 && version != listing.version) {
-            return Err(Failure::incomplete(format!("{what} is of another moment than page 1")));
-        }
-        if let Some(name) = twice {
-            return Err(Failure::incomplete(format!("{what} repeats {name}")));
-        }
-        listing.version = version;
-        let following = metadata.next.filter(|next| !next.is_empty());
-        if following.is_none() {
-            return Ok(listing);
-        }
-        if following == next {
-            return Err(Failure::incomplete(format!("{what} names itself as the next")));
-        }
-        next = following;
-    }
-    Err(Failure::incomplete(format!("the list of nodes does not end after {PAGES_MAX} pages")))
-}
-
-impl Listing {
-    /// Takes in one node; the name of one that was there already.
-    fn take(&mut self, raw: &RawValue, cluster: &Inner, page: usize) -> Option<NodeName> {
-        let Some(read) = read_node(raw, &cluster.interner) else {
-            tracing::warn!(page, "cluster: a node without a readable name is left out of the list");
-            self.nameless += 1;
-            return None;
-        };
-        self.nodes.insert(read.node.name.clone(), read.node).map(|twice| twice.name.clone())
-    }
-}
-
-/// A list that broke after its first page is void as a whole; a place lost between pages is no gap of the watch.
-fn on_page(failure: Failure, page: usize) -> Failure {
-    match failure.kind {
-        ReadErrorKind::Gap => {
-            Failure::incomplete(format!("page {page} of the nodes came too late: {}", failure.cause))
-        }
-        _ if page > 1 => Failure { cause: format!("page {page}: {}", failure.cause), ..failure },
-        _ => failure,
     }
 }

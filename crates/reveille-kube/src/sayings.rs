@@ -4,6 +4,8 @@
 //! less and is not wrong. A refusal (403) is said once in the log, and tried again rarely, because rights may be granted
 //! later. The API keeps events for an hour or so; those from before our start are told first, oldest first.
 //!
+//! One that is too long for a line of the watch is left out: its words are not worth what it costs to read them.
+//!
 //! After a lost place everything is listed again, so an event may be told twice; the engine knows it by its content.
 
 use std::time::Duration;
@@ -19,11 +21,9 @@ use crate::cluster::Inner;
 use crate::failure::Failure;
 use crate::mapping::{is_telling, said};
 use crate::outlet::{Closed, Outlet};
-use crate::page::page;
+use crate::page::{Limit, page};
 use crate::paths;
 use crate::turn::{Step, Turn};
-
-const PAGE: u32 = 500;
 
 /// Pages read at most: a cluster that writes more events about nodes in an hour is telling the same thing again.
 const PAGES_MAX: usize = 20;
@@ -88,6 +88,12 @@ async fn follow(
             let told = match turn.next().await {
                 Ok(Some(Step::Put(raw))) => said(raw, &cluster.interner),
                 Ok(Some(Step::Gone(_))) => None,
+                Ok(Some(Step::Long(beginning))) => {
+                    tracing::debug!("cluster: an event about a node is too long and left out");
+                    let reached = beginning.meta.resource_version.filter(|reached| !reached.is_empty());
+                    version = reached.unwrap_or(version);
+                    None
+                }
                 Ok(Some(Step::Mark(mark))) => {
                     version = mark.filter(|mark| !mark.is_empty()).unwrap_or(version);
                     None
@@ -117,10 +123,10 @@ pub(crate) async fn list(
     let mut events = Vec::new();
     let mut next = None;
     let mut version = String::new();
-    let mut body = Vec::new();
+    let (limit, mut body) = (Limit::default(), Vec::new());
     for _ in 0..PAGES_MAX {
-        let ask = paths::events_page(about, PAGE, next).map_err(|error| Failure::unsendable(&error))?;
-        let page = page(cluster, ask, "events", &mut body).await?;
+        let ask = |limit| paths::events_page(about, limit, next.clone());
+        let page = page(cluster, &limit, ask, "events", &mut body).await?;
         version = page.version;
         let told = page.items.into_iter().filter_map(|raw| said(raw, &cluster.interner));
         events.extend(told.map(|said| said.event));

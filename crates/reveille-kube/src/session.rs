@@ -282,7 +282,7 @@ async fn collect(mut body: Body, into: &mut Vec<u8>, most: usize, server: &str) 
 
 fn too_long(most: usize, server: &str) -> Failure {
     let cause = format!("the answer is longer than {} MiB ({server})", most >> 20);
-    Failure::new(ReadErrorKind::Malformed, Reached::Unanswered, cause)
+    Failure::new(ReadErrorKind::Malformed, Reached::TooLong, cause)
 }
 
 /// `Retry-After` in seconds. The other form, a date, would have to be compared with a clock that is not ours.

@@ -3,6 +3,11 @@
 //! A turn asks the server to end it after so many seconds, and the server does (it sends a bookmark shortly before). So
 //! a turn that neither ends nor breaks has lost its server, and one that ended as asked was current up to its end: what
 //! was sent before the end has arrived, because one connection keeps its order. Lines come out one by one, undecoded.
+//!
+//! Whoever writes an object chooses how long its line is, and one object must not end the watch of all the others. So the
+//! bound is above anything that etcd takes by default; a line that is longer all the same is read to its end without being
+//! kept, and what its beginning says comes out in its place (`beginning`). The listener asks for that object by itself. The
+//! turn goes on, and proves what it proves otherwise: what was sent before has arrived.
 
 use std::time::Duration;
 
@@ -12,6 +17,7 @@ use reveille_core::effect::ReadErrorKind;
 use serde_json::value::RawValue;
 use tokio::time::{Instant, timeout_at};
 
+use crate::beginning::Beginning;
 use crate::failure::{Failure, Reached};
 use crate::session::{Question, Session};
 use crate::wire::{Headed, Line, Refusal};
@@ -22,8 +28,9 @@ pub(crate) const MARGIN: Duration = Duration::from_secs(5);
 /// How long the server may take to begin a turn.
 const OPEN_WITHIN: Duration = Duration::from_secs(10);
 
-/// etcd takes no object above 1.5 MiB; a line beyond this is no object.
-const LINE_MAX_BYTES: usize = 8 << 20;
+/// etcd takes no object above 1.5 MiB unless told to, and JSON writes a control character or a `<` in six bytes: 9 MiB,
+/// and room.
+const LINE_MAX_BYTES: usize = 16 << 20;
 
 /// A watch request under way.
 pub(crate) struct Turn {
@@ -42,6 +49,8 @@ pub(crate) enum Step<'a> {
     Put(&'a RawValue),
     /// An object as it was before it went.
     Gone(&'a RawValue),
+    /// An object whose line was too long to be kept: this is its beginning.
+    Long(Beginning),
     /// Everything up to this version was sent.
     Mark(Option<String>),
 }
@@ -71,18 +80,37 @@ impl Turn {
             self.pending.drain(..std::mem::take(&mut self.taken));
             scanned = self.pending.len();
             if scanned > LINE_MAX_BYTES {
-                let most = LINE_MAX_BYTES >> 20;
-                return Err(Failure::gap(format!("a line of the watch is longer than {most} MiB")));
+                return self.skip().await.map(|beginning| Some(Step::Long(beginning)));
             }
             if !self.more().await? {
                 if self.pending.is_empty() {
                     return Ok(None);
                 }
-                return Err(self.broken("the watch ended in the middle of a line"));
+                return Err(self.cut());
             }
         };
         let line = std::mem::replace(&mut self.taken, end + 1)..end;
         step(&self.pending[line]).map(Some)
+    }
+
+    /// Reads on to the end of a line that is too long, and keeps what comes after it.
+    async fn skip(&mut self) -> Result<Beginning, Failure> {
+        let most = LINE_MAX_BYTES >> 20;
+        // What says nothing of an object is no object's line, and nobody knows what was lost with it.
+        let beginning = Beginning::read(&self.pending).ok_or_else(|| {
+            Failure::gap(format!("a line of the watch is longer than {most} MiB and is about no object"))
+        })?;
+        self.pending = Vec::new();
+        loop {
+            if !self.more().await? {
+                return Err(self.cut());
+            }
+            if let Some(end) = self.pending.iter().position(|byte| *byte == b'\n') {
+                self.taken = end + 1;
+                return Ok(beginning);
+            }
+            self.pending.clear();
+        }
     }
 
     /// Reads some more bytes; false at the end.
@@ -103,8 +131,9 @@ impl Turn {
         Ok(true)
     }
 
-    fn broken(&self, cause: &str) -> Failure {
-        Failure::new(ReadErrorKind::Unavailable, Reached::Unanswered, format!("{cause} ({})", self.server))
+    fn cut(&self) -> Failure {
+        let cause = format!("the watch ended in the middle of a line ({})", self.server);
+        Failure::new(ReadErrorKind::Unavailable, Reached::Unanswered, cause)
     }
 }
 

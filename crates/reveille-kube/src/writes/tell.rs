@@ -141,6 +141,8 @@ async fn follow(
                     version = mark.unwrap_or(version);
                     continue;
                 }
+                // Metadata has a bound of its own; what is longer is no write that anybody counts.
+                Ok(Some(Step::Long(_))) => continue,
                 Ok(None) => break,
                 Err(failure) => return failure,
             };

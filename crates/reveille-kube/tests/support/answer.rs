@@ -4,8 +4,8 @@ use std::convert::Infallible;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures::StreamExt;
 use futures::stream::{self, BoxStream};
+use futures::{Stream, StreamExt};
 use http::Response;
 use http_body::Frame;
 use http_body_util::{BodyExt, Full, StreamBody};
@@ -103,11 +103,26 @@ pub(crate) fn full(code: u16, body: &Value) -> Answer {
     Response::builder().status(code).body(body).unwrap()
 }
 
+/// A body longer than anybody reads. Its memory is never touched, unless somebody looks into it.
+pub(crate) fn endless() -> Answer {
+    streamed(stream::iter([Bytes::from(vec![0; 257 << 20])]).boxed())
+}
+
 pub(crate) fn streamed(lines: BoxStream<'static, Bytes>) -> Answer {
     Response::new(BodyExt::boxed_unsync(StreamBody::new(lines.map(|line| Ok(Frame::data(line))))))
 }
 
+/// A line in the pieces in which HTTP/2 carries it.
+pub(crate) fn frames(mut line: Bytes) -> impl Stream<Item = Bytes> {
+    let next = move || {
+        let length = line.len().min(16 << 10);
+        (length > 0).then(|| line.split_to(length))
+    };
+    stream::iter(std::iter::from_fn(next))
+}
+
 /// A watch line as kube-apiserver writes it: the type first.
 pub(crate) fn line(event: &Value) -> Bytes {
-    Bytes::from(format!("{{\"type\":{},\"object\":{}}}\n", event["type"], event["object"]))
+    let object = serde_json::to_string(&event["object"]).unwrap();
+    Bytes::from(format!("{{\"type\":{},\"object\":{object}}}\n", event["type"]))
 }

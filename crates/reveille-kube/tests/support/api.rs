@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-use super::answer::{Answer, Query, Refuse, full, line, missing, status, streamed};
+use super::answer::{Answer, Query, Refuse, endless, frames, full, line, missing, status, streamed};
 
 /// What the server does wrong. Nothing, by default.
 #[derive(Clone, Debug, Default)]
@@ -41,6 +41,10 @@ pub(crate) struct Faults {
     pub(crate) pages_drift: bool,
     /// Every page is the first one.
     pub(crate) pages_repeat: bool,
+    /// Pages of more items than this, of nodes or events, are longer than anybody reads.
+    pub(crate) items_readable: Option<usize>,
+    /// Pages of more nodes than this stop after so many, and never end.
+    pub(crate) nodes_in_time: Option<usize>,
     /// Watches of nodes begin with this line.
     pub(crate) first_line: Option<&'static str>,
     /// Pages of certificate requests hold no more than this, whatever is asked for.
@@ -276,6 +280,14 @@ impl Api {
         let from = if world.faults.pages_repeat { 0 } else { from };
         let version = if world.faults.pages_drift && from > 0 { version + 1 } else { version };
         let items: Vec<&Value> = world.nodes.values().skip(from).take(limit).collect();
+        if world.faults.items_readable.is_some_and(|most| items.len() > most) {
+            return endless();
+        }
+        if let Some(most) = world.faults.nodes_in_time.filter(|most| items.len() > *most) {
+            let arrived: String = items[..most].iter().map(|item| format!("{item},")).collect();
+            let begun = format!(r#"{{"kind":"NodeList","metadata":{{}},"items":[{arrived}"#);
+            return streamed(stream::iter([Bytes::from(begun)]).chain(stream::pending()).boxed());
+        }
         let rest = world.nodes.len() - from - items.len();
         let mut metadata = json!({"resourceVersion": version.to_string()});
         if rest > 0 {
@@ -290,11 +302,18 @@ impl Api {
         let about = |event: &&Value| {
             query.about.as_deref().is_none_or(|name| event["involvedObject"]["name"] == name)
         };
-        let items: Vec<&Value> = world.events.iter().filter(about).collect();
-        full(
-            200,
-            &json!({"kind": "EventList", "metadata": {"resourceVersion": world.version.to_string()}, "items": items}),
-        )
+        let from: usize = query.next.as_deref().map_or(0, |next| next.parse().unwrap());
+        let limit = query.limit.unwrap_or(usize::MAX);
+        let about: Vec<&Value> = world.events.iter().filter(about).skip(from).collect();
+        let items = &about[..about.len().min(limit)];
+        if world.faults.items_readable.is_some_and(|most| items.len() > most) {
+            return endless();
+        }
+        let mut metadata = json!({"resourceVersion": world.version.to_string()});
+        if items.len() < about.len() {
+            metadata["continue"] = json!((from + items.len()).to_string());
+        }
+        full(200, &json!({"kind": "EventList", "metadata": metadata, "items": items}))
     }
 
     fn list_leases(&self) -> Answer {
@@ -387,7 +406,7 @@ impl Api {
             kind,
             pick: Box::new(pick),
         };
-        streamed(stream::unfold(watching, Watching::next).boxed())
+        streamed(stream::unfold(watching, Watching::next).flat_map(frames).boxed())
     }
 }
 

@@ -400,6 +400,7 @@ impl State {
             Outcome::Failed { retry_after, text } => {
                 self.book.flights.remove(&intent);
                 self.book.doubt(intent, flight);
+                self.expect_late_reboot(flight);
                 self.postpone(flight, retry_after.unwrap_or_default(), &text);
             }
             Outcome::NotSent { retry_after, .. } => {

@@ -150,12 +150,17 @@ impl State {
         // only late.
         self.book.not_deleted(&flight.call);
         self.book.doubt(intent, flight);
+        self.expect_late_reboot(flight);
+        self.did_not_hold(intent, flight, text);
+    }
+
+    /// It may only be late, or have been answered as failed on its way back: the action log is read once more before the next
+    /// step, however fresh the evidence is.
+    pub(super) fn expect_late_reboot(&mut self, flight: &Flight) {
         if let (Call::Reboot { .. }, Some(case)) = (&flight.call, self.cases.get_mut(&flight.key)) {
-            // It may only be late: the action log is read once more before the next step, however fresh the evidence is.
             case.gathered.asked_at = None;
             case.gathered.unconfirmed = flight.before.as_ref().and_then(|before| before.action.clone());
         }
-        self.did_not_hold(intent, flight, text);
     }
 
     /// A reboot that was not confirmed happened after all: the machine is on its way up, and has its whole patience.

@@ -206,6 +206,7 @@ impl Replay {
                 self.state.book.unbegin(at);
             }
             if matches!(outcome, Outcome::Failed { .. }) {
+                self.state.expect_late_reboot(&flight);
                 self.state.book.doubt(intent, &Flight { phase: Phase::Calling { since: at }, ..flight });
             }
         }

@@ -136,6 +136,22 @@ fn ec2_reboot_answered_with_504_may_come_after_the_one_that_was_seen() {
     until_calls(&mut field, 3).expect("what does not come back is replaced in the end");
 }
 
+/// 504, and Nova reboots it all the same: its log of actions says so, and nobody looked into it before the same was asked again.
+#[test]
+fn reboot_that_was_answered_as_failed_and_happened_is_given_time_to_boot() {
+    for restarts in [false, true] {
+        let mut field = Field::new(roster()).populate(10);
+        field.run(Span::from_min(5));
+        field.nodes.get_mut(ONE).unwrap().ready = Ready::Unknown;
+        field.fails = true;
+        until_calls(&mut field, 1).expect("it is rebooted");
+        field.nodes.get_mut(ONE).unwrap().ready = Ready::Unknown;
+        let mut field = if restarts { field.restarted(roster()) } else { field };
+        field.run(Span::from_min(4));
+        assert_eq!(field.calls.len(), usize::from(!restarts), "in mid-boot: {:?}", field.calls);
+    }
+}
+
 fn credits(field: &Field) -> usize {
     let credit = |record: &&Record| matches!(record, Record::Width { proved: Some(_), .. });
     field.records.iter().filter(credit).count()

@@ -23,9 +23,9 @@ use crate::plan::interlock;
 
 use super::State;
 
-/// A machine that was away, and that its cloud denies now, counts as away for so long. Where half of a fleet was silent and a
-/// part of the cloud could not be reached either, each denial ended the freeze a little more, and the Nodes of machines that
-/// ran were deleted (seed 3502145). Nothing is urgent about the Node of a machine that is gone.
+/// A machine that was away, and that its cloud denies now, counts as away for so long. Where half of a fleet is silent and a
+/// part of the cloud cannot be reached either, each denial would end the freeze a little more, and the Nodes of machines that
+/// run would be deleted. Nothing is urgent about the Node of a machine that is gone.
 const LONG_GONE: Span = Span::from_min(30);
 
 impl State {

@@ -82,7 +82,7 @@ const NAMES: [&str; 118] = [
     "HARBOR_PASSWORD",
     "QUAY_TOKEN",
     "NEXUS_PASS",
-    "ARTIFACTORY_API_KEY",
+    "ARTEFACTS_API_KEY",
     "VAULT_TOKEN",
     "VAULT_SECRET_ID",
     "CONSUL_HTTP_TOKEN",

@@ -83,7 +83,7 @@ const TOKENS: [(&str, &str, Of, &str); 88] = [
     ("shopify shared", "shpss_", Of::Hex(32), ""),
     ("readme", "rdme_", Of::Lower(70), ""),
     ("typeform", "tfp_", Of::Mixed(59), ""),
-    ("artifactory", "AKCp", Of::Mixed(69), ""),
+    ("jfrog", "AKCp", Of::Mixed(69), ""),
     ("infracost", "ico-", Of::Mixed(32), ""),
     ("scalingo", "tk-us-", Of::Mixed(48), ""),
     ("heroku", "HRKU-AA", Of::Mixed(58), ""),

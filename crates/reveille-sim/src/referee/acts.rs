@@ -387,6 +387,11 @@ impl Referee {
                 && machine_of(&other.call, scene).is_some()
         });
         let pending = pending.count();
+        // A cleanup is proved by the Node being gone. That its machine is there all the same, nobody can know whose cloud
+        // denies it.
+        if kind == FaultKind::Ghost && scene.world.single_servers_were_denied_within(ASKED) {
+            return;
+        }
         let proved = self
             .newest_join(&domain.pool, scene)
             .is_some_and(|at| self.acted.iter().any(|(then, c)| c.is_destructive() && *then < at));

@@ -89,8 +89,7 @@ impl Witness<'_> {
 
     /// The node's lease was seen to change lately: its kubelet lives.
     pub fn lease_is_fresh(&self, name: &NodeName) -> bool {
-        let limit = self.roster.timing.lease_silent_after;
-        self.cluster.lease_age(name).is_some_and(|age| age <= limit)
+        self.cluster.renews(name, self.roster.timing.lease_silent_after)
     }
 
     /// Since when the cluster's word counts without a gap; now, while it does not.

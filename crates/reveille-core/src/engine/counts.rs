@@ -35,6 +35,7 @@ impl State {
         let desk = self.desk();
         let was_amiss = || self.tally.place(key).is_some_and(|place| place.rank == Rank::Amiss);
         let serves = || desk.serves_as(seen).is_some_and(|node| node.node.ready == Ready::True);
+        let answers = || seen.nodes.iter().any(|name| self.cluster.answers(name));
         let rank = match standing {
             Standing::Answers => Rank::Present,
             // Its cloud cannot be read any more: what was amiss is no better for that, and a freeze would end by it
@@ -50,10 +51,7 @@ impl State {
                 FaultKind::StuckDeleting | FaultKind::StuckLeaving | FaultKind::Ghost => Rank::Leaving,
                 // It serves, under a Node that it took over, or beside a second Node that anybody may have made. A person tells
                 // the two apart in days: until then, four such machines of ten would freeze everything.
-                FaultKind::Duplicate if seen.nodes.is_empty() && serves() => Rank::Present,
-                FaultKind::Duplicate if seen.nodes.iter().any(|name| self.cluster.answers(name)) => {
-                    Rank::Present
-                }
+                FaultKind::Duplicate if (seen.nodes.is_empty() && serves()) || answers() => Rank::Present,
                 _ => Rank::Amiss,
             },
         };
@@ -84,9 +82,7 @@ impl State {
         });
         let (now, settle, limits) = (self.now, self.roster.timing.settle, self.roster.limits);
         let too_many = |count: Count| limits.are_too_many(count.amiss, count.total());
-        let mut back = self.tally.take_back();
-        back.append(&mut self.renewed);
-        let tally = &self.tally;
+        let (back, tally) = (self.tally.take_back(), &self.tally);
         let away = |is_in: &dyn Fn(&Place) -> bool| {
             tally.away().filter(|(_, place)| is_in(place)).map(|(key, _)| key.clone()).collect()
         };
@@ -119,11 +115,12 @@ impl State {
         }
         let silent_after = self.roster.timing.lease_silent_after;
         let desk = self.desk();
-        let renews = |name: &NodeName| desk.cluster.lease_age(name).is_some_and(|age| age <= silent_after);
+        let renews = |name: &NodeName| desk.cluster.renews(name, silent_after);
         let is_back =
             |key: &MachineKey| desk.seen(key).is_some_and(|(_, seen)| seen.nodes.iter().any(renews));
-        let renewed = self.tally.away().map(|(key, _)| key).filter(|key| is_back(key)).cloned().collect();
-        self.renewed = renewed;
+        let away = self.tally.away().map(|(key, _)| key);
+        let renewed: Vec<MachineKey> = away.filter(|key| is_back(key)).cloned().collect();
+        self.tally.note_back(renewed);
     }
 
     /// A watch that loses what happens goes on calling nodes Ready. Their leases tell: a zone in which all of them are silent

@@ -119,8 +119,6 @@ pub struct State {
     asked_in_full: BTreeMap<CloudName, AskedInFull>,
     /// Zones in which every lease is silent, whatever the nodes are said to be.
     hushed: BTreeSet<ZoneName>,
-    /// Machines that count as away and whose leases are renewed again, until the freezes are reviewed.
-    renewed: Vec<MachineKey>,
     /// What too many machines were away from, and what recovers.
     freezes: Freezes,
     /// Pools in which another actor is at work.
@@ -270,7 +268,6 @@ impl State {
             rollouts_as_of: BTreeMap::new(),
             asked_in_full: BTreeMap::new(),
             hushed: BTreeSet::new(),
-            renewed: Vec::new(),
             freezes: Freezes::default(),
             others: BTreeMap::new(),
             newcomers: BTreeMap::new(),

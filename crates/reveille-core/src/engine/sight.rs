@@ -13,7 +13,7 @@ use crate::model::incident::{IncidentKey, MachineKey, Subject};
 use crate::model::node::{Provider, Ready};
 use crate::model::signs::{self, Removal};
 use crate::model::time::{Span, Time};
-use crate::observe::cloud::{CloudChange, Left, NodeOf, Whose};
+use crate::observe::cloud::{CloudChange, Left, NodeOf, Seen, Whose};
 use crate::observe::cluster::{ClusterChange, ClusterView, Link, NodeSeen};
 use crate::observe::join;
 use crate::record::{Joined, Record};
@@ -589,8 +589,7 @@ impl State {
             {
                 rollout.images.insert(Arc::from(image.as_str()));
             }
-            let node = seen.nodes.first().and_then(|name| self.cluster.nodes.get(name));
-            if let Some(version) = node.and_then(|node| node.node.kubelet.as_ref())
+            if let Some(version) = kubelet_of(&self.cluster, seen)
                 && !rollout.versions.contains(version)
             {
                 rollout.versions.insert(version.clone());
@@ -635,9 +634,7 @@ impl State {
         self.upgraded.retain(|_, at| now.since(*at) < UPGRADED_AGAIN);
         let mut is_first = false;
         for (id, seen) in view.instances.iter().filter(|(_, seen)| seen.pool() == Some(pool)) {
-            let node = seen.nodes.first().and_then(|name| self.cluster.nodes.get(name));
-            let version = node.and_then(|node| node.node.kubelet.as_ref());
-            if version.is_some_and(|version| versions.contains(version)) {
+            if kubelet_of(&self.cluster, seen).is_some_and(|version| versions.contains(version)) {
                 is_first |= self.upgraded.insert(id.clone(), now).is_none();
             }
         }
@@ -666,10 +663,14 @@ fn nodes_of_instances(
     shown
 }
 
+/// The version that its kubelet writes into its Node.
+fn kubelet_of<'a>(cluster: &'a ClusterView, seen: &Seen) -> Option<&'a Arc<str>> {
+    cluster.nodes.get(seen.nodes.first()?)?.node.kubelet.as_ref()
+}
+
 /// What this Node shows of the instance that it stands for.
 pub(super) fn shown_by(cluster: &ClusterView, silent_after: Span, seen: &NodeSeen) -> NodeOf {
-    let renewed = || cluster.lease_age(&seen.node.name).is_some_and(|age| age <= silent_after);
-    match seen.node.ready == Ready::True || renewed() {
+    match seen.node.ready == Ready::True || cluster.renews(&seen.node.name, silent_after) {
         true => NodeOf::Lives,
         false if seen.lost => NodeOf::None,
         false => NodeOf::Silent,

@@ -434,9 +434,14 @@ impl ClusterView {
         node.pod_ranges.iter().filter(is_own).copied().collect()
     }
 
+    /// Its lease was seen to change lately: its kubelet lives.
+    pub fn renews(&self, name: &NodeName, silent_after: Span) -> bool {
+        self.lease_age(name).is_some_and(|age| age <= silent_after)
+    }
+
     /// The node answers, or its lease was renewed lately: its kubelet lives.
     pub fn lives(&self, name: &NodeName, silent_after: Span) -> bool {
-        self.answers(name) || self.lease_age(name).is_some_and(|age| age <= silent_after)
+        self.answers(name) || self.renews(name, silent_after)
     }
 
     /// Remembers an event.

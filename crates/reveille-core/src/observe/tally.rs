@@ -148,6 +148,11 @@ impl Tally {
         self.zones.iter().map(|(zone, count)| (zone, *count))
     }
 
+    /// These count as away and are known to come back: something else than their Nodes tells.
+    pub fn note_back(&mut self, machines: Vec<MachineKey>) {
+        self.back.extend(machines);
+    }
+
     /// Machines that did not answer and do now, since this was asked last.
     pub fn take_back(&mut self) -> Vec<MachineKey> {
         std::mem::take(&mut self.back)

@@ -9,18 +9,16 @@ use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use reveille_core::model::time::Time;
-use reveille_node::link::{Credential, Enrolment, Link, LinkError};
+use reveille_node::link::{Credential, Link, LinkError};
 use reveille_node::pin::Pins;
 use reveille_node::target::Endpoint;
-use reveille_registrar::server::admin::{Answer, Ask, ask};
 use reveille_registrar::server::{Limits, Setup, start};
-use reveille_wire::agent::{Role, Secret};
+use reveille_wire::agent::Secret;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tempfile::TempDir;
 use tokio::sync::watch;
 
-use super::support::Who;
+use super::support::{self, Who};
 
 /// The state directory of the child, and how many descriptors it has.
 const STATE: &str = "REVEILLE_TEST_DOOR_STATE";
@@ -95,24 +93,11 @@ pub(crate) fn apart(descriptors: u64) -> Apart {
 
 impl Apart {
     pub(crate) async fn invite(&self, uses: u32) -> Secret {
-        let question = Ask::Invite {
-            roster: None,
-            pool: "workers".into(),
-            roles: BTreeSet::from([Role::Worker]),
-            machine: None,
-            reimage: None,
-            ttl_s: 3600,
-            uses,
-        };
-        match ask(self.directory.path(), &question).await.unwrap() {
-            Answer::Invited(invited) => invited.token,
-            other => panic!("{other:?}"),
-        }
+        support::invited(self.directory.path(), |wished| wished.uses = uses).await.token
     }
 
     pub(crate) async fn enrol(&self, token: &Secret, who: &Who) -> Result<Credential, LinkError> {
-        let enrolment = Enrolment::new(who.identity.clone(), who.facts.clone(), None).unwrap();
-        Ok(enrolment.ask(&self.link, token, Time::from_ms(0)).await?.0)
+        Ok(support::enrol(&self.link, token, who).await?.0)
     }
 
     /// Processor time of the child so far, in ticks of the system: a hundred a second.

@@ -37,6 +37,31 @@ pub(crate) struct Site {
     minting: JoinHandle<()>,
 }
 
+/// An invitation into the one pool, of whatever server keeps its state there.
+pub(crate) async fn invited(directory: &Path, change: impl FnOnce(&mut Wished)) -> Invited {
+    let mut wished = Wished { machine: None, reimage: None, ttl_s: 3600, uses: 1 };
+    change(&mut wished);
+    let question = Ask::Invite {
+        roster: None,
+        pool: "workers".into(),
+        roles: BTreeSet::from([Role::Worker]),
+        machine: wished.machine,
+        reimage: wished.reimage,
+        ttl_s: wished.ttl_s,
+        uses: wished.uses,
+    };
+    match ask(directory, &question).await.unwrap() {
+        Answer::Invited(invited) => invited,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Enrols a machine with this token.
+pub(crate) async fn enrol(link: &Link, token: &Secret, who: &Who) -> Result<(Credential, Kept), LinkError> {
+    let enrolment = Enrolment::new(who.identity.clone(), who.facts.clone(), None).unwrap();
+    enrolment.ask(link, token, Time::from_ms(0)).await
+}
+
 pub(crate) async fn site() -> Site {
     site_with(TempDir::new().unwrap(), Settings::default(), Limits::default()).await
 }
@@ -84,26 +109,11 @@ impl Site {
     }
 
     pub(crate) async fn invite(&self, change: impl FnOnce(&mut Wished)) -> Invited {
-        let mut wished = Wished { machine: None, reimage: None, ttl_s: 3600, uses: 1 };
-        change(&mut wished);
-        let question = Ask::Invite {
-            roster: None,
-            pool: "workers".into(),
-            roles: BTreeSet::from([Role::Worker]),
-            machine: wished.machine,
-            reimage: wished.reimage,
-            ttl_s: wished.ttl_s,
-            uses: wished.uses,
-        };
-        match self.people(question).await {
-            Answer::Invited(invited) => invited,
-            other => panic!("{other:?}"),
-        }
+        invited(self.directory.path(), change).await
     }
 
     pub(crate) async fn enrol(&self, token: &Secret, who: &Who) -> Result<(Credential, Kept), LinkError> {
-        let enrolment = Enrolment::new(who.identity.clone(), who.facts.clone(), None).unwrap();
-        enrolment.ask(&self.link, token, Time::from_ms(0)).await
+        enrol(&self.link, token, who).await
     }
 
     pub(crate) async fn enrolled(&self, number: u32) -> (Who, Credential) {

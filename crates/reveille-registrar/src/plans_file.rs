@@ -16,14 +16,15 @@
 //!   - {path: /etc/kubernetes/cloud.conf, mode: "0600", from: cloud.conf, secret: true}
 //! ```
 //!
-//! What is not known is refused with its place; what is too long for a plan is refused here, and not when the first machine
-//! comes. [`crate::plans_watch`] looks at it again while the server runs.
+//! What is not known is refused with its place; what is too long for a plan, or what an agent would not take of it
+//! ([`allowed`]), is refused here, and not when the first machine comes. [`crate::plans_watch`] looks at it again while the server runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use reveille_core::model::id::{PoolName, RosterName};
+use reveille_wire::agent::allowed::{self, NotAllowed};
 use reveille_wire::agent::text::{Content, List, Word};
 use reveille_wire::agent::{Distribution, Role, SERVER_FRAME_BYTES_MAX, Step, plan};
 use serde::Deserialize;
@@ -163,8 +164,8 @@ enum Wrong {
 
 fn template(path: &Path, one: &One, read: &mut BTreeSet<PathBuf>) -> Result<Template, Wrong> {
     let mut steps = Vec::new();
-    for file in &one.files {
-        steps.push(step(path, file, read)?);
+    for (number, file) in one.files.iter().enumerate() {
+        steps.push(step(path, number, file, read)?);
     }
     if steps.len() + 1 > plan::STEPS_MAX {
         return Err(Wrong::Plan(format!(
@@ -185,7 +186,8 @@ fn template(path: &Path, one: &One, read: &mut BTreeSet<PathBuf>) -> Result<Temp
     let config = match &one.join.config_file {
         Some(name) => {
             let config = content(path, name, read)?;
-            is_readable(one.join.distribution, name, config.as_str())?;
+            allowed::config(steps.len(), one.join.distribution, config.as_str())
+                .map_err(|refused| Wrong::Plan(format!("{}: {refused}", name.display())))?;
             Some(config)
         }
         None => None,
@@ -222,22 +224,13 @@ fn bytes_of(step: &Step) -> usize {
     }
 }
 
-fn step(path: &Path, file: &Written, read: &mut BTreeSet<PathBuf>) -> Result<Step, Wrong> {
-    let is_plain = file.path.starts_with('/') && !file.path.split('/').any(|part| part == "..");
-    if !is_plain {
-        return Err(Wrong::Plan(format!("{:?} is no absolute path without \"..\"", file.path.as_str())));
-    }
+fn step(path: &Path, number: usize, file: &Written, read: &mut BTreeSet<PathBuf>) -> Result<Step, Wrong> {
+    let refused = |refused: NotAllowed| Wrong::Plan(refused.to_string());
+    allowed::place(number, &file.path).map_err(refused)?;
+    allowed::mode(number, &file.path, &file.mode).map_err(refused)?;
     if let Some(owner) = file.owner.as_deref().filter(|owner| *owner != "root:root") {
         return Err(Wrong::Plan(format!(
             "{} is to be {owner}'s, and an agent writes files of root's alone; leave owner out",
-            file.path
-        )));
-    }
-    let mode = u32::from_str_radix(&file.mode, 8).ok().filter(|mode| *mode <= 0o777);
-    if mode.is_none() {
-        return Err(Wrong::Plan(format!(
-            "the mode {:?} of {} is no octal number up to 0777",
-            file.mode.as_str(),
             file.path
         )));
     }
@@ -248,22 +241,6 @@ fn step(path: &Path, file: &Written, read: &mut BTreeSet<PathBuf>) -> Result<Ste
     };
     let (path, mode, owner) = (file.path.clone(), file.mode.clone(), file.owner.clone());
     Ok(Step::WriteFile { path, mode, owner, content, secret: file.secret })
-}
-
-/// What an agent of k3s or RKE2 is to be told is written beside our own keys, so it has to be a mapping as theirs is.
-fn is_readable(distribution: Distribution, name: &Path, config: &str) -> Result<(), Wrong> {
-    if distribution == Distribution::Kubeadm {
-        return Ok(());
-    }
-    let cause = match serde_saphyr::from_str::<serde_json::Value>(config) {
-        Ok(serde_json::Value::Object(_)) => return Ok(()),
-        Ok(_) => "it is no mapping".to_owned(),
-        Err(failure) => failure.to_string(),
-    };
-    let name = name.display();
-    Err(Wrong::Plan(format!(
-        "{name} is no configuration of an agent of {distribution}, a mapping in YAML: {cause}"
-    )))
 }
 
 /// A file beside the plans, whole.
@@ -301,6 +278,8 @@ pub(crate) mod tests {
         let directory = tempfile::tempdir().unwrap();
         std::fs::write(directory.path().join("cloud.conf"), "[Global]\n").unwrap();
         std::fs::write(directory.path().join("agent.yaml"), "node-label: [tier=web]\n").unwrap();
+        std::fs::write(directory.path().join("patches.yaml"), "patches: {directory: /tmp}\n").unwrap();
+        std::fs::write(directory.path().join("server.yaml"), "data-dir: /tmp\n").unwrap();
         let path = directory.path().join("plans.yaml");
         std::fs::write(&path, text).unwrap();
         let pools = [("prod", "workers"), ("prod", "gpu"), ("test", "gpu")];
@@ -319,13 +298,41 @@ pub(crate) mod tests {
     fn a_configuration_that_no_agent_could_read_is_refused_by_its_name() {
         let k3s = |file: &str| plan("workers", "").replace("kubeadm,", &format!("k3s, configFile: {file},"));
         let refused = read_text(&k3s("cloud.conf")).unwrap_err();
-        assert!(refused.contains("cloud.conf is no configuration of an agent of k3s"), "{refused}");
+        assert!(refused.contains("cloud.conf: step 0: config is not taken from a plan"), "{refused}");
         assert_eq!(read_text(&k3s("agent.yaml")).map(drop), Ok(()));
     }
 
     #[test]
+    fn what_an_agent_would_not_take_is_refused_where_it_was_written() {
+        let file = |fields: &str| plan("workers", &format!("  files:\n  - {{{fields}}}\n"));
+        let config = |distribution: &str, name: &str| {
+            plan("workers", "").replace("kubeadm,", &format!("{distribution}, configFile: {name},"))
+        };
+        let cases = [
+            (
+                file("path: /etc/crictl.yamlEVIL, mode: \"0600\", content: x"),
+                "step 0: /etc/crictl.yamlEVIL is no place",
+            ),
+            (
+                file("path: /etc/cron.d/a, mode: \"0600\", content: x"),
+                "it takes /etc/crictl.yaml, /etc/kubernetes/…",
+            ),
+            (file("path: /etc/kubernetes/a, mode: \"4755\", content: x"), "never setuid"),
+            (
+                config("kubeadm", "patches.yaml"),
+                "patches.yaml: step 0: config.patches is not taken from a plan",
+            ),
+            (config("rke2", "server.yaml"), "server.yaml: step 0: config.data-dir is not taken from a plan"),
+        ];
+        for (text, wanted) in cases {
+            let refused = read_text(&text).unwrap_err();
+            assert!(refused.contains(wanted), "{refused}");
+        }
+    }
+
+    #[test]
     fn a_plan_is_read_with_its_files() {
-        let file = "  needs: [control-plane]\n  files:\n  - {path: /etc/c.conf, mode: \"0600\", from: cloud.conf, secret: true}\n";
+        let file = "  needs: [control-plane]\n  files:\n  - {path: /etc/kubernetes/c.conf, mode: \"0600\", from: cloud.conf, secret: true}\n";
         let plans = read_text(&plan("workers", file)).unwrap();
         let template = &plans.0[&("prod".into(), "workers".into())];
         assert!(
@@ -340,13 +347,16 @@ pub(crate) mod tests {
         let cases = [
             (plan("none", ""), "no roster has this pool"),
             (plan("gpu", ""), "more than one roster"),
-            (file("path: etc/a, mode: \"0600\", content: x"), "absolute path"),
-            (file("path: /etc/../a, mode: \"0600\", content: x"), "absolute path"),
-            (file("path: /etc/a, mode: \"0600\", content: x, owner: \"www:www\""), "leave owner out"),
-            (file("path: /etc/a, mode: \"9\", content: x"), "octal"),
-            (file("path: /etc/a, mode: \"4755\", content: x"), "octal"),
-            (file("path: /etc/a, mode: \"0600\""), "one of the two"),
-            (file("path: /etc/a, mode: \"0600\", from: nowhere"), "cannot read"),
+            (file("path: etc/a, mode: \"0600\", content: x"), "no place for"),
+            (file("path: /etc/kubernetes/../a, mode: \"0600\", content: x"), "no place for"),
+            (
+                file("path: /etc/kubernetes/a, mode: \"0600\", content: x, owner: \"www:www\""),
+                "leave owner out",
+            ),
+            (file("path: /etc/kubernetes/a, mode: \"9\", content: x"), "write 0600"),
+            (file("path: /etc/kubernetes/a, mode: \"0666\", content: x"), "write 0600"),
+            (file("path: /etc/kubernetes/a, mode: \"0600\""), "one of the two"),
+            (file("path: /etc/kubernetes/a, mode: \"0600\", from: nowhere"), "cannot read"),
             (plan("workers", "").replace("sha256:0a", "0a"), "caPins"),
             (plan("workers", "  run: sh\n"), "no file of plans"),
             (plan("workers", "  needs: [worker]\n"), "for ever"),

@@ -66,7 +66,7 @@ async fn ten_come(server: &Apart, token: &Secret, from: u32) -> (usize, Duration
 
 #[tokio::test]
 async fn finished_handshakes_without_a_certificate_lock_nobody_out() {
-    let count = at_most(4_000);
+    let count = at_most(10_000);
     let server = apart(OF_A_SERVICE);
     let token = server.invite(60).await;
     let known = who(1);

@@ -18,7 +18,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use apart::{Apart, apart, at_most};
-use futures::SinkExt as _;
+use futures::future::join_all;
+use futures::{SinkExt as _, StreamExt as _, stream};
 use rcgen::{CertificateParams, KeyPair};
 use reveille_node::link::{Credential, Session};
 use reveille_wire::agent::{AgentFrame, Numbered, Secret};
@@ -29,7 +30,7 @@ use tokio::task::JoinSet;
 use tokio_tungstenite::tungstenite::Message;
 
 /// Known machines with a session.
-const KNOWN: u32 = 100;
+const KNOWN: u32 = 5_000;
 /// Descriptors of the server: more than any flood needs.
 const DESCRIPTORS: u64 = 16_384;
 /// Whoever floods does it for so long.
@@ -50,12 +51,18 @@ impl Stage {
         at_most(20_000);
         let server = apart(DESCRIPTORS);
         let token = server.invite(10_000).await;
-        let mut sessions = Vec::new();
-        for number in 0..KNOWN {
-            let known = who(number);
-            let credential = server.enrol(&token, &known).await.unwrap();
-            sessions.push(server.link.session(&credential, known.hello()).await.unwrap());
-        }
+        let sessions = stream::iter(0..KNOWN)
+            .map(|number| {
+                let (server, token) = (&server, &token);
+                async move {
+                    let known = who(number);
+                    let credential = server.enrol(token, &known).await.unwrap();
+                    server.link.session(&credential, known.hello()).await.unwrap()
+                }
+            })
+            .buffer_unordered(TASKS as usize)
+            .collect()
+            .await;
         let inside = who(KNOWN);
         let credential: Credential = server.enrol(&token, &inside).await.unwrap();
         Self { server: Arc::new(server), sessions, token, inside: (inside, raw::shown(credential)) }
@@ -63,13 +70,12 @@ impl Stage {
 
     /// How many of the known ones still have their session.
     async fn standing(&mut self) -> usize {
-        let mut standing = 0;
-        for session in &mut self.sessions {
+        let looks = self.sessions.iter_mut().map(|session| async {
             // What was sent is read; whoever was closed hears of it at once.
             let reading = async { while session.next().await.is_ok() {} };
-            standing += usize::from(tokio::time::timeout(Duration::from_millis(20), reading).await.is_err());
-        }
-        standing
+            usize::from(tokio::time::timeout(Duration::from_secs(2), reading).await.is_err())
+        });
+        join_all(looks).await.into_iter().sum()
     }
 }
 
@@ -231,8 +237,8 @@ async fn what_each_flood_costs_beside_known_machines() {
         0
     })
     .await;
-    measure("handshakes that are not finished", |server, _, _| half_open(server, 4000)).await;
-    measure("handshakes that show no certificate", |server, _, _| crowd(server, 2000)).await;
+    measure("handshakes that are not finished", |server, _, _| half_open(server, 10_000)).await;
+    measure("handshakes that show no certificate", |server, _, _| crowd(server, 10_000)).await;
     measure("enrolments that claim another's instance", |server, token, _| enrolments(server, token)).await;
     measure("renewals of one machine", |server, _, inside| async move {
         let csr = CertificateParams::default().serialize_request(&KeyPair::generate().unwrap()).unwrap();

@@ -1,10 +1,9 @@
 //! The machine's plan: kept on its disk, its files written, its join made a target.
 //!
 //! A plan is taken when its checksum is that of its steps, and when each place, mode and field in it is one that a plan may have
-//! (`allowed`): those of a node's configuration. It is kept whole in a file of root's, because an agent that starts without its
+//! ([`allowed`]): those of a node's configuration. It is kept whole in a file of root's, because an agent that starts without its
 //! server has nothing else.
 
-mod allowed;
 mod config;
 
 use std::fs;
@@ -14,6 +13,7 @@ use std::path::{Path, PathBuf};
 
 use reveille_core::model::id::NodeName;
 
+use reveille_wire::agent::allowed::{self, NotAllowed};
 use reveille_wire::agent::plan::{Held, Plan, Step, StepOutcome, StepState};
 use reveille_wire::agent::text::Sentence;
 use thiserror::Error;
@@ -52,36 +52,9 @@ pub enum PlanError {
     /// It is not what its checksum is of.
     #[error("the plan {0} is not what its checksum is of: nothing of it is carried out")]
     Checksum(u64),
-    /// A file of it lies where no node's configuration does.
-    #[error("step {step}: {path} is no place for a plan's file")]
-    Place {
-        /// Which step.
-        step: usize,
-        /// Where.
-        path: String,
-    },
-    /// A file of it would be others' to write, or become somebody when it is run.
-    #[error(
-        "step {step}: {path} is to have the mode {mode:?}; a plan's file is its owner's alone to write, and never setuid: write 0600, 0640, 0644 or 0755"
-    )]
-    Mode {
-        /// Which step.
-        step: usize,
-        /// Where.
-        path: String,
-        /// As the plan says it.
-        mode: String,
-    },
-    /// Its configuration says what a plan may not say.
-    #[error("step {step}: {place} is not taken from a plan: {what}")]
-    Config {
-        /// Which step.
-        step: usize,
-        /// Where in it.
-        place: String,
-        /// Why, and what is taken.
-        what: String,
-    },
+    /// It says what a plan may not say.
+    #[error(transparent)]
+    NotAllowed(#[from] NotAllowed),
     /// It says nothing of a join.
     #[error("the plan has no step that joins")]
     NoJoin,
@@ -182,7 +155,7 @@ fn check(plan: &Plan) -> Result<(), PlanError> {
 /// All of it may be carried out: asked before anything of it is, and before it takes the place of the one that is kept.
 pub(super) fn may_be_followed(plan: &Plan) -> Result<(), PlanError> {
     check(plan)?;
-    allowed::check(plan)
+    Ok(allowed::check(plan)?)
 }
 
 /// Writes the plan's files, each step told as it goes. What is as it should be is left alone.
@@ -211,7 +184,7 @@ pub(super) fn apply_files(
 fn write(root: &Root, step: usize, path: &str, mode: &str, content: &str) -> Result<bool, PlanError> {
     allowed::place(step, path)?;
     let mode = allowed::mode(step, path, mode)?;
-    let outside = || PlanError::Place { step, path: path.to_owned() };
+    let outside = || NotAllowed::Place { step, path: path.to_owned() };
     let place = root.at(path);
     let failed = |doing: &'static str| {
         let path = place.clone();
@@ -254,7 +227,8 @@ pub(super) fn target(root: &Root, plan: &Plan) -> Result<Aim, PlanError> {
         _ => None,
     });
     let (number, order) = order.ok_or(PlanError::NoJoin)?;
-    let own = allowed::config(number, order)?;
+    let own = order.config.as_deref().map(|text| allowed::config(number, order.distribution, text));
+    let own = own.transpose()?;
     if !is_name(&order.node_name) {
         return Err(PlanError::Name(order.node_name.to_string()));
     }

@@ -21,6 +21,7 @@
 //! Not here: sockets, certificates, digests, and any decision. A machine's stamp of time is text ([`text::Word`]); it is shown
 //! and never subtracted.
 
+pub mod allowed;
 pub mod enrol;
 pub mod frame;
 pub mod identity;

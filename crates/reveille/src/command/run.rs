@@ -392,6 +392,9 @@ fn launch(
     announce(&checked, args.dry_run, records.len());
     let how = Restored { start: Start { fence, acting: !args.dry_run }, now, last_alive };
     let recorder = record(args, &checked, how, &records)?;
+    if let Some(telling) = &telling {
+        records.iter().for_each(|record| telling.tell(record));
+    }
     let state = State::restore(checked.roster, how, records);
     unnamed_clouds(&state, &args.forget_cloud, &state_dir)?;
     let (mut scribe, acks) = Scribe::start(Box::new(shelf)).context("cannot start the ledger's thread")?;

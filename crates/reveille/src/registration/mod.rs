@@ -69,7 +69,7 @@ pub(crate) struct Site {
     /// Its engine's facts and asks.
     pub(crate) engine: between::Engine,
     /// What its engine knows of instances.
-    pub(crate) sighted: mpsc::Receiver<sighted::Sighted>,
+    pub(crate) sighted: sighted::Sighted,
 }
 
 /// The server's thread, running.

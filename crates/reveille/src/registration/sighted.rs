@@ -1,12 +1,17 @@
 //! What an engine knows of instances, for the registration server: which are gone for good, which are in sight again.
 //!
 //! ```text
-//!  engine ─▶ Record::Forgotten, Joined, Born ─▶ Telling (bounded) ─▶ Event::InstancesSeen ─▶ the registry, which takes its time
+//!  ledger at the start ─┐
+//!  engine ─▶ Record::Forgotten, Joined, Born ─▶ Telling: the last word of each instance ─▶ Event::InstancesSeen ─▶ the registry
 //! ```
 //!
 //! The engine asked the cloud by the instance's id before it says that one is gone; a record of a machine is nothing that the
-//! registry could judge by itself. What does not fit into the queue is lost and said so: then a record stays that nobody needs.
-//! What is only out of sight (a mark was taken off) is not told: such a machine lives.
+//! registry could judge by itself. A slow registry delays what it is told and loses nothing: of each instance the last word
+//! counts, so that what waits is bounded by the fleet. What the last process may have told in vain before it ended is in its
+//! ledger, and is told again. What is only out of sight (a mark was taken off) is not told: such a machine lives.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use reveille_core::model::id::{InstanceId, RosterName};
 use reveille_core::model::incident::MachineKey;
@@ -16,62 +21,79 @@ use reveille_registrar::server::Hand;
 use reveille_wire::agent::Word;
 use tokio::sync::mpsc;
 
-/// Records that may wait for the registration server.
-const RECORDS_MAX: usize = 1024;
-
-/// Instances, and whether they are gone.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Sighted {
-    instances: Vec<InstanceId>,
-    gone: bool,
-}
+/// Of each instance whether it is gone, since the registry was last told.
+type Told = Arc<Mutex<BTreeMap<InstanceId, bool>>>;
 
 /// The engine's end.
 #[derive(Clone, Debug)]
-pub(crate) struct Telling(mpsc::Sender<Sighted>);
+pub(crate) struct Telling {
+    told: Told,
+    wake: mpsc::Sender<()>,
+}
+
+/// The registration server's end.
+#[derive(Debug)]
+pub(crate) struct Sighted {
+    told: Told,
+    woken: mpsc::Receiver<()>,
+}
 
 impl Telling {
     /// Both ends.
-    pub(crate) fn new() -> (Self, mpsc::Receiver<Sighted>) {
-        let (sender, receiver) = mpsc::channel(RECORDS_MAX);
-        (Self(sender), receiver)
+    pub(crate) fn new() -> (Self, Sighted) {
+        let told = Told::default();
+        let (wake, woken) = mpsc::channel(1);
+        (Self { told: told.clone(), wake }, Sighted { told, woken })
     }
 
     /// Passes on what a record says of instances; most say nothing.
     pub(crate) fn tell(&self, record: &Record) {
-        let Some(sighted) = read(record) else { return };
-        if self.0.try_send(sighted).is_err() && !self.0.is_closed() {
-            tracing::warn!(
-                "the registration server does not keep up: records of machines that are gone stay there"
-            );
+        let (instances, gone) = read(record);
+        if instances.is_empty() {
+            return;
         }
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        told.extend(instances.into_iter().map(|instance| (instance, gone)));
+        // One wake-up that waits already is enough for all that is told.
+        let _ = self.wake.try_send(());
     }
 }
 
-fn read(record: &Record) -> Option<Sighted> {
+impl Sighted {
+    /// What was told since the last time, those that are gone apart from those in sight; none once nobody tells any more.
+    async fn next(&mut self) -> Option<[(Vec<Word>, bool); 2]> {
+        self.woken.recv().await?;
+        let told = std::mem::take(&mut *self.told.lock().unwrap_or_else(PoisonError::into_inner));
+        let of = |wanted: bool| {
+            let ids = told.iter().filter(|(_, gone)| **gone == wanted).map(|(id, _)| Word::cut(id.as_str()));
+            (ids.collect(), wanted)
+        };
+        Some([of(true), of(false)])
+    }
+}
+
+fn read(record: &Record) -> (Vec<InstanceId>, bool) {
     let (machines, gone): (Vec<&MachineKey>, bool) = match record {
         Record::Forgotten { machines, .. } => (machines.iter().collect(), true),
         Record::Joined { machines, .. } => (machines.iter().map(|joined| &joined.machine).collect(), false),
         Record::Born { machine, .. } => (vec![machine], false),
-        _ => return None,
+        _ => return (Vec::new(), false),
     };
-    let instances: Vec<InstanceId> = machines
-        .into_iter()
-        .filter_map(|machine| match machine {
-            MachineKey::Instance(_, id) => Some(id.clone()),
-            _ => None,
-        })
-        .collect();
-    (!instances.is_empty()).then_some(Sighted { instances, gone })
+    let instances = machines.into_iter().filter_map(|machine| match machine {
+        MachineKey::Instance(_, id) => Some(id.clone()),
+        _ => None,
+    });
+    (instances.collect(), gone)
 }
 
 /// Passes on until nobody says anything any more.
-pub(super) async fn pass_on(hand: Hand, roster: RosterName, mut sighted: mpsc::Receiver<Sighted>) {
-    while let Some(Sighted { instances, gone }) = sighted.recv().await {
-        let instances = instances.iter().map(|id| Word::cut(id.as_str())).collect();
-        let event = Event::InstancesSeen { roster: roster.clone(), instances, gone };
-        if hand.say(event).await.is_err() {
-            return;
+pub(super) async fn pass_on(hand: Hand, roster: RosterName, mut sighted: Sighted) {
+    while let Some(told) = sighted.next().await {
+        for (instances, gone) in told.into_iter().filter(|(instances, _)| !instances.is_empty()) {
+            let event = Event::InstancesSeen { roster: roster.clone(), instances, gone };
+            if hand.say(event).await.is_err() {
+                return;
+            }
         }
     }
 }
@@ -83,22 +105,40 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn what_a_record_says_of_instances_is_whether_they_are_gone_and_most_say_nothing() {
+    fn machine(id: &str) -> MachineKey {
+        MachineKey::Instance("os".into(), id.into())
+    }
+
+    fn words(ids: &[&str]) -> Vec<Word> {
+        ids.iter().map(|id| Word::cut(id)).collect()
+    }
+
+    #[tokio::test]
+    async fn what_a_record_says_of_instances_is_whether_they_are_gone_and_most_say_nothing() {
         let at = Time::from_ms(1);
-        let machine = |id: &str| MachineKey::Instance("os".into(), id.into());
         let node = MachineKey::Node("n1".into());
-        let (telling, mut told) = Telling::new();
-        telling.tell(&Record::Forgotten { at, machines: vec![machine("i1"), node.clone(), machine("i2")] });
-        telling.tell(&Record::Forgotten { at, machines: vec![node] });
+        let (telling, mut sighted) = Telling::new();
+        telling.tell(&Record::Forgotten { at, machines: vec![node.clone()] });
         telling.tell(&Record::Departed { at, machines: vec![machine("i3")] });
+        telling.tell(&Record::Forgotten { at, machines: vec![machine("i1"), node, machine("i2")] });
+        assert_eq!(sighted.next().await, Some([(words(&["i1", "i2"]), true), (Vec::new(), false)]));
         telling.tell(&Record::Born { at, machine: machine("i1") });
         let joined = Joined { machine: machine("i2"), node: "n2".into(), pool: None };
         telling.tell(&Record::Joined { at, machines: vec![joined] });
         drop(telling);
-        let all: Vec<Sighted> = std::iter::from_fn(|| told.try_recv().ok()).collect();
-        let sighted =
-            |ids: &[&str], gone| Sighted { instances: ids.iter().map(|id| (*id).into()).collect(), gone };
-        assert_eq!(all, [sighted(&["i1", "i2"], true), sighted(&["i1"], false), sighted(&["i2"], false)]);
+        assert_eq!(sighted.next().await, Some([(Vec::new(), true), (words(&["i1", "i2"]), false)]));
+        assert_eq!(sighted.next().await, None);
+    }
+
+    #[tokio::test]
+    async fn a_registry_that_is_slow_is_told_the_last_word_of_each_and_misses_none() {
+        let at = Time::from_ms(1);
+        let (telling, mut sighted) = Telling::new();
+        for number in 0..5_000 {
+            telling.tell(&Record::Forgotten { at, machines: vec![machine(&format!("i{number:04}"))] });
+        }
+        telling.tell(&Record::Born { at, machine: machine("i0007") });
+        let [(gone, _), (here, _)] = sighted.next().await.unwrap();
+        assert_eq!((gone.len(), here), (4_999, words(&["i0007"])));
     }
 }

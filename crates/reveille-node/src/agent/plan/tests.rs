@@ -17,7 +17,10 @@ fn a_file_of_a_plan_lies_where_a_nodes_configuration_does_and_nowhere_else() {
     for path in ["/etc/passwd", "/etc/kubernetes/../passwd", "etc/kubernetes/a", "/root/.ssh/authorized_keys"]
     {
         assert!(
-            matches!(write(&root, 3, path, "0600", "x"), Err(PlanError::Place { step: 3, .. })),
+            matches!(
+                write(&root, 3, path, "0600", "x"),
+                Err(PlanError::NotAllowed(NotAllowed::Place { step: 3, .. }))
+            ),
             "{path}"
         );
     }
@@ -80,7 +83,10 @@ fn a_path_that_only_begins_like_a_place_of_a_plan_is_none() {
         "/etc/kubernetes/a\0b",
     ] {
         let refused = write(&root, 3, path, "0600", "x");
-        assert!(matches!(refused, Err(PlanError::Place { step: 3, .. })), "{path}: {refused:?}");
+        assert!(
+            matches!(refused, Err(PlanError::NotAllowed(NotAllowed::Place { step: 3, .. }))),
+            "{path}: {refused:?}"
+        );
     }
     assert!(!root.has("/etc/crictl.yamlEVIL"));
     for path in ["/etc/crictl.yaml", "/etc/kubernetes/a", "/etc/rancher/k3s/registries.yaml"] {
@@ -181,7 +187,7 @@ fn a_plan_with_one_thing_too_many_is_refused_before_anything_of_it_is_done() {
     };
     may_be_followed(&whole(plan(Kind::Kubeadm, None))).unwrap();
     let refused = may_be_followed(&whole(plan(Kind::Kubeadm, Some("skipPhases: [preflight]"))));
-    assert!(matches!(refused, Err(PlanError::Config { step: 1, .. })), "{refused:?}");
+    assert!(matches!(refused, Err(PlanError::NotAllowed(NotAllowed::Config { step: 1, .. }))), "{refused:?}");
     assert!(matches!(may_be_followed(&plan(Kind::Kubeadm, None)), Err(PlanError::Checksum(7))));
 }
 

@@ -1,14 +1,50 @@
 //! What a plan may say: where its files may lie, which modes they may have, and which fields its configuration may hold.
 //!
 //! Each is a list of what is known to be harmless, and what is not on it is refused with its step and its place, before anything
-//! of the plan is carried out: a server that was taken over is held to what a node is configured with, and a person who wrote a
-//! field that is not taken learns it at once. Paths are compared name by name, fields by their whole name.
+//! of the plan is carried out. The agent asks it, so that a server that was taken over is held to what a node is configured with;
+//! the server asks it when it reads the file of plans, so that a person who wrote a field that is not taken learns it at once.
+//! Paths are compared name by name, fields by their whole name. What a file holds is not looked into.
 
-use reveille_wire::agent::plan::{JoinOrder, Plan, Step};
 use serde_json::{Map, Value};
+use thiserror::Error;
 
-use super::PlanError;
-use crate::target::Kind;
+use super::plan::{JoinOrder, Plan, Step};
+use super::words::Distribution;
+
+/// What a plan may not say, by its step.
+#[derive(Debug, Error)]
+pub enum NotAllowed {
+    /// A file of it lies where no node's configuration does.
+    #[error("step {step}: {path} is no place for a plan's file; it takes {}", places())]
+    Place {
+        /// Which step.
+        step: usize,
+        /// Where.
+        path: String,
+    },
+    /// A file of it would be others' to write, or become somebody when it is run.
+    #[error(
+        "step {step}: {path} is to have the mode {mode:?}; a plan's file is its owner's alone to write, and never setuid: write 0600, 0640, 0644 or 0755"
+    )]
+    Mode {
+        /// Which step.
+        step: usize,
+        /// Where.
+        path: String,
+        /// As the plan says it.
+        mode: String,
+    },
+    /// Its configuration says what a plan may not say.
+    #[error("step {step}: {place} is not taken from a plan: {what}")]
+    Config {
+        /// Which step.
+        step: usize,
+        /// Where in it.
+        place: String,
+        /// Why, and what is taken.
+        what: String,
+    },
+}
 
 /// Files are taken in these folders and those below them.
 const FOLDERS: [&[&str]; 6] = [
@@ -23,6 +59,8 @@ const FOLDERS: [&[&str]; 6] = [
 const FILES: [&[&str]; 1] = [&["etc", "crictl.yaml"]];
 /// What a file's mode may hold: others may read and run, and nobody but the owner writes.
 const MODE_MOST: u32 = 0o755;
+
+const NO_MAPPING: &str = "it is no mapping in YAML, in one document";
 
 /// Fields of kubeadm's JoinConfiguration. What `discovery` says is replaced by the plan's own server, pins and token.
 const KUBEADM: [&str; 5] = ["apiVersion", "kind", "discovery", "nodeRegistration", "timeouts"];
@@ -100,15 +138,29 @@ const KUBELET: [&str; 37] = [
 /// Arguments of k3s's and RKE2's kube-proxy.
 const PROXY: [&str; 4] = ["conntrack-max-per-core", "metrics-bind-address", "proxy-mode", "v"];
 
+/// The places of a plan's files, for a person.
+fn places() -> String {
+    let files = FILES.iter().map(|names| format!("/{}", names.join("/")));
+    let folders = FOLDERS.iter().map(|names| format!("/{}/…", names.join("/")));
+    files.chain(folders).collect::<Vec<_>>().join(", ")
+}
+
 /// All of the plan may be carried out.
-pub(super) fn check(plan: &Plan) -> Result<(), PlanError> {
+///
+/// # Errors
+///
+/// The first step that says what a plan may not say.
+pub fn check(plan: &Plan) -> Result<(), NotAllowed> {
     for (number, step) in plan.steps.iter().enumerate() {
         match step {
             Step::WriteFile { path, mode: octal, .. } => {
                 place(number, path)?;
                 mode(number, path, octal)?;
             }
-            Step::Join(order) => drop(config(number, order)?),
+            Step::Join(JoinOrder { distribution, config: Some(text), .. }) => {
+                drop(config(number, *distribution, text)?);
+            }
+            Step::Join(_) => {}
             Step::RestartKubelet {} => {}
         }
     }
@@ -116,41 +168,53 @@ pub(super) fn check(plan: &Plan) -> Result<(), PlanError> {
 }
 
 /// A plan may write there.
-pub(super) fn place(step: usize, path: &str) -> Result<(), PlanError> {
+///
+/// # Errors
+///
+/// It is no place for a plan's file.
+pub fn place(step: usize, path: &str) -> Result<(), NotAllowed> {
     let names: Vec<&str> = path.strip_prefix('/').unwrap_or_default().split('/').collect();
     let is_plain = names.iter().all(|name| !matches!(*name, "" | "." | "..") && !name.contains('\0'));
     let is_below = FOLDERS.iter().any(|folder| names.len() > folder.len() && names.starts_with(folder));
     if is_plain && (is_below || FILES.contains(&names.as_slice())) {
         return Ok(());
     }
-    Err(PlanError::Place { step, path: path.to_owned() })
+    Err(NotAllowed::Place { step, path: path.to_owned() })
 }
 
 /// The mode that a file gets.
-pub(super) fn mode(step: usize, path: &str, octal: &str) -> Result<u32, PlanError> {
+///
+/// # Errors
+///
+/// It is none, or others could write the file, or run it as its owner.
+pub fn mode(step: usize, path: &str, octal: &str) -> Result<u32, NotAllowed> {
     let is_octal = !octal.is_empty() && octal.bytes().all(|byte| matches!(byte, b'0'..=b'7'));
     let mode = is_octal.then(|| u32::from_str_radix(octal, 8).ok()).flatten();
-    mode.filter(|mode| mode & !MODE_MOST == 0).ok_or_else(|| PlanError::Mode {
+    mode.filter(|mode| mode & !MODE_MOST == 0).ok_or_else(|| NotAllowed::Mode {
         step,
         path: path.to_owned(),
         mode: octal.to_owned(),
     })
 }
 
-/// The configuration that a join brings, as far as it may; none where it brings none.
-pub(super) fn config(step: usize, order: &JoinOrder) -> Result<Option<Value>, PlanError> {
-    let Some(text) = &order.config else { return Ok(None) };
-    let refused =
-        |place: &str, what: &str| PlanError::Config { step, place: place.to_owned(), what: what.to_owned() };
-    let Ok(Value::Object(mut map)) = serde_saphyr::from_str::<Value>(text) else {
-        return Err(refused("config", "it is no mapping in YAML, in one document"));
+/// The configuration that a join brings, in the shape that is written.
+///
+/// # Errors
+///
+/// It cannot be read, or holds a field that is not taken.
+pub fn config(step: usize, distribution: Distribution, text: &str) -> Result<Value, NotAllowed> {
+    let refused = |(place, what)| NotAllowed::Config { step, place, what };
+    let mut map = match serde_saphyr::from_str::<Value>(text) {
+        Ok(Value::Object(map)) => map,
+        Ok(_) => return Err(refused(("config".to_owned(), NO_MAPPING.to_owned()))),
+        Err(cause) => return Err(refused(("config".to_owned(), format!("{NO_MAPPING}: {cause}")))),
     };
-    let checked = match order.distribution {
-        Kind::Kubeadm => kubeadm(&mut map),
-        Kind::K3s | Kind::Rke2 => agent(&map),
+    let checked = match distribution {
+        Distribution::Kubeadm => kubeadm(&mut map),
+        Distribution::K3s | Distribution::Rke2 => agent(&map),
     };
-    checked.map_err(|(place, what)| refused(&format!("config.{place}"), &what))?;
-    Ok(Some(Value::Object(map)))
+    checked.map_err(|(place, what)| refused((format!("config.{place}"), what)))?;
+    Ok(Value::Object(map))
 }
 
 /// A place that is refused, and why.

@@ -56,7 +56,9 @@ async fn ten_come(server: &Apart, token: &Secret, from: u32) -> (usize, Duration
         let begun = Instant::now();
         let invited = who(from + number);
         let tried = server.enrol(token, &invited);
-        if !matches!(tokio::time::timeout(Duration::from_secs(10), tried).await, Ok(Ok(_))) {
+        let came = tokio::time::timeout(Duration::from_secs(10), tried).await;
+        if !matches!(came, Ok(Ok(_))) {
+            println!("{came:?}");
             return (usize::try_from(number).unwrap(), begun.elapsed());
         }
         slowest = slowest.max(begun.elapsed());

@@ -8,11 +8,12 @@ use std::sync::Arc;
 
 use crate::effect::{Call, Outcome};
 use crate::model::agent::AgentHold;
+use crate::model::attempt::Attempt;
 use crate::model::before::{ActionMark, Before};
 use crate::model::id::{
     AgentId, ClusterUid, Fence, IncidentId, InstanceId, IntentId, NodeName, PoolName, ZoneName,
 };
-use crate::model::incident::{Attempt, FaultKind, Finding, IncidentKey, MachineKey};
+use crate::model::incident::{FaultKind, Finding, IncidentKey, MachineKey};
 use crate::model::time::Time;
 use crate::model::trace::Trace;
 

@@ -96,7 +96,7 @@ fn line(record: &Record) -> String {
         Record::Intended { intent, incident, call, .. } => {
             format!("{intent} intended for {incident}: {call}")
         }
-        Record::Tried { incident, attempt, .. } => format!("{incident} had tried: {}", attempt.what),
+        Record::Tried { incident, attempt, .. } => format!("{incident} had tried: {}", attempt.call),
         Record::CarriedOver { incident, rung, tries, .. } => {
             format!("{incident} stands on rung {rung}, tried {tries} times")
         }

@@ -8,12 +8,16 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use reveille_core::effect::{Call, Outcome};
 use reveille_core::event::{Pause, PauseScope};
+use reveille_core::model::attempt::{Attempt, Ending, Readback};
 use reveille_core::model::cause::Cause;
 use reveille_core::model::id::{CloudName, IncidentId, InstanceId, IntentId, NodeName, PoolName};
 use reveille_core::model::incident::{
-    Asked, Attempt, Confidence, Evidence, FaultKind, Finding, Incident, IncidentKey, MachineKey, Subject,
+    Asked, Confidence, Evidence, FaultKind, Finding, Incident, IncidentKey, MachineKey, Subject,
 };
+use reveille_core::model::instance::Mark;
+use reveille_core::model::roster::Ownership;
 use reveille_core::model::stage::Stage;
 use reveille_core::model::time::{Span, Time};
 use reveille_wire::report::{
@@ -48,14 +52,28 @@ fn finding() -> Finding {
     }
 }
 
+fn answered(outcome: Outcome) -> Option<Ending> {
+    Some(Ending::Answered { at: NOW - Span::from_s(60), outcome })
+}
+
 fn attempt() -> Attempt {
     Attempt {
         intent: IntentId(9),
-        what: Arc::from("set the groups of port 5f0c to k8s-nodes"),
+        call: Call::SetPortGroups {
+            cloud: "os".into(),
+            port: "5f0c".into(),
+            groups: vec!["k8s-nodes".into()],
+            if_revision: 4,
+            instance: "7f3a".into(),
+            owned: Ownership::of_cluster(Mark::Tag(Arc::from("k8s"))),
+        },
         at: NOW - Span::from_s(61),
-        outcome: Some((NOW - Span::from_s(60), Arc::from("accepted"))),
-        verdict: Some((NOW - Span::from_s(59), false, Arc::from("still without it"))),
-        denied: false,
+        ending: answered(Outcome::Accepted { request: None }),
+        readback: Some(Readback {
+            at: NOW - Span::from_s(59),
+            held: false,
+            text: Arc::from("still without it"),
+        }),
         seen: false,
     }
 }
@@ -323,21 +341,24 @@ fn incidents() -> Report {
 
 #[test]
 fn a_try_counts_as_requested_once_its_call_was_made() {
-    let said = |outcome: Option<&str>, held: Option<bool>| {
-        let at = NOW - Span::from_s(60);
-        let attempt = Attempt {
-            outcome: outcome.map(|text| (at, Arc::from(text))),
-            verdict: held.map(|held| (at, held, Arc::from("seen"))),
-            ..attempt()
-        };
+    let at = NOW - Span::from_s(60);
+    let said = |ending: Option<Ending>, held: Option<bool>| {
+        let readback = held.map(|held| Readback { at, held, text: Arc::from("seen") });
+        let attempt = Attempt { ending, readback, ..attempt() };
         let report = AttemptReport::new(&attempt, NOW);
         (report.requested, report.verified)
     };
     assert_eq!(said(None, None), (false, false), "under way");
-    assert_eq!(said(Some("dropped: paused"), None), (false, false), "never called");
-    assert_eq!(said(Some("accepted"), None), (true, false));
-    assert_eq!(said(Some("accepted"), Some(false)), (true, false), "accepted, and nothing happened");
-    assert_eq!(said(Some("no answer in time"), Some(true)), (true, true), "it took effect all the same");
+    assert_eq!(
+        said(Some(Ending::Dropped { at, why: Arc::from("paused") }), None),
+        (false, false),
+        "never called"
+    );
+    let accepted = || answered(Outcome::Accepted { request: None });
+    let unknown = answered(Outcome::Unknown { text: Arc::from("no answer in time") });
+    assert_eq!(said(accepted(), None), (true, false));
+    assert_eq!(said(accepted(), Some(false)), (true, false), "accepted, and nothing happened");
+    assert_eq!(said(unknown, Some(true)), (true, true), "it took effect all the same");
 }
 
 fn doctor() -> Report {

@@ -12,9 +12,10 @@ use crate::diagnose::gathered::Gathered;
 use crate::diagnose::{hosting, service, witness};
 use crate::effect::{Call, Look};
 use crate::guard::{Guard, stands};
+use crate::model::attempt::Attempt;
 use crate::model::id::{InstanceName, PoolName};
 use crate::model::incident::{
-    Attempt, Evidence, FaultKind, Finding, Incident, IncidentKey, Line, MachineKey, Subject,
+    Evidence, FaultKind, Finding, Incident, IncidentKey, Line, MachineKey, Subject,
 };
 use crate::model::instance::InstanceState;
 use crate::model::roster::Pool;
@@ -393,7 +394,8 @@ impl State {
         let same = unmended.map(|closed| &closed.incident).find(|last| last.key == *key);
         let Some(last) = same else { return (0, 0) };
         // What took effect, or had no verdict yet, when the other fault came has not helped: here is the fault again.
-        let in_vain = |tried: &Attempt| !tried.came_to_nothing() && (tried.verdict.is_none() || tried.held());
+        let in_vain =
+            |tried: &Attempt| !tried.came_to_nothing() && (tried.readback.is_none() || tried.held());
         let tries = last.tries + u32::from(last.attempts.last().is_some_and(in_vain));
         let rung = ladder::ladder(key.kind).get(usize::from(last.rung));
         let used_up = rung.is_some_and(|rung| tries >= rung.tries(self.roster.timing.tries));

@@ -5,8 +5,7 @@
 
 use std::sync::Arc;
 
-use crate::effect::Outcome;
-use crate::model::id::RequestId;
+use crate::model::attempt::{Ending, Readback};
 use crate::model::incident::{Incident, MachineKey, Subject};
 use crate::observe::cloud::Left;
 use crate::plan::budget::{Tried, Width};
@@ -134,11 +133,13 @@ impl State {
                 domain: flight.domain.clone(),
             });
             let intent = attempt.intent;
-            if let Some((at, said)) = &attempt.outcome {
-                records.push(Record::Ended { at: *at, intent, outcome: said_before(said) });
+            match attempt.ending.clone() {
+                Some(Ending::Answered { at, outcome }) => records.push(Record::Ended { at, intent, outcome }),
+                Some(Ending::Dropped { at, why }) => records.push(Record::Dropped { at, intent, why }),
+                None => {}
             }
-            if let Some((at, held, text)) = &attempt.verdict {
-                records.push(Record::Judged { at: *at, intent, held: *held, text: text.clone() });
+            if let Some(Readback { at, held, text }) = attempt.readback.clone() {
+                records.push(Record::Judged { at, intent, held, text });
             }
         }
         if let (Some(asked), Subject::Machine(machine)) = (&incident.asked, &incident.key.subject) {
@@ -158,20 +159,4 @@ impl State {
             records.push(Record::GivenUp { at: self.now, incident: id, why: Arc::from("as before") });
         }
     }
-}
-
-/// What a call was answered, from the words that are kept of it.
-fn said_before(said: &str) -> Outcome {
-    let text = |words: &str| Arc::from(words);
-    if let Some(words) = said.strip_prefix("failed: ") {
-        return Outcome::Failed { retry_after: None, text: text(words) };
-    }
-    if let Some(words) = said.strip_prefix("accepted") {
-        let request = words.strip_prefix(" (").and_then(|words| words.strip_suffix(')'));
-        return Outcome::Accepted { request: request.map(RequestId::from) };
-    }
-    if let Some(words) = said.strip_prefix("was so already: ") {
-        return Outcome::AlreadySo { text: text(words) };
-    }
-    Outcome::Unknown { text: text(said.strip_prefix("unknown: ").unwrap_or(said)) }
 }

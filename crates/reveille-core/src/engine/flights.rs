@@ -12,8 +12,9 @@ use std::sync::Arc;
 
 use crate::effect::{Call, Effect, Look, Outcome};
 use crate::guard::{Guard, stands};
+use crate::model::attempt::{Attempt, Ending};
 use crate::model::id::{IncidentId, IntentId, RecordId};
-use crate::model::incident::{Attempt, DROPPED, FaultKind, IncidentKey};
+use crate::model::incident::{FaultKind, IncidentKey};
 use crate::model::time::{Span, Time};
 use crate::plan::budget::{Counted, Flight, Phase, normalise_fault};
 use crate::plan::decide::{self, Decision, Next};
@@ -113,8 +114,7 @@ impl State {
         }
         let (now, timing) = (self.now, self.roster.timing);
         let Some(case) = self.cases.get_mut(key) else { return false };
-        let what = call.to_string();
-        let held = |tried: &&Attempt| *tried.what == *what && tried.held();
+        let held = |tried: &&Attempt| tried.call.is_same_change(call) && tried.held();
         let Some(last) = case.incident.attempts.iter().rev().find(held).map(|tried| tried.intent) else {
             return false;
         };
@@ -199,7 +199,7 @@ impl State {
                 case.incident.rung = position;
                 case.incident.tries = 0;
             }
-            if let Some(replaced) = case.incident.begin_attempt(intent, Arc::from(call.to_string()), at) {
+            if let Some(replaced) = case.incident.begin_attempt(intent, call.clone(), at) {
                 self.begun_for.remove(&replaced);
             }
         }
@@ -290,7 +290,7 @@ impl State {
                 let at = self.now;
                 self.book.not_deleted(&flight.call);
                 self.note_attempt(&flight.key, intent, |attempt| {
-                    attempt.outcome = Some((at, Arc::from(format!("{DROPPED}{why}"))));
+                    attempt.ending = Some(Ending::Dropped { at, why: why.clone() });
                 });
                 self.record(Record::Dropped { at, intent, why });
                 self.ripe.insert(flight.key);
@@ -350,9 +350,10 @@ impl State {
             return;
         };
         let at = self.now;
-        let text: Arc<str> = Arc::from(outcome.to_string());
         self.record(Record::Ended { at, intent, outcome: outcome.clone() });
-        self.note_attempt(&flight.key, intent, |attempt| attempt.outcome = Some((at, text)));
+        self.note_attempt(&flight.key, intent, |attempt| {
+            attempt.ending = Some(Ending::Answered { at, outcome: outcome.clone() });
+        });
         if outcome.denies() {
             self.nothing_came_of(&flight, &outcome);
         }
@@ -416,7 +417,6 @@ impl State {
             }
             Outcome::Denied { .. } if stands(Guard::RightsReturn) => {
                 self.book.flights.remove(&intent);
-                self.note_attempt(&flight.key, intent, |attempt| attempt.denied = true);
                 self.wait_to_make_it(flight, self.roster.timing.backoff_min);
             }
             // What is harsher needs more of a reason than that this was refused, and what was refused may be allowed in an hour:

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use crate::effect::{Call, Look, Outcome, ReadError};
 use crate::event::Answer;
 use crate::guard::{Guard, stands};
+use crate::model::attempt::Ending;
 use crate::model::before::{ActionMark, Before};
 use crate::model::id::{IntentId, PoolName};
 use crate::model::incident::{IncidentKey, MachineKey, Subject};
@@ -257,7 +258,8 @@ impl State {
     fn may_boot_twice(&self, flight: &Flight) -> bool {
         let Some(case) = self.cases.get(&flight.key) else { return false };
         let Some((last, earlier)) = case.incident.attempts.split_last() else { return false };
-        earlier.iter().any(|it| it.what == last.what && it.may_come_late()) && stands(Guard::UnseenPatience)
+        earlier.iter().any(|it| it.call.is_same_change(&last.call) && it.may_come_late())
+            && stands(Guard::UnseenPatience)
     }
 
     /// How long a machine that boots may take until it has been well for its dwell.
@@ -293,8 +295,8 @@ impl State {
         }
         // An answer that never came, and nothing to be seen of it: that was no try, and no reason for a harsher step.
         let unmade = self.attempt(&flight.key, intent).filter(|attempt| attempt.came_to_nothing());
-        match unmade.and_then(|attempt| attempt.outcome.clone()) {
-            Some((_, said)) if flight.rung.class() == Class::Reboot && stands(Guard::RightsReturn) => {
+        match unmade.and_then(|attempt| attempt.ending.as_ref()).map(Ending::to_string) {
+            Some(said) if flight.rung.class() == Class::Reboot && stands(Guard::RightsReturn) => {
                 self.postpone(flight, Span::ZERO, &said);
             }
             _ => self.try_again(flight),
@@ -356,7 +358,7 @@ impl State {
             if let Some(counted) = &flight.counted {
                 self.count_fault_of(counted);
             }
-            let judged = self.attempt(&flight.key, intent).is_some_and(|attempt| attempt.verdict.is_some());
+            let judged = self.attempt(&flight.key, intent).is_some_and(|attempt| attempt.readback.is_some());
             let although =
                 if judged { "it was read back as not done" } else { "the call was answered as failed" };
             self.took_effect(intent, &flight, Arc::from(format!("it goes, although {although}")));

@@ -11,8 +11,9 @@ use std::sync::Arc;
 use crate::diagnose::gathered::Gathered;
 use crate::effect::{Call, Outcome};
 use crate::guard::{Guard, stands};
+use crate::model::attempt::{Attempt, Ending};
 use crate::model::id::{IncidentId, IntentId};
-use crate::model::incident::{Asked, Attempt, DROPPED, Incident, IncidentKey};
+use crate::model::incident::{Asked, Incident, IncidentKey};
 use crate::model::roster::Roster;
 use crate::model::time::{Span, Time};
 use crate::observe::cloud::Left;
@@ -193,7 +194,7 @@ impl Replay {
     fn take_outcome(&mut self, at: Time, intent: IntentId, outcome: Outcome) {
         if let Some(flight) = self.state.book.flights.get(&intent).cloned() {
             // One that was answered late has two outcomes, and was one request.
-            if self.state.attempt(&flight.key, intent).is_none_or(|attempt| attempt.outcome.is_none()) {
+            if self.state.attempt(&flight.key, intent).is_none_or(|attempt| attempt.ending.is_none()) {
                 self.state.book.count_requested(flight.rung);
             }
             if outcome.denies() {
@@ -210,9 +211,8 @@ impl Replay {
                 self.state.book.doubt(intent, &Flight { phase: Phase::Calling { since: at }, ..flight });
             }
         }
-        let text = Arc::from(outcome.to_string());
-        let denied = matches!(outcome, Outcome::Denied { .. });
-        self.note(intent, |attempt| (attempt.outcome, attempt.denied) = (Some((at, text)), denied));
+        let ending = Ending::Answered { at, outcome: outcome.clone() };
+        self.note(intent, |attempt| attempt.ending = Some(ending));
         match outcome {
             Outcome::Accepted { .. } | Outcome::AlreadySo { .. } | Outcome::Unknown { .. } => {}
             // What was refused for good is not asked again: the next rung.
@@ -236,7 +236,6 @@ impl Replay {
             Record::Intended { at, intent, incident, rung, call, before, domain, .. } => {
                 state.numbers.intent = state.numbers.intent.max(intent);
                 let Some(key) = self.keys.get(&incident).cloned() else { return };
-                let what = Arc::from(call.to_string());
                 let Some(step) = ladder::ladder(key.kind).get(usize::from(rung)).copied() else { return };
                 if step.class().is_destructive() {
                     state.book.begin(at);
@@ -249,7 +248,7 @@ impl Replay {
                     incident,
                     key: key.clone(),
                     rung: step,
-                    call,
+                    call: call.clone(),
                     before,
                     domain,
                     phase,
@@ -260,14 +259,14 @@ impl Replay {
                 self.open_intents.insert(intent, key);
                 self.with(incident, |found| {
                     // The same again after it had held: it did not stick.
-                    let held = |tried: &Attempt| tried.held() && tried.what == what;
+                    let held = |tried: &Attempt| tried.held() && tried.call.is_same_change(&call);
                     if found.rung != rung {
                         found.tries = 0;
                     } else if found.attempts.iter().any(held) {
                         found.tries += 1;
                     }
                     found.rung = rung;
-                    found.begin_attempt(intent, what, at);
+                    found.begin_attempt(intent, call, at);
                 });
             }
             Record::Dropped { at, intent, why } => {
@@ -277,9 +276,7 @@ impl Replay {
                         state.book.unbegin(at);
                     }
                 }
-                self.note(intent, |attempt| {
-                    attempt.outcome = Some((at, Arc::from(format!("{DROPPED}{why}"))))
-                });
+                self.note(intent, |attempt| attempt.ending = Some(Ending::Dropped { at, why }));
                 self.open_intents.remove(&intent);
             }
             Record::Ended { at, intent, outcome } => self.take_outcome(at, intent, outcome),
@@ -476,7 +473,7 @@ impl Replay {
         // As in the process before (`land_closed`): a machine that is gone, as was wanted, keeps its slot until its pool is well;
         // anything else that was being proved is proved, or has nothing left to prove.
         let is_answered = self.state.cases.get(&key).is_some_and(|case| {
-            case.incident.attempts.last().is_some_and(|attempt| attempt.outcome.is_some())
+            case.incident.attempts.last().is_some_and(|attempt| attempt.ending.is_some())
         });
         let is_over = matches!(verdict, Verdict::Mended | Verdict::Recovered);
         let keeps = |flight: &Flight| match flight.phase {

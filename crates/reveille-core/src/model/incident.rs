@@ -7,6 +7,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::access::UserRef;
+use super::attempt::Attempt;
+use super::call::Call;
 use super::cause::Cause;
 use super::id::{CloudName, GroupId, IncidentId, InstanceId, IntentId, NodeName, PoolName, RouterId};
 use super::stage::Stage;
@@ -361,10 +363,9 @@ impl Incident {
 
     /// A try begins. Of the same that was not made over and over, the last stays: it is tried for as long as the fault lasts.
     /// Returns the try whose place it took.
-    pub fn begin_attempt(&mut self, intent: IntentId, what: Arc<str>, at: Time) -> Option<IntentId> {
-        let replaced = self.attempts.pop_if(|last| last.was_not_made() && last.what == what);
-        let (outcome, verdict, denied, seen) = (None, None, false, false);
-        self.attempts.push(Attempt { intent, what, at, outcome, verdict, denied, seen });
+    pub fn begin_attempt(&mut self, intent: IntentId, call: Call, at: Time) -> Option<IntentId> {
+        let replaced = self.attempts.pop_if(|last| last.was_not_made() && last.call.is_same_change(&call));
+        self.attempts.push(Attempt { intent, call, at, ending: None, readback: None, seen: false });
         replaced.map(|attempt| attempt.intent)
     }
 
@@ -373,126 +374,5 @@ impl Incident {
         let answered =
             |asked: &Asked| self.attempts.iter().any(|it| it.at >= asked.at && !it.came_to_nothing());
         self.asked.as_ref().is_some_and(|asked| !answered(asked))
-    }
-}
-
-impl Attempt {
-    /// The credential may not, or the other side was in no state for it: this was no try of the remedy.
-    fn was_not_made(&self) -> bool {
-        self.denied
-            || self
-                .outcome
-                .as_ref()
-                .is_some_and(|(_, said)| said.starts_with(MOVED) || said.starts_with(NOT_SENT))
-    }
-
-    /// Nothing happened: the call was not made, the other side did not take it, or nobody knows whether it was made and a
-    /// fresh read found nothing of it.
-    pub fn came_to_nothing(&self) -> bool {
-        let Some((_, outcome)) = &self.outcome else { return false };
-        let unseen = matches!(self.verdict, Some((_, false, _))) && !self.seen;
-        self.denied
-            || NOTHING.iter().any(|begins| outcome.starts_with(begins))
-            || (unseen && outcome.starts_with(UNKNOWN))
-    }
-
-    /// It may come to pass yet, for all that is known: it left us, was not turned down, and was not seen to take effect. What a
-    /// gateway answers with 504 is carried out all the same, at once or minutes later.
-    pub fn may_come_late(&self) -> bool {
-        let never = |said: &str| NEVER.iter().any(|begins| said.starts_with(begins));
-        !self.seen && !self.denied && self.outcome.as_ref().is_none_or(|(_, said)| !never(said))
-    }
-}
-
-/// Begins the outcome of an attempt whose call was never made.
-pub const DROPPED: &str = "dropped: ";
-/// Begin the outcome of an attempt whose call did nothing and may later, as [`crate::effect::Outcome`] says it.
-const NOTHING: [&str; 5] = [DROPPED, "failed: ", NOT_SENT, MOVED, "limit reached: "];
-/// Begin the outcome of an attempt that will not come to pass any more.
-const NEVER: [&str; 5] = [DROPPED, NOT_SENT, MOVED, "limit reached: ", "refused: "];
-/// Begins the outcome of an attempt whose call never left us.
-const NOT_SENT: &str = "not sent: ";
-/// Begins the outcome of an attempt whose subject had changed meanwhile.
-const MOVED: &str = "changed meanwhile: ";
-/// Begins the outcome of an attempt of which nobody knows whether its call was made.
-const UNKNOWN: &str = "unknown: ";
-
-/// One try: an intent, what the call said, and what a fresh read said.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Attempt {
-    /// The intent's number.
-    pub intent: IntentId,
-    /// What was to be done, in words.
-    pub what: Arc<str>,
-    /// When it was decided.
-    pub at: Time,
-    /// What the call said, once known.
-    pub outcome: Option<(Time, Arc<str>)>,
-    /// What a fresh read said: true when it held.
-    pub verdict: Option<(Time, bool, Arc<str>)>,
-    /// The credential lacked the right: nothing happened.
-    pub denied: bool,
-    /// A fresh read showed that it took effect, whatever came of it: that it did not help is another verdict.
-    pub seen: bool,
-}
-
-impl Attempt {
-    /// What a fresh read said of it.
-    pub fn judge(&mut self, at: Time, held: bool, text: Arc<str>) {
-        self.verdict = Some((at, held, text));
-        self.seen |= held;
-    }
-
-    /// A fresh read said that it took effect.
-    pub const fn held(&self) -> bool {
-        matches!(self.verdict, Some((_, true, _)))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::effect::Outcome;
-
-    /// An attempt's outcome is kept in words; these words decide whether a person's request was carried out.
-    #[test]
-    fn what_came_to_nothing_is_told_from_what_did_not() {
-        let text = || Arc::from("x");
-        let table = [
-            (Outcome::Accepted { request: None }, false, false, true),
-            (Outcome::AlreadySo { text: text() }, false, false, true),
-            (Outcome::Refused { text: text() }, false, false, false),
-            (Outcome::Denied { text: text() }, true, true, false),
-            (Outcome::Moved { text: text() }, true, true, false),
-            (Outcome::NotSent { text: text(), retry_after: None }, true, true, false),
-            (Outcome::Limit { limit: None, text: text() }, true, true, false),
-            (Outcome::Failed { text: text(), retry_after: None }, true, true, true),
-            (Outcome::Unknown { text: text() }, false, true, true),
-        ];
-        for (outcome, before_a_read, once_nothing_was_seen, late) in table {
-            let at = Time::from_ms(0);
-            let said = Some((at, Arc::from(outcome.to_string())));
-            let denied = matches!(outcome, Outcome::Denied { .. });
-            let bare = Attempt {
-                intent: IntentId(1),
-                what: text(),
-                at,
-                outcome: said,
-                verdict: None,
-                denied,
-                seen: false,
-            };
-            let read = Attempt { verdict: Some((at, false, text())), ..bare.clone() };
-            assert_eq!(bare.came_to_nothing(), before_a_read, "{outcome}");
-            assert_eq!(read.came_to_nothing(), once_nothing_was_seen, "{outcome}");
-            assert_eq!((bare.may_come_late(), read.may_come_late()), (late, late), "{outcome}");
-            let mut seen = bare;
-            seen.judge(at, true, text());
-            assert!(!seen.may_come_late(), "{outcome}");
-            // It took effect, and did not help: that was a try.
-            seen.judge(at, false, text());
-            assert!(!seen.may_come_late(), "{outcome}");
-            assert_eq!(seen.came_to_nothing(), before_a_read, "{outcome}");
-        }
     }
 }

@@ -5,7 +5,9 @@
 
 pub mod access;
 pub mod agent;
+pub mod attempt;
 pub mod before;
+pub mod call;
 pub mod cause;
 pub mod console;
 pub mod hearing;
@@ -18,6 +20,7 @@ pub mod intern;
 pub mod lease;
 pub mod network;
 pub mod node;
+pub mod outcome;
 pub mod roster;
 pub mod signs;
 pub mod stage;

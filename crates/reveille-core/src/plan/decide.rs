@@ -9,8 +9,9 @@ use std::sync::Arc;
 use crate::diagnose::gathered::hearing;
 use crate::effect::{Call, Look};
 use crate::guard::{Guard, stands};
+use crate::model::attempt::Ending;
 use crate::model::id::IntentId;
-use crate::model::incident::{Attempt, Confidence, FaultKind, Finding, IncidentKey, Subject};
+use crate::model::incident::{Confidence, FaultKind, Finding, IncidentKey, Subject};
 use crate::model::roster::Mode;
 use crate::model::time::{Span, Time};
 use crate::observe::cloud::Unlisted;
@@ -157,10 +158,11 @@ pub fn decide(desk: &Desk<'_>, case: &Case) -> Decision {
     }
     if let Some(until) = incident.not_before.filter(|until| desk.now < *until && stands(Guard::Backoff)) {
         let why = match incident.attempts.last() {
-            Some(Attempt { denied: true, outcome: Some((_, said)), what, .. }) => {
-                format!("{what}: {said}; tries again: give the credential this right")
+            Some(last) if last.denied() => {
+                let said = last.ending.as_ref().map(Ending::to_string).unwrap_or_default();
+                format!("{}: {said}; tries again: give the credential this right", last.call)
             }
-            Some(last) => format!("{}: time is given to show an effect, or to try again", last.what),
+            Some(last) => format!("{}: time is given to show an effect, or to try again", last.call),
             None => "backs off".to_owned(),
         };
         return Decision::just(Next::Wait { until, why: why.into() });
@@ -271,12 +273,11 @@ fn failed_for_another(desk: &Desk<'_>, case: &Case, call: &Call) -> Option<Time>
     if !matches!(call, Call::NudgeGroup { .. }) || !stands(Guard::Backoff) {
         return None;
     }
-    let what = call.to_string();
     let others = desk.nudged.iter().filter_map(|key| desk.cases.get(key));
     let others = others.filter(|other| other.incident.id != case.incident.id);
     let waits = others.filter_map(|other| {
         let last = other.incident.attempts.last()?;
-        let failed = *last.what == *what && last.outcome.is_some() && last.verdict.is_none();
+        let failed = last.call.is_same_change(call) && last.ending.is_some() && last.readback.is_none();
         other.incident.not_before.filter(|until| failed && desk.now < *until)
     });
     waits.max()

@@ -82,7 +82,7 @@ fn set_groups(desk: &Desk<'_>, case: &Case) -> Result<Call, NoCall> {
                     owned: marks(desk, seen)?,
                 };
                 // One port that loses its group over and over does not keep the others waiting.
-                if last.is_none_or(|last| *last.what != *call.to_string()) {
+                if last.is_none_or(|last| !last.call.is_same_change(&call)) {
                     return Ok(call);
                 }
                 again.get_or_insert(call);

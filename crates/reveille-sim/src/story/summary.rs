@@ -206,7 +206,7 @@ fn acts(incident: &Incident) -> impl Iterator<Item = Done> {
     incident.attempts.iter().map(|attempt| Done {
         at: attempt.at,
         label: incident.label.clone(),
-        what: attempt.what.clone(),
+        what: Arc::from(attempt.call.to_string()),
         held: attempt.held(),
     })
 }

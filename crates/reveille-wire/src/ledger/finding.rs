@@ -5,15 +5,16 @@
 
 use std::sync::Arc;
 
-use reveille_core::model::incident::{Attempt, Confidence, Evidence, Finding, Line};
+use reveille_core::effect::{Call, Outcome};
+use reveille_core::model::attempt::{Attempt, Ending, Readback};
+use reveille_core::model::incident::{Confidence, Evidence, Finding, Line};
 use reveille_core::model::stage::Stage;
 use reveille_core::model::time::Time;
 use serde::{Deserialize, Serialize};
 
 use super::FromWireError;
 use super::cause::{self, WireKnown};
-use super::mirror::{Mirror, mirror_struct};
-use crate::stamp::Stamp;
+use super::mirror::{Mirror, mirror_enum, mirror_struct};
 
 mirror_struct! {
     WireEvidence of Evidence {
@@ -36,17 +37,26 @@ mirror_struct! {
 mirror_struct! {
     WireAttempt of Attempt {
         intent: reveille_core::model::id::IntentId,
-        what: Arc<str>,
+        call: Call,
         at: Time,
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        outcome: Option<(Time, Arc<str>)>,
+        ending: Option<Ending>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        verdict: Option<(Time, bool, Arc<str>)>,
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        denied: bool,
+        readback: Option<Readback>,
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         seen: bool,
     }
+}
+
+mirror_enum! {
+    WireEnding of Ending by "is" {
+        "dropped" Dropped { at: Time, why: Arc<str> },
+        "answered" Answered { at: Time, outcome: Outcome },
+    }
+}
+
+mirror_struct! {
+    WireReadback of Readback { at: Time, held: bool, text: Arc<str> }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -64,23 +74,6 @@ pub(crate) struct WireFinding {
     against: Vec<WireEvidence>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     follows: Vec<Self>,
-}
-
-/// What a call said, and when.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct WireAnswer {
-    at: Stamp,
-    text: Arc<str>,
-}
-
-/// What a fresh read said, and when.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct WireJudgement {
-    at: Stamp,
-    held: bool,
-    text: Arc<str>,
 }
 
 impl Mirror for Finding {
@@ -109,29 +102,5 @@ impl Mirror for Finding {
             against: Vec::back(wire.against)?,
             follows: Vec::back(wire.follows)?,
         })
-    }
-}
-
-impl Mirror for (Time, Arc<str>) {
-    type Wire = WireAnswer;
-
-    fn out(&self) -> WireAnswer {
-        WireAnswer { at: Stamp(self.0), text: self.1.clone() }
-    }
-
-    fn back(wire: WireAnswer) -> Result<Self, FromWireError> {
-        Ok((wire.at.0, wire.text))
-    }
-}
-
-impl Mirror for (Time, bool, Arc<str>) {
-    type Wire = WireJudgement;
-
-    fn out(&self) -> WireJudgement {
-        WireJudgement { at: Stamp(self.0), held: self.1, text: self.2.clone() }
-    }
-
-    fn back(wire: WireJudgement) -> Result<Self, FromWireError> {
-        Ok((wire.at.0, wire.held, wire.text))
     }
 }

@@ -4,9 +4,10 @@
 use std::sync::Arc;
 
 use reveille_core::effect::{Call, Outcome};
+use reveille_core::model::attempt::Attempt;
 use reveille_core::model::before::{ActionMark, Before};
 use reveille_core::model::id::{ClusterUid, Fence, IncidentId, InstanceId, IntentId, PoolName};
-use reveille_core::model::incident::{Attempt, Finding, IncidentKey, MachineKey};
+use reveille_core::model::incident::{Finding, IncidentKey, MachineKey};
 use reveille_core::model::time::Time;
 use reveille_core::model::trace::Trace;
 use reveille_core::record::{AgentTold, Domain, Joined, Record, Verdict};

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use reveille_core::event::{Pause, PauseScope};
-use reveille_core::model::incident::{Asked, Attempt, Confidence, DROPPED, Evidence, Finding, MachineKey};
+use reveille_core::model::attempt::{Attempt, Ending};
+use reveille_core::model::incident::{Asked, Confidence, Evidence, Finding, MachineKey};
 use reveille_core::model::time::{Span, Time};
 use serde::{Deserialize, Serialize};
 
@@ -263,18 +264,18 @@ impl AskedReport {
 impl AttemptReport {
     /// A try of the core, as seen from `now`.
     pub fn new(attempt: &Attempt, now: Time) -> Self {
-        let (outcome, verdict) = (attempt.outcome.as_ref(), attempt.verdict.as_ref());
+        let (ending, readback) = (attempt.ending.as_ref(), attempt.readback.as_ref());
         Self {
             intent: attempt.intent.to_string(),
-            what: attempt.what.to_string(),
+            what: attempt.call.to_string(),
             decided: Ago::new(attempt.at, now),
-            ended: outcome.map(|(at, _)| Ago::new(*at, now)),
-            outcome: outcome.map(|(_, text)| text.to_string()),
-            judged: verdict.map(|(at, ..)| Ago::new(*at, now)),
-            held: verdict.map(|(_, held, _)| *held),
-            seen: verdict.map(|(.., text)| text.to_string()),
-            requested: outcome.is_some_and(|(_, text)| !text.starts_with(DROPPED)),
-            verified: verdict.is_some_and(|(_, held, _)| *held),
+            ended: ending.map(|ending| Ago::new(ending.at(), now)),
+            outcome: ending.map(Ending::to_string),
+            judged: readback.map(|readback| Ago::new(readback.at, now)),
+            held: readback.map(|readback| readback.held),
+            seen: readback.map(|readback| readback.text.to_string()),
+            requested: matches!(ending, Some(Ending::Answered { .. })),
+            verified: attempt.held(),
         }
     }
 }

@@ -44,7 +44,7 @@ pub(crate) fn tell(state: &State, record: &Record) {
             tracing::info!(roster, %incident, verdict, "{label}: {verdict}");
         }
         Record::Tried { incident, attempt, .. } => {
-            tracing::debug!(roster, %incident, intent = %attempt.intent, "tried before: {}", attempt.what);
+            tracing::debug!(roster, %incident, intent = %attempt.intent, "tried before: {}", attempt.call);
         }
         Record::Intended { .. } | Record::Dropped { .. } | Record::Ended { .. } | Record::Judged { .. } => {
             tell_intent(state, record);

@@ -31,7 +31,7 @@ pub(crate) fn report(desk: &Desk<'_>, case: &Case, decision: &Decision) -> NextR
         Next::Gather(_) => ("reads its console and action log before anything is done".to_owned(), None),
         Next::UnderWay(intent) => {
             let attempt = case.incident.attempts.iter().find(|attempt| attempt.intent == *intent);
-            let what = attempt.map_or_else(|| intent.to_string(), |attempt| attempt.what.to_string());
+            let what = attempt.map_or_else(|| intent.to_string(), |attempt| attempt.call.to_string());
             (format!("under way: {what}"), None)
         }
         Next::Blind(why) => (format!("nothing can be decided: {}", super::blind_words(desk, why)), None),

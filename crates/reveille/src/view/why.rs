@@ -6,7 +6,8 @@
 use std::cmp::Ordering;
 
 use reveille_core::engine::Closed;
-use reveille_core::model::incident::{Attempt, Finding, MachineKey, Subject};
+use reveille_core::model::attempt::Attempt;
+use reveille_core::model::incident::{Finding, MachineKey, Subject};
 use reveille_core::model::stage::Stage;
 use reveille_core::model::time::Span;
 use reveille_core::model::trace::Trace;

@@ -11,11 +11,12 @@ use proptest::sample::select;
 use reveille_core::effect::{Call, Outcome};
 use reveille_core::model::access::{Role, UserRef};
 use reveille_core::model::agent::{AgentHold, Ask, HoldKind, StageError};
+use reveille_core::model::attempt::{Attempt, Ending, Readback};
 use reveille_core::model::before::{ActionMark, Before};
 use reveille_core::model::cause::{Cause, Entry};
 use reveille_core::model::id::*;
 use reveille_core::model::incident::{
-    Attempt, Confidence, Evidence, FaultKind, Finding, IncidentKey, Line, MachineKey, Subject,
+    Confidence, Evidence, FaultKind, Finding, IncidentKey, Line, MachineKey, Subject,
 };
 use reveille_core::model::instance::{InstanceState, Mark};
 use reveille_core::model::network::{Direction, Family, Protocol, Remote, Route, RuleSpec};
@@ -259,17 +260,27 @@ pub(crate) fn outcome() -> impl Strategy<Value = Outcome> {
     ]
 }
 
+fn ending() -> impl Strategy<Value = Ending> {
+    prop_oneof![
+        (at(), text()).prop_map(|(at, why)| Ending::Dropped { at, why }),
+        (at(), outcome()).prop_map(|(at, outcome)| Ending::Answered { at, outcome }),
+    ]
+}
+
+fn readback() -> impl Strategy<Value = Readback> {
+    (at(), any::<bool>(), text()).prop_map(|(at, held, text)| Readback { at, held, text })
+}
+
 prop_compose! {
     fn attempt()(
         intent in any::<u64>().prop_map(IntentId),
-        what in text(),
+        call in call(),
         at in at(),
-        outcome in option::of((at(), text())),
-        verdict in option::of((at(), any::<bool>(), text())),
-        denied in any::<bool>(),
+        ending in option::of(ending()),
+        readback in option::of(readback()),
         seen in any::<bool>(),
     ) -> Attempt {
-        Attempt { intent, what, at, outcome, verdict, denied, seen }
+        Attempt { intent, call, at, ending, readback, seen }
     }
 }
 

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use reveille_core::effect::{Call, Outcome};
 use reveille_core::model::access::{Role, UserRef};
 use reveille_core::model::agent::{AgentHold, Ask, HoldKind, StageError};
+use reveille_core::model::attempt::{Attempt, Ending, Readback};
 use reveille_core::model::before::{ActionMark, Before};
 use reveille_core::model::cause::{Cause, Entry};
 use reveille_core::model::id::*;
 use reveille_core::model::incident::{
-    Attempt, Confidence, Evidence, FaultKind, Finding, IncidentKey, Line, MachineKey, Subject,
+    Confidence, Evidence, FaultKind, Finding, IncidentKey, Line, MachineKey, Subject,
 };
 use reveille_core::model::instance::{InstanceState, Mark};
 use reveille_core::model::network::{Direction, Family, Protocol, Remote, Route, RuleSpec};
@@ -257,21 +258,17 @@ pub(super) fn every_kind() -> Vec<Record> {
         });
         Record::Intended { at: AT, intent, incident, rung: 1, fence, call, before, domain }
     }));
-    let bare = Attempt {
-        intent,
-        what: text("reboot instance 7f3a"),
-        at: AT,
-        outcome: None,
-        verdict: None,
-        denied: false,
-        seen: false,
-    };
-    let whole = Attempt {
-        outcome: Some((AT, text("accepted (req-1)"))),
-        verdict: Some((AT, false, text("still silent"))),
-        ..bare.clone()
-    };
-    records.extend([bare, whole].map(|attempt| Record::Tried { incident, attempt, rung: 2 }));
+    let bare = Attempt { intent, call: calls().remove(0), at: AT, ending: None, readback: None, seen: false };
+    let endings = outcomes().into_iter().map(|outcome| Ending::Answered { at: AT, outcome });
+    let endings = endings.chain([Ending::Dropped { at: AT, why: text("the node came back") }]);
+    records.extend(endings.map(|ending| Record::Tried {
+        incident,
+        attempt: Attempt { ending: Some(ending), ..bare.clone() },
+        rung: 2,
+    }));
+    let readback = Some(Readback { at: AT, held: false, text: text("still silent") });
+    let read = Attempt { readback, seen: true, ..bare.clone() };
+    records.extend([bare, read].map(|attempt| Record::Tried { incident, attempt, rung: 2 }));
     records.extend([None, Some(AT)].map(|not_before| Record::CarriedOver {
         incident,
         rung: 1,

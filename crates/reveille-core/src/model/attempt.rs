@@ -1,0 +1,188 @@
+//! One try at a repair: the call, what came of it, and what a fresh read said.
+//!
+//! Whether a try counts, whether it may still come to pass and whether the next is the same again is decided from these types;
+//! words of an answer are for people.
+
+use std::fmt;
+use std::sync::Arc;
+
+use super::call::Call;
+use super::id::IntentId;
+use super::outcome::Outcome;
+use super::time::Time;
+
+/// One try: an intent, what came of its call, and what a fresh read said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Attempt {
+    /// The intent's number.
+    pub intent: IntentId,
+    /// What was to be done.
+    pub call: Call,
+    /// When it was decided.
+    pub at: Time,
+    /// What came of the call, once known.
+    pub ending: Option<Ending>,
+    /// What a fresh read said, once there was one.
+    pub readback: Option<Readback>,
+    /// A fresh read showed that it took effect, whatever came of it: that it did not help is another readback.
+    pub seen: bool,
+}
+
+/// What came of an attempt's call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// It was never made: what it rested on was not so any more.
+    Dropped {
+        /// When.
+        at: Time,
+        /// Why, for people.
+        why: Arc<str>,
+    },
+    /// Whoever was to make it says how it ended.
+    Answered {
+        /// When.
+        at: Time,
+        /// How.
+        outcome: Outcome,
+    },
+}
+
+/// What a fresh read said of an attempt.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Readback {
+    /// When.
+    pub at: Time,
+    /// It took effect.
+    pub held: bool,
+    /// What was seen, for people.
+    pub text: Arc<str>,
+}
+
+impl Ending {
+    /// When it was known.
+    pub const fn at(&self) -> Time {
+        match self {
+            Self::Dropped { at, .. } | Self::Answered { at, .. } => *at,
+        }
+    }
+
+    /// Nothing happened, and nothing will of this call.
+    const fn is_final_nothing(&self) -> bool {
+        match self {
+            Self::Dropped { .. } => true,
+            Self::Answered { outcome, .. } => outcome.never_happened(),
+        }
+    }
+}
+
+impl fmt::Display for Ending {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Dropped { why, .. } => write!(f, "dropped: {why}"),
+            Self::Answered { outcome, .. } => write!(f, "{outcome}"),
+        }
+    }
+}
+
+impl Attempt {
+    /// What whoever was to make the call said; none while that is not known, and where it was dropped.
+    pub const fn outcome(&self) -> Option<&Outcome> {
+        match &self.ending {
+            Some(Ending::Answered { outcome, .. }) => Some(outcome),
+            _ => None,
+        }
+    }
+
+    /// The credential lacked the right: nothing happened.
+    pub const fn denied(&self) -> bool {
+        matches!(self.outcome(), Some(Outcome::Denied { .. }))
+    }
+
+    /// The credential may not, or the other side was in no state for it: this was no try of the remedy.
+    pub const fn was_not_made(&self) -> bool {
+        matches!(
+            self.outcome(),
+            Some(Outcome::Denied { .. } | Outcome::Moved { .. } | Outcome::NotSent { .. })
+        )
+    }
+
+    /// Nothing happened: the call was not made, the other side did not take it, or nobody knows whether it was made and a
+    /// fresh read found nothing of it. What was refused for good was a try.
+    pub fn came_to_nothing(&self) -> bool {
+        match &self.ending {
+            None => false,
+            Some(Ending::Dropped { .. }) => true,
+            Some(Ending::Answered { outcome, .. }) => match outcome {
+                Outcome::Unknown { .. } => {
+                    !self.seen && self.readback.as_ref().is_some_and(|readback| !readback.held)
+                }
+                Outcome::Refused { .. } => false,
+                outcome => outcome.denies(),
+            },
+        }
+    }
+
+    /// It may come to pass yet, for all that is known: it left us, was not turned down, and was not seen to take effect. What a
+    /// gateway answers with 504 is carried out all the same, at once or minutes later.
+    pub fn may_come_late(&self) -> bool {
+        !self.seen && !self.ending.as_ref().is_some_and(Ending::is_final_nothing)
+    }
+
+    /// What a fresh read said of it.
+    pub fn judge(&mut self, at: Time, held: bool, text: Arc<str>) {
+        self.readback = Some(Readback { at, held, text });
+        self.seen |= held;
+    }
+
+    /// A fresh read said that it took effect.
+    pub const fn held(&self) -> bool {
+        matches!(self.readback, Some(Readback { held: true, .. }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::instance::Mark;
+    use crate::model::roster::Ownership;
+
+    fn reboot() -> Call {
+        let owned = Ownership::of_cluster(Mark::Tag(Arc::from("k8s")));
+        Call::Reboot { cloud: "os".into(), instance: "7f3a".into(), hard: false, owned }
+    }
+
+    #[test]
+    fn what_came_to_nothing_is_told_from_what_did_not() {
+        let text = || Arc::from("x");
+        let table = [
+            (Outcome::Accepted { request: None }, false, false, true),
+            (Outcome::AlreadySo { text: text() }, false, false, true),
+            (Outcome::Refused { text: text() }, false, false, false),
+            (Outcome::Denied { text: text() }, true, true, false),
+            (Outcome::Moved { text: text() }, true, true, false),
+            (Outcome::NotSent { text: text(), retry_after: None }, true, true, false),
+            (Outcome::Limit { limit: None, text: text() }, true, true, false),
+            (Outcome::Failed { text: text(), retry_after: None }, true, true, true),
+            (Outcome::Unknown { text: text() }, false, true, true),
+            (Outcome::Fenced, true, true, false),
+        ];
+        for (outcome, before_a_read, once_nothing_was_seen, late) in table {
+            let at = Time::from_ms(0);
+            let ending = Some(Ending::Answered { at, outcome: outcome.clone() });
+            let bare =
+                Attempt { intent: IntentId(1), call: reboot(), at, ending, readback: None, seen: false };
+            let mut read = bare.clone();
+            read.judge(at, false, text());
+            assert_eq!(bare.came_to_nothing(), before_a_read, "{outcome}");
+            assert_eq!(read.came_to_nothing(), once_nothing_was_seen, "{outcome}");
+            assert_eq!((bare.may_come_late(), read.may_come_late()), (late, late), "{outcome}");
+            let mut seen = bare;
+            seen.judge(at, true, text());
+            assert!(!seen.may_come_late(), "{outcome}");
+            // It took effect, and did not help: that was a try.
+            seen.judge(at, false, text());
+            assert!(!seen.may_come_late(), "{outcome}");
+            assert_eq!(seen.came_to_nothing(), before_a_read, "{outcome}");
+        }
+    }
+}

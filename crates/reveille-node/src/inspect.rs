@@ -32,6 +32,7 @@ use crate::distribution::{Begun, Distribution, Marks, is_join};
 use crate::identity::Identity;
 use crate::lines::{Key, Lines};
 use crate::node_object::Ready;
+use crate::probe::is_a_users;
 use crate::root::Root;
 use crate::signing_request;
 use crate::target::kubeconfig::{Client, Kubeconfig};
@@ -572,13 +573,12 @@ impl Inspector {
     fn has_process(&self, is_wanted: impl Fn(&[&str]) -> bool) -> Option<bool> {
         let own = Root::default().link("/proc/self/ns/mnt");
         let Ok(Some(processes)) = self.root.names("/proc") else { return None };
-        let numbers = processes.iter().filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()));
-        Some(numbers.into_iter().any(|process| {
+        Some(processes.iter().filter_map(|name| name.parse::<u32>().ok()).any(|process| {
             let Ok(Some(line)) = self.root.text(format!("/proc/{process}/cmdline")) else { return false };
             // Programs that hide their arguments leave one text with spaces in their place.
             let words: Vec<&str> = line.split(['\0', ' ']).filter(|word| !word.is_empty()).collect();
             let here = || self.root.link(format!("/proc/{process}/ns/mnt")) == own;
-            is_wanted(&words) && here()
+            is_wanted(&words) && here() && !is_a_users(&self.root, process)
         }))
     }
 }

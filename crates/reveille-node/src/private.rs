@@ -9,7 +9,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::process::geteuid;
+use rustix::process::{getegid, geteuid};
 use thiserror::Error;
 
 use crate::root;
@@ -19,9 +19,13 @@ const KEYS: &str = "link";
 /// Things in the folder that are looked at; an agent has a dozen there.
 const ENTRIES_MAX: usize = 1_000;
 const ROOT: u32 = 0;
-/// Whom a container sees as the owner of what belongs to nobody in it: of `/`, as a rule.
+/// Whom a container sees as the owner of what belongs to nobody in it (of `/`, as a rule), where the kernel maps no account of it
+/// to this number. Elsewhere it is an account like any other.
 const NOBODY: u32 = 65_534;
+/// Each line: first number in here, first number outside, how many (`user_namespaces(7)`).
+const UID_MAP: &str = "/proc/self/uid_map";
 const WRITE_BY_OTHERS: u32 = 0o022;
+const WRITE_BY_GROUP: u32 = 0o020;
 const WRITE_BY_ALL: u32 = 0o002;
 const STICKY: u32 = 0o1000;
 const ANY_BY_OTHERS: u32 = 0o077;
@@ -127,14 +131,17 @@ fn way_to(folder: &Path, us: u32) -> Result<(), Wrong> {
     for at in folder.ancestors().skip(1) {
         let Some(found) = look(at)? else { continue };
         let owner = found.uid();
-        let is_trusted = [us, ROOT, NOBODY].contains(&owner);
         if found.is_symlink() {
-            // A link of root's is how machines are laid out; what it leads to is looked at by its own name below.
-            if !is_trusted {
+            // A link of root's is how machines are laid out; the way to what it leads to is looked at like this one.
+            if !is_trusted(at, owner, us) {
                 return Err(Wrong::Link(at.to_owned()));
             }
             let there = fs::canonicalize(at).map_err(|source| Wrong::Io { at: at.to_owned(), source })?;
-            stands(&there, &look(&there)?.unwrap_or(found), us)?;
+            for above in there.ancestors() {
+                if let Some(found) = look(above)? {
+                    stands(above, &found, us)?;
+                }
+            }
             continue;
         }
         stands(at, &found, us)?;
@@ -142,13 +149,31 @@ fn way_to(folder: &Path, us: u32) -> Result<(), Wrong> {
     Ok(())
 }
 
+fn is_trusted(at: &Path, owner: u32, us: u32) -> bool {
+    let map = || fs::read_to_string(UID_MAP).unwrap_or_default();
+    let is_top = || at == Path::new("/") && is_unmapped(&map(), NOBODY);
+    owner == us || owner == ROOT || (owner == NOBODY && is_top())
+}
+
+/// No account of this process's namespace has this number. Without a map that can be read, one may.
+fn is_unmapped(map: &str, account: u32) -> bool {
+    let covers = |line: &str| {
+        let numbers: Vec<u64> = line.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+        let &[first, _, count] = numbers.as_slice() else { return true };
+        (first..first.saturating_add(count)).contains(&u64::from(account))
+    };
+    !map.trim().is_empty() && !map.lines().any(covers)
+}
+
 /// Nobody else may exchange what is in this folder.
 fn stands(at: &Path, found: &Metadata, us: u32) -> Result<(), Wrong> {
     let (owner, mode) = (found.uid(), found.mode());
-    if ![us, ROOT, NOBODY].contains(&owner) {
+    if !is_trusted(at, owner, us) {
         return Err(Wrong::Owner { at: at.to_owned(), owner, us });
     }
-    if mode & WRITE_BY_ALL != 0 && mode & STICKY == 0 {
+    let group_is_ours = [ROOT, getegid().as_raw()].contains(&found.gid());
+    let by_others = mode & WRITE_BY_ALL != 0 || (mode & WRITE_BY_GROUP != 0 && !group_is_ours);
+    if by_others && mode & STICKY == 0 {
         return Err(Wrong::Open { at: at.to_owned(), mode: mode & 0o7777 });
     }
     Ok(())
@@ -216,6 +241,52 @@ mod tests {
         if geteuid().is_root() {
             chown(&path, Some(12_345), None).unwrap();
             assert!(token_file(&path).unwrap_err().to_string().contains("account 12345"));
+        }
+    }
+
+    #[test]
+    fn nobody_is_an_account_unless_the_kernel_maps_none_to_its_number() {
+        for (map, unmapped) in [
+            ("         0          0 4294967295\n", false),
+            ("0 100000 65536\n", false),
+            ("0 100000 65534\n", true),
+            ("0 1000 1\n1 100000 1000\n", true),
+            ("0 1000 1\n65534 100000 1\n", false),
+            ("", false),
+            ("0 x 1\n", false),
+        ] {
+            assert_eq!(is_unmapped(map, NOBODY), unmapped, "{map:?}");
+        }
+    }
+
+    #[test]
+    fn a_folder_on_whose_way_another_account_may_exchange_one_is_refused() {
+        let place = tempfile::tempdir().unwrap();
+        let way = place.path().join("way");
+        fs::create_dir(&way).unwrap();
+        let at = way.join("agent");
+        let set = |mode| fs::set_permissions(&way, fs::Permissions::from_mode(mode)).unwrap();
+        set(0o777);
+        assert!(matches!(folder(&at).unwrap_err().wrong, Wrong::Open { mode: 0o777, .. }));
+        set(0o1777);
+        folder(&at).unwrap();
+        set(0o775);
+        folder(&at).unwrap();
+        if geteuid().is_root() {
+            chown(&way, None, Some(12_345)).unwrap();
+            assert!(matches!(folder(&at).unwrap_err().wrong, Wrong::Open { mode: 0o775, .. }));
+            set(0o755);
+            folder(&at).unwrap();
+            chown(&way, Some(12_345), None).unwrap();
+            assert!(matches!(folder(&at).unwrap_err().wrong, Wrong::Owner { owner: 12_345, .. }));
+            let inner = way.join("inner");
+            fs::create_dir(&inner).unwrap();
+            let link = place.path().join("link");
+            std::os::unix::fs::symlink(&inner, &link).unwrap();
+            let refused = folder(&link.join("agent")).unwrap_err();
+            assert!(matches!(refused.wrong, Wrong::Owner { owner: 12_345, .. }), "behind a link: {refused}");
+            chown(&way, Some(NOBODY), None).unwrap();
+            assert!(matches!(folder(&at).unwrap_err().wrong, Wrong::Owner { owner: NOBODY, .. }));
         }
     }
 

@@ -17,7 +17,8 @@
 //! ```
 //!
 //! What is not known is refused with its place; what is too long for a plan, or what an agent would not take of it
-//! ([`allowed`]), is refused here, and not when the first machine comes. [`crate::plans_watch`] looks at it again while the server runs.
+//! ([`allowed`]), is refused here, and not when the first machine comes. [`crate::plans_watch`] looks at it again while the
+//! server runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
@@ -183,10 +184,15 @@ fn template(path: &Path, one: &One, read: &mut BTreeSet<PathBuf>) -> Result<Temp
             "caPins has to hold at least one pin, sha256: and 64 hex digits, as kubeadm prints it".to_owned(),
         ));
     }
+    let join = steps.len();
+    let refused = |refused: NotAllowed| Wrong::Plan(refused.to_string());
+    allowed::server(join, &one.join.server).map_err(refused)?;
+    allowed::labels(join, &one.join.labels).map_err(refused)?;
+    one.join.taints.iter().try_for_each(|text| allowed::taint(join, text).map(drop)).map_err(refused)?;
     let config = match &one.join.config_file {
         Some(name) => {
             let config = content(path, name, read)?;
-            allowed::config(steps.len(), one.join.distribution, config.as_str())
+            allowed::config(join, one.join.distribution, config.as_str())
                 .map_err(|refused| Wrong::Plan(format!("{}: {refused}", name.display())))?;
             Some(config)
         }
@@ -228,17 +234,12 @@ fn step(path: &Path, number: usize, file: &Written, read: &mut BTreeSet<PathBuf>
     let refused = |refused: NotAllowed| Wrong::Plan(refused.to_string());
     allowed::place(number, &file.path).map_err(refused)?;
     allowed::mode(number, &file.path, &file.mode).map_err(refused)?;
-    if let Some(owner) = file.owner.as_deref().filter(|owner| *owner != "root:root") {
-        return Err(Wrong::Plan(format!(
-            "{} is to be {owner}'s, and an agent writes files of root's alone; leave owner out",
-            file.path
-        )));
-    }
     let content = match (&file.content, &file.from) {
         (Some(content), None) => content.clone(),
         (None, Some(name)) => content(path, name, read)?,
         _ => return Err(Wrong::Plan(format!("{} needs content or from, one of the two", file.path))),
     };
+    allowed::file(number, &file.path, file.owner.as_deref(), &content).map_err(refused)?;
     let (path, mode, owner) = (file.path.clone(), file.mode.clone(), file.owner.clone());
     Ok(Step::WriteFile { path, mode, owner, content, secret: file.secret })
 }
@@ -317,7 +318,7 @@ pub(crate) mod tests {
                 file("path: /etc/cron.d/a, mode: \"0600\", content: x"),
                 "it takes /etc/crictl.yaml, /etc/kubernetes/…",
             ),
-            (file("path: /etc/kubernetes/a, mode: \"4755\", content: x"), "never setuid"),
+            (file("path: /etc/kubernetes/a, mode: \"4755\", content: x"), "nobody's to run"),
             (
                 config("kubeadm", "patches.yaml"),
                 "patches.yaml: step 0: config.patches is not taken from a plan",

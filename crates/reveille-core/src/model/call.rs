@@ -1,7 +1,7 @@
 //! A change to the outside: one closed list.
 //!
-//! A call carries what it needs to be refused when the world has moved on: revisions, uids, marks. What the other side answered is
-//! an [`Outcome`](super::outcome::Outcome). Who may make it and when is the engine's business ([`crate::effect`]).
+//! A call carries what it needs to be refused when the world has moved on: revisions, uids, marks. What the other side answered
+//! is an [`Outcome`](super::outcome::Outcome). Who may make it and when is the engine's business ([`crate::effect`]).
 
 use std::fmt;
 use std::net::IpAddr;
@@ -205,7 +205,8 @@ impl Call {
         }
     }
 
-    /// The same change of the same thing, whatever it rests on: a revision, a mark or a state may have moved on between two tries.
+    /// The same change of the same thing, whatever it rests on: a revision, a mark or a state may have moved on between two
+    /// tries.
     pub fn is_same_change(&self, other: &Self) -> bool {
         self.cloud() == other.cloud() && self.change() == other.change()
     }

@@ -252,7 +252,7 @@ pub(super) fn target(root: &Root, plan: &Plan) -> Result<Aim, PlanError> {
         node_name: NodeName::from(order.node_name.as_str()),
         distribution: distribution::of(kind, root)?,
         config: Some(match kind {
-            Kind::Kubeadm => config::of_kubeadm(order, own),
+            Kind::Kubeadm => config::of_kubeadm(number, order, own)?,
             Kind::K3s | Kind::Rke2 => config::of_agent(order, own),
         }),
     })

@@ -445,6 +445,10 @@ fn what_a_killed_join_left_goes_when_the_next_one_starts_and_not_while_another_r
     here.put("/proc/77/cmdline", "/usr/bin/kubeadm\0join\0--config\0x\0");
     inspector.clear_scratch();
     assert!(here.root.has(scratch), "somebody reads it");
+    here.put("/proc/77/status", "Name:\tkubeadm\nUid:\t0\t0\t0\t0\n");
+    assert!(inspector.is_joining());
+    here.put("/proc/77/status", "Name:\tkubeadm\nUid:\t65534\t65534\t65534\t65534\n");
+    assert!(!inspector.is_joining(), "a user can call a process as he likes");
     fs::remove_dir_all(here.root.at("/proc/77")).unwrap();
     inspector.clear_scratch();
     assert!(!here.root.has(scratch));

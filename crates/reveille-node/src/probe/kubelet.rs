@@ -18,6 +18,8 @@ use crate::target::{KUBELET_CONFIG, documents};
 
 /// What is shown of a healthz that is not well.
 const HEALTH_CHARACTERS_MAX: usize = 200;
+/// And as much of the answer is read.
+const HEALTH_BYTES_MAX: usize = 1024;
 
 /// Where the kubelet listens; its defaults where nothing says otherwise.
 #[derive(Clone, Debug)]
@@ -150,20 +152,28 @@ impl Probe {
             return Reading::cannot_tell("its healthz is switched off");
         };
         let endpoint = crate::target::Endpoint { host: address.clone(), port: *port };
-        let asked = async {
-            let client = reqwest::Client::builder().no_proxy().timeout(self.left()).build()?;
-            let answer = client.get(format!("http://{endpoint}/healthz")).send().await?;
-            let status = answer.status().as_u16();
-            Ok::<_, reqwest::Error>((
-                status,
-                answer.text().await?.trim().chars().take(HEALTH_CHARACTERS_MAX).collect(),
-            ))
-        };
-        match asked.await {
+        match healthz(&endpoint, self.left()).await {
             Ok(said) => Reading::Read(said),
             Err(error) => Reading::cannot_tell(format!("{endpoint}: {}", super::runtime::innermost(&error))),
         }
     }
+}
+
+/// Status and first words. Whoever has an account can listen there before the kubelet does, and say as much as he likes.
+pub(super) async fn healthz(
+    endpoint: &crate::target::Endpoint,
+    within: std::time::Duration,
+) -> reqwest::Result<(u16, String)> {
+    let client = reqwest::Client::builder().no_proxy().timeout(within).build()?;
+    let mut answer = client.get(format!("http://{endpoint}/healthz")).send().await?;
+    let status = answer.status().as_u16();
+    let mut said = Vec::new();
+    while said.len() < HEALTH_BYTES_MAX
+        && let Some(part) = answer.chunk().await?
+    {
+        said.extend_from_slice(&part[..part.len().min(HEALTH_BYTES_MAX - said.len())]);
+    }
+    Ok((status, String::from_utf8_lossy(&said).trim().chars().take(HEALTH_CHARACTERS_MAX).collect()))
 }
 
 #[derive(Default, Deserialize)]

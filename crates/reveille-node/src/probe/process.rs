@@ -35,6 +35,7 @@ impl Processes {
             .iter()
             .filter_map(|name| Some((name, name.parse::<u32>().ok()?)))
             .take(PROCESSES_MAX)
+            .filter(|(_, pid)| !is_a_users(root, *pid))
             // One that ended in between is not there any more.
             .filter_map(|(text, pid)| Some((text, pid, root.text(format!("/proc/{text}/comm")).ok()??)))
             .map(|(text, pid, name)| {
@@ -70,6 +71,15 @@ impl Processes {
         }
         found
     }
+}
+
+/// Whoever has an account may call a process as he likes, and give it any arguments; a kubelet and a join are root's. The real
+/// user counts: a program that becomes root when it is run says whose it is there.
+pub(crate) fn is_a_users(root: &Root, pid: u32) -> bool {
+    let status = root.text(format!("/proc/{pid}/status")).ok().flatten().unwrap_or_default();
+    let uid =
+        status.lines().find_map(|line| line.strip_prefix("Uid:")?.split_whitespace().next()?.parse().ok());
+    uid.is_some_and(|uid: u32| uid != 0 && uid != rustix::process::getuid().as_raw())
 }
 
 impl Process {

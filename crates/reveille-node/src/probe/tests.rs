@@ -400,3 +400,34 @@ async fn marks_of_a_server_and_a_runtime_of_its_own_are_seen_where_an_agent_was_
     let advice = leftovers.advice.as_ref().unwrap();
     assert!(advice.commands.is_empty() && advice.words.contains("do not reset"), "{advice:?}");
 }
+
+#[tokio::test]
+async fn a_healthz_that_never_ends_is_not_read_to_its_end() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let endpoint = Endpoint { host: "127.0.0.1".to_owned(), port: listener.local_addr().unwrap().port() };
+    tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        drop(stream.read(&mut [0; 1024]).await);
+        drop(stream.write_all(b"HTTP/1.1 200 OK\r\n\r\nok ").await);
+        while stream.write_all(&[b'x'; 1 << 16]).await.is_ok() {}
+    });
+    let (status, said) = kubelet::healthz(&endpoint, Duration::from_secs(5)).await.unwrap();
+    assert!(status == 200 && said.starts_with("ok xxx") && said.len() == 200, "{said}");
+}
+
+#[test]
+fn a_process_of_a_user_is_no_kubelet_whatever_it_is_called() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = Root::new(folder.path());
+    let put = |path: &str, text: &str| {
+        fs::create_dir_all(root.at(path).parent().unwrap()).unwrap();
+        fs::write(root.at(path), text).unwrap();
+    };
+    put("/proc/41/comm", "kubelet\n");
+    // Real, effective, saved, of the file system: the second is root's where a program becomes root when it is run.
+    put("/proc/41/status", "Name:\tkubelet\nUid:\t65534\t0\t0\t0\n");
+    assert_eq!(process::Processes::read(&root).unwrap().kubelet(), None);
+    put("/proc/42/comm", "kubelet\n");
+    put("/proc/42/status", "Name:\tkubelet\nUid:\t0\t0\t0\t0\n");
+    assert_eq!(process::Processes::read(&root).unwrap().kubelet(), Some(42));
+}

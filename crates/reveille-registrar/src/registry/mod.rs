@@ -26,6 +26,7 @@ pub mod invariants;
 pub mod invitation;
 mod invite;
 pub mod machine;
+mod masked;
 mod neighbours;
 mod orders;
 pub mod plans;

@@ -16,6 +16,7 @@ use super::course::JoinEnd;
 use super::event::What;
 use super::ids::{Conn, MachineId, OrderId};
 use super::machine::Machine;
+use super::masked::masked;
 use super::rates::Costs;
 use super::record::{Record, Staged};
 use super::trace::Report;
@@ -158,7 +159,7 @@ impl Registry {
         session.taken = n;
         let machine = session.machine.clone();
         self.heard(turn, &machine);
-        self.take(turn, conn, &machine, n, frame);
+        self.take(turn, conn, &machine, n, masked(frame));
     }
 
     fn take(&mut self, turn: &mut Turn, conn: Conn, machine: &MachineId, n: u64, frame: AgentFrame) {

@@ -15,7 +15,7 @@ brings its node back when it is lost. Goes on with what it has when the server i
 write the plan's files, join, restart the kubelet, collect evidence, probe. A systemd unit is in deploy/.";
 
 /// `agent`.
-#[derive(Args, Clone)]
+#[derive(Args, Clone, Debug)]
 pub(crate) struct Agent {
     /// The registration server
     #[arg(long, value_name = "URL", env = "REVEILLE_SERVER", requires = "ca_pin")]
@@ -24,11 +24,8 @@ pub(crate) struct Agent {
     #[arg(long, value_name = "PIN", value_delimiter = ',')]
     pub(crate) ca_pin: Vec<String>,
     /// File with the invitation's token; not needed once the machine is enrolled
-    #[arg(long, value_name = "FILE", conflicts_with = "token")]
+    #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
-    /// The invitation's token; from the environment, because whoever is on the machine can read arguments
-    #[arg(long, value_name = "TOKEN", env = "REVEILLE_TOKEN", hide_env_values = true, hide = true)]
-    pub(crate) token: Option<String>,
     /// Where key, plan and memory are kept
     #[arg(long, value_name = "DIR", default_value = "/var/lib/reveille/agent")]
     pub(crate) folder: PathBuf,
@@ -44,14 +41,4 @@ pub(crate) struct Agent {
     /// A node that is Ready for so many seconds stays
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=3_600))]
     pub(crate) stay: u32,
-}
-
-/// No token is printed, whoever prints the arguments.
-impl std::fmt::Debug for Agent {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Agent")
-            .field("server", &self.server)
-            .field("folder", &self.folder)
-            .finish_non_exhaustive()
-    }
 }

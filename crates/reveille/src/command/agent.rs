@@ -23,6 +23,9 @@ use crate::cli::failure::Failure;
 
 use super::Answer;
 
+/// Below the agent's folder: its key and certificate.
+const KEYS: &str = "link";
+
 /// `agent`.
 pub(super) async fn agent(args: &Agent) -> Result<Answer, Failure> {
     let root = Root::default();
@@ -72,23 +75,31 @@ fn link(args: &Agent) -> Result<Option<Link>, Failure> {
 }
 
 fn invitation(args: &Agent) -> Result<Option<Secret>, Failure> {
-    if let Some(path) = &args.token_file {
-        return match private::token_file(path) {
-            Ok(text) => Ok(Some(Secret::new(text.trim()))),
-            // It was used, and whoever keeps the machine took it away.
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-            // It let this machine in before, and is not shown again.
-            Err(error) if matches!(Keyring::open(&args.folder.join("link")), Ok(Some(_))) => {
-                tracing::warn!("{} is not read, and not needed any more: {error}; remove it", path.display());
-                Ok(None)
-            }
-            Err(error) => {
-                let failure = anyhow!(error).context(format!("cannot read {}", path.display()));
-                Err(Failure::usage(failure))
-            }
-        };
+    let is_enrolled = matches!(Keyring::open(&args.folder.join(KEYS)), Ok(Some(_)));
+    if is_enrolled && args.server.is_some() {
+        tracing::info!(
+            "this machine is enrolled ({}): server, pins and token of the command line are not used. To enrol it anew, stop the agent, \
+             remove that folder, and run what \"reveille invite\" prints",
+            args.folder.join(KEYS).display()
+        );
     }
-    Ok(args.token.as_deref().map(Secret::new))
+    let Some(path) = &args.token_file else { return Ok(None) };
+    let failed = |error: std::io::Error| {
+        Failure::usage(anyhow!(error).context(format!("cannot read {}", path.display())))
+    };
+    match private::token_file(path) {
+        Ok(text) => Ok(Some(Secret::new(text.trim()))),
+        // It was used, and whoever keeps the machine took it away; or it is not to be read, and not needed any more.
+        Err(error) if is_enrolled => {
+            if error.kind() != std::io::ErrorKind::NotFound {
+                tracing::warn!("{} is not read, and not needed any more: {error}; remove it", path.display());
+            }
+            Ok(None)
+        }
+        Err(error) => {
+            Err(failed(error).next("this machine is not enrolled: make a token with \"reveille invite\""))
+        }
+    }
 }
 
 /// What cloud-init took for the instance's id: on OpenStack the server's, on EC2 the instance's. Its own default, where no cloud

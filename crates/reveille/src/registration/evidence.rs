@@ -13,6 +13,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Write as _};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -135,7 +136,7 @@ pub(crate) fn folder(registrar: &Path) -> PathBuf {
 /// Keeps the end of an order, its archive first, and lets the oldest go.
 pub(super) fn keep(folder: &Path, ending: Ending) -> io::Result<()> {
     let Ending { mut report, archive } = ending;
-    fs::create_dir_all(folder)?;
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
     // Only what a file name can hold: the record is this server's own word, and nothing of a machine's.
     let machine: String = report.machine.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '-').collect();
     let stem = format!("{:0DIGITS$}-{machine}", report.order);

@@ -28,6 +28,7 @@ use std::time::Duration;
 use anyhow::anyhow;
 use reveille_core::model::id::{PoolName, RosterName};
 use reveille_kube::Cluster;
+use reveille_node::private;
 use reveille_registrar::plans_file;
 use reveille_registrar::plans_watch::Watch;
 use reveille_registrar::registry::{Event, Heard, Settings, What};
@@ -114,6 +115,8 @@ pub(crate) async fn begin(
         Some(path) => Some((plans_file::read(path, &pools).map_err(Failure::usage)?, path)),
         None => None,
     };
+    private::folder(&directory(context)?)
+        .map_err(|failure| Failure::usage(failure).next("name another place with --state"))?;
     let known = pools.clone();
     let exporter = exporter(args, stop, background)?;
     let setup = Setup {

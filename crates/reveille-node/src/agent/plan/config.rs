@@ -3,15 +3,28 @@
 //! What came with the plan in the distribution's own words was looked at before (`allowed`), and stands under what the plan says
 //! in ours: the server, the pins, the name and the token are the plan's in any case.
 
+use reveille_wire::agent::allowed::{NotAllowed, Taint, taint};
 use reveille_wire::agent::plan::JoinOrder;
 use serde_json::{Value, json};
 
 use crate::distribution;
 
 /// kubeadm's configuration for this join. The token's place is held by [`distribution::TOKEN_PLACE`].
-pub(super) fn of_kubeadm(order: &JoinOrder, own: Option<Value>) -> String {
+///
+/// # Errors
+///
+/// One of its taints is none.
+pub(super) fn of_kubeadm(step: usize, order: &JoinOrder, own: Option<Value>) -> Result<String, NotAllowed> {
     let labels: Vec<String> = order.labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
-    let taints: Vec<_> = order.taints.iter().filter_map(|taint| taint_of(taint)).collect();
+    let taints: Result<Vec<Value>, NotAllowed> = order
+        .taints
+        .iter()
+        .map(|text| taint(step, text))
+        .map(|taint| {
+            taint.map(|Taint { key, value, effect }| json!({ "key": key, "value": value, "effect": effect }))
+        })
+        .collect();
+    let taints = taints?;
     let mut registration = json!({ "name": order.node_name.as_str(), "taints": taints });
     if !labels.is_empty() {
         registration["kubeletExtraArgs"] = json!([{ "name": "node-labels", "value": labels.join(",") }]);
@@ -30,7 +43,7 @@ pub(super) fn of_kubeadm(order: &JoinOrder, own: Option<Value>) -> String {
         "token": distribution::TOKEN_PLACE,
         "caCertHashes": pins,
     } });
-    file.to_string()
+    Ok(file.to_string())
 }
 
 /// What a k3s or RKE2 agent is told beside the server: its keys, as its files have them. Lists are added to what a person wrote.
@@ -47,13 +60,6 @@ pub(super) fn of_agent(order: &JoinOrder, own: Option<Value>) -> String {
         merge(&mut file, own);
     }
     file.to_string()
-}
-
-/// `key=value:effect`, `key:effect`.
-fn taint_of(text: &str) -> Option<Value> {
-    let (rest, effect) = text.rsplit_once(':')?;
-    let (key, value) = rest.split_once('=').unwrap_or((rest, ""));
-    Some(json!({ "key": key, "value": value, "effect": effect }))
 }
 
 /// What a person wrote stands under what the plan says: maps are merged, of anything else the plan's counts.

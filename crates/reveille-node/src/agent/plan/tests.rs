@@ -162,15 +162,16 @@ fn what_a_plan_is_for_is_taken() {
 fn a_mode_that_lets_others_write_or_become_somebody_is_refused_with_its_step() {
     let folder = tempfile::tempdir().unwrap();
     let root = Root::new(folder.path());
-    for mode in
-        ["0666", "0777", "0622", "0660", "4755", "2755", "1755", "0602", "rw", "", "-1", "0o600", "+600"]
-    {
+    for mode in [
+        "0666", "0777", "0622", "0660", "4755", "2755", "1755", "0602", "0755", "0700", "rw", "", "-1",
+        "0o600", "+600",
+    ] {
         let refused = write(&root, 2, "/etc/kubernetes/cloud.conf", mode, "x");
         let said = refused.map(|_| ()).unwrap_err().to_string();
         assert!(said.contains("step 2") && said.contains("/etc/kubernetes/cloud.conf"), "{mode}: {said}");
         assert!(!root.has("/etc/kubernetes/cloud.conf"), "{mode}: nothing is written");
     }
-    for mode in ["0600", "600", "0640", "0644", "0755", "0400"] {
+    for mode in ["0600", "600", "0640", "0644", "0400"] {
         write(&root, 2, "/etc/kubernetes/cloud.conf", mode, "x").unwrap();
         let found =
             fs::metadata(root.at("/etc/kubernetes/cloud.conf")).unwrap().permissions().mode() & 0o7777;
@@ -198,7 +199,7 @@ const CHILD: &str = "REVEILLE_TEST_UMASK";
 fn what_a_plan_makes_has_its_modes_whatever_the_umask_is() {
     if let Ok(path) = std::env::var(CHILD) {
         let root = Root::new(path);
-        write(&root, 0, "/etc/kubernetes/pki/cloud.conf", "0640", "a").unwrap();
+        write(&root, 0, "/etc/kubernetes/cloud/cloud.conf", "0640", "a").unwrap();
         Shelf::within(&root.at("/var/lib/reveille/agent")).mark_joined(&plan(Kind::Kubeadm, None)).unwrap();
         return;
     }
@@ -217,8 +218,8 @@ fn what_a_plan_makes_has_its_modes_whatever_the_umask_is() {
         for (path, wanted) in [
             ("/etc", 0o755),
             ("/etc/kubernetes", 0o755),
-            ("/etc/kubernetes/pki", 0o755),
-            ("/etc/kubernetes/pki/cloud.conf", 0o640),
+            ("/etc/kubernetes/cloud", 0o755),
+            ("/etc/kubernetes/cloud/cloud.conf", 0o640),
             ("/var/lib/reveille", 0o700),
             ("/var/lib/reveille/agent", 0o700),
             ("/var/lib/reveille/agent/joined", 0o600),

@@ -1,64 +1,14 @@
-//! What a plan may say: where its files may lie, which modes they may have, and which fields its configuration may hold.
+//! What a plan may say in the words of what joins: fields of kubeadm's JoinConfiguration, keys of an agent of k3s or RKE2, and
+//! the arguments of a kubelet in either.
 //!
-//! Each is a list of what is known to be harmless, and what is not on it is refused with its step and its place, before anything
-//! of the plan is carried out. The agent asks it, so that a server that was taken over is held to what a node is configured with;
-//! the server asks it when it reads the file of plans, so that a person who wrote a field that is not taken learns it at once.
-//! Paths are compared name by name, fields by their whole name. What a file holds is not looked into.
+//! A field is on a list of names, and what it says is one word: kubeadm puts a kubelet's arguments into one line, and a value
+//! with a space in it would be two arguments.
 
 use serde_json::{Map, Value};
-use thiserror::Error;
 
-use super::plan::{JoinOrder, Plan, Step};
-use super::words::Distribution;
-
-/// What a plan may not say, by its step.
-#[derive(Debug, Error)]
-pub enum NotAllowed {
-    /// A file of it lies where no node's configuration does.
-    #[error("step {step}: {path} is no place for a plan's file; it takes {}", places())]
-    Place {
-        /// Which step.
-        step: usize,
-        /// Where.
-        path: String,
-    },
-    /// A file of it would be others' to write, or become somebody when it is run.
-    #[error(
-        "step {step}: {path} is to have the mode {mode:?}; a plan's file is its owner's alone to write, and never setuid: write 0600, 0640, 0644 or 0755"
-    )]
-    Mode {
-        /// Which step.
-        step: usize,
-        /// Where.
-        path: String,
-        /// As the plan says it.
-        mode: String,
-    },
-    /// Its configuration says what a plan may not say.
-    #[error("step {step}: {place} is not taken from a plan: {what}")]
-    Config {
-        /// Which step.
-        step: usize,
-        /// Where in it.
-        place: String,
-        /// Why, and what is taken.
-        what: String,
-    },
-}
-
-/// Files are taken in these folders and those below them.
-const FOLDERS: [&[&str]; 6] = [
-    &["etc", "kubernetes"],
-    &["etc", "cni", "net.d"],
-    &["etc", "containerd"],
-    &["etc", "sysctl.d"],
-    &["etc", "modules-load.d"],
-    &["etc", "rancher"],
-];
-/// And these.
-const FILES: [&[&str]; 1] = [&["etc", "crictl.yaml"]];
-/// What a file's mode may hold: others may read and run, and nobody but the owner writes.
-const MODE_MOST: u32 = 0o755;
+use super::NotAllowed;
+use super::grammar::is_word;
+use crate::agent::words::Distribution;
 
 const NO_MAPPING: &str = "it is no mapping in YAML, in one document";
 
@@ -135,67 +85,19 @@ const KUBELET: [&str; 37] = [
     "system-reserved",
     "v",
 ];
+/// Arguments of a kubelet that name a program, or a file that may.
+const PROGRAMS: [&str; 8] = [
+    "bootstrap-kubeconfig",
+    "config",
+    "config-dir",
+    "image-credential-provider-bin-dir",
+    "image-credential-provider-config",
+    "kubeconfig",
+    "pod-manifest-path",
+    "root-dir",
+];
 /// Arguments of k3s's and RKE2's kube-proxy.
 const PROXY: [&str; 4] = ["conntrack-max-per-core", "metrics-bind-address", "proxy-mode", "v"];
-
-/// The places of a plan's files, for a person.
-fn places() -> String {
-    let files = FILES.iter().map(|names| format!("/{}", names.join("/")));
-    let folders = FOLDERS.iter().map(|names| format!("/{}/…", names.join("/")));
-    files.chain(folders).collect::<Vec<_>>().join(", ")
-}
-
-/// All of the plan may be carried out.
-///
-/// # Errors
-///
-/// The first step that says what a plan may not say.
-pub fn check(plan: &Plan) -> Result<(), NotAllowed> {
-    for (number, step) in plan.steps.iter().enumerate() {
-        match step {
-            Step::WriteFile { path, mode: octal, .. } => {
-                place(number, path)?;
-                mode(number, path, octal)?;
-            }
-            Step::Join(JoinOrder { distribution, config: Some(text), .. }) => {
-                drop(config(number, *distribution, text)?);
-            }
-            Step::Join(_) => {}
-            Step::RestartKubelet {} => {}
-        }
-    }
-    Ok(())
-}
-
-/// A plan may write there.
-///
-/// # Errors
-///
-/// It is no place for a plan's file.
-pub fn place(step: usize, path: &str) -> Result<(), NotAllowed> {
-    let names: Vec<&str> = path.strip_prefix('/').unwrap_or_default().split('/').collect();
-    let is_plain = names.iter().all(|name| !matches!(*name, "" | "." | "..") && !name.contains('\0'));
-    let is_below = FOLDERS.iter().any(|folder| names.len() > folder.len() && names.starts_with(folder));
-    if is_plain && (is_below || FILES.contains(&names.as_slice())) {
-        return Ok(());
-    }
-    Err(NotAllowed::Place { step, path: path.to_owned() })
-}
-
-/// The mode that a file gets.
-///
-/// # Errors
-///
-/// It is none, or others could write the file, or run it as its owner.
-pub fn mode(step: usize, path: &str, octal: &str) -> Result<u32, NotAllowed> {
-    let is_octal = !octal.is_empty() && octal.bytes().all(|byte| matches!(byte, b'0'..=b'7'));
-    let mode = is_octal.then(|| u32::from_str_radix(octal, 8).ok()).flatten();
-    mode.filter(|mode| mode & !MODE_MOST == 0).ok_or_else(|| NotAllowed::Mode {
-        step,
-        path: path.to_owned(),
-        mode: octal.to_owned(),
-    })
-}
 
 /// The configuration that a join brings, in the shape that is written.
 ///
@@ -213,6 +115,7 @@ pub fn config(step: usize, distribution: Distribution, text: &str) -> Result<Val
         Distribution::Kubeadm => kubeadm(&mut map),
         Distribution::K3s | Distribution::Rke2 => agent(&map),
     };
+    let checked = checked.and_then(|()| words(&map, ""));
     checked.map_err(|(place, what)| refused((format!("config.{place}"), what)))?;
     Ok(Value::Object(map))
 }
@@ -281,9 +184,44 @@ fn agent(map: &Map<String, Value>) -> Result<(), Refused> {
             let one = one.as_str().unwrap_or_default();
             let name = one.split_once('=').map_or(one, |(name, _)| name);
             argument(name.trim_start_matches('-'), &format!("{key}[{number}]"), known)?;
+            no_second(one, &format!("{key}[{number}]"))?;
         }
     }
     Ok(())
+}
+
+/// Every text below is one word. What kubeadm's discovery says is replaced by the plan's own.
+fn words(map: &Map<String, Value>, above: &str) -> Result<(), Refused> {
+    for (key, value) in
+        map.iter().filter(|(key, _)| above.is_empty().then_some("discovery") != Some(key.as_str()))
+    {
+        word(value, &format!("{above}{key}"))?;
+    }
+    Ok(())
+}
+
+fn word(value: &Value, at: &str) -> Result<(), Refused> {
+    match value {
+        Value::String(text) if !is_word(text) => {
+            Err((at.to_owned(), format!("{text:?} is more than one word of plain characters")))
+        }
+        Value::Object(map) => words(map, &format!("{at}.")),
+        Value::Array(list) => {
+            list.iter().enumerate().try_for_each(|(number, one)| word(one, &format!("{at}[{number}]")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// An argument behind a comma: some readers of lists part there.
+fn no_second(values: &str, place: &str) -> Result<(), Refused> {
+    let names = values.split(',').skip(1).filter_map(|part| part.split_once('=')).map(|(name, _)| name);
+    match names.map(|name| name.trim_start_matches('-')).find(|name| PROGRAMS.contains(name)) {
+        Some(name) => {
+            Err((place.to_owned(), format!("{name:?} stands behind a comma, and is no argument of a plan")))
+        }
+        None => Ok(()),
+    }
 }
 
 fn argument(name: &str, place: &str, known: &[&str]) -> Result<(), Refused> {
@@ -292,4 +230,30 @@ fn argument(name: &str, place: &str, known: &[&str]) -> Result<(), Refused> {
     }
     let what = format!("{name:?} is no argument that a plan may give; it may give {}", known.join(", "));
     Err((place.to_owned(), what))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_one_word_so_that_no_argument_hides_in_another() {
+        let kubeadm = |rest: &str| format!("kind: JoinConfiguration\nnodeRegistration:\n  {rest}\n");
+        let cases = [
+            (Distribution::Kubeadm, kubeadm("kubeletExtraArgs: [{name: v, value: \"0 --root-dir=/x\"}]")),
+            (Distribution::Kubeadm, kubeadm("criSocket: \"unix:///run/x --config=/x\"")),
+            (Distribution::Kubeadm, kubeadm("taints: [{key: \"a --config=/x\", effect: NoSchedule}]")),
+            (Distribution::Kubeadm, kubeadm("name: \"a\\tb\"")),
+            (Distribution::K3s, "snapshotter: \"overlayfs\\\"\\n[plugins.x]\"\n".to_owned()),
+            (Distribution::K3s, "kubelet-arg: [\"v=1,config=/etc/rancher/k.yaml\"]\n".to_owned()),
+            (Distribution::Rke2, "node-label: [\"a=$(x)\"]\n".to_owned()),
+        ];
+        for (distribution, text) in cases {
+            assert!(config(0, distribution, &text).is_err(), "{text}");
+        }
+        let taken = "kubelet-arg: [\"eviction-hard=memory.available<5%,nodefs.available<10%\", \"kube-reserved=cpu=1,memory=1Gi\"]\n";
+        assert!(config(0, Distribution::K3s, taken).is_ok());
+        let taken = "discovery: {file: {kubeConfigPath: \"a b\"}}\nnodeRegistration: {kubeletExtraArgs: [{name: node-labels, value: \"a=b,c=d\"}]}\n";
+        assert!(config(0, Distribution::Kubeadm, taken).is_ok());
+    }
 }

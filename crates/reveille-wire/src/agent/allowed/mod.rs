@@ -1,0 +1,274 @@
+//! What a plan may say: where its files may lie, which modes they may have, and which fields its configuration may hold.
+//!
+//! Each is a list of what is known to be harmless, and what is not on it is refused with its step and its place, before anything
+//! of the plan is carried out. The agent asks it, so that a server that was taken over is held to what a node is configured with;
+//! the server asks it when it reads the file of plans, so that a person who wrote a field that is not taken learns it at once.
+//! Paths are compared name by name, fields by their whole name. What a file holds is not looked into, but for settings of the
+//! kernel: containerd's configuration names its own programs.
+
+mod config;
+mod grammar;
+
+pub use config::config;
+pub use grammar::{Taint, labels, server, taint};
+use thiserror::Error;
+
+use super::plan::{JoinOrder, Plan, Step};
+
+/// What a plan may not say, by its step.
+#[derive(Debug, Error)]
+pub enum NotAllowed {
+    /// A file of it lies where no node's configuration does.
+    #[error("step {step}: {path} is no place for a plan's file; it takes {}", places())]
+    Place {
+        /// Which step.
+        step: usize,
+        /// Where.
+        path: String,
+    },
+    /// A file of it would be others' to write, or somebody's to run.
+    #[error(
+        "step {step}: {path} is to have the mode {mode:?}; a plan's file is its owner's alone to write, and nobody's to run: write 0600, 0640 or 0644"
+    )]
+    Mode {
+        /// Which step.
+        step: usize,
+        /// Where.
+        path: String,
+        /// As the plan says it.
+        mode: String,
+    },
+    /// A file of it is to be somebody else's.
+    #[error(
+        "step {step}: {path} is to be {owner}'s, and an agent writes files of root's alone; leave owner out"
+    )]
+    Owner {
+        /// Which step.
+        step: usize,
+        /// Where.
+        path: String,
+        /// Whose.
+        owner: String,
+    },
+    /// A setting of the kernel that may name a program.
+    #[error(
+        "step {step}: {path}: {key:?} is no setting that a plan may make; it may make net, vm, fs, user and some of kernel"
+    )]
+    Setting {
+        /// Which step.
+        step: usize,
+        /// In which file.
+        path: String,
+        /// Which.
+        key: String,
+    },
+    /// Its configuration says what a plan may not say.
+    #[error("step {step}: {place} is not taken from a plan: {what}")]
+    Config {
+        /// Which step.
+        step: usize,
+        /// Where in it.
+        place: String,
+        /// Why, and what is taken.
+        what: String,
+    },
+}
+
+/// Files are taken in these folders and those below them.
+const FOLDERS: [&[&str]; 6] = [
+    &["etc", "kubernetes"],
+    &["etc", "cni", "net.d"],
+    &["etc", "containerd"],
+    &["etc", "sysctl.d"],
+    &["etc", "modules-load.d"],
+    &["etc", "rancher"],
+];
+/// And these.
+const FILES: [&[&str]; 1] = [&["etc", "crictl.yaml"]];
+/// But none of these, nor what is below them: pods that a kubelet runs unasked, whom a node trusts and as whom it speaks, and
+/// what k3s and RKE2 read beside the plan's own configuration, whose later file counts.
+const NEVER: [&[&str]; 9] = [
+    &["etc", "kubernetes", "manifests"],
+    &["etc", "kubernetes", "pki"],
+    &["etc", "kubernetes", "kubelet.conf"],
+    &["etc", "kubernetes", "bootstrap-kubelet.conf"],
+    &["etc", "rancher", "node"],
+    &["etc", "rancher", "k3s", "config.yaml"],
+    &["etc", "rancher", "k3s", "config.yaml.d"],
+    &["etc", "rancher", "rke2", "config.yaml"],
+    &["etc", "rancher", "rke2", "config.yaml.d"],
+];
+/// Where the kernel's settings lie.
+const SETTINGS: &str = "/etc/sysctl.d/";
+/// Settings below `kernel` that nodes need, and that name no program. `core_pattern`, `modprobe` and others do.
+const OF_KERNEL: [&str; 9] = [
+    "kernel.dmesg_restrict",
+    "kernel.keys.maxbytes",
+    "kernel.keys.maxkeys",
+    "kernel.keys.root_maxbytes",
+    "kernel.keys.root_maxkeys",
+    "kernel.panic",
+    "kernel.panic_on_oops",
+    "kernel.pid_max",
+    "kernel.threads-max",
+];
+/// What a file's mode may hold: others may read, nobody but the owner writes, nobody runs it.
+const MODE_MOST: u32 = 0o644;
+
+/// The places of a plan's files, for a person.
+fn places() -> String {
+    let files = FILES.iter().map(|names| format!("/{}", names.join("/")));
+    let folders = FOLDERS.iter().map(|names| format!("/{}/…", names.join("/")));
+    let never = NEVER.iter().map(|names| format!("/{}", names.join("/"))).collect::<Vec<_>>();
+    format!("{}, and never {}", files.chain(folders).collect::<Vec<_>>().join(", "), never.join(", "))
+}
+
+/// All of the plan may be carried out.
+///
+/// # Errors
+///
+/// The first step that says what a plan may not say.
+pub fn check(plan: &Plan) -> Result<(), NotAllowed> {
+    for (number, step) in plan.steps.iter().enumerate() {
+        match step {
+            Step::WriteFile { path, mode: octal, owner, content, .. } => {
+                place(number, path)?;
+                mode(number, path, octal)?;
+                file(number, path, owner.as_deref(), content)?;
+            }
+            Step::Join(order) => join(number, order)?,
+            Step::RestartKubelet {} => {}
+        }
+    }
+    Ok(())
+}
+
+fn join(step: usize, order: &JoinOrder) -> Result<(), NotAllowed> {
+    server(step, &order.server)?;
+    labels(step, &order.labels)?;
+    for one in order.taints.iter() {
+        taint(step, one)?;
+    }
+    if let Some(text) = &order.config {
+        config(step, order.distribution, text)?;
+    }
+    Ok(())
+}
+
+/// A file's owner, and what it holds where that is looked at.
+///
+/// # Errors
+///
+/// It is not root's, or makes a setting of the kernel that may name a program.
+pub fn file(step: usize, path: &str, owner: Option<&str>, content: &str) -> Result<(), NotAllowed> {
+    if let Some(owner) = owner.filter(|owner| *owner != "root:root") {
+        return Err(NotAllowed::Owner { step, path: path.to_owned(), owner: owner.to_owned() });
+    }
+    if !path.starts_with(SETTINGS) {
+        return Ok(());
+    }
+    let lines =
+        content.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with(['#', ';']));
+    // As systemd-sysctl and procps read them: a dash before it, and slashes or dots between its parts.
+    let keys =
+        lines.map(|line| line.split_once('=').map_or(line, |(key, _)| key).trim().trim_start_matches('-'));
+    for key in keys {
+        let plain = key.trim().replace('/', ".");
+        if !is_setting(&plain) {
+            return Err(NotAllowed::Setting { step, path: path.to_owned(), key: key.to_owned() });
+        }
+    }
+    Ok(())
+}
+
+fn is_setting(key: &str) -> bool {
+    let is_one = !key.contains(['*', '?', '[']);
+    key.starts_with("net.")
+        || (is_one && ["vm.", "user."].iter().any(|above| key.starts_with(above)))
+        || (is_one && key.starts_with("fs.") && !key.starts_with("fs.binfmt_misc"))
+        || OF_KERNEL.contains(&key)
+}
+
+/// A plan may write there.
+///
+/// # Errors
+///
+/// It is no place for a plan's file.
+pub fn place(step: usize, path: &str) -> Result<(), NotAllowed> {
+    let names: Vec<&str> = path.strip_prefix('/').unwrap_or_default().split('/').collect();
+    let is_plain = path.chars().all(|c| c.is_ascii_graphic())
+        && names.iter().all(|name| !matches!(*name, "" | "." | ".."));
+    let is_never = NEVER.iter().any(|never| names.starts_with(never));
+    let is_below = FOLDERS.iter().any(|folder| names.len() > folder.len() && names.starts_with(folder));
+    if is_plain && !is_never && (is_below || FILES.contains(&names.as_slice())) {
+        return Ok(());
+    }
+    Err(NotAllowed::Place { step, path: path.to_owned() })
+}
+
+/// The mode that a file gets.
+///
+/// # Errors
+///
+/// It is none, or others could write the file, or run it as its owner.
+pub fn mode(step: usize, path: &str, octal: &str) -> Result<u32, NotAllowed> {
+    let is_octal = !octal.is_empty() && octal.bytes().all(|byte| matches!(byte, b'0'..=b'7'));
+    let mode = is_octal.then(|| u32::from_str_radix(octal, 8).ok()).flatten();
+    mode.filter(|mode| mode & !MODE_MOST == 0).ok_or_else(|| NotAllowed::Mode {
+        step,
+        path: path.to_owned(),
+        mode: octal.to_owned(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_file_of_a_plan_speaks_for_the_node_or_beside_its_configuration() {
+        for path in [
+            "/etc/kubernetes/manifests/x.yaml",
+            "/etc/kubernetes/pki/ca.crt",
+            "/etc/kubernetes/kubelet.conf",
+            "/etc/rancher/k3s/config.yaml.d/99-x.yaml",
+            "/etc/rancher/rke2/config.yaml",
+            "/etc/rancher/node/password",
+            "/etc/kubernetes/\u{202e}x",
+            "/etc/kubernetes/a\nb",
+            "/etc/kubernetes/a b",
+        ] {
+            assert!(matches!(place(1, path), Err(NotAllowed::Place { step: 1, .. })), "{path:?}");
+        }
+        for path in [
+            "/etc/kubernetes/cloud.conf",
+            "/etc/kubernetes/kubelet.conf.d/x",
+            "/etc/rancher/k3s/registries.yaml",
+            "/etc/rancher/rke2/config.yaml.bak",
+        ] {
+            assert!(place(1, path).is_ok(), "{path}");
+        }
+    }
+
+    #[test]
+    fn no_setting_of_a_plan_names_a_program() {
+        let path = "/etc/sysctl.d/90-k8s.conf";
+        let good = "# a\n; b\nnet.ipv4.ip_forward = 1\n-net/ipv4/conf/*/rp_filter=0\nvm.overcommit_memory=1\n\
+                    fs.inotify.max_user_watches=1\nkernel.panic = 10\n";
+        assert!(file(0, path, Some("root:root"), good).is_ok());
+        for line in [
+            "kernel.core_pattern=|/tmp/x",
+            " - kernel/core_pattern = |/tmp/x",
+            "kernel.modprobe=/tmp/x",
+            "kern*.core_pattern=|/tmp/x",
+            "*.core_pattern=|/tmp/x",
+            "fs.binfmt_misc.register=:x:M::x::/tmp/x:F",
+            "fs.b*.register=:x",
+        ] {
+            let refused = file(2, path, None, &format!("net.ipv4.ip_forward=1\n{line}\n"));
+            assert!(matches!(refused, Err(NotAllowed::Setting { step: 2, .. })), "{line}: {refused:?}");
+        }
+        assert!(file(0, "/etc/kubernetes/a", None, "kernel.core_pattern=|x").is_ok());
+        assert!(matches!(file(0, path, Some("www:www"), ""), Err(NotAllowed::Owner { .. })));
+    }
+}

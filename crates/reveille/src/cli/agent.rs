@@ -11,8 +11,12 @@ Examples:
   reveille agent                     later, and after each boot: server, key and plan are in --folder
 
 Keeps a connection to the server, reports which stage this machine is in and why not further, applies its plan, joins, and
-brings its node back when it is lost. Goes on with what it has when the server is away. Takes five orders and no shell:
-write the plan's files, join, restart the kubelet, collect evidence, probe. A systemd unit is in deploy/.";
+brings its node back when it is lost. Goes on with what it has when the server is away. Writes the files of its plan,
+takes four orders (join, restart the kubelet, collect evidence, probe), and runs no shell. A systemd unit is in deploy/.
+While --folder holds a certificate, --server, --ca-pin and --token-file are not used: see docs/registration.md, \"Start again\".
+
+Exit codes: it runs until it is stopped · 2 the server refuses this machine, or --folder cannot be used · 64 wrong usage, or not
+enrolled and no server or token is given";
 
 /// `agent`.
 #[derive(Args, Clone, Debug)]
@@ -38,7 +42,7 @@ pub(crate) struct Agent {
     /// Answer other machines' agents that ask whether this one reaches the API server, at ADDRESS:PORT [default: answer nobody]
     #[arg(long, value_name = "ADDRESS", env = "REVEILLE_PEER_LISTEN")]
     pub(crate) peer_listen: Option<std::net::SocketAddr>,
-    /// A node that is Ready for so many seconds stays
+    /// Seconds that the Node must be Ready before the join counts as done
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u32).range(1..=3_600))]
     pub(crate) stay: u32,
 }

@@ -32,7 +32,7 @@ pub(crate) enum Command {
     /// Watch over the rosters and mend what they allow
     #[command(after_long_help = RUN_EXAMPLES)]
     Run(Run),
-    /// Who is here, who is missing
+    /// List machines: which are Ready nodes, which are missing, and what happens next
     #[command(after_long_help = ROLL_EXAMPLES)]
     Roll(Roll),
     /// Where a machine stopped, why, what was done about it, and what comes next

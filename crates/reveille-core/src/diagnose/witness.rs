@@ -129,6 +129,7 @@ mod tests {
             number: 1,
             stages: vec![StageSaid { stage: Stage::Authenticate, passed: false, attempts: 3, error }],
             told,
+            unsaid: false,
             kubelet: KubeletSaid::Stopped,
             api: ApiSaid::Answers,
             work: None,

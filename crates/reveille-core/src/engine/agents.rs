@@ -94,7 +94,8 @@ impl State {
         let Some(machine) = self.machine_of(agent) else { return };
         let Some(report) = self.agents.get(agent).map(|seen| seen.report.clone()) else { return };
         let now = self.now;
-        let told = AgentTold { agent: agent.clone(), hold: report.hold.clone() };
+        let hold = if report.unsaid { self.agents.hold(&machine).cloned() } else { report.hold.clone() };
+        let told = AgentTold { agent: agent.clone(), hold };
         let traced = self.trace_of(&machine);
         let before = traced.trace.clone();
         let mut news = traced.trace.hears(&report.stages, now);

@@ -158,7 +158,11 @@ impl AgentsView {
         }
         seen.heard = now;
         seen.reaches_since = reaches(report).then(|| seen.reaches_since.unwrap_or(now));
+        let held = seen.report.hold.clone();
         seen.report = bounded(report);
+        if report.unsaid {
+            Arc::make_mut(&mut seen.report).hold = held;
+        }
         self.note_lost(agent);
         if same { Heard::Same } else { Heard::News }
     }
@@ -257,6 +261,9 @@ impl AgentsView {
     /// Why the agent of the machine leaves it alone, by its last word, however long ago that was.
     pub fn hold(&self, machine: &MachineKey) -> Option<&AgentHold> {
         match self.latest(machine) {
+            Some((_, seen)) if seen.report.unsaid => {
+                seen.report.hold.as_ref().or_else(|| self.held_before.get(machine))
+            }
             Some((_, seen)) => seen.report.hold.as_ref(),
             None => self.held_before.get(machine),
         }
@@ -459,11 +466,12 @@ fn find(clouds: &BTreeMap<CloudName, CloudView>, cluster: &ClusterView, who: &Wh
 
 /// Nothing but the number differs.
 fn says_the_same(one: &AgentReport, other: &AgentReport) -> bool {
-    let AgentReport { who, life, number: _, stages, told, kubelet, api, work, hold, may } = one;
+    let AgentReport { who, life, number: _, stages, told, unsaid, kubelet, api, work, hold, may } = one;
     *who == other.who
         && *life == other.life
         && *stages == other.stages
         && *told == other.told
+        && *unsaid == other.unsaid
         && *kubelet == other.kubelet
         && *api == other.api
         && *work == other.work

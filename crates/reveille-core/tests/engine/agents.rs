@@ -1,7 +1,12 @@
 //! Agents on the machines: what they say protects, they are asked before anything else, and their word is no proof.
 
+use std::sync::Arc;
+
 use reveille_core::effect::{Call, Outcome};
-use reveille_core::model::agent::{AgentHold, ApiSaid, Ask, HoldKind, StageError, StageSaid, Who, Work};
+use reveille_core::event::{AgentFact, Event};
+use reveille_core::model::agent::{
+    AgentHold, AgentReport, ApiSaid, Ask, HoldKind, KubeletSaid, StageError, StageSaid, Who, Work,
+};
 use reveille_core::model::incident::{FaultKind, MachineKey};
 use reveille_core::model::instance::InstanceState;
 use reveille_core::model::node::{Provider, Ready};
@@ -300,4 +305,50 @@ fn a_healthy_fleet_with_agents_leaves_no_trace_in_the_ledger_and_heartbeats_cost
     let before = field.records.len();
     field.run(Span::from_min(60));
     assert_eq!(field.records.len(), before, "{:?}", &field.records[before..]);
+}
+
+/// A session begins before its first heartbeat: what the machine does and holds is not said yet.
+fn arrival(life: &str) -> Arc<AgentReport> {
+    Arc::new(AgentReport {
+        life: life.into(),
+        number: 1,
+        unsaid: true,
+        kubelet: KubeletSaid::CannotTell,
+        api: ApiSaid::CannotTell,
+        may: Default::default(),
+        ..Field::report(OLD)
+    })
+}
+
+#[test]
+fn a_machine_that_said_that_it_is_to_go_and_began_one_more_session_is_left_alone() {
+    for restarts in [false, true] {
+        let mut field = fleet(&[OLD]);
+        field.agents.get_mut(OLD).unwrap().hold = hold(HoldKind::Leaving);
+        field.nodes.remove(OLD);
+        field.run(Span::from_min(3));
+        field.agents.clear();
+        if restarts {
+            field = restarted(field);
+        }
+        let agent = format!("agent-{OLD}").as_str().into();
+        field.feed(Event::Agent(AgentFact::Said { agent, report: arrival("two") }));
+        // And then it is powered off.
+        field.run(Span::from_min(90));
+        assert!(field.calls.is_empty(), "restarts {restarts}: {:?}", field.calls);
+    }
+}
+
+#[test]
+fn what_an_agent_holds_is_taken_back_by_its_word() {
+    let mut field = fleet(&[OLD]);
+    field.agents.get_mut(OLD).unwrap().hold = hold(HoldKind::Leaving);
+    field.nodes.remove(OLD);
+    field.run(Span::from_min(3));
+    let agent = format!("agent-{OLD}").as_str().into();
+    field.feed(Event::Agent(AgentFact::Said { agent, report: arrival("two") }));
+    field.agents.get_mut(OLD).unwrap().hold = None;
+    field.agents.get_mut(OLD).unwrap().life = "two".into();
+    field.run(Span::from_min(30));
+    assert_eq!(asks(&field), [Ask::RestartKubelet]);
 }

@@ -311,6 +311,7 @@ impl Field {
             number: 0,
             stages: Vec::new(),
             told: Vec::new(),
+            unsaid: false,
             kubelet: KubeletSaid::Runs,
             api: ApiSaid::Answers,
             work: None,

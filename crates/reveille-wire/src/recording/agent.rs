@@ -44,6 +44,8 @@ mirror_struct! {
         stages: Vec<StageSaid>,
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         told: Vec<Told>,
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        unsaid: bool,
         kubelet: KubeletSaid,
         api: ApiSaid,
         #[serde(default, skip_serializing_if = "Option::is_none")]

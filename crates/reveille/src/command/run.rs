@@ -393,7 +393,7 @@ fn launch(
     let how = Restored { start: Start { fence, acting: !args.dry_run }, now, last_alive };
     let recorder = record(args, &checked, how, &records)?;
     if let Some(telling) = &telling {
-        records.iter().for_each(|record| telling.tell(record));
+        telling.tell_all(&records);
     }
     let state = State::restore(checked.roster, how, records);
     unnamed_clouds(&state, &args.forget_cloud, &state_dir)?;

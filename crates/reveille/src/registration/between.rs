@@ -115,8 +115,8 @@ pub(super) async fn carry(
         }
         if let Some(ears) = ears.get(&told.who.roster) {
             number += 1;
-            let account = accounts.get(&told.who.machine).cloned().unwrap_or_default();
-            tell(&hand, ears, &told, number, account).await;
+            let kept = accounts.get(&told.who.machine).cloned().unwrap_or_default();
+            tell(&hand, ears, &told, number, kept).await;
         }
     }
 }
@@ -132,15 +132,27 @@ fn keep_ending(endings: &mpsc::Sender<Ending>, ending: Ending) {
     }
 }
 
-/// What an agent said of itself last, in this session.
-fn keep_account(accounts: &mut BTreeMap<MachineId, Account>, told: &Heard) {
+/// What an agent said of itself last, and whether that was in this session.
+#[derive(Clone, Debug, Default)]
+struct Kept {
+    account: Account,
+    said: bool,
+}
+
+/// A new session takes nothing back: that a machine is to go stands until its agent says otherwise.
+fn keep_account(accounts: &mut BTreeMap<MachineId, Kept>, told: &Heard) {
     match &told.what {
         What::Alive { account: Some(account), .. } => {
-            accounts.insert(told.who.machine.clone(), Account::clone(account));
+            let kept = Kept { account: Account::clone(account), said: true };
+            accounts.insert(told.who.machine.clone(), kept);
         }
         What::Arrived { .. } | What::Left => {
-            accounts.remove(&told.who.machine);
+            if let Some(kept) = accounts.get_mut(&told.who.machine) {
+                let hold = kept.account.hold.take();
+                *kept = Kept { account: Account { hold, ..Account::default() }, said: false };
+            }
         }
+        What::Forgotten => drop(accounts.remove(&told.who.machine)),
         _ => {}
     }
 }
@@ -201,14 +213,14 @@ async fn fits(hand: &Hand, machine: &MachineId, instance: InstanceId) -> Result<
     looked.await.unwrap_or(Err("the registration server ends"))
 }
 
-async fn tell(hand: &Hand, ears: &Ears, told: &Heard, number: u64, account: Account) {
+async fn tell(hand: &Hand, ears: &Ears, told: &Heard, number: u64, kept: Kept) {
     let agent = AgentId::from(told.who.machine.as_str());
     match told.what {
         What::Arrived { .. } | What::Staged(_) | What::Alive { .. } | What::Stepped(_) => {
             let machine = told.who.machine.clone();
             let found = hand.view(move |registry, _| {
                 let session = registry.session_of(&machine)?;
-                Some(report(registry.book().machine(&machine)?, session, number, &account))
+                Some(report(registry.book().machine(&machine)?, session, number, &kept))
             });
             if let Ok(Some(report)) = found.await {
                 ears.said(agent, report).await;
@@ -222,7 +234,8 @@ async fn tell(hand: &Hand, ears: &Ears, told: &Heard, number: u64, account: Acco
 }
 
 /// All that is known of a machine, as its agent's report.
-fn report(machine: &Machine, session: u64, number: u64, account: &Account) -> AgentReport {
+fn report(machine: &Machine, session: u64, number: u64, kept: &Kept) -> AgentReport {
+    let account = &kept.account;
     let id = |word: &Option<reveille_wire::agent::Word>| {
         word.as_ref().map(|word| InstanceId::from(&*word.to_ascii_lowercase()))
     };
@@ -248,6 +261,7 @@ fn report(machine: &Machine, session: u64, number: u64, account: &Account) -> Ag
         number,
         stages: stages.collect(),
         told: announced(account),
+        unsaid: !kept.said,
         kubelet: named(KubeletSaid::ALL, KubeletSaid::name, &account.kubelet)
             .unwrap_or(KubeletSaid::CannotTell),
         api: named(ApiSaid::ALL, ApiSaid::name, &account.api).unwrap_or(ApiSaid::CannotTell),
@@ -298,6 +312,7 @@ fn named<T: Copy, const N: usize>(all: [T; N], name: fn(T) -> &'static str, word
 #[cfg(test)]
 mod tests {
     use reveille_wire::agent::text::List;
+    use reveille_wire::agent::{Identity, frame};
 
     use super::*;
 
@@ -312,6 +327,26 @@ mod tests {
         );
         let declined = answered(&done(Ended::Declined, "its node is Ready"));
         assert_eq!(declined, Answered::Holds(Arc::from("its node is Ready")));
+    }
+
+    #[test]
+    fn a_new_session_takes_back_nothing_that_an_agent_holds() {
+        let who = reveille_registrar::registry::Who {
+            machine: MachineId::new("m-1"),
+            roster: "prod".into(),
+            node_name: "w-1".into(),
+            identity: Identity::default(),
+        };
+        let mut accounts = BTreeMap::new();
+        let mut hear = |what| keep_account(&mut accounts, &Heard { who: who.clone(), what });
+        let hold = Some(frame::Hold { kind: "leaving".into(), text: "drained".into() });
+        let account = Account { kubelet: "runs".into(), hold: hold.clone(), ..Account::default() };
+        hear(What::Alive { stage: None, joined: true, account: Some(Box::new(account)) });
+        hear(What::Left);
+        hear(What::Arrived { session: 2, joined: true });
+        hear(What::Alive { stage: None, joined: true, account: None });
+        let kept = accounts[&who.machine].clone();
+        assert_eq!((kept.account, kept.said), (Account { hold, ..Account::default() }, false));
     }
 
     #[test]

@@ -46,6 +46,20 @@ impl Telling {
         (Self { told: told.clone(), wake }, Sighted { told, woken })
     }
 
+    /// What a ledger says at the start. A checkpoint names who departed after all who joined: whether such a machine is gone for
+    /// good or only out of sight is not in it, so nothing is said of it.
+    pub(crate) fn tell_all(&self, ledger: &[Record]) {
+        for record in ledger {
+            self.tell(record);
+            if let Record::Departed { machines, .. } = record {
+                let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+                for instance in instances(machines) {
+                    told.remove(&instance);
+                }
+            }
+        }
+    }
+
     /// Passes on what a record says of instances; most say nothing.
     pub(crate) fn tell(&self, record: &Record) {
         let (instances, gone) = read(record);
@@ -73,17 +87,21 @@ impl Sighted {
 }
 
 fn read(record: &Record) -> (Vec<InstanceId>, bool) {
-    let (machines, gone): (Vec<&MachineKey>, bool) = match record {
-        Record::Forgotten { machines, .. } => (machines.iter().collect(), true),
-        Record::Joined { machines, .. } => (machines.iter().map(|joined| &joined.machine).collect(), false),
-        Record::Born { machine, .. } => (vec![machine], false),
-        _ => return (Vec::new(), false),
-    };
-    let instances = machines.into_iter().filter_map(|machine| match machine {
+    match record {
+        Record::Forgotten { machines, .. } => (instances(machines).collect(), true),
+        Record::Joined { machines, .. } => {
+            (instances(machines.iter().map(|joined| &joined.machine)).collect(), false)
+        }
+        Record::Born { machine, .. } => (instances([machine]).collect(), false),
+        _ => (Vec::new(), false),
+    }
+}
+
+fn instances<'a>(machines: impl IntoIterator<Item = &'a MachineKey>) -> impl Iterator<Item = InstanceId> {
+    machines.into_iter().filter_map(|machine| match machine {
         MachineKey::Instance(_, id) => Some(id.clone()),
-        _ => None,
-    });
-    (instances.collect(), gone)
+        MachineKey::Node(_) => None,
+    })
 }
 
 /// Passes on until nobody says anything any more.
@@ -128,6 +146,19 @@ mod tests {
         drop(telling);
         assert_eq!(sighted.next().await, Some([(Vec::new(), true), (words(&["i1", "i2"]), false)]));
         assert_eq!(sighted.next().await, None);
+    }
+
+    #[tokio::test]
+    async fn a_ledger_that_was_rotated_takes_no_departure_back() {
+        let at = Time::from_ms(1);
+        let joined = |id: &str| Joined { machine: machine(id), node: id.into(), pool: None };
+        let (telling, mut sighted) = Telling::new();
+        telling.tell_all(&[
+            Record::Joined { at, machines: vec![joined("i1"), joined("i2")] },
+            Record::Departed { at, machines: vec![machine("i1")] },
+            Record::Forgotten { at, machines: vec![machine("i3")] },
+        ]);
+        assert_eq!(sighted.next().await, Some([(words(&["i3"]), true), (words(&["i2"]), false)]));
     }
 
     #[tokio::test]

@@ -308,6 +308,7 @@ fn what_an_agent_says_of_its_machine() {
             number,
             stages,
             told: Vec::new(),
+            unsaid: false,
             kubelet: KubeletSaid::Stopped,
             api: ApiSaid::Answers,
             work: Some(Work { what: "a new token".into(), attempt: 2, of: 5 }),

@@ -16,6 +16,7 @@ fn report(id: &str, life: &str, number: u64) -> AgentReport {
         number,
         stages: Vec::new(),
         told: Vec::new(),
+        unsaid: false,
         kubelet: KubeletSaid::Runs,
         api: ApiSaid::Answers,
         work: None,

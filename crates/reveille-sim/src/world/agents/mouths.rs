@@ -56,6 +56,19 @@ pub(in super::super) struct Mouth {
     due: u64,
 }
 
+/// What the server knows when a session has begun.
+fn arrival(report: AgentReport) -> AgentReport {
+    AgentReport {
+        unsaid: true,
+        kubelet: KubeletSaid::CannotTell,
+        api: ApiSaid::CannotTell,
+        work: None,
+        hold: None,
+        may: BTreeSet::new(),
+        ..report
+    }
+}
+
 impl World {
     /// Its process runs: it connects and reports.
     pub(super) fn begin_to_speak(&mut self, id: &InstanceId) {
@@ -75,9 +88,11 @@ impl World {
         mouth.number += 1;
         mouth.due += 1;
         let (number, next) = (mouth.number, mouth.due);
-        mouth.said = Some(report.clone());
+        // A session begins with who the machine is and how far it came; what its agent does and holds comes with a heartbeat.
+        let begins = mouth.said.replace(report.clone()).is_none();
+        let report = if begins { arrival(report) } else { report };
         self.send(id, AgentReport { number, ..report });
-        self.plan_for(id, EVERY, AgentTask::Report(next));
+        self.plan_for(id, if begins { NEWS } else { EVERY }, AgentTask::Report(next));
     }
 
     /// What it would say differs from what it said: it says so at once.
@@ -142,6 +157,7 @@ impl World {
             number: 0,
             stages,
             told,
+            unsaid: false,
             kubelet,
             api: account.api,
             work: account.work,

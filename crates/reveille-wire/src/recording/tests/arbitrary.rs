@@ -258,6 +258,7 @@ prop_compose! {
         ),
         told in vec(told(), 0..2),
         kubelet in select(KubeletSaid::ALL.to_vec()),
+        unsaid in any::<bool>(),
         api in select(ApiSaid::ALL.to_vec()),
         work in option::of(
             (text(), any::<u32>(), any::<u32>()).prop_map(|(what, attempt, of)| Work { what, attempt, of })
@@ -266,7 +267,7 @@ prop_compose! {
         may in btree_set(select(Ask::ALL.to_vec()), 0..2),
     ) -> Arc<AgentReport> {
         let who = Who { instance, system_uuid, node, boot };
-        Arc::new(AgentReport { who, life, number, stages, told, kubelet, api, work, hold, may })
+        Arc::new(AgentReport { who, life, number, stages, told, unsaid, kubelet, api, work, hold, may })
     }
 }
 

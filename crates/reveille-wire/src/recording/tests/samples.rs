@@ -362,6 +362,7 @@ fn report() -> AgentReport {
         number: 7,
         stages: vec![stage(Stage::Trust, true, 1, None), stage(Stage::Authenticate, false, 4, Some(expired))],
         told: testimony().told,
+        unsaid: true,
         kubelet: KubeletSaid::Stopped,
         api: ApiSaid::LostByAll,
         work: Some(Work { what: text("a new token"), attempt: 2, of: 5 }),

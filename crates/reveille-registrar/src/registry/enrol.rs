@@ -38,6 +38,11 @@ struct Claim {
     key: KeyHash,
 }
 
+/// What it says of itself can be compared with what others say.
+pub(crate) fn is_sound(identity: &Identity) -> bool {
+    !identity.boot_id.is_empty() && claims::shows(identity)
+}
+
 impl Claim {
     /// What it says can be compared and can be the name of a Node.
     fn is_sound(&self) -> Result<(), Reason> {
@@ -46,7 +51,7 @@ impl Claim {
                 digits, '-' and '.'";
             return Err(super::invite::bad("node_name", what));
         }
-        if self.identity.boot_id.is_empty() || !claims::shows(&self.identity) {
+        if !is_sound(&self.identity) {
             return Err(super::invite::bad("identity", "a boot id is needed, and ids are printable ASCII"));
         }
         Ok(())

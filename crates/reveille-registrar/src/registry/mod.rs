@@ -49,6 +49,7 @@ use reveille_wire::agent::{Reason, Role};
 pub use book::Book;
 pub use claims::node_name;
 pub use course::{Course, JoinEnd, JoinOver};
+pub(crate) use enrol::is_sound;
 pub use event::{Effect, Event, Heard, NodeIds, NodeSaid, Peer, Reply, What, Who};
 pub use ids::{Ask, Conn, InvitationId, KeyHash, MachineId, OrderId, TokenHash};
 pub use invitation::{Reimage, Wish};
@@ -193,6 +194,11 @@ impl Registry {
             return Err(Reason::CertificateRevoked);
         }
         known.removed.map_or(Ok(()), |what| Err(what.reason()))
+    }
+
+    /// It is the token of an invitation that is remembered, in force or not.
+    pub fn knows(&self, id: &InvitationId, hash: &TokenHash) -> bool {
+        self.book.invitation(id).is_some_and(|invitation| invitation.opens(hash))
     }
 
     /// The roster that this token would let somebody into now; none where it would not.

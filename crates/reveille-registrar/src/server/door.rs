@@ -1,7 +1,7 @@
 //! Connections: accepted, shaken hands with, served, each step within its deadline.
 //!
 //! ```text
-//!  accept ─▶ gate: a place among the half-open ─▶ TLS within 10 s ─▶ the place of a machine, or of whoever shows nothing
+//!  accept ─▶ gate: a place ─▶ a ClientHello, TLS within 10 s ─▶ the place of a machine, or of whoever shows nothing
 //!         ─▶ HTTP/1.1, headers within 10 s, 2 min ─▶ the place goes along to a WebSocket, or is given back
 //! ```
 //!
@@ -17,7 +17,8 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::{sleep, timeout};
-use tokio_rustls::TlsAcceptor;
+use tokio_rustls::LazyConfigAcceptor;
+use tokio_rustls::rustls::server::Acceptor;
 
 use super::accept::Accepting;
 use super::gate::{Gate, Owner};
@@ -72,7 +73,11 @@ async fn connection(
     drop(stream.set_nodelay(true));
     let place = Arc::new(gate.enter(address.ip()));
     let doorman = hall.doorman();
-    let handshake = TlsAcceptor::from(doorman.config.clone()).accept(stream);
+    let handshake = async {
+        let begun = LazyConfigAcceptor::new(Acceptor::default(), stream).await?;
+        place.is_half_open_now();
+        begun.into_stream(doorman.config.clone()).await
+    };
     let stream = tokio::select! {
         shaken = timeout(hall.step_within, handshake) => match shaken {
             Ok(Ok(stream)) => stream,
@@ -88,7 +93,7 @@ async fn connection(
     let (step_within, connection_within) = (hall.step_within, hall.connection_within);
     let who = doorman.who(stream.get_ref().1.peer_certificates());
     if who == Shown::Strange {
-        tracing::info!(%address, "somebody showed a certificate of another authority");
+        hall.stranger(address, "a certificate of another authority was shown");
     }
     let has_place =
         matches!(&who, Shown::Machine(peer) if place.is_known_now(Owner::Machine(peer.machine.clone())));

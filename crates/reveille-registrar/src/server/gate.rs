@@ -1,19 +1,23 @@
 //! Who may stand at the door: a place for each connection from its first byte to its end, counted for whom it is.
 //!
 //! ```text
-//!  enter ─▶ half-open, of an address ─┬ certificate of ours ─▶ known, of a machine
-//!                                     │                                   └ a WebSocket ─▶ known, of its session
-//!                                     └ none ─▶ anonymous, of an address ─ a token that opens ─▶ known, of an invitation
+//!  enter ─▶ silent, of an address ─ a ClientHello ─▶ half-open, of an address ─┬ certificate of ours ─▶ known, of a machine
+//!                                                                             │                  └ a WebSocket ─▶ known, of its session
+//!                                                                             └ none ─▶ anonymous, of an address ─ a token that opens
+//!                                                                                                         ─▶ known, of an invitation
 //! ```
 //!
-//! Of the first two rows the oldest place goes when there are too many, not the newest, and it goes from the address that has the
-//! most: a handshake or a request that is meant takes milliseconds, and the place that has been taken longest is the one that
-//! will never be used. An address with thousands of connections pushes its own out, and those who come to stay get by, from the
-//! same address, too. Known machines have places of their own that no number of others can take. A machine has a few, the oldest
+//! Where there are too many of one kind, one of them goes, and not the newest, and it goes from the address that has the most: an
+//! address with thousands of connections pushes its own out. Of the silent and of the anonymous it is the oldest: a ClientHello
+//! comes with the connection, a request that is meant within milliseconds, and the place that has been taken longest is the one
+//! that will never be used. Of the half-open it is any of them: who is far away needs the time of a round trip, and a crowd
+//! behind the same address that comes a thousand times a second would push out each that waits for the other end of the world,
+//! were it always the oldest (0 of 10 machines got in at 100 ms). Known machines have places of their own that no number of others can take. A machine has a few, the oldest
 //! of which goes, and a few sessions, which stay: a copy of its key is no way to end what it has. When all are taken the next
 //! machine is told so. What is not here: how fast handshakes may come.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::hash::{BuildHasher as _, RandomState};
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -65,30 +69,47 @@ impl Row {
     }
 
     fn push_oldest(&mut self, owner: &Owner) {
-        let oldest = self.by_owner.get(owner).and_then(|numbers| numbers.first().copied());
-        if let Some(pushed) = oldest.and_then(|oldest| self.take_out(oldest)) {
+        self.push(owner, Which::Oldest);
+    }
+
+    fn push(&mut self, owner: &Owner, which: Which) {
+        let Some(numbers) = self.by_owner.get(owner) else { return };
+        let position = match which {
+            Which::Oldest => 0,
+            // Not to be foreseen by who would use it: the state's keys are drawn anew.
+            Which::Any => (RandomState::new().hash_one(numbers.len()) % numbers.len().max(1) as u64) as usize,
+        };
+        if let Some(pushed) = numbers.iter().nth(position).copied().and_then(|number| self.take_out(number)) {
             pushed.close();
         }
     }
 
     /// Room for one more: of the same owner where it has its share, else of the one that has the most.
-    fn make_room(&mut self, owner: &Owner, all_max: usize, each_max: usize) {
+    fn make_room(&mut self, owner: &Owner, (all_max, each_max): (usize, usize), which: Which) {
         if self.count(owner) >= each_max {
-            self.push_oldest(owner);
+            self.push(owner, which);
         } else if self.all.len() >= all_max {
             // Of those that have as many, the one whose oldest has been here longest.
             let weight =
                 |numbers: &BTreeSet<u64>| (numbers.len(), std::cmp::Reverse(numbers.first().copied()));
             let most = self.by_owner.iter().max_by_key(|(_, numbers)| weight(numbers));
             if let Some(most) = most.map(|(owner, _)| owner.clone()) {
-                self.push_oldest(&most);
+                self.push(&most, which);
             }
         }
     }
 }
 
+/// Who gives way.
+#[derive(Clone, Copy, Debug)]
+enum Which {
+    Oldest,
+    Any,
+}
+
 #[derive(Debug, Default)]
 struct Rows {
+    silent: Row,
     half_open: Row,
     anonymous: Row,
     known: Row,
@@ -116,14 +137,15 @@ impl Gate {
         Self { limits, rows: Arc::default() }
     }
 
-    /// Takes a place for a handshake.
+    /// Takes a place for a connection of which nothing is known.
     pub(super) fn enter(&self, address: IpAddr) -> Place {
         let (address, pushed) = (Owner::Address(network(address)), Arc::new(Semaphore::new(0)));
         let mut rows = self.lock();
         let number = rows.next;
         rows.next += 1;
-        rows.half_open.make_room(&address, self.limits.half_open_max, self.limits.half_open_per_address_max);
-        rows.half_open.put(number, address.clone(), pushed.clone());
+        let most = (self.limits.silent_max, self.limits.silent_per_address_max);
+        rows.silent.make_room(&address, most, Which::Oldest);
+        rows.silent.put(number, address.clone(), pushed.clone());
         Place { number, address, gate: self.clone(), pushed }
     }
 
@@ -133,13 +155,22 @@ impl Gate {
 }
 
 impl Place {
+    /// It begins a handshake.
+    pub(super) fn is_half_open_now(&self) {
+        let (mut rows, limits) = (self.gate.lock(), &self.gate.limits);
+        let Some(pushed) = rows.silent.take_out(self.number) else { return };
+        let most = (limits.half_open_max, limits.half_open_per_address_max);
+        rows.half_open.make_room(&self.address, most, Which::Any);
+        rows.half_open.put(self.number, self.address.clone(), pushed);
+    }
+
     /// The handshake is over, and no certificate of ours was shown.
     pub(super) fn is_anonymous_now(&self) {
         let (mut rows, limits) = (self.gate.lock(), &self.gate.limits);
         // One that was pushed out meanwhile has no place to change.
         let Some(pushed) = rows.half_open.take_out(self.number) else { return };
-        let (all_max, each_max) = (limits.anonymous_max, limits.anonymous_per_address_max);
-        rows.anonymous.make_room(&self.address, all_max, each_max);
+        let most = (limits.anonymous_max, limits.anonymous_per_address_max);
+        rows.anonymous.make_room(&self.address, most, Which::Oldest);
         rows.anonymous.put(self.number, self.address.clone(), pushed);
     }
 
@@ -185,8 +216,8 @@ impl Place {
 impl Drop for Place {
     fn drop(&mut self) {
         let mut rows = self.gate.lock();
-        let Rows { half_open, anonymous, known, .. } = &mut *rows;
-        for row in [half_open, anonymous, known] {
+        let Rows { silent, half_open, anonymous, known, .. } = &mut *rows;
+        for row in [silent, half_open, anonymous, known] {
             drop(row.take_out(self.number));
         }
     }
@@ -204,6 +235,8 @@ mod tests {
     use super::*;
 
     const LIMITS: Limits = Limits {
+        silent_max: 4,
+        silent_per_address_max: 2,
         half_open_max: 4,
         half_open_per_address_max: 2,
         anonymous_max: 4,
@@ -214,6 +247,13 @@ mod tests {
         per_invitation_max: 1,
         ..Limits::STANDARD
     };
+
+    /// Somebody who has sent a ClientHello.
+    fn shaking(gate: &Gate, last: u8) -> Place {
+        let place = gate.enter(address(last));
+        place.is_half_open_now();
+        place
+    }
 
     fn address(last: u8) -> IpAddr {
         IpAddr::from([127, 0, 0, last])
@@ -226,7 +266,27 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_handshake_of_a_crowded_address_goes_and_others_are_left_alone() {
+    fn whoever_has_sent_nothing_pushes_nobody_out_who_has() {
+        let gate = Gate::new(LIMITS);
+        let honest = shaking(&gate, 1);
+        let crowd: Vec<Place> = (0..50).map(|_| gate.enter(address(1))).collect();
+        assert!(!honest.pushed.is_closed());
+        assert_eq!(crowd.iter().filter(|place| !place.pushed.is_closed()).count(), 2);
+    }
+
+    #[test]
+    fn a_crowd_that_shakes_hands_pushes_out_any_of_its_address_and_not_the_oldest_each_time() {
+        let stands = |_: &i32| {
+            let gate = Gate::new(LIMITS);
+            let (first, _second, _third) = (shaking(&gate, 1), shaking(&gate, 1), shaking(&gate, 1));
+            !first.pushed.is_closed()
+        };
+        let standing = (0..200).filter(stands).count();
+        assert!((1..200).contains(&standing), "{standing} of 200");
+    }
+
+    #[test]
+    fn the_oldest_silent_one_of_a_crowded_address_goes_and_others_are_left_alone() {
         let gate = Gate::new(LIMITS);
         let mut places: Vec<Place> = [1, 1, 2].into_iter().map(|last| gate.enter(address(last))).collect();
         places.push(gate.enter(address(1)));
@@ -235,20 +295,20 @@ mod tests {
         places.push(gate.enter(address(3)));
         assert_eq!(pushed(&places), [0, 1], "in all, the oldest of those who have the most");
         drop(places);
-        assert_eq!(gate.lock().half_open.all.len(), 0);
+        assert_eq!(gate.lock().silent.all.len(), 0);
     }
 
     #[test]
     fn whoever_finished_the_handshake_keeps_its_place_against_those_who_did_not() {
         let gate = Gate::new(LIMITS);
-        let first = gate.enter(address(1));
+        let first = shaking(&gate, 1);
         first.is_anonymous_now();
-        let others: Vec<Place> = (0..20).map(|_| gate.enter(address(1))).collect();
+        let others: Vec<Place> = (0..20).map(|_| shaking(&gate, 1)).collect();
         assert!(!first.pushed.is_closed());
         others.iter().for_each(Place::is_anonymous_now);
         assert!(!first.pushed.is_closed());
         assert_eq!(gate.lock().anonymous.all.len(), 3, "those that were pushed out before are nowhere");
-        let last = gate.enter(address(1));
+        let last = shaking(&gate, 1);
         last.is_anonymous_now();
         assert!(first.pushed.is_closed(), "and not against those who did");
     }
@@ -259,16 +319,16 @@ mod tests {
         let of = |name: &str| Owner::Machine(MachineId::new(name));
         let places: Vec<Place> = (0..4)
             .map(|number| {
-                let place = gate.enter(address(1));
+                let place = shaking(&gate, 1);
                 assert!(place.is_known_now(of("m-1")), "{number}");
                 place
             })
             .collect();
         assert_eq!(pushed(&places), [0, 1], "its own oldest go");
-        let crowd: Vec<Place> = (0..50).map(|last| gate.enter(address(last))).collect();
+        let crowd: Vec<Place> = (0..50).map(|last| shaking(&gate, last)).collect();
         crowd.iter().for_each(Place::is_anonymous_now);
         assert_eq!(pushed(&places), [0, 1], "and nobody else's");
-        let (second, third) = (gate.enter(address(1)), gate.enter(address(1)));
+        let (second, third) = (shaking(&gate, 1), shaking(&gate, 1));
         assert!(second.is_known_now(of("m-2")) && !third.is_known_now(of("m-3")), "all three are taken");
         drop(second);
         assert!(third.is_known_now(of("m-3")));
@@ -278,14 +338,14 @@ mod tests {
     fn a_session_is_ended_by_no_other_connection_of_its_machine() {
         let gate = Gate::new(Limits { known_max: 100, ..LIMITS });
         let of_machine = |place: &Place| place.is_known_now(Owner::Machine(MachineId::new("m-1")));
-        let session = gate.enter(address(1));
+        let session = shaking(&gate, 1);
         assert!(of_machine(&session) && session.is_session_now(MachineId::new("m-1")));
-        let others: Vec<Place> = (0..20).map(|_| gate.enter(address(1))).filter(of_machine).collect();
+        let others: Vec<Place> = (0..20).map(|_| shaking(&gate, 1)).filter(of_machine).collect();
         assert_eq!((others.len(), session.pushed.is_closed()), (20, false));
         assert!(!others[19].is_session_now(MachineId::new("m-1")), "one is all that it has");
         drop(session);
         assert!(others[19].is_session_now(MachineId::new("m-1")));
-        let stranger = gate.enter(address(1));
+        let stranger = shaking(&gate, 1);
         assert!(!stranger.is_session_now(MachineId::new("m-2")), "only what is known becomes one");
     }
 
@@ -293,7 +353,7 @@ mod tests {
     fn a_token_takes_no_more_places_than_an_invitation_has() {
         let gate = Gate::new(LIMITS);
         let token = || Owner::Invitation(InvitationId::new("i"));
-        let (first, second) = (gate.enter(address(1)), gate.enter(address(1)));
+        let (first, second) = (shaking(&gate, 1), shaking(&gate, 1));
         first.is_anonymous_now();
         second.is_anonymous_now();
         assert!(first.is_known_now(token()) && !second.is_known_now(token()));

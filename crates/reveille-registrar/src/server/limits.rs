@@ -21,6 +21,10 @@ pub(super) const SLACK: usize = 64;
 pub struct Limits {
     /// Connections in all. Where the process may not open as many, it has fewer of each kind.
     pub connections_max: usize,
+    /// Connections that have sent no ClientHello, in all.
+    pub silent_max: usize,
+    /// The same from one address.
+    pub silent_per_address_max: usize,
     /// Handshakes under way in all.
     pub half_open_max: usize,
     /// Handshakes under way from one address.
@@ -49,8 +53,10 @@ impl Limits {
     /// As they are where nobody says otherwise and the system allows.
     pub const STANDARD: Self = Self {
         connections_max: 20_000,
+        silent_max: 512,
+        silent_per_address_max: 64,
         half_open_max: 1024,
-        half_open_per_address_max: 128,
+        half_open_per_address_max: 512,
         anonymous_max: 1024,
         anonymous_per_address_max: 128,
         known_max: 20_000,
@@ -61,22 +67,25 @@ impl Limits {
         connection_within: Duration::from_secs(120),
     };
 
-    /// Cut to a process that may have so many descriptors: an eighth for handshakes, an eighth for those who show nothing, half
-    /// of each for one address, and the rest for known machines.
+    /// Cut to a process that may have so many descriptors: a sixteenth for those who are silent, an eighth for handshakes, an
+    /// eighth for those who show nothing, half of each for one address, and the rest for known machines.
     pub(super) fn fitted(self, descriptors: usize) -> Self {
         let own = (OWN + SLACK).min(descriptors / 2);
         let connections_max = self.connections_max.min(descriptors - own).max(8);
         let eighth = connections_max / 8;
+        let silent_max = self.silent_max.min(connections_max.div_ceil(16));
         let half_open_max = self.half_open_max.min(eighth);
         let anonymous_max = self.anonymous_max.min(eighth);
         let of_address = |wished: usize, all: usize| wished.min(all.div_ceil(2));
         Self {
             connections_max,
+            silent_max,
+            silent_per_address_max: of_address(self.silent_per_address_max, silent_max),
             half_open_max,
             half_open_per_address_max: of_address(self.half_open_per_address_max, half_open_max),
             anonymous_max,
             anonymous_per_address_max: of_address(self.anonymous_per_address_max, anonymous_max),
-            known_max: self.known_max.min(connections_max - half_open_max - anonymous_max),
+            known_max: self.known_max.min(connections_max - silent_max - half_open_max - anonymous_max),
             ..self
         }
     }
@@ -108,13 +117,17 @@ mod tests {
     fn every_connection_has_a_descriptor_and_most_are_for_known_machines() {
         for descriptors in [0, 1, 64, 256, 1024, 4096, 20_000, 1 << 20, usize::MAX] {
             let fitted = Limits::STANDARD.fitted(descriptors);
-            let all = fitted.half_open_max + fitted.anonymous_max + fitted.known_max;
+            let all = fitted.silent_max + fitted.half_open_max + fitted.anonymous_max + fitted.known_max;
             assert!(all <= fitted.connections_max, "{descriptors}: {fitted:?}");
             assert!(descriptors < 16 || fitted.connections_max < descriptors, "{descriptors}: {fitted:?}");
-            assert!(fitted.known_max * 4 >= fitted.connections_max * 3, "{descriptors}: {fitted:?}");
-            assert!(fitted.half_open_per_address_max >= 1 && fitted.anonymous_per_address_max >= 1);
+            assert!(fitted.known_max * 2 >= fitted.connections_max, "{descriptors}: {fitted:?}");
+            assert!(
+                fitted.silent_per_address_max >= 1
+                    && fitted.half_open_per_address_max >= 1
+                    && fitted.anonymous_per_address_max >= 1
+            );
         }
         let of_a_service = Limits::STANDARD.fitted(1024);
-        assert_eq!((of_a_service.known_max, of_a_service.anonymous_per_address_max), (528, 44));
+        assert_eq!((of_a_service.known_max, of_a_service.anonymous_per_address_max), (484, 44));
     }
 }

@@ -34,6 +34,7 @@ mod socket;
 mod store;
 mod tls;
 mod token;
+mod told;
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -49,8 +50,9 @@ use tokio::task::JoinSet;
 pub use authority::AuthorityError;
 pub use keeper::{Hand, Mint, Over};
 pub use limits::Limits;
-pub use nodes::NodeAsked;
+use nodes::NodeAsked;
 pub use tls::TlsError;
+use told::Told;
 
 use crate::registry::{Event, Heard, Registry, Settings};
 
@@ -186,6 +188,7 @@ pub async fn start(setup: Setup) -> Result<Server, StartError> {
         version: setup.version,
         step_within: limits.step_within,
         connection_within: limits.connection_within,
+        told: Told::default(),
         sessions: Arc::new(Semaphore::new(limits.connections_max)),
     });
     let office = admin::Office { hall: hall.clone(), pools: setup.pools, names, port: address.port() };

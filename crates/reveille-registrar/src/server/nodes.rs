@@ -5,16 +5,20 @@
 //! ```
 //!
 //! A read of one Node for each enrolment, past every cache: enrolments are rare, and a Node that was made a moment ago counts.
+//! With one token few questions are under way at once: whoever asks with it over and over waits for himself, and other
+//! invitations' machines do not wait for him.
 //! Where nobody takes the questions there is no cluster to ask. What follows from an answer is the registry's to say.
 
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use reveille_core::model::id::RosterName;
 use reveille_wire::agent::text::Word;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::time::timeout;
 
-use crate::registry::NodeSaid;
+use crate::registry::{InvitationId, NodeSaid};
 
 /// Questions that may wait; who comes beyond that hears that nobody knows.
 const QUESTIONS_MAX: usize = 256;
@@ -34,25 +38,47 @@ pub struct NodeAsked {
     pub reply: oneshot::Sender<NodeSaid>,
 }
 
+/// Questions of one invitation that are under way at once: fewer than are asked at once of a cluster.
+const OF_INVITATION_MAX: usize = 4;
+
 /// Asks.
-pub(super) struct Nodes(mpsc::Sender<NodeAsked>);
+pub(super) struct Nodes {
+    to: mpsc::Sender<NodeAsked>,
+    /// Those invitations of which somebody asks or waits to.
+    turns: Mutex<BTreeMap<InvitationId, Arc<Semaphore>>>,
+}
 
 impl Nodes {
     pub(super) fn new() -> (Self, mpsc::Receiver<NodeAsked>) {
         let (sender, receiver) = mpsc::channel(QUESTIONS_MAX);
-        (Self(sender), receiver)
+        (Self { to: sender, turns: Mutex::default() }, receiver)
     }
 
     /// What the cluster says; none where there is nobody to ask.
-    pub(super) async fn said(&self, roster: RosterName, name: Word, claimed: Vec<Word>) -> Option<NodeSaid> {
-        if self.0.is_closed() {
+    pub(super) async fn said(
+        &self,
+        invitation: &InvitationId,
+        roster: RosterName,
+        name: Word,
+        claimed: Vec<Word>,
+    ) -> Option<NodeSaid> {
+        if self.to.is_closed() {
             return None;
         }
-        let (reply, said) = oneshot::channel();
-        if self.0.try_send(NodeAsked { roster, name, claimed, reply }).is_err() {
-            return Some(NodeSaid::Unknown);
-        }
-        Some(timeout(WITHIN, said).await.ok().and_then(Result::ok).unwrap_or(NodeSaid::Unknown))
+        let turns = {
+            let mut all = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+            all.retain(|_, turns| Arc::strong_count(turns) > 1);
+            let turns =
+                all.entry(invitation.clone()).or_insert_with(|| Arc::new(Semaphore::new(OF_INVITATION_MAX)));
+            turns.clone()
+        };
+        let asked = async {
+            let _turn = turns.acquire().await.ok()?;
+            let (reply, said) = oneshot::channel();
+            self.to.try_send(NodeAsked { roster, name, claimed, reply }).ok()?;
+            said.await.ok()
+        };
+        Some(timeout(WITHIN, asked).await.ok().flatten().unwrap_or(NodeSaid::Unknown))
     }
 }
 
@@ -70,10 +96,39 @@ mod tests {
             drop(asked.recv().await.unwrap().reply);
             meant
         });
-        let ask = || nodes.said("prod".into(), "w-1".into(), vec!["i-1".into()]);
+        let invitation = InvitationId::new("i");
+        let ask = || nodes.said(&invitation, "prod".into(), "w-1".into(), vec!["i-1".into()]);
         assert_eq!(ask().await, Some(NodeSaid::Absent));
         assert_eq!(ask().await, Some(NodeSaid::Unknown));
         assert_eq!(answers.await.unwrap(), ("prod".to_owned(), "w-1".to_owned()));
         assert_eq!(ask().await, None, "nobody takes questions any more");
+    }
+
+    #[tokio::test]
+    async fn whoever_asks_over_and_over_with_one_token_does_not_keep_others_waiting() {
+        let (nodes, mut asked) = Nodes::new();
+        let nodes = Arc::new(nodes);
+        let ask = |invitation: &str, name: &str| {
+            let (nodes, invitation, name) = (nodes.clone(), InvitationId::new(invitation), Word::cut(name));
+            tokio::spawn(async move { nodes.said(&invitation, "prod".into(), name, Vec::new()).await })
+        };
+        let flood: Vec<_> = (0..200).map(|number| ask("stolen", &format!("x-{number}"))).collect();
+        for _ in 0..100 {
+            tokio::task::yield_now().await;
+        }
+        let honest = ask("mine", "w-1");
+        let mut before = Vec::new();
+        loop {
+            let question = asked.recv().await.unwrap();
+            if question.name.as_str() == "w-1" {
+                question.reply.send(NodeSaid::Absent).unwrap();
+                break;
+            }
+            // Held: the cluster is slow.
+            before.push(question);
+        }
+        assert!(before.len() <= OF_INVITATION_MAX, "{} came before", before.len());
+        assert_eq!(honest.await.unwrap(), Some(NodeSaid::Absent));
+        flood.iter().for_each(tokio::task::JoinHandle::abort);
     }
 }

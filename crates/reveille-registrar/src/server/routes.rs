@@ -10,7 +10,7 @@
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::body::{Bytes, Incoming};
@@ -33,8 +33,9 @@ use super::held::Held;
 use super::keeper::Hand;
 use super::nodes::Nodes;
 use super::tls::{Doorman, Shown};
+use super::told::Told;
 use super::{clock, request, socket, token};
-use crate::registry::{Event, MachineId, Peer, Reply, node_name};
+use crate::registry::{Event, MachineId, Peer, Reply, is_sound, node_name};
 
 /// The registry answers within this, or is not there.
 const ANSWER_WITHIN: Duration = Duration::from_secs(20);
@@ -50,6 +51,8 @@ pub(super) struct Hall {
     pub(super) held: Held,
     /// Asks clusters for their Nodes.
     pub(super) nodes: Nodes,
+    /// What was told of strangers.
+    pub(super) told: Told,
     pub(super) version: &'static str,
     /// Longest for each step of whoever comes.
     pub(super) step_within: Duration,
@@ -60,6 +63,13 @@ pub(super) struct Hall {
 }
 
 impl Hall {
+    /// Somebody of whom nothing is known did this.
+    pub(super) fn stranger(&self, address: SocketAddr, what: &'static str) {
+        if let Some(times) = self.told.is_due(Instant::now(), address.ip(), what) {
+            tracing::info!(%address, times, "{what}");
+        }
+    }
+
     /// Whoever stands at the door now.
     pub(super) fn doorman(&self) -> Doorman {
         self.doorman.read().unwrap_or_else(PoisonError::into_inner).clone()
@@ -107,15 +117,21 @@ async fn enrol(hall: &Hall, visitor: &Visitor, request: Request<Incoming>) -> Re
     let header = request.headers().get(AUTHORIZATION).and_then(|value| value.to_str().ok());
     let bearer = header.and_then(|header| header.strip_prefix("Bearer ")).map(str::trim);
     let Some((id, hash)) = bearer.and_then(token::split) else {
-        tracing::info!(%address, "somebody came with a token that is none");
+        hall.stranger(address, "rejected: no token of an invitation");
         return Err(Reason::TokenUnknown);
     };
     // Before the body, which takes its time: whoever was invited keeps its place against those who were not.
     let (shown, secret) = (id.clone(), hash);
     let opens = hall.hand.view(move |registry, now| {
-        (registry.opens_to(now, &shown, &secret), registry.settings().certificate_ttl)
+        let is_known = registry.knows(&shown, &secret);
+        (is_known, registry.opens_to(now, &shown, &secret), registry.settings().certificate_ttl)
     });
-    let (roster, ttl) = within(opens).await?;
+    let (is_known, roster, ttl) = within(opens).await?;
+    if !is_known {
+        // Not a byte of a body is read for whoever has no token.
+        hall.stranger(address, "rejected: unknown token");
+        return Err(Reason::TokenUnknown);
+    }
     if roster.is_some() {
         visitor.place.is_known_now(Owner::Invitation(id.clone()));
     }
@@ -131,10 +147,11 @@ async fn enrol(hall: &Hall, visitor: &Visitor, request: Request<Incoming>) -> Re
     };
     let wished = wish.node_name.as_ref().unwrap_or(&wish.facts.hostname);
     let node = match (roster, node_name(wished)) {
-        (Some(roster), Some(name)) => {
+        // What is refused for what it says is asked about nowhere.
+        (Some(roster), Some(name)) if is_sound(&wish.identity) => {
             let claimed =
                 wish.identity.lasting().map(|(_, word)| Word::cut(word)).chain([name.clone()]).collect();
-            hall.nodes.said(roster, name, claimed).await
+            hall.nodes.said(&id, roster, name, claimed).await
         }
         // It is refused for that alone.
         _ => None,
@@ -158,10 +175,18 @@ async fn enrol(hall: &Hall, visitor: &Visitor, request: Request<Incoming>) -> Re
         }
         Reply::Refused(Refused { reason: Reason::IdentityConflict { part, .. }, .. }) => {
             let part = part.name();
-            tracing::warn!(%address, %invitation, part, "somebody came as a machine, or a Node of the cluster, that it is not")
+            if let Some(times) = hall.told.is_due(Instant::now(), address.ip(), "conflict") {
+                tracing::warn!(
+                    %address, %invitation, part, times,
+                    "somebody came as a machine, or a Node of the cluster, that it is not"
+                );
+            }
         }
         Reply::Refused(refused) => {
-            tracing::info!(%address, %invitation, code = refused.reason.code(), "a machine was not enrolled")
+            let code = refused.reason.code();
+            if let Some(times) = hall.told.is_due(Instant::now(), address.ip(), "refused") {
+                tracing::info!(%address, %invitation, code, times, "a machine was not enrolled");
+            }
         }
         _ => {}
     }

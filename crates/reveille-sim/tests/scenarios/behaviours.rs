@@ -82,7 +82,7 @@ fn b04_each_port_of_a_running_machine_is_asked_and_read_back() {
     field.fault(Fault::GroupLost { machine: on.clone(), slips: false });
     field.run(s(50));
     let attempts = field.case(&on, FaultKind::GroupMissing).expect("still open").incident.attempts.clone();
-    assert!(attempts[0].outcome.is_some() && attempts[0].verdict.is_none(), "{attempts:?}");
+    assert!(attempts[0].ending.is_some() && attempts[0].readback.is_none(), "{attempts:?}");
     field.run(min(5));
     assert_eq!(groups(&field, &on), [[GROUP]], "{}", field.tail());
     field.clean();

@@ -14,7 +14,9 @@ use std::sync::Arc;
 use reveille_agent::Event as AgentEvent;
 use reveille_core::effect::Outcome;
 use reveille_core::event::{AgentFact, Event};
-use reveille_core::model::agent::{AgentReport, Ask, HoldKind, KubeletSaid, StageError, StageSaid, Who};
+use reveille_core::model::agent::{
+    AgentReport, ApiSaid, Ask, HoldKind, KubeletSaid, StageError, StageSaid, Who,
+};
 use reveille_core::model::id::{AgentId, InstanceId};
 use reveille_core::model::node::Ready;
 use reveille_core::model::stage::Stage;
@@ -64,7 +66,7 @@ fn arrival(report: AgentReport) -> AgentReport {
         api: ApiSaid::CannotTell,
         work: None,
         hold: None,
-        may: BTreeSet::new(),
+        may: Default::default(),
         ..report
     }
 }

@@ -27,8 +27,8 @@ pub struct AgentReport {
     pub stages: Vec<StageSaid>,
     /// What its checks prove, the cause to act on first. At most [`AgentReport::TOLD_MAX`].
     pub told: Vec<Told>,
-    /// It has not said in this session what it does and what it holds. `kubelet`, `api`, `work` and `may` are nobody's words then,
-    /// and what it held before stands: a new session takes nothing back.
+    /// It has not said in this session what it does and what it holds. `kubelet`, `api`, `work` and `may` are nobody's words
+    /// then, and what it held before stands: a new session takes nothing back.
     pub unsaid: bool,
     /// Whether its kubelet runs.
     pub kubelet: KubeletSaid,

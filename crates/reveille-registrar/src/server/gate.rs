@@ -1,20 +1,19 @@
 //! Who may stand at the door: a place for each connection from its first byte to its end, counted for whom it is.
 //!
 //! ```text
-//!  enter ─▶ silent, of an address ─ a ClientHello ─▶ half-open, of an address ─┬ certificate of ours ─▶ known, of a machine
-//!                                                                             │                  └ a WebSocket ─▶ known, of its session
-//!                                                                             └ none ─▶ anonymous, of an address ─ a token that opens
-//!                                                                                                         ─▶ known, of an invitation
+//!  enter ─▶ silent ─ a ClientHello ─▶ half-open ─┬ a certificate of ours ─▶ known, of a machine ─ a WebSocket ─▶ of its session
+//!           of an address             of an address └ none ─▶ anonymous, of an address ─ a token that opens ─▶ of an invitation
 //! ```
 //!
-//! Where there are too many of one kind, one of them goes, and not the newest, and it goes from the address that has the most: an
-//! address with thousands of connections pushes its own out. Of the silent and of the anonymous it is the oldest: a ClientHello
-//! comes with the connection, a request that is meant within milliseconds, and the place that has been taken longest is the one
-//! that will never be used. Of the half-open it is any of them: who is far away needs the time of a round trip, and a crowd
-//! behind the same address that comes a thousand times a second would push out each that waits for the other end of the world,
-//! were it always the oldest (0 of 10 machines got in at 100 ms). Known machines have places of their own that no number of others can take. A machine has a few, the oldest
-//! of which goes, and a few sessions, which stay: a copy of its key is no way to end what it has. When all are taken the next
-//! machine is told so. What is not here: how fast handshakes may come.
+//! Where there are too many of one kind, one of them goes, and not the newest, and it goes from the address that has the
+//! most: an address with thousands of connections pushes its own out. Of the silent and of the anonymous it is the oldest: a
+//! ClientHello comes with the connection, a request that is meant within milliseconds, and the place that has been taken
+//! longest is the one that will never be used. Of the half-open it is any of them: who is far away needs the time of a round
+//! trip, and a crowd behind the same address that comes a thousand times a second would push out each that waits for the
+//! other end of the world, were it always the oldest (0 of 10 machines got in at 100 ms). Known machines have places of their
+//! own that no number of others can take. A machine has a few, the oldest of which goes, and a few sessions, which stay: a
+//! copy of its key is no way to end what it has. When all are taken the next machine is told so. What is not here: how fast
+//! handshakes may come.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{BuildHasher as _, RandomState};

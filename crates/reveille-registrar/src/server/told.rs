@@ -1,7 +1,7 @@
 //! What strangers do is told once a minute of each address, with how often it happened since.
 //!
-//! Anybody can make a server write a line for each request, and a log that keeps so many lines in a while (journald: 10,000 in 30 s
-//! of one service) would then drop the lines that matter.
+//! Anybody can make a server write a line for each request, and a log that keeps so many lines in a while (journald: 10,000
+//! in 30 s of one service) would then drop the lines that matter.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;

@@ -119,7 +119,7 @@ async fn a_person_orders_evidence_and_probes_of_machines_that_are_there_and_noth
         other => panic!("{other:?}"),
     };
     assert!(refused(order("w-1", Verb::Probe)).await.contains("not connected"));
-    assert!(refused(order("w-9", Verb::Probe)).await.contains("no machine"));
+    assert!(refused(order("w-9", Verb::Probe)).await.contains("No machine"));
     assert!(refused(order("w-1", Verb::RestartKubelet)).await.contains("not ordered by people"));
     let mut session = site.link.session(&credential, who.hello()).await.unwrap();
     let Answer::Ordered(id) = site.people(order("w-1", Verb::CollectEvidence)).await else {

@@ -6,8 +6,8 @@
 //! ```
 //!
 //! Indexes find a machine by what it claims ([`super::claims`]) and by its key; they are made from the machines as these are
-//! taken in, so that a replay has them, too. A removed machine stays, so that it is known when it comes again, and claims
-//! nothing any more. Of a machine that was forgotten its record's name is kept, for the newest few thousand.
+//! taken in, so that a replay has them, too. A removed machine stays, so that it is known when it comes again; it claims
+//! nothing any more, and is found among those that are away. Of a machine that was forgotten its record's name is kept, for the newest few thousand.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -37,6 +37,8 @@ pub struct Book {
     invitations: BTreeMap<InvitationId, Invitation>,
     machines: BTreeMap<MachineId, Machine>,
     claims: Claims,
+    /// What those are known by that were removed: they claim it no more.
+    away: Claims,
     by_key: BTreeMap<KeyHash, MachineId>,
     forgotten: BTreeSet<(Time, MachineId)>,
 }
@@ -71,6 +73,16 @@ impl Book {
         let mut named = self.claims.of(text).map(|(id, _)| id);
         let first = named.next()?;
         named.all(|id| id == first).then(|| self.machines.get(first))?
+    }
+
+    /// All machines that a text names, those that were removed, too: a person who takes a removal back writes what he wrote then.
+    pub fn named(&self, text: &str) -> Vec<&Machine> {
+        if let Some(known) = self.machines.get(&MachineId::new(text)) {
+            return vec![known];
+        }
+        let ids: BTreeSet<&MachineId> =
+            self.claims.of(text).chain(self.away.of(text)).map(|(id, _)| id).collect();
+        ids.into_iter().filter_map(|id| self.machines.get(id)).collect()
     }
 
     /// It was known, and its instance was gone for good.
@@ -305,9 +317,10 @@ impl Book {
             self.by_key.insert(key, id());
         }
         if machine.removed == Some(Removal::Machine) {
-            return;
+            self.away.add(machine);
+        } else {
+            self.claims.add(machine);
         }
-        self.claims.add(machine);
     }
 
     /// What is another machine's by now stays with it.
@@ -319,5 +332,6 @@ impl Book {
             }
         }
         self.claims.take_out(machine);
+        self.away.take_out(machine);
     }
 }

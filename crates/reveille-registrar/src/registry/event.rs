@@ -13,6 +13,7 @@ use reveille_wire::agent::text::{Sentence, Word};
 use reveille_wire::agent::{AgentFrame, Facts, Identity, Reason, Refused, Role, ServerFrame, Verb};
 
 use super::course::JoinOver;
+use super::denied::Denied;
 use super::ids::{Ask, Conn, InvitationId, KeyHash, MachineId, OrderId, TokenHash};
 use super::invitation::Wish;
 use super::machine::Removal;
@@ -226,8 +227,16 @@ pub enum Reply {
     },
     /// The machine, or its node, stays away; or may come again.
     Done(MachineId),
-    /// No.
+    /// No, to a machine.
     Refused(Refused),
+    /// No, to a person.
+    Denied(Denied),
+}
+
+impl From<Denied> for Reply {
+    fn from(denied: Denied) -> Self {
+        Self::Denied(denied)
+    }
 }
 
 impl From<Reason> for Reply {

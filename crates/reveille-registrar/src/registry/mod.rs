@@ -18,6 +18,7 @@
 pub mod book;
 mod claims;
 pub mod course;
+mod denied;
 mod departed;
 mod enrol;
 pub mod event;
@@ -48,6 +49,7 @@ use reveille_wire::agent::{Reason, Role};
 pub use book::Book;
 pub use claims::node_name;
 pub use course::{Course, JoinEnd, JoinOver};
+pub use denied::{Denied, Named};
 pub use event::{Effect, Event, Heard, NodeIds, NodeSaid, Peer, Reply, What, Who};
 pub use ids::{Ask, Conn, InvitationId, KeyHash, MachineId, OrderId, TokenHash};
 pub use invitation::{Reimage, Wish};

@@ -28,7 +28,7 @@ use super::accept::Accepting;
 use super::routes::Hall;
 use super::tls::Doorman;
 use super::token;
-use crate::registry::{Event, Reimage, Removal, Reply, Wish};
+use crate::registry::{Denied, Event, Reimage, Removal, Reply, Wish};
 
 /// Longest for one exchange.
 const WITHIN: Duration = Duration::from_secs(20);
@@ -246,13 +246,13 @@ impl Office {
         }
         let named = machine.clone();
         let found = self.hall.hand.view(move |registry, _| {
-            let known = registry.book().find(&named)?;
-            Some((known.id.clone(), registry.session_of(&known.id).is_some()))
+            let known = registry.meant(&named, |known| known.removed.is_none())?;
+            Ok::<_, Denied>((known.id.clone(), registry.session_of(&known.id).is_some()))
         });
         let machine = match found.await {
-            Ok(Some((machine, true))) => machine,
-            Ok(Some((_, false))) => return refused(format!("{machine} is known, and is not connected now")),
-            Ok(None) => return refused(format!("no machine is known as {machine}, or several are")),
+            Ok(Ok((machine, true))) => machine,
+            Ok(Ok((_, false))) => return refused(format!("{machine} is known, and is not connected now")),
+            Ok(Err(denied)) => return refused(denied.to_string()),
             Err(over) => return refused(over.to_string()),
         };
         let (id, within) = (self.hall.hand.order_id(), Span::from_s(within_s.clamp(1, 600).into()));
@@ -341,7 +341,7 @@ fn refused(why: String) -> Answer {
 
 fn unexpected(reply: Result<Reply, super::keeper::Over>) -> Answer {
     match reply {
-        Ok(Reply::Refused(refusal)) => refused(refusal.to_string()),
+        Ok(Reply::Denied(denied)) => refused(denied.to_string()),
         Ok(_) => refused("the server gave another answer than was asked for; its log says more".to_owned()),
         Err(over) => refused(over.to_string()),
     }

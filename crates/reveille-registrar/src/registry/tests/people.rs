@@ -1,0 +1,73 @@
+//! What people ask for, by the names that they know machines by.
+
+use super::world::*;
+use crate::registry::{Effect, Event, Removal, Reply};
+
+fn remove(world: &mut World, name: &str, what: Option<Removal>) -> Reply {
+    let ask = world.ask();
+    let effects = world.step(Event::Remove { ask, machine: name.into(), what });
+    let replied = effects.into_iter().find_map(|effect| match effect {
+        Effect::Reply(to, reply) if to == ask => Some(reply),
+        _ => None,
+    });
+    replied.expect("everyone is answered")
+}
+
+fn denied(reply: Reply) -> String {
+    match reply {
+        Reply::Denied(denied) => denied.to_string(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_machine_that_was_removed_is_found_by_each_name_that_it_was_removed_by() {
+    for name in ["record", "i-1", "mid-1", "uuid-1", "W-1"] {
+        let mut world = World::new();
+        let id = world.known(&machine(1));
+        let name = if name == "record" { id.as_str() } else { name };
+        for what in [Some(Removal::Machine), None, Some(Removal::Machine), Some(Removal::Node), None] {
+            assert_eq!(remove(&mut world, name, what), Reply::Done(id.clone()), "{name}: {what:?}");
+            assert_eq!(world.registry.book().machine(&id).unwrap().removed, what);
+        }
+    }
+}
+
+#[test]
+fn a_name_that_nobody_has_says_which_names_are_taken_and_one_of_several_lists_their_records() {
+    let mut world = World::new();
+    let unknown =
+        "No machine is known as \"w-99\". Use its record (m-...), instance id, machine id or Node name";
+    for what in [Some(Removal::Machine), Some(Removal::Node), None] {
+        assert_eq!(denied(remove(&mut world, "w-99", what)), unknown);
+    }
+    let mut gone = Vec::new();
+    for number in 1..=2 {
+        let mut who = machine(number);
+        who.facts.hostname = "w-7".into();
+        gone.push(world.known(&who));
+        assert!(matches!(remove(&mut world, "w-7", Some(Removal::Machine)), Reply::Done(_)));
+    }
+    let text = denied(remove(&mut world, "w-7", None));
+    assert!(gone.iter().all(|id| text.contains(id.as_str())) && text.contains("2 machines"), "{text}");
+    let mut third = machine(3);
+    third.facts.hostname = "w-7".into();
+    let third = world.known(&third);
+    assert_eq!(
+        remove(&mut world, "w-7", Some(Removal::Machine)),
+        Reply::Done(third),
+        "the one that is not removed yet is the one that can be"
+    );
+}
+
+#[test]
+fn whoever_took_its_place_is_named_to_the_person_who_wants_the_first_one_back() {
+    let mut world = World::new();
+    let first = world.known(&machine(1));
+    remove(&mut world, "w-1", Some(Removal::Machine));
+    let mut second = machine(2);
+    second.facts.hostname = "w-1".into();
+    let second = world.known(&second);
+    let text = denied(remove(&mut world, first.as_str(), None));
+    assert!(text.contains("node name") && text.contains(second.as_str()), "{text}");
+}
